@@ -1,0 +1,22 @@
+package api
+
+// HealthGet is the health page as a call.
+var HealthGet = define[Nothing, HealthResult](Spec{
+	Name: "health.get", Idempotent: true, Since: "0.1.0",
+	Summary: "Answers what /readyz?verbose and /livez?verbose do.",
+})
+
+// HealthResult is the state of every check.
+type HealthResult struct {
+	Live   bool          `codec:"live" doc:"the process and its socket answer"`
+	Ready  bool          `codec:"ready" doc:"it can decide: Redis answers, scripts are loaded, rules are in force"`
+	Store  string        `codec:"store" doc:"standalone or embedded"`
+	Checks []HealthCheck `codec:"checks" doc:"each check, sorted by name"`
+}
+
+// HealthCheck is one line of the health page.
+type HealthCheck struct {
+	Name   string `codec:"name" doc:"the check"`
+	OK     bool   `codec:"ok" doc:"it passed"`
+	Detail string `codec:"detail" doc:"what was found, and the remedy when it failed"`
+}

@@ -1,0 +1,108 @@
+package api
+
+// The lock's methods.
+var (
+	LockAcquire = define[LockAcquireParams, LockAcquireResult](Spec{
+		Name: "lock.acquire", Since: "0.1.0",
+		Summary: "Takes a lock, or says who holds it. Repeating it with the same token answers the same grant.",
+	})
+	LockRenew = define[LockRenewParams, LockRenewResult](Spec{
+		Name: "lock.renew", Idempotent: true, Since: "0.1.0",
+		Summary: "Extends a lock that this token holds. Locks bound to the session are renewed by the sidecar.",
+	})
+	LockRelease = define[LockReleaseParams, LockReleaseResult](Spec{
+		Name: "lock.release", Idempotent: true, Notify: true, Since: "0.1.0",
+		Summary: "Gives a lock back, if this token holds it.",
+	})
+	LockGet = define[LockGetParams, LockGetResult](Spec{
+		Name: "lock.get", Idempotent: true, Since: "0.1.0",
+		Summary: "Says whether a lock is held, by whom and for how long.",
+	})
+	LockLost = defineEvent[LostParams](Spec{
+		Name: "lock.lost", Since: "0.1.0",
+		Summary: "A lock of this connection is no longer its own. Sent before its validity ends.",
+	})
+)
+
+// What a lease is bound to.
+const (
+	// BindSession: renewed by the sidecar while the connection lives, released when it closes.
+	BindSession = "session"
+	// BindTTL: it lives for its TTL unless renewed, across connections.
+	BindTTL = "ttl"
+)
+
+// LockAcquireParams name a lock and how long to hold it.
+type LockAcquireParams struct {
+	Name  string `codec:"name" required:"true" doc:"the lock"`
+	TTLMS int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
+	Token string `codec:"token,omitempty" doc:"the owner's secret; made by the sidecar when absent"`
+	Bind  string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and released when it closes; ttl = neither"`
+}
+
+// LockAcquireResult is a grant, or who is in the way.
+type LockAcquireResult struct {
+	Acquired     bool    `codec:"acquired" doc:"the lock is held by this token"`
+	Token        string  `codec:"token,omitempty" doc:"the owner's secret, for renew and release"`
+	Fence        string  `codec:"fence,omitempty" doc:"a decimal number that rises with every new owner; give it to what the lock protects"`
+	TTLMS        int64   `codec:"ttl_ms" doc:"milliseconds that the present owner has left at least"`
+	HeldBy       *Holder `codec:"held_by,omitempty" doc:"who holds it, when it is not acquired"`
+	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the holder's TTL ends"`
+	Replayed     bool    `codec:"replayed,omitempty" doc:"the answer is about an earlier grant with the same request id"`
+	Reason       string  `codec:"reason,omitempty" enum:"busy,released,expired" doc:"why it is not acquired; released or expired = what became of a replayed grant"`
+}
+
+// Holder is who holds something, by the names of its session.hello.
+type Holder struct {
+	Client    string `codec:"client" doc:"the client program"`
+	Instance  string `codec:"instance" doc:"which one it is"`
+	SinceAtMS int64  `codec:"since_at_ms" doc:"since when, by the Redis server's clock, Unix milliseconds"`
+}
+
+// LockRenewParams name the lock, its owner and the new TTL.
+type LockRenewParams struct {
+	Name  string `codec:"name" required:"true" doc:"the lock"`
+	Token string `codec:"token" required:"true" doc:"the owner's secret"`
+	TTLMS int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds from now until it is free again"`
+}
+
+// LockRenewResult says whether the lock is still this token's.
+type LockRenewResult struct {
+	Renewed bool   `codec:"renewed" doc:"the lock is held for ttl_ms more"`
+	Fence   string `codec:"fence,omitempty" doc:"the grant's fence, unchanged"`
+	TTLMS   int64  `codec:"ttl_ms" doc:"milliseconds left at least; 0 when it is not held by this token"`
+	Reason  string `codec:"reason" enum:"renewed,not_owner,expired" doc:"what was found"`
+}
+
+// LockReleaseParams name the lock and its owner.
+type LockReleaseParams struct {
+	Name  string `codec:"name" required:"true" doc:"the lock"`
+	Token string `codec:"token" required:"true" doc:"the owner's secret"`
+}
+
+// LockReleaseResult says what was found, as data.
+type LockReleaseResult struct {
+	Released bool   `codec:"released" doc:"the lock was this token's and is free now"`
+	Reason   string `codec:"reason" enum:"released,not_owner,expired" doc:"what was found"`
+}
+
+// LockGetParams name a lock.
+type LockGetParams struct {
+	Name string `codec:"name" required:"true" doc:"the lock"`
+}
+
+// LockGetResult never holds the token.
+type LockGetResult struct {
+	Held   bool    `codec:"held" doc:"someone holds it"`
+	Fence  string  `codec:"fence,omitempty" doc:"the present owner's fence"`
+	TTLMS  int64   `codec:"ttl_ms,omitempty" doc:"milliseconds that the owner has left"`
+	HeldBy *Holder `codec:"held_by,omitempty" doc:"who holds it"`
+}
+
+// LostParams say which lease was lost, and why.
+type LostParams struct {
+	Name   string `codec:"name" doc:"what was held"`
+	Token  string `codec:"token" doc:"the owner's secret"`
+	Fence  string `codec:"fence" doc:"the lost grant's fence"`
+	Reason string `codec:"reason" enum:"not_owner,expired,unreachable" doc:"not_owner = someone else holds it; expired = it is gone from Redis; unreachable = it could not be renewed in time"`
+}

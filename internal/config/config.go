@@ -1,0 +1,93 @@
+// Package config reads what users write: a strict YAML file, then COXSWAIN_*,
+// then flags, each over the one before.
+//
+// Its invariant: every mistake is reported, with its field, its line and the
+// remedy; a Config that was returned without an error can be started.
+package config
+
+import "time"
+
+// Config is the file, key by key.
+type Config struct {
+	Socket    Socket    `yaml:"socket"`
+	HTTP      HTTP      `yaml:"http"`
+	Redis     Redis     `yaml:"redis"`
+	Limits    Limits    `yaml:"limits"`
+	Telemetry Telemetry `yaml:"telemetry"`
+	Rules     Rules     `yaml:"rules"`
+}
+
+// Socket is where clients connect.
+type Socket struct {
+	Path         string        `yaml:"path"` // /run/coxswain/sidecar.sock
+	Mode         string        `yaml:"mode"` // octal, "0660"
+	UID          int           `yaml:"uid"`  // -1 = as it is
+	GID          int           `yaml:"gid"`
+	AllowedUIDs  []int         `yaml:"allowed_uids"`
+	AllowedGIDs  []int         `yaml:"allowed_gids"`
+	Admin        Admin         `yaml:"admin"`
+	WriteTimeout time.Duration `yaml:"write_timeout"`
+}
+
+// Admin says who may call admin methods.
+type Admin struct {
+	Enabled bool  `yaml:"enabled"`
+	UIDs    []int `yaml:"uids"`
+}
+
+// HTTP is the health and metrics listener; an empty Addr means none.
+type HTTP struct {
+	Addr string `yaml:"addr"` // :8086
+}
+
+// Redis is the shared store.
+type Redis struct {
+	URL    string `yaml:"url"`
+	Prefix string `yaml:"prefix"` // coxswain
+	Tenant string `yaml:"tenant"`
+	Pool   Pool   `yaml:"pool"`
+}
+
+// Pool bounds the connections to Redis.
+type Pool struct {
+	MinIdle        int           `yaml:"min_idle"`
+	Max            int           `yaml:"max"`
+	DialTimeout    time.Duration `yaml:"dial_timeout"`
+	CommandTimeout time.Duration `yaml:"command_timeout"`
+}
+
+// Limits bound a client connection and the shutdown.
+type Limits struct {
+	MaxFrameBytes  int64         `yaml:"max_frame_bytes"`
+	MaxDepth       int64         `yaml:"max_depth"`
+	MaxElements    int64         `yaml:"max_elements"`
+	MaxInflight    int64         `yaml:"max_inflight"`
+	MaxWaiting     int64         `yaml:"max_waiting"`
+	MaxConnections int64         `yaml:"max_connections"`
+	ShutdownGrace  time.Duration `yaml:"shutdown_grace"`
+}
+
+// Telemetry says what spans may carry and how loud the log is.
+type Telemetry struct {
+	LogLevel   string `yaml:"log_level"` // debug, info, warn, error
+	RecordKeys bool   `yaml:"record_keys"`
+}
+
+// Rules are the named limits.
+type Rules struct {
+	Items []Rule `yaml:"items"`
+}
+
+// Rule is one named limit.
+type Rule struct {
+	Name      string `yaml:"name"`
+	Algorithm string `yaml:"algorithm"`
+	Limits    []Band `yaml:"limits"`
+}
+
+// Band is Limit per PeriodMS milliseconds, Burst at once (absent = Limit).
+type Band struct {
+	Limit    int64 `yaml:"limit"`
+	PeriodMS int64 `yaml:"period_ms"`
+	Burst    int64 `yaml:"burst"`
+}

@@ -1,0 +1,145 @@
+package lua
+
+// LockAcquire grants a lock, or says who holds it. Repeated with the same token
+// it answers the same fence and restarts the TTL.
+var LockAcquire = define[LockAcquireIn](Source{
+	Name:       "lock_acquire",
+	Keys:       []string{"lock"},
+	Args:       []string{"token", "ttl_ms", "session", "client", "instance"},
+	Returns:    []string{"acquired", "fence", "ttl_ms", "client", "instance", "since_ms"},
+	Idempotent: true,
+	Latched:    true,
+}, func(r *Reply) LockAcquireOut {
+	return LockAcquireOut{
+		Acquired: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
+		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(),
+	}
+})
+
+// LockAcquireIn is one try to take a lock.
+type LockAcquireIn struct {
+	Lock  string // key
+	Token string
+	TTLMS int64
+	// Session is the id of the session it is bound to, empty when it is bound to its TTL.
+	Session          string
+	Client, Instance string
+}
+
+func (in LockAcquireIn) keys(to []string) []string { return append(to, in.Lock) }
+func (in LockAcquireIn) args(to []any) []any {
+	return append(to, in.Token, in.TTLMS, in.Session, in.Client, in.Instance)
+}
+
+// LockAcquireOut is a grant, or the present holder.
+type LockAcquireOut struct {
+	Acquired bool
+	// Fence is the grant's fence; 0 when it was not acquired.
+	Fence int64
+	// TTLMS is what the owner, or the present holder, has left, rounded down.
+	TTLMS            int64
+	Client, Instance string
+	SinceMS          int64
+}
+
+// LockRenew extends a lock that the token holds.
+var LockRenew = define[LockRenewIn](Source{
+	Name:       "lock_renew",
+	Keys:       []string{"lock"},
+	Args:       []string{"token", "ttl_ms", "session"},
+	Returns:    []string{"state", "fence"},
+	Idempotent: true,
+}, func(r *Reply) LockRenewOut { return LockRenewOut{State: LockState(r.Int()), Fence: r.Int()} })
+
+// LockState is what renew and release found.
+type LockState int64
+
+// What renew and release find, as the scripts return it.
+const (
+	// LockExpired: nobody holds it, and this token was its last owner or nobody knows.
+	LockExpired LockState = 0
+	// LockOwned: this token held it, and what was asked is done.
+	LockOwned LockState = 1
+	// LockNotOwner: someone else holds it.
+	LockNotOwner LockState = 2
+	// LockReleased: this token was its last owner and gave it back.
+	LockReleased LockState = 3
+	// LockMoved: this token holds it, bound to another session by a replay.
+	LockMoved LockState = 4
+)
+
+// LockRenewIn extends one lock. A Session other than the stored one finds
+// LockMoved; an empty Session matches any.
+type LockRenewIn struct {
+	Lock    string // key
+	Token   string
+	TTLMS   int64
+	Session string
+}
+
+func (in LockRenewIn) keys(to []string) []string { return append(to, in.Lock) }
+func (in LockRenewIn) args(to []any) []any {
+	return append(to, in.Token, in.TTLMS, in.Session)
+}
+
+// LockRenewOut says what was found.
+type LockRenewOut struct {
+	State LockState
+	Fence int64
+}
+
+// LockRelease gives a lock back if the token holds it. The key stays for a
+// while with its fence and last token, so that fences never go back and a
+// replayed grant learns what became of it.
+var LockRelease = define[LockReleaseIn](Source{
+	Name:       "lock_release",
+	Keys:       []string{"lock"},
+	Args:       []string{"token", "session"},
+	Returns:    []string{"state"},
+	Idempotent: true,
+}, func(r *Reply) LockState { return LockState(r.Int()) })
+
+// LockReleaseIn gives one lock back. A Session other than the stored one finds
+// LockMoved and changes nothing; an empty Session matches any.
+type LockReleaseIn struct {
+	Lock    string // key
+	Token   string
+	Session string
+}
+
+func (in LockReleaseIn) keys(to []string) []string { return append(to, in.Lock) }
+func (in LockReleaseIn) args(to []any) []any       { return append(to, in.Token, in.Session) }
+
+// LockGet reads a lock.
+var LockGet = define[LockGetIn](Source{
+	Name:       "lock_get",
+	Keys:       []string{"lock"},
+	Returns:    []string{"held", "fence", "ttl_ms", "client", "instance", "since_ms", "token", "last_token"},
+	Idempotent: true,
+}, func(r *Reply) LockGetOut {
+	return LockGetOut{
+		Held: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
+		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(),
+		Token: r.Str(), LastToken: r.Str(),
+	}
+})
+
+// LockGetIn names one lock.
+type LockGetIn struct {
+	Lock string // key
+}
+
+func (in LockGetIn) keys(to []string) []string { return append(to, in.Lock) }
+func (in LockGetIn) args(to []any) []any       { return to }
+
+// LockGetOut is the lock's state. Token never leaves coord.
+type LockGetOut struct {
+	Held             bool
+	Fence            int64
+	TTLMS            int64
+	Client, Instance string
+	SinceMS          int64
+	Token            string
+	// LastToken is the last owner that released it, empty when it expired.
+	LastToken string
+}
