@@ -7,11 +7,15 @@ package telemetry
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
 // Scope is the instrumentation scope of all spans and metrics.
@@ -25,14 +29,12 @@ type Telemetry struct {
 	// RecordKeys lets spans carry key text (telemetry.record_keys).
 	RecordKeys bool
 
-	rpc, script      metric.Float64Histogram
-	decisions        metric.Int64Counter
-	remaining        metric.Float64Histogram
-	retries, reloads metric.Int64Counter
-	leases           metric.Int64UpDownCounter
-	lost             metric.Int64Counter
-	closed, dropped  metric.Int64Counter
-	configReloads    metric.Int64Counter
+	rpc, script, remaining                          metric.Float64Histogram
+	decisions, retries, reloads                     metric.Int64Counter
+	lost, closed, dropped                           metric.Int64Counter
+	held                                            metric.Int64UpDownCounter
+	byMethod, byScript, byRule, byRuleOnly, byRetry labels
+	byNoun, byLoss, byReason                        labels
 }
 
 // latency covers a socket round trip of 50 us up to a wait of a minute, in seconds.
@@ -40,14 +42,73 @@ var latency = []float64{
 	.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60,
 }
 
+// share is finest near nothing left, where an alert looks.
+var share = []float64{0, .01, .05, .1, .25, .5, .75, .9, 1}
+
 // New makes the instruments on the given providers. It fails only on a name or
 // unit that the metrics API refuses.
 func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Telemetry, error) {
-	panic("not yet")
+	t := &Telemetry{
+		tracer: tp.Tracer(Scope), meter: mp.Meter(Scope), RecordKeys: recordKeys,
+		byMethod:   labels{first: "method", second: "code"},
+		byScript:   labels{first: "script", second: "outcome"},
+		byRule:     labels{first: "rule", second: "outcome"},
+		byRuleOnly: labels{first: "rule"},
+		byRetry:    labels{first: "script", second: "reason"},
+		byNoun:     labels{first: "noun"},
+		byLoss:     labels{first: "noun", second: "reason"},
+		byReason:   labels{first: "reason"},
+	}
+	m := maker{meter: t.meter}
+	t.rpc = m.histogram("coxswain.rpc.duration", "s", "How long calls took, by method and code.", latency)
+	t.script = m.histogram("coxswain.script.duration", "s", "How long runs of Redis scripts took, each try for itself.", latency)
+	t.retries = m.counter("coxswain.script.retries", "{retry}", "Further tries of a script, by the reason for them.")
+	t.reloads = m.counter("coxswain.script.reloads", "{reload}", "Scripts loaded again after the server had forgotten them.")
+	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, or the reason for the refusal.")
+	t.remaining = m.histogram("coxswain.decision.remaining", "", "The share of the limit that was left after a decision, 0 to 1.", share)
+	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
+	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
+	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
+	t.held = m.upDown("coxswain.leases.held", "{lease}", "Leases held for sessions now.")
+	if err := errors.Join(m.errs...); err != nil {
+		return nil, fmt.Errorf("telemetry: make the instruments: %w", err)
+	}
+	return t, nil
 }
 
 // Nop counts and traces nothing; for tests and tools.
-func Nop() *Telemetry { panic("not yet") }
+func Nop() *Telemetry {
+	t, err := New(tracenoop.NewTracerProvider(), metricnoop.NewMeterProvider(), false)
+	if err != nil {
+		panic(err) // the no-op providers refuse no name
+	}
+	return t
+}
+
+// maker collects the errors of a list of instruments.
+type maker struct {
+	meter metric.Meter
+	errs  []error
+}
+
+func (m *maker) histogram(name, unit, help string, bounds []float64) metric.Float64Histogram {
+	h, err := m.meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(help),
+		metric.WithExplicitBucketBoundaries(bounds...))
+	m.errs = append(m.errs, err)
+	return h
+}
+
+func (m *maker) counter(name, unit, help string) metric.Int64Counter {
+	c, err := m.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(help))
+	m.errs = append(m.errs, err)
+	return c
+}
+
+func (m *maker) upDown(name, unit, help string) metric.Int64UpDownCounter {
+	c, err := m.meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(help))
+	m.errs = append(m.errs, err)
+	return c
+}
 
 // Tracer starts spans. Start none where no parent is sampled and the sampler
 // says no: ask span.IsRecording before building attributes.
@@ -55,37 +116,61 @@ func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
 
 // RPC records one call: its method (of the table, never client text), its code
 // (OK or an api code) and how long it took.
-func (t *Telemetry) RPC(ctx context.Context, method, code string, took time.Duration) {}
+func (t *Telemetry) RPC(ctx context.Context, method, code string, took time.Duration) {
+	t.rpc.Record(ctx, took.Seconds(), t.byMethod.of(method, code).record...)
+}
 
 // Script records one run of a script with its outcome (ok or error).
-func (t *Telemetry) Script(ctx context.Context, script, outcome string, took time.Duration) {}
+func (t *Telemetry) Script(ctx context.Context, script, outcome string, took time.Duration) {
+	t.script.Record(ctx, took.Seconds(), t.byScript.of(script, outcome).record...)
+}
 
 // Retry counts one more try of a script, and why (dial, loading, noscript, ...).
-func (t *Telemetry) Retry(ctx context.Context, script, why string) {}
+func (t *Telemetry) Retry(ctx context.Context, script, why string) {
+	t.retries.Add(ctx, 1, t.byRetry.of(script, why).add...)
+}
 
 // ScriptsReloaded counts a NOSCRIPT recovery.
-func (t *Telemetry) ScriptsReloaded(ctx context.Context) {}
+func (t *Telemetry) ScriptsReloaded(ctx context.Context) { t.reloads.Add(ctx, 1) }
 
 // Decision records what a rule decided: outcome is allowed or a refusal reason;
 // ratio is remaining/limit, within 0 and 1. Rule is a configured name, or
 // "inline": never a key.
-func (t *Telemetry) Decision(ctx context.Context, rule, outcome string, ratio float64) {}
+func (t *Telemetry) Decision(ctx context.Context, rule, outcome string, ratio float64) {
+	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
+	t.remaining.Record(ctx, ratio, t.byRuleOnly.of(rule, "").record...)
+}
 
 // LeaseHeld adds n (1 or -1) to the leases held for sessions, by noun (lock, ...).
-func (t *Telemetry) LeaseHeld(ctx context.Context, noun string, n int64) {}
+func (t *Telemetry) LeaseHeld(ctx context.Context, noun string, n int64) {
+	t.held.Add(ctx, n, t.byNoun.of(noun, "").add...)
+}
 
 // LeaseLost counts a lease that was lost, by noun and reason.
-func (t *Telemetry) LeaseLost(ctx context.Context, noun, reason string) {}
+func (t *Telemetry) LeaseLost(ctx context.Context, noun, reason string) {
+	t.lost.Add(ctx, 1, t.byLoss.of(noun, reason).add...)
+}
 
 // ConnectionClosed counts connections that the sidecar closed, by reason
 // (malformed, slow_reader, too_many, duplicate_msgid, ...).
-func (t *Telemetry) ConnectionClosed(ctx context.Context, reason string) {}
+func (t *Telemetry) ConnectionClosed(ctx context.Context, reason string) {
+	t.closed.Add(ctx, 1, t.byReason.of(reason, "").add...)
+}
 
 // NotificationDropped counts client notifications that failed or are unknown.
-func (t *Telemetry) NotificationDropped(ctx context.Context) {}
+func (t *Telemetry) NotificationDropped(ctx context.Context) { t.dropped.Add(ctx, 1) }
 
 // Gauge registers a value that is read at each scrape, such as open sessions.
 // Unit is a UCUM unit such as {session}, By or s.
 func (t *Telemetry) Gauge(name, unit, help string, read func(context.Context) float64, attrs ...attribute.KeyValue) error {
+	set := metric.WithAttributeSet(attribute.NewSet(attrs...))
+	_, err := t.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(help),
+		metric.WithFloat64Callback(func(ctx context.Context, o metric.Float64Observer) error {
+			o.Observe(read(ctx), set)
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("gauge %s: %w", name, err)
+	}
 	return nil
 }
