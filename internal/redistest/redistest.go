@@ -1,32 +1,169 @@
 // Package redistest gives tests a real Redis: $COXSWAIN_TEST_REDIS, else a
 // container, else a redis-server process of its own. It says which one was used.
+// $COXSWAIN_TEST_REDIS_MODE=container or process allows only that one.
 //
 // Its invariant: tests share servers by key prefix and never flush one that
-// they did not start.
+// they did not start. Everything it starts listens on 127.0.0.1 only and is gone
+// when the test binary is.
 package redistest
 
-import "testing"
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+// What the environment may say.
+const (
+	// EnvURL is the redis:// address of a server to use instead of an own one.
+	EnvURL = "COXSWAIN_TEST_REDIS"
+	// EnvMode is container or process: only that one, or the tests fail.
+	EnvMode = "COXSWAIN_TEST_REDIS_MODE"
+	// EnvImage is the image of the container, redis:7-local if unset. It is never pulled.
+	EnvImage = "COXSWAIN_TEST_REDIS_IMAGE"
+)
+
+// embedded is lua.Embedded, which cannot be imported: lua's own tests use this package.
+const embedded = "embedded"
+
+// backend is a running server of the whole test binary.
+type backend struct {
+	url string
+	// what it is, for people: "process redis://127.0.0.1:20000".
+	what string
+	stop func() error
+}
+
+// shared is the server that URL answers, started once by whoever asks first.
+var shared struct {
+	once sync.Once
+	backend
+	err error
+}
 
 // URL returns the shared server of this test binary, started on first use and
 // ended by Main. It fails the test when no Redis can be had, saying how to get one.
-func URL(t testing.TB) string { t.Helper(); panic("not yet") }
+func URL(t testing.TB) string {
+	t.Helper()
+	shared.once.Do(func() {
+		shared.backend, shared.err = open(os.Getenv)
+		if shared.err == nil {
+			fmt.Fprintf(os.Stderr, "redistest: using %s\n", shared.what)
+		}
+	})
+	if shared.err != nil {
+		t.Fatalf("redistest: %v", shared.err)
+	}
+	t.Logf("redistest: using %s", shared.what)
+	return shared.url
+}
 
-// Prefix returns a key prefix that no other test uses.
-func Prefix(t testing.TB) string { t.Helper(); panic("not yet") }
+// open chooses a source by the environment and starts it.
+func open(env func(string) string) (backend, error) {
+	if url := env(EnvURL); url != "" {
+		opt, err := redis.ParseURL(url)
+		if err != nil {
+			return backend{}, fmt.Errorf("$%s: %w", EnvURL, err)
+		}
+		return backend{url: url, what: "the server of $" + EnvURL + " at " + opt.Addr, stop: func() error { return nil }}, nil
+	}
+	image := env(EnvImage)
+	if image == "" {
+		image = "redis:7-local"
+	}
+	switch mode := env(EnvMode); mode {
+	case "container":
+		return startContainer(image)
+	case "process":
+		return startShared()
+	case "":
+		c, noContainer := startContainer(image)
+		if noContainer == nil {
+			return c, nil
+		}
+		p, err := startShared()
+		if err != nil {
+			return backend{}, errors.Join(err, noContainer)
+		}
+		return p, nil
+	default:
+		return backend{}, fmt.Errorf("$%s is %q: use container or process, or leave it unset", EnvMode, mode)
+	}
+}
+
+// Prefix returns a key prefix that no other test uses, of lower-case letters and digits.
+func Prefix(t testing.TB) string {
+	t.Helper()
+	var id [8]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		t.Fatalf("redistest: prefix: %v", err)
+	}
+	return "t" + hex.EncodeToString(id[:])
+}
+
+// Client returns a plain client of the shared server, closed with the test. It
+// looks at what is stored; the code under test has its own.
+func Client(t testing.TB) *redis.Client {
+	t.Helper()
+	return client(t, URL(t))
+}
+
+func client(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	opt, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	opt.MaxRetries = -1
+	c := redis.NewClient(opt)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Stores runs a test on every kind of store, as subtests: on the shared server,
+// and on an embedded store, whose URL makes lua.Open start one.
+func Stores(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("standalone", func(t *testing.T) { test(t, URL(t)) })
+	t.Run("embedded", func(t *testing.T) { test(t, embedded) })
+}
 
 // Main runs the tests, ends what URL started, and checks for leaked goroutines.
 // Use it in TestMain of every package whose tests use Redis.
-func Main(m *testing.M) { panic("not yet") }
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		if err := shared.stop(); err != nil {
+			fmt.Fprintf(os.Stderr, "redistest: %s: stop: %v\n", shared.what, err)
+			code = max(code, 1)
+		}
+	}
+	// After a failure the leaks are those of the test that did not clean up.
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintf(os.Stderr, "redistest: %v\n", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
-// Server is a redis-server process of one test: it may be stopped, paused and flushed.
-type Server struct{}
-
-// Start runs a private server on a free loopback port; it ends with the test.
-func Start(t testing.TB, args ...string) *Server { t.Helper(); panic("not yet") }
-
-// URL is the server's redis:// address, the same after a restart.
-func (s *Server) URL() string { panic("not yet") }
-
-// Stop ends the process and returns when it is gone; Restart starts it again on the same port.
-func (s *Server) Stop()    {}
-func (s *Server) Restart() {}
+// answers asks a server for PONG once.
+func answers(ctx context.Context, url string) error {
+	opt, err := redis.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	opt.MaxRetries = -1
+	c := redis.NewClient(opt)
+	defer func() { _ = c.Close() }()
+	return c.Ping(ctx).Err()
+}
