@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
 // Scope is the instrumentation scope of all spans and metrics.
@@ -78,7 +77,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 
 // Nop counts and traces nothing; for tests and tools.
 func Nop() *Telemetry {
-	t, err := New(tracenoop.NewTracerProvider(), metricnoop.NewMeterProvider(), false)
+	t, err := New(off{}, metricnoop.NewMeterProvider(), false)
 	if err != nil {
 		panic(err) // the no-op providers refuse no name
 	}

@@ -1,0 +1,179 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/attribute"
+	promexporter "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// SetupOptions are what the process knows. Where to export to is for the
+// standard OTEL_* variables alone, so that one setting serves a whole pod.
+type SetupOptions struct {
+	// Version is the resource's service.version.
+	Version string
+	// RecordKeys lets spans carry key text (telemetry.record_keys).
+	RecordKeys bool
+	// Log gets what OpenTelemetry has to complain about, at most one line a
+	// minute and level: a collector that is down fails every few seconds.
+	Log *slog.Logger
+}
+
+// SDK is OpenTelemetry, running.
+type SDK struct {
+	*Telemetry
+
+	// Metrics serves /metrics in the Prometheus format, exporters or not.
+	Metrics http.Handler
+	// Exporting names the signals that leave the process: traces, metrics.
+	Exporting []string
+
+	log      *slog.Logger
+	shutdown []func(context.Context) error
+}
+
+// Setup starts the SDK as the OTEL_* variables ask. A value among them that it
+// does not understand is logged and that signal is not exported, as the
+// OpenTelemetry specification wants it: a typo in a pod's environment must not
+// keep its sidecar from starting. An error means a fault of this package.
+//
+// OpenTelemetry's error handler and logger are of the process, so the last
+// Setup wins them.
+func Setup(ctx context.Context, o SetupOptions) (*SDK, error) {
+	limited := divert(o.Log)
+	res, err := describe(ctx, o.Version)
+	if err != nil {
+		o.Log.Warn("telemetry: part of the resource is unknown; check OTEL_RESOURCE_ATTRIBUTES", "err", err)
+	}
+	s := &SDK{log: o.Log}
+	mp, err := s.meterProvider(ctx, res, limited)
+	if err != nil {
+		return nil, err
+	}
+	s.Telemetry, err = New(s.tracerProvider(ctx, res), mp, o.RecordKeys)
+	if err != nil {
+		return nil, errors.Join(err, s.Shutdown(ctx))
+	}
+	return s, nil
+}
+
+// Shutdown sends what is not yet exported and stops, within ctx. Each signal
+// has all of ctx: a collector that takes one and not the other loses only that.
+func (s *SDK) Shutdown(ctx context.Context) error {
+	errs := make([]error, len(s.shutdown))
+	var wg sync.WaitGroup
+	for i, stop := range s.shutdown {
+		wg.Go(func() { errs[i] = stop(ctx) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("telemetry: shut down: %w", err)
+	}
+	return nil
+}
+
+// describe says who exports. Of the process it takes nothing: its command line
+// may hold the password of a Redis URL.
+func describe(ctx context.Context, version string) (*resource.Resource, error) {
+	return resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithAttributes(
+			attribute.String("service.name", "coxswain"),
+			attribute.String("service.version", version),
+		),
+		resource.WithFromEnv(), // last: OTEL_SERVICE_NAME wins
+	)
+}
+
+func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited *slog.Logger) (*sdkmetric.MeterProvider, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	scraped, err := promexporter.New(
+		promexporter.WithRegisterer(registry),
+		// Explicit, since the default depends on a process-wide variable.
+		promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
+		promexporter.WithoutScopeInfo(), // there is one scope
+	)
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: make the Prometheus reader: %w", err)
+	}
+	s.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:          slog.NewLogLogger(limited.Handler(), slog.LevelError),
+		EnableOpenMetrics: true, // the format that carries exemplars
+	})
+	opts := []sdkmetric.Option{
+		sdkmetric.WithResource(res),
+		sdkmetric.WithReader(scraped),
+		sdkmetric.WithCardinalityLimit(maxSeries),
+	}
+	if wanted("METRICS") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		switch {
+		case err != nil:
+			s.refused("METRICS", err)
+		case !autoexport.IsNoneMetricReader(reader):
+			opts = append(opts, sdkmetric.WithReader(reader))
+			s.Exporting = append(s.Exporting, "metrics")
+		}
+	}
+	mp := sdkmetric.NewMeterProvider(opts...)
+	s.shutdown = append(s.shutdown, mp.Shutdown)
+	return mp, nil
+}
+
+// tracerProvider reads OTEL_TRACES_SAMPLER by itself; the SDK does.
+func (s *SDK) tracerProvider(ctx context.Context, res *resource.Resource) trace.TracerProvider {
+	if !wanted("TRACES") {
+		return off{}
+	}
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		s.refused("TRACES", err)
+		return off{}
+	}
+	if autoexport.IsNoneSpanExporter(exporter) {
+		return off{}
+	}
+	tp := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(exporter))
+	s.shutdown = append(s.shutdown, tp.Shutdown)
+	s.Exporting = append(s.Exporting, "traces")
+	return tp
+}
+
+// wanted reports whether the environment asks to export a signal, TRACES or
+// METRICS: by naming an exporter, or an OTLP endpoint, which by itself means
+// the otlp exporter. autoexport's own default, otlp to localhost whatever is
+// set, would make every sidecar without a collector knock on a closed port.
+func wanted(signal string) bool {
+	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
+		return false
+	}
+	return os.Getenv("OTEL_"+signal+"_EXPORTER") != "" ||
+		os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "" ||
+		os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+}
+
+func (s *SDK) refused(signal string, err error) {
+	name := "OTEL_" + signal + "_EXPORTER"
+	s.log.Error("telemetry: "+strings.ToLower(signal)+" are not exported; set "+name+
+		" to one of otlp, console or none and OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or grpc",
+		"value", os.Getenv(name), "err", err)
+}
