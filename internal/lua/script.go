@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 //go:embed *.lua
@@ -33,6 +34,8 @@ type Source struct {
 	Latched bool
 
 	text, sha string
+	// withClock makes what clocked returns, once.
+	withClock func() (text, sha string)
 }
 
 // Text is what is sent to Redis: the prelude's parts, then the body.
@@ -40,6 +43,11 @@ func (s *Source) Text() string { return s.text }
 
 // SHA is the script's name for EVALSHA.
 func (s *Source) SHA() string { return s.sha }
+
+// clocked is the script on the caller's clock instead of the server's: its now
+// is the last of ARGV, in Unix microseconds, after the fingerprint where there
+// is one. It serves Options.Clock.
+func (s *Source) clocked() (text, sha string) { return s.withClock() }
 
 // Input is what one run of a script is given. Only this package implements it,
 // beside the descriptor it belongs to.
@@ -66,8 +74,17 @@ func Scripts() []*Source { return scripts }
 // its header asks for (the line "-- USES clock once ...") before its body. It panics when
 // the file is not there: a build that lacks a script must not start.
 func define[I Input, O any](s Source, read func(*Reply) O) Script[I, O] {
-	s.text = assemble(s.Name, preludeFile)
+	s.text = assemble(s.Name, preludePart)
 	s.sha = digest(s.text)
+	s.withClock = sync.OnceValues(func() (string, string) {
+		text := assemble(s.Name, func(part string) string {
+			if part == "clock" {
+				return callersClock
+			}
+			return preludePart(part)
+		})
+		return text, digest(text)
+	})
 	scripts = append(scripts, &s)
 	return Script[I, O]{&s, read}
 }
@@ -77,8 +94,11 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// assemble builds a script's text; part maps a prelude part to its file, so
-// that tests swap the clock.
+// callersClock stands in for prelude_clock.lua in clocked.
+const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
+
+// assemble builds a script's text; part maps the name of a prelude part to its
+// text, so that the clock can be swapped.
 func assemble(name string, part func(string) string) string {
 	body := mustRead(name + ".lua")
 	var b strings.Builder
@@ -88,14 +108,14 @@ func assemble(name string, part func(string) string) string {
 			continue
 		}
 		for _, p := range strings.Fields(parts) {
-			b.WriteString(stripComments(mustRead(part(p))))
+			b.WriteString(stripComments(part(p)))
 		}
 	}
 	b.WriteString(stripComments(body))
 	return b.String()
 }
 
-func preludeFile(part string) string { return "prelude_" + part + ".lua" }
+func preludePart(part string) string { return mustRead("prelude_" + part + ".lua") }
 
 // stripComments drops whole-line comments: they are for readers of the source,
 // and Redis keeps every script's text in memory.
