@@ -1,1 +1,14 @@
--- USES
+-- Extends a lock that the token holds; never revives one that expired or was released.
+-- USES clock lock
+-- KEYS lock (hash, see prelude_lock.lua)
+-- ARGV token (the owner's secret); ttl_ms (from now; never shortens); session (id, empty = any)
+-- RETURNS state (LockState in lock.go); fence (the token's, 0 when it holds nothing)
+-- TTL lock: what the owner has left, and 60 s
+-- COST O(1): HMGET, and when owned HSET and PEXPIRE
+local lock = read()
+local found = state(lock, ARGV[1], ARGV[3])
+if found == 1 then
+  redis.call('HSET', KEYS[1], 'until', hold_until(lock, tonumber(ARGV[2])))
+  remember(lock)
+end
+return {found, (found == 1 or found == 4) and lock.fence or 0}

@@ -1,0 +1,17 @@
+package lua
+
+// Clocked is the script on the caller's clock.
+func Clocked(s *Source) (text, sha string) { return s.clocked() }
+
+// InputOf is KEYS and ARGV of one run, without a latch.
+func InputOf[I Input](in I) (keys []string, args []any) { return in.keys(nil), in.args(nil) }
+
+// ReadAs reads a reply as the script's descriptor does.
+func ReadAs[I Input, O any](s Script[I, O], reply []any) (O, error) {
+	r := &Reply{values: reply}
+	out := s.read(r)
+	return out, r.err
+}
+
+// Files are the embedded scripts and prelude parts.
+var Files = files

@@ -1,0 +1,39 @@
+-- What the lock scripts share. The state is one hash: fence and last (the last
+-- token that was released) stay when it is free; token, until (us), session,
+-- client, instance and since (us) are of the present or last owner.
+
+-- A free lock is remembered this much longer, so that its fence cannot go back
+-- with a small step of the clock, and late callers learn what became of them.
+local MEMORY_MS = 60000
+
+local function read()
+  local f = redis.call('HMGET', KEYS[1], 'token', 'until', 'fence', 'session', 'last', 'client', 'instance', 'since')
+  local lock = {
+    token = f[1] or '', ends = tonumber(f[2] or 0), fence = tonumber(f[3] or 0), session = f[4] or '',
+    last = f[5] or '', client = f[6] or '', instance = f[7] or '', since = tonumber(f[8] or 0),
+  }
+  lock.held = lock.token ~= '' and lock.ends > now
+  return lock
+end
+
+-- state is what the lock is to a token and a session, as LockState in lock.go.
+local function state(lock, token, session)
+  if not lock.held then return lock.last == token and 3 or 0 end
+  if lock.token ~= token then return 2 end
+  return (session == '' or lock.session == session) and 1 or 4
+end
+
+-- left_ms is what the owner has left, rounded down.
+local function left_ms(lock)
+  return lock.held and math.floor((lock.ends - now) / 1000) or 0
+end
+
+-- hold_until never shortens what the owner was promised before.
+local function hold_until(lock, ttl_ms)
+  lock.ends = math.max(lock.ends, now + ttl_ms * 1000)
+  return lock.ends
+end
+
+local function remember(lock)
+  redis.call('PEXPIRE', KEYS[1], math.ceil((lock.ends - now) / 1000) + MEMORY_MS)
+end

@@ -1,0 +1,45 @@
+-- once runs body unless an earlier run left its reply under key, and then
+-- answers {'replayed', reply}, or {'conflict'} when that run had another
+-- fingerprint. Without a key it only runs body. body returns its reply and
+-- whether it wrote; what wrote nothing may run again and is not kept.
+-- The value at key is the fingerprint and then the reply, each number as i<n>:
+-- and each text as s<length>:<bytes>, so that any bytes come back as they were.
+-- It outlives every deadline a call can have.
+local function kept(s)
+  local values, i = {}, 1
+  while i <= #s do
+    local colon = string.find(s, ':', i, true)
+    local n = tonumber(string.sub(s, i + 1, colon - 1))
+    if string.sub(s, i, i) == 'i' then
+      values[#values + 1], i = n, colon + 1
+    else
+      values[#values + 1], i = string.sub(s, colon + 1, colon + n), colon + n + 1
+    end
+  end
+  return table.remove(values, 1), values
+end
+
+local function once(key, fingerprint, body)
+  if not key then return (body()) end
+  local stored = redis.call('GET', key)
+  if stored then
+    local whose, reply = kept(stored)
+    if whose ~= fingerprint then return {'conflict'} end
+    return {'replayed', reply}
+  end
+  local reply, wrote = body()
+  if wrote then
+    local out = {string.format('s%d:', #fingerprint), fingerprint}
+    for i = 1, #reply do
+      local v = reply[i]
+      if type(v) == 'number' then
+        out[#out + 1] = string.format('i%.0f:', v)
+      else
+        out[#out + 1] = string.format('s%d:', #v)
+        out[#out + 1] = v
+      end
+    end
+    redis.call('SET', key, table.concat(out), 'PX', 150000)
+  end
+  return reply
+end

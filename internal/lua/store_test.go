@@ -1,0 +1,147 @@
+package lua_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// epoch is where the scripts' clock starts in tests, in Unix microseconds.
+const epoch = int64(1_800_000_000_000_000)
+
+// store is a Redis that scripts run on with a clock of the test's own.
+type store struct {
+	name   string
+	client redis.UniversalClient
+	prefix string
+}
+
+// eachStore runs a test on the embedded store and on real Redis. The clock that
+// scripts read does not move the store's TTLs, so a test that is about a TTL
+// looks at the PEXPIRE, and deletes the key to end it.
+func eachStore(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		m := miniredis.RunT(t)
+		m.SetTime(time.UnixMicro(epoch))
+		test(t, newStore(t, "embedded", &redis.Options{Addr: m.Addr()}, "t"))
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		o, err := redis.ParseURL(redistest.URL(t))
+		require.NoError(t, err)
+		test(t, newStore(t, "redis", o, redistest.Prefix(t)))
+	})
+}
+
+func newStore(t *testing.T, name string, o *redis.Options, prefix string) *store {
+	t.Helper()
+	o.MaxRetries = -1
+	c := redis.NewClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	s := &store{name: name, client: c, prefix: prefix}
+	for _, src := range lua.Scripts() {
+		text, sha := lua.Clocked(src)
+		got, err := c.ScriptLoad(context.Background(), text).Result()
+		require.NoError(t, err, src.Name)
+		require.Equal(t, sha, got, src.Name)
+	}
+	return s
+}
+
+// key puts every key of a test under one tag, as a cluster wants it.
+func (s *store) key(name string) string { return s.prefix + ":{x}:" + name }
+
+// latch is how one run is made to happen once.
+type latch struct{ key, fingerprint string }
+
+// eval runs a script at now and returns its raw reply.
+func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l latch) ([]any, error) {
+	_, sha := lua.Clocked(src)
+	keys, args = withLatch(keys, args, l)
+	return s.client.EvalSha(context.Background(), sha, keys, append(args, now)...).Slice()
+}
+
+func withLatch(keys []string, args []any, l latch) ([]string, []any) {
+	if l.key == "" {
+		return slices.Clone(keys), slices.Clone(args)
+	}
+	return append(slices.Clone(keys), l.key), append(slices.Clone(args), l.fingerprint)
+}
+
+// call runs a script at now and reads its reply by its descriptor.
+func call[I lua.Input, O any](t require.TestingT, s *store, script lua.Script[I, O], now int64, in I) O {
+	keys, args := lua.InputOf(in)
+	reply, err := s.eval(script.Source, now, keys, args, latch{})
+	require.NoError(t, err, script.Name)
+	require.Len(t, reply, len(script.Returns), script.Name)
+	out, err := lua.ReadAs(script, reply)
+	require.NoError(t, err, script.Name)
+	return out
+}
+
+// raw is what a key holds, by its type, in one line; "none" when it is not there.
+func (s *store) raw(t require.TestingT, key string) string {
+	ctx := context.Background()
+	kind, err := s.client.Type(ctx, key).Result()
+	require.NoError(t, err)
+	switch kind {
+	case "none":
+		return kind
+	case "hash":
+		fields, err := s.client.HGetAll(ctx, key).Result()
+		require.NoError(t, err)
+		words := make([]string, 0, len(fields))
+		for f, v := range fields {
+			words = append(words, f+"="+shown(v))
+		}
+		slices.Sort(words)
+		return "hash " + strings.Join(words, " ")
+	case "string":
+		v, err := s.client.Get(ctx, key).Result()
+		require.NoError(t, err)
+		return "string " + strconv.Quote(v)
+	}
+	require.FailNow(t, "no reader for type "+kind)
+	return ""
+}
+
+// takeTTL is the TTL that was set since the last takeTTL, or -1. It takes the
+// TTL away, so that no key ends by the real clock while a test lives by its own.
+func (s *store) takeTTL(t require.TestingT, key string) time.Duration {
+	d, err := s.client.PTTL(context.Background(), key).Result()
+	require.NoError(t, err)
+	require.NoError(t, s.client.Persist(context.Background(), key).Err())
+	return max(d, -1)
+}
+
+func (s *store) del(t require.TestingT, key string) {
+	require.NoError(t, s.client.Del(context.Background(), key).Err())
+}
+
+// shown prints a value for people: instants of the tests' clock as @ and the
+// time since the epoch, text that would be hard to read quoted.
+func shown(v string) string {
+	const horizon = int64(1000 * 24 * time.Hour / time.Microsecond)
+	n, err := strconv.ParseInt(v, 10, 64)
+	switch {
+	case err == nil && n >= epoch-horizon && n < epoch+horizon:
+		return "@" + (time.Duration(n-epoch) * time.Microsecond).String()
+	case err == nil && n >= (epoch-horizon)/1000 && n < (epoch+horizon)/1000:
+		return "@" + (time.Duration(n-epoch/1000) * time.Millisecond).String() + "(ms)"
+	case v == "" || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '@' }):
+		return strconv.Quote(v)
+	}
+	return v
+}
