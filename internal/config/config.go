@@ -5,7 +5,10 @@
 // remedy; a Config that was returned without an error can be started.
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Config is the file, key by key.
 type Config struct {
@@ -15,6 +18,22 @@ type Config struct {
 	Limits    Limits    `yaml:"limits"`
 	Telemetry Telemetry `yaml:"telemetry"`
 	Rules     Rules     `yaml:"rules"`
+
+	lines map[string]int    // where the file says what, by path
+	from  map[string]string // the variable or flag that set a path after the file
+}
+
+// Line is where the file has the field with this path, such as
+// rules.items[2].limits[0].period_ms; where it lacks the field, the line of what
+// encloses it; 0 when it has neither.
+func (c *Config) Line(path string) int {
+	for path != "" {
+		if line, ok := c.lines[path]; ok {
+			return line
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return 0
 }
 
 // Socket is where clients connect.
@@ -26,7 +45,7 @@ type Socket struct {
 	AllowedUIDs  []int         `yaml:"allowed_uids"`
 	AllowedGIDs  []int         `yaml:"allowed_gids"`
 	Admin        Admin         `yaml:"admin"`
-	WriteTimeout time.Duration `yaml:"write_timeout"`
+	WriteTimeout time.Duration `yaml:"write_timeout"` // 5s; how long a client may leave replies unread
 }
 
 // Admin says who may call admin methods.

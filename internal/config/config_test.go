@@ -1,0 +1,251 @@
+package config_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+)
+
+// write makes a file of one test and returns its path.
+func write(t testing.TB, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// problems loads and returns what is wrong, with the file's folder cut off.
+func problems(t *testing.T, src config.Sources, checks ...config.Check) string {
+	t.Helper()
+	c, err := config.Load(src, checks...)
+	require.Error(t, err)
+	require.Nil(t, c, "a configuration with mistakes must not get out")
+	require.IsType(t, config.Problems{}, err)
+	return strings.ReplaceAll(err.Error(), filepath.Dir(src.File)+"/", "")
+}
+
+func same(t *testing.T, want, got config.Config) {
+	t.Helper()
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Config{})); d != "" {
+		t.Fatal(d)
+	}
+}
+
+func TestNothingGivenIsTheDefault(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "\n", "# only a comment\n", "---\n", "socket:\nrules:\n  items:\n"} {
+		c, err := config.Load(config.Sources{File: write(t, text)})
+		require.NoError(t, err, "%q", text)
+		same(t, config.Default(), *c)
+	}
+	c, err := config.Load(config.Sources{})
+	require.NoError(t, err)
+	same(t, config.Default(), *c)
+	require.Equal(t, "/run/coxswain/sidecar.sock", c.Socket.Path)
+	require.Equal(t, config.Pool{MinIdle: 10, Max: 50, DialTimeout: 5 * time.Second, CommandTimeout: 3 * time.Second}, c.Redis.Pool)
+}
+
+func TestEveryKeyIsRead(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{File: "testdata/full.yaml"})
+	require.NoError(t, err)
+	same(t, config.Config{
+		Socket: config.Socket{
+			Path: "/run/other/sidecar.sock", Mode: "0600", UID: 65532, GID: 65533,
+			AllowedUIDs: []int{1000, 1001}, AllowedGIDs: []int{65533},
+			Admin: config.Admin{UIDs: []int{0}}, WriteTimeout: 2500 * time.Millisecond,
+		},
+		HTTP: config.HTTP{Addr: "127.0.0.1:0"},
+		Redis: config.Redis{
+			URL: "rediss://user:hunter2@redis.example:6380/3", Prefix: "crawl", Tenant: "team-a",
+			Pool: config.Pool{MinIdle: 1, Max: 8, DialTimeout: time.Second, CommandTimeout: time.Minute},
+		},
+		Limits: config.Limits{
+			MaxFrameBytes: 2048, MaxDepth: 8, MaxElements: 100, MaxInflight: 7, MaxWaiting: 9, MaxConnections: 11,
+		},
+		Telemetry: config.Telemetry{LogLevel: "debug", RecordKeys: true},
+		Rules: config.Rules{Items: []config.Rule{{
+			Name: "user-agent", Algorithm: "token_bucket",
+			Limits: []config.Band{{Limit: 80, PeriodMS: 600_000, Burst: 20}, {Limit: 3, PeriodMS: 5_000}},
+		}}},
+	}, *c)
+}
+
+func TestFlagsWinOverVariablesOverTheFileOverDefaults(t *testing.T) {
+	t.Parallel()
+	file := write(t, "redis: {prefix: file, tenant: file, url: redis://file}\n")
+	src := config.Sources{
+		Env: []string{
+			"COXSWAIN_CONFIG=" + file, "COXSWAIN_REDIS_TENANT=env", "COXSWAIN_REDIS_URL=redis://env",
+			"COXSWAIN_SOCKET=env.sock", "COXSWAIN_SOCKET_ALLOWED_UIDS=1, 2,3", "COXSWAIN_HTTP_ADDR=",
+			"COXSWAIN_LIMITS_SHUTDOWN_GRACE=250ms", "COXSWAIN_TELEMETRY_RECORD_KEYS=true", "HOME=/",
+		},
+		Flags: []config.Flag{{Name: "--redis", Path: "redis.url", Value: "embedded"}},
+	}
+	c, err := config.Load(src)
+	require.NoError(t, err)
+	want := config.Default()
+	want.Redis.Prefix, want.Redis.Tenant, want.Redis.URL = "file", "env", "embedded"
+	want.Socket.Path, want.Socket.AllowedUIDs = "env.sock", []int{1, 2, 3}
+	want.Limits.ShutdownGrace, want.Telemetry.RecordKeys = 250*time.Millisecond, true
+	same(t, want, *c)
+
+	src.File = write(t, "redis: {prefix: flag}\n")
+	c, err = config.Load(src)
+	require.NoError(t, err)
+	require.Equal(t, "flag", c.Redis.Prefix, "--config wins over COXSWAIN_CONFIG")
+}
+
+func TestAVariableThatNobodyReadsIsRefused(t *testing.T) {
+	t.Parallel()
+	got := problems(t, config.Sources{Env: []string{
+		"COXSWAIN_REDIS_ULR=redis://x", "COXSWAIN_WHATEVER=1", "COXSWAIN_HTTP_PORT=8086",
+		"COXSWAIN_RULES_ITEMS=x", "COXSWAIN_TEST_REDIS=redis://x", "COXSWAIN_OLD=",
+	}})
+	require.Equal(t, `COXSWAIN_HTTP_PORT: unknown variable; `+"`sidecar config print`"+` shows the known ones
+COXSWAIN_REDIS_ULR: unknown variable; did you mean COXSWAIN_REDIS_URL?
+COXSWAIN_RULES_ITEMS: unknown variable; `+"`sidecar config print`"+` shows the known ones
+COXSWAIN_WHATEVER: unknown variable; `+"`sidecar config print`"+` shows the known ones`, got)
+}
+
+func TestServicesOfKubernetesAreNotTypos(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load(config.Sources{Env: []string{
+		"COXSWAIN_SERVICE_HOST=10.0.0.1", "COXSWAIN_SERVICE_PORT=8086", "COXSWAIN_SERVICE_PORT_HTTP_METRICS=8086",
+		"COXSWAIN_PORT=tcp://10.0.0.1:8086", "COXSWAIN_PORT_8086_TCP=tcp://10.0.0.1:8086",
+		"COXSWAIN_PORT_8086_TCP_PROTO=tcp", "COXSWAIN_PORT_8086_TCP_PORT=8086", "COXSWAIN_PORT_8086_TCP_ADDR=10.0.0.1",
+		"COXSWAIN_REDIS_SERVICE_HOST=10.0.0.2", "COXSWAIN_REDIS_SERVICE_PORT=6379",
+		"COXSWAIN_REDIS_PORT=tcp://10.0.0.2:6379", "COXSWAIN_REDIS_PORT_6379_TCP=tcp://10.0.0.2:6379",
+	}})
+	require.NoError(t, err)
+}
+
+func TestBothSocketVariablesMayAgreeOnly(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{Env: []string{"COXSWAIN_SOCKET_PATH=a.sock"}})
+	require.NoError(t, err)
+	require.Equal(t, "a.sock", c.Socket.Path)
+	_, err = config.Load(config.Sources{Env: []string{"COXSWAIN_SOCKET_PATH=a.sock", "COXSWAIN_SOCKET=a.sock"}})
+	require.NoError(t, err)
+	require.Equal(t, "COXSWAIN_SOCKET_PATH: socket.path: says something else than COXSWAIN_SOCKET; set one of them",
+		problems(t, config.Sources{Env: []string{"COXSWAIN_SOCKET_PATH=a.sock", "COXSWAIN_SOCKET=b.sock"}}))
+}
+
+func TestSocketPathOfAClient(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, config.DefaultSocket, config.SocketPath(nil))
+	require.Equal(t, config.DefaultSocket, config.SocketPath([]string{"COXSWAIN_SOCKET="}))
+	require.Equal(t, "a", config.SocketPath([]string{"COXSWAIN_SOCKET_PATH=b", "COXSWAIN_SOCKET=a"}))
+	require.Equal(t, "b", config.SocketPath([]string{"COXSWAIN_SOCKET_PATH=b"}))
+}
+
+func TestLineOfAFieldOrOfWhatEnclosesIt(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{File: "testdata/full.yaml"})
+	require.NoError(t, err)
+	text, err := os.ReadFile("testdata/full.yaml")
+	require.NoError(t, err)
+	lines := strings.Split(string(text), "\n")
+	for path, want := range map[string]string{
+		"socket.path":                        "  path: /run/other/sidecar.sock",
+		"socket.allowed_uids[1]":             "  allowed_uids: [1000, 1001]",
+		"socket.allowed_gids[0]":             "    - 65533",
+		"rules.items[0]":                     "    - name: user-agent",
+		"rules.items[0].limits[0].period_ms": "          period_ms: 600000",
+		"rules.items[0].limits[1].burst":     "        - {limit: 3, period_ms: 5000}",
+		"rules.items[0].fail_mode":           "    - name: user-agent",
+		"rules.items[7].name":                "  items:",
+		"rules.precedence":                   "rules:",
+	} {
+		line := c.Line(path)
+		require.Positive(t, line, path)
+		require.Equal(t, want, lines[line-1], path)
+	}
+	require.Zero(t, c.Line("nothing.like.it"))
+	require.Zero(t, c.Line(""))
+}
+
+func TestAPrintedConfigurationLoadsAgain(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{
+		File: "testdata/full.yaml",
+		Env:  []string{"COXSWAIN_REDIS_URL=redis://127.0.0.1:6379/1"},
+	})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, c.Print(&out))
+	again, err := config.Load(config.Sources{File: write(t, out.String())})
+	require.NoError(t, err, out.String())
+	same(t, *c, *again)
+	require.Contains(t, out.String(), "  url: redis://127.0.0.1:6379/1 # COXSWAIN_REDIS_URL, set by COXSWAIN_REDIS_URL\n")
+	require.Contains(t, out.String(), "  path: /run/other/sidecar.sock # COXSWAIN_SOCKET, set in line 3\n")
+	require.Contains(t, out.String(), "  max_depth: 8 # COXSWAIN_LIMITS_MAX_DEPTH, set in line 27\n")
+
+	out.Reset()
+	d := config.Default()
+	require.NoError(t, d.Print(&out))
+	again, err = config.Load(config.Sources{File: write(t, out.String())})
+	require.NoError(t, err, out.String())
+	same(t, d, *again)
+	require.Contains(t, out.String(), "  tenant: \"\" # COXSWAIN_REDIS_TENANT\n")
+}
+
+func TestSecretsAreNeverShown(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{File: "testdata/full.yaml"})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, c.Print(&out))
+	require.NotContains(t, out.String(), "hunter2")
+	require.Contains(t, out.String(), "url: rediss://xxxxx@redis.example:6380/3 ")
+	require.Equal(t, "rediss://user:hunter2@redis.example:6380/3", c.Redis.URL, "printing must not change it")
+
+	for _, url := range []string{
+		"redis://:hunter2@host:x", "redis://u:hunter2@", "redis://u:hunt@hunter2@ho st", "redis://hunter2@host/db", "redis://u:%hunter2@host",
+	} {
+		require.NotContains(t, problems(t, config.Sources{File: write(t, "redis:\n  url: \""+url+"\"\n")}), "hunter2", url)
+		require.NotContains(t, problems(t, config.Sources{Env: []string{"COXSWAIN_REDIS_URL=" + url}}), "hunter2", url)
+	}
+	require.NotContains(t, problems(t, config.Sources{File: write(t, "redis:\n  url: redis://u:hunter2@h: x\n")}), "hunter2")
+}
+
+func TestFileThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, err := config.Load(config.Sources{File: dir + "/none.yaml"})
+	require.EqualError(t, err, dir+"/none.yaml: cannot be read: no such file or directory; give the path of a YAML file")
+	_, err = config.Load(config.Sources{File: dir})
+	require.EqualError(t, err, dir+": cannot be read: is a directory; give the path of a YAML file")
+	_, err = config.Load(config.Sources{File: write(t, strings.Repeat("#\n", 1<<19)+"#")})
+	require.ErrorContains(t, err, "has 1048577 bytes; a configuration has at most 1048576")
+}
+
+func TestChecksOfOthersJoinInWithTheirLines(t *testing.T) {
+	t.Parallel()
+	src := config.Sources{
+		File: write(t, "rules:\n  items:\n    - name: a\n      limits:\n        - limit: -1\nhttp: {addr: x}\n"),
+		Env:  []string{"COXSWAIN_REDIS_TENANT=a"},
+	}
+	require.Equal(t, `c.yaml:5: rules.items[0].limits[0].limit: -1 is too low; write 0 or more
+      5 |         - limit: -1
+c.yaml:6: http.addr: "x" is not host:port; write one such as :8086 or 127.0.0.1:8086
+      6 | http: {addr: x}
+COXSWAIN_REDIS_TENANT: redis.tenant: is taken; write another
+redis.prefix: is taken; write another`, problems(t, src, func(c *config.Config) []config.Problem {
+		require.EqualValues(t, -1, c.Rules.Items[0].Limits[0].Limit)
+		return []config.Problem{
+			{Path: "rules.items[0].limits[0].limit", Message: "-1 is too low; write 0 or more"},
+			{Path: "redis.tenant", Message: "is taken; write another"},
+			{Path: "redis.prefix", Message: "is taken; write another"},
+		}
+	}))
+}

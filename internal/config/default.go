@@ -1,0 +1,28 @@
+package config
+
+import "time"
+
+// DefaultSocket is where the sidecar listens and clients look unless told otherwise.
+const DefaultSocket = "/run/coxswain/sidecar.sock"
+
+// Default is the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Socket: Socket{
+			Path: DefaultSocket, Mode: "0660", UID: -1, GID: -1,
+			Admin:        Admin{Enabled: true},
+			WriteTimeout: 5 * time.Second,
+		},
+		HTTP: HTTP{Addr: ":8086"},
+		Redis: Redis{
+			URL: "redis://127.0.0.1:6379", Prefix: "coxswain",
+			Pool: Pool{MinIdle: 10, Max: 50, DialTimeout: 5 * time.Second, CommandTimeout: 3 * time.Second},
+		},
+		Limits: Limits{
+			MaxFrameBytes: 1 << 20, MaxDepth: 16, MaxElements: 65_536,
+			MaxInflight: 1_024, MaxWaiting: 4_096, MaxConnections: 256,
+			ShutdownGrace: 2 * time.Second,
+		},
+		Telemetry: Telemetry{LogLevel: "info"},
+	}
+}

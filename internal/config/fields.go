@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setting is one scalar or list of scalars that the environment and flags can set.
+type setting struct {
+	path string
+	v    reflect.Value
+}
+
+// variable is its name in the environment.
+func (s setting) variable() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.path, ".", "_"))
+}
+
+// settings lists every one of c; lists of sections, such as rules.items, are
+// written in files only.
+func settings(c *Config) []setting { return collect("", reflect.ValueOf(c).Elem(), nil) }
+
+func collect(path string, v reflect.Value, to []setting) []setting {
+	for i := range v.NumField() {
+		name := key(v.Type().Field(i))
+		if name == "" {
+			continue
+		}
+		f, at := v.Field(i), join(path, name)
+		switch {
+		case f.Kind() == reflect.Struct:
+			to = collect(at, f, to)
+		case f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.Struct:
+		default:
+			to = append(to, setting{at, f})
+		}
+	}
+	return to
+}
+
+// key is a field's name in the file, empty for what is not written there.
+func key(f reflect.StructField) string { return f.Tag.Get("yaml") }
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// setText is the one reading of a value, whether file, environment or flag wrote
+// it. Lists are separated by commas.
+func setText(v reflect.Value, text string) error {
+	switch {
+	case v.Type() == durationType:
+		return setDuration(v, text)
+	case v.Kind() == reflect.String:
+		v.SetString(text)
+		return nil
+	case v.Kind() == reflect.Bool:
+		return setBool(v, text)
+	case v.CanInt():
+		return setInt(v, text)
+	case v.Kind() == reflect.Slice:
+		return setList(v, text)
+	default:
+		return fmt.Errorf("internal: no reading for %s", v.Type())
+	}
+}
+
+func setDuration(v reflect.Value, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a duration; write a number with its unit, such as 5s, 250ms or 1m30s", text)
+	}
+	v.SetInt(int64(d))
+	return nil
+}
+
+func setBool(v reflect.Value, text string) error {
+	if text != "true" && text != "false" {
+		return fmt.Errorf("%q is neither true nor false; write one of them", text)
+	}
+	v.SetBool(text == "true")
+	return nil
+}
+
+func setInt(v reflect.Value, text string) error {
+	n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s is too large for any field; write a smaller number", text)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not a whole number; write it in decimal digits, such as 10", text)
+	}
+	v.SetInt(n)
+	return nil
+}
+
+func setList(v reflect.Value, text string) error {
+	list := reflect.MakeSlice(v.Type(), 0, 4)
+	for _, item := range strings.Split(text, ",") {
+		e := reflect.New(v.Type().Elem()).Elem()
+		if err := setText(e, strings.TrimSpace(item)); err != nil {
+			return err
+		}
+		list = reflect.Append(list, e)
+	}
+	v.Set(list)
+	return nil
+}

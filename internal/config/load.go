@@ -1,0 +1,102 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Sources are all places a configuration comes from, the later over the earlier.
+type Sources struct {
+	// File is the YAML file; empty means the one that COXSWAIN_CONFIG names, if any.
+	File string
+	// Env is the environment, as os.Environ returns it.
+	Env []string
+	// Flags are those that were given.
+	Flags []Flag
+}
+
+// Flag is one flag that was given: its name with dashes, the path that it sets,
+// and its value.
+type Flag struct{ Name, Path, Value string }
+
+// Check looks at a configuration that was read, for what this package cannot
+// know, such as whether rules make sense. Its problems have Path and Message.
+type Check func(*Config) []Problem
+
+// Load reads and validates a configuration. The error is a Problems with every
+// mistake of every source.
+func Load(src Sources, checks ...Check) (*Config, error) {
+	c := Default()
+	env := newEnvironment(src.Env)
+	file := src.File
+	if file == "" {
+		file = env[EnvConfig]
+	}
+	s := &source{}
+	if file != "" {
+		var err error
+		if s, err = readFile(file, &c); err != nil {
+			return nil, err
+		}
+	}
+	return finish(&c, s, env, src.Flags, checks)
+}
+
+func finish(c *Config, s *source, env environment, flags []Flag, checks []Check) (*Config, error) {
+	c.lines, c.from = s.lines, map[string]string{}
+	all := settings(c)
+	problems := append(s.problems, env.apply(all, c.from)...)
+	problems = append(problems, applyFlags(flags, all, c.from)...)
+	misread := make(map[string]bool, len(problems))
+	for _, p := range problems {
+		misread[p.Path] = true
+	}
+	for _, check := range append([]Check{validate}, checks...) {
+		for _, p := range check(c) {
+			// A value that could not be read is not also out of bounds.
+			if !misread[p.Path] {
+				problems = append(problems, s.locate(c, p))
+			}
+		}
+	}
+	if len(problems) > 0 {
+		slices.SortStableFunc(problems, inFileOrder)
+		return nil, problems
+	}
+	return c, nil
+}
+
+func applyFlags(flags []Flag, all []setting, from map[string]string) Problems {
+	var problems Problems
+	for _, f := range flags {
+		for _, s := range all {
+			if s.path != f.Path {
+				continue
+			}
+			from[s.path] = f.Name
+			if err := setText(s.v, f.Value); err != nil {
+				problems = append(problems, Problem{Where: f.Name, Path: s.path, Message: err.Error()})
+			}
+		}
+	}
+	return problems
+}
+
+// inFileOrder puts what is in no file last.
+func inFileOrder(a, b Problem) int {
+	return cmp.Compare(uint(a.line-1), uint(b.line-1))
+}
+
+// locate says where the field of a problem was written last.
+func (s *source) locate(c *Config, p Problem) Problem {
+	line := c.Line(p.Path)
+	switch {
+	case c.from[p.Path] != "":
+		p.Where = c.from[p.Path]
+	case line > 0:
+		p.Where = fmt.Sprintf("%s:%d", s.name, line)
+		p.Excerpt, p.line = excerpt(s.text, line), line
+	}
+	return p
+}

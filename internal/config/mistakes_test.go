@@ -1,0 +1,200 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+)
+
+// Each mistake of a file and all that is said of it, to the letter: these texts
+// are what someone reads at three in the morning.
+var mistakes = []struct{ name, yaml, want string }{
+	{"unknown key", "redis:\n  pol: 5\n", `
+c.yaml:2: redis.pol: unknown key; did you mean pool?
+      2 |   pol: 5`},
+	{"unknown key like no other", "socket:\n  colour: red\n", `
+c.yaml:2: socket.colour: unknown key; known here: path, mode, uid, gid, allowed_uids, allowed_gids, admin, write_timeout
+      2 |   colour: red`},
+	{"unknown section", "rediss: {}\n", `
+c.yaml:1: rediss: unknown key; did you mean redis?
+      1 | rediss: {}`},
+	{"unknown key in a list", "rules:\n  items:\n    - nam: a\n", `
+c.yaml:3: rules.items[0].nam: unknown key; did you mean name?
+      3 |     - nam: a`},
+	{"key twice", "redis:\n  url: embedded\n  url: embedded\n", `
+c.yaml:3: not YAML: mapping key "url" already defined at [2:3]
+      3 |   url: embedded`},
+	{"tab", "redis:\n\turl: embedded\n", `
+c.yaml:2: not YAML: found character '	' that cannot start any token
+      2 | 	url: embedded`},
+	{"two documents", "http: {addr: ''}\n---\nredis: {url: embedded}\n", `
+c.yaml:3: a second document starts here; keep one, without --- between sections
+      3 | redis: {url: embedded}`},
+	{"not a mapping", "- a\n", `
+c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, telemetry, rules
+      1 | - a`},
+	{"value for a section", "redis:\n  pool: 7\n", `
+c.yaml:2: redis.pool: this is a single value; write the keys of the section below it: min_idle, max, dial_timeout, command_timeout
+      2 |   pool: 7`},
+	{"section for a value", "redis:\n  url: {host: a}\n", `
+c.yaml:2: redis.url: this is a section; write a single value
+      2 |   url: {host: a}`},
+	{"section for a list", "rules:\n  items: {a: b}\n", `
+c.yaml:2: rules.items: this is a section; write a list, one item a line, each after a dash
+      2 |   items: {a: b}`},
+	{"value for a list", "socket:\n  allowed_uids: 5\n", `
+c.yaml:2: socket.allowed_uids: this is a single value; write a list, one item a line, each after a dash
+      2 |   allowed_uids: 5`},
+	{"list for a value", "socket:\n  uid: [5]\n", `
+c.yaml:2: socket.uid: this is a list; write a single value
+      2 |   uid: [5]`},
+	{"no value", "redis:\n  url:\n", `
+c.yaml:2: redis.url: has no value; write one, or remove the line for the default
+      2 |   url:`},
+	{"alias", "socket: {uid: &a 5, gid: *a}\n", `
+c.yaml:1: socket.uid: anchors and aliases are not read; write the value out
+      1 | socket: {uid: &a 5, gid: *a}
+c.yaml:1: socket.gid: anchors and aliases are not read; write the value out
+      1 | socket: {uid: &a 5, gid: *a}`},
+	{"merge key", "redis:\n  <<: {url: embedded}\n", `
+c.yaml:2: redis: merge keys are not read; write the values out
+      2 |   <<: {url: embedded}`},
+	{"duration without a unit", "limits:\n  shutdown_grace: 2\n", `
+c.yaml:2: limits.shutdown_grace: "2" is not a duration; write a number with its unit, such as 5s, 250ms or 1m30s
+      2 |   shutdown_grace: 2`},
+	{"negative duration", "limits:\n  shutdown_grace: -2s\n", `
+c.yaml:2: limits.shutdown_grace: -2s is out of range; write 0s to 1h0m0s
+      2 |   shutdown_grace: -2s`},
+	{"yes is no boolean", "telemetry:\n  record_keys: yes\n", `
+c.yaml:2: telemetry.record_keys: "yes" is neither true nor false; write one of them
+      2 |   record_keys: yes`},
+	{"fraction", "redis:\n  pool:\n    max: 1.5\n", `
+c.yaml:3: redis.pool.max: "1.5" is not a whole number; write it in decimal digits, such as 10
+      3 |     max: 1.5`},
+	{"past 64 bits", "limits:\n  max_depth: 9223372036854775808\n", `
+c.yaml:2: limits.max_depth: 9223372036854775808 is too large for any field; write a smaller number
+      2 |   max_depth: 9223372036854775808`},
+	{"mode that is not octal", "socket:\n  mode: 0689\n", `
+c.yaml:2: socket.mode: "0689" is not an octal mode; write one such as 0660
+      2 |   mode: 0689`},
+	{"mode with set-uid", "socket:\n  mode: 4660\n", `
+c.yaml:2: socket.mode: "4660" has more than permission bits; write one such as 0660
+      2 |   mode: 4660`},
+	{"mode against the owner", "socket:\n  mode: 0060\n", `
+c.yaml:2: socket.mode: "0060" keeps the sidecar from its own socket; let the owner read and write, such as 0660
+      2 |   mode: 0060`},
+	{"uids", "socket:\n  uid: -2\n  allowed_gids: [0, -1]\n  admin:\n    uids: [4294967295]\n", `
+c.yaml:2: socket.uid: -2 is out of range; write -1 to 4294967294
+      2 |   uid: -2
+c.yaml:3: socket.allowed_gids[1]: -1 is out of range; write 0 to 4294967294
+      3 |   allowed_gids: [0, -1]
+c.yaml:5: socket.admin.uids[0]: 4294967295 is out of range; write 0 to 4294967294
+      5 |     uids: [4294967295]`},
+	{"no path", "socket:\n  path: ''\n", `
+c.yaml:2: socket.path: is empty; write a path such as /run/coxswain/sidecar.sock
+      2 |   path: ''`},
+	{"path that the operating system cuts", "socket:\n  path: /" + strings.Repeat("a", 107) + "\n", `
+c.yaml:2: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path
+      2 |   path: /` + strings.Repeat("a", 107)},
+	{"abstract socket", "socket:\n  path: '@coxswain'\n", `
+c.yaml:2: socket.path: "@coxswain" is no file; abstract sockets have no mode to guard them: write a path such as /run/coxswain/sidecar.sock
+      2 |   path: '@coxswain'`},
+	{"folder", "socket:\n  path: /run/coxswain/\n", `
+c.yaml:2: socket.path: "/run/coxswain/" is a folder; add the file's name, such as sidecar.sock
+      2 |   path: /run/coxswain/`},
+	{"address without a port", "http:\n  addr: 127.0.0.1\n", `
+c.yaml:2: http.addr: "127.0.0.1" is not host:port; write one such as :8086 or 127.0.0.1:8086
+      2 |   addr: 127.0.0.1`},
+	{"port out of range", "http:\n  addr: ':70000'\n", `
+c.yaml:2: http.addr: "70000" is not a port; write a number from 0 (any free port) to 65535
+      2 |   addr: ':70000'`},
+	{"redis scheme", "redis:\n  url: localhost:6379\n", `
+c.yaml:2: redis.url: starts with "localhost"; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+      2 |   url: localhost:6379`},
+	{"redis host", "redis:\n  url: redis:///0\n", `
+c.yaml:2: redis.url: names no host; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+      2 |   url: redis:///0`},
+	{"redis port", "redis:\n  url: redis://host:0\n", `
+c.yaml:2: redis.url: has port 0; write one from 1 to 65535
+      2 |   url: redis://host:0`},
+	{"redis database", "redis:\n  url: redis://host/main\n", `
+c.yaml:2: redis.url: has database "main"; write a number, such as redis://host:6379/0
+      2 |   url: redis://host/main`},
+	{"prefix", "redis:\n  prefix: 'a{b}'\n  tenant: 'a:b'\n", `
+c.yaml:2: redis.prefix: "a{b}" cannot start a key; use 1 to 64 letters, digits, dots, dashes or underscores
+      2 |   prefix: 'a{b}'
+c.yaml:3: redis.tenant: "a:b" cannot be part of a key; use 1 to 64 letters, digits, dots, dashes or underscores, or leave it empty
+      3 |   tenant: 'a:b'`},
+	{"pool", "redis:\n  pool:\n    min_idle: 60\n    max: 50\n    dial_timeout: 0s\n", `
+c.yaml:3: redis.pool.min_idle: 60 is out of range; write 0 to 50, which is redis.pool.max
+      3 |     min_idle: 60
+c.yaml:5: redis.pool.dial_timeout: 0s is out of range; write 1ms to 1m0s
+      5 |     dial_timeout: 0s`},
+	{"limits", "limits:\n  max_frame_bytes: 1\n  max_connections: 0\n", `
+c.yaml:2: limits.max_frame_bytes: 1 is out of range; write 1024 to 67108864
+      2 |   max_frame_bytes: 1
+c.yaml:3: limits.max_connections: 0 is out of range; write 1 to 65536
+      3 |   max_connections: 0`},
+	{"log level", "telemetry:\n  log_level: wran\n", `
+c.yaml:2: telemetry.log_level: "wran" is unknown; did you mean warn?
+      2 |   log_level: wran`},
+	{"log level like no other", "telemetry:\n  log_level: verbose\n", `
+c.yaml:2: telemetry.log_level: "verbose" is unknown; write debug, info, warn or error
+      2 |   log_level: verbose`},
+	{"a value that cannot be read is not also out of range", "redis:\n  pool:\n    max: ten\n", `
+c.yaml:3: redis.pool.max: "ten" is not a whole number; write it in decimal digits, such as 10
+      3 |     max: ten`},
+}
+
+func TestEachMistakeNamesItsFieldItsLineAndTheRemedy(t *testing.T) {
+	t.Parallel()
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, m.want[1:], problems(t, config.Sources{File: write(t, m.yaml)}))
+		})
+	}
+}
+
+func TestMistakesOfVariablesAndFlagsNameThem(t *testing.T) {
+	t.Parallel()
+	got := problems(t, config.Sources{
+		File:  write(t, "telemetry: {log_level: loud}\nredis: {url: redis://host}\n"),
+		Env:   []string{"COXSWAIN_SOCKET=" + strings.Repeat("a", 108), "COXSWAIN_LIMITS_MAX_DEPTH=deep", "COXSWAIN_SOCKET_ADMIN_UIDS=0,x"},
+		Flags: []config.Flag{{Name: "--log-level", Path: "telemetry.log_level", Value: "infos"}, {Name: "--redis", Path: "redis.url", Value: "http://x"}},
+	})
+	require.ElementsMatch(t, []string{
+		`COXSWAIN_LIMITS_MAX_DEPTH: limits.max_depth: "deep" is not a whole number; write it in decimal digits, such as 10`,
+		`COXSWAIN_SOCKET_ADMIN_UIDS: socket.admin.uids: "x" is not a whole number; write it in decimal digits, such as 10`,
+		`COXSWAIN_SOCKET: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path`,
+		`--redis: redis.url: starts with "http"; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store`,
+		`--log-level: telemetry.log_level: "infos" is unknown; did you mean info?`,
+	}, strings.Split(got, "\n"))
+}
+
+func TestAllMistakesAreShownAtOnceInTheFilesOrder(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `c.yaml:1: http.addr: "x" is not host:port; write one such as :8086 or 127.0.0.1:8086
+      1 | http: {addr: x}
+c.yaml:2: htp: unknown key; did you mean http?
+      2 | htp: {}
+c.yaml:3: telemetry.log_level: "x" is unknown; write debug, info, warn or error
+      3 | telemetry: {log_level: x}
+COXSWAIN_X: unknown variable; `+"`sidecar config print`"+` shows the known ones`,
+		problems(t, config.Sources{File: write(t, "http: {addr: x}\nhtp: {}\ntelemetry: {log_level: x}\n"), Env: []string{"COXSWAIN_X=1"}}))
+}
+
+// Whatever the file says: a configuration or a list of mistakes, no panic, and
+// what loads prints to something that loads to the same.
+func FuzzLoad(f *testing.F) {
+	for _, m := range mistakes {
+		f.Add([]byte(m.yaml))
+	}
+	f.Add([]byte("socket: {path: /run/x.sock, mode: 0666}\nrules:\n  items:\n    - name: a\n      limits:\n      - {limit: 1, period_ms: 2}\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		config.CheckParse(t, b)
+	})
+}

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Print writes c as a file that could be loaded again, except for its secrets,
+// which are masked. Beside each value stands its variable and what set it.
+func (c *Config) Print(w io.Writer) error {
+	masked := *c
+	masked.Redis.URL = maskSecrets(c.Redis.URL)
+	comments := yaml.CommentMap{}
+	for _, s := range settings(&masked) {
+		note := " " + s.variable()
+		if s.path == socketPath {
+			note = " " + EnvSocket
+		}
+		switch line := c.lines[s.path]; {
+		case c.from[s.path] != "":
+			note += ", set by " + c.from[s.path]
+		case line > 0:
+			note += fmt.Sprintf(", set in line %d", line)
+		}
+		if s.v.Kind() == reflect.Slice { // its first line ends with the key
+			comments["$."+s.path] = []*yaml.Comment{yaml.HeadComment(note)}
+			continue
+		}
+		comments["$."+s.path] = []*yaml.Comment{yaml.LineComment(note)}
+	}
+	b, err := yaml.MarshalWithOptions(masked, yaml.WithComment(comments), yaml.IndentSequence(true))
+	if err != nil {
+		return fmt.Errorf("config: print: %w", err)
+	}
+	_, err = w.Write(b)
+	return err
+}
