@@ -1,0 +1,191 @@
+// Package archtest enforces what ARCHITECTURE.md promises of the source: which
+// package imports which, and how long files and functions may be. It reads the
+// tree with go/parser alone, so that it needs neither the network nor a build.
+//
+// Its invariant: a package that no rule names fails, so that a new one gets its
+// place in the arrows when it is made.
+package archtest
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Module is the path of the module whose tree is checked.
+const Module = "github.com/coxswain-sidecar/coxswain/"
+
+// The longest a thing may be, in lines.
+const (
+	maxFile     = 400
+	maxTestFile = 900
+	maxFunc     = 60
+	maxScript   = 80
+)
+
+// arrows says what each package of the module may import from it. Test files
+// may import more: tests reach across layers to build what they need.
+var arrows = map[string][]string{
+	"client/api":         {},
+	"client":             {"client/api"},
+	"internal/telemetry": {},
+	"internal/nearest":   {},
+	"internal/lua":       {"internal/telemetry"},
+	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/telemetry"}, // api: its bounds, never its types
+	"internal/rpc":       {"client/api", "internal/coord", "internal/nearest", "internal/telemetry"},
+	"internal/config":    {"internal/nearest"},
+	"internal/health":    {"client/api", "internal/telemetry"},
+	"cmd/sidecar": {
+		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",
+		"internal/nearest", "internal/rpc", "internal/telemetry",
+	},
+	"hack/protocoldoc": {"client/api"},
+
+	"internal/archtest":  {},
+	"internal/otlptest":  {},
+	"internal/redistest": {},
+}
+
+// forTests are packages that only test files and their like may import.
+var forTests = []string{"internal/archtest", "internal/otlptest", "internal/redistest"}
+
+// foreign says who alone may import a module of others, tests aside.
+var foreign = map[string][]string{
+	"github.com/redis/go-redis":         {"internal/lua", "internal/redistest"},
+	"github.com/alicebob/miniredis":     {"internal/lua"},
+	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc"},
+	"github.com/spf13/cobra":            {"cmd/sidecar"},
+	"github.com/goccy/go-yaml":          {"internal/config"},
+	"github.com/stretchr/testify":       {},
+	"github.com/google/go-cmp":          {},
+	"github.com/testcontainers":         {"internal/redistest"},
+	"github.com/prometheus":             {"internal/telemetry"},
+	"go.opentelemetry.io/otel/sdk":      {"internal/telemetry"},
+	"go.opentelemetry.io/otel/exporter": {"internal/telemetry"},
+}
+
+// Check returns everything in the tree that breaks a rule, sorted.
+func Check(tree fs.FS) ([]string, error) {
+	c := checker{tree: tree}
+	if err := fs.WalkDir(tree, ".", c.visit); err != nil {
+		return nil, fmt.Errorf("archtest: %w", err)
+	}
+	slices.Sort(c.broken)
+	return c.broken, nil
+}
+
+type checker struct {
+	tree   fs.FS
+	broken []string
+}
+
+func (c *checker) add(format string, args ...any) {
+	c.broken = append(c.broken, fmt.Sprintf(format, args...))
+}
+
+func (c *checker) visit(file string, d fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if d.IsDir() {
+		if file != "." && (d.Name()[0] == '.' || d.Name() == "testdata" || c.isModule(file)) {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	switch path.Ext(file) {
+	case ".go":
+		return c.source(file)
+	case ".lua":
+		b, err := fs.ReadFile(c.tree, file)
+		c.length(file, bytes.Count(b, []byte("\n")), maxScript)
+		return err
+	default:
+		return nil
+	}
+}
+
+// isModule reports whether a folder is another module, such as bench or tools.
+func (c *checker) isModule(dir string) bool {
+	_, err := fs.Stat(c.tree, path.Join(dir, "go.mod"))
+	return err == nil
+}
+
+func (c *checker) length(what string, lines, most int) {
+	if lines > most {
+		c.add("%s has %d lines; at most %d", what, lines, most)
+	}
+}
+
+func (c *checker) source(file string) error {
+	b, err := fs.ReadFile(c.tree, file)
+	if err != nil {
+		return err
+	}
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, file, b, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	lines := bytes.Count(b, []byte("\n"))
+	if strings.HasSuffix(file, "_test.go") {
+		c.length(file, lines, maxTestFile)
+		return nil
+	}
+	c.length(file, lines, maxFile)
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			n := set.Position(fn.End()).Line - set.Position(fn.Pos()).Line + 1
+			c.length(fmt.Sprintf("%s: func %s", file, fn.Name.Name), n, maxFunc)
+		}
+	}
+	return c.imports(file, f)
+}
+
+func (c *checker) imports(file string, f *ast.File) error {
+	pkg := path.Dir(file)
+	allowed, known := arrows[pkg]
+	if !known {
+		c.add("%s: package %s has no place in the arrows; give it one in internal/archtest", file, pkg)
+		return nil
+	}
+	for _, spec := range f.Imports {
+		to, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return fmt.Errorf("%s: import: %w", file, err)
+		}
+		if own, ok := strings.CutPrefix(to, Module); ok {
+			c.own(file, pkg, own, allowed)
+			continue
+		}
+		for prefix, only := range foreign {
+			if strings.HasPrefix(to, prefix) && !slices.Contains(only, pkg) {
+				c.add("%s imports %s, which is for %s", file, to, orTests(only))
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) own(file, pkg, to string, allowed []string) {
+	switch {
+	case slices.Contains(forTests, to):
+		c.add("%s imports %s, which is for tests", file, to)
+	case !slices.Contains(allowed, to):
+		c.add("%s: %s must not import %s", file, pkg, to)
+	}
+}
+
+func orTests(only []string) string {
+	if len(only) == 0 {
+		return "tests"
+	}
+	return strings.Join(only, " and ") + " alone"
+}

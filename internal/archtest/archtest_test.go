@@ -1,0 +1,90 @@
+package archtest_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/archtest"
+)
+
+func TestTheTreeKeepsToItsArchitecture(t *testing.T) {
+	t.Parallel()
+	broken, err := archtest.Check(os.DirFS("../.."))
+	require.NoError(t, err)
+	require.Empty(t, broken, strings.Join(broken, "\n"))
+}
+
+// imports is a source file of one package with these imports.
+func imports(paths ...string) *fstest.MapFile {
+	text := "package p\n"
+	for _, p := range paths {
+		text += "import _ \"" + p + "\"\n"
+	}
+	return &fstest.MapFile{Data: []byte(text)}
+}
+
+func lines(head string, n int) *fstest.MapFile {
+	return &fstest.MapFile{Data: []byte(head + strings.Repeat("\n", n-strings.Count(head, "\n")))}
+}
+
+func TestEveryRuleCanBreak(t *testing.T) {
+	t.Parallel()
+	const m = archtest.Module
+	for name, c := range map[string]struct {
+		file string
+		as   *fstest.MapFile
+		want string
+	}{
+		"rpc sees Redis":        {"internal/rpc/a.go", imports("github.com/redis/go-redis/v9"), "internal/rpc/a.go imports github.com/redis/go-redis/v9, which is for internal/lua and internal/redistest alone"},
+		"rpc skips coord":       {"internal/rpc/a.go", imports(m + "internal/lua"), "internal/rpc/a.go: internal/rpc must not import internal/lua"},
+		"lua sees coord":        {"internal/lua/a.go", imports(m + "internal/coord"), "internal/lua/a.go: internal/lua must not import internal/coord"},
+		"coord sees the wire":   {"internal/coord/a.go", imports(m + "internal/rpc"), "internal/coord/a.go: internal/coord must not import internal/rpc"},
+		"coord reads config":    {"internal/coord/a.go", imports(m + "internal/config"), "internal/coord/a.go: internal/coord must not import internal/config"},
+		"the leaf has branches": {"internal/telemetry/a.go", imports(m + "client/api"), "internal/telemetry/a.go: internal/telemetry must not import client/api"},
+		"client sees inside":    {"client/a.go", imports(m + "internal/telemetry"), "client/a.go: client must not import internal/telemetry"},
+		"api is not a leaf":     {"client/api/a.go", imports(m + "client"), "client/api/a.go: client/api must not import client"},
+		"test kit in product":   {"internal/lua/a.go", imports(m + "internal/redistest"), "internal/lua/a.go imports internal/redistest, which is for tests"},
+		"testify in product":    {"internal/lua/a.go", imports("github.com/stretchr/testify/require"), "internal/lua/a.go imports github.com/stretchr/testify/require, which is for tests"},
+		"package without place": {"internal/util/a.go", imports(), "internal/util/a.go: package internal/util has no place in the arrows; give it one in internal/archtest"},
+		"long file":             {"client/a.go", lines("package p\n", 401), "client/a.go has 401 lines; at most 400"},
+		"long test":             {"client/a_test.go", lines("package p\n", 901), "client/a_test.go has 901 lines; at most 900"},
+		"long function":         {"client/a.go", lines("package p\nfunc (t) f() {"+strings.Repeat("\n", 60)+"}\ntype t int\n", 70), "client/a.go: func f has 61 lines; at most 60"},
+		"long script":           {"internal/lua/a.lua", lines("", 81), "internal/lua/a.lua has 81 lines; at most 80"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken, err := archtest.Check(fstest.MapFS{c.file: c.as})
+			require.NoError(t, err)
+			require.Equal(t, []string{c.want}, broken)
+		})
+	}
+}
+
+func TestWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	const m = archtest.Module
+	broken, err := archtest.Check(fstest.MapFS{
+		"internal/rpc/a.go":      imports(m+"internal/coord", m+"client/api", "fmt"),
+		"internal/rpc/a_test.go": imports(m+"internal/redistest", m+"internal/lua", "github.com/stretchr/testify/require"),
+		"internal/lua/a.go":      imports("github.com/redis/go-redis/v9"),
+		"client/a.go":            lines("package p\nfunc f() {"+strings.Repeat("\n", 59)+"}\n", 400),
+		"client/a_test.go":       lines("package p\n", 900),
+		"internal/lua/a.lua":     lines("", 80),
+		"bench/go.mod":           {Data: []byte("module bench")},
+		"bench/a.go":             imports(m + "internal/lua"),
+		".cache/a.go":            imports(m + "internal/lua"),
+		"internal/testdata/a.go": imports(m + "internal/lua"),
+	})
+	require.NoError(t, err)
+	require.Empty(t, broken)
+}
+
+func TestATreeThatCannotBeReadIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := archtest.Check(fstest.MapFS{"client/a.go": {Data: []byte("not go")}})
+	require.ErrorContains(t, err, "client/a.go:1:1: expected 'package'")
+}
