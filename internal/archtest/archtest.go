@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",
 		"internal/nearest", "internal/rpc", "internal/telemetry",
 	},
-	"hack/protocoldoc": {"client/api"},
+	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":  {},
 	"internal/otlptest":  {},

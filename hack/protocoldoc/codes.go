@@ -1,0 +1,35 @@
+package main
+
+import "github.com/coxswain-sidecar/coxswain/client/api"
+
+// code is one line of the table of errors. Its kind and whether it may be
+// retried come from the contract itself.
+type code struct {
+	api.Code
+	Meaning string
+}
+
+// Kind is the first element of an error of this code in the two-element form.
+func (c code) Kind() int {
+	if c.CallerFault() {
+		return 1
+	}
+	return 0
+}
+
+// codes is every code; a test compares it with package api.
+var codes = []code{
+	{api.InvalidArgument, "a parameter is wrong or unknown; the text names the key and the remedy"},
+	{api.InvalidRequest, "the frame is MessagePack but no request, or its params are not one map"},
+	{api.MethodNotFound, "there is no such method; the text names the nearest one"},
+	{api.NotFound, "what the call names does not exist, such as a rule"},
+	{api.FailedPrecondition, "the call makes no sense in the present state"},
+	{api.PermissionDenied, "this client may not call this method"},
+	{api.Conflict, "the request id was used before with other parameters"},
+	{api.DeadlineExceeded, "the call's time ran out"},
+	{api.Cancelled, "the client cancelled the call"},
+	{api.Overloaded, "too many calls of this connection are in flight; read replies first"},
+	{api.Unavailable, "Redis cannot be reached or did not answer; `maybe executed` in the text means that the call may have been carried out"},
+	{api.Draining, "the sidecar is shutting down and takes no new acquisitions; releases and renewals still go through"},
+	{api.Internal, "a fault of the sidecar; its log has the cause"},
+}
