@@ -6,13 +6,14 @@ SHELL := bash
 
 FUZZTIME ?= 1m
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-langs lint fmt fuzz bench docs clean
+.PHONY: help demo build test test-container test-langs lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## run a limit, a lock and a crashing client on the embedded store
+demo: build ## run a limit, a fought-over lock and a crashing client on the embedded store
 	bin/sidecar demo
 
 build: ## build bin/sidecar
@@ -22,6 +23,9 @@ test: ## run every Go test with the race detector, on a real Redis
 	hack/need.sh redis-server=redis-server
 	hack/gotest.sh -race ./...
 
+test-container: ## run the tests that use Redis with Redis in a container
+	hack/test-container.sh
+
 test-langs: build ## call the sidecar from other languages
 	hack/need.sh nvim=neovim '/usr/bin/python3 -c "import msgpack"=python3-msgpack' \
 		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl'
@@ -29,13 +33,14 @@ test-langs: build ## call the sidecar from other languages
 
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck
-	shellcheck .ci/run $$(git ls-files '*.sh')
-	$$(hack/tool.sh golangci-lint) run ./...
-	cd bench && $$(../hack/tool.sh golangci-lint) run ./...
+	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh)
+	$(LINT) run ./...
+	lint=$(LINT) && cd bench && $$lint run ./...
+	@echo "3 passed, 0 failed"
 
 fmt: ## format the Go files
-	$$(hack/tool.sh golangci-lint) fmt ./...
-	cd bench && $$(../hack/tool.sh golangci-lint) fmt ./...
+	$(LINT) fmt ./...
+	lint=$(LINT) && cd bench && $$lint fmt ./...
 
 fuzz: ## fuzz each target for FUZZTIME (1m)
 	hack/fuzz.sh $(FUZZTIME)
@@ -44,8 +49,12 @@ bench: build ## measure against Redis itself and other limiters; writes docs/ben
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
 	cd bench && go run . -sidecar ../bin/sidecar -o ../docs/benchmarks.md
 
+bench-once: build ## run every benchmark once, so that none rots; its figures mean nothing
+	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
+	hack/benchonce.sh
+
 docs: ## generate docs/protocol.md
-	go generate ./...
+	go run ./hack/protocoldoc
 
 clean: ## remove what was built
 	rm -rf bin

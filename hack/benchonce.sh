@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# benchonce.sh - runs every benchmark of the module once, so that none rots.
+# benchonce.sh - runs every benchmark of the module, the tests of bench/ and each of its figures once, so that none
+# rots. It needs bin/sidecar.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+
 go test -run '^$' -bench . -benchtime 1x ./... | tee "$log"
-count=$(grep -c '^Benchmark' "$log" || true)
-if [ "$count" = 0 ]; then
-	echo "benchonce.sh: no benchmark found" >&2
+benchmarks=$(grep -c '^Benchmark' "$log" || true)
+(cd bench && go test ./... && go run . -sidecar ../bin/sidecar -rounds 1 -duration 200ms) | tee "$log"
+figures=$(grep -c '^P[0-9]' "$log" || true)
+if [ "$benchmarks" = 0 ] || [ "$figures" = 0 ]; then
+	echo "benchonce.sh: $benchmarks benchmarks and $figures figures: one of them is missing" >&2
 	exit 1
 fi
-echo "$count passed, 0 failed"
+echo "$((benchmarks + figures)) passed, 0 failed"

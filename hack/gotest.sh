@@ -19,7 +19,12 @@ rc=0
 tests() { grep -c "\"Action\":\"$1\",.*\"Test\":" "$log" || true; }
 
 # One line per kind of server, without its address.
-sed -n 's/.*redistest: using \(.*\) at [^ ]*\\n.*/redis: \1/p' "$log" | sort -u
+redis=$(sed -n 's/.*redistest: using \(.*\) at [^ ]*\\n.*/redis: \1/p' "$log" | sort -u)
+[ -z "$redis" ] || echo "$redis"
+if [ -z "$redis" ] && [ -n "${COXSWAIN_TEST_REDIS_MODE:-}" ]; then
+	echo "gotest.sh: no test used Redis, but COXSWAIN_TEST_REDIS_MODE=$COXSWAIN_TEST_REDIS_MODE asks for it" >&2
+	rc=1
+fi
 passed=$(tests pass) failed=$(tests fail)
 if [ "$passed" = 0 ] && [ $rc = 0 ]; then
 	echo "gotest.sh: no test ran: go test $*" >&2
