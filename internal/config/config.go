@@ -19,9 +19,13 @@ type Config struct {
 	Telemetry Telemetry `yaml:"telemetry"`
 	Rules     Rules     `yaml:"rules"`
 
+	file  string
 	lines map[string]int    // where the file says what, by path
 	from  map[string]string // the variable or flag that set a path after the file
 }
+
+// File is the file that was read, empty when there was none.
+func (c *Config) File() string { return c.file }
 
 // Line is where the file has the field with this path, such as
 // rules.items[2].limits[0].period_ms; where it lacks the field, the line of what

@@ -103,6 +103,7 @@ func TestFlagsWinOverVariablesOverTheFileOverDefaults(t *testing.T) {
 	c, err = config.Load(src)
 	require.NoError(t, err)
 	require.Equal(t, "flag", c.Redis.Prefix, "--config wins over COXSWAIN_CONFIG")
+	require.Equal(t, src.File, c.File())
 }
 
 func TestAVariableThatNobodyReadsIsRefused(t *testing.T) {

@@ -44,7 +44,7 @@ func Load(src Sources, checks ...Check) (*Config, error) {
 }
 
 func finish(c *Config, s *source, env environment, flags []Flag, checks []Check) (*Config, error) {
-	c.lines, c.from = s.lines, map[string]string{}
+	c.file, c.lines, c.from = s.name, s.lines, map[string]string{}
 	all := settings(c)
 	problems := append(s.problems, env.apply(all, c.from)...)
 	problems = append(problems, applyFlags(flags, all, c.from)...)

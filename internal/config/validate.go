@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"math"
 	"net"
 	"net/url"
@@ -73,7 +74,7 @@ func (k *checker) socket(s Socket) {
 // ParseMode reads socket.mode: permission bits in octal, with or without a
 // leading 0 or 0o. The owner must be able to connect, since the sidecar checks
 // its own socket.
-func ParseMode(text string) (uint32, error) {
+func ParseMode(text string) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
 	switch {
 	case err != nil:
@@ -83,7 +84,7 @@ func ParseMode(text string) (uint32, error) {
 	case n&0o600 != 0o600:
 		return 0, fmt.Errorf("%q keeps the sidecar from its own socket; let the owner read and write, such as 0660", text)
 	}
-	return uint32(n), nil
+	return fs.FileMode(n), nil
 }
 
 func (k *checker) address(path, addr string) {
