@@ -18,3 +18,10 @@ type offTracer struct{ noop.Tracer }
 func (offTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
 	return ctx, noop.Span{}
 }
+
+// Traces reports whether spans are made at all. A caller that asks once can
+// spare every call from reading its parent's trace context.
+func (t *Telemetry) Traces() bool {
+	_, off := t.tracer.(offTracer)
+	return !off
+}
