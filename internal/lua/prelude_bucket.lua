@@ -19,10 +19,11 @@ local function refill(b, d)
   end
 end
 
--- wait_us is how long x tokens take to refill, rounded up, at most 2^53 - 1.
-local function wait_us(b, x)
+-- wait_us is how long x tokens take to refill, rounded up, when that starts
+-- lag us from now; at most 2^53 - 1.
+local function wait_us(b, x, lag)
   local q, rest = muldiv(x, b.p, b.l, 0)
-  return math.min(q + math.ceil((rest - b.r) / b.l), 9007199254740991)
+  return math.min(q + math.ceil((rest - b.r) / b.l) + lag, 9007199254740991)
 end
 
 -- lifetime_ms of a state that is as if unused after us: 1 % and 1 s longer, so
@@ -46,7 +47,7 @@ local function charge(cost, peek, n, bands, t, v, sig, had)
     if cost > b.c then
       if retry >= 0 then late, retry = i, -1 end
     elseif retry >= 0 and b.u + cost > b.c then
-      local w = wait_us(b, b.u + cost - b.c) + lag
+      local w = wait_us(b, b.u + cost - b.c, lag)
       if w > retry then late, retry = i, w end
     end
   end
@@ -57,14 +58,14 @@ local function charge(cost, peek, n, bands, t, v, sig, had)
       local b, k = bands[i], #out
       b.u = b.u + cost
       out[k + 1], out[k + 2], out[k + 3], out[k + 4] = FIELDS[2 * i + 2], b.u, FIELDS[2 * i + 3], b.r
-      full = math.max(full, wait_us(b, b.u))
+      full = math.max(full, wait_us(b, b.u, lag))
     end
     redis.call(unpack(out))
     if had > #bands then redis.call('HDEL', KEYS[1], unpack(FIELDS, 2 * #bands + 4, 2 * had + 3)) end
-    redis.call('PEXPIRE', KEYS[1], lifetime_ms(full + lag))
+    redis.call('PEXPIRE', KEYS[1], lifetime_ms(full))
   end
   local at = allowed and least or late
   local b = bands[at]
-  local reset = b.u > 0 and wait_us(b, b.u) + lag or 0
+  local reset = b.u > 0 and wait_us(b, b.u, lag) or 0
   return {allowed and 1 or 0, math.min(at, n), math.max(b.c - b.u, 0), b.u, retry, reset, now}, wrote
 end

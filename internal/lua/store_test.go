@@ -19,11 +19,13 @@ import (
 // epoch is where the scripts' clock starts in tests, in Unix microseconds.
 const epoch = int64(1_800_000_000_000_000)
 
-// store is a Redis that scripts run on with a clock of the test's own.
+// store is a Redis that scripts run on with a clock of the test's own. It is
+// for one goroutine.
 type store struct {
 	name   string
 	client redis.UniversalClient
 	prefix string
+	ttls   map[string]time.Duration // by key, see takeTTL
 }
 
 // eachStore runs a test on the embedded store and on real Redis. The clock that
@@ -50,7 +52,7 @@ func newStore(t *testing.T, name string, o *redis.Options, prefix string) *store
 	o.MaxRetries = -1
 	c := redis.NewClient(o)
 	t.Cleanup(func() { _ = c.Close() })
-	s := &store{name: name, client: c, prefix: prefix}
+	s := &store{name: name, client: c, prefix: prefix, ttls: map[string]time.Duration{}}
 	for _, src := range lua.Scripts() {
 		text, sha := lua.Clocked(src)
 		got, err := c.ScriptLoad(context.Background(), text).Result()
@@ -66,11 +68,30 @@ func (s *store) key(name string) string { return s.prefix + ":{x}:" + name }
 // latch is how one run is made to happen once.
 type latch struct{ key, fingerprint string }
 
-// eval runs a script at now and returns its raw reply.
+// eval runs a script at now and returns its raw reply. It takes away the TTLs
+// that the script set, so that no key ends by the real clock while a test lives
+// by its own.
 func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l latch) ([]any, error) {
 	_, sha := lua.Clocked(src)
 	keys, args = withLatch(keys, args, l)
-	return s.client.EvalSha(context.Background(), sha, keys, append(args, now)...).Slice()
+	ctx := context.Background()
+	var reply *redis.Cmd
+	ttls := make([]*redis.DurationCmd, len(keys))
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		reply = p.EvalSha(ctx, sha, keys, append(args, now)...)
+		for i, k := range keys {
+			ttls[i] = p.PTTL(ctx, k)
+			p.Persist(ctx, k)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range keys {
+		s.ttls[k] = max(ttls[i].Val(), -1)
+	}
+	return reply.Slice()
 }
 
 func withLatch(keys []string, args []any, l latch) ([]string, []any) {
@@ -117,14 +138,8 @@ func (s *store) raw(t require.TestingT, key string) string {
 	return ""
 }
 
-// takeTTL is the TTL that was set since the last takeTTL, or -1. It takes the
-// TTL away, so that no key ends by the real clock while a test lives by its own.
-func (s *store) takeTTL(t require.TestingT, key string) time.Duration {
-	d, err := s.client.PTTL(context.Background(), key).Result()
-	require.NoError(t, err)
-	require.NoError(t, s.client.Persist(context.Background(), key).Err())
-	return max(d, -1)
-}
+// ttl is what the last run that was given the key set as its TTL, or -1.
+func (s *store) ttl(key string) time.Duration { return s.ttls[key] }
 
 func (s *store) del(t require.TestingT, key string) {
 	require.NoError(t, s.client.Del(context.Background(), key).Err())

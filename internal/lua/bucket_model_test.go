@@ -1,0 +1,349 @@
+package lua_test
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// rule is a limit as users write it: limit per period in ms, burst at once.
+type rule []struct{ limit, periodMS, burst int64 }
+
+// bands reduces the rule as coord does.
+func (r rule) bands() []lua.TokenBucketBand {
+	out := make([]lua.TokenBucketBand, len(r))
+	for i, b := range r {
+		p := b.periodMS * 1000
+		g := new(big.Int).GCD(nil, nil, big.NewInt(b.limit), big.NewInt(p)).Int64()
+		out[i] = lua.TokenBucketBand{Capacity: b.burst, L: b.limit / g, P: p / g, PeriodMS: b.periodMS}
+	}
+	return out
+}
+
+func signature(bands []lua.TokenBucketBand) string {
+	texts := make([]string, len(bands))
+	for i, b := range bands {
+		texts[i] = fmt.Sprintf("%d/%d/%d/%d", b.Capacity, b.L, b.P, b.PeriodMS)
+	}
+	return strings.Join(texts, ";")
+}
+
+// charge runs the script that coord would: the lean one for one band.
+func charge(t require.TestingT, s *store, now int64, bucket string, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
+	bands := r.bands()
+	if len(bands) == 1 {
+		return call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
+			Bucket: bucket, Cost: cost, Peek: peek, Revision: revision, Signature: signature(bands), Band: bands[0],
+		})
+	}
+	return chargeBands(t, s, now, bucket, r, revision, cost, peek)
+}
+
+func chargeBands(t require.TestingT, s *store, now int64, bucket string, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
+	bands := r.bands()
+	return call(t, s, lua.RatelimitTokenBucketBands, now, lua.RatelimitTokenBucketBandsIn{
+		Bucket: bucket, Cost: cost, Peek: peek, Revision: revision, Signature: signature(bands), Bands: bands,
+	})
+}
+
+// modelBand is a bucket that leaks: level is what is in it, exactly.
+type modelBand struct {
+	lua.TokenBucketBand
+	level *big.Rat
+}
+
+// modelBucket is the token bucket over fractions, as the spec words it.
+type modelBucket struct {
+	known    bool
+	at       int64
+	revision int64
+	sig      string
+	bands    []modelBand
+}
+
+func (b modelBand) rate() *big.Rat { return big.NewRat(b.L, b.P) }
+
+func (b modelBand) capacity() int64 {
+	if b.L == 0 {
+		return 0
+	}
+	return b.Capacity
+}
+
+// after is the level d microseconds later.
+func (b modelBand) after(d int64) *big.Rat {
+	if b.L == 0 {
+		return new(big.Rat)
+	}
+	x := new(big.Rat).Mul(b.rate(), new(big.Rat).SetInt64(d))
+	x.Sub(b.level, x)
+	if x.Sign() < 0 {
+		return new(big.Rat)
+	}
+	return x
+}
+
+// until is how long x, a fraction of tokens, takes to leak from lag on.
+func (b modelBand) until(x *big.Rat, lag int64) int64 {
+	us := ceil(new(big.Rat).Quo(x, b.rate()))
+	us.Add(us, big.NewInt(lag))
+	if most := big.NewInt(1<<53 - 1); us.Cmp(most) > 0 {
+		us = most
+	}
+	return us.Int64()
+}
+
+func ceil(x *big.Rat) *big.Int {
+	q, m := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int))
+	if m.Sign() > 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	return q
+}
+
+func floor(x *big.Rat) *big.Int { return new(big.Int).Div(x.Num(), x.Denom()) }
+
+// under is the bucket as a caller with a rule and its revision sees it.
+func (m modelBucket) under(bands []lua.TokenBucketBand, revision, now int64) modelBucket {
+	sig := signature(bands)
+	fresh := modelBucket{known: true, at: now, revision: revision, sig: sig}
+	for _, b := range bands {
+		fresh.bands = append(fresh.bands, modelBand{b, new(big.Rat)})
+	}
+	switch {
+	case !m.known:
+		return fresh
+	case m.sig == sig:
+		m.revision = max(m.revision, revision)
+		return m
+	case revision < m.revision:
+		return m
+	}
+	fresh.at = m.at
+	olds, news := make([]bool, len(m.bands)), make([]bool, len(bands))
+	for _, wanted := range []bool{true, false} {
+		for n := range fresh.bands {
+			for o, old := range m.bands {
+				if olds[o] || news[n] || wanted && old.PeriodMS != fresh.bands[n].PeriodMS {
+					continue
+				}
+				olds[o], news[n] = true, true
+				fresh.bands[n].level = moved(old, fresh.bands[n])
+			}
+		}
+	}
+	return fresh
+}
+
+// moved is what a band's level becomes under another band's parameters.
+func moved(from, to modelBand) *big.Rat {
+	whole := ceil(from.level).Int64()
+	carry := new(big.Rat).Sub(new(big.Rat).SetInt64(whole), from.level)
+	level := new(big.Rat).SetInt64(min(whole, from.Capacity, to.Capacity) + max(whole-from.Capacity, 0))
+	if from.L == to.L && from.P == to.P && level.Sign() > 0 {
+		level.Sub(level, carry)
+	}
+	return level
+}
+
+// charge answers as the script should, and changes the model as it should.
+func (m *modelBucket) charge(now int64, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
+	seen := m.under(r.bands(), revision, now)
+	bands := slices.Clone(seen.bands)
+	lag, passed := max(seen.at-now, 0), max(now-seen.at, 0)
+	least, late, retry := 0, -1, int64(0)
+	spare := func(b modelBand) *big.Rat {
+		return new(big.Rat).Sub(new(big.Rat).SetInt64(b.capacity()), b.level)
+	}
+	for i := range bands {
+		b := &bands[i]
+		b.level = b.after(passed)
+		// Of the whole tokens left, ties go to the first.
+		if floor(spare(*b)).Cmp(floor(spare(bands[least]))) < 0 {
+			least = i
+		}
+		over := new(big.Rat).Sub(new(big.Rat).SetInt64(cost), spare(*b))
+		switch {
+		case retry < 0:
+		case cost > b.capacity():
+			late, retry = i, -1
+		case over.Sign() > 0:
+			if w := b.until(over, lag); w > retry {
+				late, retry = i, w
+			}
+		}
+	}
+	out := lua.RatelimitOut{Allowed: retry == 0, RetryAfterUS: retry, NowUS: now}
+	at := late
+	if out.Allowed {
+		at = least
+	}
+	if out.Allowed && cost > 0 && !peek {
+		for i := range bands {
+			bands[i].level = new(big.Rat).Add(bands[i].level, new(big.Rat).SetInt64(cost))
+		}
+		seen.bands, seen.at = bands, max(now, seen.at)
+		*m = seen
+	}
+	b := bands[at]
+	out.Band = int64(min(at+1, len(r)))
+	out.Remaining = max(floor(spare(b)).Int64(), 0)
+	out.Current = ceil(b.level).Int64()
+	if b.level.Sign() > 0 {
+		out.ResetAfterUS = b.until(b.level, lag)
+	}
+	return out
+}
+
+// limits that rules are drawn from: usual, tiny, fast, and with products past 2^53.
+var limits = []struct{ limit, periodMS int64 }{
+	{80, 600_000}, {10, 6_000}, {3, 5_000}, {7, 3_000}, {100, 60_000}, {1, 1}, {0, 60_000},
+	{1, 366 * 86_400_000}, {1_000_000, 1_000}, {1_000_000_000, 1_000}, {1_000_000_000, 86_400_000}, {1_000_000_000, 1},
+	{999_999_937, 366 * 86_400_000}, {1_000_003, 86_400_000}, {999_999_937, 1_000}, {999_983, 31_535_999_999},
+}
+
+func drawRule(t *rapid.T) rule {
+	r := make(rule, rapid.IntRange(1, 4).Draw(t, "bands"))
+	for i := range r {
+		l := limits[rapid.IntRange(0, len(limits)-1).Draw(t, "limit")]
+		r[i].limit, r[i].periodMS, r[i].burst = l.limit, l.periodMS, l.limit
+		if rapid.IntRange(0, 3).Draw(t, "has burst") == 0 {
+			r[i].burst = rapid.Int64Range(1, 1_000_000_000).Draw(t, "burst")
+		}
+	}
+	slices.SortStableFunc(r, func(a, b struct{ limit, periodMS, burst int64 }) int {
+		return int(min(max(a.periodMS-b.periodMS, -1), 1))
+	})
+	return r
+}
+
+// bucketRun is one random life of one bucket and of its model.
+type bucketRun struct {
+	s        *store
+	bucket   string
+	m        modelBucket
+	rule     rule
+	revision int64
+	now      int64
+	forgets  int64 // when Redis drops the key, 0 = not known
+	timeline []string
+}
+
+func (b *bucketRun) pass(t *rapid.T) {
+	i := rapid.IntRange(0, len(b.rule)-1).Draw(t, "by band")
+	band := b.rule.bands()[i]
+	var d int64
+	switch rapid.IntRange(0, 5).Draw(t, "how long") {
+	case 0:
+		d = rapid.Int64Range(0, 10).Draw(t, "us")
+	case 1:
+		d = rapid.Int64Range(0, band.P/max(band.L, 1)+2).Draw(t, "us")
+	case 2:
+		d = rapid.Int64Range(0, band.PeriodMS*1000+1).Draw(t, "us")
+	case 3:
+		d = rapid.Int64Range(0, 1_000_000).Draw(t, "us")
+	case 4:
+		d = -rapid.Int64Range(0, 2_000_000).Draw(t, "back us")
+	case 5:
+		// Up to the moment Redis forgets, or just past it, within 31 years.
+		if left := b.forgets - b.now; left > 0 && left < 1_000_000_000_000_000 {
+			d = b.forgets - b.now + rapid.Int64Range(-1000, 1000).Draw(t, "us")
+		}
+	}
+	b.now += d
+	b.timeline = append(b.timeline, "pass "+strconv.FormatInt(d, 10)+"us")
+	if b.m.known && b.forgets > 0 && b.now >= b.forgets {
+		for _, band := range b.m.bands {
+			require.Zero(t, band.after(max(b.now-b.m.at, 0)).Sign(), "the key went while something was used: %v", b.timeline)
+		}
+		b.s.del(t, b.bucket)
+		b.m = modelBucket{}
+	}
+}
+
+// reload changes the rule, or lets a caller with an older one come.
+func (b *bucketRun) reload(t *rapid.T) {
+	b.rule = drawRule(t)
+	b.revision = max(b.revision+rapid.Int64Range(-2, 2).Draw(t, "revision step"), 0)
+	b.timeline = append(b.timeline, fmt.Sprintf("rule %s revision %d", signature(b.rule.bands()), b.revision))
+}
+
+// owe puts a debt into the bucket, as reservations do.
+func (b *bucketRun) owe(t *rapid.T) {
+	if !b.m.known {
+		return
+	}
+	i := rapid.IntRange(0, len(b.m.bands)-1).Draw(t, "band")
+	n := rapid.Int64Range(1, 20).Draw(t, "debt")
+	require.NoError(t, b.s.client.HIncrBy(t.Context(), b.bucket, fmt.Sprintf("u%d", i+1), n).Err())
+	b.m.bands[i].level = new(big.Rat).Add(b.m.bands[i].level, new(big.Rat).SetInt64(n))
+	// What wrote the debt would have set a TTL that covers it.
+	b.forgets = 0
+	b.timeline = append(b.timeline, fmt.Sprintf("owe %d in band %d", n, i+1))
+}
+
+func (b *bucketRun) charge(t *rapid.T) {
+	band := b.rule[rapid.IntRange(0, len(b.rule)-1).Draw(t, "by band")]
+	cost := int64(1)
+	switch rapid.IntRange(0, 4).Draw(t, "how much") {
+	case 0:
+		cost = rapid.Int64Range(0, 10).Draw(t, "cost")
+	case 1:
+		cost = rapid.Int64Range(0, band.burst).Draw(t, "cost")
+	case 2:
+		cost = band.burst
+	case 3:
+		cost = band.burst + rapid.Int64Range(0, 1).Draw(t, "more")
+	}
+	peek := rapid.IntRange(0, 4).Draw(t, "peek") == 0
+	before := b.s.raw(t, b.bucket)
+	want := b.m.charge(b.now, b.rule, b.revision, cost, peek)
+	do := charge
+	if rapid.Bool().Draw(t, "bands script") {
+		do = chargeBands
+	}
+	got := do(t, b.s, b.now, b.bucket, b.rule, b.revision, cost, peek)
+	b.timeline = append(b.timeline, fmt.Sprintf("at %s charge %d peek=%t", shown(strconv.FormatInt(b.now, 10)), cost, peek))
+	require.Equal(t, want, got, "%s", strings.Join(b.timeline, "\n"))
+	ttl := b.s.ttl(b.bucket)
+	if got.Allowed && cost > 0 && !peek {
+		require.Positive(t, ttl, "a write sets a TTL")
+		b.forgets = b.now + ttl.Microseconds()
+		return
+	}
+	require.Equal(t, before, b.s.raw(t, b.bucket), "nothing taken, nothing written: %v", b.timeline)
+	require.EqualValues(t, -1, ttl, "nothing taken, no TTL: %v", b.timeline)
+}
+
+func TestTokenBucketEqualsTheModel(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s *store) {
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			b := &bucketRun{s: s, bucket: s.key(fmt.Sprintf("b%d", run)), now: epoch, revision: 5}
+			defer s.del(t, b.bucket)
+			b.reload(rt)
+			for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+				switch rapid.IntRange(0, 19).Draw(rt, "step") {
+				case 0:
+					b.reload(rt)
+				case 1:
+					b.owe(rt)
+				case 2, 3, 4, 5, 6, 7, 8, 9:
+					b.pass(rt)
+				default:
+					b.charge(rt)
+				}
+			}
+		})
+	})
+}

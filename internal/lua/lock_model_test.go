@@ -1,0 +1,247 @@
+package lua_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// modelLock is the lock as the spec words it: grants in order, and what became
+// of them. It keeps the history that the key does not.
+type modelLock struct {
+	grants []modelGrant
+}
+
+type modelGrant struct {
+	token, session, client string
+	fence, since, ends     int64
+	released               bool
+}
+
+// last is the newest grant, nil before the first.
+func (m *modelLock) last() *modelGrant {
+	if len(m.grants) == 0 {
+		return nil
+	}
+	return &m.grants[len(m.grants)-1]
+}
+
+// holder is the grant that is alive at now, nil when the lock is free.
+func (m *modelLock) holder(now int64) *modelGrant {
+	if g := m.last(); g != nil && !g.released && g.ends > now {
+		return g
+	}
+	return nil
+}
+
+// state is what renew and release should find.
+func (m *modelLock) state(now int64, token, session string) lua.LockState {
+	switch h := m.holder(now); {
+	case h != nil && h.token != token:
+		return lua.LockNotOwner
+	case h != nil && session != "" && session != h.session:
+		return lua.LockMoved
+	case h != nil:
+		return lua.LockOwned
+	}
+	// Of the grants that were given back the newest is remembered, unless its
+	// token came again and did not give back.
+	for i := len(m.grants) - 1; i >= 0; i-- {
+		g := m.grants[i]
+		if g.released && g.token == token {
+			return lua.LockReleased
+		}
+		if g.released || g.token == token {
+			return lua.LockExpired
+		}
+	}
+	return lua.LockExpired
+}
+
+func (m *modelLock) acquire(now, ttl int64, token, session, client string) lua.LockAcquireOut {
+	h := m.holder(now)
+	if h != nil && h.token != token {
+		return lua.LockAcquireOut{TTLMS: (h.ends - now) / 1000, Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000}
+	}
+	if h == nil {
+		g := modelGrant{token: token, fence: now, since: now}
+		if l := m.last(); l != nil {
+			g.fence = max(g.fence, l.fence+1)
+		}
+		m.grants = append(m.grants, g)
+		h = m.last()
+	}
+	h.session, h.client, h.ends = session, client, max(h.ends, now+ttl)
+	return lua.LockAcquireOut{
+		Acquired: true, Fence: h.fence, TTLMS: (h.ends - now) / 1000,
+		Client: client, Instance: client + "-1", SinceMS: h.since / 1000,
+	}
+}
+
+// lockRun is one random life of one lock and of its model.
+type lockRun struct {
+	s        *store
+	lock     string
+	m        modelLock
+	now      int64
+	back     int64 // how far the clock may still step back
+	forgets  int64 // when Redis drops the key, 0 = there is none
+	fence    int64 // the highest that was given
+	timeline []string
+}
+
+func (l *lockRun) say(format string, args ...any) {
+	l.timeline = append(l.timeline, fmt.Sprintf("at %s ", time.Duration(l.now-epoch)*time.Microsecond)+fmt.Sprintf(format, args...))
+}
+
+func (l *lockRun) story() string { return strings.Join(l.timeline, "\n") }
+
+// pass lets time go by, sometimes exactly to an end, and backwards by less in
+// all than a free lock is remembered.
+func (l *lockRun) pass(t *rapid.T) {
+	d := rapid.Int64Range(0, 20_000_000).Draw(t, "us")
+	switch h := l.m.last(); rapid.IntRange(0, 4).Draw(t, "how") {
+	case 0:
+		if h != nil && h.ends > l.now {
+			d = h.ends - l.now - rapid.Int64Range(0, 1).Draw(t, "just before")
+		}
+	case 1:
+		d = min(rapid.Int64Range(0, 10_000_000).Draw(t, "back"), l.back)
+		l.back -= d
+		d = -d
+	case 2:
+		if l.forgets > l.now {
+			d = l.forgets - l.now
+		}
+	}
+	l.now += d
+	if l.forgets > 0 && l.now >= l.forgets {
+		require.Nil(t, l.m.holder(l.now), "the key went while it was held: %s", l.story())
+		l.s.del(t, l.lock)
+		l.m, l.forgets = modelLock{}, 0
+		l.say("redis forgets it")
+	}
+}
+
+// wrote checks whether the last step wrote, by the TTL that it set.
+func (l *lockRun) wrote(t *rapid.T, before string, want bool) {
+	ttl := l.s.ttl(l.lock)
+	require.Equal(t, want, ttl > 0, "a write sets a TTL, and nothing else does: %s", l.story())
+	if want {
+		l.forgets = l.now + ttl.Microseconds()
+		return
+	}
+	require.Equal(t, before, l.s.raw(t, l.lock), "it should not have written: %s", l.story())
+}
+
+func (l *lockRun) acquire(t *rapid.T, token, session string, ttl int64) {
+	before := l.s.raw(t, l.lock)
+	client := rapid.SampledFrom([]string{"", "crawler", "a\x00b", "\xff"}).Draw(t, "client")
+	l.say("acquire %s %s %dms", token, session, ttl)
+	free := l.m.holder(l.now) == nil
+	want := l.m.acquire(l.now, ttl*1000, token, session, client)
+	got := call(t, l.s, lua.LockAcquire, l.now, lua.LockAcquireIn{
+		Lock: l.lock, Token: token, TTLMS: ttl, Session: session, Client: client, Instance: client + "-1",
+	})
+	require.Equal(t, want, got, "%s", l.story())
+	l.wrote(t, before, got.Acquired)
+	if free {
+		require.Greater(t, got.Fence, l.fence, "fences rise with every owner, whatever was forgotten: %s", l.story())
+		l.fence = got.Fence
+	}
+}
+
+func (l *lockRun) renew(t *rapid.T, token, session string, ttl int64) {
+	before := l.s.raw(t, l.lock)
+	l.say("renew %s %s %dms", token, session, ttl)
+	want := lua.LockRenewOut{State: l.m.state(l.now, token, session)}
+	if want.State == lua.LockOwned || want.State == lua.LockMoved {
+		want.Fence = l.m.last().fence
+	}
+	if want.State == lua.LockOwned {
+		l.m.last().ends = max(l.m.last().ends, l.now+ttl*1000)
+	}
+	got := call(t, l.s, lua.LockRenew, l.now, lua.LockRenewIn{Lock: l.lock, Token: token, TTLMS: ttl, Session: session})
+	require.Equal(t, want, got, "%s", l.story())
+	l.wrote(t, before, got.State == lua.LockOwned)
+}
+
+func (l *lockRun) release(t *rapid.T, token, session string) {
+	before := l.s.raw(t, l.lock)
+	l.say("release %s %s", token, session)
+	want := l.m.state(l.now, token, session)
+	if want == lua.LockOwned {
+		l.m.last().released = true
+	}
+	got := call(t, l.s, lua.LockRelease, l.now, lua.LockReleaseIn{Lock: l.lock, Token: token, Session: session})
+	require.Equal(t, want, got, "%s", l.story())
+	l.wrote(t, before, got == lua.LockOwned)
+}
+
+func (l *lockRun) get(t *rapid.T) {
+	before := l.s.raw(t, l.lock)
+	l.say("get")
+	var want lua.LockGetOut
+	if g := l.m.last(); g != nil {
+		want.Fence = g.fence
+		// It is told when the newest grant was given back, and while the next holds.
+		if g.released {
+			want.LastToken = g.token
+		}
+	}
+	got := call(t, l.s, lua.LockGet, l.now, lua.LockGetIn{Lock: l.lock})
+	if h := l.m.holder(l.now); h != nil {
+		want = lua.LockGetOut{
+			Held: true, Fence: h.fence, TTLMS: (h.ends - l.now) / 1000,
+			Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000, Token: h.token,
+		}
+		for _, g := range l.m.grants[:len(l.m.grants)-1] {
+			switch {
+			case g.released:
+				want.LastToken = g.token
+			case g.token == want.LastToken:
+				want.LastToken = ""
+			}
+		}
+		if want.LastToken == h.token {
+			want.LastToken = ""
+		}
+	}
+	require.Equal(t, want, got, "%s", l.story())
+	l.wrote(t, before, false)
+}
+
+func TestLockEqualsTheModel(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s *store) {
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			l := &lockRun{s: s, lock: s.key(fmt.Sprintf("l%d", run)), now: epoch, back: 50_000_000}
+			defer s.del(t, l.lock)
+			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+				token := rapid.SampledFrom([]string{"tA", "tB", "tC"}).Draw(rt, "token")
+				session := rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(rt, "session")
+				ttl := rapid.SampledFrom([]int64{100, 5_000, 30_000, 86_400_000}).Draw(rt, "ttl")
+				switch rapid.IntRange(0, 9).Draw(rt, "step") {
+				case 0, 1, 2:
+					l.acquire(rt, token, session, ttl)
+				case 3:
+					l.renew(rt, token, session, ttl)
+				case 4, 5:
+					l.release(rt, token, session)
+				case 6:
+					l.get(rt)
+				default:
+					l.pass(rt)
+				}
+			}
+		})
+	})
+}

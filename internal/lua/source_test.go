@@ -1,0 +1,168 @@
+package lua_test
+
+import (
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// sources are the embedded files by name.
+func sources(t *testing.T) map[string]string {
+	files, err := fs.Glob(lua.Files, "*.lua")
+	require.NoError(t, err)
+	out := map[string]string{}
+	for _, f := range files {
+		b, err := lua.Files.ReadFile(f)
+		require.NoError(t, err)
+		out[f] = string(b)
+	}
+	return out
+}
+
+// headerShape is the fixed order of a script's header, after its purpose.
+var headerShape = []string{"USES", "KEYS", "ARGV", "RETURNS", "TTL", "COST"}
+
+// header splits a script's leading comment into its purpose and its sections.
+func header(text string) (purpose string, order []string, sections map[string]string) {
+	sections = map[string]string{}
+	for line := range strings.Lines(text) {
+		body, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "--")
+		if !ok {
+			return purpose, order, sections
+		}
+		word, rest, _ := strings.Cut(strings.TrimPrefix(body, " "), " ")
+		switch {
+		case slices.Contains(headerShape, word):
+			order = append(order, word)
+			sections[word] = rest
+		case len(order) == 0:
+			purpose += strings.TrimSpace(body) + " "
+		default:
+			sections[order[len(order)-1]] += " " + strings.TrimSpace(body)
+		}
+	}
+	return purpose, order, sections
+}
+
+// names are the first words of a section's items, without "then for each:".
+func names(section string) []string {
+	var out []string
+	note := regexp.MustCompile(`\([^)]*\)|then for each:`)
+	for item := range strings.SplitSeq(note.ReplaceAllString(section, ""), ";") {
+		if f := strings.Fields(item); len(f) > 0 {
+			out = append(out, f[0])
+		}
+	}
+	return out
+}
+
+func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
+	t.Parallel()
+	texts := sources(t)
+	for _, src := range lua.Scripts() {
+		purpose, order, sections := header(texts[src.Name+".lua"])
+		require.Regexp(t, `^[A-Z].*\. $`, purpose, "%s: the header starts with the script's purpose, a sentence", src.Name)
+		require.Equal(t, headerShape, order, "%s: the header's sections", src.Name)
+		require.Equal(t, src.Keys, names(sections["KEYS"]), "%s: KEYS", src.Name)
+		require.Equal(t, src.Args, names(sections["ARGV"]), "%s: ARGV", src.Name)
+		require.Equal(t, src.Returns, names(sections["RETURNS"]), "%s: RETURNS", src.Name)
+		require.NotEmpty(t, sections["TTL"], "%s: TTL", src.Name)
+		require.Regexp(t, `^O\(`, sections["COST"], "%s: COST", src.Name)
+		require.Equal(t, src.Latched, slices.Contains(strings.Fields(sections["USES"]), "once"),
+			"%s: a latched script and no other uses once", src.Name)
+	}
+}
+
+func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
+	t.Parallel()
+	texts, used := sources(t), map[string]bool{}
+	for _, src := range lua.Scripts() {
+		_, _, sections := header(texts[src.Name+".lua"])
+		used[src.Name+".lua"] = true
+		for _, part := range strings.Fields(sections["USES"]) {
+			used["prelude_"+part+".lua"] = true
+		}
+	}
+	for name, text := range texts {
+		require.True(t, used[name], "%s has no descriptor and no script uses it", name)
+		require.LessOrEqual(t, strings.Count(text, "\n"), 80, "%s is longer than 80 lines", name)
+		for line := range strings.Lines(text) {
+			require.LessOrEqual(t, len(line), 141, "%s: %s", name, line)
+		}
+	}
+}
+
+// forbidden is what scripts must not use, and why.
+var forbidden = []struct{ pattern, why string }{
+	{`\b(cmsgpack|bit|struct|cjson)\.`, "the embedded store lacks it, or it rounds numbers"},
+	{`\btostring\b`, "Redis keeps 14 digits of a number: string.format with %d or %.0f"},
+	{`[^.]\.\.[^.]`, "joining keeps 14 digits of a number: table.concat of formatted ones"},
+	{`string\.format\('[^']*%[^d.]`, "%s cuts at NUL and other verbs round: %d or %.0f"},
+	{`string\.format\('[^']*%\.[^0]`, "integers have no fraction: %.0f"},
+	{`\b(os|io|debug)\.|\bmath\.random`, "a script depends on its state, arguments and clock only"},
+	{`\b(load|loadstring|dofile|require|setmetatable)\b`, "a script is one plain text"},
+	{`redis\.(setresp|replicate_commands|set_repl|breakpoint|debug|log|sha1hex)`, "the embedded store lacks it, or it is not for scripts"},
+	{`'(SPUBLISH|INFO|KEYS|SCAN|DUMP|FLUSHALL|FLUSHDB|CONFIG)'`, "the embedded store lacks it, or it is not for scripts"},
+	{`'XADD'.*'LIMIT'`, "the embedded store lacks it"},
+	{`'(EXPIRE|EXPIREAT|SETEX|EX)'`, "TTLs are milliseconds"},
+	{`\bpcall\(`, "its errors come back differently on the embedded store"},
+	{`\bunpack\((ARGV|KEYS)`, "unpack at most 1,000 values"},
+	{`return\s*\{[^}]*\bnil\b`, "a nil ends the reply"},
+}
+
+func TestScriptsUseOnlyWhatTheyMay(t *testing.T) {
+	t.Parallel()
+	for name, text := range sources(t) {
+		require.Equal(t, name == "prelude_clock.lua", strings.Contains(text, "'TIME'"), "%s: prelude_clock alone reads the time", name)
+		for line := range strings.Lines(text) {
+			code := strings.TrimSpace(line)
+			if strings.HasPrefix(code, "--") {
+				continue
+			}
+			require.NotContains(t, code, "--", "%s: comments stand on lines of their own, which are not sent", name)
+			for _, f := range forbidden {
+				require.NotRegexp(t, f.pattern, code, "%s: %s", name, f.why)
+			}
+		}
+	}
+}
+
+// TestForbiddenIsFound keeps the patterns from matching nothing at all.
+func TestForbiddenIsFound(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{
+		"cjson.encode(v)", "tostring(now)", "'t' .. now", "string.format('%s', v)", "string.format('%.3f', v)",
+		"os.clock()", "load(ARGV[1])", "redis.setresp(3)", "redis.call('INFO')", "redis.call('XADD', k, 'MAXLEN', 5, 'LIMIT', 9)",
+		"redis.call('EXPIRE', k, 1)", "redis.pcall('GET', k)", "unpack(ARGV)", "return {1, nil, 2}",
+	} {
+		found := slices.ContainsFunc(forbidden, func(f struct{ pattern, why string }) bool {
+			return regexp.MustCompile(f.pattern).MatchString(code)
+		})
+		require.True(t, found, code)
+	}
+}
+
+// TestScriptTexts: what is sent has no comments, and only clocked texts have
+// the caller's clock.
+func TestScriptTexts(t *testing.T) {
+	t.Parallel()
+	for _, src := range lua.Scripts() {
+		clocked, sha := lua.Clocked(src)
+		require.NotContains(t, src.Text(), "--", src.Name)
+		require.NotContains(t, src.Text(), "ARGV[#ARGV]", src.Name)
+		require.NotContains(t, clocked, "'TIME'", src.Name)
+		require.Len(t, sha, 40)
+		_, _, sections := header(sources(t)[src.Name+".lua"])
+		if slices.Contains(strings.Fields(sections["USES"]), "clock") {
+			require.Equal(t, 1, strings.Count(src.Text(), "'TIME'"), "%s reads the time once", src.Name)
+			require.Contains(t, clocked, "ARGV[#ARGV]", src.Name)
+			require.NotEqual(t, src.SHA(), sha, src.Name)
+		}
+	}
+}
