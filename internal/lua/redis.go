@@ -2,8 +2,17 @@ package lua
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -26,31 +35,227 @@ type Options struct {
 	Clock func() int64
 }
 
-// Open makes a runner and starts connecting in the background: Redis being away
-// is a state, not an error. It fails only on options that can never work.
-func Open(o Options) (*Runner, error) { panic("not yet") }
-
-// Close ends the runner and its connections; calls that run then fail.
-func (r *Runner) Close() error { panic("not yet") }
-
-// Status is what health pages show of the connection.
-type Status struct {
-	Topology string // standalone or embedded
-	Address  string // without credentials
-	Up       bool
-	// Err is why it is down, without credentials.
-	Err error
-	// ScriptsLoaded: every script was loaded since the connection last came up.
-	ScriptsLoaded bool
-	// EvictionPolicy is Redis's maxmemory-policy, empty when it may not be read.
-	EvictionPolicy               string
-	RTT                          time.Duration
-	UsedMemory                   int64 // bytes
-	PoolTotal, PoolIdle, PoolMax int
+// defaults fills in what was left out and refuses what cannot work.
+func (o *Options) defaults() error {
+	orInt := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	orTime := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	orInt(&o.MaxConns, 50)
+	orInt(&o.MinIdle, min(10, o.MaxConns))
+	orTime(&o.DialTimeout, 5*time.Second)
+	orTime(&o.CommandTimeout, 3*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Telemetry == nil {
+		o.Telemetry = telemetry.Nop()
+	}
+	switch {
+	case o.MaxConns < 1 || o.MinIdle < 0 || o.MinIdle > o.MaxConns:
+		return fmt.Errorf("redis pool: min_idle %d and max %d: use 0 <= min_idle <= max and max >= 1", o.MinIdle, o.MaxConns)
+	case o.DialTimeout < 0 || o.CommandTimeout < 0:
+		return fmt.Errorf("redis timeouts: dial %v and command %v: use more than 0", o.DialTimeout, o.CommandTimeout)
+	}
+	return nil
 }
 
-// Status answers from memory; a background probe keeps it fresh.
-func (r *Runner) Status() Status { panic("not yet") }
+// target is what a URL says.
+type target struct {
+	addr               string
+	username, password string
+	db                 int
+}
+
+// parse reads a redis:// URL. Its errors never quote the URL, not even in part:
+// a password with an unescaped character ends up in any of its fields.
+func parse(text string) (target, error) {
+	const want = "redis://[user:password@]host:port[/db], or embedded for an in-process development store"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return target{}, errors.New("redis url: it cannot be read (percent-encode special characters of the password): use " + want)
+	case u.Scheme != "redis":
+		return target{}, errors.New("redis url: unknown kind of address: use " + want)
+	case u.RawQuery != "" || u.Fragment != "":
+		return target{}, errors.New("redis url: no options after ? or # are taken (timeouts and pool have settings of their own): use " + want)
+	case u.Hostname() == "":
+		return target{}, errors.New("redis url: the host is missing: use " + want)
+	}
+	opt, err := redis.ParseURL(text)
+	if err != nil || opt.DB < 0 {
+		return target{}, errors.New("redis url: the database after / is not a number: use " + want)
+	}
+	return target{opt.Addr, opt.Username, opt.Password, opt.DB}, nil
+}
+
+// Runner executes scripts on one store.
+type Runner struct {
+	topology, address string
+	log               *slog.Logger
+	tel               *telemetry.Telemetry
+	clock             func() int64
+	// texts are what is loaded, shas how it is called, by script.
+	texts []string
+	shas  map[*Source]string
+
+	conns  *conns
+	client *redis.Client        // the pool of all calls
+	pipe   *redis.AutoPipeliner // over client
+	probe  *redis.Client        // a connection of its own, so that a busy pool does not look like an outage
+	inside interface{ close() } // the embedded store, nil otherwise
+
+	maxConns       int
+	commandTimeout time.Duration
+
+	running atomic.Int64 // calls between send and answer
+
+	loading chan struct{} // held while scripts are loaded
+	loads   atomic.Uint64 // how often they were
+
+	condition atomic.Pointer[condition]
+	seen      atomic.Pointer[seen]
+	suspect   chan struct{} // asks the probe to look now
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	once   sync.Once
+}
+
+// Open makes a runner and starts connecting in the background: Redis being away
+// is a state, not an error. It fails only on options that can never work.
+func Open(o Options) (*Runner, error) {
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	r := &Runner{
+		topology: "standalone", log: o.Log, tel: o.Telemetry, clock: o.Clock,
+		maxConns: o.MaxConns, commandTimeout: o.CommandTimeout,
+		loading: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	var to target
+	var dial dialFunc
+	if o.URL == Embedded {
+		inside, err := startEmbedded()
+		if err != nil {
+			return nil, err
+		}
+		r.topology, r.address, r.inside, dial = Embedded, "in this process", inside, inside.dial
+		r.log.Warn("using the embedded store: its state is lost at exit and shared with no other sidecar; for development only")
+	} else {
+		var err error
+		if to, err = parse(o.URL); err != nil {
+			return nil, err
+		}
+		r.address = to.addr
+		d := &net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second}
+		dial = func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", to.addr) }
+	}
+	r.conns = &conns{dial: dial, open: map[*conn]struct{}{}}
+	if err := r.connect(o, to); err != nil {
+		return nil, err
+	}
+	r.prepareScripts()
+	r.condition.Store(&condition{changed: make(chan struct{})})
+	r.seen.Store(&seen{})
+	r.wg.Add(1)
+	go r.watch()
+	return r, nil
+}
+
+// connect makes the clients; nothing is awaited.
+func (r *Runner) connect(o Options, to target) error {
+	opt := redis.Options{
+		Addr:     r.address,
+		Protocol: 2,
+		// Every connection is proven before a script is written to it, in our
+		// own handshake, so that its failure is known to be one of the
+		// connection: auth, database, a server that is loading or full.
+		OnConnect: func(ctx context.Context, cn *redis.Conn) error { return handshake(ctx, cn, to) },
+
+		MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.CommandTimeout, WriteTimeout: o.CommandTimeout,
+		PoolTimeout: o.CommandTimeout, ContextTimeoutEnabled: true,
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		PoolSize:                 o.MaxConns, MaxActiveConns: o.MaxConns, MinIdleConns: o.MinIdle,
+		PipelinePoolSize: -1, // pipelines and lone calls share one bounded pool
+	}
+	calls := opt
+	calls.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if c := r.condition.Load(); c != nil && c.down() {
+			return deadConn{&unsent{"dial", c.err}}, nil
+		}
+		return r.dial(ctx), nil
+	}
+	probe := opt
+	probe.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return r.dial(ctx), nil }
+	probe.PoolSize, probe.MaxActiveConns, probe.MinIdleConns = 2, 2, 0
+	r.client, r.probe = redis.NewClient(&calls), redis.NewClient(&probe)
+	var err error
+	if r.pipe, err = r.client.AsyncAutoPipelineWithOptions(pipelining()); err != nil {
+		return errors.Join(fmt.Errorf("redis pipeline: %w", err), r.client.Close(), r.probe.Close())
+	}
+	return nil
+}
+
+// dial connects until the runner is closed.
+func (r *Runner) dial(ctx context.Context) net.Conn {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	return r.conns.connect(ctx)
+}
+
+func handshake(ctx context.Context, cn *redis.Conn, to target) error {
+	_, err := cn.Pipelined(ctx, func(p redis.Pipeliner) error {
+		switch {
+		case to.username != "":
+			p.AuthACL(ctx, to.username, to.password)
+		case to.password != "":
+			p.Auth(ctx, to.password)
+		}
+		if to.db != 0 {
+			p.Select(ctx, to.db)
+		}
+		p.Ping(ctx)
+		return nil
+	})
+	if err != nil {
+		return &unsent{"setup", err}
+	}
+	return nil
+}
+
+// Close ends the runner and its connections; calls that run then fail.
+func (r *Runner) Close() error {
+	var err error
+	r.once.Do(func() {
+		r.cancel()
+		r.conns.closeAll(true)
+		r.wg.Wait()
+		r.become(false, errClosed)
+		err = errors.Join(r.pipe.Close(), r.pipe.WaitClosed(), r.client.Close(), r.probe.Close())
+		if r.inside != nil {
+			r.inside.close()
+		}
+	})
+	return err
+}
 
 // Ping asks Redis now, within ctx.
-func (r *Runner) Ping(ctx context.Context) error { panic("not yet") }
+func (r *Runner) Ping(ctx context.Context) error {
+	if err := r.probe.Ping(ctx).Err(); err != nil {
+		r.look()
+		return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
@@ -41,7 +42,9 @@ func startContainer(image string) (b backend, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), containerStart)
 	defer cancel()
+	// Its banner of a dozen lines would drown the one that says which Redis is used.
 	quiet := log.New(io.Discard, "", 0)
+	tclog.SetDefault(quiet)
 	provider, err := testcontainers.NewDockerProvider(testcontainers.Generic2DockerOptions(testcontainers.WithLogger(quiet))...)
 	if err != nil {
 		return backend{}, fmt.Errorf("container: no Docker engine answers (start one, or unset $%s): %w", EnvMode, err)

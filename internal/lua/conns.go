@@ -1,0 +1,126 @@
+package lua
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// dialFunc makes one connection to the store.
+type dialFunc func(ctx context.Context) (net.Conn, error)
+
+// conns makes and knows every connection to Redis, so that an outage ends them
+// all at once: calls that wait on a dead server are answered as soon as it is
+// known to be dead, and no connection of before the outage is used after it.
+type conns struct {
+	dial dialFunc
+
+	mu   sync.Mutex // guards open and shut
+	open map[*conn]struct{}
+	shut bool // the owner has closed: no dial any more
+}
+
+// connect dials. It never fails: a connection that cannot be made is returned
+// dead. The pool of go-redis counts failed dials, opens a breaker of its own
+// after some, and then needs up to a second to notice that Redis is back; that
+// cannot be switched off.
+func (c *conns) connect(ctx context.Context) net.Conn {
+	raw, err := c.dial(ctx)
+	if err != nil {
+		return deadConn{&unsent{"dial", err}}
+	}
+	n := &conn{Conn: raw, of: c}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shut {
+		_ = raw.Close()
+		return deadConn{&unsent{"dial", errClosed}}
+	}
+	c.open[n] = struct{}{}
+	return n
+}
+
+// closeAll ends every connection; with shut, for good.
+func (c *conns) closeAll(shut bool) {
+	c.mu.Lock()
+	c.shut = c.shut || shut
+	open := c.open
+	c.open = map[*conn]struct{}{}
+	c.mu.Unlock()
+	for n := range open {
+		_ = n.Conn.Close()
+	}
+}
+
+// conn is a connection that knows whether a script was ever written to it.
+type conn struct {
+	net.Conn
+	of   *conns
+	used atomic.Bool
+}
+
+var mark = []byte(evalsha)
+
+// Read implements net.Conn.
+func (n *conn) Read(p []byte) (int, error) {
+	got, err := n.Conn.Read(p)
+	return got, n.told(err)
+}
+
+// Write implements net.Conn.
+func (n *conn) Write(p []byte) (int, error) {
+	if !n.used.Load() && bytes.Contains(p, mark) {
+		n.used.Store(true)
+	}
+	put, err := n.Conn.Write(p)
+	return put, n.told(err)
+}
+
+// SetReadDeadline implements net.Conn; SetWriteDeadline too.
+func (n *conn) SetReadDeadline(t time.Time) error  { return n.told(n.Conn.SetReadDeadline(t)) }
+func (n *conn) SetWriteDeadline(t time.Time) error { return n.told(n.Conn.SetWriteDeadline(t)) }
+
+// told marks an error as harmless while no script was written.
+func (n *conn) told(err error) error {
+	if err == nil || n.used.Load() {
+		return err
+	}
+	return &unsent{"setup", err}
+}
+
+// Close implements net.Conn.
+func (n *conn) Close() error {
+	n.of.mu.Lock()
+	delete(n.of.open, n)
+	n.of.mu.Unlock()
+	return n.Conn.Close()
+}
+
+// SyscallConn lets the pool look whether the other side has hung up before it
+// hands an idle connection out.
+func (n *conn) SyscallConn() (syscall.RawConn, error) {
+	s, ok := n.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return s.SyscallConn()
+}
+
+// deadConn is a connection that could not be made, and why.
+type deadConn struct{ err error }
+
+// net.Conn and syscall.Conn: everything fails, so that no pool keeps it.
+func (d deadConn) Read([]byte) (int, error)              { return 0, d.err }
+func (d deadConn) Write([]byte) (int, error)             { return 0, d.err }
+func (d deadConn) Close() error                          { return nil }
+func (d deadConn) LocalAddr() net.Addr                   { return &net.TCPAddr{} }
+func (d deadConn) RemoteAddr() net.Addr                  { return &net.TCPAddr{} }
+func (d deadConn) SetDeadline(time.Time) error           { return d.err }
+func (d deadConn) SetReadDeadline(time.Time) error       { return d.err }
+func (d deadConn) SetWriteDeadline(time.Time) error      { return d.err }
+func (d deadConn) SyscallConn() (syscall.RawConn, error) { return nil, d.err }

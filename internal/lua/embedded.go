@@ -1,0 +1,63 @@
+package lua
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// embedded is a Redis in this process, for development. It opens no port: its
+// connections are socket pairs, which, unlike net.Pipe, have buffers; a pipeline
+// is written whole before its replies are read.
+type embedded struct{ redis *miniredis.Miniredis }
+
+func startEmbedded() (embedded, error) {
+	m := miniredis.NewMiniRedis()
+	m.ClockTTL(true)
+	// Its server starts with the first in-memory connection.
+	first, err := m.Dial()
+	if err != nil {
+		return embedded{}, fmt.Errorf("start the embedded store: %w", err)
+	}
+	_ = first.Close()
+	return embedded{m}, nil
+}
+
+func (e embedded) dial(context.Context) (net.Conn, error) {
+	// Forks elsewhere in the process must not inherit the descriptors.
+	syscall.ForkLock.RLock()
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fds[0])
+		syscall.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, fmt.Errorf("socket pair: %w", err)
+	}
+	theirs, err := fileConn(fds[1])
+	if err != nil {
+		_ = syscall.Close(fds[0])
+		return nil, err
+	}
+	ours, err := fileConn(fds[0])
+	if err != nil {
+		_ = theirs.Close()
+		return nil, err
+	}
+	e.redis.Server().ServeConn(theirs)
+	return ours, nil
+}
+
+// fileConn takes a descriptor over.
+func fileConn(fd int) (net.Conn, error) {
+	f := os.NewFile(uintptr(fd), "embedded")
+	defer func() { _ = f.Close() }() // FileConn duplicates it
+	return net.FileConn(f)
+}
+
+func (e embedded) close() { e.redis.Close() }

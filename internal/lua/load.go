@@ -1,0 +1,71 @@
+package lua
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// prepareScripts fixes what is loaded and how it is called.
+func (r *Runner) prepareScripts() {
+	r.shas = make(map[*Source]string, len(scripts))
+	for _, s := range scripts {
+		text, sha := s.text, s.sha
+		if r.clock != nil {
+			text, sha = s.clocked()
+		}
+		r.texts = append(r.texts, text)
+		r.shas[s] = sha
+	}
+}
+
+// reload recovers from NOSCRIPT: of all callers that met it, one loads and the
+// others wait. A caller that was sent before the last load only has to go again.
+func (r *Runner) reload(ctx context.Context, loads uint64) error {
+	select {
+	case r.loading <- struct{}{}:
+		defer func() { <-r.loading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if r.loads.Load() != loads {
+		return nil
+	}
+	if err := r.load(ctx, r.client); err != nil {
+		return err
+	}
+	r.tel.ScriptsReloaded(ctx)
+	return nil
+}
+
+// ensureScripts loads unless the server has them all.
+func (r *Runner) ensureScripts(ctx context.Context, c *redis.Client) error {
+	shas := make([]string, 0, len(r.shas))
+	for _, sha := range r.shas {
+		shas = append(shas, sha)
+	}
+	missing := false
+	have, err := c.ScriptExists(ctx, shas...).Result()
+	for _, h := range have {
+		missing = missing || !h
+	}
+	// Who may not ask may still load.
+	if err == nil && !missing {
+		return nil
+	}
+	return r.load(ctx, c)
+}
+
+// load sends every script in one round trip.
+func (r *Runner) load(ctx context.Context, c *redis.Client) error {
+	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, text := range r.texts {
+			p.ScriptLoad(ctx, text)
+		}
+		return nil
+	})
+	if err == nil {
+		r.loads.Add(1)
+	}
+	return err
+}

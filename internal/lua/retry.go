@@ -1,0 +1,137 @@
+package lua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/redis/go-redis/v9"
+)
+
+// call is one run of a script through all its tries.
+type call struct {
+	s    *Source
+	args []any
+	// repeatable: another run counts once at most.
+	repeatable bool
+
+	tries int
+	sent  time.Time // of the last try
+	loads uint64    // of scripts, before the last try
+	// maybe: an earlier try may have run.
+	maybe bool
+}
+
+// patience bounds the retries of a call without a deadline.
+const patience = 5 * time.Second
+
+// run tries until there is an answer, or no further try is allowed.
+func (r *Runner) run(ctx context.Context, c *call) (any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.gate(ctx, false); err != nil {
+		return nil, c.fail(ctx, failure{notRun, "down", err})
+	}
+	reply, f := r.try(ctx, c)
+	if f.verdict == answered {
+		return reply, nil
+	}
+	return r.again(ctx, c, f)
+}
+
+// try sends once.
+func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
+	if err := ctx.Err(); err != nil {
+		return nil, failure{ended, "ended", err}
+	}
+	c.tries++
+	c.loads, c.sent = r.loads.Load(), time.Now()
+	cmd := sha1Call{redis.NewCmd(ctx, c.args...)}
+	f := classify(r.send(ctx, cmd))
+	if f.verdict == ended && ctx.Err() == nil {
+		f.verdict = notRun // a limit of the pool's own, not the caller's
+	}
+	r.tel.Script(ctx, c.s.Name, f.outcome(), time.Since(c.sent))
+	if f.verdict == answered {
+		return cmd.Val(), f
+	}
+	// A reply that the caller's own deadline cut off says nothing about Redis.
+	if ctx.Err() == nil && f.verdict >= notRun && f.why != whyNoScript {
+		r.look()
+	}
+	return nil, f
+}
+
+// again decides after a failure whether to try once more, and does.
+func (r *Runner) again(ctx context.Context, c *call, f failure) (any, error) {
+	caller := ctx
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	pauses := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(4*time.Millisecond), backoff.WithMaxInterval(250*time.Millisecond),
+		backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0))
+	for {
+		c.maybe = c.maybe || f.verdict == maybeRun
+		lost := f.verdict == maybeRun && !c.repeatable
+		if f.verdict <= ended || lost || ctx.Err() != nil || !r.prepare(ctx, c, f, pauses) {
+			return nil, c.fail(caller, f)
+		}
+		r.tel.Retry(ctx, c.s.Name, f.why)
+		reply, next := r.try(ctx, c)
+		switch next.verdict {
+		case answered:
+			return reply, nil
+		case ended: // the failure before it says more
+			return nil, c.fail(caller, f)
+		}
+		f = next
+	}
+}
+
+// quickReloads is how often NOSCRIPT is answered without a pause: more often
+// means that scripts are loaded into another server than the one that runs them.
+const quickReloads = 3
+
+// prepare waits until another try makes sense; false when the time is over.
+func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff.BackOff) bool {
+	if f.why == whyNoScript {
+		// Its own failure shows in the next try.
+		_ = r.reload(ctx, c.loads)
+		if c.tries <= quickReloads {
+			return true
+		}
+	}
+	timer := time.NewTimer(pauses.NextBackOff())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	// It was under way when the outage came, so it may wait for its end.
+	return r.gate(ctx, true) == nil
+}
+
+// fail makes the error of a call out of its last failure.
+func (c *call) fail(ctx context.Context, f failure) error {
+	over := ctx.Err()
+	switch {
+	case c.maybe || f.verdict == maybeRun:
+		if over != nil && !errors.Is(f.err, over) {
+			return fmt.Errorf("%w: %w: %w", ErrMaybeExecuted, f.err, over)
+		}
+		return fmt.Errorf("%w: %w", ErrMaybeExecuted, f.err)
+	case over != nil && (f.verdict == ended || errors.Is(over, context.Canceled)):
+		return over
+	case f.verdict == notRun:
+		return fmt.Errorf("%w: %w", ErrUnavailable, f.err)
+	default:
+		return f.err
+	}
+}

@@ -1,0 +1,231 @@
+package lua_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// open starts a runner that is closed with the test.
+func open(t testing.TB, o lua.Options) *lua.Runner {
+	t.Helper()
+	r, err := lua.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// deadline is far beyond what anything here takes, so that only a hang meets it.
+func deadline(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// bucket is a charge of one token from a bucket that hardly refills.
+func bucket(key string, capacity int64) lua.RatelimitTokenBucketIn {
+	const hour = 3_600_000
+	return lua.RatelimitTokenBucketIn{
+		Bucket: key, Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
+		Band: lua.TokenBucketBand{Capacity: capacity, L: 1, P: hour * 1000, PeriodMS: hour},
+	}
+}
+
+func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[lua.RatelimitOut], error) {
+	return lua.Run(ctx, r, lua.RatelimitTokenBucket, bucket(key, capacity), lua.Latch{})
+}
+
+// spent is how many tokens were taken from key.
+func spent(t testing.TB, r *lua.Runner, key string, capacity int64) int64 {
+	t.Helper()
+	in := bucket(key, capacity)
+	in.Cost = 0
+	out, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{})
+	require.NoError(t, err)
+	return capacity - out.Value.Remaining
+}
+
+func TestCallsAreAnsweredFromTheFirstMoment(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		r := open(t, lua.Options{URL: url})
+		before := time.Now()
+		out, err := take(deadline(t), r, redistest.Prefix(t), 3)
+		require.NoError(t, err)
+		require.True(t, out.Value.Allowed)
+		require.EqualValues(t, 2, out.Value.Remaining)
+		require.False(t, out.Replayed)
+		require.False(t, out.Sent.Before(before))
+		require.False(t, out.Sent.After(time.Now()))
+		require.True(t, r.Status().Up)
+	})
+}
+
+func TestConcurrentCallsAreAllCounted(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		const callers, each = 64, 20
+		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		errs := make(chan error, callers)
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				for range each {
+					if _, err := take(deadline(t), r, key, 1_000_000); err != nil {
+						errs <- err
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		close(errs)
+		require.NoError(t, errors.Join(drain(errs)...))
+		require.EqualValues(t, callers*each, spent(t, r, key, 1_000_000))
+	})
+}
+
+func drain[T any](c <-chan T) (all []T) {
+	for v := range c {
+		all = append(all, v)
+	}
+	return all
+}
+
+func TestLatchRunsOnceAndRefusesOtherParameters(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		latch := lua.Latch{Key: key + ":idem", Fingerprint: "f1"}
+		first, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 9), latch)
+		require.NoError(t, err)
+		require.False(t, first.Replayed)
+		second, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 9), latch)
+		require.NoError(t, err)
+		require.True(t, second.Replayed)
+		require.Equal(t, first.Value, second.Value)
+		latch.Fingerprint = "f2"
+		_, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 9), latch)
+		require.ErrorIs(t, err, lua.ErrConflict)
+		require.EqualValues(t, 1, spent(t, r, key, 9))
+	})
+}
+
+func TestLatchIsIgnoredByScriptsThatTakeNone(t *testing.T) {
+	t.Parallel()
+	r, key := open(t, lua.Options{URL: lua.Embedded}), redistest.Prefix(t)
+	_, err := lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: key}, lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+	require.NoError(t, err)
+}
+
+func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		const n = 600 // three pipelines
+		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		ins := make([]lua.LockAcquireIn, n)
+		for i := range ins {
+			ins[i] = lua.LockAcquireIn{Lock: fmt.Sprint(key, i), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
+		}
+		before := time.Now()
+		outs, errs := lua.Batch(deadline(t), r, lua.LockAcquire, ins)
+		require.Len(t, outs, n)
+		require.NoError(t, errors.Join(errs...))
+		for i := range ins {
+			ins[i].Client, ins[i].Token = "x", "t1" // only every second one holds it
+			require.True(t, outs[i].Value.Acquired)
+			require.False(t, outs[i].Sent.Before(before))
+		}
+		outs, errs = lua.Batch(deadline(t), r, lua.LockAcquire, ins)
+		require.NoError(t, errors.Join(errs...))
+		for i := range ins {
+			require.Equal(t, i%2 == 1, outs[i].Value.Acquired, i)
+			if i%2 == 0 {
+				require.Equal(t, fmt.Sprint("c", i), outs[i].Value.Client)
+			}
+		}
+	})
+}
+
+func TestBatchOfNothing(t *testing.T) {
+	t.Parallel()
+	outs, errs := lua.Batch(deadline(t), open(t, lua.Options{URL: lua.Embedded}), lua.LockGet, nil)
+	require.Empty(t, outs)
+	require.Empty(t, errs)
+}
+
+func TestScriptsRunOnTheTestsClock(t *testing.T) {
+	t.Parallel()
+	now := epoch
+	r := open(t, lua.Options{URL: lua.Embedded, Clock: func() int64 { return now }})
+	out, err := take(deadline(t), r, "k", 5)
+	require.NoError(t, err)
+	require.Equal(t, epoch, out.Value.NowUS)
+	now += 17
+	latch := lua.Latch{Key: "k:idem", Fingerprint: "f"}
+	out, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), latch)
+	require.NoError(t, err)
+	require.Equal(t, epoch+17, out.Value.NowUS)
+}
+
+func TestEmbeddedStoreEndsTTLs(t *testing.T) {
+	t.Parallel()
+	r := open(t, lua.Options{URL: lua.Embedded})
+	acquire := func(token string, ttl int64) lua.LockAcquireOut {
+		out, err := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: "l", Token: token, TTLMS: ttl}, lua.Latch{})
+		require.NoError(t, err)
+		return out.Value
+	}
+	first := acquire("a", 20)
+	require.True(t, first.Acquired)
+	var second lua.LockAcquireOut
+	for !second.Acquired { // the store's own clock, which runs without anyone's help
+		second = acquire("b", 20)
+	}
+	require.Greater(t, second.Fence, first.Fence)
+}
+
+func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		// A lock where a bucket should be.
+		_, err := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key + "l", Token: "t", TTLMS: 9999}, lua.Latch{})
+		require.NoError(t, err)
+		_, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{Bucket: key + "l", Cost: 1, Signature: "nonsense"}, lua.Latch{})
+		require.Error(t, err)
+		require.NotErrorIs(t, err, lua.ErrUnavailable)
+		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.ErrorContains(t, err, "ratelimit_token_bucket_bands")
+	})
+}
+
+func TestContextThatHasEndedRunsNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err := take(ctx, r, key, 5)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+		_, errs := lua.Batch(ctx, r, lua.RatelimitTokenBucket, []lua.RatelimitTokenBucketIn{bucket(key, 5)})
+		require.ErrorIs(t, errs[0], context.Canceled)
+		require.NotErrorIs(t, errs[0], lua.ErrMaybeExecuted)
+		require.Zero(t, spent(t, r, key, 5))
+	})
+}

@@ -1,0 +1,111 @@
+package lua
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// decided is what a script's output tells its span: what was decided, never a
+// key. Outputs implement it where there is a decision.
+type decided interface{ attrs() []attribute.KeyValue }
+
+func (o RatelimitOut) attrs() []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("coxswain.decision", either(o.Allowed, "allowed", "denied")),
+		attribute.Int64("coxswain.remaining", o.Remaining),
+	}
+}
+
+func (o LockAcquireOut) attrs() []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("coxswain.decision", either(o.Acquired, "acquired", "busy"))}
+}
+
+func either(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+// startSpan starts the span of a script, or none: under a parent that is not
+// recorded nothing is built at all.
+func (r *Runner) startSpan(ctx context.Context, s *Source) (context.Context, trace.Span) {
+	if parent := trace.SpanFromContext(ctx); parent.SpanContext().IsValid() && !parent.IsRecording() {
+		return ctx, nil
+	}
+	under, span := r.tel.Tracer().Start(ctx, "lua."+s.Name, trace.WithSpanKind(trace.SpanKindClient))
+	if !span.IsRecording() {
+		return ctx, nil
+	}
+	return under, span
+}
+
+// endSpan tells what became of one run.
+func (r *Runner) endSpan(span trace.Span, c *call, value any, replayed bool, err error) {
+	keys, _ := c.args[2].(int)
+	span.SetAttributes(
+		attribute.String("db.system.name", "redis"),
+		attribute.String("db.operation.name", "EVALSHA"),
+		attribute.String("db.stored_procedure.name", c.s.Name),
+		attribute.Int("coxswain.keys", keys),
+		attribute.Int("coxswain.attempt", c.tries),
+	)
+	if replayed {
+		span.SetAttributes(attribute.Bool("coxswain.replayed", true))
+	}
+	if r.tel.RecordKeys {
+		names := make([]string, 0, keys)
+		for _, k := range c.args[3 : 3+keys] {
+			names = append(names, k.(string))
+		}
+		span.SetAttributes(attribute.StringSlice("coxswain.key_names", names))
+	}
+	if d, ok := value.(decided); ok && err == nil {
+		span.SetAttributes(d.attrs()...)
+	}
+	endWith(span, err)
+}
+
+// endBatchSpan tells what became of one pipeline.
+func (r *Runner) endBatchSpan(span trace.Span, s *Source, cmds []batched, tries int) {
+	span.SetAttributes(
+		attribute.String("db.system.name", "redis"),
+		attribute.String("db.operation.name", "EVALSHA"),
+		attribute.String("db.stored_procedure.name", s.Name),
+		attribute.Int("db.operation.batch.size", len(cmds)),
+		attribute.Int("coxswain.keys", len(s.Keys)*len(cmds)),
+		attribute.Int("coxswain.attempt", tries),
+	)
+	var first error
+	for _, c := range cmds {
+		if first = c.err; first != nil {
+			break
+		}
+	}
+	endWith(span, first)
+}
+
+// endWith marks what failed by its kind; the text stays in the log, since it
+// may name hosts.
+func endWith(span trace.Span, err error) {
+	if err != nil {
+		kind := "error"
+		switch {
+		case errors.Is(err, ErrMaybeExecuted):
+			kind = "maybe_executed"
+		case errors.Is(err, ErrUnavailable):
+			kind = "unavailable"
+		case errors.Is(err, ErrConflict):
+			kind = "conflict"
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			kind = "cancelled"
+		}
+		span.SetStatus(codes.Error, kind)
+		span.SetAttributes(attribute.String("error.type", kind))
+	}
+	span.End()
+}
