@@ -66,7 +66,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		HTTP: config.HTTP{Addr: "127.0.0.1:0"},
 		Redis: config.Redis{
-			URL: "rediss://user:hunter2@redis.example:6380/3", Prefix: "crawl", Tenant: "team-a",
+			URL: "redis://user:hunter2@redis.example:6380/3", Prefix: "crawl", Tenant: "team-a",
 			Pool: config.Pool{MinIdle: 1, Max: 8, DialTimeout: time.Second, CommandTimeout: time.Minute},
 		},
 		Limits: config.Limits{
@@ -104,6 +104,15 @@ func TestFlagsWinOverVariablesOverTheFileOverDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "flag", c.Redis.Prefix, "--config wins over COXSWAIN_CONFIG")
 	require.Equal(t, src.File, c.File())
+}
+
+func TestASmallPoolNeedsNoSecondSetting(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{File: write(t, "redis: {pool: {max: 4}}\n")})
+	require.NoError(t, err)
+	require.Equal(t, 4, c.Redis.Pool.MinIdle)
+	_, err = config.Load(config.Sources{Env: []string{"COXSWAIN_REDIS_POOL_MAX=4", "COXSWAIN_REDIS_POOL_MIN_IDLE=10"}})
+	require.EqualError(t, err, "COXSWAIN_REDIS_POOL_MIN_IDLE: redis.pool.min_idle: 10 is out of range; write 1 to 4, which is redis.pool.max")
 }
 
 func TestAVariableThatNobodyReadsIsRefused(t *testing.T) {
@@ -207,8 +216,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, c.Print(&out))
 	require.NotContains(t, out.String(), "hunter2")
-	require.Contains(t, out.String(), "url: rediss://xxxxx@redis.example:6380/3 ")
-	require.Equal(t, "rediss://user:hunter2@redis.example:6380/3", c.Redis.URL, "printing must not change it")
+	require.Contains(t, out.String(), "url: redis://xxxxx@redis.example:6380/3 ")
+	require.Equal(t, "redis://user:hunter2@redis.example:6380/3", c.Redis.URL, "printing must not change it")
 
 	for _, url := range []string{
 		"redis://:hunter2@host:x", "redis://u:hunter2@", "redis://u:hunt@hunter2@ho st", "redis://hunter2@host/db", "redis://u:%hunter2@host",

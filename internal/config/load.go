@@ -48,6 +48,10 @@ func finish(c *Config, s *source, env environment, flags []Flag, checks []Check)
 	all := settings(c)
 	problems := append(s.problems, env.apply(all, c.from)...)
 	problems = append(problems, applyFlags(flags, all, c.from)...)
+	if c.lines[minIdlePath] == 0 && c.from[minIdlePath] == "" {
+		// Whoever asks for a small pool and nothing else has made no mistake.
+		c.Redis.Pool.MinIdle = min(c.Redis.Pool.MinIdle, max(c.Redis.Pool.Max, 1))
+	}
 	misread := make(map[string]bool, len(problems))
 	for _, p := range problems {
 		misread[p.Path] = true

@@ -114,6 +114,12 @@ c.yaml:2: http.addr: "70000" is not a port; write a number from 0 (any free port
 	{"redis scheme", "redis:\n  url: localhost:6379\n", `
 c.yaml:2: redis.url: starts with "localhost"; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
       2 |   url: localhost:6379`},
+	{"redis over TLS, which there is not yet", "redis:\n  url: rediss://host\n", `
+c.yaml:2: redis.url: starts with "rediss"; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+      2 |   url: rediss://host`},
+	{"redis options", "redis:\n  url: redis://host?pool_size=5\n", `
+c.yaml:2: redis.url: has options after ? or #, which are not read (redis.pool has the timeouts); write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+      2 |   url: redis://host?pool_size=5`},
 	{"redis host", "redis:\n  url: redis:///0\n", `
 c.yaml:2: redis.url: names no host; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
       2 |   url: redis:///0`},
@@ -129,7 +135,7 @@ c.yaml:2: redis.prefix: "a{b}" cannot start a key; use 1 to 64 letters, digits, 
 c.yaml:3: redis.tenant: "a:b" cannot be part of a key; use 1 to 64 letters, digits, dots, dashes or underscores, or leave it empty
       3 |   tenant: 'a:b'`},
 	{"pool", "redis:\n  pool:\n    min_idle: 60\n    max: 50\n    dial_timeout: 0s\n", `
-c.yaml:3: redis.pool.min_idle: 60 is out of range; write 0 to 50, which is redis.pool.max
+c.yaml:3: redis.pool.min_idle: 60 is out of range; write 1 to 50, which is redis.pool.max
       3 |     min_idle: 60
 c.yaml:5: redis.pool.dial_timeout: 0s is out of range; write 1ms to 1m0s
       5 |     dial_timeout: 0s`},

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	socketPath = "socket.path"
+	socketPath  = "socket.path"
+	minIdlePath = "redis.pool.min_idle"
 	// MaxSocketPath is the longest path in bytes: sun_path of Linux has 108, the
 	// last of them the terminator.
 	MaxSocketPath = 107
@@ -116,8 +117,8 @@ func (k *checker) redis(r Redis) {
 		k.add("redis.tenant", "%q cannot be part of a key; use 1 to 64 letters, digits, dots, dashes or underscores, or leave it empty", r.Tenant)
 	}
 	between(k, "redis.pool.max", r.Pool.Max, 1, 10_000)
-	if r.Pool.MinIdle < 0 || r.Pool.MinIdle > r.Pool.Max {
-		k.add("redis.pool.min_idle", "%d is out of range; write 0 to %d, which is redis.pool.max", r.Pool.MinIdle, r.Pool.Max)
+	if r.Pool.MinIdle < 1 || r.Pool.MinIdle > r.Pool.Max {
+		k.add(minIdlePath, "%d is out of range; write 1 to %d, which is redis.pool.max", r.Pool.MinIdle, r.Pool.Max)
 	}
 	between(k, "redis.pool.dial_timeout", r.Pool.DialTimeout, time.Millisecond, time.Minute)
 	between(k, "redis.pool.command_timeout", r.Pool.CommandTimeout, time.Millisecond, time.Minute)
@@ -134,8 +135,10 @@ func redisURL(text string) string {
 	switch {
 	case err != nil:
 		return "is not a URL (percent-escape what is special in the password); " + remedy
-	case u.Scheme != "redis" && u.Scheme != "rediss":
+	case u.Scheme != "redis":
 		return fmt.Sprintf("starts with %q; %s", u.Scheme, remedy)
+	case u.RawQuery != "" || u.Fragment != "":
+		return "has options after ? or #, which are not read (redis.pool has the timeouts); " + remedy
 	case u.Hostname() == "":
 		return "names no host; " + remedy
 	case u.Port() != "" && !isPort(u.Port()):
