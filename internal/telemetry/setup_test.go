@@ -85,6 +85,7 @@ func TestWithoutOTELVariablesNothingLeavesTheProcess(t *testing.T) {
 	s := setup(t, telemetry.SetupOptions{Log: l})
 	require.Empty(t, s.Exporting)
 	require.False(t, traced(t.Context(), s))
+	require.False(t, s.Traces())
 	s.RPC(t.Context(), "session.ping", "OK", time.Millisecond)
 
 	// The default exporter would flush now, to a port where nobody listens, and say so.
@@ -134,6 +135,7 @@ func TestACollectorGetsTheSpansOnShutdown(t *testing.T) {
 	c := otlptest.Start(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	s := setup(t, telemetry.SetupOptions{Version: "1.2.3"})
+	require.True(t, s.Traces())
 	require.True(t, traced(t.Context(), s))
 	s.RPC(t.Context(), "session.ping", "OK", time.Millisecond)
 	require.NoError(t, s.Shutdown(t.Context()))

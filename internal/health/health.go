@@ -1,0 +1,158 @@
+// Package health knows whether the sidecar lives and whether it can decide, and
+// tells it over HTTP.
+//
+// Its invariants: checks run in the background, so that asking costs nothing
+// and cannot be used to load Redis; liveness and readiness have loops of their
+// own, so that no Redis that hangs ever ends a living process; two bad rounds
+// leave a good state, one good round returns to it.
+//
+// It knows no check: package main brings them.
+package health
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// Check is one thing to look at.
+type Check struct {
+	Name string
+	// Run says what it found, and as an error what is wrong and what to do
+	// about it; a Warning is an error that leaves the state good. It ends when
+	// ctx does, after two seconds.
+	Run func(ctx context.Context) (detail string, err error)
+}
+
+// Warning is what a check returns that passed and has something to say.
+type Warning string
+
+// Error implements error.
+func (w Warning) Error() string { return string(w) }
+
+// Options are what to check.
+type Options struct {
+	// Live is what must work for the process to be worth keeping: nothing of
+	// Redis. All of it having passed once is being started.
+	Live []Check
+	// Ready is what must work to decide.
+	Ready []Check
+	// Store names the topology, for the report.
+	Store     string
+	Log       *slog.Logger
+	Telemetry *telemetry.Telemetry
+}
+
+// Health runs the checks.
+type Health struct {
+	store       string
+	live, ready *probe
+	stop        context.CancelFunc
+	loops       sync.WaitGroup
+}
+
+// Start runs the checks until Stop.
+func Start(o Options) (*Health, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	h := &Health{
+		store: o.Store,
+		live:  &probe{name: "live", checks: o.Live, log: o.Log},
+		ready: &probe{name: "ready", checks: o.Ready, log: o.Log},
+		stop:  stop,
+	}
+	err := o.Telemetry.Gauge("coxswain.ready", "", "1 while the sidecar is ready, else 0.", func(context.Context) float64 {
+		if good, _ := h.ready.state(); good {
+			return 1
+		}
+		return 0
+	})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	h.loops.Go(func() { h.live.loop(ctx) })
+	h.loops.Go(func() { h.ready.loop(ctx) })
+	return h, nil
+}
+
+// Stop ends the checks. What was found last stays.
+func (h *Health) Stop() {
+	h.stop()
+	h.loops.Wait()
+}
+
+// Snapshot is what was found last, for health.get and ?verbose.
+func (h *Health) Snapshot() api.HealthResult {
+	live, liveChecks := h.live.state()
+	ready, readyChecks := h.ready.state()
+	checks := make([]api.HealthCheck, 0, len(liveChecks)+len(readyChecks))
+	for _, f := range slices.Concat(liveChecks, readyChecks) {
+		checks = append(checks, api.HealthCheck{Name: f.name, OK: f.grade != failed, Detail: f.text()})
+	}
+	slices.SortFunc(checks, func(a, b api.HealthCheck) int { return strings.Compare(a.Name, b.Name) })
+	return api.HealthResult{Live: live, Ready: ready, Store: h.store, Checks: checks}
+}
+
+// grade is how a check went.
+type grade uint8
+
+const (
+	passed grade = iota
+	warned
+	failed
+)
+
+// finding is how one check went last.
+type finding struct {
+	name, detail, problem string
+	grade                 grade
+}
+
+// text is detail and problem in one line.
+func (f finding) text() string {
+	problem := f.problem
+	if f.grade == warned {
+		problem = "warning: " + problem
+	}
+	if f.detail == "" || problem == "" {
+		return f.detail + problem
+	}
+	return f.detail + "; " + problem
+}
+
+func look(ctx context.Context, c Check) finding {
+	detail, err := c.Run(ctx)
+	f := finding{name: c.Name, detail: detail}
+	var w Warning
+	switch {
+	case err == nil:
+	case errors.As(err, &w):
+		f.grade, f.problem = warned, string(w)
+	default:
+		f.grade, f.problem = failed, err.Error()
+	}
+	return f
+}
+
+const (
+	// every is the time between rounds while all is well.
+	every = time.Second
+	// soonest is the time to the second round when the first was bad; it
+	// doubles from there to every. A sidecar on a warm Redis is ready within
+	// milliseconds, and one without Redis does not spin.
+	soonest = 10 * time.Millisecond
+	// timeout bounds one check.
+	timeout = 2 * time.Second
+	// stale is the age at which the last round says nothing of now any more.
+	stale = 10 * time.Second
+	// patience is how many bad rounds in a row leave a good state: one lost
+	// probe must not take a pod out of service.
+	patience = 2
+)

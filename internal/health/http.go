@@ -1,0 +1,150 @@
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Server is the health port.
+type Server struct {
+	http http.Server
+	addr net.Addr
+	done chan struct{}
+}
+
+// Listen serves h and metrics on addr, http.addr of the configuration.
+func Listen(addr string, h *Health, metrics http.Handler, log *slog.Logger) (*Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("http.addr %q: %s: %w", addr, remedy(err), err)
+	}
+	s := &Server{addr: l.Addr(), done: make(chan struct{})}
+	// The port may be open to the whole cluster, so a slow or silent peer is
+	// cut off. Writing has longest: a scrape of many series takes its time.
+	s.http = http.Server{
+		Handler:           Handler(h, metrics),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       5 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	go func() {
+		defer close(s.done)
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("health: the HTTP listener ended; probes will fail", "err", err)
+		}
+	}()
+	return s, nil
+}
+
+func remedy(err error) string {
+	const where = "http.addr (--http, COXSWAIN_HTTP_ADDR)"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "the port is taken; stop what listens there or set " + where + " to a free one"
+	case errors.Is(err, syscall.EACCES):
+		return "the port needs privileges; set " + where + " to one from 1024 up"
+	default:
+		return "cannot listen; write " + where + " as host:port, such as :8086"
+	}
+}
+
+// Addr is where it listens, with the port that the system chose for port 0.
+func (s *Server) Addr() string { return s.addr.String() }
+
+// Stop lets running requests end within ctx, then cuts them off.
+func (s *Server) Stop(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("health: stop the HTTP listener: %w", err), s.http.Close())
+	}
+	<-s.done
+	return err
+}
+
+// Handler answers /livez, /readyz, /startupz and /metrics to GET and HEAD.
+func Handler(h *Health, metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /livez", h.answer("live", h.live.state))
+	mux.Handle("GET /readyz", h.answer("ready", h.ready.state))
+	mux.Handle("GET /startupz", h.answer("started", h.live.started))
+	mux.Handle("GET /metrics", metrics)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "nothing here; try /livez, /readyz, /startupz (each with ?verbose) or /metrics", http.StatusNotFound)
+	})
+	return mux
+}
+
+// answer is 200 or 503 with a line for people, or with everything under ?verbose.
+func (h *Health) answer(what string, state func() (bool, []finding)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		good, findings := state()
+		status := http.StatusOK
+		if !good {
+			status = http.StatusServiceUnavailable
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.URL.Query().Has("verbose") {
+			h.verbose(w, status)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(status)
+		fmt.Fprint(w, short(what, good, findings))
+	}
+}
+
+// short is ok or what is wrong, then what to know all the same. A check that
+// failed once is among the latter until it has failed for good.
+func short(what string, good bool, findings []finding) string {
+	var b strings.Builder
+	bad := problems(findings, failed)
+	if good {
+		b.WriteString("ok\n")
+	} else {
+		for _, p := range bad {
+			fmt.Fprintf(&b, "not %s: %s\n", what, p)
+		}
+		bad = nil
+	}
+	for _, p := range append(bad, problems(findings, warned)...) {
+		fmt.Fprintf(&b, "warning: %s\n", p)
+	}
+	return b.String()
+}
+
+// verbose is api.HealthResult in JSON, by the names that health.get uses.
+func (h *Health) verbose(w http.ResponseWriter, status int) {
+	type check struct {
+		Name   string `json:"name"`
+		OK     bool   `json:"ok"`
+		Detail string `json:"detail"`
+	}
+	s := h.Snapshot()
+	body := struct {
+		Live   bool    `json:"live"`
+		Ready  bool    `json:"ready"`
+		Store  string  `json:"store"`
+		Checks []check `json:"checks"`
+	}{s.Live, s.Ready, s.Store, make([]check, len(s.Checks))}
+	for i, c := range s.Checks {
+		body.Checks[i] = check(c)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	_ = e.Encode(body) // the peer went away; there is nobody to tell
+}
