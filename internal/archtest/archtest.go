@@ -49,12 +49,13 @@ var arrows = map[string][]string{
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":  {},
+	"internal/doctest":   {},
 	"internal/otlptest":  {},
 	"internal/redistest": {},
 }
 
 // forTests are packages that only test files and their like may import.
-var forTests = []string{"internal/archtest", "internal/otlptest", "internal/redistest"}
+var forTests = []string{"internal/archtest", "internal/doctest", "internal/otlptest", "internal/redistest"}
 
 // foreign says who alone may import a module of others, tests aside.
 var foreign = map[string][]string{

@@ -1,0 +1,77 @@
+package doctest_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/doctest"
+)
+
+const root = "../.."
+
+func TestEverythingThatThePagesNameExists(t *testing.T) {
+	t.Parallel()
+	broken, err := doctest.Check(os.DirFS(root))
+	require.NoError(t, err)
+	for _, b := range broken {
+		t.Error(b)
+	}
+}
+
+func TestTheReadmeQuotesItsExamplesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(root + "/README.md")
+	require.NoError(t, err)
+	for file, language := range map[string]string{"examples/python/coxswain.py": "python"} {
+		want, err := os.ReadFile(root + "/" + file)
+		require.NoError(t, err)
+		blocks := doctest.Blocks(string(readme), language)
+		if !slices.Contains(blocks, string(want)) {
+			t.Errorf("README.md does not quote %s as it is:\n%s", file, cmp.Diff(string(want), strings.Join(blocks, "----\n")))
+		}
+		if n := strings.Count(string(want), "\n"); n > 30 {
+			t.Errorf("%s has %d lines; the README promises at most 30", file, n)
+		}
+	}
+}
+
+func TestWhatIsNotThereIsNamed(t *testing.T) {
+	t.Parallel()
+	page := strings.Join([]string{
+		"# Title: one `two`", "",
+		"[ok](docs/a.md#a-part) [gone](docs/b.md) [no heading](docs/a.md#b) [self](#title-one-two) [web](https://example.com/x)",
+		"`internal/rpc/gone.go` `internal/rpc/here.go` `internal/*/here.go` `internal/rpc/...` `gone.lua` `here.go`",
+		"`make test` `make nothing` `client.Dial` `a/b`",
+		"```", "`internal/in/a/block.go`", "```", "",
+	}, "\n")
+	tree := fstest.MapFS{
+		"README.md":            {Data: []byte(page)},
+		"docs/a.md":            {Data: []byte("## A part\n")},
+		"internal/rpc/here.go": {},
+		"Makefile":             {Data: []byte("test: build ## run\nnothing:\n")},
+	}
+	broken, err := doctest.Check(tree)
+	require.NoError(t, err)
+	want := []string{
+		"README.md links to docs/a.md#b, which has no such heading",
+		"README.md links to docs/b.md, which is not there",
+		"README.md names `make nothing`, which is no target of the Makefile",
+		"README.md names gone.lua, which is nowhere in the tree",
+		"README.md names internal/rpc/gone.go, which is not there",
+	}
+	if diff := cmp.Diff(want, broken); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBlocksAreCutOutAsTheyAre(t *testing.T) {
+	t.Parallel()
+	page := "x\n```python\na\n\n  b\n```\n```sh\nc\n```\n```python\nd\n```\n"
+	require.Equal(t, []string{"a\n\n  b\n", "d\n"}, doctest.Blocks(page, "python"))
+}
