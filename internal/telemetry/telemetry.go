@@ -160,14 +160,19 @@ func (t *Telemetry) ConnectionClosed(ctx context.Context, reason string) {
 func (t *Telemetry) NotificationDropped(ctx context.Context) { t.dropped.Add(ctx, 1) }
 
 // Gauge registers a value that is read at each scrape, such as open sessions.
-// Unit is a UCUM unit such as {session}, By or s.
+// Unit is a UCUM unit such as {session}, By or s. One name may be registered
+// once for each of several attribute sets.
 func (t *Telemetry) Gauge(name, unit, help string, read func(context.Context) float64, attrs ...attribute.KeyValue) error {
 	set := metric.WithAttributeSet(attribute.NewSet(attrs...))
-	_, err := t.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(help),
-		metric.WithFloat64Callback(func(ctx context.Context, o metric.Float64Observer) error {
-			o.Observe(read(ctx), set)
-			return nil
-		}))
+	g, err := t.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(help))
+	if err != nil {
+		return fmt.Errorf("gauge %s: %w", name, err)
+	}
+	// Not as the instrument's own callback: of those the SDK keeps the first alone.
+	_, err = t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		o.ObserveFloat64(g, read(ctx), set)
+		return nil
+	}, g)
 	if err != nil {
 		return fmt.Errorf("gauge %s: %w", name, err)
 	}

@@ -227,6 +227,22 @@ func TestAGaugeIsReadAtEachScrape(t *testing.T) {
 	require.ErrorContains(t, err, "gauge no spaces, please")
 }
 
+func TestAGaugeMayHaveSeveralAttributeSets(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	tel, err := telemetry.New(telemetry.Off, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), false)
+	require.NoError(t, err)
+	for state, n := range map[string]float64{"idle": 3, "used": 5} {
+		require.NoError(t, tel.Gauge("coxswain.redis.pool", "{connection}", "Pool.",
+			func(context.Context) float64 { return n }, attribute.String("state", state)))
+	}
+	got := map[string]float64{}
+	for _, p := range registered(t, reader)["coxswain.redis.pool"].Data.(metricdata.Gauge[float64]).DataPoints {
+		state, _ := p.Attributes.Value("state")
+		got[state.AsString()] = p.Value
+	}
+	require.Equal(t, map[string]float64{"idle": 3, "used": 5}, got)
+}
+
 func TestLabelSetsAreBounded(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	tel, err := telemetry.New(telemetry.Off, sdkmetric.NewMeterProvider(
