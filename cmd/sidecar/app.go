@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/health"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// cleanupTime bounds each step of stopping, the grace for clients aside.
+const cleanupTime = 2 * time.Second
+
+// app is one sidecar. Start and Stop may be called in any order, from any
+// goroutine; once stopped it stays so.
+type app struct {
+	config *config.Config
+	log    *slog.Logger
+
+	telemetry *telemetry.SDK
+	runner    *lua.Runner
+	leases    *coord.Leases
+	rules     *coord.Rules
+	server    *rpc.Server
+	health    atomic.Pointer[health.Health] // nil until the socket is open
+	http      *health.Server                // nil without http.addr
+
+	mu       sync.Mutex // makes Start and Stop take turns
+	stopped  bool
+	cleanups []cleanup
+}
+
+// cleanup undoes one step of Start.
+type cleanup struct {
+	name   string
+	within time.Duration
+	undo   func(context.Context) error
+}
+
+func newApp(c *config.Config, log *slog.Logger) *app { return &app{config: c, log: log} }
+
+// Start puts the layers together, from the store to the socket. Redis being away
+// is no error; what is, undoes the steps before it.
+func (a *app) Start(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped || a.cleanups != nil {
+		return errors.New("start: it was started or stopped before")
+	}
+	for _, step := range []func(context.Context) error{
+		a.startTelemetry, a.openStore, a.serve, a.watchHealth, a.listenHTTP, a.addGauges,
+	} {
+		if err := step(ctx); err != nil {
+			a.undo()
+			return err
+		}
+	}
+	a.log.Info("serving", "version", version, "socket", a.config.Socket.Path, "http", a.httpAddr(),
+		"store", a.runner.Status().Topology, "redis", a.runner.Status().Address, "rules", len(a.rules.Names()), "exporting", a.telemetry.Exporting)
+	return nil
+}
+
+// Stop takes no new connections and acquisitions, lets clients leave within
+// limits.shutdown_grace, gives back what they still hold, and ends the rest.
+func (a *app) Stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		return
+	}
+	a.stopped = true
+	if a.cleanups != nil {
+		a.undo()
+		a.log.Info("stopped")
+	}
+}
+
+// undo runs the clean-ups, the latest first. It needs a.mu.
+func (a *app) undo() {
+	for i := len(a.cleanups) - 1; i >= 0; i-- {
+		c := a.cleanups[i]
+		ctx, cancel := context.WithTimeout(context.Background(), c.within)
+		if err := c.undo(ctx); err != nil {
+			a.log.Warn("stop: "+c.name, "err", err)
+		}
+		cancel()
+	}
+	a.cleanups = nil
+}
+
+func (a *app) onStop(name string, within time.Duration, undo func(context.Context) error) {
+	a.cleanups = append(a.cleanups, cleanup{name, within, undo})
+}
+
+func (a *app) startTelemetry(ctx context.Context) (err error) {
+	a.telemetry, err = telemetry.Setup(ctx, telemetry.SetupOptions{
+		Version: version, RecordKeys: a.config.Telemetry.RecordKeys, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.onStop("telemetry", cleanupTime, a.telemetry.Shutdown)
+	return nil
+}
+
+func (a *app) openStore(context.Context) (err error) {
+	r := a.config.Redis
+	a.runner, err = lua.Open(lua.Options{
+		URL: r.URL, MinIdle: r.Pool.MinIdle, MaxConns: r.Pool.Max,
+		DialTimeout: r.Pool.DialTimeout, CommandTimeout: r.Pool.CommandTimeout,
+		Log: a.log, Telemetry: a.telemetry.Telemetry,
+	})
+	if err != nil {
+		return err
+	}
+	a.onStop("redis", cleanupTime, func(context.Context) error { return a.runner.Close() })
+	return nil
+}
+
+// serve makes the nouns and opens the socket to them.
+func (a *app) serve(context.Context) error {
+	c := a.config
+	revision, err := rulesRevision(c.File())
+	if err != nil {
+		return err
+	}
+	a.rules = coord.NewRules()
+	if err := a.rules.Set(ruleOptions(c.Rules.Items), revision); err != nil {
+		return err
+	}
+	mode, err := config.ParseMode(c.Socket.Mode)
+	if err != nil {
+		return fmt.Errorf("socket.mode: %w", err)
+	}
+	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
+	a.leases = coord.NewLeases(a.telemetry.Telemetry)
+	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
+	a.server, err = rpc.Listen(rpc.Options{
+		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
+		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
+		AdminOff: !c.Socket.Admin.Enabled, AdminUIDs: c.Socket.Admin.UIDs,
+		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
+		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
+	}, rpc.Services{
+		Leases:      a.leases,
+		Locks:       coord.NewLocks(a.runner, keys, a.leases),
+		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
+		Health:      a.snapshot,
+	})
+	if err != nil {
+		return err
+	}
+	a.onStop("socket", c.Limits.ShutdownGrace, a.server.Shutdown)
+	return nil
+}
+
+func wireLimits(l config.Limits) api.Limits {
+	return api.Limits{
+		MaxFrameBytes: l.MaxFrameBytes, MaxDepth: l.MaxDepth, MaxElements: l.MaxElements,
+		MaxInflight: l.MaxInflight, MaxWaiting: l.MaxWaiting, MaxConnections: l.MaxConnections,
+	}
+}
+
+func (a *app) watchHealth(context.Context) error {
+	h, err := health.Start(health.Options{
+		Live: a.liveChecks(), Ready: a.readyChecks(), Store: a.runner.Status().Topology,
+		Log: a.log, Telemetry: a.telemetry.Telemetry,
+	})
+	if err != nil {
+		return err
+	}
+	a.health.Store(h)
+	a.onStop("health", cleanupTime, func(context.Context) error { h.Stop(); return nil })
+	return nil
+}
+
+func (a *app) listenHTTP(context.Context) (err error) {
+	if a.config.HTTP.Addr == "" {
+		return nil
+	}
+	a.http, err = health.Listen(a.config.HTTP.Addr, a.health.Load(), a.telemetry.Metrics, a.log)
+	if err != nil {
+		return err
+	}
+	a.onStop("http", cleanupTime, a.http.Stop)
+	return nil
+}
+
+// httpAddr is where the health pages are, empty for nowhere.
+func (a *app) httpAddr() string {
+	if a.http == nil {
+		return ""
+	}
+	return a.http.Addr()
+}

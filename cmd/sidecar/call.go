@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+const (
+	outputJSON   = "json"
+	outputPretty = "pretty"
+)
+
+func newCall(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "call METHOD [JSON|-]",
+		Short: "Call a method of a running sidecar",
+		Long: `Call a method of a running sidecar and print its result as JSON, keys sorted; bin values are base64.
+
+The parameters are a JSON object; - reads it from standard input. An error is printed on stderr as CODE: text.
+
+The call is a session of its own: what it acquires is given back when it ends, unless {"bind":"ttl"} keeps it.`,
+		Example: `  sidecar call ratelimit.acquire '{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}'
+  sidecar call lock.acquire '{"name":"nightly","bind":"ttl","ttl_ms":60000}'
+  sidecar call -o json session.ping`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: completeMethods,
+	}
+	socket := addSocketFlag(cmd, p)
+	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "how long the call may take, `duration`")
+	output := cmd.Flags().StringP("output", "o", "", "json (one line) or pretty; default pretty on a terminal, else json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		format, err := outputFormat(*output, p.out)
+		if err != nil {
+			return err
+		}
+		params, err := readParams(args[1:], p.in)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
+		defer cancel()
+		result, err := call(ctx, *socket, args[0], params)
+		if err != nil {
+			return err
+		}
+		return printJSON(p.out, result, format)
+	}
+	return cmd
+}
+
+func call(ctx context.Context, socket, method string, params map[string]any) (any, error) {
+	c, err := dial(ctx, socket, "sidecar call", false)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var result any
+	err = c.CallRaw(ctx, method, params, &result)
+	switch {
+	case err == nil:
+		return result, nil
+	case isConnectError(err):
+		return nil, &exit{exitUnreachable, unreachable(socket, err)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("%s: no answer within --timeout; it may have been carried out", api.DeadlineExceeded)
+	default:
+		return nil, err
+	}
+}
+
+func outputFormat(asked string, out io.Writer) (string, error) {
+	switch asked {
+	case outputJSON, outputPretty:
+		return asked, nil
+	case "":
+		if isTerminal(out) {
+			return outputPretty, nil
+		}
+		return outputJSON, nil
+	default:
+		return "", usage("--output %s is unknown; write json or pretty", asked)
+	}
+}
+
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// readParams reads the JSON object of a command line. Numbers stay what they
+// are: an integer past 2^53 must not turn into a nearby one on its way.
+func readParams(args []string, in io.Reader) (map[string]any, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	text := io.Reader(strings.NewReader(args[0]))
+	if args[0] == "-" {
+		text = in
+	}
+	d := json.NewDecoder(text)
+	d.UseNumber()
+	var params map[string]any
+	if err := d.Decode(&params); err != nil {
+		return nil, usage("the parameters are not a JSON object: %v; write one such as '{\"key\":\"a\"}'", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, usage("something follows the JSON object of the parameters; quote it as one argument")
+	}
+	for k, v := range params {
+		n, err := numbers(v)
+		if err != nil {
+			return nil, usage("%s: %v", k, err)
+		}
+		params[k] = n
+	}
+	return params, nil
+}
+
+// numbers replaces the json.Numbers in a value.
+func numbers(v any) (any, error) {
+	switch v := v.(type) {
+	case json.Number:
+		return number(v)
+	case map[string]any:
+		for k, x := range v {
+			n, err := numbers(x)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", k, err)
+			}
+			v[k] = n
+		}
+	case []any:
+		for i, x := range v {
+			n, err := numbers(x)
+			if err != nil {
+				return nil, err
+			}
+			v[i] = n
+		}
+	}
+	return v, nil
+}
+
+func number(n json.Number) (any, error) {
+	if i, err := n.Int64(); err == nil {
+		return i, nil
+	}
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return nil, fmt.Errorf("%s does not fit 64 bits; write a smaller number", n)
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a number that can be sent; write a smaller one", n)
+	}
+	return f, nil
+}
+
+func printJSON(to io.Writer, v any, format string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if format == outputPretty {
+		e.SetIndent("", "  ")
+	}
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	_, err := to.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/health"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// liveChecks never touch Redis: restarting a sidecar mends no Redis.
+func (a *app) liveChecks() []health.Check {
+	return []health.Check{{Name: "socket", Run: func(ctx context.Context) (string, error) {
+		return fmt.Sprintf("%s answers, %d connections", a.config.Socket.Path, a.server.Connections()), a.server.Alive(ctx)
+	}}}
+}
+
+// readyChecks answer from what the runner's own probe found, but for the ping:
+// a state that is a second old would call a frozen Redis ready.
+func (a *app) readyChecks() []health.Check {
+	return []health.Check{
+		{Name: "redis", Run: a.checkRedis},
+		{Name: "scripts", Run: a.checkScripts},
+		{Name: "eviction", Run: a.checkEviction},
+		{Name: "pool", Run: a.checkPool},
+		{Name: "rules", Run: func(context.Context) (string, error) {
+			return fmt.Sprintf("%d rules in force", len(a.rules.Names())), nil
+		}},
+	}
+}
+
+func (a *app) checkRedis(ctx context.Context) (string, error) {
+	if a.config.Redis.URL == lua.Embedded {
+		return "embedded store", health.Warning("its state is in this process alone and ends with it; for development only: set redis.url")
+	}
+	err := a.runner.Ping(ctx)
+	s := a.runner.Status()
+	switch {
+	case err != nil:
+		return s.Address, fmt.Errorf("it does not answer (%w); check redis.url and that Redis runs; calls answer UNAVAILABLE until it does", err)
+	case !s.Up:
+		return s.Address, fmt.Errorf("it answers and cannot be used yet: %v", s.Err) //nolint:errorlint // for people, and nil before the first probe
+	default:
+		return fmt.Sprintf("%s %s, round trip %v", s.Topology, s.Address, s.RTT), nil
+	}
+}
+
+func (a *app) checkScripts(context.Context) (string, error) {
+	if !a.runner.Status().ScriptsLoaded {
+		return "", errors.New("not loaded yet; they are as soon as Redis answers and lets this user run SCRIPT LOAD")
+	}
+	return "loaded", nil
+}
+
+// checkEviction only warns: a limit that is evicted admits too much, and yet
+// nothing here can be done about it by not being ready.
+func (a *app) checkEviction(context.Context) (string, error) {
+	switch policy := a.runner.Status().EvictionPolicy; policy {
+	case "", "noeviction":
+		return policy, nil
+	default:
+		return policy, health.Warning("Redis may evict limits and locks when its memory is full; set maxmemory-policy noeviction")
+	}
+}
+
+func (a *app) checkPool(context.Context) (string, error) {
+	s := a.runner.Status()
+	return fmt.Sprintf("%d of %d connections open, %d idle", s.PoolTotal, s.PoolMax, s.PoolIdle), nil
+}
+
+// snapshot answers health.get, also in the moment between the socket's opening
+// and the first check.
+func (a *app) snapshot(context.Context) api.HealthResult {
+	if h := a.health.Load(); h != nil {
+		return h.Snapshot()
+	}
+	return api.HealthResult{Store: a.runner.Status().Topology, Checks: []api.HealthCheck{{Name: "start", Detail: "still starting; ask again"}}}
+}
+
+// addGauges registers what is read at each scrape.
+func (a *app) addGauges(context.Context) error {
+	status := func(of func(lua.Status) float64) func(context.Context) float64 {
+		return func(context.Context) float64 { return of(a.runner.Status()) }
+	}
+	up := func(s lua.Status) float64 {
+		if s.Up {
+			return 1
+		}
+		return 0
+	}
+	t := a.telemetry
+	state := func(s string) attribute.KeyValue { return attribute.String("state", s) }
+	return errors.Join(
+		t.Gauge("coxswain.connections", "{connection}", "Client connections open now.",
+			func(context.Context) float64 { return float64(a.server.Connections()) }),
+		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
+		t.Gauge("coxswain.redis.rtt", "s", "The last probe's round trip to Redis.",
+			status(func(s lua.Status) float64 { return s.RTT.Seconds() })),
+		t.Gauge("coxswain.redis.memory", "By", "Memory that Redis says it uses.",
+			status(func(s lua.Status) float64 { return float64(s.UsedMemory) })),
+		t.Gauge("coxswain.redis.pool", "{connection}", "Connections of the pool, idle or used.",
+			status(func(s lua.Status) float64 { return float64(s.PoolIdle) }), state("idle")),
+		t.Gauge("coxswain.redis.pool", "{connection}", "Connections of the pool, idle or used.",
+			status(func(s lua.Status) float64 { return float64(s.PoolTotal - s.PoolIdle) }), state("used")),
+		t.Gauge("coxswain.redis.pool.max", "{connection}", "The most connections the pool may have (redis.pool.max).",
+			status(func(s lua.Status) float64 { return float64(s.PoolMax) })),
+	)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// serveFlags are what serve takes from its command line.
+type serveFlags struct{ file string }
+
+// settingFlags set single values of the configuration.
+var settingFlags = []struct{ name, path, help string }{
+	{"socket", "socket.path", "`path` of the socket to serve (default " + config.DefaultSocket + ")"},
+	{"redis", "redis.url", "`url` of Redis, redis://[user:password@]host:port[/db], or embedded for a development store in this process"},
+	{"http", "http.addr", "`address` of the health and metrics pages, host:port; empty for none (default :8086)"},
+	{"log-level", "telemetry.log_level", "`level` of the log: debug, info, warn or error (default info)"},
+}
+
+func addServeFlags(cmd *cobra.Command) *serveFlags {
+	f := &serveFlags{}
+	cmd.Flags().StringVar(&f.file, "config", "", "YAML `file` to read (default the one that "+config.EnvConfig+" names, if any)")
+	for _, s := range settingFlags {
+		cmd.Flags().String(s.name, "", s.help)
+	}
+	return f
+}
+
+// sources are the file, the environment and those flags that were given.
+func (f *serveFlags) sources(cmd *cobra.Command, p process) config.Sources {
+	src := config.Sources{File: f.file, Env: p.env}
+	for _, s := range settingFlags {
+		if given := cmd.Flags().Lookup(s.name); given.Changed {
+			src.Flags = append(src.Flags, config.Flag{Name: "--" + s.name, Path: s.path, Value: given.Value.String()})
+		}
+	}
+	return src
+}
+
+// loadConfig reads and validates all of it, rules included.
+func loadConfig(src config.Sources) (*config.Config, error) {
+	c, err := config.Load(src, checkRules)
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	return c, nil
+}
+
+// checkRules asks coord, which alone knows what a rule may say.
+func checkRules(c *config.Config) []config.Problem {
+	var all []config.Problem
+	for _, p := range coord.CheckRules(ruleOptions(c.Rules.Items)) {
+		all = append(all, config.Problem{Path: "rules." + p.Path, Message: p.Message})
+	}
+	return all
+}
+
+func ruleOptions(items []config.Rule) []coord.RuleOptions {
+	rules := make([]coord.RuleOptions, len(items))
+	for i, r := range items {
+		rules[i] = coord.RuleOptions{Name: r.Name, Algorithm: r.Algorithm, Limits: make([]coord.Band, len(r.Limits))}
+		for k, b := range r.Limits {
+			rules[i].Limits[k] = coord.Band{Limit: b.Limit, Period: milliseconds(b.PeriodMS), Burst: b.Burst}
+		}
+	}
+	return rules
+}
+
+// milliseconds keeps a period that no duration can hold out of every bound, where
+// multiplying it would wrap it around to a harmless one.
+func milliseconds(ms int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
+}
+
+// rulesRevision orders versions of the rules across pods by the file's age: the
+// pods of a rollout agree on it however late each of them starts. Without a file
+// there are no rules to order.
+func rulesRevision(file string) (int64, error) {
+	if file == "" {
+		return 0, nil
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0, fmt.Errorf("rules: read the file's age: %w", err)
+	}
+	return info.ModTime().UnixMilli(), nil
+}

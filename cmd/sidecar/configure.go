@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+)
+
+func newConfig(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check or print the configuration",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("config: say what to do: check FILE or print")
+			}
+			return usage("config %s: no such command; use check FILE or print", args[0])
+		},
+	}
+	cmd.AddCommand(newConfigCheck(p), newConfigPrint(p))
+	return cmd
+}
+
+func newConfigCheck(p process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a configuration file and show every mistake",
+		Long: `Check a configuration file, rules included, and show every mistake with its line and the remedy: exit code 0 when
+there is none, else 2. COXSWAIN_* variables are checked with it, since serve would read them too.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := loadConfig(config.Sources{File: args[0], Env: p.env})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(p.out, "%s is valid: %d rules\n", args[0], len(c.Rules.Items))
+			return err
+		},
+	}
+}
+
+func newConfigPrint(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Print the configuration in force, with secrets masked",
+		Long: `Print the configuration that serve would run with, with secrets masked; beside each value stand its variable and
+what set it.`,
+		Args: cobra.NoArgs,
+	}
+	flags := addServeFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := loadConfig(flags.sources(cmd, p))
+		if err != nil {
+			return err
+		}
+		return c.Print(p.out)
+	}
+	return cmd
+}

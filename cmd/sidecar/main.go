@@ -1,0 +1,138 @@
+// Command sidecar is Coxswain: it serves coordination calls on a Unix socket,
+// and is the tool to call, probe and try out a running one.
+//
+// Its invariants: nothing here is global, so that several sidecars may run in
+// one process; main alone ends the process; what a command prints on stdout is
+// its answer, and everything else goes to stderr.
+//
+// It decides nothing about limits or locks: it reads the configuration, puts the
+// layers together and takes them apart in order.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "0.1.0-dev"
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], process{
+		env: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr, signals: notify,
+	}))
+}
+
+// process is what a command sees of the outside.
+type process struct {
+	env      []string
+	in       io.Reader
+	out, err io.Writer
+	// signals starts delivering those that ask for an end; the function that it
+	// returns ends the delivery.
+	signals func() (<-chan os.Signal, func())
+}
+
+func notify() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT)
+	return c, func() { signal.Stop(c) }
+}
+
+// The exit codes. They are an interface: scripts and probes rely on them.
+const (
+	exitOK = iota
+	// exitFailed: the call failed, the sidecar is not ready or could not start.
+	exitFailed
+	// exitUsage: bad arguments or an invalid configuration.
+	exitUsage
+	// exitUnreachable: no sidecar answers on the socket.
+	exitUnreachable
+	// exitSignal plus its number: ended by a second signal, without cleaning up.
+	exitSignal = 128
+)
+
+const exitCodes = `Exit codes:
+  0    it did what was asked
+  1    the call failed, the sidecar is not ready, or it could not start
+  2    bad usage or an invalid configuration
+  3    no sidecar answers on the socket
+  128+ ended by a second signal (130 SIGINT, 143 SIGTERM), cleaning up nothing`
+
+// exit is an error with the code it ends the process with. An error without one
+// means exitFailed. A nil Err has been told already.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// run carries out one command line and returns its exit code.
+func run(ctx context.Context, args []string, p process) int {
+	parsed := false
+	root := newRoot(p)
+	root.PersistentPreRun = func(*cobra.Command, []string) { parsed = true }
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		e = &exit{exitFailed, err}
+		if !parsed {
+			e.code = exitUsage
+		}
+	}
+	if e.err != nil {
+		fmt.Fprintln(p.err, e.err)
+	}
+	if !parsed {
+		fmt.Fprintf(p.err, "See %s --help.\n", cmd.CommandPath())
+	}
+	return e.code
+}
+
+func newRoot(p process) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sidecar",
+		Short: "Rate limits and locks for every process of a pod, over a Unix socket",
+		Long: `Coxswain rides in every pod: it serves rate limits and locks that all pods share, kept in Redis, to
+any language over a Unix socket.
+
+Settings: flags win over COXSWAIN_* variables, those over the file, that over the defaults.
+A variable is COXSWAIN_ and the upper-cased path joined by _, such as COXSWAIN_REDIS_URL for redis.url;
+COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config print shows them all.
+
+` + exitCodes,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	root.AddCommand(
+		newServe(p), newCall(p), newMethods(p), newDescribe(p), newProbe(p), newWait(p),
+		newConfig(p), newDemo(p), newDemoHolder(p), newVersion(p),
+	)
+	return root
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+func newMethods(p process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "methods",
+		Short: "List the methods of the protocol",
+		Long: `List the methods of the protocol that this binary speaks, without asking a sidecar.
+What a running one speaks: sidecar call rpc.methods`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+			for _, m := range api.Methods() {
+				fmt.Fprintf(w, "%s\t%s\n", m.Name, m.Summary)
+			}
+			return w.Flush()
+		},
+	}
+}
