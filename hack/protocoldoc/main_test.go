@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"go/ast"
@@ -12,20 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	main "github.com/coxswain-sidecar/coxswain/hack/protocoldoc"
 )
 
 func TestTheCommittedReferenceIsCurrent(t *testing.T) {
 	t.Parallel()
-	want, err := render()
+	want, err := main.Render()
 	require.NoError(t, err)
-	got, err := os.ReadFile("../../" + File)
+	got, err := os.ReadFile("../../" + main.File)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), "run: go run ./hack/protocoldoc")
 }
 
 func TestEveryMethodAndKeyIsInTheReference(t *testing.T) {
 	t.Parallel()
-	b, err := render()
+	b, err := main.Render()
 	require.NoError(t, err)
 	for _, s := range append(api.Methods(), api.Events()...) {
 		_, section, found := strings.Cut(string(b), "\n#### `"+s.Name+"`\n")
@@ -59,7 +60,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		}
 		return true
 	})
-	for _, c := range codes {
+	for _, c := range main.Codes {
 		explained = append(explained, string(c.Code))
 		require.NotEmpty(t, c.Meaning)
 	}
@@ -68,7 +69,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 
 func TestATypeThatHoldsItselfIsListedOnce(t *testing.T) {
 	t.Parallel()
-	rows := result(api.RPCMethods.Spec).Rows
+	rows := main.Result(api.RPCMethods.Spec).Rows
 	var names []string
 	for _, r := range rows {
 		names = append(names, r.Name)
@@ -81,7 +82,7 @@ func TestATypeThatHoldsItselfIsListedOnce(t *testing.T) {
 
 func TestEveryLimitHasItsDefault(t *testing.T) {
 	t.Parallel()
-	for _, l := range limits() {
+	for _, l := range main.Limits() {
 		require.Positive(t, l.Default, l.Name)
 	}
 }

@@ -46,6 +46,7 @@ var arrows = map[string][]string{
 		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",
 		"internal/nearest", "internal/rpc", "internal/telemetry",
 	},
+	"examples":         {"client", "client/api"}, // and every package below it
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":  {},
@@ -152,6 +153,9 @@ func (c *checker) source(file string) error {
 
 func (c *checker) imports(file string, f *ast.File) error {
 	pkg := path.Dir(file)
+	if strings.HasPrefix(pkg, "examples/") {
+		pkg = "examples"
+	}
 	allowed, known := arrows[pkg]
 	if !known {
 		c.add("%s: package %s has no place in the arrows; give it one in internal/archtest", file, pkg)
