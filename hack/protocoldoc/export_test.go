@@ -1,0 +1,9 @@
+package main
+
+// What the tests of this program see of it.
+var (
+	Render = render
+	Codes  = codes
+	Result = result
+	Limits = limits
+)
