@@ -1,0 +1,280 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+const (
+	defaultDeadline = api.DefaultDeadlineMS * time.Millisecond
+	// maxSends bounds how often one call is sent. A call whose connection breaks
+	// each time may be what breaks it, and breaking costs others their locks.
+	maxSends = 4
+)
+
+// Call calls a method of the contract:
+//
+//	r, err := client.Call(ctx, c, api.LockGet, api.LockGetParams{Name: "orders"})
+//
+// Without a deadline in ctx it has 5 s. When ctx ends, the sidecar is told to
+// cancel the call and Call returns at once with ctx's error; what the call was
+// to do may then have been done.
+//
+// Errors: *api.Error from the sidecar, for errors.Is with the codes of package
+// api; *ConnectError when there was no sidecar in time; ctx's error; ErrClosed.
+func Call[P, R any](ctx context.Context, c *Client, m api.Method[P, R], params P) (R, error) {
+	var result R
+	err := c.invoke(ctx, invocation{method: m.Name, idempotent: m.Idempotent, params: &params, result: &result})
+	return result, err
+}
+
+// CallRaw calls a method by its name. Params is a map, a struct of package api,
+// or nil; result is a pointer to a map[string]any, to any, or to a struct, or
+// nil. Metadata keys that params already has, such as _request_id, stay as they are.
+func (c *Client) CallRaw(ctx context.Context, method string, params, result any) error {
+	v := invocation{method: method, params: params, result: result}
+	if s, ok := api.Lookup(method); ok {
+		v.idempotent = s.Idempotent
+	}
+	v.given, _ = params.(map[string]any)
+	return c.invoke(ctx, v)
+}
+
+// WithRequestID makes the one call that ctx is used for run once under this id
+// (1 to 64 bytes), across processes too: whoever repeats it with the same id
+// and parameters gets the first one's result. Without it every call has an id
+// of its own. The sidecar forgets an id after 150 s.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+type requestIDKey struct{}
+
+// invocation is one call on its way through the client.
+type invocation struct {
+	method         string
+	idempotent     bool
+	params, result any
+	given          map[string]any // params as a map, for its metadata
+	ownID          bool           // the context's request id is not for this call
+	lock           *Lock          // what the call acquires, if it does
+	on             *conn          // the connection that must carry it, if any
+}
+
+// invoke runs a call to its end, on as many connections as it takes.
+func (c *Client) invoke(ctx context.Context, v invocation) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", v.method, err)
+	}
+	ctx, span := c.span(ctx, v.method)
+	defer span.End()
+	cl, err := c.newCall(v.method, v.params)
+	if err == nil {
+		cl.lock = v.lock
+		cl.describe(ctx, c, v)
+		err = c.carry(ctx, cl, v)
+		if err == nil {
+			err = cl.decode(v.result)
+		}
+		c.free(cl)
+	}
+	if err == nil {
+		return nil
+	}
+	var reply *api.Error
+	if !errors.As(err, &reply) {
+		err = fmt.Errorf("%s: %w", v.method, err)
+	} else if reply.Code == api.DeadlineExceeded {
+		// The sidecar's clock was a moment ahead of ours: the same error to callers.
+		err = fmt.Errorf("%w: %w", reply, context.DeadlineExceeded)
+	}
+	mark(span, err)
+	return err
+}
+
+// carry sends the call until it is answered.
+func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
+	deadline, ok := ctx.Deadline()
+	var timer *time.Timer
+	var expired <-chan time.Time
+	if !ok {
+		deadline = time.Now().Add(defaultDeadline)
+		timer = c.timers.Get().(*time.Timer)
+		timer.Reset(defaultDeadline)
+		defer c.timers.Put(timer)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	for sends := 0; ; {
+		// Asked here, since a broken connection may have used up expired.
+		if time.Until(deadline) <= 0 {
+			return ended(context.DeadlineExceeded)
+		} else if err := ctx.Err(); err != nil {
+			return ended(err)
+		}
+		cn := v.on
+		if cn == nil {
+			var err error
+			if cn, err = c.pick(ctx, expired, nil); err != nil {
+				return err
+			}
+		}
+		err := cn.roundTrip(ctx, cl, time.Until(deadline), expired)
+		var broken *brokenError
+		if !errors.As(err, &broken) {
+			return err
+		}
+		if c.ctx.Err() != nil {
+			return ErrClosed
+		}
+		if broken.sent {
+			sends++
+		}
+		if v.on != nil || sends == maxSends {
+			return err
+		}
+	}
+}
+
+// call is a request that waits for its reply. It is reused.
+type call struct {
+	method string
+	params []byte // encoded pairs
+	pairs  int
+	scrap  []byte // what params is cut from
+
+	// Metadata; empty = not sent.
+	id                      []byte
+	traceparent, tracestate string
+	ownDeadline             bool // params has one already
+
+	lock *Lock
+
+	enc *codec.Encoder
+	dec *codec.Decoder
+
+	// Of the connection that it is on, guarded by its mutex until done.
+	late  []byte // a frame to send if the reply comes after the caller has gone
+	reply []byte // error and result
+	err   error
+	done  chan struct{} // has one place; filled when reply or err is set
+}
+
+// What calls are made of is reused, by each client for itself: channels and
+// timers must not pass from one test's synctest bubble to another's.
+
+func blankCall() any {
+	return &call{
+		enc:  codec.NewEncoderBytes(new([]byte), handle),
+		dec:  codec.NewDecoderBytes([]byte{codeNil}, handle),
+		done: make(chan struct{}, 1),
+	}
+}
+
+func stoppedTimer() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+func (c *Client) newCall(method string, params any) (*call, error) {
+	cl := c.calls.Get().(*call)
+	cl.method = method
+	cl.enc.ResetBytes(&cl.scrap)
+	err := cl.enc.Encode(params)
+	if err == nil {
+		cl.params, cl.pairs, err = pairs(cl.scrap, params)
+	}
+	if err != nil {
+		c.free(cl)
+		return nil, err
+	}
+	return cl, nil
+}
+
+// free gives the call back. Nobody else may know it any more.
+func (c *Client) free(cl *call) {
+	// A large buffer is not kept for the sake of one call.
+	if cap(cl.scrap) > maxKept || cap(cl.reply) > maxKept {
+		return
+	}
+	*cl = call{enc: cl.enc, dec: cl.dec, scrap: cl.scrap[:0], id: cl.id[:0], reply: cl.reply[:0], done: cl.done}
+	c.calls.Put(cl)
+}
+
+// describe sets the call's metadata.
+func (cl *call) describe(ctx context.Context, c *Client, v invocation) {
+	_, cl.ownDeadline = v.given[api.MetaDeadlineMS]
+	if _, ok := v.given[api.MetaTraceparent]; !ok {
+		cl.trace(ctx)
+	}
+	if _, ok := v.given[api.MetaRequestID]; ok {
+		return
+	}
+	if id, ok := ctx.Value(requestIDKey{}).(string); ok && !v.ownID {
+		cl.id = append(cl.id, id...)
+	} else if !v.idempotent {
+		cl.id = c.ids.next(cl.id)
+	}
+}
+
+// append writes the request's frame.
+func (cl *call) append(b []byte, msgid uint32, left time.Duration) []byte {
+	b = append(b, 0x94, frameRequest)
+	b = appendUint(b, uint64(msgid))
+	b = appendText(b, cl.method)
+	b = append(b, 0x91)
+	pairs := cl.pairs
+	for _, has := range [...]bool{!cl.ownDeadline, len(cl.id) > 0, cl.traceparent != "", cl.tracestate != ""} {
+		if has {
+			pairs++
+		}
+	}
+	b = appendMap(b, pairs)
+	b = append(b, cl.params...)
+	if !cl.ownDeadline {
+		// Rounded up: a sidecar that gives up a moment late does no harm, and zero
+		// would be no deadline at all.
+		ms := max((left+time.Millisecond-1)/time.Millisecond, 1)
+		b = appendUint(appendText(b, api.MetaDeadlineMS), uint64(ms))
+	}
+	if len(cl.id) > 0 {
+		b = appendText(appendText(b, api.MetaRequestID), cl.id)
+	}
+	if cl.traceparent != "" {
+		b = appendText(appendText(b, api.MetaTraceparent), cl.traceparent)
+	}
+	if cl.tracestate != "" {
+		b = appendText(appendText(b, api.MetaTracestate), cl.tracestate)
+	}
+	return b
+}
+
+func (cl *call) decode(result any) error { return decodeReply(cl.dec, cl.reply, result) }
+
+// requestIDs are unique in the fleet: a random part of 96 bits for the client,
+// and a count.
+type requestIDs struct {
+	prefix string
+	count  *atomic.Uint64
+}
+
+func newRequestIDs() requestIDs {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return requestIDs{hex.EncodeToString(b[:]) + "-", new(atomic.Uint64)}
+}
+
+func (r requestIDs) next(b []byte) []byte {
+	return strconv.AppendUint(append(b, r.prefix...), r.count.Add(1), 36)
+}

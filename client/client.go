@@ -1,0 +1,231 @@
+// Package client calls the Coxswain sidecar over its Unix socket.
+//
+// Its invariant: every call ends within its context, and is carried out at most
+// once however often its connection breaks: a call is repeated on the next
+// connection only when it is idempotent or carries a request id, and every call
+// that is not idempotent carries one.
+//
+// It decides nothing: limits, locks and their clocks are the sidecar's. It
+// imports only the wire contract, package api.
+//
+//	c, err := client.Dial(ctx, client.Options{})
+//	if err != nil { ... }
+//	defer c.Close()
+//	r, err := c.RatelimitAcquire(ctx, api.RatelimitParams{Rule: "crawl", Key: "example.com"})
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// DefaultSocket is where the sidecar listens unless it was told otherwise.
+const DefaultSocket = "/run/coxswain/sidecar.sock"
+
+// SocketEnv is the environment variable that names the socket.
+const SocketEnv = "COXSWAIN_SOCKET"
+
+// Options say which sidecar to call, and as whom. The zero Options are right
+// for most programs.
+type Options struct {
+	// Socket is the path of the sidecar's socket; empty = $COXSWAIN_SOCKET, else
+	// DefaultSocket.
+	Socket string
+	// Client, Version and Instance introduce the caller: holders of locks are
+	// shown by them. Empty: the program's name, nothing, and host/pid.
+	Client, Version, Instance string
+	// Connections is how many connections to keep, 1 unless given. More than one
+	// pays only for very many callers: every connection is a session of its own.
+	Connections int
+	// FailFast makes Dial try once. Otherwise it waits for the sidecar within its
+	// context, which is what a program wants that starts together with it.
+	FailFast bool
+	// TracerProvider makes the spans of calls; nil = otel's global one.
+	TracerProvider trace.TracerProvider
+	// Logger hears of connections made and lost; nil = nobody does.
+	Logger *slog.Logger
+	// OnEvent is called for every notification of the sidecar, in order, on a
+	// goroutine of its own, so that it may make calls. Events that it is too slow
+	// for (256 wait) are dropped with a log line. Locks learn of their loss
+	// without it.
+	OnEvent func(Event)
+}
+
+// Client is a sidecar to call. It is safe for concurrent use, and many
+// goroutines may share one connection at little cost.
+type Client struct {
+	o      Options
+	tracer trace.Tracer
+	ids    requestIDs
+	calls  sync.Pool // of *call
+	timers sync.Pool // of stopped *time.Timer
+	dial   func(context.Context) (net.Conn, error)
+
+	ctx   context.Context // ends with Close
+	stop  context.CancelFunc
+	wg    sync.WaitGroup // one goroutine a slot, and the one for events
+	event chan Event
+
+	slots []*slot
+	turn  atomic.Uint32 // which slot is asked first
+
+	mu      sync.Mutex    // guards what follows
+	changed chan struct{} // closed and replaced when a slot comes up or fails
+	lastErr error         // why the latest try to connect failed
+}
+
+// slot keeps one connection alive.
+type slot struct {
+	up atomic.Pointer[conn] // nil while there is none
+}
+
+// Dial connects to the sidecar. It waits for it within ctx (5 s when ctx has no
+// deadline) unless Options.FailFast is set; an error that waiting cannot mend,
+// such as a socket this user may not open, is returned at once. Later
+// interruptions are mended in the background until Close.
+func Dial(ctx context.Context, o Options) (*Client, error) {
+	c := newClient(o)
+	d := net.Dialer{}
+	c.dial = func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", c.o.Socket) }
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func newClient(o Options) *Client {
+	if o.Socket == "" {
+		o.Socket = os.Getenv(SocketEnv)
+	}
+	if o.Socket == "" {
+		o.Socket = DefaultSocket
+	}
+	if o.Client == "" {
+		o.Client = filepath.Base(os.Args[0])
+	}
+	if o.Instance == "" {
+		host, _ := os.Hostname() // a nameless host is still told apart by its pid
+		o.Instance = fmt.Sprintf("%s/%d", host, os.Getpid())
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = otel.GetTracerProvider()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{
+		o:       o,
+		tracer:  o.TracerProvider.Tracer(scope),
+		ids:     newRequestIDs(),
+		calls:   sync.Pool{New: blankCall},
+		timers:  sync.Pool{New: stoppedTimer},
+		changed: make(chan struct{}),
+		slots:   make([]*slot, max(o.Connections, 1)),
+	}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// start makes the first connection in ctx and leaves the rest to the background.
+func (c *Client) start(ctx context.Context) error {
+	if c.o.OnEvent != nil {
+		c.event = make(chan Event, eventQueue)
+		c.wg.Go(c.deliver)
+	}
+	for i := range c.slots {
+		c.slots[i] = new(slot)
+		c.wg.Go(func() { c.keep(c.slots[i]) })
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
+		defer cancel()
+	}
+	_, err := c.pick(ctx, nil, func(err error) bool { return c.o.FailFast || hopeless(err) })
+	if err != nil {
+		_ = c.Close() // the reason that it could not be reached says more
+		return err
+	}
+	return nil
+}
+
+// Close ends the connections, so that the sidecar gives back what they hold,
+// and returns when no goroutine of the client is left. Calls in flight end with
+// ErrClosed.
+func (c *Client) Close() error {
+	c.stop()
+	c.wg.Wait()
+	return nil
+}
+
+// pick returns a live connection, waiting for one until ctx or timer ends.
+// GiveUp, when not nil, says whether a failed try to connect ends the wait.
+func (c *Client) pick(ctx context.Context, timer <-chan time.Time, giveUp func(error) bool) (*conn, error) {
+	if cn := c.live(); cn != nil {
+		return cn, nil
+	}
+	for {
+		c.mu.Lock()
+		changed, last := c.changed, c.lastErr
+		c.mu.Unlock()
+		// Asked again after taking the channel: one that came up in between has
+		// closed the channel before this one.
+		if cn := c.live(); cn != nil {
+			return cn, nil
+		}
+		if last != nil && giveUp != nil && giveUp(last) {
+			return nil, last
+		}
+		select {
+		case <-changed:
+		case <-c.ctx.Done():
+			return nil, ErrClosed
+		case <-ctx.Done():
+			return nil, c.unreached(last, ctx.Err())
+		case <-timer:
+			return nil, c.unreached(last, context.DeadlineExceeded)
+		}
+	}
+}
+
+// unreached says why there was no connection in time.
+func (c *Client) unreached(last, ended error) error {
+	if last == nil {
+		last = &ConnectError{Socket: c.o.Socket, Err: errors.New("no answer yet")}
+	}
+	return fmt.Errorf("%w: %w", last, ended)
+}
+
+// live returns a connection that is up, taking turns, or nil.
+func (c *Client) live() *conn {
+	first := 0
+	if len(c.slots) > 1 {
+		first = int(c.turn.Add(1) % uint32(len(c.slots)))
+	}
+	for i := range c.slots {
+		if cn := c.slots[(first+i)%len(c.slots)].up.Load(); cn != nil {
+			return cn
+		}
+	}
+	return nil
+}
+
+// tell wakes those who wait for a connection.
+func (c *Client) tell(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastErr = err
+	close(c.changed)
+	c.changed = make(chan struct{})
+}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// handle is how values are written and read. Integers come back signed, since
+// all of them are within 2^53.
+var handle = func() *codec.MsgpackHandle {
+	h := &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
+	h.MapType = reflect.TypeFor[map[string]any]()
+	h.SignedInteger = true
+	h.MaxDepth = 16
+	h.MaxInitLen = 1024
+	h.ExplicitRelease = true
+	return h
+}()
+
+// decode reads the value at the start of b into v and returns what is behind it.
+func decode(d *codec.Decoder, b []byte, v any) ([]byte, error) {
+	d.ResetBytes(b)
+	if err := d.Decode(v); err != nil {
+		return nil, err
+	}
+	return b[d.NumBytesRead():], nil
+}
+
+// pairs cuts the header off an encoded params map and returns the number of its
+// pairs: metadata is added to them.
+func pairs(b []byte, params any) ([]byte, int, error) {
+	c := b[0]
+	if c == codeNil {
+		return nil, 0, nil
+	}
+	if c&0xf0 != 0x80 && c != 0xde && c != 0xdf {
+		return nil, 0, fmt.Errorf("params are a %T: give a map or a struct", params)
+	}
+	head, values, _ := header(b)
+	return b[head:], values / 2, nil
+}
+
+const codeNil = 0xc0
+
+// decodeReply reads the error and the result of a response. An error reply is
+// returned as *api.Error.
+func decodeReply(d *codec.Decoder, b []byte, result any) error {
+	if len(b) == 0 {
+		return errMalformed
+	}
+	if b[0] != codeNil {
+		return decodeError(d, b)
+	}
+	if result == nil {
+		return nil
+	}
+	_, err := decode(d, b[1:], result)
+	return err
+}
+
+// decodeError reads either form of an error.
+func decodeError(d *codec.Decoder, b []byte) error {
+	r := cursor{b}
+	if n, ok := r.array(); ok {
+		if n != 2 {
+			return errMalformed
+		}
+		_, kind := r.integer()
+		text, words := r.text()
+		if !kind || !words {
+			return errMalformed
+		}
+		code, message, found := strings.Cut(text, ": ")
+		if !found {
+			code, message = string(api.Internal), text
+		}
+		e := &api.Error{Code: api.Code(code), Message: message}
+		e.Retryable = e.Code.Retryable()
+		return e
+	}
+	e := new(api.Error)
+	if _, err := decode(d, b, e); err != nil {
+		return fmt.Errorf("%w: error reply: %w", errMalformed, err)
+	}
+	return e
+}

@@ -1,0 +1,396 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+const (
+	// maxQueueBytes bounds what waits to be written while the sidecar does not
+	// read: callers that gave up leave their frames behind.
+	maxQueueBytes = 8 << 20
+	// writeTimeout is how long the sidecar may read nothing before the
+	// connection is given up.
+	writeTimeout = 10 * time.Second
+	// readBuffer is the reading buffer's size while frames are small.
+	readBuffer = 32 << 10
+)
+
+// conn is one connection, which is one session of the sidecar. It has one
+// reading goroutine; whoever has something to say writes it, and what others
+// have to say meanwhile.
+type conn struct {
+	c    *Client
+	slot *slot
+	nc   net.Conn
+	try  func([]byte) (int, error) // writes what goes without blocking
+	dead chan struct{}             // closed by fail
+	wg   sync.WaitGroup            // the reader, and the writer of a backlog
+	dec  *codec.Decoder            // the reader's, for notifications
+
+	// Set by hello, before others see the connection.
+	session  string
+	maxFrame int           // 0 = not known
+	inflight chan struct{} // a place for each call that the sidecar runs at once; nil = not known
+
+	mu      sync.Mutex // guards what follows
+	err     error      // why it is dead
+	lastID  uint32
+	pending map[uint32]*call
+	held    map[string]*Lock // by token
+	out     []byte           // frames to write
+	spare   []byte           // the buffer that was written last
+	writing bool             // somebody writes, and will write out as well
+}
+
+func newConn(c *Client, s *slot, nc net.Conn) *conn {
+	return &conn{
+		c: c, slot: s, nc: nc, try: nonBlocking(nc),
+		dec:     codec.NewDecoderBytes([]byte{codeNil}, handle),
+		dead:    make(chan struct{}),
+		pending: make(map[uint32]*call),
+		held:    make(map[string]*Lock),
+	}
+}
+
+// brokenError: the connection ended before the reply came.
+type brokenError struct {
+	err  error
+	sent bool // the call may have reached the sidecar
+}
+
+func (e *brokenError) Error() string { return fmt.Sprintf("connection to the sidecar lost: %v", e.err) }
+func (e *brokenError) Unwrap() error { return e.err }
+
+// publish puts the connection up for calls, unless it is dead already.
+func (cn *conn) publish() bool {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	if cn.err != nil {
+		return false
+	}
+	cn.slot.up.Store(cn)
+	return true
+}
+
+// fail ends the connection: its calls are answered with a brokenError, what it
+// held is lost.
+func (cn *conn) fail(err error) {
+	cn.mu.Lock()
+	if cn.err != nil {
+		cn.mu.Unlock()
+		return
+	}
+	cn.err = err
+	// Down in the same step: a caller that finds it dead must not be given it again.
+	cn.slot.up.CompareAndSwap(cn, nil)
+	pending, held := cn.pending, cn.held
+	cn.pending, cn.held, cn.out = nil, nil, nil
+	cn.mu.Unlock()
+
+	_ = cn.nc.Close() // it is given up, whatever Close says
+	close(cn.dead)
+	// Locks first: one that is still being acquired is bound anew, by its caller,
+	// as soon as its call is told.
+	for _, lk := range held {
+		_ = lk.lose("the connection ended: " + err.Error())
+	}
+	for _, cl := range pending {
+		if cl.late == nil {
+			cl.err = &brokenError{err, true}
+			cl.done <- struct{}{}
+		}
+	}
+}
+
+// roundTrip sends the call and waits for its reply, until ctx or expired ends.
+func (cn *conn) roundTrip(ctx context.Context, cl *call, left time.Duration, expired <-chan time.Time) error {
+	if cn.inflight != nil {
+		if err := cn.enter(ctx, expired); err != nil {
+			return err
+		}
+		defer func() { <-cn.inflight }()
+	}
+	id, err := cn.submit(cl, left)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-cl.done:
+		return cl.err
+	case <-ctx.Done():
+		err = ended(ctx.Err())
+	case <-expired:
+		err = ended(context.DeadlineExceeded)
+	}
+	if cn.abandon(id, cl) {
+		return err
+	}
+	// Answered at the same moment: what is known is better than what is not.
+	<-cl.done
+	return cl.err
+}
+
+// ended makes the caller's own end look like the sidecar's word for it.
+func ended(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", api.DeadlineExceeded, err)
+	}
+	return fmt.Errorf("%w: %w", api.Cancelled, err)
+}
+
+// enter takes a place among the calls that the sidecar runs at once: beyond
+// them it would answer OVERLOADED.
+func (cn *conn) enter(ctx context.Context, expired <-chan time.Time) error {
+	select {
+	case cn.inflight <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case cn.inflight <- struct{}{}:
+		return nil
+	case <-cn.dead:
+		return &brokenError{cn.err, false}
+	case <-ctx.Done():
+		return ended(ctx.Err())
+	case <-expired:
+		return ended(context.DeadlineExceeded)
+	}
+}
+
+// submit gives the call an id and has its frame written.
+func (cn *conn) submit(cl *call, left time.Duration) (uint32, error) {
+	cn.mu.Lock()
+	if err := cn.err; err != nil {
+		cn.mu.Unlock()
+		return 0, &brokenError{err, false}
+	}
+	if len(cn.out) > maxQueueBytes {
+		cn.mu.Unlock()
+		return 0, &api.Error{Code: api.Overloaded, Retryable: true, Message: "the sidecar does not read its socket, and 8 MiB wait for it"}
+	}
+	id := cn.id()
+	start := len(cn.out)
+	cn.out = cl.append(cn.out, id, left)
+	if n := len(cn.out) - start; cn.maxFrame > 0 && n > cn.maxFrame {
+		cn.out = cn.out[:start]
+		cn.mu.Unlock()
+		// Sent, it would end the connection, and with it everybody else's calls.
+		return 0, &api.Error{Code: api.InvalidArgument, Message: fmt.Sprintf(
+			"the call takes %d bytes and the sidecar takes %d: send less, or raise limits.max_frame_bytes", n, cn.maxFrame)}
+	}
+	cn.pending[id], cl.err = cl, nil
+	if lk := cl.lock; lk != nil {
+		lk.bind(cn)
+		if lk.session {
+			cn.held[lk.token] = lk
+		}
+	}
+	cn.flush()
+	return id, nil
+}
+
+// id returns the next msgid that no call in flight has.
+func (cn *conn) id() uint32 {
+	for {
+		cn.lastID++
+		if _, taken := cn.pending[cn.lastID]; !taken {
+			return cn.lastID
+		}
+	}
+}
+
+// abandon cancels a call whose caller goes away. It reports false when the call
+// has been answered.
+func (cn *conn) abandon(id uint32, cl *call) bool {
+	cn.mu.Lock()
+	if cn.pending[id] != cl {
+		cn.mu.Unlock()
+		return false
+	}
+	delete(cn.pending, id)
+	if cl.lock != nil {
+		// The grant may be on its way already, and nobody would know of it.
+		delete(cn.held, cl.lock.token)
+		cn.pending[id] = &call{late: cl.lock.releaseFrame()}
+	}
+	cn.out = appendCancel(cn.out, id)
+	cn.flush()
+	return true
+}
+
+// appendCancel writes the notification that cancels a call.
+func appendCancel(b []byte, id uint32) []byte {
+	b = appendText(append(b, 0x93, frameNotification), api.RPCCancel.Name)
+	return appendUint(append(b, 0x91), uint64(id))
+}
+
+// notify sends a frame that nobody answers.
+func (cn *conn) notify(frame []byte) {
+	cn.mu.Lock()
+	if cn.err != nil {
+		cn.mu.Unlock()
+		return
+	}
+	cn.out = append(cn.out, frame...)
+	cn.flush()
+}
+
+// flush writes what is to be written, unless somebody does. It is called with
+// cn.mu held and releases it.
+func (cn *conn) flush() {
+	if cn.writing {
+		cn.mu.Unlock()
+		return
+	}
+	cn.writing = true
+	for len(cn.out) > 0 {
+		b := cn.out
+		cn.out, cn.spare = cn.spare[:0], nil
+		cn.mu.Unlock()
+		n, err := cn.try(b)
+		if err != nil {
+			cn.fail(fmt.Errorf("write: %w", err))
+			return
+		}
+		cn.mu.Lock()
+		if n < len(b) {
+			// The sidecar is behind. A caller must not block here, since its context
+			// may end first; cn.err is looked at, since fail waits for no late comer.
+			if cn.err == nil {
+				cn.wg.Go(func() { cn.drain(b, n) })
+			}
+			cn.mu.Unlock()
+			return
+		}
+		if cap(b) <= maxKept {
+			cn.spare = b
+		}
+	}
+	cn.writing = false
+	cn.mu.Unlock()
+}
+
+// maxKept is the largest buffer that is kept for reuse.
+const maxKept = 256 << 10
+
+// drain writes the rest of b, blocking, and then whatever else has gathered.
+func (cn *conn) drain(b []byte, n int) {
+	_ = cn.nc.SetWriteDeadline(time.Now().Add(writeTimeout)) // a closed connection fails the write
+	if _, err := cn.nc.Write(b[n:]); err != nil {
+		cn.fail(fmt.Errorf("write: %w", err))
+		return
+	}
+	_ = cn.nc.SetWriteDeadline(time.Time{})
+	cn.mu.Lock()
+	cn.writing = false
+	cn.flush()
+}
+
+// read takes frames from the connection until it ends.
+func (cn *conn) read() {
+	var (
+		buf        = make([]byte, readBuffer)
+		start, end int
+		sk         skim
+	)
+	for {
+		n, err := cn.nc.Read(buf[end:])
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errors.New("the sidecar closed it")
+			}
+			cn.fail(err)
+			return
+		}
+		end += n
+		for start < end {
+			n, err := sk.next(buf[start:end])
+			if err == nil && n > 0 {
+				err = cn.take(buf[start : start+n])
+			}
+			if err != nil {
+				cn.fail(err)
+				return
+			}
+			if n == 0 {
+				break
+			}
+			start += n
+		}
+		buf, start, end = roomy(buf, start, end)
+	}
+}
+
+// roomy moves buf[start:end] to the front of a buffer that has room behind it:
+// the same one, a larger one for a long frame, a small one when that is over.
+func roomy(buf []byte, start, end int) ([]byte, int, int) {
+	rest := buf[start:end]
+	switch {
+	case len(rest) == len(buf):
+		grown := make([]byte, 2*len(buf))
+		return grown, 0, copy(grown, rest)
+	case len(rest) == 0 && len(buf) > maxKept:
+		return make([]byte, readBuffer), 0, 0
+	case start == 0:
+		return buf, 0, end
+	default:
+		return buf, 0, copy(buf, rest)
+	}
+}
+
+// take handles one whole frame, which is valid only until it returns.
+func (cn *conn) take(frame []byte) error {
+	r := cursor{frame}
+	n, ok := r.array()
+	if !ok {
+		return errMalformed
+	}
+	switch kind, ok := r.integer(); {
+	case ok && kind == frameResponse && n == 4:
+		id, ok := r.integer()
+		if !ok {
+			return errMalformed
+		}
+		cn.deliver(id, r.b)
+		return nil
+	case ok && kind == frameNotification && n == 3:
+		method, ok := r.text()
+		if !ok {
+			return errMalformed
+		}
+		return cn.hear(method, r.b)
+	default:
+		return errMalformed
+	}
+}
+
+// deliver hands a reply to its caller. The caller decodes it: that keeps the
+// reader free, and the work on the goroutine that wants it.
+func (cn *conn) deliver(id uint64, reply []byte) {
+	cn.mu.Lock()
+	cl, ok := cn.pending[uint32(id)]
+	if !ok {
+		cn.mu.Unlock() // the caller has gone
+		return
+	}
+	delete(cn.pending, uint32(id))
+	if cl.late != nil {
+		cn.out = append(cn.out, cl.late...)
+		cn.flush()
+		return
+	}
+	cn.mu.Unlock()
+	cl.reply = append(cl.reply[:0], reply...)
+	cl.done <- struct{}{}
+}

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+const (
+	// helloTimeout bounds the first exchange on a connection: a socket that takes
+	// connections and answers nothing is as good as none.
+	helloTimeout = 5 * time.Second
+	// calm is how long a connection must have lived for the next try to come at
+	// once: one that breaks right after its hello must not be made in a tight loop.
+	calm = time.Second
+	// firstPause and longestPause bound the jittered pauses between tries.
+	firstPause   = 10 * time.Millisecond
+	longestPause = time.Second
+)
+
+// ConnectError says why the sidecar cannot be reached, and what to do.
+type ConnectError struct {
+	// Socket is the path that was tried.
+	Socket string
+	// Err is the cause.
+	Err error
+}
+
+// Error implements error.
+func (e *ConnectError) Error() string {
+	return fmt.Sprintf("cannot reach the sidecar at %s: %v: %s", e.Socket, e.Err, e.remedy())
+}
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+func (e *ConnectError) remedy() string {
+	switch {
+	case errors.Is(e.Err, fs.ErrNotExist):
+		return "is it running? start it with sidecar serve, or name its socket in " + SocketEnv
+	case errors.Is(e.Err, syscall.ECONNREFUSED):
+		return "is it running? the socket's file is there and nobody listens on it"
+	case errors.Is(e.Err, fs.ErrPermission):
+		return "this user may not open the socket: join its group, or set socket.gid and socket.mode of the sidecar"
+	case errors.Is(e.Err, syscall.EINVAL):
+		return fmt.Sprintf("the path has %d bytes and a Unix socket takes about 100: choose a shorter one", len(e.Socket))
+	default:
+		return "is it running, and is this its socket?"
+	}
+}
+
+// hopeless reports whether trying again cannot help.
+func hopeless(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errProtocol)
+}
+
+// errProtocol: it is not the sidecar that answers, or one of another protocol.
+var errProtocol = errors.New("it does not speak protocol version 1")
+
+// keep makes the slot's connection again and again until Close.
+func (c *Client) keep(s *slot) {
+	pause := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(firstPause),
+		backoff.WithMaxInterval(longestPause),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxElapsedTime(0),
+	)
+	for c.ctx.Err() == nil {
+		began := time.Now()
+		cn, err := c.connect(s)
+		if err == nil {
+			c.o.Logger.Debug("connected to the sidecar", "socket", c.o.Socket, "session", cn.session)
+			select {
+			case <-cn.dead:
+			case <-c.ctx.Done():
+				cn.fail(ErrClosed)
+			}
+			cn.wg.Wait()
+			if c.ctx.Err() == nil {
+				c.o.Logger.Warn("connection to the sidecar lost", "socket", c.o.Socket, "err", cn.err)
+			}
+			if time.Since(began) >= calm {
+				pause.Reset()
+			}
+		} else if c.ctx.Err() == nil {
+			c.o.Logger.Debug("cannot connect to the sidecar", "socket", c.o.Socket, "err", err)
+			c.tell(err)
+		}
+		select {
+		case <-time.After(pause.NextBackOff()):
+		case <-c.ctx.Done():
+		}
+	}
+}
+
+// connect makes one connection, introduces the client on it, and puts it up.
+func (c *Client) connect(s *slot) (*conn, error) {
+	nc, err := c.dial(c.ctx)
+	if err != nil {
+		// The operation's own text repeats the path.
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return nil, &ConnectError{Socket: c.o.Socket, Err: err}
+	}
+	cn := newConn(c, s, nc)
+	cn.wg.Go(cn.read)
+	if err := cn.hello(c.ctx); err != nil {
+		cn.fail(err)
+		cn.wg.Wait()
+		return nil, &ConnectError{Socket: c.o.Socket, Err: err}
+	}
+	if !cn.publish() {
+		cn.wg.Wait()
+		return nil, &ConnectError{Socket: c.o.Socket, Err: cn.err}
+	}
+	c.tell(nil)
+	return cn, nil
+}
+
+// hello introduces the client and learns the sidecar's limits.
+func (cn *conn) hello(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	params := api.HelloParams{
+		Client: cn.c.o.Client, Version: cn.c.o.Version, Instance: cn.c.o.Instance, Errors: api.ErrorsMap,
+	}
+	var r api.HelloResult
+	cl, err := cn.c.newCall(api.SessionHello.Name, &params)
+	if err != nil {
+		return err
+	}
+	defer cn.c.free(cl)
+	if err := cn.roundTrip(ctx, cl, helloTimeout, nil); err != nil {
+		return fmt.Errorf("hello: %w", err)
+	}
+	if err := cl.decode(&r); err != nil {
+		return fmt.Errorf("hello: %w", err)
+	}
+	if r.Protocol != api.ProtocolVersion {
+		return fmt.Errorf("hello: server %q %s has protocol %d: %w", r.Server, r.Version, r.Protocol, errProtocol)
+	}
+	cn.session = r.Session
+	cn.maxFrame = int(r.Limits.MaxFrameBytes)
+	cn.inflight = make(chan struct{}, max(r.Limits.MaxInflight, 1))
+	return nil
+}

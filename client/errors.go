@@ -1,0 +1,41 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+var (
+	// ErrClosed: the client was closed.
+	ErrClosed = errors.New("the client is closed")
+	// ErrBusy: someone else holds it. The error is a *BusyError.
+	ErrBusy = errors.New("busy")
+	// ErrLost: a lock is no longer held, though nobody released it.
+	ErrLost = errors.New("lost")
+	// ErrReleased: a lock was released by its own holder.
+	ErrReleased = errors.New("released")
+)
+
+// BusyError is the answer to an acquisition of what someone else holds.
+type BusyError struct {
+	// Name is what was wanted.
+	Name string
+	// HeldBy is who has it; nil when that is not known.
+	HeldBy *api.Holder
+	// RetryAfter is when the holder's TTL ends unless it is renewed.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *BusyError) Error() string {
+	if e.HeldBy == nil {
+		return fmt.Sprintf("lock %s: busy for up to %v", e.Name, e.RetryAfter)
+	}
+	return fmt.Sprintf("lock %s: busy: held by %s %s for up to %v", e.Name, e.HeldBy.Client, e.HeldBy.Instance, e.RetryAfter)
+}
+
+// Is makes errors.Is(err, ErrBusy) true.
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }

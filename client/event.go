@@ -1,0 +1,72 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// eventQueue is how many events wait for OnEvent.
+const eventQueue = 256
+
+// Event is a notification of the sidecar.
+type Event struct {
+	// Method is its name, such as lock.lost.
+	Method string
+	// Params are its keys and values.
+	Params map[string]any
+}
+
+// hear handles a notification, on the reader: it must not block. Those that
+// this version does not know are for OnEvent alone.
+func (cn *conn) hear(method string, params []byte) error {
+	r := cursor{params}
+	if n, ok := r.array(); !ok {
+		r.b = params // a bare map
+	} else if n == 0 {
+		r.b = []byte{codeNil}
+	}
+	if method == api.LockLost.Name {
+		var lost api.LostParams
+		if _, err := decode(cn.dec, r.b, &lost); err != nil {
+			return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
+		}
+		cn.lost(lost)
+	}
+	if cn.c.event == nil {
+		return nil
+	}
+	ev := Event{Method: method}
+	if _, err := decode(cn.dec, r.b, &ev.Params); err != nil {
+		return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
+	}
+	select {
+	case cn.c.event <- ev:
+	default:
+		cn.c.o.Logger.Warn("an event was dropped: OnEvent is too slow", "method", method)
+	}
+	return nil
+}
+
+// lost ends the lock that a notification is about.
+func (cn *conn) lost(p api.LostParams) {
+	cn.mu.Lock()
+	lk := cn.held[p.Token]
+	delete(cn.held, p.Token)
+	cn.mu.Unlock()
+	if lk != nil {
+		_ = lk.lose(p.Reason)
+	}
+}
+
+// deliver hands events to OnEvent until Close.
+func (c *Client) deliver() {
+	for {
+		select {
+		case ev := <-c.event:
+			c.o.OnEvent(ev)
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}

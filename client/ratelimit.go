@@ -1,0 +1,25 @@
+package client
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// RatelimitAcquire takes from a limit, or says when it may succeed: a refusal is
+// a result, with Allowed false, and no error.
+func (c *Client) RatelimitAcquire(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
+	return Call(ctx, c, api.RatelimitAcquire, p)
+}
+
+// RatelimitPeek answers what RatelimitAcquire would, and takes nothing.
+func (c *Client) RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
+	return Call(ctx, c, api.RatelimitPeek, p)
+}
+
+// RatelimitReset forgets what was taken from a limit under one key, and reports
+// whether anything was.
+func (c *Client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (bool, error) {
+	r, err := Call(ctx, c, api.RatelimitReset, p)
+	return r.Reset, err
+}

@@ -1,0 +1,136 @@
+package client_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// A connection killed between a call and its reply: the call is repeated on the
+// next one with the same request id, so that the sidecar runs it once.
+func TestACallWhoseConnectionBreaksRunsOnce(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	var mu sync.Mutex
+	ran := map[any]int{}
+	breaks := 2
+	f.on("ratelimit.acquire", func(fr frame) (any, any) {
+		mu.Lock()
+		defer mu.Unlock()
+		id := fr.params["_request_id"]
+		replayed := ran[id] > 0
+		if !replayed {
+			ran[id]++
+		}
+		if breaks > 0 {
+			breaks--
+			_ = fr.peer.nc.Close()
+			return nil, nil
+		}
+		return map[string]any{"allowed": true, "replayed": replayed}, nil
+	})
+	c := dial(t, f.listen(), client.Options{})
+	r, err := c.RatelimitAcquire(t.Context(), api.RatelimitParams{Rule: "r", Key: "k"})
+	require.NoError(t, err)
+	require.True(t, r.Allowed)
+	require.True(t, r.Replayed)
+	require.Len(t, ran, 1)
+	a, b := f.next("ratelimit.acquire"), f.next("ratelimit.acquire")
+	require.NotSame(t, a.peer, b.peer)
+	require.Equal(t, a.params["_request_id"], b.params["_request_id"])
+}
+
+func TestIdempotentCallsAreRepeatedWithoutAnID(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	first := true
+	f.on("session.ping", func(fr frame) (any, any) {
+		if first {
+			first = false
+			_ = fr.peer.nc.Close()
+			return nil, nil
+		}
+		return map[string]any{"now_at_ms": 1}, nil
+	})
+	c := dial(t, f.listen(), client.Options{})
+	_, err := c.Ping(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, f.next("session.ping").params, "_request_id")
+	require.NotContains(t, f.next("session.ping").params, "_request_id")
+}
+
+// A call that breaks every connection must not go on doing so: others lose
+// their locks by it.
+func TestACallThatBreaksConnectionsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.on("session.ping", func(fr frame) (any, any) {
+		_ = fr.peer.nc.Close()
+		return nil, nil
+	})
+	c := dial(t, f.listen(), client.Options{})
+	_, err := c.Ping(t.Context())
+	require.ErrorContains(t, err, "session.ping: connection to the sidecar lost")
+	require.Len(t, f.frames, client.MaxSends)
+}
+
+func TestCallsWaitForTheNextConnection(t *testing.T) {
+	t.Parallel()
+	first, second := newFake(t), newFake(t)
+	path := filepath.Join(t.TempDir(), "s.sock")
+	stop := first.listenAt(path)
+	c := dial(t, path, client.Options{})
+	_, err := c.Ping(t.Context())
+	require.NoError(t, err)
+	lost := first.next("session.ping").peer
+	stop()
+	<-lost.ended
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.Ping(ctx)
+		ended <- err
+	}()
+	cancel()
+	err = <-ended
+	require.ErrorIs(t, err, context.Canceled)
+
+	go func() {
+		_, err := c.Ping(context.Background())
+		ended <- err
+	}()
+	second.listenAt(path)
+	require.NoError(t, <-ended)
+	second.next("session.ping")
+}
+
+func TestWaitingForAConnectionSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	path := filepath.Join(t.TempDir(), "s.sock")
+	stop := f.listenAt(path)
+	c := dial(t, path, client.Options{})
+	stop()
+	for {
+		// Until the client has noticed, the error is about the connection it had.
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.Ping(ctx)
+			ended <- err
+		}()
+		cancel()
+		if err := <-ended; client.Unreached(c) != nil {
+			_ = err
+			break
+		}
+	}
+	require.ErrorContains(t, client.Unreached(c), "is it running? start it with sidecar serve")
+}

@@ -1,0 +1,21 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// Ping asks the sidecar itself, without Redis, and returns its clock.
+func (c *Client) Ping(ctx context.Context) (time.Time, error) {
+	r, err := Call(ctx, c, api.SessionPing, api.Nothing{})
+	return time.UnixMilli(r.NowAtMS), err
+}
+
+// Methods describes every method of the sidecar, which may be newer or older
+// than this client.
+func (c *Client) Methods(ctx context.Context) ([]api.MethodDescription, error) {
+	r, err := Call(ctx, c, api.RPCMethods, api.Nothing{})
+	return r.Methods, err
+}
