@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -109,7 +110,7 @@ func (f *fake) serve(nc net.Conn) {
 	f.mu.Lock()
 	f.conns = append(f.conns, p)
 	f.mu.Unlock()
-	d := codec.NewDecoder(nc, testHandle())
+	d := codec.NewDecoder(bufio.NewReader(nc), testHandle())
 	for {
 		var v []any
 		if d.Decode(&v) != nil {
@@ -124,7 +125,7 @@ func (f *fake) serve(nc net.Conn) {
 // serveHello answers the first frame and reads no more.
 func (f *fake) serveHello(nc net.Conn) {
 	var v []any
-	d := codec.NewDecoder(nc, testHandle())
+	d := codec.NewDecoder(bufio.NewReader(nc), testHandle())
 	require.NoError(f.t, d.Decode(&v))
 	f.handle(&peer{f: f, nc: nc, ended: make(chan struct{})}, v)
 }
