@@ -51,6 +51,11 @@ func invalid(format string, args ...any) *Error {
 	return &Error{Code: InvalidArgument, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
+// notFound says that what a parameter names does not exist; the text names the remedy.
+func notFound(format string, args ...any) *Error {
+	return &Error{Code: NotFound, Op: "params", Err: fmt.Errorf(format, args...)}
+}
+
 // failed classifies an error of package lua, once, for every noun.
 func failed(op string, err error) *Error {
 	e := &Error{Op: op, Err: err}

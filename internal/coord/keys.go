@@ -9,8 +9,107 @@
 // go out through package lua.
 package coord
 
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// layout is bumped when the meaning of a key changes, since old and new
+// sidecars share a Redis during a rollout.
+const layout = "v1"
+
 // Keys builds every Redis key: <prefix>[:<tenant>]:<layout>:{<tag>}:<kind>[:<part>].
+//
+// All that users write is escaped, so that a colon or brace of a key is always
+// one of ours. Hence two different inputs never make the same key: the text
+// before the first brace says prefix and tenant, the text between the braces is
+// the tag, and escaping can be undone.
 type Keys struct{ base string }
 
 // NewKeys takes redis.prefix and redis.tenant; an empty tenant is left out.
-func NewKeys(prefix, tenant string) Keys { panic("not yet") }
+func NewKeys(prefix, tenant string) Keys {
+	base := escaped(prefix) + ":"
+	if tenant != "" {
+		base += escaped(tenant) + ":"
+	}
+	return Keys{base + layout + ":{"}
+}
+
+// limit is the state of one key of a rule, with an empty rule for limits given
+// in full: rule names are never empty, so the two never meet. The algorithm is
+// part of the key, so that another one never meets a foreign type.
+func (k Keys) limit(rule, key, algorithm string) string {
+	return k.base + escaped(rule) + ":" + escaped(key) + "}:rl:" + algorithm
+}
+
+// lock is a lock's state. Its tag has no colon and a limit's always has one, so
+// that a lock and a limit of one name do not even share a slot.
+func (k Keys) lock(name string) string {
+	return k.base + escaped(name) + "}:lock"
+}
+
+// latch is where the reply of a call with this request id is kept: under the tag
+// of the key that the call changes.
+func latch(key string, c Caller) lua.Latch {
+	if c.RequestID == "" {
+		return lua.Latch{}
+	}
+	tag := key[:strings.IndexByte(key, '}')]
+	return lua.Latch{Key: tag + "}:idem:" + escaped(c.RequestID), Fingerprint: c.Fingerprint}
+}
+
+// escaped makes text safe inside a key: %, braces, colons and control bytes
+// become %XX, and so do bytes that are not UTF-8, since keys appear in logs and
+// spans, which are text. It returns the text itself where nothing is to be done.
+func escaped(text string) string {
+	const hex = "0123456789ABCDEF"
+	var b []byte
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case plain(r, size):
+			if b != nil {
+				b = append(b, text[i:i+size]...)
+			}
+		default:
+			if b == nil {
+				b = append(make([]byte, 0, len(text)+16), text[:i]...)
+			}
+			for _, c := range []byte(text[i : i+size]) {
+				b = append(b, '%', hex[c>>4], hex[c&15])
+			}
+		}
+		i += size
+	}
+	if b == nil {
+		return text
+	}
+	return string(b)
+}
+
+// plain reports whether a rune stands for itself. The size tells a byte that is
+// not UTF-8 from the character U+FFFD, which decodes to the same rune.
+func plain(r rune, size int) bool {
+	switch {
+	case r == '%', r == '{', r == '}', r == ':', unicode.IsControl(r):
+		return false
+	default:
+		return r != utf8.RuneError || size > 1
+	}
+}
+
+// checkText bounds a name, a key or a token as the wire does; field is its key there.
+func checkText(field, text string) error {
+	switch {
+	case text == "":
+		return invalid("%s: missing; give 1 to %d bytes", field, api.MaxNameBytes)
+	case len(text) > api.MaxNameBytes:
+		return invalid("%s: %d bytes are too many; give at most %d, such as a hash of what is longer", field, len(text), api.MaxNameBytes)
+	default:
+		return nil
+	}
+}

@@ -2,32 +2,63 @@ package coord
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/cenkalti/backoff/v4"
 
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// leaseID is unique among what one session holds.
+// leaseID names a lease within this sidecar: a token holds a name only once, so
+// that a token that moves to another session takes the lease along.
 type leaseID struct{ noun, name, token string }
 
 // lease is one thing held for a session: the one notion behind locks,
 // semaphore permits, pool members, probes, messages in flight and token blocks.
+// Its fields are guarded by Leases.mu once it is bound.
 type lease struct {
 	leaseID
-	fence int64
-	ttl   time.Duration
+	fence   int64
+	ttl     time.Duration
+	session *Session
+	kind    leaseKind
 	// validUntil is when it can no longer be relied on, by this pod's monotonic
 	// clock: ttl less 1 % and 2 ms, from when the granting call was sent.
 	validUntil time.Time
-	session    *Session
-	kind       leaseKind
+	// doubtful: whether Redis holds it at all is not known, since a reply was
+	// lost. It is not renewed; closing the session gives it back.
+	doubtful bool
+
+	next     time.Time // when the renewer looks at it
+	at       int       // its place in the renewer's heap
+	renewing bool      // a renewal is under way
+	failures int       // renewals that failed in a row
+}
+
+// hold is what a lease's noun must know to renew it or give it back: a copy,
+// since the lease may change or go while that is under way.
+type hold struct {
+	leaseID
+	session string
+	fence   int64
+	ttl     time.Duration
+	kind    leaseKind
+}
+
+func (x *lease) hold() hold {
+	return hold{leaseID: x.leaseID, session: x.session.ID, fence: x.fence, ttl: x.ttl, kind: x.kind}
 }
 
 // leaseKind is what a noun gives the renewer: how to renew many of its leases
-// in one pipeline, and how to give many back.
+// in one pipeline, and how to give many back. Both answer in the order of what
+// they are given, and neither touches a lease that moved to another session.
 type leaseKind interface {
-	renew(ctx context.Context, due []*lease) []renewal
-	giveBack(ctx context.Context, gone []*lease) []error
+	renew(ctx context.Context, due []hold) []renewal
+	giveBack(ctx context.Context, gone []hold) []error
 }
 
 // renewal is what became of one lease.
@@ -43,23 +74,213 @@ type renewal struct {
 	err error
 }
 
+// The reasons of a Loss, and of answers about a lease that is not held.
+const (
+	ReasonNotOwner    = "not_owner"
+	ReasonExpired     = "expired"
+	ReasonUnreachable = "unreachable"
+)
+
 // Leases renews and gives back everything that sessions hold: one renewer and
 // one give-back path for all nouns.
-type Leases struct{}
+type Leases struct {
+	tel      *telemetry.Telemetry
+	draining atomic.Bool
+	wake     chan struct{} // tells the renewer of an earlier time to look
+	ctx      context.Context
+	cancel   context.CancelFunc
+	running  sync.WaitGroup // the renewer and the renewals under way
+
+	mu       sync.Mutex // guards what follows, every bound lease, and what sessions hold
+	bound    map[leaseID]*lease
+	due      leaseHeap
+	armed    time.Time // when the renewer looks next; zero = when woken
+	sessions map[*Session]struct{}
+	doubtful int
+	stopped  bool
+}
 
 // NewLeases starts the renewer; Stop ends it.
-func NewLeases(t *telemetry.Telemetry) *Leases { panic("not yet") }
-
-// Open starts a session. Lost is called, never blocking for long and never with
-// a lock held, for each lease that is lost.
-func (l *Leases) Open(id Identity, lost func(Loss)) *Session { panic("not yet") }
+func NewLeases(t *telemetry.Telemetry) *Leases {
+	l := &Leases{
+		tel: t, wake: make(chan struct{}, 1),
+		bound: make(map[leaseID]*lease), sessions: make(map[*Session]struct{}),
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.running.Go(l.run)
+	return l
+}
 
 // Held counts what sessions hold now.
-func (l *Leases) Held() int { panic("not yet") }
+func (l *Leases) Held() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.bound) - l.doubtful
+}
 
 // Drain makes further acquisitions fail with Draining; releases and renewals go on.
-func (l *Leases) Drain() {}
+func (l *Leases) Drain() { l.draining.Store(true) }
 
-// Stop closes every session, giving back what they hold until ctx ends, and
-// ends the renewer.
-func (l *Leases) Stop(ctx context.Context) {}
+// admit refuses acquisitions of what would have to be given back at once.
+func (l *Leases) admit(op string) error {
+	if l.draining.Load() {
+		return &Error{Code: Draining, Op: op, Err: errors.New("the sidecar is shutting down; ask another, or again when it is back")}
+	}
+	return nil
+}
+
+// bind makes a session hold a grant that was sent at that time, and reports
+// whether it does: a session that closed meanwhile does not. A lease of the
+// same token is replaced, whosever it was: the grant moved it.
+func (l *Leases) bind(x *lease, sent time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x.session.closed {
+		return false
+	}
+	if old, ok := l.bound[x.leaseID]; ok {
+		l.drop(old)
+	}
+	x.validUntil = validity(sent, x.ttl)
+	x.next = renewAt(sent, x.ttl)
+	l.add(x)
+	return true
+}
+
+// doubt remembers something that Redis may hold for the session, so that closing
+// it gives that back, for as long as its TTL can last. It reports whether
+// the session was open.
+func (l *Leases) doubt(x *lease) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x.session.closed {
+		return false
+	}
+	if _, ok := l.bound[x.leaseID]; !ok {
+		x.doubtful = true
+		x.next = time.Now().Add(x.ttl)
+		l.add(x)
+	}
+	return true
+}
+
+// find returns the lease of a token, nil if no session here holds it.
+func (l *Leases) find(id leaseID) *lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bound[id]
+}
+
+// forget ends the renewal of a lease that is about to be released, and returns
+// it: a renewal that is under way then neither revives nor reports it.
+func (l *Leases) forget(id leaseID) *lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x := l.bound[id]
+	if x != nil {
+		l.drop(x)
+	}
+	return x
+}
+
+// extend counts an explicit renewal, sent at that time, for a lease that find returned.
+func (l *Leases) extend(x *lease, ttl time.Duration, sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x == nil || l.bound[x.leaseID] != x || x.doubtful {
+		return
+	}
+	x.ttl = ttl
+	l.renewed(x, ttl, sent)
+}
+
+// lose drops a lease that find returned and tells its session, unless it was
+// released, moved or granted anew meanwhile.
+func (l *Leases) lose(x *lease, reason string) {
+	l.mu.Lock()
+	if x == nil || l.bound[x.leaseID] != x {
+		l.mu.Unlock()
+		return
+	}
+	l.drop(x)
+	l.mu.Unlock()
+	l.tell(x, reason)
+}
+
+// tell reports a lease that was dropped as lost. No lock is held: the callee
+// writes to a connection.
+func (l *Leases) tell(x *lease, reason string) {
+	if x.doubtful {
+		return
+	}
+	l.tel.LeaseLost(context.Background(), x.noun, reason)
+	x.session.lost(Loss{Noun: x.noun, Name: x.name, Token: x.token, Fence: x.fence, Reason: reason})
+}
+
+// add needs l.mu.
+func (l *Leases) add(x *lease) {
+	l.bound[x.leaseID] = x
+	x.session.held[x] = struct{}{}
+	l.due.push(x)
+	if x.doubtful {
+		l.doubtful++
+	} else {
+		l.tel.LeaseHeld(context.Background(), x.noun, 1)
+	}
+	l.arm(x.next)
+}
+
+// drop needs l.mu.
+func (l *Leases) drop(x *lease) {
+	delete(l.bound, x.leaseID)
+	delete(x.session.held, x)
+	l.due.remove(x)
+	if x.doubtful {
+		l.doubtful--
+	} else {
+		l.tel.LeaseHeld(context.Background(), x.noun, -1)
+	}
+}
+
+// maxBatch bounds one pipeline, so that one answer never waits for thousands.
+const maxBatch = 500
+
+// giveBackTime bounds how long giving back is tried: who closes a connection or
+// cancels a call does not wait for the TTL, which frees the rest.
+const giveBackTime = 5 * time.Second
+
+// giveBack is the one path by which leases return: when a session closes, when
+// the sidecar stops, when a grant comes too late. It tries again what fails
+// until ctx ends.
+func (l *Leases) giveBack(ctx context.Context, gone []hold) {
+	ctx, cancel := context.WithTimeout(ctx, giveBackTime)
+	defer cancel()
+	byKind := make(map[leaseKind][]hold)
+	for _, h := range gone {
+		byKind[h.kind] = append(byKind[h.kind], h)
+	}
+	for kind, holds := range byKind {
+		for batch := range slices.Chunk(holds, maxBatch) {
+			again := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(time.Second))
+			// The error is not news: what is left now is left to its TTL.
+			_ = backoff.Retry(func() error {
+				batch = failedOf(batch, kind.giveBack(ctx, batch))
+				if len(batch) > 0 {
+					return errors.New("some are left")
+				}
+				return nil
+			}, backoff.WithContext(again, ctx))
+		}
+	}
+}
+
+// failedOf keeps the holds whose error is not nil.
+func failedOf(holds []hold, errs []error) []hold {
+	var left []hold
+	for i, err := range errs {
+		if err != nil {
+			left = append(left, holds[i])
+		}
+	}
+	return left
+}

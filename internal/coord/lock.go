@@ -2,16 +2,44 @@ package coord
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
+// nounLock is the noun of a lock's leases, losses and metrics.
+const nounLock = "lock"
+
+// The reasons of a lock that is not acquired or renewed, beside those of a Loss.
+const (
+	ReasonBusy     = "busy"
+	ReasonReleased = "released"
+	ReasonRenewed  = "renewed"
+)
+
+// The bounds of a lock's TTL, as on the wire (api.LockAcquireParams): below
+// 100 ms there is no time to renew it, and a lock of days is a mistake.
+const (
+	minLockTTL = 100 * time.Millisecond
+	maxLockTTL = 24 * time.Hour
+)
+
 // Locks are mutual exclusion with owners, TTLs and fencing tokens.
-type Locks struct{}
+type Locks struct {
+	runner *lua.Runner
+	keys   Keys
+	leases *Leases
+}
 
 // NewLocks makes the lock noun.
-func NewLocks(r *lua.Runner, k Keys, l *Leases) *Locks { panic("not yet") }
+func NewLocks(r *lua.Runner, k Keys, l *Leases) *Locks {
+	return &Locks{runner: r, keys: k, leases: l}
+}
 
 // LockRequest asks for a lock. Bound binds it to the caller's session.
 type LockRequest struct {
@@ -26,9 +54,12 @@ type LockGrant struct {
 	Token    string
 	Fence    int64
 	// TTL is what the owner or the present holder has left at least.
-	TTL      time.Duration
-	Holder   *Holder // when it is not acquired and someone holds it
-	Replayed bool
+	TTL time.Duration
+	// RetryAfter is 0 when acquired, else when the present holder's TTL is over
+	// unless it renews: TTL is rounded down, this is rounded up.
+	RetryAfter time.Duration
+	Holder     *Holder // when it is not acquired and someone holds it
+	Replayed   bool
 	// Reason is busy, released or expired when it is not acquired.
 	Reason string
 }
@@ -40,21 +71,234 @@ type Holder struct {
 }
 
 // Acquire takes a lock. A token that holds it already gets the same fence again.
+//
+// A repeated request id answers what became of its grant: a live one is bound
+// to the calling session, a dead one is not taken again.
 func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, error) {
-	panic("not yet")
+	op := "lock " + r.Name + ": acquire"
+	if err := checkLock(c, r); err != nil {
+		return LockGrant{}, err
+	}
+	if err := l.leases.admit(op); err != nil {
+		return LockGrant{}, err
+	}
+	made := r.Token == ""
+	if made {
+		r.Token = makeToken(c, r.Name)
+	}
+	key := l.keys.lock(r.Name)
+	id := c.identity()
+	in := lua.LockAcquireIn{
+		Lock: key, Token: r.Token, TTLMS: r.TTL.Milliseconds(), Client: id.Client, Instance: id.Instance,
+	}
+	if r.Bound {
+		in.Session = c.Session.ID
+	}
+	out, err := lua.Run(ctx, l.runner, lua.LockAcquire, in, latch(key, c))
+	switch {
+	case err != nil:
+		l.unsure(ctx, c, r, made, err)
+		return LockGrant{}, failed(op, err)
+	case out.Replayed:
+		return l.replay(ctx, c, r, in, out.Value.Fence)
+	case !out.Value.Acquired:
+		return busy(out.Value), nil
+	default:
+		return l.grant(ctx, c, r, out)
+	}
+}
+
+func checkLock(c Caller, r LockRequest) error {
+	if err := checkText("name", r.Name); err != nil {
+		return err
+	}
+	if r.Token != "" {
+		if err := checkText("token", r.Token); err != nil {
+			return err
+		}
+	}
+	if r.Bound && c.Session == nil {
+		return invalid("bind: this call has no session to bind the lock to; use ttl")
+	}
+	return checkTTL(r.TTL)
+}
+
+func checkTTL(ttl time.Duration) error {
+	if ttl < minLockTTL || ttl > maxLockTTL {
+		return invalid("ttl_ms: %d is out of range; use %d to %d", ttl.Milliseconds(), minLockTTL.Milliseconds(), maxLockTTL.Milliseconds())
+	}
+	return nil
+}
+
+// makeToken is 128 random bits. With a request id it is made of the id and the
+// call instead, so that a retry through another sidecar has the same token.
+// That gives nothing away: whoever can name both can replay the call, and is
+// then answered the token anyway.
+func makeToken(c Caller, name string) string {
+	if c.RequestID == "" {
+		return rand.Text()
+	}
+	// Lengths first: no two triples make the same text.
+	sum := sha256.Sum256(fmt.Appendf(nil, "lock token %d %d %s%s%s",
+		len(c.RequestID), len(c.Fingerprint), c.RequestID, c.Fingerprint, name))
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])
+}
+
+// grant answers a lock that was taken, and binds it to the session if asked to.
+func (l *Locks) grant(ctx context.Context, c Caller, r LockRequest, out lua.Outcome[lua.LockAcquireOut]) (LockGrant, error) {
+	g := LockGrant{Acquired: true, Token: r.Token, Fence: out.Value.Fence, TTL: left(out.Value.TTLMS, out.Sent)}
+	if !r.Bound {
+		return g, nil
+	}
+	x := l.lease(c, r, g.Fence)
+	if !l.leases.bind(x, out.Sent) {
+		l.takeBack(ctx, x.hold())
+		return LockGrant{}, &Error{
+			Code: Cancelled, Op: "lock " + r.Name + ": bind",
+			Err: errors.New("the connection closed before the lock was granted; it was given back"),
+		}
+	}
+	return g, nil
+}
+
+func (l *Locks) lease(c Caller, r LockRequest, fence int64) *lease {
+	return &lease{leaseID: leaseID{nounLock, r.Name, r.Token}, fence: fence, ttl: r.TTL, session: c.Session, kind: l}
+}
+
+// left is what a TTL that Redis answered has left at least, now.
+func left(ttlMS int64, sent time.Time) time.Duration {
+	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)
+}
+
+func busy(out lua.LockAcquireOut) LockGrant {
+	ttl := time.Duration(out.TTLMS) * time.Millisecond
+	return LockGrant{
+		Reason: ReasonBusy, TTL: ttl, RetryAfter: ttl + time.Millisecond,
+		Holder: holder(out.Client, out.Instance, out.SinceMS),
+	}
+}
+
+func holder(client, instance string, sinceMS int64) *Holder {
+	return &Holder{Identity: Identity{client, instance}, Since: time.UnixMilli(sinceMS)}
+}
+
+// replay answers a request id whose grant was given before. The latched reply
+// is only a memory, so that the lock itself is asked, by token and fence. A live
+// grant is acquired again without the latch: for a token that holds the lock
+// this changes no fence, restarts the TTL and binds it to this session, so that
+// the give-back of the old one finds it moved. Between the two looks the old
+// session may still give it back; the second then took the lock anew, which
+// shows in the fence, and returns it: the answer to a replay is its own grant
+// or none.
+func (l *Locks) replay(ctx context.Context, c Caller, r LockRequest, in lua.LockAcquireIn, fence int64) (LockGrant, error) {
+	op := "lock " + r.Name + ": replay"
+	found, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: in.Lock}, lua.Latch{})
+	if err != nil {
+		return LockGrant{}, failed(op, err)
+	}
+	info := found.Value
+	if !info.Held || info.Token != r.Token || info.Fence != fence {
+		reason := ReasonExpired
+		if info.LastToken == r.Token {
+			reason = ReasonReleased
+		}
+		return LockGrant{Replayed: true, Reason: reason}, nil
+	}
+	if !r.Bound {
+		return LockGrant{
+			Acquired: true, Token: r.Token, Fence: fence, TTL: left(info.TTLMS, found.Sent), Replayed: true,
+		}, nil
+	}
+	again, err := lua.Run(ctx, l.runner, lua.LockAcquire, in, lua.Latch{})
+	switch {
+	case err != nil:
+		l.unsure(ctx, c, r, false, err)
+		return LockGrant{}, failed(op, err)
+	case !again.Value.Acquired:
+		return LockGrant{Replayed: true, Reason: ReasonReleased}, nil
+	case again.Value.Fence != fence:
+		l.takeBack(ctx, l.lease(c, r, again.Value.Fence).hold())
+		return LockGrant{Replayed: true, Reason: ReasonReleased}, nil
+	}
+	g, err := l.grant(ctx, c, r, again)
+	g.Replayed = err == nil
+	return g, err
+}
+
+// unsure sees to a lock that may have been granted although the call failed.
+// When nobody else knows the token, or the caller cancelled, it is given back
+// now. The session remembers it too: the command may run after all, and a caller
+// that knows the token, or repeats the request, may still want it.
+func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, err error) {
+	if !errors.Is(err, lua.ErrMaybeExecuted) {
+		return
+	}
+	abandoned := made && (c.RequestID == "" || errors.Is(ctx.Err(), context.Canceled))
+	h := hold{leaseID: leaseID{nounLock, r.Name, r.Token}, kind: l}
+	if r.Bound {
+		x := l.lease(c, r, 0)
+		h.session = c.Session.ID
+		abandoned = !l.leases.doubt(x) || abandoned
+	}
+	if abandoned {
+		l.takeBack(ctx, h)
+	}
+}
+
+// takeBack gives back one grant on its own time: the caller may be gone.
+func (l *Locks) takeBack(ctx context.Context, h hold) {
+	l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
 }
 
 // LockRenewal says whether the lock is still the token's.
 type LockRenewal struct {
 	Renewed bool
 	Fence   int64
-	TTL     time.Duration
-	Reason  string // renewed, not_owner or expired
+	TTL     time.Duration // left at least
+	Reason  string        // renewed, not_owner or expired
 }
 
-// Renew extends a lock that the token holds.
-func (l *Locks) Renew(ctx context.Context, c Caller, name, token string, ttl time.Duration) (LockRenewal, error) {
-	panic("not yet")
+// Renew extends a lock that the token holds, in whatever session. It never
+// shortens what was granted before.
+func (l *Locks) Renew(ctx context.Context, _ Caller, name, token string, ttl time.Duration) (LockRenewal, error) {
+	if err := checkOwner(name, token); err != nil {
+		return LockRenewal{}, err
+	}
+	if err := checkTTL(ttl); err != nil {
+		return LockRenewal{}, err
+	}
+	// Looked up before the script: a lease that is granted while it runs is
+	// another one, and not lost by what the script finds.
+	x := l.leases.find(leaseID{nounLock, name, token})
+	out, err := lua.Run(ctx, l.runner, lua.LockRenew, lua.LockRenewIn{
+		Lock: l.keys.lock(name), Token: token, TTLMS: ttl.Milliseconds(),
+	}, lua.Latch{})
+	if err != nil {
+		return LockRenewal{}, failed("lock "+name+": renew", err)
+	}
+	if out.Value.State == lua.LockOwned {
+		l.leases.extend(x, ttl, out.Sent)
+		return LockRenewal{Renewed: true, Fence: out.Value.Fence, TTL: left(ttl.Milliseconds(), out.Sent), Reason: ReasonRenewed}, nil
+	}
+	reason := notHeld(out.Value.State)
+	l.leases.lose(x, reason)
+	return LockRenewal{Reason: reason}, nil
+}
+
+func checkOwner(name, token string) error {
+	if err := checkText("name", name); err != nil {
+		return err
+	}
+	return checkText("token", token)
+}
+
+// notHeld is the reason for a token that does not hold the lock. Who asks to
+// renew what was released is told that it is gone: expired.
+func notHeld(s lua.LockState) string {
+	if s == lua.LockNotOwner {
+		return ReasonNotOwner
+	}
+	return ReasonExpired
 }
 
 // LockRelease says what was found.
@@ -63,10 +307,34 @@ type LockRelease struct {
 	Reason   string // released, not_owner or expired
 }
 
-// Release gives a lock back. It runs on its own time: a caller that goes away
-// does not stop it.
+// Release gives a lock back, in whatever session. It runs on its own time: a
+// caller that goes away does not stop it. Repeating it answers the same, since
+// the first reply may have been lost.
 func (l *Locks) Release(ctx context.Context, c Caller, name, token string) (LockRelease, error) {
-	panic("not yet")
+	if err := checkOwner(name, token); err != nil {
+		return LockRelease{}, err
+	}
+	// Before the script: nothing renews or reports what is being released.
+	x := l.leases.forget(leaseID{nounLock, name, token})
+	if x != nil && x.session != c.Session {
+		l.leases.tell(x, ReasonExpired) // someone else gave it back
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	out, err := lua.Run(ctx, l.runner, lua.LockRelease, lua.LockReleaseIn{Lock: l.keys.lock(name), Token: token}, lua.Latch{})
+	if err != nil {
+		if x != nil {
+			// No longer renewed, but closing the session tries once more.
+			l.leases.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: l})
+		}
+		return LockRelease{}, failed("lock "+name+": release", err)
+	}
+	switch out.Value {
+	case lua.LockOwned, lua.LockReleased:
+		return LockRelease{Released: true, Reason: ReasonReleased}, nil
+	default:
+		return LockRelease{Reason: notHeld(out.Value)}, nil
+	}
 }
 
 // LockInfo is a lock as others see it.
@@ -78,4 +346,20 @@ type LockInfo struct {
 }
 
 // Get reads a lock.
-func (l *Locks) Get(ctx context.Context, name string) (LockInfo, error) { panic("not yet") }
+func (l *Locks) Get(ctx context.Context, name string) (LockInfo, error) {
+	if err := checkText("name", name); err != nil {
+		return LockInfo{}, err
+	}
+	out, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: l.keys.lock(name)}, lua.Latch{})
+	if err != nil {
+		return LockInfo{}, failed("lock "+name+": get", err)
+	}
+	v := out.Value
+	if !v.Held {
+		return LockInfo{}, nil
+	}
+	return LockInfo{
+		Held: true, Fence: v.Fence, TTL: time.Duration(v.TTLMS) * time.Millisecond,
+		Holder: holder(v.Client, v.Instance, v.SinceMS),
+	}, nil
+}

@@ -1,11 +1,17 @@
 package coord
 
 import (
-	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
-	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
 // Band is one limit of a rule as users write it: Limit per Period, Burst at
@@ -23,67 +29,144 @@ type RuleOptions struct {
 }
 
 // Rules is the set of rules in force. It is replaced as a whole.
-type Rules struct{}
+type Rules struct {
+	set atomic.Pointer[map[string]*limit]
+}
 
 // NewRules starts with an empty set.
-func NewRules() *Rules { panic("not yet") }
+func NewRules() *Rules {
+	r := &Rules{}
+	r.set.Store(&map[string]*limit{})
+	return r
+}
 
 // Set validates all rules and then puts them in force together, or changes
 // nothing and returns Problems whose paths start with items[i]. Revision orders
 // versions of the set across pods: the file's modification time in Unix
 // milliseconds.
-func (r *Rules) Set(items []RuleOptions, revision int64) error { panic("not yet") }
+func (r *Rules) Set(items []RuleOptions, revision int64) error {
+	if p := CheckRules(items); p != nil {
+		return p
+	}
+	set := make(map[string]*limit, len(items))
+	for _, it := range items {
+		set[it.Name] = compile(it.Name, it.Algorithm, it.Limits, revision)
+	}
+	r.set.Store(&set)
+	return nil
+}
 
 // Names lists the rules in force, sorted.
-func (r *Rules) Names() []string { panic("not yet") }
+func (r *Rules) Names() []string { return slices.Sorted(maps.Keys(*r.set.Load())) }
+
+// find returns the rule in force with that name.
+func (r *Rules) find(name string) (*limit, error) {
+	if l, ok := (*r.set.Load())[name]; ok {
+		return l, nil
+	}
+	names := r.Names()
+	near, ok := nearest.Name(name, names)
+	switch {
+	case ok:
+		return nil, notFound("rule: there is no rule %q; did you mean %q?", name, near)
+	case len(names) == 0:
+		return nil, notFound("rule: there is no rule %q, and none is configured; add it to rules.items, or give algorithm and limits", name)
+	default:
+		return nil, notFound("rule: there is no rule %q; add it to rules.items, or give algorithm and limits", name)
+	}
+}
+
+// The bounds of a band, as on the wire (api.Band).
+const (
+	maxLimit  = 1_000_000_000
+	minPeriod = time.Millisecond
+	maxPeriod = 366 * 24 * time.Hour
+)
+
+// algorithms are those that a rule may name, sorted.
+var algorithms = []string{api.AlgorithmTokenBucket}
 
 // CheckRules returns every mistake in the rules, with paths that start with items[i].
-func CheckRules(items []RuleOptions) Problems { panic("not yet") }
-
-// LimitRef names a limit: by rule, or in full.
-type LimitRef struct {
-	Rule      string
-	Algorithm string
-	Limits    []Band
-	Key       string
+func CheckRules(items []RuleOptions) Problems {
+	var p Problems
+	first := make(map[string]int, len(items))
+	for i, it := range items {
+		at := fmt.Sprintf("items[%d].", i)
+		p.checkRuleName(at+"name", it.Name)
+		if j, dup := first[it.Name]; dup && it.Name != "" {
+			p.add(at+"name", "%q is also the name of items[%d]; give each rule its own name", it.Name, j)
+		} else {
+			first[it.Name] = i
+		}
+		p.checkLimit(at, it.Algorithm, it.Limits)
+	}
+	return p
 }
 
-// RateLimiter decides whether a call may go now.
-type RateLimiter struct{}
-
-// Decision answers for one band.
-type Decision struct {
-	Allowed         bool
-	Rule, Algorithm string
-	// Band is limit/period of the band that refused, else of the one with the
-	// least remaining, such as 80/10m.
-	Band                      string
-	Limit, Remaining, Current int64
-	ResetAfter                time.Duration // rounded up to a millisecond
-	ResetAt                   time.Time     // by the Redis server's clock
-	// RetryAfter is 0 when allowed and Never when the cost never fits.
-	RetryAfter time.Duration
-	DeniedBy   string // limit
-	Replayed   bool
+// checkRuleName is strict about what is shown: rule names appear in answers,
+// logs and metric labels.
+func (p *Problems) checkRuleName(path, name string) {
+	switch {
+	case name == "":
+		p.add(path, "missing; give the rule the name that calls will use")
+	case len(name) > api.MaxNameBytes:
+		p.add(path, "%d bytes are too many; use at most %d", len(name), api.MaxNameBytes)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		p.add(path, "%q has bytes that cannot be shown; use UTF-8 without control characters", name)
+	}
 }
 
-// Never is Decision.RetryAfter of a cost that never fits.
-const Never time.Duration = -1
-
-// Acquire takes cost, or says when it may succeed. Cost 0 only looks.
-func (l *RateLimiter) Acquire(ctx context.Context, c Caller, ref LimitRef, cost int64) (Decision, error) {
-	panic("not yet")
+// checkLimit finds the mistakes of a limit, with the same words for a rule and
+// for a limit given in full. At is what paths start with.
+func (p *Problems) checkLimit(at, algorithm string, bands []Band) {
+	if !slices.Contains(algorithms, algorithm) {
+		p.add(at+"algorithm", "%s", unknownAlgorithm(algorithm))
+	}
+	switch {
+	case len(bands) == 0:
+		p.add(at+"limits", "missing; give 1 to %d limits, each with limit and period_ms", api.MaxBands)
+	case len(bands) > api.MaxBands:
+		p.add(at+"limits", "%d limits are too many; give at most %d", len(bands), api.MaxBands)
+	}
+	for i, b := range bands {
+		band := fmt.Sprintf("%slimits[%d].", at, i)
+		p.checkAmount(band+"limit", b.Limit)
+		p.checkAmount(band+"burst", b.Burst)
+		p.checkPeriod(band+"period_ms", b.Period)
+		if j := slices.IndexFunc(bands[:i], func(o Band) bool { return o.Period == b.Period }); j >= 0 {
+			p.add(band+"period_ms", "%d is also the period of limits[%d]; keep one limit per period, the lower one",
+				b.Period.Milliseconds(), j)
+		}
+	}
 }
 
-// Peek answers what Acquire would and takes nothing.
-func (l *RateLimiter) Peek(ctx context.Context, ref LimitRef, cost int64) (Decision, error) {
-	panic("not yet")
+func (p *Problems) checkAmount(path string, n int64) {
+	if n < 0 || n > maxLimit {
+		p.add(path, "%d is out of range; use 0 to %d", n, int64(maxLimit))
+	}
 }
 
-// Reset forgets the state of one key and reports whether there was any.
-func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) { panic("not yet") }
+func (p *Problems) checkPeriod(path string, d time.Duration) {
+	switch {
+	case d == 0:
+		p.add(path, "missing; give the period in milliseconds, such as 60000 for a minute")
+	case d < minPeriod || d > maxPeriod:
+		p.add(path, "%d is out of range; use %d to %d (366 days)", d.Milliseconds(), minPeriod.Milliseconds(), maxPeriod.Milliseconds())
+	case d%time.Millisecond != 0:
+		p.add(path, "%v is not a whole number of milliseconds; round it", d)
+	}
+}
 
-// NewRateLimiter makes the noun.
-func NewRateLimiter(r *lua.Runner, k Keys, rules *Rules, t *telemetry.Telemetry) *RateLimiter {
-	panic("not yet")
+func unknownAlgorithm(written string) string {
+	if written == "" {
+		return "missing; use " + strings.Join(algorithms, " or ")
+	}
+	if near, ok := nearest.Name(written, algorithms); ok {
+		return fmt.Sprintf("%q is not an algorithm; did you mean %q?", written, near)
+	}
+	return fmt.Sprintf("%q is not an algorithm; use %s", written, strings.Join(algorithms, " or "))
+}
+
+func (p *Problems) add(path, format string, args ...any) {
+	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }

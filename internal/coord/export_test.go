@@ -1,0 +1,99 @@
+package coord
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// What black-box tests need of the inside: how keys and limits come out, and a
+// noun of their own for the renewer.
+
+func (k Keys) Limit(rule, key, algorithm string) string { return k.limit(rule, key, algorithm) }
+func (k Keys) Lock(name string) string                  { return k.lock(name) }
+func Latch(key string, c Caller) lua.Latch              { return latch(key, c) }
+func Escaped(text string) string                        { return escaped(text) }
+
+// Compiled is a limit as the scripts get it.
+type Compiled struct {
+	Signature string
+	Bands     []lua.TokenBucketBand
+	Names     []string
+	Revision  int64
+}
+
+func Compile(bands ...Band) Compiled {
+	l := compile("", "token_bucket", bands, 0)
+	return Compiled{l.signature, l.bands, l.names, l.revision}
+}
+
+// Inline finds a limit given in full and reports how many are remembered.
+type Inline struct{ l inlineLimits }
+
+func NewInline() *Inline { return &Inline{inlineLimits{known: make(map[inlineKey]*limit)}} }
+func (i *Inline) Find(algorithm string, bands []Band) error {
+	_, err := i.l.find(algorithm, bands)
+	return err
+}
+func (i *Inline) Known() int { return len(i.l.known) }
+
+const MaxInline = maxInline
+
+// Hold is what a fake noun is given; Renewal is what it answers.
+type (
+	Hold    = hold
+	Renewal = renewal
+)
+
+func (h hold) Name() string       { return h.name }
+func (h hold) Session() string    { return h.session }
+func (h hold) TTL() time.Duration { return h.ttl }
+
+func Renewed(sent time.Time) Renewal { return renewal{sent: sent, held: true} }
+func Moved() Renewal                 { return renewal{moved: true} }
+func Gone(reason string) Renewal     { return renewal{reason: reason} }
+func Faulty(err error) Renewal       { return renewal{err: err} }
+
+// Kind is a noun made of two functions.
+type Kind struct {
+	OnRenew    func(context.Context, []Hold) []Renewal
+	OnGiveBack func(context.Context, []Hold) []error
+}
+
+func (k *Kind) renew(ctx context.Context, due []hold) []renewal   { return k.OnRenew(ctx, due) }
+func (k *Kind) giveBack(ctx context.Context, gone []hold) []error { return k.OnGiveBack(ctx, gone) }
+
+func fake(s *Session, k *Kind, name string, ttl time.Duration) *lease {
+	return &lease{leaseID: leaseID{"fake", name, "token"}, fence: 7, ttl: ttl, session: s, kind: k}
+}
+
+// Bind makes the session hold a fake lease granted now.
+func (s *Session) Bind(k *Kind, name string, ttl time.Duration) bool {
+	return s.leases.bind(fake(s, k, name, ttl), time.Now())
+}
+
+// Doubt makes the session remember a fake lease that may be held.
+func (s *Session) Doubt(k *Kind, name string, ttl time.Duration) bool {
+	return s.leases.doubt(fake(s, k, name, ttl))
+}
+
+// Forget is what a release does first; it reports whether there was a lease.
+func (l *Leases) Forget(name string) bool {
+	return l.forget(leaseID{"fake", name, "token"}) != nil
+}
+
+// Extend is what an explicit renewal does after its script.
+func (l *Leases) Extend(name string, ttl time.Duration) {
+	l.extend(l.find(leaseID{"fake", name, "token"}), ttl, time.Now())
+}
+
+// Lookup returns what ends a lease as an explicit renewal that finds it gone does.
+func (l *Leases) Lookup(name string) (lose func(reason string)) {
+	x := l.find(leaseID{"fake", name, "token"})
+	return func(reason string) { l.lose(x, reason) }
+}
+
+var Validity = validity
+
+const GiveBackTime = giveBackTime

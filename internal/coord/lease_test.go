@@ -1,0 +1,548 @@
+package coord_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// The renewer is tested in a bubble whose clock stands still until every
+// goroutine waits, so that instants are exact.
+
+// noun is a fake noun that keeps what it is asked to do, and when.
+type noun struct {
+	coord.Kind
+	start time.Time
+
+	mu       sync.Mutex // guards what follows
+	renewals []string   // "name@when"
+	batches  []int      // sizes
+	returned []string   // names, sorted within a batch
+	sessions map[string]bool
+	answer   func(name string, sent time.Time) coord.Renewal
+	// delay is how long a renewal's reply takes.
+	delay time.Duration
+}
+
+func newNoun() *noun {
+	n := &noun{start: time.Now(), sessions: make(map[string]bool)}
+	n.answer = func(_ string, sent time.Time) coord.Renewal { return coord.Renewed(sent) }
+	n.OnRenew = n.renew
+	n.OnGiveBack = n.giveBack
+	return n
+}
+
+func (n *noun) renew(ctx context.Context, due []coord.Hold) []coord.Renewal {
+	sent := time.Now()
+	n.mu.Lock()
+	n.batches = append(n.batches, len(due))
+	results := make([]coord.Renewal, len(due))
+	for i, h := range due {
+		n.renewals = append(n.renewals, fmt.Sprintf("%s@%v", h.Name(), sent.Sub(n.start).Truncate(time.Second)))
+		n.sessions[h.Session()] = true
+		results[i] = n.answer(h.Name(), sent)
+	}
+	delay := n.delay
+	n.mu.Unlock()
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return slices.Repeat([]coord.Renewal{coord.Faulty(ctx.Err())}, len(due))
+		}
+	}
+	return results
+}
+
+func (n *noun) giveBack(_ context.Context, gone []coord.Hold) []error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var names []string
+	for _, h := range gone {
+		names = append(names, h.Name())
+	}
+	slices.Sort(names)
+	n.returned = append(n.returned, names...)
+	return make([]error, len(gone))
+}
+
+func (n *noun) set(answer func(name string, sent time.Time) coord.Renewal) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.answer = answer
+}
+
+func (n *noun) count() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.renewals)
+}
+
+// watch is a session that keeps its losses, and when it was told.
+type watch struct {
+	*coord.Session
+	mu     sync.Mutex // guards losses
+	losses []string
+}
+
+func (w *watch) lost() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.losses)
+}
+
+func open(l *coord.Leases) *watch {
+	w := &watch{}
+	start := time.Now()
+	w.Session = l.Open(coord.Identity{Client: "test"}, func(x coord.Loss) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.losses = append(w.losses, fmt.Sprintf("%s %s %d %s at %v", x.Noun, x.Name, x.Fence, x.Reason, time.Since(start).Truncate(10*time.Millisecond)))
+	})
+	return w
+}
+
+// bubble runs a test with a renewer, which ends before the bubble does.
+func bubble(t *testing.T, f func(t *testing.T, l *coord.Leases)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := coord.NewLeases(telemetry.Nop())
+		t.Cleanup(func() {
+			l.Stop(context.Background())
+			require.Zero(t, l.Held())
+		})
+		f(t, l)
+	})
+}
+
+const ttl = 30 * time.Second
+
+func TestALeaseIsRenewedAtAThirdOfItsTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		require.True(t, w.Bind(&n.Kind, "a", ttl))
+		time.Sleep(9 * time.Second)
+		synctest.Wait()
+		require.Zero(t, n.count(), "never before nine tenths of a third")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, n.count())
+		time.Sleep(9 * ttl)
+		synctest.Wait()
+		require.InDelta(t, 28, n.count(), 3, "three for each TTL")
+		require.Empty(t, w.lost())
+		require.Equal(t, map[string]bool{w.ID: true}, n.sessions)
+		require.Equal(t, 1, l.Held())
+	})
+}
+
+func TestLeasesTakenTogetherShareTheirPipelines(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		// 2,000 leases are due within a second, so that most share a window of 10 ms.
+		for i := range 2000 {
+			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
+		}
+		time.Sleep(ttl / 3)
+		synctest.Wait()
+		require.Equal(t, 2000, n.count())
+		require.LessOrEqual(t, len(n.batches), 101, "pipelines")
+		require.LessOrEqual(t, slices.Max(n.batches), 500)
+	})
+}
+
+func TestShortAndLongLeasesDoNotShareTheirPatience(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		// Replies about long leases take longer than a short one can wait.
+		n.OnRenew = func(ctx context.Context, due []coord.Hold) []coord.Renewal {
+			if slices.ContainsFunc(due, func(h coord.Hold) bool { return h.TTL() == ttl }) {
+				select {
+				case <-time.After(60 * time.Millisecond):
+				case <-ctx.Done():
+					t.Error("a renewal of a long lease was cut off")
+				}
+			}
+			return n.renew(ctx, due)
+		}
+		for i := range 100 {
+			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
+			w.Bind(&n.Kind, fmt.Sprint("short", i), 200*time.Millisecond)
+		}
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.Empty(t, w.lost())
+		require.Equal(t, 200, l.Held())
+	})
+}
+
+func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		first := true
+		n.set(func(_ string, sent time.Time) coord.Renewal {
+			if first {
+				first = false
+				n.delay = time.Hour // the reply never comes
+				return coord.Renewal{}
+			}
+			n.delay = 0
+			return coord.Renewed(sent)
+		})
+		w.Bind(&n.Kind, "a", ttl)
+		time.Sleep(3 * ttl)
+		synctest.Wait()
+		require.Empty(t, w.lost(), "one lost reply loses nothing")
+		require.Equal(t, 1, l.Held())
+	})
+}
+
+func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
+	for name, fail := range map[string]func(*noun){
+		"refused": func(n *noun) {
+			n.answer = func(string, time.Time) coord.Renewal { return coord.Faulty(errors.New("refused")) }
+		},
+		"silent": func(n *noun) { n.delay = 100 * time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, l *coord.Leases) {
+				n := newNoun()
+				fail(n)
+				for _, ttl := range []time.Duration{100 * time.Millisecond, time.Second, 30 * time.Second, 24 * time.Hour} {
+					s := make(chan time.Time, 1)
+					w := l.Open(coord.Identity{}, func(x coord.Loss) {
+						if x.Reason == coord.ReasonUnreachable {
+							s <- time.Now()
+						}
+					})
+					sent := time.Now()
+					w.Bind(&n.Kind, "a"+ttl.String(), ttl)
+					told := <-s
+					require.True(t, told.Before(coord.Validity(sent, ttl)), "%v: told %v after the grant", ttl, told.Sub(sent))
+					require.True(t, told.After(sent.Add(ttl*9/10)), "%v: not given up too early, at %v", ttl, told.Sub(sent))
+					require.GreaterOrEqual(t, n.count(), 3, "tries")
+				}
+				require.Zero(t, l.Held())
+			})
+		})
+	}
+}
+
+func TestRetriesBackOff(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		n.answer = func(string, time.Time) coord.Renewal { return coord.Faulty(errors.New("down")) }
+		for i := range 100 {
+			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
+		}
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.Len(t, w.lost(), 100)
+		require.LessOrEqual(t, n.count(), 100*9, "tries while Redis is down")
+		require.GreaterOrEqual(t, n.count(), 100*4)
+	})
+}
+
+func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		n.set(func(name string, sent time.Time) coord.Renewal {
+			switch name {
+			case "moved":
+				return coord.Moved()
+			case "taken":
+				return coord.Gone(coord.ReasonNotOwner)
+			case "gone":
+				return coord.Gone(coord.ReasonExpired)
+			default:
+				return coord.Renewed(sent)
+			}
+		})
+		for _, name := range []string{"moved", "taken", "gone", "held"} {
+			w.Bind(&n.Kind, name, ttl)
+		}
+		time.Sleep(ttl / 3)
+		synctest.Wait()
+		require.Len(t, w.lost(), 2)
+		require.Contains(t, w.lost()[0]+w.lost()[1], "fake taken 7 not_owner at 9")
+		require.Contains(t, w.lost()[0]+w.lost()[1], "fake gone 7 expired at 9")
+		require.Equal(t, 1, l.Held(), "a lease that moved to another session is forgotten in silence")
+		time.Sleep(2 * ttl)
+		synctest.Wait()
+		require.Len(t, w.lost(), 2)
+	})
+}
+
+func TestAReleasedLeaseIsNeverRenewedOrReported(t *testing.T) {
+	for name, answer := range map[string]coord.Renewal{
+		"found gone": coord.Gone(coord.ReasonExpired), "renewed": coord.Renewed(time.Time{}), "faulty": coord.Faulty(errors.New("x")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, l *coord.Leases) {
+				n, w := newNoun(), open(l)
+				n.delay = time.Second
+				n.answer = func(string, time.Time) coord.Renewal { return answer }
+				w.Bind(&n.Kind, "a", ttl)
+				time.Sleep(ttl / 3)
+				synctest.Wait()
+				require.Equal(t, 1, n.count(), "a renewal is in flight")
+				require.True(t, l.Forget("a"))
+				require.False(t, l.Forget("a"))
+				time.Sleep(3 * ttl)
+				synctest.Wait()
+				require.Equal(t, 1, n.count())
+				require.Empty(t, w.lost())
+				require.Zero(t, l.Held())
+			})
+		})
+	}
+}
+
+func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, old, new := newNoun(), open(l), open(l)
+		n.delay = time.Second
+		n.set(func(string, time.Time) coord.Renewal { return coord.Moved() })
+		old.Bind(&n.Kind, "a", ttl)
+		time.Sleep(ttl / 3)
+		synctest.Wait()
+		new.Bind(&n.Kind, "a", ttl) // the same token, through another connection
+		n.set(func(_ string, sent time.Time) coord.Renewal { return coord.Renewed(sent) })
+		old.Close(t.Context())
+		require.Empty(t, n.returned, "what moved is not given back by its old session")
+		time.Sleep(3 * ttl)
+		synctest.Wait()
+		require.Equal(t, 1, l.Held())
+		require.Empty(t, old.lost())
+		require.Empty(t, new.lost())
+		new.Close(t.Context())
+		require.Equal(t, []string{"a"}, n.returned)
+	})
+}
+
+func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		w.Bind(&n.Kind, "a", ttl)
+		for range 10 {
+			time.Sleep(8 * time.Second)
+			l.Extend("a", ttl)
+		}
+		synctest.Wait()
+		require.Zero(t, n.count(), "renewed by the caller often enough")
+		l.Extend("a", 3*ttl)
+		time.Sleep(26 * time.Second)
+		synctest.Wait()
+		require.Zero(t, n.count(), "the next is due at a third of the new TTL")
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, n.count())
+	})
+}
+
+func TestAShorterRenewalNeverEndsTheValidityEarlier(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		n.answer = func(string, time.Time) coord.Renewal { return coord.Faulty(errors.New("down")) }
+		w.Bind(&n.Kind, "a", ttl)
+		l.Extend("a", time.Second)
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.Equal(t, []string{"fake a 7 unreachable at 29.64s"}, w.lost(), "Redis holds it for what was granted first")
+	})
+}
+
+func TestARenewalThatFindsItGoneEndsOnlyTheLeaseItKnew(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		w.Bind(&n.Kind, "a", ttl)
+		stale := l.Lookup("a")
+		w.Bind(&n.Kind, "a", ttl) // granted again while the renewal ran
+		stale(coord.ReasonExpired)
+		require.Empty(t, w.lost())
+		l.Lookup("a")(coord.ReasonNotOwner)
+		require.Equal(t, []string{"fake a 7 not_owner at 0s"}, w.lost())
+		l.Lookup("a")(coord.ReasonNotOwner) // there is none
+		require.Len(t, w.lost(), 1)
+	})
+}
+
+func TestClosingASessionGivesBackAllItHolds(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w, other := newNoun(), open(l), open(l)
+		for _, name := range []string{"a", "b", "c"} {
+			w.Bind(&n.Kind, name, ttl)
+		}
+		other.Bind(&n.Kind, "x", ttl)
+		require.True(t, w.Doubt(&n.Kind, "maybe", ttl))
+		require.Equal(t, 4, l.Held(), "what is in doubt does not count")
+		w.Close(t.Context())
+		w.Close(t.Context()) // again is nothing
+		require.Equal(t, []string{"a", "b", "c", "maybe"}, n.returned)
+		require.Equal(t, 1, l.Held())
+		require.False(t, w.Bind(&n.Kind, "late", ttl), "nothing binds to a closed session")
+		require.False(t, w.Doubt(&n.Kind, "late", ttl))
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.Empty(t, w.lost())
+	})
+}
+
+func TestWhatIsInDoubtIsForgottenWithItsTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		w.Doubt(&n.Kind, "never", ttl)
+		w.Doubt(&n.Kind, "wrong", ttl)
+		l.Lookup("wrong")(coord.ReasonExpired)
+		w.Doubt(&n.Kind, "granted", ttl)
+		w.Bind(&n.Kind, "granted", ttl)
+		require.True(t, w.Doubt(&n.Kind, "granted", ttl), "what is held is in no doubt")
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.NotContains(t, fmt.Sprint(n.renewals), "never", "nor is it renewed")
+		require.Empty(t, w.lost())
+		require.Equal(t, 1, l.Held())
+		w.Close(t.Context())
+		require.Equal(t, []string{"granted"}, n.returned)
+	})
+}
+
+func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		var tries [][]string
+		n.OnGiveBack = func(_ context.Context, gone []coord.Hold) []error {
+			errs := make([]error, len(gone))
+			var names []string
+			for i, h := range gone {
+				names = append(names, h.Name())
+				if h.Name() == "stuck" || len(tries) == 0 {
+					errs[i] = errors.New("down")
+				}
+			}
+			slices.Sort(names)
+			tries = append(tries, names)
+			return errs
+		}
+		w.Bind(&n.Kind, "stuck", ttl)
+		w.Bind(&n.Kind, "free", ttl)
+		start := time.Now()
+		w.Close(context.Background())
+		require.LessOrEqual(t, time.Since(start), coord.GiveBackTime)
+		require.Equal(t, []string{"free", "stuck"}, tries[0])
+		require.Equal(t, []string{"free", "stuck"}, tries[1])
+		require.Equal(t, []string{"stuck"}, tries[2], "only what failed")
+		require.Greater(t, len(tries), 4)
+
+		w = open(l)
+		w.Bind(&n.Kind, "stuck", ttl)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start = time.Now()
+		w.Close(ctx)
+		require.Equal(t, time.Second, time.Since(start).Round(100*time.Millisecond), "the caller's time bounds it")
+	})
+}
+
+func TestStopGivesBackEverythingAndEndsTheRenewer(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n := newNoun()
+		n.delay = time.Hour
+		var sessions []*watch
+		for i := range 3 {
+			w := open(l)
+			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
+			sessions = append(sessions, w)
+		}
+		time.Sleep(ttl / 3) // renewals hang
+		synctest.Wait()
+		l.Stop(t.Context())
+		require.Equal(t, []string{"0", "1", "2"}, n.returned)
+		for _, w := range sessions {
+			require.Empty(t, w.lost())
+			w.Close(t.Context())
+		}
+		late := open(l)
+		require.False(t, late.Bind(&n.Kind, "late", ttl))
+		late.Close(t.Context())
+		require.Len(t, n.returned, 3)
+	})
+}
+
+func TestStopWaitsForSessionsThatAreClosing(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		n.OnGiveBack = func(_ context.Context, gone []coord.Hold) []error {
+			close(begun)
+			<-goOn
+			return n.giveBack(t.Context(), gone)
+		}
+		w.Bind(&n.Kind, "a", ttl)
+		go w.Close(t.Context())
+		<-begun
+		stopped := make(chan struct{})
+		go func() { l.Stop(t.Context()); close(stopped) }()
+		synctest.Wait()
+		select {
+		case <-stopped:
+			t.Fatal("Stop returned while a session was still giving back")
+		default:
+		}
+		close(goOn)
+		<-stopped
+		require.Equal(t, []string{"a"}, n.returned)
+	})
+}
+
+func TestSessionsHaveTheirOwnIDsAndNames(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		ids := make(map[string]bool)
+		for range 1000 {
+			ids[open(l).ID] = true
+		}
+		require.Len(t, ids, 1000)
+		s := open(l)
+		require.Equal(t, coord.Identity{Client: "test"}, s.Identity())
+		s.Identify(coord.Identity{Client: "crawler", Instance: "pod-1"})
+		require.Equal(t, coord.Identity{Client: "crawler", Instance: "pod-1"}, s.Identity())
+	})
+}
+
+func TestLeasesAreSafeForConcurrentUse(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n := newNoun()
+		n.delay = time.Millisecond
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				w := open(l)
+				for i := range 200 {
+					name := fmt.Sprint(g, "/", i%5)
+					w.Bind(&n.Kind, name, 100*time.Millisecond+time.Duration(i)*time.Millisecond)
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					l.Extend(name, 150*time.Millisecond)
+					if i%3 == 0 {
+						l.Forget(name)
+					}
+				}
+				w.Close(t.Context())
+				if len(w.lost()) > 0 {
+					t.Errorf("lost %v", w.lost())
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,123 @@
+package coord
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// limit is a rule, or a limit given in full, made ready for the scripts. It
+// does not change once made.
+type limit struct {
+	rule      string // empty for a limit given in full
+	algorithm string
+	revision  int64 // 0 for a limit given in full
+	signature string
+	bands     []lua.TokenBucketBand // by period, as the scripts count them
+	names     []string              // of the bands: limit/period
+	limits    []int64               // of the bands, per period
+}
+
+// compile makes a limit that was checked.
+func compile(rule, algorithm string, bands []Band, revision int64) *limit {
+	bands = slices.Clone(bands)
+	slices.SortFunc(bands, func(a, b Band) int { return cmp.Compare(a.Period, b.Period) })
+	l := &limit{rule: rule, algorithm: algorithm, revision: revision}
+	texts := make([]string, 0, len(bands))
+	for _, b := range bands {
+		t := reduced(b)
+		l.bands = append(l.bands, t)
+		l.names = append(l.names, bandName(b))
+		l.limits = append(l.limits, b.Limit)
+		texts = append(texts, fmt.Sprintf("%d/%d/%d/%d", t.Capacity, t.L, t.P, t.PeriodMS))
+	}
+	l.signature = strings.Join(texts, ";")
+	return l
+}
+
+// reduced divides limit and period by what they share, so that the scripts'
+// products stay small: 80 per 10 minutes is 1 per 7.5 s. A limit of 0 admits
+// nothing, whatever its burst: it would never come back.
+func reduced(b Band) lua.TokenBucketBand {
+	us := b.Period.Microseconds()
+	capacity := b.Burst
+	if capacity == 0 || b.Limit == 0 {
+		capacity = b.Limit
+	}
+	g := gcd(b.Limit, us)
+	return lua.TokenBucketBand{Capacity: capacity, L: b.Limit / g, P: us / g, PeriodMS: b.Period.Milliseconds()}
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+var units = []struct {
+	name string
+	is   time.Duration
+}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
+
+// bandName is limit/period in the largest unit that leaves a whole number:
+// 80/10m, 10/1s, 3/1500ms.
+func bandName(b Band) string {
+	for _, u := range units {
+		if b.Period%u.is == 0 {
+			return fmt.Sprintf("%d/%d%s", b.Limit, b.Period/u.is, u.name)
+		}
+	}
+	return fmt.Sprintf("%d/%s", b.Limit, b.Period)
+}
+
+// maxInline bounds what is remembered of limits given in full: callers write
+// them, so that their number is not ours.
+const maxInline = 1024
+
+// inlineLimits compiles limits given in full once, by content.
+type inlineLimits struct {
+	mu    sync.RWMutex // guards known
+	known map[inlineKey]*limit
+}
+
+// inlineKey is the content of a limit given in full, as a value: looking it up
+// allocates nothing.
+type inlineKey struct {
+	algorithm string
+	n         int
+	bands     [api.MaxBands]Band
+}
+
+func (l *inlineLimits) find(algorithm string, bands []Band) (*limit, error) {
+	key := inlineKey{algorithm: algorithm, n: len(bands)}
+	copy(key.bands[:], bands)
+	l.mu.RLock()
+	c, ok := l.known[key]
+	l.mu.RUnlock()
+	if ok {
+		return c, nil
+	}
+	var p Problems
+	if p.checkLimit("", algorithm, bands); p != nil {
+		return nil, invalid("%s", strings.ReplaceAll(p.Error(), "\n", "; "))
+	}
+	c = compile("", algorithm, bands, 0)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.known) >= maxInline {
+		// Any one will do: those in use come back with their next call.
+		for victim := range l.known {
+			delete(l.known, victim)
+			break
+		}
+	}
+	l.known[key] = c
+	return c, nil
+}

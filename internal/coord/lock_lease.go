@@ -1,0 +1,45 @@
+package coord
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// renew implements leaseKind.
+func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
+	ins := make([]lua.LockRenewIn, len(due))
+	for i, h := range due {
+		ins[i] = lua.LockRenewIn{Lock: l.keys.lock(h.name), Token: h.token, TTLMS: h.ttl.Milliseconds(), Session: h.session}
+	}
+	outs, errs := lua.Batch(ctx, l.runner, lua.LockRenew, ins)
+	results := make([]renewal, len(due))
+	for i := range due {
+		if errs[i] != nil {
+			results[i].err = errs[i]
+			continue
+		}
+		r := renewal{sent: outs[i].Sent}
+		switch s := outs[i].Value.State; s {
+		case lua.LockOwned:
+			r.held = true
+		case lua.LockMoved:
+			r.moved = true
+		default:
+			r.reason = notHeld(s)
+		}
+		results[i] = r
+	}
+	return results
+}
+
+// giveBack implements leaseKind. Whatever the scripts find, the holds are no
+// longer ours: only an error is worth another try.
+func (l *Locks) giveBack(ctx context.Context, gone []hold) []error {
+	ins := make([]lua.LockReleaseIn, len(gone))
+	for i, h := range gone {
+		ins[i] = lua.LockReleaseIn{Lock: l.keys.lock(h.name), Token: h.token, Session: h.session}
+	}
+	_, errs := lua.Batch(ctx, l.runner, lua.LockRelease, ins)
+	return errs
+}

@@ -1,0 +1,231 @@
+package coord
+
+import (
+	"container/heap"
+	"context"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// validity is when a grant of this TTL, sent at that time, can no longer be
+// relied on: 1 % for clocks that run at different speeds and 2 ms for Redis's
+// expiry, as Redlock reckons (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
+func validity(sent time.Time, ttl time.Duration) time.Time {
+	return sent.Add(ttl - ttl/100 - 2*time.Millisecond)
+}
+
+// lossAt is when an unrenewed lease is told as lost: a little before its
+// validity ends, since the telling takes time too.
+func (x *lease) lossAt() time.Time {
+	return x.validUntil.Add(-min(x.ttl/20, 50*time.Millisecond))
+}
+
+// renewAt is a third of the TTL after the last grant, up to a tenth earlier by
+// chance, so that what many sidecars took at once is not renewed at once.
+func renewAt(sent time.Time, ttl time.Duration) time.Time {
+	return sent.Add(ttl/3 - rand.N(ttl/30+1))
+}
+
+// attemptTime bounds one renewal, so that a lost reply leaves time for two more.
+func attemptTime(ttl time.Duration) time.Duration { return ttl / 4 }
+
+// retryDelay grows with the failures in a row, up to a sixth of the TTL.
+func retryDelay(ttl time.Duration, failures int) time.Duration {
+	return min(ttl/30<<min(failures-1, 8), ttl/6)
+}
+
+// together is how much earlier than due a lease is renewed to share a pipeline.
+const together = 10 * time.Millisecond
+
+// run is the renewer: it sleeps until the next lease is due, and never waits
+// for Redis itself, so that a loss is told in time while a renewal hangs.
+func (l *Leases) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		batches, lost, wait := l.look(time.Now())
+		for _, x := range lost {
+			l.tell(x, ReasonUnreachable)
+		}
+		for _, b := range batches {
+			l.running.Go(func() { l.renew(b) })
+		}
+		var fire <-chan time.Time
+		if wait >= 0 {
+			timer.Reset(wait)
+			fire = timer.C
+		}
+		select {
+		case <-fire:
+		case <-l.wake:
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// arm makes sure that the renewer looks at t. It needs l.mu.
+func (l *Leases) arm(t time.Time) {
+	if !l.armed.IsZero() && !t.Before(l.armed) {
+		return
+	}
+	l.armed = t
+	select {
+	case l.wake <- struct{}{}:
+	default: // woken already
+	}
+}
+
+// batchKey groups renewals: one noun, and TTLs of one order of magnitude, so
+// that the short patience of a short lease does not cut off long ones.
+type batchKey struct {
+	kind  leaseKind
+	order int
+}
+
+// batch is renewed in one pipeline.
+type batch struct {
+	kind   leaseKind
+	leases []*lease
+	holds  []hold
+}
+
+// look takes what is due: the renewals to start, the leases whose time ran out,
+// and how long to sleep after that (negative = until woken).
+func (l *Leases) look(now time.Time) (batches []batch, lost []*lease, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	groups := make(map[batchKey][]*lease)
+	for len(l.due) > 0 {
+		x := l.due[0]
+		// Only a first try may come early: a retry keeps its distance.
+		early := !x.renewing && !x.doubtful && x.failures == 0
+		if x.next.After(now) && (!early || x.next.After(now.Add(together))) {
+			break
+		}
+		switch {
+		case x.doubtful:
+			l.drop(x) // its TTL is over, granted or not
+		case !now.Before(x.lossAt()):
+			l.drop(x)
+			lost = append(lost, x)
+		default:
+			x.renewing = true
+			l.due.move(x, x.lossAt())
+			k := batchKey{x.kind, bits.Len64(uint64(x.ttl))}
+			groups[k] = append(groups[k], x)
+		}
+	}
+	for k, leases := range groups {
+		for chunk := range slices.Chunk(leases, maxBatch) {
+			b := batch{kind: k.kind, leases: chunk}
+			for _, x := range chunk {
+				b.holds = append(b.holds, x.hold())
+			}
+			batches = append(batches, b)
+		}
+	}
+	if len(l.due) == 0 {
+		l.armed = time.Time{}
+		return batches, lost, -1
+	}
+	l.armed = l.due[0].next
+	return batches, lost, max(0, l.armed.Sub(now))
+}
+
+// renew runs one batch and counts what became of each lease.
+func (l *Leases) renew(b batch) {
+	patience := attemptTime(b.holds[0].ttl)
+	for _, h := range b.holds {
+		patience = min(patience, attemptTime(h.ttl))
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, patience)
+	defer cancel()
+	results := b.kind.renew(ctx, b.holds)
+
+	var lost []*lease
+	var reasons []string
+	now := time.Now()
+	// One draw for all, so that what failed together is tried together again.
+	spread := 0.8 + 0.4*rand.Float64()
+	l.mu.Lock()
+	for i, x := range b.leases {
+		if l.bound[x.leaseID] != x {
+			continue // released, lost or granted anew meanwhile
+		}
+		x.renewing = false
+		switch r := results[i]; {
+		case r.err != nil:
+			x.failures++
+			retry := now.Add(time.Duration(spread * float64(retryDelay(x.ttl, x.failures))))
+			if end := x.lossAt(); retry.After(end) {
+				retry = end
+			}
+			l.due.move(x, retry)
+			l.arm(retry)
+		case r.held:
+			l.renewed(x, b.holds[i].ttl, r.sent)
+		default:
+			l.drop(x)
+			if !r.moved {
+				lost, reasons = append(lost, x), append(reasons, r.reason)
+			}
+		}
+	}
+	l.mu.Unlock()
+	for i, x := range lost {
+		l.tell(x, reasons[i])
+	}
+}
+
+// renewed counts a renewal with this TTL, sent at that time. Validity never
+// goes back, since no renewal shortens what Redis granted before. It needs l.mu.
+func (l *Leases) renewed(x *lease, ttl time.Duration, sent time.Time) {
+	x.failures = 0
+	if v := validity(sent, ttl); v.After(x.validUntil) {
+		x.validUntil = v
+	}
+	next := renewAt(sent, x.ttl)
+	if x.renewing {
+		next = x.lossAt()
+	}
+	l.due.move(x, next)
+	l.arm(next)
+}
+
+// leaseHeap is ordered by next; see container/heap.
+type leaseHeap []*lease
+
+func (h leaseHeap) Len() int           { return len(h) }
+func (h leaseHeap) Less(i, j int) bool { return h[i].next.Before(h[j].next) }
+func (h leaseHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+// Push implements heap.Interface.
+func (h *leaseHeap) Push(x any) {
+	l := x.(*lease)
+	l.at = len(*h)
+	*h = append(*h, l)
+}
+
+// Pop implements heap.Interface.
+func (h *leaseHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return x
+}
+
+func (h *leaseHeap) push(x *lease)   { heap.Push(h, x) }
+func (h *leaseHeap) remove(x *lease) { heap.Remove(h, x.at) }
+
+// move gives a lease in the heap another time.
+func (h *leaseHeap) move(x *lease, next time.Time) {
+	x.next = next
+	heap.Fix(h, x.at)
+}
