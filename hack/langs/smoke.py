@@ -1,0 +1,50 @@
+"""Calls a sidecar with the client of examples/python, as it stands in the README."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+example = pathlib.Path(__file__).parents[2] / "examples" / "python"
+sys.path.insert(0, str(example))
+from coxswain import Coxswain  # noqa: E402
+
+
+def check(name, right, got):
+    print(f"ok {name}" if right else f"not ok {name}: {got!r}")
+
+
+def refusal(**params):
+    try:
+        return Coxswain().call(params.pop("method"), **params)
+    except RuntimeError as e:
+        return str(e)
+
+
+run = subprocess.run([sys.executable, example / "coxswain.py"], capture_output=True, text=True, env=os.environ)
+check("as pasted", run.returncode == 0 and "'allowed': True" in run.stdout and "locked, fence " in run.stdout, run)
+
+a, b = Coxswain(), Coxswain()
+limit = dict(key="python", algorithm="token_bucket", limits=[{"limit": 3, "period_ms": 60000}])
+answers = [a.call("ratelimit.acquire", **limit) for _ in range(4)]
+check("three are allowed", [r["allowed"] for r in answers] == [True, True, True, False], answers)
+check("the fourth is told when", 0 < answers[3]["retry_after_ms"] <= 20000, answers[3])
+
+a.call("session.hello", client="smoke", instance="a")
+mine = a.call("lock.acquire", name="python")
+theirs = b.call("lock.acquire", name="python")
+check("a lock is taken", mine["acquired"] and mine["fence"].isdigit(), mine)
+check("its holder is shown", not theirs["acquired"] and theirs["held_by"]["client"] == "smoke", theirs)
+a.socket.close()
+# Freed by the end of the connection: the TTL of 30 s has most of its time left.
+until = time.monotonic() + 10
+while not theirs["acquired"] and time.monotonic() < until:
+    theirs = b.call("lock.acquire", name="python")
+check("a closed connection frees it", theirs["acquired"] and int(theirs["fence"]) > int(mine["fence"]), theirs)
+check("it is released", b.call("lock.release", name="python", token=theirs["token"])["released"], None)
+
+text = refusal(method="lock.aquire", name="l")
+check("the nearest method is told", text.startswith("METHOD_NOT_FOUND: ") and "lock.acquire" in text, text)
+text = refusal(method="lock.acquire", name="l", tll_ms=1)
+check("the unknown key is told", text.startswith("INVALID_ARGUMENT: ") and "tll_ms" in text and "ttl_ms" in text, text)
