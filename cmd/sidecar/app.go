@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,7 +67,7 @@ func (a *app) Start(ctx context.Context) error {
 		}
 	}
 	a.log.Info("serving", "version", version, "socket", a.config.Socket.Path, "http", a.httpAddr(),
-		"store", a.runner.Status().Topology, "redis", a.runner.Status().Address, "rules", len(a.rules.Names()), "exporting", a.telemetry.Exporting)
+		"store", a.runner.Status().Topology, "redis", a.runner.Status().Address, "rules", len(a.rules.Names()), "exporting", strings.Join(a.telemetry.Exporting, ","))
 	return nil
 }
 

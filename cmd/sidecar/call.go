@@ -115,8 +115,16 @@ func readParams(args []string, in io.Reader) (map[string]any, error) {
 	d := json.NewDecoder(text)
 	d.UseNumber()
 	var params map[string]any
-	if err := d.Decode(&params); err != nil {
-		return nil, usage("the parameters are not a JSON object: %v; write one such as '{\"key\":\"a\"}'", err)
+	if err := d.Decode(&params); err != nil || params == nil {
+		what := "null"
+		var other *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &other):
+			what = other.Value
+		case err != nil:
+			what = err.Error()
+		}
+		return nil, usage("the parameters are not a JSON object (%s); write one such as '{\"key\":\"a\"}'", what)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, usage("something follows the JSON object of the parameters; quote it as one argument")

@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string, p process) int {
 		fmt.Fprintln(p.err, e.err)
 	}
 	if !parsed {
-		fmt.Fprintf(p.err, "See %s --help.\n", cmd.CommandPath())
+		fmt.Fprintf(p.err, "Usage: %s; more: %s --help\n", cmd.UseLine(), cmd.CommandPath())
 	}
 	return e.code
 }

@@ -36,11 +36,7 @@ func dial(ctx context.Context, socket, name string, mayWait bool) (*client.Clien
 // from what its path looks like: the error alone does not tell a missing group
 // from a closed folder, or a dead sidecar's file from a wrong path.
 func unreachable(socket string, err error) error {
-	why := diagnose(socket, err)
-	if why == "" {
-		return err // the client's own words
-	}
-	return fmt.Errorf("cannot reach the sidecar at %s: %s", socket, why)
+	return fmt.Errorf("cannot reach the sidecar at %s: %s", socket, diagnose(socket, err))
 }
 
 func diagnose(socket string, err error) string {
@@ -62,9 +58,21 @@ func diagnose(socket string, err error) string {
 			described(info), whoami(), remedy(info))
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nobody listens on it: the file was left by a sidecar that died; the next one that starts takes it over"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it listens and does not answer in time: it hangs or has no CPU; its log may say more"
 	default:
-		return ""
+		return fmt.Sprintf("%v\n  it listens, and turns this process away or is no sidecar; its log says which (limits.max_connections, socket.allowed_uids, socket.allowed_gids)\n  this process is %s",
+			cause(err), whoami())
 	}
+}
+
+// cause is what went wrong, without the path and the client's guess at a remedy.
+func cause(err error) error {
+	var connect *client.ConnectError
+	if errors.As(err, &connect) {
+		return connect.Err
+	}
+	return err
 }
 
 func missing(socket string) string {

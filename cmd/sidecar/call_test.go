@@ -1,0 +1,89 @@
+package main_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
+)
+
+func TestNumbersOfTheParametersStayWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	got, err := main.ReadParams([]string{`{"i": 9007199254740993, "n": -9223372036854775808, "f": 1.5, "e": 1e3, "m": {"i": 1, "l": [2, "3", null, true]}}`}, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"i": int64(9007199254740993), "n": int64(math.MinInt64), "f": 1.5, "e": 1000.0,
+		"m": map[string]any{"i": int64(1), "l": []any{int64(2), "3", nil, true}},
+	}, got)
+}
+
+func TestParametersComeFromTheLineOrFromStandardInputOrAreNone(t *testing.T) {
+	t.Parallel()
+	got, err := main.ReadParams(nil, strings.NewReader(`{"not":"read"}`))
+	require.NoError(t, err)
+	require.Empty(t, got)
+	got, err = main.ReadParams([]string{"-"}, strings.NewReader("{\"name\":\"l\"}\n"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"name": "l"}, got)
+}
+
+func TestParametersThatAreNoObject(t *testing.T) {
+	t.Parallel()
+	const remedy = `; write one such as '{"key":"a"}'`
+	for text, want := range map[string]string{
+		"5":                           "the parameters are not a JSON object (number)" + remedy,
+		"[]":                          "the parameters are not a JSON object (array)" + remedy,
+		"null":                        "the parameters are not a JSON object (null)" + remedy,
+		"":                            "the parameters are not a JSON object (EOF)" + remedy,
+		"{key: 1}":                    "the parameters are not a JSON object (invalid character 'k' looking for beginning of object key string)" + remedy,
+		"{} {}":                       "something follows the JSON object of the parameters; quote it as one argument",
+		`{"a":{"b":[1e999]}}`:         "a: b: 1e999 is not a number that can be sent; write a smaller one",
+		`{"a":18446744073709551616}`:  "a: 18446744073709551616 does not fit 64 bits; write a smaller number",
+		`{"a":-18446744073709551616}`: "a: -18446744073709551616 does not fit 64 bits; write a smaller number",
+	} {
+		a := cli(t, "call", "--socket", "/none", "session.ping", text)
+		require.Equal(t, main.Usage, a.code, text)
+		require.Equal(t, want+"\n", a.err)
+	}
+}
+
+func TestResultsArePrintedWithSortedKeysAndBytesAsBase64(t *testing.T) {
+	t.Parallel()
+	v := map[string]any{"b": []byte{0, 255}, "a": "<&>", "n": int64(1) << 53, "l": []any{}, "m": map[string]any{"y": uint64(math.MaxUint64), "x": nil}}
+	var out bytes.Buffer
+	require.NoError(t, main.PrintJSON(&out, v, main.JSON))
+	require.Equal(t, `{"a":"<&>","b":"AP8=","l":[],"m":{"x":null,"y":18446744073709551615},"n":9007199254740992}`+"\n", out.String())
+	out.Reset()
+	require.NoError(t, main.PrintJSON(&out, map[string]any{"b": 1, "a": []any{2}}, main.Pretty))
+	require.Equal(t, "{\n  \"a\": [\n    2\n  ],\n  \"b\": 1\n}\n", out.String())
+	require.ErrorContains(t, main.PrintJSON(&out, math.NaN(), main.JSON), "print the result: ")
+}
+
+func TestACallAgainstASidecar(t *testing.T) {
+	t.Parallel()
+	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
+	wait(t, s.socket)
+
+	a := cliWith(t, `{"name":"l"}`, nil, "call", "--socket", s.socket, "lock.get", "-")
+	require.Equal(t, answer{main.OK, "{\"held\":false}\n", ""}, a, "one line where the output is no terminal")
+	a = cli(t, "call", "--socket", s.socket, "-o", "pretty", "lock.get", `{"name":"l"}`)
+	require.Equal(t, answer{main.OK, "{\n  \"held\": false\n}\n", ""}, a)
+	a = cli(t, "call", "--socket", s.socket, "-o", "yaml", "lock.get", `{"name":"l"}`)
+	require.Equal(t, answer{main.Usage, "", "--output yaml is unknown; write json or pretty\n"}, a)
+
+	a = cli(t, "call", "--socket", s.socket, "lock.get", `{"nam":"l"}`)
+	require.Equal(t, main.Failed, a.code)
+	require.Regexp(t, `^INVALID_ARGUMENT: .*nam.*name`, a.err)
+	require.Equal(t, 1, strings.Count(a.err, "\n"))
+	a = cli(t, "call", "--socket", s.socket, "ratelimit.acquire",
+		`{"key":"a","cost":9007199254740993,"algorithm":"token_bucket","limits":[{"limit":1,"period_ms":1000}]}`)
+	require.Equal(t, main.Failed, a.code)
+	require.Contains(t, a.err, "9007199254740993", "not rounded on its way")
+
+	a = cli(t, "call", "--socket", s.socket, "--timeout", "0s", "session.ping")
+	require.NotEqual(t, main.OK, a.code)
+}
