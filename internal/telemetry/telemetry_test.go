@@ -131,7 +131,7 @@ func TestTheTableInTheDocumentationIsWhatIsRegistered(t *testing.T) {
 	want := documented(t)
 	for name := range want {
 		if _, ok := got[name]; !ok && want[name].Type == "gauge" {
-			delete(want, name) // read at scrape, registered by others: internal/e2e compares those
+			delete(want, name) // read at scrape, registered by others: cmd/sidecar compares those
 		}
 	}
 	if d := cmp.Diff(want, got); d != "" {
