@@ -5,27 +5,22 @@
 -- The value at key is the fingerprint and then the reply, each number as i<n>:
 -- and each text as s<length>:<bytes>, so that any bytes come back as they were.
 -- It outlives every deadline a call can have.
-local function kept(s)
-  local values, i = {}, 1
-  while i <= #s do
-    local colon = string.find(s, ':', i, true)
-    local n = tonumber(string.sub(s, i + 1, colon - 1))
-    if string.sub(s, i, i) == 'i' then
-      values[#values + 1], i = n, colon + 1
-    else
-      values[#values + 1], i = string.sub(s, colon + 1, colon + n), colon + n + 1
-    end
-  end
-  return table.remove(values, 1), values
-end
-
 local function once(key, fingerprint, body)
   if not key then return (body()) end
   local stored = redis.call('GET', key)
   if stored then
-    local whose, reply = kept(stored)
-    if whose ~= fingerprint then return {'conflict'} end
-    return {'replayed', reply}
+    local values, i = {}, 1
+    while i <= #stored do
+      local colon = string.find(stored, ':', i, true)
+      local n = tonumber(string.sub(stored, i + 1, colon - 1))
+      if string.sub(stored, i, i) == 'i' then
+        values[#values + 1], i = n, colon + 1
+      else
+        values[#values + 1], i = string.sub(stored, colon + 1, colon + n), colon + n + 1
+      end
+    end
+    if table.remove(values, 1) ~= fingerprint then return {'conflict'} end
+    return {'replayed', values}
   end
   local reply, wrote = body()
   if wrote then

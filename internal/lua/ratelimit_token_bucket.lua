@@ -13,12 +13,12 @@ return once(KEYS[2], ARGV[8], function()
   local f = redis.call('HMGET', KEYS[1], 't', 'v', 'sig', 'u1', 'r1')
   local t, u, r = now, 0, 0
   if f[1] then
-    if f[3] ~= sig then return charge(cost, peek, 1, stored(sig, v)) end
+    if f[3] ~= sig then return bucket()(cost, peek, 1, stored(sig, v)) end
     t, v, u, r = tonumber(f[1]), math.max(v, tonumber(f[2])), tonumber(f[4]), tonumber(f[5])
   end
   -- Below, no product passes 2^53, time goes forward, and l divides.
   if (u + cost) * p >= 9007199254740992 or t > now or l == 0 then
-    return charge(cost, peek, 1, {{c = c, l = l, p = p, u = u, r = r}}, t, v, sig, 1)
+    return bucket()(cost, peek, 1, {{c = c, l = l, p = p, u = u, r = r}}, t, v, sig, 1)
   end
   local x = (now - t) * l + r
   if x >= u * p then

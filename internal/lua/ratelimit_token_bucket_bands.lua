@@ -10,7 +10,8 @@
 local n = tonumber(ARGV[5])
 return once(KEYS[2], ARGV[3 * n + 6], function()
   local cost, peek, v, sig = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4]
-  local f = redis.call('HMGET', KEYS[1], unpack(FIELDS, 1, 2 * n + 3))
+  local charge, fields = bucket()
+  local f = redis.call('HMGET', KEYS[1], unpack(fields, 1, 2 * n + 3))
   if f[1] and f[3] ~= sig then return charge(cost, peek, n, stored(sig, v)) end
   local bands = {}
   for i = 1, n do
