@@ -17,7 +17,7 @@ demo: build ## run a limit, a fought-over lock and a crashing client on the embe
 	bin/sidecar demo
 
 build: ## build bin/sidecar
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/sidecar ./cmd/sidecar
+	go build -ldflags '-X main.version=$(VERSION)' -o bin/sidecar ./cmd/sidecar
 
 test: ## run every Go test with the race detector, on a real Redis
 	hack/need.sh redis-server=redis-server

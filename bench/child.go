@@ -21,11 +21,11 @@ type child struct {
 	done chan struct{} // closed when it has ended
 }
 
-// start runs a program until stop; what it prints goes to standard error.
+// start runs a program until stop; its standard error is this program's.
 func start(env []string, name string, args ...string) (*child, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.Stderr = os.Stderr
 	// It must not outlive this process, however that ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {

@@ -117,9 +117,10 @@ count, not the absolute figures. Each load runs for %v, one after the other, in 
 a round, and the median of the rounds is shown.
 
 The load is token_bucket, 1,000,000 per second, cost 1, over 10,000 keys, on 4 connections (1 for one caller).
-"Go client" is package client, whose own cost per call is in the figure; "raw client" is one goroutine per
-connection that writes prepared frames and only counts replies, which shows the sidecar alone. A target counts as
-reached when the Go client reaches it.
+"Go client" is package client: its own cost per call is in the figure, and so is the request id that it gives each
+acquire, for which the script keeps the reply. "raw client" is one goroutine per connection that writes prepared frames
+without a request id and only counts replies, which shows the sidecar alone. A target counts as reached when the Go
+client reaches it; "raw only" says that the sidecar does and the client keeps it from showing.
 
 `, d, count)
 	var rows [][]string

@@ -26,9 +26,11 @@ if [ -z "$redis" ] && [ -n "${COXSWAIN_TEST_REDIS_MODE:-}" ]; then
 	rc=1
 fi
 passed=$(tests pass) failed=$(tests fail)
+# A package that does not build, or a binary that is ended, has no test that failed.
+if [ $rc != 0 ] && [ "$failed" = 0 ]; then failed=1; fi
 if [ "$passed" = 0 ] && [ $rc = 0 ]; then
 	echo "gotest.sh: no test ran: go test $*" >&2
-	rc=1
+	rc=1 failed=1
 fi
 echo "$passed passed, $failed failed"
 exit $rc

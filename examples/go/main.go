@@ -1,0 +1,35 @@
+// Command go is the first call from Go: a limit, then a lock.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+func main() {
+	ctx := context.Background()
+	c, err := client.Dial(ctx, client.Options{}) // the socket is $COXSWAIN_SOCKET
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	r, err := c.RatelimitAcquire(ctx, api.RatelimitParams{
+		Key: "example.com", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 3, PeriodMS: 5000}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("allowed %t, %d left, retry after %d ms\n", r.Allowed, r.Remaining, r.RetryAfterMS)
+
+	lock, err := c.LockAcquire(ctx, "nightly", client.LockOptions{})
+	if err != nil {
+		log.Fatal(err) // *client.BusyError when someone else holds it
+	}
+	defer lock.Release(ctx)
+	fmt.Printf("locked, fence %d\n", lock.Fence()) // lock.Context() ends when the lock is lost
+}
