@@ -9,9 +9,19 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -51,20 +61,232 @@ type Services struct {
 	Health func(context.Context) api.HealthResult
 }
 
+// The bounds of spec 02 where Options give none.
+const (
+	defaultFrameBytes   = 1 << 20
+	defaultDepth        = 16
+	defaultElements     = 65_536
+	defaultInflight     = 1024
+	defaultWaiting      = 4096
+	defaultConnections  = 256
+	defaultWriteTimeout = 5 * time.Second
+)
+
+// withDefaults fills in what is zero.
+func (o Options) withDefaults() Options {
+	l := &o.Limits
+	l.MaxFrameBytes = cmp.Or(l.MaxFrameBytes, defaultFrameBytes)
+	l.MaxDepth = cmp.Or(l.MaxDepth, defaultDepth)
+	l.MaxElements = cmp.Or(l.MaxElements, defaultElements)
+	l.MaxInflight = cmp.Or(l.MaxInflight, defaultInflight)
+	l.MaxWaiting = cmp.Or(l.MaxWaiting, defaultWaiting)
+	l.MaxConnections = cmp.Or(l.MaxConnections, defaultConnections)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Telemetry == nil {
+		o.Telemetry = telemetry.Nop()
+	}
+	return o
+}
+
 // Server serves one socket.
-type Server struct{}
+type Server struct {
+	opts     Options
+	services Services
+	methods  *methodTable
+	listener *net.UnixListener
+	file     os.FileInfo
+	// tracing is false when the tracer makes no spans at all.
+	tracing bool
+	workers workers
+	accepts sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows
+	conns map[*conn]struct{}
+	// empty is closed when the server is shutting down and no connection is left.
+	empty    chan struct{}
+	shutting bool
+}
 
 // Listen takes the socket's path, taking over the file of a dead sidecar and
 // refusing that of a live one, and starts serving.
-func Listen(o Options, s Services) (*Server, error) { panic("not yet") }
+func Listen(o Options, s Services) (*Server, error) { return listen(o, s, methods) }
 
-// Alive reports whether the accept loop runs and the socket still answers: it
-// opens a connection to it and pings.
-func (s *Server) Alive(ctx context.Context) error { panic("not yet") }
+func listen(o Options, services Services, table *methodTable) (*Server, error) {
+	s := &Server{
+		opts: o.withDefaults(), services: services, methods: table,
+		conns: make(map[*conn]struct{}), empty: make(chan struct{}),
+	}
+	s.workers.free = maxRunning
+	s.tracing = s.opts.Telemetry.Traces()
+	l, file, err := takePath(&s.opts)
+	if err != nil {
+		return nil, err
+	}
+	s.listener, s.file = l, file
+	s.accepts.Go(s.accept)
+	return s, nil
+}
+
+// accept takes connections until the listener is closed.
+func (s *Server) accept() {
+	for {
+		nc, err := s.listener.AcceptUnix()
+		switch {
+		case err == nil:
+			s.welcome(nc)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			// Out of file descriptors, most likely: accepting goes on once some
+			// are free, and spinning until then would help nobody.
+			s.opts.Log.Error("accept", "error", err)
+			time.Sleep(acceptPause)
+		}
+	}
+}
+
+// acceptPause is how long accepting rests after it failed.
+const acceptPause = 50 * time.Millisecond
+
+// welcome starts serving a connection, or closes it.
+func (s *Server) welcome(nc *net.UnixConn) {
+	uid, gid, err := peer(nc)
+	if err != nil {
+		s.opts.Log.Warn("peer credentials", "error", err)
+		_ = nc.Close()
+		return
+	}
+	if !s.allowed(uid, gid) {
+		s.turnAway(nc, closedForbidden, "uid", uid, "gid", gid)
+		return
+	}
+	c := &conn{
+		server: s, nc: nc, uid: uid, log: s.opts.Log.With("uid", uid), calls: make(map[integer]*call),
+		buf: make([]byte, smallBuffer),
+		skimmer: skimmer{
+			maxBytes: int(s.opts.Limits.MaxFrameBytes), maxElements: int(s.opts.Limits.MaxElements),
+			open: make([]int, 0, s.opts.Limits.MaxDepth),
+		},
+	}
+	if err := c.newWriter(); err != nil {
+		s.opts.Log.Warn("connection", "error", err)
+		_ = nc.Close()
+		return
+	}
+	s.mu.Lock()
+	full, shutting := int64(len(s.conns)) >= s.opts.Limits.MaxConnections, s.shutting
+	if !full && !shutting {
+		s.conns[c] = struct{}{}
+	}
+	s.mu.Unlock()
+	switch {
+	case shutting:
+		_ = nc.Close()
+	case full:
+		s.turnAway(nc, closedTooMany, "limit", s.opts.Limits.MaxConnections)
+	default:
+		c.session = s.services.Leases.Open(coord.Identity{}, c.lost)
+		s.workers.serve(c)
+	}
+}
+
+// allowed checks a peer against the lists of who may connect.
+func (s *Server) allowed(uid, gid int) bool {
+	if len(s.opts.AllowedUIDs)+len(s.opts.AllowedGIDs) == 0 {
+		return true
+	}
+	return slices.Contains(s.opts.AllowedUIDs, uid) || slices.Contains(s.opts.AllowedGIDs, gid)
+}
+
+// admin reports whether a peer may call admin methods.
+func (s *Server) admin(uid int) bool {
+	return !s.opts.AdminOff && (len(s.opts.AdminUIDs) == 0 || slices.Contains(s.opts.AdminUIDs, uid))
+}
+
+// turnAway closes a connection that is not served.
+func (s *Server) turnAway(nc *net.UnixConn, reason string, args ...any) {
+	s.opts.Log.Warn("connection refused", append([]any{"reason", reason}, args...)...)
+	s.opts.Telemetry.ConnectionClosed(context.Background(), reason)
+	_ = nc.Close()
+}
+
+// forget takes a closed connection off the list.
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if s.shutting && len(s.conns) == 0 {
+		close(s.empty)
+	}
+}
 
 // Connections counts the open ones.
-func (s *Server) Connections() int { panic("not yet") }
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
 
-// Shutdown stops accepting, lets connections finish and close until ctx ends,
-// then closes them. What they held is given back by coord.
-func (s *Server) Shutdown(ctx context.Context) error { panic("not yet") }
+// ping is a whole session.ping.
+var ping = append(appendText([]byte{0x94, 0, 0}, api.SessionPing.Name), 0x90)
+
+// Alive reports whether the accept loop runs and the socket still answers: it
+// opens a connection to it and pings. A connection that is turned away, for
+// being one too many or of another user, is an answer too.
+func (s *Server) Alive(ctx context.Context) error {
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "unix", s.opts.Path)
+	if err != nil {
+		return fmt.Errorf("socket %s: %w", s.opts.Path, err)
+	}
+	defer nc.Close()
+	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err = nc.Write(ping); err == nil {
+		_, err = nc.Read(make([]byte, 1))
+	}
+	turnedAway := errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+	if err != nil && !turnedAway {
+		return fmt.Errorf("socket %s: ping: %w", s.opts.Path, err)
+	}
+	return nil
+}
+
+// Shutdown stops accepting and refuses new acquisitions, lets connections
+// finish and close until ctx ends, then closes them. What they held is given
+// back by coord, and the socket file is removed. It may be called again, with
+// less time.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.services.Leases.Drain()
+	err := s.listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil // by an earlier call
+	}
+	s.accepts.Wait()
+	s.mu.Lock()
+	if !s.shutting && len(s.conns) == 0 {
+		close(s.empty)
+	}
+	s.shutting = true
+	s.mu.Unlock()
+	select {
+	case <-s.empty:
+	case <-ctx.Done():
+		s.closeAll()
+	}
+	s.workers.stop()
+	if rerr := removePath(s.opts.Path, s.file); rerr != nil {
+		err = errors.Join(err, rerr)
+	}
+	return err
+}
+
+func (s *Server) closeAll() {
+	s.mu.Lock()
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.close(closedShutdown)
+	}
+}

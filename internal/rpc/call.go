@@ -1,0 +1,193 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// A call is one request or notification of a known method on its way. It is
+// the part of an exchange that does not depend on the method's types.
+type call struct {
+	entry *entry
+	body  body
+	conn  *conn
+	meta  metadata
+
+	// id is the msgid, and idBytes how it was written; none = a notification.
+	id      integer
+	idBytes [9]byte
+	idLen   int
+
+	started time.Time
+	ctx     context.Context
+	cancel  context.CancelFunc
+	span    trace.Span
+	// out is the reply while it is made.
+	out []byte
+
+	// state and cancelled are guarded by conn.mu.
+	state     state
+	cancelled bool
+}
+
+// state is how far a call has come.
+type state uint8
+
+const (
+	stateNew state = iota
+	// stateQueued: accepted, and no goroutine runs it so far.
+	stateQueued
+	stateRunning
+	// stateAnswered: it was answered while it was queued, and must not be run.
+	stateAnswered
+)
+
+// keptReply is the largest reply buffer that a call keeps for its next life.
+const keptReply = 4 << 10
+
+func (k *call) clear() {
+	if cap(k.out) > keptReply {
+		k.out = nil
+	}
+	k.conn, k.ctx, k.cancel, k.span = nil, nil, nil, nil
+	k.meta = metadata{}
+	k.idLen, k.state, k.cancelled = 0, stateNew, false
+	k.out = k.out[:0]
+}
+
+func (k *call) request() bool { return k.idLen > 0 }
+
+// services are what handlers call.
+func (k *call) services() *Services { return &k.conn.server.services }
+
+// caller is who calls, for package coord.
+func (k *call) caller() coord.Caller {
+	c := coord.Caller{Session: k.conn.session}
+	if k.meta.requestID != "" {
+		c.RequestID, c.Fingerprint = k.meta.requestID, k.body.fingerprint()
+	}
+	return c
+}
+
+// arm gives the call its time, counted from when it was read.
+func (k *call) arm() {
+	limit := k.meta.deadline
+	if !k.meta.hasDeadline {
+		limit = api.DefaultDeadlineMS * time.Millisecond
+	}
+	k.ctx, k.cancel = context.WithDeadline(context.Background(), k.started.Add(limit))
+}
+
+// run carries out a call that was queued, and answers it.
+func (k *call) run() {
+	if !k.conn.begin(k) {
+		k.cancel()
+		k.body.release()
+		return
+	}
+	err := k.ctx.Err() // it may have waited for a worker until its time was up
+	if err == nil {
+		err = k.invoke(k.ctx)
+	}
+	k.cancel()
+	k.conn.finish(k, err)
+}
+
+// invoke runs the handler and writes its result, or the error it returns.
+func (k *call) invoke(ctx context.Context) (err error) {
+	if s := k.conn.server; s.tracing {
+		ctx = k.startSpan(ctx, s.opts.Telemetry.Tracer())
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if err = k.body.run(ctx); err == nil && k.request() {
+		k.out = append(k.begun(), 0xc0)
+		k.out = k.body.appendResult(k.out)
+	}
+	return err
+}
+
+// begun is the part of a response before error and result.
+func (k *call) begun() []byte {
+	return append(append(k.out[:0], 0x94, 1), k.idBytes[:k.idLen]...)
+}
+
+// fail writes an error as the call's reply, and logs what the caller is not told.
+func (k *call) fail(err error, cancelled bool) string {
+	e := wireError(err)
+	if cancelled {
+		e = cancelledError(err)
+	}
+	if e.Code == api.Internal {
+		k.conn.log.LogAttrs(context.Background(), slog.LevelError, "call failed",
+			slog.String("method", k.entry.Name), slog.Any("error", err))
+	}
+	if k.request() {
+		k.out = append(appendError(k.begun(), e, k.conn.errorsAsMap.Load()), 0xc0)
+	}
+	return string(e.Code)
+}
+
+// codeOK is the code of a call without an error, in metrics.
+const codeOK = "OK"
+
+// end records the call and gives it back for reuse.
+func (k *call) end(code string) {
+	ctx := context.Background()
+	if k.span != nil {
+		if code != codeOK && k.span.IsRecording() {
+			k.span.SetAttributes(attribute.String("error.type", code))
+			if !api.Code(code).CallerFault() {
+				k.span.SetStatus(otelcodes.Error, code)
+			}
+		}
+		k.span.End()
+		ctx = trace.ContextWithSpan(ctx, k.span)
+	}
+	k.conn.server.opts.Telemetry.RPC(ctx, k.entry.Name, code, time.Since(k.started))
+	k.body.release()
+}
+
+// startSpan asks the sampler, with the client's span as the parent.
+func (k *call) startSpan(ctx context.Context, tr trace.Tracer) context.Context {
+	if k.meta.traceparent != "" {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{
+			"traceparent": k.meta.traceparent, "tracestate": k.meta.tracestate,
+		})
+	}
+	ctx, k.span = tr.Start(ctx, k.entry.span, k.entry.options...)
+	return ctx
+}
+
+// Errors of calls that never begin. A notification's is only counted.
+var (
+	errOverloaded       = plain(api.Overloaded)
+	errNotANotification = &api.Error{Code: api.InvalidRequest, Message: "the method is not run as a notification"}
+)
+
+// allowed checks what does not depend on params.
+func (k *call) allowed() error {
+	s := k.conn.server
+	switch {
+	case k.entry.Admin && !s.admin(k.conn.uid):
+		return &api.Error{Code: api.PermissionDenied, Message: k.entry.Name + ": admin methods are switched off, or bound to other uids, by socket.admin in the configuration"}
+	case !k.request() && !k.entry.Notify:
+		return errNotANotification
+	default:
+		return nil
+	}
+}

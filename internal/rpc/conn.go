@@ -1,0 +1,335 @@
+package rpc
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// A conn is one client. One goroutine at a time reads it; that role goes from
+// goroutine to goroutine: who has read a call that needs Redis gives the role
+// away and carries the call out itself, so that a lone call needs no hand-off
+// between its bytes, its script and its reply.
+type conn struct {
+	server  *Server
+	nc      *net.UnixConn
+	log     *slog.Logger
+	uid     int
+	session *coord.Session
+
+	// errorsAsMap is the form of errors that session.hello asked for.
+	errorsAsMap atomic.Bool
+
+	// What follows belongs to the goroutine that reads.
+	buf     []byte // what was read is in buf[r:w]
+	r, w    int
+	read    int64 // bytes of all frames before buf[r]
+	skimmer skimmer
+
+	mu sync.Mutex // guards what follows
+	// calls are the requests in flight, by msgid.
+	calls map[integer]*call
+	// acquiring and others count the calls in flight of either kind.
+	acquiring, others int
+	closed            bool
+	writer
+}
+
+// The read buffer of a connection: what an idle one keeps, what a busy one
+// grows to, and how far past the largest frame it may reach.
+const (
+	smallBuffer = 4 << 10
+	busyBuffer  = 16 << 10
+	spareBuffer = 16
+)
+
+// serve reads until the connection ends, or until it has a call to carry out:
+// then another goroutine reads on, and serve returns the call.
+func (c *conn) serve() *call {
+	for {
+		last, reason := c.frames()
+		c.flush()
+		switch {
+		case last == nil:
+		case reason != "":
+			c.server.workers.submit(last)
+		case c.server.workers.lead(c, last):
+			return last
+		}
+		if reason == "" {
+			reason = c.fill()
+		}
+		if reason != "" {
+			c.close(reason)
+			c.end()
+			return nil
+		}
+	}
+}
+
+// frames takes every whole frame of the buffer. It returns the last of the
+// calls that need a goroutine, and why the connection has to be closed.
+func (c *conn) frames() (last *call, reason string) {
+	now := time.Now()
+	for c.r < c.w {
+		whole, bad := c.skimmer.skim(c.buf[c.r:c.w])
+		if bad != nil {
+			return last, c.malformed(bad.reason, bad.offset)
+		}
+		if !whole {
+			break
+		}
+		f, fault := c.skimmer.envelope(c.buf[c.r:c.w])
+		if fault != "" && !f.request() {
+			return last, c.malformed(fault, 0)
+		}
+		k, reason := c.take(f, fault, now)
+		if reason != "" {
+			return last, reason
+		}
+		c.r += c.skimmer.pos
+		c.read += int64(c.skimmer.pos)
+		c.skimmer.reset()
+		if k != nil {
+			if last != nil {
+				c.server.workers.submit(last)
+			}
+			last = k
+		}
+		if !c.room() {
+			return last, closedSlowReader
+		}
+	}
+	return last, ""
+}
+
+// malformed logs bytes that cannot be read on.
+func (c *conn) malformed(reason string, offset int) string {
+	from := min(c.r+offset, c.w)
+	c.log.Warn("malformed frame: closing the connection", "reason", reason,
+		"offset", c.read+int64(offset), "bytes", hex.EncodeToString(c.buf[from:min(from+16, c.w)]))
+	return closedMalformed
+}
+
+// fill reads more bytes, making room for them first, and returns why no more come.
+func (c *conn) fill() string {
+	c.makeRoom()
+	n, err := c.nc.Read(c.buf[c.w:])
+	c.w += n
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, io.EOF):
+		return closedByClient
+	default:
+		return closedBroken
+	}
+}
+
+// makeRoom grows the buffer by what has come, never by what was declared, and
+// gives a grown one back once it is empty.
+func (c *conn) makeRoom() {
+	if c.r == c.w {
+		full := c.w == len(c.buf)
+		c.r, c.w = 0, 0
+		switch {
+		case len(c.buf) > busyBuffer:
+			c.buf = make([]byte, smallBuffer)
+		case full && len(c.buf) < busyBuffer:
+			c.buf = make([]byte, busyBuffer)
+		}
+		return
+	}
+	if c.w < len(c.buf) {
+		return
+	}
+	to := c.buf
+	if c.r < len(c.buf)/2 {
+		most := c.skimmer.maxBytes + spareBuffer
+		to = make([]byte, min(2*len(c.buf), max(most, smallBuffer)))
+	}
+	c.w = copy(to, c.buf[c.r:c.w])
+	c.r = 0
+	c.buf = to
+}
+
+// take handles one frame. It returns the call when that needs a goroutine, and
+// a reason when the connection has to be closed.
+func (c *conn) take(f frame, fault string, now time.Time) (*call, string) {
+	if f.request() && c.inFlight(f.id) {
+		c.log.Warn("duplicate msgid in flight: closing the connection, since its reply could not be told apart",
+			"msgid", hex.EncodeToString(f.idBytes))
+		return nil, closedDuplicate
+	}
+	if fault != "" {
+		c.refuse(f, unknownMethod, &api.Error{Code: api.InvalidRequest, Message: fault}, now)
+		return nil, ""
+	}
+	e := c.server.methods.find(f.method)
+	if e == nil {
+		c.refuse(f, unknownMethod, c.server.methods.notFound(f.method), now)
+		return nil, ""
+	}
+	if e.notice != nil {
+		c.notice(e, f, now)
+		return nil, ""
+	}
+	k := e.open()
+	k.conn, k.started = c, now
+	k.id, k.idLen = f.id, copy(k.idBytes[:], f.idBytes)
+	if err := k.prepare(f.params); err != nil {
+		c.answer(k, err, false)
+		return nil, ""
+	}
+	if e.instant {
+		c.answer(k, k.invoke(context.Background()), false)
+		return nil, ""
+	}
+	return c.register(k), ""
+}
+
+// prepare checks and decodes a call.
+func (k *call) prepare(params []byte) error {
+	if err := k.allowed(); err != nil {
+		return err
+	}
+	if m := k.body.decode(params); m != nil {
+		return m.wire()
+	}
+	return nil
+}
+
+// notice runs a method that exists only as a notification.
+func (c *conn) notice(e *entry, f frame, now time.Time) {
+	if f.request() {
+		c.refuse(f, e.Name, &api.Error{Code: api.MethodNotFound, Message: fmt.Sprintf(
+			"%s: it exists only as a notification: [2, %q, params]", e.Name, e.Name)}, now)
+		return
+	}
+	t := c.server.opts.Telemetry
+	code := codeOK
+	if !e.notice(c, f.params) {
+		code = string(api.InvalidArgument)
+		t.NotificationDropped(context.Background())
+	}
+	t.RPC(context.Background(), e.Name, code, time.Since(now))
+}
+
+// refuse answers a frame that is no call of a known method.
+func (c *conn) refuse(f frame, method string, e *api.Error, now time.Time) {
+	t := c.server.opts.Telemetry
+	if !f.request() {
+		t.NotificationDropped(context.Background())
+		return
+	}
+	t.RPC(context.Background(), method, string(e.Code), time.Since(now))
+	b := append([]byte{0x94, 1}, f.idBytes...)
+	c.append(append(appendError(b, e, c.errorsAsMap.Load()), 0xc0))
+}
+
+// unknownMethod is the one metric label of all names that are no method.
+const unknownMethod = "unknown"
+
+// register counts a call in. It returns nil when the call was refused, or
+// carried out here.
+func (c *conn) register(k *call) *call {
+	most := int(c.server.opts.Limits.MaxInflight)
+	k.arm()
+	c.mu.Lock()
+	running := &c.others
+	if k.entry.acquires {
+		running = &c.acquiring
+	}
+	if *running >= most {
+		c.mu.Unlock()
+		err := error(errOverloaded)
+		if !k.request() {
+			// What a notification gives back must not be lost: the connection
+			// is read on when it is done.
+			err = k.invoke(k.ctx)
+		}
+		k.cancel()
+		c.answer(k, err, false)
+		return nil
+	}
+	*running++
+	k.state = stateQueued
+	if k.request() {
+		c.calls[k.id] = k
+	}
+	c.mu.Unlock()
+	return k
+}
+
+// begin reports whether a queued call is still to be run.
+func (c *conn) begin(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.state == stateAnswered {
+		return false
+	}
+	k.state = stateRunning
+	return true
+}
+
+// inFlight reports whether a request with this msgid is in flight.
+func (c *conn) inFlight(id integer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.calls[id]
+	return ok
+}
+
+// leave counts a call out and reports whether its client had cancelled it; the
+// caller holds mu.
+func (c *conn) leave(k *call) bool {
+	if k.request() {
+		delete(c.calls, k.id)
+	}
+	if k.entry.acquires {
+		c.acquiring--
+	} else {
+		c.others--
+	}
+	return k.cancelled
+}
+
+// finish answers a call that was registered, and sends the reply.
+func (c *conn) finish(k *call, err error) {
+	c.mu.Lock()
+	cancelled := c.leave(k)
+	if err == nil {
+		c.appendLocked(k.out) // nothing, for a notification
+		c.flushLocked()
+		c.mu.Unlock()
+		k.end(codeOK)
+		return
+	}
+	c.mu.Unlock()
+	c.answer(k, err, cancelled)
+	c.flush()
+}
+
+// answer appends the reply of a call, which is sent with those of the other
+// frames that were read with it.
+func (c *conn) answer(k *call, err error, cancelled bool) {
+	code := codeOK
+	if err != nil {
+		code = k.fail(err, cancelled)
+		if !k.request() {
+			c.server.opts.Telemetry.NotificationDropped(context.Background())
+		}
+	}
+	c.append(k.out)
+	k.end(code)
+}

@@ -1,0 +1,199 @@
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/nearest"
+)
+
+// An entry is one method: its contract and how it is carried out.
+type entry struct {
+	*api.Spec
+	// instant methods never wait, so the goroutine that read them answers them.
+	instant bool
+	// acquires marks what takes something. It is counted apart, so that it
+	// never keeps out what gives back.
+	acquires bool
+	// span is what a span of this method begins with.
+	span    string
+	options []trace.SpanStartOption
+	// open takes an exchange for one call of this method.
+	open func() *call
+	// notice, in place of open, is run by the reader for a method that exists
+	// only as a notification; it reports whether it could read its params.
+	notice func(c *conn, params []byte) bool
+}
+
+// flag is a property of a method that only this package knows.
+type flag func(*entry)
+
+func instant(e *entry)  { e.instant = true }
+func acquires(e *entry) { e.acquires = true }
+
+// methods is the table that clients are served from: a method is an entry of
+// the contract and a function.
+var methods = newTable(
+	on(api.HealthGet, healthGet),
+	on(api.LockAcquire, lockAcquire, acquires),
+	on(api.LockGet, lockGet),
+	on(api.LockRelease, lockRelease),
+	on(api.LockRenew, lockRenew),
+	on(api.RatelimitAcquire, ratelimitAcquire, acquires),
+	on(api.RatelimitPeek, ratelimitPeek),
+	on(api.RatelimitReset, ratelimitReset),
+	&entry{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
+	on(api.RPCDescribe, rpcDescribe, instant),
+	on(api.RPCMethods, rpcMethods, instant),
+	on(api.SessionHello, sessionHello, instant),
+	on(api.SessionPing, sessionPing, instant),
+)
+
+// methodTable is sorted by name.
+type methodTable struct {
+	entries []*entry
+	names   []string
+	// described is what rpc.methods answers, made when it is first asked for.
+	described func() []api.MethodDescription
+}
+
+func newTable(entries ...*entry) *methodTable {
+	slices.SortFunc(entries, func(a, b *entry) int { return strings.Compare(a.Name, b.Name) })
+	t := &methodTable{entries: entries}
+	for _, e := range entries {
+		t.names = append(t.names, e.Name)
+	}
+	t.described = sync.OnceValue(func() []api.MethodDescription {
+		ds := make([]api.MethodDescription, len(entries))
+		for i, e := range entries {
+			ds[i] = describe(e.Spec)
+		}
+		return ds
+	})
+	return t
+}
+
+// find returns the method with this name, or nil. It copies nothing.
+func (t *methodTable) find(name []byte) *entry {
+	if string(name) == api.CancelAlias {
+		name = []byte(api.RPCCancel.Name)
+	}
+	lo, hi := 0, len(t.names)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if t.names[mid] < string(name) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(t.names) && t.names[lo] == string(name) {
+		return t.entries[lo]
+	}
+	return nil
+}
+
+func (t *methodTable) notFound(name []byte) *api.Error {
+	hint := "rpc.methods lists all"
+	if near, ok := nearest.Name(string(name[:min(len(name), 2*maxShown)]), t.names); ok {
+		hint = "did you mean " + near + "?"
+	} else if near != "" {
+		hint = "the nearest is " + near + "; " + hint
+	}
+	return &api.Error{Code: api.MethodNotFound, Message: fmt.Sprintf("%s: no such method; %s", shown(name), hint)}
+}
+
+// on binds a method of the contract to the function that carries it out.
+func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
+	in, out := compiled.of(m.Params), compiled.of(m.Result)
+	blank, _ := in.blank.Interface().(P)
+	pool := &sync.Pool{}
+	e := &entry{Spec: m.Spec, span: "coxswain." + m.Name, options: []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", m.Name)),
+	}}
+	for _, fl := range flags {
+		fl(e)
+	}
+	pool.New = func() any {
+		x := &exchange[P, R]{f: f, in: in, out: out, pool: pool, blank: blank}
+		x.paramsValue, x.resultValue = reflect.ValueOf(&x.params).Elem(), reflect.ValueOf(&x.result).Elem()
+		x.entry, x.body = e, x
+		return x
+	}
+	e.open = func() *call { return &pool.Get().(*exchange[P, R]).call }
+	return e
+}
+
+// compiled holds the tables of all types of the contract. It is complete once
+// the package is loaded.
+var compiled = tables{}
+
+// body is the part of a call that knows its types.
+type body interface {
+	decode(params []byte) *mistake
+	run(ctx context.Context) error
+	appendResult(b []byte) []byte
+	fingerprint() string
+	// release forgets the call; the call must not be touched after it.
+	release()
+}
+
+// exchange is a call with its params and result. It is reused, since a call
+// would else allocate all three; handlers therefore keep no pointer to them.
+type exchange[P, R any] struct {
+	call
+	f       func(context.Context, *call, *P) (R, error)
+	in, out *table
+	pool    *sync.Pool
+	blank   P
+
+	params                   P
+	result                   R
+	paramsValue, resultValue reflect.Value
+}
+
+func (x *exchange[P, R]) decode(params []byte) *mistake {
+	x.params = x.blank
+	return decodeParams(x.in, params, x.paramsValue, &x.meta)
+}
+
+func (x *exchange[P, R]) run(ctx context.Context) (err error) {
+	x.result, err = x.f(ctx, &x.call, &x.params)
+	return err
+}
+
+func (x *exchange[P, R]) appendResult(b []byte) []byte { return x.out.append(b, x.resultValue) }
+
+func (x *exchange[P, R]) release() {
+	var params P
+	var result R
+	x.params, x.result = params, result
+	x.call.clear()
+	x.pool.Put(x)
+}
+
+// canonical is how go-msgpack writes what fingerprints are made of: structs as
+// maps with sorted keys, so that a later parameter that is left out changes no
+// fingerprint while old and new sidecars share a Redis.
+var canonical = &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
+
+// fingerprint is the same for the same call, whatever order its keys came in
+// and whether defaults were written out: it is made of what was decoded.
+func (x *exchange[P, R]) fingerprint() string {
+	h := sha256.New()
+	h.Write([]byte(x.entry.Name))
+	codec.NewEncoder(h, canonical).MustEncode(&x.params)
+	return hex.EncodeToString(h.Sum(nil))
+}

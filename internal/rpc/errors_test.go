@@ -1,0 +1,69 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+)
+
+func TestEveryErrorHasItsCode(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("dial tcp 10.0.0.7:6379: AUTH hunter2")
+	for name, c := range map[string]struct {
+		err   error
+		code  api.Code
+		says  string
+		retry bool
+	}{
+		"the caller's mistake": {&coord.Error{Code: coord.InvalidArgument, Op: "params", Err: errors.New("cost: too much\nburst: too little")}, api.InvalidArgument, "cost: too much; burst: too little", false},
+		"not found":            {&coord.Error{Code: coord.NotFound, Err: errors.New("no rule")}, api.NotFound, "no rule", false},
+		"precondition":         {&coord.Error{Code: coord.FailedPrecondition, Err: errors.New("no")}, api.FailedPrecondition, "no", false},
+		"permission":           {&coord.Error{Code: coord.PermissionDenied, Err: errors.New("no")}, api.PermissionDenied, "no", false},
+		"conflict":             {&coord.Error{Code: coord.Conflict, Err: errors.New("used before")}, api.Conflict, "used before", false},
+		"redis is away":        {&coord.Error{Code: coord.Unavailable, Op: "lock a", Err: cause}, api.Unavailable, "nothing was done", true},
+		"a lost reply":         {&coord.Error{Code: coord.Unavailable, Err: cause, MaybeExecuted: true}, api.Unavailable, "maybe executed: redis", true},
+		"draining":             {&coord.Error{Code: coord.Draining, Err: cause}, api.Draining, "shutting down", true},
+		"out of time":          {&coord.Error{Code: coord.DeadlineExceeded, Err: cause}, api.DeadlineExceeded, "_deadline_ms", true},
+		"cancelled":            {&coord.Error{Code: coord.Cancelled, Err: cause}, api.Cancelled, "cancelled", false},
+		"a fault":              {&coord.Error{Code: coord.Internal, Err: cause}, api.Internal, "log", false},
+		"a code of tomorrow":   {&coord.Error{Code: 200, Err: cause}, api.Internal, "log", false},
+		"wrapped":              {fmt.Errorf("step: %w", &coord.Error{Code: coord.NotFound, Err: errors.New("no rule")}), api.NotFound, "no rule", false},
+		"a foreign error":      {cause, api.Internal, "log", false},
+		"a context's end":      {fmt.Errorf("x: %w", context.DeadlineExceeded), api.DeadlineExceeded, "_deadline_ms", true},
+		"a context's cancel":   {context.Canceled, api.Cancelled, "cancelled", false},
+	} {
+		e := rpc.WireError(c.err)
+		require.Equal(t, c.code, e.Code, name)
+		require.Contains(t, e.Message, c.says, name)
+		require.Equal(t, c.retry, e.Retryable, name)
+		require.NotContains(t, e.Error(), "hunter2", name)
+		require.NotContains(t, e.Error(), "10.0.0.7", name)
+	}
+}
+
+func TestMaybeExecutedIsSaidInBothForms(t *testing.T) {
+	t.Parallel()
+	lost := &coord.Error{Code: coord.Unavailable, Err: errors.New("x"), MaybeExecuted: true}
+	e := rpc.WireError(lost)
+	require.Contains(t, e.Error(), "UNAVAILABLE: maybe executed: ")
+	require.True(t, e.MaybeExecuted())
+	require.Contains(t, string(rpc.AppendError(e, true)), "maybe_executed")
+
+	cancelled := rpc.CancelledError(lost)
+	require.Equal(t, api.Cancelled, cancelled.Code)
+	require.True(t, cancelled.MaybeExecuted())
+	require.False(t, rpc.CancelledError(context.Canceled).MaybeExecuted())
+}
+
+func TestErrorsAreValidText(t *testing.T) {
+	t.Parallel()
+	b := rpc.AppendError(&api.Error{Code: api.NotFound, Message: "no rule \xff"}, false)
+	require.Equal(t, "\x92\x01\xb6NOT_FOUND: no rule \ufffd", string(b))
+}

@@ -1,0 +1,192 @@
+package rpc
+
+import (
+	"context"
+	"reflect"
+	"sync"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// Entry is one method of a test's own table.
+type Entry = *entry
+
+// compiling makes parallel tests take turns at the tables, which are complete
+// before anything else runs.
+var compiling sync.Mutex
+
+// On makes an entry whose handler sees no more than tests need.
+func On[P, R any](m api.Method[P, R], f func(context.Context, *P) (R, error), flags ...string) Entry {
+	compiling.Lock()
+	defer compiling.Unlock()
+	e := on(m, func(ctx context.Context, _ *call, p *P) (R, error) { return f(ctx, p) })
+	for _, fl := range flags {
+		switch fl {
+		case "instant":
+			e.instant = true
+		case "acquires":
+			e.acquires = true
+		}
+	}
+	return e
+}
+
+// NewMethod makes a method that is no part of the contract.
+func NewMethod[P, R any](s api.Spec) api.Method[P, R] {
+	s.Params, s.Result = reflect.TypeFor[P](), reflect.TypeFor[R]()
+	return api.Method[P, R]{Spec: &s}
+}
+
+// ListenWith serves the product's methods and more.
+func ListenWith(o Options, s Services, more ...Entry) (*Server, error) {
+	own := append([]*entry(nil), methods.entries...)
+	return listen(o, s, newTable(append(own, more...)...))
+}
+
+// MethodNames lists the methods of the table that clients are served from.
+func MethodNames() []string { return methods.names }
+
+// SetRunning bounds the calls that run at once. Use it before there are any.
+func (s *Server) SetRunning(n int) {
+	s.workers.mu.Lock()
+	defer s.workers.mu.Unlock()
+	s.workers.free = n
+}
+
+// CountWrites counts the writes to the connections that are open now.
+func (s *Server) CountWrites() func() int {
+	n := 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.mu.Lock()
+		inner := c.attempt
+		c.attempt = func(fd uintptr) bool {
+			c.mu.Lock()
+			n++
+			c.mu.Unlock()
+			return inner(fd)
+		}
+		c.mu.Unlock()
+	}
+	return func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+		}
+		return n
+	}
+}
+
+// Unwritten is the most that one connection has waiting to be written.
+func (s *Server) Unwritten() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	most := 0
+	for c := range s.conns {
+		c.mu.Lock()
+		most = max(most, len(c.out)+c.rest)
+		c.mu.Unlock()
+	}
+	return most
+}
+
+// MaxUnwritten is when a write buffer is full.
+const MaxUnwritten = maxUnwritten
+
+// Skimmer is the skimmer alone.
+type Skimmer struct{ s skimmer }
+
+// NewSkimmer makes one with its bounds.
+func NewSkimmer(maxBytes, maxDepth, maxElements int) *Skimmer {
+	return &Skimmer{skimmer{maxBytes: maxBytes, maxElements: maxElements, open: make([]int, 0, maxDepth)}}
+}
+
+// Skim reads on; size is the frame's when it is whole, reason why it never will be.
+func (s *Skimmer) Skim(b []byte) (size int, whole bool, reason string) {
+	whole, bad := s.s.skim(b)
+	if bad != nil {
+		return bad.offset, false, bad.reason
+	}
+	return s.s.pos, whole, ""
+}
+
+// Reset prepares for the next frame.
+func (s *Skimmer) Reset() { s.s.reset() }
+
+// Envelope reads the parts of a whole frame.
+func (s *Skimmer) Envelope(b []byte) (id, method, params []byte, fault string) {
+	f, fault := s.s.envelope(b)
+	return f.idBytes, f.method, f.params, fault
+}
+
+// Meta is what the decoder took of a call's metadata.
+type Meta = metadata
+
+// RequestID, Deadline and Traceparent read it.
+func (m *metadata) RequestID() string   { return m.requestID }
+func (m *metadata) Traceparent() string { return m.traceparent }
+func (m *metadata) DeadlineMS() (int64, bool) {
+	return m.deadline.Milliseconds(), m.hasDeadline
+}
+
+// DecodeParams decodes skimmed params of a method into a new struct.
+func DecodeParams(s *api.Spec, params []byte) (any, *Meta, *api.Error) {
+	return DecodeInto(s.Params, params)
+}
+
+// DecodeInto decodes skimmed params into a new struct of any type.
+func DecodeInto(typ reflect.Type, params []byte) (any, *Meta, *api.Error) {
+	t := tables{}.of(typ)
+	v := reflect.New(typ)
+	v.Elem().Set(t.blank)
+	m := &metadata{}
+	if bad := decodeParams(t, params, v.Elem(), m); bad != nil {
+		return nil, nil, bad.wire()
+	}
+	return v.Elem().Interface(), m, nil
+}
+
+// Encode writes a result.
+func Encode(b []byte, result any) []byte {
+	v := reflect.ValueOf(result)
+	return tables{}.of(v.Type()).append(b, v)
+}
+
+// AppendError writes an error in either form.
+func AppendError(e *api.Error, asMap bool) []byte { return appendError(nil, e, asMap) }
+
+// WireError is the one map from errors to the wire.
+func WireError(err error) *api.Error { return wireError(err) }
+
+// CancelledError is what a cancelled call that failed is answered.
+func CancelledError(err error) *api.Error { return cancelledError(err) }
+
+// Fingerprint is that of a call.
+func Fingerprint(method string, params []byte) string {
+	k := methods.find([]byte(method)).open()
+	defer k.body.release()
+	if bad := k.body.decode(params); bad != nil {
+		return bad.text
+	}
+	return k.body.fingerprint()
+}
+
+// Encoder writes one result over and over, for benchmarks.
+func Encoder[R any](r *R) func([]byte) []byte {
+	v := reflect.ValueOf(r).Elem()
+	t := tables{}.of(v.Type())
+	return func(b []byte) []byte { return t.append(b, v) }
+}
+
+// Decoder decodes params of a method over and over, for benchmarks.
+func Decoder(method string) func([]byte) {
+	e := methods.find([]byte(method))
+	return func(b []byte) {
+		k := e.open()
+		_ = k.body.decode(b)
+		k.body.release()
+	}
+}

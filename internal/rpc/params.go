@@ -1,0 +1,361 @@
+package rpc
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/nearest"
+)
+
+// metadata is what any params map may carry beside the method's own keys.
+type metadata struct {
+	// deadline is the time the client gives the call, when it says so.
+	deadline                time.Duration
+	hasDeadline             bool
+	requestID               string
+	traceparent, tracestate string
+}
+
+// A mistake is what is wrong with one parameter. The path is built from the
+// inside out, so that decoding without a mistake costs nothing for it.
+type mistake struct {
+	code api.Code
+	path string
+	text string
+}
+
+func (m *mistake) wire() *api.Error {
+	text := m.text
+	if m.path != "" {
+		text = m.path + ": " + text
+	}
+	return &api.Error{Code: m.code, Message: text}
+}
+
+// within puts a list's or map's key before the path.
+func (m *mistake) within(key string) *mistake {
+	if m.path == "" || m.path[0] == '[' {
+		m.path = key + m.path
+	} else {
+		m.path = key + "." + m.path
+	}
+	return m
+}
+
+func wrong(key, format string, args ...any) *mistake {
+	return &mistake{api.InvalidArgument, key, fmt.Sprintf(format, args...)}
+}
+
+// decodeParams reads params, in any of the forms that clients send, into v, a
+// struct that holds its defaults.
+func decodeParams(t *table, params []byte, v reflect.Value, m *metadata) *mistake {
+	c := cursor{b: params}
+	k := c.kind()
+	if k == kindArray {
+		_, n := c.enter()
+		if n > 1 {
+			return &mistake{api.InvalidRequest, "params", fmt.Sprintf("one map is expected, not %d values: parameters go by name", n)}
+		}
+		if n == 0 {
+			return t.absent(0)
+		}
+		k = c.kind()
+	}
+	switch {
+	case k == kindNil:
+		return t.absent(0)
+	case k == kindMap, k == kindArray && emptyAt(c):
+		return t.decode(&c, v, m)
+	default:
+		return &mistake{api.InvalidRequest, "params", "a map is expected, not " + found(c) + ": parameters go by name"}
+	}
+}
+
+// emptyAt reports whether the array or map at c has no elements: PHP and Lua
+// write an empty map as [].
+func emptyAt(c cursor) bool {
+	_, n := c.enter()
+	return n == 0
+}
+
+// decode reads a map, or [] for an empty one. M is nil below the top, where
+// keys with an underscore mean nothing.
+func (t *table) decode(c *cursor, v reflect.Value, m *metadata) *mistake {
+	var given, seen uint64
+	next := 0
+	_, n := c.enter()
+	for range n {
+		key, _, ok := c.text()
+		if !ok {
+			return wrong("", "a key is %s; keys are text", found(*c))
+		}
+		if m != nil && len(key) > 0 && key[0] == '_' {
+			if err := m.read(string(key), c); err != nil {
+				return err
+			}
+			continue
+		}
+		i := t.find(key, next)
+		if i < 0 {
+			return t.unknown(string(key))
+		}
+		f := &t.fields[i]
+		if seen&(1<<i) != 0 {
+			return wrong(f.Name, "it is given twice")
+		}
+		seen |= 1 << i
+		next = i + 1
+		if c.kind() == kindNil {
+			c.i++
+			continue
+		}
+		if err := f.decode(c, v.Field(f.Index)); err != nil {
+			return err
+		}
+		given |= 1 << i
+	}
+	return t.absent(given)
+}
+
+// absent names the first required key that was not given.
+func (t *table) absent(given uint64) *mistake {
+	if t.required&^given == 0 {
+		return nil
+	}
+	for i := range t.fields {
+		if f := &t.fields[i]; f.Required && given&(1<<i) == 0 {
+			return wrong(f.Name, "it is required: %s", f.Doc)
+		}
+	}
+	return nil
+}
+
+func (t *table) unknown(key string) *mistake {
+	known := "none is known here"
+	if len(t.names) > 0 {
+		known = "known are " + strings.Join(t.names, ", ")
+	}
+	if name, ok := nearest.Name(key, t.names); ok {
+		known = "did you mean " + name + "?"
+	}
+	return wrong(shown([]byte(key)), "unknown key; %s", known)
+}
+
+func (f *field) decode(c *cursor, v reflect.Value) *mistake {
+	if f.pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch f.Kind {
+	case api.KindInt:
+		return f.decodeInt(c, v)
+	case api.KindStr:
+		return f.decodeText(c, v)
+	case api.KindBool:
+		if c.kind() != kindBool {
+			return f.refuse(*c)
+		}
+		v.SetBool(c.b[c.i] == 0xc3)
+		c.i++
+		return nil
+	case api.KindBin:
+		s, _, ok := c.text()
+		if !ok {
+			return f.refuse(*c)
+		}
+		if len(s) > f.MaxLen {
+			return wrong(f.Name, "%s, not of %d", f.want, len(s))
+		}
+		v.SetBytes(append([]byte(nil), s...))
+		return nil
+	case api.KindMap:
+		return f.decodeMap(c, v)
+	default:
+		return f.decodeList(c, v)
+	}
+}
+
+func (f *field) decodeInt(c *cursor, v reflect.Value) *mistake {
+	at := *c
+	n, ok := c.integer()
+	small, fits := n.small()
+	if !ok || !fits || small < f.Min || small > f.Max {
+		return f.refuse(at)
+	}
+	v.SetInt(small)
+	return nil
+}
+
+func (f *field) decodeText(c *cursor, v reflect.Value) *mistake {
+	at := *c
+	s, strict, ok := c.text()
+	if !ok || f.Required && len(s) == 0 {
+		return f.refuse(at)
+	}
+	if len(f.Enum) > 0 {
+		// The table's own text is kept: it costs no copy.
+		for _, e := range f.Enum {
+			if e == string(s) {
+				v.SetString(e)
+				return nil
+			}
+		}
+		return f.refuse(at)
+	}
+	if len(s) > f.MaxLen {
+		return wrong(f.Name, "%s, not of %d", f.want, len(s))
+	}
+	if strict && !utf8.Valid(s) {
+		return wrong(f.Name, "str is expected to be UTF-8; send other bytes as bin")
+	}
+	v.SetString(string(s))
+	return nil
+}
+
+func (f *field) decodeMap(c *cursor, v reflect.Value) *mistake {
+	if k := c.kind(); k != kindMap && (k != kindArray || !emptyAt(*c)) {
+		return f.refuse(*c)
+	}
+	v.Set(f.sub.blank)
+	if err := f.sub.decode(c, v, nil); err != nil {
+		return err.within(f.Name)
+	}
+	return nil
+}
+
+// decodeList grows the list by what was read, never by what was declared.
+func (f *field) decodeList(c *cursor, v reflect.Value) *mistake {
+	k := c.kind()
+	if k != kindArray && (k != kindMap || !emptyAt(*c)) {
+		return f.refuse(*c)
+	}
+	_, n := c.enter()
+	list := v
+	list.SetLen(0)
+	for i := range n {
+		if i == list.Cap() {
+			list.Grow(1)
+		}
+		list.SetLen(i + 1)
+		if err := f.decodeItem(c, list.Index(i)); err != nil {
+			return err.within("[" + strconv.Itoa(i) + "]").within(f.Name)
+		}
+	}
+	return nil
+}
+
+func (f *field) decodeItem(c *cursor, v reflect.Value) *mistake {
+	if f.sub == nil {
+		return f.item.decodeText(c, v)
+	}
+	if k := c.kind(); k != kindMap && (k != kindArray || !emptyAt(*c)) {
+		return wrong("", "a map is expected, not %s", found(*c))
+	}
+	v.Set(f.sub.blank)
+	return f.sub.decode(c, v, nil)
+}
+
+func (f *field) refuse(c cursor) *mistake {
+	return wrong(f.Name, "%s, not %s", f.want, found(c))
+}
+
+// read takes one metadata key. Those that it does not know are skipped, and a
+// trace context that cannot be read is no reason to refuse a call.
+func (m *metadata) read(key string, c *cursor) *mistake {
+	at := *c
+	if c.kind() == kindNil {
+		c.i++
+		return nil
+	}
+	switch key {
+	case api.MetaDeadlineMS:
+		n, ok := c.integer()
+		if ms, fits := n.small(); ok && fits && ms >= 0 {
+			m.deadline, m.hasDeadline = time.Duration(min(ms, api.MaxDeadlineMS))*time.Millisecond, true
+			return nil
+		}
+		return wrong(key, "the milliseconds left, 0 or more, are expected, not %s", found(at))
+	case api.MetaRequestID:
+		s, _, ok := c.text()
+		if ok && len(s) > 0 && len(s) <= api.MaxRequestIDBytes {
+			m.requestID = string(s)
+			return nil
+		}
+		return wrong(key, "text of 1 to %d bytes is expected, not %s", api.MaxRequestIDBytes, found(at))
+	case api.MetaTraceparent, api.MetaTracestate:
+		if s, _, ok := c.text(); ok {
+			m.trace(key, s)
+			return nil
+		}
+	}
+	c.skip()
+	return nil
+}
+
+// maxTracestate is the length that W3C Trace Context asks to be carried at least.
+const maxTracestate = 512
+
+func (m *metadata) trace(key string, s []byte) {
+	switch {
+	case len(s) > maxTracestate:
+	case key == api.MetaTraceparent:
+		m.traceparent = string(s)
+	default:
+		m.tracestate = string(s)
+	}
+}
+
+// maxShown bounds what of a client's text is repeated to it.
+const maxShown = 48
+
+// shown makes client text fit to be repeated in an error.
+func shown(s []byte) string {
+	cut := ""
+	if len(s) > maxShown {
+		s, cut = s[:maxShown], "..."
+	}
+	q := strconv.Quote(string(s))
+	return q[1:len(q)-1] + cut
+}
+
+// found says what is at c, for people.
+func found(c cursor) string {
+	b := c.b[c.i]
+	k := c.kind()
+	if k == kindFloat {
+		_, width := c.enter()
+		f := c.float(width)
+		if math.IsNaN(f) {
+			return "NaN"
+		}
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	if n, ok := c.integer(); ok {
+		sign := ""
+		if n.neg {
+			sign = "-"
+		}
+		return sign + strconv.FormatUint(n.abs, 10)
+	}
+	switch k {
+	case kindNil:
+		return "nil"
+	case kindBool:
+		return strconv.FormatBool(b == 0xc3)
+	case kindStr, kindBin:
+		s, _, _ := c.text()
+		return `"` + shown(s) + `"`
+	case kindExt:
+		return "an extension"
+	case kindArray:
+		return "a list"
+	default:
+		return "a map"
+	}
+}

@@ -1,0 +1,144 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// append writes v, a struct of the table's type, as a map. Lists are never nil
+// and integers never past 2^53.
+func (t *table) append(b []byte, v reflect.Value) []byte {
+	at := len(b)
+	n := 0
+	b = append(b, 0x80)
+	if len(t.fields) > 15 {
+		b = append(b[:at], 0xde, 0, 0)
+	}
+	for i := range t.fields {
+		f := &t.fields[i]
+		fv := v.Field(f.Index)
+		if f.Optional && fv.IsZero() {
+			continue
+		}
+		b = append(b, f.key...)
+		b = f.append(b, fv)
+		n++
+	}
+	if len(t.fields) > 15 {
+		binary.BigEndian.PutUint16(b[at+1:], uint16(n))
+	} else {
+		b[at] |= byte(n)
+	}
+	return b
+}
+
+func (f *field) append(b []byte, v reflect.Value) []byte {
+	if f.pointer {
+		if v.IsNil() {
+			return append(b, 0xc0)
+		}
+		v = v.Elem()
+	}
+	switch f.Kind {
+	case api.KindInt:
+		return appendInt(b, v.Int())
+	case api.KindStr:
+		return appendText(b, v.String())
+	case api.KindBool:
+		return appendBool(b, v.Bool())
+	case api.KindBin:
+		return appendBin(b, v.Bytes())
+	case api.KindMap:
+		return f.sub.append(b, v)
+	default:
+		return f.appendList(b, v)
+	}
+}
+
+func (f *field) appendList(b []byte, v reflect.Value) []byte {
+	n := v.Len()
+	b = appendHeader(b, n, 0x90, 15, 0, 0xdc)
+	for i := range n {
+		if f.sub != nil {
+			b = f.sub.append(b, v.Index(i))
+		} else {
+			b = appendText(b, v.Index(i).String())
+		}
+	}
+	return b
+}
+
+// appendInt writes the smallest form, unsigned where it can. Past 2^53 clients
+// in other languages would round, so the bound is what is sent.
+func appendInt(b []byte, n int64) []byte {
+	n = max(-api.MaxInt, min(n, api.MaxInt))
+	switch {
+	case n >= 0:
+		return appendUint(b, uint64(n))
+	case n >= -32:
+		return append(b, byte(n))
+	case n >= -1<<7:
+		return append(b, 0xd0, byte(n))
+	case n >= -1<<15:
+		return binary.BigEndian.AppendUint16(append(b, 0xd1), uint16(n))
+	case n >= -1<<31:
+		return binary.BigEndian.AppendUint32(append(b, 0xd2), uint32(n))
+	default:
+		return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(n))
+	}
+}
+
+func appendUint(b []byte, n uint64) []byte {
+	switch {
+	case n < 1<<7:
+		return append(b, byte(n))
+	case n < 1<<8:
+		return append(b, 0xcc, byte(n))
+	case n < 1<<16:
+		return binary.BigEndian.AppendUint16(append(b, 0xcd), uint16(n))
+	case n < 1<<32:
+		return binary.BigEndian.AppendUint32(append(b, 0xce), uint32(n))
+	default:
+		return binary.BigEndian.AppendUint64(append(b, 0xcf), n)
+	}
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 0xc3)
+	}
+	return append(b, 0xc2)
+}
+
+// appendText writes valid UTF-8 whatever s holds: names may be any bytes, and
+// clients fail on a str that is not text.
+func appendText(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\ufffd")
+	}
+	return append(appendHeader(b, len(s), 0xa0, 31, 0xd9, 0xda), s...)
+}
+
+func appendBin(b, s []byte) []byte {
+	return append(appendHeader(b, len(s), 0, -1, 0xc4, 0xc5), s...)
+}
+
+// appendHeader writes a length in the smallest form: in the byte fix up to
+// most, in one byte after short (0 = there is no such form), in two after long,
+// or in four after the next code.
+func appendHeader(b []byte, n int, fix byte, most int, short, long byte) []byte {
+	switch {
+	case n <= most:
+		return append(b, fix|byte(n))
+	case n < 1<<8 && short != 0:
+		return append(b, short, byte(n))
+	case n < 1<<16:
+		return binary.BigEndian.AppendUint16(append(b, long), uint16(n))
+	default:
+		return binary.BigEndian.AppendUint32(append(b, long+1), uint32(n))
+	}
+}

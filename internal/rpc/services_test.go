@@ -1,0 +1,46 @@
+package rpc_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// serveAll starts a server with every service over the embedded store.
+func serveAll(t testing.TB, more ...rpc.Entry) *bench {
+	t.Helper()
+	return serveOn(t, rpc.Options{}, openStore(t, lua.Embedded), more...)
+}
+
+func openStore(t testing.TB, url string) *lua.Runner {
+	t.Helper()
+	r, err := lua.Open(lua.Options{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *bench {
+	t.Helper()
+	tel := o.Telemetry
+	if tel == nil {
+		tel = telemetry.Nop()
+	}
+	keys := coord.NewKeys(redistest.Prefix(t), "")
+	leases := coord.NewLeases(tel)
+	return serveWith(t, o, rpc.Services{
+		Leases: leases, Locks: coord.NewLocks(r, keys, leases),
+		RateLimiter: coord.NewRateLimiter(r, keys, coord.NewRules(), tel),
+		Health: func(context.Context) api.HealthResult {
+			return api.HealthResult{Live: true, Store: "embedded"}
+		},
+	}, more...)
+}

@@ -1,0 +1,91 @@
+package rpc
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// giveBackTime bounds giving back what a closed connection held. What takes
+// longer is left to its TTL.
+const giveBackTime = 5 * time.Second
+
+// end is called once, by the last reader of a closed connection. What the
+// session held is given back on a context of its own: nobody waits for it but
+// the next holder.
+func (c *conn) end() {
+	c.server.forget(c)
+	ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
+	defer cancel()
+	c.session.Close(ctx)
+}
+
+var lostParams = compiled.of(reflect.TypeFor[api.LostParams]())
+
+// lost tells the client that something it held is no longer its own. It never
+// blocks.
+func (c *conn) lost(l coord.Loss) {
+	p := api.LostParams{Name: l.Name, Token: l.Token, Fence: fence(l.Fence), Reason: l.Reason}
+	b := append(appendText([]byte{0x93, 2}, l.Noun+".lost"), 0x91)
+	c.append(lostParams.append(b, reflect.ValueOf(p)))
+	c.flush()
+}
+
+// cancelCall carries out rpc.cancel: [msgid], or a map as for other methods. It
+// is no error when the call has ended already.
+func (c *conn) cancelCall(params []byte) bool {
+	id, ok := cancelled(params)
+	if ok {
+		c.cancel(id)
+	}
+	return ok
+}
+
+// cancelled reads the msgid, which need not fit in 2^53 as parameters do.
+func cancelled(params []byte) (integer, bool) {
+	c := cursor{b: params}
+	if c.kind() == kindArray {
+		if _, n := c.enter(); n != 1 {
+			return integer{}, false
+		}
+	}
+	if c.kind() != kindMap {
+		return c.integer()
+	}
+	_, n := c.enter()
+	for range n {
+		key, _, ok := c.text()
+		if !ok {
+			c.skip()
+		}
+		if string(key) == "msgid" {
+			return c.integer()
+		}
+		c.skip()
+	}
+	return integer{}, false
+}
+
+// cancel ends a call's context. A call that is still queued is answered here,
+// since it may be long until a goroutine gets to it.
+func (c *conn) cancel(id integer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.calls[id]
+	if !ok {
+		return
+	}
+	k.cancelled = true
+	k.cancel()
+	if k.state != stateQueued {
+		return
+	}
+	k.state = stateAnswered
+	c.leave(k)
+	b := append([]byte{0x94, 1}, k.idBytes[:k.idLen]...)
+	c.appendLocked(append(appendError(b, plain(api.Cancelled), c.errorsAsMap.Load()), 0xc0))
+	c.server.opts.Telemetry.RPC(k.ctx, k.entry.Name, string(api.Cancelled), time.Since(k.started))
+}

@@ -1,0 +1,241 @@
+package rpc_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+)
+
+// bucket is a limit given in full.
+func bucket(key string, limit int) m {
+	return m{"key": key, "algorithm": "token_bucket", "limits": []m{{"limit": limit, "period_ms": 3_600_000}}}
+}
+
+func TestALimitToItsEndAndOver(t *testing.T) {
+	t.Parallel()
+	p := serveAll(t).dial(t)
+	peek := p.must("ratelimit.peek", bucket("a", 3))
+	require.Equal(t, true, peek["allowed"])
+	require.EqualValues(t, 3, peek["remaining"])
+	for i := range 3 {
+		r := p.must("ratelimit.acquire", bucket("a", 3))
+		require.Equal(t, true, r["allowed"])
+		require.EqualValues(t, 2-i, r["remaining"])
+		require.Equal(t, "redis", r["source"])
+	}
+	r := p.must("ratelimit.acquire", bucket("a", 3))
+	require.Equal(t, false, r["allowed"])
+	require.Equal(t, "limit", r["denied_by"])
+	require.Greater(t, number(t, r["retry_after_ms"]), int64(0))
+
+	over := bucket("a", 3)
+	over["cost"] = 4
+	require.EqualValues(t, -1, p.must("ratelimit.peek", over)["retry_after_ms"])
+
+	reset := bucket("a", 3)
+	require.Equal(t, m{"reset": true}, p.must("ratelimit.reset", reset))
+	require.Equal(t, m{"reset": false}, p.must("ratelimit.reset", reset))
+	require.Equal(t, true, p.must("ratelimit.acquire", bucket("a", 3))["allowed"])
+}
+
+// number reads an integer of either sign.
+func number(t testing.TB, v any) int64 {
+	t.Helper()
+	switch n := v.(type) {
+	case int64:
+		return n
+	case uint64:
+		return int64(n)
+	}
+	t.Fatalf("%v is no integer", v)
+	return 0
+}
+
+func TestMistakesOfALimitAreTheCallers(t *testing.T) {
+	t.Parallel()
+	p := serveAll(t).dial(t)
+	for want, params := range map[string]m{
+		"INVALID_ARGUMENT: ": {"key": "a"},
+		"NOT_FOUND: ":        {"key": "a", "rule": "nope"},
+		"INVALID_ARGUMENT: limits[0].period_ms: ":           {"key": "a", "algorithm": "token_bucket", "limits": []m{{"limit": 1, "period_ms": 0}}},
+		"INVALID_ARGUMENT: limits[1].limit: it is required": {"key": "a", "algorithm": "token_bucket", "limits": []m{{"limit": 1, "period_ms": 1}, {"period_ms": 1}}},
+	} {
+		_, err := p.call("ratelimit.acquire", params)
+		require.Contains(t, err, want)
+	}
+}
+
+func TestALockBetweenTwoClients(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	first, second := b.dial(t), b.dial(t)
+	first.must("session.hello", m{"client": "billing", "instance": "pod-1"})
+	got := first.must("lock.acquire", m{"name": "l"})
+	require.Equal(t, true, got["acquired"])
+	require.IsType(t, "", got["fence"])
+	require.NotEmpty(t, got["token"])
+
+	busy := second.must("lock.acquire", m{"name": "l"})
+	require.Equal(t, false, busy["acquired"])
+	require.Equal(t, "busy", busy["reason"])
+	require.NotContains(t, busy, "token")
+	require.Equal(t, "billing", busy["held_by"].(m)["client"])
+	require.Equal(t, "pod-1", busy["held_by"].(m)["instance"])
+	require.Greater(t, number(t, busy["retry_after_ms"]), int64(0))
+
+	seen := second.must("lock.get", m{"name": "l"})
+	require.Equal(t, true, seen["held"])
+	require.Equal(t, got["fence"], seen["fence"])
+
+	require.Equal(t, "not_owner", second.must("lock.release", m{"name": "l", "token": "x"})["reason"])
+	renewed := first.must("lock.renew", m{"name": "l", "token": got["token"]})
+	require.Equal(t, true, renewed["renewed"])
+	require.Equal(t, got["fence"], renewed["fence"])
+	require.Equal(t, m{"released": true, "reason": "released"}, first.must("lock.release", m{"name": "l", "token": got["token"]}))
+	require.Equal(t, true, second.must("lock.acquire", m{"name": "l"})["acquired"])
+	require.Equal(t, m{"held": false}, second.must("lock.get", m{"name": "free"}))
+}
+
+// A client that crashes gives back at once what was bound to its session, and
+// nothing else.
+func TestACrashedClientGivesBack(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	first, second := b.dial(t), b.dial(t)
+	require.Equal(t, true, first.must("lock.acquire", m{"name": "bound", "ttl_ms": 600_000})["acquired"])
+	require.Equal(t, true, first.must("lock.acquire", m{"name": "free", "ttl_ms": 600_000, "bind": "ttl"})["acquired"])
+	require.NoError(t, first.conn.Close())
+	eventually(t, "the lock is free", func() bool {
+		return second.must("lock.acquire", m{"name": "bound"})["acquired"] == true
+	})
+	require.Equal(t, false, second.must("lock.acquire", m{"name": "free"})["acquired"])
+}
+
+// A release that a client sends on its way out is carried out.
+func TestAReleaseJustBeforeClosingIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	first, second := b.dial(t), b.dial(t)
+	got := first.must("lock.acquire", m{"name": "l", "ttl_ms": 600_000, "bind": "ttl"})
+	first.send(notification(t, "lock.release", m{"name": "l", "token": got["token"]}))
+	require.NoError(t, first.conn.Close())
+	eventually(t, "the lock is free", func() bool {
+		return second.must("lock.get", m{"name": "l"})["held"] == false
+	})
+}
+
+func TestALostLockIsTold(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	first, second := b.dial(t), b.dial(t)
+	got := first.must("lock.acquire", m{"name": "l", "token": "mine", "ttl_ms": 300})
+	second.must("lock.release", m{"name": "l", "token": "mine"})
+	note := first.message()
+	require.Len(t, note, 3)
+	require.EqualValues(t, 2, note[0])
+	require.Equal(t, "lock.lost", note[1])
+	require.Equal(t, []any{m{"name": "l", "token": "mine", "fence": got["fence"], "reason": "expired"}}, note[2])
+	first.alive()
+}
+
+// Case 38.
+func TestARequestIDIsForOneCall(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	first, second := b.dial(t), b.dial(t)
+	call := func(p *peer, limit int) (map[string]any, string) {
+		params := bucket("a", limit)
+		params["_request_id"] = "id-1"
+		return p.call("ratelimit.acquire", params)
+	}
+	r, err := call(first, 5)
+	require.Empty(t, err)
+	require.EqualValues(t, 4, r["remaining"])
+	require.NotContains(t, r, "replayed")
+
+	r, err = call(second, 5)
+	require.Empty(t, err)
+	require.Equal(t, true, r["replayed"])
+	require.EqualValues(t, 4, r["remaining"])
+	require.EqualValues(t, 4, second.must("ratelimit.peek", bucket("a", 5))["remaining"], "it was counted once")
+
+	params := bucket("a", 5)
+	params["_request_id"], params["cost"] = "id-1", 2
+	_, err = second.call("ratelimit.acquire", params)
+	require.Contains(t, err, "CONFLICT: ")
+}
+
+// Case 38.
+func TestAReplayAfterTheReleaseTakesNothing(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	p := b.dial(t)
+	params := m{"name": "l", "_request_id": "id-2"}
+	got := p.must("lock.acquire", params)
+	require.Equal(t, true, got["acquired"])
+	again := p.must("lock.acquire", params)
+	require.Equal(t, true, again["acquired"])
+	require.Equal(t, true, again["replayed"])
+	require.Equal(t, got["fence"], again["fence"])
+	p.must("lock.release", m{"name": "l", "token": got["token"]})
+
+	dead := p.must("lock.acquire", params)
+	require.Equal(t, false, dead["acquired"])
+	require.Equal(t, true, dead["replayed"])
+	require.Equal(t, "released", dead["reason"])
+	require.Equal(t, m{"held": false}, p.must("lock.get", m{"name": "l"}))
+}
+
+func TestDrainingRefusesNewLocksAndTakesBack(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	p := b.dial(t)
+	got := p.must("lock.acquire", m{"name": "l"})
+	b.leases.Drain()
+	_, err := p.call("lock.acquire", m{"name": "other"})
+	require.Contains(t, err, "DRAINING: ")
+	require.Equal(t, true, p.must("lock.renew", m{"name": "l", "token": got["token"]})["renewed"])
+	require.Equal(t, true, p.must("lock.release", m{"name": "l", "token": got["token"]})["released"])
+}
+
+func TestHealthIsACallToo(t *testing.T) {
+	t.Parallel()
+	h := serveAll(t).dial(t).must("health.get")
+	require.Equal(t, m{"live": true, "ready": false, "store": "embedded", "checks": []any{}}, h)
+}
+
+// A method is an entry of the contract and an entry here.
+func TestTheTableIsTheContract(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, s := range api.Methods() {
+		want = append(want, s.Name)
+	}
+	require.Equal(t, want, rpc.MethodNames())
+}
+
+func TestMethodsAreDescribed(t *testing.T) {
+	t.Parallel()
+	p := serve(t, rpc.Options{}).dial(t)
+	list := p.must("rpc.methods")["methods"].([]any)
+	require.Len(t, list, len(api.Methods()))
+	for i, s := range api.Methods() {
+		d := list[i].(m)
+		require.Equal(t, s.Name, d["name"])
+		require.Equal(t, d, p.must("rpc.describe", m{"method": s.Name}))
+		require.Len(t, d["params"], s.Params.NumField())
+		require.Len(t, d["result"], s.Result.NumField())
+	}
+	d := p.must("rpc.describe", m{"method": "lock.acquire"})
+	ttl := d["params"].([]any)[1].(m)
+	require.Equal(t, "ttl_ms", ttl["name"])
+	require.Equal(t, "30000", ttl["default"])
+	require.EqualValues(t, 100, ttl["min"])
+	require.Equal(t, false, ttl["required"])
+
+	_, err := p.call("rpc.describe", m{"method": "lock.aquire"})
+	require.Contains(t, err, "NOT_FOUND: lock.aquire: no such method; did you mean lock.acquire?")
+}

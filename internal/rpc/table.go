@@ -1,0 +1,136 @@
+package rpc
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// A table is a struct type of the contract, compiled once: what the decoder and
+// the encoder need of each field without asking its tags again.
+type table struct {
+	fields []field
+	names  []string
+	// blank is the struct with every default set.
+	blank reflect.Value
+	// required has a bit for each field that must be given.
+	required uint64
+}
+
+// field is one key of a params or result map.
+type field struct {
+	api.Field
+	// key is the name as it goes over the wire.
+	key []byte
+	// want is what a wrong value is told: "true or false is expected".
+	want string
+	// sub is the table of a map, or of the maps in a list; item is what a list
+	// of text holds.
+	sub  *table
+	item *field
+	// pointer fields are left nil when their key is absent.
+	pointer bool
+}
+
+// maxFields bounds a table to the bits of its masks.
+const maxFields = 64
+
+// tables compiles types, each once, so that a type may hold itself.
+type tables map[reflect.Type]*table
+
+// of compiles a struct type. It panics on a type that has no wire form: that is
+// a fault of the contract, found when the package is loaded.
+func (ts tables) of(t reflect.Type) *table {
+	if c, ok := ts[t]; ok {
+		return c
+	}
+	c := &table{blank: reflect.New(t).Elem()}
+	ts[t] = c
+	described := api.Fields(t)
+	if len(described) > maxFields {
+		panic(fmt.Sprintf("rpc: %s has more than %d fields", t, maxFields))
+	}
+	for i, d := range described {
+		if d.Kind == api.KindAny || d.Kind == api.KindMap && d.Elem == nil {
+			panic(fmt.Sprintf("rpc: %s.%s: free-form values have no codec here", t, d.Name))
+		}
+		f := field{Field: d, key: appendText(nil, d.Name), want: want(d), pointer: t.Field(d.Index).Type.Kind() == reflect.Pointer}
+		switch {
+		case d.Elem != nil:
+			f.sub = ts.of(d.Elem)
+		case d.Kind == api.KindList:
+			item := api.Field{Kind: api.KindStr, MaxLen: d.MaxLen}
+			f.item = &field{Field: item, want: want(item)}
+		}
+		if d.Required {
+			c.required |= 1 << i
+		}
+		if d.Default != "" {
+			setDefault(c.blank.Field(d.Index), d)
+		}
+		c.fields = append(c.fields, f)
+		c.names = append(c.names, d.Name)
+	}
+	return c
+}
+
+func setDefault(v reflect.Value, d api.Field) {
+	switch d.Kind {
+	case api.KindInt:
+		n, err := strconv.ParseInt(d.Default, 10, 64)
+		if err != nil {
+			panic(fmt.Sprintf("rpc: default of %s: %v", d.Name, err))
+		}
+		v.SetInt(n)
+	case api.KindStr:
+		v.SetString(d.Default)
+	case api.KindBool:
+		v.SetBool(d.Default == "true")
+	default:
+		panic(fmt.Sprintf("rpc: %s: a %s has no default", d.Name, d.Kind))
+	}
+}
+
+// want says what a field takes, for people.
+func want(d api.Field) string {
+	switch d.Kind {
+	case api.KindInt:
+		return fmt.Sprintf("an integer from %d to %d is expected", d.Min, d.Max)
+	case api.KindStr:
+		switch {
+		case len(d.Enum) > 0:
+			return "one of " + strings.Join(d.Enum, ", ") + " is expected"
+		case d.Required:
+			return fmt.Sprintf("text of 1 to %d bytes is expected", d.MaxLen)
+		default:
+			return fmt.Sprintf("text of at most %d bytes is expected", d.MaxLen)
+		}
+	case api.KindBool:
+		return "true or false is expected"
+	case api.KindBin:
+		return fmt.Sprintf("bin of at most %d bytes is expected", d.MaxLen)
+	case api.KindMap:
+		return "a map is expected"
+	default:
+		return "a list is expected"
+	}
+}
+
+// find returns the index of the field with this key, or -1. Clients mostly
+// send keys in the order of the docs, so the search begins where the last one
+// ended.
+func (t *table) find(key []byte, from int) int {
+	for i := range t.fields {
+		at := from + i
+		if at >= len(t.fields) {
+			at -= len(t.fields)
+		}
+		if t.fields[at].Name == string(key) {
+			return at
+		}
+	}
+	return -1
+}

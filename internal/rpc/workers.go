@@ -1,0 +1,151 @@
+package rpc
+
+import "sync"
+
+// workers are the goroutines that read connections and carry out calls. They
+// are reused, since a call needs more stack than a new goroutine has.
+//
+// Calls that run are bounded over all connections: each holds a stack, and more
+// of them than Redis is sent in a few batches only wait elsewhere. The others
+// queue, in order, at the cost of their params. Readers are never queued:
+// cancels and releases have to be read.
+type workers struct {
+	wg sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	idle    []chan task
+	free    int // how many more calls may run
+	queue   []*call
+	first   int // of queue
+	stopped bool
+}
+
+// task is a connection to read, or a call to carry out.
+type task struct {
+	conn *conn
+	call *call
+}
+
+const (
+	// maxRunning bounds the calls that run at once, over all connections.
+	maxRunning = 1024
+	// maxIdle bounds the goroutines that are kept for later.
+	maxIdle = 128
+)
+
+// lead makes another goroutine read c, so that the caller may run k. It returns
+// false when k was queued instead, and the caller has to read on.
+func (w *workers) lead(c *conn, k *call) bool {
+	w.mu.Lock()
+	if w.free == 0 {
+		w.push(k)
+		w.mu.Unlock()
+		return false
+	}
+	w.free--
+	w.start(task{conn: c})
+	return true
+}
+
+// submit runs k on another goroutine, now or when one may run.
+func (w *workers) submit(k *call) {
+	w.mu.Lock()
+	if w.free == 0 {
+		w.push(k)
+		w.mu.Unlock()
+		return
+	}
+	w.free--
+	w.start(task{call: k})
+}
+
+// serve reads a new connection on a goroutine of its own.
+func (w *workers) serve(c *conn) {
+	w.mu.Lock()
+	w.start(task{conn: c})
+}
+
+// start gives t to the goroutine that went idle last, whose stack is warmest,
+// or to a new one. It gives up mu, which the caller holds.
+func (w *workers) start(t task) {
+	n := len(w.idle)
+	if n == 0 {
+		w.mu.Unlock()
+		w.wg.Go(func() { w.work(t) })
+		return
+	}
+	ch := w.idle[n-1]
+	w.idle = w.idle[:n-1]
+	w.mu.Unlock()
+	ch <- t
+}
+
+func (w *workers) work(t task) {
+	ch := make(chan task, 1)
+	for ok := true; ok; {
+		k := t.call
+		if t.conn != nil {
+			k = t.conn.serve()
+		}
+		for k != nil {
+			k.run()
+			k = w.next()
+		}
+		if t, ok = w.rest(ch); !ok {
+			return
+		}
+	}
+}
+
+// push queues a call; the caller holds mu. Room in front of the queue is used
+// before it grows.
+func (w *workers) push(k *call) {
+	if len(w.queue) == cap(w.queue) && w.first > len(w.queue)/2 {
+		n := copy(w.queue, w.queue[w.first:])
+		clear(w.queue[n:])
+		w.queue, w.first = w.queue[:n], 0
+	}
+	w.queue = append(w.queue, k)
+}
+
+// next is called by who has run a call: the next one that waits, or nil.
+func (w *workers) next() *call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first == len(w.queue) {
+		w.free++
+		return nil
+	}
+	k := w.queue[w.first]
+	w.queue[w.first] = nil
+	w.first++
+	if w.first == len(w.queue) {
+		w.queue, w.first = w.queue[:0], 0
+	}
+	return k
+}
+
+// rest waits for the next task, and returns false when the goroutine has to end.
+func (w *workers) rest(ch chan task) (task, bool) {
+	w.mu.Lock()
+	if w.stopped || len(w.idle) >= maxIdle {
+		w.mu.Unlock()
+		return task{}, false
+	}
+	w.idle = append(w.idle, ch)
+	w.mu.Unlock()
+	t, ok := <-ch
+	return t, ok
+}
+
+// stop ends the idle goroutines and returns when the busy ones have ended too.
+func (w *workers) stop() {
+	w.mu.Lock()
+	w.stopped = true
+	for _, ch := range w.idle {
+		close(ch)
+	}
+	w.idle = nil
+	w.mu.Unlock()
+	w.wg.Wait()
+}

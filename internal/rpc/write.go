@@ -1,0 +1,248 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// writer is how replies leave a connection: whoever has one appends it, and
+// whoever finds nobody writing writes all there is. So a lone reply is written
+// by the goroutine that made it, and under load one write carries many. It is
+// guarded by conn.mu.
+type writer struct {
+	// out is what waits; wire is what is being written while writing is set,
+	// with rest bytes of it still to go.
+	out, wire []byte
+	rest      int
+	writing   bool
+	// stuck closes the connection when the buffer stays full.
+	stuck *time.Timer
+	// drained is told when the buffer is no longer full, and on closing.
+	drained *sync.Cond
+
+	raw syscall.RawConn
+	// attempt is one try to write wire, made once since a closure a write
+	// would allocate; tried and failed are its answer.
+	attempt func(fd uintptr) bool
+	tried   int
+	failed  error
+}
+
+const (
+	// maxUnwritten is when a connection's write buffer counts as full.
+	maxUnwritten = 256 << 10
+	// slowChunk is how much is written at once to a client that is slow, so
+	// that its progress shows.
+	slowChunk = 64 << 10
+)
+
+// newWriter is called with a conn that nobody else knows yet.
+func (c *conn) newWriter() error {
+	raw, err := c.nc.SyscallConn()
+	if err != nil {
+		return err
+	}
+	c.raw = raw
+	c.drained = sync.NewCond(&c.mu)
+	c.attempt = func(fd uintptr) bool {
+		for {
+			c.tried, c.failed = syscall.Write(int(fd), c.wire)
+			if c.failed != syscall.EINTR {
+				return true
+			}
+		}
+	}
+	return nil
+}
+
+// append adds one message to what waits to be written.
+func (c *conn) append(message []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.appendLocked(message)
+}
+
+func (c *conn) appendLocked(message []byte) {
+	if c.closed {
+		return
+	}
+	c.out = append(c.out, message...)
+	if c.full() && c.stuck == nil {
+		c.watch()
+	}
+}
+
+// watch closes the connection if its buffer stays full; the caller holds mu.
+func (c *conn) watch() {
+	var t *time.Timer
+	t = time.AfterFunc(c.server.opts.WriteTimeout, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.stuck == t { // else it was relieved while this waited for mu
+			c.closeLocked(closedSlowReader)
+		}
+	})
+	c.stuck = t
+}
+
+// full reports whether the client leaves too much unread; the caller holds mu.
+func (c *conn) full() bool { return len(c.out)+c.rest >= maxUnwritten }
+
+// room returns when the buffer is not full, and false when the connection was
+// closed meanwhile. It keeps the reader from reading on behalf of a client that
+// reads no replies.
+func (c *conn) room() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.full() {
+		c.flushLocked()
+	}
+	for c.full() && !c.closed {
+		c.drained.Wait()
+	}
+	return !c.closed
+}
+
+// flush writes what waits, unless someone is writing already.
+func (c *conn) flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flushLocked()
+}
+
+// flushLocked never blocks: what the socket does not take at once is left to a
+// goroutine of its own. It gives mu up while it writes.
+func (c *conn) flushLocked() {
+	if c.writing {
+		return
+	}
+	c.writing = true
+	for len(c.out) > 0 && !c.closed {
+		c.swap()
+		c.mu.Unlock()
+		n, err := c.try()
+		c.mu.Lock()
+		c.rest -= n
+		if err != nil {
+			c.closeLocked(closedBroken)
+			break
+		}
+		if c.rest > 0 {
+			c.relieve()
+			c.server.workers.wg.Go(c.writeSlowly)
+			return
+		}
+	}
+	c.writing = false
+	c.shrink()
+}
+
+// swap makes what waits the bytes to be written.
+func (c *conn) swap() {
+	c.out, c.wire = c.wire[:0], c.out
+	c.rest = len(c.wire)
+}
+
+// try writes once, without waiting, what it can of wire. Only who set writing
+// calls it.
+func (c *conn) try() (int, error) {
+	if err := c.raw.Write(c.attempt); err != nil {
+		return 0, err
+	}
+	if c.failed == syscall.EAGAIN {
+		return 0, nil
+	}
+	return max(c.tried, 0), c.failed
+}
+
+// writeSlowly goes on where flushLocked would have had to wait.
+func (c *conn) writeSlowly() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.closed && (c.rest > 0 || len(c.out) > 0) {
+		if c.rest == 0 {
+			c.swap()
+		}
+		from := len(c.wire) - c.rest
+		chunk := c.wire[from:min(from+slowChunk, len(c.wire))]
+		c.mu.Unlock()
+		n, err := c.nc.Write(chunk)
+		c.mu.Lock()
+		c.rest -= n
+		if err != nil {
+			c.closeLocked(closedBroken)
+		}
+		c.relieve()
+	}
+	c.writing = false
+	c.rest = 0
+	c.shrink()
+}
+
+// relieve tells the reader and the timer that the buffer is no longer full.
+func (c *conn) relieve() {
+	if c.full() && !c.closed {
+		return
+	}
+	if c.stuck != nil {
+		c.stuck.Stop()
+		c.stuck = nil
+	}
+	c.drained.Broadcast()
+}
+
+// shrink gives large buffers back.
+func (c *conn) shrink() {
+	if cap(c.out) > busyBuffer && len(c.out) == 0 {
+		c.out = nil
+	}
+	if cap(c.wire) > busyBuffer {
+		c.wire = nil
+	}
+	c.relieve()
+}
+
+// Why connections end. Those that the client ends are not counted.
+const (
+	closedByClient   = "client"
+	closedBroken     = "broken"
+	closedMalformed  = "malformed"
+	closedDuplicate  = "duplicate_msgid"
+	closedSlowReader = "slow_reader"
+	closedTooMany    = "too_many"
+	closedForbidden  = "forbidden"
+	closedShutdown   = "shutdown"
+)
+
+// close ends the connection and cancels its calls. Replies that the socket
+// takes at once are still sent.
+func (c *conn) close(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reason != closedByClient && reason != closedBroken {
+		c.flushLocked()
+	}
+	c.closeLocked(reason)
+}
+
+func (c *conn) closeLocked(reason string) {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	_ = c.nc.Close() // it wakes the reader; there is nobody to tell of an error
+	for _, k := range c.calls {
+		k.cancelled = true
+		k.cancel()
+	}
+	c.relieve()
+	switch reason {
+	case closedByClient, closedBroken:
+		c.log.Debug("connection ended", "reason", reason)
+	default:
+		c.log.Info("connection closed", "reason", reason)
+		c.server.opts.Telemetry.ConnectionClosed(context.Background(), reason)
+	}
+}
