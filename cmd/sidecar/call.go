@@ -37,8 +37,8 @@ The call is a session of its own: what it acquires is given back when it ends, u
 		ValidArgsFunction: completeMethods,
 	}
 	socket := addSocketFlag(cmd, p)
-	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "how long the call may take, `duration`")
-	output := cmd.Flags().StringP("output", "o", "", "json (one line) or pretty; default pretty on a terminal, else json")
+	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
+	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty; default pretty on a terminal, else json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		format, err := outputFormat(*output, p.out)
 		if err != nil {

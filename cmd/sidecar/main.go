@@ -121,7 +121,7 @@ any language over a Unix socket.
 
 Settings: flags win over COXSWAIN_* variables, those over the file, that over the defaults.
 A variable is COXSWAIN_ and the upper-cased path joined by _, such as COXSWAIN_REDIS_URL for redis.url;
-COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config print shows them all.
+COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config print shows them all. Shell completion: sidecar completion --help.
 
 ` + exitCodes,
 		SilenceErrors: true,

@@ -26,7 +26,7 @@ func newProbe(p process) *cobra.Command {
 		ValidArgs: []string{probeLive, probeReady},
 	}
 	socket := addSocketFlag(cmd, p)
-	timeout := cmd.Flags().Duration("timeout", 2*time.Second, "how long the answer may take, `duration`")
+	timeout := cmd.Flags().Duration("timeout", 2*time.Second, "`duration` that the answer may take")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
 		defer cancel()

@@ -19,7 +19,7 @@ Redis may come late or go away: the sidecar is then live and not ready, and beco
 signal it takes no new connections and no new acquisitions, waits for its clients to leave or limits.shutdown_grace to
 end, gives back all that they still hold and exits with 0. A second signal ends it at once. The log is JSON on stderr.`,
 		Example: `  sidecar serve --redis redis://127.0.0.1:6379
-  sidecar serve --redis embedded --socket /tmp/sidecar.sock --http 127.0.0.1:8086`,
+  sidecar serve --redis embedded --socket ./sidecar.sock --http 127.0.0.1:8086`,
 		Args: cobra.NoArgs,
 	}
 	flags := addServeFlags(cmd)

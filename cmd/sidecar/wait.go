@@ -25,7 +25,7 @@ could be reached in time.`,
 		Args: cobra.NoArgs,
 	}
 	socket := addSocketFlag(cmd, p)
-	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long to wait, `duration`")
+	timeout := cmd.Flags().Duration("timeout", time.Minute, "`duration` to wait at most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
 		defer cancel()
