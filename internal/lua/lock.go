@@ -140,6 +140,8 @@ type LockGetOut struct {
 	Client, Instance string
 	SinceMS          int64
 	Token            string
-	// LastToken is the last owner that released it, empty when it expired.
+	// LastToken is the last token that was released: a grant that is not held
+	// any more was released if this is its token, and expired if not. It never
+	// leaves coord.
 	LastToken string
 }

@@ -40,6 +40,20 @@ func (m *modelLock) holder(now int64) *modelGrant {
 	return nil
 }
 
+// lastToken is the newest token that was given back, none when it owned again since.
+func (m *modelLock) lastToken() string {
+	last := ""
+	for _, g := range m.grants {
+		switch {
+		case g.released:
+			last = g.token
+		case g.token == last:
+			last = ""
+		}
+	}
+	return last
+}
+
 // state is what renew and release should find.
 func (m *modelLock) state(now int64, token, session string) lua.LockState {
 	switch h := m.holder(now); {
@@ -50,16 +64,8 @@ func (m *modelLock) state(now int64, token, session string) lua.LockState {
 	case h != nil:
 		return lua.LockOwned
 	}
-	// Of the grants that were given back the newest is remembered, unless its
-	// token came again and did not give back.
-	for i := len(m.grants) - 1; i >= 0; i-- {
-		g := m.grants[i]
-		if g.released && g.token == token {
-			return lua.LockReleased
-		}
-		if g.released || g.token == token {
-			return lua.LockExpired
-		}
+	if m.lastToken() == token {
+		return lua.LockReleased
 	}
 	return lua.LockExpired
 }
@@ -187,30 +193,16 @@ func (l *lockRun) release(t *rapid.T, token, session string) {
 func (l *lockRun) get(t *rapid.T) {
 	before := l.s.raw(t, l.lock)
 	l.say("get")
-	var want lua.LockGetOut
+	want := lua.LockGetOut{LastToken: l.m.lastToken()}
 	if g := l.m.last(); g != nil {
 		want.Fence = g.fence
-		// It is told when the newest grant was given back, and while the next holds.
-		if g.released {
-			want.LastToken = g.token
-		}
 	}
 	got := call(t, l.s, lua.LockGet, l.now, lua.LockGetIn{Lock: l.lock})
 	if h := l.m.holder(l.now); h != nil {
 		want = lua.LockGetOut{
 			Held: true, Fence: h.fence, TTLMS: (h.ends - l.now) / 1000,
-			Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000, Token: h.token,
-		}
-		for _, g := range l.m.grants[:len(l.m.grants)-1] {
-			switch {
-			case g.released:
-				want.LastToken = g.token
-			case g.token == want.LastToken:
-				want.LastToken = ""
-			}
-		}
-		if want.LastToken == h.token {
-			want.LastToken = ""
+			Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000,
+			Token: h.token, LastToken: l.m.lastToken(),
 		}
 	}
 	require.Equal(t, want, got, "%s", l.story())

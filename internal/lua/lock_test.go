@@ -98,6 +98,8 @@ func TestAReplayLearnsWhatBecameOfItsGrant(t *testing.T) {
 		require.Equal(t, "tA", now.LastToken, "released")
 
 		acquire(t, s, epoch+3*second, key, "tB")
-		require.Empty(t, get(epoch+33*second).LastToken, "expired")
+		require.Equal(t, "tA", get(epoch+33*second).LastToken, "tA was released, tB expired")
+		acquire(t, s, epoch+33*second, key, "tA")
+		require.Empty(t, get(epoch+63*second).LastToken, "tA owned again, and expired")
 	})
 }
