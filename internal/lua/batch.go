@@ -31,7 +31,7 @@ func Batch[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], ins [
 			out, err := &outs[from+i], c.err
 			out.Sent = c.sent
 			if err == nil {
-				out.Value, out.Replayed, err = read(s, c.reply)
+				out.Value, out.Replayed, err = decode(s, c.reply)
 			}
 			if err != nil {
 				errs[from+i] = fmt.Errorf("script %s: %w", s.Name, err)
@@ -79,7 +79,7 @@ func (r *Runner) exchange(ctx context.Context, s *Source, cmds []*batched) (agai
 	for i, c := range cmds {
 		f := whole
 		if f.verdict == answered {
-			f = classify(replies[i].Err())
+			f = classify(replies[i].read(replies[i].Err()))
 		}
 		c.sent, c.reply, c.err = sent, nil, nil
 		if f.verdict == answered {
@@ -93,7 +93,7 @@ func (r *Runner) exchange(ctx context.Context, s *Source, cmds []*batched) (agai
 		}
 	}
 	r.tel.Script(ctx, s.Name, worst.outcome(), time.Since(sent))
-	if worst.verdict >= notRun && worst.why != whyNoScript && ctx.Err() == nil {
+	if worst.suspect() && ctx.Err() == nil {
 		r.look()
 	}
 	return again

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -57,11 +56,14 @@ func (c *conns) closeAll(shut bool) {
 	}
 }
 
-// conn is a connection that knows whether a script was ever written to it.
+// conn is a connection that knows what a failure on it can have lost. It is
+// used by one goroutine at a time, which writes a whole pipeline and then reads
+// all its replies; full duplex would need another account of this.
 type conn struct {
 	net.Conn
 	of   *conns
-	used atomic.Bool
+	used bool // a script was ever written
+	owed bool // something was written since the last reply
 }
 
 var mark = []byte(evalsha)
@@ -69,28 +71,44 @@ var mark = []byte(evalsha)
 // Read implements net.Conn.
 func (n *conn) Read(p []byte) (int, error) {
 	got, err := n.Conn.Read(p)
-	return got, n.told(err)
+	if got > 0 {
+		n.owed = false
+	}
+	if err != nil && !n.used {
+		err = &unsent{"setup", err}
+	}
+	return got, err
 }
 
 // Write implements net.Conn.
 func (n *conn) Write(p []byte) (int, error) {
-	if !n.used.Load() && bytes.Contains(p, mark) {
-		n.used.Store(true)
-	}
 	put, err := n.Conn.Write(p)
-	return put, n.told(err)
+	if put > 0 {
+		n.used = n.used || bytes.Contains(p, mark)
+	} else if err != nil && !n.owed {
+		err = &unsent{"write", err}
+	}
+	n.owed = n.owed || put > 0
+	return put, err
 }
 
-// SetReadDeadline implements net.Conn; SetWriteDeadline too.
-func (n *conn) SetReadDeadline(t time.Time) error  { return n.told(n.Conn.SetReadDeadline(t)) }
-func (n *conn) SetWriteDeadline(t time.Time) error { return n.told(n.Conn.SetWriteDeadline(t)) }
-
-// told marks an error as harmless while no script was written.
-func (n *conn) told(err error) error {
-	if err == nil || n.used.Load() {
-		return err
+// SetReadDeadline implements net.Conn.
+func (n *conn) SetReadDeadline(t time.Time) error {
+	err := n.Conn.SetReadDeadline(t)
+	if err != nil && !n.used {
+		err = &unsent{"setup", err}
 	}
-	return &unsent{"setup", err}
+	return err
+}
+
+// SetWriteDeadline implements net.Conn. The pool sets it right before a pipeline
+// is written, and it fails when the connection is closed.
+func (n *conn) SetWriteDeadline(t time.Time) error {
+	err := n.Conn.SetWriteDeadline(t)
+	if err != nil && !n.owed {
+		err = &unsent{"write", err}
+	}
+	return err
 }
 
 // Close implements net.Conn.

@@ -66,6 +66,16 @@ func (f failure) outcome() string {
 	return "error"
 }
 
+// suspect tells whether Redis may be away: nothing that it answers while it
+// serves others, such as OOM, asks for a probe.
+func (f failure) suspect() bool {
+	switch f.why {
+	case "dial", "setup", "write", "lost", "loading", "masterdown", "auth":
+		return true
+	}
+	return false
+}
+
 // refusals are the error codes with which Redis turns a script away before its
 // first write, and which may pass. Inside a script the same codes come from the
 // first write command that it tries, since a script that has written is not

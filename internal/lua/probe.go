@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -125,6 +127,11 @@ func (r *Runner) watch() {
 	<-timer.C
 	for {
 		err := r.examine()
+		// Its connection may be the one that was reset; a server that is gone
+		// refuses the next.
+		for tries := 0; tries < 3 && hungUp(err) && r.condition.Load().up; tries++ {
+			err = r.examine()
+		}
 		if r.ctx.Err() != nil {
 			return
 		}
@@ -148,8 +155,7 @@ func (r *Runner) watch() {
 // examine asks Redis for an answer, for its scripts, and for its memory. It
 // fails when calls could not succeed.
 func (r *Runner) examine() error {
-	ctx, cancel := context.WithTimeout(r.ctx, 2*r.commandTimeout)
-	defer cancel()
+	ctx := r.ctx // the connection's timeouts bound each step
 	now := *r.seen.Load()
 	start := time.Now()
 	err := r.probe.Ping(ctx).Err()
@@ -173,6 +179,10 @@ func (r *Runner) examine() error {
 	}
 	r.seen.Store(&now)
 	return nil
+}
+
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // busy are answers of a server that is alive and keeps its other connections:

@@ -50,6 +50,10 @@ func (o *Options) defaults() error {
 	orInt(&o.MaxConns, 50)
 	orInt(&o.MinIdle, min(10, o.MaxConns))
 	orTime(&o.DialTimeout, 5*time.Second)
+	if o.URL == Embedded {
+		// It loses no reply, but a pipeline of scripts may take it seconds on a busy machine.
+		orTime(&o.CommandTimeout, 30*time.Second)
+	}
 	orTime(&o.CommandTimeout, 3*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -111,8 +115,7 @@ type Runner struct {
 	probe  *redis.Client        // a connection of its own, so that a busy pool does not look like an outage
 	inside interface{ close() } // the embedded store, nil otherwise
 
-	maxConns       int
-	commandTimeout time.Duration
+	maxConns int
 
 	running atomic.Int64 // calls between send and answer
 
@@ -137,8 +140,8 @@ func Open(o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		topology: "standalone", log: o.Log, tel: o.Telemetry, clock: o.Clock,
-		maxConns: o.MaxConns, commandTimeout: o.CommandTimeout,
-		loading: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
+		maxConns: o.MaxConns,
+		loading:  make(chan struct{}, 1), suspect: make(chan struct{}, 1),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	var to target
@@ -229,10 +232,11 @@ func handshake(ctx context.Context, cn *redis.Conn, to target) error {
 		p.Ping(ctx)
 		return nil
 	})
-	if err != nil {
-		return &unsent{"setup", err}
+	var lost *unsent
+	if err == nil || errors.As(err, &lost) {
+		return err
 	}
-	return nil
+	return &unsent{"setup", err}
 }
 
 // Close ends the runner and its connections; calls that run then fail.

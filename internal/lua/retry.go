@@ -51,15 +51,18 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 	c.loads, c.sent = r.loads.Load(), time.Now()
 	cmd := sha1Call{redis.NewCmd(ctx, c.args...)}
 	f := classify(r.send(ctx, cmd))
-	if f.verdict == ended && ctx.Err() == nil {
+	switch over := ctx.Err() != nil; {
+	case f.verdict == ended && !over:
 		f.verdict = notRun // a limit of the pool's own, not the caller's
+	case f.why == "write" && over:
+		f.verdict = ended
 	}
 	r.tel.Script(ctx, c.s.Name, f.outcome(), time.Since(c.sent))
 	if f.verdict == answered {
 		return cmd.Val(), f
 	}
 	// A reply that the caller's own deadline cut off says nothing about Redis.
-	if ctx.Err() == nil && f.verdict >= notRun && f.why != whyNoScript {
+	if ctx.Err() == nil && f.suspect() {
 		r.look()
 	}
 	return nil, f
@@ -84,10 +87,11 @@ func (r *Runner) again(ctx context.Context, c *call, f failure) (any, error) {
 		}
 		r.tel.Retry(ctx, c.s.Name, f.why)
 		reply, next := r.try(ctx, c)
-		switch next.verdict {
-		case answered:
+		switch {
+		case next.verdict == answered:
 			return reply, nil
-		case ended: // the failure before it says more
+		case next.verdict == ended, next.verdict == notRun && ctx.Err() != nil:
+			// The time ran out on the way there; the failure before says more.
 			return nil, c.fail(caller, f)
 		}
 		f = next

@@ -47,7 +47,7 @@ func Run[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, l
 	reply, err := r.run(ctx, &c)
 	out := Outcome[O]{Sent: c.sent}
 	if err == nil {
-		out.Value, out.Replayed, err = read(s, reply)
+		out.Value, out.Replayed, err = decode(s, reply)
 	}
 	if err != nil {
 		err = fmt.Errorf("script %s: %w", s.Name, err)
@@ -82,8 +82,8 @@ func command[I Input](r *Runner, s *Source, in I, latch Latch) []any {
 	return args
 }
 
-// read decodes a reply, and what the prelude's once says instead of one.
-func read[I Input, O any](s Script[I, O], reply any) (out O, replayed bool, err error) {
+// decode reads a reply, and what the prelude's once says instead of one.
+func decode[I Input, O any](s Script[I, O], reply any) (out O, replayed bool, err error) {
 	values, ok := reply.([]any)
 	if !ok {
 		values = []any{reply}
@@ -115,6 +115,16 @@ type sha1Call struct{ *redis.Cmd }
 // NoRetry implements redis.Cmder.
 func (sha1Call) NoRetry() bool { return true }
 
+// read is the error of a command that is over. When a pipeline is cut, go-redis
+// marks all its commands as lost, those too whose replies it had read; only a
+// whole list is one, since other values are there in part.
+func (c sha1Call) read(err error) error {
+	if values, ok := c.Val().([]any); ok && values != nil {
+		return nil
+	}
+	return err
+}
+
 // pipelining is how concurrent calls share a connection: half duplex, one batch
 // under way while the next one gathers. Measured with the token bucket at 64 and
 // 256 callers: the same throughput as two batches under way or full duplex, with
@@ -129,7 +139,12 @@ func (r *Runner) send(ctx context.Context, cmd sha1Call) error {
 	alone := r.running.Add(1) == 1
 	defer r.running.Add(-1)
 	if alone {
-		return r.client.Process(ctx, cmd)
+		err := cmd.read(r.client.Process(ctx, cmd))
+		// The connection's timer runs ahead of the context's by some microseconds.
+		if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
+			<-ctx.Done()
+		}
+		return err
 	}
 	// The pipeline does not know ctx. A wait that it ends leaves the command
 	// queued: it may be written later, and cmd must not be touched.
@@ -137,5 +152,5 @@ func (r *Runner) send(ctx context.Context, cmd sha1Call) error {
 	if over := ctx.Err(); over != nil && err == over { //nolint:errorlint // WaitContext returns it as it is
 		return &abandoned{err}
 	}
-	return err
+	return cmd.read(err)
 }

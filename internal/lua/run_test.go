@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -133,7 +135,7 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
-		const n = 600 // three pipelines
+		const n = 300 // two pipelines
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		ins := make([]lua.LockAcquireIn, n)
 		for i := range ins {
@@ -229,3 +231,5 @@ func TestContextThatHasEndedRunsNothing(t *testing.T) {
 		require.Zero(t, spent(t, r, key, 5))
 	})
 }
+
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

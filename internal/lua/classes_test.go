@@ -1,0 +1,295 @@
+package lua_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// actor is a server that says what a test wants: PONG and "loaded", and to
+// EVALSHA the lines of its part, one each, and then an allowed charge.
+type actor struct {
+	url string
+
+	mu    sync.Mutex // guards the rest
+	part  []string
+	pong  string // instead of PONG
+	evals int
+	loads int
+}
+
+func startActor(t *testing.T, part ...string) *actor {
+	t.Helper()
+	srv, err := server.NewServer("127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(srv.Close)
+	a := &actor{url: "redis://" + srv.Addr().String(), part: part}
+	for name, answer := range map[string]func(c *server.Peer, args []string){
+		"PING":    a.ping,
+		"SCRIPT":  a.script,
+		"EVALSHA": a.evalsha,
+	} {
+		require.NoError(t, srv.Register(name, func(c *server.Peer, _ string, args []string) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			answer(c, args)
+		}))
+	}
+	return a
+}
+
+func (a *actor) ping(c *server.Peer, _ []string) {
+	if a.pong != "" {
+		c.WriteError(a.pong)
+		return
+	}
+	c.WriteInline("PONG")
+}
+
+func (a *actor) script(c *server.Peer, args []string) {
+	if strings.EqualFold(args[0], "load") {
+		a.loads++
+		c.WriteBulk("sha")
+		return
+	}
+	c.WriteLen(len(args) - 1)
+	for range args[1:] {
+		c.WriteInt(1)
+	}
+}
+
+func (a *actor) evalsha(c *server.Peer, _ []string) {
+	a.evals++
+	if len(a.part) > 0 {
+		line := a.part[0]
+		a.part = a.part[1:]
+		if line == "hang up" {
+			c.Close()
+			return
+		}
+		c.WriteError(line)
+		return
+	}
+	c.WriteLen(7)
+	for _, v := range []int{1, 1, 4, 1, 0, 0, 7} {
+		c.WriteInt(v)
+	}
+}
+
+// says makes the actor answer PING otherwise.
+func (a *actor) says(pong string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pong = pong
+}
+
+func (a *actor) counts() (evals, loads int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.evals, a.loads
+}
+
+// ready returns when the runner is up, without running a script.
+func ready(t *testing.T, r *lua.Runner) {
+	ctx := deadline(t)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !r.Status().Up {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("never up")
+		}
+	}
+}
+
+var refusals = []string{
+	"LOADING Redis is loading the dataset in memory",
+	"READONLY You can't write against a read only replica. script: 5c9d, on @user_script:3.",
+	"CLUSTERDOWN The cluster is down",
+	"TRYAGAIN Multiple keys request during rehashing of slot",
+	"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	"NOSCRIPT No matching script. Please use EVAL.",
+	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"OOM command not allowed when used memory > 'maxmemory'.",
+	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+	"NOREPLICAS Not enough good replicas to write.",
+	"ERR max number of clients reached",
+}
+
+func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, line := range refusals {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			a := startActor(t, line, line, line)
+			out, err := take(deadline(t), open(t, lua.Options{URL: a.url}), "k", 5)
+			require.NoError(t, err)
+			require.EqualValues(t, 4, out.Value.Remaining)
+			evals, _ := a.counts()
+			require.Equal(t, 4, evals)
+		})
+	}
+}
+
+func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
+	t.Parallel()
+	for _, line := range refusals {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			part := make([]string, 10_000)
+			for i := range part {
+				part[i] = line
+			}
+			a := startActor(t, part...)
+			r := open(t, lua.Options{URL: a.url})
+			ready(t, r)
+			var err error
+			for err == nil || errors.Is(err, lua.ErrMaybeExecuted) { // the deadline cut the last reply off
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				_, err = take(ctx, r, "k", 5)
+				cancel()
+				require.Error(t, err)
+			}
+			require.ErrorIs(t, err, lua.ErrUnavailable)
+			code, _, _ := strings.Cut(line, " ")
+			require.ErrorContains(t, err, code)
+			evals, _ := a.counts()
+			require.Greater(t, evals, 1)
+			require.Less(t, evals, 500, "it pauses between tries")
+		})
+	}
+}
+
+func TestErrorsOfTheScriptItselfAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"ERR user_script:1: attempt to index a nil value script: 5c9d, on @user_script:1.",
+		"WRONGTYPE Operation against a key holding the wrong kind of value",
+		"NOPERM User default has no permissions to run the 'evalsha' command",
+		"MOVED 3999 127.0.0.1:6381",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			a := startActor(t, line)
+			_, err := take(deadline(t), open(t, lua.Options{URL: a.url}), "k", 5)
+			require.ErrorContains(t, err, line)
+			require.NotErrorIs(t, err, lua.ErrUnavailable)
+			require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+			evals, _ := a.counts()
+			require.Equal(t, 1, evals)
+		})
+	}
+}
+
+func TestALostReplyIsTriedAgainOnlyWhenThatCountsOnce(t *testing.T) {
+	t.Parallel()
+	a := startActor(t, "hang up")
+	r := open(t, lua.Options{URL: a.url})
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	evals, _ := a.counts()
+	require.Equal(t, 1, evals)
+
+	a = startActor(t, "hang up", "LOADING wait", "hang up")
+	r = open(t, lua.Options{URL: a.url})
+	_, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	require.NoError(t, err)
+	evals, _ = a.counts()
+	require.Equal(t, 4, evals)
+}
+
+func TestAnUnknownOutcomeStaysUnknownWhateverComesAfter(t *testing.T) {
+	t.Parallel()
+	part := []string{"hang up"}
+	for range 10_000 {
+		part = append(part, "LOADING wait")
+	}
+	a := startActor(t, part...)
+	r := open(t, lua.Options{URL: a.url})
+	ready(t, r)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, err := lua.Run(ctx, r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	part := make([]string, 10_000)
+	for i := range part {
+		part[i] = "LOADING wait"
+	}
+	a := startActor(t, part...)
+	r := open(t, lua.Options{URL: a.url})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { _, err := take(ctx, r, "k", 5); done <- err }()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for evals := 0; evals < 3; evals, _ = a.counts() {
+		<-tick.C
+	}
+	cancel()
+	err := <-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, lua.ErrUnavailable, "a fail mode must not answer for a caller that left")
+	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+}
+
+func TestAServerThatIsLoadingIsDownForNewCalls(t *testing.T) {
+	t.Parallel()
+	a := startActor(t)
+	r := open(t, lua.Options{URL: a.url})
+	require.NoError(t, untilUp(t, r))
+	a.says("LOADING Redis is loading the dataset in memory")
+	untilDown(t, r)
+	require.ErrorContains(t, r.Status().Err, "LOADING")
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	a.says("")
+	require.NoError(t, untilUp(t, r))
+}
+
+func TestAServerThatIsBusyIsUp(t *testing.T) {
+	t.Parallel()
+	a := startActor(t)
+	r := open(t, lua.Options{URL: a.url})
+	require.NoError(t, untilUp(t, r))
+	a.says("BUSY Redis is busy running a script.")
+	for range 3 { // each asks the probe to look
+		require.Error(t, r.Ping(deadline(t)))
+	}
+	require.True(t, r.Status().Up)
+}
+
+func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {
+	t.Parallel()
+	part := make([]string, 64)
+	for i := range part {
+		part[i] = "NOSCRIPT No matching script."
+	}
+	a := startActor(t, part...)
+	r := open(t, lua.Options{URL: a.url})
+	ready(t, r)
+	ins := make([]lua.RatelimitTokenBucketIn, 64)
+	for i := range ins {
+		ins[i] = bucket("k", 5)
+	}
+	_, errs := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	evals, loads := a.counts()
+	require.Equal(t, 128, evals)
+	require.Equal(t, len(lua.Scripts()), loads)
+}

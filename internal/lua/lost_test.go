@@ -1,0 +1,245 @@
+package lua_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// behindProxy is a runner whose replies may be lost, and one beside it that looks.
+func behindProxy(t *testing.T, o lua.Options) (p *proxy, r, witness *lua.Runner, key string) {
+	t.Helper()
+	p = startProxy(t, redistest.URL(t))
+	o.URL = p.url
+	r = open(t, o)
+	require.NoError(t, untilUp(t, r))
+	return p, r, open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t)
+}
+
+// untilUp returns after the first call that is answered.
+func untilUp(t *testing.T, r *lua.Runner) error {
+	ctx := deadline(t)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := lua.Run(ctx, r, lua.RatelimitReset, lua.RatelimitResetIn{State: "nobody"}, lua.Latch{})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		<-tick.C
+	}
+}
+
+func TestLostReplyWithoutALatchIsReportedAndNotRunAgain(t *testing.T) {
+	t.Parallel()
+	p, r, witness, key := behindProxy(t, lua.Options{})
+	p.lose(plan{})
+	_, err := take(deadline(t), r, key, 50)
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.NotErrorIs(t, err, lua.ErrUnavailable)
+	require.EqualValues(t, 1, spent(t, witness, key, 50))
+}
+
+func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
+	t.Parallel()
+	p, r, witness, key := behindProxy(t, lua.Options{})
+	p.lose(plan{})
+	out, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 50), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+	require.NoError(t, err)
+	require.True(t, out.Replayed)
+	require.True(t, out.Value.Allowed)
+	require.EqualValues(t, 1, spent(t, witness, key, 50))
+}
+
+func TestLostReplyOfAnIdempotentScriptIsFetchedByAnotherRun(t *testing.T) {
+	t.Parallel()
+	p, r, _, key := behindProxy(t, lua.Options{})
+	in := lua.LockAcquireIn{Lock: key, Token: "t", TTLMS: 60_000}
+	p.lose(plan{})
+	before := time.Now()
+	out, err := lua.Run(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+	require.NoError(t, err)
+	require.True(t, out.Value.Acquired)
+	require.False(t, out.Replayed)
+	require.True(t, out.Sent.After(before))
+	again, err := lua.Run(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+	require.NoError(t, err)
+	require.Equal(t, out.Value.Fence, again.Value.Fence)
+}
+
+func TestSentIsTheTimeOfTheTryThatAnswered(t *testing.T) {
+	t.Parallel()
+	p, r, _, key := behindProxy(t, lua.Options{})
+	p.lose(plan{})
+	done := make(chan time.Time, 1)
+	go func() {
+		out, _ := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key, Token: "t", TTLMS: 60_000}, lua.Latch{})
+		done <- out.Sent
+	}()
+	<-p.saw // the first try has been written
+	first := time.Now()
+	require.True(t, (<-done).After(first))
+}
+
+func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
+	t.Parallel()
+	const callers, each, losses = 32, 40, 12
+	for _, latched := range []bool{false, true} {
+		t.Run(fmt.Sprintf("latched=%v", latched), func(t *testing.T) {
+			t.Parallel()
+			p, r, witness, key := behindProxy(t, lua.Options{})
+			var mu sync.Mutex
+			var ok, maybe int64
+			var others []error
+			var wg sync.WaitGroup
+			for c := range callers {
+				wg.Go(func() {
+					for i := range each {
+						var latch lua.Latch
+						if latched {
+							latch = lua.Latch{Key: fmt.Sprintf("%s:idem:%d.%d", key, c, i), Fingerprint: "f"}
+						}
+						_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 1_000_000), latch)
+						mu.Lock()
+						switch {
+						case err == nil:
+							ok++
+						case errors.Is(err, lua.ErrMaybeExecuted):
+							maybe++
+						default:
+							others = append(others, err)
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			for i := range losses {
+				p.lose(plan{pass: i * 7}) // cuts before, between and inside replies
+				<-p.saw
+			}
+			wg.Wait()
+			require.Empty(t, others)
+			counted := spent(t, witness, key, 1_000_000)
+			if latched {
+				require.EqualValues(t, callers*each, ok)
+				require.EqualValues(t, callers*each, counted)
+				return
+			}
+			require.Positive(t, maybe)
+			require.LessOrEqual(t, ok, counted)
+			require.LessOrEqual(t, counted, ok+maybe)
+		})
+	}
+}
+
+func TestRepliesLostInsideABatchAreToldOneByOne(t *testing.T) {
+	t.Parallel()
+	p, r, witness, key := behindProxy(t, lua.Options{})
+	ins := make([]lua.RatelimitTokenBucketIn, 100)
+	for i := range ins {
+		ins[i] = bucket(key, 1000)
+	}
+	p.lose(plan{pass: 500})
+	outs, errs := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+	var ok int
+	for i, err := range errs {
+		if err == nil {
+			require.Equal(t, ok, i, "answers come in order, so none follows a lost one")
+			require.EqualValues(t, 1000-i-1, outs[i].Value.Remaining)
+			ok++
+			continue
+		}
+		require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	}
+	require.Positive(t, ok)
+	require.Less(t, ok, 100)
+	require.EqualValues(t, 100, spent(t, witness, key, 1000), "the whole batch was run, once")
+}
+
+// noise collects what is logged.
+type noise struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+func (n *noise) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.text = append(n.text, p...)
+	return len(p), nil
+}
+
+func (n *noise) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return string(n.text)
+}
+
+func TestOneSilentConnectionIsNoOutage(t *testing.T) {
+	t.Parallel()
+	var log noise
+	p, r, witness, key := behindProxy(t, lua.Options{CommandTimeout: time.Second, Log: logTo(&log)})
+	p.lose(plan{mute: true})
+	_, err := take(deadline(t), r, key, 50)
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	_, err = take(deadline(t), r, key, 50)
+	require.NoError(t, err)
+	require.True(t, r.Status().Up)
+	require.NotContains(t, log.String(), "redis is down")
+	require.EqualValues(t, 2, spent(t, witness, key, 50))
+}
+
+func TestDeadlineThatEndsAfterSendingLeavesAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	p, r, witness, key := behindProxy(t, lua.Options{})
+	p.lose(plan{mute: true})
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err := take(ctx, r, key, 50)
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.EqualValues(t, 1, spent(t, witness, key, 50))
+}
+
+func TestCancelledWaitInThePipelineReturnsAtOnceAndIsUnknown(t *testing.T) {
+	t.Parallel()
+	p, r, _, key := behindProxy(t, lua.Options{CommandTimeout: 20 * time.Second})
+	p.lose(plan{mute: true, forever: true})
+	alone := make(chan error, 1)
+	go func() { _, err := take(deadline(t), r, key, 50); alone <- err }()
+	<-p.saw // it holds a connection, so the next call goes into the pipeline
+	ctx, cancel := context.WithCancel(context.Background())
+	waits := make(chan error, 1)
+	go func() { _, err := take(ctx, r, key, 50); waits <- err }()
+	<-p.saw
+	cancel()
+	err := <-waits // the connections stay silent: only the cancellation can end it
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, context.Canceled)
+	p.heal()
+	p.cut()
+	require.ErrorIs(t, <-alone, lua.ErrMaybeExecuted)
+}
+
+func TestCallsThatCloseFindsRunningFail(t *testing.T) {
+	t.Parallel()
+	p, r, _, key := behindProxy(t, lua.Options{CommandTimeout: 20 * time.Second})
+	p.lose(plan{mute: true, forever: true})
+	got := make(chan error, 1)
+	go func() { _, err := take(deadline(t), r, key, 50); got <- err }()
+	<-p.saw
+	require.NoError(t, r.Close())
+	require.ErrorIs(t, <-got, lua.ErrMaybeExecuted)
+	_, err := take(deadline(t), r, key, 50)
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.False(t, r.Status().Up)
+	require.NoError(t, r.Close())
+}

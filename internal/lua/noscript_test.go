@@ -1,0 +1,87 @@
+package lua_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// Case 15: 10,000 calls while scripts are flushed and 600 foreign ones come in.
+func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
+	t.Parallel()
+	const callers, each, perBatch, foreign = 60, 150, 100, 600
+	s := redistest.Start(t)
+	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, untilUp(t, r))
+	over := make(chan struct{}) // closed when all foreign scripts have run
+	var mu sync.Mutex           // guards calls and errs
+	var calls int
+	var errs []error
+	count := func(n int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls, errs = calls+n, append(errs, err)
+	}
+	until := func(least int, do func()) {
+		for i := 0; ; i++ {
+			select {
+			case <-over:
+				if i >= least {
+					return
+				}
+			default:
+			}
+			do()
+		}
+	}
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			until(each, func() {
+				_, err := take(deadline(t), r, "k", 100_000_000)
+				count(1, err)
+			})
+		})
+	}
+	ins := make([]lua.RatelimitTokenBucketIn, perBatch)
+	for i := range ins {
+		ins[i] = bucket("k", 100_000_000)
+	}
+	wg.Go(func() {
+		until(10, func() {
+			_, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+			count(perBatch, errors.Join(failed...))
+		})
+	})
+	for i := range foreign {
+		require.NoError(t, admin.Eval(deadline(t), fmt.Sprintf("return %d", i), nil).Err())
+		if i%20 == 0 {
+			require.NoError(t, admin.ScriptFlush(deadline(t)).Err())
+		}
+	}
+	close(over)
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.GreaterOrEqual(t, calls, 10_000)
+	require.EqualValues(t, calls, spent(t, r, "k", 100_000_000))
+}
+
+func TestScriptsAreLoadedAgainAfterAFlushWithoutACall(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := open(t, lua.Options{URL: s.URL()})
+	require.NoError(t, untilUp(t, r))
+	admin := s.Client(t)
+	require.NoError(t, admin.ScriptFlush(deadline(t)).Err())
+	for have := []bool{false}; !have[0]; { // the probe looks every second
+		var err error
+		have, err = admin.ScriptExists(deadline(t), lua.LockAcquire.SHA()).Result()
+		require.NoError(t, err)
+	}
+}

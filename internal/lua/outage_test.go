@@ -1,0 +1,296 @@
+package lua_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// untilDown returns after the first call that fails because Redis is known to be down.
+func untilDown(t *testing.T, r *lua.Runner) {
+	ctx := deadline(t)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for r.Status().Up || r.Status().Err == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("never found to be down")
+		}
+	}
+}
+
+func TestRedisDownAtOpenIsAStateAndEndsByItself(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Stop()
+	r := open(t, lua.Options{URL: s.URL()})
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorContains(t, err, "refused")
+	st := r.Status()
+	require.False(t, st.Up)
+	require.ErrorContains(t, st.Err, "refused")
+	require.False(t, st.ScriptsLoaded)
+	require.ErrorIs(t, r.Ping(deadline(t)), lua.ErrUnavailable)
+	s.Restart()
+	require.NoError(t, untilUp(t, r))
+	require.True(t, r.Status().Up)
+	require.True(t, r.Status().ScriptsLoaded)
+	require.NoError(t, r.Ping(deadline(t)))
+}
+
+func TestEveryScriptIsLoadedAtStartAndAfterARestart(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := open(t, lua.Options{URL: s.URL()})
+	loaded := func() {
+		t.Helper()
+		require.NoError(t, untilUp(t, r))
+		var shas []string
+		for _, src := range lua.Scripts() {
+			shas = append(shas, src.SHA())
+		}
+		have, err := s.Client(t).ScriptExists(deadline(t), shas...).Result()
+		require.NoError(t, err)
+		require.NotContains(t, have, false)
+	}
+	loaded()
+	s.Stop()
+	untilDown(t, r)
+	s.Restart()
+	loaded()
+}
+
+func TestWhileDownCallsFailWithoutDialling(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := startProxy(t, s.URL())
+	r := open(t, lua.Options{URL: p.url})
+	require.NoError(t, untilUp(t, r))
+	s.Stop()
+	untilDown(t, r)
+	before := p.connections()
+	for range 5000 {
+		_, err := take(deadline(t), r, "k", 5)
+		require.ErrorIs(t, err, lua.ErrUnavailable)
+		_, errs := lua.Batch(deadline(t), r, lua.LockGet, []lua.LockGetIn{{Lock: "l"}})
+		require.ErrorIs(t, errs[0], lua.ErrUnavailable)
+	}
+	require.Less(t, p.connections()-before, 500, "only the probe dials, and ever more rarely")
+}
+
+func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := startProxy(t, s.URL())
+	r := open(t, lua.Options{URL: p.url})
+	require.NoError(t, untilUp(t, r))
+	s.Pause()
+	p.lose(plan{pass: 1 << 20})
+	done := make(chan error, 1)
+	go func() {
+		_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{Key: "k:idem", Fingerprint: "f"})
+		done <- err
+	}()
+	<-p.saw // it was written
+	s.Stop()
+	untilDown(t, r)
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrUnavailable, "a call that comes during the outage does not wait")
+	s.Restart()
+	require.NoError(t, <-done)
+	require.EqualValues(t, 1, spent(t, r, "k", 5))
+}
+
+func TestIdleConnectionsThatTheServerClosedCostNoCall(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	for i := range 20 {
+		_, err := take(deadline(t), r, "k", 50)
+		require.NoError(t, err, i)
+		require.NoError(t, admin.ClientKillByFilter(deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
+	}
+	require.EqualValues(t, 20, spent(t, r, "k", 50))
+}
+
+func TestConnectionsKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, untilUp(t, r))
+	stop := make(chan struct{})
+	served := make(chan struct{}, 1) // a call was answered
+	var mu sync.Mutex                // guards ok, maybe and others
+	var ok, maybe int64
+	var others []error
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, err := take(deadline(t), r, "k", 10_000_000)
+				mu.Lock()
+				switch {
+				case err == nil:
+					ok++
+					select {
+					case served <- struct{}{}:
+					default:
+					}
+				case errors.Is(err, lua.ErrMaybeExecuted):
+					maybe++
+				default:
+					others = append(others, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for range 60 {
+		require.NoError(t, admin.ClientKillByFilter(deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
+		<-served // perhaps of before the kill
+		<-served
+		for r.Ping(deadline(t)) != nil { // the probe, too, needs a moment between kills
+		}
+	}
+	close(stop)
+	wg.Wait()
+	require.Empty(t, others[:min(3, len(others))], "a killed connection is no outage")
+	counted := spent(t, r, "k", 10_000_000)
+	require.LessOrEqual(t, ok, counted)
+	require.LessOrEqual(t, counted, ok+maybe)
+}
+
+func TestAServerThatStopsAnsweringIsFoundDownAndComesBack(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := open(t, lua.Options{URL: s.URL(), CommandTimeout: 200 * time.Millisecond})
+	require.NoError(t, untilUp(t, r))
+	s.Pause()
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	untilDown(t, r)
+	_, err = take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	s.Resume()
+	require.NoError(t, untilUp(t, r))
+}
+
+func TestPausedClientsMeetTheirOwnDeadlines(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, untilUp(t, r))
+	require.NoError(t, admin.Do(deadline(t), "client", "pause", 60_000, "write").Err())
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	var wg sync.WaitGroup
+	errs := make(chan error, 8)
+	for range cap(errs) { // one alone, the others in the pipeline
+		wg.Go(func() { _, err := take(ctx, r, "k", 50); errs <- err })
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	require.NoError(t, admin.ClientUnpause(deadline(t)).Err())
+	require.NoError(t, untilUp(t, r))
+	require.LessOrEqual(t, spent(t, r, "k", 50), int64(8))
+}
+
+func TestWrongCredentialsAreAStateAndNeverShown(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--requirepass", "open-sesame")
+	addr := strings.TrimPrefix(s.URL(), "redis://")
+	for name, c := range map[string]struct{ url, want string }{
+		"none":  {s.URL(), "NOAUTH"},
+		"wrong": {"redis://:hunter2@" + addr, "WRONGPASS"},
+		"user":  {"redis://crawler:hunter2@" + addr, "WRONGPASS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log noise
+			r := open(t, lua.Options{URL: c.url, Log: logTo(&log)})
+			_, err := take(deadline(t), r, "k", 5)
+			require.ErrorIs(t, err, lua.ErrUnavailable)
+			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, r.Status().Err, c.want)
+			require.Equal(t, addr, r.Status().Address)
+			require.NotContains(t, err.Error()+log.String(), "hunter2")
+		})
+	}
+	r := open(t, lua.Options{URL: "redis://:open-sesame@" + addr + "/3"})
+	_, err := take(deadline(t), r, "k", 5)
+	require.NoError(t, err)
+	admin := open(t, lua.Options{URL: "redis://:open-sesame@" + addr})
+	require.Zero(t, spent(t, admin, "k", 5), "another database has another k")
+}
+
+func TestAServerWithoutRoomIsDownUntilThereIs(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--maxclients", "8")
+	var fill []net.Conn
+	for {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "redis://"))
+		require.NoError(t, err)
+		fill = append(fill, c)
+		_, err = c.Write([]byte("PING\r\n"))
+		require.NoError(t, err)
+		answer := make([]byte, 5)
+		_, err = c.Read(answer)
+		require.NoError(t, err)
+		if string(answer[:4]) == "-ERR" {
+			break
+		}
+	}
+	r := open(t, lua.Options{URL: s.URL(), MinIdle: 1, MaxConns: 2})
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	for _, c := range fill {
+		require.NoError(t, c.Close())
+	}
+	require.NoError(t, untilUp(t, r))
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru")
+	r := open(t, lua.Options{URL: s.URL(), MinIdle: 2, MaxConns: 7})
+	require.NoError(t, untilUp(t, r))
+	st := r.Status()
+	require.Equal(t, "standalone", st.Topology)
+	require.Equal(t, strings.TrimPrefix(s.URL(), "redis://"), st.Address)
+	require.NoError(t, st.Err)
+	require.True(t, st.ScriptsLoaded)
+	require.Equal(t, "allkeys-lru", st.EvictionPolicy)
+	require.Positive(t, st.UsedMemory)
+	require.Positive(t, st.RTT)
+	require.Equal(t, 7, st.PoolMax)
+	require.Positive(t, st.PoolTotal)
+
+	r = open(t, lua.Options{URL: lua.Embedded})
+	require.NoError(t, untilUp(t, r))
+	st = r.Status()
+	require.Equal(t, "embedded", st.Topology)
+	require.True(t, st.Up)
+	require.True(t, st.ScriptsLoaded)
+	require.Empty(t, st.EvictionPolicy)
+	require.NoError(t, r.Ping(deadline(t)))
+}
