@@ -29,7 +29,7 @@ func renewAt(sent time.Time, ttl time.Duration) time.Time {
 }
 
 // attemptTime bounds one renewal, so that a lost reply leaves time for two more.
-func attemptTime(ttl time.Duration) time.Duration { return ttl / 4 }
+func attemptTime(ttl time.Duration) time.Duration { return ttl / 5 }
 
 // retryDelay grows with the failures in a row, up to a sixth of the TTL.
 func retryDelay(ttl time.Duration, failures int) time.Duration {

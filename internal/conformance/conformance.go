@@ -1,0 +1,64 @@
+// Package conformance is what limits and locks promise their clients, as tests
+// over an interface: they run directly on package coord, and again through a
+// real socket with the Go client. It is for tests only.
+//
+// Its invariant: a suite sees nothing but wire parameters and results, and time
+// passes only where it says so, so that no outcome depends on a slow machine.
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// System is what is tested: two sidecars on one store.
+type System interface {
+	// Connect opens a client of sidecar 0 or 1, which introduces itself by that
+	// name and the instance "conformance". It is closed when the test ends, if
+	// not before.
+	Connect(t testing.TB, sidecar int, name string) Client
+	// Advance moves the clock that the scripts decide by, which otherwise stands
+	// still (lua.Options.Clock). It does not move that of the sidecars.
+	Advance(d time.Duration)
+}
+
+// Client is one connection. A request id may be empty; parameters are sent as
+// they are, so that zero values are absent and get the wire's defaults.
+type Client interface {
+	RatelimitAcquire(ctx context.Context, requestID string, p api.RatelimitParams) (api.RatelimitResult, error)
+	RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error)
+	RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error)
+
+	LockAcquire(ctx context.Context, requestID string, p api.LockAcquireParams) (api.LockAcquireResult, error)
+	LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error)
+	LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error)
+	LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error)
+
+	// Lost delivers each lock.lost of this connection.
+	Lost() <-chan api.LostParams
+	// Close ends the connection. What it held may be given back a little later.
+	Close()
+}
+
+// nasty names are those that a careless key would confuse or a cluster misplace.
+var nasty = []string{
+	"a", "a{b}c", "{}", "}{", "{a}", "x:y", "x", "y", ":", "%", "%3A", "a%7Bb%7Dc", "", // the last is replaced by 512 bytes
+	"grüße 世界", "nul\x00", "nul", "a\nb", " ", "v1", "lock", "rl",
+}
+
+func names() []string {
+	long := make([]byte, api.MaxNameBytes)
+	for i := range long {
+		long[i] = 'n'
+	}
+	all := append([]string(nil), nasty...)
+	for i, n := range all {
+		if n == "" {
+			all[i] = string(long)
+		}
+	}
+	return all
+}

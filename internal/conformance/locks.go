@@ -1,0 +1,273 @@
+package conformance
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// locker is one test's view of a lock of its own.
+type locker struct {
+	t    *testing.T
+	sys  System
+	a, b Client // of sidecar 0 and 1
+	name string
+}
+
+// Locks runs what lock.acquire, renew, release and get promise.
+func Locks(t *testing.T, sys System) {
+	for name, test := range map[string]func(locker){
+		"one holds it and the others learn who":               oneHoldsIt,
+		"the fence rises with every owner":                    fenceRises,
+		"the same token has the same fence":                   sameTokenSameFence,
+		"an old owner changes nothing":                        oldOwnerChangesNothing,
+		"renewing extends and never shortens":                 renewing,
+		"releasing twice answers the same":                    releasingTwice,
+		"any connection may release by token":                 releasedElsewhere,
+		"a connection that closes gives its locks back":       closingGivesBack,
+		"a lock bound to its TTL outlives its connection":     ttlOutlives,
+		"a token that moves to another session stays held":    tokenMoves,
+		"a lock that is gone is told":                         goneIsTold,
+		"a lock that another took is told":                    takenIsTold,
+		"a lock that was released is not told":                releasedIsNotTold,
+		"a replayed grant belongs to the new connection":      replayMoves,
+		"a replay without a token has the token":              replayHasTheToken,
+		"a replay of a released lock takes nothing":           replayOfReleased,
+		"a replay of an expired lock takes nothing":           replayOfExpired,
+		"a request id of another call is a conflict":          lockConflict,
+		"locks are apart, whatever their bytes":               locksAreApart,
+		"a lock and a limit of one name are apart":            lockAndLimit,
+		"mistakes in a lock's parameters name their field":    lockMistakes,
+		"a busy request id is tried anew":                     busyIsNotKept,
+		"two hundred callers through two sidecars, one grant": oneGrant,
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(locker{t, sys, sys.Connect(t, 0, "a"), sys.Connect(t, 1, "b"), t.Name()})
+		})
+	}
+}
+
+func (l locker) try(c Client, id string, p api.LockAcquireParams) api.LockAcquireResult {
+	l.t.Helper()
+	p.Name = l.name
+	r, err := c.LockAcquire(l.t.Context(), id, p)
+	require.NoError(l.t, err)
+	return r
+}
+
+func (l locker) take(c Client, p api.LockAcquireParams) api.LockAcquireResult {
+	l.t.Helper()
+	r := l.try(c, "", p)
+	require.True(l.t, r.Acquired, "%+v", r)
+	return r
+}
+
+func (l locker) release(c Client, token string) api.LockReleaseResult {
+	l.t.Helper()
+	r, err := c.LockRelease(l.t.Context(), api.LockReleaseParams{Name: l.name, Token: token})
+	require.NoError(l.t, err)
+	return r
+}
+
+func (l locker) renew(c Client, token string, ttl time.Duration) api.LockRenewResult {
+	l.t.Helper()
+	r, err := c.LockRenew(l.t.Context(), api.LockRenewParams{Name: l.name, Token: token, TTLMS: ttl.Milliseconds()})
+	require.NoError(l.t, err)
+	return r
+}
+
+func (l locker) get(c Client) api.LockGetResult {
+	l.t.Helper()
+	r, err := c.LockGet(l.t.Context(), api.LockGetParams{Name: l.name})
+	require.NoError(l.t, err)
+	return r
+}
+
+// becomesFree asks until the lock is free: a connection that closes gives back
+// what it held a little later.
+func (l locker) becomesFree(c Client) {
+	l.t.Helper()
+	for l.get(c).Held {
+		require.NoError(l.t, l.t.Context().Err())
+	}
+}
+
+func (l locker) fence(text string) int64 {
+	l.t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(l.t, err, "a fence is a decimal number")
+	require.Positive(l.t, n)
+	return n
+}
+
+func oneHoldsIt(l locker) {
+	require.Equal(l.t, api.LockGetResult{}, l.get(l.a))
+	g := l.take(l.a, api.LockAcquireParams{})
+	require.GreaterOrEqual(l.t, len(g.Token), 16)
+	l.fence(g.Fence)
+	require.LessOrEqual(l.t, g.TTLMS, int64(30_000))
+	require.Positive(l.t, g.TTLMS)
+	require.Zero(l.t, g.RetryAfterMS)
+	require.Nil(l.t, g.HeldBy)
+
+	for range 2 {
+		busy := l.try(l.b, "", api.LockAcquireParams{TTLMS: 1000})
+		require.False(l.t, busy.Acquired)
+		require.Equal(l.t, "busy", busy.Reason)
+		require.Empty(l.t, busy.Token)
+		require.Empty(l.t, busy.Fence)
+		require.Equal(l.t, "a", busy.HeldBy.Client)
+		require.Equal(l.t, "conformance", busy.HeldBy.Instance)
+		require.Positive(l.t, busy.HeldBy.SinceAtMS)
+		require.Equal(l.t, int64(30_001), busy.RetryAfterMS, "when the holder's TTL is over, rounded up")
+	}
+	info := l.get(l.b)
+	require.True(l.t, info.Held)
+	require.Equal(l.t, g.Fence, info.Fence)
+	require.Equal(l.t, int64(30_000), info.TTLMS)
+	require.Equal(l.t, "a", info.HeldBy.Client)
+
+	require.Equal(l.t, api.LockReleaseResult{Released: true, Reason: "released"}, l.release(l.a, g.Token))
+	require.Equal(l.t, api.LockGetResult{}, l.get(l.b))
+}
+
+func fenceRises(l locker) {
+	last := int64(0)
+	for i := range 10 {
+		c := []Client{l.a, l.b}[i%2]
+		g := l.take(c, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 1000})
+		require.Greater(l.t, l.fence(g.Fence), last, "although the clock stands still")
+		last = l.fence(g.Fence)
+		if i%3 == 0 {
+			l.sys.Advance(time.Second)
+		} else {
+			l.release(c, g.Token)
+		}
+	}
+}
+
+func sameTokenSameFence(l locker) {
+	p := api.LockAcquireParams{Token: "mine", Bind: api.BindTTL}
+	g := l.take(l.a, p)
+	require.Equal(l.t, "mine", g.Token)
+	l.sys.Advance(20 * time.Second)
+	require.Equal(l.t, g.Fence, l.take(l.a, p).Fence, "its reply was lost")
+	require.Equal(l.t, g.Fence, l.take(l.b, p).Fence, "and again, through another sidecar")
+	require.Equal(l.t, int64(30_000), l.get(l.a).TTLMS, "its TTL starts again")
+}
+
+func oldOwnerChangesNothing(l locker) {
+	old := l.take(l.a, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 1000})
+	l.sys.Advance(time.Second)
+	require.Equal(l.t, "expired", l.renew(l.a, old.Token, time.Second).Reason)
+	require.Equal(l.t, "expired", l.release(l.a, old.Token).Reason)
+
+	g := l.take(l.b, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 5000})
+	require.Equal(l.t, api.LockReleaseResult{Reason: "not_owner"}, l.release(l.a, old.Token))
+	require.Equal(l.t, api.LockRenewResult{Reason: "not_owner"}, l.renew(l.a, old.Token, time.Minute))
+	info := l.get(l.a)
+	require.True(l.t, info.Held, "the new owner's lock is untouched")
+	require.Equal(l.t, g.Fence, info.Fence)
+	require.Equal(l.t, int64(5000), info.TTLMS)
+}
+
+func renewing(l locker) {
+	g := l.take(l.a, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 10_000})
+	l.sys.Advance(9 * time.Second)
+	r := l.renew(l.b, g.Token, 10*time.Second)
+	require.True(l.t, r.Renewed)
+	require.Equal(l.t, "renewed", r.Reason)
+	require.Equal(l.t, g.Fence, r.Fence)
+	require.Positive(l.t, r.TTLMS)
+	require.Equal(l.t, int64(10_000), l.get(l.a).TTLMS)
+	require.True(l.t, l.renew(l.a, g.Token, time.Second).Renewed)
+	require.Equal(l.t, int64(10_000), l.get(l.a).TTLMS, "what was granted stays granted")
+	l.sys.Advance(10 * time.Second)
+	require.Equal(l.t, api.LockRenewResult{Reason: "expired"}, l.renew(l.a, g.Token, time.Second))
+	require.False(l.t, l.get(l.a).Held, "renewing never takes anew")
+}
+
+func releasingTwice(l locker) {
+	g := l.take(l.a, api.LockAcquireParams{})
+	for range 2 {
+		require.Equal(l.t, api.LockReleaseResult{Released: true, Reason: "released"}, l.release(l.a, g.Token))
+	}
+	require.Equal(l.t, api.LockReleaseResult{Reason: "expired"}, l.release(l.a, "never an owner"))
+	require.Equal(l.t, "expired", l.renew(l.a, g.Token, time.Second).Reason)
+}
+
+func releasedElsewhere(l locker) {
+	g := l.take(l.a, api.LockAcquireParams{})
+	c := l.sys.Connect(l.t, 0, "c")
+	require.True(l.t, l.release(c, g.Token).Released)
+	lost := <-l.a.Lost()
+	require.Equal(l.t, api.LostParams{Name: l.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, lost, "its holder is told")
+}
+
+func locksAreApart(l locker) {
+	tokens := make(map[string]string)
+	for _, name := range names() {
+		l.name = name
+		tokens[name] = l.take(l.a, api.LockAcquireParams{}).Token
+	}
+	for name, token := range tokens {
+		l.name = name
+		require.True(l.t, l.release(l.b, token).Released, "%q", name)
+	}
+}
+
+func lockAndLimit(l locker) {
+	g := l.take(l.a, api.LockAcquireParams{})
+	p := api.RatelimitParams{Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(1, time.Hour)}, Key: l.name}
+	r, err := l.a.RatelimitAcquire(l.t.Context(), "", p)
+	require.NoError(l.t, err)
+	require.True(l.t, r.Allowed)
+	_, err = l.a.RatelimitReset(l.t.Context(), api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key})
+	require.NoError(l.t, err)
+	require.Equal(l.t, g.Fence, l.get(l.a).Fence)
+}
+
+func lockMistakes(l locker) {
+	for want, p := range map[string]api.LockAcquireParams{
+		"name":   {},
+		"ttl_ms": {Name: l.name, TTLMS: 99},
+		"ttl":    {Name: l.name, TTLMS: 86_400_001},
+		"token":  {Name: l.name, Token: string(make([]byte, api.MaxNameBytes+1))},
+	} {
+		_, err := l.a.LockAcquire(l.t.Context(), "", p)
+		require.ErrorIs(l.t, err, api.InvalidArgument, "%+v", p)
+		require.ErrorContains(l.t, err, want)
+	}
+	_, err := l.a.LockRelease(l.t.Context(), api.LockReleaseParams{Name: l.name})
+	require.ErrorIs(l.t, err, api.InvalidArgument)
+	require.ErrorContains(l.t, err, "token")
+	_, err = l.a.LockRenew(l.t.Context(), api.LockRenewParams{Name: l.name, Token: "t", TTLMS: 1})
+	require.ErrorIs(l.t, err, api.InvalidArgument)
+	require.ErrorContains(l.t, err, "ttl_ms")
+}
+
+func oneGrant(l locker) {
+	results := make(chan api.LockAcquireResult, 200)
+	for i := range cap(results) {
+		go func() {
+			r, err := []Client{l.a, l.b}[i%2].LockAcquire(l.t.Context(), "", api.LockAcquireParams{Name: l.name})
+			if err != nil {
+				l.t.Error(err)
+			}
+			results <- r
+		}()
+	}
+	granted := 0
+	for range cap(results) {
+		if r := <-results; r.Acquired {
+			granted++
+		} else {
+			require.Equal(l.t, "busy", r.Reason)
+		}
+	}
+	require.Equal(l.t, 1, granted)
+}

@@ -1,0 +1,221 @@
+package coord_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+func TestLimitsConform(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Limits(t, newSystem(t, url))
+	})
+}
+
+func TestLocksConform(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Locks(t, newSystem(t, url))
+	})
+}
+
+// sidecar is all of coord that one process has.
+type sidecar struct {
+	runner  *lua.Runner
+	leases  *coord.Leases
+	locks   *coord.Locks
+	rules   *coord.Rules
+	limiter *coord.RateLimiter
+}
+
+// newSidecar starts one that uses the runner; the test ends it.
+func newSidecar(t testing.TB, r *lua.Runner, prefix string) *sidecar {
+	t.Helper()
+	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
+	s := &sidecar{runner: r, leases: coord.NewLeases(tel), rules: coord.NewRules()}
+	s.locks = coord.NewLocks(r, keys, s.leases)
+	s.limiter = coord.NewRateLimiter(r, keys, s.rules, tel)
+	t.Cleanup(func() { s.leases.Stop(context.Background()) })
+	return s
+}
+
+func openRunner(t testing.TB, o lua.Options) *lua.Runner {
+	t.Helper()
+	o.Telemetry = telemetry.Nop()
+	r, err := lua.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// system is two sidecars on one store.
+type system struct {
+	sidecars [2]*sidecar
+	now      atomic.Int64 // Unix microseconds
+}
+
+func newSystem(t testing.TB, url string) *system {
+	t.Helper()
+	s := &system{}
+	s.now.Store(1_700_000_000_000_000)
+	prefix := redistest.Prefix(t)
+	var r *lua.Runner
+	for i := range s.sidecars {
+		// An embedded store belongs to its runner, so that both share that one.
+		if r == nil || url != lua.Embedded {
+			r = openRunner(t, lua.Options{URL: url, Clock: s.now.Load})
+		}
+		s.sidecars[i] = newSidecar(t, r, prefix)
+	}
+	return s
+}
+
+func (s *system) Advance(d time.Duration) { s.now.Add(d.Microseconds()) }
+
+func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Client {
+	c := &client{sidecar: s.sidecars[sidecar], lost: make(chan api.LostParams, 100)}
+	c.session = c.leases.Open(coord.Identity{Client: name, Instance: "conformance"}, func(l coord.Loss) {
+		c.lost <- api.LostParams{Name: l.Name, Token: l.Token, Fence: fence(l.Fence), Reason: l.Reason}
+	})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// client turns wire values into calls, as package rpc does.
+type client struct {
+	*sidecar
+	session *coord.Session
+	lost    chan api.LostParams
+}
+
+func (c *client) caller(id, method string, params any) coord.Caller {
+	who := coord.Caller{Session: c.session}
+	if id != "" {
+		who.RequestID, who.Fingerprint = id, fmt.Sprintf("%s %+v", method, params)
+	}
+	return who
+}
+
+// wire turns an error into what a client sees.
+func wire(err error) error {
+	var e *coord.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	code := map[coord.Code]api.Code{
+		coord.InvalidArgument: api.InvalidArgument, coord.NotFound: api.NotFound, coord.Conflict: api.Conflict,
+		coord.Unavailable: api.Unavailable, coord.Cancelled: api.Cancelled, coord.Draining: api.Draining,
+		coord.DeadlineExceeded: api.DeadlineExceeded,
+	}[e.Code]
+	if code == "" {
+		code = api.Internal
+	}
+	return &api.Error{Code: code, Message: e.Err.Error()}
+}
+
+func (c *client) RatelimitAcquire(ctx context.Context, id string, p api.RatelimitParams) (api.RatelimitResult, error) {
+	return result(c.limiter.Acquire(ctx, c.caller(id, "ratelimit.acquire", p), ref(p.Rule, p.Algorithm, p.Limits, p.Key), orDefault(p.Cost, 1)))
+}
+
+func (c *client) RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
+	return result(c.limiter.Peek(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key), orDefault(p.Cost, 1)))
+}
+
+func (c *client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
+	was, err := c.limiter.Reset(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key))
+	return api.RatelimitResetResult{Reset: was}, wire(err)
+}
+
+func ref(rule, algorithm string, limits []api.Band, key string) coord.LimitRef {
+	r := coord.LimitRef{Rule: rule, Algorithm: algorithm, Key: key}
+	for _, b := range limits {
+		r.Limits = append(r.Limits, coord.Band{Limit: b.Limit, Period: time.Duration(b.PeriodMS) * time.Millisecond, Burst: b.Burst})
+	}
+	return r
+}
+
+func result(d coord.Decision, err error) (api.RatelimitResult, error) {
+	if err != nil {
+		return api.RatelimitResult{}, wire(err)
+	}
+	r := api.RatelimitResult{
+		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band, Limit: d.Limit,
+		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: d.ResetAt.UnixMilli(),
+		RetryAfterMS: d.RetryAfter.Milliseconds(), DeniedBy: d.DeniedBy, Source: "redis", Replayed: d.Replayed,
+	}
+	if d.RetryAfter == coord.Never {
+		r.RetryAfterMS = -1
+	}
+	return r, nil
+}
+
+func (c *client) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {
+	g, err := c.locks.Acquire(ctx, c.caller(id, "lock.acquire", p), coord.LockRequest{
+		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Bound: p.Bind != api.BindTTL,
+	})
+	if err != nil {
+		return api.LockAcquireResult{}, wire(err)
+	}
+	return api.LockAcquireResult{
+		Acquired: g.Acquired, Token: g.Token, Fence: fence(g.Fence), TTLMS: g.TTL.Milliseconds(), HeldBy: holder(g.Holder),
+		RetryAfterMS: g.RetryAfter.Milliseconds(), Replayed: g.Replayed, Reason: g.Reason,
+	}, nil
+}
+
+func (c *client) LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error) {
+	r, err := c.locks.Renew(ctx, c.caller("", "", nil), p.Name, p.Token, millis(orDefault(p.TTLMS, 30_000)))
+	return api.LockRenewResult{Renewed: r.Renewed, Fence: fence(r.Fence), TTLMS: r.TTL.Milliseconds(), Reason: r.Reason}, wire(err)
+}
+
+func (c *client) LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error) {
+	r, err := c.locks.Release(ctx, c.caller("", "", nil), p.Name, p.Token)
+	return api.LockReleaseResult{Released: r.Released, Reason: r.Reason}, wire(err)
+}
+
+func (c *client) LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error) {
+	i, err := c.locks.Get(ctx, p.Name)
+	return api.LockGetResult{Held: i.Held, Fence: fence(i.Fence), TTLMS: i.TTL.Milliseconds(), HeldBy: holder(i.Holder)}, wire(err)
+}
+
+func (c *client) Lost() <-chan api.LostParams { return c.lost }
+
+func (c *client) Close() { c.session.Close(context.Background()) }
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func orDefault(n, absent int64) int64 {
+	if n == 0 {
+		return absent
+	}
+	return n
+}
+
+func fence(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func holder(h *coord.Holder) *api.Holder {
+	if h == nil {
+		return nil
+	}
+	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli()}
+}

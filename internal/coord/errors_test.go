@@ -1,0 +1,37 @@
+package coord_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err   error
+		code  coord.Code
+		maybe bool
+	}{
+		{lua.ErrConflict, coord.Conflict, false},
+		{lua.ErrUnavailable, coord.Unavailable, false},
+		{lua.ErrMaybeExecuted, coord.Unavailable, true},
+		{fmt.Errorf("%w: %w", lua.ErrMaybeExecuted, context.Canceled), coord.Unavailable, true},
+		{context.DeadlineExceeded, coord.DeadlineExceeded, false},
+		{context.Canceled, coord.Cancelled, false},
+		{errors.New("WRONGTYPE"), coord.Internal, false},
+	} {
+		e := coord.Failed("lock a: acquire", fmt.Errorf("script x: %w", c.err))
+		require.Equal(t, c.code, e.Code, "%v", c.err)
+		require.Equal(t, c.maybe, e.MaybeExecuted, "%v", c.err)
+		require.ErrorIs(t, e, c.err)
+		require.Equal(t, "lock a: acquire: script x: "+c.err.Error(), e.Error())
+	}
+	require.Equal(t, coord.Internal, new(coord.Error).Code, "no code is never the caller's mistake")
+}

@@ -1,0 +1,238 @@
+package coord_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+func byRule(name, key string) coord.LimitRef { return coord.LimitRef{Rule: name, Key: key} }
+
+func inFull(key string, bands ...coord.Band) coord.LimitRef {
+	return coord.LimitRef{Algorithm: tokenBucket, Limits: bands, Key: key}
+}
+
+func requireCode(t *testing.T, err error, code coord.Code, text string) {
+	t.Helper()
+	var e *coord.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, code, e.Code, "%v", err)
+	require.Contains(t, e.Err.Error(), text)
+}
+
+func TestARuleDecidesUnderItsName(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, redistest.URL(t)).sidecars[0]
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{
+		rule("per-host", band(80, 10*time.Minute)), rule("two", band(100, time.Minute), band(2, time.Second)),
+	}, 1))
+	d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("per-host", "a"), 1)
+	require.NoError(t, err)
+	require.Equal(t, coord.Decision{
+		Allowed: true, Rule: "per-host", Algorithm: tokenBucket, Band: "80/10m",
+		Limit: 80, Remaining: 79, Current: 1, ResetAfter: 7500 * time.Millisecond, ResetAt: d.ResetAt,
+	}, d)
+	d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("two", "a"), 2)
+	require.NoError(t, err)
+	require.Equal(t, "2/1s", d.Band)
+	// The same key under another rule, or none, is another state.
+	d, err = s.limiter.Peek(t.Context(), inFull("a", band(80, 10*time.Minute)), 1)
+	require.NoError(t, err)
+	require.Equal(t, int64(80), d.Remaining)
+	reset, err := s.limiter.Reset(t.Context(), byRule("per-host", "a"))
+	require.NoError(t, err)
+	require.True(t, reset)
+}
+
+func TestAnUnknownRuleNamesTheNearest(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, lua.Embedded).sidecars[0]
+	_, err := s.limiter.Peek(t.Context(), byRule("per-host", "a"), 1)
+	requireCode(t, err, coord.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("per-host", band(1, time.Second))}, 1))
+	_, err = s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("perhost", "a"), 1)
+	requireCode(t, err, coord.NotFound, `rule: there is no rule "perhost"; did you mean "per-host"?`)
+	_, err = s.limiter.Reset(t.Context(), byRule("something else", "a"))
+	requireCode(t, err, coord.NotFound, `rule: there is no rule "something else"; add it to rules.items, or give algorithm and limits`)
+}
+
+func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, lua.Embedded).sidecars[0]
+	for _, cost := range []int64{-1, 1e9 + 1} {
+		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, inFull("a", band(1, time.Second)), cost)
+		requireCode(t, err, coord.InvalidArgument, "cost: ")
+	}
+}
+
+func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		sys := newSystem(t, url)
+		old, new := sys.sidecars[0], sys.sidecars[1]
+		require.NoError(t, old.rules.Set([]coord.RuleOptions{rule("r", band(100, time.Hour))}, 1))
+		require.NoError(t, new.rules.Set([]coord.RuleOptions{rule("r", band(5, time.Hour))}, 2))
+		acquire := func(s *sidecar, cost int64) bool {
+			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("r", "k"), cost)
+			require.NoError(t, err)
+			return d.Allowed
+		}
+		require.True(t, acquire(old, 3))
+		require.True(t, acquire(new, 2))
+		require.False(t, acquire(old, 1), "a pod that was not reloaded keeps to the newer parameters")
+		require.NoError(t, old.rules.Set([]coord.RuleOptions{rule("r", band(6, time.Hour))}, 3))
+		require.True(t, acquire(old, 1))
+		require.False(t, acquire(new, 1))
+	})
+}
+
+// TestARefusalWritesNothing looks at the stored values themselves.
+func TestARefusalWritesNothing(t *testing.T) {
+	t.Parallel()
+	prefix := redistest.Prefix(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	store, ctx := redistest.Client(t), t.Context()
+	for name, bands := range map[string][]coord.Band{
+		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
+	} {
+		key := coord.NewKeys(prefix, "").Limit("", name, tokenBucket)
+		never, err := s.limiter.Acquire(ctx, coord.Caller{}, inFull(name, bands...), 11)
+		require.NoError(t, err)
+		require.Equal(t, coord.Never, never.RetryAfter)
+		require.Zero(t, store.Exists(ctx, key).Val(), "a cost that never fits stores nothing")
+
+		_, err = s.limiter.Acquire(ctx, coord.Caller{}, inFull(name, bands...), 8)
+		require.NoError(t, err)
+		values, expires := store.HGetAll(ctx, key).Val(), store.PExpireTime(ctx, key).Val()
+		require.NotEmpty(t, values)
+		require.Positive(t, expires)
+		c := coord.Caller{RequestID: "refused", Fingerprint: "f"}
+		d, err := s.limiter.Acquire(ctx, c, inFull(name, bands...), 5)
+		require.NoError(t, err)
+		require.False(t, d.Allowed)
+		_, err = s.limiter.Peek(ctx, inFull(name, bands...), 2)
+		require.NoError(t, err)
+		_, err = s.limiter.Acquire(ctx, c, inFull(name, bands...), 0)
+		require.NoError(t, err)
+		require.Equal(t, values, store.HGetAll(ctx, key).Val())
+		require.Equal(t, expires, store.PExpireTime(ctx, key).Val())
+		require.Zero(t, store.Exists(ctx, coord.Latch(key, c).Key).Val(), "nor a latch")
+	}
+}
+
+func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	limit := inFull("k", band(10, time.Hour))
+	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, limit, 1)
+	require.NoError(t, err)
+	server.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, limit, 1)
+	requireCode(t, err, coord.Unavailable, "redis")
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = s.limiter.Peek(ctx, limit, 1)
+	var e *coord.Error
+	require.ErrorAs(t, err, &e)
+	require.False(t, e.MaybeExecuted, "there was nothing to execute")
+	_, err = s.limiter.Reset(ctx, limit)
+	require.Error(t, err)
+}
+
+func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
+	t.Parallel()
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+	limit := inFull("k", band(6000, 10*time.Second))
+	first, err := s.limiter.Acquire(t.Context(), coord.Caller{}, limit, 500)
+	require.NoError(t, err)
+	var admitted, begun atomic.Int64
+	var last atomic.Int64 // the latest reset seen: what is used, by the server's clock
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for begun.Add(1) <= 5600 {
+				d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, limit, 1)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if d.Allowed {
+					admitted.Add(1)
+				}
+				for at := d.ResetAt.UnixMilli(); ; {
+					if old := last.Load(); old >= at || last.CompareAndSwap(old, at) {
+						break
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// What was admitted since is exactly what moved the reset: 0.6 per
+	// millisecond, each end rounded up to one.
+	moved := float64(last.Load()-first.ResetAt.UnixMilli()) * 0.6
+	require.InDelta(t, moved, float64(admitted.Load()), 1)
+	require.GreaterOrEqual(t, admitted.Load(), int64(5500))
+}
+
+// decisions reads the counter of decisions, by rule and outcome.
+func decisions(t *testing.T, r sdk.Reader) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(t, r.Collect(t.Context(), &all))
+	found := make(map[string]int64)
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			sum, ok := m.Data.(metricdata.Sum[int64])
+			if !ok {
+				continue
+			}
+			for _, p := range sum.DataPoints {
+				ruleName, ok := p.Attributes.Value(attribute.Key("rule"))
+				if !ok {
+					continue
+				}
+				outcome, _ := p.Attributes.Value(attribute.Key("outcome"))
+				found[ruleName.AsString()+" "+outcome.AsString()] = p.Value
+			}
+		}
+	}
+	return found
+}
+
+func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
+	t.Parallel()
+	reader := sdk.NewManualReader()
+	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
+	require.NoError(t, err)
+	rules := coord.NewRules()
+	require.NoError(t, rules.Set([]coord.RuleOptions{rule("r", band(2, time.Hour))}, 1))
+	l := coord.NewRateLimiter(openRunner(t, lua.Options{URL: lua.Embedded}), coord.NewKeys("p", ""), rules, tel)
+	for range 3 {
+		_, err := l.Acquire(t.Context(), coord.Caller{}, byRule("r", "secret"), 1)
+		require.NoError(t, err)
+	}
+	_, err = l.Acquire(t.Context(), coord.Caller{}, inFull("secret", band(1, time.Hour)), 1)
+	require.NoError(t, err)
+	_, err = l.Peek(t.Context(), byRule("r", "secret"), 1)
+	require.NoError(t, err)
+	_, err = l.Acquire(t.Context(), coord.Caller{}, byRule("r", "secret"), 0)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"r allowed": 2, "r limit": 1, "inline allowed": 1}, decisions(t, reader), "looking decides nothing")
+}
