@@ -54,6 +54,10 @@ func (c *Client) CallRaw(ctx context.Context, method string, params, result any)
 // (1 to 64 bytes), across processes too: whoever repeats it with the same id
 // and parameters gets the first one's result. Without it every call has an id
 // of its own. The sidecar forgets an id after 150 s.
+//
+// An empty id sends none, which spares Redis a write per call. A call that may
+// have been carried out when its connection broke is then not repeated, and
+// fails with an *api.Error that is api.Unavailable and MaybeExecuted.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
@@ -140,6 +144,12 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 		if broken.sent {
 			sends++
 		}
+		if broken.sent && !v.idempotent && len(cl.id) == 0 && !cl.ownID {
+			return &api.Error{
+				Code: api.Unavailable, Retryable: true, Message: "maybe executed: " + broken.Error(),
+				Details: map[string]any{api.DetailMaybeExecuted: true},
+			}
+		}
 		if v.on != nil || sends == maxSends {
 			return err
 		}
@@ -156,7 +166,7 @@ type call struct {
 	// Metadata; empty = not sent.
 	id                      []byte
 	traceparent, tracestate string
-	ownDeadline             bool // params has one already
+	ownDeadline, ownID      bool // params has them already
 
 	lock *Lock
 
@@ -218,7 +228,7 @@ func (cl *call) describe(ctx context.Context, c *Client, v invocation) {
 	if _, ok := v.given[api.MetaTraceparent]; !ok {
 		cl.trace(ctx)
 	}
-	if _, ok := v.given[api.MetaRequestID]; ok {
+	if _, cl.ownID = v.given[api.MetaRequestID]; cl.ownID {
 		return
 	}
 	if id, ok := ctx.Value(requestIDKey{}).(string); ok && !v.ownID {

@@ -3,7 +3,7 @@ package client_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.Main(m) }

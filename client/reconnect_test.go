@@ -65,6 +65,24 @@ func TestIdempotentCallsAreRepeatedWithoutAnID(t *testing.T) {
 	require.NotContains(t, f.next("session.ping").params, "_request_id")
 }
 
+// Without a request id a call that may have run is reported, not run again.
+func TestACallWithoutAnIDIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.on("ratelimit.acquire", func(fr frame) (any, any) {
+		_ = fr.peer.nc.Close()
+		return nil, nil
+	})
+	c := dial(t, f.listen(), client.Options{})
+	_, err := c.RatelimitAcquire(client.WithRequestID(t.Context(), ""), api.RatelimitParams{Rule: "r", Key: "k"})
+	require.ErrorIs(t, err, api.Unavailable)
+	var e *api.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.MaybeExecuted())
+	require.Len(t, f.frames, 1)
+	require.NotContains(t, f.next("ratelimit.acquire").params, "_request_id")
+}
+
 // A call that breaks every connection must not go on doing so: others lose
 // their locks by it.
 func TestACallThatBreaksConnectionsIsGivenUp(t *testing.T) {

@@ -1,0 +1,305 @@
+package client_test
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// The suites that run directly on package coord, again through a real socket.
+
+func TestLimitsConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Limits(t, newSystem(t, url))
+	})
+}
+
+func TestLocksConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Locks(t, newSystem(t, url))
+	})
+}
+
+// system is two sidecars on one store, each behind its socket.
+type system struct {
+	sockets [2]string
+	now     atomic.Int64 // Unix microseconds
+}
+
+func newSystem(t testing.TB, url string) *system {
+	t.Helper()
+	s := &system{}
+	s.now.Store(1_700_000_000_000_000)
+	prefix := redistest.Prefix(t)
+	var r *lua.Runner
+	for i := range s.sockets {
+		// An embedded store belongs to its runner, so that both share that one.
+		if r == nil || url != lua.Embedded {
+			r = openRunner(t, lua.Options{URL: url, Clock: s.now.Load})
+		}
+		s.sockets[i] = serve(t, r, prefix)
+	}
+	return s
+}
+
+func openRunner(t testing.TB, o lua.Options) *lua.Runner {
+	t.Helper()
+	o.Telemetry = telemetry.Nop()
+	r, err := lua.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// serve starts a sidecar that uses the runner, and returns its socket.
+func serve(t testing.TB, r *lua.Runner, prefix string) string {
+	t.Helper()
+	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
+	leases := coord.NewLeases(tel)
+	path := filepath.Join(t.TempDir(), "s.sock")
+	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
+		Leases: leases, Locks: coord.NewLocks(r, keys, leases),
+		RateLimiter: coord.NewRateLimiter(r, keys, coord.NewRules(), tel),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel() // connections that are left are a test's own and need no time
+		_ = s.Shutdown(ended)
+		leases.Stop(context.Background())
+	})
+	return path
+}
+
+func (s *system) Advance(d time.Duration) { s.now.Add(d.Microseconds()) }
+
+func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Client {
+	t.Helper()
+	w := &wireClient{lost: make(chan api.LostParams, 100)}
+	c, err := client.Dial(t.Context(), client.Options{
+		Socket: s.sockets[sidecar], Client: name, Instance: "conformance",
+		OnEvent: func(e client.Event) {
+			if e.Method == api.LockLost.Name {
+				str := func(k string) string { v, _ := e.Params[k].(string); return v }
+				w.lost <- api.LostParams{Name: str("name"), Token: str("token"), Fence: str("fence"), Reason: str("reason")}
+			}
+		},
+	})
+	require.NoError(t, err)
+	w.Client = c
+	t.Cleanup(w.Close)
+	return w
+}
+
+// wireClient is a client as the suites want it.
+type wireClient struct {
+	*client.Client
+	lost chan api.LostParams
+	once sync.Once
+}
+
+func (w *wireClient) RatelimitAcquire(ctx context.Context, id string, p api.RatelimitParams) (api.RatelimitResult, error) {
+	return w.Client.RatelimitAcquire(client.WithRequestID(ctx, id), p)
+}
+
+func (w *wireClient) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
+	return client.Call(ctx, w.Client, api.RatelimitReset, p)
+}
+
+func (w *wireClient) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {
+	return client.Call(client.WithRequestID(ctx, id), w.Client, api.LockAcquire, p)
+}
+
+func (w *wireClient) LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error) {
+	return client.Call(ctx, w.Client, api.LockRenew, p)
+}
+
+func (w *wireClient) LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error) {
+	return client.Call(ctx, w.Client, api.LockRelease, p)
+}
+
+func (w *wireClient) LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error) {
+	return client.Call(ctx, w.Client, api.LockGet, p)
+}
+
+func (w *wireClient) Lost() <-chan api.LostParams { return w.lost }
+
+func (w *wireClient) Close() { w.once.Do(func() { _ = w.Client.Close() }) }
+
+// What follows is about the client on a real sidecar and a real Redis.
+
+func live(t *testing.T) string {
+	t.Helper()
+	return serve(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+}
+
+func inline(key string, limit int64) api.RatelimitParams {
+	return api.RatelimitParams{Algorithm: api.AlgorithmTokenBucket, Key: key, Limits: []api.Band{{Limit: limit, PeriodMS: 86_400_000}}}
+}
+
+// A reply that is lost with its connection after the call was carried out: the
+// repeated call gets that reply, and it was counted once.
+func TestALostReplyIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	socket := live(t)
+	cut := &cutter{socket: socket}
+	c, err := client.DialBy(t.Context(), client.Options{}, cut.dial)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	for i := range int64(5) {
+		cut.next.Store(true)
+		r, err := c.RatelimitAcquire(t.Context(), inline("k", 100))
+		require.NoError(t, err)
+		require.True(t, r.Allowed)
+		require.True(t, r.Replayed)
+		require.Equal(t, 99-i, r.Remaining)
+	}
+	require.Equal(t, int32(5), cut.cuts.Load())
+}
+
+// The same for a lock: it is held once, whichever of the old session's end and
+// the repeated call came first.
+func TestALostGrantIsStillOneGrant(t *testing.T) {
+	t.Parallel()
+	socket := live(t)
+	cut := &cutter{socket: socket}
+	c, err := client.DialBy(t.Context(), client.Options{Client: "cut"}, cut.dial)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	other := dial(t, socket, client.Options{})
+	last := uint64(0)
+	for range 5 {
+		cut.next.Store(true)
+		lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{})
+		require.NoError(t, err)
+		require.Greater(t, lk.Fence(), last)
+		last = lk.Fence()
+		var busy *client.BusyError
+		_, err = other.LockAcquire(t.Context(), "l", client.LockOptions{})
+		require.ErrorAs(t, err, &busy)
+		require.Equal(t, "cut", busy.HeldBy.Client)
+		require.NoError(t, lk.Context().Err())
+		require.NoError(t, lk.Release(t.Context()))
+	}
+}
+
+// A client that dies frees its lock at once: its TTL is a day.
+func TestAClientThatDiesFreesItsLock(t *testing.T) {
+	t.Parallel()
+	socket := live(t)
+	cut := &cutter{socket: socket}
+	dying, err := client.DialBy(t.Context(), client.Options{}, cut.dial)
+	require.NoError(t, err)
+	lk, err := dying.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 24 * time.Hour})
+	require.NoError(t, err)
+	cut.kill()
+	heir := dial(t, socket, client.Options{})
+	for {
+		got, err := heir.LockAcquire(t.Context(), "l", client.LockOptions{})
+		if err == nil {
+			require.Greater(t, got.Fence(), lk.Fence())
+			require.NoError(t, got.Release(t.Context()))
+			break
+		}
+		require.ErrorIs(t, err, client.ErrBusy)
+	}
+	<-lk.Context().Done()
+	require.ErrorIs(t, context.Cause(lk.Context()), client.ErrLost)
+	require.NoError(t, dying.Close())
+}
+
+// Two pods use one request id for different calls: never the other's result.
+func TestOneRequestIDForTwoCallsIsAConflict(t *testing.T) {
+	t.Parallel()
+	socket := live(t)
+	a, b := dial(t, socket, client.Options{}), dial(t, socket, client.Options{})
+	ctx := client.WithRequestID(t.Context(), "id")
+	_, err := a.RatelimitAcquire(ctx, inline("k", 10))
+	require.NoError(t, err)
+	p := inline("k", 10)
+	p.Cost = 2
+	_, err = b.RatelimitAcquire(ctx, p)
+	require.ErrorIs(t, err, api.Conflict)
+	r, err := b.RatelimitAcquire(ctx, inline("k", 10))
+	require.NoError(t, err)
+	require.True(t, r.Replayed)
+	r, err = b.RatelimitPeek(t.Context(), inline("k", 10))
+	require.NoError(t, err)
+	require.Equal(t, int64(9), r.Remaining, "counted once")
+}
+
+// A lock deleted behind the sidecar's back is lost before its validity ends.
+func TestALockThatIsGoneFromRedisIsLost(t *testing.T) {
+	t.Parallel()
+	now := atomic.Int64{}
+	now.Store(time.Now().UnixMicro())
+	socket := serve(t, openRunner(t, lua.Options{URL: redistest.URL(t), Clock: now.Load}), redistest.Prefix(t))
+	c := dial(t, socket, client.Options{})
+	lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 300 * time.Millisecond})
+	require.NoError(t, err)
+	now.Add(time.Hour.Microseconds())
+	<-lk.Context().Done()
+	require.EqualError(t, context.Cause(lk.Context()), "lost: expired")
+	require.ErrorIs(t, lk.Release(t.Context()), client.ErrLost)
+}
+
+func TestManyCallersShareALimitExactly(t *testing.T) {
+	t.Parallel()
+	socket := live(t)
+	c := dial(t, socket, client.Options{Connections: 2})
+	var allowed atomic.Int64
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			r, err := c.RatelimitAcquire(context.Background(), inline("k", 70))
+			if err != nil {
+				t.Error(err)
+			} else if r.Allowed {
+				allowed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, int64(70), allowed.Load())
+}
+
+// Hundreds of locks at once, each of its own goroutine, on one connection.
+func TestLocksOfManyGoroutines(t *testing.T) {
+	t.Parallel()
+	c := dial(t, live(t), client.Options{})
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			for range 5 {
+				lk, err := c.LockAcquire(context.Background(), strconv.Itoa(i), client.LockOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := lk.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
