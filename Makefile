@@ -26,7 +26,7 @@ test: ## run every Go test with the race detector, on a real Redis
 test-container: ## run the tests that use Redis with Redis in a container
 	hack/test-container.sh
 
-test-langs: build ## call the sidecar from other languages
+test-langs: ## call the sidecar from other languages
 	hack/need.sh nvim=neovim '/usr/bin/python3 -c "import msgpack"=python3-msgpack' \
 		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl'
 	hack/langs/run.sh
@@ -53,8 +53,9 @@ bench-once: build ## run every benchmark once, so that none rots; its figures me
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
 	hack/benchonce.sh
 
-docs: ## generate docs/protocol.md
+docs: ## generate docs/protocol.md and docs/cli.md
 	go run ./hack/protocoldoc
+	go test ./cmd/sidecar -run Reference -update
 
 clean: ## remove what was built
 	rm -rf bin

@@ -18,7 +18,7 @@ finish() {
 }
 trap finish EXIT
 
-CGO_ENABLED=0 go build -o "$dir/sidecar" ./cmd/sidecar
+go build -o "$dir/sidecar" ./cmd/sidecar
 export COXSWAIN_SOCKET=$dir/s.sock
 "$dir/sidecar" serve --redis embedded --http 127.0.0.1:0 >"$dir/sidecar.log" 2>&1 &
 pid=$!
