@@ -118,6 +118,7 @@ type Runner struct {
 	maxConns int
 
 	running atomic.Int64 // calls between send and answer
+	crowded atomic.Int64 // calls that still take the pipeline, see crowd
 
 	loading chan struct{} // held while scripts are loaded
 	loads   atomic.Uint64 // how often they were

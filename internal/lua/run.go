@@ -133,12 +133,33 @@ func pipelining() *redis.AutoPipelineOptions {
 	return &redis.AutoPipelineOptions{MaxBatchSize: 256, MaxConcurrentBatches: 1}
 }
 
+// crowd is how many calls after the last overlap still take the pipeline. A few
+// callers are often alone for a moment, and batches of one beside a direct call
+// cost them more than they save.
+const crowd = 16
+
+// alone tells whether a call may bypass the pipeline; n calls are running.
+func (r *Runner) alone(n int64) bool {
+	left := r.crowded.Load()
+	switch {
+	case n > 1:
+		if left != crowd {
+			r.crowded.Store(crowd)
+		}
+		return false
+	case left > 0:
+		r.crowded.Store(left - 1)
+		return false
+	}
+	return true
+}
+
 // send executes a command. A lone call goes straight to a connection: handing
 // it to the pipeline's goroutine and back would double its latency.
 func (r *Runner) send(ctx context.Context, cmd sha1Call) error {
-	alone := r.running.Add(1) == 1
+	n := r.running.Add(1)
 	defer r.running.Add(-1)
-	if alone {
+	if r.alone(n) {
 		err := cmd.read(r.client.Process(ctx, cmd))
 		// The connection's timer runs ahead of the context's by some microseconds.
 		if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
