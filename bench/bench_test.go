@@ -107,8 +107,8 @@ func TestFiguresTakeRatiosWithinARound(t *testing.T) {
 		}
 	}
 	f := r.figures()[0]
-	if f.client != 2 || f.verdict() != "yes" {
-		t.Fatalf("got %v, reached %s", f.client, f.verdict())
+	if f.values[0] != 2 || f.verdict() != "yes" {
+		t.Fatalf("got %v, reached %s", f.values, f.verdict())
 	}
 }
 

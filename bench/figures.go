@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
 )
 
 // sample is what one point measured in one round; what does not apply is zero.
@@ -43,6 +45,10 @@ func points(l *lab, c command, clients *clients) []point {
 	for _, callers := range []int{1, 64, 256} {
 		ps = append(ps,
 			point{fmt.Sprint("client acquire ", callers), func(ctx context.Context, d time.Duration) (sample, error) {
+				return withCPU(l.sidecar, func() (load, error) { return clients.acquire(ctx, callers, d) })
+			}},
+			point{fmt.Sprint("client acquire without id ", callers), func(ctx context.Context, d time.Duration) (sample, error) {
+				ctx = client.WithRequestID(ctx, "")
 				return withCPU(l.sidecar, func() (load, error) { return clients.acquire(ctx, callers, d) })
 			}},
 			point{fmt.Sprint("raw acquire ", callers), func(_ context.Context, d time.Duration) (sample, error) {
@@ -97,22 +103,33 @@ func (r rounds) median(f func(at func(point string) sample) float64) float64 {
 	return values[len(values)/2]
 }
 
-// figure is one line of the table: a value per kind of client, and its target.
+// kind is how the sidecar is called: what its points begin with, for each method.
+type kind struct{ acquire, ping string }
+
+// kinds are the columns of the table; the first decides whether a target is reached.
+var kinds = []kind{
+	{"client acquire", "client ping"},
+	{"client acquire without id", "client ping"}, // a ping has none anyway
+	{"raw acquire", "raw ping"},
+}
+
+// figure is one line of the table: a value per kind, and its target.
 type figure struct {
 	id, what, unit string
-	client, raw    float64
+	values         []float64
 	target         string
 	reached        func(v float64) bool
 }
 
-// value computes a figure from the samples of one round, for one kind of client.
-type value func(at func(point string) sample, kind string) float64
+// value computes a figure from the samples of one round, for one kind.
+type value func(at func(point string) sample, k kind) float64
 
 func (r rounds) figure(id, what, unit, target string, reached func(float64) bool, v value) figure {
-	of := func(kind string) float64 {
-		return r.median(func(at func(string) sample) float64 { return v(at, kind) })
+	f := figure{id: id, what: what, unit: unit, target: target, reached: reached}
+	for _, k := range kinds {
+		f.values = append(f.values, r.median(func(at func(string) sample) float64 { return v(at, k) }))
 	}
-	return figure{id: id, what: what, unit: unit, client: of("client"), raw: of("raw"), target: target, reached: reached}
+	return f
 }
 
 func atLeast(t float64) func(float64) bool { return func(v float64) bool { return v >= t } }
@@ -125,29 +142,29 @@ func (r rounds) figures() []figure {
 	floor := r.median(func(at func(string) sample) float64 { return us(at("echo 1").p50) })
 	return []figure{
 		r.figure("P1", "acquire, 64 callers, against redis_rate in-process", "x", ">= 1.5", atLeast(1.5),
-			func(at func(string) sample, kind string) float64 {
-				return at(kind+" acquire 64").rate / at("redis_rate 64").rate
+			func(at func(string) sample, k kind) float64 {
+				return at(k.acquire+" 64").rate / at("redis_rate 64").rate
 			}),
 		r.figure("P1", "acquire, 256 callers, against redis_rate in-process", "x", ">= 2", atLeast(2),
-			func(at func(string) sample, kind string) float64 {
-				return at(kind+" acquire 256").rate / at("redis_rate 256").rate
+			func(at func(string) sample, k kind) float64 {
+				return at(k.acquire+" 256").rate / at("redis_rate 256").rate
 			}),
 		r.figure("P3", "acquire, 256 callers, against redis-benchmark -P 16 with the same script", "%", ">= 65", atLeast(65),
-			func(at func(string) sample, kind string) float64 {
-				return 100 * at(kind+" acquire 256").rate / at("redis-benchmark").rate
+			func(at func(string) sample, k kind) float64 {
+				return 100 * at(k.acquire+" 256").rate / at("redis-benchmark").rate
 			}),
 		r.figure("P4", "acquire, one caller, p50 against p50 of a direct EVALSHA", "x", "<= 1.8", atMost(1.8),
-			func(at func(string) sample, kind string) float64 {
-				return us(at(kind+" acquire 1").p50) / us(at("direct 1").p50)
+			func(at func(string) sample, k kind) float64 {
+				return us(at(k.acquire+" 1").p50) / us(at("direct 1").p50)
 			}),
 		r.figure("P6", "session.ping, 64 callers, sidecar CPU per call", "us", "<= 6", atMost(6),
-			func(at func(string) sample, kind string) float64 { return us(at(kind + " ping 64").cpu) }),
+			func(at func(string) sample, k kind) float64 { return us(at(k.ping + " 64").cpu) }),
 		r.figure("P6", "session.ping, one caller, p50", "us", fmt.Sprintf("<= 60, or 1.7 x the echo's %.0f", floor),
 			atMost(max(60, 1.7*floor)),
-			func(at func(string) sample, kind string) float64 { return us(at(kind + " ping 1").p50) }),
+			func(at func(string) sample, k kind) float64 { return us(at(k.ping + " 1").p50) }),
 		r.figure("P7", "acquire, 64 callers, sidecar CPU per call above a bare AutoPipeliner loop", "us", "<= 5", atMost(5),
-			func(at func(string) sample, kind string) float64 {
-				return us(at(kind+" acquire 64").cpu - at("loop 64").cpu)
+			func(at func(string) sample, k kind) float64 {
+				return us(at(k.acquire+" 64").cpu - at("loop 64").cpu)
 			}),
 	}
 }
