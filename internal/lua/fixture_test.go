@@ -233,13 +233,13 @@ func namedReply(src *lua.Source, reply []any) string {
 	if len(reply) == 2 && reply[0] == "replayed" {
 		prefix, reply = "replayed ", reply[1].([]any)
 	}
-	out := make([]string, len(reply))
+	out := make([]string, 0, len(src.Returns))
 	for i, v := range reply {
 		name := "EXTRA"
 		if i < len(src.Returns) {
 			name = src.Returns[i]
 		}
-		out[i] = name + "=" + shown(fmt.Sprint(v))
+		out = append(out, name+"="+shown(fmt.Sprint(v)))
 	}
 	for _, missing := range src.Returns[min(len(reply), len(src.Returns)):] {
 		out = append(out, missing+"=MISSING")
