@@ -11,10 +11,15 @@ import (
 )
 
 func main() {
-	ctx := context.Background()
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
 	c, err := client.Dial(ctx, client.Options{}) // the socket is $COXSWAIN_SOCKET
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer c.Close()
 
@@ -22,14 +27,14 @@ func main() {
 		Key: "example.com", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 3, PeriodMS: 5000}},
 	})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	fmt.Printf("allowed %t, %d left, retry after %d ms\n", r.Allowed, r.Remaining, r.RetryAfterMS)
 
 	lock, err := c.LockAcquire(ctx, "nightly", client.LockOptions{})
 	if err != nil {
-		log.Fatal(err) // *client.BusyError when someone else holds it
+		return err // *client.BusyError when someone else holds it
 	}
-	defer lock.Release(ctx)
-	fmt.Printf("locked, fence %d\n", lock.Fence()) // lock.Context() ends when the lock is lost
+	fmt.Printf("locked, fence %d\n", lock.Fence()) // work on lock.Context(): it ends when the lock is lost
+	return lock.Release(ctx)
 }
