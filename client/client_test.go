@@ -58,12 +58,16 @@ func TestDialSaysWhyTheSidecarCannotBeReached(t *testing.T) {
 
 func TestDialDoesNotWaitForAPermission(t *testing.T) {
 	t.Parallel()
-	refuse := func(context.Context) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
-	}
-	_, err := client.DialBy(t.Context(), client.Options{Socket: "/s"}, refuse)
-	require.ErrorIs(t, err, fs.ErrPermission)
-	require.ErrorContains(t, err, "join its group, or set socket.gid and socket.mode")
+	synctest.Test(t, func(t *testing.T) {
+		refuse := func(context.Context) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+		}
+		began := time.Now()
+		_, err := client.DialBy(t.Context(), client.Options{Socket: "/s"}, refuse)
+		require.ErrorIs(t, err, fs.ErrPermission)
+		require.ErrorContains(t, err, "join its group, or set socket.gid and socket.mode")
+		require.Zero(t, time.Since(began), "by the bubble's clock")
+	})
 }
 
 func TestDialWaitsForASidecarThatStartsLater(t *testing.T) {

@@ -239,6 +239,27 @@ func TestAGrantThatDiedWithItsConnectionIsAskedForAnew(t *testing.T) {
 	require.NoError(t, lk.Release(t.Context()))
 }
 
+// The same, but the repeated call found the grant and took it over.
+func TestAGrantThatIsTakenOverIsHeld(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	granting(f)
+	broken := false
+	f.on("lock.acquire", func(fr frame) (any, any) {
+		if !broken {
+			broken = true
+			_ = fr.peer.nc.Close()
+			return nil, nil
+		}
+		return map[string]any{"acquired": true, "replayed": true, "fence": "8", "ttl_ms": 30000}, nil
+	})
+	c := dial(t, f.listen(), client.Options{})
+	lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{})
+	require.NoError(t, err)
+	require.NoError(t, lk.Context().Err())
+	require.NoError(t, lk.Release(t.Context()))
+}
+
 func TestALockBoundToItsTTLEndsWithItsValidity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,4 +153,46 @@ func TestWaitingForAConnectionSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, client.Unreached(c), "is it running? start it with sidecar serve")
+}
+
+// The caller's end and the connection's come together: the call is not sent anew.
+func TestACallThatHasEndedIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	cancels := make(chan context.CancelFunc, 1)
+	f.on("session.ping", func(fr frame) (any, any) {
+		(<-cancels)()
+		_ = fr.peer.nc.Close()
+		return nil, nil
+	})
+	c := dial(t, f.listen(), client.Options{Connections: 2}) // the other one is up at once
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancels <- cancel
+		_, err := c.Ping(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		f.next("session.ping")
+		require.Empty(t, f.frames)
+	}
+}
+
+func TestADeadlineHoldsThoughTheConnectionBreaksWithIt(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			f.on("session.ping", func(fr frame) (any, any) {
+				time.Sleep(5 * time.Second) // the bubble's clock, and the call's deadline
+				_ = fr.peer.nc.Close()
+				return nil, nil
+			})
+			c := bubble(t, f, client.Options{})
+			defer f.wg.Wait()
+			defer c.Close()
+			began := time.Now()
+			_, err := c.Ping(context.Background())
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, 5*time.Second, time.Since(began))
+		})
+	}
 }
