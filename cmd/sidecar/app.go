@@ -52,16 +52,16 @@ func newApp(c *config.Config, log *slog.Logger) *app { return &app{config: c, lo
 
 // Start puts the layers together, from the store to the socket. Redis being away
 // is no error; what is, undoes the steps before it.
-func (a *app) Start(ctx context.Context) error {
+func (a *app) Start() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopped || a.cleanups != nil {
 		return errors.New("start: it was started or stopped before")
 	}
-	for _, step := range []func(context.Context) error{
+	for _, step := range []func() error{
 		a.startTelemetry, a.openStore, a.serve, a.watchHealth, a.listenHTTP, a.addGauges,
 	} {
-		if err := step(ctx); err != nil {
+		if err := step(); err != nil {
 			a.undo()
 			return err
 		}
@@ -86,7 +86,8 @@ func (a *app) Stop() {
 	}
 }
 
-// undo runs the clean-ups, the latest first. It needs a.mu.
+// undo runs the clean-ups, the latest first. It needs a.mu. Whatever ended the
+// caller's context is why they run, so they have contexts of their own.
 func (a *app) undo() {
 	for i := len(a.cleanups) - 1; i >= 0; i-- {
 		c := a.cleanups[i]
@@ -103,8 +104,8 @@ func (a *app) onStop(name string, within time.Duration, undo func(context.Contex
 	a.cleanups = append(a.cleanups, cleanup{name, within, undo})
 }
 
-func (a *app) startTelemetry(ctx context.Context) (err error) {
-	a.telemetry, err = telemetry.Setup(ctx, telemetry.SetupOptions{
+func (a *app) startTelemetry() (err error) {
+	a.telemetry, err = telemetry.Setup(context.Background(), telemetry.SetupOptions{
 		Version: version, RecordKeys: a.config.Telemetry.RecordKeys, Log: a.log,
 	})
 	if err != nil {
@@ -114,7 +115,7 @@ func (a *app) startTelemetry(ctx context.Context) (err error) {
 	return nil
 }
 
-func (a *app) openStore(context.Context) (err error) {
+func (a *app) openStore() (err error) {
 	r := a.config.Redis
 	a.runner, err = lua.Open(lua.Options{
 		URL: r.URL, MinIdle: r.Pool.MinIdle, MaxConns: r.Pool.Max,
@@ -129,7 +130,7 @@ func (a *app) openStore(context.Context) (err error) {
 }
 
 // serve makes the nouns and opens the socket to them.
-func (a *app) serve(context.Context) error {
+func (a *app) serve() error {
 	c := a.config
 	revision, err := rulesRevision(c.File())
 	if err != nil {
@@ -172,7 +173,7 @@ func wireLimits(l config.Limits) api.Limits {
 	}
 }
 
-func (a *app) watchHealth(context.Context) error {
+func (a *app) watchHealth() error {
 	h, err := health.Start(health.Options{
 		Live: a.liveChecks(), Ready: a.readyChecks(), Store: a.runner.Status().Topology,
 		Log: a.log, Telemetry: a.telemetry.Telemetry,
@@ -185,7 +186,7 @@ func (a *app) watchHealth(context.Context) error {
 	return nil
 }
 
-func (a *app) listenHTTP(context.Context) (err error) {
+func (a *app) listenHTTP() (err error) {
 	if a.config.HTTP.Addr == "" {
 		return nil
 	}

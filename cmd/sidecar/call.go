@@ -73,7 +73,7 @@ func call(ctx context.Context, socket, method string, params map[string]any) (an
 	case isConnectError(err):
 		return nil, &exit{exitUnreachable, unreachable(socket, err)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s: no answer within --timeout; it may have been carried out", api.DeadlineExceeded)
+		return nil, fmt.Errorf("%w: no answer within --timeout; it may have been carried out", api.DeadlineExceeded)
 	default:
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (a *app) snapshot(context.Context) api.HealthResult {
 }
 
 // addGauges registers what is read at each scrape.
-func (a *app) addGauges(context.Context) error {
+func (a *app) addGauges() error {
 	status := func(of func(lua.Status) float64) func(context.Context) float64 {
 		return func(context.Context) float64 { return of(a.runner.Status()) }
 	}

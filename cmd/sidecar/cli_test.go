@@ -14,11 +14,12 @@ import (
 func TestBadUsageIsExitCode2AndNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"frob":                   "unknown command \"frob\" for \"sidecar\"\n\nDid you mean this?\n\tprobe\n\nUsage: sidecar; more: sidecar --help\n",
-		"serve x":                "unknown command \"x\" for \"sidecar serve\"\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
-		"serve --sokcet x":       "unknown flag: --sokcet\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
-		"call":                   "accepts between 1 and 2 arg(s), received 0\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
-		"call --timeout x a":     "invalid argument \"x\" for \"--timeout\" flag: time: invalid duration \"x\"\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
+		"frob":             "unknown command \"frob\" for \"sidecar\"\n\nDid you mean this?\n\tprobe\n\nUsage: sidecar; more: sidecar --help\n",
+		"serve x":          "unknown command \"x\" for \"sidecar serve\"\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
+		"serve --sokcet x": "unknown flag: --sokcet\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
+		"call":             "accepts between 1 and 2 arg(s), received 0\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
+		"call --timeout x a": "invalid argument \"x\" for \"--timeout\" flag: time: invalid duration \"x\"\n" +
+			"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"probe":                  "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready [flags]; more: sidecar probe --help\n",
 		"probe steady":           "invalid argument \"steady\" for \"sidecar probe\"\nUsage: sidecar probe live|ready [flags]; more: sidecar probe --help\n",
 		"config":                 "config: say what to do: check FILE or print\n",
@@ -96,7 +97,17 @@ func TestConfigCheckShowsEveryMistakeRulesIncluded(t *testing.T) {
 	write("rules:\n  items:\n    - name: a\n      algorithm: token_bucket\n      limits:\n        - {limit: 80, period_ms: 600000}\n")
 	require.Equal(t, answer{main.OK, file + " is valid: 1 rules\n", ""}, cli(t, "config", "check", file))
 
-	write("redis:\n  pol: 5\nrules:\n  items:\n    - name: a\n      algorithm: token_bucket\n      limits:\n        - limit: 80\n          period_ms: 0\n        - {limit: 1, period_ms: 9223372036854775807}\n")
+	write(`redis:
+  pol: 5
+rules:
+  items:
+    - name: a
+      algorithm: token_bucket
+      limits:
+        - limit: 80
+          period_ms: 0
+        - {limit: 1, period_ms: 9223372036854775807}
+`)
 	a := cli(t, "config", "check", file)
 	require.Equal(t, main.Usage, a.code)
 	require.Empty(t, a.out)

@@ -46,7 +46,7 @@ func runDemo(ctx context.Context, p process) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	socket := filepath.Join(dir, "sidecar.sock")
-	stop, err := startDemoSidecar(ctx, socket, p.err)
+	stop, err := startDemoSidecar(socket, p.err)
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -55,7 +55,7 @@ func runDemo(ctx context.Context, p process) (err error) {
 }
 
 // startDemoSidecar runs a whole sidecar, from the socket to the store.
-func startDemoSidecar(ctx context.Context, socket string, log io.Writer) (stop func(), err error) {
+func startDemoSidecar(socket string, log io.Writer) (stop func(), err error) {
 	c := config.Default()
 	c.Socket.Path, c.HTTP.Addr, c.Redis.URL = socket, "", lua.Embedded
 	c.Limits.ShutdownGrace = 0
@@ -64,7 +64,7 @@ func startDemoSidecar(ctx context.Context, socket string, log io.Writer) (stop f
 		return nil, err
 	}
 	a := newApp(&c, logger)
-	if err := a.Start(ctx); err != nil {
+	if err := a.Start(); err != nil {
 		return nil, err
 	}
 	return a.Stop, nil

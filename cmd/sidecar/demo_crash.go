@@ -71,7 +71,8 @@ func (d *demo) crash(bob *client.Client) {
 		d.row(false, "bob", "take it", fmt.Sprintf("still busy after %v", took.Round(time.Millisecond)))
 		return
 	}
-	d.row(took < left, "bob", "take it", fmt.Sprintf("acquired %v later, when the TTL had %v to go", took.Round(100*time.Microsecond), (left-took).Round(time.Second)))
+	d.row(took < left, "bob", "take it", fmt.Sprintf("acquired %v later, when the TTL had %v to go",
+		took.Round(100*time.Microsecond), (left-took).Round(time.Second)))
 	if err := l.Release(d.ctx); err != nil {
 		d.fail(err)
 	}

@@ -20,8 +20,10 @@ func TestTheDemoShowsEverythingAndLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, p.Wait(), out)
 	for _, want := range []string{
 		`\n  1 +allowed +2 +-\n  2 +allowed +1 +-\n  3 +allowed +0 +-\n  4 +refused +0 +(19\.\d+|20)s\n`,
-		`\n  alice +take it +acquired, fence \d+\n  bob +take it +busy, alice holds it for up to 10m0s\n  alice +release it +released\n  bob +take it +acquired, fence \d+\n`,
-		`\n  carol +take it +acquired, fence \d+\n  bob +take it +busy, carol holds it for up to 10m0s\n  carol +\(is killed\) *\n  bob +take it +acquired \S+ later, when the TTL had 9m\d+s|10m0s to go\n`,
+		`\n  alice +take it +acquired, fence \d+\n  bob +take it +busy, alice holds it for up to 10m0s\n` +
+			`  alice +release it +released\n  bob +take it +acquired, fence \d+\n`,
+		`\n  carol +take it +acquired, fence \d+\n  bob +take it +busy, carol holds it for up to 10m0s\n` +
+			`  carol +\(is killed\) *\n  bob +take it +acquired \S+ later, when the TTL had (9m\d+s|10m0s) to go\n`,
 		`\nAll 12 answers came out as they should\.\n$`,
 	} {
 		require.Regexp(t, want, out.String())

@@ -89,7 +89,7 @@ func usage(format string, args ...any) error {
 // run carries out one command line and returns its exit code.
 func run(ctx context.Context, args []string, p process) int {
 	parsed := false
-	root := newRoot(p)
+	root := newRoot(p) //nolint:contextcheck // what stopping undoes outlives the context that ended
 	root.PersistentPreRun = func(*cobra.Command, []string) { parsed = true }
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

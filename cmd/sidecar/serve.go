@@ -35,7 +35,7 @@ end, gives back all that they still hold and exits with 0. A second signal ends 
 		signals, ignore := p.signals()
 		defer ignore()
 		a := newApp(c, log)
-		if err := a.Start(cmd.Context()); err != nil {
+		if err := a.Start(); err != nil {
 			return err
 		}
 		select {

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -27,8 +26,10 @@ import (
 func TestALimitALockAndATypoFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	s := ready(t)
-	acquire := []string{"call", "--socket", s.socket, "-o", "json", "ratelimit.acquire",
-		`{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}`}
+	acquire := []string{
+		"call", "--socket", s.socket, "-o", "json", "ratelimit.acquire",
+		`{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}`,
+	}
 	for i := range 3 {
 		a := cli(t, acquire...)
 		require.Equal(t, main.OK, a.code, a.err)
@@ -61,14 +62,21 @@ func TestTheSessionOfACallEndsWithIt(t *testing.T) {
 	s := ready(t)
 	require.Equal(t, true, call(t, s.socket, "lock.acquire", `{"name":"l"}`)["acquired"])
 	require.Eventually(t, func() bool {
-		return call(t, s.socket, "lock.get", `{"name":"l"}`)["held"] == false
+		held, ok := call(t, s.socket, "lock.get", `{"name":"l"}`)["held"].(bool)
+		return ok && !held
 	}, limit, 5*time.Millisecond)
 }
 
 func TestRulesOfTheFileAreInForce(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/c.yaml"
-	require.NoError(t, os.WriteFile(file, []byte("rules:\n  items:\n    - name: crawl\n      algorithm: token_bucket\n      limits: [{limit: 1, period_ms: 3600000}]\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(`
+rules:
+  items:
+    - name: crawl
+      algorithm: token_bucket
+      limits: [{limit: 1, period_ms: 3600000}]
+`), 0o600))
 	s := ready(t, "COXSWAIN_CONFIG="+file)
 	require.Equal(t, true, call(t, s.socket, "ratelimit.acquire", `{"rule":"crawl","key":"a"}`)["allowed"])
 	r := call(t, s.socket, "ratelimit.acquire", `{"rule":"crawl","key":"a"}`)
@@ -138,13 +146,15 @@ func TestRedisDownAtBootIsNotReadyAndThenReadyWithoutARestart(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return cli(t, "probe", "live", "--socket", s.socket).code == main.OK
 	}, limit, time.Millisecond, "a sidecar without Redis lives")
-	a := cli(t, "probe", "ready", "--socket", s.socket)
-	require.Equal(t, main.Failed, a.code)
-	require.Contains(t, a.err, "not ready\n  redis: "+strings.TrimPrefix(redis.URL(), "redis://")+"; it does not answer (")
-	require.Equal(t, http.StatusServiceUnavailable, get(t, s, "/readyz").StatusCode)
-	require.Equal(t, http.StatusOK, get(t, s, "/livez").StatusCode)
-	require.Equal(t, http.StatusOK, get(t, s, "/startupz").StatusCode)
-	a = cli(t, "call", "--socket", s.socket, "lock.get", `{"name":"l"}`)
+	require.Eventually(t, func() bool { // once the first check has been
+		a := cli(t, "probe", "ready", "--socket", s.socket)
+		return a.code == main.Failed &&
+			strings.Contains(a.err, "not ready\n  redis: "+strings.TrimPrefix(redis.URL(), "redis://")+"; it does not answer (")
+	}, limit, time.Millisecond)
+	require.Equal(t, http.StatusServiceUnavailable, status(t, s, "/readyz"))
+	require.Equal(t, http.StatusOK, status(t, s, "/livez"))
+	require.Equal(t, http.StatusOK, status(t, s, "/startupz"))
+	a := cli(t, "call", "--socket", s.socket, "lock.get", `{"name":"l"}`)
 	require.Equal(t, main.Failed, a.code)
 	require.Contains(t, a.err, "UNAVAILABLE: ")
 	a = cli(t, "wait", "--socket", s.socket, "--timeout", "60ms")
@@ -153,26 +163,34 @@ func TestRedisDownAtBootIsNotReadyAndThenReadyWithoutARestart(t *testing.T) {
 
 	redis.Restart()
 	wait(t, s.socket)
-	require.Equal(t, http.StatusOK, get(t, s, "/readyz").StatusCode)
+	require.Equal(t, http.StatusOK, status(t, s, "/readyz"))
 	require.Equal(t, false, call(t, s.socket, "lock.get", `{"name":"l"}`)["held"])
 }
 
-func get(t *testing.T, s *sidecar, path string) *http.Response {
+// get asks the health port and returns the status and the body.
+func get(t *testing.T, s *sidecar, path string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.httpAddr(t)+path, nil)
 	require.NoError(t, err)
 	req.Close = true
 	r, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = r.Body.Close() })
-	return r
-}
-
-func body(t *testing.T, r *http.Response) string {
-	t.Helper()
+	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
-	return string(b)
+	return r.StatusCode, string(b)
+}
+
+func status(t *testing.T, s *sidecar, path string) int {
+	t.Helper()
+	code, _ := get(t, s, path)
+	return code
+}
+
+func page(t *testing.T, s *sidecar, path string) string {
+	t.Helper()
+	_, body := get(t, s, path)
+	return body
 }
 
 // Case 32, each third of it.
@@ -186,7 +204,8 @@ func TestASocketFileLeftByKill9IsTakenOver(t *testing.T) {
 	require.FileExists(t, socket)
 	a := cli(t, "call", "--socket", socket, "session.ping")
 	require.Equal(t, main.Unreachable, a.code)
-	require.Equal(t, "cannot reach the sidecar at "+socket+": nobody listens on it: the file was left by a sidecar that died; the next one that starts takes it over\n", a.err)
+	require.Equal(t, "cannot reach the sidecar at "+socket+
+		": nobody listens on it: the file was left by a sidecar that died; the next one that starts takes it over\n", a.err)
 
 	serve(t, socket, []string{noGrace}, "--redis", "embedded")
 	wait(t, socket)
@@ -238,8 +257,8 @@ func TestTheEmbeddedStoreIsSaidLoudly(t *testing.T) {
 	wait(t, s.socket)
 	require.Contains(t, s.log.String(), `"level":"WARN","msg":"using the embedded store: `)
 	const warning = "its state is in this process alone and ends with it; for development only: set redis.url"
-	require.Equal(t, "ok\nwarning: redis: "+warning+"\n", body(t, get(t, s, "/readyz")))
-	verbose := body(t, get(t, s, "/readyz?verbose"))
+	require.Equal(t, "ok\nwarning: redis: "+warning+"\n", page(t, s, "/readyz"))
+	verbose := page(t, s, "/readyz?verbose")
 	require.Contains(t, verbose, `"store": "embedded"`)
 	require.Contains(t, verbose, warning)
 	require.Equal(t, "ready (embedded store)\n", cli(t, "probe", "ready", "--socket", s.socket).out)
@@ -249,11 +268,14 @@ func TestTheStateOfTheSidecarIsInItsMetrics(t *testing.T) {
 	t.Parallel()
 	s := ready(t, "COXSWAIN_REDIS_POOL_MAX=7")
 	dial(t, s.socket, "stays")
-	metrics := body(t, get(t, s, "/metrics"))
+	metrics := page(t, s, "/metrics")
 	for _, line := range []string{"coxswain_connections 1\n", "coxswain_redis_up 1\n", "coxswain_redis_pool_max 7\n", "coxswain_ready 1\n"} {
 		require.Contains(t, metrics, "\n"+line)
 	}
-	for _, name := range []string{`coxswain_redis_rtt_seconds`, `coxswain_redis_memory_bytes`, `coxswain_redis_pool{state="idle"}`, `coxswain_redis_pool{state="used"}`} {
+	for _, name := range []string{
+		`coxswain_redis_rtt_seconds`, `coxswain_redis_memory_bytes`,
+		`coxswain_redis_pool{state="idle"}`, `coxswain_redis_pool{state="used"}`,
+	} {
 		require.Contains(t, metrics, "\n"+name+" ")
 	}
 }
@@ -278,18 +300,18 @@ func TestStopIsSafeInAnyOrder(t *testing.T) {
 	}
 	never := app()
 	never.Stop()
-	require.ErrorContains(t, never.Start(t.Context()), "stopped before")
+	require.ErrorContains(t, never.Start(), "stopped before")
 
 	twice := app()
-	require.NoError(t, twice.Start(t.Context()))
-	require.ErrorContains(t, twice.Start(t.Context()), "started or stopped before")
+	require.NoError(t, twice.Start())
+	require.ErrorContains(t, twice.Start(), "started or stopped before")
 	twice.Stop()
 	twice.Stop()
 
 	for range 20 {
 		a := app()
 		var wg sync.WaitGroup
-		wg.Go(func() { _ = a.Start(context.Background()) }) // either comes first
+		wg.Go(func() { _ = a.Start() }) // either comes first
 		wg.Go(a.Stop)
 		wg.Go(a.Stop)
 		wg.Wait()

@@ -61,8 +61,8 @@ func diagnose(socket string, err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "it listens and does not answer in time: it hangs or has no CPU; its log may say more"
 	default:
-		return fmt.Sprintf("%v\n  it listens, and turns this process away or is no sidecar; its log says which (limits.max_connections, socket.allowed_uids, socket.allowed_gids)\n  this process is %s",
-			cause(err), whoami())
+		return fmt.Sprintf("%v\n  it listens, and turns this process away or is no sidecar; its log says which "+
+			"(limits.max_connections, socket.allowed_uids, socket.allowed_gids)\n  this process is %s", cause(err), whoami())
 	}
 }
 
@@ -141,7 +141,8 @@ func whoami() string {
 
 func remedy(info fs.FileInfo) string {
 	uid, gid := owner(info)
-	return fmt.Sprintf("run as uid %d or with group %d (in a pod: securityContext.supplementalGroups: [%d]), or set socket.gid or socket.mode of the sidecar", uid, gid, gid)
+	return fmt.Sprintf("run as uid %d or with group %d (in a pod: securityContext.supplementalGroups: [%d]), "+
+		"or set socket.gid or socket.mode of the sidecar", uid, gid, gid)
 }
 
 // isConnectError reports whether a call failed for want of a connection.

@@ -29,11 +29,12 @@ func TestAnUnreachableSocketSaysWhy(t *testing.T) {
 	require.NoError(t, l.Close())
 
 	for socket, why := range map[string]string{
-		filepath.Join(dir, "none"):      "there is no such file; start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET",
-		filepath.Join(dir, "none/none"): "there is no folder " + dir + "/none; in a pod, mount the sidecar's volume there; else start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET",
-		file:                            "it is a regular file, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
-		dir:                             "it is a folder, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
-		stale:                           "nobody listens on it: the file was left by a sidecar that died; the next one that starts takes it over",
+		filepath.Join(dir, "none"): "there is no such file; start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET",
+		filepath.Join(dir, "none", "s"): "there is no folder " + dir + "/none; in a pod, mount the sidecar's volume there; " +
+			"else start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET",
+		file:  "it is a regular file, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
+		dir:   "it is a folder, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
+		stale: "nobody listens on it: the file was left by a sidecar that died; the next one that starts takes it over",
 	} {
 		for _, command := range [][]string{{"call", "session.ping"}, {"probe", "live"}, {"probe", "ready"}} {
 			a := cli(t, append(command, "--socket", socket)...)
@@ -81,7 +82,8 @@ func TestASidecarThatHangsIsNotCalledDead(t *testing.T) {
 	defer l.Close()
 	a := cli(t, "probe", "live", "--timeout", "30ms", "--socket", l.Addr().String())
 	require.Equal(t, main.Unreachable, a.code)
-	require.Equal(t, "cannot reach the sidecar at "+l.Addr().String()+": it listens and does not answer in time: it hangs or has no CPU; its log may say more\n", a.err)
+	require.Equal(t, "cannot reach the sidecar at "+l.Addr().String()+
+		": it listens and does not answer in time: it hangs or has no CPU; its log may say more\n", a.err)
 }
 
 // stranger is how another user without the socket's group sees the sidecar. It

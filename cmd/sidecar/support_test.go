@@ -90,7 +90,7 @@ func call(t testing.TB, socket, method, params string) map[string]any {
 // socketIn is a path short enough for a socket, whatever the test's name.
 func socketIn(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "cox-")
+	dir, err := os.MkdirTemp("", "cox-") //nolint:usetesting // t.TempDir has the test's name in it
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return filepath.Join(dir, "s")

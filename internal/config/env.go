@@ -91,7 +91,7 @@ func (e environment) unknown(known map[string]bool) Problems {
 // still the typo that it is.
 func (e environment) isServiceLink(name string) bool {
 	m := serviceLink.FindStringSubmatch(name)
-	return m != nil && e[m[1]+"_SERVICE_HOST"] != "" && e[m[1]+"_PORT"] != ""
+	return len(m) > 0 && e[m[1]+"_SERVICE_HOST"] != "" && e[m[1]+"_PORT"] != ""
 }
 
 // SocketPath is where a client of this environment finds its sidecar.

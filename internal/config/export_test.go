@@ -19,6 +19,7 @@ func load(b []byte) (*Config, error) {
 
 // CheckParse is the body of FuzzLoad.
 func CheckParse(t *testing.T, b []byte) {
+	t.Helper()
 	c, err := load(b)
 	if err != nil {
 		if strings.TrimSpace(err.Error()) == "" {

@@ -46,8 +46,7 @@ func Load(src Sources, checks ...Check) (*Config, error) {
 func finish(c *Config, s *source, env environment, flags []Flag, checks []Check) (*Config, error) {
 	c.file, c.lines, c.from = s.name, s.lines, map[string]string{}
 	all := settings(c)
-	problems := append(s.problems, env.apply(all, c.from)...)
-	problems = append(problems, applyFlags(flags, all, c.from)...)
+	problems := slices.Concat(s.problems, env.apply(all, c.from), applyFlags(flags, all, c.from))
 	if c.lines[minIdlePath] == 0 && c.from[minIdlePath] == "" {
 		// Whoever asks for a small pool and nothing else has made no mistake.
 		c.Redis.Pool.MinIdle = min(c.Redis.Pool.MinIdle, max(c.Redis.Pool.Max, 1))

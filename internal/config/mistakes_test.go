@@ -112,16 +112,16 @@ c.yaml:2: http.addr: "127.0.0.1" is not host:port; write one such as :8086 or 12
 c.yaml:2: http.addr: "70000" is not a port; write a number from 0 (any free port) to 65535
       2 |   addr: ':70000'`},
 	{"redis scheme", "redis:\n  url: localhost:6379\n", `
-c.yaml:2: redis.url: starts with "localhost"; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+c.yaml:2: redis.url: starts with "localhost"; write redis://host:6379/0 (user:password@ before the host), or embedded for development
       2 |   url: localhost:6379`},
 	{"redis over TLS, which there is not yet", "redis:\n  url: rediss://host\n", `
-c.yaml:2: redis.url: starts with "rediss"; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+c.yaml:2: redis.url: starts with "rediss"; write redis://host:6379/0 (user:password@ before the host), or embedded for development
       2 |   url: rediss://host`},
 	{"redis options", "redis:\n  url: redis://host?pool_size=5\n", `
-c.yaml:2: redis.url: has options after ? or #, which are not read (redis.pool has the timeouts); write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+c.yaml:2: redis.url: has options after ? or #, which are not read; write redis://host:6379/0 (user:password@ before the host), or embedded for development
       2 |   url: redis://host?pool_size=5`},
 	{"redis host", "redis:\n  url: redis:///0\n", `
-c.yaml:2: redis.url: names no host; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store
+c.yaml:2: redis.url: names no host; write redis://host:6379/0 (user:password@ before the host), or embedded for development
       2 |   url: redis:///0`},
 	{"redis port", "redis:\n  url: redis://host:0\n", `
 c.yaml:2: redis.url: has port 0; write one from 1 to 65535
@@ -176,7 +176,7 @@ func TestMistakesOfVariablesAndFlagsNameThem(t *testing.T) {
 		`COXSWAIN_LIMITS_MAX_DEPTH: limits.max_depth: "deep" is not a whole number; write it in decimal digits, such as 10`,
 		`COXSWAIN_SOCKET_ADMIN_UIDS: socket.admin.uids: "x" is not a whole number; write it in decimal digits, such as 10`,
 		`COXSWAIN_SOCKET: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path`,
-		`--redis: redis.url: starts with "http"; write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store`,
+		`--redis: redis.url: starts with "http"; write redis://host:6379/0 (user:password@ before the host), or embedded for development`,
 		`--log-level: telemetry.log_level: "infos" is unknown; did you mean info?`,
 	}, strings.Split(got, "\n"))
 }

@@ -127,7 +127,7 @@ func (k *checker) redis(r Redis) {
 // redisURL says what is wrong with the address. It never quotes it: net/url's
 // own errors would show the password.
 func redisURL(text string) string {
-	const remedy = "write redis://host:6379/0, with user:password before @host where it has them, or embedded for the development store"
+	const remedy = "write redis://host:6379/0 (user:password@ before the host), or embedded for development"
 	if text == "embedded" {
 		return ""
 	}
@@ -138,7 +138,7 @@ func redisURL(text string) string {
 	case u.Scheme != "redis":
 		return fmt.Sprintf("starts with %q; %s", u.Scheme, remedy)
 	case u.RawQuery != "" || u.Fragment != "":
-		return "has options after ? or #, which are not read (redis.pool has the timeouts); " + remedy
+		return "has options after ? or #, which are not read; " + remedy
 	case u.Hostname() == "":
 		return "names no host; " + remedy
 	case u.Port() != "" && !isPort(u.Port()):
