@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 
 	"github.com/alicebob/miniredis/v2"
@@ -13,21 +14,26 @@ import (
 // embedded is a Redis in this process, for development. It opens no port: its
 // connections are socket pairs, which, unlike net.Pipe, have buffers; a pipeline
 // is written whole before its replies are read.
-type embedded struct{ redis *miniredis.Miniredis }
+type embedded struct {
+	redis *miniredis.Miniredis
 
-func startEmbedded() (embedded, error) {
+	mu     sync.Mutex // guards closed, and keeps serving and closing apart
+	closed bool
+}
+
+func startEmbedded() (*embedded, error) {
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true)
 	// Its server starts with the first in-memory connection.
 	first, err := m.Dial()
 	if err != nil {
-		return embedded{}, fmt.Errorf("start the embedded store: %w", err)
+		return nil, fmt.Errorf("start the embedded store: %w", err)
 	}
 	_ = first.Close()
-	return embedded{m}, nil
+	return &embedded{redis: m}, nil
 }
 
-func (e embedded) dial(context.Context) (net.Conn, error) {
+func (e *embedded) dial(context.Context) (net.Conn, error) {
 	// Forks elsewhere in the process must not inherit the descriptors.
 	syscall.ForkLock.RLock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -49,6 +55,14 @@ func (e embedded) dial(context.Context) (net.Conn, error) {
 		_ = theirs.Close()
 		return nil, err
 	}
+	// The pool goes on filling itself for a moment after it was closed.
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		_ = theirs.Close()
+		_ = ours.Close()
+		return nil, errClosed
+	}
 	e.redis.Server().ServeConn(theirs)
 	return ours, nil
 }
@@ -60,4 +74,9 @@ func fileConn(fd int) (net.Conn, error) {
 	return net.FileConn(f)
 }
 
-func (e embedded) close() { e.redis.Close() }
+func (e *embedded) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	e.redis.Close()
+}
