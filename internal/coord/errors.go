@@ -56,12 +56,15 @@ func notFound(format string, args ...any) *Error {
 	return &Error{Code: NotFound, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
+var errConflict = fmt.Errorf("_request_id: %w; give every call an id of its own", lua.ErrConflict)
+
 // failed classifies an error of package lua, once, for every noun.
 func failed(op string, err error) *Error {
 	e := &Error{Op: op, Err: err}
 	switch {
 	case errors.Is(err, lua.ErrConflict):
-		e.Code = Conflict
+		// The caller reads this one, and knows nothing of scripts.
+		e.Code, e.Err = Conflict, errConflict
 	case errors.Is(err, lua.ErrMaybeExecuted):
 		e.Code, e.MaybeExecuted = Unavailable, true
 	case errors.Is(err, lua.ErrUnavailable):
