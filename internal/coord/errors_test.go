@@ -19,7 +19,6 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 		code  coord.Code
 		maybe bool
 	}{
-		{lua.ErrConflict, coord.Conflict, false},
 		{lua.ErrUnavailable, coord.Unavailable, false},
 		{lua.ErrMaybeExecuted, coord.Unavailable, true},
 		{fmt.Errorf("%w: %w", lua.ErrMaybeExecuted, context.Canceled), coord.Unavailable, true},
@@ -33,5 +32,9 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 		require.ErrorIs(t, e, c.err)
 		require.Equal(t, "lock a: acquire: script x: "+c.err.Error(), e.Error())
 	}
+	conflict := coord.Failed("lock a: acquire", fmt.Errorf("script x: %w", lua.ErrConflict))
+	require.Equal(t, coord.Conflict, conflict.Code)
+	require.ErrorIs(t, conflict, lua.ErrConflict)
+	require.NotContains(t, conflict.Err.Error(), "script x", "the caller reads it")
 	require.Equal(t, coord.Internal, new(coord.Error).Code, "no code is never the caller's mistake")
 }
