@@ -24,6 +24,7 @@ type actor struct {
 	pong  string // instead of PONG
 	evals int
 	loads int
+	args  []string // of the last EVALSHA
 }
 
 func startActor(t *testing.T, part ...string) *actor {
@@ -66,13 +67,17 @@ func (a *actor) script(c *server.Peer, args []string) {
 	}
 }
 
-func (a *actor) evalsha(c *server.Peer, _ []string) {
+func (a *actor) evalsha(c *server.Peer, args []string) {
 	a.evals++
+	a.args = args
 	if len(a.part) > 0 {
 		line := a.part[0]
 		a.part = a.part[1:]
-		if line == "hang up" {
+		switch line {
+		case "hang up":
 			c.Close()
+			return
+		case "silence":
 			return
 		}
 		c.WriteError(line)
@@ -258,6 +263,24 @@ func TestAServerThatIsLoadingIsDownForNewCalls(t *testing.T) {
 	require.ErrorIs(t, err, lua.ErrUnavailable)
 	a.says("")
 	require.NoError(t, untilUp(t, r))
+}
+
+func TestCallsWaitingForAServerAreAnsweredWhenItIsFoundDown(t *testing.T) {
+	t.Parallel()
+	a := startActor(t, "silence")
+	r := open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
+	done := make(chan error, 1)
+	go func() { _, err := take(deadline(t), r, "k", 5); done <- err }()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for evals := 0; evals == 0; evals, _ = a.counts() {
+		<-tick.C
+	}
+	a.says("LOADING Redis is loading the dataset in memory")
+	err := <-done
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, r.Status().Up)
 }
 
 func TestAServerThatIsBusyIsUp(t *testing.T) {

@@ -124,11 +124,15 @@ func TestLatchRunsOnceAndRefusesOtherParameters(t *testing.T) {
 	})
 }
 
-func TestLatchIsIgnoredByScriptsThatTakeNone(t *testing.T) {
+func TestLatchIsKeptFromScriptsThatTakeNone(t *testing.T) {
 	t.Parallel()
-	r, key := open(t, lua.Options{URL: lua.Embedded}), redistest.Prefix(t)
-	_, err := lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: key}, lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+	a := startActor(t)
+	r := open(t, lua.Options{URL: a.url})
+	_, err := lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: "k"}, lua.Latch{Key: "idem", Fingerprint: "f"})
 	require.NoError(t, err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	require.Equal(t, []string{lua.RatelimitReset.SHA(), "1", "k"}, a.args)
 }
 
 func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {

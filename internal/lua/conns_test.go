@@ -1,0 +1,97 @@
+package lua_test
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// exchange is a connection whose other side reads everything, answers what it
+// is told to, and hangs up.
+type exchange struct {
+	net.Conn
+	server net.Conn
+	read   chan struct{}
+}
+
+func newExchange(t *testing.T) *exchange {
+	t.Helper()
+	client, server := net.Pipe()
+	e := &exchange{lua.Tracked(client), server, make(chan struct{})}
+	go func() { defer close(e.read); _, _ = io.Copy(io.Discard, server) }()
+	t.Cleanup(func() { _, _ = client.Close(), server.Close(); <-e.read })
+	return e
+}
+
+func (e *exchange) write(t *testing.T, text string) {
+	t.Helper()
+	_, err := e.Write([]byte(text))
+	require.NoError(t, err)
+}
+
+func (e *exchange) answer(t *testing.T, text string) {
+	t.Helper()
+	sent := make(chan error, 1)
+	go func() { _, err := e.server.Write([]byte(text)); sent <- err }()
+	_, err := io.ReadFull(e, make([]byte, len(text)))
+	require.NoError(t, err)
+	require.NoError(t, <-sent)
+}
+
+func (e *exchange) hangUp() { _ = e.server.Close() }
+
+const evalsha = "*3\r\n$7\r\nevalsha\r\n"
+
+func TestWhatAFailedConnectionCanHaveLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(t *testing.T, e *exchange)
+		fail   func(e *exchange) error
+		notRun bool
+	}{
+		"first write": {
+			func(*testing.T, *exchange) {}, write, true,
+		},
+		"reply to the handshake": {
+			func(t *testing.T, e *exchange) { e.write(t, "*1\r\nhello\r\n") }, read, true,
+		},
+		"reply to a script": {
+			func(t *testing.T, e *exchange) { e.write(t, evalsha) }, read, false,
+		},
+		"rest of a pipeline's replies": {
+			func(t *testing.T, e *exchange) { e.write(t, evalsha); e.answer(t, ":1\r\n") }, read, false,
+		},
+		"write after a reply": {
+			func(t *testing.T, e *exchange) { e.write(t, evalsha); e.answer(t, ":1\r\n") }, write, true,
+		},
+		"second write of a pipeline": {
+			func(t *testing.T, e *exchange) { e.write(t, evalsha) }, write, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newExchange(t)
+			c.before(t, e)
+			e.hangUp()
+			err := c.fail(e)
+			require.Error(t, err)
+			require.Equal(t, c.notRun, lua.CertainlyNotRun(err), "%v", err)
+		})
+	}
+}
+
+func write(e *exchange) error { _, err := e.Write([]byte(evalsha)); return err }
+func read(e *exchange) error  { _, err := e.Read(make([]byte, 9)); return err }
+
+func TestDeadlineThatCannotBeSetLosesNothing(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t)
+	require.NoError(t, e.Close())
+	require.True(t, lua.CertainlyNotRun(e.SetWriteDeadline(time.Now())))
+	require.True(t, lua.CertainlyNotRun(e.SetReadDeadline(time.Now())))
+}
