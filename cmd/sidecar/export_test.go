@@ -17,6 +17,8 @@ var (
 	ReadParams = readParams
 	PrintJSON  = printJSON
 	ShowDemo   = showDemo
+
+	RulesRevision = rulesRevision
 )
 
 const (

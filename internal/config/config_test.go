@@ -259,3 +259,15 @@ redis.prefix: is taken; write another`, problems(t, src, func(c *config.Config) 
 		}
 	}))
 }
+
+func TestAValueThatCannotBeReadIsNotAlsoOutOfRange(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `c.yaml:5: rules.items[0].limits[0].period_ms: "5s" is not a whole number; write it in decimal digits, such as 10
+      5 |         - {limit: 1, period_ms: 5s}`,
+		problems(t, config.Sources{
+			File: write(t, "rules:\n  items:\n    - name: a\n      limits:\n        - {limit: 1, period_ms: 5s}\n"),
+		}, func(c *config.Config) []config.Problem {
+			require.Zero(t, c.Rules.Items[0].Limits[0].PeriodMS)
+			return []config.Problem{{Path: "rules.items[0].limits[0].period_ms", Message: "0 is too short; write at least 1"}}
+		}))
+}

@@ -150,9 +150,6 @@ c.yaml:2: telemetry.log_level: "wran" is unknown; did you mean warn?
 	{"log level like no other", "telemetry:\n  log_level: verbose\n", `
 c.yaml:2: telemetry.log_level: "verbose" is unknown; write debug, info, warn or error
       2 |   log_level: verbose`},
-	{"a value that cannot be read is not also out of range", "redis:\n  pool:\n    max: ten\n", `
-c.yaml:3: redis.pool.max: "ten" is not a whole number; write it in decimal digits, such as 10
-      3 |     max: ten`},
 }
 
 func TestEachMistakeNamesItsFieldItsLineAndTheRemedy(t *testing.T) {

@@ -40,12 +40,21 @@ func TestNameNeverReplacesAWholeShortName(t *testing.T) {
 	require.False(t, ok)
 }
 
+func TestSwappedLettersAreOneSlip(t *testing.T) {
+	t.Parallel()
+	got, ok := nearest.Name("lokc", []string{"loxx", "lock"})
+	require.True(t, ok)
+	require.Equal(t, "lock", got)
+}
+
 func TestNameAmongNoneOrOverlongCandidates(t *testing.T) {
 	t.Parallel()
 	_, ok := nearest.Name("lock.get", nil)
 	require.False(t, ok)
 	_, ok = nearest.Name("lock.get", []string{strings.Repeat("lock.get", 10)})
 	require.False(t, ok)
+	_, ok = nearest.Name(strings.Repeat("x", 65), []string{strings.Repeat("x", 64)})
+	require.False(t, ok, "what is too long is not compared")
 }
 
 // One slip of the keyboard in a name of five letters or more is always found.
