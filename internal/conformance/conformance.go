@@ -43,6 +43,9 @@ type Client interface {
 	Close()
 }
 
+// patience ends a wait for what never comes. No outcome depends on it.
+const patience = 30 * time.Second
+
 // nasty names are those that a careless key would confuse or a cluster misplace.
 var nasty = []string{
 	"a", "a{b}c", "{}", "}{", "{a}", "x:y", "x", "y", ":", "%", "%3A", "a%7Bb%7Dc", "", // the last is replaced by 512 bytes

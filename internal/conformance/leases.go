@@ -47,7 +47,7 @@ func tokenMoves(l locker) {
 func goneIsTold(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{TTLMS: 300})
 	l.sys.Advance(time.Hour)
-	require.Equal(l.t, api.LostParams{Name: l.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, <-l.a.Lost())
+	require.Equal(l.t, api.LostParams{Name: l.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, l.loss(l.a))
 }
 
 func takenIsTold(l locker) {
@@ -55,7 +55,7 @@ func takenIsTold(l locker) {
 	l.sys.Advance(24 * time.Hour)
 	l.take(l.b, api.LockAcquireParams{})
 	require.Equal(l.t, "not_owner", l.renew(l.a, g.Token, time.Minute).Reason)
-	require.Equal(l.t, api.LostParams{Name: l.name, Token: g.Token, Fence: g.Fence, Reason: "not_owner"}, <-l.a.Lost())
+	require.Equal(l.t, api.LostParams{Name: l.name, Token: g.Token, Fence: g.Fence, Reason: "not_owner"}, l.loss(l.a))
 }
 
 func releasedIsNotTold(l locker) {
@@ -66,7 +66,7 @@ func releasedIsNotTold(l locker) {
 	m := marker.take(l.a, api.LockAcquireParams{TTLMS: 86_400_000})
 	l.sys.Advance(24 * time.Hour)
 	marker.renew(l.a, m.Token, time.Minute)
-	require.Equal(l.t, marker.name, (<-l.a.Lost()).Name, "the first loss it hears of")
+	require.Equal(l.t, marker.name, (l.loss(l.a)).Name, "the first loss it hears of")
 }
 
 func replayMoves(l locker) {
@@ -132,6 +132,19 @@ func replayOfExpired(l locker) {
 	require.False(l.t, l.get(l.a).Held)
 	l.take(l.b, api.LockAcquireParams{})
 	require.Equal(l.t, want, l.try(l.a, "id", p))
+}
+
+func replayOfAnotherGrant(l locker) {
+	p := api.LockAcquireParams{Token: "mine", Bind: api.BindTTL}
+	g := l.try(l.a, "first", p)
+	require.True(l.t, g.Acquired)
+	l.release(l.a, "mine")
+	second := l.try(l.a, "second", p)
+	require.True(l.t, second.Acquired)
+	replay := l.try(l.b, "first", p)
+	require.True(l.t, replay.Replayed)
+	require.False(l.t, replay.Acquired, "the same token holds it, but by another grant")
+	require.Equal(l.t, second.Fence, l.get(l.b).Fence)
 }
 
 func busyIsNotKept(l locker) {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func Locks(t *testing.T, sys System) {
 		"a replay without a token has the token":              replayHasTheToken,
 		"a replay of a released lock takes nothing":           replayOfReleased,
 		"a replay of an expired lock takes nothing":           replayOfExpired,
+		"a replay is about its own grant":                     replayOfAnotherGrant,
 		"a request id of another call is a conflict":          lockConflict,
 		"locks are apart, whatever their bytes":               locksAreApart,
 		"a lock and a limit of one name are apart":            lockAndLimit,
@@ -91,8 +93,22 @@ func (l locker) get(c Client) api.LockGetResult {
 // what it held a little later.
 func (l locker) becomesFree(c Client) {
 	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
 	for l.get(c).Held {
-		require.NoError(l.t, l.t.Context().Err())
+		require.NoError(l.t, ctx.Err(), "it is never given back")
+	}
+}
+
+// loss waits for the next lock.lost.
+func (l locker) loss(c Client) api.LostParams {
+	l.t.Helper()
+	select {
+	case lost := <-c.Lost():
+		return lost
+	case <-time.After(patience):
+		l.t.Fatal("no lock.lost")
+		return api.LostParams{}
 	}
 }
 
@@ -204,7 +220,7 @@ func releasedElsewhere(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{})
 	c := l.sys.Connect(l.t, 0, "c")
 	require.True(l.t, l.release(c, g.Token).Released)
-	lost := <-l.a.Lost()
+	lost := l.loss(l.a)
 	require.Equal(l.t, api.LostParams{Name: l.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, lost, "its holder is told")
 }
 

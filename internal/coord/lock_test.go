@@ -33,6 +33,18 @@ func openSession(t *testing.T, s *sidecar) session {
 	return c
 }
 
+// loss waits for the next one.
+func (c session) loss(t *testing.T) coord.Loss {
+	t.Helper()
+	select {
+	case l := <-c.lost:
+		return l
+	case <-time.After(30 * time.Second):
+		t.Fatal("no loss is told")
+		return coord.Loss{}
+	}
+}
+
 func (c session) caller() coord.Caller { return coord.Caller{Session: c.Session} }
 
 func bound(name string, ttl time.Duration) coord.LockRequest {
@@ -61,8 +73,10 @@ func (s stored) field(name string) string {
 // until asks until the store says so.
 func (s stored) until(says func() bool) {
 	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
 	for !says() {
-		require.NoError(s.t, s.t.Context().Err())
+		require.NoError(s.t, ctx.Err(), "it never does")
 	}
 }
 
@@ -94,7 +108,7 @@ func TestALockDeletedByHandIsTold(t *testing.T) {
 	c := openSession(t, s)
 	g := take(t, s, c.caller(), bound("l", time.Second))
 	require.NoError(t, at("l").store.Del(t.Context(), at("l").key).Err())
-	loss := <-c.lost
+	loss := c.loss(t)
 	require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: g.Token, Fence: g.Fence, Reason: "expired"}, loss)
 	require.Zero(t, s.leases.Held())
 	require.Empty(t, at("l").field("token"), "and not taken again")
@@ -114,7 +128,7 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 		require.NoError(t, store.FlushAll(t.Context()).Err())
 		second := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Minute})
 		require.Greater(t, second.Fence, first.Fence)
-		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: first.Fence, Reason: "not_owner"}, <-c.lost)
+		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: first.Fence, Reason: "not_owner"}, c.loss(t))
 		_, err := s.locks.Release(t.Context(), coord.Caller{}, "l", second.Token)
 		require.NoError(t, err)
 	}
@@ -127,7 +141,7 @@ func TestALockThatCannotBeRenewedIsTold(t *testing.T) {
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("l", 500*time.Millisecond))
 	server.Stop()
-	require.Equal(t, "unreachable", (<-c.lost).Reason)
+	require.Equal(t, "unreachable", c.loss(t).Reason)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := s.locks.Acquire(ctx, c.caller(), bound("m", time.Second))
