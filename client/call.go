@@ -134,6 +134,9 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 			}
 		}
 		err := cn.roundTrip(ctx, cl, time.Until(deadline), expired)
+		if err == nil {
+			return nil
+		}
 		var broken *brokenError
 		if !errors.As(err, &broken) {
 			return err

@@ -203,8 +203,9 @@ func TestCallersDoNotBlockOnAFullSocket(t *testing.T) {
 	require.NoError(t, err)
 	<-served
 	big := strings.Repeat("x", 512<<10)
-	for err = nil; !errors.Is(err, api.Overloaded); {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	// Longer each time, since a slow machine may need it to get as far as the socket.
+	for wait := time.Millisecond; !errors.Is(err, api.Overloaded); wait += 5 * time.Millisecond {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		err = c.CallRaw(ctx, "session.ping", map[string]any{"_pad": big}, nil)
 		cancel()
 		require.True(t, errors.Is(err, context.DeadlineExceeded) || errors.Is(err, api.Overloaded), "%v", err)
@@ -269,7 +270,7 @@ func TestLongRepliesAndManyCallers(t *testing.T) {
 	var longs atomic.Int64
 	for i := range 64 {
 		wg.Go(func() {
-			for j := range 50 {
+			for j := range 20 {
 				n, isLong := int64(i*100+j), i == 7 && j%10 == 0
 				var r map[string]any
 				if err := c.CallRaw(context.Background(), "echo.long", map[string]any{"n": n, "long": isLong}, &r); err != nil {
@@ -286,7 +287,7 @@ func TestLongRepliesAndManyCallers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, int64(5), longs.Load())
+	require.Equal(t, int64(2), longs.Load())
 }
 
 func TestCallsAreTraced(t *testing.T) {

@@ -254,7 +254,7 @@ func TestALockThatIsGoneFromRedisIsLost(t *testing.T) {
 	now.Store(time.Now().UnixMicro())
 	socket := serve(t, openRunner(t, lua.Options{URL: redistest.URL(t), Clock: now.Load}), redistest.Prefix(t))
 	c := dial(t, socket, client.Options{})
-	lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 300 * time.Millisecond})
+	lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 3 * time.Second})
 	require.NoError(t, err)
 	now.Add(time.Hour.Microseconds())
 	<-lk.Context().Done()

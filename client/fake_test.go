@@ -27,6 +27,10 @@ type fake struct {
 	// greeted, if set, hears the params of each hello.
 	greeted func(map[string]any)
 
+	// answering is held while an answer is made: answers may share what they like,
+	// and a test that looks at it takes this too.
+	answering sync.Mutex
+
 	mu      sync.Mutex // guards what follows
 	answers map[string]func(frame) (result, err any)
 	conns   []*peer
@@ -168,7 +172,10 @@ func (f *fake) handle(p *peer, v []any) {
 	answer := f.answers[fr.method]
 	f.mu.Unlock()
 	if answer != nil && fr.kind == 0 {
-		if result, err := answer(fr); result != nil || err != nil {
+		f.answering.Lock()
+		result, err := answer(fr)
+		f.answering.Unlock()
+		if result != nil || err != nil {
 			p.reply(fr.msgid, result, err)
 		}
 	}

@@ -231,12 +231,14 @@ func TestAGrantThatDiedWithItsConnectionIsAskedForAnew(t *testing.T) {
 	lk, err := c.LockAcquire(client.WithRequestID(t.Context(), "not for locks"), "l", client.LockOptions{})
 	require.NoError(t, err)
 	require.NoError(t, lk.Context().Err(), "the first connection's end is not this lock's")
+	require.NoError(t, lk.Release(t.Context()))
+	f.answering.Lock()
+	defer f.answering.Unlock()
 	require.Equal(t, tokens[0], tokens[1])
 	require.Equal(t, ids[0], ids[1])
 	require.NotEqual(t, tokens[1], tokens[2])
 	require.NotEqual(t, ids[1], ids[2])
 	require.NotContains(t, ids, "not for locks")
-	require.NoError(t, lk.Release(t.Context()))
 }
 
 // The same, but the repeated call found the grant and took it over.
@@ -271,8 +273,9 @@ func TestALockBoundToItsTTLEndsWithItsValidity(t *testing.T) {
 		lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 10 * time.Second, Bind: api.BindTTL})
 		require.NoError(t, err)
 
-		renewed := map[string]any{"renewed": true, "reason": "renewed", "ttl_ms": 10000}
-		f.on("lock.renew", func(frame) (any, any) { return renewed, nil })
+		f.on("lock.renew", func(frame) (any, any) {
+			return map[string]any{"renewed": true, "reason": "renewed", "ttl_ms": 10000}, nil
+		})
 		time.Sleep(9 * time.Second) // the bubble's clock
 		require.NoError(t, lk.Renew(t.Context()))
 		require.Equal(t, int64(10000), f.next("lock.renew").params["ttl_ms"])
@@ -284,7 +287,7 @@ func TestALockBoundToItsTTLEndsWithItsValidity(t *testing.T) {
 
 		lk, err = c.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 10 * time.Second, Bind: api.BindTTL})
 		require.NoError(t, err)
-		renewed = map[string]any{"renewed": false, "reason": "not_owner"}
+		f.on("lock.renew", func(frame) (any, any) { return map[string]any{"renewed": false, "reason": "not_owner"}, nil })
 		require.ErrorIs(t, lk.Renew(t.Context()), client.ErrLost)
 		require.EqualError(t, context.Cause(lk.Context()), "lost: not_owner")
 	})

@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"path/filepath"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,12 +18,9 @@ import (
 func TestACallWhoseConnectionBreaksRunsOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	var mu sync.Mutex
 	ran := map[any]int{}
 	breaks := 2
 	f.on("ratelimit.acquire", func(fr frame) (any, any) {
-		mu.Lock()
-		defer mu.Unlock()
 		id := fr.params["_request_id"]
 		replayed := ran[id] > 0
 		if !replayed {
@@ -42,6 +38,8 @@ func TestACallWhoseConnectionBreaksRunsOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.Allowed)
 	require.True(t, r.Replayed)
+	f.answering.Lock()
+	defer f.answering.Unlock()
 	require.Len(t, ran, 1)
 	a, b := f.next("ratelimit.acquire"), f.next("ratelimit.acquire")
 	require.NotSame(t, a.peer, b.peer)
