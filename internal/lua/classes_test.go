@@ -19,12 +19,15 @@ import (
 type actor struct {
 	url string
 
-	mu    sync.Mutex // guards the rest
-	part  []string
-	pong  string // instead of PONG
-	evals int
-	loads int
-	args  []string // of the last EVALSHA
+	news sync.Cond // after each command
+
+	mu      sync.Mutex // guards the rest
+	part    []string
+	pong    string // instead of PONG
+	refused int    // PINGs without PONG
+	evals   int
+	loads   int
+	args    []string // of the last EVALSHA
 }
 
 func startActor(t *testing.T, part ...string) *actor {
@@ -33,6 +36,7 @@ func startActor(t *testing.T, part ...string) *actor {
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)
 	a := &actor{url: "redis://" + srv.Addr().String(), part: part}
+	a.news.L = &a.mu
 	for name, answer := range map[string]func(c *server.Peer, args []string){
 		"PING":    a.ping,
 		"SCRIPT":  a.script,
@@ -42,17 +46,21 @@ func startActor(t *testing.T, part ...string) *actor {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			answer(c, args)
+			a.news.Broadcast()
 		}))
 	}
 	return a
 }
 
 func (a *actor) ping(c *server.Peer, _ []string) {
-	if a.pong != "" {
-		c.WriteError(a.pong)
+	if a.pong == "" {
+		c.WriteInline("PONG")
 		return
 	}
-	c.WriteInline("PONG")
+	a.refused++
+	if a.pong != "silence" {
+		c.WriteError(a.pong)
+	}
 }
 
 func (a *actor) script(c *server.Peer, args []string) {
@@ -94,6 +102,15 @@ func (a *actor) says(pong string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pong = pong
+}
+
+// await returns when what the actor saw is as wished; a test's timeout ends it.
+func (a *actor) await(wish func() bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for !wish() {
+		a.news.Wait()
+	}
 }
 
 func (a *actor) counts() (evals, loads int) {
@@ -239,11 +256,7 @@ func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { _, err := take(ctx, r, "k", 5); done <- err }()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for evals := 0; evals < 3; evals, _ = a.counts() {
-		<-tick.C
-	}
+	a.await(func() bool { return a.evals >= 3 })
 	cancel()
 	err := <-done
 	require.ErrorIs(t, err, context.Canceled)
@@ -271,11 +284,7 @@ func TestCallsWaitingForAServerAreAnsweredWhenItIsFoundDown(t *testing.T) {
 	r := open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
 	done := make(chan error, 1)
 	go func() { _, err := take(deadline(t), r, "k", 5); done <- err }()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for evals := 0; evals == 0; evals, _ = a.counts() {
-		<-tick.C
-	}
+	a.await(func() bool { return a.evals == 1 })
 	a.says("LOADING Redis is loading the dataset in memory")
 	err := <-done
 	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
@@ -283,16 +292,30 @@ func TestCallsWaitingForAServerAreAnsweredWhenItIsFoundDown(t *testing.T) {
 	require.False(t, r.Status().Up)
 }
 
-func TestAServerThatIsBusyIsUp(t *testing.T) {
+func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
 	t.Parallel()
 	a := startActor(t)
-	r := open(t, lua.Options{URL: a.url})
-	require.NoError(t, untilUp(t, r))
+	r := open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
+	ready(t, r)
+	a.says("silence")
+	a.await(func() bool { return a.refused > 0 }) // the probe waits, for an hour
+	require.NoError(t, r.Close())
+}
+
+func TestAServerThatIsBusyIsUp(t *testing.T) {
+	t.Parallel()
+	var log noise
+	a := startActor(t)
+	r := open(t, lua.Options{URL: a.url, Log: logTo(&log)})
+	ready(t, r)
 	a.says("BUSY Redis is busy running a script.")
-	for range 3 { // each asks the probe to look
+	const mine = 3
+	for range mine { // each asks the probe to look
 		require.Error(t, r.Ping(deadline(t)))
 	}
+	a.await(func() bool { return a.refused >= mine+2 })
 	require.True(t, r.Status().Up)
+	require.NotContains(t, log.String(), "redis is down")
 }
 
 func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {

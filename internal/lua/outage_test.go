@@ -294,15 +294,3 @@ func TestStatus(t *testing.T) {
 	require.Empty(t, st.EvictionPolicy)
 	require.NoError(t, r.Ping(deadline(t)))
 }
-
-func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	r := open(t, lua.Options{URL: s.URL(), CommandTimeout: time.Hour})
-	require.NoError(t, untilUp(t, r))
-	s.Pause()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	require.Error(t, r.Ping(ctx)) // and the probe looks, for an hour
-	require.NoError(t, r.Close())
-}
