@@ -241,6 +241,7 @@ func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, 
 		abandoned = !l.leases.doubt(x) || abandoned
 	}
 	if abandoned {
+		lua.Settle(context.WithoutCancel(ctx), err) // the pool's own timeouts end it
 		l.takeBack(ctx, h)
 	}
 }

@@ -34,7 +34,20 @@ func (u *unsent) Unwrap() []error { return []error{u.err} }
 
 // abandoned is the end of the caller's context while its command was queued or
 // under way; the command may still be written later, and must not be read.
-type abandoned struct{ err error }
+type abandoned struct {
+	err error
+	run redis.AutoFuture
+}
+
+// Settle waits until the run that err says was given up is over, or ctx is: what
+// undoes it goes over another connection and would else overtake it. It returns
+// at once for any other error.
+func Settle(ctx context.Context, err error) {
+	var a *abandoned
+	if errors.As(err, &a) {
+		_ = a.run.WaitContext(ctx) // how it ended changes nothing
+	}
+}
 
 func (a *abandoned) Error() string { return "the wait was abandoned: " + a.err.Error() }
 func (a *abandoned) Unwrap() error { return a.err }

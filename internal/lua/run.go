@@ -169,9 +169,10 @@ func (r *Runner) send(ctx context.Context, cmd sha1Call) error {
 	}
 	// The pipeline does not know ctx. A wait that it ends leaves the command
 	// queued: it may be written later, and cmd must not be touched.
-	err := r.pipe.Submit(ctx, cmd).WaitContext(ctx)
+	run := r.pipe.Submit(ctx, cmd)
+	err := run.WaitContext(ctx)
 	if over := ctx.Err(); over != nil && err == over { //nolint:errorlint // WaitContext returns it as it is
-		return &abandoned{err}
+		return &abandoned{err, run}
 	}
 	return cmd.read(err)
 }
