@@ -1,13 +1,19 @@
 package rpc_test
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"net"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
@@ -54,6 +60,104 @@ func BenchmarkEcho(b *testing.B) {
 	frame := make([]byte, 64)
 	b.Run("callers=1", func(b *testing.B) { roundTrips(b, path, frame, len(frame), 1, 1) })
 	b.Run("callers=64", func(b *testing.B) { roundTrips(b, path, frame, len(frame), 4, 16) })
+}
+
+// BenchmarkAcquire is ratelimit.acquire over the socket on a real Redis, beside
+// the same call without the socket: the difference is what this package costs.
+func BenchmarkAcquire(b *testing.B) {
+	srv := serveOn(b, rpc.Options{}, openStore(b, redistest.URL(b)))
+	limit := m{"key": "k", "algorithm": "token_bucket", "limits": []m{{"limit": 1_000_000, "period_ms": 1000}}}
+	frame := request(b, 1, "ratelimit.acquire", limit)
+	p := srv.dial(b)
+	p.must("ratelimit.acquire", limit)
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("socket/callers=%d", callers), func(b *testing.B) {
+			callLoop(b, srv.path, frame, min(callers, 4), callers)
+		})
+		b.Run(fmt.Sprintf("direct/callers=%d", callers), func(b *testing.B) {
+			ref := coord.LimitRef{Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 1_000_000, Period: time.Second}}, Key: "k"}
+			var done sync.WaitGroup
+			b.ReportAllocs()
+			for range callers {
+				done.Go(func() {
+					for range b.N / callers {
+						if _, err := srv.limiter.Acquire(b.Context(), coord.Caller{}, ref, 1); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			done.Wait()
+		})
+	}
+}
+
+// callLoop has callers on some connections, each of which sends its next call
+// when it has its reply, told apart by the msgid: a client in small.
+func callLoop(b *testing.B, path string, frame []byte, conns, callers int) {
+	b.Helper()
+	var done sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range conns {
+		c, err := net.Dial("unix", path)
+		require.NoError(b, err)
+		done.Go(func() {
+			defer c.Close()
+			replies(b, c, frame, callers/conns, b.N/conns)
+		})
+	}
+	done.Wait()
+}
+
+// replies keeps some calls under way until there were enough.
+func replies(b *testing.B, c net.Conn, frame []byte, under, calls int) {
+	in := bufio.NewReaderSize(c, 64<<10)
+	s := newSkimmer()
+	var out []byte
+	for id := range under {
+		out = append(append(out, 0x94, 0, byte(id)), frame[3:]...)
+	}
+	for got := 0; got < calls; {
+		if _, err := c.Write(out); err != nil {
+			b.Error(err)
+			return
+		}
+		out = out[:0]
+		for len(out) == 0 || in.Buffered() > 0 && got < calls {
+			id, err := oneReply(in, s)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			got++
+			out = append(append(out, 0x94, 0, id), frame[3:]...)
+		}
+	}
+}
+
+// oneReply reads a whole reply and returns its msgid, a fixint.
+func oneReply(in *bufio.Reader, s *rpc.Skimmer) (byte, error) {
+	s.Reset()
+	for {
+		b, err := in.Peek(max(1, in.Buffered()))
+		if err != nil {
+			return 0, err
+		}
+		size, whole, reason := s.Skim(b)
+		if reason != "" {
+			return 0, errors.New(reason)
+		}
+		if whole {
+			id := b[2]
+			_, err = in.Discard(size)
+			return id, err
+		}
+		if _, err = in.Peek(len(b) + 1); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // roundTrips has on each connection some callers of which each has one frame

@@ -148,15 +148,15 @@ const codeOK = "OK"
 // end records the call and gives it back for reuse.
 func (k *call) end(code string) {
 	ctx := context.Background()
-	if k.span != nil {
-		if code != codeOK && k.span.IsRecording() {
+	if k.span != nil && k.span.IsRecording() {
+		if code != codeOK {
 			k.span.SetAttributes(attribute.String("error.type", code))
 			if !api.Code(code).CallerFault() {
 				k.span.SetStatus(otelcodes.Error, code)
 			}
 		}
 		k.span.End()
-		ctx = trace.ContextWithSpan(ctx, k.span)
+		ctx = trace.ContextWithSpan(ctx, k.span) // the duration's exemplar
 	}
 	k.conn.server.opts.Telemetry.RPC(ctx, k.entry.Name, code, time.Since(k.started))
 	k.body.release()

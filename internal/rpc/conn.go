@@ -154,9 +154,8 @@ func (c *conn) makeRoom() {
 		return
 	}
 	to := c.buf
-	if c.r < len(c.buf)/2 {
-		most := c.skimmer.maxBytes + spareBuffer
-		to = make([]byte, min(2*len(c.buf), max(most, smallBuffer)))
+	if most := c.skimmer.maxBytes + spareBuffer; c.r < len(c.buf)/2 && len(c.buf) < most {
+		to = make([]byte, min(2*len(c.buf), most))
 	}
 	c.w = copy(to, c.buf[c.r:c.w])
 	c.r = 0

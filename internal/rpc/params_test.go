@@ -112,6 +112,7 @@ func TestParamsTakeEveryForm(t *testing.T) {
 	}
 }
 
+// Case 35.
 func TestMistakesInParamsNameTheKeyAndTheRemedy(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 513)

@@ -55,9 +55,10 @@ func notification(t testing.TB, method string, params any) []byte {
 // bench is a server and what its log says.
 type bench struct {
 	*rpc.Server
-	path   string
-	leases *coord.Leases
-	log    *lockedBuffer
+	path    string
+	leases  *coord.Leases
+	limiter *coord.RateLimiter
+	log     *lockedBuffer
 }
 
 // serve starts a server that ends with the test.
@@ -69,7 +70,7 @@ func serve(t testing.TB, o rpc.Options, more ...rpc.Entry) *bench {
 
 func serveWith(t testing.TB, o rpc.Options, s rpc.Services, more ...rpc.Entry) *bench {
 	t.Helper()
-	b := &bench{leases: s.Leases, log: &lockedBuffer{}}
+	b := &bench{leases: s.Leases, limiter: s.RateLimiter, log: &lockedBuffer{}}
 	if o.Path == "" {
 		o.Path = filepath.Join(t.TempDir(), "s.sock")
 	}

@@ -175,20 +175,17 @@ func (s *Server) welcome(nc *net.UnixConn) {
 		return
 	}
 	s.mu.Lock()
-	full, shutting := int64(len(s.conns)) >= s.opts.Limits.MaxConnections, s.shutting
-	if !full && !shutting {
+	full := int64(len(s.conns)) >= s.opts.Limits.MaxConnections
+	if !full {
 		s.conns[c] = struct{}{}
 	}
 	s.mu.Unlock()
-	switch {
-	case shutting:
-		_ = nc.Close()
-	case full:
+	if full {
 		s.turnAway(nc, closedTooMany, "limit", s.opts.Limits.MaxConnections)
-	default:
-		c.session = s.services.Leases.Open(coord.Identity{}, c.lost)
-		s.workers.serve(c)
+		return
 	}
+	c.session = s.services.Leases.Open(coord.Identity{}, c.lost)
+	s.workers.serve(c)
 }
 
 // allowed checks a peer against the lists of who may connect.

@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,6 +115,25 @@ func TestACrashedClientGivesBack(t *testing.T) {
 	require.Equal(t, false, second.must("lock.acquire", m{"name": "free"})["acquired"])
 }
 
+// A grant that comes after its client has gone is given back as well.
+func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	last := b.dial(t)
+	for i := range 50 {
+		p := b.dial(t)
+		p.send(request(t, 1, "lock.acquire", m{"name": itoa(i), "ttl_ms": 600_000}))
+		require.NoError(t, p.conn.Close())
+	}
+	for i := range 50 {
+		eventually(t, "the lock is free", func() bool {
+			return last.must("lock.get", m{"name": itoa(i)})["held"] == false
+		})
+	}
+	eventually(t, "only the last is left", func() bool { return b.Connections() == 1 })
+	require.Zero(t, b.leases.Held())
+}
+
 // A release that a client sends on its way out is carried out.
 func TestAReleaseJustBeforeClosingIsCarriedOut(t *testing.T) {
 	t.Parallel()
@@ -165,7 +185,7 @@ func TestARequestIDIsForOneCall(t *testing.T) {
 	params := bucket("a", 5)
 	params["_request_id"], params["cost"] = "id-1", 2
 	_, err = second.call("ratelimit.acquire", params)
-	require.Contains(t, err, "CONFLICT: ")
+	require.Contains(t, err, "CONFLICT: _request_id: ")
 }
 
 // Case 38.
@@ -199,6 +219,27 @@ func TestDrainingRefusesNewLocksAndTakesBack(t *testing.T) {
 	require.Contains(t, err, "DRAINING: ")
 	require.Equal(t, true, p.must("lock.renew", m{"name": "l", "token": got["token"]})["renewed"])
 	require.Equal(t, true, p.must("lock.release", m{"name": "l", "token": got["token"]})["released"])
+}
+
+func TestRedisAwayIsUnavailableAndNamesNoAddress(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	b := serveOn(t, rpc.Options{}, openStore(t, "redis://:hunter2@"+address))
+	p := b.dial(t)
+	for _, call := range []func() (map[string]any, string){
+		func() (map[string]any, string) { return p.call("lock.acquire", m{"name": "l", "_deadline_ms": 300}) },
+		func() (map[string]any, string) { return p.call("lock.get", m{"name": "l", "_deadline_ms": 300}) },
+		func() (map[string]any, string) { return p.call("ratelimit.acquire", bucket("a", 1)) },
+	} {
+		_, err := call()
+		require.Contains(t, err, "UNAVAILABLE: redis cannot be reached, and nothing was done")
+		require.NotContains(t, err, address)
+	}
+	require.NotContains(t, b.log.String(), "hunter2")
+	p.alive()
 }
 
 func TestHealthIsACallToo(t *testing.T) {

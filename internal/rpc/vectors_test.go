@@ -82,7 +82,8 @@ func TestVectorsOfRequestsAreDecoded(t *testing.T) {
 	}
 }
 
-// Each liberty of rule 6 over a live socket: the reply echoes the msgid's bytes.
+// Case 35: each liberty of rule 6 over a live socket; the reply echoes the
+// msgid's bytes.
 func TestVectorsOfOtherClientsAreServed(t *testing.T) {
 	t.Parallel()
 	b := serveAll(t)

@@ -241,8 +241,9 @@ func (c *conn) closeLocked(reason string) {
 	switch reason {
 	case closedByClient, closedBroken:
 		c.log.Debug("connection ended", "reason", reason)
-	default:
-		c.log.Info("connection closed", "reason", reason)
-		c.server.opts.Telemetry.ConnectionClosed(context.Background(), reason)
+		return
+	case closedSlowReader:
+		c.log.Warn("a client leaves its replies unread: closing the connection", "unwritten", len(c.out)+c.rest)
 	}
+	c.server.opts.Telemetry.ConnectionClosed(context.Background(), reason)
 }
