@@ -59,7 +59,7 @@ func TestCallCarriesParamsAndMetadata(t *testing.T) {
 func TestCallRaw(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.on("later.method", func(fr frame) (any, any) {
+	f.on("later.method", func(frame) (any, any) {
 		return map[string]any{"n": 5, "neg": -5, "text": "x", "list": []any{map[string]any{"deep": true}}, "bin": []byte{1}}, nil
 	})
 	c := dial(t, f.listen(), client.Options{})

@@ -22,13 +22,10 @@ var handle = func() *codec.MsgpackHandle {
 	return h
 }()
 
-// decode reads the value at the start of b into v and returns what is behind it.
-func decode(d *codec.Decoder, b []byte, v any) ([]byte, error) {
+// decode reads the value at the start of b into v.
+func decode(d *codec.Decoder, b []byte, v any) error {
 	d.ResetBytes(b)
-	if err := d.Decode(v); err != nil {
-		return nil, err
-	}
-	return b[d.NumBytesRead():], nil
+	return d.Decode(v)
 }
 
 // pairs cuts the header off an encoded params map and returns the number of its
@@ -59,8 +56,7 @@ func decodeReply(d *codec.Decoder, b []byte, result any) error {
 	if result == nil {
 		return nil
 	}
-	_, err := decode(d, b[1:], result)
-	return err
+	return decode(d, b[1:], result)
 }
 
 // decodeError reads either form of an error.
@@ -84,7 +80,7 @@ func decodeError(d *codec.Decoder, b []byte) error {
 		return e
 	}
 	e := new(api.Error)
-	if _, err := decode(d, b, e); err != nil {
+	if err := decode(d, b, e); err != nil {
 		return fmt.Errorf("%w: error reply: %w", errMalformed, err)
 	}
 	return e

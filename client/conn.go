@@ -328,24 +328,25 @@ func (cn *conn) read() {
 			}
 			start += n
 		}
-		buf, start, end = roomy(buf, start, end)
+		buf, end = roomy(buf, start, end)
+		start = 0
 	}
 }
 
 // roomy moves buf[start:end] to the front of a buffer that has room behind it:
 // the same one, a larger one for a long frame, a small one when that is over.
-func roomy(buf []byte, start, end int) ([]byte, int, int) {
+func roomy(buf []byte, start, end int) ([]byte, int) {
 	rest := buf[start:end]
 	switch {
 	case len(rest) == len(buf):
 		grown := make([]byte, 2*len(buf))
-		return grown, 0, copy(grown, rest)
+		return grown, copy(grown, rest)
 	case len(rest) == 0 && len(buf) > maxKept:
-		return make([]byte, readBuffer), 0, 0
+		return make([]byte, readBuffer), 0
 	case start == 0:
-		return buf, 0, end
+		return buf, end
 	default:
-		return buf, 0, copy(buf, rest)
+		return buf, copy(buf, rest)
 	}
 }
 

@@ -28,7 +28,7 @@ func (cn *conn) hear(method string, params []byte) error {
 	}
 	if method == api.LockLost.Name {
 		var lost api.LostParams
-		if _, err := decode(cn.dec, r.b, &lost); err != nil {
+		if err := decode(cn.dec, r.b, &lost); err != nil {
 			return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
 		}
 		cn.lost(lost)
@@ -37,7 +37,7 @@ func (cn *conn) hear(method string, params []byte) error {
 		return nil
 	}
 	ev := Event{Method: method}
-	if _, err := decode(cn.dec, r.b, &ev.Params); err != nil {
+	if err := decode(cn.dec, r.b, &ev.Params); err != nil {
 		return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
 	}
 	select {
