@@ -335,6 +335,48 @@ func TestAReplayThatRacesTheOldSessionsEndTakesNothing(t *testing.T) {
 	})
 }
 
+func TestALockThatMovedToAnotherSidecarIsForgottenInSilence(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		sys := newSystem(t, url)
+		a, b := sys.sidecars[0], sys.sidecars[1]
+		old, new := openSession(t, a), openSession(t, b)
+		r := bound("l", time.Minute)
+		r.Token = "mine"
+		g := take(t, a, old.caller(), r)
+		require.Equal(t, g.Fence, take(t, b, new.caller(), r).Fence)
+		a.leases.Hasten()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		for a.leases.Held() > 0 {
+			require.NoError(t, ctx.Err(), "still renewed by the sidecar it left")
+		}
+		require.Empty(t, old.lost)
+		require.Equal(t, 1, b.leases.Held())
+	})
+}
+
+func TestAnExplicitRenewalSetsTheTTLOfThoseThatFollow(t *testing.T) {
+	t.Parallel()
+	sys := newSystem(t, lua.Embedded)
+	s := sys.sidecars[0]
+	c := openSession(t, s)
+	g := take(t, s, c.caller(), bound("l", time.Minute))
+	_, err := s.locks.Renew(t.Context(), c.caller(), "l", g.Token, 2*time.Hour)
+	require.NoError(t, err)
+	sys.Advance(time.Hour)
+	s.leases.Hasten()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		info, err := s.locks.Get(ctx, "l")
+		require.NoError(t, err, "it is not renewed for two hours again")
+		if info.TTL == 2*time.Hour {
+			break
+		}
+	}
+}
+
 func TestADrainingSidecarTakesNothingNew(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, lua.Embedded).sidecars[0]

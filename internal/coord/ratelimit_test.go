@@ -155,6 +155,24 @@ func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
+	t.Parallel()
+	way := throughProxy(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), redistest.Prefix(t))
+	limit := inFull("k", band(10, time.Hour))
+	_, err := s.limiter.Peek(t.Context(), limit, 1)
+	require.NoError(t, err)
+	way.mute()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = s.limiter.Peek(ctx, limit, 1)
+	way.heal()
+	var e *coord.Error
+	require.ErrorAs(t, err, &e)
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted, "the script may have run")
+	require.False(t, e.MaybeExecuted, "but it changes nothing")
+}
+
 func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 	t.Parallel()
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
