@@ -1,11 +1,13 @@
 package lua_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -95,3 +97,28 @@ func TestDeadlineThatCannotBeSetLosesNothing(t *testing.T) {
 	require.True(t, lua.CertainlyNotRun(e.SetWriteDeadline(time.Now())))
 	require.True(t, lua.CertainlyNotRun(e.SetReadDeadline(time.Now())))
 }
+
+func TestOnlyWhatMayBeAnOutageAsksForAProbe(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		io.EOF:                      true,
+		io.ErrClosedPipe:            true,
+		redis.ErrPoolTimeout:        false,
+		context.Canceled:            false,
+		reply("LOADING wait"):       true,
+		reply("MASTERDOWN wait"):    true,
+		reply("NOAUTH who"):         true,
+		reply("OOM full"):           false,
+		reply("BUSY wait"):          false,
+		reply("NOSCRIPT gone"):      false,
+		reply("WRONGTYPE of a key"): false,
+	} {
+		require.Equal(t, want, lua.Suspect(err), "%v", err)
+	}
+}
+
+// reply is an error that Redis answered.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}

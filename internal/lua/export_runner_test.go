@@ -1,9 +1,19 @@
 package lua
 
-import "net"
+import (
+	"net"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // Tracked is a connection as the runner uses it.
 func Tracked(c net.Conn) net.Conn { return &conn{Conn: c, of: &conns{}} }
 
 // CertainlyNotRun tells how a failure of one try is taken.
 func CertainlyNotRun(err error) bool { return classify(err).verdict == notRun }
+
+// Suspect tells whether such a failure makes the probe look at once.
+func Suspect(err error) bool { return classify(err).suspect() }
+
+// Client is the runner's own pool, for looking into an embedded store.
+func Client(r *Runner) *redis.Client { return r.client }
