@@ -66,7 +66,7 @@ func releasedIsNotTold(l locker) {
 	m := marker.take(l.a, api.LockAcquireParams{TTLMS: 86_400_000})
 	l.sys.Advance(24 * time.Hour)
 	marker.renew(l.a, m.Token, time.Minute)
-	require.Equal(l.t, marker.name, (l.loss(l.a)).Name, "the first loss it hears of")
+	require.Equal(l.t, marker.name, l.loss(l.a).Name, "the first loss it hears of")
 }
 
 func replayMoves(l locker) {

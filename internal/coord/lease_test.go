@@ -311,13 +311,13 @@ func TestAReleasedLeaseIsNeverRenewedOrReported(t *testing.T) {
 
 func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
-		n, old, new := newNoun(), open(l), open(l)
+		n, old, heir := newNoun(), open(l), open(l)
 		n.delay = time.Second
 		n.set(func(string, time.Time) coord.Renewal { return coord.Moved() })
 		old.Bind(&n.Kind, "a", ttl)
 		time.Sleep(ttl / 3)
 		synctest.Wait()
-		new.Bind(&n.Kind, "a", ttl) // the same token, through another connection
+		heir.Bind(&n.Kind, "a", ttl) // the same token, through another connection
 		n.set(func(_ string, sent time.Time) coord.Renewal { return coord.Renewed(sent) })
 		old.Close(t.Context())
 		require.Empty(t, n.returned, "what moved is not given back by its old session")
@@ -325,8 +325,8 @@ func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, l.Held())
 		require.Empty(t, old.lost())
-		require.Empty(t, new.lost())
-		new.Close(t.Context())
+		require.Empty(t, heir.lost())
+		heir.Close(t.Context())
 		require.Equal(t, []string{"a"}, n.returned)
 	})
 }

@@ -317,7 +317,7 @@ func TestAReplayThatRacesTheOldSessionsEndTakesNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		s, before := hooked(t, url)
-		old, new := openSession(t, s), openSession(t, s)
+		old, heir := openSession(t, s), openSession(t, s)
 		caller := func(c session) coord.Caller {
 			return coord.Caller{Session: c.Session, RequestID: "id", Fingerprint: "f"}
 		}
@@ -325,7 +325,7 @@ func TestAReplayThatRacesTheOldSessionsEndTakesNothing(t *testing.T) {
 		require.False(t, g.Replayed)
 		// The latch answers, the lock is found alive; then the old connection ends.
 		before(3, func() { old.Close(context.Background()) })
-		again, err := s.locks.Acquire(t.Context(), caller(new), bound("l", time.Minute))
+		again, err := s.locks.Acquire(t.Context(), caller(heir), bound("l", time.Minute))
 		require.NoError(t, err)
 		require.Equal(t, coord.LockGrant{Replayed: true, Reason: "released"}, again)
 		info, err := s.locks.Get(t.Context(), "l")
@@ -340,11 +340,11 @@ func TestALockThatMovedToAnotherSidecarIsForgottenInSilence(t *testing.T) {
 	redistest.Stores(t, func(t *testing.T, url string) {
 		sys := newSystem(t, url)
 		a, b := sys.sidecars[0], sys.sidecars[1]
-		old, new := openSession(t, a), openSession(t, b)
+		old, heir := openSession(t, a), openSession(t, b)
 		r := bound("l", time.Minute)
 		r.Token = "mine"
 		g := take(t, a, old.caller(), r)
-		require.Equal(t, g.Fence, take(t, b, new.caller(), r).Fence)
+		require.Equal(t, g.Fence, take(t, b, heir.caller(), r).Fence)
 		a.leases.Hasten()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()

@@ -82,20 +82,20 @@ func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		sys := newSystem(t, url)
-		old, new := sys.sidecars[0], sys.sidecars[1]
-		require.NoError(t, old.rules.Set([]coord.RuleOptions{rule("r", band(100, time.Hour))}, 1))
-		require.NoError(t, new.rules.Set([]coord.RuleOptions{rule("r", band(5, time.Hour))}, 2))
+		older, newer := sys.sidecars[0], sys.sidecars[1]
+		require.NoError(t, older.rules.Set([]coord.RuleOptions{rule("r", band(100, time.Hour))}, 1))
+		require.NoError(t, newer.rules.Set([]coord.RuleOptions{rule("r", band(5, time.Hour))}, 2))
 		acquire := func(s *sidecar, cost int64) bool {
 			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("r", "k"), cost)
 			require.NoError(t, err)
 			return d.Allowed
 		}
-		require.True(t, acquire(old, 3))
-		require.True(t, acquire(new, 2))
-		require.False(t, acquire(old, 1), "a pod that was not reloaded keeps to the newer parameters")
-		require.NoError(t, old.rules.Set([]coord.RuleOptions{rule("r", band(6, time.Hour))}, 3))
-		require.True(t, acquire(old, 1))
-		require.False(t, acquire(new, 1))
+		require.True(t, acquire(older, 3))
+		require.True(t, acquire(newer, 2))
+		require.False(t, acquire(older, 1), "a pod that was not reloaded keeps to the newer parameters")
+		require.NoError(t, older.rules.Set([]coord.RuleOptions{rule("r", band(6, time.Hour))}, 3))
+		require.True(t, acquire(older, 1))
+		require.False(t, acquire(newer, 1))
 	})
 }
 
