@@ -28,7 +28,7 @@ type source struct {
 // readFile reads name over c. Its error is about the file as a whole, a
 // Problems of one; mistakes in fields are left in the returned source.
 func readFile(name string, c *Config) (*source, error) {
-	b, err := os.ReadFile(name) //nolint:gosec // the operator names the file
+	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, Problems{{Where: name, Message: fmt.Sprintf("cannot be read: %v; give the path of a YAML file", errors.Unwrap(err))}}
 	}

@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -70,14 +71,14 @@ func runContainer(ctx context.Context, image string, quiet *log.Logger) (backend
 	)
 	stop := func() error { return testcontainers.TerminateContainer(c) }
 	if err != nil {
-		return backend{}, fmt.Errorf("container: %s: %w (%v)", image, err, stop())
+		return backend{}, fmt.Errorf("container: %s: %w", image, errors.Join(err, stop()))
 	}
 	url, err := c.PortEndpoint(ctx, "6379/tcp", "redis")
 	if err == nil {
 		err = answers(ctx, url)
 	}
 	if err != nil {
-		return backend{}, fmt.Errorf("container: %s: %w (%v)", image, err, stop())
+		return backend{}, fmt.Errorf("container: %s: %w", image, errors.Join(err, stop()))
 	}
 	return backend{url: url, what: "a container of " + image + " at " + url, stop: stop}, nil
 }

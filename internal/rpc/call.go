@@ -184,7 +184,8 @@ func (k *call) allowed() error {
 	s := k.conn.server
 	switch {
 	case k.entry.Admin && !s.admin(k.conn.uid):
-		return &api.Error{Code: api.PermissionDenied, Message: k.entry.Name + ": admin methods are switched off, or bound to other uids, by socket.admin in the configuration"}
+		return &api.Error{Code: api.PermissionDenied, Message: k.entry.Name +
+			": admin methods are switched off, or bound to other uids, by socket.admin in the configuration"}
 	case !k.request() && !k.entry.Notify:
 		return errNotANotification
 	default:

@@ -104,12 +104,19 @@ func mutate(r *rand.Rand, seed []byte) []byte {
 var hostileHeads = []byte{0xc6, 0xc9, 0xdb, 0xdd, 0xdf, 0xd2, 0xce, 0xca}
 
 var hostileValues = [][]byte{
-	{0xcb, 0x7e, 0x37, 0xe4, 0x3c, 0x88, 0x00, 0x75, 0x9c},                     // 1e300
-	{0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 1},                                       // NaN
-	{0xcf, 255, 255, 255, 255, 255, 255, 255, 255},                             // the largest uint64
-	{0xd3, 128, 0, 0, 0, 0, 0, 0, 0},                                           // the least int64
-	{0xc7, 0, 1}, {0xd8, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, // extensions
-	{0xa2, 0xff, 0xfe}, {0xa1, 0}, {0xa0}, {0xc4, 0}, {0x80}, {0x90}, {0xc0},
+	{0xcb, 0x7e, 0x37, 0xe4, 0x3c, 0x88, 0x00, 0x75, 0x9c}, // 1e300
+	{0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 1},                   // NaN
+	{0xcf, 255, 255, 255, 255, 255, 255, 255, 255},         // the largest uint64
+	{0xd3, 128, 0, 0, 0, 0, 0, 0, 0},                       // the least int64
+	{0xc7, 0, 1},
+	{0xd8, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, // extensions
+	{0xa2, 0xff, 0xfe},
+	{0xa1, 0},
+	{0xa0},
+	{0xc4, 0},
+	{0x80},
+	{0x90},
+	{0xc0},
 	append([]byte{0xda, 2, 1}, strings.Repeat("n", 513)...),
 	append([]byte{0xa8}, "}{:%\x00\n\r\x1b"...),
 	append([]byte{0xac}, "_deadline_ms"...), append([]byte{0xab}, "_request_id"...),

@@ -171,10 +171,10 @@ func own(o *Options) error {
 // removePath removes the socket file if it is still the one that was made.
 func removePath(path string, made os.FileInfo) error {
 	info, err := os.Lstat(path)
-	if err != nil || !os.SameFile(info, made) {
-		return nil
+	if err == nil && os.SameFile(info, made) {
+		return os.Remove(path)
 	}
-	return os.Remove(path)
+	return nil
 }
 
 // peer asks the kernel who connected. Of the groups it knows the primary one

@@ -203,9 +203,9 @@ func (c *cursor) uint(width int) uint64 {
 }
 
 func (c *cursor) float(width int) float64 {
-	if bits := c.uint(width); width == 8 {
+	bits := c.uint(width)
+	if width == 8 {
 		return math.Float64frombits(bits)
-	} else {
-		return float64(math.Float32frombits(uint32(bits)))
 	}
+	return float64(math.Float32frombits(uint32(bits)))
 }

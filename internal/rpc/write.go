@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"syscall"
 	"time"
@@ -49,7 +50,7 @@ func (c *conn) newWriter() error {
 	c.attempt = func(fd uintptr) bool {
 		for {
 			c.tried, c.failed = syscall.Write(int(fd), c.wire)
-			if c.failed != syscall.EINTR {
+			if !errors.Is(c.failed, syscall.EINTR) {
 				return true
 			}
 		}
@@ -151,7 +152,7 @@ func (c *conn) try() (int, error) {
 	if err := c.raw.Write(c.attempt); err != nil {
 		return 0, err
 	}
-	if c.failed == syscall.EAGAIN {
+	if errors.Is(c.failed, syscall.EAGAIN) {
 		return 0, nil
 	}
 	return max(c.tried, 0), c.failed
