@@ -42,8 +42,10 @@ func (a *app) checkRedis(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return s.Address, fmt.Errorf("it does not answer (%w); check redis.url and that Redis runs; calls answer UNAVAILABLE until it does", err)
+	case !s.Up && s.Err == nil:
+		return s.Address, errors.New("it answers; the first probe of it is under way")
 	case !s.Up:
-		return s.Address, fmt.Errorf("it answers and cannot be used yet: %v", s.Err) //nolint:errorlint // for people, and nil before the first probe
+		return s.Address, fmt.Errorf("it answers and cannot be used yet: %w", s.Err)
 	default:
 		return fmt.Sprintf("%s %s, round trip %v", s.Topology, s.Address, s.RTT), nil
 	}
