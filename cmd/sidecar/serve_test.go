@@ -157,9 +157,9 @@ func TestRedisDownAtBootIsNotReadyAndThenReadyWithoutARestart(t *testing.T) {
 	a := cli(t, "call", "--socket", s.socket, "lock.get", `{"name":"l"}`)
 	require.Equal(t, main.Failed, a.code)
 	require.Contains(t, a.err, "UNAVAILABLE: ")
-	a = cli(t, "wait", "--socket", s.socket, "--timeout", "60ms")
+	a = cli(t, "wait", "--socket", s.socket, "--timeout", "1s")
 	require.Equal(t, main.Failed, a.code)
-	require.Contains(t, a.err, "not within 60ms: not ready\n  redis: ")
+	require.Contains(t, a.err, "not within 1s: not ready\n  redis: ")
 
 	redis.Restart()
 	wait(t, s.socket)

@@ -51,8 +51,8 @@ func untilReady(ctx context.Context, c *client.Client, socket string, timeout ti
 			last = fmt.Errorf("not ready%s", failures(h))
 		case isConnectError(err):
 			last = &exit{exitUnreachable, unreachable(socket, err)}
-		case ctx.Err() == nil:
-			last = err
+		case ctx.Err() == nil && !errors.Is(err, api.DeadlineExceeded):
+			last = err // the end of the time says less than what was known before
 		}
 		select {
 		case <-ctx.Done():
