@@ -52,6 +52,16 @@ func (k Keys) lock(name string) string {
 	return k.base + escaped(name) + "}:lock"
 }
 
+// inbox is the Pub/Sub channel of one sidecar: whose turn it is among its waiters.
+func (k Keys) inbox(sidecar string) string { return k.channels() + "inbox:" + sidecar }
+
+// broadcast is the Pub/Sub channel of all sidecars: what caches must forget.
+func (k Keys) broadcast() string { return k.channels() + "broadcast" }
+
+// channels is what the names of all channels begin with. A channel has no slot,
+// hence no tag.
+func (k Keys) channels() string { return strings.TrimSuffix(k.base, "{") }
+
 // latch is where the reply of a call with this request id is kept: under the tag
 // of the key that the call changes.
 func latch(key string, c Caller) lua.Latch {

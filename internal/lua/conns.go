@@ -20,20 +20,35 @@ type conns struct {
 	dial dialFunc
 
 	mu   sync.Mutex // guards open and shut
-	open map[*conn]struct{}
+	open map[*tracked]struct{}
 	shut bool // the owner has closed: no dial any more
 }
 
-// connect dials. It never fails: a connection that cannot be made is returned
+// tracked is a connection that an outage ends.
+type tracked struct {
+	net.Conn
+	of *conns
+}
+
+// connect makes a connection for scripts.
+func (c *conns) connect(ctx context.Context) net.Conn {
+	n := c.track(ctx)
+	if t, ok := n.(*tracked); ok {
+		return &conn{tracked: t}
+	}
+	return n
+}
+
+// track dials. It never fails: a connection that cannot be made is returned
 // dead. The pool of go-redis counts failed dials, opens a breaker of its own
 // after some, and then needs up to a second to notice that Redis is back; that
 // cannot be switched off.
-func (c *conns) connect(ctx context.Context) net.Conn {
+func (c *conns) track(ctx context.Context) net.Conn {
 	raw, err := c.dial(ctx)
 	if err != nil {
 		return deadConn{&unsent{"dial", err}}
 	}
-	n := &conn{Conn: raw, of: c}
+	n := &tracked{Conn: raw, of: c}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.shut {
@@ -49,7 +64,7 @@ func (c *conns) closeAll(shut bool) {
 	c.mu.Lock()
 	c.shut = c.shut || shut
 	open := c.open
-	c.open = map[*conn]struct{}{}
+	c.open = map[*tracked]struct{}{}
 	c.mu.Unlock()
 	for n := range open {
 		_ = n.Conn.Close()
@@ -60,8 +75,7 @@ func (c *conns) closeAll(shut bool) {
 // used by one goroutine at a time, which writes a whole pipeline and then reads
 // all its replies; full duplex would need another account of this.
 type conn struct {
-	net.Conn
-	of   *conns
+	*tracked
 	used bool // a script was ever written
 	owed bool // something was written since the last reply
 }
@@ -112,7 +126,7 @@ func (n *conn) SetWriteDeadline(t time.Time) error {
 }
 
 // Close implements net.Conn.
-func (n *conn) Close() error {
+func (n *tracked) Close() error {
 	n.of.mu.Lock()
 	delete(n.of.open, n)
 	n.of.mu.Unlock()
@@ -121,7 +135,7 @@ func (n *conn) Close() error {
 
 // SyscallConn lets the pool look whether the other side has hung up before it
 // hands an idle connection out.
-func (n *conn) SyscallConn() (syscall.RawConn, error) {
+func (n *tracked) SyscallConn() (syscall.RawConn, error) {
 	s, ok := n.Conn.(syscall.Conn)
 	if !ok {
 		return nil, errors.ErrUnsupported

@@ -113,6 +113,7 @@ type Runner struct {
 	client *redis.Client        // the pool of all calls
 	pipe   *redis.AutoPipeliner // over client
 	probe  *redis.Client        // a connection of its own, so that a busy pool does not look like an outage
+	listen *redis.Client        // makes the connections of subscriptions
 	inside interface{ close() } // the embedded store, nil otherwise
 
 	maxConns int
@@ -163,7 +164,7 @@ func Open(o Options) (*Runner, error) {
 		d := &net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second}
 		dial = func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", to.addr) }
 	}
-	r.conns = &conns{dial: dial, open: map[*conn]struct{}{}}
+	r.conns = &conns{dial: dial, open: map[*tracked]struct{}{}}
 	if err := r.connect(o, to); err != nil {
 		return nil, err
 	}
@@ -203,10 +204,10 @@ func (r *Runner) connect(o Options, to target) error {
 	probe := opt
 	probe.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return r.dial(ctx), nil }
 	probe.PoolSize, probe.MaxActiveConns, probe.MinIdleConns = 2, 2, 0
-	r.client, r.probe = redis.NewClient(&calls), redis.NewClient(&probe)
+	r.client, r.probe, r.listen = redis.NewClient(&calls), redis.NewClient(&probe), r.listener(opt)
 	var err error
 	if r.pipe, err = r.client.AsyncAutoPipelineWithOptions(pipelining()); err != nil {
-		return errors.Join(fmt.Errorf("redis pipeline: %w", err), r.client.Close(), r.probe.Close())
+		return errors.Join(fmt.Errorf("redis pipeline: %w", err), r.client.Close(), r.probe.Close(), r.listen.Close())
 	}
 	return nil
 }
@@ -248,7 +249,7 @@ func (r *Runner) Close() error {
 		r.conns.closeAll(true)
 		r.wg.Wait()
 		r.become(false, errClosed)
-		err = errors.Join(r.pipe.Close(), r.pipe.WaitClosed(), r.client.Close(), r.probe.Close())
+		err = errors.Join(r.pipe.Close(), r.pipe.WaitClosed(), r.client.Close(), r.probe.Close(), r.listen.Close())
 		if r.inside != nil {
 			r.inside.close()
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // Tracked is a connection as the runner uses it.
-func Tracked(c net.Conn) net.Conn { return &conn{Conn: c, of: &conns{}} }
+func Tracked(c net.Conn) net.Conn { return &conn{tracked: &tracked{Conn: c, of: &conns{}}} }
 
 // CertainlyNotRun tells how a failure of one try is taken.
 func CertainlyNotRun(err error) bool { return classify(err).verdict == notRun }

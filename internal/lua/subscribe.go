@@ -1,0 +1,70 @@
+package lua
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Subscriber is told what arrives on its channels, on one goroutine: it must
+// not block.
+type Subscriber struct {
+	Message func(channel, payload string)
+	// Subscribed is called whenever the subscription to all channels was made,
+	// the first time included: whatever was sent before is lost.
+	Subscribed func()
+}
+
+const (
+	// listenCheck is how often a silent subscription is asked for a sign of life,
+	// and for how long it may owe one.
+	listenCheck = time.Second
+	// listenBuffer is how many messages may wait for the subscriber.
+	listenBuffer = 1024
+)
+
+// Subscribe listens on channels until stop is called or the runner is closed,
+// over a connection of its own that is made again whenever it breaks. It returns
+// before the subscription is made. Stop returns when the subscriber is told no more.
+func (r *Runner) Subscribe(channels []string, s Subscriber) (stop func()) {
+	sub := r.listen.Subscribe(r.ctx, channels...)
+	arriving := sub.ChannelWithSubscriptions(redis.WithChannelSize(listenBuffer),
+		redis.WithChannelHealthCheckInterval(listenCheck), redis.WithChannelPingTimeout(listenCheck))
+	done := make(chan struct{})
+	r.wg.Go(func() {
+		defer close(done)
+		made := 0
+		for m := range arriving {
+			switch m := m.(type) {
+			case *redis.Message:
+				s.Message(m.Channel, m.Payload)
+			case *redis.Subscription:
+				if made++; made%len(channels) == 0 {
+					s.Subscribed()
+				}
+			}
+		}
+	})
+	closed := context.AfterFunc(r.ctx, func() { _ = sub.Close() })
+	return func() {
+		closed()
+		_ = sub.Close()
+		<-done
+	}
+}
+
+// listener is the client of subscriptions. They read and write side by side,
+// and carry no scripts, so that their connections keep no account of what may
+// have run.
+func (r *Runner) listener(opt redis.Options) *redis.Client {
+	opt.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(r.ctx, cancel)()
+		return r.conns.track(ctx), nil
+	}
+	opt.MinIdleConns = 0
+	return redis.NewClient(&opt)
+}

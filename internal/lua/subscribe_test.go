@@ -1,0 +1,72 @@
+package lua_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// heard is a subscriber that keeps what it is told.
+type heard struct{ messages, subscribed chan string }
+
+func listen(t *testing.T, r *lua.Runner, channels ...string) (heard, func()) {
+	t.Helper()
+	h := heard{make(chan string, 100), make(chan string, 100)}
+	stop := r.Subscribe(channels, lua.Subscriber{
+		Message:    func(channel, payload string) { h.messages <- channel + " " + payload },
+		Subscribed: func() { h.subscribed <- "" },
+	})
+	t.Cleanup(stop)
+	return h, stop
+}
+
+func next(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case m := <-from:
+		return m
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing came")
+		return ""
+	}
+}
+
+func TestASubscriberHearsItsChannels(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		r, err := lua.Open(lua.Options{URL: url})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, r.Close()) })
+		p := redistest.Prefix(t)
+		h, stop := listen(t, r, p+"a", p+"b")
+		next(t, h.subscribed)
+		c := lua.Client(r)
+		for _, m := range []string{p + "a 1", p + "b 2", p + "a 3"} {
+			require.NoError(t, c.Publish(context.Background(), m[:len(p)+1], m[len(p)+2:]).Err())
+			require.Equal(t, m, next(t, h.messages))
+		}
+		stop()
+		require.NoError(t, c.Publish(context.Background(), p+"a", "late").Err())
+		require.Empty(t, h.messages, "told after stop returned")
+	})
+}
+
+func TestASubscriptionComesBackAndSaysSo(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r, err := lua.Open(lua.Options{URL: s.URL()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	h, _ := listen(t, r, "a", "b")
+	next(t, h.subscribed)
+	s.Restart()
+	next(t, h.subscribed)
+	require.NoError(t, s.Client(t).Publish(context.Background(), "b", "again").Err())
+	require.Equal(t, "b again", next(t, h.messages))
+}
