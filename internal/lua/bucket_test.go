@@ -195,7 +195,7 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 				return err
 			}},
 			{"lock", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.LockAcquireIn{Lock: key, Token: "t", TTLMS: 1000})
+				keys, args := lua.InputOf(lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 1000})
 				_, err := s.eval(lua.LockAcquire.Source, epoch, keys, args, l)
 				return err
 			}},
@@ -220,7 +220,7 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 		}
 		bands := rule{{limit: 5, periodMS: 1000, burst: 5}}.bands()
 		keys, args := lua.InputOf(lua.RatelimitTokenBucketIn{Bucket: s.key("b"), Cost: 1, Revision: 1, Signature: signature(bands), Band: bands[0]})
-		lockKeys, lockArgs := lua.InputOf(lua.LockAcquireIn{Lock: s.key("l"), Token: "t", TTLMS: 1000})
+		lockKeys, lockArgs := lua.InputOf(lua.LockAcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
 		var from, to *redis.TimeCmd
 		var bucket, lock *redis.Cmd
 		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {

@@ -33,7 +33,9 @@ var update = flag.Bool("update", false, "write what the embedded store answers i
 //
 // The result is the reply by names and then each key of the run: what it holds,
 // and the TTL if this run set one; "unchanged" is a key that was not written at
-// all. @1.5s is an instant since the start, @1.5s(ms) the same in milliseconds.
+// all. A key that the run does not name has its name in the descriptor, and is
+// told only when there is one. @1.5s is an instant since the start, @1.5s(ms) the
+// same in milliseconds.
 // Arguments that a signature tells (bands, capacity, l, p) follow from it.
 // Between runs keys have no TTL, so none ends by the real clock.
 func TestTimelines(t *testing.T) {
@@ -149,8 +151,14 @@ func (tl *timeline) run(t *testing.T, name string, given []word, want string) []
 	}
 	derive(values)
 	var short, keys []string
+	named := map[string]bool{}
 	for _, k := range append(slices.Clone(src.Keys), "latch") {
-		if v := values[k]; v != "" || k != "latch" {
+		v := values[k]
+		named[v] = v != ""
+		if v == "" {
+			v = k
+		}
+		if k != "latch" || named[v] {
 			short, keys = append(short, v), append(keys, tl.s.key(v))
 		}
 		delete(values, k)
@@ -171,7 +179,10 @@ func (tl *timeline) run(t *testing.T, name string, given []word, want string) []
 	for i, k := range keys {
 		after, ttl := tl.s.raw(t, k), ttls[i].text(short[i], want)
 		require.NoError(t, tl.s.client.Persist(context.Background(), k).Err())
-		if after == before[i] && ttl == "" && after != "none" {
+		switch {
+		case after == "none" && before[i] == "none" && !named[short[i]]:
+			continue
+		case after == before[i] && ttl == "" && after != "none":
 			after = "unchanged"
 		}
 		out = append(out, short[i]+" "+after+ttl)

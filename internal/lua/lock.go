@@ -4,31 +4,37 @@ package lua
 // it answers the same fence and restarts the TTL.
 var LockAcquire = define[LockAcquireIn](Source{
 	Name:       "lock_acquire",
-	Keys:       []string{"lock"},
-	Args:       []string{"token", "ttl_ms", "session", "client", "instance"},
-	Returns:    []string{"acquired", "fence", "ttl_ms", "client", "instance", "since_ms"},
+	Keys:       []string{"lock", "line", "beats"},
+	Args:       []string{"token", "ttl_ms", "session", "client", "instance", "waiter", "beat_ms"},
+	Returns:    []string{"acquired", "fence", "ttl_ms", "client", "instance", "since_ms", "first"},
 	Idempotent: true,
 	Latched:    true,
 }, func(r *Reply) LockAcquireOut {
 	return LockAcquireOut{
 		Acquired: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
-		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(),
+		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), First: r.Bool(),
 	}
 })
 
 // LockAcquireIn is one try to take a lock.
 type LockAcquireIn struct {
-	Lock  string // key
+	Lock string // key
+	LineKeys
 	Token string
 	TTLMS int64
 	// Session is the id of the session it is bound to, empty when it is bound to its TTL.
 	Session          string
 	Client, Instance string
+	// Waiter is the caller's in the line, empty when it does not wait. With BeatMS
+	// it gets or keeps a place for so long unless its sidecar beats; with 0 it
+	// leaves the line when it is not granted the lock.
+	Waiter string
+	BeatMS int64
 }
 
-func (in LockAcquireIn) keys(to []string) []string { return append(to, in.Lock) }
+func (in LockAcquireIn) keys(to []string) []string { return append(to, in.Lock, in.Line, in.Beats) }
 func (in LockAcquireIn) args(to []any) []any {
-	return append(to, in.Token, in.TTLMS, in.Session, in.Client, in.Instance)
+	return append(to, in.Token, in.TTLMS, in.Session, in.Client, in.Instance, in.Waiter, in.BeatMS)
 }
 
 // LockAcquireOut is a grant, or the present holder.
@@ -40,6 +46,8 @@ type LockAcquireOut struct {
 	TTLMS            int64
 	Client, Instance string
 	SinceMS          int64
+	// First: nobody alive is before the caller in the line.
+	First bool
 }
 
 // LockRenew extends a lock that the token holds.
@@ -88,13 +96,15 @@ type LockRenewOut struct {
 	Fence int64
 }
 
-// LockRelease gives a lock back if the token holds it. The key stays for a
-// while with its fence and last token, so that fences never go back and a
-// replayed grant learns what became of it.
+// LockRelease gives a lock back if the token holds it, takes a waiter out of the
+// line, and wakes the next one if the lock is free: so it is also how a waiting
+// call is cancelled, whether or not the lock was granted to it meanwhile. The
+// key stays for a while with its fence and last token, so that fences never go
+// back and a replayed grant learns what became of it.
 var LockRelease = define[LockReleaseIn](Source{
 	Name:       "lock_release",
-	Keys:       []string{"lock"},
-	Args:       []string{"token", "session"},
+	Keys:       []string{"lock", "line", "beats"},
+	Args:       []string{"token", "session", "waiter", "inboxes"},
 	Returns:    []string{"state"},
 	Idempotent: true,
 }, func(r *Reply) LockState { return LockState(r.Int()) })
@@ -102,34 +112,40 @@ var LockRelease = define[LockReleaseIn](Source{
 // LockReleaseIn gives one lock back. A Session other than the stored one finds
 // LockMoved and changes nothing; an empty Session matches any.
 type LockReleaseIn struct {
-	Lock    string // key
-	Token   string
+	Lock string // key
+	LineKeys
+	Token   string // empty releases nothing
 	Session string
+	Waiter  string // that leaves the line, empty = none
+	// Inboxes is what the names of the sidecars' channels begin with.
+	Inboxes string
 }
 
-func (in LockReleaseIn) keys(to []string) []string { return append(to, in.Lock) }
-func (in LockReleaseIn) args(to []any) []any       { return append(to, in.Token, in.Session) }
+func (in LockReleaseIn) keys(to []string) []string { return append(to, in.Lock, in.Line, in.Beats) }
+func (in LockReleaseIn) args(to []any) []any {
+	return append(to, in.Token, in.Session, in.Waiter, in.Inboxes)
+}
 
 // LockGet reads a lock.
 var LockGet = define[LockGetIn](Source{
 	Name:       "lock_get",
-	Keys:       []string{"lock"},
-	Returns:    []string{"held", "fence", "ttl_ms", "client", "instance", "since_ms", "token", "last_token"},
+	Keys:       []string{"lock", "line"},
+	Returns:    []string{"held", "fence", "ttl_ms", "client", "instance", "since_ms", "token", "last_token", "waiting"},
 	Idempotent: true,
 }, func(r *Reply) LockGetOut {
 	return LockGetOut{
 		Held: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
 		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(),
-		Token: r.Str(), LastToken: r.Str(),
+		Token: r.Str(), LastToken: r.Str(), Waiting: r.Int(),
 	}
 })
 
 // LockGetIn names one lock.
 type LockGetIn struct {
-	Lock string // key
+	Lock, Line string // keys
 }
 
-func (in LockGetIn) keys(to []string) []string { return append(to, in.Lock) }
+func (in LockGetIn) keys(to []string) []string { return append(to, in.Lock, in.Line) }
 func (in LockGetIn) args(to []any) []any       { return to }
 
 // LockGetOut is the lock's state. Token never leaves coord.
@@ -144,4 +160,7 @@ type LockGetOut struct {
 	// any more was released if this is its token, and expired if not. It never
 	// leaves coord.
 	LastToken string
+	// Waiting counts the places in the line, those of dead sidecars too until
+	// they come first.
+	Waiting int64
 }

@@ -1,15 +1,25 @@
--- Grants a lock, or says who holds it.
--- USES clock once lock
--- KEYS lock (hash, see prelude_lock.lua)
--- ARGV token (the owner's secret); ttl_ms; session (id, empty = bound to its TTL); client (any bytes); instance (any bytes)
--- RETURNS acquired (1 or 0); fence (0 when it was not acquired); ttl_ms (left, down); client (the owner's); instance; since_ms
--- TTL lock: what the owner has left, and 60 s
--- COST O(1): HMGET, and when granted HSET and PEXPIRE
-return once(KEYS[2], ARGV[6], function()
+-- Grants a lock, or says who holds it and may give the caller a place in the line for it.
+-- USES clock once lock line
+-- KEYS lock (hash, see prelude_lock.lua); line (sorted set, see prelude_line.lua); beats (sorted set)
+-- ARGV token (the owner's secret); ttl_ms; session (id, empty = bound to its TTL); client (any bytes); instance (any bytes);
+--      waiter (the caller's in the line, empty = it does not wait); beat_ms (its place lives so long, 0 = it leaves the line)
+-- RETURNS acquired (1 or 0); fence (0 when it was not acquired); ttl_ms (left, down); client (the owner's); instance; since_ms;
+--      first (1 = nobody alive is before the caller in the line)
+-- TTL lock: what the owner has left, and 150 s; line, beats: beat_ms and 60 s
+-- COST O(1 + dead waiters): HMGET, ZRANGE, when granted HSET and PEXPIRE, when it waits ZADD, ZSCORE and PEXPIRE
+return once(KEYS[4], ARGV[8], function()
   local token, session, client, instance = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
+  local waiter, beat_ms = ARGV[6], tonumber(ARGV[7])
   local lock = read()
-  if lock.held and lock.token ~= token then
-    return {0, 0, left_ms(lock), lock.client, lock.instance, math.floor(lock.since / 1000)}
+  local head = line_head(KEYS[2], KEYS[3])
+  local first = (not head or waiter ~= '' and head == waiter) and 1 or 0
+  if lock.held and lock.token ~= token or not lock.held and first == 0 then
+    if waiter ~= '' and beat_ms > 0 then
+      line_enter(KEYS[2], KEYS[3], waiter, beat_ms)
+    elseif waiter ~= '' then
+      redis.call('ZREM', KEYS[2], waiter)
+    end
+    return {0, 0, left_ms(lock), lock.client, lock.instance, math.floor(lock.since / 1000), first}
   end
   if not lock.held then
     lock.fence, lock.ends, lock.since = math.max(lock.fence + 1, now), 0, now
@@ -20,5 +30,6 @@ return once(KEYS[2], ARGV[6], function()
   redis.call('HSET', KEYS[1], 'token', token, 'until', hold_until(lock, tonumber(ARGV[2])), 'fence', lock.fence,
     'session', session, 'client', client, 'instance', instance, 'since', lock.since, 'last', lock.last)
   remember(lock)
-  return {1, lock.fence, left_ms(lock), client, instance, math.floor(lock.since / 1000)}, true
+  if waiter ~= '' then redis.call('ZREM', KEYS[2], waiter) end
+  return {1, lock.fence, left_ms(lock), client, instance, math.floor(lock.since / 1000), first}, true
 end)

@@ -73,7 +73,7 @@ func (m *modelLock) state(now int64, token, session string) lua.LockState {
 func (m *modelLock) acquire(now, ttl int64, token, session, client string) lua.LockAcquireOut {
 	h := m.holder(now)
 	if h != nil && h.token != token {
-		return lua.LockAcquireOut{TTLMS: (h.ends - now) / 1000, Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000}
+		return lua.LockAcquireOut{First: true, TTLMS: (h.ends - now) / 1000, Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000}
 	}
 	if h == nil {
 		g := modelGrant{token: token, fence: now, since: now}
@@ -85,6 +85,7 @@ func (m *modelLock) acquire(now, ttl int64, token, session, client string) lua.L
 	}
 	h.session, h.client, h.ends = session, client, max(h.ends, now+ttl)
 	return lua.LockAcquireOut{
+		First:    true,
 		Acquired: true, Fence: h.fence, TTLMS: (h.ends - now) / 1000,
 		Client: client, Instance: client + "-1", SinceMS: h.since / 1000,
 	}
@@ -153,7 +154,7 @@ func (l *lockRun) acquire(t *rapid.T, token, session string, ttl int64) {
 	free := l.m.holder(l.now) == nil
 	want := l.m.acquire(l.now, ttl*1000, token, session, client)
 	got := call(t, l.s, lua.LockAcquire, l.now, lua.LockAcquireIn{
-		Lock: l.lock, Token: token, TTLMS: ttl, Session: session, Client: client, Instance: client + "-1",
+		Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, TTLMS: ttl, Session: session, Client: client, Instance: client + "-1",
 	})
 	require.Equal(t, want, got, "%s", l.story())
 	l.wrote(t, before, got.Acquired)
@@ -185,7 +186,7 @@ func (l *lockRun) release(t *rapid.T, token, session string) {
 	if want == lua.LockOwned {
 		l.m.last().released = true
 	}
-	got := call(t, l.s, lua.LockRelease, l.now, lua.LockReleaseIn{Lock: l.lock, Token: token, Session: session})
+	got := call(t, l.s, lua.LockRelease, l.now, lua.LockReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, Session: session})
 	require.Equal(t, want, got, "%s", l.story())
 	l.wrote(t, before, got == lua.LockOwned)
 }
@@ -197,7 +198,7 @@ func (l *lockRun) get(t *rapid.T) {
 	if g := l.m.last(); g != nil {
 		want.Fence = g.fence
 	}
-	got := call(t, l.s, lua.LockGet, l.now, lua.LockGetIn{Lock: l.lock})
+	got := call(t, l.s, lua.LockGet, l.now, lua.LockGetIn{Lock: l.lock, Line: lineOf(l.lock).Line})
 	if h := l.m.holder(l.now); h != nil {
 		want = lua.LockGetOut{
 			Held: true, Fence: h.fence, TTLMS: (h.ends - l.now) / 1000,

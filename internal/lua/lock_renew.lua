@@ -3,7 +3,7 @@
 -- KEYS lock (hash, see prelude_lock.lua)
 -- ARGV token (the owner's secret); ttl_ms (from now; never shortens); session (id, empty = any)
 -- RETURNS state (LockState in lock.go); fence (the token's, 0 when it holds nothing)
--- TTL lock: what the owner has left, and 60 s
+-- TTL lock: what the owner has left, and 150 s
 -- COST O(1): HMGET, and when owned HSET and PEXPIRE
 local lock = read()
 local found = state(lock, ARGV[1], ARGV[3])

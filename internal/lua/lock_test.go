@@ -8,12 +8,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
+// lineOf are the keys of the line for a lock.
+func lineOf(lock string) lua.LineKeys {
+	return lua.LineKeys{Line: lock + ":line", Beats: lock + ":beats"}
+}
+
 func acquire(t require.TestingT, s *store, now int64, key, token string) lua.LockAcquireOut {
-	return call(t, s, lua.LockAcquire, now, lua.LockAcquireIn{Lock: key, Token: token, TTLMS: 30_000, Session: "s-" + token})
+	return call(t, s, lua.LockAcquire, now, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: token, TTLMS: 30_000, Session: "s-" + token})
 }
 
 func release(t require.TestingT, s *store, now int64, key, token string) lua.LockState {
-	return call(t, s, lua.LockRelease, now, lua.LockReleaseIn{Lock: key, Token: token})
+	return call(t, s, lua.LockRelease, now, lua.LockReleaseIn{Lock: key, LineKeys: lineOf(key), Token: token})
 }
 
 func renew(t require.TestingT, s *store, now int64, key, token string) lua.LockRenewOut {
@@ -54,7 +59,7 @@ func TestAnExpiredLockIsNotRevived(t *testing.T) {
 		acquire(t, s, epoch, key, "tA")
 		require.Equal(t, lua.LockExpired, renew(t, s, epoch+30*second, key, "tA").State)
 		require.Equal(t, lua.LockExpired, release(t, s, epoch+30*second, key, "tA"))
-		require.False(t, call(t, s, lua.LockGet, epoch+30*second, lua.LockGetIn{Lock: key}).Held)
+		require.False(t, call(t, s, lua.LockGet, epoch+30*second, lua.LockGetIn{Lock: key, Line: lineOf(key).Line}).Held)
 	})
 }
 
@@ -77,11 +82,13 @@ func TestAReplayLearnsWhatBecameOfItsGrant(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		key, l := s.key("a"), latch{s.key("idem"), "print"}
-		keys, args := lua.InputOf(lua.LockAcquireIn{Lock: key, Token: "tA", TTLMS: 30_000})
+		keys, args := lua.InputOf(lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "tA", TTLMS: 30_000})
 		reply, err := s.eval(lua.LockAcquire.Source, epoch, keys, args, l)
 		require.NoError(t, err)
 		fence := reply[1]
-		get := func(now int64) lua.LockGetOut { return call(t, s, lua.LockGet, now, lua.LockGetIn{Lock: key}) }
+		get := func(now int64) lua.LockGetOut {
+			return call(t, s, lua.LockGet, now, lua.LockGetIn{Lock: key, Line: lineOf(key).Line})
+		}
 
 		again, err := s.eval(lua.LockAcquire.Source, epoch+second, keys, args, l)
 		require.NoError(t, err)

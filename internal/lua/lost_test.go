@@ -62,7 +62,7 @@ func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
 func TestLostReplyOfAnIdempotentScriptIsFetchedByAnotherRun(t *testing.T) {
 	t.Parallel()
 	p, r, _, key := behindProxy(t, lua.Options{})
-	in := lua.LockAcquireIn{Lock: key, Token: "t", TTLMS: 60_000}
+	in := lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
 	p.lose(plan{})
 	before := time.Now()
 	out, err := lua.Run(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
@@ -81,7 +81,7 @@ func TestSentIsTheTimeOfTheTryThatAnswered(t *testing.T) {
 	p.lose(plan{})
 	done := make(chan time.Time, 1)
 	go func() {
-		out, _ := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key, Token: "t", TTLMS: 60_000}, lua.Latch{})
+		out, _ := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
 		done <- out.Sent
 	}()
 	<-p.saw // the first try has been written

@@ -2,9 +2,10 @@
 -- token that was released) stay when it is free; token, until (us), session,
 -- client, instance and since (us) are of the present or last owner.
 
--- A free lock is remembered this much longer, so that its fence cannot go back
--- with a small step of the clock, and late callers learn what became of them.
-local MEMORY_MS = 60000
+-- A free lock is remembered this much longer, as long as replies are by once: so
+-- its fence cannot go back with a small step of the clock, and a late repetition
+-- learns what became of its grant.
+local MEMORY_MS = 150000
 
 local function read()
   local f = redis.call('HMGET', KEYS[1], 'token', 'until', 'fence', 'session', 'last', 'client', 'instance', 'since')

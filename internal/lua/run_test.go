@@ -143,7 +143,7 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		ins := make([]lua.LockAcquireIn, n)
 		for i := range ins {
-			ins[i] = lua.LockAcquireIn{Lock: fmt.Sprint(key, i), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
+			ins[i] = lua.LockAcquireIn{Lock: fmt.Sprint(key, i), LineKeys: lineOf(fmt.Sprint(key, i)), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
 		}
 		before := time.Now()
 		outs, errs := lua.Batch(deadline(t), r, lua.LockAcquire, ins)
@@ -206,7 +206,7 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		t.Parallel()
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		// A lock where a bucket should be.
-		_, err := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key + "l", Token: "t", TTLMS: 9999}, lua.Latch{})
+		_, err := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key + "l", LineKeys: lineOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
 		require.NoError(t, err)
 		_, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{Bucket: key + "l", Cost: 1, Signature: "nonsense"}, lua.Latch{})
 		require.Error(t, err)

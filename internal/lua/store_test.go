@@ -129,6 +129,14 @@ func (s *store) raw(t require.TestingT, key string) string {
 		}
 		slices.Sort(words)
 		return "hash " + strings.Join(words, " ")
+	case "zset":
+		members, err := s.client.ZRangeWithScores(ctx, key, 0, -1).Result()
+		require.NoError(t, err)
+		words := make([]string, 0, len(members))
+		for _, m := range members {
+			words = append(words, m.Member.(string)+"="+shown(strconv.FormatInt(int64(m.Score), 10)))
+		}
+		return "zset " + strings.Join(words, " ")
 	case "string":
 		v, err := s.client.Get(ctx, key).Result()
 		require.NoError(t, err)

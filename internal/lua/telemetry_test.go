@@ -74,7 +74,7 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 	require.Equal(t, int64(2), attrs["coxswain.keys"])
 
 	for _, want := range []string{"acquired", "busy"} {
-		_, err = lua.Run(ctx, o.Runner, lua.LockAcquire, lua.LockAcquireIn{Lock: "l", Token: want, TTLMS: 60_000}, lua.Latch{})
+		_, err = lua.Run(ctx, o.Runner, lua.LockAcquire, lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
 		require.NoError(t, err)
 		_, attrs = o.last(t)
 		require.Equal(t, want, attrs["coxswain.decision"])

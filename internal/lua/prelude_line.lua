@@ -1,0 +1,62 @@
+-- What scripts share that give things out in turn. A line is a sorted set of
+-- waiters by ticket, first come first; beats, beside it, has for each sidecar
+-- until when (us) it is taken to be alive. A waiter is <sidecar>:<n>. Both keys
+-- are written together and share one TTL, longer than any beat.
+local LINE_MS = 60000
+
+local function sidecar_of(waiter)
+  return string.sub(waiter, 1, (string.find(waiter, ':', 1, true) or 1) - 1)
+end
+
+-- line_head is the first waiter whose sidecar is alive, and until when that one
+-- is. Those before it are taken out of the line, at most 1,000 in one run: then
+-- '' stands for whoever is first behind them. It is nil when nobody waits.
+local function line_head(line, beats)
+  local first = redis.call('ZRANGE', line, 0, 0)[1]
+  if not first then return nil, 0 end
+  local ends, dead = {}, {}
+  local function alive(waiter)
+    local s = sidecar_of(waiter)
+    ends[s] = ends[s] or tonumber(redis.call('ZSCORE', beats, s) or 0)
+    return ends[s] > now, ends[s]
+  end
+  local lives, till = alive(first)
+  if lives then return first, till end
+  local head
+  for _, waiter in ipairs(redis.call('ZRANGE', line, 0, 999)) do
+    lives, till = alive(waiter)
+    if lives then
+      head = waiter
+      break
+    end
+    dead[#dead + 1] = waiter
+  end
+  redis.call('ZREM', line, unpack(dead))
+  if #dead == 1000 then return '', 0 end
+  return head, till
+end
+
+-- line_beat says that a sidecar is alive for beat_ms more.
+local function line_beat(line, beats, sidecar, beat_ms)
+  redis.call('ZADD', beats, now + beat_ms * 1000, sidecar)
+  redis.call('PEXPIRE', beats, beat_ms + LINE_MS)
+  redis.call('PEXPIRE', line, beat_ms + LINE_MS)
+end
+
+-- line_enter gives a waiter the last ticket, unless it has one.
+local function line_enter(line, beats, waiter, beat_ms)
+  if not redis.call('ZSCORE', line, waiter) then
+    local last = redis.call('ZREVRANGE', line, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', line, tonumber(last[2] or 0) + 1, waiter)
+  end
+  line_beat(line, beats, sidecar_of(waiter), beat_ms)
+end
+
+-- line_wake tells the head that it is its turn. It has to be the last thing that
+-- a script does; whether it can is no matter, since the head also looks by itself.
+local function line_wake(line, beats, inboxes)
+  local head = line_head(line, beats)
+  if head and head ~= '' then
+    redis.pcall('PUBLISH', table.concat({inboxes, sidecar_of(head)}), head)
+  end
+end
