@@ -39,6 +39,14 @@ func TestLocksConformThroughTheSocket(t *testing.T) {
 	})
 }
 
+func TestWaitingConformsThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Waiting(t, newSystem(t, url))
+	})
+}
+
 // system is two sidecars on one store, each behind its socket.
 type system struct {
 	sockets [2]string
@@ -75,9 +83,11 @@ func serve(t testing.TB, r *lua.Runner, prefix string) string {
 	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
 	leases := coord.NewLeases(tel)
+	signals := coord.NewSignals(r, keys)
+	lines := coord.NewLines(r, signals, leases)
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases),
+		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(r, keys, coord.NewRules(), tel),
 	})
 	require.NoError(t, err)
@@ -85,6 +95,8 @@ func serve(t testing.TB, r *lua.Runner, prefix string) string {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel() // connections that are left are a test's own and need no time
 		_ = s.Shutdown(ended)
+		lines.Stop()
+		signals.Stop()
 		leases.Stop(context.Background())
 	})
 	return path

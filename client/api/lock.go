@@ -4,7 +4,7 @@ package api
 var (
 	LockAcquire = define[LockAcquireParams, LockAcquireResult](Spec{
 		Name: "lock.acquire", Since: "0.1.0",
-		Summary: "Takes a lock, or says who holds it. Repeating it with the same token answers the same grant.",
+		Summary: "Takes a lock, at once or in turn within wait_ms, or says who holds it. Repeating it with the same token answers the same grant.",
 	})
 	LockRenew = define[LockRenewParams, LockRenewResult](Spec{
 		Name: "lock.renew", Idempotent: true, Since: "0.1.0",
@@ -34,10 +34,11 @@ const (
 
 // LockAcquireParams name a lock and how long to hold it.
 type LockAcquireParams struct {
-	Name  string `codec:"name" required:"true" doc:"the lock"`
-	TTLMS int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
-	Token string `codec:"token,omitempty" doc:"the owner's secret; made by the sidecar when absent"`
-	Bind  string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and released when it closes; ttl = neither"`
+	Name   string `codec:"name" required:"true" doc:"the lock"`
+	TTLMS  int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
+	WaitMS int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods"`
+	Token  string `codec:"token,omitempty" doc:"the owner's secret; made by the sidecar when absent"`
+	Bind   string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and released when it closes; ttl = neither"`
 }
 
 // LockAcquireResult is a grant, or who is in the way.
@@ -47,7 +48,7 @@ type LockAcquireResult struct {
 	Fence        string  `codec:"fence,omitempty" doc:"a decimal number that rises with every new owner; give it to what the lock protects"`
 	TTLMS        int64   `codec:"ttl_ms" doc:"milliseconds that the present owner has left at least"`
 	HeldBy       *Holder `codec:"held_by,omitempty" doc:"who holds it, when it is not acquired"`
-	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the holder's TTL ends"`
+	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line"`
 	Replayed     bool    `codec:"replayed,omitempty" doc:"the answer is about an earlier grant with the same request id"`
 	Reason       string  `codec:"reason,omitempty" enum:"busy,released,expired" doc:"why it is not acquired; released or expired = what became of a replayed grant"`
 }
@@ -97,6 +98,8 @@ type LockGetResult struct {
 	Fence  string  `codec:"fence,omitempty" doc:"the present owner's fence"`
 	TTLMS  int64   `codec:"ttl_ms,omitempty" doc:"milliseconds that the owner has left"`
 	HeldBy *Holder `codec:"held_by,omitempty" doc:"who holds it"`
+	// Waiting is 0 for a lock that nobody waits for.
+	Waiting int64 `codec:"waiting,omitempty" doc:"how many calls stand in line for it"`
 }
 
 // LostParams say which lease was lost, and why.

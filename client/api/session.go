@@ -19,6 +19,10 @@ const MaxRequestIDBytes = 64
 // any deadline, and that bound is what makes it safe.
 const MaxDeadlineMS = 70_000
 
+// ParamWaitMS is the parameter of every method that can wait for what it asks
+// for. A call with it is counted as waiting, against Limits.MaxWaiting.
+const ParamWaitMS = "wait_ms"
+
 // DefaultDeadlineMS is the time for a call that names none, plus its wait_ms.
 const DefaultDeadlineMS = 5_000
 

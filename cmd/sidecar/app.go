@@ -147,6 +147,10 @@ func (a *app) serve() error {
 	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
 	a.leases = coord.NewLeases(a.telemetry.Telemetry)
 	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
+	signals := coord.NewSignals(a.runner, keys)
+	a.onStop("signals", cleanupTime, func(context.Context) error { signals.Stop(); return nil })
+	lines := coord.NewLines(a.runner, signals, a.leases)
+	a.onStop("lines", cleanupTime, func(context.Context) error { lines.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
@@ -155,7 +159,7 @@ func (a *app) serve() error {
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, rpc.Services{
 		Leases:      a.leases,
-		Locks:       coord.NewLocks(a.runner, keys, a.leases),
+		Locks:       coord.NewLocks(a.runner, keys, a.leases, lines),
 		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
 		Health:      a.snapshot,
 	})

@@ -35,10 +35,20 @@ func TestLocksConform(t *testing.T) {
 	})
 }
 
+func TestWaitingConforms(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Waiting(t, newSystem(t, url))
+	})
+}
+
 // sidecar is all of coord that one process has.
 type sidecar struct {
 	runner  *lua.Runner
 	leases  *coord.Leases
+	signals *coord.Signals
+	lines   *coord.Lines
 	locks   *coord.Locks
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
@@ -49,9 +59,15 @@ func newSidecar(t testing.TB, r *lua.Runner, prefix string) *sidecar {
 	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
 	s := &sidecar{runner: r, leases: coord.NewLeases(tel), rules: coord.NewRules()}
-	s.locks = coord.NewLocks(r, keys, s.leases)
+	s.signals = coord.NewSignals(r, keys)
+	s.lines = coord.NewLines(r, s.signals, s.leases)
+	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
 	s.limiter = coord.NewRateLimiter(r, keys, s.rules, tel)
-	t.Cleanup(func() { s.leases.Stop(context.Background()) })
+	t.Cleanup(func() {
+		s.lines.Stop()
+		s.signals.Stop()
+		s.leases.Stop(context.Background())
+	})
 	return s
 }
 
@@ -93,6 +109,7 @@ func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Cli
 	c.session = c.leases.Open(coord.Identity{Client: name, Instance: "conformance"}, func(l coord.Loss) {
 		c.lost <- api.LostParams{Name: l.Name, Token: l.Token, Fence: fence(l.Fence), Reason: l.Reason}
 	})
+	c.open, c.end = context.WithCancel(context.Background())
 	t.Cleanup(c.Close)
 	return c
 }
@@ -102,6 +119,9 @@ type client struct {
 	*sidecar
 	session *coord.Session
 	lost    chan api.LostParams
+	// open is the connection: its end cancels the calls on it.
+	open context.Context
+	end  context.CancelFunc
 }
 
 func (c *client) caller(id, method string, params any) coord.Caller {
@@ -166,8 +186,11 @@ func result(d coord.Decision, err error) (api.RatelimitResult, error) {
 }
 
 func (c *client) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.open, cancel)()
 	g, err := c.locks.Acquire(ctx, c.caller(id, "lock.acquire", p), coord.LockRequest{
-		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Bound: p.Bind != api.BindTTL,
+		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Wait: millis(p.WaitMS), Bound: p.Bind != api.BindTTL,
 	})
 	if err != nil {
 		return api.LockAcquireResult{}, wire(err)
@@ -190,12 +213,15 @@ func (c *client) LockRelease(ctx context.Context, p api.LockReleaseParams) (api.
 
 func (c *client) LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error) {
 	i, err := c.locks.Get(ctx, p.Name)
-	return api.LockGetResult{Held: i.Held, Fence: fence(i.Fence), TTLMS: i.TTL.Milliseconds(), HeldBy: holder(i.Holder)}, wire(err)
+	return api.LockGetResult{Held: i.Held, Fence: fence(i.Fence), TTLMS: i.TTL.Milliseconds(), HeldBy: holder(i.Holder), Waiting: i.Waiting}, wire(err)
 }
 
 func (c *client) Lost() <-chan api.LostParams { return c.lost }
 
-func (c *client) Close() { c.session.Close(context.Background()) }
+func (c *client) Close() {
+	c.end()
+	c.session.Close(context.Background())
+}
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 

@@ -69,6 +69,8 @@ func failed(op string, err error) *Error {
 		e.Code, e.MaybeExecuted = Unavailable, true
 	case errors.Is(err, lua.ErrUnavailable):
 		e.Code = Unavailable
+	case errors.Is(err, errDraining):
+		e.Code = Draining
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code = DeadlineExceeded
 	case errors.Is(err, context.Canceled):

@@ -52,8 +52,17 @@ func (k Keys) lock(name string) string {
 	return k.base + escaped(name) + "}:lock"
 }
 
+// line is the waiting line for what has this state: one for each name, whatever
+// its noun.
+func (k Keys) line(state string) lua.LineKeys {
+	return lua.LineKeys{Line: state + ":line", Beats: state + ":beats"}
+}
+
 // inbox is the Pub/Sub channel of one sidecar: whose turn it is among its waiters.
-func (k Keys) inbox(sidecar string) string { return k.channels() + "inbox:" + sidecar }
+func (k Keys) inbox(sidecar string) string { return k.inboxes() + sidecar }
+
+// inboxes is what the names of all sidecars' inboxes begin with.
+func (k Keys) inboxes() string { return k.channels() + "inbox:" }
 
 // broadcast is the Pub/Sub channel of all sidecars: what caches must forget.
 func (k Keys) broadcast() string { return k.channels() + "broadcast" }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -47,6 +46,8 @@ type hold struct {
 	fence   int64
 	ttl     time.Duration
 	kind    leaseKind
+	// waiter is the place in the line that is given up too; empty = none.
+	waiter string
 }
 
 func (x *lease) hold() hold {
@@ -85,7 +86,8 @@ const (
 // one give-back path for all nouns.
 type Leases struct {
 	tel      *telemetry.Telemetry
-	draining atomic.Bool
+	draining sync.Once
+	drained  chan struct{} // closed by Drain
 	wake     chan struct{} // tells the renewer of an earlier time to look
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -103,7 +105,7 @@ type Leases struct {
 // NewLeases starts the renewer; Stop ends it.
 func NewLeases(t *telemetry.Telemetry) *Leases {
 	l := &Leases{
-		tel: t, wake: make(chan struct{}, 1),
+		tel: t, drained: make(chan struct{}), wake: make(chan struct{}, 1),
 		bound: make(map[leaseID]*lease), sessions: make(map[*Session]struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -118,15 +120,18 @@ func (l *Leases) Held() int {
 	return len(l.bound) - l.doubtful
 }
 
-// Drain makes further acquisitions fail with Draining; releases and renewals go on.
-func (l *Leases) Drain() { l.draining.Store(true) }
+// Drain makes further acquisitions, and those that wait, fail with Draining;
+// releases and renewals go on.
+func (l *Leases) Drain() { l.draining.Do(func() { close(l.drained) }) }
 
 // admit refuses acquisitions of what would have to be given back at once.
 func (l *Leases) admit(op string) error {
-	if l.draining.Load() {
-		return &Error{Code: Draining, Op: op, Err: errors.New("the sidecar is shutting down; ask another, or again when it is back")}
+	select {
+	case <-l.drained:
+		return &Error{Code: Draining, Op: op, Err: errDraining}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // bind makes a session hold a grant that was sent at that time, and reports

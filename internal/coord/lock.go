@@ -34,18 +34,21 @@ type Locks struct {
 	runner *lua.Runner
 	keys   Keys
 	leases *Leases
+	lines  *Lines
 }
 
 // NewLocks makes the lock noun.
-func NewLocks(r *lua.Runner, k Keys, l *Leases) *Locks {
-	return &Locks{runner: r, keys: k, leases: l}
+func NewLocks(r *lua.Runner, k Keys, l *Leases, n *Lines) *Locks {
+	return &Locks{runner: r, keys: k, leases: l, lines: n}
 }
 
 // LockRequest asks for a lock. Bound binds it to the caller's session.
 type LockRequest struct {
 	Name, Token string // an empty Token is made
 	TTL         time.Duration
-	Bound       bool
+	// Wait is how long to stand in line for it, no longer than the call's deadline.
+	Wait  time.Duration
+	Bound bool
 }
 
 // LockGrant is a grant, or who is in the way.
@@ -89,15 +92,16 @@ func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	key := l.keys.lock(r.Name)
 	id := c.identity()
 	in := lua.LockAcquireIn{
-		Lock: key, Token: r.Token, TTLMS: r.TTL.Milliseconds(), Client: id.Client, Instance: id.Instance,
+		Lock: key, LineKeys: l.keys.line(key), Token: r.Token, TTLMS: r.TTL.Milliseconds(),
+		Client: id.Client, Instance: id.Instance,
 	}
 	if r.Bound {
 		in.Session = c.Session.ID
 	}
-	out, err := lua.Run(ctx, l.runner, lua.LockAcquire, in, latch(key, c))
+	out, waiter, err := l.take(ctx, in, latch(key, c), r.Wait)
 	switch {
 	case err != nil:
-		l.unsure(ctx, c, r, made, err)
+		l.unsure(ctx, c, r, made, waiter, err)
 		return LockGrant{}, failed(op, err)
 	case out.Replayed:
 		return l.replay(ctx, c, r, in, out.Value.Fence)
@@ -106,6 +110,24 @@ func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	default:
 		return l.grant(ctx, c, r, out)
 	}
+}
+
+// take asks for the lock once, or stands in line for it. The waiter, if there was
+// one, may still be in the line after an error.
+func (l *Locks) take(ctx context.Context, in lua.LockAcquireIn, once lua.Latch, wait time.Duration) (out lua.Outcome[lua.LockAcquireOut], waiter string, err error) {
+	limit := capped(ctx, wait)
+	if limit <= 0 {
+		out, err = lua.Run(ctx, l.runner, lua.LockAcquire, in, once)
+		return out, "", err
+	}
+	waiter, err = l.lines.wait(ctx, in.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
+		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
+		var err error
+		out, err = lua.Run(ctx, l.runner, lua.LockAcquire, in, once)
+		v := out.Value
+		return look{served: v.Acquired || out.Replayed, first: v.First, free: untilFree(v)}, err
+	})
+	return out, waiter, err
 }
 
 func checkLock(c Caller, r LockRequest) error {
@@ -119,6 +141,9 @@ func checkLock(c Caller, r LockRequest) error {
 	}
 	if r.Bound && c.Session == nil {
 		return invalid("bind: this call has no session to bind the lock to; use ttl")
+	}
+	if err := checkWait(r.Wait); err != nil {
+		return err
 	}
 	return checkTTL(r.TTL)
 }
@@ -172,10 +197,19 @@ func left(ttlMS int64, sent time.Time) time.Duration {
 
 func busy(out lua.LockAcquireOut) LockGrant {
 	ttl := time.Duration(out.TTLMS) * time.Millisecond
+	if ttl == 0 && out.SinceMS == 0 {
+		// It is free, and those who wait for it come first.
+		return LockGrant{Reason: ReasonBusy, RetryAfter: pollEvery}
+	}
 	return LockGrant{
-		Reason: ReasonBusy, TTL: ttl, RetryAfter: ttl + time.Millisecond,
+		Reason: ReasonBusy, TTL: ttl, RetryAfter: untilFree(out),
 		Holder: holder(out.Client, out.Instance, out.SinceMS),
 	}
+}
+
+// untilFree is when the holder's TTL is over: what it has left is rounded down.
+func untilFree(out lua.LockAcquireOut) time.Duration {
+	return time.Duration(out.TTLMS+1) * time.Millisecond
 }
 
 func holder(client, instance string, sinceMS int64) *Holder {
@@ -192,7 +226,7 @@ func holder(client, instance string, sinceMS int64) *Holder {
 // or none.
 func (l *Locks) replay(ctx context.Context, c Caller, r LockRequest, in lua.LockAcquireIn, fence int64) (LockGrant, error) {
 	op := "lock " + r.Name + ": replay"
-	found, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: in.Lock}, lua.Latch{})
+	found, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: in.Lock, Line: in.Line}, lua.Latch{})
 	if err != nil {
 		return LockGrant{}, failed(op, err)
 	}
@@ -212,7 +246,7 @@ func (l *Locks) replay(ctx context.Context, c Caller, r LockRequest, in lua.Lock
 	again, err := lua.Run(ctx, l.runner, lua.LockAcquire, in, lua.Latch{})
 	switch {
 	case err != nil:
-		l.unsure(ctx, c, r, false, err)
+		l.unsure(ctx, c, r, false, "", err)
 		return LockGrant{}, failed(op, err)
 	case !again.Value.Acquired:
 		return LockGrant{Replayed: true, Reason: ReasonReleased}, nil
@@ -225,22 +259,27 @@ func (l *Locks) replay(ctx context.Context, c Caller, r LockRequest, in lua.Lock
 	return g, err
 }
 
-// unsure sees to a lock that may have been granted although the call failed.
-// When nobody else knows the token, or the caller cancelled, it is given back
-// now. The session remembers it too: the command may run after all, and a caller
-// that knows the token, or repeats the request, may still want it.
-func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, err error) {
-	if !errors.Is(err, lua.ErrMaybeExecuted) {
-		return
-	}
-	abandoned := made && (c.RequestID == "" || errors.Is(ctx.Err(), context.Canceled))
-	h := hold{leaseID: leaseID{nounLock, r.Name, r.Token}, kind: l}
+// unsure sees to a lock that may have been granted although the call failed,
+// and to the place in the line of a call that waited. When nobody else knows the
+// token, or the caller cancelled, the lock is given back now. The session
+// remembers it too: the command may run after all, and a caller that knows the
+// token, or repeats the request, may still want it.
+func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, waiter string, err error) {
+	maybe, abandoned := errors.Is(err, lua.ErrMaybeExecuted), false
+	h := hold{leaseID: leaseID{nounLock, r.Name, ""}, kind: l, waiter: waiter}
 	if r.Bound {
-		x := l.lease(c, r, 0)
 		h.session = c.Session.ID
-		abandoned = !l.leases.doubt(x) || abandoned
+	}
+	if maybe {
+		abandoned = made && (c.RequestID == "" || errors.Is(ctx.Err(), context.Canceled))
+		if r.Bound {
+			abandoned = !l.leases.doubt(l.lease(c, r, 0)) || abandoned
+		}
 	}
 	if abandoned {
+		h.token = r.Token
+	}
+	if abandoned || waiter != "" {
 		lua.Settle(context.WithoutCancel(ctx), err) // the pool's own timeouts end it
 		l.takeBack(ctx, h)
 	}
@@ -249,118 +288,4 @@ func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, 
 // takeBack gives back one grant on its own time: the caller may be gone.
 func (l *Locks) takeBack(ctx context.Context, h hold) {
 	l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
-}
-
-// LockRenewal says whether the lock is still the token's.
-type LockRenewal struct {
-	Renewed bool
-	Fence   int64
-	TTL     time.Duration // left at least
-	Reason  string        // renewed, not_owner or expired
-}
-
-// Renew extends a lock that the token holds, in whatever session. It never
-// shortens what was granted before.
-func (l *Locks) Renew(ctx context.Context, _ Caller, name, token string, ttl time.Duration) (LockRenewal, error) {
-	if err := checkOwner(name, token); err != nil {
-		return LockRenewal{}, err
-	}
-	if err := checkTTL(ttl); err != nil {
-		return LockRenewal{}, err
-	}
-	// Looked up before the script: a lease that is granted while it runs is
-	// another one, and not lost by what the script finds.
-	x := l.leases.find(leaseID{nounLock, name, token})
-	out, err := lua.Run(ctx, l.runner, lua.LockRenew, lua.LockRenewIn{
-		Lock: l.keys.lock(name), Token: token, TTLMS: ttl.Milliseconds(),
-	}, lua.Latch{})
-	if err != nil {
-		return LockRenewal{}, failed("lock "+name+": renew", err)
-	}
-	if out.Value.State == lua.LockOwned {
-		l.leases.extend(x, ttl, out.Sent)
-		return LockRenewal{Renewed: true, Fence: out.Value.Fence, TTL: left(ttl.Milliseconds(), out.Sent), Reason: ReasonRenewed}, nil
-	}
-	reason := notHeld(out.Value.State)
-	l.leases.lose(x, reason)
-	return LockRenewal{Reason: reason}, nil
-}
-
-func checkOwner(name, token string) error {
-	if err := checkText("name", name); err != nil {
-		return err
-	}
-	return checkText("token", token)
-}
-
-// notHeld is the reason for a token that does not hold the lock. Who asks to
-// renew what was released is told that it is gone: expired.
-func notHeld(s lua.LockState) string {
-	if s == lua.LockNotOwner {
-		return ReasonNotOwner
-	}
-	return ReasonExpired
-}
-
-// LockRelease says what was found.
-type LockRelease struct {
-	Released bool
-	Reason   string // released, not_owner or expired
-}
-
-// Release gives a lock back, in whatever session. It runs on its own time: a
-// caller that goes away does not stop it. Repeating it answers the same, since
-// the first reply may have been lost.
-func (l *Locks) Release(ctx context.Context, c Caller, name, token string) (LockRelease, error) {
-	if err := checkOwner(name, token); err != nil {
-		return LockRelease{}, err
-	}
-	// Before the script: nothing renews or reports what is being released.
-	x := l.leases.forget(leaseID{nounLock, name, token})
-	if x != nil && x.session != c.Session {
-		l.leases.tell(x, ReasonExpired) // someone else gave it back
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
-	defer cancel()
-	out, err := lua.Run(ctx, l.runner, lua.LockRelease, lua.LockReleaseIn{Lock: l.keys.lock(name), Token: token}, lua.Latch{})
-	if err != nil {
-		if x != nil {
-			// No longer renewed, but closing the session tries once more.
-			l.leases.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: l})
-		}
-		return LockRelease{}, failed("lock "+name+": release", err)
-	}
-	switch out.Value {
-	case lua.LockOwned, lua.LockReleased:
-		return LockRelease{Released: true, Reason: ReasonReleased}, nil
-	default:
-		return LockRelease{Reason: notHeld(out.Value)}, nil
-	}
-}
-
-// LockInfo is a lock as others see it.
-type LockInfo struct {
-	Held   bool
-	Fence  int64
-	TTL    time.Duration
-	Holder *Holder
-}
-
-// Get reads a lock.
-func (l *Locks) Get(ctx context.Context, name string) (LockInfo, error) {
-	if err := checkText("name", name); err != nil {
-		return LockInfo{}, err
-	}
-	out, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: l.keys.lock(name)}, lua.Latch{})
-	if err != nil {
-		return LockInfo{}, failed("lock "+name+": get", err)
-	}
-	v := out.Value
-	if !v.Held {
-		return LockInfo{}, nil
-	}
-	return LockInfo{
-		Held: true, Fence: v.Fence, TTL: time.Duration(v.TTLMS) * time.Millisecond,
-		Holder: holder(v.Client, v.Instance, v.SinceMS),
-	}, nil
 }

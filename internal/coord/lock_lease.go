@@ -38,8 +38,17 @@ func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
 func (l *Locks) giveBack(ctx context.Context, gone []hold) []error {
 	ins := make([]lua.LockReleaseIn, len(gone))
 	for i, h := range gone {
-		ins[i] = lua.LockReleaseIn{Lock: l.keys.lock(h.name), Token: h.token, Session: h.session}
+		ins[i] = l.release(h)
 	}
 	_, errs := lua.Batch(ctx, l.runner, lua.LockRelease, ins)
 	return errs
+}
+
+// release is what gives a hold back: the lock, its place in the line, or both.
+func (l *Locks) release(h hold) lua.LockReleaseIn {
+	key := l.keys.lock(h.name)
+	return lua.LockReleaseIn{
+		Lock: key, LineKeys: l.keys.line(key), Token: h.token, Session: h.session,
+		Waiter: h.waiter, Inboxes: l.keys.inboxes(),
+	}
 }

@@ -45,6 +45,14 @@ func NewSignals(r *lua.Runner, k Keys) *Signals {
 // Stop ends the subscription.
 func (s *Signals) Stop() { s.stop() }
 
+// onTurn has turn called for each waiter of this sidecar whose turn it is. It
+// must not block.
+func (s *Signals) onTurn(turn func(waiter string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn = turn
+}
+
 // onForget has forget called for each broadcast: topic is what happened, such
 // as reset, and key the Redis key that it happened to. Afresh is called after
 // each interval in which broadcasts may have been lost. Neither may block.

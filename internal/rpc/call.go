@@ -36,9 +36,36 @@ type call struct {
 	// out is the reply while it is made.
 	out []byte
 
+	class class // among the calls of its connection
+
 	// state and cancelled are guarded by conn.mu.
 	state     state
 	cancelled bool
+}
+
+// class is how a call is counted, so that one kind never keeps out another.
+type class uint8
+
+const (
+	classOther class = iota
+	// classAcquiring: it takes something.
+	classAcquiring
+	// classWaiting: it takes something and may wait for it. Such calls run on
+	// goroutines of their own, since they sleep nearly all their time.
+	classWaiting
+	classes
+)
+
+// classify tells how a decoded call is counted.
+func (k *call) classify() class {
+	switch {
+	case k.body.wait() > 0:
+		return classWaiting
+	case k.entry.acquires:
+		return classAcquiring
+	default:
+		return classOther
+	}
 }
 
 // state is how far a call has come.
@@ -84,7 +111,7 @@ func (k *call) caller() coord.Caller {
 func (k *call) arm() {
 	limit := k.meta.deadline
 	if !k.meta.hasDeadline {
-		limit = api.DefaultDeadlineMS * time.Millisecond
+		limit = api.DefaultDeadlineMS*time.Millisecond + k.body.wait()
 	}
 	k.ctx, k.cancel = context.WithDeadline(context.Background(), k.started.Add(limit))
 }

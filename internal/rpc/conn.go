@@ -38,10 +38,9 @@ type conn struct {
 
 	mu sync.Mutex // guards what follows
 	// calls are the requests in flight, by msgid.
-	calls map[integer]*call
-	// acquiring and others count the calls in flight of either kind.
-	acquiring, others int
-	closed            bool
+	calls   map[integer]*call
+	running [classes]int // the calls in flight by class
+	closed  bool
 	writer
 }
 
@@ -239,17 +238,16 @@ func (c *conn) refuse(f frame, method string, e *api.Error, now time.Time) {
 // unknownMethod is the one metric label of all names that are no method.
 const unknownMethod = "unknown"
 
-// register counts a call in. It returns nil when the call was refused, or
-// carried out here.
+// register counts a call in. It returns nil when the call was refused, is
+// carried out here, or on a goroutine of its own.
 func (c *conn) register(k *call) *call {
-	most := int(c.server.opts.Limits.MaxInflight)
+	most := c.server.opts.Limits.MaxInflight
+	if k.class = k.classify(); k.class == classWaiting {
+		most = c.server.opts.Limits.MaxWaiting
+	}
 	k.arm()
 	c.mu.Lock()
-	running := &c.others
-	if k.entry.acquires {
-		running = &c.acquiring
-	}
-	if *running >= most {
+	if int64(c.running[k.class]) >= most {
 		c.mu.Unlock()
 		err := error(errOverloaded)
 		if !k.request() {
@@ -261,12 +259,16 @@ func (c *conn) register(k *call) *call {
 		c.answer(k, err, false)
 		return nil
 	}
-	*running++
+	c.running[k.class]++
 	k.state = stateQueued
 	if k.request() {
 		c.calls[k.id] = k
 	}
 	c.mu.Unlock()
+	if k.class == classWaiting {
+		c.server.workers.apart(k)
+		return nil
+	}
 	return k
 }
 
@@ -295,11 +297,7 @@ func (c *conn) leave(k *call) bool {
 	if k.request() {
 		delete(c.calls, k.id)
 	}
-	if k.entry.acquires {
-		c.acquiring--
-	} else {
-		c.others--
-	}
+	c.running[k.class]--
 	return k.cancelled
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 	"go.opentelemetry.io/otel/attribute"
@@ -31,6 +32,8 @@ type entry struct {
 	options []trace.SpanStartOption
 	// open takes an exchange for one call of this method.
 	open func() *call
+	// wait is which parameter says how long the call may wait, -1 = none.
+	wait int
 	// notice, in place of open, is run by the reader for a method that exists
 	// only as a notification; it reports whether it could read its params.
 	notice func(c *conn, params []byte) bool
@@ -119,7 +122,7 @@ func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, err
 	in, out := compiled.of(m.Params), compiled.of(m.Result)
 	blank, _ := in.blank.Interface().(P)
 	pool := &sync.Pool{}
-	e := &entry{Spec: m.Spec, span: "coxswain." + m.Name, options: []trace.SpanStartOption{
+	e := &entry{Spec: m.Spec, wait: waitParam(m.Params), span: "coxswain." + m.Name, options: []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", m.Name)),
 	}}
@@ -146,6 +149,8 @@ type body interface {
 	run(ctx context.Context) error
 	appendResult(b []byte) []byte
 	fingerprint() string
+	// wait is how long the call may wait for what it asks for.
+	wait() time.Duration
 	// release forgets the call; the call must not be touched after it.
 	release()
 }
@@ -175,6 +180,23 @@ func (x *exchange[P, R]) run(ctx context.Context) (err error) {
 }
 
 func (x *exchange[P, R]) appendResult(b []byte) []byte { return x.out.append(b, x.resultValue) }
+
+func (x *exchange[P, R]) wait() time.Duration {
+	if x.entry.wait < 0 {
+		return 0
+	}
+	return millis(x.paramsValue.Field(x.entry.wait).Int())
+}
+
+// waitParam is the index of a params struct's field wait_ms, or -1.
+func waitParam(params reflect.Type) int {
+	for i := range params.NumField() {
+		if name, _, _ := strings.Cut(params.Field(i).Tag.Get("codec"), ","); name == api.ParamWaitMS {
+			return i
+		}
+	}
+	return -1
+}
 
 func (x *exchange[P, R]) release() {
 	var params P

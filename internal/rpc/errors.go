@@ -31,7 +31,7 @@ var texts = map[api.Code]string{
 	api.Unavailable:      "redis cannot be reached, and nothing was done; try again later",
 	api.Draining:         "the sidecar is shutting down and takes no new acquisitions",
 	api.Internal:         "a fault of the sidecar; its log has the cause",
-	api.Overloaded:       "too many calls are in flight on this connection; read replies first",
+	api.Overloaded:       "too many calls are in flight or waiting on this connection; read replies first",
 }
 
 // maybeExecuted begins the text of a failure after which nobody knows whether

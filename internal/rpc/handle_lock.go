@@ -11,7 +11,7 @@ import (
 
 func lockAcquire(ctx context.Context, k *call, p *api.LockAcquireParams) (api.LockAcquireResult, error) {
 	g, err := k.services().Locks.Acquire(ctx, k.caller(), coord.LockRequest{
-		Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Bound: p.Bind == api.BindSession,
+		Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Bound: p.Bind == api.BindSession,
 	})
 	if err != nil {
 		return api.LockAcquireResult{}, err
@@ -49,10 +49,10 @@ func lockRelease(ctx context.Context, k *call, p *api.LockReleaseParams) (api.Lo
 func lockGet(ctx context.Context, k *call, p *api.LockGetParams) (api.LockGetResult, error) {
 	i, err := k.services().Locks.Get(ctx, p.Name)
 	if err != nil || !i.Held {
-		return api.LockGetResult{}, err
+		return api.LockGetResult{Waiting: i.Waiting}, err
 	}
 	return api.LockGetResult{
-		Held: true, Fence: fence(i.Fence), TTLMS: i.TTL.Milliseconds(), HeldBy: holder(i.Holder),
+		Held: true, Fence: fence(i.Fence), Waiting: i.Waiting, TTLMS: i.TTL.Milliseconds(), HeldBy: holder(i.Holder),
 	}, nil
 }
 

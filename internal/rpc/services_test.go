@@ -36,8 +36,12 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	}
 	keys := coord.NewKeys(redistest.Prefix(t), "")
 	leases := coord.NewLeases(tel)
+	signals := coord.NewSignals(r, keys)
+	t.Cleanup(signals.Stop)
+	lines := coord.NewLines(r, signals, leases)
+	t.Cleanup(lines.Stop)
 	return serveWith(t, o, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases),
+		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(r, keys, coord.NewRules(), tel),
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}

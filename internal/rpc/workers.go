@@ -59,6 +59,10 @@ func (w *workers) submit(k *call) {
 	w.start(task{call: k})
 }
 
+// apart runs k on a goroutine that is not counted: it is to wait, and its
+// connection bounds how many do.
+func (w *workers) apart(k *call) { w.wg.Go(k.run) }
+
 // serve reads a new connection on a goroutine of its own.
 func (w *workers) serve(c *conn) {
 	w.mu.Lock()

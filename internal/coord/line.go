@@ -1,0 +1,321 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+const (
+	// beatFor is how long a sidecar's waiters keep their places without a beat:
+	// a sidecar that was killed holds the next waiter up for no longer.
+	beatFor = 3 * time.Second
+	// beatEvery leaves two beats that may be lost.
+	beatEvery = time.Second
+	// pollEvery is how often the first of a line looks by itself, so that a wake-up
+	// which was lost costs a second and no more.
+	pollEvery = time.Second
+	// checked is how many places one beat checks, in rotation.
+	checked = 100
+)
+
+// Lines is this sidecar's part in the waiting lines of all nouns.
+//
+// A waiter has a ticket in Redis and sleeps here, holding no connection. Three
+// things make it look again: the message of whoever freed what it waits for, the
+// beat, which finds out whose turn it is, and, for the first in the line alone, a
+// look about every second. Only the first needs any of them.
+type Lines struct {
+	runner   *lua.Runner
+	signals  *Signals
+	draining <-chan struct{} // closed when nothing more is given out
+
+	ctx     context.Context // ends with Stop
+	cancel  context.CancelFunc
+	beating sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	serial  uint64
+	lines   map[lua.LineKeys]*line
+	waiters map[string]*waiter
+}
+
+// line is one with waiters of this sidecar.
+type line struct {
+	keys    lua.LineKeys
+	waiters []*waiter // guarded by Lines.mu
+	next    int       // of waiters to be checked, guarded by Lines.mu
+	// gone is a waiter that left and whose place is in front still, since Redis
+	// could not be told; guarded by Lines.mu.
+	gone  string
+	empty context.CancelFunc
+}
+
+// waiter is one call that waits.
+type waiter struct {
+	id   string
+	line *line
+	// turn tells it to look again; one message is as good as many.
+	turn chan struct{}
+	// first is set while it knows that it is the first in the line, and looks by itself.
+	first atomic.Bool
+}
+
+// NewLines takes part in lines until Stop. Once leases drain, whoever waits is
+// told so.
+func NewLines(r *lua.Runner, s *Signals, l *Leases) *Lines {
+	n := &Lines{
+		runner: r, signals: s, draining: l.drained,
+		lines: make(map[lua.LineKeys]*line), waiters: make(map[string]*waiter),
+	}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	s.onTurn(n.turn)
+	return n
+}
+
+// Stop ends the beats. Whoever still waits keeps its place for beatFor at most.
+func (n *Lines) Stop() {
+	n.cancel()
+	n.beating.Wait()
+}
+
+// Waiting counts the calls that wait.
+func (n *Lines) Waiting() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.waiters)
+}
+
+// place is what a try tells its script: who waits, and for how long the place is
+// kept. Without beat the waiter leaves the line if it is not served.
+type place struct {
+	waiter string
+	beat   time.Duration
+}
+
+// look is what a try found.
+type look struct {
+	served bool
+	// first: nobody alive is before it in the line.
+	first bool
+	// free is when what is in the way ends by itself; 0 = it is not known.
+	free time.Duration
+}
+
+// wait repeats try in the caller's turn until it is served, and once more, to
+// leave the line, when limit is over; that try's answer stands. When it returns
+// an error the caller may still be in the line, and must be taken out of it by
+// the noun's own script, which knows whether it was served meanwhile.
+//
+// Once in the line a passing fault of Redis is waited out.
+func (n *Lines) wait(ctx context.Context, keys lua.LineKeys, limit time.Duration, try func(context.Context, place) (look, error)) (waiter string, err error) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	w := n.enter(keys)
+	defer n.leave(w)
+	at, entered, early := place{w.id, beatFor}, false, false
+	for {
+		found, err := try(ctx, at)
+		switch {
+		case at.beat == 0, err == nil && found.served, err != nil && !(entered && passing(ctx, err)):
+			return w.id, err
+		}
+		entered = true
+		pause := time.Duration(-1)
+		switch {
+		case err != nil:
+			pause = pollEvery
+		case found.first:
+			// Its holder may be gone for good: look when its time is over. One that
+			// renews is then looked at no more often than any other.
+			pause = pollEvery
+			if !early && found.free > 0 && found.free < pollEvery {
+				pause, early = found.free, true
+			}
+		}
+		w.first.Store(err == nil && found.first)
+		if over, err := n.sleep(ctx, w, pause, end.C); err != nil {
+			return w.id, err
+		} else if over {
+			at.beat = 0
+		}
+	}
+}
+
+// The bounds of a wait: maxWait as on the wire (api.LockAcquireParams), and what
+// is left of a call's time to answer that the wait was in vain.
+const (
+	maxWait    = 60 * time.Second
+	answerTime = 50 * time.Millisecond
+)
+
+func checkWait(d time.Duration) error {
+	if d < 0 || d > maxWait {
+		return invalid("wait_ms: %d is out of range; use 0 to %d", d.Milliseconds(), maxWait.Milliseconds())
+	}
+	return nil
+}
+
+// capped is how long a call may wait within its own deadline.
+func capped(ctx context.Context, wait time.Duration) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)-answerTime)
+	}
+	return wait
+}
+
+// passing are faults that the next look may not meet.
+func passing(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, lua.ErrUnavailable) || errors.Is(err, lua.ErrMaybeExecuted))
+}
+
+var errDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
+
+// sleep returns when it is time to look again, and whether the wait is over.
+// A negative pause lasts until it is the waiter's turn.
+func (n *Lines) sleep(ctx context.Context, w *waiter, pause time.Duration, end <-chan time.Time) (over bool, err error) {
+	var poll <-chan time.Time
+	if pause >= 0 {
+		t := time.NewTimer(pause)
+		defer t.Stop()
+		poll = t.C
+	}
+	select {
+	case <-w.turn:
+		return false, nil
+	case <-poll:
+		return false, nil
+	case <-end:
+		return true, nil
+	case <-n.draining:
+		return true, errDraining
+	case <-ctx.Done():
+		return true, ctx.Err()
+	}
+}
+
+// enter makes a waiter known here; its ticket is the script's to give.
+func (n *Lines) enter(keys lua.LineKeys) *waiter {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.lines[keys]
+	if l == nil {
+		l = &line{keys: keys}
+		n.lines[keys] = l
+		ctx, cancel := context.WithCancel(n.ctx)
+		l.empty = cancel
+		n.beating.Go(func() { n.beat(ctx, l) })
+	}
+	n.serial++
+	w := &waiter{
+		id: n.signals.sidecar + ":" + strconv.FormatUint(n.serial, 10), line: l, turn: make(chan struct{}, 1),
+	}
+	n.waiters[w.id] = w
+	l.waiters = append(l.waiters, w)
+	return w
+}
+
+func (n *Lines) leave(w *waiter) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.waiters, w.id)
+	l := w.line
+	i := slices.Index(l.waiters, w)
+	l.waiters = slices.Delete(l.waiters, i, i+1)
+	if len(l.waiters) == 0 {
+		l.empty()
+		delete(n.lines, l.keys)
+	}
+}
+
+// turn wakes a waiter of this sidecar.
+func (n *Lines) turn(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wake(n.waiters[id])
+}
+
+// wake needs n.mu.
+func (n *Lines) wake(w *waiter) {
+	if w == nil {
+		return
+	}
+	select {
+	case w.turn <- struct{}{}:
+	default:
+	}
+}
+
+// beat keeps the places of one line's waiters until the last has left.
+func (n *Lines) beat(ctx context.Context, l *line) {
+	timer := time.NewTimer(beatEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		timer.Reset(n.beatOnce(ctx, l))
+	}
+}
+
+// beatOnce says that this sidecar is alive, wakes whose turn it is, and sends
+// back into the line who lost its place, as when Redis lost its last writes. It
+// returns when to beat again: at once when the first one's sidecar may be dead.
+func (n *Lines) beatOnce(ctx context.Context, l *line) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, beatEvery)
+	defer cancel()
+	out, err := lua.Run(ctx, n.runner, lua.LineBeat, n.report(l), lua.Latch{})
+	if err != nil {
+		return beatEvery // whoever is late finds out by its next beat
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, id := range out.Value.Missing {
+		n.wake(n.waiters[id])
+	}
+	l.gone = ""
+	head, mine := n.waiters[out.Value.Head], strings.HasPrefix(out.Value.Head, n.signals.sidecar+":")
+	switch {
+	case head != nil:
+		if !head.first.Load() {
+			n.wake(head)
+		}
+		return beatEvery
+	case mine:
+		l.gone = out.Value.Head
+		return 0
+	case out.Value.Head == "":
+		return beatEvery / 10 // those who are to enter have been woken
+	default:
+		return min(beatEvery, time.Duration(out.Value.HeadMS+1)*time.Millisecond)
+	}
+}
+
+// report is what the next beat says. Of many waiters it checks some, in
+// rotation. One that has not entered yet is told that its place is missing, and
+// loses nothing by looking twice.
+func (n *Lines) report(l *line) lua.LineBeatIn {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	in := lua.LineBeatIn{
+		LineKeys: l.keys, Sidecar: n.signals.sidecar, BeatMS: beatFor.Milliseconds(), Gone: l.gone,
+		Waiters: make([]string, 0, min(checked, len(l.waiters))),
+	}
+	for range cap(in.Waiters) {
+		if l.next >= len(l.waiters) {
+			l.next = 0
+		}
+		in.Waiters = append(in.Waiters, l.waiters[l.next].id)
+		l.next++
+	}
+	return in
+}
