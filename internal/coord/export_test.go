@@ -12,6 +12,7 @@ import (
 
 func (k Keys) Limit(rule, key, algorithm string) string { return k.limit(rule, key, algorithm) }
 func (k Keys) Lock(name string) string                  { return k.lock(name) }
+func (k Keys) Line(lock string) string                  { return k.line(k.lock(lock)).Line }
 func Latch(key string, c Caller) lua.Latch              { return latch(key, c) }
 func Escaped(text string) string                        { return escaped(text) }
 
@@ -112,3 +113,8 @@ func (l *Leases) Hasten() {
 }
 
 var Failed = failed
+
+// Sidecar is what this sidecar's waiters begin with.
+func (s *Signals) Sidecar() string { return s.sidecar }
+
+const BeatFor = beatFor

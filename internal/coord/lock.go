@@ -276,13 +276,19 @@ func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, 
 			abandoned = !l.leases.doubt(l.lease(c, r, 0)) || abandoned
 		}
 	}
+	if !abandoned && waiter == "" {
+		return
+	}
+	lua.Settle(context.WithoutCancel(ctx), err) // the pool's own timeouts end it
 	if abandoned {
 		h.token = r.Token
-	}
-	if abandoned || waiter != "" {
-		lua.Settle(context.WithoutCancel(ctx), err) // the pool's own timeouts end it
 		l.takeBack(ctx, h)
+		return
 	}
+	// Once: a place that stays behind is taken out by a beat.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	_ = l.giveBack(ctx, []hold{h})
 }
 
 // takeBack gives back one grant on its own time: the caller may be gone.

@@ -1,0 +1,307 @@
+package coord_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// queue is one lock with a line, seen from a server of the test's own.
+type queue struct {
+	t      *testing.T
+	server *redistest.Server
+	redis  *redis.Client
+	prefix string
+	clock  func() int64 // of the scripts, nil = the server's
+}
+
+func newQueue(t *testing.T, clock func() int64) queue {
+	s := redistest.Start(t)
+	return queue{t, s, s.Client(t), redistest.Prefix(t), clock}
+}
+
+func (q queue) sidecar() *sidecar {
+	q.t.Helper()
+	return newSidecar(q.t, openRunner(q.t, lua.Options{URL: q.server.URL(), Clock: q.clock}), q.prefix)
+}
+
+// places returns when so many have a place in the line.
+func (q queue) places(want int64) {
+	q.t.Helper()
+	key := coord.NewKeys(q.prefix, "").Line("l")
+	require.Eventually(q.t, func() bool {
+		n, err := q.redis.ZCard(q.t.Context(), key).Result()
+		return err == nil && n == want
+	}, 30*time.Second, time.Millisecond, "never so many in line: %d", want)
+}
+
+// waited is how a wait ended.
+type waited struct {
+	coord.LockGrant
+	err error
+}
+
+// stand puts one more into the line, and returns when it is there.
+func (q queue) stand(ctx context.Context, s *sidecar, before int64) <-chan waited {
+	q.t.Helper()
+	ended := q.ask(ctx, s)
+	q.places(before + 1)
+	return ended
+}
+
+func (q queue) ask(ctx context.Context, s *sidecar) <-chan waited {
+	ended := make(chan waited, 1)
+	go func() {
+		g, err := s.locks.Acquire(ctx, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour, Wait: time.Minute})
+		ended <- waited{g, err}
+	}()
+	return ended
+}
+
+func (q queue) served(ended <-chan waited) coord.LockGrant {
+	q.t.Helper()
+	select {
+	case w := <-ended:
+		require.NoError(q.t, w.err)
+		require.True(q.t, w.Acquired, "%+v", w.LockGrant)
+		return w.LockGrant
+	case <-time.After(30 * time.Second):
+		q.t.Fatal("never served")
+		return coord.LockGrant{}
+	}
+}
+
+func (q queue) release(s *sidecar, token string) {
+	q.t.Helper()
+	r, err := s.locks.Release(q.t.Context(), coord.Caller{}, "l", token)
+	require.NoError(q.t, err)
+	require.True(q.t, r.Released)
+}
+
+func (q queue) hold(s *sidecar) coord.LockGrant {
+	return take(q.t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
+}
+
+// The sidecar of fifty waiters in front dies: by the clock that the scripts read,
+// the next is not served one microsecond before its heartbeats are over, and is
+// served then.
+func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
+	t.Parallel()
+	var now clock
+	q := newQueue(t, now.read)
+	doomed := openRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
+	dying, live := newSidecar(t, doomed, q.prefix), q.sidecar()
+	g := q.hold(live)
+	gone, end := context.WithCancel(t.Context())
+	defer end()
+	dead := make([]<-chan waited, 50)
+	for i := range dead {
+		dead[i] = q.stand(gone, dying, int64(i))
+	}
+	next := q.stand(t.Context(), live, 50)
+	require.NoError(t, doomed.Close()) // as kill -9: nothing is given up
+	q.release(live, g.Token)
+
+	now.advance(coord.BeatFor - time.Microsecond)
+	busy, err := live.locks.Acquire(t.Context(), coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
+	require.NoError(t, err)
+	require.False(t, busy.Acquired, "the dead may be alive")
+	require.Nil(t, busy.Holder, "it is free, and kept for the first in line")
+	require.Empty(t, next)
+	q.places(51)
+	now.advance(time.Microsecond)
+	q.served(next)
+	q.places(0)
+	end()
+	for _, ended := range dead {
+		require.Error(t, (<-ended).err)
+	}
+}
+
+func TestALineOutlivesTheLossOfAllData(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, nil)
+	a, b := q.sidecar(), q.sidecar()
+	first := q.hold(a)
+	line := make(map[int]<-chan waited)
+	for i := range 20 {
+		line[i] = q.stand(t.Context(), []*sidecar{a, b}[i%2], int64(i))
+	}
+	require.NoError(t, q.redis.FlushAll(t.Context()).Err())
+	// The lock is lost as well: whoever is back first has it, with a higher fence.
+	fence := first.Fence
+	for len(line) > 0 {
+		i, g := q.anyServed(line)
+		delete(line, i)
+		require.Greater(t, g.Fence, fence)
+		fence = g.Fence
+		q.release(a, g.Token)
+	}
+}
+
+func (q queue) anyServed(line map[int]<-chan waited) (int, coord.LockGrant) {
+	q.t.Helper()
+	found := make(chan int, len(line))
+	require.Eventually(q.t, func() bool {
+		for i, ended := range line {
+			if len(ended) > 0 {
+				found <- i
+				return true
+			}
+		}
+		return false
+	}, 30*time.Second, time.Millisecond, "nobody is served")
+	i := <-found
+	return i, q.served(line[i])
+}
+
+func TestAnOutageIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, nil)
+	s := q.sidecar()
+	g := q.hold(s)
+	first := q.stand(t.Context(), s, 0)
+	second := q.stand(t.Context(), s, 1)
+	q.server.Restart()
+	require.NotEmpty(t, g.Token)
+	line := map[int]<-chan waited{1: first, 2: second}
+	i, g := q.anyServed(line)
+	delete(line, i)
+	q.release(s, g.Token)
+	q.anyServed(line)
+}
+
+// Nothing rests on a message: who may not publish, or not listen, is served later.
+func TestWaitingNeedsNoMessages(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []string{"-publish", "-subscribe"} {
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			q := newQueue(t, nil)
+			require.NoError(t, q.redis.Do(t.Context(), "ACL", "SETUSER", "default", rule).Err())
+			a, b := q.sidecar(), q.sidecar()
+			token := q.hold(a).Token
+			first, second := q.stand(t.Context(), b, 0), q.stand(t.Context(), a, 1)
+			for _, ended := range []<-chan waited{first, second} {
+				q.release(a, token)
+				token = q.served(ended).Token
+			}
+		})
+	}
+}
+
+// A cancel races the grant: whichever comes first, the next is served.
+func TestACancelledGrantGoesToTheNext(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, nil)
+	a, b := q.sidecar(), q.sidecar()
+	kept, handedOn := 0, 0
+	for range 200 {
+		token := q.hold(a).Token
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := q.stand(ctx, b, 0), q.stand(t.Context(), a, 1)
+		go cancel()
+		q.release(a, token)
+		if w := <-first; w.Acquired {
+			kept++
+			q.release(b, w.Token)
+		} else {
+			handedOn++
+			require.ErrorIs(t, w.err, context.Canceled)
+		}
+		q.release(a, q.served(second).Token)
+		q.places(0)
+	}
+	t.Logf("the grant was kept %d times, handed on %d times", kept, handedOn)
+}
+
+func TestDrainingEndsTheWait(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, nil)
+	a, b := q.sidecar(), q.sidecar()
+	g := q.hold(b)
+	first, second := q.stand(t.Context(), a, 0), q.stand(t.Context(), b, 1)
+	a.leases.Drain()
+	var e *coord.Error
+	require.ErrorAs(t, (<-first).err, &e)
+	require.Equal(t, coord.Draining, e.Code)
+	q.places(1)
+	q.release(b, g.Token)
+	q.served(second)
+}
+
+// The wait ends before the call's own deadline, so that it has an answer.
+func TestAWaitLeavesTimeToAnswer(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, nil)
+	s := q.sidecar()
+	q.hold(s)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	w := <-q.ask(ctx, s)
+	require.NoError(t, w.err)
+	require.Equal(t, coord.ReasonBusy, w.Reason)
+	q.places(0)
+}
+
+// Three hundred who wait, from two sidecars: the first looks once a second, and
+// each sidecar beats once a second, and that is all. No connection is held.
+func TestWaitingCostsABeatASecond(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, nil)
+	a, b := q.sidecar(), q.sidecar()
+	q.hold(a)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for i := range int64(300) {
+		q.stand(ctx, []*sidecar{a, b}[i%2], i)
+	}
+	from, at := q.runs(), time.Now()
+	<-time.After(3 * time.Second) // what is counted is what happens meanwhile
+	runs, seconds := q.runs()-from, time.Since(at).Seconds()
+	require.Positive(t, runs)
+	require.LessOrEqual(t, runs, int(3*(seconds+1)), "in %.1f s", seconds)
+	require.LessOrEqual(t, a.runner.Status().PoolTotal-a.runner.Status().PoolIdle, 1)
+}
+
+// runs counts the scripts that the server was asked to run.
+func (q queue) runs() int {
+	q.t.Helper()
+	info, err := q.redis.Info(q.t.Context(), "commandstats").Result()
+	require.NoError(q.t, err)
+	_, rest, found := strings.Cut(info, "cmdstat_evalsha:calls=")
+	require.True(q.t, found)
+	count, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.Atoi(count)
+	require.NoError(q.t, err)
+	return n
+}
+
+// clock is what scripts read, moved by a test alone.
+type clock struct{ system }
+
+func (c *clock) read() int64             { return 1_700_000_000_000_000 + c.now.Load() }
+func (c *clock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
+
+// A place that its owner could not give up is in front: the beat takes it out.
+func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, nil)
+	s := q.sidecar()
+	g := q.hold(s)
+	next := q.stand(t.Context(), s, 0)
+	line := coord.NewKeys(q.prefix, "").Line("l")
+	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.signals.Sidecar() + ":0"}).Err())
+	q.release(s, g.Token)
+	q.served(next)
+	q.places(0)
+}
