@@ -26,7 +26,7 @@ const (
 //
 //	r, err := client.Call(ctx, c, api.LockGet, api.LockGetParams{Name: "orders"})
 //
-// Without a deadline in ctx it has 5 s. When ctx ends, the sidecar is told to
+// Without a deadline in ctx it has 5 s, and its wait_ms beside them. When ctx ends, the sidecar is told to
 // cancel the call and Call returns at once with ctx's error; what the call was
 // to do may then have been done.
 //
@@ -112,9 +112,10 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 	var timer *time.Timer
 	var expired <-chan time.Time
 	if !ok {
-		deadline = time.Now().Add(defaultDeadline)
+		limit := defaultDeadline + cl.wait
+		deadline = time.Now().Add(limit)
 		timer = c.timers.Get().(*time.Timer)
-		timer.Reset(defaultDeadline)
+		timer.Reset(limit)
 		defer c.timers.Put(timer)
 		defer timer.Stop()
 		expired = timer.C
@@ -172,6 +173,7 @@ type call struct {
 	ownDeadline, ownID      bool // params has them already
 
 	lock *Lock
+	wait time.Duration // that the sidecar may take beside its own time
 
 	enc *codec.Encoder
 	dec *codec.Decoder
@@ -227,6 +229,7 @@ func (c *Client) free(cl *call) {
 
 // describe sets the call's metadata.
 func (cl *call) describe(ctx context.Context, c *Client, v invocation) {
+	cl.wait = waitOf(v.params)
 	_, cl.ownDeadline = v.given[api.MetaDeadlineMS]
 	if _, ok := v.given[api.MetaTraceparent]; !ok {
 		cl.trace(ctx)

@@ -114,7 +114,7 @@ func (cn *conn) fail(err error) {
 
 // roundTrip sends the call and waits for its reply, until ctx or expired ends.
 func (cn *conn) roundTrip(ctx context.Context, cl *call, left time.Duration, expired <-chan time.Time) error {
-	if cn.inflight != nil {
+	if cn.inflight != nil && cl.wait == 0 { // those that wait are counted apart
 		if err := cn.enter(ctx, expired); err != nil {
 			return err
 		}

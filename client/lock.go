@@ -24,6 +24,9 @@ type LockOptions struct {
 	// connection lives, released when it closes) or api.BindTTL (neither: it is
 	// held for its TTL and for as long as Renew is called, across connections).
 	Bind string
+	// Wait is how long to stand in line for it, at most 60 s and no longer than
+	// the context lasts; 0 = not at all. First come, first served, across all pods.
+	Wait time.Duration
 }
 
 // Lock is a held lock.
@@ -51,10 +54,11 @@ type Lock struct {
 	released  bool
 }
 
-// LockAcquire takes a lock, or returns a *BusyError that says who holds it. It
-// does not wait. A lock whose grant comes after ctx has ended is given back.
+// LockAcquire takes a lock, at once or in turn within o.Wait, or returns a
+// *BusyError that says who holds it. A lock whose grant comes after ctx has ended
+// is given back.
 func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*Lock, error) {
-	params := api.LockAcquireParams{Name: name, TTLMS: millis(o.TTL), Bind: o.Bind}
+	params := api.LockAcquireParams{Name: name, TTLMS: millis(o.TTL), WaitMS: millis(o.Wait), Bind: o.Bind}
 	for {
 		lk := &Lock{c: c, name: name, token: rand.Text(), session: o.Bind != api.BindTTL}
 		params.Token = lk.token
@@ -196,6 +200,8 @@ func (l *Lock) grant(ctx context.Context, r api.LockAcquireResult) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(l.ttl, l.check)
+	// What granted it was not sent before that, by the sidecar's own count.
+	l.confirmed = l.confirmed.Add(time.Duration(r.WaitedMS) * time.Millisecond)
 	l.arm()
 	if l.loss != nil { // between the reply and now
 		l.timer.Stop()

@@ -343,3 +343,33 @@ func TestReleaseFindsWhatBecameOfTheLock(t *testing.T) {
 	require.EqualError(t, err, "lock l: release: lost: expired")
 	require.NoError(t, lk.Release(t.Context()), "it was told")
 }
+
+// A lock that was waited for longer than its TTL is held from its grant on.
+func TestAWaitCountsFromTheGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		granting(f)
+		f.on("lock.acquire", func(fr frame) (any, any) {
+			time.Sleep(40 * time.Second) // in the bubble's time, as in the line
+			return map[string]any{"acquired": true, "token": fr.params["token"], "fence": "7", "ttl_ms": 30000, "waited_ms": 40000}, nil
+		})
+		c := bubble(t, f, client.Options{})
+		defer f.wg.Wait()
+		defer c.Close()
+		lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{Wait: 60 * time.Second, Bind: api.BindTTL})
+		require.NoError(t, err)
+		p := f.next("lock.acquire").params
+		require.Equal(t, int64(60000), p["wait_ms"])
+		require.Equal(t, int64(65000), p["_deadline_ms"], "the wait is beside the call's own time")
+		synctest.Wait()
+		require.NoError(t, lk.Context().Err())
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		require.NoError(t, lk.Context().Err())
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(lk.Context()), client.ErrLost)
+		require.Error(t, lk.Release(t.Context()))
+	})
+}

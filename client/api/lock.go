@@ -49,6 +49,7 @@ type LockAcquireResult struct {
 	TTLMS        int64   `codec:"ttl_ms" doc:"milliseconds that the present owner has left at least"`
 	HeldBy       *Holder `codec:"held_by,omitempty" doc:"who holds it, when it is not acquired"`
 	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line"`
+	WaitedMS     int64   `codec:"waited_ms,omitempty" doc:"milliseconds it stood in line until the answer was asked for, rounded down"`
 	Replayed     bool    `codec:"replayed,omitempty" doc:"the answer is about an earlier grant with the same request id"`
 	Reason       string  `codec:"reason,omitempty" enum:"busy,released,expired" doc:"why it is not acquired; released or expired = what became of a replayed grant"`
 }

@@ -153,7 +153,7 @@ func (n *Lines) wait(ctx context.Context, keys lua.LineKeys, limit time.Duration
 // is left of a call's time to answer that the wait was in vain.
 const (
 	maxWait    = 60 * time.Second
-	answerTime = 50 * time.Millisecond
+	answerTime = 100 * time.Millisecond
 )
 
 func checkWait(d time.Duration) error {

@@ -62,7 +62,9 @@ type LockGrant struct {
 	// unless it renews: TTL is rounded down, this is rounded up.
 	RetryAfter time.Duration
 	Holder     *Holder // when it is not acquired and someone holds it
-	Replayed   bool
+	// Waited is from when the call came to when the try that decided was sent.
+	Waited   time.Duration
+	Replayed bool
 	// Reason is busy, released or expired when it is not acquired.
 	Reason string
 }
@@ -78,13 +80,25 @@ type Holder struct {
 // A repeated request id answers what became of its grant: a live one is bound
 // to the calling session, a dead one is not taken again.
 func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, error) {
-	op := "lock " + r.Name + ": acquire"
 	if err := checkLock(c, r); err != nil {
 		return LockGrant{}, err
 	}
-	if err := l.leases.admit(op); err != nil {
+	if err := l.leases.admit("lock " + r.Name + ": acquire"); err != nil {
 		return LockGrant{}, err
 	}
+	if r.Wait == 0 {
+		g, _, err := l.acquire(ctx, c, r)
+		return g, err
+	}
+	came := time.Now()
+	g, sent, err := l.acquire(ctx, c, r)
+	g.Waited = max(0, sent.Sub(came))
+	return g, err
+}
+
+// acquire is Acquire of what was checked. It also tells when the try that
+// decided was sent.
+func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, time.Time, error) {
 	made := r.Token == ""
 	if made {
 		r.Token = makeToken(c, r.Name)
@@ -102,13 +116,15 @@ func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	switch {
 	case err != nil:
 		l.unsure(ctx, c, r, made, waiter, err)
-		return LockGrant{}, failed(op, err)
+		return LockGrant{}, out.Sent, failed("lock "+r.Name+": acquire", err)
 	case out.Replayed:
-		return l.replay(ctx, c, r, in, out.Value.Fence)
+		g, err := l.replay(ctx, c, r, in, out.Value.Fence)
+		return g, out.Sent, err
 	case !out.Value.Acquired:
-		return busy(out.Value), nil
+		return busy(out.Value), out.Sent, nil
 	default:
-		return l.grant(ctx, c, r, out)
+		g, err := l.grant(ctx, c, r, out)
+		return g, out.Sent, err
 	}
 }
 

@@ -18,7 +18,7 @@ func lockAcquire(ctx context.Context, k *call, p *api.LockAcquireParams) (api.Lo
 	}
 	r := api.LockAcquireResult{
 		Acquired: g.Acquired, TTLMS: g.TTL.Milliseconds(), HeldBy: holder(g.Holder),
-		Replayed: g.Replayed, Reason: g.Reason,
+		WaitedMS: g.Waited.Milliseconds(), Replayed: g.Replayed, Reason: g.Reason,
 	}
 	if g.Acquired {
 		r.Token, r.Fence = g.Token, fence(g.Fence)
