@@ -22,6 +22,7 @@ func Waiting(t *testing.T, sys System) {
 		"a connection that closes gives its places up":       closedWait,
 		"fifty who leave at once hold nobody up":             fiftyLeave,
 		"a lock whose holder is gone goes to the first":      holderGone,
+		"a client that dies hands its lock on at once":       clientDies,
 		"a free lock is not waited for":                      freeIsNotWaited,
 		"the owner's token does not wait for itself":         ownerDoesNotWait,
 		"a repeated request id has the grant of its waiting": repeatedWait,
@@ -184,6 +185,16 @@ func holderGone(l locker) {
 	l.notServed(second)
 	l.release(l.b, r.Token)
 	l.served(second)
+}
+
+// clientDies is the first half of case 19: by the scripts' clock the TTL of the
+// dead client's lock has not begun to run.
+func clientDies(l locker) {
+	dying := l.sys.Connect(l.t, 0, "dying")
+	g := l.take(dying, api.LockAcquireParams{TTLMS: 86_400_000})
+	next := l.stand(l.t.Context(), l.b, "", api.LockAcquireParams{})
+	dying.Close()
+	require.Greater(l.t, l.fence(l.served(next).Fence), l.fence(g.Fence))
 }
 
 func freeIsNotWaited(l locker) {

@@ -127,6 +127,26 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	}
 }
 
+// The second half of case 19: nobody is left to give the lock back, so its TTL
+// has to end, and the first in line finds that by itself.
+func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
+	t.Parallel()
+	var now clock
+	q := newQueue(t, now.read)
+	doomed := openRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
+	dying, live := newSidecar(t, doomed, q.prefix), q.sidecar()
+	take(t, dying, openSession(t, dying).caller(), bound("l", time.Hour))
+	next := q.stand(t.Context(), live, 0)
+	require.NoError(t, doomed.Close())
+	now.advance(time.Hour - time.Millisecond)
+	info, err := live.locks.Get(t.Context(), "l")
+	require.NoError(t, err)
+	require.True(t, info.Held)
+	require.Empty(t, next)
+	now.advance(time.Millisecond)
+	q.served(next)
+}
+
 func TestALineOutlivesTheLossOfAllData(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)
