@@ -32,6 +32,7 @@ type app struct {
 	runner    *lua.Runner
 	leases    *coord.Leases
 	rules     *coord.Rules
+	lines     *coord.Lines
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
 	http      *health.Server                // nil without http.addr
@@ -149,8 +150,8 @@ func (a *app) serve() error {
 	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
 	signals := coord.NewSignals(a.runner, keys)
 	a.onStop("signals", cleanupTime, func(context.Context) error { signals.Stop(); return nil })
-	lines := coord.NewLines(a.runner, signals, a.leases)
-	a.onStop("lines", cleanupTime, func(context.Context) error { lines.Stop(); return nil })
+	a.lines = coord.NewLines(a.runner, signals, a.leases)
+	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
@@ -159,7 +160,7 @@ func (a *app) serve() error {
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, rpc.Services{
 		Leases:      a.leases,
-		Locks:       coord.NewLocks(a.runner, keys, a.leases, lines),
+		Locks:       coord.NewLocks(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
 		Health:      a.snapshot,
 	})

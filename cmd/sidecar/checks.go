@@ -99,6 +99,8 @@ func (a *app) addGauges() error {
 	return errors.Join(
 		t.Gauge("coxswain.connections", "{connection}", "Client connections open now.",
 			func(context.Context) float64 { return float64(a.server.Connections()) }),
+		t.Gauge("coxswain.waiting", "{call}", "Calls that stand in a waiting line now.",
+			func(context.Context) float64 { return float64(a.lines.Waiting()) }),
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
 		t.Gauge("coxswain.redis.rtt", "s", "The last probe's round trip to Redis.",
 			status(func(s lua.Status) float64 { return s.RTT.Seconds() })),

@@ -163,6 +163,18 @@ func checkWait(d time.Duration) error {
 	return nil
 }
 
+// waitOutcome is how a wait ended, for metrics.
+func waitOutcome(served bool, err error) string {
+	switch {
+	case err != nil:
+		return "failed"
+	case served:
+		return "served"
+	default:
+		return "refused"
+	}
+}
+
 // capped is how long a call may wait within its own deadline.
 func capped(ctx context.Context, wait time.Duration) time.Duration {
 	if end, ok := ctx.Deadline(); ok {

@@ -93,6 +93,7 @@ func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	came := time.Now()
 	g, sent, err := l.acquire(ctx, c, r)
 	g.Waited = max(0, sent.Sub(came))
+	l.leases.tel.Waited(ctx, nounLock, waitOutcome(g.Acquired, err), time.Since(came))
 	return g, err
 }
 

@@ -28,12 +28,12 @@ type Telemetry struct {
 	// RecordKeys lets spans carry key text (telemetry.record_keys).
 	RecordKeys bool
 
-	rpc, script, remaining                          metric.Float64Histogram
+	rpc, script, remaining, waited                  metric.Float64Histogram
 	decisions, retries, reloads                     metric.Int64Counter
 	lost, closed, dropped                           metric.Int64Counter
 	held                                            metric.Int64UpDownCounter
 	byMethod, byScript, byRule, byRuleOnly, byRetry labels
-	byNoun, byLoss, byReason                        labels
+	byNoun, byLoss, byReason, byWait                labels
 }
 
 // latency covers a socket round trip of 50 us up to a wait of a minute, in seconds.
@@ -57,6 +57,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		byNoun:     labels{first: "noun"},
 		byLoss:     labels{first: "noun", second: "reason"},
 		byReason:   labels{first: "reason"},
+		byWait:     labels{first: "noun", second: "outcome"},
 	}
 	m := maker{meter: t.meter}
 	t.rpc = m.histogram("coxswain.rpc.duration", "s", "How long calls took, by method and code.", latency)
@@ -65,6 +66,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.reloads = m.counter("coxswain.script.reloads", "{reload}", "Scripts loaded again after the server had forgotten them.")
 	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, or the reason for the refusal.")
 	t.remaining = m.histogram("coxswain.decision.remaining", "", "The share of the limit that was left after a decision, 0 to 1.", share)
+	t.waited = m.histogram("coxswain.wait.duration", "s", "How long calls with wait_ms waited for what they asked for.", latency)
 	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
 	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
 	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
@@ -138,6 +140,12 @@ func (t *Telemetry) ScriptsReloaded(ctx context.Context) { t.reloads.Add(ctx, 1)
 func (t *Telemetry) Decision(ctx context.Context, rule, outcome string, ratio float64) {
 	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
 	t.remaining.Record(ctx, ratio, t.byRuleOnly.of(rule, "").record...)
+}
+
+// Waited records how long a call with wait_ms waited, by noun and by how that
+// ended: served, refused or failed.
+func (t *Telemetry) Waited(ctx context.Context, noun, outcome string, d time.Duration) {
+	t.waited.Record(ctx, d.Seconds(), t.byWait.of(noun, outcome).record...)
 }
 
 // LeaseHeld adds n (1 or -1) to the leases held for sessions, by noun (lock, ...).

@@ -154,6 +154,7 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.rpc.duration":          "code=v2 method=v1",
 		"coxswain.script.duration":       "outcome=v2 script=v1",
 		"coxswain.script.retries":        "reason=v2 script=v1",
+		"coxswain.wait.duration":         "noun=v1 outcome=v2",
 		"coxswain.script.reloads":        "",
 		"coxswain.decisions":             "outcome=v2 rule=v1",
 		"coxswain.decision.remaining":    "rule=v1",
