@@ -71,7 +71,10 @@ func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*
 			lk.disown(err)
 			return nil, err
 		case r.Acquired:
-			return lk, lk.grant(ctx, r)
+			if err := lk.grant(ctx, r); err != nil {
+				return nil, err
+			}
+			return lk, nil
 		}
 		lk.forget()
 		// A grant that ended with its broken connection before the call was

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -76,7 +77,7 @@ func (s *Session) Bind(k *Kind, name string, ttl time.Duration) bool {
 
 // Doubt makes the session remember a fake lease that may be held.
 func (s *Session) Doubt(k *Kind, name string, ttl time.Duration) bool {
-	return s.leases.doubt(fake(s, k, name, ttl))
+	return s.leases.doubt(fake(s, k, name, ttl), errors.New("lost"))
 }
 
 // Forget is what a release does first; it reports whether there was a lease.
@@ -105,7 +106,7 @@ func (l *Leases) Hasten() {
 	defer l.mu.Unlock()
 	now := time.Now()
 	for _, x := range l.bound {
-		if !x.renewing && !x.doubtful {
+		if !x.renewing && x.doubt == nil {
 			l.due.move(x, now)
 		}
 	}
@@ -118,3 +119,5 @@ var Failed = failed
 func (s *Signals) Sidecar() string { return s.sidecar }
 
 const BeatFor = beatFor
+
+var Capped = capped

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -28,9 +29,10 @@ type lease struct {
 	// validUntil is when it can no longer be relied on, by this pod's monotonic
 	// clock: ttl less 1 % and 2 ms, from when the granting call was sent.
 	validUntil time.Time
-	// doubtful: whether Redis holds it at all is not known, since a reply was
-	// lost. It is not renewed; closing the session gives it back.
-	doubtful bool
+	// doubt is the lost reply after which it is not known whether Redis holds it
+	// at all; nil = it does. Such a lease is not renewed; closing the session gives
+	// it back.
+	doubt error
 
 	next     time.Time // when the renewer looks at it
 	at       int       // its place in the renewer's heap
@@ -46,12 +48,15 @@ type hold struct {
 	fence   int64
 	ttl     time.Duration
 	kind    leaseKind
+	// doubt is the failure that left it unknown whether there is anything to give
+	// back. The command may still be on its way, and must not be overtaken.
+	doubt error
 	// waiter is the place in the line that is given up too; empty = none.
 	waiter string
 }
 
 func (x *lease) hold() hold {
-	return hold{leaseID: x.leaseID, session: x.session.ID, fence: x.fence, ttl: x.ttl, kind: x.kind}
+	return hold{leaseID: x.leaseID, session: x.session.ID, fence: x.fence, ttl: x.ttl, kind: x.kind, doubt: x.doubt}
 }
 
 // leaseKind is what a noun gives the renewer: how to renew many of its leases
@@ -152,17 +157,17 @@ func (l *Leases) bind(x *lease, sent time.Time) bool {
 	return true
 }
 
-// doubt remembers something that Redis may hold for the session, so that closing
-// it gives that back, for as long as its TTL can last. It reports whether
-// the session was open.
-func (l *Leases) doubt(x *lease) bool {
+// doubt remembers something that Redis may hold for the session after a failure,
+// so that closing it gives that back, for as long as its TTL can last. It reports
+// whether the session was open.
+func (l *Leases) doubt(x *lease, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if x.session.closed {
 		return false
 	}
 	if _, ok := l.bound[x.leaseID]; !ok {
-		x.doubtful = true
+		x.doubt = why
 		x.next = time.Now().Add(x.ttl)
 		l.add(x)
 	}
@@ -192,7 +197,7 @@ func (l *Leases) forget(id leaseID) *lease {
 func (l *Leases) extend(x *lease, ttl time.Duration, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if x == nil || l.bound[x.leaseID] != x || x.doubtful {
+	if x == nil || l.bound[x.leaseID] != x || x.doubt != nil {
 		return
 	}
 	x.ttl = ttl
@@ -215,7 +220,7 @@ func (l *Leases) lose(x *lease, reason string) {
 // tell reports a lease that was dropped as lost. No lock is held: the callee
 // writes to a connection.
 func (l *Leases) tell(x *lease, reason string) {
-	if x.doubtful {
+	if x.doubt != nil {
 		return
 	}
 	l.tel.LeaseLost(context.Background(), x.noun, reason)
@@ -227,7 +232,7 @@ func (l *Leases) add(x *lease) {
 	l.bound[x.leaseID] = x
 	x.session.held[x] = struct{}{}
 	l.due.push(x)
-	if x.doubtful {
+	if x.doubt != nil {
 		l.doubtful++
 	} else {
 		l.tel.LeaseHeld(context.Background(), x.noun, 1)
@@ -240,7 +245,7 @@ func (l *Leases) drop(x *lease) {
 	delete(l.bound, x.leaseID)
 	delete(x.session.held, x)
 	l.due.remove(x)
-	if x.doubtful {
+	if x.doubt != nil {
 		l.doubtful--
 	} else {
 		l.tel.LeaseHeld(context.Background(), x.noun, -1)
@@ -262,6 +267,7 @@ func (l *Leases) giveBack(ctx context.Context, gone []hold) {
 	defer cancel()
 	byKind := make(map[leaseKind][]hold)
 	for _, h := range gone {
+		lua.Settle(ctx, h.doubt)
 		byKind[h.kind] = append(byKind[h.kind], h)
 	}
 	for kind, holds := range byKind {

@@ -149,12 +149,8 @@ func (n *Lines) wait(ctx context.Context, keys lua.LineKeys, limit time.Duration
 	}
 }
 
-// The bounds of a wait: maxWait as on the wire (api.LockAcquireParams), and what
-// is left of a call's time to answer that the wait was in vain.
-const (
-	maxWait    = 60 * time.Second
-	answerTime = 100 * time.Millisecond
-)
+// maxWait is the longest wait, as on the wire (api.LockAcquireParams).
+const maxWait = 60 * time.Second
 
 func checkWait(d time.Duration) error {
 	if d < 0 || d > maxWait {
@@ -175,10 +171,12 @@ func waitOutcome(served bool, err error) string {
 	}
 }
 
-// capped is how long a call may wait within its own deadline.
+// capped is how long a call may wait within its own deadline: a tenth of its
+// time is left to answer that the wait was in vain.
 func capped(ctx context.Context, wait time.Duration) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(end)-answerTime)
+		left := time.Until(end)
+		wait = min(wait, left-left/10)
 	}
 	return wait
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -259,18 +260,15 @@ func TestDrainingEndsTheWait(t *testing.T) {
 	q.served(second)
 }
 
-// The wait ends before the call's own deadline, so that it has an answer.
 func TestAWaitLeavesTimeToAnswer(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, nil)
-	s := q.sidecar()
-	q.hold(s)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	w := <-q.ask(ctx, s)
-	require.NoError(t, w.err)
-	require.Equal(t, coord.ReasonBusy, w.Reason)
-	q.places(0)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.Equal(t, 9*time.Second, coord.Capped(ctx, time.Minute))
+		require.Equal(t, 2*time.Second, coord.Capped(ctx, 2*time.Second))
+		require.Equal(t, time.Minute, coord.Capped(t.Context(), time.Minute))
+	})
 }
 
 // Three hundred who wait, from two sidecars: the first looks once a second, and

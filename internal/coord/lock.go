@@ -290,13 +290,13 @@ func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, 
 	if maybe {
 		abandoned = made && (c.RequestID == "" || errors.Is(ctx.Err(), context.Canceled))
 		if r.Bound {
-			abandoned = !l.leases.doubt(l.lease(c, r, 0)) || abandoned
+			abandoned = !l.leases.doubt(l.lease(c, r, 0), err) || abandoned
 		}
 	}
 	if !abandoned && waiter == "" {
 		return
 	}
-	lua.Settle(context.WithoutCancel(ctx), err) // the pool's own timeouts end it
+	h.doubt = err
 	if abandoned {
 		h.token = r.Token
 		l.takeBack(ctx, h)
@@ -305,6 +305,7 @@ func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, 
 	// Once: a place that stays behind is taken out by a beat.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
+	lua.Settle(ctx, err)
 	_ = l.giveBack(ctx, []hold{h})
 }
 

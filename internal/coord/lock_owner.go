@@ -82,7 +82,7 @@ func (l *Locks) Release(ctx context.Context, c Caller, name, token string) (Lock
 	if err != nil {
 		if x != nil {
 			// No longer renewed, but closing the session tries once more.
-			l.leases.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: l})
+			l.leases.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: l}, err)
 		}
 		return LockRelease{}, failed("lock "+name+": release", err)
 	}

@@ -457,3 +457,39 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	c.Close(t.Context())
 	l.until(func() bool { return l.field("token") == "" })
 }
+
+// The commands of calls that were given up are still on their way when their
+// session closes: what it gives back must not overtake them.
+func TestAClosedSessionWaitsForWhatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), redistest.Prefix(t))
+	c := openSession(t, s)
+	take(t, s, c.caller(), bound("first", time.Hour)) // the connection is up
+	server.Pause()
+	const many = 200
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	for i := range many {
+		wg.Go(func() {
+			r := bound(fmt.Sprint("l", i), time.Hour)
+			r.Token = "known to the client"
+			_, err := s.locks.Acquire(ctx, c.caller(), r)
+			require.Error(t, err)
+		})
+	}
+	wg.Wait()
+	closed := make(chan struct{})
+	go func() {
+		c.Close(context.Background())
+		close(closed)
+	}()
+	server.Resume()
+	<-closed
+	for i := range many {
+		info, err := s.locks.Get(t.Context(), fmt.Sprint("l", i))
+		require.NoError(t, err)
+		require.False(t, info.Held, "lock %d is left to its TTL", i)
+	}
+}

@@ -101,12 +101,12 @@ func (l *Leases) look(now time.Time) (batches []batch, lost []*lease, wait time.
 	for len(l.due) > 0 {
 		x := l.due[0]
 		// Only a first try may come early: a retry keeps its distance.
-		early := !x.renewing && !x.doubtful && x.failures == 0
+		early := !x.renewing && x.doubt == nil && x.failures == 0
 		if x.next.After(now) && (!early || x.next.After(now.Add(together))) {
 			break
 		}
 		switch {
-		case x.doubtful:
+		case x.doubt != nil:
 			l.drop(x) // its TTL is over, granted or not
 		case !now.Before(x.lossAt()):
 			l.drop(x)
