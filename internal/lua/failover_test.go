@@ -96,7 +96,7 @@ func (l *load) recovers(t *testing.T) {
 			select {
 			case <-tick.C:
 			case <-patience:
-				t.Fatalf("worker %d does not go on: %v", i, l.r.Status().Err)
+				t.Fatalf("worker %d does not go on: %+v", i, l.r.Status())
 			}
 		}
 	}

@@ -47,23 +47,21 @@ func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
 	return client
 }
 
-// KillMaster kills (-9) the master that serves a key and returns at once; its
-// replica takes over some seconds later, without what was not replicated yet.
+// KillMaster kills (-9) the master that serves a key, once its replica is in
+// sync, and returns at once; the replica takes over some seconds later, without what was not replicated yet.
 // Restart starts it again, empty, on its old port.
 func (c *Cluster) KillMaster(key string) (restart func()) {
 	c.t.Helper()
 	n := c.master(key)
+	c.replica(n) // one that is still joining would never take over
 	n.kill()
 	return c.restarter(n)
 }
 
-// Failover makes the replica of a key's master the master, in order, and
-// returns when it is.
-func (c *Cluster) Failover(key string) {
+// replica is the one of a master, in sync.
+func (c *Cluster) replica(master *node) (replica *node) {
 	c.t.Helper()
-	slot, old := c.slot(key), c.master(key)
-	id := old.myself()[0]
-	var replica *node
+	id := master.myself()[0]
 	c.must(until("a replica in sync", func() bool {
 		i := slices.IndexFunc(c.nodes, func(n *node) bool {
 			me := n.myself()
@@ -74,6 +72,15 @@ func (c *Cluster) Failover(key string) {
 		}
 		return i >= 0
 	}))
+	return replica
+}
+
+// Failover makes the replica of a key's master the master, in order, and
+// returns when it is.
+func (c *Cluster) Failover(key string) {
+	c.t.Helper()
+	slot, old := c.slot(key), c.master(key)
+	replica := c.replica(old)
 	// A vote may be lost to another election; asking again is the remedy.
 	asked := 0
 	c.must(until("an orderly failover", func() bool {
