@@ -90,7 +90,9 @@ func (r *Runner) Status() Status {
 // waits. No call dials or asks for the way itself.
 func (r *Runner) route(ctx context.Context, key string, patient bool) (*node, error) {
 	for {
-		n, c, moved := r.only, (*condition)(nil), (<-chan struct{})(nil)
+		n := r.only
+		var c *condition
+		var moved <-chan struct{}
 		if r.ring != nil {
 			n, c, moved = r.ring.find(key)
 		}

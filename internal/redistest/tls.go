@@ -87,7 +87,7 @@ func (s *TLSServer) Client(t testing.TB) *redis.Client {
 func StartUnix(t testing.TB, args ...string) (s *Server, path string) {
 	t.Helper()
 	// The paths of t.TempDir may be longer than an address of a socket may be.
-	dir, err := os.MkdirTemp("", "redistest")
+	dir, err := os.MkdirTemp("", "redistest") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
