@@ -22,6 +22,14 @@ func TestOptionsThatCannotWorkAreRefusedWithTheRemedy(t *testing.T) {
 		"options in it":  {lua.Options{URL: "redis://h:1?max_retries=3"}, "settings of their own"},
 		"database":       {lua.Options{URL: "redis://h:1/one"}, "database"},
 		"negative db":    {lua.Options{URL: "redis://h:1/-1"}, "database"},
+		"several hosts":  {lua.Options{URL: "redis://a,b"}, "redis+cluster://"},
+		"no master":      {lua.Options{URL: "redis+sentinel://a,b"}, "the master's name is missing"},
+		"cluster's db":   {lua.Options{URL: "redis+cluster://a,b/1"}, "one database only"},
+		"relative path":  {lua.Options{URL: "unix://run/redis.sock"}, "not absolute"},
+		"option of path": {lua.Options{URL: "unix:///run/redis.sock?x=1"}, "no option but db"},
+		"port":           {lua.Options{URL: "rediss+cluster://a:0"}, "port"},
+		"lone key":       {lua.Options{URL: "rediss://a", TLS: lua.TLSFiles{Key: "k"}}, "redis.tls.cert and redis.tls.key"},
+		"files, no TLS":  {lua.Options{URL: "redis://a", TLS: lua.TLSFiles{CA: "c"}}, "rediss"},
 		"pool":           {lua.Options{URL: lua.Embedded, MinIdle: 9, MaxConns: 3}, "min_idle 9 and max 3"},
 		"no pool":        {lua.Options{URL: lua.Embedded, MaxConns: -1}, "max >= 1"},
 		"timeouts":       {lua.Options{URL: lua.Embedded, DialTimeout: -time.Second}, "more than 0"},
@@ -39,7 +47,8 @@ func TestAddressErrorsNeverShowAPassword(t *testing.T) {
 	for _, url := range []string{
 		"redis://user:hun/ter2@host:1", "redis://user:hun#ter2@host:1", "redis://user:hun?ter2@host:1",
 		"redis://user:hun ter2@host:1/x", "redis://user:hun%ter2@host:1", "hunter2@host:1", "redis://:hunter2@host:1/x",
-		"hun://ter2@host", "redis://user:hun[ter2@host:1",
+		"hun://ter2@host", "redis+cluster://user:hun%ter2@a,b", "redis+sentinel://user:hun/ter2@a,b/m", "unix://user:hun?ter2@/x",
+		"redis://user:hun[ter2@host:1",
 	} {
 		_, err := lua.Open(lua.Options{URL: url})
 		require.Error(t, err, url)
