@@ -36,6 +36,7 @@ type RatelimitParams struct {
 	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4"`
 	Key       string `codec:"key" required:"true" doc:"whom or what the limit counts, such as a host or an account"`
 	Cost      int64  `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"how much to take; 0 takes nothing, as ratelimit.peek"`
+	WaitMS    int64  `codec:"wait_ms,omitempty" min:"0" max:"60000" doc:"milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek never waits"`
 }
 
 // RatelimitResult answers for one band: the one that refused, else the one

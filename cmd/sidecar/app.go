@@ -154,10 +154,12 @@ func (a *app) serve() error {
 		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, rpc.Services{
-		Leases:      a.leases,
-		Locks:       coord.NewLocks(a.runner, keys, a.leases),
-		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
-		Health:      a.snapshot,
+		Leases: a.leases,
+		Locks:  coord.NewLocks(a.runner, keys, a.leases),
+		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
+			Runner: a.runner, Keys: keys, Rules: a.rules, Telemetry: a.telemetry.Telemetry,
+		}),
+		Health: a.snapshot,
 	})
 	if err != nil {
 		return err

@@ -112,3 +112,32 @@ func (l *Leases) Hasten() {
 }
 
 var Failed = failed
+
+// Sleeping counts the calls that wait for a slot.
+func (l *RateLimiter) Sleeping() int {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	n := 0
+	for _, line := range l.reservations.waiting {
+		n += len(line)
+	}
+	return n
+}
+
+// Reserved counts the calls that wait or may, and the requests known by id.
+func (l *RateLimiter) Reserved() (calls, requests int) {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	return l.reservations.n, len(l.reservations.requests)
+}
+
+// Callers counts the calls behind the requests known by id.
+func (l *RateLimiter) Callers() int {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	n := 0
+	for _, x := range l.reservations.requests {
+		n += x.callers
+	}
+	return n
+}
