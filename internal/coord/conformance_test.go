@@ -146,7 +146,7 @@ func (c *client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams)
 
 func request(p api.RatelimitParams) coord.LimitRequest {
 	return coord.LimitRequest{
-		LimitRef: ref(p.Rule, p.Algorithm, p.Limits, p.Key), Cost: orDefault(p.Cost, 1), Wait: millis(p.WaitMS),
+		LimitRef: ref(p.Rule, p.Algorithm, p.Limits, p.Key), Cost: orDefault(p.Cost, 1), Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
 	}
 }
 
@@ -164,8 +164,8 @@ func result(d coord.Decision, err error) (api.RatelimitResult, error) {
 	}
 	r := api.RatelimitResult{
 		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band, Limit: d.Limit,
-		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: d.ResetAt.UnixMilli(),
-		RetryAfterMS: d.RetryAfter.Milliseconds(), WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Source: "redis", Replayed: d.Replayed,
+		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: max(0, d.ResetAt.UnixMilli()),
+		RetryAfterMS: d.RetryAfter.Milliseconds(), WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Source: d.Source, Replayed: d.Replayed, Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted,
 	}
 	if d.RetryAfter == coord.Never {
 		r.RetryAfterMS = -1

@@ -24,7 +24,7 @@ type Compiled struct {
 }
 
 func Compile(bands ...Band) Compiled {
-	l := compile("", "token_bucket", bands, 0)
+	l := compile(RuleOptions{Algorithm: "token_bucket", Limits: bands}, 0)
 	return Compiled{l.signature, l.bands, l.names, l.revision}
 }
 

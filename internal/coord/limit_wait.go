@@ -13,7 +13,6 @@ const answerTime = 10 * time.Millisecond
 
 // reserve asks for a slot that is at most wait away, and sleeps until it comes.
 func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (Decision, error) {
-	begun := l.clock.Now()
 	x, err := l.reservations.enter(ctx, q.state, q.latch, q.cost)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err)
@@ -22,26 +21,33 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 		d, _, err := l.ask(ctx, q)
 		return d, err
 	}
-	defer l.reservations.leave(ctx, x)
+	defer func() {
+		if l.reservations.leave(ctx, x) {
+			l.denials.forget(q.state) // there is more than was told
+		}
+	}()
 	d, known := l.reservations.promised(x)
 	if known {
 		d.Replayed = true
 	} else {
 		q.wait = patienceUS(ctx, wait)
 		var out answer
-		var comes bool
 		d, out, err = l.ask(ctx, q)
 		if err != nil || !out.Value.Reserved {
 			return d, err
 		}
-		if comes, err = l.promise(ctx, q, x, d, out); err != nil || !comes {
-			return d, err
+		if comes, err := l.promise(ctx, q, x, d, out); err != nil {
+			return l.unanswered(ctx, q, err)
+		} else if !comes {
+			return d, nil
 		}
 	}
 	if err := l.reservations.await(ctx, x); err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
-	return d.after(l.clock.Now().Sub(begun)), nil
+	waited := l.now() - q.begun
+	l.tel.Waited(ctx, q.lim.label(), waited)
+	return d.after(waited), nil
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.
@@ -62,7 +68,7 @@ func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d
 	if out.Replayed {
 		// The latch keeps what was told then. How late it is now, one more look says.
 		q.peek, q.cost, q.latch = true, 0, lua.Latch{}
-		_, look, err := l.ask(ctx, q)
+		look, err := l.charge(ctx, q)
 		if err != nil {
 			return false, err
 		}

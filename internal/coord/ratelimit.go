@@ -23,7 +23,8 @@ type LimitRequest struct {
 	Cost int64 // 0 only looks
 	// Wait is how long the call may wait for a slot that is promised to it, at
 	// most 60 s; the call's deadline, less a moment for the answer, bounds it too.
-	Wait time.Duration
+	Wait     time.Duration
+	FailMode FailMode // empty = the rule's; open for a limit given in full
 }
 
 // RateLimiterOptions are what the noun is made of.
@@ -31,6 +32,8 @@ type RateLimiterOptions struct {
 	Runner    *lua.Runner
 	Keys      Keys
 	Rules     *Rules
+	Signals   *Signals // nil: what happens in other sidecars is seen within a second
+	Events    *Events  // may be nil
 	Telemetry *telemetry.Telemetry
 	Clock     Clock // nil = the pod's
 }
@@ -46,9 +49,16 @@ type RateLimiter struct {
 	rules        *Rules
 	inline       inlineLimits
 	tel          *telemetry.Telemetry
+	events       *Events
 	clock        Clock
+	made         time.Time
 	reservations *reservations
+	denials      *denials
+	local        *recent[localKey, drain]
 }
+
+// nounRatelimit is the noun of events.
+const nounRatelimit = "ratelimit"
 
 // NewRateLimiter makes the noun.
 func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
@@ -56,8 +66,13 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 		o.Clock = systemClock{}
 	}
 	l := &RateLimiter{
-		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, clock: o.Clock,
-		inline: inlineLimits{known: make(map[inlineKey]*limit)},
+		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
+		clock: o.Clock, made: o.Clock.Now(),
+		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
+		denials: newDenials(), local: newRecent[localKey, drain](),
+	}
+	if o.Signals != nil {
+		o.Signals.onForget(l.forget, l.denials.clear)
 	}
 	l.reservations = newReservations(o.Clock, l.giveBack)
 	return l
@@ -72,13 +87,25 @@ type Decision struct {
 	Band                      string
 	Limit, Remaining, Current int64
 	ResetAfter                time.Duration // rounded up to a millisecond
-	ResetAt                   time.Time     // by the Redis server's clock
+	ResetAt                   time.Time     // by the Redis server's clock, or the pod's when Degraded; zero = not known
 	// RetryAfter is 0 when allowed and Never when the cost never fits.
 	RetryAfter time.Duration
 	Waited     time.Duration // for the slot
 	DeniedBy   string        // limit
 	Replayed   bool
+	// Degraded: the fail mode decided, and what is told of the limit is this
+	// sidecar's view; of an open one only its size is known. MaybeExecuted: the
+	// cost may have been taken from Redis all the same.
+	Degraded, MaybeExecuted bool
+	Source                  string // redis, cache or local
 }
+
+// The sources of a Decision.
+const (
+	SourceRedis = "redis" // a script decided
+	SourceCache = "cache" // a refusal of a moment ago still holds
+	SourceLocal = "local" // the fail mode decided
+)
 
 // Never is Decision.RetryAfter of a cost that never fits.
 const Never time.Duration = -1
@@ -108,7 +135,20 @@ func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek
 	if err := r.check(); err != nil {
 		return Decision{}, err
 	}
-	q := question{lim: lim, state: l.keys.limit(lim.rule, r.Key, lim.algorithm), cost: r.Cost, peek: peek}
+	q := question{lim: lim, key: r.Key, cost: r.Cost, peek: peek, mode: r.FailMode.or(lim.failMode), begun: l.now()}
+	if !peek && lim.denyCache {
+		var denied denial
+		var found bool
+		denied, found, q.epoch = l.denials.get(lim.answerKey(r.Key))
+		asked := l.denials.repeated(c.RequestID)
+		if found && !asked {
+			if d, ok := denied.repeat(lim, r.Cost, q.begun, r.Wait); ok {
+				l.tell(ctx, q, d)
+				return d, nil
+			}
+		}
+	}
+	q.state = l.keys.limit(lim.rule, r.Key, lim.algorithm)
 	q.latch = latch(q.state, c)
 	var d Decision
 	if r.Wait > 0 && !peek {
@@ -119,14 +159,30 @@ func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek
 	if err != nil {
 		return Decision{}, err
 	}
-	if !peek {
-		outcome := "allowed"
-		if !d.Allowed {
-			outcome = d.DeniedBy
-		}
-		l.tel.Decision(ctx, lim.label(), outcome, min(1, float64(d.Remaining)/float64(max(1, d.Limit))))
-	}
+	l.tell(ctx, q, d)
 	return d, nil
+}
+
+// tell counts a decision, and shows those that operators may want to see.
+func (l *RateLimiter) tell(ctx context.Context, q question, d Decision) {
+	if q.peek {
+		return
+	}
+	outcome := "allowed"
+	if !d.Allowed {
+		outcome = d.DeniedBy
+		if l.events.Wanted() {
+			l.events.Publish(Event{Kind: EventRefused, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: d.DeniedBy})
+		}
+	}
+	switch {
+	case !d.Degraded:
+		l.tel.Decision(ctx, q.lim.label(), outcome, min(1, float64(d.Remaining)/float64(max(1, d.Limit))))
+	case d.Allowed:
+		l.tel.Degraded(ctx, q.lim.label(), "degraded_allowed")
+	default:
+		l.tel.Degraded(ctx, q.lim.label(), "degraded_limit")
+	}
 }
 
 // maxWait bounds LimitRequest.Wait, as on the wire.
@@ -139,50 +195,94 @@ func (r LimitRequest) check() error {
 	if r.Wait < 0 || r.Wait > maxWait {
 		return invalid("wait_ms: %d is out of range; use 0 to %d", r.Wait.Milliseconds(), maxWait.Milliseconds())
 	}
+	if m := r.FailMode.mistake(); m != "" {
+		return invalid("fail_mode: %s", m)
+	}
 	return nil
 }
 
 // question is what a script is asked.
 type question struct {
 	lim   *limit
-	state string // key
+	key   string // as the caller wrote it
+	state string // Redis's key
 	latch lua.Latch
 	cost  int64
 	peek  bool
 	wait  int64 // us
+	mode  FailMode
+	begun time.Duration // on the limiter's clock
+	epoch uint64        // of the denials, then
 }
 
 type answer = lua.Outcome[lua.RatelimitOut]
 
-// ask has a script decide.
+// ask has a script decide, or else the fail mode.
 func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, error) {
 	out, err := l.charge(ctx, q)
 	if err != nil {
-		e := failed("ratelimit "+q.lim.label()+": acquire", err)
-		// Looking changes nothing, so that nothing was executed.
-		e.MaybeExecuted = e.MaybeExecuted && !q.peek
-		return Decision{}, out, e
+		d, err := l.unanswered(ctx, q, err)
+		return d, answer{}, err
 	}
 	d, err := q.lim.decision(out)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
+	case q.peek:
+	case !d.Allowed && q.lim.denyCache:
+		l.denials.put(q.lim.answerKey(q.key), denial{
+			state: q.state, cost: q.cost, at: q.begun,
+			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
+		}, q.epoch)
+	case d.Allowed && q.mode == FailLocal && !d.Replayed:
+		l.keepWarm(q)
 	}
 	return d, out, nil
+}
+
+// unanswered is what the fail mode makes of a script's failure.
+func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (Decision, error) {
+	e := failed("ratelimit "+q.lim.label()+": acquire", err)
+	// Looking changes nothing, so that nothing was executed.
+	e.MaybeExecuted = e.MaybeExecuted && !q.peek
+	if !unanswered(ctx, err) {
+		return Decision{}, e
+	}
+	if !q.peek && l.events.Wanted() {
+		l.events.Publish(Event{Kind: EventDegraded, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: string(q.mode)})
+	}
+	if q.mode == FailClosed {
+		if !q.peek {
+			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
+		}
+		return Decision{}, e
+	}
+	d := l.stand(q)
+	d.MaybeExecuted = e.MaybeExecuted
+	return d, nil
 }
 
 // charge runs the lean script where there is one band, on the same state.
 func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 	lim := q.lim
 	if len(lim.bands) == 1 {
-		return lua.Run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
+		return run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
 			Bucket: q.state, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
 			Revision: lim.revision, Signature: lim.signature, Band: lim.bands[0],
-		}, q.latch)
+		}, q)
 	}
-	return lua.Run(ctx, l.runner, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{
+	return run(ctx, l.runner, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{
 		Bucket: q.state, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
 		Revision: lim.revision, Signature: lim.signature, Bands: lim.bands,
-	}, q.latch)
+	}, q)
+}
+
+// run waits out an outage only when nothing else could answer.
+func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.RatelimitOut], in I, q question) (answer, error) {
+	if q.mode == FailClosed {
+		return lua.Run(ctx, r, s, in, q.latch)
+	}
+	return lua.Attempt(ctx, r, s, in, q.latch)
 }
 
 // Reset forgets the state of one key and reports whether there was any. Slots
@@ -192,14 +292,25 @@ func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	state := l.keys.limit(lim.rule, ref.Key, lim.algorithm)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitReset, lua.RatelimitResetIn{
-		State: l.keys.limit(lim.rule, ref.Key, lim.algorithm), Channel: l.keys.broadcast(),
+		State: state, Channel: l.keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
 		return false, failed("ratelimit "+lim.label()+": reset", err)
 	}
+	l.forget("", state)
 	return out.Value, nil
 }
+
+// forget drops what this sidecar remembers of one key in Redis, whatever happened to it.
+func (l *RateLimiter) forget(_, state string) {
+	l.denials.forget(state)
+	l.local.forget(state)
+}
+
+// now is the time since the limiter was made.
+func (l *RateLimiter) now() time.Duration { return l.clock.Now().Sub(l.made) }
 
 // find resolves what a call names, and checks its key.
 func (l *RateLimiter) find(ref LimitRef) (*limit, error) {
@@ -239,7 +350,7 @@ func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
 		Band: l.names[o.Band-1], Limit: l.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
 		ResetAfter: ceilMS(o.ResetAfterUS),
 		ResetAt:    time.UnixMilli((o.NowUS + o.ResetAfterUS + 999) / 1000),
-		Replayed:   out.Replayed,
+		Replayed:   out.Replayed, Source: SourceRedis,
 	}
 	if o.Reserved {
 		// When the slot comes, the debt has drained down to it.

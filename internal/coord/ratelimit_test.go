@@ -49,6 +49,7 @@ func TestARuleDecidesUnderItsName(t *testing.T) {
 	require.Equal(t, coord.Decision{
 		Allowed: true, Rule: "per-host", Algorithm: tokenBucket, Band: "80/10m",
 		Limit: 80, Remaining: 79, Current: 1, ResetAfter: 7500 * time.Millisecond, ResetAt: d.ResetAt,
+		Source: coord.SourceRedis,
 	}, d)
 	d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("two", "a"), 2))
 	require.NoError(t, err)
@@ -148,11 +149,13 @@ func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 	server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, asks(limit, 1))
+	closed := asks(limit, 1)
+	closed.FailMode = coord.FailClosed
+	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, closed)
 	requireCode(t, err, coord.Unavailable, "redis")
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Peek(ctx, asks(limit, 1))
+	_, err = s.limiter.Peek(ctx, closed)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.False(t, e.MaybeExecuted, "there was nothing to execute")

@@ -16,6 +16,8 @@ type call struct {
 	args []any
 	// repeatable: another run counts once at most.
 	repeatable bool
+	// patient: it may wait for the end of an outage.
+	patient bool
 
 	tries int
 	sent  time.Time // of the last try
@@ -119,7 +121,7 @@ func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff
 		return false
 	}
 	// It was under way when the outage came, so it may wait for its end.
-	return r.gate(ctx, true) == nil
+	return r.gate(ctx, c.patient) == nil
 }
 
 // fail makes the error of a call out of its last failure.

@@ -38,10 +38,20 @@ type Outcome[O any] struct {
 // A call that ends its context while it is alone on the connection returns when
 // Redis answers, or after the command timeout at the latest.
 func Run[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
+	return execute(ctx, r, s, in, latch, true)
+}
+
+// Attempt is Run for who has another answer when Redis is down: it does not wait
+// for the end of an outage that came while it was under way.
+func Attempt[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
+	return execute(ctx, r, s, in, latch, false)
+}
+
+func execute[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, patient bool) (Outcome[O], error) {
 	if !s.Latched {
 		latch = Latch{}
 	}
-	c := call{s: s.Source, repeatable: s.Idempotent || latch.Key != ""}
+	c := call{s: s.Source, repeatable: s.Idempotent || latch.Key != "", patient: patient}
 	c.args = command(r, s.Source, in, latch)
 	ctx, span := r.startSpan(ctx, s.Source)
 	reply, err := r.run(ctx, &c)

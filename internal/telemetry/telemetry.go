@@ -28,7 +28,7 @@ type Telemetry struct {
 	// RecordKeys lets spans carry key text (telemetry.record_keys).
 	RecordKeys bool
 
-	rpc, script, remaining                          metric.Float64Histogram
+	rpc, script, remaining, waited                  metric.Float64Histogram
 	decisions, retries, reloads                     metric.Int64Counter
 	lost, closed, dropped                           metric.Int64Counter
 	held                                            metric.Int64UpDownCounter
@@ -63,8 +63,9 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.script = m.histogram("coxswain.script.duration", "s", "How long runs of Redis scripts took, each try for itself.", latency)
 	t.retries = m.counter("coxswain.script.retries", "{retry}", "Further tries of a script, by the reason for them.")
 	t.reloads = m.counter("coxswain.script.reloads", "{reload}", "Scripts loaded again after the server had forgotten them.")
-	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, or the reason for the refusal.")
+	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, the reason for the refusal, or what the fail mode decided.")
 	t.remaining = m.histogram("coxswain.decision.remaining", "", "The share of the limit that was left after a decision, 0 to 1.", share)
+	t.waited = m.histogram("coxswain.decision.waited", "s", "How long calls waited for the slot that a limit had promised them.", latency)
 	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
 	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
 	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
@@ -138,6 +139,17 @@ func (t *Telemetry) ScriptsReloaded(ctx context.Context) { t.reloads.Add(ctx, 1)
 func (t *Telemetry) Decision(ctx context.Context, rule, outcome string, ratio float64) {
 	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
 	t.remaining.Record(ctx, ratio, t.byRuleOnly.of(rule, "").record...)
+}
+
+// Degraded counts a decision that was made without Redis, with an outcome as
+// Decision has them. What is left of a limit is not known then.
+func (t *Telemetry) Degraded(ctx context.Context, rule, outcome string) {
+	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
+}
+
+// Waited records how long a call waited for its slot, by rule as Decision has it.
+func (t *Telemetry) Waited(ctx context.Context, rule string, took time.Duration) {
+	t.waited.Record(ctx, took.Seconds(), t.byRuleOnly.of(rule, "").record...)
 }
 
 // LeaseHeld adds n (1 or -1) to the leases held for sessions, by noun (lock, ...).

@@ -157,6 +157,7 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.script.reloads":        "",
 		"coxswain.decisions":             "outcome=v2 rule=v1",
 		"coxswain.decision.remaining":    "rule=v1",
+		"coxswain.decision.waited":       "rule=v1",
 		"coxswain.leases.held":           "noun=v1",
 		"coxswain.leases.lost":           "noun=v1 reason=v2",
 		"coxswain.connections.closed":    "reason=v1",
