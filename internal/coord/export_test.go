@@ -141,3 +141,10 @@ func (l *RateLimiter) Callers() int {
 	}
 	return n
 }
+
+const MaxRecent = maxRecent
+
+// Remembered counts the refusals and the local limits that are kept.
+func (l *RateLimiter) Remembered() (denials, local int) {
+	return len(l.denials.items), len(l.local.items)
+}
