@@ -31,6 +31,7 @@ type app struct {
 	telemetry *telemetry.SDK
 	runner    *lua.Runner
 	leases    *coord.Leases
+	signals   *coord.Signals
 	rules     *coord.Rules
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
@@ -147,6 +148,8 @@ func (a *app) serve() error {
 	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
 	a.leases = coord.NewLeases(a.telemetry.Telemetry)
 	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
+	a.signals = coord.NewSignals(a.runner, keys)
+	a.onStop("signals", cleanupTime, func(context.Context) error { a.signals.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
@@ -157,7 +160,7 @@ func (a *app) serve() error {
 		Leases: a.leases,
 		Locks:  coord.NewLocks(a.runner, keys, a.leases),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: a.runner, Keys: keys, Rules: a.rules, Telemetry: a.telemetry.Telemetry,
+			Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Telemetry: a.telemetry.Telemetry,
 		}),
 		Health: a.snapshot,
 	})

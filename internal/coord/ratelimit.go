@@ -141,6 +141,7 @@ func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek
 		var found bool
 		denied, found, q.epoch = l.denials.get(lim.answerKey(r.Key))
 		asked := l.denials.repeated(c.RequestID)
+		q.denied = found
 		if found && !asked {
 			if d, ok := denied.repeat(lim, r.Cost, q.begun, r.Wait); ok {
 				l.tell(ctx, q, d)
@@ -213,6 +214,8 @@ type question struct {
 	mode  FailMode
 	begun time.Duration // on the limiter's clock
 	epoch uint64        // of the denials, then
+	// denied: a refusal is remembered, whose wait is longer once this is let through.
+	denied bool
 }
 
 type answer = lua.Outcome[lua.RatelimitOut]
@@ -234,8 +237,13 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, er
 			state: q.state, cost: q.cost, at: q.begun,
 			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
 		}, q.epoch)
-	case d.Allowed && q.mode == FailLocal && !d.Replayed:
-		l.keepWarm(q)
+	case d.Allowed:
+		if q.denied {
+			l.denials.drop(q.lim.answerKey(q.key))
+		}
+		if q.mode == FailLocal && !d.Replayed {
+			l.keepWarm(q)
+		}
 	}
 	return d, out, nil
 }

@@ -75,6 +75,12 @@ func (r *recent[K, V]) set(k K, v V) {
 	r.items[k] = v
 }
 
+func (r *recent[K, V]) drop(k K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.items, k)
+}
+
 // forget drops all that is about one Redis key. Resets are rare, and looking
 // through all is cheaper than a second index is for every call.
 func (r *recent[K, V]) forget(state string) {
