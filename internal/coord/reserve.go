@@ -236,13 +236,14 @@ func (r *reservations) pass(bucket string, s *slot) bool {
 		return false
 	}
 	for _, x := range r.waiting[bucket] {
-		if x.slot.at > s.at && x.need <= s.cost && !x.slot.borrowed && now.Before(x.slot.due) {
-			later := x.slot
-			r.wake(x)
-			r.sleep(x, *s)
-			*s = later
-			return true
+		if x.slot.at <= s.at || x.need > s.cost || x.slot.borrowed || !now.Before(x.slot.due) {
+			continue
 		}
+		later := x.slot
+		r.wake(x)
+		r.sleep(x, *s)
+		*s = later
+		return true
 	}
 	return false
 }

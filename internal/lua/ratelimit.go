@@ -144,6 +144,7 @@ func (in RatelimitGiveBackIn) keys(to []string) []string {
 	}
 	return append(to, in.Bucket, in.Latch)
 }
+
 func (in RatelimitGiveBackIn) args(to []any) []any {
 	return append(to, in.Cost, in.SlotUS, in.PromisedUS)
 }
