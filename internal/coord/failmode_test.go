@@ -140,8 +140,10 @@ func TestAnOutageThatComesWhileACallIsUnderWayIsNotWaitedOut(t *testing.T) {
 	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
 	server.Stop()
-	// No deadline: whoever waited would wait for the end of the outage.
-	d, err := s.limiter.Acquire(t.Context(), coord.Caller{RequestID: "id", Fingerprint: "f"}, asks(limit, 1))
+	// Whoever waited for the end of the outage would wait until this ends, and fail.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	d, err := s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, asks(limit, 1))
 	require.NoError(t, err)
 	require.True(t, d.Allowed && d.Degraded)
 }
