@@ -49,22 +49,21 @@ func TestWaitingConformsThroughTheSocket(t *testing.T) {
 
 // system is two sidecars on one store, each behind its socket.
 type system struct {
+	*conformance.Clock
 	sockets [2]string
-	now     atomic.Int64 // Unix microseconds
 }
 
 func newSystem(t testing.TB, url string) *system {
 	t.Helper()
-	s := &system{}
-	s.now.Store(1_700_000_000_000_000)
+	s := &system{Clock: conformance.NewClock()}
 	prefix := redistest.Prefix(t)
 	var r *lua.Runner
 	for i := range s.sockets {
 		// An embedded store belongs to its runner, so that both share that one.
 		if r == nil || url != lua.Embedded {
-			r = openRunner(t, lua.Options{URL: url, Clock: s.now.Load})
+			r = openRunner(t, lua.Options{URL: url, Clock: s.Micros})
 		}
-		s.sockets[i] = serve(t, r, prefix)
+		s.sockets[i] = serveBy(t, r, prefix, s.Clock)
 	}
 	return s
 }
@@ -81,6 +80,12 @@ func openRunner(t testing.TB, o lua.Options) *lua.Runner {
 // serve starts a sidecar that uses the runner, and returns its socket.
 func serve(t testing.TB, r *lua.Runner, prefix string) string {
 	t.Helper()
+	return serveBy(t, r, prefix, nil)
+}
+
+// serveBy starts one by another clock than the pod's.
+func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) string {
+	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
 	leases := coord.NewLeases(tel)
 	signals := coord.NewSignals(r, keys)
@@ -88,7 +93,9 @@ func serve(t testing.TB, r *lua.Runner, prefix string) string {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
-		RateLimiter: coord.NewRateLimiter(r, keys, coord.NewRules(), tel),
+		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
+			Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: tel, Clock: clock,
+		}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -101,8 +108,6 @@ func serve(t testing.TB, r *lua.Runner, prefix string) string {
 	})
 	return path
 }
-
-func (s *system) Advance(d time.Duration) { s.now.Add(d.Microseconds()) }
 
 func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Client {
 	t.Helper()

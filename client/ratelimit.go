@@ -2,13 +2,21 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // RatelimitAcquire takes from a limit, or says when it may succeed: a refusal is
-// a result, with Allowed false, and no error.
+// a result, with Allowed false, and no error. With WaitMS it may return only when
+// its slot comes; when ctx ends before, the slot is given back. Without a deadline
+// in ctx it has 5 s and WaitMS.
 func (c *Client) RatelimitAcquire(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
+	if _, ok := ctx.Deadline(); !ok && p.WaitMS > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, defaultDeadline+time.Duration(p.WaitMS)*time.Millisecond)
+		defer cancel()
+	}
 	return Call(ctx, c, api.RatelimitAcquire, p)
 }
 

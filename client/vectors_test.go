@@ -63,6 +63,9 @@ func TestRequestsAreTheVectors(t *testing.T) {
 		"hello":                  &api.HelloParams{Client: "billing", Version: "1.2.3", Instance: "pod-7/1", Errors: api.ErrorsMap},
 		"ping":                   &api.Nothing{},
 		"ratelimit-acquire-rule": &api.RatelimitParams{Rule: "crawl", Key: "example.com", Cost: 2},
+		"ratelimit-acquire-waiting": &api.RatelimitParams{
+			Rule: "crawl", Key: "example.com", Cost: 2, WaitMS: 30000, FailMode: "local",
+		},
 		"ratelimit-peek-inline": &api.RatelimitParams{
 			Algorithm: api.AlgorithmTokenBucket, Key: "ua-1",
 			Limits: []api.Band{{Limit: 80, PeriodMS: 600000}, {Limit: 3, PeriodMS: 5000, Burst: 6}},

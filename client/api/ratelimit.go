@@ -36,26 +36,29 @@ type RatelimitParams struct {
 	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4"`
 	Key       string `codec:"key" required:"true" doc:"whom or what the limit counts, such as a host or an account"`
 	Cost      int64  `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"how much to take; 0 takes nothing, as ratelimit.peek"`
+	WaitMS    int64  `codec:"wait_ms,omitempty" min:"0" max:"60000" doc:"milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek never waits"`
+	FailMode  string `codec:"fail_mode,omitempty" enum:"closed,open,local" doc:"what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this sidecar alone limits it; absent = the rule's, open unless it says otherwise"`
 }
 
 // RatelimitResult answers for one band: the one that refused, else the one
 // with the least remaining.
 type RatelimitResult struct {
-	Allowed      bool   `codec:"allowed" doc:"the cost was taken"`
-	Rule         string `codec:"rule" doc:"the rule's name, empty for a limit given in full"`
-	Algorithm    string `codec:"algorithm" doc:"the algorithm"`
-	Band         string `codec:"band" doc:"the band this answer is about, as limit/period, such as 80/10m"`
-	Limit        int64  `codec:"limit" doc:"the band's limit per period"`
-	Remaining    int64  `codec:"remaining" doc:"what could be taken at once now, rounded down"`
-	Current      int64  `codec:"current" doc:"what counts against the band now, rounded up"`
-	ResetAfterMS int64  `codec:"reset_after_ms" doc:"milliseconds until the band is as if unused, rounded up"`
-	ResetAtMS    int64  `codec:"reset_at_ms" doc:"that instant by the Redis server's clock, Unix milliseconds"`
-	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when allowed; else milliseconds until this cost fits if nobody else asks, rounded up; -1 = it never fits"`
-	WaitedMS     int64  `codec:"waited_ms" doc:"milliseconds the call waited for its slot"`
-	DeniedBy     string `codec:"denied_by,omitempty" doc:"why it was refused: limit"`
-	Degraded     bool   `codec:"degraded" doc:"the answer came from the fail mode, since Redis did not answer"`
-	Source       string `codec:"source" doc:"where the decision was made: redis"`
-	Replayed     bool   `codec:"replayed,omitempty" doc:"the reply of an earlier call with the same request id"`
+	Allowed       bool   `codec:"allowed" doc:"the cost was taken"`
+	Rule          string `codec:"rule" doc:"the rule's name, empty for a limit given in full"`
+	Algorithm     string `codec:"algorithm" doc:"the algorithm"`
+	Band          string `codec:"band" doc:"the band this answer is about, as limit/period, such as 80/10m"`
+	Limit         int64  `codec:"limit" doc:"the band's limit per period"`
+	Remaining     int64  `codec:"remaining" doc:"what could be taken at once now, rounded down"`
+	Current       int64  `codec:"current" doc:"what counts against the band now, rounded up"`
+	ResetAfterMS  int64  `codec:"reset_after_ms" doc:"milliseconds until the band is as if unused, rounded up"`
+	ResetAtMS     int64  `codec:"reset_at_ms" doc:"that instant by the Redis server's clock, or the pod's when degraded, Unix milliseconds; 0 = not known"`
+	RetryAfterMS  int64  `codec:"retry_after_ms" doc:"0 when allowed; else milliseconds until this cost fits if nobody else asks, rounded up; -1 = it never fits"`
+	WaitedMS      int64  `codec:"waited_ms" doc:"milliseconds the call waited for its slot"`
+	DeniedBy      string `codec:"denied_by,omitempty" enum:"limit" doc:"why it was refused"`
+	Degraded      bool   `codec:"degraded" doc:"the answer came from the fail mode, since Redis did not answer"`
+	Source        string `codec:"source" enum:"redis,cache,local" doc:"where the decision was made: redis; cache = a refusal of less than a second ago that still holds; local = the fail mode"`
+	Replayed      bool   `codec:"replayed,omitempty" doc:"the reply of an earlier call with the same request id"`
+	MaybeExecuted bool   `codec:"maybe_executed,omitempty" doc:"degraded, and the cost may have been taken from Redis all the same"`
 }
 
 // RatelimitResetParams name the limit and key to forget.

@@ -31,6 +31,7 @@ type app struct {
 	telemetry *telemetry.SDK
 	runner    *lua.Runner
 	leases    *coord.Leases
+	signals   *coord.Signals
 	rules     *coord.Rules
 	lines     *coord.Lines
 	server    *rpc.Server
@@ -148,9 +149,9 @@ func (a *app) serve() error {
 	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
 	a.leases = coord.NewLeases(a.telemetry.Telemetry)
 	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
-	signals := coord.NewSignals(a.runner, keys)
-	a.onStop("signals", cleanupTime, func(context.Context) error { signals.Stop(); return nil })
-	a.lines = coord.NewLines(a.runner, signals, a.leases)
+	a.signals = coord.NewSignals(a.runner, keys)
+	a.onStop("signals", cleanupTime, func(context.Context) error { a.signals.Stop(); return nil })
+	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
 	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
@@ -159,10 +160,12 @@ func (a *app) serve() error {
 		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, rpc.Services{
-		Leases:      a.leases,
-		Locks:       coord.NewLocks(a.runner, keys, a.leases, a.lines),
-		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
-		Health:      a.snapshot,
+		Leases: a.leases,
+		Locks:  coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
+			Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Telemetry: a.telemetry.Telemetry,
+		}),
+		Health: a.snapshot,
 	})
 	if err != nil {
 		return err

@@ -66,7 +66,10 @@ func checkRules(c *config.Config) []config.Problem {
 func ruleOptions(items []config.Rule) []coord.RuleOptions {
 	rules := make([]coord.RuleOptions, len(items))
 	for i, r := range items {
-		rules[i] = coord.RuleOptions{Name: r.Name, Algorithm: r.Algorithm, Limits: make([]coord.Band, len(r.Limits))}
+		rules[i] = coord.RuleOptions{
+			Name: r.Name, Algorithm: r.Algorithm, Limits: make([]coord.Band, len(r.Limits)),
+			FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: r.DenyCache,
+		}
 		for k, b := range r.Limits {
 			rules[i].Limits[k] = coord.Band{Limit: b.Limit, Period: milliseconds(b.PeriodMS), Burst: b.Burst}
 		}

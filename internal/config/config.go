@@ -106,6 +106,11 @@ type Rule struct {
 	Name      string `yaml:"name"`
 	Algorithm string `yaml:"algorithm"`
 	Limits    []Band `yaml:"limits"`
+	// FailMode is closed, open or local: what decides while Redis is away; absent = open.
+	FailMode string `yaml:"fail_mode"`
+	// LocalShareOf is how many pods share the limit when it is local; absent = 1.
+	LocalShareOf int64  `yaml:"local_share_of"`
+	DenyCache    string `yaml:"deny_cache"` // on or off; absent = on
 }
 
 // Band is Limit per PeriodMS milliseconds, Burst at once (absent = Limit).

@@ -75,7 +75,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Telemetry: config.Telemetry{LogLevel: "debug", RecordKeys: true},
 		Rules: config.Rules{Items: []config.Rule{{
 			Name: "user-agent", Algorithm: "token_bucket",
-			Limits: []config.Band{{Limit: 80, PeriodMS: 600_000, Burst: 20}, {Limit: 3, PeriodMS: 5_000}},
+			Limits:   []config.Band{{Limit: 80, PeriodMS: 600_000, Burst: 20}, {Limit: 3, PeriodMS: 5_000}},
+			FailMode: "local", LocalShareOf: 12, DenyCache: "off",
 		}}},
 	}, *c)
 }
@@ -172,7 +173,7 @@ func TestLineOfAFieldOrOfWhatEnclosesIt(t *testing.T) {
 		"rules.items[0]":                     "    - name: user-agent",
 		"rules.items[0].limits[0].period_ms": "          period_ms: 600000",
 		"rules.items[0].limits[1].burst":     "        - {limit: 3, period_ms: 5000}",
-		"rules.items[0].fail_mode":           "    - name: user-agent",
+		"rules.items[0].shadow":              "    - name: user-agent",
 		"rules.items[7].name":                "  items:",
 		"rules.precedence":                   "rules:",
 	} {

@@ -20,9 +20,11 @@ type System interface {
 	// name and the instance "conformance". It is closed when the test ends, if
 	// not before.
 	Connect(t testing.TB, sidecar int, name string) Client
-	// Advance moves the clock that the scripts decide by, which otherwise stands
-	// still (lua.Options.Clock). It does not move that of the sidecars.
+	// Advance moves the clock that limits are decided by, in scripts and sidecars,
+	// which otherwise stands still (see Clock). What is held goes by the real one.
 	Advance(d time.Duration)
+	// Now is what that clock shows.
+	Now() time.Time
 }
 
 // Client is one connection. A request id may be empty; parameters are sent as

@@ -62,6 +62,11 @@ func Limits(t *testing.T, sys System) {
 		"mistakes name their field":                       limitMistakes,
 		"a limit of zero refuses for ever":                zeroRefuses,
 		"a bucket refills no faster after a long silence": longSilence,
+		"a call waits for its slot, in its order":         waitsForItsSlot,
+		"a slot that is too far is refused at once":       tooFarIsRefused,
+		"who leaves gives its slot back":                  leavingGivesBack,
+		"a repeated call takes the waiting over":          repetitionTakesOver,
+		"a refusal may be answered locally":               refusedLocally,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(limiter{t, sys, sys.Connect(t, 0, "limits"), t.Name()})

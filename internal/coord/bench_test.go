@@ -63,7 +63,7 @@ func BenchmarkLimiterAcquire(b *testing.B) {
 			callers(b, func(n int64) error {
 				r := ref
 				r.Key = keys[n%int64(len(keys))]
-				_, err := s.limiter.Acquire(b.Context(), coord.Caller{}, r, 1)
+				_, err := s.limiter.Acquire(b.Context(), coord.Caller{}, asks(r, 1))
 				return err
 			})
 		})

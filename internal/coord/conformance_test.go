@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,12 +56,20 @@ type sidecar struct {
 // newSidecar starts one that uses the runner; the test ends it.
 func newSidecar(t testing.TB, r *lua.Runner, prefix string) *sidecar {
 	t.Helper()
+	return newSidecarBy(t, r, prefix, nil)
+}
+
+// newSidecarBy starts one by another clock than the pod's.
+func newSidecarBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) *sidecar {
+	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
 	s := &sidecar{runner: r, leases: coord.NewLeases(tel), rules: coord.NewRules()}
 	s.signals = coord.NewSignals(r, keys)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
-	s.limiter = coord.NewRateLimiter(r, keys, s.rules, tel)
+	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: r, Keys: keys, Rules: s.rules, Signals: s.signals, Telemetry: tel, Clock: clock,
+	})
 	t.Cleanup(func() {
 		s.lines.Stop()
 		s.signals.Stop()
@@ -82,27 +89,24 @@ func openRunner(t testing.TB, o lua.Options) *lua.Runner {
 
 // system is two sidecars on one store.
 type system struct {
+	*conformance.Clock
 	sidecars [2]*sidecar
-	now      atomic.Int64 // Unix microseconds
 }
 
 func newSystem(t testing.TB, url string) *system {
 	t.Helper()
-	s := &system{}
-	s.now.Store(1_700_000_000_000_000)
+	s := &system{Clock: conformance.NewClock()}
 	prefix := redistest.Prefix(t)
 	var r *lua.Runner
 	for i := range s.sidecars {
 		// An embedded store belongs to its runner, so that both share that one.
 		if r == nil || url != lua.Embedded {
-			r = openRunner(t, lua.Options{URL: url, Clock: s.now.Load})
+			r = openRunner(t, lua.Options{URL: url, Clock: s.Micros})
 		}
-		s.sidecars[i] = newSidecar(t, r, prefix)
+		s.sidecars[i] = newSidecarBy(t, r, prefix, s.Clock)
 	}
 	return s
 }
-
-func (s *system) Advance(d time.Duration) { s.now.Add(d.Microseconds()) }
 
 func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Client {
 	c := &client{sidecar: s.sidecars[sidecar], lost: make(chan api.LostParams, 100)}
@@ -150,16 +154,22 @@ func wire(err error) error {
 }
 
 func (c *client) RatelimitAcquire(ctx context.Context, id string, p api.RatelimitParams) (api.RatelimitResult, error) {
-	return result(c.limiter.Acquire(ctx, c.caller(id, "ratelimit.acquire", p), ref(p.Rule, p.Algorithm, p.Limits, p.Key), orDefault(p.Cost, 1)))
+	return result(c.limiter.Acquire(ctx, c.caller(id, "ratelimit.acquire", p), request(p)))
 }
 
 func (c *client) RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
-	return result(c.limiter.Peek(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key), orDefault(p.Cost, 1)))
+	return result(c.limiter.Peek(ctx, request(p)))
 }
 
 func (c *client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	was, err := c.limiter.Reset(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key))
 	return api.RatelimitResetResult{Reset: was}, wire(err)
+}
+
+func request(p api.RatelimitParams) coord.LimitRequest {
+	return coord.LimitRequest{
+		LimitRef: ref(p.Rule, p.Algorithm, p.Limits, p.Key), Cost: orDefault(p.Cost, 1), Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
+	}
 }
 
 func ref(rule, algorithm string, limits []api.Band, key string) coord.LimitRef {
@@ -176,8 +186,8 @@ func result(d coord.Decision, err error) (api.RatelimitResult, error) {
 	}
 	r := api.RatelimitResult{
 		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band, Limit: d.Limit,
-		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: d.ResetAt.UnixMilli(),
-		RetryAfterMS: d.RetryAfter.Milliseconds(), DeniedBy: d.DeniedBy, Source: "redis", Replayed: d.Replayed,
+		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: max(0, d.ResetAt.UnixMilli()),
+		RetryAfterMS: d.RetryAfter.Milliseconds(), WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Source: d.Source, Replayed: d.Replayed, Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted,
 	}
 	if d.RetryAfter == coord.Never {
 		r.RetryAfterMS = -1

@@ -26,7 +26,7 @@ type Compiled struct {
 }
 
 func Compile(bands ...Band) Compiled {
-	l := compile("", "token_bucket", bands, 0)
+	l := compile(RuleOptions{Algorithm: "token_bucket", Limits: bands}, 0)
 	return Compiled{l.signature, l.bands, l.names, l.revision}
 }
 
@@ -121,3 +121,39 @@ func (s *Signals) Sidecar() string { return s.sidecar }
 const BeatFor = beatFor
 
 var Capped = capped
+
+// Sleeping counts the calls that wait for a slot.
+func (l *RateLimiter) Sleeping() int {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	n := 0
+	for _, line := range l.reservations.waiting {
+		n += len(line)
+	}
+	return n
+}
+
+// Reserved counts the calls that wait or may, and the requests known by id.
+func (l *RateLimiter) Reserved() (calls, requests int) {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	return l.reservations.n, len(l.reservations.requests)
+}
+
+// Callers counts the calls behind the requests known by id.
+func (l *RateLimiter) Callers() int {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	n := 0
+	for _, x := range l.reservations.requests {
+		n += x.callers
+	}
+	return n
+}
+
+const MaxRecent = maxRecent
+
+// Remembered counts the refusals and the local limits that are kept.
+func (l *RateLimiter) Remembered() (denials, local int) {
+	return len(l.denials.items), len(l.local.items)
+}

@@ -22,13 +22,20 @@ type limit struct {
 	bands     []lua.TokenBucketBand // by period, as the scripts count them
 	names     []string              // of the bands: limit/period
 	limits    []int64               // of the bands, per period
+
+	failMode  FailMode
+	local     gcra
+	denyCache bool
 }
 
 // compile makes a limit that was checked.
-func compile(rule, algorithm string, bands []Band, revision int64) *limit {
-	bands = slices.Clone(bands)
+func compile(o RuleOptions, revision int64) *limit {
+	bands := slices.Clone(o.Limits)
 	slices.SortFunc(bands, func(a, b Band) int { return cmp.Compare(a.Period, b.Period) })
-	l := &limit{rule: rule, algorithm: algorithm, revision: revision}
+	l := &limit{
+		rule: o.Name, algorithm: o.Algorithm, revision: revision,
+		failMode: o.FailMode.or(FailOpen), denyCache: o.DenyCache != "off",
+	}
 	texts := make([]string, 0, len(bands))
 	for _, b := range bands {
 		t := reduced(b)
@@ -38,6 +45,7 @@ func compile(rule, algorithm string, bands []Band, revision int64) *limit {
 		texts = append(texts, fmt.Sprintf("%d/%d/%d/%d", t.Capacity, t.L, t.P, t.PeriodMS))
 	}
 	l.signature = strings.Join(texts, ";")
+	l.local = share(l.bands, max(1, o.LocalShareOf))
 	return l
 }
 
@@ -108,7 +116,7 @@ func (l *inlineLimits) find(algorithm string, bands []Band) (*limit, error) {
 	if p.checkLimit("", algorithm, bands); p != nil {
 		return nil, invalid("%s", strings.ReplaceAll(p.Error(), "\n", "; "))
 	}
-	c = compile("", algorithm, bands, 0)
+	c = compile(RuleOptions{Algorithm: algorithm, Limits: bands}, 0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.known) >= maxInline {

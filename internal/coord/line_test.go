@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -97,8 +98,8 @@ func (q queue) hold(s *sidecar) coord.LockGrant {
 // served then.
 func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	t.Parallel()
-	var now clock
-	q := newQueue(t, now.read)
+	now := conformance.NewClock()
+	q := newQueue(t, now.Micros)
 	doomed := openRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
 	dying, live := newSidecar(t, doomed, q.prefix), q.sidecar()
 	g := q.hold(live)
@@ -112,14 +113,14 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	require.NoError(t, doomed.Close()) // as kill -9: nothing is given up
 	q.release(live, g.Token)
 
-	now.advance(coord.BeatFor - time.Microsecond)
+	now.Advance(coord.BeatFor - time.Microsecond)
 	busy, err := live.locks.Acquire(t.Context(), coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
 	require.NoError(t, err)
 	require.False(t, busy.Acquired, "the dead may be alive")
 	require.Nil(t, busy.Holder, "it is free, and kept for the first in line")
 	require.Empty(t, next)
 	q.places(51)
-	now.advance(time.Microsecond)
+	now.Advance(time.Microsecond)
 	q.served(next)
 	q.places(0)
 	end()
@@ -132,19 +133,19 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 // has to end, and the first in line finds that by itself.
 func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
 	t.Parallel()
-	var now clock
-	q := newQueue(t, now.read)
+	now := conformance.NewClock()
+	q := newQueue(t, now.Micros)
 	doomed := openRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
 	dying, live := newSidecar(t, doomed, q.prefix), q.sidecar()
 	take(t, dying, openSession(t, dying).caller(), bound("l", time.Hour))
 	next := q.stand(t.Context(), live, 0)
 	require.NoError(t, doomed.Close())
-	now.advance(time.Hour - time.Millisecond)
+	now.Advance(time.Hour - time.Millisecond)
 	info, err := live.locks.Get(t.Context(), "l")
 	require.NoError(t, err)
 	require.True(t, info.Held)
 	require.Empty(t, next)
-	now.advance(time.Millisecond)
+	now.Advance(time.Millisecond)
 	q.served(next)
 }
 
@@ -303,12 +304,6 @@ func (q queue) runs() int {
 	require.NoError(q.t, err)
 	return n
 }
-
-// clock is what scripts read, moved by a test alone.
-type clock struct{ system }
-
-func (c *clock) read() int64             { return 1_700_000_000_000_000 + c.now.Load() }
-func (c *clock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
 
 // A place that its owner could not give up is in front: the beat takes it out.
 func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {

@@ -388,7 +388,7 @@ func TestADrainingSidecarTakesNothingNew(t *testing.T) {
 	r, err := s.locks.Renew(t.Context(), c.caller(), "l", g.Token, time.Minute)
 	require.NoError(t, err)
 	require.True(t, r.Renewed)
-	d, err := s.limiter.Acquire(t.Context(), c.caller(), inFull("k", band(1, time.Second)), 1)
+	d, err := s.limiter.Acquire(t.Context(), c.caller(), asks(inFull("k", band(1, time.Second)), 1))
 	require.NoError(t, err)
 	require.True(t, d.Allowed, "a decision holds nothing")
 	released, err := s.locks.Release(t.Context(), c.caller(), "l", g.Token)

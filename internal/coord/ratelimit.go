@@ -17,25 +17,65 @@ type LimitRef struct {
 	Key       string
 }
 
-// RateLimiter decides whether a call may go now.
+// LimitRequest asks for a decision.
+type LimitRequest struct {
+	LimitRef
+	Cost int64 // 0 only looks
+	// Wait is how long the call may wait for a slot that is promised to it, at
+	// most 60 s; the call's deadline, less a moment for the answer, bounds it too.
+	Wait     time.Duration
+	FailMode FailMode // empty = the rule's; open for a limit given in full
+}
+
+// RateLimiterOptions are what the noun is made of.
+type RateLimiterOptions struct {
+	Runner    *lua.Runner
+	Keys      Keys
+	Rules     *Rules
+	Signals   *Signals // nil: what happens in other sidecars is seen within a second
+	Events    *Events  // may be nil
+	Telemetry *telemetry.Telemetry
+	Clock     Clock // nil = the pod's
+}
+
+// RateLimiter decides whether a call may go now, or when.
 //
 // It goes on while the sidecar drains: a decision holds nothing that would have
 // to be given back, and a pod that finishes its last requests must still keep
 // to the limits it shares.
 type RateLimiter struct {
-	runner *lua.Runner
-	keys   Keys
-	rules  *Rules
-	inline inlineLimits
-	tel    *telemetry.Telemetry
+	runner       *lua.Runner
+	keys         Keys
+	rules        *Rules
+	inline       inlineLimits
+	tel          *telemetry.Telemetry
+	events       *Events
+	clock        Clock
+	made         time.Time
+	reservations *reservations
+	denials      *denials
+	local        *recent[localKey, drain]
 }
 
+// nounRatelimit is the noun of events.
+const nounRatelimit = "ratelimit"
+
 // NewRateLimiter makes the noun.
-func NewRateLimiter(r *lua.Runner, k Keys, rules *Rules, t *telemetry.Telemetry) *RateLimiter {
-	return &RateLimiter{
-		runner: r, keys: k, rules: rules, tel: t,
-		inline: inlineLimits{known: make(map[inlineKey]*limit)},
+func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
+	if o.Clock == nil {
+		o.Clock = systemClock{}
 	}
+	l := &RateLimiter{
+		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
+		clock: o.Clock, made: o.Clock.Now(),
+		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
+		denials: newDenials(), local: newRecent[localKey, drain](),
+	}
+	if o.Signals != nil {
+		o.Signals.onForget(l.forget, l.denials.clear)
+	}
+	l.reservations = newReservations(o.Clock, l.giveBack)
+	return l
 }
 
 // Decision answers for one band.
@@ -47,12 +87,25 @@ type Decision struct {
 	Band                      string
 	Limit, Remaining, Current int64
 	ResetAfter                time.Duration // rounded up to a millisecond
-	ResetAt                   time.Time     // by the Redis server's clock
+	ResetAt                   time.Time     // by the Redis server's clock, or the pod's when Degraded; zero = not known
 	// RetryAfter is 0 when allowed and Never when the cost never fits.
 	RetryAfter time.Duration
-	DeniedBy   string // limit
+	Waited     time.Duration // for the slot
+	DeniedBy   string        // limit
 	Replayed   bool
+	// Degraded: the fail mode decided, and what is told of the limit is this
+	// sidecar's view; of an open one only its size is known. MaybeExecuted: the
+	// cost may have been taken from Redis all the same.
+	Degraded, MaybeExecuted bool
+	Source                  string // redis, cache or local
 }
+
+// The sources of a Decision.
+const (
+	SourceRedis = "redis" // a script decided
+	SourceCache = "cache" // a refusal of a moment ago still holds
+	SourceLocal = "local" // the fail mode decided
+)
 
 // Never is Decision.RetryAfter of a cost that never fits.
 const Never time.Duration = -1
@@ -60,72 +113,209 @@ const Never time.Duration = -1
 // ReasonLimit is Decision.DeniedBy of a band that is used up.
 const ReasonLimit = "limit"
 
-// Acquire takes cost, or says when it may succeed. Cost 0 only looks.
-func (l *RateLimiter) Acquire(ctx context.Context, c Caller, ref LimitRef, cost int64) (Decision, error) {
-	return l.decide(ctx, c, ref, cost, cost == 0)
+// Acquire takes the cost, or says when it may succeed. With Wait it takes it at a
+// slot that is near enough, and returns when that comes; a call whose ctx ends
+// before gives the slot back. Cost 0 only looks.
+//
+// A repeated request id takes over the waiting of the call before it.
+func (l *RateLimiter) Acquire(ctx context.Context, c Caller, r LimitRequest) (Decision, error) {
+	return l.decide(ctx, c, r, r.Cost == 0)
 }
 
-// Peek answers what Acquire would and takes nothing.
-func (l *RateLimiter) Peek(ctx context.Context, ref LimitRef, cost int64) (Decision, error) {
-	return l.decide(ctx, Caller{}, ref, cost, true)
+// Peek answers what Acquire would without waiting, and takes nothing.
+func (l *RateLimiter) Peek(ctx context.Context, r LimitRequest) (Decision, error) {
+	return l.decide(ctx, Caller{}, r, true)
 }
 
-func (l *RateLimiter) decide(ctx context.Context, c Caller, ref LimitRef, cost int64, peek bool) (Decision, error) {
-	lim, err := l.find(ref)
+func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek bool) (Decision, error) {
+	lim, err := l.find(r.LimitRef)
 	if err != nil {
 		return Decision{}, err
 	}
-	if cost < 0 || cost > maxLimit {
-		return Decision{}, invalid("cost: %d is out of range; use 0 to %d", cost, int64(maxLimit))
+	if err := r.check(); err != nil {
+		return Decision{}, err
 	}
-	out, err := l.charge(ctx, c, lim, ref.Key, cost, peek)
+	q := question{lim: lim, key: r.Key, cost: r.Cost, peek: peek, mode: r.FailMode.or(lim.failMode), begun: l.now()}
+	if !peek && lim.denyCache {
+		var denied denial
+		var found bool
+		denied, found, q.epoch = l.denials.get(lim.answerKey(r.Key))
+		asked := l.denials.repeated(c.RequestID)
+		q.denied = found
+		if found && !asked {
+			if d, ok := denied.repeat(lim, r.Cost, q.begun, r.Wait); ok {
+				l.tell(ctx, q, d)
+				return d, nil
+			}
+		}
+	}
+	q.state = l.keys.limit(lim.rule, r.Key, lim.algorithm)
+	q.latch = latch(q.state, c)
+	var d Decision
+	if r.Wait > 0 && !peek {
+		d, err = l.reserve(ctx, q, r.Wait)
+	} else {
+		d, _, err = l.ask(ctx, q)
+	}
 	if err != nil {
-		e := failed("ratelimit "+lim.label()+": acquire", err)
-		// Looking changes nothing, so that nothing was executed.
-		e.MaybeExecuted = e.MaybeExecuted && !peek
+		return Decision{}, err
+	}
+	l.tell(ctx, q, d)
+	return d, nil
+}
+
+// tell counts a decision, and shows those that operators may want to see.
+func (l *RateLimiter) tell(ctx context.Context, q question, d Decision) {
+	if q.peek {
+		return
+	}
+	outcome := "allowed"
+	if !d.Allowed {
+		outcome = d.DeniedBy
+		if l.events.Wanted() {
+			l.events.Publish(Event{Kind: EventRefused, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: d.DeniedBy})
+		}
+	}
+	switch {
+	case !d.Degraded:
+		l.tel.Decision(ctx, q.lim.label(), outcome, min(1, float64(d.Remaining)/float64(max(1, d.Limit))))
+	case d.Allowed:
+		l.tel.Degraded(ctx, q.lim.label(), "degraded_allowed")
+	default:
+		l.tel.Degraded(ctx, q.lim.label(), "degraded_limit")
+	}
+}
+
+func (r LimitRequest) check() error {
+	if r.Cost < 0 || r.Cost > maxLimit {
+		return invalid("cost: %d is out of range; use 0 to %d", r.Cost, int64(maxLimit))
+	}
+	if err := checkWait(r.Wait); err != nil {
+		return err
+	}
+	if m := r.FailMode.mistake(); m != "" {
+		return invalid("fail_mode: %s", m)
+	}
+	return nil
+}
+
+// question is what a script is asked.
+type question struct {
+	lim   *limit
+	key   string // as the caller wrote it
+	state string // Redis's key
+	latch lua.Latch
+	cost  int64
+	peek  bool
+	wait  int64 // us
+	mode  FailMode
+	begun time.Duration // on the limiter's clock
+	epoch uint64        // of the denials, then
+	// denied: a refusal is remembered, whose wait is longer once this is let through.
+	denied bool
+}
+
+type answer = lua.Outcome[lua.RatelimitOut]
+
+// ask has a script decide, or else the fail mode.
+func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, error) {
+	out, err := l.charge(ctx, q)
+	if err != nil {
+		d, err := l.unanswered(ctx, q, err)
+		return d, answer{}, err
+	}
+	d, err := q.lim.decision(out)
+	switch {
+	case err != nil:
+		return Decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
+	case q.peek:
+	case !d.Allowed && q.lim.denyCache:
+		l.denials.put(q.lim.answerKey(q.key), denial{
+			state: q.state, cost: q.cost, at: q.begun,
+			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
+		}, q.epoch)
+	case d.Allowed:
+		if q.denied {
+			l.denials.drop(q.lim.answerKey(q.key))
+		}
+		if q.mode == FailLocal && !d.Replayed {
+			l.keepWarm(q)
+		}
+	}
+	return d, out, nil
+}
+
+// unanswered is what the fail mode makes of a script's failure.
+func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (Decision, error) {
+	e := failed("ratelimit "+q.lim.label()+": acquire", err)
+	// Looking changes nothing, so that nothing was executed.
+	e.MaybeExecuted = e.MaybeExecuted && !q.peek
+	if !unanswered(ctx, err) {
 		return Decision{}, e
 	}
-	d, err := lim.decision(out)
-	if err != nil {
-		return Decision{}, failed("ratelimit "+lim.label()+": reply", err)
+	if !q.peek && l.events.Wanted() {
+		l.events.Publish(Event{Kind: EventDegraded, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: string(q.mode)})
 	}
-	if !peek {
-		outcome := "allowed"
-		if !d.Allowed {
-			outcome = d.DeniedBy
+	if q.mode == FailClosed {
+		if !q.peek {
+			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
 		}
-		l.tel.Decision(ctx, lim.label(), outcome, min(1, float64(d.Remaining)/float64(max(1, d.Limit))))
+		return Decision{}, e
 	}
+	d := l.stand(q)
+	d.MaybeExecuted = e.MaybeExecuted
 	return d, nil
 }
 
 // charge runs the lean script where there is one band, on the same state.
-func (l *RateLimiter) charge(ctx context.Context, c Caller, lim *limit, key string, cost int64, peek bool) (lua.Outcome[lua.RatelimitOut], error) {
-	state := l.keys.limit(lim.rule, key, lim.algorithm)
+func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
+	lim := q.lim
 	if len(lim.bands) == 1 {
-		return lua.Run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
-			Bucket: state, Cost: cost, Peek: peek, Revision: lim.revision, Signature: lim.signature, Band: lim.bands[0],
-		}, latch(state, c))
+		return run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
+			Bucket: q.state, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+			Revision: lim.revision, Signature: lim.signature, Band: lim.bands[0],
+		}, q)
 	}
-	return lua.Run(ctx, l.runner, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{
-		Bucket: state, Cost: cost, Peek: peek, Revision: lim.revision, Signature: lim.signature, Bands: lim.bands,
-	}, latch(state, c))
+	return run(ctx, l.runner, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{
+		Bucket: q.state, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+		Revision: lim.revision, Signature: lim.signature, Bands: lim.bands,
+	}, q)
 }
 
-// Reset forgets the state of one key and reports whether there was any.
+// run waits out an outage only when nothing else could answer.
+func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.RatelimitOut], in I, q question) (answer, error) {
+	if q.mode == FailClosed {
+		return lua.Run(ctx, r, s, in, q.latch)
+	}
+	return lua.Attempt(ctx, r, s, in, q.latch)
+}
+
+// Reset forgets the state of one key and reports whether there was any. Slots
+// that were promised stay so to those who wait for them.
 func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
 	lim, err := l.find(ref)
 	if err != nil {
 		return false, err
 	}
+	state := l.keys.limit(lim.rule, ref.Key, lim.algorithm)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitReset, lua.RatelimitResetIn{
-		State: l.keys.limit(lim.rule, ref.Key, lim.algorithm),
+		State: state, Channel: l.keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
 		return false, failed("ratelimit "+lim.label()+": reset", err)
 	}
+	l.forget("", state)
 	return out.Value, nil
 }
+
+// forget drops what this sidecar remembers of one key in Redis, whatever happened to it.
+func (l *RateLimiter) forget(_, state string) {
+	l.denials.forget(state)
+	l.local.forget(state)
+}
+
+// now is the time since the limiter was made.
+func (l *RateLimiter) now() time.Duration { return l.clock.Now().Sub(l.made) }
 
 // find resolves what a call names, and checks its key.
 func (l *RateLimiter) find(ref LimitRef) (*limit, error) {
@@ -161,13 +351,17 @@ func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
 		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(l.bands))
 	}
 	d := Decision{
-		Allowed: o.Allowed, Rule: l.rule, Algorithm: l.algorithm,
+		Allowed: o.Allowed || o.Reserved, Rule: l.rule, Algorithm: l.algorithm,
 		Band: l.names[o.Band-1], Limit: l.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
 		ResetAfter: ceilMS(o.ResetAfterUS),
 		ResetAt:    time.UnixMilli((o.NowUS + o.ResetAfterUS + 999) / 1000),
-		Replayed:   out.Replayed,
+		Replayed:   out.Replayed, Source: SourceRedis,
 	}
-	if o.Allowed {
+	if o.Reserved {
+		// When the slot comes, the debt has drained down to it.
+		d.Current = min(d.Current, l.bands[o.Band-1].Capacity)
+	}
+	if d.Allowed {
 		return d, nil
 	}
 	d.DeniedBy, d.RetryAfter = ReasonLimit, Never

@@ -25,6 +25,11 @@ func inFull(key string, bands ...coord.Band) coord.LimitRef {
 	return coord.LimitRef{Algorithm: tokenBucket, Limits: bands, Key: key}
 }
 
+// asks is a request for cost that does not wait.
+func asks(ref coord.LimitRef, cost int64) coord.LimitRequest {
+	return coord.LimitRequest{LimitRef: ref, Cost: cost}
+}
+
 func requireCode(t *testing.T, err error, code coord.Code, text string) {
 	t.Helper()
 	var e *coord.Error
@@ -39,17 +44,18 @@ func TestARuleDecidesUnderItsName(t *testing.T) {
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{
 		rule("per-host", band(80, 10*time.Minute)), rule("two", band(100, time.Minute), band(2, time.Second)),
 	}, 1))
-	d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("per-host", "a"), 1)
+	d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("per-host", "a"), 1))
 	require.NoError(t, err)
 	require.Equal(t, coord.Decision{
 		Allowed: true, Rule: "per-host", Algorithm: tokenBucket, Band: "80/10m",
 		Limit: 80, Remaining: 79, Current: 1, ResetAfter: 7500 * time.Millisecond, ResetAt: d.ResetAt,
+		Source: coord.SourceRedis,
 	}, d)
-	d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("two", "a"), 2)
+	d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("two", "a"), 2))
 	require.NoError(t, err)
 	require.Equal(t, "2/1s", d.Band)
 	// The same key under another rule, or none, is another state.
-	d, err = s.limiter.Peek(t.Context(), inFull("a", band(80, 10*time.Minute)), 1)
+	d, err = s.limiter.Peek(t.Context(), asks(inFull("a", band(80, 10*time.Minute)), 1))
 	require.NoError(t, err)
 	require.Equal(t, int64(80), d.Remaining)
 	reset, err := s.limiter.Reset(t.Context(), byRule("per-host", "a"))
@@ -60,10 +66,10 @@ func TestARuleDecidesUnderItsName(t *testing.T) {
 func TestAnUnknownRuleNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, lua.Embedded).sidecars[0]
-	_, err := s.limiter.Peek(t.Context(), byRule("per-host", "a"), 1)
+	_, err := s.limiter.Peek(t.Context(), asks(byRule("per-host", "a"), 1))
 	requireCode(t, err, coord.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("per-host", band(1, time.Second))}, 1))
-	_, err = s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("perhost", "a"), 1)
+	_, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("perhost", "a"), 1))
 	requireCode(t, err, coord.NotFound, `rule: there is no rule "perhost"; did you mean "per-host"?`)
 	_, err = s.limiter.Reset(t.Context(), byRule("something else", "a"))
 	requireCode(t, err, coord.NotFound, `rule: there is no rule "something else"; add it to rules.items, or give algorithm and limits`)
@@ -73,7 +79,7 @@ func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, lua.Embedded).sidecars[0]
 	for _, cost := range []int64{-1, 1e9 + 1} {
-		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, inFull("a", band(1, time.Second)), cost)
+		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(inFull("a", band(1, time.Second)), cost))
 		requireCode(t, err, coord.InvalidArgument, "cost: ")
 	}
 }
@@ -86,7 +92,7 @@ func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 		require.NoError(t, older.rules.Set([]coord.RuleOptions{rule("r", band(100, time.Hour))}, 1))
 		require.NoError(t, newer.rules.Set([]coord.RuleOptions{rule("r", band(5, time.Hour))}, 2))
 		acquire := func(s *sidecar, cost int64) bool {
-			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, byRule("r", "k"), cost)
+			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
 			require.NoError(t, err)
 			return d.Allowed
 		}
@@ -109,23 +115,23 @@ func TestARefusalWritesNothing(t *testing.T) {
 		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
 	} {
 		key := coord.NewKeys(prefix, "").Limit("", name, tokenBucket)
-		never, err := s.limiter.Acquire(ctx, coord.Caller{}, inFull(name, bands...), 11)
+		never, err := s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 11))
 		require.NoError(t, err)
 		require.Equal(t, coord.Never, never.RetryAfter)
 		require.Zero(t, store.Exists(ctx, key).Val(), "a cost that never fits stores nothing")
 
-		_, err = s.limiter.Acquire(ctx, coord.Caller{}, inFull(name, bands...), 8)
+		_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 8))
 		require.NoError(t, err)
 		values, expires := store.HGetAll(ctx, key).Val(), store.PExpireTime(ctx, key).Val()
 		require.NotEmpty(t, values)
 		require.Positive(t, expires)
 		c := coord.Caller{RequestID: "refused", Fingerprint: "f"}
-		d, err := s.limiter.Acquire(ctx, c, inFull(name, bands...), 5)
+		d, err := s.limiter.Acquire(ctx, c, asks(inFull(name, bands...), 5))
 		require.NoError(t, err)
 		require.False(t, d.Allowed)
-		_, err = s.limiter.Peek(ctx, inFull(name, bands...), 2)
+		_, err = s.limiter.Peek(ctx, asks(inFull(name, bands...), 2))
 		require.NoError(t, err)
-		_, err = s.limiter.Acquire(ctx, c, inFull(name, bands...), 0)
+		_, err = s.limiter.Acquire(ctx, c, asks(inFull(name, bands...), 0))
 		require.NoError(t, err)
 		require.Equal(t, values, store.HGetAll(ctx, key).Val())
 		require.Equal(t, expires, store.PExpireTime(ctx, key).Val())
@@ -138,16 +144,18 @@ func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, limit, 1)
+	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
 	server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, limit, 1)
+	closed := asks(limit, 1)
+	closed.FailMode = coord.FailClosed
+	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, closed)
 	requireCode(t, err, coord.Unavailable, "redis")
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Peek(ctx, limit, 1)
+	_, err = s.limiter.Peek(ctx, closed)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.False(t, e.MaybeExecuted, "there was nothing to execute")
@@ -160,12 +168,12 @@ func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
 	way := throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Peek(t.Context(), limit, 1)
+	_, err := s.limiter.Peek(t.Context(), asks(limit, 1))
 	require.NoError(t, err)
 	way.mute()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Peek(ctx, limit, 1)
+	_, err = s.limiter.Peek(ctx, asks(limit, 1))
 	way.heal()
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
@@ -177,7 +185,7 @@ func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 	t.Parallel()
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
 	limit := inFull("k", band(6000, 10*time.Second))
-	first, err := s.limiter.Acquire(t.Context(), coord.Caller{}, limit, 500)
+	first, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 500))
 	require.NoError(t, err)
 	var admitted, begun atomic.Int64
 	var last atomic.Int64 // the latest reset seen: what is used, by the server's clock
@@ -185,7 +193,7 @@ func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 	for range 32 {
 		wg.Go(func() {
 			for begun.Add(1) <= 5600 {
-				d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, limit, 1)
+				d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 				if err != nil {
 					t.Error(err)
 					return
@@ -241,16 +249,18 @@ func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
 	require.NoError(t, err)
 	rules := coord.NewRules()
 	require.NoError(t, rules.Set([]coord.RuleOptions{rule("r", band(2, time.Hour))}, 1))
-	l := coord.NewRateLimiter(openRunner(t, lua.Options{URL: lua.Embedded}), coord.NewKeys("p", ""), rules, tel)
+	l := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: openRunner(t, lua.Options{URL: lua.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+	})
 	for range 3 {
-		_, err := l.Acquire(t.Context(), coord.Caller{}, byRule("r", "secret"), 1)
+		_, err := l.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "secret"), 1))
 		require.NoError(t, err)
 	}
-	_, err = l.Acquire(t.Context(), coord.Caller{}, inFull("secret", band(1, time.Hour)), 1)
+	_, err = l.Acquire(t.Context(), coord.Caller{}, asks(inFull("secret", band(1, time.Hour)), 1))
 	require.NoError(t, err)
-	_, err = l.Peek(t.Context(), byRule("r", "secret"), 1)
+	_, err = l.Peek(t.Context(), asks(byRule("r", "secret"), 1))
 	require.NoError(t, err)
-	_, err = l.Acquire(t.Context(), coord.Caller{}, byRule("r", "secret"), 0)
+	_, err = l.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "secret"), 0))
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"r allowed": 2, "r limit": 1, "inline allowed": 1}, decisions(t, reader), "looking decides nothing")
 }

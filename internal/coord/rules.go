@@ -26,6 +26,10 @@ type Band struct {
 type RuleOptions struct {
 	Name, Algorithm string
 	Limits          []Band
+	FailMode        FailMode // empty = open
+	// LocalShareOf is how many pods share the limit under FailLocal; 0 = 1.
+	LocalShareOf int64
+	DenyCache    string // on or off; empty = on
 }
 
 // Rules is the set of rules in force. It is replaced as a whole.
@@ -50,7 +54,7 @@ func (r *Rules) Set(items []RuleOptions, revision int64) error {
 	}
 	set := make(map[string]*limit, len(items))
 	for _, it := range items {
-		set[it.Name] = compile(it.Name, it.Algorithm, it.Limits, revision)
+		set[it.Name] = compile(it, revision)
 	}
 	r.set.Store(&set)
 	return nil
@@ -99,8 +103,25 @@ func CheckRules(items []RuleOptions) Problems {
 			first[it.Name] = i
 		}
 		p.checkLimit(at, it.Algorithm, it.Limits)
+		p.checkFailure(at, it)
 	}
 	return p
+}
+
+// maxShare is more pods than any fleet has.
+const maxShare = 1_000_000
+
+// checkFailure is about what happens when Redis is away, or need not be asked.
+func (p *Problems) checkFailure(at string, it RuleOptions) {
+	if m := it.FailMode.mistake(); m != "" {
+		p.add(at+"fail_mode", "%s", m)
+	}
+	if it.LocalShareOf < 0 || it.LocalShareOf > maxShare {
+		p.add(at+"local_share_of", "%d is out of range; use 1 to %d, the number of pods that share the limit", it.LocalShareOf, maxShare)
+	}
+	if it.DenyCache != "" && it.DenyCache != "on" && it.DenyCache != "off" {
+		p.add(at+"deny_cache", "%q is neither on nor off; write one of them", it.DenyCache)
+	}
 }
 
 // checkRuleName is strict about what is shown: rule names appear in answers,

@@ -36,22 +36,35 @@ func signature(bands []lua.TokenBucketBand) string {
 	return strings.Join(texts, ";")
 }
 
-// charge runs the script that coord would: the lean one for one band.
-func charge(t require.TestingT, s *store, now int64, bucket string, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
-	bands := r.bands()
-	if len(bands) == 1 {
-		return call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
-			Bucket: bucket, Cost: cost, Peek: peek, Revision: revision, Signature: signature(bands), Band: bands[0],
-		})
-	}
-	return chargeBands(t, s, now, bucket, r, revision, cost, peek)
+// ask is what a caller wants of a bucket under a rule.
+type ask struct {
+	rule           rule
+	revision, cost int64
+	peek           bool
+	wait           int64 // us
 }
 
-func chargeBands(t require.TestingT, s *store, now int64, bucket string, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
-	bands := r.bands()
+// run runs the script that coord would: the lean one for one band.
+func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
+	bands := a.rule.bands()
+	if len(bands) == 1 {
+		return call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
+			Bucket: bucket, Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands), Band: bands[0],
+		})
+	}
+	return a.runBands(t, s, now, bucket)
+}
+
+func (a ask) runBands(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
+	bands := a.rule.bands()
 	return call(t, s, lua.RatelimitTokenBucketBands, now, lua.RatelimitTokenBucketBandsIn{
-		Bucket: bucket, Cost: cost, Peek: peek, Revision: revision, Signature: signature(bands), Bands: bands,
+		Bucket: bucket, Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands), Bands: bands,
 	})
+}
+
+// charge asks without waiting.
+func charge(t require.TestingT, s *store, now int64, bucket string, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
+	return ask{rule: r, revision: revision, cost: cost, peek: peek}.run(t, s, now, bucket)
 }
 
 // modelBand is a bucket that leaks: level is what is in it, exactly.
@@ -67,7 +80,11 @@ type modelBucket struct {
 	revision int64
 	sig      string
 	bands    []modelBand
+	promises []promise // under these bands, first to last
 }
+
+// promise is a slot, when it was promised, and what was charged for it.
+type promise struct{ slot, made, cost int64 }
 
 func (b modelBand) rate() *big.Rat { return big.NewRat(b.L, b.P) }
 
@@ -155,8 +172,9 @@ func moved(from, to modelBand) *big.Rat {
 }
 
 // charge answers as the script should, and changes the model as it should.
-func (m *modelBucket) charge(now int64, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
-	seen := m.under(r.bands(), revision, now)
+func (m *modelBucket) charge(now int64, a ask) lua.RatelimitOut {
+	cost := a.cost
+	seen := m.under(a.rule.bands(), a.revision, now)
 	bands := slices.Clone(seen.bands)
 	lag, passed := max(seen.at-now, 0), max(now-seen.at, 0)
 	least, late, retry := 0, -1, int64(0)
@@ -181,26 +199,60 @@ func (m *modelBucket) charge(now int64, r rule, revision, cost int64, peek bool)
 			}
 		}
 	}
-	out := lua.RatelimitOut{Allowed: retry == 0, RetryAfterUS: retry, NowUS: now}
+	takes := cost > 0 && !a.peek && retry >= 0 && retry <= a.wait
+	out := lua.RatelimitOut{Allowed: retry == 0, Reserved: takes && retry > 0, RetryAfterUS: retry, NowUS: now}
 	at := late
 	if out.Allowed {
 		at = least
 	}
-	if out.Allowed && cost > 0 && !peek {
+	if takes {
 		for i := range bands {
-			bands[i].level = new(big.Rat).Add(bands[i].level, new(big.Rat).SetInt64(cost))
+			// What it is at the slot, and the charge; and then as much more as leaks
+			// until the slot.
+			slot := max(retry-lag, 0)
+			level := bands[i].after(slot)
+			level.Add(level, new(big.Rat).SetInt64(cost))
+			bands[i].level = level.Add(level, new(big.Rat).Mul(bands[i].rate(), new(big.Rat).SetInt64(slot)))
 		}
 		seen.bands, seen.at = bands, max(now, seen.at)
+		if out.Reserved {
+			seen.promises = append(slices.Clone(seen.promises), promise{now + retry, now, cost})
+		}
 		*m = seen
 	}
 	b := bands[at]
-	out.Band = int64(min(at+1, len(r)))
+	out.Band = int64(min(at+1, len(a.rule)))
 	out.Remaining = max(floor(spare(b)).Int64(), 0)
 	out.Current = ceil(b.level).Int64()
 	if b.level.Sign() > 0 {
 		out.ResetAfterUS = b.until(b.level, lag)
 	}
 	return out
+}
+
+// giveBack credits a promise when it is the last of those that the bucket still
+// owes: of promises for one instant any is.
+func (m *modelBucket) giveBack(now int64, p promise) lua.SlotState {
+	switch {
+	case p.slot <= now:
+		return lua.SlotCome
+	case !m.known, len(m.promises) == 0, m.promises[0].made > p.made:
+		return lua.SlotInner
+	}
+	ends := int64(0)
+	for _, b := range m.bands {
+		if debt := new(big.Rat).Sub(b.level, new(big.Rat).SetInt64(b.capacity())); debt.Sign() > 0 {
+			ends = max(ends, m.at+b.until(debt, 0))
+		}
+	}
+	if ends != p.slot {
+		return lua.SlotInner
+	}
+	m.bands = slices.Clone(m.bands)
+	for i := range m.bands {
+		m.bands[i].level = new(big.Rat).Sub(m.bands[i].level, new(big.Rat).SetInt64(p.cost))
+	}
+	return lua.SlotCredited
 }
 
 // limits that rules are drawn from: usual, tiny, fast, and with products past 2^53.
@@ -247,6 +299,7 @@ type bucketRun struct {
 	revision int64
 	now      int64
 	forgets  int64 // when Redis drops the key, 0 = not known
+	mine     []promise
 	timeline []string
 }
 
@@ -289,18 +342,27 @@ func (b *bucketRun) reload(t *rapid.T) {
 	b.timeline = append(b.timeline, fmt.Sprintf("rule %s revision %d", signature(b.rule.bands()), b.revision))
 }
 
-// owe puts a debt into the bucket, as reservations do.
-func (b *bucketRun) owe(t *rapid.T) {
-	if !b.m.known {
+// giveBack returns one of the promises, of old ones too.
+func (b *bucketRun) giveBack(t *rapid.T) {
+	if len(b.mine) == 0 {
 		return
 	}
-	i := rapid.IntRange(0, len(b.m.bands)-1).Draw(t, "band")
-	n := rapid.Int64Range(1, 20).Draw(t, "debt")
-	require.NoError(t, b.s.client.HIncrBy(t.Context(), b.bucket, fmt.Sprintf("u%d", i+1), n).Err())
-	b.m.bands[i].level = new(big.Rat).Add(b.m.bands[i].level, new(big.Rat).SetInt64(n))
-	// What wrote the debt would have set a TTL that covers it.
-	b.forgets = 0
-	b.timeline = append(b.timeline, fmt.Sprintf("owe %d in band %d", n, i+1))
+	i := rapid.IntRange(0, len(b.mine)-1).Draw(t, "promise")
+	p := b.mine[i]
+	b.mine = slices.Delete(b.mine, i, i+1)
+	before := b.s.raw(t, b.bucket)
+	b.timeline = append(b.timeline, fmt.Sprintf("at %s give back %+v", shown(strconv.FormatInt(b.now, 10)), p))
+	want := b.m.giveBack(b.now, p)
+	got := call(t, b.s, lua.RatelimitGiveBack, b.now, lua.RatelimitGiveBackIn{
+		Bucket: b.bucket, Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
+	})
+	require.Equal(t, want, got, "%s", strings.Join(b.timeline, "\n"))
+	if got != lua.SlotCredited {
+		require.Equal(t, before, b.s.raw(t, b.bucket), "nothing given back, nothing written: %v", b.timeline)
+		return
+	}
+	require.Positive(t, b.s.ttl(b.bucket), "a write sets a TTL")
+	b.forgets = b.now + b.s.ttl(b.bucket).Microseconds()
 }
 
 func (b *bucketRun) charge(t *rapid.T) {
@@ -316,18 +378,24 @@ func (b *bucketRun) charge(t *rapid.T) {
 	case 3:
 		cost = band.burst + rapid.Int64Range(0, 1).Draw(t, "more")
 	}
-	peek := rapid.IntRange(0, 4).Draw(t, "peek") == 0
-	before := b.s.raw(t, b.bucket)
-	want := b.m.charge(b.now, b.rule, b.revision, cost, peek)
-	do := charge
-	if rapid.Bool().Draw(t, "bands script") {
-		do = chargeBands
+	a := ask{rule: b.rule, revision: b.revision, cost: cost, peek: rapid.IntRange(0, 4).Draw(t, "peek") == 0}
+	if rapid.Bool().Draw(t, "waits") {
+		a.wait = rapid.Int64Range(0, min(60_000_000, 2*band.periodMS*1000)).Draw(t, "wait us")
 	}
-	got := do(t, b.s, b.now, b.bucket, b.rule, b.revision, cost, peek)
-	b.timeline = append(b.timeline, fmt.Sprintf("at %s charge %d peek=%t", shown(strconv.FormatInt(b.now, 10)), cost, peek))
+	before := b.s.raw(t, b.bucket)
+	want := b.m.charge(b.now, a)
+	do := a.run
+	if rapid.Bool().Draw(t, "bands script") {
+		do = a.runBands
+	}
+	got := do(t, b.s, b.now, b.bucket)
+	b.timeline = append(b.timeline, fmt.Sprintf("at %s charge %d peek=%t wait=%dus", shown(strconv.FormatInt(b.now, 10)), cost, a.peek, a.wait))
 	require.Equal(t, want, got, "%s", strings.Join(b.timeline, "\n"))
 	ttl := b.s.ttl(b.bucket)
-	if got.Allowed && cost > 0 && !peek {
+	if got.Reserved {
+		b.mine = append(b.mine, b.m.promises[len(b.m.promises)-1])
+	}
+	if (got.Allowed || got.Reserved) && cost > 0 && !a.peek {
 		require.Positive(t, ttl, "a write sets a TTL")
 		b.forgets = b.now + ttl.Microseconds()
 		return
@@ -349,9 +417,9 @@ func TestTokenBucketEqualsTheModel(t *testing.T) {
 				switch rapid.IntRange(0, 19).Draw(rt, "step") {
 				case 0:
 					b.reload(rt)
-				case 1:
-					b.owe(rt)
-				case 2, 3, 4, 5, 6, 7, 8, 9:
+				case 1, 2:
+					b.giveBack(rt)
+				case 3, 4, 5, 6, 7, 8, 9:
 					b.pass(rt)
 				default:
 					b.charge(rt)

@@ -268,8 +268,8 @@ func (d ttl) text(key, want string) string {
 		return ""
 	}
 	told := d.low
-	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(key) + ` .* ttl=(\d+)ms$`).FindStringSubmatch(want)
-	if m != nil {
+	lines := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(key) + ` .* ttl=(\d+)ms$`)
+	for _, m := range lines.FindAllStringSubmatch(want, -1) {
 		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil && d.low <= n && n <= d.high {
 			told = n
 		}

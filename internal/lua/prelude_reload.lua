@@ -17,7 +17,7 @@ local function stored(sig, revision)
   for i = 1, #old do
     old[i].u, old[i].r = tonumber(f[2 * i + 2]), tonumber(f[2 * i + 3])
   end
-  if revision < v then return old, t, v, f[3], #old end
+  if revision < v then return {bands = old, t = t, v = v, sig = f[3], had = #old} end
 
   -- new gets what old had used, as far as both could hold it, and the debt
   -- beyond old's capacity whole. A carry counts only in its own unit.
@@ -37,5 +37,5 @@ local function stored(sig, revision)
       end
     end
   end
-  return new, t, revision, sig, #old
+  return {bands = new, t = t, v = revision, sig = sig, had = #old, changed = true}
 end

@@ -1,25 +1,27 @@
 -- Charges a token bucket of one band, or says when it may succeed.
--- USES clock once muldiv bucket reload
+-- USES clock once muldiv bucket charge reload
 -- KEYS bucket (hash, see prelude_bucket.lua)
--- ARGV cost (tokens); peek (1 = take nothing); revision (of the rule, rises); signature (all bands as text);
---      capacity (tokens); l (tokens per p); p (us)
--- RETURNS allowed (1 or 0); band (from 1); remaining (tokens, down); current (tokens, up); retry_after_us (-1 = never);
---      reset_after_us; now_us
+-- ARGV cost (tokens); peek (1 = take nothing); wait_us (how far away the slot may be); revision (of the rule, rises);
+--      signature (all bands as text); capacity (tokens); l (tokens per p); p (us)
+-- RETURNS allowed (1, 2 = at the slot, or 0); band (from 1); remaining (tokens, down); current (tokens, up);
+--      retry_after_us (-1 = never; when allowed is 2, until the slot); reset_after_us; now_us
 -- TTL bucket: until it is as if unused, 1 % and 1 s longer
 -- COST O(1): HMGET, and when it took something HSET and PEXPIRE
-return once(KEYS[2], ARGV[8], function()
-  local cost, peek, v, sig = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4]
-  local c, l, p = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+return once(KEYS[2], ARGV[9], function()
+  local cost, peek, wait, v, sig = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+  local c, l, p = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
   local f = redis.call('HMGET', KEYS[1], 't', 'v', 'sig', 'u1', 'r1')
   local t, u, r = now, 0, 0
   if f[1] then
-    if f[3] ~= sig then return bucket()(cost, peek, 1, stored(sig, v)) end
+    if f[3] ~= sig then return charging()(cost, peek, wait, 1, stored(sig, v)) end
     t, v, u, r = tonumber(f[1]), math.max(v, tonumber(f[2])), tonumber(f[4]), tonumber(f[5])
   end
-  -- Below, no product passes 2^53, time goes forward, and l divides.
-  if (u + cost) * p >= 9007199254740992 or t > now or l == 0 then
-    return bucket()(cost, peek, 1, {{c = c, l = l, p = p, u = u, r = r}}, t, v, sig, 1)
+  local function in_general()
+    local s = {bands = {{c = c, l = l, p = p, u = u, r = r}}, t = t, v = v, sig = sig, had = 1}
+    return charging()(cost, peek, wait, 1, s)
   end
+  -- Below, no product passes 2^53, time goes forward, and l divides.
+  if (u + cost) * p >= 9007199254740992 or t > now or l == 0 then return in_general() end
   local x = (now - t) * l + r
   if x >= u * p then
     u, r = 0, 0
@@ -27,11 +29,13 @@ return once(KEYS[2], ARGV[8], function()
     local g = math.floor(x / p)
     u, r = u - g, x - g * p
   end
+  t = now
   local retry = 0
   if cost > c then
     retry = -1
   elseif u + cost > c then
     retry = math.ceil(((u + cost - c) * p - r) / l)
+    if retry <= wait then return in_general() end
   end
   local wrote = retry == 0 and cost > 0 and not peek
   if wrote then u = u + cost end

@@ -3,7 +3,6 @@ package lua
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,32 +31,8 @@ func RunReplicated[I Input, O any](
 	if r.topology == Embedded {
 		after = nil
 	}
-	out, err = execute(ctx, r, s, in, latch, after)
+	out, err = execute(ctx, r, s, in, latch, call{patient: true, after: after})
 	return out, acked, err
-}
-
-// execute is Run with something to do on the connection of the answer.
-func execute[I Input, O any](
-	ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, after func(context.Context, *redis.Conn),
-) (Outcome[O], error) {
-	if !s.Latched {
-		latch = Latch{}
-	}
-	c := call{s: s.Source, repeatable: s.Idempotent || latch.Key != "", after: after}
-	c.args = command(r, s.Source, in, latch)
-	ctx, span := r.startSpan(ctx, s.Source)
-	reply, err := r.run(ctx, &c)
-	out := Outcome[O]{Sent: c.sent}
-	if err == nil {
-		out.Value, out.Replayed, err = decode(s, reply)
-	}
-	if err != nil {
-		err = fmt.Errorf("script %s: %w", s.Name, err)
-	}
-	if span != nil {
-		r.endSpan(span, &c, out.Value, out.Replayed, err)
-	}
-	return out, err
 }
 
 // sticky sends a command over a connection that is kept for what comes after

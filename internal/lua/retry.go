@@ -16,6 +16,8 @@ type call struct {
 	args []any
 	// repeatable: another run counts once at most.
 	repeatable bool
+	// patient: it may wait for the end of an outage.
+	patient bool
 
 	tries int
 	node  *node     // of the last try
@@ -162,7 +164,7 @@ func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff
 		}
 	}
 	// It was under way when the outage came, so it may wait for its end.
-	n, err := r.route(ctx, c.key(), true)
+	n, err := r.route(ctx, c.key(), c.patient)
 	c.node = n
 	return err == nil
 }

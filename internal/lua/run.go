@@ -38,7 +38,35 @@ type Outcome[O any] struct {
 // A call that ends its context while it is alone on the connection returns when
 // Redis answers, or after the command timeout at the latest.
 func Run[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return execute(ctx, r, s, in, latch, nil)
+	return execute(ctx, r, s, in, latch, call{patient: true})
+}
+
+// Attempt is Run for who has another answer when Redis is down: it does not wait
+// for the end of an outage that came while it was under way.
+func Attempt[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
+	return execute(ctx, r, s, in, latch, call{})
+}
+
+// execute runs a script; c says how, and the rest of it is filled in.
+func execute[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c call) (Outcome[O], error) {
+	if !s.Latched {
+		latch = Latch{}
+	}
+	c.s, c.repeatable = s.Source, s.Idempotent || latch.Key != ""
+	c.args = command(r, s.Source, in, latch)
+	ctx, span := r.startSpan(ctx, s.Source)
+	reply, err := r.run(ctx, &c)
+	out := Outcome[O]{Sent: c.sent}
+	if err == nil {
+		out.Value, out.Replayed, err = decode(s, reply)
+	}
+	if err != nil {
+		err = fmt.Errorf("script %s: %w", s.Name, err)
+	}
+	if span != nil {
+		r.endSpan(span, &c, out.Value, out.Replayed, err)
+	}
+	return out, err
 }
 
 // evalsha is the command as it is written: connections look for it in what they send.

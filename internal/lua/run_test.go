@@ -128,11 +128,11 @@ func TestLatchIsKeptFromScriptsThatTakeNone(t *testing.T) {
 	t.Parallel()
 	a := startActor(t)
 	r := open(t, lua.Options{URL: a.url})
-	_, err := lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: "k"}, lua.Latch{Key: "idem", Fingerprint: "f"})
+	_, err := lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: "k", Channel: "c"}, lua.Latch{Key: "idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	require.Equal(t, []string{lua.RatelimitReset.SHA(), "1", "k"}, a.args)
+	require.Equal(t, []string{lua.RatelimitReset.SHA(), "1", "k", "c"}, a.args)
 }
 
 func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {

@@ -139,7 +139,7 @@ func TestForbiddenIsFound(t *testing.T) {
 	for _, code := range []string{
 		"cjson.encode(v)", "tostring(now)", "'t' .. now", "string.format('%s', v)", "string.format('%.3f', v)",
 		"os.clock()", "load(ARGV[1])", "redis.setresp(3)", "redis.call('INFO')", "redis.call('XADD', k, 'MAXLEN', 5, 'LIMIT', 9)",
-		"redis.call('EXPIRE', k, 1)", "redis.pcall('GET', k)", "unpack(ARGV)", "return {1, nil, 2}",
+		"redis.call('EXPIRE', k, 1)", "redis.pcall('GET', k)", "redis.pcall('PEXPIRE', k)", "unpack(ARGV)", "return {1, nil, 2}",
 	} {
 		found := slices.ContainsFunc(forbidden, func(f struct{ pattern, why string }) bool {
 			return regexp.MustCompile(f.pattern).MatchString(code)

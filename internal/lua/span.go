@@ -14,8 +14,12 @@ import (
 type decided interface{ attrs() []attribute.KeyValue }
 
 func (o RatelimitOut) attrs() []attribute.KeyValue {
+	decision := either(o.Allowed, "allowed", "denied")
+	if o.Reserved {
+		decision = "reserved"
+	}
 	return []attribute.KeyValue{
-		attribute.String("coxswain.decision", either(o.Allowed, "allowed", "denied")),
+		attribute.String("coxswain.decision", decision),
 		attribute.Int64("coxswain.remaining", o.Remaining),
 	}
 }

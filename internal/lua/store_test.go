@@ -96,10 +96,11 @@ func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l la
 	keys, args = withLatch(keys, args, l)
 	ctx := context.Background()
 	var reply *redis.Cmd
-	ttls := make([]*redis.DurationCmd, len(keys))
+	once := slices.Compact(slices.Clone(keys)) // a latch of its own is optional for some
+	ttls := make([]*redis.DurationCmd, len(once))
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		reply = p.EvalSha(ctx, sha, keys, append(args, now)...)
-		for i, k := range keys {
+		for i, k := range once {
 			ttls[i] = p.PTTL(ctx, k)
 			p.Persist(ctx, k)
 		}
@@ -108,7 +109,7 @@ func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l la
 	if err != nil {
 		return nil, err
 	}
-	for i, k := range keys {
+	for i, k := range once {
 		s.ttls[k] = max(ttls[i].Val(), -1)
 	}
 	return reply.Slice()

@@ -81,7 +81,7 @@ func BenchmarkAcquire(b *testing.B) {
 			for range callers {
 				done.Go(func() {
 					for range b.N / callers {
-						if _, err := srv.limiter.Acquire(b.Context(), coord.Caller{}, ref, 1); err != nil {
+						if _, err := srv.limiter.Acquire(b.Context(), coord.Caller{}, coord.LimitRequest{LimitRef: ref, Cost: 1}); err != nil {
 							b.Error(err)
 							return
 						}

@@ -8,11 +8,11 @@ import (
 )
 
 func ratelimitAcquire(ctx context.Context, k *call, p *api.RatelimitParams) (api.RatelimitResult, error) {
-	return decision(k.services().RateLimiter.Acquire(ctx, k.caller(), limitRef(p), p.Cost))
+	return decision(k.services().RateLimiter.Acquire(ctx, k.caller(), limitRequest(p)))
 }
 
 func ratelimitPeek(ctx context.Context, k *call, p *api.RatelimitParams) (api.RatelimitResult, error) {
-	return decision(k.services().RateLimiter.Peek(ctx, limitRef(p), p.Cost))
+	return decision(k.services().RateLimiter.Peek(ctx, limitRequest(p)))
 }
 
 func ratelimitReset(ctx context.Context, k *call, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
@@ -22,8 +22,11 @@ func ratelimitReset(ctx context.Context, k *call, p *api.RatelimitResetParams) (
 	return api.RatelimitResetResult{Reset: was}, err
 }
 
-func limitRef(p *api.RatelimitParams) coord.LimitRef {
-	return coord.LimitRef{Rule: p.Rule, Algorithm: p.Algorithm, Limits: bands(p.Limits), Key: p.Key}
+func limitRequest(p *api.RatelimitParams) coord.LimitRequest {
+	return coord.LimitRequest{
+		LimitRef: coord.LimitRef{Rule: p.Rule, Algorithm: p.Algorithm, Limits: bands(p.Limits), Key: p.Key},
+		Cost:     p.Cost, Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
+	}
 }
 
 func bands(in []api.Band) []coord.Band {
@@ -37,9 +40,6 @@ func bands(in []api.Band) []coord.Band {
 	return out
 }
 
-// sourceRedis says that a script made the decision.
-const sourceRedis = "redis"
-
 func decision(d coord.Decision, err error) (api.RatelimitResult, error) {
 	if err != nil {
 		return api.RatelimitResult{}, err
@@ -47,8 +47,12 @@ func decision(d coord.Decision, err error) (api.RatelimitResult, error) {
 	r := api.RatelimitResult{
 		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band,
 		Limit: d.Limit, Remaining: d.Remaining, Current: d.Current,
-		ResetAfterMS: millisUp(d.ResetAfter), ResetAtMS: d.ResetAt.UnixMilli(),
-		RetryAfterMS: -1, DeniedBy: d.DeniedBy, Source: sourceRedis, Replayed: d.Replayed,
+		ResetAfterMS: millisUp(d.ResetAfter),
+		RetryAfterMS: -1, WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Replayed: d.Replayed,
+		Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted, Source: d.Source,
+	}
+	if !d.ResetAt.IsZero() {
+		r.ResetAtMS = d.ResetAt.UnixMilli()
 	}
 	if d.RetryAfter != coord.Never {
 		r.RetryAfterMS = millisUp(d.RetryAfter)

@@ -12,12 +12,13 @@ import (
 // append writes v, a struct of the table's type, as a map. Lists are never nil
 // and integers never past 2^53.
 func (t *table) append(b []byte, v reflect.Value) []byte {
-	at := len(b)
-	n := 0
-	b = append(b, 0x80)
-	if len(t.fields) > 15 {
-		b = append(b[:at], 0xde, 0, 0)
+	n := len(t.fields)
+	for i := range t.fields {
+		if f := &t.fields[i]; f.Optional && v.Field(f.Index).IsZero() {
+			n--
+		}
 	}
+	b = appendHeader(b, n, 0x80, 15, 0, 0xde)
 	for i := range t.fields {
 		f := &t.fields[i]
 		fv := v.Field(f.Index)
@@ -26,12 +27,6 @@ func (t *table) append(b []byte, v reflect.Value) []byte {
 		}
 		b = append(b, f.key...)
 		b = f.append(b, fv)
-		n++
-	}
-	if len(t.fields) > 15 {
-		binary.BigEndian.PutUint16(b[at+1:], uint16(n))
-	} else {
-		b[at] |= byte(n)
 	}
 	return b
 }

@@ -42,7 +42,9 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	t.Cleanup(lines.Stop)
 	return serveWith(t, o, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
-		RateLimiter: coord.NewRateLimiter(r, keys, coord.NewRules(), tel),
+		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
+			Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: tel,
+		}),
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}
 		},

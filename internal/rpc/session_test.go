@@ -229,10 +229,12 @@ func TestRedisAwayIsUnavailableAndNamesNoAddress(t *testing.T) {
 	require.NoError(t, l.Close())
 	b := serveOn(t, rpc.Options{}, openStore(t, "redis://:hunter2@"+address))
 	p := b.dial(t)
+	closed := bucket("a", 1)
+	closed["fail_mode"] = "closed"
 	for _, call := range []func() (map[string]any, string){
 		func() (map[string]any, string) { return p.call("lock.acquire", m{"name": "l", "_deadline_ms": 300}) },
 		func() (map[string]any, string) { return p.call("lock.get", m{"name": "l", "_deadline_ms": 300}) },
-		func() (map[string]any, string) { return p.call("ratelimit.acquire", bucket("a", 1)) },
+		func() (map[string]any, string) { return p.call("ratelimit.acquire", closed) },
 	} {
 		_, err := call()
 		require.Contains(t, err, "UNAVAILABLE: redis cannot be reached, and nothing was done")

@@ -64,7 +64,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.script = m.histogram("coxswain.script.duration", "s", "How long runs of Redis scripts took, each try for itself.", latency)
 	t.retries = m.counter("coxswain.script.retries", "{retry}", "Further tries of a script, by the reason for them.")
 	t.reloads = m.counter("coxswain.script.reloads", "{reload}", "Scripts loaded again after the server had forgotten them.")
-	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, or the reason for the refusal.")
+	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, the reason for the refusal, or what the fail mode decided.")
 	t.remaining = m.histogram("coxswain.decision.remaining", "", "The share of the limit that was left after a decision, 0 to 1.", share)
 	t.waited = m.histogram("coxswain.wait.duration", "s", "How long calls with wait_ms waited for what they asked for.", latency)
 	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
@@ -140,6 +140,12 @@ func (t *Telemetry) ScriptsReloaded(ctx context.Context) { t.reloads.Add(ctx, 1)
 func (t *Telemetry) Decision(ctx context.Context, rule, outcome string, ratio float64) {
 	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
 	t.remaining.Record(ctx, ratio, t.byRuleOnly.of(rule, "").record...)
+}
+
+// Degraded counts a decision that was made without Redis, with an outcome as
+// Decision has them. What is left of a limit is not known then.
+func (t *Telemetry) Degraded(ctx context.Context, rule, outcome string) {
+	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
 }
 
 // Waited records how long a call with wait_ms waited, by noun and by how that

@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// waiting is a call that waits for its slot.
+type waiting struct {
+	l      limiter
+	cancel context.CancelFunc
+	done   chan error
+	result api.RatelimitResult // once done
+}
+
+// wait starts a call that waits up to a minute, and returns when its slot was promised.
+func (l limiter) wait(id string, cost int64, bands ...api.Band) *waiting {
+	l.t.Helper()
+	p := l.params(cost, bands...)
+	p.WaitMS = 60_000
+	ctx, cancel := context.WithCancel(l.t.Context())
+	w := &waiting{l: l, cancel: cancel, done: make(chan error, 1)}
+	before := l.peek(1, bands...).Current
+	go func() {
+		r, err := l.client.RatelimitAcquire(ctx, id, p)
+		w.result = r
+		w.done <- err
+	}()
+	l.until("the slot is promised", func() bool { return l.peek(1, bands...).Current >= before+cost })
+	return w
+}
+
+// until waits for what another goroutine, or another sidecar, does.
+func (l limiter) until(what string, is func() bool) {
+	l.t.Helper()
+	for late := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
+		require.True(l.t, time.Now().Before(late), what)
+	}
+}
+
+// let lets time pass until the call is answered: allowed, and not before its slot.
+func (w *waiting) let(slot time.Duration) api.RatelimitResult {
+	w.l.t.Helper()
+	for late := time.Now().Add(patience); ; {
+		select {
+		case err := <-w.done:
+			w.cancel()
+			require.NoError(w.l.t, err)
+			require.True(w.l.t, w.result.Allowed)
+			require.GreaterOrEqual(w.l.t, w.result.WaitedMS, slot.Milliseconds())
+			return w.result
+		case <-time.After(time.Millisecond):
+			require.True(w.l.t, time.Now().Before(late), "its slot came, and it still waits")
+			w.l.sys.Advance(10 * time.Millisecond)
+		}
+	}
+}
+
+func waitsForItsSlot(l limiter) {
+	band := per(4, 2*time.Second)
+	other := l
+	other.client = l.sys.Connect(l.t, 1, "limits")
+	l.acquire(4, band)
+	first := l.wait("", 1, band)
+	second := other.wait("", 2, band)
+	third := l.wait("", 1, band)
+	require.False(l.t, l.acquire(1, band).Allowed, "who does not wait is not let in before them")
+	r := first.let(500 * time.Millisecond)
+	require.Zero(l.t, r.RetryAfterMS)
+	require.Equal(l.t, "redis", r.Source)
+	require.False(l.t, r.Degraded)
+	// They were all asked for at the same time.
+	second.let(1500 * time.Millisecond)
+	third.let(2 * time.Second)
+}
+
+func tooFarIsRefused(l limiter) {
+	band := per(4, 2*time.Second)
+	l.acquire(4, band)
+	p := l.params(1, band)
+	p.WaitMS = 499
+	r, err := l.client.RatelimitAcquire(l.t.Context(), "", p)
+	require.NoError(l.t, err)
+	require.False(l.t, r.Allowed)
+	require.Equal(l.t, int64(500), r.RetryAfterMS)
+	require.Zero(l.t, r.WaitedMS)
+	require.Equal(l.t, int64(4), l.peek(1, band).Current, "nothing was charged")
+
+	// A slot after the call's deadline is as far as any.
+	p.WaitMS = 60_000
+	p.Cost = 4
+	p.Limits = []api.Band{per(4, time.Hour)}
+	l.client.RatelimitReset(l.t.Context(), api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}) //nolint:errcheck // there may be none
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	l.acquire(4, p.Limits...)
+	r, err = l.client.RatelimitAcquire(ctx, "", p)
+	require.NoError(l.t, err)
+	require.False(l.t, r.Allowed)
+
+	for want, change := range map[string]func(*api.RatelimitParams){
+		"wait_ms":   func(p *api.RatelimitParams) { p.WaitMS = 60_001 },
+		"fail_mode": func(p *api.RatelimitParams) { p.FailMode = "shut" },
+	} {
+		p := l.params(1, band)
+		change(&p)
+		_, err := l.client.RatelimitAcquire(l.t.Context(), "", p)
+		require.ErrorIs(l.t, err, api.InvalidArgument)
+		require.ErrorContains(l.t, err, want)
+	}
+}
+
+func leavingGivesBack(l limiter) {
+	band := per(4, 2*time.Second)
+	l.acquire(4, band)
+	for _, id := range []string{"", "leaves"} {
+		w := l.wait(id, 2, band)
+		w.cancel()
+		require.Error(l.t, <-w.done)
+		l.until("the slot is given back", func() bool { return l.peek(1, band).Current == 4 })
+	}
+	// The same when its connection ends.
+	leaver := l
+	leaver.client = l.sys.Connect(l.t, 1, "limits")
+	w := leaver.wait("", 2, band)
+	w.cancel()
+	leaver.client.Close()
+	require.Error(l.t, <-w.done)
+	l.until("the slot is given back", func() bool { return l.peek(1, band).Current == 4 })
+	// Nobody is behind, so that the next one has the slot.
+	l.wait("", 1, band).let(500 * time.Millisecond)
+}
+
+func repetitionTakesOver(l limiter) {
+	band := per(4, 2*time.Second)
+	l.acquire(4, band)
+	first := l.wait("repeated", 1, band)
+	p := l.params(1, band)
+	p.WaitMS = 60_000
+	again := &waiting{l: l, cancel: func() {}, done: make(chan error, 1)}
+	client := l.sys.Connect(l.t, 0, "limits")
+	go func() {
+		r, err := client.RatelimitAcquire(l.t.Context(), "repeated", p)
+		again.result = r
+		again.done <- err
+	}()
+	r := again.let(0)
+	require.True(l.t, r.Replayed)
+	first.let(500 * time.Millisecond)
+	require.Equal(l.t, int64(4), l.peek(1, band).Current, "counted once")
+}
+
+func refusedLocally(l limiter) {
+	band := per(4, 4*time.Minute)
+	l.acquire(3, band)
+	l.acquire(2, band)
+	cached := l.acquire(2, band)
+	require.Equal(l.t, "cache", cached.Source)
+	require.Equal(l.t, int64(60_000), cached.RetryAfterMS)
+	l.sys.Advance(300 * time.Millisecond)
+	cached = l.acquire(2, band)
+	require.Equal(l.t, "cache", cached.Source)
+	require.Equal(l.t, int64(59_700), cached.RetryAfterMS)
+	require.True(l.t, l.acquire(1, band).Allowed)
+	l.sys.Advance(59_700 * time.Millisecond)
+	require.False(l.t, l.acquire(2, band).Allowed)
+}

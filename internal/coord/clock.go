@@ -1,0 +1,22 @@
+package coord
+
+import "time"
+
+// Clock is how a noun tells the time in its own process: what decides between
+// pods is the Redis server's. Tests move one by hand.
+type Clock interface {
+	// Now has to be monotonic.
+	Now() time.Time
+	// AfterFunc calls f on a goroutine of its own when d has passed, unless stop
+	// came first, as time.AfterFunc does.
+	AfterFunc(d time.Duration, f func()) (stop func() bool)
+}
+
+// systemClock is the pod's.
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) AfterFunc(d time.Duration, f func()) func() bool {
+	return time.AfterFunc(d, f).Stop
+}

@@ -1,0 +1,111 @@
+package coord
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+)
+
+// answerKey names what a local answer is about. A limit given in full has no
+// name and no revision; its terms tell it apart. They also tell apart two rule
+// sets of one revision.
+type answerKey struct {
+	kind, name, key, terms string
+	revision               int64
+}
+
+// kindLimit is answerKey.kind of limits.
+const kindLimit = "rl"
+
+func (l *limit) answerKey(key string) answerKey {
+	return answerKey{kindLimit, l.rule, key, l.signature, l.revision}
+}
+
+// maxCached bounds how long a refusal is answered locally, whatever its own end:
+// what changes it elsewhere is seen by then even if its broadcast was lost.
+const maxCached = time.Second
+
+// maxExact keeps sums of waits, in us, within what a duration holds.
+const maxExact = 1e14
+
+// denial is a refusal that Redis gave.
+type denial struct {
+	state string
+	cost  int64
+	// at is when it was asked for: its times count from there, which is early
+	// rather than late.
+	at       time.Duration
+	retryUS  int64 // -1 = never
+	resetUS  int64
+	decision Decision
+}
+
+func (d denial) ends() time.Duration {
+	if d.retryUS < 0 {
+		return d.at + maxCached
+	}
+	return d.at + min(time.Duration(d.retryUS)*time.Microsecond, maxCached)
+}
+
+func (d denial) about() string { return d.state }
+
+// repeat is what the refusal says at now of a call that costs as much or more,
+// and may wait; false when Redis has to be asked.
+func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (Decision, bool) {
+	if now >= d.ends() || cost < d.cost {
+		return Decision{}, false
+	}
+	passed, out := now-d.at, d.decision
+	out.Source = SourceCache
+	out.ResetAfter = roundUp(time.Duration(d.resetUS)*time.Microsecond - passed)
+	if d.retryUS < 0 {
+		return out, true
+	}
+	retry := time.Duration(d.retryUS)*time.Microsecond - passed
+	if cost > d.cost {
+		// How long a larger cost waits is exact only for one band of whole
+		// microseconds a token.
+		b := lim.bands[0]
+		switch {
+		case len(lim.bands) > 1 || b.L != 1 || float64(cost-d.cost)*float64(b.P) > maxExact:
+			return Decision{}, false
+		case cost > b.Capacity:
+			out.RetryAfter = Never
+			return out, true
+		}
+		retry += time.Duration((cost-d.cost)*b.P) * time.Microsecond
+	}
+	if wait > 0 && retry <= wait {
+		return Decision{}, false
+	}
+	out.RetryAfter = roundUp(retry)
+	return out, true
+}
+
+// roundUp is a duration in whole milliseconds, not negative.
+func roundUp(d time.Duration) time.Duration {
+	return max(0, (d + time.Millisecond - 1).Truncate(time.Millisecond))
+}
+
+// denials are the refusals that are answered locally.
+type denials struct {
+	*recent[answerKey, denial]
+	// asked has the ids of requests that were sent to Redis: one that was let
+	// through and lost its reply has to be answered from there. It is a table of
+	// hashes, where a later one takes the place of an earlier.
+	asked [1 << 15]atomic.Uint64
+	seed  maphash.Seed
+}
+
+func newDenials() *denials {
+	return &denials{recent: newRecent[answerKey, denial](), seed: maphash.MakeSeed()}
+}
+
+// repeated reports whether a request with this id was sent before, and notes it.
+func (d *denials) repeated(id string) bool {
+	if id == "" {
+		return false
+	}
+	h := maphash.String(d.seed, id)
+	return d.asked[h%uint64(len(d.asked))].Swap(h) == h
+}

@@ -1,0 +1,277 @@
+package coord_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// uncached is a rule without the deny cache.
+func uncached(name string, bands ...coord.Band) coord.RuleOptions {
+	r := rule(name, bands...)
+	r.DenyCache = "off"
+	return r
+}
+
+// signalled is a sidecar by a clock that hears what others do.
+func signalled(t *testing.T, url, prefix string, clock *conformance.Clock) *coord.RateLimiter {
+	r, keys := openRunner(t, lua.Options{URL: url, Clock: clock.Micros}), coord.NewKeys(prefix, "")
+	signals := coord.NewSignals(r, keys)
+	t.Cleanup(signals.Stop)
+	return coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: telemetry.Nop(), Clock: clock,
+	})
+}
+
+func acquire(t *testing.T, l *coord.RateLimiter, r coord.LimitRequest) coord.Decision {
+	t.Helper()
+	d, err := l.Acquire(t.Context(), coord.Caller{}, r)
+	require.NoError(t, err)
+	return d
+}
+
+// The same calls with the cache and without: the same decisions, to the millisecond.
+func TestTheDenyCacheChangesNoDecision(t *testing.T) {
+	t.Parallel()
+	for name, bands := range map[string][]coord.Band{
+		"whole microseconds": {band(80, time.Minute)}, "fractions": {band(7, 3*time.Second)},
+		"a burst":   {{Limit: 3, Period: time.Second, Burst: 9}},
+		"two bands": {band(10, time.Second), band(60, time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+			s, rng := f.pods[0], rand.New(rand.NewPCG(3, uint64(len(name))))
+			require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("on", bands...), uncached("off", bands...)}, 1))
+			cached, refused := 0, 0
+			for range 2000 {
+				key, cost := fmt.Sprint("k", rng.IntN(2)), 1+rng.Int64N(min(12, bands[0].Limit))
+				if rng.IntN(3) > 0 {
+					cost = 1 + rng.Int64N(2)
+				}
+				ask := func(name string) coord.Decision {
+					return acquire(t, s.limiter, asks(byRule(name, key), cost))
+				}
+				on, off := ask("on"), ask("off")
+				if on.Source == coord.SourceCache {
+					cached++
+				}
+				if !off.Allowed {
+					refused++
+				}
+				require.Equal(t, coord.SourceRedis, off.Source)
+				what := fmt.Sprintf("cost %d: %+v, without the cache %+v", cost, on, off)
+				require.Equal(t, off.Allowed, on.Allowed, what)
+				require.Equal(t, off.RetryAfter, on.RetryAfter, what)
+				require.Equal(t, off.ResetAfter, on.ResetAfter, what)
+				require.Equal(t, off.DeniedBy, on.DeniedBy, what)
+				f.clock.Advance(time.Duration(rng.Int64N(int64(400 * time.Millisecond))).Truncate(time.Microsecond))
+			}
+			require.Greater(t, refused, 100)
+			require.Greater(t, cached, refused/20)
+		})
+	}
+}
+
+func TestARefusalIsRepeatedLocallyForASecondAtMost(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.URL(t), 2, coord.LimitRef{})
+	here, there := f.pods[0].limiter, f.pods[1].limiter // they hear nothing of each other
+	limit := inFull("k", band(4, time.Minute))
+	require.True(t, acquire(t, here, asks(limit, 3)).Allowed)
+	first := acquire(t, here, asks(limit, 2))
+	require.Equal(t, coord.SourceRedis, first.Source)
+	f.clock.Advance(400 * time.Millisecond)
+	again := acquire(t, here, asks(limit, 2))
+	require.Equal(t, coord.SourceCache, again.Source)
+	require.Equal(t, first.RetryAfter-400*time.Millisecond, again.RetryAfter)
+	require.Equal(t, first.ResetAfter-400*time.Millisecond, again.ResetAfter)
+	require.Equal(t, first.ResetAt, again.ResetAt)
+	dearer := acquire(t, here, asks(limit, 3))
+	require.Equal(t, coord.SourceCache, dearer.Source)
+	require.Equal(t, again.RetryAfter+15*time.Second, dearer.RetryAfter)
+	require.Equal(t, coord.Never, acquire(t, here, asks(limit, 5)).RetryAfter)
+	require.True(t, acquire(t, here, asks(limit, 1)).Allowed, "what costs less is asked")
+	// Another key, other terms, and looking are others' business.
+	require.True(t, acquire(t, here, asks(inFull("other", band(4, time.Minute)), 2)).Allowed)
+	require.Equal(t, coord.SourceRedis, acquire(t, here, asks(inFull("k", band(5, time.Minute)), 5)).Source)
+	d, err := here.Peek(t.Context(), asks(limit, 2))
+	require.NoError(t, err)
+	require.Equal(t, coord.SourceRedis, d.Source)
+
+	require.Equal(t, coord.SourceRedis, acquire(t, here, asks(limit, 2)).Source, "what was let through made the wait longer")
+
+	_, err = there.Reset(t.Context(), limit)
+	require.NoError(t, err)
+	f.clock.Advance(999_999 * time.Microsecond)
+	require.False(t, acquire(t, here, asks(limit, 2)).Allowed, "the broadcast was lost")
+	f.clock.Advance(time.Microsecond)
+	require.True(t, acquire(t, here, asks(limit, 2)).Allowed, "a second after the refusal was asked for")
+}
+
+func TestAReadyWaiterIsNotRefusedLocally(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 1)
+	require.False(t, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).Allowed)
+	near := acquire(t, f.pods[0].limiter, coord.LimitRequest{LimitRef: f.ref, Cost: 1, Wait: 249 * time.Millisecond})
+	require.Equal(t, coord.SourceCache, near.Source)
+	w := f.start(0, "", 1, 250*time.Millisecond)
+	require.Equal(t, 1, f.sleeping())
+	// Who leaves makes room, which this sidecar knows at once.
+	require.False(t, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).Allowed)
+	w.leave(t)
+	require.Equal(t, 250*time.Millisecond, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).RetryAfter)
+}
+
+func TestARequestThatWasLetThroughIsAnsweredSo(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+	l, limit := f.pods[0].limiter, inFull("k", band(1, time.Hour))
+	c := coord.Caller{RequestID: "id", Fingerprint: "f"}
+	first, err := l.Acquire(t.Context(), c, asks(limit, 1))
+	require.NoError(t, err)
+	require.True(t, first.Allowed)
+	require.Equal(t, coord.SourceRedis, acquire(t, l, asks(limit, 1)).Source)
+	other, err := l.Acquire(t.Context(), coord.Caller{RequestID: "other", Fingerprint: "f"}, asks(limit, 1))
+	require.NoError(t, err)
+	require.Equal(t, coord.SourceCache, other.Source)
+	again, err := l.Acquire(t.Context(), c, asks(limit, 1))
+	require.NoError(t, err)
+	require.True(t, again.Allowed && again.Replayed, "its reply was lost; a refusal of others changes nothing")
+}
+
+func TestAResetActsAtOnceInEverySidecar(t *testing.T) {
+	t.Parallel()
+	clock, prefix := conformance.NewClock(), redistest.Prefix(t)
+	here, there := signalled(t, redistest.URL(t), prefix, clock), signalled(t, redistest.URL(t), prefix, clock)
+	limit := inFull("k", band(1, time.Hour))
+	for _, l := range []*coord.RateLimiter{here, there} {
+		untilAllowed(t, here, limit)
+		require.False(t, acquire(t, here, asks(limit, 1)).Allowed)
+		_, err := l.Reset(t.Context(), limit)
+		require.NoError(t, err)
+	}
+	untilAllowed(t, here, limit)
+}
+
+// untilAllowed asks until the limit lets a call through. The clock stands still,
+// so that no refusal ends by itself.
+func untilAllowed(t *testing.T, l *coord.RateLimiter, limit coord.LimitRef) {
+	t.Helper()
+	for late := time.Now().Add(30 * time.Second); !acquire(t, l, asks(limit, 1)).Allowed; {
+		require.True(t, time.Now().Before(late), "it was never told")
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestASubscriptionThatBrokeForgetsAllRefusals(t *testing.T) {
+	t.Parallel()
+	server, clock := redistest.Start(t), conformance.NewClock()
+	l := signalled(t, server.URL(), "p", clock)
+	limit := inFull("k", band(1, time.Hour))
+	require.True(t, acquire(t, l, asks(limit, 1)).Allowed)
+	require.False(t, acquire(t, l, asks(limit, 1)).Allowed)
+	// A reset whose broadcast is lost.
+	c := server.Client(t)
+	require.EqualValues(t, 1, c.Del(t.Context(), coord.NewKeys("p", "").Limit("", "k", tokenBucket)).Val())
+	for late := time.Now().Add(30 * time.Second); ; {
+		if acquire(t, l, asks(limit, 1)).Allowed {
+			break
+		}
+		// It may not have subscribed so far.
+		require.NoError(t, c.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+		require.True(t, time.Now().Before(late), "it was never told")
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestResetNeedsNoRightToPublish: caches are late by a second then, and no more.
+func TestResetNeedsNoRightToPublish(t *testing.T) {
+	t.Parallel()
+	server, clock := redistest.Start(t), conformance.NewClock()
+	require.NoError(t, server.Client(t).Do(t.Context(), "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-publish").Err())
+	url := strings.Replace(server.URL(), "redis://", "redis://app:pw@", 1)
+	here, there := signalled(t, url, "p", clock), signalled(t, url, "p", clock)
+	limit := inFull("k", band(1, time.Hour))
+	require.True(t, acquire(t, here, asks(limit, 1)).Allowed)
+	// The refusals of an interval before it has subscribed are forgotten.
+	require.False(t, acquire(t, here, asks(limit, 1)).Allowed)
+	was, err := there.Reset(t.Context(), limit)
+	require.NoError(t, err)
+	require.True(t, was)
+	clock.Advance(time.Second)
+	require.True(t, acquire(t, here, asks(limit, 1)).Allowed)
+}
+
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, lua.Embedded, 1, coord.LimitRef{})
+	for i := range coord.MaxRecent + 500 {
+		require.False(t, acquire(t, f.pods[0].limiter, asks(inFull(fmt.Sprint("k", i), band(0, time.Hour)), 1)).Allowed)
+	}
+	denials, _ := f.pods[0].limiter.Remembered()
+	require.Equal(t, coord.MaxRecent, denials)
+}
+
+func TestAnAnswerFromTheCacheAllocatesNothing(t *testing.T) {
+	s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), "p")
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("r", band(1, 24*time.Hour))}, 1))
+	r := asks(byRule("r", "k"), 2)
+	acquire(t, s.limiter, r)
+	ctx, cached := t.Context(), true
+	allocs := testing.AllocsPerRun(100, func() {
+		d, err := s.limiter.Acquire(ctx, coord.Caller{}, r)
+		cached = cached && err == nil && d.Source == coord.SourceCache
+	})
+	if cached { // within the second that it holds
+		require.Zero(t, allocs)
+	}
+}
+
+// A rule that is reloaded decides at once, whatever was refused under the old one.
+func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+	s := f.pods[0]
+	set := func(revision int64, bands ...coord.Band) {
+		require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("r", bands...)}, revision))
+	}
+	set(1, band(10, time.Hour))
+	require.True(t, acquire(t, s.limiter, asks(byRule("r", "raised"), 10)).Allowed)
+	require.False(t, acquire(t, s.limiter, asks(byRule("r", "raised"), 1)).Allowed)
+	set(2, band(1000, time.Second))
+	require.True(t, acquire(t, s.limiter, asks(byRule("r", "raised"), 1)).Allowed, "10 per hour used up, now 1,000 per second")
+
+	set(3, band(100, time.Minute))
+	require.True(t, acquire(t, s.limiter, asks(byRule("r", "lowered"), 80)).Allowed)
+	set(4, band(10, time.Minute))
+	d := acquire(t, s.limiter, asks(byRule("r", "lowered"), 1))
+	require.False(t, d.Allowed, "100 with 80 used, now 10")
+	require.Zero(t, d.Remaining, "never negative")
+	require.Equal(t, 6*time.Second, d.RetryAfter)
+
+	// Two sets of one revision are told apart by what they say.
+	set(4, band(11, time.Minute))
+	require.Equal(t, coord.SourceRedis, acquire(t, s.limiter, asks(byRule("r", "lowered"), 1)).Source)
+
+	// Slots that were promised stay; the debt counts at the new rate.
+	f.ref = byRule("r", "waits")
+	set(5, band(1, time.Minute))
+	f.start(0, "", 1, 0).let(t, 0)
+	w := f.start(0, "", 1, time.Minute)
+	set(6, band(60, time.Minute))
+	d = acquire(t, s.limiter, asks(f.ref, 60))
+	require.Equal(t, 2*time.Second, d.RetryAfter, "one used and one promised")
+	f.clock.Advance(time.Minute)
+	w.let(t, time.Minute)
+}

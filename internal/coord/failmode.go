@@ -1,0 +1,52 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/nearest"
+)
+
+// FailMode is what decides while Redis cannot.
+type FailMode string
+
+// The fail modes, as users write them. Empty = what encloses it says.
+const (
+	FailClosed FailMode = "closed" // the call fails with Unavailable
+	FailOpen   FailMode = "open"   // it is let through
+	FailLocal  FailMode = "local"  // this process alone limits it
+)
+
+var failModes = []string{string(FailClosed), string(FailLocal), string(FailOpen)}
+
+// or is m, or what holds where it says nothing.
+func (m FailMode) or(other FailMode) FailMode {
+	if m == "" {
+		return other
+	}
+	return m
+}
+
+// mistake is what is wrong with m, empty for nothing.
+func (m FailMode) mistake() string {
+	switch m {
+	case "", FailClosed, FailOpen, FailLocal:
+		return ""
+	}
+	if near, ok := nearest.Name(string(m), failModes); ok {
+		return fmt.Sprintf("%q is not a fail mode; did you mean %q?", m, near)
+	}
+	return fmt.Sprintf("%q is not a fail mode; use closed, open or local", m)
+}
+
+// unanswered reports whether a run of a script failed for want of Redis, so that
+// a fail mode has to answer: it did not run, or nobody knows.
+//
+// A call that is over is never among them. Who cancels reads no answer. And a
+// deadline says nothing of Redis: if it did, a caller with one that is shorter
+// than a round trip would be let through by every limit that fails open.
+func unanswered(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, lua.ErrUnavailable) || errors.Is(err, lua.ErrMaybeExecuted))
+}

@@ -1,0 +1,318 @@
+package coord_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// by makes a request with a fail mode of its own.
+func by(mode coord.FailMode, ref coord.LimitRef, cost int64) coord.LimitRequest {
+	return coord.LimitRequest{LimitRef: ref, Cost: cost, FailMode: mode}
+}
+
+// withMode is a rule with a fail mode.
+func withMode(mode coord.FailMode, name string, bands ...coord.Band) coord.RuleOptions {
+	r := rule(name, bands...)
+	r.FailMode = mode
+	return r
+}
+
+// refusing is an address at which connections are counted and closed.
+type refusing struct {
+	net.Listener
+	dials atomic.Int64
+}
+
+func newRefusing(t *testing.T) *refusing {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	r := &refusing{Listener: l}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r.dials.Add(1)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-ended })
+	return r
+}
+
+func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Stop()
+	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{
+		rule("absent", band(10, time.Hour)), withMode(coord.FailOpen, "open", band(10, time.Hour)),
+		withMode(coord.FailClosed, "closed", band(10, time.Hour)), withMode(coord.FailLocal, "local", band(2, time.Hour)),
+	}, 1))
+	acquire := func(r coord.LimitRequest) (coord.Decision, error) {
+		return s.limiter.Acquire(t.Context(), coord.Caller{}, r)
+	}
+	for _, name := range []string{"absent", "open"} {
+		d, err := acquire(asks(byRule(name, "k"), 1))
+		require.NoError(t, err)
+		require.Equal(t, coord.Decision{
+			Allowed: true, Rule: name, Algorithm: tokenBucket, Band: "10/1h", Limit: 10, Degraded: true, Source: coord.SourceLocal,
+		}, d)
+	}
+	_, err := acquire(asks(byRule("closed", "k"), 1))
+	requireCode(t, err, coord.Unavailable, "redis")
+	for i := range int64(3) {
+		d, err := acquire(asks(byRule("local", "k"), 1))
+		require.NoError(t, err)
+		require.Equal(t, i < 2, d.Allowed, "2 per hour, by this sidecar alone")
+		require.True(t, d.Degraded)
+	}
+	// The call's own mode wins.
+	d, err := acquire(by(coord.FailOpen, byRule("closed", "k"), 1))
+	require.NoError(t, err)
+	require.True(t, d.Degraded)
+	_, err = acquire(by(coord.FailClosed, byRule("open", "k"), 1))
+	requireCode(t, err, coord.Unavailable, "redis")
+	_, err = acquire(by("shut", byRule("open", "k"), 1))
+	requireCode(t, err, coord.InvalidArgument, `fail_mode: "shut" is not a fail mode; use closed, open or local`)
+	// To look is answered likewise, and takes nothing here either.
+	d, err = s.limiter.Peek(t.Context(), asks(byRule("local", "other"), 2))
+	require.NoError(t, err)
+	require.True(t, d.Allowed && d.Degraded)
+	require.EqualValues(t, 2, d.Remaining)
+
+	server.Restart()
+	for late := time.Now().Add(30 * time.Second); ; {
+		d, err := acquire(asks(byRule("absent", "k"), 1))
+		require.NoError(t, err)
+		if !d.Degraded {
+			require.Equal(t, coord.SourceRedis, d.Source, "without a restart")
+			break
+		}
+		require.True(t, time.Now().Before(late), "Redis is back, and is not asked")
+	}
+	_, err = acquire(asks(byRule("closed", "k"), 1))
+	require.NoError(t, err)
+}
+
+func TestADegradedAnswerDialsNothing(t *testing.T) {
+	t.Parallel()
+	down := newRefusing(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), "p")
+	limit := inFull("k", band(10, time.Hour))
+	// The first one may wait for the first probe's end.
+	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	require.NoError(t, err)
+	const calls = 20_000
+	before := down.dials.Load()
+	for i := range calls {
+		mode := []coord.FailMode{coord.FailOpen, coord.FailLocal, coord.FailClosed}[i%3]
+		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, by(mode, limit, 1))
+		require.Equal(t, mode == coord.FailClosed, err != nil)
+	}
+	require.Less(t, down.dials.Load()-before, int64(calls/100), "only the probe dials, and ever more rarely")
+}
+
+func TestAnOutageThatComesWhileACallIsUnderWayIsNotWaitedOut(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	limit := inFull("k", band(10, time.Hour))
+	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	require.NoError(t, err)
+	server.Stop()
+	// Whoever waited for the end of the outage would wait until this ends, and fail.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	d, err := s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, asks(limit, 1))
+	require.NoError(t, err)
+	require.True(t, d.Allowed && d.Degraded)
+}
+
+func TestALostReplyIsAnsweredByTheModeAndSaysSo(t *testing.T) {
+	t.Parallel()
+	way := throughProxy(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url(), CommandTimeout: 200 * time.Millisecond}), redistest.Prefix(t))
+	limit := inFull("k", band(10, time.Hour))
+	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	require.NoError(t, err)
+	way.mute()
+	d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	require.NoError(t, err)
+	require.True(t, d.Degraded && d.MaybeExecuted, "it was written, and its reply never came: %+v", d)
+	way.heal()
+}
+
+// Neither a cancelled call nor one whose time is over is let through by a mode.
+func TestWhoIsOverIsNotLetThrough(t *testing.T) {
+	t.Parallel()
+	way := throughProxy(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), redistest.Prefix(t))
+	limit := inFull("k", band(10, time.Hour))
+	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	require.NoError(t, err)
+	way.mute()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(limit, 1))
+	require.Error(t, err)
+	way.heal()
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(limit, 1))
+	requireCode(t, err, coord.Cancelled, "")
+}
+
+func TestAHundredCancelledCallsTripNothing(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 1)
+	var all []*waiter
+	for range 100 {
+		all = append(all, f.start(0, "", 1, time.Minute))
+	}
+	for _, w := range all {
+		w.leave(t)
+	}
+	require.Zero(t, f.sleeping())
+	f.clock.Advance(250 * time.Millisecond)
+	d := f.start(0, "", 1, time.Minute).let(t, 0)
+	require.False(t, d.Degraded)
+	require.Equal(t, coord.SourceRedis, d.Source)
+}
+
+// outage is a limiter by a clock of its own whose Redis can be away.
+func outage(t *testing.T, rules ...coord.RuleOptions) (*sidecar, *conformance.Clock, *redistest.Server) {
+	server, clock := redistest.Start(t), conformance.NewClock()
+	r := openRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros})
+	s := newSidecarBy(t, r, "p", clock)
+	require.NoError(t, s.rules.Set(rules, 1))
+	return s, clock, server
+}
+
+func TestTheLocalLimitIsThisPodsShareKeptWarm(t *testing.T) {
+	t.Parallel()
+	shared := withMode(coord.FailLocal, "shared", band(12, 12*time.Second), band(30, time.Minute))
+	shared.LocalShareOf = 3
+	s, clock, server := outage(t, shared, withMode(coord.FailLocal, "warm", band(4, time.Minute)))
+	acquire := func(name string, cost int64) coord.Decision {
+		d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule(name, "k"), cost))
+		require.NoError(t, err)
+		return d
+	}
+	require.False(t, acquire("warm", 3).Degraded)
+	server.Stop()
+	// 30 a minute among 3 pods is one each 6 s, and 4 at once.
+	for i := range 5 {
+		require.Equal(t, i < 4, acquire("shared", 1).Allowed)
+	}
+	refused := acquire("shared", 2)
+	require.Equal(t, "30/1m", refused.Band)
+	require.Equal(t, coord.ReasonLimit, refused.DeniedBy)
+	require.Equal(t, 12*time.Second, refused.RetryAfter)
+	require.Equal(t, 24*time.Second, refused.ResetAfter)
+	require.Zero(t, refused.Remaining)
+	clock.Advance(refused.RetryAfter - time.Millisecond)
+	require.False(t, acquire("shared", 2).Allowed, "a millisecond early")
+	clock.Advance(time.Millisecond)
+	require.True(t, acquire("shared", 2).Allowed)
+	// More than the share fits once nothing is used; more than the limit, never.
+	dear := acquire("shared", 6)
+	clock.Advance(dear.RetryAfter)
+	require.True(t, acquire("shared", 6).Allowed)
+	require.Equal(t, coord.Never, acquire("shared", 13).RetryAfter)
+
+	s2 := acquire("warm", 4)
+	require.Equal(t, coord.SourceLocal, s2.Source)
+	require.True(t, acquire("warm", 0).Allowed)
+}
+
+func TestWhatRedisLetThroughCountsHereToo(t *testing.T) {
+	t.Parallel()
+	s, _, server := outage(t, withMode(coord.FailLocal, "r", band(4, time.Minute)))
+	for range 3 {
+		d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
+		require.NoError(t, err)
+		require.False(t, d.Degraded)
+	}
+	server.Stop()
+	for i := range 2 {
+		d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
+		require.NoError(t, err)
+		require.True(t, d.Degraded)
+		require.Equal(t, i == 0, d.Allowed)
+	}
+}
+
+func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
+	t.Parallel()
+	reader := sdk.NewManualReader()
+	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
+	require.NoError(t, err)
+	down := newRefusing(t)
+	rules, events := coord.NewRules(), coord.NewEvents()
+	require.NoError(t, rules.Set([]coord.RuleOptions{withMode(coord.FailLocal, "r", band(1, time.Hour))}, 1))
+	l := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), Keys: coord.NewKeys("p", ""),
+		Rules: rules, Events: events, Telemetry: tel,
+	})
+	var seen []string
+	defer events.Subscribe(nil, func(e coord.Event) {
+		seen = append(seen, strings.Join([]string{string(e.Kind), e.Noun, e.Name, e.Key, e.Reason}, " "))
+	})()
+	for _, mode := range []coord.FailMode{"", coord.FailLocal, coord.FailOpen, coord.FailClosed} {
+		_, err := l.Acquire(t.Context(), coord.Caller{}, by(mode, byRule("r", "k"), 1))
+		var e *coord.Error
+		require.Equal(t, mode == coord.FailClosed, errors.As(err, &e), "%v", err)
+		_, _ = l.Peek(t.Context(), by(mode, byRule("r", "k"), 1))
+	}
+	require.Equal(t, map[string]int64{"r degraded_allowed": 2, "r degraded_limit": 1, "r unavailable": 1}, decisions(t, reader), "looking decides nothing")
+	require.Equal(t, []string{
+		"degraded ratelimit r k local",
+		"degraded ratelimit r k local", "refused ratelimit r k limit",
+		"degraded ratelimit r k open", "degraded ratelimit r k closed",
+	}, seen)
+}
+
+func TestMistakesOfAFailModeNameTheirField(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*coord.RuleOptions){
+		`items[0].fail_mode: "opened" is not a fail mode; did you mean "open"?`:                                  func(r *coord.RuleOptions) { r.FailMode = "opened" },
+		`items[0].local_share_of: -1 is out of range; use 1 to 1000000, the number of pods that share the limit`: func(r *coord.RuleOptions) { r.LocalShareOf = -1 },
+		`items[0].deny_cache: "maybe" is neither on nor off; write one of them`:                                  func(r *coord.RuleOptions) { r.DenyCache = "maybe" },
+	} {
+		r := rule("r", band(1, time.Second))
+		change(&r)
+		require.Equal(t, want, coord.CheckRules([]coord.RuleOptions{r}).Error())
+	}
+}
+
+func TestLocalLimitsAreBounded(t *testing.T) {
+	t.Parallel()
+	down := newRefusing(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), "p")
+	for i := range coord.MaxRecent + 1000 {
+		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, by(coord.FailLocal, inFull(fmt.Sprint("k", i), band(1, time.Hour)), 1))
+		require.NoError(t, err)
+	}
+	_, local := s.limiter.Remembered()
+	require.Equal(t, coord.MaxRecent, local)
+}

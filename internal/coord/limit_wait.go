@@ -1,0 +1,97 @@
+package coord
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// answerTime is what an answer needs for its way: a slot that is nearer to the
+// deadline is as good as one after it.
+const answerTime = 10 * time.Millisecond
+
+// reserve asks for a slot that is at most wait away, and sleeps until it comes.
+func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (Decision, error) {
+	x, err := l.reservations.enter(ctx, q.state, q.latch, q.cost)
+	if err != nil {
+		return Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err)
+	}
+	if x == nil {
+		d, _, err := l.ask(ctx, q)
+		return d, err
+	}
+	defer func() {
+		if l.reservations.leave(ctx, x) {
+			l.denials.forget(q.state) // there is more than was told
+		}
+	}()
+	d, known := l.reservations.promised(x)
+	if known {
+		d.Replayed = true
+	} else {
+		q.wait = patienceUS(ctx, wait)
+		var out answer
+		d, out, err = l.ask(ctx, q)
+		if err != nil || !out.Value.Reserved {
+			return d, err
+		}
+		if comes, err := l.promise(ctx, q, x, d, out); err != nil {
+			return l.unanswered(ctx, q, err)
+		} else if !comes {
+			return d, nil
+		}
+	}
+	if err := l.reservations.await(ctx, x); err != nil {
+		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
+	}
+	waited := l.now() - q.begun
+	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
+	return d.after(waited), nil
+}
+
+// patienceUS is how far away a slot may be so that its answer is in time.
+func patienceUS(ctx context.Context, wait time.Duration) int64 {
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)-answerTime)
+	}
+	return max(0, wait.Microseconds())
+}
+
+// promise files the slot that a script told of; false when it has come already.
+//
+// The time until the slot counts from when the answer came. From the sending it
+// would end early, by what the call was on its way to the script.
+func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d Decision, out answer) (bool, error) {
+	o, now := out.Value, out.Value.NowUS
+	s := slot{at: o.NowUS + o.RetryAfterUS, made: o.NowUS, cost: q.cost, borrowed: out.Replayed}
+	if out.Replayed {
+		// The latch keeps what was told then. How late it is now, one more look says.
+		q.peek, q.cost, q.latch = true, 0, lua.Latch{}
+		look, err := l.charge(ctx, q)
+		if err != nil {
+			return false, err
+		}
+		if now = look.Value.NowUS; now >= s.at {
+			return false, nil
+		}
+	}
+	s.due = l.clock.Now().Add(time.Duration(s.at-now) * time.Microsecond)
+	l.reservations.promise(x, s, d)
+	return true, nil
+}
+
+// giveBack is how reservations tell the bucket of a slot.
+func (l *RateLimiter) giveBack(ctx context.Context, bucket, latch string, s slot) (lua.SlotState, error) {
+	out, err := lua.Run(ctx, l.runner, lua.RatelimitGiveBack, lua.RatelimitGiveBackIn{
+		Bucket: bucket, Latch: latch, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
+	}, lua.Latch{})
+	return out.Value, err
+}
+
+// after is what a decision says once its slot has come.
+func (d Decision) after(waited time.Duration) Decision {
+	d.Waited = waited
+	d.ResetAfter = max(0, d.ResetAfter-waited)
+	return d
+}

@@ -1,0 +1,102 @@
+package coord
+
+import (
+	"sync"
+	"time"
+)
+
+// recent remembers a bounded number of things, each until it ends. Times are
+// since the start of its owner's clock.
+type recent[K comparable, V ending] struct {
+	mu    sync.RWMutex // guards items
+	items map[K]V
+	// epoch changes with everything that is forgotten: what was learnt before and
+	// is put after is not to be trusted.
+	epoch uint64
+}
+
+// ending is what is not worth keeping from some time on, and which Redis key it is about.
+type ending interface {
+	ends() time.Duration
+	about() string
+}
+
+const (
+	// maxRecent bounds each recent: who calls chooses the keys.
+	maxRecent = 1 << 14
+	// lookAround is how many are compared for the one that goes.
+	lookAround = 8
+)
+
+func newRecent[K comparable, V ending]() *recent[K, V] {
+	return &recent[K, V]{items: make(map[K]V)}
+}
+
+func (r *recent[K, V]) get(k K) (v V, ok bool, epoch uint64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	v, ok = r.items[k]
+	return v, ok, r.epoch
+}
+
+// put remembers what was learnt in an epoch, unless that is over.
+func (r *recent[K, V]) put(k K, v V, epoch uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.epoch == epoch {
+		r.set(k, v)
+	}
+}
+
+// update replaces what is remembered, which may be the zero V.
+func (r *recent[K, V]) update(k K, f func(V) V) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.set(k, f(r.items[k]))
+}
+
+// set needs r.mu. Of the few that a map happens to start with, the one that ends
+// first makes room.
+func (r *recent[K, V]) set(k K, v V) {
+	if _, ok := r.items[k]; !ok && len(r.items) >= maxRecent {
+		var victim K
+		var first time.Duration
+		n := 0
+		for o, w := range r.items {
+			if e := w.ends(); n == 0 || e < first {
+				victim, first = o, e
+			}
+			if n++; n == lookAround {
+				break
+			}
+		}
+		delete(r.items, victim)
+	}
+	r.items[k] = v
+}
+
+func (r *recent[K, V]) drop(k K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.items, k)
+}
+
+// forget drops all that is about one Redis key. Resets are rare, and looking
+// through all is cheaper than a second index is for every call.
+func (r *recent[K, V]) forget(state string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.epoch++
+	for k, v := range r.items {
+		if v.about() == state {
+			delete(r.items, k)
+		}
+	}
+}
+
+func (r *recent[K, V]) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.epoch++
+	clear(r.items)
+}

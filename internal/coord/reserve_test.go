@@ -1,0 +1,466 @@
+package coord_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// signalling tells when a timer is set: a call went to sleep.
+type signalling struct {
+	*conformance.Clock
+	set chan struct{}
+}
+
+func (c *signalling) AfterFunc(d time.Duration, f func()) func() bool {
+	stop := c.Clock.AfterFunc(d, f)
+	select {
+	case c.set <- struct{}{}:
+	default:
+	}
+	return stop
+}
+
+// answer is what became of a waiting call, and when.
+type answer struct {
+	d   coord.Decision
+	err error
+	at  time.Time
+}
+
+// waiter is a call that may wait.
+type waiter struct {
+	pod    int
+	id     string
+	cost   int64
+	cancel context.CancelFunc
+	done   chan answer
+}
+
+// fleet are sidecars that share a bucket, by one clock; one thing happens at a time.
+type fleet struct {
+	t     *testing.T
+	clock *signalling
+	pods  []*sidecar
+	ref   coord.LimitRef
+}
+
+func newFleet(t *testing.T, url string, pods int, ref coord.LimitRef) *fleet {
+	f := &fleet{t: t, clock: &signalling{conformance.NewClock(), make(chan struct{}, 1)}, ref: ref}
+	prefix := redistest.Prefix(t)
+	var r *lua.Runner
+	for range pods {
+		if r == nil || url != lua.Embedded {
+			r = openRunner(t, lua.Options{URL: url, Clock: f.clock.Micros})
+		}
+		f.pods = append(f.pods, newSidecarBy(t, r, prefix, f.clock))
+	}
+	return f
+}
+
+// start makes a call, and returns when it was answered or sleeps. Its answer
+// stays in done.
+func (f *fleet) start(pod int, id string, cost int64, wait time.Duration) *waiter {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	w := &waiter{pod: pod, id: id, cost: cost, cancel: cancel, done: make(chan answer, 1)}
+	select {
+	case <-f.clock.set:
+	default:
+	}
+	c := coord.Caller{RequestID: id}
+	if id != "" {
+		c.Fingerprint = fingerprint(cost, wait)
+	}
+	go func() {
+		d, err := f.pods[pod].limiter.Acquire(ctx, c, coord.LimitRequest{LimitRef: f.ref, Cost: cost, Wait: wait})
+		w.done <- answer{d, err, f.clock.Now()}
+	}()
+	select {
+	case a := <-w.done:
+		w.done <- a
+	case <-f.clock.set:
+	}
+	return w
+}
+
+// join repeats a call that sleeps, with its request id, and returns when it has
+// taken part in its waiting.
+func (f *fleet) join(w *waiter, wait time.Duration) *waiter {
+	l := f.pods[w.pod].limiter
+	before := l.Callers()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	again := &waiter{pod: w.pod, id: w.id, cost: w.cost, cancel: cancel, done: make(chan answer, 1)}
+	go func() {
+		d, err := l.Acquire(ctx, coord.Caller{RequestID: w.id, Fingerprint: fingerprint(w.cost, wait)},
+			coord.LimitRequest{LimitRef: f.ref, Cost: w.cost, Wait: wait})
+		again.done <- answer{d, err, f.clock.Now()}
+	}()
+	for l.Callers() == before {
+		runtime.Gosched()
+	}
+	return again
+}
+
+func fingerprint(cost int64, wait time.Duration) string { return fmt.Sprint("f", cost, wait) }
+
+// leave cancels a call, and waits for its end.
+func (w *waiter) leave(t *testing.T) {
+	w.cancel()
+	a := w.end(t)
+	var e *coord.Error
+	require.ErrorAs(t, a.err, &e)
+	require.Equal(t, coord.Cancelled, e.Code)
+}
+
+// let is the answer of a call that was let through, after what wait.
+func (w *waiter) let(t *testing.T, waited time.Duration) coord.Decision {
+	t.Helper()
+	a := w.end(t)
+	require.NoError(t, a.err)
+	require.True(t, a.d.Allowed)
+	require.Equal(t, waited, a.d.Waited)
+	return a.d
+}
+
+func (f *fleet) sleeping() int {
+	n := 0
+	for _, p := range f.pods {
+		n += p.limiter.Sleeping()
+	}
+	return n
+}
+
+// end is the call's answer, which has to come.
+func (w *waiter) end(t *testing.T) answer {
+	t.Helper()
+	select {
+	case a := <-w.done:
+		w.cancel()
+		return a
+	case <-time.After(30 * time.Second):
+		require.FailNow(t, "it still waits")
+		return answer{}
+	}
+}
+
+// answered tells whether the call's answer is there.
+func (w *waiter) answered() bool { return len(w.done) > 0 }
+
+// TestNoCancelsPassTheBound: whatever is cancelled in whatever order, no band
+// ever lets more through than its capacity and what refilled.
+func TestNoCancelsPassTheBound(t *testing.T) {
+	t.Parallel()
+	for name, bands := range map[string][]coord.Band{
+		"one band":       {band(4, time.Second)},
+		"a burst of one": {{Limit: 7, Period: 3 * time.Second, Burst: 1}},
+		"two bands":      {band(5, time.Second), band(12, 10*time.Second)},
+		"far apart":      {{Limit: 50, Period: time.Second, Burst: 3}, band(6, time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, redistest.URL(t), 3, inFull("k", bands...))
+			h := history{f: f, rng: rand.New(rand.NewPCG(7, uint64(len(name)))), most: 1}
+			for _, b := range bands {
+				h.most = max(h.most, min(b.Burst, 3))
+				if b.Burst == 0 {
+					h.most = max(h.most, 3)
+				}
+			}
+			for h.cancels < 5000 {
+				h.step()
+			}
+			h.drain()
+			h.check(bands)
+			require.Greater(t, len(h.admitted), 1000)
+			for _, p := range f.pods {
+				calls, requests := p.limiter.Reserved()
+				require.Zero(t, calls+requests, "nothing is left of those who left")
+			}
+		})
+	}
+}
+
+// history is a random life of a fleet.
+type history struct {
+	f        *fleet
+	rng      *rand.Rand
+	most     int64 // cost
+	waiting  []*waiter
+	cancels  int
+	ids      int
+	admitted []admission
+}
+
+// admission is at what instant, in microseconds, how much was let through.
+type admission struct{ at, cost int64 }
+
+func (h *history) step() {
+	switch n := h.rng.IntN(20); {
+	case n < 10 && len(h.waiting) < 40:
+		id := ""
+		if h.rng.IntN(2) == 0 {
+			h.ids++
+			id = fmt.Sprint("r", h.ids)
+		}
+		w := h.f.start(h.rng.IntN(len(h.f.pods)), id, 1+h.rng.Int64N(h.most), time.Duration(h.rng.Int64N(int64(time.Minute))))
+		h.waiting = append(h.waiting, w)
+	case n < 16 && len(h.waiting) > 0:
+		w := h.waiting[h.rng.IntN(len(h.waiting))]
+		w.cancel()
+		w.done <- w.end(h.f.t)
+		h.cancels++
+	case n < 18:
+		h.f.clock.Advance(time.Duration(h.rng.Int64N(int64(50 * time.Millisecond))))
+	default:
+		h.next()
+	}
+	h.collect()
+}
+
+// next lets the next slot come.
+func (h *history) next() {
+	if at, ok := h.f.clock.Next(); ok {
+		h.f.clock.Advance(at.Sub(h.f.clock.Now()))
+	}
+}
+
+// collect waits for those who sleep no more, and notes who was let through.
+func (h *history) collect() {
+	for late := time.Now().Add(30 * time.Second); len(h.waiting)-h.answered() > h.f.sleeping(); runtime.Gosched() {
+		require.True(h.f.t, time.Now().Before(late), "a slot came, and its call still waits")
+	}
+	h.waiting = slices.DeleteFunc(h.waiting, func(w *waiter) bool {
+		if !w.answered() {
+			return false
+		}
+		a := <-w.done
+		w.cancel()
+		if a.err == nil && a.d.Allowed {
+			h.admitted = append(h.admitted, admission{a.at.UnixMicro(), w.cost})
+		}
+		return true
+	})
+}
+
+func (h *history) answered() int {
+	n := 0
+	for _, w := range h.waiting {
+		if w.answered() {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *history) drain() {
+	for len(h.waiting) > 0 {
+		h.next()
+		h.collect()
+	}
+}
+
+// check pours what was let through into an exact bucket of each band, in units of
+// 1/period tokens.
+func (h *history) check(bands []coord.Band) {
+	slices.SortStableFunc(h.admitted, func(a, b admission) int { return int(a.at - b.at) })
+	for _, b := range bands {
+		p, capacity := b.Period.Microseconds(), b.Burst
+		if capacity == 0 {
+			capacity = b.Limit
+		}
+		level, last := int64(0), int64(0)
+		for i, a := range h.admitted {
+			if last > 0 {
+				level = max(0, level-(a.at-last)*b.Limit)
+			}
+			level, last = level+a.cost*p, a.at
+			require.LessOrEqual(h.f.t, level, capacity*p, "admission %d of %d passes %v", i, len(h.admitted), b)
+		}
+	}
+}
+
+// perSecond is a fleet whose bucket of 4 per s is used up: slots are 250 ms apart.
+func perSecond(t *testing.T, pods int) *fleet {
+	f := newFleet(t, redistest.URL(t), pods, inFull("k", band(4, time.Second)))
+	f.start(0, "", 4, 0).let(t, 0)
+	return f
+}
+
+func TestWaitingCallsGetTheirSlotsInOrderAcrossSidecars(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		f := newFleet(t, url, 2, inFull("k", band(4, time.Second)))
+		f.start(0, "", 4, 0).let(t, 0)
+		a := f.start(0, "", 1, time.Minute)
+		b := f.start(1, "", 2, time.Minute)
+		c := f.start(0, "", 1, time.Second)
+		far := f.start(1, "", 1, time.Second)
+		got := far.end(t)
+		require.NoError(t, got.err)
+		require.False(t, got.d.Allowed, "further than it would wait: refused at once")
+		require.Equal(t, 1250*time.Millisecond, got.d.RetryAfter)
+		f.clock.Advance(249_999 * time.Microsecond)
+		require.False(t, a.answered())
+		f.clock.Advance(time.Microsecond)
+		d := a.let(t, 250*time.Millisecond)
+		require.Zero(t, d.Remaining)
+		require.EqualValues(t, 4, d.Current)
+		require.Zero(t, d.RetryAfter)
+		f.clock.Advance(500 * time.Millisecond)
+		b.let(t, 750*time.Millisecond)
+		require.False(t, c.answered())
+		f.clock.Advance(250 * time.Millisecond)
+		c.let(t, time.Second)
+	})
+}
+
+func TestTheLastSlotGoesBackToTheBucket(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 2)
+	a, b := f.start(0, "", 1, time.Minute), f.start(1, "", 1, time.Minute)
+	b.leave(t)
+	c := f.start(0, "", 1, time.Minute)
+	f.clock.Advance(250 * time.Millisecond)
+	a.let(t, 250*time.Millisecond)
+	f.clock.Advance(250 * time.Millisecond)
+	c.let(t, 500*time.Millisecond)
+}
+
+func TestAnInnerSlotGoesToTheNextOfTheSameSidecar(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"", "with a request id"} {
+		f := perSecond(t, 2)
+		first := f.start(0, id, 1, time.Minute)
+		dear := f.start(0, "", 2, time.Minute)  // 750 ms
+		other := f.start(1, "", 1, time.Minute) // 1 s
+		next := f.start(0, "", 1, time.Minute)  // 1.25 s
+		last := f.start(0, "", 1, time.Minute)  // 1.5 s
+		first.leave(t)
+		// What was last is free again, and is whose comes next.
+		late := f.start(1, "", 1, time.Minute)
+		f.clock.Advance(250 * time.Millisecond)
+		next.let(t, 250*time.Millisecond)
+		f.clock.Advance(500 * time.Millisecond)
+		dear.let(t, 750*time.Millisecond)
+		f.clock.Advance(250 * time.Millisecond)
+		other.let(t, time.Second)
+		f.clock.Advance(250 * time.Millisecond)
+		last.let(t, 1250*time.Millisecond)
+		require.False(t, late.answered())
+		f.clock.Advance(250 * time.Millisecond)
+		late.let(t, 1500*time.Millisecond)
+	}
+}
+
+func TestAnInnerSlotThatNobodyHereCanUseLapses(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 2)
+	first := f.start(0, "", 1, time.Minute)
+	dear := f.start(0, "", 2, time.Minute)  // 750 ms
+	other := f.start(1, "", 1, time.Minute) // 1 s
+	first.leave(t)
+	late := f.start(0, "", 1, time.Minute)
+	f.clock.Advance(750 * time.Millisecond)
+	dear.let(t, 750*time.Millisecond)
+	f.clock.Advance(250 * time.Millisecond)
+	other.let(t, time.Second)
+	f.clock.Advance(250 * time.Millisecond)
+	late.let(t, 1250*time.Millisecond)
+}
+
+func TestARepeatedRequestTakesTheWaitingOver(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 1)
+	first := f.start(0, "id", 1, time.Minute)
+	again := f.join(first, time.Minute)
+	first.leave(t)
+	next := f.start(0, "", 1, time.Minute)
+	f.clock.Advance(250 * time.Millisecond)
+	require.True(t, again.let(t, 250*time.Millisecond).Replayed, "the slot was not given back")
+	f.clock.Advance(250 * time.Millisecond)
+	next.let(t, 500*time.Millisecond)
+	after := f.start(0, "id", 1, time.Minute)
+	require.True(t, after.let(t, 0).Replayed, "the slot has passed, and was its own")
+
+	// Who leaves gives back the latch as well: the repetition is a new call.
+	gone := f.start(0, "gone", 1, time.Minute)
+	gone.leave(t)
+	f.clock.Advance(time.Second)
+	require.False(t, f.start(0, "gone", 1, time.Minute).let(t, 0).Replayed)
+}
+
+func TestARequestThatIsRepeatedElsewhereWaitsForTheSameSlot(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 2)
+	first := f.start(0, "id", 1, time.Minute)
+	f.clock.Advance(100 * time.Millisecond)
+	again := f.start(1, "id", 1, time.Minute)
+	again.leave(t) // it has nothing of its own to give back
+	again = f.start(1, "id", 1, time.Minute)
+	next := f.start(1, "", 1, time.Minute)
+	f.clock.Advance(150 * time.Millisecond)
+	require.False(t, first.let(t, 250*time.Millisecond).Replayed)
+	require.True(t, again.let(t, 150*time.Millisecond).Replayed)
+	f.clock.Advance(250 * time.Millisecond)
+	next.let(t, 400*time.Millisecond)
+}
+
+func TestResetHonoursWhatWasPromised(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 2)
+	waits := f.start(0, "", 1, time.Minute)
+	was, err := f.pods[1].limiter.Reset(t.Context(), f.ref)
+	require.NoError(t, err)
+	require.True(t, was)
+	f.start(1, "", 4, 0).let(t, 0)
+	f.clock.Advance(250 * time.Millisecond)
+	waits.let(t, 250*time.Millisecond)
+}
+
+func TestASlotAfterTheDeadlineIsTooFar(t *testing.T) {
+	t.Parallel()
+	f := perSecond(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	r := coord.LimitRequest{LimitRef: f.ref, Cost: 4, Wait: time.Minute}
+	d, err := f.pods[0].limiter.Acquire(ctx, coord.Caller{}, r)
+	require.NoError(t, err)
+	require.False(t, d.Allowed)
+	r.Cost = 1
+	d, err = f.pods[0].limiter.Peek(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, 250*time.Millisecond, d.RetryAfter, "nothing was charged; to look is not to wait")
+	r.Wait = time.Minute + time.Millisecond
+	_, err = f.pods[0].limiter.Acquire(t.Context(), coord.Caller{}, r)
+	requireCode(t, err, coord.InvalidArgument, "wait_ms: 60001 is out of range; use 0 to 60000")
+}
+
+// The one connection that there is stays free, and all get their slots.
+func TestWaitingHoldsNoConnection(t *testing.T) {
+	t.Parallel()
+	f := &fleet{t: t, clock: &signalling{conformance.NewClock(), make(chan struct{}, 1)}, ref: inFull("k", band(10, time.Second))}
+	r := openRunner(t, lua.Options{URL: redistest.URL(t), Clock: f.clock.Micros, MaxConns: 1, MinIdle: 1})
+	f.pods = append(f.pods, newSidecarBy(t, r, redistest.Prefix(t), f.clock))
+	f.start(0, "", 10, 0).let(t, 0)
+	var all []*waiter
+	for range 100 {
+		all = append(all, f.start(0, "", 1, time.Minute))
+	}
+	require.Equal(t, 100, f.sleeping())
+	for i, w := range all {
+		f.clock.Advance(100 * time.Millisecond)
+		w.let(t, time.Duration(i+1)*100*time.Millisecond)
+	}
+}
