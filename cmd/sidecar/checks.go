@@ -30,6 +30,12 @@ func (a *app) readyChecks() []health.Check {
 		{Name: "rules", Run: func(context.Context) (string, error) {
 			return fmt.Sprintf("%d rules in force", len(a.rules.Names())), nil
 		}},
+		{Name: "config", Run: func(ctx context.Context) (string, error) {
+			if r := a.reloads.Load(); r != nil {
+				return r.check(ctx)
+			}
+			return "not watched yet", nil
+		}},
 	}
 }
 
@@ -97,6 +103,13 @@ func (a *app) addGauges() error {
 	t := a.telemetry
 	state := func(s string) attribute.KeyValue { return attribute.String("state", s) }
 	return errors.Join(
+		t.Gauge("coxswain.config.reload.ok", "", "1 while the configuration in force is what the files say, 0 after a reload that was refused.",
+			func(context.Context) float64 {
+				if r := a.reloads.Load(); r != nil && r.state.Load().err != nil {
+					return 0
+				}
+				return 1
+			}),
 		t.Gauge("coxswain.connections", "{connection}", "Client connections open now.",
 			func(context.Context) float64 { return float64(a.server.Connections()) }),
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
