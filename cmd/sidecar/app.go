@@ -162,6 +162,7 @@ func (a *app) serve() error {
 		Leases:      a.leases,
 		Locks:       coord.NewLocks(a.runner, keys, a.leases),
 		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
+		Draining:    a.draining,
 		Health:      a.snapshot,
 	})
 	if err != nil {

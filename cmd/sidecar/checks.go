@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
@@ -29,6 +31,12 @@ func (a *app) readyChecks() []health.Check {
 		{Name: "pool", Run: a.checkPool},
 		{Name: "rules", Run: func(context.Context) (string, error) {
 			return fmt.Sprintf("%d rules in force", len(a.rules.Names())), nil
+		}},
+		{Name: "drain", Run: func(context.Context) (string, error) {
+			if until, ok := a.server.Draining(); ok {
+				return "draining: the pod ends at " + until.UTC().Format(time.RFC3339), nil
+			}
+			return "not draining", nil
 		}},
 		{Name: "config", Run: func(ctx context.Context) (string, error) {
 			if r := a.reloads.Load(); r != nil {
@@ -87,6 +95,13 @@ func (a *app) snapshot(context.Context) api.HealthResult {
 		return h.Snapshot()
 	}
 	return api.HealthResult{Store: a.runner.Status().Topology, Checks: []api.HealthCheck{{Name: "start", Detail: "still starting; ask again"}}}
+}
+
+// draining tells that the pod ends.
+func (a *app) draining(until time.Time) {
+	at := until.UTC().Format(time.RFC3339)
+	a.log.Info("draining: the pod ends", "at", at)
+	a.events.Publish(coord.Event{Kind: coord.EventDraining, Reason: "told", Detail: "the pod ends at " + at})
 }
 
 // addGauges registers what is read at each scrape.
