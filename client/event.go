@@ -28,7 +28,7 @@ func (e Event) Draining() (end time.Time, ok bool) {
 	case int64:
 		return time.UnixMilli(ms), true
 	case uint64:
-		return time.UnixMilli(int64(ms)), true //nolint:gosec // a time, far below 2^63
+		return time.UnixMilli(int64(ms)), true
 	default:
 		return time.Time{}, true
 	}

@@ -74,11 +74,18 @@ func (r *reloads) run(w *fsnotify.Watcher) {
 		case <-r.done:
 			return
 		case <-r.again:
-		case <-w.Errors: // events were lost: look
+		case err := <-w.Errors:
+			r.missed(err)
 		case <-w.Events:
 			r.quiet(w)
 		}
 	}
+}
+
+// missed tells of events that were lost, most likely for coming too fast. No harm
+// is done: the files themselves are looked at next.
+func (r *reloads) missed(err error) {
+	r.app.log.Debug("events of the configuration's folders were lost", "err", err)
 }
 
 // files is what was read last.
@@ -112,7 +119,8 @@ func (r *reloads) quiet(w *fsnotify.Watcher) {
 		case <-w.Events:
 			still.Stop()
 			continue
-		case <-w.Errors:
+		case err := <-w.Errors:
+			r.missed(err)
 			still.Stop()
 			continue
 		case <-still.C:

@@ -64,7 +64,7 @@ func TestMistakesOfARulesFileHaveItsLines(t *testing.T) {
 	t.Parallel()
 	file := beside(t, "c.yaml", "rules:\n  items:\n    - {nam: a}\n  files: [a.yaml, gone.yaml, b.yaml]\nhttp: {addr: x}\n",
 		"a.yaml", "items:\n  - name: a\n    limits:\n      - {limit: many}\n  - name: late\nrules: []\n", "b.yaml", "items: [\n")
-	got := problems(t, config.Sources{File: file}, func(c *config.Config) []config.Problem {
+	got := problems(t, config.Sources{File: file}, func(*config.Config) []config.Problem {
 		return []config.Problem{
 			{Path: "rules.items[1].limits[0].limit", Message: "misread, so not also this"},
 			{Path: "rules.items[2].algorithm", Message: "missing"},
