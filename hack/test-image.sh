@@ -52,7 +52,7 @@ docker run -d --name "$id" --read-only --cap-drop ALL --security-opt no-new-priv
 check "it gets ready" docker exec "$id" /sidecar wait --timeout 30s
 check "it runs as 65532:65532" test "$(docker image inspect -f '{{.Config.User}}' "$tag")" = 65532:65532
 check "its root is read-only" test "$(docker inspect -f '{{.HostConfig.ReadonlyRootfs}}' "$id")" = true
-check "it has no shell" says "no such file" docker run --rm --entrypoint sh "$tag"
+check "it has no shell" says "executable file not found" docker run --rm --entrypoint sh "$tag"
 check "a foreign uid in its group acquires a lock" client --group-add 65532 "$tag" call lock.acquire '{"name":"l","bind":"ttl"}'
 check "one outside the group is refused by the socket's mode" says "permission denied" client "$tag" call session.ping
 check "a preStop hook drains it" docker exec "$id" /sidecar drain --grace 1s
