@@ -257,7 +257,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	_, err = config.Load(config.Sources{File: dir})
 	require.EqualError(t, err, dir+": cannot be read: is a directory; give the path of a YAML file")
 	_, err = config.Load(config.Sources{File: write(t, strings.Repeat("#\n", 1<<19)+"#")})
-	require.ErrorContains(t, err, "has 1048577 bytes; a configuration has at most 1048576")
+	require.ErrorContains(t, err, "has more than 1048576 bytes, the most of a configuration; name the right file")
 }
 
 func TestChecksOfOthersJoinInWithTheirLines(t *testing.T) {

@@ -53,7 +53,7 @@ func readAll(name string, opened func(string, fs.FileInfo)) ([]byte, fs.FileInfo
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := io.ReadAll(f)
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	return b, info, err
 }
 
@@ -76,7 +76,7 @@ func parse(name string, b []byte, c *Config) (*source, error) {
 func (s *source) parse(b []byte, v reflect.Value) error {
 	s.text, s.lines = strings.Split(string(b), "\n"), map[string]int{}
 	if len(b) > maxFileBytes {
-		return Problems{{Where: s.name, Message: fmt.Sprintf("has %d bytes; a configuration has at most %d", len(b), maxFileBytes)}}
+		return Problems{{Where: s.name, Message: fmt.Sprintf("has more than %d bytes, the most of a configuration; name the right file", maxFileBytes)}}
 	}
 	f, err := parser.ParseBytes(b, 0)
 	if err != nil {
