@@ -51,6 +51,8 @@ type reloads struct {
 	start *config.Config // what is in force of the settings that need a restart
 	state atomic.Pointer[reloadState]
 
+	// once is that a file is a pipe or the like, which cannot be read again.
+	once  bool
 	again chan struct{} // tells the watch that Reload has read other files, maybe
 	done  chan struct{}
 	watch sync.WaitGroup
@@ -73,6 +75,9 @@ func newReloads(a *app, from origin) *reloads {
 	r := &reloads{
 		app: a, start: a.config, origin: from, full: full(from.files), revision: age(a.config),
 		again: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	for _, info := range from.files {
+		r.once = r.once || info != nil && !info.Mode().IsRegular()
 	}
 	r.state.Store(&reloadState{config: a.config, applied: time.Now()})
 	return r
@@ -116,6 +121,11 @@ func (a *app) Reload() error {
 func (r *reloads) reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.once {
+		err := errors.New("the configuration was read from what is no regular file and cannot be read again; restart to change it")
+		r.refuse(err)
+		return err
+	}
 	c, err := r.origin.read()
 	if err == nil {
 		err = r.emptied()

@@ -355,6 +355,23 @@ func TestAFileThatLostItsBytesIsTakenForOneBeingWritten(t *testing.T) {
 	require.Error(t, a.Reload())
 }
 
+func TestAConfigurationFromAPipeIsReadOnce(t *testing.T) {
+	t.Parallel()
+	pipe := t.TempDir() + "/pipe"
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	go func() {
+		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+			_, _ = f.WriteString(ruled("one"))
+			_ = f.Close()
+		}
+	}()
+	a := loaded(t, pipe)
+	require.NoError(t, a.Start())
+	defer a.Stop()
+	require.ErrorContains(t, a.Reload(), "cannot be read again; restart to change it")
+	require.Equal(t, []string{"one"}, a.RuleNames())
+}
+
 func TestStartStopAndReloadAreSafeInAnyOrder(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/c.yaml"

@@ -26,7 +26,7 @@ const (
 func (a *app) watchConfig() error {
 	r := newReloads(a, a.origin)
 	var w *fsnotify.Watcher
-	if r.followed() {
+	if len(r.origin.files) > 0 && !r.once {
 		var err error
 		if w, err = fsnotify.NewWatcher(); err != nil {
 			a.log.Warn("changes of the configuration are not seen: send SIGHUP after them, or raise fs.inotify.max_user_instances", "err", err)
@@ -45,17 +45,6 @@ func (a *app) watchConfig() error {
 		return w.Close()
 	})
 	return nil
-}
-
-// followed reports whether there are files whose changes mean something: what
-// was read from a pipe cannot be read again.
-func (r *reloads) followed() bool {
-	for _, info := range r.origin.files {
-		if info != nil && !info.Mode().IsRegular() {
-			return false
-		}
-	}
-	return len(r.origin.files) > 0
 }
 
 // run reloads when the files change, until done.
