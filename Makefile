@@ -5,10 +5,13 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 FUZZTIME ?= 1m
+SEED ?= 1
+DURATION ?= 20s
+TOPOLOGY ?= standalone
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-container test-langs lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-container test-langs chaos chaos-ci lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +33,15 @@ test-langs: ## call the sidecar from other languages
 	hack/need.sh nvim=neovim '/usr/bin/python3 -c "import msgpack"=python3-msgpack' \
 		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl'
 	hack/langs/run.sh
+
+chaos: ## break what 3 sidecars stand on, for DURATION (20s) by SEED (1) on TOPOLOGY (standalone)
+	hack/need.sh redis-server=redis-server
+	CHAOS_SEED=$(SEED) CHAOS_DURATION=$(DURATION) CHAOS_TOPOLOGY=$(TOPOLOGY) \
+		go test -race -count=1 -timeout 0 -v -run '^TestChaos$$' ./internal/chaostest
+
+chaos-ci: ## one seed of chaos on every topology
+	hack/need.sh redis-server=redis-server
+	CHAOS_SEED=1 CHAOS_DURATION=20s CHAOS_TOPOLOGY=all hack/gotest.sh -race -count=1 -run '^TestChaos$$' ./internal/chaostest
 
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck
