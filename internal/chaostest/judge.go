@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -48,31 +49,37 @@ func pair(ctx context.Context, s *Sidecar, name string) error {
 	return lk.Release(ctx)
 }
 
-// settled reports what the dead still hold, and limits that counted wrongly. Its
+// settled reports limits that counted wrongly, and what the dead still hold. Its
 // clients come after all others have gone.
 func (r *run) settled() []Violation {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	defer cancel()
-	asker := r.sidecars[0]
-	c, err := client.Dial(ctx, client.Options{Socket: asker.Socket(), Client: "chaos", Instance: "settled"})
+	ctx := context.Background() // each question has its own time
+	c, err := client.Dial(ctx, client.Options{Socket: r.sidecars[0].Socket(), Client: "chaos", Instance: "settled"})
 	if err != nil {
 		return []Violation{{Rule: "settled", What: err.Error()}}
 	}
 	defer func() { _ = c.Close() }()
-	var found []Violation
+	found := r.counted(ctx, c)
+	var asked sync.WaitGroup
+	var mu sync.Mutex
+	ask := func(what string, question func() error) {
+		asked.Go(func() {
+			if err := question(); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				found = append(found, Violation{Rule: "given back", What: what + ": " + err.Error()})
+			}
+		})
+	}
 	for i, s := range r.sidecars {
-		if err := widow(ctx, s, c, fmt.Sprintf("widowed/%d", i)); err != nil {
-			found = append(found, Violation{Rule: "given back", What: fmt.Sprintf("%s: %v", s.name, err)})
-		}
+		ask(s.name, func() error { return widow(ctx, s, c, fmt.Sprintf("widowed/%d", i)) })
 	}
 	// What a killed sidecar held, and what could not be given back while Redis did
 	// not answer, is free when its TTL has ended.
 	for _, name := range slices.Concat(sessionLocks, shortLocks) {
-		if err := free(ctx, c, name, sessionTTL+patience); err != nil {
-			found = append(found, Violation{Rule: "given back", What: err.Error()})
-		}
+		ask("the dead", func() error { return free(ctx, c, name, sessionTTL+patience) })
 	}
-	return append(found, r.counted(ctx, c)...)
+	asked.Wait()
+	return found
 }
 
 // widow lets a client die that holds a lock: it has to be free long before its
