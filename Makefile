@@ -11,7 +11,7 @@ TOPOLOGY ?= standalone
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-container test-langs chaos chaos-ci lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-topology test-container test-langs chaos chaos-ci lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,11 @@ build: ## build bin/sidecar
 
 test: ## run every Go test with the race detector, on a real Redis
 	hack/need.sh redis-server=redis-server
-	hack/gotest.sh -race ./...
+	hack/gotest.sh -race -skip Topology ./...
+
+test-topology: ## run the tests that need a Redis Cluster or Sentinel, as processes
+	hack/need.sh redis-server=redis-server
+	hack/gotest.sh -race -run Topology ./...
 
 test-container: ## run the tests that use Redis with Redis in a container
 	hack/test-container.sh

@@ -10,7 +10,7 @@ var HealthGet = define[Nothing, HealthResult](Spec{
 type HealthResult struct {
 	Live   bool          `codec:"live" doc:"the process and its socket answer"`
 	Ready  bool          `codec:"ready" doc:"it can decide: Redis answers, scripts are loaded, rules are in force"`
-	Store  string        `codec:"store" doc:"standalone or embedded"`
+	Store  string        `codec:"store" doc:"standalone, sentinel, cluster or embedded"`
 	Checks []HealthCheck `codec:"checks" doc:"each check, sorted by name"`
 }
 

@@ -18,8 +18,8 @@ type serveFlags struct{ file string }
 // settingFlags set single values of the configuration.
 var settingFlags = []struct{ name, path, help string }{
 	{"socket", "socket.path", "`path` of the socket to serve (default " + config.DefaultSocket + ")"},
-	{"redis", "redis.url", "address of Redis, a `url`: redis://[user:password@]host:port[/db], or embedded for a development store in this " +
-		"process; one with a password is better in COXSWAIN_REDIS_URL"},
+	{"redis", "redis.url", "address of Redis, a `url`: redis://[user:password@]host:port[/db] (rediss:// for TLS), unix:///path, " +
+		"redis+sentinel://host,host/master, redis+cluster://host,host, or embedded for a development store in this process; one with a password is better in COXSWAIN_REDIS_URL"},
 	{"http", "http.addr", "`address` of the health and metrics pages, host:port; empty for none (default :8086)"},
 	{"log-level", "telemetry.log_level", "`level` of the log: debug, info, warn or error (default info)"},
 }

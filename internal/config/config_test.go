@@ -271,3 +271,14 @@ func TestAValueThatCannotBeReadIsNotAlsoOutOfRange(t *testing.T) {
 			return []config.Problem{{Path: "rules.items[0].limits[0].period_ms", Message: "0 is too short; write at least 1"}}
 		}))
 }
+
+func TestEveryKindOfRedisIsTaken(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"embedded", "redis://h", "rediss://u:p@h:1/3", "unix:///run/redis.sock?db=2", "unix://u:p@/run/redis.sock",
+		"redis+sentinel://u:p@h1:1,h2/main/2", "rediss+sentinel://h/main", "redis+cluster://h1,[::1]:3", "rediss+cluster://u:p@h1:1",
+	} {
+		_, err := config.Load(config.Sources{Env: []string{"COXSWAIN_REDIS_URL=" + url}})
+		require.NoError(t, err, url)
+	}
+}

@@ -112,16 +112,25 @@ c.yaml:2: http.addr: "127.0.0.1" is not host:port; write one such as :8086 or 12
 c.yaml:2: http.addr: "70000" is not a port; write a number from 0 (any free port) to 65535
       2 |   addr: ':70000'`},
 	{"redis scheme", "redis:\n  url: localhost:6379\n", `
-c.yaml:2: redis.url: starts with "localhost"; write redis://host:6379/0 (user:password@ before the host), or embedded for development
+c.yaml:2: redis.url: starts with "localhost"; write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development
       2 |   url: localhost:6379`},
-	{"redis over TLS, which there is not yet", "redis:\n  url: rediss://host\n", `
-c.yaml:2: redis.url: starts with "rediss"; write redis://host:6379/0 (user:password@ before the host), or embedded for development
-      2 |   url: rediss://host`},
+	{"several redis hosts", "redis:\n  url: redis://a,b\n", `
+c.yaml:2: redis.url: has several hosts, which are a cluster or sentinels; write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development
+      2 |   url: redis://a,b`},
+	{"sentinels without a master", "redis:\n  url: redis+sentinel://a,b\n", `
+c.yaml:2: redis.url: lacks the name by which the sentinels know the master; write redis+sentinel://host:26379,host:26379/master
+      2 |   url: redis+sentinel://a,b`},
+	{"a cluster's database", "redis:\n  url: rediss+cluster://a,b/1\n", `
+c.yaml:2: redis.url: has a path; a cluster has one database only: write redis+cluster://host:6379,host:6379
+      2 |   url: rediss+cluster://a,b/1`},
+	{"socket", "redis:\n  url: unix://run/redis.sock\n", `
+c.yaml:2: redis.url: names no socket; write its absolute path, such as unix:///run/redis.sock?db=0
+      2 |   url: unix://run/redis.sock`},
 	{"redis options", "redis:\n  url: redis://host?pool_size=5\n", `
-c.yaml:2: redis.url: has options after ? or #, which are not read; write redis://host:6379/0 (user:password@ before the host), or embedded for development
+c.yaml:2: redis.url: has options after ? or #, which are not read; write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development
       2 |   url: redis://host?pool_size=5`},
 	{"redis host", "redis:\n  url: redis:///0\n", `
-c.yaml:2: redis.url: names no host; write redis://host:6379/0 (user:password@ before the host), or embedded for development
+c.yaml:2: redis.url: names no host; write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development
       2 |   url: redis:///0`},
 	{"redis port", "redis:\n  url: redis://host:0\n", `
 c.yaml:2: redis.url: has port 0; write one from 1 to 65535
@@ -173,7 +182,7 @@ func TestMistakesOfVariablesAndFlagsNameThem(t *testing.T) {
 		`COXSWAIN_LIMITS_MAX_DEPTH: limits.max_depth: "deep" is not a whole number; write it in decimal digits, such as 10`,
 		`COXSWAIN_SOCKET_ADMIN_UIDS: socket.admin.uids: "x" is not a whole number; write it in decimal digits, such as 10`,
 		`COXSWAIN_SOCKET: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path`,
-		`--redis: redis.url: starts with "http"; write redis://host:6379/0 (user:password@ before the host), or embedded for development`,
+		`--redis: redis.url: starts with "http"; write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development`,
 		`--log-level: telemetry.log_level: "infos" is unknown; did you mean info?`,
 	}, strings.Split(got, "\n"))
 }

@@ -127,27 +127,95 @@ func (k *checker) redis(r Redis) {
 // redisURL says what is wrong with the address. It never quotes it: net/url's
 // own errors would show the password.
 func redisURL(text string) string {
-	const remedy = "write redis://host:6379/0 (user:password@ before the host), or embedded for development"
+	const remedy = "write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, " +
+		"redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development"
 	if text == "embedded" {
 		return ""
 	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		scheme, _, _ = strings.Cut(text, ":")
+	}
+	kind := strings.Replace(scheme, "rediss", "redis", 1)
+	switch kind {
+	case "redis", "unix", "redis+sentinel", "redis+cluster":
+	default:
+		if strings.Contains(scheme, "@") {
+			return "is not a URL; " + remedy
+		}
+		return fmt.Sprintf("starts with %q; %s", scheme, remedy)
+	}
+	// A list of hosts is no authority that package url reads.
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	hosts := authority[strings.LastIndexByte(authority, '@')+1:]
+	u, err := url.Parse("x://" + strings.TrimSuffix(authority, hosts) + "h" + path)
+	if err != nil {
 		return "is not a URL (percent-escape what is special in the password); " + remedy
-	case u.Scheme != "redis":
-		return fmt.Sprintf("starts with %q; %s", u.Scheme, remedy)
+	}
+	if kind == "unix" {
+		return redisSocket(hosts, u, remedy)
+	}
+	switch {
 	case u.RawQuery != "" || u.Fragment != "":
 		return "has options after ? or #, which are not read; " + remedy
-	case u.Hostname() == "":
-		return "names no host; " + remedy
-	case u.Port() != "" && !isPort(u.Port()):
-		return fmt.Sprintf("has port %s; write one from 1 to 65535", u.Port())
+	case kind == "redis" && strings.Contains(hosts, ","):
+		return "has several hosts, which are a cluster or sentinels; " + remedy
 	}
-	if db := strings.Trim(u.Path, "/"); db != "" {
-		if n, err := strconv.Atoi(db); err != nil || n < 0 {
-			return fmt.Sprintf("has database %q; write a number, such as redis://host:6379/0", db)
+	if problem := redisHosts(hosts, remedy); problem != "" {
+		return problem
+	}
+	db := strings.Trim(u.Path, "/")
+	switch kind {
+	case "redis+cluster":
+		if db != "" {
+			return "has a path; a cluster has one database only: write redis+cluster://host:6379,host:6379"
 		}
+	case "redis+sentinel":
+		var master string
+		if master, db, _ = strings.Cut(db, "/"); master == "" {
+			return "lacks the name by which the sentinels know the master; write redis+sentinel://host:26379,host:26379/master"
+		}
+	}
+	return redisDatabase(db)
+}
+
+func redisHosts(list, remedy string) string {
+	for h := range strings.SplitSeq(list, ",") {
+		u, err := url.Parse("x://" + h)
+		switch {
+		case err != nil:
+			return "is not a URL (percent-escape what is special in the password); " + remedy
+		case u.Hostname() == "":
+			return "names no host; " + remedy
+		case u.Port() != "" && !isPort(u.Port()):
+			return fmt.Sprintf("has port %s; write one from 1 to 65535", u.Port())
+		}
+	}
+	return ""
+}
+
+func redisSocket(host string, u *url.URL, remedy string) string {
+	query := u.Query()
+	db := query.Get("db")
+	query.Del("db")
+	switch {
+	case host != "" || strings.Trim(u.Path, "/") == "":
+		return "names no socket; write its absolute path, such as unix:///run/redis.sock?db=0"
+	case len(query) > 0 || u.Fragment != "":
+		return "has other options than db, which are not read; " + remedy
+	}
+	return redisDatabase(db)
+}
+
+func redisDatabase(db string) string {
+	if db == "" {
+		return ""
+	}
+	if n, err := strconv.Atoi(db); err != nil || n < 0 {
+		return fmt.Sprintf("has database %q; write a number, such as redis://host:6379/0", db)
 	}
 	return ""
 }

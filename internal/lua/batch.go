@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,7 +18,7 @@ const batchSize = 256
 // the order of ins.
 //
 // More than 256 inputs go in several pipelines, one after the other. Only
-// NOSCRIPT is recovered from, by running again what met it. A pipeline whose
+// NOSCRIPT and MOVED are recovered from, by running again what met them. A pipeline whose
 // context is cancelled still waits for its replies, within the command timeout.
 func Batch[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([]Outcome[O], []error) {
 	outs, errs := make([]Outcome[O], len(ins)), make([]error, len(ins))
@@ -49,7 +50,8 @@ type batched struct {
 	err   error
 }
 
-// pipeline fills in replies and errors.
+// pipeline fills in replies and errors: one pipeline for each node that has
+// some of the keys, side by side.
 func (r *Runner) pipeline(ctx context.Context, s *Source, cmds []batched) {
 	ctx, span := r.startSpan(ctx, s)
 	open := make([]*batched, len(cmds))
@@ -57,29 +59,69 @@ func (r *Runner) pipeline(ctx context.Context, s *Source, cmds []batched) {
 		open[i] = &cmds[i]
 	}
 	tries := 0
-	for len(open) > 0 {
+	for len(open) > 0 && tries <= quickReloads {
 		tries++
-		loads := r.loads.Load()
-		open = r.exchange(ctx, s, open)
-		if len(open) == 0 || tries > quickReloads || r.reload(ctx, loads) != nil {
-			break
+		if tries > 1 {
+			r.tel.Retry(ctx, s.Name, whyNoScript)
 		}
-		r.tel.Retry(ctx, s.Name, whyNoScript)
+		open = r.spread(ctx, s, open)
 	}
 	if span != nil {
 		r.endBatchSpan(span, s, cmds, tries)
 	}
 }
 
-// exchange sends commands once and returns those that met NOSCRIPT.
-func (r *Runner) exchange(ctx context.Context, s *Source, cmds []*batched) (again []*batched) {
-	sent := time.Now()
-	replies, whole := r.exec(ctx, cmds)
+// spread sends commands once, each to its node, and returns those that are
+// worth another try.
+func (r *Runner) spread(ctx context.Context, s *Source, cmds []*batched) (again []*batched) {
+	groups := map[*node][]*batched{}
+	for _, c := range cmds {
+		n, err := r.way(ctx, firstKey(c.args))
+		if err != nil {
+			c.sent, c.reply = time.Now(), nil
+			c.err = (&call{s: s}).fail(ctx, classify(err))
+			continue
+		}
+		groups[n] = append(groups[n], c)
+	}
+	if len(groups) == 1 {
+		for n, group := range groups {
+			return n.exchange(ctx, s, group)
+		}
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards again
+	for n, group := range groups {
+		wg.Go(func() {
+			some := n.exchange(ctx, s, group)
+			mu.Lock()
+			defer mu.Unlock()
+			again = append(again, some...)
+		})
+	}
+	wg.Wait()
+	return again
+}
+
+// way is route for a call that has not begun.
+func (r *Runner) way(ctx context.Context, key string) (*node, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r.route(ctx, key, false)
+}
+
+// exchange sends commands once and returns those that met NOSCRIPT, once the
+// scripts are loaded, and those whose slot has another master.
+func (n *node) exchange(ctx context.Context, s *Source, cmds []*batched) (again []*batched) {
+	sent, loads := time.Now(), n.loads.Load()
+	replies, whole := n.exec(ctx, cmds)
 	worst := whole
+	var unloaded []*batched
 	for i, c := range cmds {
 		f := whole
 		if f.verdict == answered {
-			f = classify(replies[i].read(replies[i].Err()))
+			f = n.judge(replies[i].read(replies[i].Err()))
 		}
 		c.sent, c.reply, c.err = sent, nil, nil
 		if f.verdict == answered {
@@ -88,28 +130,31 @@ func (r *Runner) exchange(ctx context.Context, s *Source, cmds []*batched) (agai
 		}
 		worst = f
 		c.err = (&call{s: s}).fail(ctx, f)
-		if f.why == whyNoScript {
+		switch {
+		case f.why == whyNoScript:
+			unloaded = append(unloaded, c)
+		case f.why == whyMoved && n.of.ring != nil:
+			n.of.ring.redirected(f, n.addr)
 			again = append(again, c)
 		}
 	}
-	r.tel.Script(ctx, s.Name, worst.outcome(), time.Since(sent))
+	n.of.tel.Script(ctx, s.Name, worst.outcome(), time.Since(sent))
 	if worst.suspect() && ctx.Err() == nil {
-		r.look()
+		n.look()
+	}
+	if len(unloaded) > 0 && n.reload(ctx, loads) == nil {
+		again = append(again, unloaded...)
 	}
 	return again
 }
 
 // exec writes one pipeline and reads its replies. The failure is one of all
 // commands: none of them was written.
-func (r *Runner) exec(ctx context.Context, cmds []*batched) ([]sha1Call, failure) {
-	if err := ctx.Err(); err != nil {
-		return nil, failure{ended, "ended", err}
-	}
-	if err := r.gate(ctx, false); err != nil {
-		return nil, failure{notRun, "down", err}
-	}
+func (n *node) exec(ctx context.Context, cmds []*batched) ([]sha1Call, failure) {
+	n.running.Add(1)
+	defer n.running.Add(-1)
 	replies := make([]sha1Call, len(cmds))
-	p := r.client.Pipeline()
+	p := n.client.Pipeline()
 	for i, c := range cmds {
 		replies[i] = sha1Call{redis.NewCmd(ctx, c.args...)}
 		_ = p.Process(ctx, replies[i]) // it only queues

@@ -3,6 +3,7 @@ package lua
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -20,6 +21,9 @@ var (
 
 // errClosed is the cause of ErrUnavailable once Close was called.
 var errClosed = errors.New("the connection was closed by its owner")
+
+// errRetired ends the connections to a node that is no master any more.
+var errRetired = errors.New("the node left the cluster's masters")
 
 // unsent is a failure to make a connection usable: no script ran over it. It
 // unwraps to a list, because go-redis strips one layer of errors.Unwrap from
@@ -83,7 +87,7 @@ func (f failure) outcome() string {
 // serves others, such as OOM, asks for a probe.
 func (f failure) suspect() bool {
 	switch f.why {
-	case "dial", "setup", "write", "lost", "loading", "masterdown", "auth":
+	case "dial", "setup", "write", "lost", "loading", "masterdown", "auth", "readonly":
 		return true
 	}
 	return false
@@ -96,11 +100,13 @@ func (f failure) suspect() bool {
 var refusals = map[string]string{
 	"LOADING": "loading", "READONLY": "readonly", "CLUSTERDOWN": "clusterdown", "TRYAGAIN": "tryagain",
 	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": "busy", "OOM": "oom", "MISCONF": "misconf",
-	"NOREPLICAS": "noreplicas", "NOAUTH": "auth", "WRONGPASS": "auth",
+	"NOREPLICAS": "noreplicas", "NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": whyMoved, "ASK": whyAsk,
 }
 
 const (
 	whyNoScript = "noscript"
+	whyMoved    = "moved" // the slot has another master
+	whyAsk      = "ask"   // the key has moved already, its slot not yet
 	// maxClients has no code of its own.
 	maxClients = "ERR max number of clients reached"
 )
@@ -132,6 +138,16 @@ func classify(err error) failure {
 	default:
 		return failure{maybeRun, "lost", err}
 	}
+}
+
+// judge is classify for an error that this node gave. A redirection is followed
+// in a cluster only: elsewhere the URL is of the wrong kind, and stays so.
+func (n *node) judge(err error) failure {
+	f := classify(err)
+	if n.of.ring == nil && (f.why == whyMoved || f.why == whyAsk) {
+		return failure{fault, "error", fmt.Errorf("%w (this is a node of a cluster: write redis+cluster:// in redis.url)", err)}
+	}
+	return f
 }
 
 func refused(reply redis.Error) failure {

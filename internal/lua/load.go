@@ -21,27 +21,33 @@ func (r *Runner) prepareScripts() {
 
 // reload recovers from NOSCRIPT: of all callers that met it, one loads and the
 // others wait. A caller that was sent before the last load only has to go again.
-func (r *Runner) reload(ctx context.Context, loads uint64) error {
+func (n *node) reload(ctx context.Context, loads uint64) error {
 	select {
-	case r.loading <- struct{}{}:
-		defer func() { <-r.loading }()
+	case n.loading <- struct{}{}:
+		defer func() { <-n.loading }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.loads.Load() != loads {
+	if n.loads.Load() != loads {
 		return nil
 	}
-	if err := r.load(ctx, r.client); err != nil {
+	if err := n.load(ctx, n.client); err != nil {
 		return err
 	}
-	r.tel.ScriptsReloaded(ctx)
+	n.of.tel.ScriptsReloaded(ctx)
+	// Whoever flushed one master has flushed the others, or will.
+	if n.of.ring != nil {
+		for _, other := range n.of.ring.masters() {
+			other.look()
+		}
+	}
 	return nil
 }
 
 // ensureScripts loads unless the server has them all.
-func (r *Runner) ensureScripts(ctx context.Context, c *redis.Client) error {
-	shas := make([]string, 0, len(r.shas))
-	for _, sha := range r.shas {
+func (n *node) ensureScripts(ctx context.Context, c *redis.Client) error {
+	shas := make([]string, 0, len(n.of.shas))
+	for _, sha := range n.of.shas {
 		shas = append(shas, sha)
 	}
 	missing := false
@@ -53,19 +59,19 @@ func (r *Runner) ensureScripts(ctx context.Context, c *redis.Client) error {
 	if err == nil && !missing {
 		return nil
 	}
-	return r.load(ctx, c)
+	return n.load(ctx, c)
 }
 
 // load sends every script in one round trip.
-func (r *Runner) load(ctx context.Context, c *redis.Client) error {
+func (n *node) load(ctx context.Context, c *redis.Client) error {
 	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, text := range r.texts {
+		for _, text := range n.of.texts {
 			p.ScriptLoad(ctx, text)
 		}
 		return nil
 	})
 	if err == nil {
-		r.loads.Add(1)
+		n.loads.Add(1)
 	}
 	return err
 }

@@ -38,9 +38,12 @@ const probeEvery = time.Second
 
 // Status is what health pages show of the connection.
 type Status struct {
-	Topology string // standalone or embedded
-	Address  string // without credentials
-	Up       bool
+	Topology string // standalone, sentinel, cluster or embedded
+	// Address is host:port, the path of a socket, or the list of the URL, without
+	// credentials.
+	Address string
+	// Up: it answers; of a cluster every slot has a master, and all answer.
+	Up bool
 	// Err is why it is down, without credentials.
 	Err error
 	// ScriptsLoaded: every script was loaded since the connection last came up.
@@ -52,73 +55,102 @@ type Status struct {
 	PoolTotal, PoolIdle, PoolMax int
 }
 
-// Status answers from memory; a background probe keeps it fresh.
+// Status answers from memory; a background probe keeps it fresh. Of a cluster
+// it is the sum of its masters, and the worst round trip.
 func (r *Runner) Status() Status {
-	c, s, pool := r.condition.Load(), r.seen.Load(), r.client.PoolStats()
-	return Status{
-		Topology: r.topology, Address: r.address, Up: c.up, Err: c.err,
-		ScriptsLoaded: c.up && s.scripts, EvictionPolicy: s.policy, RTT: s.rtt, UsedMemory: s.memory,
-		PoolTotal: int(pool.TotalConns), PoolIdle: int(pool.IdleConns), PoolMax: r.maxConns,
+	st := Status{Topology: r.topology, Address: r.address, Up: true, ScriptsLoaded: true}
+	if r.ring != nil {
+		st.Err = r.ring.err()
+		st.Up = st.Err == nil
 	}
+	for _, n := range r.nodes() {
+		c, s, pool := n.condition.Load(), n.seen.Load(), n.client.PoolStats()
+		st.Up = st.Up && c.up
+		if st.Err == nil {
+			st.Err = c.err
+		}
+		st.ScriptsLoaded = st.ScriptsLoaded && s.scripts
+		// The policy that evicts is the one to tell of.
+		if s.policy != "" && (st.EvictionPolicy == "" || st.EvictionPolicy == "noeviction") {
+			st.EvictionPolicy = s.policy
+		}
+		st.RTT = max(st.RTT, s.rtt)
+		st.UsedMemory += s.memory
+		st.PoolTotal += int(pool.TotalConns)
+		st.PoolIdle += int(pool.IdleConns)
+		st.PoolMax += r.maxConns
+	}
+	st.ScriptsLoaded = st.ScriptsLoaded && st.Up
+	return st
 }
 
-// gate lets calls pass while Redis is up. While it is known to be down it fails
-// at once, unless the call is patient: it was under way when the outage came.
-// Before the first probe has ended everyone waits.
-func (r *Runner) gate(ctx context.Context, patient bool) error {
+// route finds the node of a key and lets the call pass while that node is up.
+// While it is known to be down it fails at once, unless the call is patient: it
+// was under way when the outage came. Before the first probe has ended everyone
+// waits. No call dials or asks for the way itself.
+func (r *Runner) route(ctx context.Context, key string, patient bool) (*node, error) {
 	for {
-		c := r.condition.Load()
+		n, c, moved := r.only, (*condition)(nil), (<-chan struct{})(nil)
+		if r.ring != nil {
+			n, c, moved = r.ring.find(key)
+		}
+		if n != nil {
+			c = n.condition.Load()
+		}
 		switch {
 		case c.up:
-			return nil
+			return n, nil
 		case c.down() && !patient, errors.Is(c.err, errClosed):
-			return &unsent{"down", c.err}
+			return nil, &unsent{"down", c.err}
 		}
 		select {
 		case <-c.changed:
+		case <-moved:
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
 
 // become changes the condition. Only the probe calls it, and Close after it.
-func (r *Runner) become(up bool, err error) {
-	closed := errors.Is(err, errClosed)
-	was := r.condition.Load()
+func (n *node) become(up bool, err error) {
+	closed := errors.Is(err, errClosed) || errors.Is(err, errRetired)
+	was := n.condition.Load()
 	next := &condition{known: true, up: up, err: err, changed: was.changed}
 	if was.known && was.up == up && !closed {
 		// Only the reason differs; whoever waits need not wake for that.
-		r.condition.Store(next)
+		n.condition.Store(next)
 		return
 	}
 	next.changed = make(chan struct{})
-	r.condition.Store(next)
+	n.condition.Store(next)
 	close(was.changed)
 	switch {
 	case closed:
 	case up:
-		r.log.Info("redis is up", "address", r.address)
+		n.of.log.Info("redis is up", "address", n.addr)
 	default:
-		r.log.Warn("redis is down; calls fail at once until it is back", "address", r.address, "error", err)
-		r.conns.closeAll(false)
+		n.of.log.Warn("redis is down; calls fail at once until it is back", "address", n.addr, "error", err)
+		n.conns.closeAll(false)
+		if n.of.ring != nil {
+			n.of.ring.look()
+		}
 	}
 }
 
 // look asks for a probe now. Failures of calls only ever do this: one reset
 // connection or one slow command is no outage, and the probe knows within a
 // round trip.
-func (r *Runner) look() {
+func (n *node) look() {
 	select {
-	case r.suspect <- struct{}{}:
+	case n.suspect <- struct{}{}:
 	default:
 	}
 }
 
 // watch probes until Close: every second while Redis is up, with a growing
 // pause of at most a second while it is down, and at once when a call failed.
-func (r *Runner) watch() {
-	defer r.wg.Done()
+func (n *node) watch() {
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(700*time.Millisecond),
 		backoff.WithMultiplier(1.6), backoff.WithRandomizationFactor(0.4), backoff.WithMaxElapsedTime(0))
@@ -126,13 +158,13 @@ func (r *Runner) watch() {
 	defer timer.Stop()
 	<-timer.C
 	for {
-		err := r.examine()
+		err := n.examine()
 		// Its connection may be the one that was reset; a server that is gone
 		// refuses the next.
-		for tries := 0; tries < 3 && hungUp(err) && r.condition.Load().up; tries++ {
-			err = r.examine()
+		for tries := 0; tries < 3 && hungUp(err) && n.condition.Load().up; tries++ {
+			err = n.examine()
 		}
-		if r.ctx.Err() != nil {
+		if n.ctx.Err() != nil {
 			return
 		}
 		pause := probeEvery
@@ -141,12 +173,12 @@ func (r *Runner) watch() {
 		} else {
 			pause = pauses.NextBackOff()
 		}
-		r.become(err == nil, err)
+		n.become(err == nil, err)
 		timer.Reset(pause)
 		select {
 		case <-timer.C:
-		case <-r.suspect:
-		case <-r.ctx.Done():
+		case <-n.suspect:
+		case <-n.ctx.Done():
 			return
 		}
 	}
@@ -154,12 +186,17 @@ func (r *Runner) watch() {
 
 // examine asks Redis for an answer, for its scripts, and for its memory. It
 // fails when calls could not succeed.
-func (r *Runner) examine() error {
-	ctx := r.ctx // the connection's timeouts bound each step
-	now := *r.seen.Load()
+func (n *node) examine() error {
+	ctx := n.ctx // the connection's timeouts bound each step
+	if n.resolve != nil {
+		if err := n.resolve(ctx); err != nil {
+			return err
+		}
+	}
+	now := *n.seen.Load()
 	start := time.Now()
-	err := r.probe.Ping(ctx).Err()
-	if busy(err) && r.condition.Load().up {
+	err := n.probe.Ping(ctx).Err()
+	if busy(err) && n.condition.Load().up {
 		return nil
 	}
 	if err != nil {
@@ -167,17 +204,17 @@ func (r *Runner) examine() error {
 	}
 	now.rtt = time.Since(start)
 	now.scripts = false
-	if err := r.ensureScripts(ctx, r.probe); err != nil {
-		r.seen.Store(&now)
+	if err := n.ensureScripts(ctx, n.probe); err != nil {
+		n.seen.Store(&now)
 		return fmt.Errorf("load scripts: %w", err)
 	}
 	now.scripts = true
 	// What may not be read stays unknown; the embedded store has no such section.
 	now.policy, now.memory = "", 0
-	if info, err := r.probe.Info(ctx, "memory").Result(); err == nil {
+	if info, err := n.probe.Info(ctx, "memory").Result(); err == nil {
 		now.policy, now.memory = memory(info)
 	}
-	r.seen.Store(&now)
+	n.seen.Store(&now)
 	return nil
 }
 

@@ -18,8 +18,12 @@ type call struct {
 	repeatable bool
 
 	tries int
+	node  *node     // of the last try
+	ask   bool      // the next try goes where ASK sent it
 	sent  time.Time // of the last try
 	loads uint64    // of scripts, before the last try
+	// after is done on the connection of a try that was answered, see RunReplicated.
+	after func(ctx context.Context, cn *redis.Conn)
 	// maybe: an earlier try may have run.
 	maybe bool
 }
@@ -32,7 +36,8 @@ func (r *Runner) run(ctx context.Context, c *call) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := r.gate(ctx, false); err != nil {
+	var err error
+	if c.node, err = r.route(ctx, c.key(), false); err != nil {
 		return nil, c.fail(ctx, failure{notRun, "down", err})
 	}
 	reply, f := r.try(ctx, c)
@@ -48,9 +53,9 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 		return nil, failure{ended, "ended", err}
 	}
 	c.tries++
-	c.loads, c.sent = r.loads.Load(), time.Now()
+	c.loads, c.sent = c.node.loads.Load(), time.Now()
 	cmd := sha1Call{redis.NewCmd(ctx, c.args...)}
-	f := classify(r.send(ctx, cmd))
+	f := c.node.judge(c.transmit(ctx, cmd))
 	switch over := ctx.Err() != nil; {
 	case f.verdict == ended && !over:
 		f.verdict = notRun // a limit of the pool's own, not the caller's
@@ -63,9 +68,32 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 	}
 	// A reply that the caller's own deadline cut off says nothing about Redis.
 	if ctx.Err() == nil && f.suspect() {
-		r.look()
+		c.node.look()
 	}
 	return nil, f
+}
+
+// transmit sends the command the way that this call needs.
+func (c *call) transmit(ctx context.Context, cmd sha1Call) error {
+	switch {
+	case c.ask:
+		return c.node.asking(ctx, cmd)
+	case c.after != nil:
+		return c.node.sticky(ctx, cmd, c.after)
+	}
+	return c.node.send(ctx, cmd)
+}
+
+// key is what the call is routed by.
+func (c *call) key() string { return firstKey(c.args) }
+
+// firstKey of a command that command made.
+func firstKey(args []any) string {
+	if n, _ := args[2].(int); n > 0 {
+		key, _ := args[3].(string)
+		return key
+	}
+	return ""
 }
 
 // again decides after a failure whether to try once more, and does.
@@ -99,27 +127,44 @@ func (r *Runner) again(ctx context.Context, c *call, f failure) (any, error) {
 }
 
 // quickReloads is how often NOSCRIPT is answered without a pause: more often
-// means that scripts are loaded into another server than the one that runs them.
+// means that scripts are loaded into another server than the one that runs them;
+// and MOVED, that the nodes of a cluster do not agree.
 const quickReloads = 3
 
 // prepare waits until another try makes sense; false when the time is over.
 func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff.BackOff) bool {
-	if f.why == whyNoScript {
+	c.ask = false
+	quick := c.tries <= quickReloads
+	switch {
+	case f.why == whyNoScript:
 		// Its own failure shows in the next try.
-		_ = r.reload(ctx, c.loads)
-		if c.tries <= quickReloads {
+		_ = c.node.reload(ctx, c.loads)
+	case f.why == whyAsk && r.ring != nil:
+		if n := r.ring.redirected(f, c.node.addr); n != nil {
+			c.ask, c.node = true, n
 			return true
 		}
+	case f.why == whyMoved && r.ring != nil:
+		r.ring.redirected(f, c.node.addr)
+	default:
+		quick = false
+		if f.why == "clusterdown" && r.ring != nil {
+			r.ring.look()
+		}
 	}
-	timer := time.NewTimer(pauses.NextBackOff())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return false
+	if !quick {
+		timer := time.NewTimer(pauses.NextBackOff())
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return false
+		}
 	}
 	// It was under way when the outage came, so it may wait for its end.
-	return r.gate(ctx, true) == nil
+	n, err := r.route(ctx, c.key(), true)
+	c.node = n
+	return err == nil
 }
 
 // fail makes the error of a call out of its last failure.

@@ -38,24 +38,7 @@ type Outcome[O any] struct {
 // A call that ends its context while it is alone on the connection returns when
 // Redis answers, or after the command timeout at the latest.
 func Run[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	if !s.Latched {
-		latch = Latch{}
-	}
-	c := call{s: s.Source, repeatable: s.Idempotent || latch.Key != ""}
-	c.args = command(r, s.Source, in, latch)
-	ctx, span := r.startSpan(ctx, s.Source)
-	reply, err := r.run(ctx, &c)
-	out := Outcome[O]{Sent: c.sent}
-	if err == nil {
-		out.Value, out.Replayed, err = decode(s, reply)
-	}
-	if err != nil {
-		err = fmt.Errorf("script %s: %w", s.Name, err)
-	}
-	if span != nil {
-		r.endSpan(span, &c, out.Value, out.Replayed, err)
-	}
-	return out, err
+	return execute(ctx, r, s, in, latch, nil)
 }
 
 // evalsha is the command as it is written: connections look for it in what they send.
@@ -138,17 +121,17 @@ func pipelining() *redis.AutoPipelineOptions {
 // cost them more than they save.
 const crowd = 16
 
-// alone tells whether a call may bypass the pipeline; n calls are running.
-func (r *Runner) alone(n int64) bool {
-	left := r.crowded.Load()
+// alone tells whether a call may bypass the pipeline; so many are running.
+func (n *node) alone(running int64) bool {
+	left := n.crowded.Load()
 	switch {
-	case n > 1:
+	case running > 1:
 		if left != crowd {
-			r.crowded.Store(crowd)
+			n.crowded.Store(crowd)
 		}
 		return false
 	case left > 0:
-		r.crowded.Store(left - 1)
+		n.crowded.Store(left - 1)
 		return false
 	}
 	return true
@@ -156,11 +139,11 @@ func (r *Runner) alone(n int64) bool {
 
 // send executes a command. A lone call goes straight to a connection: handing
 // it to the pipeline's goroutine and back would double its latency.
-func (r *Runner) send(ctx context.Context, cmd sha1Call) error {
-	n := r.running.Add(1)
-	defer r.running.Add(-1)
-	if r.alone(n) {
-		err := cmd.read(r.client.Process(ctx, cmd))
+func (n *node) send(ctx context.Context, cmd sha1Call) error {
+	running := n.running.Add(1)
+	defer n.running.Add(-1)
+	if n.alone(running) {
+		err := cmd.read(n.client.Process(ctx, cmd))
 		// The connection's timer runs ahead of the context's by some microseconds.
 		if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
 			<-ctx.Done()
@@ -169,7 +152,7 @@ func (r *Runner) send(ctx context.Context, cmd sha1Call) error {
 	}
 	// The pipeline does not know ctx. A wait that it ends leaves the command
 	// queued: it may be written later, and cmd must not be touched.
-	run := r.pipe.Submit(ctx, cmd)
+	run := n.pipe.Submit(ctx, cmd)
 	err := run.WaitContext(ctx)
 	if over := ctx.Err(); over != nil && err == over { //nolint:errorlint // WaitContext returns it as it is
 		return &abandoned{err, run}

@@ -16,4 +16,4 @@ func CertainlyNotRun(err error) bool { return classify(err).verdict == notRun }
 func Suspect(err error) bool { return classify(err).suspect() }
 
 // Client is the runner's own pool, for looking into an embedded store.
-func Client(r *Runner) *redis.Client { return r.client }
+func Client(r *Runner) *redis.Client { return r.nodes()[0].client }

@@ -28,11 +28,19 @@ type store struct {
 	ttls   map[string]time.Duration // by key, see takeTTL
 }
 
-// eachStore runs a test on the embedded store and on real Redis. The clock that
+// eachStore runs a test on the embedded store and on real Redis, and below a
+// TestTopology on a cluster instead. The clock that
 // scripts read does not move the store's TTLs, so a test that is about a TTL
 // looks at the PEXPIRE, and deletes the key to end it.
 func eachStore(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
+	if strings.HasPrefix(t.Name(), "TestTopology") {
+		t.Run("cluster", func(t *testing.T) {
+			t.Parallel()
+			test(t, clusterStore(t))
+		})
+		return
+	}
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		m := miniredis.RunT(t)
@@ -45,6 +53,18 @@ func eachStore(t *testing.T, test func(t *testing.T, s *store)) {
 		require.NoError(t, err)
 		test(t, newStore(t, "redis", o, redistest.Prefix(t)))
 	})
+}
+
+// clusterStore is the master of the shared cluster that has the test's keys.
+func clusterStore(t *testing.T) *store {
+	prefix := redistest.Prefix(t)
+	seeds := strings.Split(strings.TrimPrefix(redistest.SharedCluster(t), "redis+cluster://"), ",")
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds})
+	defer func() { _ = c.Close() }()
+	s := &store{prefix: prefix}
+	node, err := c.MasterForKey(context.Background(), s.key("any"))
+	require.NoError(t, err)
+	return newStore(t, "cluster", &redis.Options{Addr: node.Options().Addr}, prefix)
 }
 
 func newStore(t *testing.T, name string, o *redis.Options, prefix string) *store {
@@ -63,7 +83,7 @@ func newStore(t *testing.T, name string, o *redis.Options, prefix string) *store
 }
 
 // key puts every key of a test under one tag, as a cluster wants it.
-func (s *store) key(name string) string { return s.prefix + ":{x}:" + name }
+func (s *store) key(name string) string { return "{" + s.prefix + "}:" + name }
 
 // latch is how one run is made to happen once.
 type latch struct{ key, fingerprint string }

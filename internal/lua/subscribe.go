@@ -55,16 +55,38 @@ func (r *Runner) Subscribe(channels []string, s Subscriber) (stop func()) {
 	}
 }
 
-// listener is the client of subscriptions. They read and write side by side,
+// listener makes the client of subscriptions. They read and write side by side,
 // and carry no scripts, so that their connections keep no account of what may
-// have run.
-func (r *Runner) listener(opt redis.Options) *redis.Client {
+// have run. In a cluster any node will do: messages reach all of them.
+func (r *Runner) listener() {
+	r.listened = &conns{open: map[*tracked]struct{}{}, dial: func(ctx context.Context) (net.Conn, error) {
+		addr, err := r.listenAt()
+		if err != nil {
+			return nil, err
+		}
+		return r.connector.dial(ctx, addr)
+	}}
+	opt := r.connector.options(r.address)
 	opt.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(r.ctx, cancel)()
-		return r.conns.track(ctx), nil
+		return r.listened.track(ctx), nil
 	}
 	opt.MinIdleConns = 0
-	return redis.NewClient(&opt)
+	r.listen = redis.NewClient(&opt)
+}
+
+// listenAt is where a subscription goes now: to a node that is up, if one is.
+func (r *Runner) listenAt() (string, error) {
+	nodes := r.nodes()
+	for _, n := range nodes {
+		if n.condition.Load().up {
+			return n.reach(), nil
+		}
+	}
+	if len(nodes) == 0 {
+		return "", r.ring.err()
+	}
+	return nodes[0].reach(), nil
 }

@@ -44,9 +44,13 @@ type process struct {
 	done chan struct{} // closed when the process is gone
 }
 
-// startOnFreePort picks ports below the range that outgoing connections use, so
-// that a stopped server finds its port free again.
 func startOnFreePort(dir string, args []string) (*process, error) {
+	return onFreePort(func(addr string) (*process, error) { return launch(addr, dir, args) })
+}
+
+// onFreePort picks ports below the range that outgoing connections use, so that
+// a stopped server finds its port free again.
+func onFreePort(start func(addr string) (*process, error)) (*process, error) {
 	const lowest, count, tries = 20000, 12000, 20
 	var last error
 	for range tries {
@@ -57,7 +61,7 @@ func startOnFreePort(dir string, args []string) (*process, error) {
 			continue
 		}
 		_ = l.Close()
-		p, err := launch(addr, dir, args)
+		p, err := start(addr)
 		if err == nil || !errors.Is(err, errPortTaken) {
 			return p, err
 		}
@@ -68,20 +72,24 @@ func startOnFreePort(dir string, args []string) (*process, error) {
 
 var errPortTaken = errors.New("the port is taken")
 
-// launch returns when the server takes connections, or has ended.
+// launch starts a store, and returns when it takes connections or has ended.
 func launch(addr, dir string, args []string) (*process, error) {
-	path, err := exec.LookPath(binary)
-	if err != nil {
-		return nil, fmt.Errorf("no %s on PATH: install it (apt-get install redis-server), or set $%s: %w", binary, EnvURL, err)
-	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{
+	return spawn(addr, "Ready to accept connections", append([]string{
 		"--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no",
 		"--daemonize", "no", "--enable-debug-command", "local",
-	}, args...)
+	}, args...))
+}
+
+// spawn returns when the server logs that it is ready, or has ended.
+func spawn(addr, ready string, args []string) (*process, error) {
+	path, err := exec.LookPath(binary)
+	if err != nil {
+		return nil, fmt.Errorf("no %s on PATH: install it (apt-get install redis-server), or set $%s: %w", binary, EnvURL, err)
+	}
 	cmd := exec.Command(path, args...)
 	cmd.SysProcAttr = dieWithParent()
 	out, err := cmd.StdoutPipe()
@@ -101,7 +109,7 @@ func launch(addr, dir string, args []string) (*process, error) {
 			return
 		}
 		p.os = cmd.Process
-		started <- watch(out)
+		started <- watch(out, ready)
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait()
 	}()
@@ -115,12 +123,12 @@ func launch(addr, dir string, args []string) (*process, error) {
 }
 
 // watch reads the log until the server is ready, or ends.
-func watch(out io.Reader) error {
+func watch(out io.Reader, ready string) error {
 	var log strings.Builder
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		line := lines.Text()
-		if strings.Contains(line, "Ready to accept connections") {
+		if strings.Contains(line, ready) {
 			return nil
 		}
 		if strings.Contains(line, "Address already in use") {

@@ -141,6 +141,7 @@ func Stores(t *testing.T, test func(t *testing.T, url string)) {
 // somebody else's are named by options.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
+	stopTopologies()
 	if shared.stop != nil {
 		if err := shared.stop(); err != nil {
 			fmt.Fprintf(os.Stderr, "redistest: %s: stop: %v\n", shared.what, err)

@@ -1,0 +1,287 @@
+package lua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ring is a cluster: which node is the master of which slot. One goroutine asks
+// the nodes for that, every second and when something hints at a change; calls
+// read it from memory, and mend one slot when they are told MOVED. The cluster
+// client of go-redis is not used: it asks for the way on a call's own path,
+// follows redirections itself, and has no notion of a master that is known to
+// be away.
+type ring struct {
+	of    *Runner
+	slots [slotCount]atomic.Pointer[node]
+	// state is known from the first answer on. It is replaced whenever a slot
+	// gets another node.
+	state atomic.Pointer[condition]
+	hint  chan struct{}
+
+	mu    sync.Mutex // guards the rest and the writing of slots and state
+	nodes map[string]*node
+	spare map[string]time.Time // nodes without a slot, and since when
+	shut  bool
+}
+
+// spareFor is how long a node without a slot is kept for what is under way.
+const spareFor = 30 * time.Second
+
+func newRing(r *Runner) *ring {
+	g := &ring{of: r, hint: make(chan struct{}, 1), nodes: map[string]*node{}, spare: map[string]time.Time{}}
+	g.state.Store(&condition{changed: make(chan struct{})})
+	return g
+}
+
+// find returns the master of a key, or the condition of the cluster where there
+// is none, and a channel that is closed when slots have changed.
+func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
+	// In this order: a change after the first line closes the channel.
+	state := g.state.Load()
+	n := g.slots[slotOf(key)].Load()
+	if n == nil && state.up {
+		state = &condition{known: true, err: errNoMaster, changed: state.changed}
+	}
+	return n, state, state.changed
+}
+
+var errNoMaster = errors.New("a slot of the cluster has no master")
+
+// err is why the cluster as such is down.
+func (g *ring) err() error {
+	state := g.state.Load()
+	switch {
+	case state.err != nil:
+		return state.err
+	case !state.known:
+		return errors.New("the cluster has not been asked yet")
+	}
+	for i := range g.slots {
+		if g.slots[i].Load() == nil {
+			return errNoMaster
+		}
+	}
+	return nil
+}
+
+// masters are the nodes that have slots, in the order of their addresses.
+func (g *ring) masters() []*node {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := make([]*node, 0, len(g.nodes))
+	for addr, n := range g.nodes {
+		if _, spare := g.spare[addr]; !spare {
+			list = append(list, n)
+		}
+	}
+	slices.SortFunc(list, func(a, b *node) int { return strings.Compare(a.addr, b.addr) })
+	return list
+}
+
+// look asks for a fresh view.
+func (g *ring) look() {
+	select {
+	case g.hint <- struct{}{}:
+	default:
+	}
+}
+
+// follow keeps the slots true until Close.
+func (g *ring) follow() {
+	// Hints come by the hundred while a shard is away.
+	const least = 50 * time.Millisecond
+	for {
+		views, err := g.views()
+		if g.of.ctx.Err() != nil {
+			return
+		}
+		g.apply(views, err)
+		pause := probeEvery
+		if err != nil {
+			pause = 4 * least
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-g.hint:
+			timer.Reset(least)
+			select {
+			case <-timer.C:
+			case <-g.of.ctx.Done():
+			}
+		case <-g.of.ctx.Done():
+		}
+		timer.Stop()
+		if g.of.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// views asks every master that is up, since one that was cut off knows nothing
+// of a failover; where none is, the seeds, until one answers.
+func (g *ring) views() ([]view, error) {
+	var views []view
+	for _, n := range g.masters() {
+		if !n.condition.Load().up {
+			continue
+		}
+		if text, err := n.probe.ClusterNodes(g.of.ctx).Result(); err == nil {
+			views = append(views, readView(text, n.addr))
+		}
+	}
+	if len(views) > 0 {
+		return views, nil
+	}
+	var failed []error
+	for _, addr := range g.of.connector.target.addrs {
+		text, err := g.seed(addr)
+		if err == nil {
+			v := readView(text, addr)
+			if len(v) > 0 {
+				return []view{v}, nil
+			}
+			err = errors.New("it knows of no slots")
+		}
+		failed = append(failed, err)
+	}
+	return nil, fmt.Errorf("no node of the cluster tells its slots: %w", errors.Join(failed...))
+}
+
+// seed asks a node of the URL, over a connection of its own.
+func (g *ring) seed(addr string) (string, error) {
+	c := g.of.connector
+	ctx, cancel := context.WithTimeout(g.of.ctx, c.opt.DialTimeout)
+	defer cancel()
+	opt := c.options(addr)
+	opt.MinIdleConns, opt.PoolSize = 0, 1
+	opt.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) { return c.dial(ctx, addr) }
+	client := redis.NewClient(&opt)
+	defer func() { _ = client.Close() }()
+	return client.ClusterNodes(ctx).Result()
+}
+
+// apply makes views the way that calls go.
+func (g *ring) apply(views []view, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.state.Load()
+	if err != nil {
+		// What was known stays: the nodes' own conditions hold calls up.
+		if !before.known || before.up && len(g.nodes) == 0 || !before.up {
+			g.change(&condition{known: true, err: err}, !before.known)
+		}
+		return
+	}
+	owners := merge(views)
+	changed := !before.up
+	used := map[string]bool{}
+	for slot, o := range owners {
+		var n *node
+		if o.addr != "" {
+			n = g.node(o.addr)
+		}
+		if n != nil {
+			used[n.addr] = true
+		}
+		if g.slots[slot].Swap(n) != n {
+			changed = true
+		}
+	}
+	if changed {
+		g.change(&condition{known: true, up: true}, true)
+	}
+	g.retire(used)
+}
+
+// change replaces the state; with wake, whoever waits looks again.
+func (g *ring) change(next *condition, wake bool) {
+	before := g.state.Load()
+	next.changed = before.changed
+	if wake {
+		next.changed = make(chan struct{})
+	}
+	g.state.Store(next)
+	if wake {
+		close(before.changed)
+	}
+}
+
+// node returns the node of an address, made and probed if it is new; nil after
+// Close, or when it cannot be made.
+func (g *ring) node(addr string) *node {
+	if n := g.nodes[addr]; n != nil {
+		delete(g.spare, addr)
+		return n
+	}
+	if g.shut {
+		return nil
+	}
+	n, err := g.of.newNode(addr, func() string { return addr })
+	if err != nil {
+		g.of.log.Error("a node of the cluster cannot be used", "address", addr, "error", err)
+		return nil
+	}
+	g.nodes[addr] = n
+	n.wg.Go(n.watch)
+	return n
+}
+
+// retire closes nodes that have had no slot for a while.
+func (g *ring) retire(used map[string]bool) {
+	for addr, n := range g.nodes {
+		since, spare := g.spare[addr]
+		switch {
+		case used[addr]:
+			delete(g.spare, addr)
+		case !spare:
+			g.spare[addr] = time.Now()
+		case time.Since(since) > spareFor && n.running.Load() == 0:
+			delete(g.nodes, addr)
+			delete(g.spare, addr)
+			g.of.wg.Go(func() { _ = n.close(errRetired) })
+		}
+	}
+}
+
+// redirected goes by MOVED, which mends a slot, or by ASK, which changes
+// nothing; it returns the node that was named.
+func (g *ring) redirected(f failure, asked string) *node {
+	slot, addr, ok := redirection(f.err, asked)
+	if !ok {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.node(addr)
+	if n != nil && f.why == whyMoved && g.slots[slot].Swap(n) != n {
+		g.change(&condition{known: true, up: true}, true)
+		g.look()
+	}
+	return n
+}
+
+// close ends all nodes; follow has been told by the runner's context.
+func (g *ring) close() error {
+	g.mu.Lock()
+	g.shut = true
+	nodes := g.nodes
+	g.nodes = map[string]*node{}
+	g.change(&condition{known: true, err: errClosed}, true)
+	g.mu.Unlock()
+	var all error
+	for _, n := range nodes {
+		all = errors.Join(all, n.close(errClosed))
+	}
+	return all
+}

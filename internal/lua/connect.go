@@ -1,0 +1,156 @@
+package lua
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// TLSFiles are the PEM files of rediss:// connections. They are read for each
+// handshake, so that renewed ones are used without a restart.
+type TLSFiles struct {
+	// CA signs the servers' certificates; empty means the system's authorities.
+	CA string
+	// Cert and Key are shown to servers that ask for a client's certificate.
+	Cert, Key string
+	// ServerName is what the servers' certificates are made out to, where that is
+	// not the host that is dialled.
+	ServerName string
+}
+
+// connector makes connections: how a node is dialled, and what is said first.
+type connector struct {
+	target target
+	opt    *Options
+	inside *embedded // the embedded store, nil otherwise
+	dialer net.Dialer
+}
+
+func newConnector(o *Options, t target) *connector {
+	return &connector{target: t, opt: o, dialer: net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second}}
+}
+
+// dial makes one connection to a node.
+func (c *connector) dial(ctx context.Context, addr string) (net.Conn, error) {
+	if c.inside != nil {
+		return c.inside.dial(ctx)
+	}
+	raw, err := c.dialer.DialContext(ctx, c.target.network, addr)
+	if err != nil || !c.target.secure {
+		return raw, err
+	}
+	conf, err := c.tls(addr)
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	secured := tls.Client(raw, conf)
+	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout)
+	defer cancel()
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return secured, nil
+}
+
+// tls reads the files anew.
+func (c *connector) tls(addr string) (*tls.Config, error) {
+	files := c.opt.TLS
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.ServerName}
+	if conf.ServerName == "" {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		conf.ServerName = host
+	}
+	if files.CA != "" {
+		text, err := os.ReadFile(files.CA)
+		if err != nil {
+			return nil, fmt.Errorf("redis.tls.ca: %w", err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(text) {
+			return nil, errors.New("redis.tls.ca: the file has no certificate: name one in PEM")
+		}
+	}
+	if files.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		if err != nil {
+			return nil, fmt.Errorf("redis.tls.cert and redis.tls.key: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{pair}
+	}
+	return conf, nil
+}
+
+// credentials are read for every connection, so that a password may be rotated:
+// who was refused comes with the new one.
+func (c *connector) credentials() (username, password string, err error) {
+	username, password = c.target.username, c.target.password
+	if c.opt.Username != "" {
+		username = c.opt.Username
+	}
+	if c.opt.PasswordFile != "" {
+		text, err := os.ReadFile(c.opt.PasswordFile)
+		if err != nil {
+			return "", "", fmt.Errorf("redis.password_file: %w", err)
+		}
+		password = strings.TrimRight(string(text), "\r\n")
+	}
+	return username, password, nil
+}
+
+// handshake proves a connection before a script is written to it, so that its
+// failure is known to be one of the connection: auth, database, a server that is
+// loading or full.
+func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
+	username, password, err := c.credentials()
+	if err != nil {
+		return &unsent{"setup", err}
+	}
+	_, err = cn.Pipelined(ctx, func(p redis.Pipeliner) error {
+		switch {
+		case username != "":
+			p.AuthACL(ctx, username, password)
+		case password != "":
+			p.Auth(ctx, password)
+		}
+		if c.target.db != 0 {
+			p.Select(ctx, c.target.db)
+		}
+		p.Ping(ctx)
+		return nil
+	})
+	var lost *unsent
+	if err == nil || errors.As(err, &lost) {
+		return err
+	}
+	return &unsent{"setup", err}
+}
+
+// options are those of every client, without a dialer.
+func (c *connector) options(addr string) redis.Options {
+	o := c.opt
+	return redis.Options{
+		Addr: addr, Protocol: 2,
+		OnConnect:  c.handshake,
+		MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.CommandTimeout, WriteTimeout: o.CommandTimeout,
+		PoolTimeout: o.CommandTimeout, ContextTimeoutEnabled: true,
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		PoolSize:                 o.MaxConns, MaxActiveConns: o.MaxConns, MinIdleConns: o.MinIdle,
+		PipelinePoolSize: -1, // pipelines and lone calls share one bounded pool
+	}
+}

@@ -1,0 +1,170 @@
+package lua_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// load are workers that take and return locks of their own, and charge one
+// bucket each, without latches.
+type load struct {
+	r        *lua.Runner
+	keys     []string
+	rounds   []atomic.Int64 // complete ones, by worker
+	answered []atomic.Int64 // charges, by worker
+	maybe    []atomic.Int64
+	stop     chan struct{}
+	wg       sync.WaitGroup
+	failed   chan string
+}
+
+func startLoad(t *testing.T, r *lua.Runner, keys []string) *load {
+	l := &load{
+		r: r, keys: keys, rounds: make([]atomic.Int64, len(keys)), answered: make([]atomic.Int64, len(keys)),
+		maybe: make([]atomic.Int64, len(keys)), stop: make(chan struct{}), failed: make(chan string, 1000),
+	}
+	for i := range keys {
+		l.wg.Go(func() { l.work(t, i) })
+	}
+	t.Cleanup(l.end)
+	return l
+}
+
+func (l *load) end() {
+	select {
+	case <-l.stop:
+	default:
+		close(l.stop)
+	}
+	l.wg.Wait()
+}
+
+func (l *load) work(t *testing.T, worker int) {
+	ctx := t.Context()
+	var last int64
+	// The machine's time is for the servers, which have to elect a master.
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for round := 0; ; round++ {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+		}
+		lock, token := l.keys[worker]+":lock", fmt.Sprintf("t%d", round)
+		got, err := lua.Run(ctx, l.r, lua.LockAcquire, lua.LockAcquireIn{Lock: lock, Token: token, TTLMS: 100}, lua.Latch{})
+		if err == nil && got.Value.Acquired {
+			if got.Value.Fence <= last {
+				l.failed <- fmt.Sprintf("%s: fence %d after %d", lock, got.Value.Fence, last)
+			}
+			last = got.Value.Fence
+			_, _ = lua.Run(ctx, l.r, lua.LockRelease, lua.LockReleaseIn{Lock: lock, Token: token}, lua.Latch{})
+		}
+		_, charged := take(ctx, l.r, l.keys[worker]+":bucket", 1_000_000_000)
+		switch {
+		case charged == nil:
+			l.answered[worker].Add(1)
+		case errors.Is(charged, lua.ErrMaybeExecuted):
+			l.maybe[worker].Add(1)
+		case !errors.Is(charged, lua.ErrUnavailable):
+			l.failed <- charged.Error()
+		}
+		if err == nil && charged == nil {
+			l.rounds[worker].Add(1)
+		}
+	}
+}
+
+// recovers waits until every worker has had some rounds more.
+func (l *load) recovers(t *testing.T) {
+	t.Helper()
+	patience := time.After(60 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for i := range l.rounds {
+		for goal := l.rounds[i].Load() + 5; l.rounds[i].Load() < goal; {
+			require.Empty(t, l.failed)
+			select {
+			case <-tick.C:
+			case <-patience:
+				t.Fatalf("worker %d does not go on: %v", i, l.r.Status().Err)
+			}
+		}
+	}
+}
+
+// verify ends the load. No charge may have been counted that was neither
+// answered nor reported as ambiguous; without loss all that were answered are there.
+func (l *load) verify(t *testing.T, lossless bool) {
+	t.Helper()
+	l.end()
+	require.Empty(t, l.failed)
+	for i, k := range l.keys {
+		n := spent(t, l.r, k+":bucket", 1_000_000_000)
+		require.LessOrEqual(t, n, l.answered[i].Load()+l.maybe[i].Load())
+		if lossless {
+			require.GreaterOrEqual(t, n, l.answered[i].Load())
+		}
+	}
+}
+
+func TestTopologyClusterFailoverUnderLoad(t *testing.T) {
+	c := redistest.StartCluster(t)
+	r := open(t, lua.Options{URL: c.URL()})
+	require.NoError(t, untilUp(t, r))
+	keys := spanning(t, 6)
+	l := startLoad(t, r, keys)
+	h, _ := listen(t, r, "heard")
+	next(t, h.subscribed)
+	l.recovers(t)
+	c.Failover(keys[0])
+	l.recovers(t)
+	c.Failover(keys[0])
+	l.recovers(t)
+	l.verify(t, true)
+
+	other := keys[0]
+	for i := 0; c.Master(other) == c.Master(keys[0]); i++ {
+		other = fmt.Sprintf("{other%d}", i)
+	}
+	l = startLoad(t, r, append(spanning(t, 5), keys[0]+"again"))
+	restart := c.KillMaster(keys[0])
+	// Only the shard of the dead master is gone.
+	_, err := take(deadline(t), r, other, 5)
+	require.NoError(t, err)
+	l.recovers(t)
+	restart()
+	l.recovers(t)
+	l.verify(t, false)
+	for len(h.messages) == 0 { // the subscription has moved on if it had to
+		require.NoError(t, c.Client(t).Publish(deadline(t), "heard", "x").Err())
+	}
+}
+
+func TestTopologySentinelFailoverUnderLoad(t *testing.T) {
+	s := redistest.StartSentinel(t)
+	r := open(t, lua.Options{URL: s.URL()})
+	require.NoError(t, untilUp(t, r))
+	keys := spanning(t, 4)
+	l := startLoad(t, r, keys)
+	h, _ := listen(t, r, "heard")
+	next(t, h.subscribed)
+	l.recovers(t)
+	s.Failover()
+	l.recovers(t)
+	restart := s.KillMaster()
+	l.recovers(t)
+	restart()
+	l.recovers(t)
+	l.verify(t, false)
+	next(t, h.subscribed) // with the new master
+}

@@ -1,0 +1,93 @@
+package lua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// node is one server that executes scripts: the only one there is, the present
+// master of some sentinels, or one master of a cluster. Each has a pool, a
+// probe and a condition of its own, so that one that is away holds up no call
+// to another.
+type node struct {
+	of *Runner
+	// addr is the key of a cluster's node; where it is dialled says reach.
+	addr  string
+	reach func() string
+	// resolve, where set, finds where the server is now; the probe calls it.
+	resolve func(ctx context.Context) error
+
+	conns  *conns
+	client *redis.Client        // the pool of all calls
+	pipe   *redis.AutoPipeliner // over client
+	probe  *redis.Client        // a connection of its own, so that a busy pool does not look like an outage
+
+	running atomic.Int64 // calls between send and answer
+	crowded atomic.Int64 // calls that still take the pipeline, see crowd
+
+	loading chan struct{} // held while scripts are loaded
+	loads   atomic.Uint64 // how often they were
+
+	condition atomic.Pointer[condition]
+	seen      atomic.Pointer[seen]
+	suspect   chan struct{} // asks the probe to look now
+
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// newNode makes the clients; nothing is awaited. It is probed from watch on.
+func (r *Runner) newNode(addr string, reach func() string) (*node, error) {
+	n := &node{
+		of: r, addr: addr, reach: reach,
+		loading: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
+	}
+	n.conns = &conns{
+		dial: func(ctx context.Context) (net.Conn, error) { return r.connector.dial(ctx, n.reach()) },
+		open: map[*tracked]struct{}{},
+	}
+	n.ctx, n.cancel = context.WithCancel(r.ctx)
+	n.condition.Store(&condition{changed: make(chan struct{})})
+	n.seen.Store(&seen{})
+	opt := r.connector.options(addr)
+	calls, probe := opt, opt
+	calls.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if c := n.condition.Load(); c.down() {
+			return deadConn{&unsent{"dial", c.err}}, nil
+		}
+		return n.dial(ctx), nil
+	}
+	probe.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return n.dial(ctx), nil }
+	probe.PoolSize, probe.MaxActiveConns, probe.MinIdleConns = 2, 2, 0
+	n.client, n.probe = redis.NewClient(&calls), redis.NewClient(&probe)
+	var err error
+	if n.pipe, err = n.client.AsyncAutoPipelineWithOptions(pipelining()); err != nil {
+		n.cancel()
+		return nil, errors.Join(fmt.Errorf("redis pipeline: %w", err), n.client.Close(), n.probe.Close())
+	}
+	return n, nil
+}
+
+// dial connects until the node is closed.
+func (n *node) dial(ctx context.Context) net.Conn {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.ctx, cancel)()
+	return n.conns.connect(ctx)
+}
+
+// close ends the node and its connections; calls that run on it then fail.
+func (n *node) close(why error) error {
+	n.cancel()
+	n.conns.closeAll(true)
+	n.wg.Wait()
+	n.become(false, why)
+	return errors.Join(n.pipe.Close(), n.pipe.WaitClosed(), n.client.Close(), n.probe.Close())
+}

@@ -1,0 +1,177 @@
+package lua_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// TestTopologyScripts runs on the cluster what eachStore runs elsewhere.
+func TestTopologyScripts(t *testing.T) {
+	t.Run("timelines", TestTimelines)
+	t.Run("bucket", TestTokenBucketEqualsTheModel)
+	t.Run("lock", TestLockEqualsTheModel)
+}
+
+// spanning are keys of all masters, as the worst names make them.
+func spanning(t *testing.T, n int) []string {
+	p := redistest.Prefix(t)
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s:{k%d}:s", p, i)
+	}
+	return keys
+}
+
+func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
+	t.Parallel()
+	redistest.Topologies(t, func(t *testing.T, url string) {
+		r := open(t, lua.Options{URL: url})
+		keys := spanning(t, 60)
+		var wg sync.WaitGroup
+		errs := make(chan error, len(keys))
+		for _, k := range keys {
+			wg.Go(func() {
+				_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(k, 9), lua.Latch{Key: k + ":idem", Fingerprint: "f"})
+				errs <- err
+			})
+		}
+		wg.Wait()
+		close(errs)
+		require.NoError(t, errors.Join(drain(errs)...))
+		var ins []lua.RatelimitTokenBucketIn
+		for _, k := range keys {
+			ins = append(ins, bucket(k, 9))
+		}
+		outs, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+		require.NoError(t, errors.Join(failed...))
+		for _, o := range outs {
+			require.EqualValues(t, 7, o.Value.Remaining, "in the order of the inputs, counted once each")
+		}
+		st := r.Status()
+		require.True(t, st.Up, "%v", st.Err)
+		require.True(t, st.ScriptsLoaded)
+		require.Contains(t, url, "redis+"+st.Topology+"://"+st.Address)
+		require.NoError(t, r.Ping(deadline(t)))
+	})
+}
+
+func TestTopologySubscribersHearWhatOthersPublish(t *testing.T) {
+	t.Parallel()
+	redistest.Topologies(t, func(t *testing.T, url string) {
+		r := open(t, lua.Options{URL: url})
+		require.NoError(t, untilUp(t, r))
+		p := redistest.Prefix(t)
+		h, stop := listen(t, r, p+"a", p+"b")
+		next(t, h.subscribed)
+		require.NoError(t, lua.Client(r).Publish(deadline(t), p+"b", "1").Err())
+		require.Equal(t, p+"b 1", next(t, h.messages))
+		stop()
+	})
+}
+
+func TestTopologyReplicasAcknowledge(t *testing.T) {
+	t.Parallel()
+	redistest.Topologies(t, func(t *testing.T, url string) {
+		r := open(t, lua.Options{URL: url})
+		in := bucket(spanning(t, 1)[0], 9)
+		out, acked, err := lua.RunReplicated(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{}, 1, 20*time.Second)
+		require.NoError(t, err)
+		require.True(t, out.Value.Allowed)
+		require.GreaterOrEqual(t, acked, 1)
+		out, acked, err = lua.RunReplicated(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{}, 9, time.Millisecond)
+		require.NoError(t, err, "too few replicas are no error")
+		require.Less(t, acked, 9)
+		require.EqualValues(t, 7, out.Value.Remaining)
+	})
+}
+
+func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t)
+	const key = "{k}"
+	p := startProxy(t, "redis://"+c.Master(key))
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.url, "redis://"))
+	require.NoError(t, err)
+	witness := open(t, lua.Options{URL: c.URL()})
+	require.NoError(t, untilUp(t, witness))
+	node := redis.NewClient(&redis.Options{Addr: p.target})
+	defer func() { require.NoError(t, node.Close()) }()
+	require.NoError(t, node.ConfigSet(deadline(t), "cluster-announce-port", port).Err())
+	r := open(t, lua.Options{URL: c.URL()})
+	require.NoError(t, untilUp(t, r))
+
+	// Until the new address has come round, calls pass the proxy by.
+	ctx, count := deadline(t), int64(0)
+	for err = nil; err == nil; count++ {
+		p.lose(plan{})
+		_, err = take(ctx, r, key, 1_000_000)
+	}
+	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.EqualValues(t, count, spent(t, witness, key, 1_000_000), "each ran once")
+
+	for replayed := false; !replayed; count++ {
+		p.lose(plan{})
+		latch := lua.Latch{Key: fmt.Sprintf("%s:idem%d", key, count), Fingerprint: "f"}
+		out, err := lua.Run(ctx, r, lua.RatelimitTokenBucket, bucket(key, 1_000_000), latch)
+		require.NoError(t, err)
+		replayed = out.Replayed
+	}
+	require.EqualValues(t, count, spent(t, witness, key, 1_000_000))
+}
+
+func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t)
+	r, admin := open(t, lua.Options{URL: c.URL()}), c.Client(t)
+	require.NoError(t, untilUp(t, r))
+	keys := spanning(t, 30)
+	var ins []lua.RatelimitTokenBucketIn
+	for _, k := range keys {
+		ins = append(ins, bucket(k, 1_000_000))
+	}
+	var calls atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, 100_000)
+	for range 20 {
+		wg.Go(func() {
+			for i := range 60 {
+				_, err := take(deadline(t), r, keys[i%len(keys)], 1_000_000)
+				calls.Add(1)
+				errs <- err
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 20 {
+			_, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+			calls.Add(int64(len(ins)))
+			errs <- errors.Join(failed...)
+		}
+	})
+	for range 20 {
+		require.NoError(t, admin.ForEachMaster(deadline(t), func(ctx context.Context, m *redis.Client) error {
+			return m.ScriptFlush(ctx).Err()
+		}))
+	}
+	wg.Wait()
+	close(errs)
+	require.NoError(t, errors.Join(drain(errs)...))
+	var counted int64
+	for _, k := range keys {
+		counted += spent(t, r, k, 1_000_000)
+	}
+	require.Equal(t, calls.Load(), counted)
+}

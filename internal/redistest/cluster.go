@@ -1,0 +1,238 @@
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	masters = 3
+	slots   = 16384
+	// nodeTimeout in ms is long enough for a busy machine not to look like a
+	// dead node, and short enough for tests to await a failover.
+	nodeTimeout = "2000"
+)
+
+// Cluster is a Redis Cluster of one test: three masters with a replica each. It
+// serves what it can while a shard is down. Its methods are for one goroutine
+// at a time.
+type Cluster struct{ serverSet }
+
+// StartCluster runs a private cluster that is ready, with replicas in sync; it
+// ends with the test.
+func StartCluster(t testing.TB) *Cluster {
+	t.Helper()
+	c := &Cluster{serverSet{t: t}}
+	err := c.start()
+	t.Cleanup(c.stop)
+	c.must(err)
+	return c
+}
+
+// URL is redis+cluster:// with the addresses of all nodes.
+func (c *Cluster) URL() string { return "redis+cluster://" + addrs(c.nodes) }
+
+// Client returns a plain client of the cluster, closed with the test.
+func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
+	t.Helper()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: strings.Split(addrs(c.nodes), ",")})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// KillMaster kills (-9) the master that serves a key and returns at once; its
+// replica takes over some seconds later, without what was not replicated yet.
+// Restart starts it again, empty, on its old port.
+func (c *Cluster) KillMaster(key string) (restart func()) {
+	c.t.Helper()
+	n := c.master(key)
+	n.kill()
+	return c.restarter(n)
+}
+
+// Failover makes the replica of a key's master the master, in order, and
+// returns when it is.
+func (c *Cluster) Failover(key string) {
+	c.t.Helper()
+	slot, old := c.slot(key), c.master(key)
+	id := old.myself()[0]
+	var replica *node
+	c.must(until("a replica in sync", func() bool {
+		i := slices.IndexFunc(c.nodes, func(n *node) bool {
+			me := n.myself()
+			return len(me) > 3 && me[3] == id && n.role() == "slave"
+		})
+		if i >= 0 {
+			replica = c.nodes[i]
+		}
+		return i >= 0
+	}))
+	// A vote may be lost to another election; asking again is the remedy.
+	asked := 0
+	c.must(until("an orderly failover", func() bool {
+		if asked%50 == 0 {
+			_, _ = replica.do("cluster", "failover")
+		}
+		asked++
+		return replica.serves(slot) && !old.serves(slot)
+	}))
+}
+
+// Master is the address of the master that serves a key.
+func (c *Cluster) Master(key string) string {
+	c.t.Helper()
+	return c.master(key).addr
+}
+
+func (c *Cluster) slot(key string) int {
+	for _, n := range c.nodes {
+		if slot, err := n.do("cluster", "keyslot", key); err == nil {
+			return int(slot.(int64))
+		}
+	}
+	c.must(errors.New("no node of the cluster answers"))
+	return 0
+}
+
+func (c *Cluster) master(key string) (owner *node) {
+	c.t.Helper()
+	slot := c.slot(key)
+	c.must(until("a master for a slot", func() bool {
+		// One that was failed over learns it late; the higher epoch is the newer.
+		newest := -1
+		for _, n := range c.nodes {
+			if !n.serves(slot) {
+				continue
+			}
+			if epoch, err := strconv.Atoi(n.myself()[6]); err == nil && epoch > newest {
+				owner, newest = n, epoch
+			}
+		}
+		return newest >= 0
+	}))
+	return owner
+}
+
+// myself is what the node knows of itself: id, address, flags, master, then its
+// slots from the ninth field on.
+func (n *node) myself() []string {
+	if n.run == nil {
+		return []string{""}
+	}
+	for line := range strings.Lines(n.info("cluster", "nodes")) {
+		if strings.Contains(line, "myself") {
+			return strings.Fields(line)
+		}
+	}
+	return []string{""}
+}
+
+// serves tells whether the node thinks that it is the master of a slot.
+func (n *node) serves(slot int) bool {
+	me := n.myself()
+	if len(me) < 9 || !strings.Contains(me[2], "master") {
+		return false
+	}
+	return slices.ContainsFunc(me[8:], func(span string) bool {
+		from, to, ok := strings.Cut(span, "-")
+		if !ok {
+			to = from
+		}
+		a, errA := strconv.Atoi(from)
+		b, errB := strconv.Atoi(to)
+		return errA == nil && errB == nil && a <= slot && slot <= b
+	})
+}
+
+func (c *Cluster) start() (err error) {
+	if c.dir, err = os.MkdirTemp("", "redistest"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			c.stop()
+		}
+	}()
+	for range 2 * masters {
+		if err := c.add(launchClusterNode); err != nil {
+			return err
+		}
+	}
+	if err := c.join(); err != nil {
+		return fmt.Errorf("form a cluster: %w", err)
+	}
+	return until("the cluster is whole", c.whole)
+}
+
+func launchClusterNode(addr, dir string) (*process, error) {
+	n, err := strconv.Atoi(port(addr))
+	if err != nil {
+		return nil, err
+	}
+	// The bus' own choice, 10000 above, is where outgoing connections are made from.
+	bus := n + 1
+	return launch(addr, dir, []string{
+		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", nodeTimeout,
+		"--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0",
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
+	})
+}
+
+// join introduces the nodes, and then makes the first three the masters.
+func (c *Cluster) join() error {
+	first := c.nodes[0]
+	for i, n := range c.nodes {
+		if _, err := n.do("cluster", "set-config-epoch", i+1); err != nil {
+			return err
+		}
+		if i == 0 {
+			continue
+		}
+		p, err := strconv.Atoi(port(n.addr))
+		if err != nil {
+			return err
+		}
+		if _, err := first.do("cluster", "meet", "127.0.0.1", p, p+1); err != nil {
+			return err
+		}
+	}
+	for i, n := range c.nodes[:masters] {
+		if _, err := n.do("cluster", "addslotsrange", slots*i/masters, slots*(i+1)/masters-1); err != nil {
+			return err
+		}
+	}
+	for i, n := range c.nodes[masters:] {
+		id := c.nodes[i].myself()[0]
+		if err := until("a replica knows its master", func() bool {
+			_, err := n.do("cluster", "replicate", id)
+			return err == nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole tells whether every node serves and knows all the others, and every
+// replica has its master's data.
+func (c *Cluster) whole() bool {
+	for i, n := range c.nodes {
+		info := n.info("cluster", "info")
+		nodes := n.info("cluster", "nodes")
+		if !strings.Contains(info, "cluster_state:ok") || strings.Count(nodes, "slave") != masters ||
+			strings.Count(nodes, "\n") != len(c.nodes) || strings.Contains(nodes, "handshake") {
+			return false
+		}
+		if i >= masters && n.role() != "slave" {
+			return false
+		}
+	}
+	return true
+}

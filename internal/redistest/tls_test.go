@@ -1,0 +1,45 @@
+package redistest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+func TestTLSServerTakesItsOwnClientsOnly(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := redistest.StartTLS(t)
+	require.NoError(t, s.Client(t).Ping(ctx).Err())
+	s.Restart()
+	require.NoError(t, s.Client(t).Ping(ctx).Err())
+	opt, err := redis.ParseURL(s.URL())
+	require.NoError(t, err)
+	opt.MaxRetries = -1
+	strange := redis.NewClient(opt)
+	defer func() { require.NoError(t, strange.Close()) }()
+	require.Error(t, strange.Ping(ctx).Err())
+}
+
+func TestServerOnAUnixSocketAndWithAUser(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	_, path := redistest.StartUnix(t)
+	unix := redis.NewClient(&redis.Options{Network: "unix", Addr: path, MaxRetries: -1})
+	defer func() { require.NoError(t, unix.Close()) }()
+	require.NoError(t, unix.Ping(ctx).Err())
+
+	s := redistest.StartUser(t, "app", "secret", "~app:*", "+get", "+ping")
+	opt, err := redis.ParseURL(s.URL())
+	require.NoError(t, err)
+	opt.MaxRetries, opt.Username, opt.Password = -1, "app", "secret"
+	app := redis.NewClient(opt)
+	defer func() { require.NoError(t, app.Close()) }()
+	require.ErrorIs(t, app.Get(ctx, "app:k").Err(), redis.Nil)
+	require.ErrorContains(t, app.Get(ctx, "k").Err(), "NOPERM")
+	require.NoError(t, s.Client(t).Set(ctx, "k", "v", 0).Err())
+}
