@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,6 +89,8 @@ type run struct {
 	mu     sync.Mutex // guards what follows
 	log    []string   // the faults as they came
 	counts map[string]int
+	// whole is until when no write can have been lost.
+	whole time.Duration
 }
 
 // Run breaks things for o.Duration, heals them, and fails the test for every
@@ -96,7 +99,7 @@ func Run(t testing.TB, o Options, top Topology) {
 	t.Helper()
 	r := &run{
 		Options: o, t: t, top: top, dir: t.TempDir(),
-		over: make(chan struct{}), counts: make(map[string]int),
+		over: make(chan struct{}), counts: make(map[string]int), whole: Never,
 	}
 	faults := r.prepare()
 	events := Schedule(o.Seed, o.Duration, faults)
@@ -133,9 +136,7 @@ func (r *run) prepare() []Fault {
 			rnd: rand.New(rand.NewPCG(r.Seed, uint64(i)+1)), over: r.over,
 		})
 	}
-	faults := append([]Fault(nil), r.top.Faults...)
-	faults = append(faults, SidecarFaults(r.sidecars)...)
-	return append(faults, workerFaults(r.workers)...)
+	return slices.Concat(r.top.Faults, SidecarFaults(r.sidecars), workerFaults(r.workers))
 }
 
 // play runs the workers under the faults, heals, and judges.
@@ -180,6 +181,7 @@ func (r *run) strike(events []Event, faults []Fault) {
 	for _, e := range events {
 		wg.Go(func() {
 			time.Sleep(e.At - time.Since(start))
+			r.lose(e)
 			end, err := byName[e.Fault].Begin(e)
 			r.note(e, "began", err)
 			if end == nil {
@@ -191,6 +193,15 @@ func (r *run) strike(events []Event, faults []Fault) {
 	}
 	wg.Wait()
 	time.Sleep(r.Duration - time.Since(start))
+}
+
+// lose notes that writes may be lost from now on.
+func (r *run) lose(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.top.Loses, e.Fault) {
+		r.whole = min(r.whole, r.history.Now())
+	}
 }
 
 func (r *run) note(e Event, what string, err error) {

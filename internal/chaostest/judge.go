@@ -143,13 +143,13 @@ func (r *run) losses() int {
 // judge applies the rules to what the clients saw.
 func (r *run) judge() []Violation {
 	h, losses := r.history, r.losses()
-	found := slices.Concat(h.Strange, Fences(h.Grants(), losses > 0), Answered(h.Waits, patience))
-	// Redis replicates asynchronously: where it may have lost a grant there may be
-	// two holders, and the fence alone tells them apart.
-	if losses == 0 {
-		found = append(found, Linearizable(h.Ops, queued)...)
-		found = append(found, Beliefs(h.Holds, &r.stalls)...)
-	}
+	found := slices.Concat(
+		h.Strange, Fences(h.Grants(), losses > 0), Answered(h.Waits, patience),
+		// Redis replicates asynchronously: once it may have lost a grant there may be two
+		// holders, and the fence alone tells them apart.
+		Linearizable(Until(h.Ops, r.whole), queued),
+		Beliefs(slices.DeleteFunc(slices.Clone(h.Holds), func(x Hold) bool { return x.From >= r.whole }), &r.stalls),
+	)
 	for _, key := range boundedKeys {
 		for _, band := range bounded[key] {
 			found = append(found, Bounded(ofKey(h.Charges, key), band, losses)...)

@@ -72,11 +72,11 @@ func shortest(m *porcupine.Model, ops []LockOp) []LockOp {
 	const shown = 16
 	ops = slices.Clone(ops)
 	slices.SortFunc(ops, func(a, b LockOp) int { return cmp.Compare(a.Return, b.Return) })
-	n := sort.Search(len(ops), func(i int) bool { return order(m, until(ops, ops[i].Return)) == porcupine.Illegal })
+	n := sort.Search(len(ops), func(i int) bool { return order(m, Until(ops, ops[i].Return)) == porcupine.Illegal })
 	if n == len(ops) { // the search had no verdict on the way
 		n--
 	}
-	part := until(ops, ops[n].Return)
+	part := Until(ops, ops[n].Return)
 	slices.SortStableFunc(part, func(a, b LockOp) int { return cmp.Compare(a.Return, b.Return) })
 	// What is open at the end matters whenever it began; of the rest the last do.
 	settled := slices.IndexFunc(part, func(o LockOp) bool { return o.Return == Never })
@@ -86,8 +86,8 @@ func shortest(m *porcupine.Model, ops []LockOp) []LockOp {
 	return part[max(0, settled-shown):]
 }
 
-// until is what was known of a history at one time.
-func until(ops []LockOp, end time.Duration) []LockOp {
+// Until is what was known of a history at one time.
+func Until(ops []LockOp, end time.Duration) []LockOp {
 	var known []LockOp
 	for _, o := range ops {
 		if o.Call > end {

@@ -2,7 +2,9 @@ package chaostest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +23,8 @@ const sidecars = 3
 // topologies start a Redis each, with what can be done to it.
 var topologies = map[string]func(*testing.T) chaostest.Topology{
 	"standalone": standalone,
+	"sentinel":   sentinel,
+	"cluster":    cluster,
 }
 
 // standalone is one server, and each sidecar has a way of its own to it.
@@ -35,47 +39,135 @@ func standalone(t *testing.T) chaostest.Topology {
 		ways = append(ways, w)
 		top.URLs = append(top.URLs, "redis://"+w.Addr())
 	}
-	n := nodes{of: []redis.Cmdable{server.Client(t)}}
-	top.Faults = append(chaostest.WayFaults(ways), n.faults()...)
-	// Two of them at once end when the first does.
+	c := server.Client(t)
+	top.Faults = append(chaostest.WayFaults(ways), commands(func(ctx context.Context, args ...any) error {
+		return c.Do(ctx, args...).Err()
+	})...)
+	// Of two at once the first that ends goes on.
 	var mu sync.Mutex
+	signal := func(how func()) error {
+		mu.Lock()
+		defer mu.Unlock()
+		how()
+		return nil
+	}
 	top.Faults = append(top.Faults, chaostest.Fault{
 		Name: "stop", Longest: 2 * time.Second, Weight: 2,
 		Begin: func(chaostest.Event) (func() error, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			server.Pause()
-			return func() error {
-				mu.Lock()
-				defer mu.Unlock()
-				server.Resume()
-				return nil
-			}, nil
+			return func() error { return signal(server.Resume) }, signal(server.Pause)
 		},
 	})
 	return top
 }
 
-// nodes are servers that take commands which harm.
-type nodes struct{ of []redis.Cmdable }
+// sentinel is a master with two replicas. Sidecars learn its address from the
+// sentinels, so that nothing can be put on their ways: it is harmed itself.
+func sentinel(t *testing.T) chaostest.Topology {
+	set := redistest.StartSentinel(t)
+	addrs, master, _ := strings.Cut(strings.TrimPrefix(set.URL(), "redis+sentinel://"), "/")
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: master, SentinelAddrs: strings.Split(addrs, ",")})
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	do := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
+	return chaostest.Topology{
+		URLs:   slices.Repeat([]string{set.URL()}, sidecars),
+		Faults: slices.Concat(commands(do), sleeps(do), failovers(1, func(int) func() { return set.KillMaster() }, func(int) { set.Failover() })),
+		// Sentinels promote a replica whether or not it has all that the master wrote.
+		Loses: []string{killMaster, failover},
+	}
+}
 
-func (n nodes) faults() []chaostest.Fault {
+// cluster has three masters with a replica each.
+func cluster(t *testing.T) chaostest.Topology {
+	set := redistest.StartCluster(t)
+	c := set.Client(t)
+	do := func(ctx context.Context, args ...any) error {
+		return c.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
+	}
+	hit := []string{"a", "b", "c"} // one of each master
+	return chaostest.Topology{
+		URLs: slices.Repeat([]string{set.URL()}, sidecars),
+		Faults: slices.Concat(commands(do), sleeps(do), failovers(len(hit),
+			func(i int) func() { return set.KillMaster(hit[i]) }, func(i int) { set.Failover(hit[i]) })),
+		// In an orderly failover the master waits until its replica has everything.
+		Loses: []string{killMaster},
+	}
+}
+
+// commands are harm that servers do to themselves when told to.
+func commands(do func(context.Context, ...any) error) []chaostest.Fault {
 	command := func(name string, weight int, args func(chaostest.Event) []any) chaostest.Fault {
 		return chaostest.Fault{
-			Name: name, Targets: len(n.of), Weight: weight,
+			Name: name, Weight: weight,
 			Begin: func(e chaostest.Event) (func() error, error) {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 				defer cancel()
-				return nil, n.of[e.Target].(redis.UniversalClient).Do(ctx, args(e)...).Err()
+				return nil, do(ctx, args(e)...)
 			},
 		}
 	}
 	return []chaostest.Fault{
 		command("script flush", 4, func(chaostest.Event) []any { return []any{"SCRIPT", "FLUSH"} }),
-		command("client pause", 2, func(e chaostest.Event) []any {
-			return []any{"CLIENT", "PAUSE", 10 + 10*e.Dose, "ALL"}
-		}),
+		command("client pause", 2, func(e chaostest.Event) []any { return []any{"CLIENT", "PAUSE", 10 + 10*e.Dose, "ALL"} }),
 		command("client kill", 3, func(chaostest.Event) []any { return []any{"CLIENT", "KILL", "TYPE", "normal"} }),
 		command("kill listeners", 2, func(chaostest.Event) []any { return []any{"CLIENT", "KILL", "TYPE", "pubsub"} }),
+	}
+}
+
+// sleeps stop servers, for less than makes the others believe that they are dead.
+func sleeps(do func(context.Context, ...any) error) []chaostest.Fault {
+	return []chaostest.Fault{{
+		Name: "sleep", Weight: 2,
+		Begin: func(e chaostest.Event) (func() error, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			return nil, do(ctx, "DEBUG", "SLEEP", 0.05+0.005*float64(e.Dose))
+		},
+	}}
+}
+
+const (
+	killMaster = "kill master"
+	failover   = "failover"
+)
+
+var errMasterDown = errors.New("left out: a master is down already")
+
+// failovers kill a master, which comes back empty, before or after a replica has
+// taken over, or have a replica take over in order; one at a time.
+func failovers(targets int, kill func(int) func(), order func(int)) []chaostest.Fault {
+	var mu sync.Mutex // for one goroutine at a time
+	down := false
+	return []chaostest.Fault{
+		{
+			Name: killMaster, Targets: targets, Every: 12 * time.Second, Longest: 6 * time.Second,
+			Begin: func(e chaostest.Event) (func() error, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if down {
+					return nil, errMasterDown
+				}
+				restart := kill(e.Target)
+				down = true
+				return func() error {
+					mu.Lock()
+					defer mu.Unlock()
+					restart()
+					down = false
+					return nil
+				}, nil
+			},
+		},
+		{
+			Name: failover, Targets: targets, Every: 12 * time.Second,
+			Begin: func(e chaostest.Event) (func() error, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if down {
+					return nil, errMasterDown
+				}
+				order(e.Target)
+				return nil, nil
+			},
+		},
 	}
 }
