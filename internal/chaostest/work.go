@@ -218,14 +218,17 @@ func (w *worker) admit(ctx context.Context) {
 	w.charge(ctx, key, bounded[key], int64(1+w.rnd.IntN(2)))
 }
 
-// count takes from a limit that counts, with a request id, by which the client
-// repeats what may have been done, or without, when it says so instead.
+// count takes from a limit that counts: under a request id until the answer is
+// known, or once without an id, with an error that says what is not known.
 func (w *worker) count(ctx context.Context) {
-	key := w.one(countedKeys)
-	if key == countedWithoutID {
-		ctx = client.WithRequestID(ctx, "")
+	cost := int64(1 + w.rnd.IntN(3))
+	if w.chance(50) {
+		w.charge(client.WithRequestID(ctx, ""), countedWithoutID, counter, cost)
+		return
 	}
-	w.charge(ctx, key, counter, int64(1+w.rnd.IntN(3)))
+	c := Charge{Key: countedWithID, Cost: cost, Sent: w.history.Now()}
+	_, known := w.settle(ctx, func(ctx context.Context, s *session) error { return take(ctx, s, &c, counter) })
+	w.charged(c, known)
 }
 
 func (w *worker) charge(ctx context.Context, key string, bands []api.Band, cost int64) {
@@ -234,15 +237,28 @@ func (w *worker) charge(ctx context.Context, key string, bands []api.Band, cost 
 		return
 	}
 	c := Charge{Key: key, Cost: cost, Sent: w.history.Now()}
-	r, err := s.RatelimitAcquire(context.WithoutCancel(ctx), api.RatelimitParams{
-		Algorithm: api.AlgorithmTokenBucket, Limits: bands, Key: key, Cost: cost,
-	})
-	c.Received = w.history.Now()
-	// What a fail mode allowed was not taken from the bucket, or nobody knows.
-	c.Admitted = err == nil && r.Allowed && !r.Degraded
-	c.Unknown = err != nil || r.Degraded
+	err = take(context.WithoutCancel(ctx), s, &c, bands)
 	if err != nil {
 		w.suspect(err)
 	}
+	// Redis was not reached, or did not answer: the error says which.
+	var e *api.Error
+	w.charged(c, err == nil || errors.As(err, &e) && e.Code == api.Unavailable && !e.MaybeExecuted())
+}
+
+func (w *worker) charged(c Charge, known bool) {
+	c.Received = w.history.Now()
+	c.Unknown = c.Unknown || !known
 	w.history.add(func() { w.history.Charges = append(w.history.Charges, c) })
+}
+
+// take asks for a charge once. What a fail mode allowed was not taken from the
+// bucket, or nobody knows.
+func take(ctx context.Context, s *session, c *Charge, bands []api.Band) error {
+	r, err := s.RatelimitAcquire(ctx, api.RatelimitParams{
+		Algorithm: api.AlgorithmTokenBucket, Limits: bands, Key: c.Key, Cost: c.Cost,
+	})
+	c.Admitted = err == nil && r.Allowed && !r.Degraded
+	c.Unknown = err == nil && r.Degraded
+	return err
 }
