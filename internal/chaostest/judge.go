@@ -73,6 +73,11 @@ func (r *run) settled() []Violation {
 	for i, s := range r.sidecars {
 		ask(s.name, func() error { return widow(ctx, s, c, fmt.Sprintf("widowed/%d", i)) })
 	}
+	for range 2 {
+		for _, s := range r.sidecars {
+			ask(s.name+": the line", func() error { return stand(ctx, s) })
+		}
+	}
 	// What a killed sidecar held, and what could not be given back while Redis did
 	// not answer, is free when its TTL has ended.
 	for _, name := range slices.Concat(sessionLocks, shortLocks) {
@@ -95,6 +100,26 @@ func widow(ctx context.Context, s *Sidecar, c *client.Client, name string) error
 		return err
 	}
 	return free(ctx, c, name, patience)
+}
+
+// stand takes its turn in a line in which everybody releases what they got: each
+// has to be served.
+func stand(ctx context.Context, s *Sidecar) error {
+	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Client: "chaos", Instance: "in line"})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	for range 5 {
+		lk, err := c.LockAcquire(ctx, "line", client.LockOptions{TTL: 10 * patience, Wait: patience})
+		if err != nil {
+			return err
+		}
+		if err := lk.Release(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // free waits until nobody holds a lock.

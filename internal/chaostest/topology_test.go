@@ -23,13 +23,15 @@ const sidecars = 3
 // topologies start a Redis each, with what can be done to it.
 var topologies = map[string]func(*testing.T) chaostest.Topology{
 	"standalone": standalone,
+	"flushed":    flushed,
 	"sentinel":   sentinel,
 	"cluster":    cluster,
 }
 
 // standalone is one server, and each sidecar has a way of its own to it.
-func standalone(t *testing.T) chaostest.Topology {
-	server := redistest.Start(t)
+func standalone(t *testing.T) chaostest.Topology { return onServer(t, redistest.Start(t)) }
+
+func onServer(t *testing.T, server *redistest.Server) chaostest.Topology {
 	var top chaostest.Topology
 	var ways []*chaostest.Way
 	for i := range sidecars {
@@ -57,6 +59,24 @@ func standalone(t *testing.T) chaostest.Topology {
 			return func() error { return signal(server.Resume) }, signal(server.Pause)
 		},
 	})
+	return top
+}
+
+// flushed is standalone, and loses everything at times: what is left to check are
+// fences, and limits by as much.
+func flushed(t *testing.T) chaostest.Topology {
+	const flush = "flush all"
+	server := redistest.Start(t)
+	top, c := onServer(t, server), server.Client(t)
+	top.Faults = append(top.Faults, chaostest.Fault{
+		Name: flush, Every: 4 * time.Second,
+		Begin: func(chaostest.Event) (func() error, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			return nil, c.FlushAll(ctx).Err()
+		},
+	})
+	top.Loses = []string{flush}
 	return top
 }
 
