@@ -186,6 +186,10 @@ func TestFencesRiseFromOwnerToOwner(t *testing.T) {
 		"the same token, risen after data loss":    {false, true, []chaostest.Grant{grant(0, 1, "a", 2), grant(2, 3, "a", 3)}},
 		"the same token, fallen after data loss":   {true, true, []chaostest.Grant{grant(0, 1, "a", 2), grant(2, 3, "a", 1)}},
 		"another token between, and the first one": {true, false, []chaostest.Grant{grant(0, 1, "a", 2), grant(2, 3, "b", 3), grant(4, 5, "a", 2)}},
+		"an old master confirms the first":         {false, true, []chaostest.Grant{grant(0, 1, "a", 2), grant(2, 3, "b", 3), grant(4, 5, "a", 2)}},
+		"after which another is granted less": {true, true, []chaostest.Grant{
+			grant(0, 1, "a", 2), grant(2, 3, "b", 4), grant(4, 5, "a", 2), grant(6, 7, "c", 3),
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,9 @@ import (
 
 // Fences reports grants whose fence does not pass that of a grant which was
 // known before they were asked for. One token's grants have one fence, unless
-// data may have been lost between them: then a later one is not lower.
+// data may have been lost between them: then a later one is not lower. An old
+// master that does not know yet that it is one still confirms what it granted;
+// that is no grant.
 func Fences(grants []Grant, dataLost bool) []Violation {
 	byName := make(map[string][]Grant)
 	for _, g := range grants {
@@ -19,17 +21,34 @@ func Fences(grants []Grant, dataLost bool) []Violation {
 	}
 	var found []Violation
 	for _, of := range byName {
-		found = append(found, fences(of, dataLost)...)
+		slices.SortFunc(of, func(a, b Grant) int { return cmp.Compare(a.Call, b.Call) })
+		found = append(found, sameFence(of, dataLost)...)
+		if dataLost {
+			of = first(of)
+		}
+		found = append(found, fences(of)...)
 	}
 	slices.SortFunc(found, func(a, b Violation) int { return cmp.Compare(a.What, b.What) })
 	return found
 }
 
-func fences(grants []Grant, dataLost bool) []Violation {
-	byReturn := slices.Clone(grants)
+// first leaves out the repetitions of each grant.
+func first(byCall []Grant) []Grant {
+	type grant struct {
+		token string
+		fence uint64
+	}
+	seen := make(map[grant]bool)
+	return slices.DeleteFunc(byCall, func(g Grant) bool {
+		again := seen[grant{g.Token, g.Fence}]
+		seen[grant{g.Token, g.Fence}] = true
+		return again
+	})
+}
+
+func fences(byCall []Grant) []Violation {
+	byReturn := slices.Clone(byCall)
 	slices.SortFunc(byReturn, func(a, b Grant) int { return cmp.Compare(a.Return, b.Return) })
-	byCall := slices.Clone(grants)
-	slices.SortFunc(byCall, func(a, b Grant) int { return cmp.Compare(a.Call, b.Call) })
 	var found []Violation
 	// The highest and the second highest of another token, among those that had
 	// returned: a token may repeat its own.
@@ -56,7 +75,7 @@ func fences(grants []Grant, dataLost bool) []Violation {
 			})
 		}
 	}
-	return append(found, sameFence(byCall, dataLost)...)
+	return found
 }
 
 func sameFence(byCall []Grant, dataLost bool) []Violation {

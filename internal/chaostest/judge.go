@@ -24,15 +24,31 @@ func (r *run) heal(ctx context.Context) []Violation {
 			fail(s, errors.New("it ended by itself; its log is kept"))
 			continue
 		}
-		if err := s.Ready(ctx); err != nil {
-			fail(s, err)
-			continue
-		}
-		if err := pair(ctx, s, fmt.Sprintf("healed/%d", i)); err != nil {
+		if err := healed(ctx, s, fmt.Sprintf("healed/%d", i)); err != nil {
 			fail(s, err)
 		}
 	}
 	return found
+}
+
+// healed waits until a sidecar is ready and works. The last fault may be so
+// young that readiness has not left yet, and servers may still be electing.
+func healed(ctx context.Context, s *Sidecar, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := s.Ready(ctx)
+		if err == nil {
+			err = pair(ctx, s, name)
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // pair takes a lock and gives it back.
