@@ -5,12 +5,13 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 FUZZTIME ?= 1m
-DURATION ?= 5m
+SEED ?= 1
+TOPOLOGY ?= standalone
 IMAGE ?= coxswain:$(VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs test-image soak image lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-topology test-container test-langs test-image chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,9 +45,20 @@ image: ## build the container image IMAGE (coxswain:VERSION)
 test-image: ## build the image twice and run it as a pod would
 	hack/test-image.sh '$(IMAGE)' '$(VERSION)'
 
+soak: DURATION ?= 5m
 soak: ## keep Redis away for DURATION (5m) under load and watch goroutines and memory
 	hack/need.sh redis-server=redis-server
 	go test ./cmd/sidecar -run RedisGoesAwayUnderLoad -count=1 -v -timeout 0 -outage '$(DURATION)'
+
+chaos: DURATION ?= 20s
+chaos: ## break what 3 sidecars stand on, for DURATION (20s) by SEED (1) on TOPOLOGY (standalone)
+	hack/need.sh redis-server=redis-server
+	CHAOS_SEED=$(SEED) CHAOS_DURATION=$(DURATION) CHAOS_TOPOLOGY=$(TOPOLOGY) \
+		go test -race -count=1 -timeout 0 -v -run '^TestChaos$$' ./internal/chaostest
+
+chaos-ci: ## one seed of chaos on every topology
+	hack/need.sh redis-server=redis-server
+	CHAOS_SEED=1 CHAOS_DURATION=20s CHAOS_TOPOLOGY=all hack/gotest.sh -race -count=1 -run '^TestChaos$$' ./internal/chaostest
 
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck

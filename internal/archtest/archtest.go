@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":    {},
+	"internal/chaostest":   {"client", "client/api"},
 	"internal/conformance": {"client/api"},
 	"internal/doctest":     {},
 	"internal/otlptest":    {},
@@ -57,7 +58,9 @@ var arrows = map[string][]string{
 }
 
 // forTests are packages that only test files and their like may import.
-var forTests = []string{"internal/archtest", "internal/conformance", "internal/doctest", "internal/otlptest", "internal/redistest"}
+var forTests = []string{
+	"internal/archtest", "internal/chaostest", "internal/conformance", "internal/doctest", "internal/otlptest", "internal/redistest",
+}
 
 // foreign says who alone may import a module of others, tests aside.
 var foreign = map[string][]string{
@@ -68,6 +71,8 @@ var foreign = map[string][]string{
 	"github.com/goccy/go-yaml":          {"internal/config"},
 	"github.com/stretchr/testify":       {},
 	"github.com/google/go-cmp":          {},
+	"github.com/anishathalye/porcupine": {},
+	"github.com/Shopify/toxiproxy":      {},
 	"github.com/testcontainers":         {"internal/redistest"},
 	"github.com/prometheus":             {"internal/telemetry"},
 	"go.opentelemetry.io/otel/sdk":      {"internal/telemetry"},

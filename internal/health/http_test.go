@@ -128,7 +128,7 @@ func TestAlwaysIsReadyAndSaysDegraded(t *testing.T) {
 		h.SetAlways(true)
 		code, got := ask(t, h, "/readyz")
 		require.Equal(t, http.StatusOK, code, "from the start")
-		require.Equal(t, "degraded: ready: the checks have not run yet; ask again\n", got)
+		require.Contains(t, got, "degraded: ", "whether or not the checks have run")
 		synctest.Wait()
 		code, got = ask(t, h, "/readyz")
 		require.Equal(t, http.StatusOK, code)

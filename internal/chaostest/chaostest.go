@@ -1,0 +1,278 @@
+// Package chaostest breaks what real sidecars stand on, by a schedule drawn from
+// a seed, and judges what their clients were told meanwhile. It is for tests only.
+//
+// Its invariants: a seed always gives the same schedule; a checker knows nothing
+// but the history that clients saw and the faults that there were; whatever a
+// run starts is gone when it ends.
+//
+// It does not know which Redis there is: a Topology says how it is reached and
+// what can be done to it. A new primitive gets a role in work.go, its calls in
+// History, and a checker; a new fault is a Fault.
+package chaostest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What the environment says of a run.
+const (
+	EnvSeed     = "CHAOS_SEED"
+	EnvDuration = "CHAOS_DURATION"
+	EnvTopology = "CHAOS_TOPOLOGY"
+)
+
+// Options are one run.
+type Options struct {
+	Seed     uint64
+	Duration time.Duration // of the faults; healing comes after it
+	Topology string
+}
+
+// FromEnv reads them. A missing topology is an error; a missing seed is 1, a
+// missing duration 20 s.
+func FromEnv(env func(string) string) (Options, error) {
+	o := Options{Seed: 1, Duration: 20 * time.Second, Topology: env(EnvTopology)}
+	if o.Topology == "" {
+		return o, fmt.Errorf("$%s names no topology: use make chaos TOPOLOGY=standalone", EnvTopology)
+	}
+	var err error
+	if s := env(EnvSeed); s != "" {
+		if o.Seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			return o, fmt.Errorf("$%s is %q: use a number", EnvSeed, s)
+		}
+	}
+	if s := env(EnvDuration); s != "" {
+		if o.Duration, err = time.ParseDuration(s); err != nil || o.Duration < time.Second {
+			return o, fmt.Errorf("$%s is %q: use a duration of at least 1s, such as 20s", EnvDuration, s)
+		}
+	}
+	return o, nil
+}
+
+// Topology is a Redis of some kind.
+type Topology struct {
+	// URLs are how each sidecar reaches it; their number is that of the sidecars.
+	URLs []string
+	// Faults are what can be done to it and to the ways that lead to it.
+	Faults []Fault
+	// Loses names the faults that may lose the last writes: then locks may have two
+	// holders, and limits admit again what was lost.
+	Loses []string
+}
+
+// clients is how many use each sidecar.
+const clients = 10
+
+// run is one run under way.
+type run struct {
+	Options
+	t        testing.TB
+	top      Topology
+	dir      string
+	history  *History
+	stalls   Stalls
+	sidecars []*Sidecar
+	workers  []*worker
+	over     chan struct{} // closed when no worker is to begin anything
+
+	mu     sync.Mutex // guards what follows
+	log    []string   // the faults as they came
+	counts map[string]int
+	// whole is until when no write can have been lost.
+	whole time.Duration
+}
+
+// Run breaks things for o.Duration, heals them, and fails the test for every
+// rule that the history breaks.
+func Run(t testing.TB, o Options, top Topology) {
+	t.Helper()
+	r := &run{
+		Options: o, t: t, top: top, dir: t.TempDir(),
+		over: make(chan struct{}), counts: make(map[string]int), whole: Never,
+	}
+	faults := r.prepare()
+	events := Schedule(o.Seed, o.Duration, faults)
+	t.Logf("chaos: seed %d, topology %s, %v, %d sidecars, %d clients, %d faults", o.Seed, o.Topology, o.Duration, len(r.sidecars), len(r.workers), len(events))
+	found := r.play(events, faults)
+	r.say()
+	if len(found) > 0 {
+		r.report(events, found)
+	}
+}
+
+// prepare starts the sidecars and makes the workers. It returns all that can be
+// done to either.
+func (r *run) prepare() []Fault {
+	path, err := Build(r.t.Context(), r.dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i, url := range r.top.URLs {
+		s := NewSidecar(fmt.Sprintf("sidecar%d", i), path, r.dir, url)
+		r.sidecars = append(r.sidecars, s)
+		r.t.Cleanup(s.Kill)
+		if err := s.Start(); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := s.Ready(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.history = NewHistory()
+	for i := range clients * len(r.sidecars) {
+		r.workers = append(r.workers, &worker{
+			id: i, history: r.history, socket: r.sidecars[i%len(r.sidecars)].Socket(),
+			rnd: rand.New(rand.NewPCG(r.Seed, uint64(i)+1)), over: r.over,
+		})
+	}
+	return slices.Concat(r.top.Faults, SidecarFaults(r.sidecars), workerFaults(r.workers))
+}
+
+// play runs the workers under the faults, heals, and judges.
+func (r *run) play(events []Event, faults []Fault) []Violation {
+	watching, unwatch := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { r.stalls.Watch(watching, r.history.Now) })
+	defer watch.Wait()
+	defer unwatch()
+
+	// What was begun is finished after the faults, so that little is left unknown.
+	ctx, cancel := context.WithTimeout(context.Background(), r.Duration+2*patience)
+	defer cancel()
+	var work sync.WaitGroup
+	for i, w := range r.workers {
+		work.Go(func() { w.work(ctx, w.role(i/len(r.sidecars))) })
+	}
+	r.strike(events, faults)
+	r.t.Logf("chaos: %s: all faults have ended", at(r.history.Now()))
+	found := r.heal(ctx)
+	r.t.Logf("chaos: %s: healed", at(r.history.Now()))
+	close(r.over)
+	work.Wait()
+	r.t.Logf("chaos: %s: all work is done", at(r.history.Now()))
+	for _, w := range r.workers {
+		w.kill()
+	}
+	if len(found) == 0 { // of sidecars that do not answer nothing more can be asked
+		found = append(found, r.settled()...)
+	}
+	return append(found, r.judge()...)
+}
+
+// strike carries the schedule out and returns when all its faults have ended.
+func (r *run) strike(events []Event, faults []Fault) {
+	byName := make(map[string]Fault)
+	for _, f := range faults {
+		byName[f.Name] = f
+	}
+	start := time.Now()
+	var wg sync.WaitGroup
+	for _, e := range events {
+		wg.Go(func() {
+			time.Sleep(e.At - time.Since(start))
+			r.lose(e)
+			end, err := byName[e.Fault].Begin(e)
+			r.note(e, "began", err)
+			if end == nil {
+				return
+			}
+			time.Sleep(e.For)
+			r.note(e, "ended", end())
+		})
+	}
+	wg.Wait()
+	time.Sleep(r.Duration - time.Since(start))
+}
+
+// lose notes that writes may be lost from now on.
+func (r *run) lose(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.top.Loses, e.Fault) {
+		r.whole = min(r.whole, r.history.Now())
+	}
+}
+
+func (r *run) note(e Event, what string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	line := fmt.Sprintf("%s %s %s", at(r.history.Now()), what, e)
+	if err != nil {
+		line += ": " + err.Error()
+	} else if what == "began" {
+		r.counts[e.Fault]++
+	}
+	r.log = append(r.log, line)
+}
+
+// say tells what the run consisted of.
+func (r *run) say() {
+	h := r.history
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	outcomes := make(map[string]int)
+	for _, o := range h.Ops {
+		outcomes[string(o.Kind)+" "+string(o.Outcome)]++
+	}
+	ends := make(map[string]int)
+	for _, x := range h.Holds {
+		ends[x.End]++
+	}
+	admitted, unknown := 0, 0
+	for _, c := range h.Charges {
+		if c.Admitted {
+			admitted++
+		}
+		if c.Unknown {
+			unknown++
+		}
+	}
+	r.t.Logf("chaos: faults: %v", r.counts)
+	r.t.Logf("chaos: lock operations: %v", outcomes)
+	r.t.Logf("chaos: holds of sessions: %v; waits: %d", ends, len(h.Waits))
+	r.t.Logf("chaos: charges: %d, admitted %d, unknown %d", len(h.Charges), admitted, unknown)
+}
+
+// report fails the test, and keeps what is needed to understand why.
+func (r *run) report(events []Event, found []Violation) {
+	const shown = 10
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, topology %s, %v: make chaos SEED=%d TOPOLOGY=%s DURATION=%v\n",
+		r.Seed, r.Topology, r.Duration, r.Seed, r.Topology, r.Duration)
+	for i, v := range found {
+		fmt.Fprintf(&b, "%s\n", v)
+		if i < shown {
+			r.t.Errorf("chaos: %s", v)
+		}
+	}
+	fmt.Fprintf(&b, "\nschedule\n")
+	for _, e := range events {
+		fmt.Fprintf(&b, "%s\n", e)
+	}
+	fmt.Fprintf(&b, "\nfaults as they came\n%s\n", strings.Join(r.log, "\n"))
+	h := r.history
+	for title, lines := range map[string][]string{
+		"operations": texts(h.Ops...), "holds": texts(h.Holds...), "charges": texts(h.Charges...), "waits": texts(h.Waits...),
+	} {
+		fmt.Fprintf(&b, "\n%s\n%s\n", title, strings.Join(lines, "\n"))
+	}
+	dir, err := os.MkdirTemp("", fmt.Sprintf("chaos-%s-%d-", r.Topology, r.Seed))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "history.txt"), []byte(b.String()), 0o600)
+	}
+	for _, s := range r.sidecars {
+		err = errors.Join(err, os.Rename(s.Log(), filepath.Join(dir, filepath.Base(s.Log()))))
+	}
+	r.t.Errorf("chaos: seed %d, topology %s: %d violations; the history and the sidecars' logs are in %s (%v)", r.Seed, r.Topology, len(found), dir, err)
+}

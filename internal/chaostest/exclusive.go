@@ -1,0 +1,179 @@
+package chaostest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Fences reports grants whose fence does not pass that of a grant which was
+// known before they were asked for. One token's grants have one fence, unless
+// data may have been lost between them: then a later one is not lower. An old
+// master that does not know yet that it is one still confirms what it granted;
+// that is no grant.
+func Fences(grants []Grant, dataLost bool) []Violation {
+	byName := make(map[string][]Grant)
+	for _, g := range grants {
+		byName[g.Name] = append(byName[g.Name], g)
+	}
+	var found []Violation
+	for _, of := range byName {
+		slices.SortFunc(of, func(a, b Grant) int { return cmp.Compare(a.Call, b.Call) })
+		found = append(found, sameFence(of, dataLost)...)
+		if dataLost {
+			of = first(of)
+		}
+		found = append(found, fences(of)...)
+	}
+	slices.SortFunc(found, func(a, b Violation) int { return cmp.Compare(a.What, b.What) })
+	return found
+}
+
+// first leaves out the repetitions of each grant.
+func first(byCall []Grant) []Grant {
+	type grant struct {
+		token string
+		fence uint64
+	}
+	seen := make(map[grant]bool)
+	return slices.DeleteFunc(byCall, func(g Grant) bool {
+		again := seen[grant{g.Token, g.Fence}]
+		seen[grant{g.Token, g.Fence}] = true
+		return again
+	})
+}
+
+func fences(byCall []Grant) []Violation {
+	byReturn := slices.Clone(byCall)
+	slices.SortFunc(byReturn, func(a, b Grant) int { return cmp.Compare(a.Return, b.Return) })
+	var found []Violation
+	// The highest and the second highest of another token, among those that had
+	// returned: a token may repeat its own.
+	var high, other Grant
+	returned := 0
+	for _, g := range byCall {
+		for ; returned < len(byReturn) && byReturn[returned].Return < g.Call; returned++ {
+			switch r := byReturn[returned]; {
+			case r.Fence > high.Fence && r.Token != high.Token:
+				high, other = r, high
+			case r.Fence > high.Fence:
+				high = r
+			case r.Token != high.Token && r.Fence > other.Fence:
+				other = r
+			}
+		}
+		before := high
+		if g.Token == high.Token {
+			before = other
+		}
+		if before.Name != "" && g.Fence <= before.Fence {
+			found = append(found, Violation{
+				Rule: "fences", What: "lock " + g.Name + ": a later owner's fence is not higher", Part: texts(before, g),
+			})
+		}
+	}
+	return found
+}
+
+func sameFence(byCall []Grant, dataLost bool) []Violation {
+	var found []Violation
+	last := make(map[string]Grant)
+	for _, g := range byCall {
+		was, again := last[g.Token]
+		if again && (g.Fence < was.Fence || !dataLost && g.Fence != was.Fence) {
+			found = append(found, Violation{
+				Rule: "fences", What: "lock " + g.Name + ": the same token has another fence", Part: texts(was, g),
+			})
+		}
+		last[g.Token] = g
+	}
+	return found
+}
+
+// Beliefs reports pairs of clients that held one lock at once for longer than
+// stalls excuses: what a client is told it hears only when it runs.
+func Beliefs(holds []Hold, stalls *Stalls) []Violation {
+	byName := make(map[string][]Hold)
+	for _, h := range holds {
+		byName[h.Name] = append(byName[h.Name], h)
+	}
+	var found []Violation
+	for name, of := range byName {
+		slices.SortFunc(of, func(a, b Hold) int { return cmp.Compare(a.From, b.From) })
+		var last Hold // that which lasts longest of those before
+		for _, h := range of {
+			if both := min(last.Until, h.Until) - h.From; both > stalls.Around(h.From) {
+				found = append(found, Violation{
+					Rule: "exclusive", What: fmt.Sprintf("lock %s: two clients held it at once for %v", name, both), Part: texts(last, h),
+				})
+			}
+			if h.Until > last.Until {
+				last = h
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Violation) int { return cmp.Compare(a.What, b.What) })
+	return found
+}
+
+// Stalls are the times in which this machine ran the tests' goroutines late. A
+// client that is told of a loss in time may note it late by as much. A nil
+// Stalls knows of none.
+type Stalls struct {
+	mu   sync.Mutex // guards gaps
+	gaps []stall
+}
+
+type stall struct{ from, till time.Duration }
+
+const (
+	// tick is how often the machine is asked.
+	tick = 5 * time.Millisecond
+	// nearby is how far from a stall its consequences are looked for.
+	nearby = time.Second
+)
+
+// Watch notes stalls until ctx ends.
+func (s *Stalls) Watch(ctx context.Context, now func() time.Duration) {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	last := now()
+	for {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+		n := now()
+		if n-last > 2*tick {
+			s.Add(last, n)
+		}
+		last = n
+	}
+}
+
+// Add notes one.
+func (s *Stalls) Add(from, till time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaps = append(s.gaps, stall{from, till})
+}
+
+// Around is the longest stall near a time; 0 = none.
+func (s *Stalls) Around(t time.Duration) time.Duration {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var longest time.Duration
+	for _, g := range s.gaps {
+		if g.from < t+nearby && g.till > t-nearby {
+			longest = max(longest, g.till-g.from)
+		}
+	}
+	return longest
+}

@@ -1,0 +1,171 @@
+package chaostest
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// Never is the return of a call whose outcome nobody knows: it may take effect
+// at any time after it was sent, or not at all.
+const Never = time.Duration(math.MaxInt64)
+
+// Kind is what a client asked of a lock.
+type Kind string
+
+// The operations on a lock.
+const (
+	Acquire Kind = "acquire"
+	Renew   Kind = "renew"
+	Release Kind = "release"
+)
+
+// Outcome is what a client was told.
+type Outcome string
+
+// The outcomes. Gone is the answer to a repeated acquire whose grant had ended.
+const (
+	Acquired Outcome = "acquired"
+	Busy     Outcome = "busy"
+	Gone     Outcome = "gone"
+	Renewed  Outcome = "renewed"
+	Released Outcome = "released"
+	Expired  Outcome = "expired"
+	NotOwner Outcome = "not_owner"
+	Unknown  Outcome = "unknown"
+)
+
+// LockOp is one operation on one lock, from its first try to the answer that
+// settled it. All times of a history are of one monotonic clock, from its start.
+type LockOp struct {
+	Client       string
+	Kind         Kind
+	Name, Token  string
+	Call, Return time.Duration // Return is Never when Outcome is Unknown
+	Outcome      Outcome
+	Fence        uint64 // of Acquired and Renewed
+}
+
+func (o LockOp) String() string {
+	return fmt.Sprintf("%s..%s %-7s %s %s by %s: %s fence=%d", at(o.Call), at(o.Return), o.Kind, o.Name, o.Token, o.Client, o.Outcome, o.Fence)
+}
+
+// Hold is a grant to a session: its client believes in it from From to Until.
+type Hold struct {
+	Client, Name, Token string
+	Fence               uint64
+	Call, From, Until   time.Duration
+	End                 string // what ended the belief
+}
+
+func (h Hold) String() string {
+	return fmt.Sprintf("%s..%s %s held by %s until %s (%s) fence=%d", at(h.Call), at(h.From), h.Name, h.Client, at(h.Until), h.End, h.Fence)
+}
+
+// Charge is one call to a limit.
+type Charge struct {
+	Key            string
+	Cost           int64
+	Sent, Received time.Duration
+	// Admitted and Unknown are both false for a refusal and for what certainly did
+	// not happen.
+	Admitted, Unknown bool
+}
+
+func (c Charge) String() string {
+	return fmt.Sprintf("%s..%s %s cost=%d admitted=%v unknown=%v", at(c.Sent), at(c.Received), c.Key, c.Cost, c.Admitted, c.Unknown)
+}
+
+// Wait is a call that stood in line.
+type Wait struct {
+	Client, Name string
+	Call, Return time.Duration
+	Limit        time.Duration // after Call, by which the client had to be answered
+	Outcome      Outcome
+}
+
+func (w Wait) String() string {
+	return fmt.Sprintf("%s..%s %s waited for by %s up to %v: %s", at(w.Call), at(w.Return), w.Name, w.Client, w.Limit, w.Outcome)
+}
+
+func at(t time.Duration) string {
+	if t == Never {
+		return "never"
+	}
+	return fmt.Sprintf("%.4fs", t.Seconds())
+}
+
+// History is what the clients of one run saw.
+type History struct {
+	start time.Time
+
+	mu      sync.Mutex // guards what follows
+	Ops     []LockOp
+	Holds   []Hold
+	Charges []Charge
+	Waits   []Wait
+	// Strange are answers that no fault explains.
+	Strange []Violation
+}
+
+// NewHistory starts the clock.
+func NewHistory() *History { return &History{start: time.Now()} }
+
+// Now is the history's clock.
+func (h *History) Now() time.Duration { return time.Since(h.start) }
+
+func (h *History) add(record func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	record()
+}
+
+// Grant is a lock's passing to a token, for the rules about fences.
+type Grant struct {
+	Name, Token  string
+	Call, Return time.Duration
+	Fence        uint64
+}
+
+func (g Grant) String() string {
+	return fmt.Sprintf("%s..%s %s to %s fence=%d", at(g.Call), at(g.Return), g.Name, g.Token, g.Fence)
+}
+
+// Grants are all grants of the history, in no order.
+func (h *History) Grants() []Grant {
+	var all []Grant
+	for _, o := range h.Ops {
+		if o.Kind == Acquire && o.Outcome == Acquired {
+			all = append(all, Grant{o.Name, o.Token, o.Call, o.Return, o.Fence})
+		}
+	}
+	for _, x := range h.Holds {
+		all = append(all, Grant{x.Name, x.Token, x.Call, x.From, x.Fence})
+	}
+	return all
+}
+
+// Violation is a rule that a history breaks, and the part of it that shows so.
+type Violation struct {
+	Rule string
+	What string
+	Part []string
+}
+
+func (v Violation) String() string {
+	s := v.Rule + ": " + v.What
+	for _, line := range v.Part {
+		s += "\n    " + line
+	}
+	return s
+}
+
+// texts are the lines of a violation's part.
+func texts[T fmt.Stringer](of ...T) []string {
+	lines := make([]string, len(of))
+	for i, x := range of {
+		lines[i] = x.String()
+	}
+	return lines
+}

@@ -1,0 +1,170 @@
+package chaostest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// checkTime bounds the search for one lock's order. It is long beyond need: a
+// search that ends without a verdict is a violation too, since it shows nothing.
+const checkTime = 60 * time.Second
+
+// owner is a lock bound to its TTL, with TTLs longer than any hold, so that
+// nothing but its owner ends it.
+type owner struct {
+	token string // empty: free
+	fence uint64 // of the last grant whose fence is known
+	// silent: token was granted it by a call that nobody heard the answer of, with
+	// a fence above this one.
+	silent bool
+}
+
+// Linearizable reports each lock whose operations cannot be put in one order,
+// every one at an instant between its call and its return, in which the lock
+// does what it promises: one owner at a time, rising fences, and a refusal only
+// while somebody owns it. The last is not asked of locks for which queued is
+// true: those who stand in line for a free one come first.
+func Linearizable(ops []LockOp, queued func(name string) bool) []Violation {
+	byName := make(map[string][]LockOp)
+	for _, o := range ops {
+		byName[o.Name] = append(byName[o.Name], o)
+	}
+	names := make([]string, 0, len(byName))
+	for name := range byName {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var found []Violation
+	for _, name := range names {
+		model := lockModel(queued(name))
+		switch verdict := order(&model, byName[name]); verdict {
+		case porcupine.Ok:
+		case porcupine.Unknown:
+			found = append(found, Violation{Rule: "linearizable", What: fmt.Sprintf("lock %s: no verdict on %d operations in %v", name, len(byName[name]), checkTime)})
+		default:
+			found = append(found, Violation{
+				Rule: "linearizable", What: "lock " + name + ": no order of these operations is possible; the last to return is one too many",
+				Part: texts(shortest(&model, byName[name])...),
+			})
+		}
+	}
+	return found
+}
+
+func order(m *porcupine.Model, ops []LockOp) porcupine.CheckResult {
+	history := make([]porcupine.Operation, len(ops))
+	for i, o := range ops {
+		history[i] = porcupine.Operation{ClientId: i, Input: o, Call: int64(o.Call), Return: int64(o.Return)}
+	}
+	return porcupine.CheckOperationsTimeout(*m, history, checkTime)
+}
+
+// shortest is the end of the shortest beginning of a history that is
+// impossible by itself: a beginning of a possible history is possible, so the
+// first impossible one is found by halving.
+func shortest(m *porcupine.Model, ops []LockOp) []LockOp {
+	const shown = 16
+	ops = slices.Clone(ops)
+	slices.SortFunc(ops, func(a, b LockOp) int { return cmp.Compare(a.Return, b.Return) })
+	n := sort.Search(len(ops), func(i int) bool { return order(m, Until(ops, ops[i].Return)) == porcupine.Illegal })
+	if n == len(ops) { // the search had no verdict on the way
+		n--
+	}
+	part := Until(ops, ops[n].Return)
+	slices.SortStableFunc(part, func(a, b LockOp) int { return cmp.Compare(a.Return, b.Return) })
+	// What is open at the end matters whenever it began; of the rest the last do.
+	settled := slices.IndexFunc(part, func(o LockOp) bool { return o.Return == Never })
+	if settled < 0 {
+		settled = len(part)
+	}
+	return part[max(0, settled-shown):]
+}
+
+// Until is what was known of a history at one time.
+func Until(ops []LockOp, end time.Duration) []LockOp {
+	var known []LockOp
+	for _, o := range ops {
+		if o.Call > end {
+			continue
+		}
+		if o.Return > end {
+			o.Return, o.Outcome, o.Fence = Never, Unknown, 0
+		}
+		known = append(known, o)
+	}
+	return known
+}
+
+func lockModel(queued bool) porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{owner{}} },
+		StepContext: func(_ context.Context, state, input, _ any) []any {
+			return step(state.(owner), input.(LockOp), queued)
+		},
+	}
+	return m.ToModel()
+}
+
+// step are the states after an operation; none = it cannot have had this outcome.
+func step(s owner, o LockOp, queued bool) []any {
+	mine := s.token == o.Token
+	switch o.Kind {
+	case Acquire:
+		return acquire(s, o, queued)
+	case Renew:
+		switch {
+		case o.Outcome == Unknown,
+			o.Outcome == Renewed && mine && (s.silent || s.fence == o.Fence),
+			o.Outcome == Expired && s.token == "",
+			o.Outcome == NotOwner && s.token != "" && !mine:
+			return []any{s}
+		}
+		return nil
+	default:
+		freed := owner{fence: s.fence}
+		switch {
+		case o.Outcome == Released && mine:
+			return []any{freed}
+		case o.Outcome == Released:
+			return nil
+		case o.Outcome == Unknown && mine:
+			return []any{s, freed}
+		case mine:
+			// Its first try freed the lock and its answer was lost; a later one found what
+			// became of the lock since.
+			return []any{freed}
+		}
+		return []any{s}
+	}
+}
+
+func acquire(s owner, o LockOp, queued bool) []any {
+	mine := s.token == o.Token
+	switch o.Outcome {
+	case Acquired:
+		granted := owner{token: o.Token, fence: o.Fence}
+		switch {
+		case mine && !s.silent && s.fence == o.Fence, // again, and nothing changed
+			mine && s.silent && s.fence < o.Fence,
+			s.token == "" && s.fence < o.Fence:
+			return []any{granted}
+		}
+	case Busy:
+		if queued || s.token != "" && !mine {
+			return []any{s}
+		}
+	case Unknown:
+		if s.token == "" {
+			return []any{s, owner{token: o.Token, fence: s.fence, silent: true}}
+		}
+		return []any{s}
+	default: // Gone: whoever asks for its own token again, and has not released it, has it.
+	}
+	return nil
+}

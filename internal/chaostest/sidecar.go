@@ -1,0 +1,159 @@
+package chaostest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// patience is how long anything may take that has to happen at all. It decides
+// nothing but how long a broken run takes to say so.
+const patience = 30 * time.Second
+
+// Build compiles the sidecar into dir and returns its path.
+func Build(ctx context.Context, dir string) (string, error) {
+	path := filepath.Join(dir, "sidecar")
+	//nolint:gosec // the path is the test's own
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/coxswain-sidecar/coxswain/cmd/sidecar")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the sidecar: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// Sidecar is a process that may be killed and started again, on the same socket.
+type Sidecar struct {
+	name, path, dir, url string
+
+	mu  sync.Mutex // guards what follows
+	run *process   // nil while it is down
+}
+
+// process is one run of the sidecar.
+type process struct {
+	os   *os.Process
+	done chan struct{} // closed when it is gone
+}
+
+// NewSidecar is the sidecar at path, not started, which reaches Redis by url and
+// keeps its socket and its log in dir.
+func NewSidecar(name, path, dir, url string) *Sidecar {
+	return &Sidecar{name: name, path: path, dir: dir, url: url}
+}
+
+// Socket is where it listens.
+func (s *Sidecar) Socket() string { return filepath.Join(s.dir, s.name+".sock") }
+
+// Log is where its log is.
+func (s *Sidecar) Log() string { return filepath.Join(s.dir, s.name+".log") }
+
+// Start runs it, unless it runs. It returns before the socket is there.
+func (s *Sidecar) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run != nil {
+		return nil
+	}
+	log, err := os.OpenFile(s.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(s.path, "serve") //nolint:gosec // what Build made
+	cmd.SysProcAttr = dieWithParent()
+	cmd.Stderr = log
+	cmd.Env = []string{
+		"COXSWAIN_SOCKET=" + s.Socket(), "COXSWAIN_HTTP_ADDR=127.0.0.1:0", "COXSWAIN_REDIS_URL=" + s.url,
+		// A lost reply is noticed within the time that a fault lasts, and a call has
+		// the time for several tries.
+		"COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=1s", "COXSWAIN_REDIS_POOL_DIAL_TIMEOUT=1s",
+	}
+	p := &process{done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// The death signal is tied to the thread that started the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := cmd.Start()
+		_ = log.Close() // the child has its own
+		p.os = cmd.Process
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // a killed one has nothing to say
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("%s: start: %w", s.name, err)
+	}
+	s.run = p
+	return nil
+}
+
+// Kill ends it as kill -9 does.
+func (s *Sidecar) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		return
+	}
+	_ = s.run.os.Kill() // it may be gone already
+	<-s.run.done
+	s.run = nil
+}
+
+// Ended reports whether the process ended although nobody killed it.
+func (s *Sidecar) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		return false
+	}
+	select {
+	case <-s.run.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Ready returns when it answers that it is ready. It connects anew.
+func (s *Sidecar) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Client: "chaos", Instance: "health"})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	defer func() { _ = c.Close() }()
+	for {
+		h, err := client.Call(ctx, c, api.HealthGet, api.Nothing{})
+		if err == nil && h.Ready {
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("%s: never ready: %+v", s.name, h.Checks), err)
+		}
+	}
+}
+
+// SidecarFaults kill one of these sidecars, and start it again.
+func SidecarFaults(sidecars []*Sidecar) []Fault {
+	return []Fault{{
+		Name: "kill sidecar", Targets: len(sidecars), Longest: 1500 * time.Millisecond, Every: 5 * time.Second,
+		Begin: func(e Event) (func() error, error) {
+			sidecars[e.Target].Kill()
+			return sidecars[e.Target].Start, nil
+		},
+	}}
+}

@@ -1,0 +1,182 @@
+package chaostest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// worker is a program that uses one sidecar, by one connection at a time. One
+// that was killed comes back as another instance that knows what it wanted.
+type worker struct {
+	id      int
+	history *History
+	socket  string
+	rnd     *rand.Rand
+	// over is closed when no new work is to be begun; what was begun goes on.
+	over <-chan struct{}
+
+	serial int
+
+	mu      sync.Mutex // guards what follows
+	session *session   // nil while there is none
+	lives   int
+}
+
+// session is one connection's life.
+type session struct {
+	*client.Client
+	name string
+
+	mu     sync.Mutex // guards closed
+	closed time.Duration
+}
+
+// ended is when it was killed; Never while it was not.
+func (s *session) ended() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// connect returns the worker's session, and makes one if there is none. It tries
+// until ctx ends.
+func (w *worker) connect(ctx context.Context) (*session, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.session != nil {
+		return w.session, nil
+	}
+	w.lives++
+	name := fmt.Sprintf("w%02d.%d", w.id, w.lives)
+	for {
+		c, err := client.Dial(ctx, client.Options{Socket: w.socket, Client: "chaos", Instance: name})
+		if err == nil {
+			w.session = &session{Client: c, name: name, closed: Never}
+			return w.session, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// kill closes the connection with all that is under way on it.
+func (w *worker) kill() {
+	w.mu.Lock()
+	s := w.session
+	w.session = nil
+	w.mu.Unlock()
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.closed = w.history.Now()
+	s.mu.Unlock()
+	_ = s.Close() // it has no errors to tell
+}
+
+// token is a text that no other call of any worker uses.
+func (w *worker) token() string {
+	w.serial++
+	return fmt.Sprintf("w%02d-%d", w.id, w.serial)
+}
+
+func (w *worker) one(of []string) string { return of[w.rnd.IntN(len(of))] }
+
+// chance is true in so many of a hundred cases.
+func (w *worker) chance(percent int) bool { return w.rnd.IntN(100) < percent }
+
+// pause lets up to most pass, less when there is no more work to be begun.
+func (w *worker) pause(most time.Duration) {
+	select {
+	case <-time.After(time.Duration(w.rnd.Int64N(int64(most)))):
+	case <-w.over:
+	}
+}
+
+// work repeats a cycle until it is over.
+func (w *worker) work(ctx context.Context, cycle func(context.Context)) {
+	for {
+		select {
+		case <-w.over:
+			return
+		default:
+		}
+		cycle(ctx)
+		w.pause(60 * time.Millisecond)
+	}
+}
+
+// settle repeats a call under one request id until it is answered, through
+// whatever sessions that takes: the answer then speaks for all of its tries. It
+// reports false when ctx ended first.
+func (w *worker) settle(ctx context.Context, call func(context.Context, *session) error) (by string, known bool) {
+	id := "id-" + w.token()
+	for {
+		s, err := w.connect(ctx)
+		if err != nil {
+			return "", false
+		}
+		if err = call(client.WithRequestID(ctx, id), s); err == nil {
+			return s.name, true
+		}
+		w.suspect(err)
+		if ctx.Err() != nil {
+			return s.name, false
+		}
+		select {
+		case <-time.After(time.Duration(10+w.rnd.IntN(20)) * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// suspect notes an error that no fault explains: these calls are right, and what
+// fails for a while is said to be retryable.
+func (w *worker) suspect(err error) {
+	var e *api.Error
+	if !errors.As(err, &e) || !e.Code.CallerFault() && e.Code != api.Internal {
+		return
+	}
+	w.history.add(func() {
+		w.history.Strange = append(w.history.Strange, Violation{
+			Rule: "errors", What: fmt.Sprintf("%s: worker %d was told: %v", at(w.history.Now()), w.id, e),
+		})
+	})
+}
+
+// fence reads a fence from the wire.
+func fence(text string) uint64 {
+	n, _ := strconv.ParseUint(text, 10, 64) // 0 breaks every rule about fences
+	return n
+}
+
+// workerFaults kill one of these workers.
+func workerFaults(workers []*worker) []Fault {
+	return []Fault{{
+		Name: "kill client", Targets: len(workers), Weight: 4,
+		Begin: func(e Event) (func() error, error) {
+			workers[e.Target].kill()
+			return nil, nil //nolint:nilnil // an instant has no end
+		},
+	}}
+}
+
+var lockOutcomes = []Outcome{Released, Expired, NotOwner, Renewed}
+
+// outcome is the wire's reason.
+func outcome(reason string) Outcome {
+	if i := slices.Index(lockOutcomes, Outcome(reason)); i >= 0 {
+		return lockOutcomes[i]
+	}
+	return Outcome("unheard of: " + reason)
+}
