@@ -27,6 +27,10 @@ type LockOptions struct {
 	// Wait is how long to stand in line for it, at most 60 s and no longer than
 	// the context lasts; 0 = not at all. First come, first served, across all pods.
 	Wait time.Duration
+	// WaitReplicas is how many replicas of Redis must have the grant: fewer locks
+	// then have a second holder after a failover. With too few it is given back,
+	// and the error is a *BusyError without a holder.
+	WaitReplicas int
 }
 
 // Lock is a held lock.
@@ -58,7 +62,7 @@ type Lock struct {
 // *BusyError that says who holds it. A lock whose grant comes after ctx has ended
 // is given back.
 func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*Lock, error) {
-	params := api.LockAcquireParams{Name: name, TTLMS: millis(o.TTL), WaitMS: millis(o.Wait), Bind: o.Bind}
+	params := api.LockAcquireParams{Name: name, TTLMS: millis(o.TTL), WaitMS: millis(o.Wait), WaitReplicas: int64(o.WaitReplicas), Bind: o.Bind}
 	for {
 		lk := &Lock{c: c, name: name, token: rand.Text(), session: o.Bind != api.BindTTL}
 		params.Token = lk.token

@@ -34,11 +34,12 @@ const (
 
 // LockAcquireParams name a lock and how long to hold it.
 type LockAcquireParams struct {
-	Name   string `codec:"name" required:"true" doc:"the lock"`
-	TTLMS  int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
-	WaitMS int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods"`
-	Token  string `codec:"token,omitempty" doc:"the owner's secret; made by the sidecar when absent"`
-	Bind   string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and released when it closes; ttl = neither"`
+	Name         string `codec:"name" required:"true" doc:"the lock"`
+	TTLMS        int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
+	WaitMS       int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods"`
+	Token        string `codec:"token,omitempty" doc:"the owner's secret; made by the sidecar when absent"`
+	WaitReplicas int64  `codec:"wait_replicas,omitempty" default:"0" min:"0" max:"16" doc:"how many replicas of Redis must have the grant, or it is given back; for fewer second holders after a failover"`
+	Bind         string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and released when it closes; ttl = neither"`
 }
 
 // LockAcquireResult is a grant, or who is in the way.
@@ -51,7 +52,7 @@ type LockAcquireResult struct {
 	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line"`
 	WaitedMS     int64   `codec:"waited_ms,omitempty" doc:"milliseconds it stood in line until the answer was asked for, rounded down"`
 	Replayed     bool    `codec:"replayed,omitempty" doc:"the answer is about an earlier grant with the same request id"`
-	Reason       string  `codec:"reason,omitempty" enum:"busy,released,expired" doc:"why it is not acquired; released or expired = what became of a replayed grant"`
+	Reason       string  `codec:"reason,omitempty" enum:"busy,replicas,released,expired" doc:"why it is not acquired; replicas = too few had the grant, and it was given back; released or expired = what became of a replayed grant"`
 }
 
 // Holder is who holds something, by the names of its session.hello.

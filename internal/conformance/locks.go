@@ -45,6 +45,7 @@ func Locks(t *testing.T, sys System) {
 		"a lock and a limit of one name are apart":            lockAndLimit,
 		"mistakes in a lock's parameters name their field":    lockMistakes,
 		"a busy request id is tried anew":                     busyIsNotKept,
+		"a grant that too few replicas have is given back":    tooFewReplicas,
 		"two hundred callers through two sidecars, one grant": oneGrant,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,6 +265,18 @@ func lockMistakes(l locker) {
 	_, err = l.a.LockRenew(l.t.Context(), api.LockRenewParams{Name: l.name, Token: "t", TTLMS: 1})
 	require.ErrorIs(l.t, err, api.InvalidArgument)
 	require.ErrorContains(l.t, err, "ttl_ms")
+}
+
+// tooFewReplicas asks for more than any server of these tests has.
+func tooFewReplicas(l locker) {
+	r := l.try(l.a, "", api.LockAcquireParams{WaitReplicas: 16})
+	require.False(l.t, r.Acquired)
+	require.Equal(l.t, "replicas", r.Reason)
+	require.Empty(l.t, r.Token)
+	require.Nil(l.t, r.HeldBy)
+	require.Positive(l.t, r.RetryAfterMS)
+	require.False(l.t, l.get(l.b).Held)
+	l.take(l.b, api.LockAcquireParams{})
 }
 
 func oneGrant(l locker) {

@@ -200,7 +200,7 @@ func (c *client) LockAcquire(ctx context.Context, id string, p api.LockAcquirePa
 	defer cancel()
 	defer context.AfterFunc(c.open, cancel)()
 	g, err := c.locks.Acquire(ctx, c.caller(id, "lock.acquire", p), coord.LockRequest{
-		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Wait: millis(p.WaitMS), Bound: p.Bind != api.BindTTL,
+		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas), Bound: p.Bind != api.BindTTL,
 	})
 	if err != nil {
 		return api.LockAcquireResult{}, wire(err)

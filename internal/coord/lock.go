@@ -18,6 +18,7 @@ const nounLock = "lock"
 // The reasons of a lock that is not acquired or renewed, beside those of a Loss.
 const (
 	ReasonBusy     = "busy"
+	ReasonReplicas = "replicas"
 	ReasonReleased = "released"
 	ReasonRenewed  = "renewed"
 )
@@ -47,8 +48,11 @@ type LockRequest struct {
 	Name, Token string // an empty Token is made
 	TTL         time.Duration
 	// Wait is how long to stand in line for it, no longer than the call's deadline.
-	Wait  time.Duration
-	Bound bool
+	Wait time.Duration
+	// Replicas is how many replicas of Redis must have the grant; with fewer it is
+	// given back, whoever's token it was.
+	Replicas int
+	Bound    bool
 }
 
 // LockGrant is a grant, or who is in the way.
@@ -65,7 +69,7 @@ type LockGrant struct {
 	// Waited is from when the call came to when the try that decided was sent.
 	Waited   time.Duration
 	Replayed bool
-	// Reason is busy, released or expired when it is not acquired.
+	// Reason is busy, replicas, released or expired when it is not acquired.
 	Reason string
 }
 
@@ -113,7 +117,7 @@ func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	if r.Bound {
 		in.Session = c.Session.ID
 	}
-	out, waiter, err := l.take(ctx, in, latch(key, c), r.Wait)
+	out, acked, waiter, err := l.take(ctx, r, in, latch(key, c))
 	switch {
 	case err != nil:
 		l.unsure(ctx, c, r, made, waiter, err)
@@ -123,28 +127,47 @@ func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 		return g, out.Sent, err
 	case !out.Value.Acquired:
 		return busy(out.Value), out.Sent, nil
+	case acked < r.Replicas:
+		x := l.lease(c, r, out.Value.Fence)
+		l.leases.forget(x.leaseID)
+		l.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: l})
+		return LockGrant{Reason: ReasonReplicas, RetryAfter: pollEvery}, out.Sent, nil
 	default:
 		g, err := l.grant(ctx, c, r, out)
 		return g, out.Sent, err
 	}
 }
 
-// take asks for the lock once, or stands in line for it. The waiter, if there was
-// one, may still be in the line after an error.
-func (l *Locks) take(ctx context.Context, in lua.LockAcquireIn, once lua.Latch, wait time.Duration) (out lua.Outcome[lua.LockAcquireOut], waiter string, err error) {
-	limit := capped(ctx, wait)
+// replicaTime bounds the wait for replicas, which have a grant within a round
+// trip or are away.
+const replicaTime = time.Second
+
+// take asks for the lock once, or stands in line for it, and tells how many
+// replicas have the grant, if that was asked for. The waiter, if there was one,
+// may still be in the line after an error.
+func (l *Locks) take(ctx context.Context, r LockRequest, in lua.LockAcquireIn, once lua.Latch) (
+	out lua.Outcome[lua.LockAcquireOut], acked int, waiter string, err error,
+) {
+	run := func(ctx context.Context) (err error) {
+		if r.Replicas == 0 {
+			out, err = lua.Run(ctx, l.runner, lua.LockAcquire, in, once)
+		} else {
+			out, acked, err = lua.RunReplicated(ctx, l.runner, lua.LockAcquire, in, once, r.Replicas, replicaTime)
+		}
+		return err
+	}
+	limit := capped(ctx, r.Wait)
 	if limit <= 0 {
-		out, err = lua.Run(ctx, l.runner, lua.LockAcquire, in, once)
-		return out, "", err
+		err = run(ctx)
+		return out, acked, "", err
 	}
 	waiter, err = l.lines.wait(ctx, in.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
-		var err error
-		out, err = lua.Run(ctx, l.runner, lua.LockAcquire, in, once)
+		err := run(ctx)
 		v := out.Value
 		return look{served: v.Acquired || out.Replayed, first: v.First, free: untilFree(v)}, err
 	})
-	return out, waiter, err
+	return out, acked, waiter, err
 }
 
 func checkLock(c Caller, r LockRequest) error {

@@ -34,3 +34,20 @@ func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 		}
 	})
 }
+
+func TestTopologyWaitingConforms(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Waiting(t, newSystem(t, url)) })
+}
+
+func TestTopologyAGrantThatReplicasHaveIsKept(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) {
+		s := newSystem(t, url).sidecars[0]
+		r := bound("replicated", time.Minute)
+		r.Replicas = 1
+		c := openSession(t, s)
+		g := take(t, s, c.caller(), r)
+		info, err := s.locks.Get(t.Context(), r.Name)
+		require.NoError(t, err)
+		require.Equal(t, g.Fence, info.Fence)
+	})
+}

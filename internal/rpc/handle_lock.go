@@ -11,7 +11,7 @@ import (
 
 func lockAcquire(ctx context.Context, k *call, p *api.LockAcquireParams) (api.LockAcquireResult, error) {
 	g, err := k.services().Locks.Acquire(ctx, k.caller(), coord.LockRequest{
-		Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Bound: p.Bind == api.BindSession,
+		Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas), Bound: p.Bind == api.BindSession,
 	})
 	if err != nil {
 		return api.LockAcquireResult{}, err
