@@ -72,7 +72,7 @@ func (l locker) served(ended <-chan outcome) api.LockAcquireResult {
 		require.True(l.t, o.Acquired, "%+v", o.LockAcquireResult)
 		return o.LockAcquireResult
 	case <-time.After(patience):
-		l.t.Fatal("never served")
+		l.t.Fatalf("never served: %+v", l.get(l.b))
 		return api.LockAcquireResult{}
 	}
 }
