@@ -124,7 +124,7 @@ func (n *Lines) wait(ctx context.Context, keys lua.LineKeys, limit time.Duration
 	for {
 		found, err := try(ctx, at)
 		switch {
-		case at.beat == 0, err == nil && found.served, err != nil && !(entered && passing(ctx, err)):
+		case at.beat == 0, err == nil && found.served, err != nil && (!entered || !passing(ctx, err)):
 			return w.id, err
 		}
 		entered = true
