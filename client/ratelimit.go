@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -12,11 +11,6 @@ import (
 // its slot comes; when ctx ends before, the slot is given back. Without a deadline
 // in ctx it has 5 s and WaitMS.
 func (c *Client) RatelimitAcquire(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
-	if _, ok := ctx.Deadline(); !ok && p.WaitMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, defaultDeadline+time.Duration(p.WaitMS)*time.Millisecond)
-		defer cancel()
-	}
 	return Call(ctx, c, api.RatelimitAcquire, p)
 }
 
