@@ -5,10 +5,12 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 FUZZTIME ?= 1m
+DURATION ?= 5m
+IMAGE ?= coxswain:$(VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-container test-langs lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-container test-langs test-image soak image lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +32,17 @@ test-langs: ## call the sidecar from other languages
 	hack/need.sh nvim=neovim '/usr/bin/python3 -c "import msgpack"=python3-msgpack' \
 		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl'
 	hack/langs/run.sh
+
+image: ## build the container image IMAGE (coxswain:VERSION)
+	work=$$(mktemp -d) && trap 'hack/docker-down.sh "$$work"; rm -rf "$$work"' EXIT && \
+		hack/docker-up.sh "$$work" && hack/image.sh '$(IMAGE)' '$(VERSION)'
+
+test-image: ## build the image twice and run it as a pod would
+	hack/test-image.sh '$(IMAGE)' '$(VERSION)'
+
+soak: ## keep Redis away for DURATION (5m) under load and watch goroutines and memory
+	hack/need.sh redis-server=redis-server
+	go test ./cmd/sidecar -run RedisGoesAwayUnderLoad -count=1 -v -timeout 0 -outage '$(DURATION)'
 
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck

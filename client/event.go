@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -15,6 +16,22 @@ type Event struct {
 	Method string
 	// Params are its keys and values.
 	Params map[string]any
+}
+
+// Draining is when the sidecar's pod ends, if the event is session.draining: finish
+// what is under way and take on nothing long. Calls go on until then.
+func (e Event) Draining() (end time.Time, ok bool) {
+	if e.Method != api.SessionDraining.Name {
+		return time.Time{}, false
+	}
+	switch ms := e.Params["deadline_at_ms"].(type) {
+	case int64:
+		return time.UnixMilli(ms), true
+	case uint64:
+		return time.UnixMilli(int64(ms)), true
+	default:
+		return time.Time{}, true
+	}
 }
 
 // hear handles a notification, on the reader: it must not block. Those that

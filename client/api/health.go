@@ -8,10 +8,12 @@ var HealthGet = define[Nothing, HealthResult](Spec{
 
 // HealthResult is the state of every check.
 type HealthResult struct {
-	Live   bool          `codec:"live" doc:"the process and its socket answer"`
-	Ready  bool          `codec:"ready" doc:"it can decide: Redis answers, scripts are loaded, rules are in force"`
-	Store  string        `codec:"store" doc:"standalone or embedded"`
-	Checks []HealthCheck `codec:"checks" doc:"each check, sorted by name"`
+	Live  bool `codec:"live" doc:"the process and its socket answer"`
+	Ready bool `codec:"ready" doc:"it can decide: Redis answers, scripts are loaded, rules are in force"`
+	// Degraded goes with Ready only.
+	Degraded bool          `codec:"degraded" doc:"it is ready because readiness.mode is always, and cannot decide: the checks say why"`
+	Store    string        `codec:"store" doc:"standalone or embedded"`
+	Checks   []HealthCheck `codec:"checks" doc:"each check, sorted by name"`
 }
 
 // HealthCheck is one line of the health page.

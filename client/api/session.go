@@ -36,6 +36,14 @@ var (
 		Name: "session.ping", Idempotent: true, Since: "0.1.0",
 		Summary: "Answers at once, without Redis.",
 	})
+	SessionDrain = define[DrainParams, DrainResult](Spec{
+		Name: "session.drain", Idempotent: true, Admin: true, Since: "0.1.0",
+		Summary: "Tells every client that holds or follows something that the pod ends (session.draining). Calls go on.",
+	})
+	SessionDraining = defineEvent[DrainingParams](Spec{
+		Name: "session.draining", Since: "0.1.0",
+		Summary: "The pod ends. Sent once to a connection that holds or follows something, or comes to while draining.",
+	})
 )
 
 // ErrorsMap is the value of HelloParams.Errors that asks for errors as maps.
@@ -68,6 +76,23 @@ type Limits struct {
 	MaxInflight    int64 `codec:"max_inflight" doc:"running calls on a connection"`
 	MaxWaiting     int64 `codec:"max_waiting" doc:"waiting calls on a connection"`
 	MaxConnections int64 `codec:"max_connections" doc:"connections to the sidecar"`
+}
+
+// DrainParams say how long the pod still has.
+type DrainParams struct {
+	DeadlineMS int64 `codec:"deadline_ms,omitempty" default:"30000" min:"1" max:"86400000" doc:"milliseconds until the pod is killed; a later call changes nothing"`
+}
+
+// DrainResult says what clients were told.
+type DrainResult struct {
+	Draining     bool  `codec:"draining" doc:"always true"`
+	DeadlineAtMS int64 `codec:"deadline_at_ms" doc:"when the pod is killed, Unix milliseconds by the pod's clock, as first told"`
+	Connections  int64 `codec:"connections" doc:"connections open now, this one included"`
+}
+
+// DrainingParams say until when a client has time.
+type DrainingParams struct {
+	DeadlineAtMS int64 `codec:"deadline_at_ms" doc:"when the pod is killed, Unix milliseconds by the pod's clock"`
 }
 
 // PingResult carries the pod's clock.

@@ -25,8 +25,10 @@ const cleanupTime = 2 * time.Second
 // app is one sidecar. Start and Stop may be called in any order, from any
 // goroutine; once stopped it stays so.
 type app struct {
-	config *config.Config
+	config *config.Config // as it was at the start; reloads know what is in force now
+	origin origin
 	log    *slog.Logger
+	events *coord.Events
 
 	telemetry *telemetry.SDK
 	runner    *lua.Runner
@@ -36,6 +38,7 @@ type app struct {
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
 	http      *health.Server                // nil without http.addr
+	reloads   atomic.Pointer[reloads]       // nil before and after serving
 
 	mu       sync.Mutex // makes Start and Stop take turns
 	stopped  bool
@@ -49,7 +52,13 @@ type cleanup struct {
 	undo   func(context.Context) error
 }
 
-func newApp(c *config.Config, log *slog.Logger) *app { return &app{config: c, log: log} }
+// newApp makes a sidecar of a configuration and where it came from.
+func newApp(c *config.Config, from origin, log *slog.Logger) *app {
+	if from.level == nil {
+		from.level = new(slog.LevelVar) // of a log whose level cannot be changed
+	}
+	return &app{config: c, origin: from, log: log, events: coord.NewEvents()}
+}
 
 // Start puts the layers together, from the store to the socket. Redis being away
 // is no error; what is, undoes the steps before it.
@@ -60,7 +69,7 @@ func (a *app) Start() error {
 		return errors.New("start: it was started or stopped before")
 	}
 	for _, step := range []func() error{
-		a.startTelemetry, a.openStore, a.serve, a.watchHealth, a.listenHTTP, a.addGauges,
+		a.startTelemetry, a.openStore, a.serve, a.watchHealth, a.watchConfig, a.listenHTTP, a.addGauges,
 	} {
 		if err := step(); err != nil {
 			a.undo()
@@ -133,12 +142,8 @@ func (a *app) openStore() (err error) {
 // serve makes the nouns and opens the socket to them.
 func (a *app) serve() error {
 	c := a.config
-	revision, err := rulesRevision(c.File())
-	if err != nil {
-		return err
-	}
 	a.rules = coord.NewRules()
-	if err := a.rules.Set(ruleOptions(c.Rules.Items), revision); err != nil {
+	if err := a.rules.Set(ruleOptions(c.Rules.Items), age(c)); err != nil {
 		return err
 	}
 	mode, err := config.ParseMode(c.Socket.Mode)
@@ -162,6 +167,7 @@ func (a *app) serve() error {
 		Leases:      a.leases,
 		Locks:       coord.NewLocks(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
+		Draining:    a.draining,
 		Health:      a.snapshot,
 	})
 	if err != nil {
@@ -186,6 +192,7 @@ func (a *app) watchHealth() error {
 	if err != nil {
 		return err
 	}
+	h.SetAlways(a.config.Readiness.Mode == config.ReadinessAlways)
 	a.health.Store(h)
 	a.onStop("health", cleanupTime, func(context.Context) error { h.Stop(); return nil })
 	return nil

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
@@ -29,6 +31,18 @@ func (a *app) readyChecks() []health.Check {
 		{Name: "pool", Run: a.checkPool},
 		{Name: "rules", Run: func(context.Context) (string, error) {
 			return fmt.Sprintf("%d rules in force", len(a.rules.Names())), nil
+		}},
+		{Name: "drain", Run: func(context.Context) (string, error) {
+			if until, ok := a.server.Draining(); ok {
+				return "draining: the pod ends at " + until.UTC().Format(time.RFC3339), nil
+			}
+			return "not draining", nil
+		}},
+		{Name: "config", Run: func(ctx context.Context) (string, error) {
+			if r := a.reloads.Load(); r != nil {
+				return r.check(ctx)
+			}
+			return "not watched yet", nil
 		}},
 	}
 }
@@ -83,6 +97,13 @@ func (a *app) snapshot(context.Context) api.HealthResult {
 	return api.HealthResult{Store: a.runner.Status().Topology, Checks: []api.HealthCheck{{Name: "start", Detail: "still starting; ask again"}}}
 }
 
+// draining tells that the pod ends.
+func (a *app) draining(until time.Time) {
+	at := until.UTC().Format(time.RFC3339)
+	a.log.Info("draining: the pod ends", "at", at)
+	a.events.Publish(coord.Event{Kind: coord.EventDraining, Reason: "told", Detail: "the pod ends at " + at})
+}
+
 // addGauges registers what is read at each scrape.
 func (a *app) addGauges() error {
 	status := func(of func(lua.Status) float64) func(context.Context) float64 {
@@ -97,6 +118,13 @@ func (a *app) addGauges() error {
 	t := a.telemetry
 	state := func(s string) attribute.KeyValue { return attribute.String("state", s) }
 	return errors.Join(
+		t.Gauge("coxswain.config.reload.ok", "", "1 while the configuration in force is what the files say, 0 after a reload that was refused.",
+			func(context.Context) float64 {
+				if r := a.reloads.Load(); r != nil && r.state.Load().err != nil {
+					return 0
+				}
+				return 1
+			}),
 		t.Gauge("coxswain.connections", "{connection}", "Client connections open now.",
 			func(context.Context) float64 { return float64(a.server.Connections()) }),
 		t.Gauge("coxswain.waiting", "{call}", "Calls that stand in a waiting line now.",

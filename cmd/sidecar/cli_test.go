@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -127,19 +126,4 @@ func TestConfigPrintShowsWhatIsInForceWithoutSecrets(t *testing.T) {
 	require.Contains(t, a.out, "  url: redis://xxxxx@h:1 # COXSWAIN_REDIS_URL, set by COXSWAIN_REDIS_URL\n")
 	require.Contains(t, a.out, "  addr: \"\" # COXSWAIN_HTTP_ADDR, set by --http\n")
 	require.Contains(t, a.out, "  log_level: info # COXSWAIN_TELEMETRY_LOG_LEVEL\n")
-}
-
-func TestRulesAreOrderedByTheAgeOfTheirFile(t *testing.T) {
-	t.Parallel()
-	file := t.TempDir() + "/c.yaml"
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.NoError(t, os.Chtimes(file, time.Time{}, time.UnixMilli(1_700_000_000_123)))
-	revision, err := main.RulesRevision(file)
-	require.NoError(t, err)
-	require.EqualValues(t, 1_700_000_000_123, revision)
-	revision, err = main.RulesRevision("")
-	require.NoError(t, err)
-	require.Zero(t, revision)
-	_, err = main.RulesRevision(file + ".gone")
-	require.ErrorIs(t, err, os.ErrNotExist)
 }

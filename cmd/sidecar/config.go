@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,18 +76,4 @@ func ruleOptions(items []config.Rule) []coord.RuleOptions {
 func milliseconds(ms int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
-}
-
-// rulesRevision orders versions of the rules across pods by the file's age: the
-// pods of a rollout agree on it however late each of them starts. Without a file
-// there are no rules to order.
-func rulesRevision(file string) (int64, error) {
-	if file == "" {
-		return 0, nil
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return 0, fmt.Errorf("rules: read the file's age: %w", err)
-	}
-	return info.ModTime().UnixMilli(), nil
 }

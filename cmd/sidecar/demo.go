@@ -59,11 +59,11 @@ func startDemoSidecar(socket string, log io.Writer) (stop func(), err error) {
 	c := config.Default()
 	c.Socket.Path, c.HTTP.Addr, c.Redis.URL = socket, "", lua.Embedded
 	c.Limits.ShutdownGrace = 0
-	logger, err := telemetry.NewLog(log, "error")
+	logger, _, err := telemetry.NewLog(log, "error")
 	if err != nil {
 		return nil, err
 	}
-	a := newApp(&c, logger)
+	a := newApp(&c, origin{}, logger)
 	if err := a.Start(); err != nil {
 		return nil, err
 	}

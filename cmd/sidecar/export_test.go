@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 // What the tests of this program see of it.
@@ -17,8 +18,6 @@ var (
 	ReadParams = readParams
 	PrintJSON  = printJSON
 	ShowDemo   = showDemo
-
-	RulesRevision = rulesRevision
 )
 
 const (
@@ -32,14 +31,42 @@ func Run(ctx context.Context, args, env []string, in io.Reader, out, err io.Writ
 	return run(ctx, args, process{
 		env: env, in: in, out: out, err: err,
 		signals: func() (<-chan os.Signal, func()) { return signals, func() {} },
+		hangups: func() (<-chan os.Signal, func()) { return nil, func() {} },
 	})
 }
 
 // App is one sidecar.
 type App = app
 
-// NewApp makes one.
-func NewApp(c *config.Config, log *slog.Logger) *App { return newApp(c, log) }
+// NewApp makes one whose configuration is not read again.
+func NewApp(c *config.Config, log *slog.Logger) *App { return newApp(c, origin{}, log) }
+
+// LoadApp makes one of what sources say.
+func LoadApp(src config.Sources, log *slog.Logger) (*App, error) {
+	from := origin{sources: src, level: new(slog.LevelVar)}
+	c, err := from.read()
+	if err != nil {
+		return nil, err
+	}
+	return newApp(c, from, log), nil
+}
+
+// RuleNames are those of the rules in force.
+func (a *app) RuleNames() []string { return a.rules.Names() }
+
+// Events carry what happens to it.
+func (a *app) Events() *coord.Events { return a.events }
+
+// Revision is that of the rules.
+func (a *app) Revision() int64 {
+	r := a.reloads.Load()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.revision
+}
+
+// Folders are those that are watched for a file.
+var Folders = folders
 
 // Root is the tree of commands, for the reference.
 func Root() *cobra.Command { return newRoot(process{}) }

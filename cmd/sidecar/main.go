@@ -26,7 +26,9 @@ var version = "0.1.0-dev"
 
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], process{
-		env: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr, signals: notify,
+		env: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		signals: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
+		hangups: func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
 	}))
 }
 
@@ -38,11 +40,14 @@ type process struct {
 	// signals starts delivering those that ask for an end; the function that it
 	// returns ends the delivery.
 	signals func() (<-chan os.Signal, func())
+	// hangups are those that ask for a reload: apart, so that no flood of them
+	// keeps a request to end out.
+	hangups func() (<-chan os.Signal, func())
 }
 
-func notify() (<-chan os.Signal, func()) {
+func notify(which ...os.Signal) (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(c, which...)
 	return c, func() { signal.Stop(c) }
 }
 
@@ -132,7 +137,7 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 	root.SetErr(p.err)
 	root.AddCommand(
 		newServe(p), newCall(p), newMethods(p), newDescribe(p), newProbe(p), newWait(p),
-		newConfig(p), newDemo(p), newDemoHolder(p), newVersion(p),
+		newDrain(p), newConfig(p), newDemo(p), newDemoHolder(p), newVersion(p),
 	)
 	return root
 }

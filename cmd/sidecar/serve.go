@@ -15,35 +15,49 @@ func newServe(p process) *cobra.Command {
 		Short: "Serve calls until a signal",
 		Long: `Serve calls on the socket, and health and metrics pages over HTTP, until SIGTERM or SIGINT.
 
-Redis may come late or go away: the sidecar is then live and not ready, and becomes ready without a restart. On a
-signal it takes no new connections and no new acquisitions, waits for its clients to leave or limits.shutdown_grace to
-end, gives back all that they still hold and exits with 0. A second signal ends it at once. The log is JSON on stderr.`,
+Redis may come late or go away: the sidecar is then live and not ready (unless readiness.mode is always), and becomes
+ready without a restart. Changed files are read again as soon as they change, and on SIGHUP: rules, telemetry.log_level
+and readiness.mode take effect at once, other settings keep their values until a restart, and a file that is not valid
+changes nothing.
+
+On SIGTERM or SIGINT it takes no new connections and no new acquisitions, waits for its clients to leave or
+limits.shutdown_grace to end, gives back all that they still hold and exits with 0. A second signal ends it at once. The
+log is JSON on stderr.`,
 		Example: `  sidecar serve --redis redis://127.0.0.1:6379
   sidecar serve --redis embedded --socket ./sidecar.sock --http 127.0.0.1:8086`,
 		Args: cobra.NoArgs,
 	}
 	flags := addServeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := loadConfig(flags.sources(cmd, p))
+		from := origin{sources: flags.sources(cmd, p)}
+		c, err := from.read()
 		if err != nil {
 			return err
 		}
-		log, err := telemetry.NewLog(p.err, c.Telemetry.LogLevel)
+		log, level, err := telemetry.NewLog(p.err, c.Telemetry.LogLevel)
 		if err != nil {
 			return err
 		}
+		from.level = level
 		signals, ignore := p.signals()
 		defer ignore()
-		a := newApp(c, log)
+		hangups, ignoreHangups := p.hangups()
+		defer ignoreHangups()
+		a := newApp(c, from, log)
 		if err := a.Start(); err != nil {
 			return err
 		}
-		select {
-		case s := <-signals:
-			log.Info("stopping", "signal", s.String())
-		case <-cmd.Context().Done():
+		for {
+			select {
+			case <-hangups:
+				_ = a.Reload() // it tells, whatever comes of it
+				continue
+			case s := <-signals:
+				log.Info("stopping", "signal", s.String())
+			case <-cmd.Context().Done():
+			}
+			return stop(a, signals)
 		}
-		return stop(a, signals)
 	}
 	return cmd
 }

@@ -17,15 +17,23 @@ type Config struct {
 	Redis     Redis     `yaml:"redis"`
 	Limits    Limits    `yaml:"limits"`
 	Telemetry Telemetry `yaml:"telemetry"`
+	Readiness Readiness `yaml:"readiness"`
 	Rules     Rules     `yaml:"rules"`
 
-	file  string
-	lines map[string]int    // where the file says what, by path
-	from  map[string]string // the variable or flag that set a path after the file
+	file     string
+	lines    map[string]int    // where a file says what, by path
+	from     map[string]string // the variable or flag that set a path after the file
+	own      int               // how many of Rules.Items are of the file itself
+	imported []imported        // where the others are from, in their order
+	modified time.Time
 }
 
 // File is the file that was read, empty when there was none.
 func (c *Config) File() string { return c.file }
+
+// Modified is the latest modification of all files that were read, zero when
+// there were none.
+func (c *Config) Modified() time.Time { return c.modified }
 
 // Line is where the file has the field with this path, such as
 // rules.items[2].limits[0].period_ms; where it lacks the field, the line of what
@@ -65,10 +73,22 @@ type HTTP struct {
 
 // Redis is the shared store.
 type Redis struct {
-	URL    string `yaml:"url"`
-	Prefix string `yaml:"prefix"` // coxswain
-	Tenant string `yaml:"tenant"`
-	Pool   Pool   `yaml:"pool"`
+	URL          string `yaml:"url"`
+	Username     string `yaml:"username"`      // of an ACL user, when URL names none
+	PasswordFile string `yaml:"password_file"` // holds the password, when URL has none
+	TLS          TLS    `yaml:"tls"`
+	Prefix       string `yaml:"prefix"` // coxswain
+	Tenant       string `yaml:"tenant"`
+	Pool         Pool   `yaml:"pool"`
+}
+
+// TLS are the files of connections to Redis over TLS, each an absolute path; an
+// empty CAFile means the system's authorities.
+type TLS struct {
+	CAFile     string `yaml:"ca_file"`
+	CertFile   string `yaml:"cert_file"` // for mTLS, with KeyFile
+	KeyFile    string `yaml:"key_file"`
+	ServerName string `yaml:"server_name"` // empty = the host of the address
 }
 
 // Pool bounds the connections to Redis.
@@ -96,9 +116,22 @@ type Telemetry struct {
 	RecordKeys bool   `yaml:"record_keys"`
 }
 
-// Rules are the named limits.
+// Readiness says what /readyz stands for.
+type Readiness struct {
+	Mode string `yaml:"mode"` // redis, always
+}
+
+// The modes of readiness.
+const (
+	ReadinessRedis  = "redis"  // not ready while Redis is away
+	ReadinessAlways = "always" // ready all the same, and degraded
+)
+
+// Rules are the named limits. A loaded Config has those of Files in Items too,
+// after the file's own.
 type Rules struct {
-	Items []Rule `yaml:"items"`
+	Files []string `yaml:"files"`
+	Items []Rule   `yaml:"items"`
 }
 
 // Rule is one named limit.

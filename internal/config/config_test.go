@@ -73,11 +73,28 @@ func TestEveryKeyIsRead(t *testing.T) {
 			MaxFrameBytes: 2048, MaxDepth: 8, MaxElements: 100, MaxInflight: 7, MaxWaiting: 9, MaxConnections: 11,
 		},
 		Telemetry: config.Telemetry{LogLevel: "debug", RecordKeys: true},
-		Rules: config.Rules{Items: []config.Rule{{
+		Readiness: config.Readiness{Mode: config.ReadinessAlways},
+		Rules: config.Rules{Files: []string{"rules.yaml"}, Items: []config.Rule{{
 			Name: "user-agent", Algorithm: "token_bucket",
 			Limits: []config.Band{{Limit: 80, PeriodMS: 600_000, Burst: 20}, {Limit: 3, PeriodMS: 5_000}},
+		}, {
+			Name: "burst", Algorithm: "token_bucket",
+			Limits: []config.Band{{Limit: 3, PeriodMS: 5_000}},
 		}}},
 	}, *c)
+}
+
+func TestTheKeysOfALoginAreRead(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/login.yaml")
+	require.NoError(t, err)
+	c := config.ReadOnly(t, text)
+	want := config.Default()
+	want.Redis.URL, want.Redis.Username, want.Redis.PasswordFile = "rediss://redis.example", "crawler", "/etc/coxswain/redis/password"
+	want.Redis.TLS = config.TLS{
+		CAFile: "/etc/coxswain/tls/ca.crt", CertFile: "/etc/coxswain/tls/tls.crt", KeyFile: "/etc/coxswain/tls/tls.key", ServerName: "redis.internal",
+	}
+	same(t, want, c)
 }
 
 func TestFlagsWinOverVariablesOverTheFileOverDefaults(t *testing.T) {
@@ -123,7 +140,7 @@ func TestAVariableThatNobodyReadsIsRefused(t *testing.T) {
 	}})
 	require.Equal(t, `COXSWAIN_HTTP_PORT: unknown variable; `+"`sidecar config print`"+` shows the known ones
 COXSWAIN_REDIS_ULR: unknown variable; did you mean COXSWAIN_REDIS_URL?
-COXSWAIN_RULES_ITEMS: unknown variable; `+"`sidecar config print`"+` shows the known ones
+COXSWAIN_RULES_ITEMS: unknown variable; did you mean COXSWAIN_RULES_FILES?
 COXSWAIN_WHATEVER: unknown variable; `+"`sidecar config print`"+` shows the known ones`, got)
 }
 
@@ -193,7 +210,11 @@ func TestAPrintedConfigurationLoadsAgain(t *testing.T) {
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, c.Print(&out))
-	again, err := config.Load(config.Sources{File: write(t, out.String())})
+	file := write(t, out.String())
+	rules, err := os.ReadFile("testdata/rules.yaml")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), "rules.yaml"), rules, 0o600))
+	again, err := config.Load(config.Sources{File: file})
 	require.NoError(t, err, out.String())
 	same(t, *c, *again)
 	require.Contains(t, out.String(), "  url: redis://127.0.0.1:6379/1 # COXSWAIN_REDIS_URL, set by COXSWAIN_REDIS_URL\n")
@@ -236,7 +257,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	_, err = config.Load(config.Sources{File: dir})
 	require.EqualError(t, err, dir+": cannot be read: is a directory; give the path of a YAML file")
 	_, err = config.Load(config.Sources{File: write(t, strings.Repeat("#\n", 1<<19)+"#")})
-	require.ErrorContains(t, err, "has 1048577 bytes; a configuration has at most 1048576")
+	require.ErrorContains(t, err, "has more than 1048576 bytes, the most of a configuration; name the right file")
 }
 
 func TestChecksOfOthersJoinInWithTheirLines(t *testing.T) {

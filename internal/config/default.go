@@ -24,5 +24,6 @@ func Default() Config {
 			ShutdownGrace: 2 * time.Second,
 		},
 		Telemetry: Telemetry{LogLevel: "info"},
+		Readiness: Readiness{Mode: ReadinessRedis},
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ func load(b []byte) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return finish(&c, s, nil, nil, nil)
+	return finish(&c, s, nil, Sources{Opened: func(string, fs.FileInfo) {}}, nil)
 }
 
 // CheckParse is the body of FuzzLoad.
@@ -56,4 +57,15 @@ func settled(text string) string {
 		lines[i], _, _ = strings.Cut(l, " # COXSWAIN_")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// ReadOnly reads the bytes of a file and validates nothing.
+func ReadOnly(t *testing.T, b []byte) Config {
+	t.Helper()
+	c := Default()
+	s, err := parse("c.yaml", b, &c)
+	if err != nil || len(s.problems) > 0 {
+		t.Fatal(err, s.problems)
+	}
+	return c
 }

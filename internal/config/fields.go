@@ -24,6 +24,19 @@ func (s setting) variable() string {
 // written in files only.
 func settings(c *Config) []setting { return collect("", reflect.ValueOf(c).Elem(), nil) }
 
+// Changed lists the settings in which c differs from o, as paths in the file's
+// order. Rules are compared by their files only.
+func (c *Config) Changed(o *Config) []string {
+	var paths []string
+	others := settings(o)
+	for i, s := range settings(c) {
+		if !reflect.DeepEqual(s.v.Interface(), others[i].v.Interface()) {
+			paths = append(paths, s.path)
+		}
+	}
+	return paths
+}
+
 func collect(path string, v reflect.Value, to []setting) []setting {
 	for i := range v.NumField() {
 		name := key(v.Type().Field(i))

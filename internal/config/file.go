@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"reflect"
 	"strings"
@@ -20,6 +22,7 @@ const maxFileBytes = 1 << 20
 // source is one file while it is read into a Config.
 type source struct {
 	name     string
+	number   int      // of Problem.file
 	text     []string // its lines
 	lines    map[string]int
 	problems Problems
@@ -27,33 +30,66 @@ type source struct {
 
 // readFile reads name over c. Its error is about the file as a whole, a
 // Problems of one; mistakes in fields are left in the returned source.
-func readFile(name string, c *Config) (*source, error) {
-	b, err := os.ReadFile(name)
+func readFile(name string, c *Config, opened func(string, fs.FileInfo)) (*source, error) {
+	b, info, err := readAll(name, opened)
 	if err != nil {
-		return nil, Problems{{Where: name, Message: fmt.Sprintf("cannot be read: %v; give the path of a YAML file", errors.Unwrap(err))}}
+		return nil, Problems{{Where: name, Message: fmt.Sprintf("cannot be read: %v; give the path of a YAML file", bare(err))}}
 	}
+	c.modified = info.ModTime()
 	return parse(name, b, c)
+}
+
+// readAll reads a file and says as of when: opened hears its state before the
+// first byte was read, so that a change during the reading is one after it.
+func readAll(name string, opened func(string, fs.FileInfo)) ([]byte, fs.FileInfo, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		opened(name, nil)
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	opened(name, info)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	return b, info, err
+}
+
+// bare is an error without the path, which stands before it anyway.
+func bare(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // parse walks the syntax tree itself rather than decoding it, since a decoder
 // stops at the first mistake and the promise is to show all of them.
 func parse(name string, b []byte, c *Config) (*source, error) {
-	s := &source{name: name, text: strings.Split(string(b), "\n"), lines: map[string]int{}}
+	s := &source{name: name}
+	return s, s.parse(b, reflect.ValueOf(c).Elem())
+}
+
+func (s *source) parse(b []byte, v reflect.Value) error {
+	s.text, s.lines = strings.Split(string(b), "\n"), map[string]int{}
 	if len(b) > maxFileBytes {
-		return s, Problems{{Where: name, Message: fmt.Sprintf("has %d bytes; a configuration has at most %d", len(b), maxFileBytes)}}
+		return Problems{{Where: s.name, Message: fmt.Sprintf("has more than %d bytes, the most of a configuration; name the right file", maxFileBytes)}}
 	}
 	f, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return s, Problems{s.syntax(err)}
+		return Problems{s.syntax(err)}
 	}
 	body, extra := documents(f)
 	if extra != nil {
 		s.add(extra, "", "a second document starts here; keep one, without --- between sections")
 	}
 	if body != nil {
-		s.section("", body, reflect.ValueOf(c).Elem())
+		s.section("", body, v)
 	}
-	return s, nil
+	return nil
 }
 
 // documents returns the first document that says anything, and the second.
@@ -71,13 +107,13 @@ func documents(f *ast.File) (first, second ast.Node) {
 }
 
 func (s *source) syntax(err error) Problem {
-	p := Problem{Where: s.name, Message: err.Error()}
+	p := Problem{Where: s.name, Message: err.Error(), file: s.number}
 	var e yaml.Error
 	if errors.As(err, &e) {
 		p.Message = e.GetMessage()
 		if t := e.GetToken(); t != nil && t.Position != nil {
 			p.Where = fmt.Sprintf("%s:%d", s.name, t.Position.Line)
-			p.Excerpt = excerpt(s.text, t.Position.Line)
+			p.Excerpt, p.line = excerpt(s.text, t.Position.Line), t.Position.Line
 		}
 	}
 	p.Message = "not YAML: " + p.Message
@@ -89,7 +125,7 @@ func (s *source) add(n ast.Node, path, format string, args ...any) {
 	line := lineOf(n)
 	s.problems = append(s.problems, Problem{
 		Where: fmt.Sprintf("%s:%d", s.name, line), Path: path,
-		Message: fmt.Sprintf(format, args...), Excerpt: excerpt(s.text, line), line: line,
+		Message: fmt.Sprintf(format, args...), Excerpt: excerpt(s.text, line), file: s.number, line: line,
 	})
 }
 

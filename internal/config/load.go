@@ -3,6 +3,8 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
+	"math"
 	"slices"
 )
 
@@ -14,6 +16,9 @@ type Sources struct {
 	Env []string
 	// Flags are those that were given.
 	Flags []Flag
+	// Opened, if it is set, hears of every file before it is read, also of one
+	// that is missing (nil), and whether or not the configuration is valid.
+	Opened func(path string, state fs.FileInfo)
 }
 
 // Flag is one flag that was given: its name with dashes, the path that it sets,
@@ -28,6 +33,9 @@ type Check func(*Config) []Problem
 // mistake of every source.
 func Load(src Sources, checks ...Check) (*Config, error) {
 	c := Default()
+	if src.Opened == nil {
+		src.Opened = func(string, fs.FileInfo) {}
+	}
 	env := newEnvironment(src.Env)
 	file := src.File
 	if file == "" {
@@ -36,17 +44,17 @@ func Load(src Sources, checks ...Check) (*Config, error) {
 	s := &source{}
 	if file != "" {
 		var err error
-		if s, err = readFile(file, &c); err != nil {
+		if s, err = readFile(file, &c, src.Opened); err != nil {
 			return nil, err
 		}
 	}
-	return finish(&c, s, env, src.Flags, checks)
+	return finish(&c, s, env, src, checks)
 }
 
-func finish(c *Config, s *source, env environment, flags []Flag, checks []Check) (*Config, error) {
+func finish(c *Config, s *source, env environment, src Sources, checks []Check) (*Config, error) {
 	c.file, c.lines, c.from = s.name, s.lines, map[string]string{}
 	all := settings(c)
-	problems := slices.Concat(s.problems, env.apply(all, c.from), applyFlags(flags, all, c.from))
+	problems := slices.Concat(s.problems, env.apply(all, c.from), applyFlags(src.Flags, all, c.from))
 	if c.lines[minIdlePath] == 0 && c.from[minIdlePath] == "" {
 		// Whoever asks for a small pool and nothing else has made no mistake.
 		c.Redis.Pool.MinIdle = min(c.Redis.Pool.MinIdle, max(c.Redis.Pool.Max, 1))
@@ -55,6 +63,7 @@ func finish(c *Config, s *source, env environment, flags []Flag, checks []Check)
 	for _, p := range problems {
 		misread[p.Path] = true
 	}
+	problems = append(problems, c.importRules(s, misread, src.Opened)...)
 	for _, check := range append([]Check{validate}, checks...) {
 		for _, p := range check(c) {
 			// A value that could not be read is not also out of bounds.
@@ -88,18 +97,28 @@ func applyFlags(flags []Flag, all []setting, from map[string]string) Problems {
 
 // inFileOrder puts what is in no file last.
 func inFileOrder(a, b Problem) int {
-	return cmp.Compare(uint(a.line-1), uint(b.line-1))
+	place := func(p Problem) uint {
+		if p.line == 0 {
+			return math.MaxUint
+		}
+		return uint(p.file)
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.line, b.line))
 }
 
 // locate says where the field of a problem was written last.
 func (s *source) locate(c *Config, p Problem) Problem {
-	line := c.Line(p.Path)
-	switch {
-	case c.from[p.Path] != "":
+	if c.from[p.Path] != "" {
 		p.Where = c.from[p.Path]
-	case line > 0:
+		return p
+	}
+	line := c.Line(p.Path)
+	if from, path, ok := c.importedAs(p.Path); ok {
+		s, p.Path = from, path
+	}
+	if line > 0 {
 		p.Where = fmt.Sprintf("%s:%d", s.name, line)
-		p.Excerpt, p.line = excerpt(s.text, line), line
+		p.Excerpt, p.file, p.line = excerpt(s.text, line), s.number, line
 	}
 	return p
 }

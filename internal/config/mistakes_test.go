@@ -34,7 +34,7 @@ c.yaml:2: not YAML: found character '	' that cannot start any token
 c.yaml:3: a second document starts here; keep one, without --- between sections
       3 | redis: {url: embedded}`},
 	{"not a mapping", "- a\n", `
-c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, telemetry, rules
+c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, telemetry, readiness, rules
       1 | - a`},
 	{"value for a section", "redis:\n  pool: 7\n", `
 c.yaml:2: redis.pool: this is a single value; write the keys of the section below it: min_idle, max, dial_timeout, command_timeout
@@ -144,6 +144,34 @@ c.yaml:2: limits.max_frame_bytes: 1 is out of range; write 1024 to 67108864
       2 |   max_frame_bytes: 1
 c.yaml:3: limits.max_connections: 0 is out of range; write 1 to 65536
       3 |   max_connections: 0`},
+	{"user and password twice", "redis:\n  url: redis://u:p@host\n  username: v\n  password_file: /p\n", `
+c.yaml:3: redis.username: redis.url names a user too; write it in one of them
+      3 |   username: v
+c.yaml:4: redis.password_file: redis.url has a password too; take it out there, so that it can change without a restart
+      4 |   password_file: /p`},
+	{"user and password of nobody", "redis:\n  url: embedded\n  username: v\n  password_file: /p\n", `
+c.yaml:3: redis.username: the embedded store has no users; remove it, or set redis.url to a Redis
+      3 |   username: v
+c.yaml:4: redis.password_file: the embedded store asks for no password; remove it, or set redis.url to a Redis
+      4 |   password_file: /p`},
+	{"user and password that cannot be", "redis:\n  username: a b\n  password_file: secret\n", `
+c.yaml:2: redis.username: "a b" has spaces or control characters, which no user of Redis has; remove them
+      2 |   username: a b
+c.yaml:3: redis.password_file: "secret" is not absolute; write the whole path, such as /etc/coxswain/redis/password
+      3 |   password_file: secret`},
+	{"TLS without TLS", "redis:\n  url: redis://host\n  tls: {ca_file: /ca, server_name: host}\n", `
+c.yaml:3: redis.tls.ca_file: redis.url is without TLS; write rediss:// there, or remove this
+      3 |   tls: {ca_file: /ca, server_name: host}
+c.yaml:3: redis.tls.server_name: redis.url is without TLS; write rediss:// there, or remove this
+      3 |   tls: {ca_file: /ca, server_name: host}`},
+	{"half a client certificate", "redis:\n  url: embedded\n  tls:\n    key_file: k\n", `
+c.yaml:4: redis.tls.key_file: redis.url is without TLS; write rediss:// there, or remove this
+      4 |     key_file: k
+c.yaml:4: redis.tls.key_file: needs its certificate; set redis.tls.cert_file, or remove it
+      4 |     key_file: k`},
+	{"readiness mode", "readiness:\n  mode: never\n", `
+c.yaml:2: readiness.mode: "never" is unknown; write redis or always
+      2 |   mode: never`},
 	{"log level", "telemetry:\n  log_level: wran\n", `
 c.yaml:2: telemetry.log_level: "wran" is unknown; did you mean warn?
       2 |   log_level: wran`},

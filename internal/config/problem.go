@@ -18,7 +18,9 @@ type Problem struct {
 	// Excerpt is the line of the file, empty when it was written elsewhere.
 	Excerpt string
 
-	line int // in the file, to show problems in its order; 0 = elsewhere
+	// To show problems in the order of the files: 0 is the file itself, then come
+	// those of rules.files; line 0 is elsewhere.
+	file, line int
 }
 
 // String is the problem as people read it, on one line or two.

@@ -41,6 +41,7 @@ func validate(c *Config) []Problem {
 	k.redis(c.Redis)
 	k.limits(c.Limits)
 	k.oneOf("telemetry.log_level", c.Telemetry.LogLevel, "debug", "info", "warn", "error")
+	k.oneOf("readiness.mode", c.Readiness.Mode, ReadinessRedis, ReadinessAlways)
 	return k
 }
 
@@ -110,6 +111,8 @@ func (k *checker) redis(r Redis) {
 	if problem := redisURL(r.URL); problem != "" {
 		k.add("redis.url", "%s", problem)
 	}
+	k.redisLogin(r)
+	k.redisTLS(r)
 	if !name.MatchString(r.Prefix) {
 		k.add("redis.prefix", "%q cannot start a key; use 1 to 64 letters, digits, dots, dashes or underscores", r.Prefix)
 	}

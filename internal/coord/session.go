@@ -85,6 +85,13 @@ func (s *Session) Identity() Identity {
 	return s.identity
 }
 
+// Holding reports whether the session holds anything that can be lost.
+func (s *Session) Holding() bool {
+	s.leases.mu.Lock()
+	defer s.leases.mu.Unlock()
+	return len(s.held) > 0
+}
+
 // Close gives back everything the session holds, all at once, and returns when
 // that is done or ctx ends, which is therefore not the context of the connection
 // that just broke. What could not be given back in time is left to its TTL.

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -54,6 +55,7 @@ type Options struct {
 type Health struct {
 	store       string
 	live, ready *probe
+	always      atomic.Bool
 	stop        context.CancelFunc
 	loops       sync.WaitGroup
 }
@@ -68,7 +70,7 @@ func Start(o Options) (*Health, error) {
 		stop:  stop,
 	}
 	err := o.Telemetry.Gauge("coxswain.ready", "", "1 while the sidecar is ready, else 0.", func(context.Context) float64 {
-		if good, _ := h.ready.state(); good {
+		if good, _, _ := h.readiness(); good {
 			return 1
 		}
 		return 0
@@ -82,6 +84,19 @@ func Start(o Options) (*Health, error) {
 	return h, nil
 }
 
+// SetAlways says whether the sidecar counts as ready whatever its checks find,
+// as readiness.mode always has it: then an outage of Redis takes no pod out of
+// service, and the pages say degraded.
+func (h *Health) SetAlways(always bool) { h.always.Store(always) }
+
+// readiness is the state of being ready. Degraded is that it is good by
+// SetAlways alone.
+func (h *Health) readiness() (good, degraded bool, findings []finding) {
+	good, findings = h.ready.state()
+	degraded = !good && h.always.Load()
+	return good || degraded, degraded, findings
+}
+
 // Stop ends the checks. What was found last stays.
 func (h *Health) Stop() {
 	h.stop()
@@ -91,13 +106,13 @@ func (h *Health) Stop() {
 // Snapshot is what was found last, for health.get and ?verbose.
 func (h *Health) Snapshot() api.HealthResult {
 	live, liveChecks := h.live.state()
-	ready, readyChecks := h.ready.state()
+	ready, degraded, readyChecks := h.readiness()
 	checks := make([]api.HealthCheck, 0, len(liveChecks)+len(readyChecks))
 	for _, f := range slices.Concat(liveChecks, readyChecks) {
 		checks = append(checks, api.HealthCheck{Name: f.name, OK: f.grade != failed, Detail: f.text()})
 	}
 	slices.SortFunc(checks, func(a, b api.HealthCheck) int { return strings.Compare(a.Name, b.Name) })
-	return api.HealthResult{Live: live, Ready: ready, Store: h.store, Checks: checks}
+	return api.HealthResult{Live: live, Ready: ready, Degraded: degraded, Store: h.store, Checks: checks}
 }
 
 // grade is how a check went.

@@ -75,9 +75,9 @@ func (s *Server) Stop(ctx context.Context) error {
 // Handler answers /livez, /readyz, /startupz and /metrics to GET and HEAD.
 func Handler(h *Health, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /livez", h.answer("live", h.live.state))
-	mux.Handle("GET /readyz", h.answer("ready", h.ready.state))
-	mux.Handle("GET /startupz", h.answer("started", h.live.started))
+	mux.Handle("GET /livez", h.answer("live", never(h.live.state)))
+	mux.Handle("GET /readyz", h.answer("ready", h.readiness))
+	mux.Handle("GET /startupz", h.answer("started", never(h.live.started)))
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "nothing here; try /livez, /readyz, /startupz (each with ?verbose) or /metrics", http.StatusNotFound)
@@ -85,10 +85,18 @@ func Handler(h *Health, metrics http.Handler) http.Handler {
 	return mux
 }
 
+// never makes a state one that is never degraded.
+func never(state func() (bool, []finding)) func() (good, degraded bool, findings []finding) {
+	return func() (good, degraded bool, findings []finding) {
+		good, findings = state()
+		return good, false, findings
+	}
+}
+
 // answer is 200 or 503 with a line for people, or with everything under ?verbose.
-func (h *Health) answer(what string, state func() (bool, []finding)) http.HandlerFunc {
+func (h *Health) answer(what string, state func() (good, degraded bool, findings []finding)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		good, findings := state()
+		good, degraded, findings := state()
 		status := http.StatusOK
 		if !good {
 			status = http.StatusServiceUnavailable
@@ -101,20 +109,24 @@ func (h *Health) answer(what string, state func() (bool, []finding)) http.Handle
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(status)
-		fmt.Fprint(w, short(what, good, findings))
+		fmt.Fprint(w, short(what, good, degraded, findings))
 	}
 }
 
 // short is ok or what is wrong, then what to know all the same. A check that
 // failed once is among the latter until it has failed for good.
-func short(what string, good bool, findings []finding) string {
+func short(what string, good, degraded bool, findings []finding) string {
 	var b strings.Builder
 	bad := problems(findings, failed)
-	if good {
+	if good && !degraded {
 		b.WriteString("ok\n")
 	} else {
+		state := "not " + what
+		if degraded {
+			state = "degraded"
+		}
 		for _, p := range bad {
-			fmt.Fprintf(&b, "not %s: %s\n", what, p)
+			fmt.Fprintf(&b, "%s: %s\n", state, p)
 		}
 		bad = nil
 	}
@@ -133,11 +145,12 @@ func (h *Health) verbose(w http.ResponseWriter, status int) {
 	}
 	s := h.Snapshot()
 	body := struct {
-		Live   bool    `json:"live"`
-		Ready  bool    `json:"ready"`
-		Store  string  `json:"store"`
-		Checks []check `json:"checks"`
-	}{s.Live, s.Ready, s.Store, make([]check, len(s.Checks))}
+		Live     bool    `json:"live"`
+		Ready    bool    `json:"ready"`
+		Degraded bool    `json:"degraded"`
+		Store    string  `json:"store"`
+		Checks   []check `json:"checks"`
+	}{s.Live, s.Ready, s.Degraded, s.Store, make([]check, len(s.Checks))}
 	for i, c := range s.Checks {
 		body.Checks[i] = check(c)
 	}

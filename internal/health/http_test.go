@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,7 @@ func TestWhatProbesAreTold(t *testing.T) {
 		report := `{
   "live": true,
   "ready": false,
+  "degraded": false,
   "store": "embedded",
   "checks": [
     {
@@ -114,6 +116,40 @@ func TestAReadySidecarSaysItsWarningsToo(t *testing.T) {
 		code, got := ask(t, h, "/readyz")
 		require.Equal(t, http.StatusOK, code)
 		require.Equal(t, "ok\nwarning: redis: maxmemory-policy is allkeys-lru\n", got)
+	})
+}
+
+// readiness.mode always: in service and honest about it.
+func TestAlwaysIsReadyAndSaysDegraded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		redis := &fake{name: "redis", err: away}
+		h := start(t, health.Options{Ready: []health.Check{redis.check()}})
+		defer h.Stop()
+		h.SetAlways(true)
+		code, got := ask(t, h, "/readyz")
+		require.Equal(t, http.StatusOK, code, "from the start")
+		require.Equal(t, "degraded: ready: the checks have not run yet; ask again\n", got)
+		synctest.Wait()
+		code, got = ask(t, h, "/readyz")
+		require.Equal(t, http.StatusOK, code)
+		require.Equal(t, "degraded: redis: connection refused; is Redis up at redis.url?\n", got)
+		s := h.Snapshot()
+		require.True(t, s.Ready)
+		require.True(t, s.Degraded)
+		require.False(t, s.Checks[0].OK)
+
+		redis.set(nil)
+		after(time.Minute)
+		_, got = ask(t, h, "/readyz")
+		require.Equal(t, "ok\n", got)
+		require.False(t, h.Snapshot().Degraded)
+
+		redis.set(away)
+		after(time.Minute)
+		h.SetAlways(false)
+		code, got = ask(t, h, "/readyz")
+		require.Equal(t, http.StatusServiceUnavailable, code)
+		require.Equal(t, "not ready: redis: connection refused; is Redis up at redis.url?\n", got)
 	})
 }
 

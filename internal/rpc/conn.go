@@ -29,6 +29,8 @@ type conn struct {
 
 	// errorsAsMap is the form of errors that session.hello asked for.
 	errorsAsMap atomic.Bool
+	// toldDraining is that session.draining was sent.
+	toldDraining atomic.Bool
 
 	// What follows belongs to the goroutine that reads.
 	buf     []byte // what was read is in buf[r:w]
@@ -310,6 +312,7 @@ func (c *conn) finish(k *call, err error) {
 		c.flushLocked()
 		c.mu.Unlock()
 		k.end(codeOK)
+		c.tellDraining()
 		return
 	}
 	c.mu.Unlock()

@@ -59,6 +59,7 @@ var methods = newTable(
 	&entry{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
 	on(api.RPCDescribe, rpcDescribe, instant),
 	on(api.RPCMethods, rpcMethods, instant),
+	on(api.SessionDrain, sessionDrain),
 	on(api.SessionHello, sessionHello, instant),
 	on(api.SessionPing, sessionPing, instant),
 )

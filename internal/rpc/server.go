@@ -21,6 +21,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -57,6 +58,8 @@ type Services struct {
 	Leases      *coord.Leases
 	Locks       *coord.Locks
 	RateLimiter *coord.RateLimiter
+	// Draining hears, once, that the pod ends at that time. It may be nil.
+	Draining func(until time.Time)
 	// Health answers health.get.
 	Health func(context.Context) api.HealthResult
 }
@@ -100,6 +103,8 @@ type Server struct {
 	tracing bool
 	workers workers
 	accepts sync.WaitGroup
+	// drainAt is when the pod ends; nil until that is known.
+	drainAt atomic.Pointer[time.Time]
 
 	mu    sync.Mutex // guards what follows
 	conns map[*conn]struct{}
@@ -177,6 +182,7 @@ func (s *Server) welcome(nc *net.UnixConn) {
 	s.mu.Lock()
 	full := int64(len(s.conns)) >= s.opts.Limits.MaxConnections
 	if !full {
+		c.session = s.services.Leases.Open(coord.Identity{}, c.lost) // before others can see it
 		s.conns[c] = struct{}{}
 	}
 	s.mu.Unlock()
@@ -184,7 +190,6 @@ func (s *Server) welcome(nc *net.UnixConn) {
 		s.turnAway(nc, closedTooMany, "limit", s.opts.Limits.MaxConnections)
 		return
 	}
-	c.session = s.services.Leases.Open(coord.Identity{}, c.lost)
 	s.workers.serve(c)
 }
 
@@ -250,12 +255,18 @@ func (s *Server) Alive(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown stops accepting and refuses new acquisitions, lets connections
+// Shutdown stops accepting and refuses new acquisitions, tells clients as Drain
+// does unless that was called, lets connections
 // finish and close until ctx ends, then closes them. What they held is given
 // back by coord, and the socket file is removed. It may be called again, with
 // less time.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.services.Leases.Drain()
+	until, ok := ctx.Deadline()
+	if !ok {
+		until = time.Now()
+	}
+	s.Drain(until)
 	err := s.listener.Close()
 	if errors.Is(err, net.ErrClosed) {
 		err = nil // by an earlier call

@@ -245,7 +245,7 @@ func TestRedisAwayIsUnavailableAndNamesNoAddress(t *testing.T) {
 func TestHealthIsACallToo(t *testing.T) {
 	t.Parallel()
 	h := serveAll(t).dial(t).must("health.get")
-	require.Equal(t, m{"live": true, "ready": false, "store": "embedded", "checks": []any{}}, h)
+	require.Equal(t, m{"live": true, "ready": false, "degraded": false, "store": "embedded", "checks": []any{}}, h)
 }
 
 // A method is an entry of the contract and an entry here.

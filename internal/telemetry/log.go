@@ -13,13 +13,13 @@ import (
 )
 
 // NewLog makes the sidecar's logger: JSON, one line a record, from the level
-// named debug, info, warn or error.
-func NewLog(w io.Writer, level string) (*slog.Logger, error) {
-	var l slog.Level
+// named debug, info, warn or error, which may be changed later.
+func NewLog(w io.Writer, level string) (*slog.Logger, *slog.LevelVar, error) {
+	l := new(slog.LevelVar)
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("telemetry.log_level %q is not a level; write debug, info, warn or error", level)
+		return nil, nil, fmt.Errorf("telemetry.log_level %q is not a level; write debug, info, warn or error", level)
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), l, nil
 }
 
 // divert sends what OpenTelemetry says of itself to log, in place of plain

@@ -25,7 +25,7 @@ func TestALevelOfTheLogIsAName(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]int{"debug": 4, "info": 3, "warn": 2, "error": 1, "WARN": 2} {
 		log := new(lines)
-		l, err := telemetry.NewLog(log, level)
+		l, _, err := telemetry.NewLog(log, level)
 		require.NoError(t, err)
 		l.Debug("a")
 		l.Info("b")
@@ -34,8 +34,21 @@ func TestALevelOfTheLogIsAName(t *testing.T) {
 		require.Equal(t, want, strings.Count(log.String(), "\n"), level)
 		require.Contains(t, log.String(), `"level":"ERROR","msg":"d"}`)
 	}
-	_, err := telemetry.NewLog(new(lines), "loud")
+	_, _, err := telemetry.NewLog(new(lines), "loud")
 	require.EqualError(t, err, `telemetry.log_level "loud" is not a level; write debug, info, warn or error`)
+}
+
+func TestTheLevelOfTheLogChangesWhileItIsInUse(t *testing.T) {
+	t.Parallel()
+	log := new(lines)
+	l, level, err := telemetry.NewLog(log, "info")
+	require.NoError(t, err)
+	with := l.With("a", 1)
+	with.Debug("before")
+	level.Set(slog.LevelDebug)
+	with.Debug("after")
+	require.NotContains(t, log.String(), "before")
+	require.Contains(t, log.String(), "after")
 }
 
 func TestOpenTelemetryComplainsAtMostOnceAMinute(t *testing.T) {

@@ -80,7 +80,7 @@ func traced(ctx context.Context, s *telemetry.SDK) bool {
 
 func TestWithoutOTELVariablesNothingLeavesTheProcess(t *testing.T) {
 	log := new(lines)
-	l, err := telemetry.NewLog(log, "debug")
+	l, _, err := telemetry.NewLog(log, "debug")
 	require.NoError(t, err)
 	s := setup(t, telemetry.SetupOptions{Log: l})
 	require.Empty(t, s.Exporting)

@@ -30,10 +30,10 @@ type Telemetry struct {
 
 	rpc, script, remaining, waited                  metric.Float64Histogram
 	decisions, retries, reloads                     metric.Int64Counter
-	lost, closed, dropped                           metric.Int64Counter
+	lost, closed, dropped, configs                  metric.Int64Counter
 	held                                            metric.Int64UpDownCounter
 	byMethod, byScript, byRule, byRuleOnly, byRetry labels
-	byNoun, byLoss, byReason, byWait                labels
+	byNoun, byLoss, byReason, byWait, byOutcome     labels
 }
 
 // latency covers a socket round trip of 50 us up to a wait of a minute, in seconds.
@@ -58,6 +58,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		byLoss:     labels{first: "noun", second: "reason"},
 		byReason:   labels{first: "reason"},
 		byWait:     labels{first: "noun", second: "outcome"},
+		byOutcome:  labels{first: "outcome"},
 	}
 	m := maker{meter: t.meter}
 	t.rpc = m.histogram("coxswain.rpc.duration", "s", "How long calls took, by method and code.", latency)
@@ -70,6 +71,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
 	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
 	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
+	t.configs = m.counter("coxswain.config.reloads", "{reload}", "Times the configuration was read again while serving, by outcome: ok or invalid.")
 	t.held = m.upDown("coxswain.leases.held", "{lease}", "Leases held for sessions now.")
 	if err := errors.Join(m.errs...); err != nil {
 		return nil, fmt.Errorf("telemetry: make the instruments: %w", err)
@@ -166,6 +168,12 @@ func (t *Telemetry) ConnectionClosed(ctx context.Context, reason string) {
 
 // NotificationDropped counts client notifications that failed or are unknown.
 func (t *Telemetry) NotificationDropped(ctx context.Context) { t.dropped.Add(ctx, 1) }
+
+// ConfigReloaded counts a configuration that was read again, by outcome (ok or
+// invalid).
+func (t *Telemetry) ConfigReloaded(ctx context.Context, outcome string) {
+	t.configs.Add(ctx, 1, t.byOutcome.of(outcome, "").add...)
+}
 
 // Gauge registers a value that is read at each scrape, such as open sessions.
 // Unit is a UCUM unit such as {session}, By or s. One name may be registered

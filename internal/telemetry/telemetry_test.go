@@ -160,6 +160,7 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.decision.remaining":    "rule=v1",
 		"coxswain.leases.held":           "noun=v1",
 		"coxswain.leases.lost":           "noun=v1 reason=v2",
+		"coxswain.config.reloads":        "outcome=v1",
 		"coxswain.connections.closed":    "reason=v1",
 		"coxswain.notifications.dropped": "",
 	}, got)

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// reloadable are the settings that take effect without a restart, beside the
+// rules themselves.
+var reloadable = []string{"telemetry.log_level", "readiness.mode", "rules.files"}
+
+// The outcomes of a reload, for its metric and its event.
+const (
+	reloadOK      = "ok"
+	reloadInvalid = "invalid"
+)
+
+// origin is where a configuration came from, to read it again.
+type origin struct {
+	sources config.Sources
+	// files are those that were read, as they were before; nil for one that was missing.
+	files map[string]fs.FileInfo
+	// level is the log's.
+	level *slog.LevelVar
+}
+
+// read loads from sources and notes the files.
+func (o *origin) read() (*config.Config, error) {
+	o.files = make(map[string]fs.FileInfo)
+	src := o.sources
+	src.Opened = func(path string, state fs.FileInfo) { o.files[path] = state }
+	return loadConfig(src)
+}
+
+// reloads keeps the configuration of a running sidecar current. A configuration
+// that is not valid in all its parts changes nothing.
+type reloads struct {
+	app   *app
+	start *config.Config // what is in force of the settings that need a restart
+	state atomic.Pointer[reloadState]
+
+	// once is that a file is a pipe or the like, which cannot be read again.
+	once  bool
+	again chan struct{} // tells the watch that Reload has read other files, maybe
+	done  chan struct{}
+	watch sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows; held while a configuration is read and applied
+	origin   origin
+	full     map[string]bool // the files of the configuration in force that have a byte
+	revision int64
+}
+
+// reloadState is what is told of the last reload.
+type reloadState struct {
+	config  *config.Config // in force, all of it
+	applied time.Time
+	restart []string // settings that changed in the file and wait for a restart
+	err     error    // why the last one was refused; nil when it was not
+}
+
+func newReloads(a *app, from origin) *reloads {
+	r := &reloads{
+		app: a, start: a.config, origin: from, full: full(from.files), revision: age(a.config),
+		again: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	for _, info := range from.files {
+		r.once = r.once || info != nil && !info.Mode().IsRegular()
+	}
+	r.state.Store(&reloadState{config: a.config, applied: time.Now()})
+	return r
+}
+
+// age is the revision that orders versions of the rules across pods by the age of their newest
+// file: the pods of a rollout agree on it however late each of them starts.
+// Without a file there are no rules to order.
+func age(c *config.Config) int64 {
+	if c.Modified().IsZero() {
+		return 0
+	}
+	return c.Modified().UnixMilli()
+}
+
+// full lists the files that are not empty.
+func full(files map[string]fs.FileInfo) map[string]bool {
+	m := make(map[string]bool, len(files))
+	for path, info := range files {
+		m[path] = info != nil && info.Size() > 0
+	}
+	return m
+}
+
+// Reload reads the configuration again and puts it in force, or changes nothing
+// and returns why. It is for SIGHUP; changes of the files are seen without it.
+func (a *app) Reload() error {
+	r := a.reloads.Load()
+	if r == nil {
+		return errors.New("reload: it does not serve")
+	}
+	defer func() {
+		select {
+		case r.again <- struct{}{}:
+		default:
+		}
+	}()
+	return r.reload()
+}
+
+func (r *reloads) reload() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.once {
+		err := errors.New("the configuration was read from what is no regular file and cannot be read again; restart to change it")
+		r.refuse(err)
+		return err
+	}
+	c, err := r.origin.read()
+	if err == nil {
+		err = r.emptied()
+	}
+	if err == nil {
+		err = r.apply(c)
+	}
+	if err != nil {
+		r.refuse(err)
+	}
+	return err
+}
+
+// emptied refuses a file that has lost every byte: that is how one looks that is
+// being written in place, and taking it for a configuration would drop all rules.
+func (r *reloads) emptied() error {
+	for path, info := range r.origin.files {
+		if info != nil && info.Size() == 0 && r.full[path] {
+			return fmt.Errorf("%s: is empty, as it is while it is being written; to have no rules, write an empty list of them", path)
+		}
+	}
+	return nil
+}
+
+func (r *reloads) apply(c *config.Config) error {
+	a, was := r.app, r.state.Load()
+	if !reflect.DeepEqual(c.Rules.Items, was.config.Rules.Items) {
+		// Other rules under a revision that is not higher would be taken for
+		// older ones by the state in Redis: a file may come with an old age.
+		next := max(age(c), r.revision+1)
+		if err := a.rules.Set(ruleOptions(c.Rules.Items), next); err != nil {
+			return err
+		}
+		r.revision = next
+	}
+	if err := r.origin.level.UnmarshalText([]byte(c.Telemetry.LogLevel)); err != nil {
+		return fmt.Errorf("telemetry.log_level: %w", err)
+	}
+	a.health.Load().SetAlways(c.Readiness.Mode == config.ReadinessAlways)
+	now := &reloadState{config: r.merge(c), applied: time.Now(), restart: r.waiting(c)}
+	r.full = full(r.origin.files)
+
+	detail := fmt.Sprintf("%d rules in force", len(a.rules.Names()))
+	if len(now.restart) > 0 {
+		a.log.Warn("configuration reloaded; some settings that changed keep their old values until a restart",
+			"rules", len(a.rules.Names()), "restart_for", strings.Join(now.restart, ", "))
+		detail += "; a restart is needed for " + strings.Join(now.restart, ", ")
+	} else {
+		a.log.Info("configuration reloaded", "rules", len(a.rules.Names()))
+	}
+	a.telemetry.ConfigReloaded(context.Background(), reloadOK)
+	a.events.Publish(coord.Event{Kind: coord.EventReloaded, Reason: reloadOK, Detail: detail})
+	r.state.Store(now)
+	return nil
+}
+
+// waiting lists what changed against what runs and cannot change while it does.
+func (r *reloads) waiting(c *config.Config) []string {
+	return slices.DeleteFunc(c.Changed(r.start), func(path string) bool { return slices.Contains(reloadable, path) })
+}
+
+// merge is c with the old values of what needs a restart.
+func (r *reloads) merge(c *config.Config) *config.Config {
+	m := *c
+	m.Socket, m.HTTP, m.Redis, m.Limits = r.start.Socket, r.start.HTTP, r.start.Redis, r.start.Limits
+	m.Telemetry.RecordKeys = r.start.Telemetry.RecordKeys
+	return &m
+}
+
+// refuse tells that a configuration was not taken. A file that is away is told
+// as a warning: whoever replaces it in two steps has made no mistake.
+func (r *reloads) refuse(err error) {
+	a, now := r.app, *r.state.Load()
+	now.err = err
+	level := slog.LevelError
+	for _, info := range r.origin.files {
+		if info == nil {
+			level = slog.LevelWarn
+		}
+	}
+	a.log.Log(context.Background(), level, "the configuration was not reloaded; the old one stays in force", "err", err)
+	a.telemetry.ConfigReloaded(context.Background(), reloadInvalid)
+	a.events.Publish(coord.Event{Kind: coord.EventReloaded, Reason: reloadInvalid, Detail: brief(err)})
+	r.state.Store(&now) // last: who sees it finds the rest told
+}
+
+// brief is the first of many mistakes, without its excerpt.
+func brief(err error) string {
+	var all config.Problems
+	if !errors.As(err, &all) || len(all) == 0 {
+		return err.Error()
+	}
+	first := all[0]
+	first.Excerpt = ""
+	if more := len(all) - 1; more > 0 {
+		return fmt.Sprintf("%s (and %d more, see the log)", first, more)
+	}
+	return first.String()
+}
+
+// check is what the health page says. A refused reload is no reason to be
+// unready, nor one for the short page: what is in force still is.
+func (r *reloads) check(context.Context) (string, error) {
+	s := r.state.Load()
+	text := "no file"
+	if f := s.config.File(); f != "" {
+		text = f
+	}
+	text += ", in force since " + s.applied.UTC().Format(time.RFC3339)
+	if s.err != nil {
+		text += "; warning: the last reload was refused: " + brief(s.err)
+	}
+	if len(s.restart) > 0 {
+		text += "; warning: a restart is needed for " + strings.Join(s.restart, ", ")
+	}
+	return text, nil
+}

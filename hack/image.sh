@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# image.sh TAG VERSION [ARG...] - builds the image by the Dockerfile, further arguments going to docker build. Modules
+# come from this machine's caches and golang:1.26 is made here where no registry has it, so that it builds offline.
+# Needs a Docker engine: hack/docker-up.sh starts one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tag=${1:?usage: image.sh TAG VERSION} version=${2:?usage: image.sh TAG VERSION}
+shift 2
+
+# A docker that has BuildKit: Debian's brings it along, others need the buildx plugin.
+builder=''
+for docker in "$(command -v docker)" /usr/bin/docker; do
+	if "$docker" buildx version >/dev/null 2>&1 ||
+		[ "$("$docker" version -f '{{.Client.Version}}' | cut -d. -f1)" -lt 23 ]; then
+		builder=$docker
+		break
+	fi
+done
+if [ -z "$builder" ]; then
+	echo "image.sh: no docker here can use BuildKit: install docker-buildx, or Debian's docker.io" >&2
+	exit 1
+fi
+
+if ! docker image inspect golang:1.26 >/dev/null 2>&1 && ! timeout 60 docker pull -q golang:1.26 >/dev/null 2>&1; then
+	echo "image.sh: no registry answers with golang:1.26; making a stand-in"
+	hack/golang-image.sh golang:1.26
+fi
+
+context=$(mktemp -d)
+trap 'rm -rf "$context"' EXIT
+cp -r go.mod go.sum client cmd internal Dockerfile .dockerignore "$context"
+(cd "$context" && go mod vendor)
+DOCKER_BUILDKIT=1 "$builder" build -q --build-arg VERSION="$version" -t "$tag" "$@" "$context" >/dev/null
+docker images --format '{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}' "$tag"
