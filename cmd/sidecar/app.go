@@ -152,6 +152,7 @@ func (a *app) serve() error {
 	}
 	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
 	a.leases = coord.NewLeases(a.telemetry.Telemetry)
+	a.leases.Report(a.events)
 	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
 	signals := coord.NewSignals(a.runner, keys)
 	a.onStop("signals", cleanupTime, func(context.Context) error { signals.Stop(); return nil })
@@ -167,6 +168,10 @@ func (a *app) serve() error {
 		Leases:      a.leases,
 		Locks:       coord.NewLocks(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(a.runner, keys, a.rules, a.telemetry.Telemetry),
+		Rules:       a.rules,
+		Events:      a.events,
+		Config:      a.configText,
+		Redis:       a.redisState,
 		Draining:    a.draining,
 		Health:      a.snapshot,
 	})
