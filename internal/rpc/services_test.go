@@ -43,6 +43,7 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	return serveWith(t, o, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(r, keys, coord.NewRules(), tel),
+		Events:      coord.NewEvents(),
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}
 		},
