@@ -77,6 +77,8 @@ type Client struct {
 	wg    sync.WaitGroup // one goroutine a slot, and the one for events
 	event chan Event
 
+	follows following
+
 	slots []*slot
 	turn  atomic.Uint32 // which slot is asked first
 
@@ -131,6 +133,7 @@ func newClient(o Options) *Client {
 		calls:   sync.Pool{New: blankCall},
 		timers:  sync.Pool{New: stoppedTimer},
 		changed: make(chan struct{}),
+		follows: following{turn: make(chan struct{}, 1)},
 		slots:   make([]*slot, max(o.Connections, 1)),
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -172,7 +175,14 @@ func (c *Client) Close() error {
 // pick returns a live connection, waiting for one until ctx or timer ends.
 // GiveUp, when not nil, says whether a failed try to connect ends the wait.
 func (c *Client) pick(ctx context.Context, timer <-chan time.Time, giveUp func(error) bool) (*conn, error) {
-	if cn := c.live(); cn != nil {
+	return c.await(ctx, timer, giveUp, c.live)
+}
+
+// await is pick among those connections that live may return.
+func (c *Client) await(
+	ctx context.Context, timer <-chan time.Time, giveUp func(error) bool, live func() *conn,
+) (*conn, error) {
+	if cn := live(); cn != nil {
 		return cn, nil
 	}
 	for {
@@ -181,7 +191,7 @@ func (c *Client) pick(ctx context.Context, timer <-chan time.Time, giveUp func(e
 		c.mu.Unlock()
 		// Asked again after taking the channel: one that came up in between has
 		// closed the channel before this one.
-		if cn := c.live(); cn != nil {
+		if cn := live(); cn != nil {
 			return cn, nil
 		}
 		if last != nil && giveUp != nil && giveUp(last) {

@@ -119,6 +119,7 @@ func (c *Client) connect(s *slot) (*conn, error) {
 		cn.wg.Wait()
 		return nil, &ConnectError{Socket: c.o.Socket, Err: err}
 	}
+	cn.resume(c.ctx)
 	if !cn.publish() {
 		cn.wg.Wait()
 		return nil, &ConnectError{Socket: c.o.Socket, Err: cn.err}

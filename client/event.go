@@ -57,12 +57,17 @@ func (cn *conn) hear(method string, params []byte) error {
 	if err := decode(cn.dec, r.b, &ev.Params); err != nil {
 		return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
 	}
+	cn.tell(ev)
+	return nil
+}
+
+// tell hands an event to OnEvent, which is set. It never blocks.
+func (cn *conn) tell(ev Event) {
 	select {
 	case cn.c.event <- ev:
 	default:
-		cn.c.o.Logger.Warn("an event was dropped: OnEvent is too slow", "method", method)
+		cn.c.o.Logger.Warn("an event was dropped: OnEvent is too slow", "method", ev.Method)
 	}
-	return nil
 }
 
 // lost ends the lock that a notification is about.

@@ -71,6 +71,7 @@ func TestRequestsAreTheVectors(t *testing.T) {
 			Limits: []api.Band{{Limit: 80, PeriodMS: 600000}, {Limit: 3, PeriodMS: 5000, Burst: 6}},
 		},
 		"lock-acquire-traced": &api.LockAcquireParams{Name: "orders", TTLMS: 30000, Bind: api.BindSession},
+		"events-subscribe":    &api.EventsSubscribeParams{Kinds: []string{"lost", "refused"}},
 		"lock-release":        &api.LockReleaseParams{Name: "orders", Token: "t"},
 	}
 	for _, v := range vectors(t, "requests.json") {

@@ -155,6 +155,7 @@ func (a *app) serve() error {
 	}
 	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
 	a.leases = coord.NewLeases(a.telemetry.Telemetry)
+	a.leases.Report(a.events)
 	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
 	a.signals = coord.NewSignals(a.runner, keys)
 	a.onStop("signals", cleanupTime, func(context.Context) error { a.signals.Stop(); return nil })
@@ -173,6 +174,10 @@ func (a *app) serve() error {
 			Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Events: a.events,
 			Telemetry: a.telemetry.Telemetry,
 		}),
+		Rules:    a.rules,
+		Events:   a.events,
+		Config:   a.configText,
+		Redis:    a.redisState,
 		Draining: a.draining,
 		Health:   a.snapshot,
 	})

@@ -157,3 +157,16 @@ const MaxRecent = maxRecent
 func (l *RateLimiter) Remembered() (denials, local int) {
 	return len(l.denials.items), len(l.local.items)
 }
+
+// SetClock makes time what a test says. Use it before anyone subscribes.
+func (e *Events) SetClock(now func() time.Time) { e.clock = now }
+
+// Bursts counts what is remembered of sampled events.
+func (e *Events) Bursts() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.bursts)
+}
+
+// MaxBursts bounds that.
+const MaxBursts = maxBursts

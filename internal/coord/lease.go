@@ -3,8 +3,10 @@ package coord
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -97,6 +99,7 @@ type Leases struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup // the renewer and the renewals under way
+	events   atomic.Pointer[Events]
 
 	mu       sync.Mutex // guards what follows, every bound lease, and what sessions hold
 	bound    map[leaseID]*lease
@@ -117,6 +120,9 @@ func NewLeases(t *telemetry.Telemetry) *Leases {
 	l.running.Go(l.run)
 	return l
 }
+
+// Report makes it publish every loss from now on.
+func (l *Leases) Report(e *Events) { l.events.Store(e) }
 
 // Held counts what sessions hold now.
 func (l *Leases) Held() int {
@@ -225,6 +231,13 @@ func (l *Leases) tell(x *lease, reason string) {
 	}
 	l.tel.LeaseLost(context.Background(), x.noun, reason)
 	x.session.lost(Loss{Noun: x.noun, Name: x.name, Token: x.token, Fence: x.fence, Reason: reason})
+	if e := l.events.Load(); e.Wanted() {
+		id := x.session.Identity()
+		e.Publish(Event{
+			Kind: EventLost, Noun: x.noun, Name: x.name, Reason: reason,
+			Detail: fmt.Sprintf("session %s of client %q, instance %q", x.session.ID, id.Client, id.Instance),
+		})
+	}
 }
 
 // add needs l.mu.

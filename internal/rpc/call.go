@@ -163,6 +163,7 @@ func (k *call) fail(err error, cancelled bool) string {
 		k.conn.log.LogAttrs(context.Background(), slog.LevelError, "call failed",
 			slog.String("method", k.entry.Name), slog.Any("error", err))
 	}
+	k.conn.server.recent.failed(k.entry.Name, e)
 	if k.request() {
 		k.out = append(appendError(k.begun(), e, k.conn.errorsAsMap.Load()), 0xc0)
 	}
@@ -185,7 +186,9 @@ func (k *call) end(code string) {
 		k.span.End()
 		ctx = trace.ContextWithSpan(ctx, k.span) // the duration's exemplar
 	}
-	k.conn.server.opts.Telemetry.RPC(ctx, k.entry.Name, code, time.Since(k.started))
+	took := time.Since(k.started)
+	k.conn.server.opts.Telemetry.RPC(ctx, k.entry.Name, code, took)
+	k.conn.server.recent.took(k, took, code)
 	k.body.release()
 }
 

@@ -25,7 +25,10 @@ type conn struct {
 	nc      *net.UnixConn
 	log     *slog.Logger
 	uid     int
+	since   time.Time
 	session *coord.Session
+	// subscriber tells the client of events, once it asked for them.
+	subscriber *coord.Subscriber
 
 	// errorsAsMap is the form of errors that session.hello asked for.
 	errorsAsMap atomic.Bool
@@ -42,6 +45,7 @@ type conn struct {
 	// calls are the requests in flight, by msgid.
 	calls   map[integer]*call
 	running [classes]int // the calls in flight by class
+	untold  int64        // events that did not fit since the last that did
 	closed  bool
 	writer
 }
@@ -193,6 +197,7 @@ func (c *conn) take(f frame, fault string, now time.Time) (*call, string) {
 	}
 	if e.instant {
 		c.answer(k, k.invoke(context.Background()), false)
+		c.tellDraining() // it may have subscribed
 		return nil, ""
 	}
 	return c.register(k), ""

@@ -48,7 +48,10 @@ func acquires(e *entry) { e.acquires = true }
 // methods is the table that clients are served from: a method is an entry of
 // the contract and a function.
 var methods = newTable(
+	on(api.EventsSubscribe, eventsSubscribe, instant),
+	on(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	on(api.HealthGet, healthGet),
+	on(api.InspectSnapshot, inspectSnapshot),
 	on(api.LockAcquire, lockAcquire, acquires),
 	on(api.LockGet, lockGet),
 	on(api.LockRelease, lockRelease),

@@ -190,3 +190,6 @@ func Decoder(method string) func([]byte) {
 		k.body.release()
 	}
 }
+
+// SlowCall is how long a call takes that inspect.snapshot shows.
+const SlowCall = slowCall

@@ -58,6 +58,14 @@ type Services struct {
 	Leases      *coord.Leases
 	Locks       *coord.Locks
 	RateLimiter *coord.RateLimiter
+	// Rules are those that inspect.snapshot shows, Events what events.subscribe
+	// follows. Both may be nil, and so may Config and Redis.
+	Rules  *coord.Rules
+	Events *coord.Events
+	// Config is the configuration in force as YAML, without secrets.
+	Config func() (string, error)
+	// Redis is the state of the store, without secrets.
+	Redis func() api.InspectRedis
 	// Draining hears, once, that the pod ends at that time. It may be nil.
 	Draining func(until time.Time)
 	// Health answers health.get.
@@ -101,6 +109,8 @@ type Server struct {
 	file     os.FileInfo
 	// tracing is false when the tracer makes no spans at all.
 	tracing bool
+	started time.Time
+	recent  recent
 	workers workers
 	accepts sync.WaitGroup
 	// drainAt is when the pod ends; nil until that is known.
@@ -120,7 +130,7 @@ func Listen(o Options, s Services) (*Server, error) { return listen(o, s, method
 func listen(o Options, services Services, table *methodTable) (*Server, error) {
 	s := &Server{
 		opts: o.withDefaults(), services: services, methods: table,
-		conns: make(map[*conn]struct{}), empty: make(chan struct{}),
+		conns: make(map[*conn]struct{}), empty: make(chan struct{}), started: time.Now(),
 	}
 	s.workers.free = maxRunning
 	s.tracing = s.opts.Telemetry.Traces()
@@ -168,12 +178,13 @@ func (s *Server) welcome(nc *net.UnixConn) {
 	}
 	c := &conn{
 		server: s, nc: nc, uid: uid, log: s.opts.Log.With("uid", uid), calls: make(map[integer]*call),
-		buf: make([]byte, smallBuffer),
+		buf: make([]byte, smallBuffer), since: time.Now(),
 		skimmer: skimmer{
 			maxBytes: int(s.opts.Limits.MaxFrameBytes), maxElements: int(s.opts.Limits.MaxElements),
 			open: make([]int, 0, s.opts.Limits.MaxDepth),
 		},
 	}
+	c.subscriber = s.services.Events.Subscriber(c.tellEvent)
 	if err := c.newWriter(); err != nil {
 		s.opts.Log.Warn("connection", "error", err)
 		_ = nc.Close()

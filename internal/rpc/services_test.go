@@ -45,6 +45,7 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: tel,
 		}),
+		Events: coord.NewEvents(),
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}
 		},

@@ -18,6 +18,7 @@ const giveBackTime = 5 * time.Second
 // the next holder.
 func (c *conn) end() {
 	c.server.forget(c)
+	c.subscriber.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
 	defer cancel()
 	c.session.Close(ctx)

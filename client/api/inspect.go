@@ -1,0 +1,97 @@
+package api
+
+// InspectSnapshot is for people and their tools.
+var InspectSnapshot = define[Nothing, InspectResult](Spec{
+	Name: "inspect.snapshot", Idempotent: true, Admin: true, Since: "0.1.0",
+	Summary: "Shows what the sidecar is, has in force, holds and does now, without secrets.",
+})
+
+// InspectResult is the sidecar at one moment, each part for itself.
+type InspectResult struct {
+	Version     string `codec:"version" doc:"the sidecar's version"`
+	PID         int64  `codec:"pid" doc:"its process id"`
+	StartedAtMS int64  `codec:"started_at_ms" doc:"since when it serves, Unix milliseconds by the pod's clock"`
+	UptimeMS    int64  `codec:"uptime_ms" doc:"for how many milliseconds"`
+	Draining    bool   `codec:"draining" doc:"the pod ends"`
+	EndsAtMS    int64  `codec:"ends_at_ms,omitempty" doc:"when, if it is draining, Unix milliseconds by the pod's clock"`
+	Config      string `codec:"config" doc:"the configuration in force as YAML, secrets masked, as sidecar config print shows it; at most 256 KiB"`
+
+	Rules          []InspectRule    `codec:"rules" doc:"the rules in force, sorted by name, at most 1,000"`
+	TruncatedRules int64            `codec:"truncated_rules" doc:"how many more rules there are"`
+	Sessions       []InspectSession `codec:"sessions" doc:"the connections, the oldest first"`
+	Truncated      int64            `codec:"truncated" doc:"how many leases more than the 1,000 that are listed sessions hold"`
+	Redis          InspectRedis     `codec:"redis" doc:"the store, as last probed"`
+	SlowCalls      []InspectSlow    `codec:"slow_calls" doc:"the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms"`
+	Errors         []InspectError   `codec:"errors" doc:"the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled"`
+	Counts         InspectCounts    `codec:"counts" doc:"what there is now"`
+}
+
+// InspectRule is a rule in force.
+type InspectRule struct {
+	Name      string   `codec:"name" doc:"the rule"`
+	Algorithm string   `codec:"algorithm" doc:"how it counts"`
+	Limits    []string `codec:"limits" doc:"its limits as limit/period, such as 80/10m, shortest period first"`
+	Revision  int64    `codec:"revision" doc:"orders versions of the rules across pods: the age of the newest file they come from, Unix milliseconds"`
+}
+
+// InspectSession is one connection.
+type InspectSession struct {
+	Session   string        `codec:"session" doc:"its id"`
+	Client    string        `codec:"client" doc:"the client program, as it introduced itself"`
+	Instance  string        `codec:"instance" doc:"which one it is"`
+	UID       int64         `codec:"uid" doc:"the user id of its process"`
+	SinceAtMS int64         `codec:"since_at_ms" doc:"when it connected, Unix milliseconds by the pod's clock"`
+	Inflight  int64         `codec:"inflight" doc:"its calls in flight, those that wait included"`
+	Events    bool          `codec:"events" doc:"it subscribed to events"`
+	Held      []InspectHeld `codec:"held" doc:"what it holds"`
+}
+
+// InspectHeld is something that a session holds. Its token is its owner's secret.
+type InspectHeld struct {
+	Noun  string `codec:"noun" doc:"lock, ..."`
+	Name  string `codec:"name" doc:"the lock, ..."`
+	TTLMS int64  `codec:"ttl_ms" doc:"for how many milliseconds it is valid unless it is renewed"`
+	Fence string `codec:"fence,omitempty" doc:"its fence, a decimal number"`
+}
+
+// InspectRedis is the store.
+type InspectRedis struct {
+	Topology    string      `codec:"topology" doc:"what kind of store it is, such as standalone or embedded"`
+	Address     string      `codec:"address" doc:"where, without credentials"`
+	Up          bool        `codec:"up" doc:"it answers"`
+	Error       string      `codec:"error,omitempty" doc:"why it is not up"`
+	RTTUS       int64       `codec:"rtt_us" doc:"the last probe's round trip, in microseconds"`
+	MemoryBytes int64       `codec:"memory_bytes" doc:"the memory that it says it uses, in bytes"`
+	Pool        InspectPool `codec:"pool" doc:"the connections to it"`
+}
+
+// InspectPool counts connections to the store.
+type InspectPool struct {
+	Open int64 `codec:"open" doc:"connections open now"`
+	Idle int64 `codec:"idle" doc:"those that nobody uses"`
+	Max  int64 `codec:"max" doc:"the most there may be (redis.pool.max)"`
+}
+
+// InspectSlow is a call that took long.
+type InspectSlow struct {
+	Method     string `codec:"method" doc:"the method"`
+	DurationMS int64  `codec:"duration_ms" doc:"from when it was read to its answer, in milliseconds"`
+	AtMS       int64  `codec:"at_ms" doc:"when it was answered, Unix milliseconds by the pod's clock"`
+	Code       string `codec:"code" doc:"OK, or the code of its error"`
+}
+
+// InspectError is an error that a client was answered.
+type InspectError struct {
+	Code   string `codec:"code" doc:"the error's code"`
+	Method string `codec:"method" doc:"the method that was called"`
+	AtMS   int64  `codec:"at_ms" doc:"when, Unix milliseconds by the pod's clock"`
+	Text   string `codec:"text" doc:"the text that the client was told; the sidecar's log has the cause"`
+}
+
+// InspectCounts are what there is now.
+type InspectCounts struct {
+	Connections int64 `codec:"connections" doc:"connections, this one included"`
+	Inflight    int64 `codec:"inflight" doc:"calls in flight, this one and those that wait included"`
+	Waiting     int64 `codec:"waiting" doc:"calls with wait_ms among them"`
+	Held        int64 `codec:"held" doc:"leases that sessions hold"`
+}

@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// The bounds of a snapshot: one frame that any client can read.
+const (
+	maxShownLeases = 1000
+	maxShownRules  = 1000
+	maxShownConfig = 256 << 10
+)
+
+func inspectSnapshot(_ context.Context, k *call, _ *api.Nothing) (api.InspectResult, error) {
+	s, services := k.conn.server, k.services()
+	now := time.Now()
+	r := api.InspectResult{
+		Version: s.opts.Version, PID: int64(os.Getpid()),
+		StartedAtMS: s.started.UnixMilli(), UptimeMS: now.Sub(s.started).Milliseconds(),
+	}
+	if until, ok := s.Draining(); ok {
+		r.Draining, r.EndsAtMS = true, until.UnixMilli()
+	}
+	if services.Config != nil {
+		text, err := services.Config()
+		if err != nil {
+			return api.InspectResult{}, err
+		}
+		r.Config = shortened(text)
+	}
+	if services.Redis != nil {
+		r.Redis = services.Redis()
+	}
+	r.Rules, r.TruncatedRules = inspectRules(services)
+	s.inspectSessions(&r)
+	r.SlowCalls, r.Errors = s.recent.lists()
+	return r, nil
+}
+
+// shortened cuts a text that is too long, between two of its lines.
+func shortened(text string) string {
+	if len(text) <= maxShownConfig {
+		return text
+	}
+	const cut = "# ... the rest is left out\n"
+	text = text[:maxShownConfig-len(cut)]
+	return text[:strings.LastIndexByte(text, '\n')+1] + cut
+}
+
+func inspectRules(services *Services) (rules []api.InspectRule, more int64) {
+	if services.Rules == nil {
+		return nil, 0
+	}
+	all := services.Rules.List()
+	for _, r := range all[:min(len(all), maxShownRules)] {
+		rules = append(rules, api.InspectRule{Name: r.Name, Algorithm: r.Algorithm, Limits: r.Limits, Revision: r.Revision})
+	}
+	return rules, int64(len(all) - len(rules))
+}
+
+// inspectSessions shows the connections. No lock is held for more than one of them.
+func (s *Server) inspectSessions(r *api.InspectResult) {
+	s.mu.Lock()
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	slices.SortFunc(conns, func(a, b *conn) int {
+		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.session.ID, b.session.ID))
+	})
+	left := maxShownLeases
+	for _, c := range conns {
+		id := c.session.Identity()
+		running, waiting := c.counts()
+		one := api.InspectSession{
+			Session: c.session.ID, Client: id.Client, Instance: id.Instance, UID: int64(c.uid),
+			SinceAtMS: c.since.UnixMilli(), Inflight: running, Events: c.subscriber.Following(),
+		}
+		held, more := c.session.Held(left)
+		for _, h := range held {
+			one.Held = append(one.Held, api.InspectHeld{Noun: h.Noun, Name: h.Name, TTLMS: h.Left.Milliseconds(), Fence: fence(h.Fence)})
+		}
+		left -= len(held)
+		r.Truncated += int64(more)
+		r.Counts.Held += int64(len(held) + more)
+		r.Counts.Inflight += running
+		r.Counts.Waiting += waiting
+		r.Sessions = append(r.Sessions, one)
+	}
+	r.Counts.Connections = int64(len(conns))
+}
+
+// counts are the calls in flight, and those of them that may wait.
+func (c *conn) counts() (running, waiting int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.running {
+		running += int64(n)
+	}
+	return running, int64(c.running[classWaiting])
+}
