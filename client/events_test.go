@@ -162,3 +162,12 @@ func TestASubscriptionNeedsSomeoneWhoHears(t *testing.T) {
 	deaf := dial(t, newFake(t).listen(), client.Options{})
 	require.EqualError(t, deaf.EventsSubscribe(t.Context()), "events.subscribe: nobody would hear of events: set Options.OnEvent")
 }
+
+func TestNobodyFollowsAClosedClient(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	c := dial(t, f.listen(), client.Options{OnEvent: func(client.Event) {}})
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, c.EventsSubscribe(t.Context()), client.ErrClosed)
+	require.NoError(t, c.EventsUnsubscribe(t.Context()), "there is nothing to end")
+}

@@ -12,7 +12,8 @@ var (
 	})
 	EventHappened = defineEvent[EventParams](Spec{
 		Name: "event", Since: "0.1.0",
-		Summary: "Something happened. Sent after events.subscribe. Refusals and degraded decisions are sampled: at most one a second of the same kind, noun, name and reason.",
+		Summary: "Something happened. Sent after events.subscribe. Refusals and degraded decisions are sampled: " +
+			"at most one a second of the same kind, noun, name and reason.",
 	})
 )
 

@@ -215,7 +215,7 @@ func TestASnapshotShowsWhatIsHeldAndNoSecret(t *testing.T) {
 	require.True(t, ok)
 	require.Positive(t, number(t, one["ttl_ms"]))
 	delete(one, "ttl_ms")
-	require.Equal(t, m{"noun": "lock", "name": "orders", "fence": got["fence"]}, m(one))
+	require.Equal(t, m{"noun": "lock", "name": "orders", "fence": got["fence"]}, one)
 	second, ok := sessions[1].(map[string]any)
 	require.True(t, ok)
 	require.Equal(t, true, second["events"])
