@@ -269,6 +269,11 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 	require.NoError(t, err)
 	down := newRefusing(t)
 	rules, events := coord.NewRules(), coord.NewEvents()
+	now := time.Now()
+	events.SetClock(func() time.Time { // slow enough for each to be told
+		now = now.Add(time.Minute)
+		return now
+	})
 	require.NoError(t, rules.Set([]coord.RuleOptions{withMode(coord.FailLocal, "r", band(1, time.Hour))}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), Keys: coord.NewKeys("p", ""),
