@@ -61,13 +61,13 @@ func (l *load) work(t *testing.T, worker int) {
 		case <-tick.C:
 		}
 		lock, token := l.keys[worker]+":lock", fmt.Sprintf("t%d", round)
-		got, err := lua.Run(ctx, l.r, lua.LockAcquire, lua.LockAcquireIn{Lock: lock, Token: token, TTLMS: 100}, lua.Latch{})
+		got, err := lua.Run(ctx, l.r, lua.LockAcquire, lua.LockAcquireIn{Lock: lock, LineKeys: lineOf(lock), Token: token, TTLMS: 100}, lua.Latch{})
 		if err == nil && got.Value.Acquired {
 			if got.Value.Fence <= last {
 				l.failed <- fmt.Sprintf("%s: fence %d after %d", lock, got.Value.Fence, last)
 			}
 			last = got.Value.Fence
-			_, _ = lua.Run(ctx, l.r, lua.LockRelease, lua.LockReleaseIn{Lock: lock, Token: token}, lua.Latch{})
+			_, _ = lua.Run(ctx, l.r, lua.LockRelease, lua.LockReleaseIn{Lock: lock, LineKeys: lineOf(lock), Token: token}, lua.Latch{})
 		}
 		_, charged := take(ctx, l.r, l.keys[worker]+":bucket", 1_000_000_000)
 		switch {

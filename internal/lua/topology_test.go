@@ -156,9 +156,20 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 20 {
-			_, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
 			calls.Add(int64(len(ins)))
-			errs <- errors.Join(failed...)
+			// What met too many flushes in a row did not run, and is the caller's to repeat.
+			for left := ins; len(left) > 0; {
+				_, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, left)
+				var again []lua.RatelimitTokenBucketIn
+				for i, err := range failed {
+					if errors.Is(err, lua.ErrUnavailable) {
+						again = append(again, left[i])
+					} else {
+						errs <- err
+					}
+				}
+				left = again
+			}
 		}
 	})
 	for range 20 {
