@@ -168,10 +168,7 @@ func TestAResetActsAtOnceInEverySidecar(t *testing.T) {
 // so that no refusal ends by itself.
 func untilAllowed(t *testing.T, l *coord.RateLimiter, limit coord.LimitRef) {
 	t.Helper()
-	for late := time.Now().Add(30 * time.Second); !acquire(t, l, asks(limit, 1)).Allowed; {
-		require.True(t, time.Now().Before(late), "it was never told")
-		time.Sleep(time.Millisecond)
-	}
+	require.Eventually(t, func() bool { return acquire(t, l, asks(limit, 1)).Allowed }, 30*time.Second, time.Millisecond, "it was never told")
 }
 
 func TestASubscriptionThatBrokeForgetsAllRefusals(t *testing.T) {
@@ -184,15 +181,14 @@ func TestASubscriptionThatBrokeForgetsAllRefusals(t *testing.T) {
 	// A reset whose broadcast is lost.
 	c := server.Client(t)
 	require.EqualValues(t, 1, c.Del(t.Context(), coord.NewKeys("p", "").Limit("", "k", tokenBucket)).Val())
-	for late := time.Now().Add(30 * time.Second); ; {
+	require.Eventually(t, func() bool {
 		if acquire(t, l, asks(limit, 1)).Allowed {
-			break
+			return true
 		}
 		// It may not have subscribed so far.
-		require.NoError(t, c.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
-		require.True(t, time.Now().Before(late), "it was never told")
-		time.Sleep(10 * time.Millisecond)
-	}
+		_ = c.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err()
+		return false
+	}, 30*time.Second, 10*time.Millisecond, "it was never told")
 }
 
 // TestResetNeedsNoRightToPublish: caches are late by a second then, and no more.
