@@ -15,7 +15,9 @@ const rounding = 2 * time.Millisecond
 
 // Bounded reports the windows in which more was admitted under a band than it
 // allows: capacity + rate x T, and capacity once more for each failover, since
-// one may lose what was taken last, which is never more than a full bucket.
+// one may lose what was taken last, which is never more than a full bucket. While
+// two masters answer, each to those that have not heard of the other yet, each
+// admits at the rate: twice is for how long that may have been in all.
 //
 // When exactly a call was admitted is not known, only that it was between being
 // sent and being answered. So a window counts those calls alone that lie in it
@@ -23,7 +25,7 @@ const rounding = 2 * time.Millisecond
 // window is long, and their number is at most the bound of its length. A window
 // that breaks the bound can be narrowed to begin when a counted call was sent
 // and to end when one was received, so that only such windows are looked at.
-func Bounded(charges []Charge, band api.Band, failovers int) []Violation {
+func Bounded(charges []Charge, band api.Band, failovers int, twice time.Duration) []Violation {
 	var in []Charge
 	for _, c := range charges {
 		if c.Admitted {
@@ -44,7 +46,7 @@ func Bounded(charges []Charge, band api.Band, failovers int) []Violation {
 			}
 			sum += c.Cost
 			t := c.Received - first.Sent + rounding
-			most := float64(capacity)*float64(1+failovers) + float64(band.Limit)*t.Seconds()/period.Seconds()
+			most := float64(capacity)*float64(1+failovers) + float64(band.Limit)*(t+min(t, twice)).Seconds()/period.Seconds()
 			if float64(sum) > most {
 				return []Violation{{
 					Rule: "bound", What: fmt.Sprintf("%s: %d admitted from %s to %s, at most %.2f allowed by %d per %v, burst %d, %d failovers",

@@ -69,6 +69,10 @@ type Topology struct {
 	// Loses names the faults that may lose the last writes: then locks may have two
 	// holders, and limits admit again what was lost.
 	Loses []string
+	// Switches, where there may be more failovers than those faults, counts all.
+	Switches func() int
+	// Overlap is for how long two masters may answer at each of them.
+	Overlap time.Duration
 }
 
 // clients is how many use each sidecar.

@@ -278,11 +278,11 @@ func TestAdmissionsStayWithinTheirBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found := chaostest.Bounded(c.charges, band, c.failovers)
+			found := chaostest.Bounded(c.charges, band, c.failovers, 0)
 			require.Equal(t, c.wrong, len(found) > 0, "%v", found)
 		})
 	}
-	require.Empty(t, chaostest.Bounded(charges(1, 1, 1, 1), api.Band{Limit: 4, PeriodMS: 1000}, 0), "without a burst the limit is the capacity")
+	require.Empty(t, chaostest.Bounded(charges(1, 1, 1, 1), api.Band{Limit: 4, PeriodMS: 1000}, 0, 0), "without a burst the limit is the capacity")
 }
 
 func TestWhatIsTakenIsCountedOnce(t *testing.T) {
@@ -313,4 +313,14 @@ func TestNoWaitOutlastsItsDeadline(t *testing.T) {
 	require.Empty(t, chaostest.Answered(wait(11*time.Second), time.Second))
 	require.Len(t, chaostest.Answered(wait(13*time.Second), time.Second), 1)
 	require.Len(t, chaostest.Answered(wait(chaostest.Never), time.Second), 1)
+}
+
+func TestTwoMastersAdmitAtTheRateEachForAWhileOnly(t *testing.T) {
+	t.Parallel()
+	band := api.Band{Limit: 10, PeriodMS: 1000, Burst: 2}
+	// Two masters of 100 ms a token each: two buckets at once, then two a token's time.
+	both := charges(1, 1, 1, 1, 101, 101, 201, 201, 301, 301)
+	require.Empty(t, chaostest.Bounded(both, band, 1, time.Second))
+	require.NotEmpty(t, chaostest.Bounded(both, band, 1, 0), "one alone would have refused some")
+	require.NotEmpty(t, chaostest.Bounded(both, band, 1, 100*time.Millisecond), "it took too long")
 }

@@ -170,13 +170,16 @@ func (r *run) counted(ctx context.Context, c *client.Client) []Violation {
 	return found
 }
 
-// losses is how many faults may have lost writes.
+// losses is how many faults, or switches that nobody ordered, may have lost writes.
 func (r *run) losses() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := 0
 	for _, name := range r.top.Loses {
 		n += r.counts[name]
+	}
+	if r.top.Switches != nil {
+		n = max(n, r.top.Switches())
 	}
 	return n
 }
@@ -193,7 +196,7 @@ func (r *run) judge() []Violation {
 	)
 	for _, key := range boundedKeys {
 		for _, band := range bounded[key] {
-			found = append(found, Bounded(ofKey(h.Charges, key), band, losses)...)
+			found = append(found, Bounded(ofKey(h.Charges, key), band, losses, time.Duration(losses)*r.top.Overlap)...)
 		}
 	}
 	return append(found, r.idle()...)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,6 +93,20 @@ func sentinel(t *testing.T) chaostest.Topology {
 	// contradict the sentinels as long as they still name it the master.
 	asked := redis.NewSentinelClient(&redis.Options{Addr: strings.Split(addrs, ",")[0]})
 	t.Cleanup(func() { require.NoError(t, asked.Close()) })
+	// Of a switch each sidecar hears from the sentinels by its next probe, a second
+	// later at most, and the old master is told off at about that time.
+	heard := asked.Subscribe(context.Background(), "+switch-master")
+	var switches atomic.Int64
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for range heard.Channel() {
+			switches.Add(1)
+		}
+	})
+	t.Cleanup(func() {
+		require.NoError(t, heard.Close())
+		listening.Wait()
+	})
 	named := func() string {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -114,7 +129,8 @@ func sentinel(t *testing.T) chaostest.Topology {
 		URLs:   slices.Repeat([]string{set.URL()}, sidecars),
 		Faults: slices.Concat(commands(do), sleeps(do), failovers(1, kill, func(int) { set.Failover() })),
 		// Sentinels promote a replica whether or not it has all that the master wrote.
-		Loses: []string{killMaster, failover},
+		Loses:    []string{killMaster, failover},
+		Switches: func() int { return int(switches.Load()) }, Overlap: 2 * time.Second,
 	}
 }
 
