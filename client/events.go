@@ -140,7 +140,10 @@ func (cn *conn) resume(ctx context.Context) {
 	cn.gap(map[string]any{"reason": "reconnected"})
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	if err := cn.subscribe(ctx, kinds); err != nil && c.ctx.Err() == nil {
+	err := cn.subscribe(ctx, kinds)
+	var broken *brokenError
+	// One that breaks meanwhile has refused nothing: the next is asked too.
+	if err != nil && !errors.As(err, &broken) && c.ctx.Err() == nil {
 		c.o.Logger.Warn("events are no longer told", "err", err)
 		cn.gap(map[string]any{"reason": "refused", "error": err.Error()})
 	}

@@ -42,6 +42,15 @@ func TestEventsAreHeard(t *testing.T) {
 	require.Same(t, fr.peer, f.next(api.EventsUnsubscribe.Name).peer)
 }
 
+// notBegunAnew is about what was sent and not looked at. The end of a connection
+// and a ping on it are seen in either order, so that one ping may be left.
+func notBegunAnew(t *testing.T, f *fake) {
+	t.Helper()
+	for len(f.frames) > 0 {
+		require.Equal(t, "session.ping", (<-f.frames).method, "what was ended is not begun anew")
+	}
+}
+
 // The subscription outlives its connection, and the program hears of the gap
 // before what comes after it.
 func TestASubscriptionOutlivesItsConnection(t *testing.T) {
@@ -63,7 +72,7 @@ func TestASubscriptionOutlivesItsConnection(t *testing.T) {
 	require.NoError(t, err)
 	for f.next("session.ping").peer == again.peer { // it may have been sent before the end was seen
 	}
-	require.Empty(t, f.frames, "what was ended is not begun anew")
+	notBegunAnew(t, f)
 	require.Empty(t, events)
 }
 
@@ -101,7 +110,7 @@ func TestAFirstSubscriptionThatIsRefusedIsNotTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 	for f.next("session.ping").peer == fr.peer {
 	}
-	require.Empty(t, f.frames)
+	notBegunAnew(t, f)
 	require.Empty(t, events)
 }
 
@@ -132,7 +141,7 @@ func TestOneConnectionIsSubscribed(t *testing.T) {
 	require.NoError(t, c.EventsSubscribe(t.Context(), "lost"))
 	require.NoError(t, c.EventsSubscribe(t.Context()))
 	require.Same(t, f.next(api.EventsSubscribe.Name).peer, f.next(api.EventsSubscribe.Name).peer)
-	require.Empty(t, f.frames)
+	notBegunAnew(t, f)
 }
 
 // However changes come together, the sidecar and the client agree in the end on
