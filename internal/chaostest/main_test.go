@@ -11,5 +11,7 @@ import (
 func TestMain(m *testing.M) {
 	// Removing a toxic may close a link while the pipe before it has a chunk in hand,
 	// which it then waits forever to pass on.
-	redistest.Main(m, goleak.IgnoreTopFunction("github.com/Shopify/toxiproxy/v2/toxics.(*NoopToxic).Pipe"))
+	redistest.Main(m,
+		goleak.IgnoreTopFunction("github.com/Shopify/toxiproxy/v2/toxics.(*NoopToxic).Pipe"),
+		goleak.IgnoreTopFunction("github.com/Shopify/toxiproxy/v2/toxics.(*LatencyToxic).Pipe"))
 }
