@@ -69,8 +69,9 @@ type Topology struct {
 	// Loses names the faults that may lose the last writes: then locks may have two
 	// holders, and limits admit again what was lost.
 	Loses []string
-	// Switches, where there may be more failovers than those faults, counts all.
-	Switches func() int
+	// Switches, where there may be more failovers than those faults, are when each
+	// was over.
+	Switches func() []time.Time
 	// Overlap is for how long two masters may answer at each of them.
 	Overlap time.Duration
 }
@@ -93,7 +94,7 @@ type run struct {
 	mu     sync.Mutex // guards what follows
 	log    []string   // the faults as they came
 	counts map[string]int
-	// whole is until when no write can have been lost.
+	// whole is until when no fault can have lost a write.
 	whole time.Duration
 }
 

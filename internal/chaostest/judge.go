@@ -178,21 +178,40 @@ func (r *run) losses() int {
 	for _, name := range r.top.Loses {
 		n += r.counts[name]
 	}
-	if r.top.Switches != nil {
-		n = max(n, r.top.Switches())
+	return max(n, len(r.switches()))
+}
+
+func (r *run) switches() []time.Time {
+	if r.top.Switches == nil {
+		return nil
 	}
-	return n
+	return r.top.Switches()
+}
+
+// switchTakes is longer than a switch that nobody ordered takes: from its end
+// back to when the old master was given up.
+const switchTakes = 5 * time.Second
+
+// intact is until when no write can have been lost.
+func (r *run) intact() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	until := r.whole
+	for _, s := range r.switches() {
+		until = min(until, s.Sub(r.history.start)-switchTakes)
+	}
+	return until
 }
 
 // judge applies the rules to what the clients saw.
 func (r *run) judge() []Violation {
-	h, losses := r.history, r.losses()
+	h, losses, intact := r.history, r.losses(), r.intact()
 	found := slices.Concat(
 		h.Strange, Fences(h.Grants(), losses > 0), Answered(h.Waits, patience),
 		// Redis replicates asynchronously: once it may have lost a grant there may be two
 		// holders, and the fence alone tells them apart.
-		Linearizable(Until(h.Ops, r.whole), queued),
-		Beliefs(slices.DeleteFunc(slices.Clone(h.Holds), func(x Hold) bool { return x.From >= r.whole }), &r.stalls),
+		Linearizable(Until(h.Ops, intact), queued),
+		Beliefs(slices.DeleteFunc(slices.Clone(h.Holds), func(x Hold) bool { return x.From >= intact }), &r.stalls),
 	)
 	for _, key := range boundedKeys {
 		for _, band := range bounded[key] {

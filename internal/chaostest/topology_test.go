@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,11 +95,14 @@ func sentinel(t *testing.T) chaostest.Topology {
 	// Of a switch each sidecar hears from the sentinels by its next probe, a second
 	// later at most, and the old master is told off at about that time.
 	heard := asked.Subscribe(context.Background(), "+switch-master")
-	var switches atomic.Int64
+	var mu sync.Mutex // guards switches
+	var switches []time.Time
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		for range heard.Channel() {
-			switches.Add(1)
+			mu.Lock()
+			switches = append(switches, time.Now())
+			mu.Unlock()
 		}
 	})
 	t.Cleanup(func() {
@@ -129,8 +131,13 @@ func sentinel(t *testing.T) chaostest.Topology {
 		URLs:   slices.Repeat([]string{set.URL()}, sidecars),
 		Faults: slices.Concat(commands(do), sleeps(do), failovers(1, kill, func(int) { set.Failover() })),
 		// Sentinels promote a replica whether or not it has all that the master wrote.
-		Loses:    []string{killMaster, failover},
-		Switches: func() int { return int(switches.Load()) }, Overlap: 2 * time.Second,
+		Loses:   []string{killMaster, failover},
+		Overlap: 2 * time.Second,
+		Switches: func() []time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(switches)
+		},
 	}
 }
 
