@@ -4,12 +4,23 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:?usage: fuzz.sh TIME}
 
+# fuzz PACKAGE TARGET - until the time is over. Before Go 1.27 the end of the time may be told as a failure, with these
+# words and no input (golang/go#75804); then the target has to pass on all inputs that are kept.
+fuzz() {
+	if go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" "$1" 2>&1 | tee "$out"; then return; fi
+	if grep -q 'Failing input' "$out" || ! grep -qx ' *context deadline exceeded' "$out"; then return 1; fi
+	echo "fuzz: $2 was stopped by its time; its inputs once more"
+	go test -count=1 -run "^$2\$" "$1"
+}
+
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
 count=0
 for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do
 	dir=$(go list -f '{{.Dir}}' "$package")
 	for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go | sed 's/^func //' || true); do
 		echo "fuzz: $package $target for $time"
-		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
+		fuzz "$package" "$target"
 		count=$((count + 1))
 	done
 done

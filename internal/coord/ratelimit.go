@@ -284,10 +284,26 @@ func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 
 // run waits out an outage only when nothing else could answer.
 func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.RatelimitOut], in I, q question) (answer, error) {
+	if q.wait > 0 {
+		var done context.CancelFunc
+		ctx, done = outlive(ctx, giveBackTime)
+		defer done()
+	}
 	if q.mode == FailClosed {
 		return lua.Run(ctx, r, s, in, q.latch)
 	}
 	return lua.Attempt(ctx, r, s, in, q.latch)
+}
+
+// outlive is a context that ends only some time after ctx: who leaves while its
+// slot is being promised has to learn of it, or nobody could give it back.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		late := time.AfterFunc(by, cancel)
+		context.AfterFunc(longer, func() { late.Stop() })
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // Reset forgets the state of one key and reports whether there was any. Slots
