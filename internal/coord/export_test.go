@@ -20,7 +20,7 @@ func Escaped(text string) string                        { return escaped(text) }
 // Compiled is a limit as the scripts get it.
 type Compiled struct {
 	Signature string
-	Bands     []lua.TokenBucketBand
+	Bands     []lua.RatelimitBand
 	Names     []string
 	Revision  int64
 }

@@ -43,7 +43,24 @@ func NewKeys(prefix, tenant string) Keys {
 // in full: rule names are never empty, so the two never meet. The algorithm is
 // part of the key, so that another one never meets a foreign type.
 func (k Keys) limit(rule, key, algorithm string) string {
-	return k.base + escaped(rule) + ":" + escaped(key) + "}:rl:" + algorithm
+	return k.limitPart(limitTag(rule, key), algorithm)
+}
+
+// limitTag is the tag of all that one key of a rule has.
+func limitTag(rule, key string) string { return escaped(rule) + ":" + escaped(key) }
+
+// limitPart is one of the keys under it.
+func (k Keys) limitPart(tag, part string) string { return k.base + tag + "}:rl:" + part }
+
+// gate is what holds up one key of a rule whatever its algorithm is. No algorithm
+// has its name.
+func (k Keys) gate(tag string) string { return k.limitPart(tag, "gate") }
+
+// seats are the leases of a limit with max_concurrent, who holds them, and the
+// line for them.
+func (k Keys) seats(tag string) (leases, holders string, line lua.LineKeys) {
+	leases = k.limitPart(tag, "leases")
+	return leases, k.limitPart(tag, "holders"), k.line(leases)
 }
 
 // lock is a lock's state. Its tag has no colon and a limit's always has one, so
@@ -108,6 +125,17 @@ func escaped(text string) string {
 		return text
 	}
 	return string(b)
+}
+
+// isEscaped reports whether text can be what escaped returned.
+func isEscaped(text string) bool {
+	for i, r := range text {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		if r != '%' && !plain(r, size) {
+			return false
+		}
+	}
+	return true
 }
 
 // plain reports whether a rune stands for itself. The size tells a byte that is

@@ -19,9 +19,9 @@ type limit struct {
 	algorithm string
 	revision  int64 // 0 for a limit given in full
 	signature string
-	bands     []lua.TokenBucketBand // by period, as the scripts count them
-	names     []string              // of the bands: limit/period
-	limits    []int64               // of the bands, per period
+	bands     []lua.RatelimitBand // by period, as the scripts count them
+	names     []string            // of the bands: limit/period
+	limits    []int64             // of the bands, per period
 
 	failMode  FailMode
 	local     gcra
@@ -52,14 +52,19 @@ func compile(o RuleOptions, revision int64) *limit {
 // reduced divides limit and period by what they share, so that the scripts'
 // products stay small: 80 per 10 minutes is 1 per 7.5 s. A limit of 0 admits
 // nothing, whatever its burst: it would never come back.
-func reduced(b Band) lua.TokenBucketBand {
+func reduced(b Band) lua.RatelimitBand {
 	us := b.Period.Microseconds()
 	capacity := b.Burst
 	if capacity == 0 || b.Limit == 0 {
 		capacity = b.Limit
 	}
 	g := gcd(b.Limit, us)
-	return lua.TokenBucketBand{Capacity: capacity, L: b.Limit / g, P: us / g, PeriodMS: b.Period.Milliseconds()}
+	return lua.RatelimitBand{Capacity: capacity, L: b.Limit / g, P: us / g, PeriodMS: b.Period.Milliseconds()}
+}
+
+// lean limits have a script of their own.
+func (l *limit) lean() bool {
+	return l.algorithm == api.AlgorithmTokenBucket && len(l.bands) == 1
 }
 
 func gcd(a, b int64) int64 {

@@ -19,7 +19,7 @@ type gcra struct {
 }
 
 // share makes the limit of one of n pods.
-func share(bands []lua.TokenBucketBand, n int64) gcra {
+func share(bands []lua.RatelimitBand, n int64) gcra {
 	g := gcra{burst: math.MaxInt64, most: math.MaxInt64}
 	for i, b := range bands {
 		interval, capacity := math.Inf(1), int64(0)

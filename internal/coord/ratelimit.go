@@ -15,6 +15,7 @@ type LimitRef struct {
 	Algorithm string
 	Limits    []Band
 	Key       string
+	Group     string // counts in place of Key; empty = the rule's group of it, if any
 }
 
 // LimitRequest asks for a decision.
@@ -91,7 +92,7 @@ type Decision struct {
 	// RetryAfter is 0 when allowed and Never when the cost never fits.
 	RetryAfter time.Duration
 	Waited     time.Duration // for the slot
-	DeniedBy   string        // limit
+	DeniedBy   string        // limit, pause, delay, concurrency or deny_list
 	Replayed   bool
 	// Degraded: the fail mode decided, and what is told of the limit is this
 	// sidecar's view; of an open one only its size is known. MaybeExecuted: the
@@ -110,8 +111,14 @@ const (
 // Never is Decision.RetryAfter of a cost that never fits.
 const Never time.Duration = -1
 
-// ReasonLimit is Decision.DeniedBy of a band that is used up.
-const ReasonLimit = "limit"
+// The reasons of Decision.DeniedBy.
+const (
+	ReasonLimit       = "limit"       // a band is used up
+	ReasonPause       = "pause"       // the key is paused
+	ReasonDelay       = "delay"       // the last admission was too short a time ago
+	ReasonConcurrency = "concurrency" // max_concurrent grants are held
+	ReasonDenyList    = "deny_list"   // the rule refuses the key
+)
 
 // Acquire takes the cost, or says when it may succeed. With Wait it takes it at a
 // slot that is near enough, and returns when that comes; a call whose ctx ends
@@ -149,7 +156,8 @@ func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek
 			}
 		}
 	}
-	q.state = l.keys.limit(lim.rule, r.Key, lim.algorithm)
+	tag := limitTag(lim.rule, r.Key)
+	q.state, q.gate = l.keys.limitPart(tag, lim.algorithm), l.keys.gate(tag)
 	q.latch = latch(q.state, c)
 	var d Decision
 	if r.Wait > 0 && !peek {
@@ -204,6 +212,7 @@ type question struct {
 	lim   *limit
 	key   string // as the caller wrote it
 	state string // Redis's key
+	gate  string // the one beside it
 	latch lua.Latch
 	cost  int64
 	peek  bool
@@ -267,18 +276,18 @@ func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (De
 	return d, nil
 }
 
-// charge runs the lean script where there is one band, on the same state.
+// charge runs the lean script where there is one, on the same state.
 func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 	lim := q.lim
-	if len(lim.bands) == 1 {
+	if lim.lean() {
 		return run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
-			Bucket: q.state, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+			State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
 			Revision: lim.revision, Signature: lim.signature, Band: lim.bands[0],
 		}, q)
 	}
-	return run(ctx, l.runner, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{
-		Bucket: q.state, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
-		Revision: lim.revision, Signature: lim.signature, Bands: lim.bands,
+	return run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{
+		State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+		Revision: lim.revision, Signature: lim.signature,
 	}, q)
 }
 
@@ -380,7 +389,7 @@ func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
 	if d.Allowed {
 		return d, nil
 	}
-	d.DeniedBy, d.RetryAfter = ReasonLimit, Never
+	d.DeniedBy, d.RetryAfter = o.Denied, Never
 	if o.RetryAfterUS >= 0 {
 		d.RetryAfter = ceilMS(o.RetryAfterUS)
 	}

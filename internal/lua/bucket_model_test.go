@@ -18,17 +18,17 @@ import (
 type rule []struct{ limit, periodMS, burst int64 }
 
 // bands reduces the rule as coord does.
-func (r rule) bands() []lua.TokenBucketBand {
-	out := make([]lua.TokenBucketBand, len(r))
+func (r rule) bands() []lua.RatelimitBand {
+	out := make([]lua.RatelimitBand, len(r))
 	for i, b := range r {
 		p := b.periodMS * 1000
 		g := new(big.Int).GCD(nil, nil, big.NewInt(b.limit), big.NewInt(p)).Int64()
-		out[i] = lua.TokenBucketBand{Capacity: b.burst, L: b.limit / g, P: p / g, PeriodMS: b.periodMS}
+		out[i] = lua.RatelimitBand{Capacity: b.burst, L: b.limit / g, P: p / g, PeriodMS: b.periodMS}
 	}
 	return out
 }
 
-func signature(bands []lua.TokenBucketBand) string {
+func signature(bands []lua.RatelimitBand) string {
 	texts := make([]string, len(bands))
 	for i, b := range bands {
 		texts[i] = fmt.Sprintf("%d/%d/%d/%d", b.Capacity, b.L, b.P, b.PeriodMS)
@@ -49,7 +49,7 @@ func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.Rat
 	bands := a.rule.bands()
 	if len(bands) == 1 {
 		return call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
-			Bucket: bucket, Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands), Band: bands[0],
+			State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands), Band: bands[0],
 		})
 	}
 	return a.runBands(t, s, now, bucket)
@@ -57,8 +57,8 @@ func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.Rat
 
 func (a ask) runBands(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
 	bands := a.rule.bands()
-	return call(t, s, lua.RatelimitTokenBucketBands, now, lua.RatelimitTokenBucketBandsIn{
-		Bucket: bucket, Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands), Bands: bands,
+	return call(t, s, lua.Ratelimit["token_bucket"], now, lua.RatelimitIn{
+		State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands),
 	})
 }
 
@@ -69,7 +69,7 @@ func charge(t require.TestingT, s *store, now int64, bucket string, r rule, revi
 
 // modelBand is a bucket that leaks: level is what is in it, exactly.
 type modelBand struct {
-	lua.TokenBucketBand
+	lua.RatelimitBand
 	level *big.Rat
 }
 
@@ -129,7 +129,7 @@ func ceil(x *big.Rat) *big.Int {
 func floor(x *big.Rat) *big.Int { return new(big.Int).Div(x.Num(), x.Denom()) }
 
 // under is the bucket as a caller with a rule and its revision sees it.
-func (m modelBucket) under(bands []lua.TokenBucketBand, revision, now int64) modelBucket {
+func (m modelBucket) under(bands []lua.RatelimitBand, revision, now int64) modelBucket {
 	sig := signature(bands)
 	fresh := modelBucket{known: true, at: now, revision: revision, sig: sig}
 	for _, b := range bands {
@@ -202,8 +202,11 @@ func (m *modelBucket) charge(now int64, a ask) lua.RatelimitOut {
 	takes := cost > 0 && !a.peek && retry >= 0 && retry <= a.wait
 	out := lua.RatelimitOut{Allowed: retry == 0, Reserved: takes && retry > 0, RetryAfterUS: retry, NowUS: now}
 	at := late
-	if out.Allowed {
+	switch {
+	case out.Allowed:
 		at = least
+	case !out.Reserved:
+		out.Denied = "limit"
 	}
 	if takes {
 		for i := range bands {

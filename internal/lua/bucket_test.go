@@ -179,19 +179,19 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 		require.NoError(t, s.client.Set(ctx, s.key("text"), "v", 0).Err())
 		require.NoError(t, s.client.HSet(ctx, s.key("hash"), "f", "v").Err())
 		const sig = "1/1/1000/1"
-		band := lua.TokenBucketBand{Capacity: 1, L: 1, P: 1000}
+		band := lua.RatelimitBand{Capacity: 1, L: 1, P: 1000}
 		runs := []struct {
 			name string
 			run  func(key string, l latch) error
 		}{
 			{"lean", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.RatelimitTokenBucketIn{Bucket: key, Cost: 1, Signature: sig, Band: band})
+				keys, args := lua.InputOf(lua.RatelimitTokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Band: band})
 				_, err := s.eval(lua.RatelimitTokenBucket.Source, epoch, keys, args, l)
 				return err
 			}},
 			{"bands", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.RatelimitTokenBucketBandsIn{Bucket: key, Cost: 1, Signature: sig, Bands: []lua.TokenBucketBand{band}})
-				_, err := s.eval(lua.RatelimitTokenBucketBands.Source, epoch, keys, args, l)
+				keys, args := lua.InputOf(lua.RatelimitIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig})
+				_, err := s.eval(lua.Ratelimit["token_bucket"].Source, epoch, keys, args, l)
 				return err
 			}},
 			{"lock", func(key string, l latch) error {
@@ -219,7 +219,7 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 			require.Equal(t, src.SHA(), s.client.ScriptLoad(ctx, src.Text()).Val(), src.Name)
 		}
 		bands := rule{{limit: 5, periodMS: 1000, burst: 5}}.bands()
-		keys, args := lua.InputOf(lua.RatelimitTokenBucketIn{Bucket: s.key("b"), Cost: 1, Revision: 1, Signature: signature(bands), Band: bands[0]})
+		keys, args := lua.InputOf(lua.RatelimitTokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Band: bands[0]})
 		lockKeys, lockArgs := lua.InputOf(lua.LockAcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
 		var from, to *redis.TimeCmd
 		var bucket, lock *redis.Cmd

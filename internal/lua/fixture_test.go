@@ -230,7 +230,7 @@ func arguments(t *testing.T, src *lua.Source, values map[string]string) []any {
 			repeating = i + 1
 		}
 	}
-	for _, name := range append(slices.Clone(src.Args), "bands") {
+	for _, name := range append(slices.Clone(src.Args), "bands", "capacity", "l", "p") {
 		delete(values, name)
 	}
 	return args
@@ -245,14 +245,19 @@ func namedReply(src *lua.Source, reply []any) string {
 		prefix, reply = "replayed ", reply[1].([]any)
 	}
 	out := make([]string, 0, len(src.Returns))
+	returns, repeats := fixedReturns(src)
 	for i, v := range reply {
 		name := "EXTRA"
-		if i < len(src.Returns) {
-			name = src.Returns[i]
+		switch {
+		case i < len(returns):
+			name = returns[i]
+		case repeats:
+			group := src.Returns[len(returns)+1:]
+			name = group[(i-len(returns))%len(group)]
 		}
 		out = append(out, name+"="+shown(fmt.Sprint(v)))
 	}
-	for _, missing := range src.Returns[min(len(reply), len(src.Returns)):] {
+	for _, missing := range returns[min(len(reply), len(returns)):] {
 		out = append(out, missing+"=MISSING")
 	}
 	return prefix + strings.Join(out, " ")

@@ -3,15 +3,6 @@
 -- state's decides by the state's. For any other the bands inherit by period,
 -- then what is left in order, and the time since t counts at the new rate.
 local function stored(sig, revision)
-  -- A signature is capacity/l/p/period_ms of each band, joined by ';'.
-  local function bands_of(text)
-    local bands = {}
-    for c, l, p, ms in string.gmatch(text, '(%d+)/(%d+)/(%d+)/(%d+)') do
-      bands[#bands + 1] = {c = tonumber(c), l = tonumber(l), p = tonumber(p), ms = tonumber(ms), u = 0, r = 0}
-    end
-    return bands
-  end
-
   local f = redis.call('HMGET', KEYS[1], 't', 'v', 'sig', 'u1', 'r1', 'u2', 'r2', 'u3', 'r3', 'u4', 'r4')
   local t, v, old = tonumber(f[1]), tonumber(f[2]), bands_of(f[3])
   for i = 1, #old do

@@ -1,61 +1,72 @@
 package lua
 
-// TokenBucketBand is one band, reduced: L tokens per P microseconds with
-// gcd(L, P) = 1, at most Capacity at once. L = 0 lets nothing through, whatever
-// Capacity says. PeriodMS is the band's identity across reloads; scripts read
-// it from the signature.
-type TokenBucketBand struct {
+// RatelimitBand is one band, reduced: L per P microseconds with gcd(L, P) = 1, at
+// most Capacity at once. L = 0 lets nothing through, whatever Capacity says.
+// PeriodMS is the band's identity across reloads, and the window of algorithms
+// that have one; scripts read it from the signature.
+type RatelimitBand struct {
 	Capacity, L, P, PeriodMS int64
 }
 
-// RatelimitTokenBucket charges a token bucket of one band: the lean form of
-// RatelimitTokenBucketBands on the same state.
+// Ratelimit is the script of each algorithm, by its name on the wire: all bands of
+// a limit are charged, or none.
+var Ratelimit = map[string]Script[RatelimitIn, RatelimitOut]{
+	"token_bucket": defineRatelimit("ratelimit_token_bucket_bands"),
+}
+
+// RatelimitTokenBucket charges a token bucket of one band that has no
+// max_concurrent: the lean form of its general script, on the same state.
 var RatelimitTokenBucket = define[RatelimitTokenBucketIn](Source{
 	Name:    "ratelimit_token_bucket",
-	Keys:    []string{"bucket"},
+	Keys:    []string{"state", "gate"},
 	Args:    []string{"cost", "peek", "wait_us", "revision", "signature", "capacity", "l", "p"},
-	Returns: tokenBucketReturns,
+	Returns: ratelimitReturns,
 	Latched: true,
-}, readTokenBucket)
+}, readRatelimit)
 
-// RatelimitTokenBucketBands charges a token bucket of several bands, all or none.
-var RatelimitTokenBucketBands = define[RatelimitTokenBucketBandsIn](Source{
-	Name:    "ratelimit_token_bucket_bands",
-	Keys:    []string{"bucket"},
-	Args:    []string{"cost", "peek", "wait_us", "revision", "signature", "bands", "capacity", "l", "p", "..."},
-	Returns: tokenBucketReturns,
-	Latched: true,
-}, readTokenBucket)
+var ratelimitReturns = []string{"allowed", "band", "remaining", "current", "retry_after_us", "reset_after_us", "now_us", "denied"}
 
-var tokenBucketReturns = []string{"allowed", "band", "remaining", "current", "retry_after_us", "reset_after_us", "now_us"}
+func defineRatelimit(name string) Script[RatelimitIn, RatelimitOut] {
+	return define[RatelimitIn](Source{
+		Name: name,
+		Keys: []string{"state", "gate", "leases", "holders", "line", "beats"},
+		Args: []string{
+			"cost", "peek", "wait_us", "revision", "signature", "id", "max_concurrent", "hold_ms",
+			"session", "client", "instance", "waiter", "beat_ms", "inboxes",
+		},
+		Returns: append(ratelimitReturns[:8:8], "first", "bands", "then", "remaining", "current", "reset_after_us"),
+		Latched: true,
+	}, func(r *Reply) RatelimitOut {
+		out := readRatelimit(r)
+		out.First = r.Bool()
+		for range r.Int() {
+			out.Bands = append(out.Bands, RatelimitBandView{Remaining: r.Int(), Current: r.Int(), ResetAfterUS: r.Int()})
+		}
+		return out
+	})
+}
 
-func readTokenBucket(r *Reply) RatelimitOut {
+func readRatelimit(r *Reply) RatelimitOut {
 	allowed := r.Int()
 	return RatelimitOut{
 		Allowed: allowed == 1, Reserved: allowed == 2, Band: r.Int(), Remaining: r.Int(), Current: r.Int(),
-		RetryAfterUS: r.Int(), ResetAfterUS: r.Int(), NowUS: r.Int(),
+		RetryAfterUS: r.Int(), ResetAfterUS: r.Int(), NowUS: r.Int(), Denied: r.Str(),
 	}
 }
 
-// RatelimitTokenBucketIn is one charge of one band; Cost 0 only looks.
+// RatelimitTokenBucketIn is one charge of one band; what RatelimitIn says of its
+// fields holds here.
 type RatelimitTokenBucketIn struct {
-	Bucket string // key
-	Cost   int64
-	// Peek answers what taking Cost would, and takes nothing.
-	Peek bool
-	// WaitUS is how far away a slot may be that is promised and charged now when
-	// the cost does not fit yet; 0 = none is.
-	WaitUS int64
-	// Revision orders the versions of a rule; a caller with an older one than
-	// the state's uses the state's parameters.
-	Revision int64
-	// Signature is the canonical text of all bands, Capacity/L/P/PeriodMS joined
-	// by ";" and sorted by period; equal text = equal parameters.
-	Signature string
-	Band      TokenBucketBand
+	State, Gate string // keys
+	Cost        int64
+	Peek        bool
+	WaitUS      int64
+	Revision    int64
+	Signature   string
+	Band        RatelimitBand
 }
 
-func (in RatelimitTokenBucketIn) keys(to []string) []string { return append(to, in.Bucket) }
+func (in RatelimitTokenBucketIn) keys(to []string) []string { return append(to, in.State, in.Gate) }
 func (in RatelimitTokenBucketIn) args(to []any) []any {
 	return append(to, in.Cost, flag(in.Peek), in.WaitUS, in.Revision, in.Signature, in.Band.Capacity, in.Band.L, in.Band.P)
 }
@@ -67,25 +78,60 @@ func flag(set bool) int {
 	return 0
 }
 
-// RatelimitTokenBucketBandsIn is one charge of 1 to 4 bands, sorted by period;
-// what RatelimitTokenBucketIn says of its fields holds here.
-type RatelimitTokenBucketBandsIn struct {
-	Bucket    string // key
-	Cost      int64
-	Peek      bool
-	WaitUS    int64
-	Revision  int64
+// RatelimitIn is one charge of 1 to 4 bands; Cost 0 only looks.
+type RatelimitIn struct {
+	// State is the algorithm's own; Gate has what holds up the key whatever the
+	// algorithm is.
+	State, Gate string // keys
+	Cost        int64
+	// Peek answers what taking Cost would, and takes nothing. Each also tells of
+	// every band.
+	Peek, Each bool
+	// WaitUS is how far away a slot may be that is promised and charged now when
+	// the cost does not fit yet; 0 = none is.
+	WaitUS int64
+	// Revision orders the versions of a rule; a caller with an older one than
+	// the state's uses the state's parameters.
+	Revision int64
+	// Signature is the canonical text of all bands, Capacity/L/P/PeriodMS joined
+	// by ";" and sorted by period; equal text = equal parameters.
 	Signature string
-	Bands     []TokenBucketBand
+	// ID names what is charged, unlike any other under this key.
+	ID string
+	Seat
 }
 
-func (in RatelimitTokenBucketBandsIn) keys(to []string) []string { return append(to, in.Bucket) }
-func (in RatelimitTokenBucketBandsIn) args(to []any) []any {
-	to = append(to, in.Cost, flag(in.Peek), in.WaitUS, in.Revision, in.Signature, len(in.Bands))
-	for _, b := range in.Bands {
-		to = append(to, b.Capacity, b.L, b.P)
+// Seat is the lease that a limit with max_concurrent gives out with each charge.
+// The zero Seat is none.
+type Seat struct {
+	Leases, Holders string // keys
+	LineKeys
+	MaxConcurrent int64
+	// HoldMS is how long the lease lives from the slot on, unless it is renewed.
+	HoldMS                    int64
+	Session, Client, Instance string // who holds it; an empty Session = it ends with its time alone
+	// Waiter stands in line for it; empty = it does not wait. Its place lives for
+	// BeatMS; 0 = it leaves the line if it is not served.
+	Waiter  string
+	BeatMS  int64
+	Inboxes string // what the names of the sidecars' channels begin with
+}
+
+func (in RatelimitIn) keys(to []string) []string {
+	to = append(to, in.State, in.Gate)
+	if in.MaxConcurrent > 0 {
+		to = append(to, in.Leases, in.Holders, in.Line, in.Beats)
 	}
 	return to
+}
+
+func (in RatelimitIn) args(to []any) []any {
+	peek := flag(in.Peek)
+	if in.Each {
+		peek = 2
+	}
+	return append(to, in.Cost, peek, in.WaitUS, in.Revision, in.Signature, in.ID, in.MaxConcurrent, in.HoldMS,
+		in.Session, in.Client, in.Instance, in.Waiter, in.BeatMS, in.Inboxes)
 }
 
 // RatelimitOut answers for one band, counted from 1: the one that is in the way
@@ -101,7 +147,15 @@ type RatelimitOut struct {
 	// RetryAfterUS is 0 when allowed and -1 when the cost never fits. Waits past
 	// 2^53 us (285 years) are told as that.
 	RetryAfterUS, ResetAfterUS, NowUS int64
+	// Denied is limit, pause, delay or concurrency; empty when it is not refused.
+	Denied string
+	// First: nobody alive is before the caller in the line for a lease.
+	First bool
+	Bands []RatelimitBandView // with RatelimitIn.Each
 }
+
+// RatelimitBandView is how one band stands.
+type RatelimitBandView struct{ Remaining, Current, ResetAfterUS int64 }
 
 // RatelimitGiveBack gives back a slot that was promised. It is not idempotent:
 // the credit of a second run would be another's, who came in between.

@@ -1,5 +1,5 @@
 -- Gives back a slot that was promised and has not come: it is credited when it is the last one.
--- USES clock muldiv bucket reload
+-- USES clock muldiv bucket bands reload
 -- KEYS bucket (hash, see prelude_bucket.lua); latch (of the request that was promised it; the bucket again = none)
 -- ARGV cost (tokens that were charged); slot_us (when it comes); promised_us (when it was promised)
 -- RETURNS slot (1 = credited; 0 = others were promised later ones, or it is unknown; 2 = it has come, and is used)

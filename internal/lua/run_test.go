@@ -36,8 +36,8 @@ func deadline(t testing.TB) context.Context {
 func bucket(key string, capacity int64) lua.RatelimitTokenBucketIn {
 	const hour = 3_600_000
 	return lua.RatelimitTokenBucketIn{
-		Bucket: key, Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
-		Band: lua.TokenBucketBand{Capacity: capacity, L: 1, P: hour * 1000, PeriodMS: hour},
+		State: key, Gate: key + "gate", Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
+		Band: lua.RatelimitBand{Capacity: capacity, L: 1, P: hour * 1000, PeriodMS: hour},
 	}
 }
 
@@ -208,7 +208,7 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		// A lock where a bucket should be.
 		_, err := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key + "l", LineKeys: lineOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
 		require.NoError(t, err)
-		_, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucketBands, lua.RatelimitTokenBucketBandsIn{Bucket: key + "l", Cost: 1, Signature: "nonsense"}, lua.Latch{})
+		_, err = lua.Run(deadline(t), r, lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key + "l", Gate: key + "lgate", Cost: 1, Signature: "nonsense"}, lua.Latch{})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, lua.ErrUnavailable)
 		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)

@@ -62,7 +62,7 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 	require.Equal(t, trace.SpanKindClient, span.SpanKind())
 	require.Equal(t, map[attribute.Key]any{
 		"db.system.name": "redis", "db.operation.name": "EVALSHA", "db.stored_procedure.name": "ratelimit_token_bucket",
-		"coxswain.keys": int64(1), "coxswain.attempt": int64(1), "coxswain.decision": "allowed", "coxswain.remaining": int64(1),
+		"coxswain.keys": int64(2), "coxswain.attempt": int64(1), "coxswain.decision": "allowed", "coxswain.remaining": int64(1),
 	}, attrs)
 
 	in := bucket("secret-key", 2)
@@ -71,7 +71,7 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 	require.NoError(t, err)
 	_, attrs = o.last(t)
 	require.Equal(t, "denied", attrs["coxswain.decision"])
-	require.Equal(t, int64(2), attrs["coxswain.keys"])
+	require.Equal(t, int64(3), attrs["coxswain.keys"])
 
 	for _, want := range []string{"acquired", "busy"} {
 		_, err = lua.Run(ctx, o.Runner, lua.LockAcquire, lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
@@ -106,7 +106,7 @@ func TestKeyTextIsRecordedOnlyWhenAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		span, attrs := o.last(t)
 		if record {
-			require.Equal(t, []string{"secret-key"}, attrs["coxswain.key_names"])
+			require.Equal(t, []string{"secret-key", "secret-keygate"}, attrs["coxswain.key_names"])
 			continue
 		}
 		for _, a := range span.Attributes() {

@@ -1,0 +1,52 @@
+package coord
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// grant is what an acquisition took, told to the caller as text, so that any
+// sidecar can undo it without having kept anything.
+type grant struct {
+	id        string // unlike any other under its tag; no dots
+	tag       string // of its keys: the rule and what is counted
+	algorithm string
+	cost      int64
+	at        int64 // when it may be used, by the Redis server's clock, Unix microseconds
+}
+
+// grantVersion is bumped when the text changes its meaning: grants outlive rollouts.
+const grantVersion = "1"
+
+// String is the grant as callers see it. The tag comes last, since it may have dots.
+func (g grant) String() string {
+	b := make([]byte, 0, len(g.id)+len(g.tag)+len(g.algorithm)+40)
+	b = append(append(append(b, grantVersion...), '.'), g.id...)
+	b = append(append(append(b, '.'), g.algorithm...), '.')
+	b = append(strconv.AppendInt(b, g.cost, 36), '.')
+	b = append(strconv.AppendInt(b, g.at, 36), '.')
+	return string(append(b, g.tag...))
+}
+
+// parseGrant reads what a caller says a grant is. Nothing but a tag that limits
+// may have gets through: it becomes part of a key.
+func parseGrant(text string) (grant, error) {
+	bad := invalid("grant: this is not one; give the grant of a ratelimit.acquire as it was")
+	parts := strings.SplitN(text, ".", 6)
+	if len(parts) != 6 || parts[0] != grantVersion || parts[1] == "" {
+		return grant{}, bad
+	}
+	g := grant{id: parts[1], algorithm: parts[2], tag: parts[5]}
+	var err, errAt error
+	g.cost, err = strconv.ParseInt(parts[3], 36, 64)
+	g.at, errAt = strconv.ParseInt(parts[4], 36, 64)
+	rule, key, colon := strings.Cut(g.tag, ":")
+	switch {
+	case err != nil || errAt != nil || g.cost < 0 || g.cost > maxLimit || g.at < 0,
+		!slices.Contains(algorithms, g.algorithm), !colon || key == "", !isEscaped(rule) || !isEscaped(key),
+		len(g.id) > 64 || strings.ContainsFunc(g.id, func(r rune) bool { return r < '-' || r > 'z' }):
+		return grant{}, bad
+	}
+	return g, nil
+}

@@ -1,0 +1,31 @@
+-- Leases that are held side by side, up to a limit: a sorted set of ids by when they end (us), and beside it a hash
+-- that has for each id who holds it, as the texts session, client and instance, and since (us), each after its length.
+-- Both are written together and share one TTL.
+
+-- leases_live counts those that have not ended. It takes out at most 1,000 of the others.
+local function leases_live(leases, holders)
+  local dead = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, 1000)
+  if #dead > 0 then
+    redis.call('ZREM', leases, unpack(dead))
+    redis.call('HDEL', holders, unpack(dead))
+  end
+  return redis.call('ZCARD', leases) - redis.call('ZCOUNT', leases, '-inf', now)
+end
+
+-- leases_keep has both keys live as long as the last lease, and a second.
+local function leases_keep(leases, holders)
+  local last = redis.call('ZREVRANGE', leases, 0, 0, 'WITHSCORES')[2]
+  if not last then return end
+  local ms = math.ceil((tonumber(last) - now) / 1000) + 1000
+  redis.call('PEXPIRE', leases, math.max(ms, 1))
+  redis.call('PEXPIRE', holders, math.max(ms, 1))
+end
+
+local function leases_take(leases, holders, id, ends, session, client, instance)
+  redis.call('ZADD', leases, ends, id)
+  redis.call('HSET', holders, id, table.concat({
+    string.format('%d:', #session), session, string.format('%d:', #client), client,
+    string.format('%d:', #instance), instance, string.format('%.0f', now),
+  }))
+  leases_keep(leases, holders)
+end
