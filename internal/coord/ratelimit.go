@@ -33,6 +33,8 @@ type RateLimiterOptions struct {
 	Runner    *lua.Runner
 	Keys      Keys
 	Rules     *Rules
+	Leases    *Leases // with Lines, for rules with max_concurrent; nil where there are none
+	Lines     *Lines
 	Signals   *Signals // nil: what happens in other sidecars is seen within a second
 	Events    *Events  // may be nil
 	Telemetry *telemetry.Telemetry
@@ -48,6 +50,9 @@ type RateLimiter struct {
 	runner       *lua.Runner
 	keys         Keys
 	rules        *Rules
+	leases       *Leases
+	lines        *Lines
+	seats        seats
 	inline       inlineLimits
 	tel          *telemetry.Telemetry
 	events       *Events
@@ -68,6 +73,7 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 	}
 	l := &RateLimiter{
 		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
+		leases: o.Leases, lines: o.Lines, seats: seats{o.Runner, o.Keys},
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
 		denials: newDenials(), local: newRecent[localKey, drain](),
