@@ -43,9 +43,9 @@ type RateLimiterOptions struct {
 
 // RateLimiter decides whether a call may go now, or when.
 //
-// It goes on while the sidecar drains: a decision holds nothing that would have
-// to be given back, and a pod that finishes its last requests must still keep
-// to the limits it shares.
+// It goes on while the sidecar drains, but for rules with max_concurrent: a
+// decision holds nothing that would have to be given back, and a pod that
+// finishes its last requests must still keep to the limits it shares.
 type RateLimiter struct {
 	runner       *lua.Runner
 	keys         Keys
@@ -193,11 +193,13 @@ func (l *RateLimiter) answer(ctx context.Context, q question, wait time.Duration
 	if !q.peek && q.cost > 0 && !q.lim.lean() {
 		q.id = l.grantIDs.of(q.caller)
 	}
+	if q.lim.maxConcurrent > 0 {
+		q.seat = l.seat(q)
+	}
 	if wait > 0 && !q.peek && !q.lim.shadow {
 		return l.reserve(ctx, q, wait)
 	}
-	d, _, err := l.ask(ctx, q)
-	return d, err
+	return l.take(ctx, q)
 }
 
 func (r LimitRequest) check(algorithm string) error {

@@ -83,38 +83,69 @@ func (s seats) done(h hold) lua.RatelimitDoneIn {
 }
 
 // seat is what a caller asks of a script beside its cost.
-func (l *RateLimiter) seat(c Caller, q question) lua.Seat {
+func (l *RateLimiter) seat(q question) lua.Seat {
 	s := lua.Seat{MaxConcurrent: q.lim.maxConcurrent, HoldMS: holdUnbound.Milliseconds(), Inboxes: l.keys.inboxes()}
 	s.Leases, s.Holders, s.LineKeys = l.keys.seats(q.tag)
-	if c.Session != nil {
-		id := c.identity()
-		s.Session, s.Client, s.Instance, s.HoldMS = c.Session.ID, id.Client, id.Instance, holdFor.Milliseconds()
+	if q.caller.Session != nil {
+		id := q.caller.identity()
+		s.Session, s.Client, s.Instance, s.HoldMS = q.caller.Session.ID, id.Client, id.Instance, holdFor.Milliseconds()
 	}
 	return s
 }
 
-// inLine is ask for who waits for a place: it asks in the caller's turn.
-func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration) (d Decision, out answer, err error) {
-	limit, end := capped(ctx, wait), l.clock.Now().Add(wait)
-	if limit <= 0 {
-		return l.ask(ctx, q)
-	}
-	waiter, err := l.lines.wait(ctx, q.seat.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
-		q.seat.Waiter, q.seat.BeatMS = at.waiter, at.beat.Milliseconds()
-		q.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
-		d, out, err = l.ask(ctx, q)
-		return look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: d.RetryAfter}, err
-	})
+// seated reports whether the call takes a place with its cost.
+func (q question) seated() bool { return q.lim.maxConcurrent > 0 && !q.peek && q.cost > 0 }
+
+// take is ask, with a place where the rule has any.
+func (l *RateLimiter) take(ctx context.Context, q question) (Decision, error) {
+	d, out, err := l.inTurn(ctx, q, 0)
 	if err != nil {
-		l.unseat(ctx, q, waiter, err)
+		return d, err
 	}
-	return d, out, err
+	return l.keepSeat(ctx, q, d, out)
 }
 
-// seated has the caller's session hold the place of a grant, and answers a
-// replayed grant by what became of its place.
-func (l *RateLimiter) seated(ctx context.Context, c Caller, q question, d Decision, out answer) (Decision, error) {
-	op := "ratelimit " + q.lim.label() + ": "
+// inTurn asks, for a place in the caller's turn if it waits. The place is to be
+// kept, by keepSeat.
+func (l *RateLimiter) inTurn(ctx context.Context, q question, wait time.Duration) (d Decision, out answer, err error) {
+	if !q.seated() {
+		return l.ask(ctx, q)
+	}
+	if err := l.leases.admit("ratelimit " + q.lim.label() + ": acquire"); err != nil {
+		return Decision{}, answer{}, err
+	}
+	waiter, limit, end := "", time.Duration(0), l.clock.Now().Add(wait)
+	if wait > 0 {
+		limit = capped(ctx, wait)
+	}
+	if limit <= 0 {
+		d, out, err = l.ask(ctx, q)
+	} else {
+		waiter, err = l.lines.wait(ctx, q.seat.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
+			q.seat.Waiter, q.seat.BeatMS = at.waiter, at.beat.Milliseconds()
+			q.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
+			d, out, err = l.ask(ctx, q)
+			return look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: d.RetryAfter}, err
+		})
+	}
+	if err != nil {
+		l.unseat(ctx, q, waiter, err)
+		return d, out, err
+	}
+	if waiter != "" && d.Allowed && !out.Value.Reserved {
+		d = d.after(l.now() - q.begun)
+		l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), d.Waited)
+	}
+	return d, out, nil
+}
+
+// keepSeat has the caller's session hold the place of a grant, if it has one, and
+// answers a replayed grant by what became of its place.
+func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out answer) (Decision, error) {
+	if !q.seated() || d.Grant == "" {
+		return d, nil
+	}
+	c, op := q.caller, "ratelimit "+q.lim.label()+": "
 	h := hold{leaseID: leaseID{nounRatelimit, q.tag, d.Grant}, session: q.seat.Session, ttl: holdFor, kind: l.seats}
 	sent := out.Sent
 	if out.Replayed {
@@ -125,7 +156,7 @@ func (l *RateLimiter) seated(ctx context.Context, c Caller, q question, d Decisi
 		case err != nil:
 			return Decision{}, failed(op+"replay", err)
 		case moved.Value == lua.SeatGone:
-			d.Allowed, d.DeniedBy, d.Grant = false, ReasonConcurrency, ""
+			d.Allowed, d.DeniedBy, d.Grant, d.RetryAfter = false, ReasonConcurrency, "", pollEvery
 			return d, nil
 		}
 		sent = moved.Sent
@@ -152,13 +183,12 @@ func (l *RateLimiter) unseat(ctx context.Context, q question, waiter string, why
 	}
 }
 
-// leaveSeat gives a place back whose slot was never used.
-func (l *RateLimiter) leaveSeat(ctx context.Context, c Caller, q question, d Decision) {
-	id := leaseID{nounRatelimit, q.tag, d.Grant}
-	l.leases.forget(id)
-	h := hold{leaseID: id, kind: l.seats}
-	if c.Session != nil {
-		h.session = c.Session.ID
+// leaveSeat gives back the place of a grant whose slot nobody will use, unless
+// another session has it by now.
+func (l *RateLimiter) leaveSeat(ctx context.Context, q question, text string) {
+	h := hold{leaseID: leaseID{nounRatelimit, q.tag, text}, session: q.seat.Session, kind: l.seats}
+	if x := l.leases.find(h.leaseID); x != nil && x.session == q.caller.Session {
+		l.leases.forget(h.leaseID)
 	}
 	l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
 }
