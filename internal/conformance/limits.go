@@ -3,7 +3,6 @@ package conformance
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
