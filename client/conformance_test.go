@@ -39,6 +39,14 @@ func TestAlgorithmsConformThroughTheSocket(t *testing.T) {
 	})
 }
 
+func TestManyConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Many(t, newSystem(t, url))
+	})
+}
+
 func TestLocksConformThroughTheSocket(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {

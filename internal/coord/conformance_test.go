@@ -34,6 +34,14 @@ func TestAlgorithmsConform(t *testing.T) {
 	})
 }
 
+func TestManyConform(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Many(t, newSystem(t, url))
+	})
+}
+
 func TestLocksConform(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
