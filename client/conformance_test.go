@@ -110,7 +110,7 @@ func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) stri
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: tel, Clock: clock,
+			Runner: r, Keys: keys, Rules: coord.NewRules(), Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
 		}),
 	})
 	require.NoError(t, err)

@@ -84,7 +84,7 @@ func newSidecarBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
 	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{
-		Runner: r, Keys: keys, Rules: s.rules, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Telemetry: tel, Clock: clock,
 	})
 	t.Cleanup(func() {
 		s.lines.Stop()
