@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -108,8 +109,10 @@ func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d
 
 // giveBack is how reservations tell the bucket of a slot.
 func (l *RateLimiter) giveBack(ctx context.Context, bucket, latch string, s slot) (lua.SlotState, error) {
+	algorithm := bucket[strings.LastIndexByte(bucket, ':')+1:] // see Keys.limitPart
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitGiveBack, lua.RatelimitGiveBackIn{
-		Bucket: bucket, Latch: latch, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
+		State: bucket, Gate: strings.TrimSuffix(bucket, algorithm) + "gate", Latch: latch,
+		Algorithm: algorithm, ID: s.id, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
 	}, lua.Latch{})
 	return out.Value, err
 }
