@@ -25,6 +25,7 @@ type limit struct {
 
 	failMode  FailMode
 	local     gcra
+	upstream  upstream
 	denyCache bool
 }
 
@@ -46,6 +47,7 @@ func compile(o RuleOptions, revision int64) *limit {
 	}
 	l.signature = strings.Join(texts, ";")
 	l.local = share(l.bands, max(1, o.LocalShareOf))
+	l.upstream = upstreamOf(o)
 	return l
 }
 

@@ -46,6 +46,12 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
 	waited := l.now() - q.begun
+	if waited > confirmAfter {
+		if left := l.pausedMeanwhile(ctx, q); left > 0 {
+			l.tel.Waited(ctx, nounRatelimit, waitOutcome(false, nil), waited)
+			return d.givenUp(left).after(waited), nil
+		}
+	}
 	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
 	return d.after(waited), nil
 }
