@@ -57,9 +57,7 @@ func penaltyOptions(p *config.Penalty) coord.PenaltyOptions {
 	o := coord.PenaltyOptions{
 		Codes: p.Codes, Base: milliseconds(p.BaseMS), Max: milliseconds(p.MaxMS), Forgive: milliseconds(p.ForgiveMS),
 	}
-	if p.JitterPercent != nil {
-		o.JitterPercent = coord.Jitter(*p.JitterPercent)
-	}
+	o.SetJitter(p.JitterPercent)
 	return o
 }
 

@@ -2,10 +2,8 @@ package coord
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -75,54 +73,6 @@ type PenaltyOptions struct {
 // DefaultPenalty is that of a rule that says nothing of it.
 var DefaultPenalty = PenaltyOptions{
 	Codes: []int64{429, 503}, Base: time.Minute, Max: 24 * time.Hour, Forgive: 30 * time.Minute, JitterPercent: 10,
-}
-
-// Rules is the set of rules in force. It is replaced as a whole.
-type Rules struct {
-	set atomic.Pointer[map[string]*limit]
-}
-
-// NewRules starts with an empty set.
-func NewRules() *Rules {
-	r := &Rules{}
-	r.set.Store(&map[string]*limit{})
-	return r
-}
-
-// Set validates all rules and then puts them in force together, or changes
-// nothing and returns Problems whose paths start with items[i]. Revision orders
-// versions of the set across pods: the file's modification time in Unix
-// milliseconds.
-func (r *Rules) Set(items []RuleOptions, revision int64) error {
-	if p := CheckRules(items); p != nil {
-		return p
-	}
-	set := make(map[string]*limit, len(items))
-	for _, it := range items {
-		set[it.Name] = compile(it, revision)
-	}
-	r.set.Store(&set)
-	return nil
-}
-
-// Names lists the rules in force, sorted.
-func (r *Rules) Names() []string { return slices.Sorted(maps.Keys(*r.set.Load())) }
-
-// find returns the rule in force with that name.
-func (r *Rules) find(name string) (*limit, error) {
-	if l, ok := (*r.set.Load())[name]; ok {
-		return l, nil
-	}
-	names := r.Names()
-	near, ok := nearest.Name(name, names)
-	switch {
-	case ok:
-		return nil, notFound("rule: there is no rule %q; did you mean %q?", name, near)
-	case len(names) == 0:
-		return nil, notFound("rule: there is no rule %q, and none is configured; add it to rules.items, or give algorithm and limits", name)
-	default:
-		return nil, notFound("rule: there is no rule %q; add it to rules.items, or give algorithm and limits", name)
-	}
 }
 
 // The bounds of a band, as on the wire (api.Band).
