@@ -206,7 +206,3 @@ func (r *Rules) find(name string) (*rule, error) {
 		return nil, notFound("rule: there is no rule %q; add it to rules.items, or give algorithm and limits", name)
 	}
 }
-
-type rule = limit
-
-func compileRule(o RuleOptions, revision int64) *rule { return compile(o, revision) }
