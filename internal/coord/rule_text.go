@@ -87,7 +87,7 @@ func textOf(o RuleOptions) (string, error) {
 	for _, g := range o.Groups {
 		t.Groups = append(t.Groups, groupText{matchText(g.Match), g.Name})
 	}
-	if p := o.Penalty; !p.isZero() {
+	if p := o.Penalty; !p.IsZero() {
 		t.Penalty = &penaltyText{
 			Codes: p.Codes, BaseMS: p.Base.Milliseconds(), MaxMS: p.Max.Milliseconds(), ForgiveMS: p.Forgive.Milliseconds(),
 		}
@@ -211,7 +211,8 @@ func (p PenaltyOptions) Jitter() (percent int64, given bool) {
 	return p.JitterPercent, p.JitterPercent != 0
 }
 
-func (p PenaltyOptions) isZero() bool {
+// IsZero reports whether nothing of it was given.
+func (p PenaltyOptions) IsZero() bool {
 	return len(p.Codes) == 0 && p.Base == 0 && p.Max == 0 && p.Forgive == 0 && p.JitterPercent == 0
 }
 
