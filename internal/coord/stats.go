@@ -10,7 +10,7 @@ import (
 
 // RuleStats counts this sidecar's decisions under one rule.
 type RuleStats struct {
-	Rule     string // empty for limits given in full
+	Rule     string // inline for limits given in full
 	Allowed  int64  // those in shadow included
 	Refused  int64
 	Shadowed int64 // allowed only because the rule is in shadow

@@ -58,6 +58,7 @@ var methods = newTable(
 	on(api.LockRenew, lockRenew),
 	on(api.RatelimitAcquire, ratelimitAcquire, acquires),
 	on(api.RatelimitDeleteRule, ratelimitDeleteRule),
+	on(api.RatelimitExplain, ratelimitExplain),
 	on(api.RatelimitPeek, ratelimitPeek),
 	on(api.RatelimitPutRule, ratelimitPutRule),
 	on(api.RatelimitReset, ratelimitReset),

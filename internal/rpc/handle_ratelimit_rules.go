@@ -32,16 +32,22 @@ func ratelimitStats(_ context.Context, k *call, _ *api.Nothing) (api.RatelimitSt
 	since, rules := k.services().RateLimiter.Stats()
 	r := api.RatelimitStatsResult{Since: since.UnixMilli()}
 	for _, s := range rules {
-		name := s.Rule
-		if name == "" {
-			name = "inline"
-		}
 		r.Rules = append(r.Rules, api.RuleStats{
-			Rule: name, Allowed: s.Allowed, Refused: s.Refused, Shadowed: s.Shadowed, Degraded: s.Degraded,
+			Rule: s.Rule, Allowed: s.Allowed, Refused: s.Refused, Shadowed: s.Shadowed, Degraded: s.Degraded,
 			Waited: s.Waited, WaitedMS: s.Wait.Milliseconds(),
 		})
 	}
 	return r, nil
+}
+
+func ratelimitExplain(ctx context.Context, k *call, p *api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
+	e, err := k.services().RateLimiter.Explain(ctx, coord.LimitRef{
+		Rule: p.Rule, Algorithm: p.Algorithm, Limits: bands(p.Limits), Key: p.Key, Group: p.Group,
+	})
+	if err != nil {
+		return api.RatelimitExplainResult{}, err
+	}
+	return WireExplanation(e), nil
 }
 
 // ruleOptions are a rule of the wire as coord takes them.
