@@ -46,7 +46,7 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	return serveWith(t, o, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Signals: signals, Telemetry: tel,
+			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
 		}),
 		Rules: rules, RuntimeRules: runtime,
 		Events: coord.NewEvents(),
