@@ -81,12 +81,15 @@ func (f *fake) stop() {
 func (f *fake) serve(nc net.Conn) {
 	defer nc.Close()
 	h := &codec.MsgpackHandle{WriteExt: true}
-	h.RawToString = true
+	h.RawToString, h.SignedInteger = true, true
 	d := codec.NewDecoder(bufio.NewReader(nc), h)
 	for {
 		var v []any
 		if d.Decode(&v) != nil {
 			return
+		}
+		if v[0] == int64(2) {
+			continue // a notification, such as rpc.cancel
 		}
 		method, params := fmt.Sprint(v[2]), m{}
 		for k, x := range v[3].([]any)[0].(map[any]any) {
