@@ -32,7 +32,8 @@ func ExampleNewTransport() {
 		return
 	}
 	if err != nil {
-		log.Fatal(err)
+		log.Print(err)
+		return
 	}
 	defer resp.Body.Close()
 	fmt.Println(resp.Status)
@@ -51,7 +52,7 @@ func ExampleHandler() {
 		Rule:     "api",
 		Key:      httplimit.Callers{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}.Key,
 		FailOpen: true,
-		OnError:  func(r *http.Request, err error) { log.Printf("%s %s: %v", r.Method, r.URL.Path, err) },
+		OnError:  func(_ *http.Request, err error) { log.Print(err) },
 	})
 	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d, ok := httplimit.FromContext(r.Context()); ok {

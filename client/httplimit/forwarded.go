@@ -78,7 +78,7 @@ func (e *element) appendTo(hops []string) []string {
 }
 
 // pair reads one parameter, up to the separator that ends it.
-func (e *element) pair(s string) (rest string, err error) {
+func (e *element) pair(s string) (string, error) {
 	s = strings.TrimLeft(s, " \t")
 	if s == "" || s[0] == ',' || s[0] == ';' {
 		return s, nil
@@ -87,12 +87,12 @@ func (e *element) pair(s string) (rest string, err error) {
 	if end < 1 || s[end] != '=' {
 		return "", errPair
 	}
-	name, value := s[:end], ""
-	if value, rest, err = pairValue(s[end+1:]); err != nil {
+	value, rest, err := pairValue(s[end+1:])
+	if err != nil {
 		return "", err
 	}
 	e.pairs++
-	if strings.EqualFold(name, "for") {
+	if strings.EqualFold(s[:end], "for") {
 		if e.named {
 			return "", errTwice
 		}

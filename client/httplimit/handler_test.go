@@ -119,15 +119,18 @@ func TestARefusedRequestIsAnswered429(t *testing.T) {
 			m{"detail": "requests are paused; try again in 3600 s", "retry_after_ms": 3.6e6},
 		},
 		"delay": {
-			m{"denied_by": "delay", "retry_after_ms": 1000}, map[string]string{"Retry-After": "1", "Ratelimit": `"crawl:80/10m";r=0;t=1`},
+			m{"denied_by": "delay", "retry_after_ms": 1000},
+			map[string]string{"Retry-After": "1", "Ratelimit": `"crawl:80/10m";r=0;t=1`},
 			m{"detail": "it is too soon after the last request; try again in 1 s", "retry_after_ms": 1000.0},
 		},
 		"concurrency": {
-			m{"denied_by": "concurrency", "retry_after_ms": 1}, map[string]string{"Retry-After": "1", "Ratelimit": `"crawl:80/10m";r=0;t=1`},
+			m{"denied_by": "concurrency", "retry_after_ms": 1},
+			map[string]string{"Retry-After": "1", "Ratelimit": `"crawl:80/10m";r=0;t=1`},
 			m{"detail": "too many requests are under way; try again in 1 s", "retry_after_ms": 1.0},
 		},
 		"deny_list": {
-			m{"denied_by": "deny_list", "retry_after_ms": -1, "source": "list"}, nil,
+			m{"denied_by": "deny_list", "retry_after_ms": -1, "source": "list"},
+			nil,
 			m{"detail": "requests of this caller are refused; trying again is of no use", "retry_after_ms": -1.0},
 		},
 	} {

@@ -78,6 +78,19 @@ func get(t testing.TB, hc *http.Client, url string) *http.Response {
 	return resp
 }
 
+// failed is the error of a request that gets no response.
+func failed(t testing.TB, hc *http.Client, url string, body io.Reader) error {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, body)
+	require.NoError(t, err)
+	resp, err := hc.Do(r)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	require.Error(t, err)
+	return err
+}
+
 func TestARequestIsAskedForSentAndReported(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -193,7 +206,7 @@ func TestARefusedRequestIsNotSent(t *testing.T) {
 		f.on(acquire, deny(c.answer))
 		s := remote(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
 		sent := &closing{Reader: strings.NewReader("body")}
-		_, err := limited(t, f, httplimit.TransportOptions{}).Post(s.URL, "text/plain", sent)
+		err := failed(t, limited(t, f, httplimit.TransportOptions{}), s.URL, sent)
 		require.ErrorIs(t, err, httplimit.ErrLimited)
 		var refused *httplimit.LimitError
 		require.ErrorAs(t, err, &refused)
@@ -274,7 +287,7 @@ func TestWhatWasNeverSentIsGivenBack(t *testing.T) {
 	gone := "http://" + l.Addr().String()
 	require.NoError(t, l.Close())
 	f := newFake(t)
-	_, err = limited(t, f, httplimit.TransportOptions{}).Get(gone)
+	err = failed(t, limited(t, f, httplimit.TransportOptions{}), gone, nil)
 	var op *net.OpError
 	require.ErrorAs(t, err, &op)
 	require.Equal(t, []string{acquire, refund, done}, f.methods())
@@ -286,16 +299,16 @@ func TestWhatMayHaveBeenSentStaysTaken(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	s := remote(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	_, err := limited(t, f, httplimit.TransportOptions{}).Post(s.URL, "text/plain", strings.NewReader("x"))
+	err := failed(t, limited(t, f, httplimit.TransportOptions{}), s.URL, strings.NewReader("x"))
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, []string{acquire, done}, f.methods())
 
 	// Nor is a failed dial proof, when a kept connection was tried before it.
 	f = newFake(t)
-	_, err = limited(t, f, httplimit.TransportOptions{Base: base(func(r *http.Request) (*http.Response, error) {
+	err = failed(t, limited(t, f, httplimit.TransportOptions{Base: base(func(r *http.Request) (*http.Response, error) {
 		httptraceGotConn(r)
 		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
-	})}).Get("http://example.com")
+	})}), "http://example.com", nil)
 	require.ErrorContains(t, err, "refused")
 	require.Equal(t, []string{acquire, done}, f.methods())
 }

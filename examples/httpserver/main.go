@@ -59,7 +59,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		Rule:    *rule,
 		Key:     httplimit.Callers{TrustedProxies: trusted}.Key,
 		Timeout: *timeout,
-		OnError: func(r *http.Request, err error) { log.Printf("%s %s: %v", r.Method, r.URL.Path, err) },
+		OnError: func(_ *http.Request, err error) { log.Print(err) },
 	})
 	l, err := net.Listen("tcp", *addr)
 	if err != nil {
