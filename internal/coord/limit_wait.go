@@ -13,6 +13,9 @@ const answerTime = 10 * time.Millisecond
 
 // reserve asks for a slot that is at most wait away, and sleeps until it comes.
 func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (Decision, error) {
+	if q.id == "" {
+		q.id = l.grantIDs.of(q.caller)
+	}
 	x, err := l.reservations.enter(ctx, q.state, q.latch, q.cost)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err)
@@ -42,9 +45,12 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 			return d, nil
 		}
 	}
-	if err := l.reservations.await(ctx, x); err != nil {
+	s, err := l.reservations.await(ctx, x)
+	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
+	// The slot may be another call's that left: its charge is what is used.
+	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
 	waited := l.now() - q.begun
 	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
 	return d.after(waited), nil
@@ -64,7 +70,7 @@ func patienceUS(ctx context.Context, wait time.Duration) int64 {
 // would end early, by what the call was on its way to the script.
 func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d Decision, out answer) (bool, error) {
 	o, now := out.Value, out.Value.NowUS
-	s := slot{at: o.NowUS + o.RetryAfterUS, made: o.NowUS, cost: q.cost, borrowed: out.Replayed}
+	s := slot{at: o.NowUS + o.RetryAfterUS, made: o.NowUS, cost: q.cost, id: q.id, borrowed: out.Replayed}
 	if out.Replayed {
 		// The latch keeps what was told then. How late it is now, one more look says.
 		q.peek, q.cost, q.latch = true, 0, lua.Latch{}

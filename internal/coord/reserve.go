@@ -15,6 +15,7 @@ type slot struct {
 	at, made int64     // by the Redis server's clock, Unix microseconds
 	due      time.Time // at by this pod's clock, never earlier
 	cost     int64
+	id       string // of the grant that it was charged as
 	// borrowed: it was promised to another sidecar, which the call with this
 	// request id may still be waiting in. It is that one's to give back.
 	borrowed bool
@@ -163,18 +164,18 @@ func (r *reservations) arrive(x *reservation) {
 	}
 }
 
-// await returns when the slot has come, or with ctx's error.
-func (r *reservations) await(ctx context.Context, x *reservation) error {
+// await returns when the slot has come, and which it is, or with ctx's error.
+func (r *reservations) await(ctx context.Context, x *reservation) (slot, error) {
 	select {
 	case <-x.came:
-		return nil
+		return x.slot, nil
 	case <-ctx.Done():
 	}
 	select {
 	case <-x.came: // it is used, whoever reads the answer
-		return nil
+		return x.slot, nil
 	default:
-		return ctx.Err()
+		return slot{}, ctx.Err()
 	}
 }
 

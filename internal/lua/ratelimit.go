@@ -11,7 +11,9 @@ type RatelimitBand struct {
 // Ratelimit is the script of each algorithm, by its name on the wire: all bands of
 // a limit are charged, or none.
 var Ratelimit = map[string]Script[RatelimitIn, RatelimitOut]{
-	"token_bucket": defineRatelimit("ratelimit_token_bucket_bands"),
+	"token_bucket":           defineRatelimit("ratelimit_token_bucket_bands"),
+	"sliding_window_log":     defineRatelimit("ratelimit_sliding_window_log"),
+	"sliding_window_counter": defineRatelimit("ratelimit_sliding_window_counter"),
 }
 
 // RatelimitTokenBucket charges a token bucket of one band that has no
