@@ -83,7 +83,12 @@ func failed(t testing.TB, hc *http.Client, url string, body io.Reader) error {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, body)
 	require.NoError(t, err)
-	resp, err := hc.Do(r)
+	return failedBy(t, hc.Do, r)
+}
+
+func failedBy(t testing.TB, do func(*http.Request) (*http.Response, error), r *http.Request) error {
+	t.Helper()
+	resp, err := do(r)
 	if err == nil {
 		_ = resp.Body.Close()
 	}
@@ -337,7 +342,7 @@ func TestARequestThatIsCancelledWaitsNoLonger(t *testing.T) {
 	sent := &closing{Reader: strings.NewReader("body")}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://example.com", sent)
 	require.NoError(t, err)
-	_, err = limited(t, f, httplimit.TransportOptions{FailOpen: true}).Do(r)
+	err = failedBy(t, limited(t, f, httplimit.TransportOptions{FailOpen: true}).Do, r)
 	require.ErrorIs(t, err, context.Canceled)
 	require.True(t, sent.closed.Load())
 }
@@ -354,7 +359,7 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 		Base: base(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, cancelled }),
 	})
 	f.on(acquire, func(p m) (any, any) { r.Context().(*lateContext).over.Store(true); return allow(m{"grant": "g1"})(p) })
-	_, err = hc.Transport.RoundTrip(r)
+	err = failedBy(t, hc.Transport.RoundTrip, r)
 	require.ErrorIs(t, err, cancelled)
 	require.Equal(t, []string{acquire, refund, done}, f.methods())
 	cancel()
@@ -386,7 +391,7 @@ func TestWithoutASidecar(t *testing.T) {
 	open := limited(t, f, o)
 	f.stop()
 
-	_, err := closed.Get(s.URL)
+	err := failed(t, closed, s.URL, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, httplimit.ErrLimited)
 	require.Zero(t, sent.Load())
@@ -453,6 +458,7 @@ func TestABodyThatTakesWritesStillDoes(t *testing.T) {
 	r.Header.Set("Upgrade", "echo")
 	resp, err := limited(t, f, httplimit.TransportOptions{}).Do(r)
 	require.NoError(t, err)
+	defer resp.Body.Close()
 	rw, ok := resp.Body.(io.ReadWriteCloser)
 	require.True(t, ok)
 	_, err = io.WriteString(rw, "ping")
