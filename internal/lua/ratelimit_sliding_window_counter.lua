@@ -3,7 +3,7 @@
 -- present one if ceil(prev * (p - e) / p) <= limit - cur - cost. So an aligned window has at most the limit; and any
 -- half-open interval of one period, beginning x us after n was charged in a window, has at most n there and, up to x - 1
 -- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
--- USES clock once muldiv bucket bands counter gate line leases seat admit request
+-- USES clock once lifetime muldiv bands counter gate line leases seat admit request
 -- KEYS state (hash, see prelude_counter.lua); gate (hash, see prelude_gate.lua);
 --      leases (sorted set, see prelude_leases.lua, as the rest only with max_concurrent); holders (hash);
 --      line (sorted set, see prelude_line.lua); beats (sorted set)

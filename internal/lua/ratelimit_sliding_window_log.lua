@@ -1,7 +1,7 @@
 -- Charges a log of what was admitted, all bands or none, or says when it may succeed. A slot is given only where all
 -- that stands after one period before it and the cost are within the limit, and no entry stands before its slot; so of
 -- any half-open interval of one period the slot that was given last had all the others counted: it has at most the limit.
--- USES clock once muldiv bucket bands log gate line leases seat admit request
+-- USES clock once lifetime bands log gate line leases seat admit request
 -- KEYS state (sorted set, see prelude_log.lua); gate (hash, see prelude_gate.lua);
 --      leases (sorted set, see prelude_leases.lua, as the rest only with max_concurrent); holders (hash);
 --      line (sorted set, see prelude_line.lua); beats (sorted set)
