@@ -20,6 +20,9 @@ import (
 // options say otherwise: as long as the longest penalty that a rule has by default.
 const DefaultMaxRetryAfter = 24 * time.Hour
 
+// longestRetryAfter is what a report may say at most.
+const longestRetryAfter = 366 * 24 * time.Hour
+
 // TransportOptions say how requests are limited. Rule or RuleOf is required.
 type TransportOptions struct {
 	// Base carries the requests that may go; nil = http.DefaultTransport.
@@ -41,7 +44,8 @@ type TransportOptions struct {
 	// Timeout is how long a call to the sidecar may take, beside Wait; 0 = DefaultTimeout.
 	Timeout time.Duration
 	// MaxRetryAfter is the longest Retry-After that is reported, longer ones are cut:
-	// else one header could stop a host for a year. 0 = DefaultMaxRetryAfter.
+	// else one header could stop a host for a year. 0 = DefaultMaxRetryAfter; at most
+	// 366 days.
 	MaxRetryAfter time.Duration
 	// FailOpen lets a request go when the sidecar could not be asked. What happens
 	// when Redis is away is the rule's fail_mode, whatever is said here.
@@ -65,7 +69,7 @@ type Transport struct {
 func NewTransport(c *client.Client, o TransportOptions) *Transport {
 	t := &Transport{
 		asker: newAsker(c, "TransportOptions", o.Rule, o.RuleOf),
-		base:  o.Base, key: o.Key, maxRetryAfter: orDefault(o.MaxRetryAfter, DefaultMaxRetryAfter),
+		base:  o.Base, key: o.Key, maxRetryAfter: min(orDefault(o.MaxRetryAfter, DefaultMaxRetryAfter), longestRetryAfter),
 	}
 	t.cost, t.open, t.hear = o.Cost, o.FailOpen, o.OnError
 	t.wait, t.timeout = min(max(o.Wait, 0), maxWait), orDefault(o.Timeout, DefaultTimeout)

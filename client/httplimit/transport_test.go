@@ -188,11 +188,13 @@ func TestWhatTheServerAsksForIsReportedBeforeTheCallerSeesIt(t *testing.T) {
 		require.Equal(t, []string{acquire, report}, f.methods())
 		require.NoError(t, resp.Body.Close())
 	}
-	f := newFake(t)
-	s := remote(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "3600") })
-	resp := get(t, limited(t, f, httplimit.TransportOptions{MaxRetryAfter: time.Minute}), s.URL)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, int64(60_000), f.only(t, report)["retry_after_ms"])
+	s := remote(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "9999999999999") })
+	for longest, want := range map[time.Duration]int64{time.Minute: 60_000, 9000 * time.Hour: 31_622_400_000} {
+		f := newFake(t)
+		resp := get(t, limited(t, f, httplimit.TransportOptions{MaxRetryAfter: longest}), s.URL)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, f.only(t, report)["retry_after_ms"])
+	}
 }
 
 func TestARefusedRequestIsNotSent(t *testing.T) {
