@@ -61,10 +61,18 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 		if err != nil {
 			return l.unanswered(ctx, q, err)
 		}
-		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed || !comes {
+		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed {
 			return d, err
 		}
+		if !comes {
+			return l.confirm(ctx, q, d), nil
+		}
 	}
+	return l.sleep(ctx, q, x, d)
+}
+
+// sleep returns when the slot of a reservation has come, with what it was told.
+func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d Decision) (Decision, error) {
 	s, err := l.reservations.await(ctx, x)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
@@ -72,14 +80,35 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 	// The slot may be another call's that left: its charge is what is used.
 	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
 	waited := l.now() - q.begun
-	if waited > confirmAfter {
-		if left := l.pausedMeanwhile(ctx, q); left > 0 {
-			l.tel.Waited(ctx, nounRatelimit, waitOutcome(false, nil), waited)
-			return d.givenUp(left).after(waited), nil
-		}
+	if d = d.after(waited); waited > confirmAfter {
+		d = l.confirm(ctx, q, d)
 	}
-	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
-	return d.after(waited), nil
+	l.tel.Waited(ctx, nounRatelimit, waitOutcome(d.Allowed, nil), waited)
+	return d, nil
+}
+
+// confirmAfter is how long a call may have waited that is not asked at its slot
+// whether the key was paused meanwhile.
+const confirmAfter = 250 * time.Millisecond
+
+// confirm gives a slot up that has come while the key is paused. What it took
+// stays taken, as it does when nobody uses a slot: under its request id it may
+// be asked for again. Without an answer of Redis the promise counts.
+func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision) Decision {
+	in := lua.RatelimitGateIn{Gate: q.gate}
+	var line lua.LineKeys
+	in.Leases, in.Holders, line = l.keys.seats(q.tag)
+	in.Line = line.Line
+	out, err := lua.Attempt(ctx, l.runner, lua.RatelimitGate, in, lua.Latch{})
+	if err != nil || out.Value.PauseUS <= out.Value.NowUS {
+		return d
+	}
+	if q.seated() {
+		l.leaveSeat(ctx, q, d.Grant)
+	}
+	d.Allowed, d.Grant, d.DeniedBy = false, "", ReasonPause
+	d.RetryAfter = ceilMS(out.Value.PauseUS - out.Value.NowUS)
+	return d
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.

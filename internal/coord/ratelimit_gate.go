@@ -231,7 +231,7 @@ func (r DelayRequest) check() error {
 
 // Report pauses a key if its remote server's answer is one to pause for: as long
 // as the server asks, else as the rule's penalty says. It returns how long the key
-// is paused, whoever paused it.
+// is paused, whoever paused it. A grant's place is freed first.
 func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Backoff, error) {
 	g, err := l.gate(r.GateRef)
 	if err != nil {
@@ -239,6 +239,11 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 	}
 	if err := r.check(); err != nil {
 		return Backoff{}, err
+	}
+	if r.Grant != "" && g.maxConcurrent > 0 {
+		if _, err := l.Done(ctx, c, r.Grant); err != nil {
+			return Backoff{}, err
+		}
 	}
 	l.tel.Reported(ctx, g.label(), statusClass(r.Status), r.Latency)
 	p, status := g.upstream.penalty, strconv.FormatInt(r.Status, 10)
@@ -292,28 +297,6 @@ func statusClass(status int64) string {
 		return string('0'+rune(status/100)) + "xx"
 	}
 	return "other"
-}
-
-// confirmAfter is how long a call may have waited for its slot without asking
-// whether the key was paused meanwhile.
-const confirmAfter = 250 * time.Millisecond
-
-// pausedMeanwhile reports for how much longer the key of a call whose slot came
-// is paused, 0 = it is not. When Redis does not say, the slot counts: it was
-// charged.
-func (l *RateLimiter) pausedMeanwhile(ctx context.Context, q question) time.Duration {
-	out, err := lua.Attempt(ctx, l.runner, lua.RatelimitPause, lua.RatelimitPauseIn{Gate: q.gate}, lua.Latch{})
-	if err != nil || out.Value.UntilUS <= 0 {
-		return 0
-	}
-	return ceilMS(out.Value.UntilUS - out.Value.NowUS)
-}
-
-// givenUp is what a decision becomes when its key was paused before its slot
-// came. What it took counts as used: others were promised slots after it.
-func (d Decision) givenUp(left time.Duration) Decision {
-	d.Allowed, d.DeniedBy, d.RetryAfter = false, ReasonPause, left
-	return d
 }
 
 // instant is a time of Redis, rounded up to a millisecond; 0 is none.
