@@ -31,6 +31,22 @@ func TestLimitsConformThroughTheSocket(t *testing.T) {
 	})
 }
 
+func TestAlgorithmsConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Algorithms(t, newSystem(t, url))
+	})
+}
+
+func TestManyConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Many(t, newSystem(t, url))
+	})
+}
+
 func TestLocksConformThroughTheSocket(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -44,6 +60,14 @@ func TestWaitingConformsThroughTheSocket(t *testing.T) {
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
 		conformance.Waiting(t, newSystem(t, url))
+	})
+}
+
+func TestUpstreamConformsThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Upstream(t, newSystem(t, url))
 	})
 }
 
@@ -94,7 +118,7 @@ func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) stri
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: tel, Clock: clock,
+			Runner: r, Keys: keys, Rules: coord.NewRules(), Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
 		}),
 	})
 	require.NoError(t, err)
@@ -138,8 +162,25 @@ func (w *wireClient) RatelimitAcquire(ctx context.Context, id string, p api.Rate
 	return w.Client.RatelimitAcquire(client.WithRequestID(ctx, id), p)
 }
 
+func (w *wireClient) RatelimitAcquireMany(ctx context.Context, id string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
+	return w.Client.RatelimitAcquireMany(client.WithRequestID(ctx, id), p)
+}
+
+func (w *wireClient) RatelimitAcquireAny(ctx context.Context, id string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
+	return w.Client.RatelimitAcquireAny(client.WithRequestID(ctx, id), p)
+}
+
 func (w *wireClient) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	return client.Call(ctx, w.Client, api.RatelimitReset, p)
+}
+
+func (w *wireClient) RatelimitReport(ctx context.Context, id string, p api.RatelimitReportParams) (api.RatelimitReportResult, error) {
+	return w.Client.RatelimitReport(client.WithRequestID(ctx, id), p)
+}
+
+func (w *wireClient) RatelimitResume(ctx context.Context, p api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+	was, err := w.Client.RatelimitResume(ctx, p)
+	return api.RatelimitResumeResult{Resumed: was}, err
 }
 
 func (w *wireClient) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {

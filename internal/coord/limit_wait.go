@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"math"
 	"strings"
 	"time"
 
@@ -13,37 +14,55 @@ import (
 const answerTime = 10 * time.Millisecond
 
 // reserve asks for a slot that is at most wait away, and sleeps until it comes.
-func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (Decision, error) {
+func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (d Decision, err error) {
 	if q.id == "" {
 		q.id = l.grantIDs.of(q.caller)
 	}
-	x, err := l.reservations.enter(ctx, q.state, q.latch, q.cost)
+	need := q.cost
+	if q.seated() {
+		need = math.MaxInt64 // its place has the id of its own charge
+	}
+	x, err := l.reservations.enter(ctx, q.state, q.latch, need)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err)
 	}
 	if x == nil {
-		d, _, err := l.ask(ctx, q)
-		return d, err
+		return l.take(ctx, q)
 	}
+	var told string
 	defer func() {
-		if l.reservations.leave(ctx, x) {
+		credited, unused := l.reservations.leave(ctx, x)
+		if credited {
 			l.denials.forget(q.state) // there is more than was told
+		}
+		if unused && q.seated() {
+			l.leaveSeat(ctx, q, told)
 		}
 	}()
 	d, known := l.reservations.promised(x)
+	told = d.Grant
 	if known {
 		d.Replayed = true
+		if d, err = l.keepSeat(ctx, q, d, answer{Replayed: true}); err != nil || !d.Allowed {
+			return d, err
+		}
 	} else {
 		q.wait = patienceUS(ctx, wait)
 		var out answer
-		d, out, err = l.ask(ctx, q)
-		if err != nil || !out.Value.Reserved {
+		d, out, err = l.inTurn(ctx, q, wait)
+		if err != nil {
 			return d, err
 		}
-		if comes, err := l.promise(ctx, q, x, d, out); err != nil {
+		told = d.Grant
+		if !out.Value.Reserved {
+			return l.keepSeat(ctx, q, d, out)
+		}
+		comes, err := l.promise(ctx, q, x, d, out)
+		if err != nil {
 			return l.unanswered(ctx, q, err)
-		} else if !comes {
-			return d, nil
+		}
+		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed || !comes {
+			return d, err
 		}
 	}
 	s, err := l.reservations.await(ctx, x)
@@ -53,6 +72,12 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 	// The slot may be another call's that left: its charge is what is used.
 	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
 	waited := l.now() - q.begun
+	if waited > confirmAfter {
+		if left := l.pausedMeanwhile(ctx, q); left > 0 {
+			l.tel.Waited(ctx, nounRatelimit, waitOutcome(false, nil), waited)
+			return d.givenUp(left).after(waited), nil
+		}
+	}
 	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
 	return d.after(waited), nil
 }
@@ -93,7 +118,7 @@ func (l *RateLimiter) giveBack(ctx context.Context, bucket, latch string, s slot
 	algorithm := bucket[strings.LastIndexByte(bucket, ':')+1:] // see Keys.limitPart
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitGiveBack, lua.RatelimitGiveBackIn{
 		State: bucket, Gate: strings.TrimSuffix(bucket, algorithm) + "gate", Latch: latch,
-		Algorithm: algorithm, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
+		Algorithm: algorithm, ID: s.id, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
 	}, lua.Latch{})
 	return out.Value, err
 }

@@ -33,6 +33,8 @@ type RateLimiterOptions struct {
 	Runner    *lua.Runner
 	Keys      Keys
 	Rules     *Rules
+	Leases    *Leases // with Lines, for rules with max_concurrent; nil where there are none
+	Lines     *Lines
 	Signals   *Signals // nil: what happens in other sidecars is seen within a second
 	Events    *Events  // may be nil
 	Telemetry *telemetry.Telemetry
@@ -41,13 +43,16 @@ type RateLimiterOptions struct {
 
 // RateLimiter decides whether a call may go now, or when.
 //
-// It goes on while the sidecar drains: a decision holds nothing that would have
-// to be given back, and a pod that finishes its last requests must still keep
-// to the limits it shares.
+// It goes on while the sidecar drains, but for rules with max_concurrent: a
+// decision holds nothing that would have to be given back, and a pod that
+// finishes its last requests must still keep to the limits it shares.
 type RateLimiter struct {
 	runner       *lua.Runner
 	keys         Keys
 	rules        *Rules
+	leases       *Leases
+	lines        *Lines
+	seats        seats
 	inline       inlineLimits
 	tel          *telemetry.Telemetry
 	events       *Events
@@ -57,6 +62,7 @@ type RateLimiter struct {
 	denials      *denials
 	local        *recent[localKey, drain]
 	grantIDs     grantIDs
+	stats        stats
 }
 
 // nounRatelimit is the noun of events.
@@ -69,6 +75,7 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 	}
 	l := &RateLimiter{
 		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
+		leases: o.Leases, lines: o.Lines, seats: seats{o.Runner, o.Keys},
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
 		denials: newDenials(), local: newRecent[localKey, drain](), grantIDs: newGrantIDs(),
@@ -187,11 +194,13 @@ func (l *RateLimiter) answer(ctx context.Context, q question, wait time.Duration
 	if !q.peek && q.cost > 0 && !q.lim.lean() {
 		q.id = l.grantIDs.of(q.caller)
 	}
+	if q.lim.maxConcurrent > 0 {
+		q.seat = l.seat(q)
+	}
 	if wait > 0 && !q.peek && !q.lim.shadow {
 		return l.reserve(ctx, q, wait)
 	}
-	d, _, err := l.ask(ctx, q)
-	return d, err
+	return l.take(ctx, q)
 }
 
 func (r LimitRequest) check(algorithm string) error {
@@ -225,14 +234,8 @@ func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
 	if err != nil {
 		return false, failed("ratelimit "+lim.label()+": reset", err)
 	}
-	l.forget("", state)
+	l.forget(topicReset, state)
 	return out.Value, nil
-}
-
-// forget drops what this sidecar remembers of one key in Redis, whatever happened to it.
-func (l *RateLimiter) forget(_, state string) {
-	l.denials.forget(state)
-	l.local.forget(state)
 }
 
 // now is the time since the limiter was made.

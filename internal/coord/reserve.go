@@ -180,17 +180,18 @@ func (r *reservations) await(ctx context.Context, x *reservation) (slot, error) 
 }
 
 // leave ends a call's part in its reservation, and frees a slot that nobody will
-// use. It reports whether the bucket has something back.
-func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool) {
+// use. It reports whether the bucket has something back, and whether a slot was
+// left unused.
+func (r *reservations) leave(ctx context.Context, x *reservation) (credited, unused bool) {
 	r.mu.Lock()
 	x.callers--
 	if x.callers > 0 {
 		r.mu.Unlock()
-		return false
+		return false, false
 	}
 	if x.stage == sleeping {
 		r.wake(x)
-		x.stage = leaving
+		x.stage, unused = leaving, true
 	}
 	if x.stage == leaving && !x.slot.borrowed {
 		r.mu.Unlock()
@@ -205,7 +206,7 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool
 	}
 	r.mu.Unlock()
 	close(x.freed)
-	return credited
+	return credited, unused
 }
 
 // free finds a place for a slot. The latch of who left has to go before anyone
