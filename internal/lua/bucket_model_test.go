@@ -111,9 +111,17 @@ func (g *bucketGate) wait(now int64) (int64, string) {
 	return 0, ""
 }
 
-func (g *bucketGate) pass(at int64) {
+// pass lets one through at an instant; what is over is forgotten then.
+func (g *bucketGate) pass(now, at int64) {
+	g.forget(now)
 	if g.delay > 0 {
 		g.next = max(g.next, at+g.delay)
+	}
+}
+
+func (g *bucketGate) forget(now int64) {
+	if g.pause <= now {
+		g.pause = 0
 	}
 }
 
@@ -291,7 +299,7 @@ func (m *modelBucket) charge(now int64, a ask, g *bucketGate) lua.RatelimitOut {
 				seen.held = max(seen.held, now+retry)
 			}
 		}
-		g.pass(now + retry)
+		g.pass(now, now+retry)
 		*m = seen
 	}
 	b := bands[at]
@@ -333,6 +341,7 @@ func (m *modelBucket) giveBack(now int64, p promise, g *bucketGate) lua.SlotStat
 	m.credit(now, func(modelBand) *big.Rat { return new(big.Rat).SetInt64(p.cost) })
 	if g.delay > 0 {
 		g.next = p.slot
+		g.forget(now)
 	}
 	return lua.SlotCredited
 }
