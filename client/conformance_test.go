@@ -31,6 +31,22 @@ func TestLimitsConformThroughTheSocket(t *testing.T) {
 	})
 }
 
+func TestAlgorithmsConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Algorithms(t, newSystem(t, url))
+	})
+}
+
+func TestManyConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Many(t, newSystem(t, url))
+	})
+}
+
 func TestLocksConformThroughTheSocket(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -102,7 +118,7 @@ func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) stri
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: tel, Clock: clock,
+			Runner: r, Keys: keys, Rules: coord.NewRules(), Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
 		}),
 	})
 	require.NoError(t, err)
@@ -144,6 +160,14 @@ type wireClient struct {
 
 func (w *wireClient) RatelimitAcquire(ctx context.Context, id string, p api.RatelimitParams) (api.RatelimitResult, error) {
 	return w.Client.RatelimitAcquire(client.WithRequestID(ctx, id), p)
+}
+
+func (w *wireClient) RatelimitAcquireMany(ctx context.Context, id string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
+	return w.Client.RatelimitAcquireMany(client.WithRequestID(ctx, id), p)
+}
+
+func (w *wireClient) RatelimitAcquireAny(ctx context.Context, id string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
+	return w.Client.RatelimitAcquireAny(client.WithRequestID(ctx, id), p)
 }
 
 func (w *wireClient) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {

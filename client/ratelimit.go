@@ -19,6 +19,20 @@ func (c *Client) RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.
 	return Call(ctx, c, api.RatelimitPeek, p)
 }
 
+// RatelimitAcquireMany takes from many limits at once and answers in the order of
+// the items; none of them waits. What fails alone is an Error of its result. With
+// Atomic all are taken or none is, and all have the same result and grant.
+func (c *Client) RatelimitAcquireMany(ctx context.Context, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
+	r, err := Call(ctx, c, api.RatelimitAcquireMany, p)
+	return r.Results, err
+}
+
+// RatelimitAcquireAny takes for the first of several keys that may go now, or
+// answers, with Allowed false, which may go soonest.
+func (c *Client) RatelimitAcquireAny(ctx context.Context, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
+	return Call(ctx, c, api.RatelimitAcquireAny, p)
+}
+
 // RatelimitReset forgets what was taken from a limit under one key, and reports
 // whether anything was.
 func (c *Client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (bool, error) {

@@ -30,6 +30,10 @@ var (
 		Name: "ratelimit.reset", Idempotent: true, Since: "0.1.0",
 		Summary: "Forgets what was taken from a limit under one key.",
 	})
+	RatelimitLost = defineEvent[LostParams](Spec{
+		Name: "ratelimit.lost", Since: "0.1.0",
+		Summary: "The place of a grant under max_concurrent is no longer this connection's: name is the rule and what is counted, token the grant. Others may have it.",
+	})
 )
 
 // The algorithms, by their names on the wire.

@@ -171,7 +171,8 @@ func (a *app) serve() error {
 		Leases: a.leases,
 		Locks:  coord.NewLocks(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Events: a.events,
+			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
+			Signals: a.signals, Events: a.events,
 			Telemetry: a.telemetry.Telemetry,
 		}),
 		Rules:    a.rules,

@@ -32,6 +32,8 @@ type System interface {
 type Client interface {
 	RatelimitAcquire(ctx context.Context, requestID string, p api.RatelimitParams) (api.RatelimitResult, error)
 	RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error)
+	RatelimitAcquireMany(ctx context.Context, requestID string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error)
+	RatelimitAcquireAny(ctx context.Context, requestID string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error)
 	RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error)
 	RatelimitReport(ctx context.Context, requestID string, p api.RatelimitReportParams) (api.RatelimitReportResult, error)
 	RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (api.RatelimitPauseResult, error)

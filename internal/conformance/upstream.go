@@ -34,7 +34,7 @@ func Upstream(t *testing.T, sys System) {
 		"mistakes about the server name their field": upstreamMistakes,
 	} {
 		t.Run(name, func(t *testing.T) {
-			test(limiter{t, sys, sys.Connect(t, 0, "upstream"), t.Name()})
+			test(limiter{t: t, sys: sys, client: sys.Connect(t, 0, "upstream"), key: t.Name()})
 		})
 	}
 }

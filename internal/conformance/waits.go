@@ -139,7 +139,7 @@ func leavingGivesBack(l limiter) {
 	require.Error(l.t, <-w.done)
 	l.until("the slot is given back", func() bool { return l.peek(1, band).Current == 4 })
 	// Nobody is behind, so that the next one has the slot.
-	l.wait("", 1, band).let(500 * time.Millisecond)
+	l.wait("", 1, band).let(0)
 }
 
 func repetitionTakesOver(l limiter) {

@@ -26,6 +26,22 @@ func TestLimitsConform(t *testing.T) {
 	})
 }
 
+func TestAlgorithmsConform(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Algorithms(t, newSystem(t, url))
+	})
+}
+
+func TestManyConform(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Many(t, newSystem(t, url))
+	})
+}
+
 func TestLocksConform(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -76,7 +92,7 @@ func newSidecarBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
 	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{
-		Runner: r, Keys: keys, Rules: s.rules, Signals: s.signals, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	})
 	t.Cleanup(func() {
 		s.lines.Stop()
@@ -169,19 +185,52 @@ func (c *client) RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.
 	return result(c.limiter.Peek(ctx, request(p)))
 }
 
+func (c *client) RatelimitAcquireMany(ctx context.Context, id string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
+	items := make([]coord.LimitRequest, len(p.Items))
+	for i, it := range p.Items {
+		items[i] = request(api.RatelimitParams{
+			Rule: it.Rule, Algorithm: it.Algorithm, Limits: it.Limits, Key: it.Key, Group: it.Group, Cost: it.Cost, FailMode: it.FailMode,
+		})
+	}
+	all, err := c.limiter.AcquireMany(ctx, c.caller(id, "ratelimit.acquire_many", p), items, p.Atomic)
+	if err != nil {
+		return nil, wire(err)
+	}
+	results := make([]api.RatelimitItemResult, len(all))
+	for i, x := range all {
+		var e *api.Error
+		if r, err := result(x.Decision, x.Err); errors.As(err, &e) {
+			results[i].Error = &api.ItemError{Code: string(e.Code), Message: e.Message}
+		} else {
+			results[i].Result = &r
+		}
+	}
+	return results, nil
+}
+
+func (c *client) RatelimitAcquireAny(ctx context.Context, id string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
+	key, d, err := c.limiter.AcquireAny(ctx, c.caller(id, "ratelimit.acquire_any", p), coord.AnyRequest{
+		LimitRequest: request(api.RatelimitParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Cost: p.Cost, FailMode: p.FailMode}),
+		Keys:         p.Keys,
+	})
+	r, err := result(d, err)
+	return api.RatelimitAnyResult{Key: key, Result: r}, err
+}
+
 func (c *client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
-	was, err := c.limiter.Reset(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key))
+	was, err := c.limiter.Reset(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
 	return api.RatelimitResetResult{Reset: was}, wire(err)
 }
 
 func request(p api.RatelimitParams) coord.LimitRequest {
 	return coord.LimitRequest{
-		LimitRef: ref(p.Rule, p.Algorithm, p.Limits, p.Key), Cost: orDefault(p.Cost, 1), Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
+		LimitRef: ref(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group),
+		Cost:     orDefault(p.Cost, 1), Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
 	}
 }
 
-func ref(rule, algorithm string, limits []api.Band, key string) coord.LimitRef {
-	r := coord.LimitRef{Rule: rule, Algorithm: algorithm, Key: key}
+func ref(rule, algorithm string, limits []api.Band, key, group string) coord.LimitRef {
+	r := coord.LimitRef{Rule: rule, Algorithm: algorithm, Key: key, Group: group}
 	for _, b := range limits {
 		r.Limits = append(r.Limits, coord.Band{Limit: b.Limit, Period: time.Duration(b.PeriodMS) * time.Millisecond, Burst: b.Burst})
 	}
@@ -195,7 +244,8 @@ func result(d coord.Decision, err error) (api.RatelimitResult, error) {
 	r := api.RatelimitResult{
 		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band, Limit: d.Limit,
 		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: max(0, d.ResetAt.UnixMilli()),
-		RetryAfterMS: d.RetryAfter.Milliseconds(), WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Source: d.Source, Replayed: d.Replayed, Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted,
+		RetryAfterMS: d.RetryAfter.Milliseconds(), WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Shadow: d.Shadow, Source: d.Source,
+		Grant: d.Grant, Replayed: d.Replayed, Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted,
 	}
 	if d.RetryAfter == coord.Never {
 		r.RetryAfterMS = -1

@@ -49,10 +49,10 @@ func (d denial) ends() time.Duration {
 
 func (d denial) about() string { return d.state }
 
-// repeat is what the refusal says at now of a call that costs as much or more,
-// and may wait; false when Redis has to be asked.
+// repeat is what the refusal says at now of a call with this cost, which may
+// wait; false when Redis has to be asked.
 func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (Decision, bool) {
-	if now >= d.ends() || cost < d.cost {
+	if now >= d.ends() || cost < d.cost && !d.shut() {
 		return Decision{}, false
 	}
 	passed, out := now-d.at, d.decision
@@ -61,25 +61,38 @@ func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (Decisio
 	if d.retryUS < 0 {
 		return out, true
 	}
+	if cost > d.cost && (d.shut() || !lim.dearerIsExact()) {
+		return Decision{}, false
+	}
+	if cost > d.cost && cost > lim.bands[0].Capacity {
+		out.RetryAfter = Never
+		return out, true
+	}
 	retry := time.Duration(d.retryUS)*time.Microsecond - passed
 	if cost > d.cost {
-		// How long a larger cost waits is exact only for one band of whole
-		// microseconds a token.
-		b := lim.bands[0]
-		switch {
-		case len(lim.bands) > 1 || b.L != 1 || float64(cost-d.cost)*float64(b.P) > maxExact:
+		more := float64(cost-d.cost) * float64(lim.bands[0].P)
+		if more > maxExact {
 			return Decision{}, false
-		case cost > b.Capacity:
-			out.RetryAfter = Never
-			return out, true
 		}
-		retry += time.Duration((cost-d.cost)*b.P) * time.Microsecond
+		retry += time.Duration(more) * time.Microsecond
 	}
 	if wait > 0 && retry <= wait {
 		return Decision{}, false
 	}
 	out.RetryAfter = roundUp(retry)
 	return out, true
+}
+
+// shut reports whether the key was refused whatever it asks for. What costs less
+// is then refused as long; what costs more may be longer.
+func (d denial) shut() bool {
+	return d.decision.DeniedBy == ReasonPause || d.decision.DeniedBy == ReasonDelay
+}
+
+// dearerIsExact reports whether each token more makes the wait longer by the same
+// whole microseconds: in one band of a bucket.
+func (l *limit) dearerIsExact() bool {
+	return bursts(l.algorithm) && len(l.bands) == 1 && l.bands[0].L == 1
 }
 
 // roundUp is a duration in whole milliseconds, not negative.

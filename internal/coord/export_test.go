@@ -25,9 +25,39 @@ type Compiled struct {
 	Revision  int64
 }
 
-func Compile(bands ...Band) Compiled {
-	l := compile(RuleOptions{Algorithm: "token_bucket", Limits: bands}, 0)
+func Compile(bands ...Band) Compiled { return CompileBy("token_bucket", bands...) }
+
+func CompileBy(algorithm string, bands ...Band) Compiled {
+	l := compile(RuleOptions{Algorithm: algorithm, Limits: bands}, 0)
 	return Compiled{l.signature, l.bands, l.names, l.revision}
+}
+
+// Matched is what a rule is for a key.
+type Matched struct {
+	Counted, List, Signature string
+	MaxConcurrent            int64
+}
+
+// Match finds it for a rule in force.
+func (r *Rules) Match(name, key, group string) Matched {
+	x, err := r.find(name)
+	if err != nil {
+		panic(err)
+	}
+	t := x.of(key, group)
+	return Matched{t.counted, t.list, t.lim.signature, t.lim.maxConcurrent}
+}
+
+// First is the first of the sets that has the key, -1 = none.
+func First(key string, sets ...Match) int {
+	m := newMatcher(sets)
+	return m.first(key)
+}
+
+// GrantOf reads a grant.
+func GrantOf(text string) (id, tag, algorithm string, cost, at int64, err error) {
+	g, err := parseGrant(text)
+	return g.id, g.tag, g.algorithm, g.cost, g.at, err
 }
 
 // Inline finds a limit given in full and reports how many are remembered.

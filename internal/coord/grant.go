@@ -1,9 +1,14 @@
 package coord
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // grant is what an acquisition took, told to the caller as text, so that any
@@ -49,4 +54,38 @@ func parseGrant(text string) (grant, error) {
 		return grant{}, bad
 	}
 	return g, nil
+}
+
+// grantIDs makes ids that no two grants of the fleet share: a random part of the
+// process, and a count.
+type grantIDs struct {
+	process string
+	count   *atomic.Uint64
+}
+
+func newGrantIDs() grantIDs { return grantIDs{rand.Text()[:16], new(atomic.Uint64)} }
+
+// of makes the id of what a call may take. With a request id it is made of that,
+// so that the repetition of a call is told the grant of the first, in whichever
+// sidecar.
+func (g grantIDs) of(c Caller) string {
+	if c.RequestID == "" {
+		b := make([]byte, 0, 32)
+		return string(strconv.AppendUint(append(b, g.process...), g.count.Add(1), 36))
+	}
+	// The length first: no two pairs make the same text.
+	sum := sha256.Sum256(fmt.Appendf(nil, "grant %d %s%s", len(c.RequestID), c.RequestID, c.Fingerprint))
+	return hex.EncodeToString(sum[:16])
+}
+
+// granted is what a script took, as text.
+func (l *RateLimiter) granted(q question, out answer) string {
+	at := out.Value.NowUS
+	if out.Value.Reserved {
+		at += out.Value.RetryAfterUS
+	}
+	if q.id == "" {
+		q.id = l.grantIDs.of(q.caller)
+	}
+	return grant{id: q.id, tag: q.tag, algorithm: q.lim.algorithm, cost: q.cost, at: at}.String()
 }

@@ -27,6 +27,9 @@ type limit struct {
 	local     gcra
 	upstream  upstream
 	denyCache bool
+	shadow    bool
+	// maxConcurrent is how many grants of a key may be held at once; 0 = any number.
+	maxConcurrent int64
 }
 
 // compile makes a limit that was checked.
@@ -36,10 +39,11 @@ func compile(o RuleOptions, revision int64) *limit {
 	l := &limit{
 		rule: o.Name, algorithm: o.Algorithm, revision: revision,
 		failMode: o.FailMode.or(FailOpen), denyCache: o.DenyCache != "off",
+		shadow: o.Shadow, maxConcurrent: o.MaxConcurrent,
 	}
 	texts := make([]string, 0, len(bands))
 	for _, b := range bands {
-		t := reduced(b)
+		t := reduced(o.Algorithm, b)
 		l.bands = append(l.bands, t)
 		l.names = append(l.names, bandName(b))
 		l.limits = append(l.limits, b.Limit)
@@ -54,10 +58,15 @@ func compile(o RuleOptions, revision int64) *limit {
 // reduced divides limit and period by what they share, so that the scripts'
 // products stay small: 80 per 10 minutes is 1 per 7.5 s. A limit of 0 admits
 // nothing, whatever its burst: it would never come back.
-func reduced(b Band) lua.RatelimitBand {
+func reduced(algorithm string, b Band) lua.RatelimitBand {
 	us := b.Period.Microseconds()
 	capacity := b.Burst
-	if capacity == 0 || b.Limit == 0 {
+	switch {
+	case b.Limit == 0:
+		capacity = 0
+	case algorithm == api.AlgorithmLeakyBucket:
+		capacity = max(1, b.Burst)
+	case capacity == 0:
 		capacity = b.Limit
 	}
 	g := gcd(b.Limit, us)
@@ -66,7 +75,7 @@ func reduced(b Band) lua.RatelimitBand {
 
 // lean limits have a script of their own.
 func (l *limit) lean() bool {
-	return l.algorithm == api.AlgorithmTokenBucket && len(l.bands) == 1
+	return l.algorithm == api.AlgorithmTokenBucket && len(l.bands) == 1 && l.maxConcurrent == 0
 }
 
 func gcd(a, b int64) int64 {

@@ -98,7 +98,7 @@ func (l *RateLimiter) stand(q question) Decision {
 	d := Decision{Allowed: true, Degraded: true, Source: SourceLocal}
 	if q.mode == FailLocal {
 		now := l.now()
-		l.local.update(lim.localKey(q.key), func(was drain) drain {
+		l.local.update(lim.localKey(q.counted), func(was drain) drain {
 			was.state = q.state
 			d = lim.local.decide(&was, q.cost, now, q.peek)
 			return was
@@ -113,7 +113,7 @@ func (l *RateLimiter) stand(q question) Decision {
 // keepWarm has the limit in this process know what Redis let through.
 func (l *RateLimiter) keepWarm(q question) {
 	now := l.now()
-	l.local.update(q.lim.localKey(q.key), func(was drain) drain {
+	l.local.update(q.lim.localKey(q.counted), func(was drain) drain {
 		was.state = q.state
 		q.lim.local.warm(&was, q.cost, now)
 		return was

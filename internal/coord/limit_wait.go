@@ -2,6 +2,8 @@ package coord
 
 import (
 	"context"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -12,48 +14,66 @@ import (
 const answerTime = 10 * time.Millisecond
 
 // reserve asks for a slot that is at most wait away, and sleeps until it comes.
-func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (Decision, error) {
-	x, err := l.reservations.enter(ctx, q.state, q.latch, q.cost)
+func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (d Decision, err error) {
+	if q.id == "" {
+		q.id = l.grantIDs.of(q.caller)
+	}
+	need := q.cost
+	if q.seated() {
+		need = math.MaxInt64 // its place has the id of its own charge
+	}
+	x, err := l.reservations.enter(ctx, q.state, q.latch, need)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err)
 	}
 	if x == nil {
-		d, _, err := l.ask(ctx, q)
-		return d, err
+		return l.take(ctx, q)
 	}
+	var told string
 	defer func() {
-		if l.reservations.leave(ctx, x) {
+		credited, unused := l.reservations.leave(ctx, x)
+		if credited {
 			l.denials.forget(q.state) // there is more than was told
+		}
+		if unused && q.seated() {
+			l.leaveSeat(ctx, q, told)
 		}
 	}()
 	d, known := l.reservations.promised(x)
+	told = d.Grant
 	if known {
 		d.Replayed = true
+		if d, err = l.keepSeat(ctx, q, d, answer{Replayed: true}); err != nil || !d.Allowed {
+			return d, err
+		}
 	} else {
 		q.wait = patienceUS(ctx, wait)
 		var out answer
-		d, out, err = l.ask(ctx, q)
-		if err != nil || !out.Value.Reserved {
+		d, out, err = l.inTurn(ctx, q, wait)
+		if err != nil {
 			return d, err
 		}
-		if comes, err := l.promise(ctx, q, x, d, out); err != nil {
+		told = d.Grant
+		if !out.Value.Reserved {
+			return l.keepSeat(ctx, q, d, out)
+		}
+		comes, err := l.promise(ctx, q, x, d, out)
+		if err != nil {
 			return l.unanswered(ctx, q, err)
-		} else if !comes {
-			return d, nil
+		}
+		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed || !comes {
+			return d, err
 		}
 	}
-	if err := l.reservations.await(ctx, x); err != nil {
+	s, err := l.reservations.await(ctx, x)
+	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
-	waited := l.now() - q.begun
-	if waited > confirmAfter {
-		if left := l.pausedMeanwhile(ctx, q); left > 0 {
-			l.tel.Waited(ctx, nounRatelimit, waitOutcome(false, nil), waited)
-			return d.givenUp(left).after(waited), nil
-		}
-	}
-	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
-	return d.after(waited), nil
+	// The slot may be another call's that left: its charge is what is used.
+	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
+	d = l.confirm(ctx, q, d, l.now()-q.begun)
+	l.tel.Waited(ctx, nounRatelimit, waitOutcome(d.Allowed, nil), d.Waited)
+	return d, nil
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.
@@ -70,7 +90,7 @@ func patienceUS(ctx context.Context, wait time.Duration) int64 {
 // would end early, by what the call was on its way to the script.
 func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d Decision, out answer) (bool, error) {
 	o, now := out.Value, out.Value.NowUS
-	s := slot{at: o.NowUS + o.RetryAfterUS, made: o.NowUS, cost: q.cost, borrowed: out.Replayed}
+	s := slot{at: o.NowUS + o.RetryAfterUS, made: o.NowUS, cost: q.cost, id: q.id, borrowed: out.Replayed}
 	if out.Replayed {
 		// The latch keeps what was told then. How late it is now, one more look says.
 		q.peek, q.cost, q.latch = true, 0, lua.Latch{}
@@ -89,8 +109,10 @@ func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d
 
 // giveBack is how reservations tell the bucket of a slot.
 func (l *RateLimiter) giveBack(ctx context.Context, bucket, latch string, s slot) (lua.SlotState, error) {
+	algorithm := bucket[strings.LastIndexByte(bucket, ':')+1:] // see Keys.limitPart
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitGiveBack, lua.RatelimitGiveBackIn{
-		Bucket: bucket, Latch: latch, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
+		State: bucket, Gate: strings.TrimSuffix(bucket, algorithm) + "gate", Latch: latch,
+		Algorithm: algorithm, ID: s.id, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
 	}, lua.Latch{})
 	return out.Value, err
 }

@@ -2,9 +2,9 @@ package coord
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -33,6 +33,8 @@ type RateLimiterOptions struct {
 	Runner    *lua.Runner
 	Keys      Keys
 	Rules     *Rules
+	Leases    *Leases // with Lines, for rules with max_concurrent; nil where there are none
+	Lines     *Lines
 	Signals   *Signals // nil: what happens in other sidecars is seen within a second
 	Events    *Events  // may be nil
 	Telemetry *telemetry.Telemetry
@@ -41,13 +43,16 @@ type RateLimiterOptions struct {
 
 // RateLimiter decides whether a call may go now, or when.
 //
-// It goes on while the sidecar drains: a decision holds nothing that would have
-// to be given back, and a pod that finishes its last requests must still keep
-// to the limits it shares.
+// It goes on while the sidecar drains, but for rules with max_concurrent: a
+// decision holds nothing that would have to be given back, and a pod that
+// finishes its last requests must still keep to the limits it shares.
 type RateLimiter struct {
 	runner       *lua.Runner
 	keys         Keys
 	rules        *Rules
+	leases       *Leases
+	lines        *Lines
+	seats        seats
 	inline       inlineLimits
 	tel          *telemetry.Telemetry
 	events       *Events
@@ -56,6 +61,7 @@ type RateLimiter struct {
 	reservations *reservations
 	denials      *denials
 	local        *recent[localKey, drain]
+	grantIDs     grantIDs
 }
 
 // nounRatelimit is the noun of events.
@@ -68,9 +74,10 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 	}
 	l := &RateLimiter{
 		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
+		leases: o.Leases, lines: o.Lines, seats: seats{o.Runner, o.Keys},
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
-		denials: newDenials(), local: newRecent[localKey, drain](),
+		denials: newDenials(), local: newRecent[localKey, drain](), grantIDs: newGrantIDs(),
 	}
 	if o.Signals != nil {
 		o.Signals.onForget(l.forget, l.denials.clear)
@@ -93,12 +100,18 @@ type Decision struct {
 	RetryAfter time.Duration
 	Waited     time.Duration // for the slot
 	DeniedBy   string        // limit, pause, delay, concurrency or deny_list
-	Replayed   bool
+	// Shadow: it is allowed only because the rule refuses nothing; DeniedBy says
+	// why it would have been refused.
+	Shadow   bool
+	Replayed bool
 	// Degraded: the fail mode decided, and what is told of the limit is this
 	// sidecar's view; of an open one only its size is known. MaybeExecuted: the
 	// cost may have been taken from Redis all the same.
 	Degraded, MaybeExecuted bool
-	Source                  string // redis, cache or local
+	Source                  string // redis, cache, local or list
+	// Grant names what was taken, for Refund and Done; empty when nothing was, or
+	// nobody knows.
+	Grant string
 }
 
 // The sources of a Decision.
@@ -106,6 +119,7 @@ const (
 	SourceRedis = "redis" // a script decided
 	SourceCache = "cache" // a refusal of a moment ago still holds
 	SourceLocal = "local" // the fail mode decided
+	SourceList  = "list"  // the rule's allow or deny list has the key
 )
 
 // Never is Decision.RetryAfter of a cost that never fits.
@@ -135,71 +149,68 @@ func (l *RateLimiter) Peek(ctx context.Context, r LimitRequest) (Decision, error
 }
 
 func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek bool) (Decision, error) {
-	lim, err := l.find(r.LimitRef)
+	t, err := l.resolve(r.LimitRef)
 	if err != nil {
 		return Decision{}, err
 	}
-	if err := r.check(); err != nil {
+	if err := r.check(t.lim.algorithm); err != nil {
 		return Decision{}, err
 	}
-	q := question{lim: lim, key: r.Key, cost: r.Cost, peek: peek, mode: r.FailMode.or(lim.failMode), begun: l.now()}
-	if !peek && lim.denyCache {
-		var denied denial
-		var found bool
-		denied, found, q.epoch = l.denials.get(lim.answerKey(r.Key))
-		asked := l.denials.repeated(c.RequestID)
-		q.denied = found
-		if found && !asked {
-			if d, ok := denied.repeat(lim, r.Cost, q.begun, r.Wait); ok {
-				l.tell(ctx, q, d)
-				return d, nil
-			}
+	q := l.question(c, t, r, peek)
+	d, ok := l.unasked(&q, t.list, r)
+	if !ok {
+		if d, err = l.answer(ctx, q, r.Wait); err != nil {
+			return Decision{}, err
 		}
 	}
-	tag := limitTag(lim.rule, r.Key)
-	q.state, q.gate = l.keys.limitPart(tag, lim.algorithm), l.keys.gate(tag)
-	q.latch = latch(q.state, c)
-	var d Decision
-	if r.Wait > 0 && !peek {
-		d, err = l.reserve(ctx, q, r.Wait)
-	} else {
-		d, _, err = l.ask(ctx, q)
-	}
-	if err != nil {
-		return Decision{}, err
+	if !d.Allowed && t.lim.shadow {
+		d.Allowed, d.Shadow, d.RetryAfter = true, true, 0
 	}
 	l.tell(ctx, q, d)
 	return d, nil
 }
 
-// tell counts a decision, and shows those that operators may want to see.
-func (l *RateLimiter) tell(ctx context.Context, q question, d Decision) {
-	if q.peek {
-		return
+// unasked is what is decided without Redis: by a list of the rule, or as a
+// moment ago.
+func (l *RateLimiter) unasked(q *question, list string, r LimitRequest) (Decision, bool) {
+	if list != "" {
+		return q.lim.listed(list), true
 	}
-	outcome := "allowed"
-	if !d.Allowed {
-		outcome = d.DeniedBy
-		if l.events.Wanted() {
-			l.events.Publish(Event{Kind: EventRefused, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: d.DeniedBy})
-		}
+	if q.peek || !q.lim.denyCache {
+		return Decision{}, false
 	}
-	switch {
-	case !d.Degraded:
-		l.tel.Decision(ctx, q.lim.label(), outcome, min(1, float64(d.Remaining)/float64(max(1, d.Limit))))
-	case d.Allowed:
-		l.tel.Degraded(ctx, q.lim.label(), "degraded_allowed")
-	default:
-		l.tel.Degraded(ctx, q.lim.label(), "degraded_limit")
+	var denied denial
+	denied, q.denied, q.epoch = l.denials.get(q.lim.answerKey(q.counted))
+	if l.denials.repeated(q.caller.RequestID) || !q.denied {
+		return Decision{}, false
 	}
+	return denied.repeat(q.lim, r.Cost, q.begun, r.Wait)
 }
 
-func (r LimitRequest) check() error {
+// answer has Redis decide, now or at a slot. A rule in shadow has nobody wait.
+func (l *RateLimiter) answer(ctx context.Context, q question, wait time.Duration) (Decision, error) {
+	q.address(l.keys)
+	if !q.peek && q.cost > 0 && !q.lim.lean() {
+		q.id = l.grantIDs.of(q.caller)
+	}
+	if q.lim.maxConcurrent > 0 {
+		q.seat = l.seat(q)
+	}
+	if wait > 0 && !q.peek && !q.lim.shadow {
+		return l.reserve(ctx, q, wait)
+	}
+	return l.take(ctx, q)
+}
+
+func (r LimitRequest) check(algorithm string) error {
 	if r.Cost < 0 || r.Cost > maxLimit {
 		return invalid("cost: %d is out of range; use 0 to %d", r.Cost, int64(maxLimit))
 	}
 	if err := checkWait(r.Wait); err != nil {
 		return err
+	}
+	if r.Wait > 0 && algorithm == api.AlgorithmSlidingWindowCounter {
+		return invalid("wait_ms: a %s cannot promise a slot; leave it out, or use %s", algorithm, api.AlgorithmSlidingWindowLog)
 	}
 	if m := r.FailMode.mistake(); m != "" {
 		return invalid("fail_mode: %s", m)
@@ -207,122 +218,15 @@ func (r LimitRequest) check() error {
 	return nil
 }
 
-// question is what a script is asked.
-type question struct {
-	lim   *limit
-	key   string // as the caller wrote it
-	state string // Redis's key
-	gate  string // the one beside it
-	latch lua.Latch
-	cost  int64
-	peek  bool
-	wait  int64 // us
-	mode  FailMode
-	begun time.Duration // on the limiter's clock
-	epoch uint64        // of the denials, then
-	// denied: a refusal is remembered, whose wait is longer once this is let through.
-	denied bool
-}
-
-type answer = lua.Outcome[lua.RatelimitOut]
-
-// ask has a script decide, or else the fail mode.
-func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, error) {
-	out, err := l.charge(ctx, q)
-	if err != nil {
-		d, err := l.unanswered(ctx, q, err)
-		return d, answer{}, err
-	}
-	d, err := q.lim.decision(out)
-	switch {
-	case err != nil:
-		return Decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
-	case q.peek:
-	case !d.Allowed && q.lim.denyCache:
-		l.denials.put(q.lim.answerKey(q.key), denial{
-			state: q.state, cost: q.cost, at: q.begun,
-			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
-		}, q.epoch)
-	case d.Allowed:
-		if q.denied {
-			l.denials.drop(q.lim.answerKey(q.key))
-		}
-		if q.mode == FailLocal && !d.Replayed {
-			l.keepWarm(q)
-		}
-	}
-	return d, out, nil
-}
-
-// unanswered is what the fail mode makes of a script's failure.
-func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (Decision, error) {
-	e := failed("ratelimit "+q.lim.label()+": acquire", err)
-	// Looking changes nothing, so that nothing was executed.
-	e.MaybeExecuted = e.MaybeExecuted && !q.peek
-	if !unanswered(ctx, err) {
-		return Decision{}, e
-	}
-	if !q.peek && l.events.Wanted() {
-		l.events.Publish(Event{Kind: EventDegraded, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: string(q.mode)})
-	}
-	if q.mode == FailClosed {
-		if !q.peek {
-			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
-		}
-		return Decision{}, e
-	}
-	d := l.stand(q)
-	d.MaybeExecuted = e.MaybeExecuted
-	return d, nil
-}
-
-// charge runs the lean script where there is one, on the same state.
-func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
-	lim := q.lim
-	if lim.lean() {
-		return run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
-			State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
-			Revision: lim.revision, Signature: lim.signature, Band: lim.bands[0],
-		}, q)
-	}
-	return run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{
-		State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
-		Revision: lim.revision, Signature: lim.signature,
-	}, q)
-}
-
-// run waits out an outage only when nothing else could answer.
-func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.RatelimitOut], in I, q question) (answer, error) {
-	if q.wait > 0 {
-		var done context.CancelFunc
-		ctx, done = outlive(ctx, giveBackTime)
-		defer done()
-	}
-	if q.mode == FailClosed {
-		return lua.Run(ctx, r, s, in, q.latch)
-	}
-	return lua.Attempt(ctx, r, s, in, q.latch)
-}
-
-// outlive is a context that ends only some time after ctx: who leaves while its
-// slot is being promised has to learn of it, or nobody could give it back.
-func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		late := time.AfterFunc(by, cancel)
-		context.AfterFunc(longer, func() { late.Stop() })
-	})
-	return longer, func() { stop(); cancel() }
-}
-
 // Reset forgets the state of one key and reports whether there was any. Slots
 // that were promised stay so to those who wait for them.
 func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
-	lim, err := l.find(ref)
+	t, err := l.resolve(ref)
 	if err != nil {
 		return false, err
 	}
-	state := l.keys.limit(lim.rule, ref.Key, lim.algorithm)
+	lim := t.lim
+	state := l.keys.limit(lim.rule, t.counted, lim.algorithm)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitReset, lua.RatelimitResetIn{
 		State: state, Channel: l.keys.broadcast(),
 	}, lua.Latch{})
@@ -336,61 +240,37 @@ func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
 // now is the time since the limiter was made.
 func (l *RateLimiter) now() time.Duration { return l.clock.Now().Sub(l.made) }
 
-// find resolves what a call names, and checks its key.
-func (l *RateLimiter) find(ref LimitRef) (*limit, error) {
+// resolve finds what a call names, and checks its key and group.
+func (l *RateLimiter) resolve(ref LimitRef) (target, error) {
 	if err := checkText("key", ref.Key); err != nil {
-		return nil, err
+		return target{}, err
+	}
+	if ref.Group != "" {
+		if err := checkText("group", ref.Group); err != nil {
+			return target{}, err
+		}
 	}
 	inline := ref.Algorithm != "" || len(ref.Limits) > 0
 	switch {
 	case ref.Rule != "" && inline:
-		return nil, invalid("rule: given together with algorithm or limits; give the one or the other")
+		return target{}, invalid("rule: given together with algorithm or limits; give the one or the other")
 	case ref.Rule != "":
-		return l.rules.find(ref.Rule)
+		r, err := l.rules.find(ref.Rule)
+		if err != nil {
+			return target{}, err
+		}
+		return r.of(ref.Key, ref.Group), nil
 	case inline:
-		return l.inline.find(ref.Algorithm, ref.Limits)
+		lim, err := l.inline.find(ref.Algorithm, ref.Limits)
+		if err != nil {
+			return target{}, err
+		}
+		counted := ref.Key
+		if ref.Group != "" {
+			counted = ref.Group
+		}
+		return target{lim: lim, counted: counted, override: -1}, nil
 	default:
-		return nil, invalid("rule: missing; name a rule, or give algorithm and limits")
+		return target{}, invalid("rule: missing; name a rule, or give algorithm and limits")
 	}
-}
-
-// label is the rule's name for metrics and logs: never a key.
-func (l *limit) label() string {
-	if l.rule == "" {
-		return "inline"
-	}
-	return l.rule
-}
-
-// decision puts a script's answer into the rule's words. Waits are rounded up,
-// so that who sleeps exactly that long and asks again is not a moment early.
-func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
-	o := out.Value
-	if o.Band < 1 || o.Band > int64(len(l.bands)) {
-		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(l.bands))
-	}
-	d := Decision{
-		Allowed: o.Allowed || o.Reserved, Rule: l.rule, Algorithm: l.algorithm,
-		Band: l.names[o.Band-1], Limit: l.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
-		ResetAfter: ceilMS(o.ResetAfterUS),
-		ResetAt:    time.UnixMilli((o.NowUS + o.ResetAfterUS + 999) / 1000),
-		Replayed:   out.Replayed, Source: SourceRedis,
-	}
-	if o.Reserved {
-		// When the slot comes, the debt has drained down to it.
-		d.Current = min(d.Current, l.bands[o.Band-1].Capacity)
-	}
-	if d.Allowed {
-		return d, nil
-	}
-	d.DeniedBy, d.RetryAfter = o.Denied, Never
-	if o.RetryAfterUS >= 0 {
-		d.RetryAfter = ceilMS(o.RetryAfterUS)
-	}
-	return d, nil
-}
-
-// ceilMS is a duration of microseconds, rounded up to a millisecond.
-func ceilMS(us int64) time.Duration {
-	return time.Duration((us+999)/1000) * time.Millisecond
 }

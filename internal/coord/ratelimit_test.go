@@ -49,8 +49,9 @@ func TestARuleDecidesUnderItsName(t *testing.T) {
 	require.Equal(t, coord.Decision{
 		Allowed: true, Rule: "per-host", Algorithm: tokenBucket, Band: "80/10m",
 		Limit: 80, Remaining: 79, Current: 1, ResetAfter: 7500 * time.Millisecond, ResetAt: d.ResetAt,
-		Source: coord.SourceRedis,
+		Source: coord.SourceRedis, Grant: d.Grant,
 	}, d)
+	require.NotEmpty(t, d.Grant)
 	d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("two", "a"), 2))
 	require.NoError(t, err)
 	require.Equal(t, "2/1s", d.Band)

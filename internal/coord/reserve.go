@@ -15,6 +15,7 @@ type slot struct {
 	at, made int64     // by the Redis server's clock, Unix microseconds
 	due      time.Time // at by this pod's clock, never earlier
 	cost     int64
+	id       string // of the grant that it was charged as
 	// borrowed: it was promised to another sidecar, which the call with this
 	// request id may still be waiting in. It is that one's to give back.
 	borrowed bool
@@ -163,33 +164,34 @@ func (r *reservations) arrive(x *reservation) {
 	}
 }
 
-// await returns when the slot has come, or with ctx's error.
-func (r *reservations) await(ctx context.Context, x *reservation) error {
+// await returns when the slot has come, and which it is, or with ctx's error.
+func (r *reservations) await(ctx context.Context, x *reservation) (slot, error) {
 	select {
 	case <-x.came:
-		return nil
+		return x.slot, nil
 	case <-ctx.Done():
 	}
 	select {
 	case <-x.came: // it is used, whoever reads the answer
-		return nil
+		return x.slot, nil
 	default:
-		return ctx.Err()
+		return slot{}, ctx.Err()
 	}
 }
 
 // leave ends a call's part in its reservation, and frees a slot that nobody will
-// use. It reports whether the bucket has something back.
-func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool) {
+// use. It reports whether the bucket has something back, and whether a slot was
+// left unused.
+func (r *reservations) leave(ctx context.Context, x *reservation) (credited, unused bool) {
 	r.mu.Lock()
 	x.callers--
 	if x.callers > 0 {
 		r.mu.Unlock()
-		return false
+		return false, false
 	}
 	if x.stage == sleeping {
 		r.wake(x)
-		x.stage = leaving
+		x.stage, unused = leaving, true
 	}
 	if x.stage == leaving && !x.slot.borrowed {
 		r.mu.Unlock()
@@ -204,7 +206,7 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool
 	}
 	r.mu.Unlock()
 	close(x.freed)
-	return credited
+	return credited, unused
 }
 
 // free finds a place for a slot. The latch of who left has to go before anyone

@@ -1,21 +1,16 @@
 package coord
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
 // Band is one limit of a rule as users write it: Limit per Period, Burst at
-// once (0 = Limit).
+// once, which only buckets have (0 = Limit for a token bucket, 1 for a leaky one).
 type Band struct {
 	Limit  int64
 	Period time.Duration
@@ -79,13 +74,13 @@ var DefaultPenalty = PenaltyOptions{
 
 // Rules is the set of rules in force. It is replaced as a whole.
 type Rules struct {
-	set atomic.Pointer[map[string]*limit]
+	set atomic.Pointer[map[string]*rule]
 }
 
 // NewRules starts with an empty set.
 func NewRules() *Rules {
 	r := &Rules{}
-	r.set.Store(&map[string]*limit{})
+	r.set.Store(&map[string]*rule{})
 	return r
 }
 
@@ -97,9 +92,9 @@ func (r *Rules) Set(items []RuleOptions, revision int64) error {
 	if p := CheckRules(items); p != nil {
 		return p
 	}
-	set := make(map[string]*limit, len(items))
+	set := make(map[string]*rule, len(items))
 	for _, it := range items {
-		set[it.Name] = compile(it, revision)
+		set[it.Name] = compileRule(it, revision)
 	}
 	r.set.Store(&set)
 	return nil
@@ -109,9 +104,9 @@ func (r *Rules) Set(items []RuleOptions, revision int64) error {
 func (r *Rules) Names() []string { return slices.Sorted(maps.Keys(*r.set.Load())) }
 
 // find returns the rule in force with that name.
-func (r *Rules) find(name string) (*limit, error) {
-	if l, ok := (*r.set.Load())[name]; ok {
-		return l, nil
+func (r *Rules) find(name string) (*rule, error) {
+	if x, ok := (*r.set.Load())[name]; ok {
+		return x, nil
 	}
 	names := r.Names()
 	near, ok := nearest.Name(name, names)
@@ -123,116 +118,4 @@ func (r *Rules) find(name string) (*limit, error) {
 	default:
 		return nil, notFound("rule: there is no rule %q; add it to rules.items, or give algorithm and limits", name)
 	}
-}
-
-// The bounds of a band, as on the wire (api.Band).
-const (
-	maxLimit  = 1_000_000_000
-	minPeriod = time.Millisecond
-	maxPeriod = 366 * 24 * time.Hour
-)
-
-// algorithms are those that a rule may name, sorted.
-var algorithms = []string{api.AlgorithmTokenBucket}
-
-// CheckRules returns every mistake in the rules, with paths that start with items[i].
-func CheckRules(items []RuleOptions) Problems {
-	var p Problems
-	first := make(map[string]int, len(items))
-	for i, it := range items {
-		at := fmt.Sprintf("items[%d].", i)
-		p.checkRuleName(at+"name", it.Name)
-		if j, dup := first[it.Name]; dup && it.Name != "" {
-			p.add(at+"name", "%q is also the name of items[%d]; give each rule its own name", it.Name, j)
-		} else {
-			first[it.Name] = i
-		}
-		p.checkLimit(at, it.Algorithm, it.Limits)
-		p.checkFailure(at, it)
-	}
-	return p
-}
-
-// maxShare is more pods than any fleet has.
-const maxShare = 1_000_000
-
-// checkFailure is about what happens when Redis is away, or need not be asked.
-func (p *Problems) checkFailure(at string, it RuleOptions) {
-	if m := it.FailMode.mistake(); m != "" {
-		p.add(at+"fail_mode", "%s", m)
-	}
-	if it.LocalShareOf < 0 || it.LocalShareOf > maxShare {
-		p.add(at+"local_share_of", "%d is out of range; use 1 to %d, the number of pods that share the limit", it.LocalShareOf, maxShare)
-	}
-	if it.DenyCache != "" && it.DenyCache != "on" && it.DenyCache != "off" {
-		p.add(at+"deny_cache", "%q is neither on nor off; write one of them", it.DenyCache)
-	}
-}
-
-// checkRuleName is strict about what is shown: rule names appear in answers,
-// logs and metric labels.
-func (p *Problems) checkRuleName(path, name string) {
-	switch {
-	case name == "":
-		p.add(path, "missing; give the rule the name that calls will use")
-	case len(name) > api.MaxNameBytes:
-		p.add(path, "%d bytes are too many; use at most %d", len(name), api.MaxNameBytes)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		p.add(path, "%q has bytes that cannot be shown; use UTF-8 without control characters", name)
-	}
-}
-
-// checkLimit finds the mistakes of a limit, with the same words for a rule and
-// for a limit given in full. At is what paths start with.
-func (p *Problems) checkLimit(at, algorithm string, bands []Band) {
-	if !slices.Contains(algorithms, algorithm) {
-		p.add(at+"algorithm", "%s", unknownAlgorithm(algorithm))
-	}
-	switch {
-	case len(bands) == 0:
-		p.add(at+"limits", "missing; give 1 to %d limits, each with limit and period_ms", api.MaxBands)
-	case len(bands) > api.MaxBands:
-		p.add(at+"limits", "%d limits are too many; give at most %d", len(bands), api.MaxBands)
-	}
-	for i, b := range bands {
-		band := fmt.Sprintf("%slimits[%d].", at, i)
-		p.checkAmount(band+"limit", b.Limit)
-		p.checkAmount(band+"burst", b.Burst)
-		p.checkPeriod(band+"period_ms", b.Period)
-		if j := slices.IndexFunc(bands[:i], func(o Band) bool { return o.Period == b.Period }); j >= 0 {
-			p.add(band+"period_ms", "%d is also the period of limits[%d]; keep one limit per period, the lower one",
-				b.Period.Milliseconds(), j)
-		}
-	}
-}
-
-func (p *Problems) checkAmount(path string, n int64) {
-	if n < 0 || n > maxLimit {
-		p.add(path, "%d is out of range; use 0 to %d", n, int64(maxLimit))
-	}
-}
-
-func (p *Problems) checkPeriod(path string, d time.Duration) {
-	switch {
-	case d == 0:
-		p.add(path, "missing; give the period in milliseconds, such as 60000 for a minute")
-	case d < minPeriod || d > maxPeriod:
-		p.add(path, "%d is out of range; use %d to %d (366 days)", d.Milliseconds(), minPeriod.Milliseconds(), maxPeriod.Milliseconds())
-	case d%time.Millisecond != 0:
-		p.add(path, "%v is not a whole number of milliseconds; round it", d)
-	}
-}
-
-func unknownAlgorithm(written string) string {
-	if written == "" {
-		return "missing; use " + strings.Join(algorithms, " or ")
-	}
-	if near, ok := nearest.Name(written, algorithms); ok {
-		return fmt.Sprintf("%q is not an algorithm; did you mean %q?", written, near)
-	}
-	return fmt.Sprintf("%q is not an algorithm; use %s", written, strings.Join(algorithms, " or "))
-}
-
-func (p *Problems) add(path, format string, args ...any) {
-	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }

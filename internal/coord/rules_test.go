@@ -48,7 +48,7 @@ func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 		},
 		"no algorithm": {
 			[]coord.RuleOptions{{Name: "a", Limits: []coord.Band{ok}}},
-			"items[0].algorithm: missing; use token_bucket",
+			"items[0].algorithm: missing; use fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log or token_bucket",
 		},
 		"misspelt algorithm": {
 			[]coord.RuleOptions{{Name: "a", Algorithm: "token-bucket", Limits: []coord.Band{ok}}},
@@ -56,7 +56,7 @@ func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 		},
 		"unknown algorithm": {
 			[]coord.RuleOptions{{Name: "a", Algorithm: "magic", Limits: []coord.Band{ok}}},
-			`items[0].algorithm: "magic" is not an algorithm; use token_bucket`,
+			`items[0].algorithm: "magic" is not an algorithm; use fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log or token_bucket`,
 		},
 		"no limits": {[]coord.RuleOptions{rule("a")}, "items[0].limits: missing; give 1 to 4 limits, each with limit and period_ms"},
 		"five limits": {

@@ -1,7 +1,9 @@
 package lua_test
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -36,8 +38,9 @@ func signature(bands []lua.RatelimitBand) string {
 	return strings.Join(texts, ";")
 }
 
-// ask is what a caller wants of a bucket under a rule.
+// ask is what a caller wants of a limit under a rule; no algorithm is token_bucket.
 type ask struct {
+	algorithm      string
 	rule           rule
 	revision, cost int64
 	peek           bool
@@ -47,7 +50,7 @@ type ask struct {
 // run runs the script that coord would: the lean one for one band.
 func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
 	bands := a.rule.bands()
-	if len(bands) == 1 {
+	if len(bands) == 1 && a.named() == "token_bucket" {
 		return call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
 			State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands), Band: bands[0],
 		})
@@ -55,9 +58,11 @@ func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.Rat
 	return a.runBands(t, s, now, bucket)
 }
 
+func (a ask) named() string { return cmp.Or(a.algorithm, "token_bucket") }
+
 func (a ask) runBands(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
 	bands := a.rule.bands()
-	return call(t, s, lua.Ratelimit["token_bucket"], now, lua.RatelimitIn{
+	return call(t, s, lua.Ratelimit[a.named()], now, lua.RatelimitIn{
 		State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands),
 	})
 }
@@ -75,12 +80,14 @@ type modelBand struct {
 
 // modelBucket is the token bucket over fractions, as the spec words it.
 type modelBucket struct {
+	leaky    bool
 	known    bool
 	at       int64
+	from     int64 // since when it is kept under these bands
 	revision int64
 	sig      string
 	bands    []modelBand
-	promises []promise // under these bands, first to last
+	promises []promise // all, first to last
 }
 
 // promise is a slot, when it was promised, and what was charged for it.
@@ -131,8 +138,11 @@ func floor(x *big.Rat) *big.Int { return new(big.Int).Div(x.Num(), x.Denom()) }
 // under is the bucket as a caller with a rule and its revision sees it.
 func (m modelBucket) under(bands []lua.RatelimitBand, revision, now int64) modelBucket {
 	sig := signature(bands)
-	fresh := modelBucket{known: true, at: now, revision: revision, sig: sig}
+	fresh := modelBucket{leaky: m.leaky, known: true, at: now, from: now, revision: revision, sig: sig, promises: m.promises}
 	for _, b := range bands {
+		if m.leaky && b.L > 0 {
+			b.Capacity = min(b.Capacity, most(b))
+		}
 		fresh.bands = append(fresh.bands, modelBand{b, new(big.Rat)})
 	}
 	switch {
@@ -154,10 +164,29 @@ func (m modelBucket) under(bands []lua.RatelimitBand, revision, now int64) model
 				}
 				olds[o], news[n] = true, true
 				fresh.bands[n].level = moved(old, fresh.bands[n])
+				if m.leaky && bands[n].L > 0 {
+					fresh.bands[n].level = least(fresh.bands[n].level, most(bands[n]))
+				}
 			}
 		}
 	}
 	return fresh
+}
+
+// most is how many tokens of a leaky bucket fit at once: what drains in 2^52 us.
+func most(b lua.RatelimitBand) int64 {
+	x := floor(new(big.Rat).Mul(big.NewRat(b.L, b.P), new(big.Rat).SetInt64(1<<52)))
+	if !x.IsInt64() {
+		return math.MaxInt64
+	}
+	return x.Int64()
+}
+
+func least(x *big.Rat, y int64) *big.Rat {
+	if limit := new(big.Rat).SetInt64(y); x.Cmp(limit) > 0 {
+		return limit
+	}
+	return x
 }
 
 // moved is what a band's level becomes under another band's parameters.
@@ -239,7 +268,7 @@ func (m *modelBucket) giveBack(now int64, p promise) lua.SlotState {
 	switch {
 	case p.slot <= now:
 		return lua.SlotCome
-	case !m.known, len(m.promises) == 0, m.promises[0].made > p.made:
+	case !m.known, m.from > p.made:
 		return lua.SlotInner
 	}
 	ends := int64(0)
@@ -295,15 +324,16 @@ func drawRule(t *rapid.T) rule {
 
 // bucketRun is one random life of one bucket and of its model.
 type bucketRun struct {
-	s        *store
-	bucket   string
-	m        modelBucket
-	rule     rule
-	revision int64
-	now      int64
-	forgets  int64 // when Redis drops the key, 0 = not known
-	mine     []promise
-	timeline []string
+	s         *store
+	algorithm string
+	bucket    string
+	m         modelBucket
+	rule      rule
+	revision  int64
+	now       int64
+	forgets   int64 // when Redis drops the key, 0 = not known
+	mine      []promise
+	timeline  []string
 }
 
 func (b *bucketRun) pass(t *rapid.T) {
@@ -334,7 +364,7 @@ func (b *bucketRun) pass(t *rapid.T) {
 			require.Zero(t, band.after(max(b.now-b.m.at, 0)).Sign(), "the key went while something was used: %v", b.timeline)
 		}
 		b.s.del(t, b.bucket)
-		b.m = modelBucket{}
+		b.m = modelBucket{leaky: b.m.leaky}
 	}
 }
 
@@ -357,7 +387,7 @@ func (b *bucketRun) giveBack(t *rapid.T) {
 	b.timeline = append(b.timeline, fmt.Sprintf("at %s give back %+v", shown(strconv.FormatInt(b.now, 10)), p))
 	want := b.m.giveBack(b.now, p)
 	got := call(t, b.s, lua.RatelimitGiveBack, b.now, lua.RatelimitGiveBackIn{
-		Bucket: b.bucket, Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
+		State: b.bucket, Gate: b.bucket + "gate", Algorithm: ask{algorithm: b.algorithm}.named(), Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
 	})
 	require.Equal(t, want, got, "%s", strings.Join(b.timeline, "\n"))
 	if got != lua.SlotCredited {
@@ -381,7 +411,7 @@ func (b *bucketRun) charge(t *rapid.T) {
 	case 3:
 		cost = band.burst + rapid.Int64Range(0, 1).Draw(t, "more")
 	}
-	a := ask{rule: b.rule, revision: b.revision, cost: cost, peek: rapid.IntRange(0, 4).Draw(t, "peek") == 0}
+	a := ask{algorithm: b.algorithm, rule: b.rule, revision: b.revision, cost: cost, peek: rapid.IntRange(0, 4).Draw(t, "peek") == 0}
 	if rapid.Bool().Draw(t, "waits") {
 		a.wait = rapid.Int64Range(0, min(60_000_000, 2*band.periodMS*1000)).Draw(t, "wait us")
 	}
@@ -407,13 +437,18 @@ func (b *bucketRun) charge(t *rapid.T) {
 	require.EqualValues(t, -1, ttl, "nothing taken, no TTL: %v", b.timeline)
 }
 
-func TestTokenBucketEqualsTheModel(t *testing.T) {
+func TestTokenBucketEqualsTheModel(t *testing.T) { bucketEqualsTheModel(t, "token_bucket") }
+
+func TestLeakyBucketEqualsTheModel(t *testing.T) { bucketEqualsTheModel(t, "leaky_bucket") }
+
+func bucketEqualsTheModel(t *testing.T, algorithm string) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		run := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			run++
-			b := &bucketRun{s: s, bucket: s.key(fmt.Sprintf("b%d", run)), now: epoch, revision: 5}
+			b := &bucketRun{s: s, algorithm: algorithm, bucket: s.key(fmt.Sprintf("b%d", run)), now: epoch, revision: 5}
+			b.m.leaky = algorithm == "leaky_bucket"
 			defer s.del(t, b.bucket)
 			b.reload(rt)
 			for range rapid.IntRange(1, 30).Draw(rt, "steps") {

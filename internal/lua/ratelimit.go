@@ -11,7 +11,11 @@ type RatelimitBand struct {
 // Ratelimit is the script of each algorithm, by its name on the wire: all bands of
 // a limit are charged, or none.
 var Ratelimit = map[string]Script[RatelimitIn, RatelimitOut]{
-	"token_bucket": defineRatelimit("ratelimit_token_bucket_bands"),
+	"token_bucket":           defineRatelimit("ratelimit_token_bucket_bands"),
+	"leaky_bucket":           defineRatelimit("ratelimit_leaky_bucket"),
+	"fixed_window":           defineRatelimit("ratelimit_fixed_window"),
+	"sliding_window_log":     defineRatelimit("ratelimit_sliding_window_log"),
+	"sliding_window_counter": defineRatelimit("ratelimit_sliding_window_counter"),
 }
 
 // RatelimitTokenBucket charges a token bucket of one band that has no
@@ -161,8 +165,8 @@ type RatelimitBandView struct{ Remaining, Current, ResetAfterUS int64 }
 // the credit of a second run would be another's, who came in between.
 var RatelimitGiveBack = define[RatelimitGiveBackIn](Source{
 	Name:    "ratelimit_give_back",
-	Keys:    []string{"bucket", "latch"},
-	Args:    []string{"cost", "slot_us", "promised_us"},
+	Keys:    []string{"state", "gate", "latch"},
+	Args:    []string{"algorithm", "id", "cost", "slot_us", "promised_us"},
 	Returns: []string{"slot"},
 }, func(r *Reply) SlotState { return SlotState(r.Int()) })
 
@@ -171,7 +175,7 @@ type SlotState int64
 
 // The states of a slot.
 const (
-	// SlotInner: others were promised later ones, or the bucket does not know of
+	// SlotInner: others were promised later ones, or the state does not know of
 	// it any more. Crediting it would let more through than the limit.
 	SlotInner SlotState = 0
 	// SlotCredited: it was the last one that was promised, and is free again.
@@ -182,11 +186,13 @@ const (
 
 // RatelimitGiveBackIn is one slot, as it was charged.
 type RatelimitGiveBackIn struct {
-	Bucket string // key
+	State, Gate string // keys
 	// Latch is the key of the request that was promised the slot, whose repetition
 	// is then a new one; empty for none.
 	Latch string
-	Cost  int64
+	// Algorithm is the state's, by its name on the wire; ID is RatelimitIn's.
+	Algorithm, ID string
+	Cost          int64
 	// SlotUS is when it comes, PromisedUS when it was promised.
 	SlotUS, PromisedUS int64
 }
@@ -194,13 +200,53 @@ type RatelimitGiveBackIn struct {
 func (in RatelimitGiveBackIn) keys(to []string) []string {
 	// A cluster gives the empty key a slot of its own.
 	if in.Latch == "" {
-		in.Latch = in.Bucket
+		in.Latch = in.State
 	}
-	return append(to, in.Bucket, in.Latch)
+	return append(to, in.State, in.Gate, in.Latch)
 }
 
 func (in RatelimitGiveBackIn) args(to []any) []any {
-	return append(to, in.Cost, in.SlotUS, in.PromisedUS)
+	return append(to, in.Algorithm, in.ID, in.Cost, in.SlotUS, in.PromisedUS)
+}
+
+// RatelimitRefund gives back what a grant took and was not used for. The marker
+// makes it idempotent. It tells nobody: caches of other sidecars may be as old as
+// they may be anyway.
+var RatelimitRefund = define[RatelimitRefundIn](Source{
+	Name:       "ratelimit_refund",
+	Keys:       []string{"state", "marker"},
+	Args:       []string{"algorithm", "id", "cost", "at_us"},
+	Returns:    []string{"state"},
+	Idempotent: true,
+}, func(r *Reply) RefundState { return RefundState(r.Int()) })
+
+// RefundState is what became of a refund.
+type RefundState int64
+
+// The outcomes of a refund.
+const (
+	// RefundExpired: nothing of the grant counts any more, or nothing is known of it.
+	RefundExpired RefundState = 0
+	// Refunded: what still counted of it is free.
+	Refunded RefundState = 1
+	// RefundRepeated: it was refunded before.
+	RefundRepeated RefundState = 2
+)
+
+// RatelimitRefundIn is one grant.
+type RatelimitRefundIn struct {
+	// Marker is a key of the grant's own, under the state's tag.
+	State, Marker string // keys
+	// Algorithm is the state's, by its name on the wire; ID is RatelimitIn's.
+	Algorithm, ID string
+	Cost          int64
+	// AtUS is when it was let through: NowUS of the answer, or the slot.
+	AtUS int64
+}
+
+func (in RatelimitRefundIn) keys(to []string) []string { return append(to, in.State, in.Marker) }
+func (in RatelimitRefundIn) args(to []any) []any {
+	return append(to, in.Algorithm, in.ID, in.Cost, in.AtUS)
 }
 
 // RatelimitReset forgets a limit's state, and tells every sidecar.

@@ -1,5 +1,6 @@
 -- Charges a token bucket of one band, or says when it may succeed.
--- USES clock once muldiv bucket charge bands reload gate line leases seat admit
+-- USES clock once lifetime
+-- LATER muldiv bands state bucket gate line leases seat admit whole
 -- KEYS state (hash, see prelude_bucket.lua); gate (hash, see prelude_gate.lua)
 -- ARGV cost (tokens); peek (1 = take nothing); wait_us (how far away the slot may be); revision (of the rule, rises);
 --      signature (all bands as text); capacity (tokens); l (tokens per p); p (us)
@@ -11,20 +12,14 @@ return once(KEYS[3], ARGV[9], function()
   local cost, peek, wait, v, sig = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
   local c, l, p = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
   local f = redis.call('HMGET', KEYS[1], 't', 'v', 'sig', 'u1', 'r1')
+  local g = redis.call('HMGET', KEYS[2], 'pause', 'delay')
   local t, u, r = now, 0, 0
-  local function in_general(s)
-    local a = charging()
-    local reply, wrote = admit(a, a.open(s), {cost = cost, peek = peek, wait = wait, n = 1, gate = KEYS[2]})
-    return {unpack(reply, 1, 8)}, wrote
-  end
   if f[1] then
-    if f[3] ~= sig then return in_general(stored(sig, v)) end
+    if f[3] ~= sig then return later()(cost, peek, wait, v, sig) end
     t, v, u, r = tonumber(f[1]), math.max(v, tonumber(f[2])), tonumber(f[4]), tonumber(f[5])
   end
-  local function one() return {bands = {{c = c, l = l, p = p, u = u, r = r}}, t = t, v = v, sig = sig, had = 1} end
   -- Below, nothing is shut, no product passes 2^53, time goes forward, and l divides.
-  local g = redis.call('HMGET', KEYS[2], 'pause', 'delay')
-  if g[1] or g[2] or (u + cost) * p >= 9007199254740992 or t > now or l == 0 then return in_general(one()) end
+  if g[1] or g[2] or (u + cost) * p >= 9007199254740992 or t > now or l == 0 then return later()(cost, peek, wait, v, sig) end
   local x = (now - t) * l + r
   if x >= u * p then
     u, r = 0, 0
@@ -32,19 +27,22 @@ return once(KEYS[3], ARGV[9], function()
     local d = math.floor(x / p)
     u, r = u - d, x - d * p
   end
-  t = now
   local retry = 0
   if cost > c then
     retry = -1
   elseif u + cost > c then
     retry = math.ceil(((u + cost - c) * p - r) / l)
-    if retry <= wait then return in_general(one()) end
+    if retry <= wait then return later()(cost, peek, wait, v, sig) end
   end
   local wrote = retry == 0 and cost > 0 and not peek
   if wrote then u = u + cost end
   local reset = u > 0 and math.ceil((u * p - r) / l) or 0
   if wrote then
-    redis.call('HSET', KEYS[1], 't', now, 'v', v, 'sig', sig, 'u1', u, 'r1', r)
+    if f[1] then
+      redis.call('HSET', KEYS[1], 't', now, 'v', v, 'sig', sig, 'u1', u, 'r1', r)
+    else
+      redis.call('HSET', KEYS[1], 't', now, 'v', v, 'sig', sig, 'from', now, 'u1', u, 'r1', r)
+    end
     redis.call('PEXPIRE', KEYS[1], lifetime_ms(reset))
   end
   return {retry == 0 and 1 or 0, 1, math.max(c - u, 0), u, retry, reset, now, retry == 0 and '' or 'limit'}, wrote

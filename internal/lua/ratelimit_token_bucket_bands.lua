@@ -1,5 +1,5 @@
 -- Charges a token bucket, all bands or none, or says when it may succeed.
--- USES clock once muldiv bucket charge bands reload gate line leases seat admit request
+-- USES clock once muldiv lifetime bands state bucket gate line leases seat admit request
 -- KEYS state (hash, see prelude_bucket.lua); gate (hash, see prelude_gate.lua);
 --      leases (sorted set, see prelude_leases.lua, as the rest only with max_concurrent); holders (hash);
 --      line (sorted set, see prelude_line.lua); beats (sorted set)
@@ -16,12 +16,5 @@
 -- COST O(bands + ended leases + dead waiters): HMGET twice, and when it took something HSET and PEXPIRE
 return once(latch, ARGV[15], function()
   local r = request()
-  local a, fields = charging()
-  local f = redis.call('HMGET', KEYS[1], unpack(fields, 1, 2 * r.n + 3))
-  if f[1] and f[3] ~= r.sig then return admit(a, a.open(stored(r.sig, r.revision)), r) end
-  local s = {bands = bands_of(r.sig), t = tonumber(f[1] or now), v = math.max(r.revision, tonumber(f[2] or 0)), sig = r.sig, had = r.n}
-  for i, b in ipairs(s.bands) do
-    b.u, b.r = tonumber(f[2 * i + 2] or 0), tonumber(f[2 * i + 3] or 0)
-  end
-  return admit(a, a.open(s), r)
+  return admit(bucket, bucket.open(stored(bucket, r.sig, r.revision)), r)
 end)

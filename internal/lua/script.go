@@ -71,8 +71,11 @@ var scripts []*Source
 func Scripts() []*Source { return scripts }
 
 // define reads the embedded file of a script and puts the prelude's parts that
-// its header asks for (the line "-- USES clock once ...") before its body. It panics when
-// the file is not there: a build that lacks a script must not start.
+// its header asks for (the line "-- USES clock once ...") before its body. Making
+// functions takes time at each run, so parts that a script rarely needs (the line
+// "-- LATER ...") are put into one function, later, which makes them and returns the
+// one that is called as the last part is. It panics when the file is not there: a
+// build that lacks a script must not start.
 func define[I Input, O any](s Source, read func(*Reply) O) Script[I, O] {
 	s.text = assemble(s.Name, preludePart)
 	s.sha = digest(s.text)
@@ -102,14 +105,22 @@ const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
 func assemble(name string, part func(string) string) string {
 	body := mustRead(name + ".lua")
 	var b strings.Builder
-	for _, line := range strings.Split(body, "\n") {
-		parts, ok := strings.CutPrefix(line, "-- USES ")
-		if !ok {
-			continue
+	parts := func(header string) (names []string) {
+		for line := range strings.Lines(body) {
+			if list, ok := strings.CutPrefix(line, header); ok {
+				names = append(names, strings.Fields(list)...)
+			}
 		}
-		for _, p := range strings.Fields(parts) {
+		for _, p := range names {
 			b.WriteString(stripComments(part(p)))
 		}
+		return names
+	}
+	parts("-- USES ")
+	if strings.Contains(body, "\n-- LATER ") {
+		b.WriteString("local function later()\n")
+		names := parts("-- LATER ")
+		fmt.Fprintf(&b, "return %s\nend\n", names[len(names)-1])
 	}
 	b.WriteString(stripComments(body))
 	return b.String()

@@ -96,7 +96,7 @@ func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l la
 	keys, args = withLatch(keys, args, l)
 	ctx := context.Background()
 	var reply *redis.Cmd
-	once := slices.Compact(slices.Clone(keys)) // a latch of its own is optional for some
+	once := slices.Compact(slices.Sorted(slices.Values(keys))) // a latch of its own is optional for some
 	ttls := make([]*redis.DurationCmd, len(once))
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		reply = p.EvalSha(ctx, sha, keys, append(args, now)...)

@@ -159,15 +159,27 @@ func (k *call) fail(err error, cancelled bool) string {
 	if cancelled {
 		e = cancelledError(err)
 	}
+	k.report(e, err)
+	if k.request() {
+		k.out = append(appendError(k.begun(), e, k.conn.errorsAsMap.Load()), 0xc0)
+	}
+	return string(e.Code)
+}
+
+// itemError is what the caller is told of an item that failed alone.
+func (k *call) itemError(err error) *api.ItemError {
+	e := wireError(err)
+	k.report(e, err)
+	return &api.ItemError{Code: string(e.Code), Message: e.Message}
+}
+
+// report logs what the caller is not told, and remembers the error.
+func (k *call) report(e *api.Error, err error) {
 	if e.Code == api.Internal {
 		k.conn.log.LogAttrs(context.Background(), slog.LevelError, "call failed",
 			slog.String("method", k.entry.Name), slog.Any("error", err))
 	}
 	k.conn.server.recent.failed(k.entry.Name, e)
-	if k.request() {
-		k.out = append(appendError(k.begun(), e, k.conn.errorsAsMap.Load()), 0xc0)
-	}
-	return string(e.Code)
 }
 
 // codeOK is the code of a call without an error, in metrics.

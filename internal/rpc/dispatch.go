@@ -57,6 +57,8 @@ var methods = newTable(
 	on(api.LockRelease, lockRelease),
 	on(api.LockRenew, lockRenew),
 	on(api.RatelimitAcquire, ratelimitAcquire, acquires),
+	on(api.RatelimitAcquireAny, ratelimitAcquireAny, acquires),
+	on(api.RatelimitAcquireMany, ratelimitAcquireMany, acquires),
 	on(api.RatelimitPause, ratelimitPause),
 	on(api.RatelimitPeek, ratelimitPeek),
 	on(api.RatelimitReport, ratelimitReport),

@@ -15,18 +15,55 @@ func ratelimitPeek(ctx context.Context, k *call, p *api.RatelimitParams) (api.Ra
 	return decision(k.services().RateLimiter.Peek(ctx, limitRequest(p)))
 }
 
-func ratelimitReset(ctx context.Context, k *call, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
-	was, err := k.services().RateLimiter.Reset(ctx, coord.LimitRef{
-		Rule: p.Rule, Algorithm: p.Algorithm, Limits: bands(p.Limits), Key: p.Key,
+func ratelimitAcquireMany(ctx context.Context, k *call, p *api.RatelimitManyParams) (api.RatelimitManyResult, error) {
+	items := make([]coord.LimitRequest, len(p.Items))
+	for i, it := range p.Items {
+		items[i] = coord.LimitRequest{
+			LimitRef: limitRef(it.Rule, it.Algorithm, it.Limits, it.Key, it.Group),
+			Cost:     it.Cost, FailMode: coord.FailMode(it.FailMode),
+		}
+	}
+	all, err := k.services().RateLimiter.AcquireMany(ctx, k.caller(), items, p.Atomic)
+	if err != nil {
+		return api.RatelimitManyResult{}, err
+	}
+	r := api.RatelimitManyResult{Results: make([]api.RatelimitItemResult, len(all))}
+	for i, x := range all {
+		if x.Err != nil {
+			r.Results[i].Error = k.itemError(x.Err)
+			continue
+		}
+		d, _ := decision(x.Decision, nil)
+		r.Results[i].Result = &d
+	}
+	return r, nil
+}
+
+func ratelimitAcquireAny(ctx context.Context, k *call, p *api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
+	key, d, err := k.services().RateLimiter.AcquireAny(ctx, k.caller(), coord.AnyRequest{
+		LimitRequest: coord.LimitRequest{
+			LimitRef: limitRef(p.Rule, p.Algorithm, p.Limits, "", ""), Cost: p.Cost, FailMode: coord.FailMode(p.FailMode),
+		},
+		Keys: p.Keys,
 	})
+	r, err := decision(d, err)
+	return api.RatelimitAnyResult{Key: key, Result: r}, err
+}
+
+func ratelimitReset(ctx context.Context, k *call, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
+	was, err := k.services().RateLimiter.Reset(ctx, limitRef(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
 	return api.RatelimitResetResult{Reset: was}, err
 }
 
 func limitRequest(p *api.RatelimitParams) coord.LimitRequest {
 	return coord.LimitRequest{
-		LimitRef: coord.LimitRef{Rule: p.Rule, Algorithm: p.Algorithm, Limits: bands(p.Limits), Key: p.Key},
+		LimitRef: limitRef(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group),
 		Cost:     p.Cost, Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
 	}
+}
+
+func limitRef(rule, algorithm string, limits []api.Band, key, group string) coord.LimitRef {
+	return coord.LimitRef{Rule: rule, Algorithm: algorithm, Limits: bands(limits), Key: key, Group: group}
 }
 
 func bands(in []api.Band) []coord.Band {
@@ -48,7 +85,8 @@ func decision(d coord.Decision, err error) (api.RatelimitResult, error) {
 		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band,
 		Limit: d.Limit, Remaining: d.Remaining, Current: d.Current,
 		ResetAfterMS: millisUp(d.ResetAfter),
-		RetryAfterMS: -1, WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Replayed: d.Replayed,
+		RetryAfterMS: -1, WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Shadow: d.Shadow,
+		Grant: d.Grant, Replayed: d.Replayed,
 		Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted, Source: d.Source,
 	}
 	if !d.ResetAt.IsZero() {

@@ -43,7 +43,7 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	return serveWith(t, o, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: tel,
+			Runner: r, Keys: keys, Rules: coord.NewRules(), Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
 		}),
 		Events: coord.NewEvents(),
 		Health: func(context.Context) api.HealthResult {

@@ -1,0 +1,178 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// question is what a script is asked.
+type question struct {
+	lim     *limit
+	caller  Caller
+	key     string // as the caller wrote it
+	counted string // what its state is kept under
+	tag     string // of all its keys in Redis
+	state   string // the one of its algorithm
+	gate    string // the one beside it
+	latch   lua.Latch
+	id      string // of the grant; empty until it is wanted
+	cost    int64
+	peek    bool
+	wait    int64 // us
+	seat    lua.Seat
+	mode    FailMode
+	begun   time.Duration // on the limiter's clock
+	epoch   uint64        // of the denials, then
+	// denied: a refusal is remembered, whose wait is longer once this is let through.
+	denied bool
+}
+
+// question is what is known of a call before Redis is named. A rule in shadow
+// refuses nothing while Redis is away either.
+func (l *RateLimiter) question(c Caller, t target, r LimitRequest, peek bool) question {
+	mode := r.FailMode.or(t.lim.failMode)
+	if t.lim.shadow && mode == FailClosed {
+		mode = FailOpen
+	}
+	return question{
+		lim: t.lim, caller: c, key: r.Key, counted: t.counted, cost: r.Cost, peek: peek, mode: mode, begun: l.now(),
+	}
+}
+
+// address builds the keys.
+func (q *question) address(k Keys) {
+	q.tag = limitTag(q.lim.rule, q.counted)
+	q.state, q.gate = k.limitPart(q.tag, q.lim.algorithm), k.gate(q.tag)
+	q.latch = latch(q.state, q.caller)
+}
+
+type answer = lua.Outcome[lua.RatelimitOut]
+
+// ask has a script decide, or else the fail mode.
+func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, error) {
+	out, err := l.charge(ctx, q)
+	if err != nil {
+		d, err := l.unanswered(ctx, q, err)
+		return d, answer{}, err
+	}
+	d, err := q.lim.decision(out)
+	switch {
+	case err != nil:
+		return Decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
+	case d.Allowed && q.cost > 0 && (!q.peek || d.Replayed):
+		d.Grant = l.granted(q, out)
+	}
+	switch {
+	case q.peek:
+	case !d.Allowed && q.lim.denyCache && d.DeniedBy != ReasonConcurrency:
+		l.denials.put(q.lim.answerKey(q.counted), denial{
+			state: q.state, cost: q.cost, at: q.begun,
+			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
+		}, q.epoch)
+	case d.Allowed:
+		if q.denied {
+			l.denials.drop(q.lim.answerKey(q.counted))
+		}
+		if q.mode == FailLocal && !d.Replayed {
+			l.keepWarm(q)
+		}
+	}
+	return d, out, nil
+}
+
+// unanswered is what the fail mode makes of a script's failure.
+func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (Decision, error) {
+	e := failed("ratelimit "+q.lim.label()+": acquire", err)
+	// Looking changes nothing, so that nothing was executed.
+	e.MaybeExecuted = e.MaybeExecuted && !q.peek
+	if !unanswered(ctx, err) {
+		return Decision{}, e
+	}
+	if !q.peek && l.events.Wanted() {
+		l.events.Publish(Event{Kind: EventDegraded, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: string(q.mode)})
+	}
+	if q.mode == FailClosed {
+		if !q.peek {
+			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
+		}
+		return Decision{}, e
+	}
+	d := l.stand(q)
+	d.MaybeExecuted = e.MaybeExecuted
+	return d, nil
+}
+
+// charge runs the lean script where there is one, on the same state.
+func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
+	lim := q.lim
+	if lim.lean() {
+		return run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
+			State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+			Revision: lim.revision, Signature: lim.signature, Band: lim.bands[0],
+		}, q)
+	}
+	return run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{
+		State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+		Revision: lim.revision, Signature: lim.signature, ID: q.id, Seat: q.seat,
+	}, q)
+}
+
+// run waits out an outage only when nothing else could answer.
+func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.RatelimitOut], in I, q question) (answer, error) {
+	if q.wait > 0 {
+		var done context.CancelFunc
+		ctx, done = outlive(ctx, giveBackTime)
+		defer done()
+	}
+	if q.mode == FailClosed {
+		return lua.Run(ctx, r, s, in, q.latch)
+	}
+	return lua.Attempt(ctx, r, s, in, q.latch)
+}
+
+// outlive is a context that ends only some time after ctx: who leaves while its
+// slot is being promised has to learn of it, or nobody could give it back.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		late := time.AfterFunc(by, cancel)
+		context.AfterFunc(longer, func() { late.Stop() })
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+// decision puts a script's answer into the rule's words. Waits are rounded up,
+// so that who sleeps exactly that long and asks again is not a moment early.
+func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
+	o := out.Value
+	if o.Band < 1 || o.Band > int64(len(l.bands)) {
+		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(l.bands))
+	}
+	d := Decision{
+		Allowed: o.Allowed || o.Reserved, Rule: l.rule, Algorithm: l.algorithm,
+		Band: l.names[o.Band-1], Limit: l.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
+		ResetAfter: ceilMS(o.ResetAfterUS),
+		ResetAt:    time.UnixMilli((o.NowUS + o.ResetAfterUS + 999) / 1000),
+		Replayed:   out.Replayed, Source: SourceRedis,
+	}
+	if o.Reserved {
+		// When the slot comes, the debt has drained down to it.
+		d.Current = min(d.Current, l.bands[o.Band-1].Capacity)
+	}
+	if d.Allowed {
+		return d, nil
+	}
+	d.DeniedBy, d.RetryAfter = o.Denied, Never
+	if o.RetryAfterUS >= 0 {
+		d.RetryAfter = ceilMS(o.RetryAfterUS)
+	}
+	return d, nil
+}
+
+// ceilMS is a duration of microseconds, rounded up to a millisecond.
+func ceilMS(us int64) time.Duration {
+	return time.Duration((us+999)/1000) * time.Millisecond
+}

@@ -1,0 +1,50 @@
+package coord
+
+import "context"
+
+// tell counts a decision, and shows those that operators may want to see.
+func (l *RateLimiter) tell(ctx context.Context, q question, d Decision) {
+	if q.peek {
+		return
+	}
+	outcome := "allowed"
+	switch {
+	case d.Shadow:
+		outcome = "shadow_" + d.DeniedBy
+	case !d.Allowed:
+		outcome = d.DeniedBy
+		if l.events.Wanted() {
+			l.events.Publish(Event{Kind: EventRefused, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: d.DeniedBy})
+		}
+	}
+	switch {
+	case d.Source == SourceList, d.Degraded && d.Shadow:
+		l.tel.Degraded(ctx, q.lim.label(), outcome)
+	case !d.Degraded:
+		l.tel.Decision(ctx, q.lim.label(), outcome, min(1, float64(d.Remaining)/float64(max(1, d.Limit))))
+	case d.Allowed:
+		l.tel.Degraded(ctx, q.lim.label(), "degraded_allowed")
+	default:
+		l.tel.Degraded(ctx, q.lim.label(), "degraded_limit")
+	}
+}
+
+// label is the rule's name for metrics and logs: never a key.
+func (l *limit) label() string {
+	if l.rule == "" {
+		return "inline"
+	}
+	return l.rule
+}
+
+// listed is what a list of the rule says of a key.
+func (l *limit) listed(list string) Decision {
+	d := Decision{
+		Allowed: list == listAllow, Rule: l.rule, Algorithm: l.algorithm,
+		Band: l.names[0], Limit: l.limits[0], Source: SourceList,
+	}
+	if !d.Allowed {
+		d.DeniedBy, d.RetryAfter = ReasonDenyList, Never
+	}
+	return d
+}

@@ -1,0 +1,134 @@
+package coord
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// maxPlaces is the most grants of a key that may be held at once.
+const maxPlaces = 1_000_000
+
+func (p *Problems) checkConcurrency(path string, n int64) {
+	if n < 0 || n > maxPlaces {
+		p.add(path, "%d is out of range; use 1 to %d, or leave it out for any number", n, maxPlaces)
+	}
+}
+
+// checkKeys is about what a rule says of some keys apart from others.
+func (p *Problems) checkKeys(at string, it RuleOptions) {
+	for i, o := range it.Overrides {
+		path := fmt.Sprintf("%soverrides[%d]", at, i)
+		p.checkMatch(path, o.Match)
+		p.checkBands(path+".", it.Algorithm, o.Limits)
+		p.checkConcurrency(path+".max_concurrent", o.MaxConcurrent)
+		if len(o.Limits) == 0 && o.MaxConcurrent == 0 {
+			p.add(path, "changes nothing; give limits or max_concurrent, or remove it")
+		}
+	}
+	for i, m := range it.Allow {
+		p.checkMatch(fmt.Sprintf("%sallow[%d]", at, i), m)
+	}
+	for i, m := range it.Deny {
+		p.checkMatch(fmt.Sprintf("%sdeny[%d]", at, i), m)
+	}
+	for i, g := range it.Groups {
+		path := fmt.Sprintf("%sgroups[%d]", at, i)
+		p.checkMatch(path, g.Match)
+		switch {
+		case g.Name == "" && g.Suffix == "":
+			p.add(path+".name", "missing; give the name under which these keys count together, as only a suffix has one of its own")
+		case len(g.Name) > api.MaxNameBytes:
+			p.add(path+".name", "%d bytes are too many; use at most %d", len(g.Name), api.MaxNameBytes)
+		}
+	}
+}
+
+// checkMatch wants one way to tell keys, which can tell some.
+func (p *Problems) checkMatch(path string, m Match) {
+	given := 0
+	for _, way := range [...]struct{ name, text string }{{"exact", m.Exact}, {"glob", m.Glob}, {"suffix", m.Suffix}} {
+		if way.text != "" {
+			given++
+		}
+		if len(way.text) > api.MaxNameBytes {
+			p.add(path+"."+way.name, "%d bytes are too many, since no key has more than %d; shorten it", len(way.text), api.MaxNameBytes)
+		}
+	}
+	switch {
+	case given == 0:
+		p.add(path, "matches no key; give exact, glob or suffix")
+	case given > 1:
+		p.add(path, "has %d of exact, glob and suffix; keep one, and write another entry for the other", given)
+	}
+	if at := badEscape(m.Glob); at >= 0 {
+		p.add(path+".glob", "the \\ at byte %d stands before nothing that it could take the meaning from; write \\*, \\? or \\\\", at)
+	}
+	if strings.HasPrefix(m.Suffix, ".") || strings.HasSuffix(m.Suffix, ".") {
+		p.add(path+".suffix", "%q begins or ends with a dot; write the domain alone, such as example.com", m.Suffix)
+	}
+}
+
+// The bounds of what a remote server may bring about, as on the wire (api.Rule).
+const (
+	maxDelay   = 24 * time.Hour
+	minStatus  = 100
+	maxStatus  = 999
+	maxPercent = 100
+)
+
+// checkUpstream is about delays and penalties.
+func (p *Problems) checkUpstream(at string, it RuleOptions) {
+	p.checkSpan(at+"max_delay_ms", it.MaxDelay, maxDelay)
+	o := it.Penalty
+	for i, code := range o.Codes {
+		if code < minStatus || code > maxStatus {
+			p.add(fmt.Sprintf("%spenalty.codes[%d]", at, i), "%d is no HTTP status; use %d to %d", code, minStatus, maxStatus)
+		}
+	}
+	good := len(*p)
+	p.checkSpan(at+"penalty.base_ms", o.Base, maxPeriod)
+	p.checkSpan(at+"penalty.max_ms", o.Max, maxPeriod)
+	if full := o.orDefault(); len(*p) == good && full.Base > full.Max {
+		p.add(at+"penalty.max_ms", "%d is less than base_ms, %d; raise it, or lower base_ms (absent they are %d and %d)",
+			full.Max.Milliseconds(), full.Base.Milliseconds(), DefaultPenalty.Max.Milliseconds(), DefaultPenalty.Base.Milliseconds())
+	}
+	p.checkSpan(at+"penalty.forgive_ms", o.Forgive, maxPeriod)
+	if o.JitterPercent > maxPercent {
+		p.add(at+"penalty.jitter_percent", "%d is out of range; use 0 to %d", o.JitterPercent, maxPercent)
+	}
+}
+
+// checkSpan bounds a time that may be left out.
+func (p *Problems) checkSpan(path string, d, most time.Duration) {
+	switch {
+	case d < 0 || d > most:
+		p.add(path, "%d is out of range; use 1 to %d, or leave it out", d.Milliseconds(), most.Milliseconds())
+	case d%time.Millisecond != 0:
+		p.add(path, "%v is not a whole number of milliseconds; round it", d)
+	}
+}
+
+// orDefault fills in what was left out.
+func (o PenaltyOptions) orDefault() PenaltyOptions {
+	d := DefaultPenalty
+	if len(o.Codes) == 0 {
+		o.Codes = d.Codes
+	}
+	if o.Base == 0 {
+		o.Base = d.Base
+	}
+	if o.Max == 0 {
+		o.Max = d.Max
+	}
+	if o.Forgive == 0 {
+		o.Forgive = d.Forgive
+	}
+	if o.JitterPercent == 0 {
+		o.JitterPercent = d.JitterPercent
+	}
+	o.JitterPercent = max(0, o.JitterPercent)
+	return o
+}

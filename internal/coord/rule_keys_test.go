@@ -1,0 +1,224 @@
+package coord_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+func exact(key string) coord.Match     { return coord.Match{Exact: key} }
+func glob(pattern string) coord.Match  { return coord.Match{Glob: pattern} }
+func suffix(domain string) coord.Match { return coord.Match{Suffix: domain} }
+
+func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", 513)
+	for want, change := range map[string]func(*coord.RuleOptions){
+		`items[0].limits[0].burst: a fixed_window has none; remove it, or use token_bucket or leaky_bucket`: func(r *coord.RuleOptions) {
+			r.Algorithm, r.Limits = "fixed_window", []coord.Band{{Limit: 1, Period: time.Second, Burst: 2}}
+		},
+		`items[0].limits[0].limit: 10001 is more than a sliding_window_log keeps; use at most 10000, or sliding_window_counter`: func(r *coord.RuleOptions) {
+			r.Algorithm, r.Limits = "sliding_window_log", []coord.Band{band(10_001, time.Second)}
+		},
+		`items[0].max_concurrent: -1 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *coord.RuleOptions) { r.MaxConcurrent = -1 },
+		`items[0].max_concurrent: 1000001 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *coord.RuleOptions) {
+			r.MaxConcurrent = 1_000_001
+		},
+		`items[0].allow[0]: matches no key; give exact, glob or suffix`: func(r *coord.RuleOptions) { r.Allow = []coord.Match{{}} },
+		`items[0].deny[1]: has 2 of exact, glob and suffix; keep one, and write another entry for the other`: func(r *coord.RuleOptions) {
+			r.Deny = []coord.Match{exact("a"), {Exact: "a", Suffix: "b"}}
+		},
+		`items[0].deny[0].exact: 513 bytes are too many, since no key has more than 512; shorten it`: func(r *coord.RuleOptions) { r.Deny = []coord.Match{exact(long)} },
+		`items[0].allow[0].glob: the \ at byte 3 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *coord.RuleOptions) {
+			r.Allow = []coord.Match{glob(`\**\`)}
+		},
+		`items[0].allow[0].glob: the \ at byte 0 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *coord.RuleOptions) {
+			r.Allow = []coord.Match{glob(`\d`)}
+		},
+		`items[0].allow[0].suffix: ".example.com" begins or ends with a dot; write the domain alone, such as example.com`: func(r *coord.RuleOptions) {
+			r.Allow = []coord.Match{suffix(".example.com")}
+		},
+		`items[0].groups[0].name: missing; give the name under which these keys count together, as only a suffix has one of its own`: func(r *coord.RuleOptions) {
+			r.Groups = []coord.Group{{Match: glob("*")}}
+		},
+		`items[0].groups[0].name: 513 bytes are too many; use at most 512`: func(r *coord.RuleOptions) {
+			r.Groups = []coord.Group{{Match: glob("*"), Name: long}}
+		},
+		`items[0].overrides[0]: changes nothing; give limits or max_concurrent, or remove it`: func(r *coord.RuleOptions) {
+			r.Overrides = []coord.Override{{Match: exact("a")}}
+		},
+		`items[0].overrides[0].limits[1].period_ms: 1000 is also the period of limits[0]; keep one limit per period, the lower one`: func(r *coord.RuleOptions) {
+			r.Overrides = []coord.Override{{Match: exact("a"), Limits: []coord.Band{band(1, time.Second), band(2, time.Second)}}}
+		},
+		`items[0].overrides[0].max_concurrent: -1 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *coord.RuleOptions) {
+			r.Overrides = []coord.Override{{Match: exact("a"), MaxConcurrent: -1}}
+		},
+		`items[0].max_delay_ms: 86400001 is out of range; use 1 to 86400000, or leave it out`: func(r *coord.RuleOptions) { r.MaxDelay = 24*time.Hour + time.Millisecond },
+		`items[0].max_delay_ms: 1.5ms is not a whole number of milliseconds; round it`:        func(r *coord.RuleOptions) { r.MaxDelay = 1500 * time.Microsecond },
+		`items[0].penalty.codes[1]: 99 is no HTTP status; use 100 to 999`:                     func(r *coord.RuleOptions) { r.Penalty.Codes = []int64{429, 99} },
+		`items[0].penalty.base_ms: -1000 is out of range; use 1 to 31622400000, or leave it out`: func(r *coord.RuleOptions) {
+			r.Penalty.Base = -time.Second
+		},
+		`items[0].penalty.max_ms: 30000 is less than base_ms, 60000; raise it, or lower base_ms (absent they are 86400000 and 60000)`: func(r *coord.RuleOptions) {
+			r.Penalty.Max = 30 * time.Second
+		},
+		`items[0].penalty.forgive_ms: 31622400001 is out of range; use 1 to 31622400000, or leave it out`: func(r *coord.RuleOptions) {
+			r.Penalty.Forgive = 366*24*time.Hour + time.Millisecond
+		},
+		`items[0].penalty.jitter_percent: 101 is out of range; use 0 to 100`: func(r *coord.RuleOptions) { r.Penalty.JitterPercent = 101 },
+	} {
+		r := rule("a", band(80, 10*time.Minute))
+		change(&r)
+		problems := coord.CheckRules([]coord.RuleOptions{r})
+		require.Len(t, problems, 1, "%v", problems)
+		require.Equal(t, want, problems.Error())
+	}
+}
+
+func TestWhatARuleMayHaveIsAllowed(t *testing.T) {
+	t.Parallel()
+	r := rule("all", band(80, 10*time.Minute))
+	r.Overrides = []coord.Override{
+		{Match: exact("a"), Limits: []coord.Band{band(0, time.Second)}}, {Match: glob(`a\*\?\\*?`), MaxConcurrent: 1_000_000},
+	}
+	r.Allow, r.Deny = []coord.Match{suffix("example.com")}, []coord.Match{glob("*")}
+	r.Groups = []coord.Group{{Match: suffix("example.com")}, {Match: exact("x"), Name: "y"}}
+	r.MaxDelay = 24 * time.Hour
+	r.Penalty = coord.PenaltyOptions{Codes: []int64{100, 999}, Base: time.Hour, Max: time.Hour, Forgive: time.Millisecond, JitterPercent: -1}
+	log := rule("log", band(10_000, time.Second))
+	log.Algorithm = "sliding_window_log"
+	leaky := rule("leaky", coord.Band{Limit: 1, Period: time.Second, Burst: 3})
+	leaky.Algorithm = "leaky_bucket"
+	require.Empty(t, coord.CheckRules([]coord.RuleOptions{r, log, leaky}))
+}
+
+func TestTheCapacityIsTheAlgorithms(t *testing.T) {
+	t.Parallel()
+	b := band(3, 5*time.Second)
+	for algorithm, want := range map[string]string{
+		"token_bucket": "3/3/5000000/5000", "leaky_bucket": "1/3/5000000/5000", "fixed_window": "3/3/5000000/5000",
+		"sliding_window_log": "3/3/5000000/5000", "sliding_window_counter": "3/3/5000000/5000",
+	} {
+		require.Equal(t, want, coord.CompileBy(algorithm, b).Signature, algorithm)
+	}
+	require.Equal(t, "6/3/5000000/5000", coord.CompileBy("leaky_bucket", coord.Band{Limit: 3, Period: 5 * time.Second, Burst: 6}).Signature)
+	require.Equal(t, "0/0/1/5000", coord.CompileBy("leaky_bucket", coord.Band{Limit: 0, Period: 5 * time.Second, Burst: 6}).Signature)
+}
+
+func TestTheFirstSetThatHasAKeyCounts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key  string
+		sets []coord.Match
+		want int
+	}{
+		{"a", nil, -1},
+		{"a", []coord.Match{exact("b")}, -1},
+		{"a", []coord.Match{exact("b"), exact("a"), exact("a")}, 1},
+		{"a.example.com", []coord.Match{exact("b"), suffix("com"), suffix("example.com")}, 1},
+		{"a.example.com", []coord.Match{suffix("example.com"), glob("*")}, 0},
+		{"a.example.com", []coord.Match{glob("*"), suffix("example.com"), exact("a.example.com")}, 0},
+		{"example.com", []coord.Match{suffix("example.com")}, 0},
+		{"anexample.com", []coord.Match{suffix("example.com")}, -1},
+		{"a.example.com.", []coord.Match{suffix("example.com")}, -1},
+		{"a..com", []coord.Match{suffix("com")}, 0},
+		{"x", []coord.Match{glob("y*"), glob("x?"), glob("*x"), exact("x")}, 2},
+	} {
+		require.Equal(t, c.want, coord.First(c.key, c.sets...), "%q %v", c.key, c.sets)
+	}
+}
+
+func TestGlobs(t *testing.T) {
+	t.Parallel()
+	for pattern, keys := range map[string]struct{ has, not []string }{
+		`*`:         {[]string{"a", "a/b", "\xff", "世界"}, nil},
+		`api-*`:     {[]string{"api-", "api-x*"}, []string{"api", "xapi-"}},
+		`*.com`:     {[]string{".com", "a.com", "a.com.com"}, []string{"com", "a.com."}},
+		`a*b*c`:     {[]string{"abc", "axbxbxc", "abbcc"}, []string{"ab", "acb", "abcd"}},
+		`?`:         {[]string{"a", "世", "\xff", "*"}, []string{"ab", "世界"}},
+		`世?`:        {[]string{"世界"}, []string{"世", "世界界"}},
+		`*?*`:       {[]string{"a", "ab"}, nil},
+		`a\*b`:      {[]string{"a*b"}, []string{"axb", `a\*b`, "a*"}},
+		`\?\\`:      {[]string{`?\`}, []string{`a\`, "?"}},
+		"\xff":      {[]string{"\xff"}, []string{"\xfe", "\ufffd"}},
+		"\ufffd":    {[]string{"\ufffd"}, []string{"\xff"}},
+		`**`:        {[]string{"a"}, nil},
+		`*\*`:       {[]string{"a*", "*"}, []string{"a"}},
+		`exact.com`: {[]string{"exact.com"}, []string{"exactxcom", "exact.com.", "exact.co"}},
+	} {
+		for _, key := range keys.has {
+			require.Zero(t, coord.First(key, glob(pattern)), "%q has %q", pattern, key)
+		}
+		for _, key := range keys.not {
+			require.Equal(t, -1, coord.First(key, glob(pattern)), "%q has not %q", pattern, key)
+		}
+	}
+	// As its recursive definition says.
+	var is func(p, s string) bool
+	is = func(p, s string) bool {
+		switch {
+		case p == "":
+			return s == ""
+		case p[0] == '*':
+			return is(p[1:], s) || s != "" && is(p, s[1:])
+		default:
+			return s != "" && (p[0] == '?' || p[0] == s[0]) && is(p[1:], s[1:])
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p, s := rapid.StringMatching(`[ab*?]{1,8}`).Draw(t, "pattern"), rapid.StringMatching(`[ab]{1,8}`).Draw(t, "key")
+		require.Equal(t, is(p, s), coord.First(s, glob(p)) == 0, "%q %q", p, s)
+	})
+	// A pattern that is made to be slow is not.
+	require.Equal(t, -1, coord.First(strings.Repeat("a", 512), glob(strings.Repeat("*a", 255)+"*b")))
+}
+
+func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
+	t.Parallel()
+	r := rule("r", band(10, time.Second))
+	r.Groups = []coord.Group{{Match: suffix("example.com")}, {Match: glob("api-*"), Name: "apis"}, {Match: glob("*.example.com"), Name: "never"}}
+	r.Overrides = []coord.Override{
+		{Match: exact("apis"), Limits: []coord.Band{band(20, time.Second)}},
+		{Match: exact("api-1"), Limits: []coord.Band{band(30, time.Second)}},
+		{Match: glob("vip*"), MaxConcurrent: 3},
+		{Match: exact("vip"), Limits: []coord.Band{band(40, time.Second)}},
+	}
+	r.Deny, r.Allow = []coord.Match{exact("bad.example.com")}, []coord.Match{suffix("example.com"), exact("apis")}
+	r.MaxConcurrent = 7
+	rules := coord.NewRules()
+	require.NoError(t, rules.Set([]coord.RuleOptions{r}, 1))
+	ten, twenty := coord.Compile(r.Limits...).Signature, coord.Compile(r.Overrides[0].Limits...).Signature
+	for _, c := range []struct {
+		key, group string
+		want       coord.Matched
+	}{
+		{"other", "", coord.Matched{Counted: "other", Signature: ten, MaxConcurrent: 7}},
+		{"a.example.com", "", coord.Matched{Counted: "example.com", List: "allow", Signature: ten, MaxConcurrent: 7}},
+		{"bad.example.com", "", coord.Matched{Counted: "example.com", List: "deny", Signature: ten, MaxConcurrent: 7}},
+		{"api-1", "", coord.Matched{Counted: "apis", Signature: twenty, MaxConcurrent: 7}},
+		{"api-1", "mine", coord.Matched{Counted: "mine", Signature: ten, MaxConcurrent: 7}},
+		{"x", "vip", coord.Matched{Counted: "vip", Signature: ten, MaxConcurrent: 3}},
+		{"vip", "x", coord.Matched{Counted: "x", Signature: ten, MaxConcurrent: 7}},
+	} {
+		require.Equal(t, c.want, rules.Match("r", c.key, c.group), "%s in %q", c.key, c.group)
+	}
+}
+
+// Not parallel: it counts the allocations of the whole process.
+func TestAKeyIsMatchedWithoutAllocating(t *testing.T) {
+	r := rule("r", band(10, time.Second))
+	r.Groups = []coord.Group{{Match: suffix("example.com")}}
+	r.Overrides = []coord.Override{{Match: glob("*x*"), MaxConcurrent: 3}}
+	r.Deny = []coord.Match{exact("bad.example.com")}
+	rules := coord.NewRules()
+	require.NoError(t, rules.Set([]coord.RuleOptions{r, rule("plain", band(1, time.Second))}, 1))
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		rules.Match("r", "a.b.c.example.com", "")
+		rules.Match("plain", "a.b.c.example.com", "")
+	}))
+}

@@ -1,0 +1,200 @@
+package coord_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// seatsOf is two sidecars with one rule "r" of max places, on each store.
+func seatsOf(t *testing.T, maxConcurrent int64, bands []coord.Band, test func(t *testing.T, s *system)) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newSystem(t, url)
+		for _, c := range s.sidecars {
+			require.NoError(t, c.rules.Set([]coord.RuleOptions{{
+				Name: "r", Algorithm: "token_bucket", Limits: bands, MaxConcurrent: maxConcurrent,
+			}}, 1))
+		}
+		test(t, s)
+	})
+}
+
+// seat asks for cost 1 of the rule.
+func seat(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (coord.Decision, error) {
+	return s.limiter.Acquire(ctx, c, coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r", Key: "k"}, Cost: 1, Wait: wait})
+}
+
+func seated(t *testing.T, s *sidecar, c coord.Caller, wait time.Duration) coord.Decision {
+	t.Helper()
+	d, err := seat(t.Context(), s, c, wait)
+	require.NoError(t, err)
+	return d
+}
+
+// used is what counts against the rule.
+func used(t *testing.T, s *sidecar) int64 {
+	t.Helper()
+	d, err := s.limiter.Peek(t.Context(), coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r", Key: "k"}})
+	require.NoError(t, err)
+	return d.Current
+}
+
+func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
+	seatsOf(t, 2, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+		a, b := s.sidecars[0], s.sidecars[1]
+		one, two := openSession(t, a), openSession(t, b)
+		first := seated(t, a, one.caller(), 0)
+		require.True(t, first.Allowed)
+		require.True(t, seated(t, b, two.caller(), 0).Allowed)
+		refused := seated(t, b, two.caller(), 0)
+		require.False(t, refused.Allowed)
+		require.Equal(t, coord.ReasonConcurrency, refused.DeniedBy)
+		require.Positive(t, refused.RetryAfter)
+		require.EqualValues(t, 2, used(t, a), "a refusal takes nothing")
+		looked, err := b.limiter.Peek(t.Context(), coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r", Key: "k"}, Cost: 1})
+		require.NoError(t, err)
+		require.Equal(t, coord.ReasonConcurrency, looked.DeniedBy)
+
+		// In another sidecar, and once only.
+		for _, want := range []bool{true, false} {
+			done, err := b.limiter.Done(t.Context(), two.caller(), first.Grant)
+			require.NoError(t, err)
+			require.Equal(t, want, done)
+		}
+		require.True(t, seated(t, a, one.caller(), 0).Allowed)
+		require.False(t, seated(t, a, one.caller(), 0).Allowed)
+
+		// The end of a connection frees what it holds.
+		two.Close(t.Context())
+		require.True(t, seated(t, a, one.caller(), 0).Allowed)
+		require.EqualValues(t, 4, used(t, a), "what a grant took stays taken")
+
+		_, err = a.limiter.Done(t.Context(), one.caller(), "nonsense")
+		require.ErrorContains(t, err, "grant: ")
+	})
+}
+
+func TestOthersAreSeatedInTheirTurn(t *testing.T) {
+	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+		a, b := s.sidecars[0], s.sidecars[1]
+		who := openSession(t, a)
+		held := seated(t, a, who.caller(), 0)
+		type end struct {
+			d   coord.Decision
+			err error
+		}
+		enter := func(c *sidecar, n int) (chan end, context.CancelFunc) {
+			ended := make(chan end, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			t.Cleanup(cancel)
+			caller := openSession(t, c).caller()
+			go func() {
+				d, err := seat(ctx, c, caller, time.Minute)
+				ended <- end{d, err}
+			}()
+			require.Eventually(t, func() bool { return c.lines.Waiting() == n }, 30*time.Second, time.Millisecond)
+			return ended, cancel
+		}
+		first, leave := enter(b, 1)
+		second, _ := enter(a, 1)
+		third, _ := enter(b, 2)
+		require.EqualValues(t, 1, used(t, a), "standing in line takes nothing")
+		require.False(t, seated(t, b, who.caller(), 0).Allowed)
+
+		leave()
+		require.Error(t, (<-first).err)
+		for _, next := range []chan end{second, third} {
+			_, err := a.limiter.Done(t.Context(), who.caller(), held.Grant)
+			require.NoError(t, err)
+			e := <-next
+			require.NoError(t, e.err)
+			require.True(t, e.d.Allowed)
+			held = e.d
+		}
+		require.EqualValues(t, 3, used(t, a))
+	})
+}
+
+func TestAPlaceAndASlotAreLeftTogether(t *testing.T) {
+	seatsOf(t, 2, []coord.Band{band(1, 2*time.Second)}, func(t *testing.T, s *system) {
+		a, b := s.sidecars[0], s.sidecars[1]
+		who := openSession(t, a)
+		require.True(t, seated(t, a, who.caller(), 0).Allowed)
+		ctx, cancel := context.WithCancel(t.Context())
+		waiter := openSession(t, b)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := seat(ctx, b, waiter.caller(), 10*time.Second)
+			ended <- err
+		}()
+		require.Eventually(t, func() bool { return used(t, a) == 2 }, 30*time.Second, time.Millisecond)
+		require.Equal(t, coord.ReasonConcurrency, seated(t, a, who.caller(), 0).DeniedBy, "it has its place while it waits")
+		cancel()
+		require.Error(t, <-ended)
+		require.EqualValues(t, 1, used(t, a))
+		require.Equal(t, coord.ReasonLimit, seated(t, a, who.caller(), 0).DeniedBy)
+		require.False(t, waiter.Holding())
+	})
+}
+
+func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
+	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+		a, b := s.sidecars[0], s.sidecars[1]
+		one, two := openSession(t, a), openSession(t, b)
+		asks := func(s session) coord.Caller {
+			return coord.Caller{Session: s.Session, RequestID: "id", Fingerprint: "f"}
+		}
+		first := seated(t, a, asks(one), 0)
+		again := seated(t, b, asks(two), 0)
+		require.True(t, again.Allowed)
+		require.True(t, again.Replayed)
+		require.Equal(t, first.Grant, again.Grant)
+		require.EqualValues(t, 1, used(t, a))
+
+		// It is the second session's now: the end of the first frees nothing.
+		one.Close(t.Context())
+		require.Equal(t, coord.ReasonConcurrency, seated(t, b, two.caller(), 0).DeniedBy)
+		two.Close(t.Context())
+		gone := seated(t, a, asks(openSession(t, a)), 0)
+		require.False(t, gone.Allowed)
+		require.True(t, gone.Replayed)
+		require.Empty(t, gone.Grant)
+		require.EqualValues(t, 1, used(t, a), "nothing is taken again")
+	})
+}
+
+func TestALostPlaceIsTold(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, lua.Embedded)
+	a := s.sidecars[0]
+	require.NoError(t, a.rules.Set([]coord.RuleOptions{{
+		Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour)}, MaxConcurrent: 1,
+	}}, 1))
+	who := openSession(t, a)
+	d := seated(t, a, who.caller(), 0)
+	require.True(t, d.Allowed)
+	s.Advance(time.Hour)
+	a.leases.Hasten()
+	lost := who.loss(t)
+	require.Equal(t, coord.Loss{Noun: "ratelimit", Name: "r:k", Token: d.Grant, Reason: coord.ReasonExpired}, lost)
+}
+
+func TestNoPlacesAreGivenOutWhileDraining(t *testing.T) {
+	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+		a := s.sidecars[0]
+		who := openSession(t, a)
+		a.leases.Drain()
+		_, err := seat(t.Context(), a, who.caller(), 0)
+		var e *coord.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, coord.Draining, e.Code)
+	})
+}

@@ -1,0 +1,16 @@
+-- What is taken back of a charge, so that no more is let through than if it had never been. A slot that is given back
+-- is credited if it is the last one that was promised: what would be let through for an inner one came together with
+-- the later ones. A grant that is refunded has drained, if nothing else was there, ever since; and what is left of it
+-- is free only after all that was promised, which relied on nothing being free before. So just that part is credited
+-- which would be left then.
+
+-- latest says whether a slot is the last one that was promised, of a state whose debt ends at due.
+local function latest(s, slot, due)
+  if due > slot then return false end
+  return slot == s.last or slot == due and slot > s.last
+end
+
+-- horizon is when all that was promised has come.
+local function horizon(s, due)
+  return math.max(now, s.last, due)
+end

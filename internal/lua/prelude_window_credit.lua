@@ -1,0 +1,33 @@
+-- How what was charged to fixed windows is taken back: in the last window that was charged, since nothing is kept of
+-- those before. There it may be whichever charge: they are alike.
+
+local function counts(b, at)
+  return start_of(b, at) == b.r and b.u > 0
+end
+
+function window.latest(s, slot)
+  for _, b in ipairs(s.bands) do
+    if not counts(b, slot) then return false end
+  end
+  return true
+end
+
+function window.give(s, cost)
+  for _, b in ipairs(s.bands) do b.u = math.max(b.u - cost, 0) end
+end
+
+function window.refund(s, cost, at)
+  local found = false
+  for _, b in ipairs(s.bands) do
+    if counts(b, at) then
+      b.u, found = math.max(b.u - cost, 0), true
+    end
+  end
+  return found
+end
+
+function window.outlives(s)
+  local us = 0
+  for _, b in ipairs(s.bands) do us = math.max(us, b.r + b.ms * 1000 - now) end
+  return us
+end
