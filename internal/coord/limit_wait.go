@@ -71,9 +71,7 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 	}
 	// The slot may be another call's that left: its charge is what is used.
 	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
-	d = l.confirm(ctx, q, d, l.now()-q.begun)
-	l.tel.Waited(ctx, nounRatelimit, waitOutcome(d.Allowed, nil), d.Waited)
-	return d, nil
+	return l.confirm(ctx, q, d.after(l.now()-q.begun)), nil
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.

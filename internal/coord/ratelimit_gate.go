@@ -299,20 +299,18 @@ const confirmAfter = 250 * time.Millisecond
 // confirm is what a call is told whose slot came. After a long wait it is given up
 // when its key was paused meanwhile. What it took counts as used, since others
 // were promised slots after it. When Redis does not say, the slot counts.
-func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision, waited time.Duration) Decision {
-	d = d.after(waited)
-	if waited <= confirmAfter {
-		return d
+func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision) Decision {
+	if d.Waited > confirmAfter {
+		out, err := lua.Attempt(ctx, l.runner, lua.RatelimitPause, lua.RatelimitPauseIn{Gate: q.gate}, lua.Latch{})
+		if err == nil && out.Value.UntilUS > 0 {
+			if q.seated() {
+				l.leaveSeat(ctx, q, d.Grant)
+			}
+			d.Allowed, d.DeniedBy, d.Grant = false, ReasonPause, ""
+			d.RetryAfter = ceilMS(out.Value.UntilUS - out.Value.NowUS)
+		}
 	}
-	out, err := lua.Attempt(ctx, l.runner, lua.RatelimitPause, lua.RatelimitPauseIn{Gate: q.gate}, lua.Latch{})
-	if err != nil || out.Value.UntilUS <= 0 {
-		return d
-	}
-	if q.seated() {
-		l.leaveSeat(ctx, q, d.Grant)
-	}
-	d.Allowed, d.DeniedBy, d.Grant = false, ReasonPause, ""
-	d.RetryAfter = ceilMS(out.Value.UntilUS - out.Value.NowUS)
+	l.tel.Waited(ctx, nounRatelimit, waitOutcome(d.Allowed, nil), d.Waited)
 	return d
 }
 
