@@ -87,28 +87,18 @@ func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d D
 	return d, nil
 }
 
-// confirmAfter is how long a call may have waited that is not asked at its slot
-// whether the key was paused meanwhile.
-const confirmAfter = 250 * time.Millisecond
-
-// confirm gives a slot up that has come while the key is paused. What it took
-// stays taken, as it does when nobody uses a slot: under its request id it may
-// be asked for again. Without an answer of Redis the promise counts.
+// confirm gives a slot up that has come while the key is paused, and the place
+// that goes with it.
 func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision) Decision {
-	in := lua.RatelimitGateIn{Gate: q.gate}
-	var line lua.LineKeys
-	in.Leases, in.Holders, line = l.keys.seats(q.tag)
-	in.Line = line.Line
-	out, err := lua.Attempt(ctx, l.runner, lua.RatelimitGate, in, lua.Latch{})
-	if err != nil || out.Value.PauseUS <= out.Value.NowUS {
+	left := l.pausedMeanwhile(ctx, q)
+	if left == 0 {
 		return d
 	}
 	if q.seated() {
 		l.leaveSeat(ctx, q, d.Grant)
 	}
-	d.Allowed, d.Grant, d.DeniedBy = false, "", ReasonPause
-	d.RetryAfter = ceilMS(out.Value.PauseUS - out.Value.NowUS)
-	return d
+	d.Grant = ""
+	return d.givenUp(left)
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.
