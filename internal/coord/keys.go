@@ -67,6 +67,10 @@ func (k Keys) seats(tag string) (leases, holders string, line lua.LineKeys) {
 	return leases, k.limitPart(tag, "holders"), k.line(leases)
 }
 
+// rules are those that all sidecars share. A limit's tag has a colon, so that no
+// key of a limit is under this one.
+func (k Keys) rules() string { return k.base + "rules}:rules" }
+
 // lock is a lock's state. Its tag has no colon and a limit's always has one, so
 // that a lock and a limit of one name do not even share a slot.
 func (k Keys) lock(name string) string {
