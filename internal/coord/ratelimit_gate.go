@@ -250,7 +250,7 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 			l.paused(ctx, g, r.Key, causePenalty, status)
 		}
 	}
-	if r.Grant != "" {
+	if r.Grant != "" && g.maxConcurrent > 0 {
 		if _, err := l.Done(ctx, c, r.Grant); err != nil {
 			return Backoff{}, err
 		}
