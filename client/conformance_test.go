@@ -63,6 +63,14 @@ func TestWaitingConformsThroughTheSocket(t *testing.T) {
 	})
 }
 
+func TestUpstreamConformsThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Upstream(t, newSystem(t, url))
+	})
+}
+
 // system is two sidecars on one store, each behind its socket.
 type system struct {
 	*conformance.Clock
@@ -164,6 +172,15 @@ func (w *wireClient) RatelimitAcquireAny(ctx context.Context, id string, p api.R
 
 func (w *wireClient) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	return client.Call(ctx, w.Client, api.RatelimitReset, p)
+}
+
+func (w *wireClient) RatelimitReport(ctx context.Context, id string, p api.RatelimitReportParams) (api.RatelimitReportResult, error) {
+	return w.Client.RatelimitReport(client.WithRequestID(ctx, id), p)
+}
+
+func (w *wireClient) RatelimitResume(ctx context.Context, p api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+	was, err := w.Client.RatelimitResume(ctx, p)
+	return api.RatelimitResumeResult{Resumed: was}, err
 }
 
 func (w *wireClient) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {

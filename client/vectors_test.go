@@ -66,6 +66,9 @@ func TestRequestsAreTheVectors(t *testing.T) {
 		"ratelimit-acquire-waiting": &api.RatelimitParams{
 			Rule: "crawl", Key: "example.com", Cost: 2, WaitMS: 30000, FailMode: "local",
 		},
+		"ratelimit-report": &api.RatelimitReportParams{
+			Rule: "crawl", Key: "example.com", Grant: "1.4KQ7Z.token_bucket.1.f0gqz8a7.crawl:example.com", Status: 429, LatencyMS: 840, RetryAfterMS: 2000,
+		},
 		"ratelimit-peek-inline": &api.RatelimitParams{
 			Algorithm: api.AlgorithmTokenBucket, Key: "ua-1",
 			Limits: []api.Band{{Limit: 80, PeriodMS: 600000}, {Limit: 3, PeriodMS: 5000, Burst: 6}},

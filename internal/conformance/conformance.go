@@ -35,6 +35,10 @@ type Client interface {
 	RatelimitAcquireMany(ctx context.Context, requestID string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error)
 	RatelimitAcquireAny(ctx context.Context, requestID string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error)
 	RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error)
+	RatelimitReport(ctx context.Context, requestID string, p api.RatelimitReportParams) (api.RatelimitReportResult, error)
+	RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (api.RatelimitPauseResult, error)
+	RatelimitResume(ctx context.Context, p api.RatelimitResumeParams) (api.RatelimitResumeResult, error)
+	RatelimitSetDelay(ctx context.Context, p api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error)
 
 	LockAcquire(ctx context.Context, requestID string, p api.LockAcquireParams) (api.LockAcquireResult, error)
 	LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error)

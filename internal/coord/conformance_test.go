@@ -58,6 +58,14 @@ func TestWaitingConforms(t *testing.T) {
 	})
 }
 
+func TestUpstreamConforms(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Upstream(t, newSystem(t, url))
+	})
+}
+
 // sidecar is all of coord that one process has.
 type sidecar struct {
 	runner  *lua.Runner
@@ -84,7 +92,7 @@ func newSidecarBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
 	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{
-		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	})
 	t.Cleanup(func() {
 		s.lines.Stop()

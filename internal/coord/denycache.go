@@ -122,3 +122,16 @@ func (d *denials) repeated(id string) bool {
 	h := maphash.String(d.seed, id)
 	return d.asked[h%uint64(len(d.asked))].Swap(h) == h
 }
+
+// topicReset is what ratelimit_reset.lua broadcasts.
+const topicReset = "reset"
+
+// forget drops what this sidecar remembers of a limit's key that something
+// happened to, in whichever sidecar. What was let through without Redis is
+// forgotten only with the limit itself.
+func (l *RateLimiter) forget(topic, key string) {
+	l.denials.forget(key)
+	if topic == topicReset {
+		l.local.forget(key)
+	}
+}

@@ -32,10 +32,14 @@ const (
 	EventLost     EventKind = "lost"     // a lease was lost
 	EventReloaded EventKind = "reloaded" // configuration was read again, or refused (Reason invalid)
 	EventDraining EventKind = "draining" // the sidecar was told that its pod ends
+	EventPaused   EventKind = "paused"   // a key was paused here, by hand or for what its remote server answered
+	EventResumed  EventKind = "resumed"  // a pause was ended by hand
 )
 
 // eventKinds is every kind, sorted; a kind's place is its bit in a set of them.
-var eventKinds = []EventKind{EventDegraded, EventDraining, EventLost, EventRefused, EventReloaded}
+var eventKinds = []EventKind{
+	EventDegraded, EventDraining, EventLost, EventPaused, EventRefused, EventReloaded, EventResumed,
+}
 
 // EventKinds lists every kind, sorted.
 func EventKinds() []EventKind { return slices.Clone(eventKinds) }

@@ -25,6 +25,7 @@ type limit struct {
 
 	failMode  FailMode
 	local     gcra
+	upstream  upstream
 	denyCache bool
 	shadow    bool
 	// maxConcurrent is how many grants of a key may be held at once; 0 = any number.
@@ -50,6 +51,7 @@ func compile(o RuleOptions, revision int64) *limit {
 	}
 	l.signature = strings.Join(texts, ";")
 	l.local = share(l.bands, max(1, o.LocalShareOf))
+	l.upstream = upstreamOf(o)
 	return l
 }
 

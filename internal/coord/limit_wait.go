@@ -72,6 +72,12 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 	// The slot may be another call's that left: its charge is what is used.
 	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
 	waited := l.now() - q.begun
+	if waited > confirmAfter {
+		if left := l.pausedMeanwhile(ctx, q); left > 0 {
+			l.tel.Waited(ctx, nounRatelimit, waitOutcome(false, nil), waited)
+			return d.givenUp(left).after(waited), nil
+		}
+	}
 	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
 	return d.after(waited), nil
 }

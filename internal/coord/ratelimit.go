@@ -234,14 +234,8 @@ func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
 	if err != nil {
 		return false, failed("ratelimit "+lim.label()+": reset", err)
 	}
-	l.forget("", state)
+	l.forget(topicReset, state)
 	return out.Value, nil
-}
-
-// forget drops what this sidecar remembers of one key in Redis, whatever happened to it.
-func (l *RateLimiter) forget(_, state string) {
-	l.denials.forget(state)
-	l.local.forget(state)
 }
 
 // now is the time since the limiter was made.

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -81,14 +82,16 @@ func (r *recent[K, V]) drop(k K) {
 	delete(r.items, k)
 }
 
-// forget drops all that is about one Redis key. Resets are rare, and looking
-// through all is cheaper than a second index is for every call.
-func (r *recent[K, V]) forget(state string) {
+// forget drops all that is about a Redis key or others under its tag: what
+// happened to one of them may have changed what all together say. That is rare,
+// and looking through all is cheaper than a second index is for every call.
+func (r *recent[K, V]) forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.epoch++
+	tagged := key[:strings.IndexByte(key, '}')+1]
 	for k, v := range r.items {
-		if v.about() == state {
+		if strings.HasPrefix(v.about(), tagged) {
 			delete(r.items, k)
 		}
 	}

@@ -37,17 +37,12 @@ return once(latch, ARGV[15], function()
     local need = b.sum + cost - b.c
     if need <= 0 then return 0 end
     if b.cost >= need then return b.first + b.us - now end
-    local low, high, at = redis.call('ZCOUNT', KEYS[1], '-inf', b.from) + 1, redis.call('ZCARD', KEYS[1]) - 1, nil
-    repeat
+    local low, high = redis.call('ZCOUNT', KEYS[1], '-inf', b.from) + 1, redis.call('ZCARD', KEYS[1]) - 1
+    while low < high do
       local mid = math.floor((low + high) / 2)
-      local entry = redis.call('ZRANGE', KEYS[1], mid, mid, 'WITHSCORES')
-      if entry_of(entry[1]) - b.before >= need then
-        high, at = mid, tonumber(entry[2])
-      else
-        low = mid + 1
-      end
-    until at and low == high
-    return at + b.us - now
+      if entry_of(redis.call('ZRANGE', KEYS[1], mid, mid)[1]) - b.before >= need then high = mid else low = mid + 1 end
+    end
+    return tonumber(redis.call('ZRANGE', KEYS[1], low, low, 'WITHSCORES')[2]) + b.us - now
   end
 
   function a.view(_, b)

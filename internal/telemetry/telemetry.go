@@ -28,12 +28,13 @@ type Telemetry struct {
 	// RecordKeys lets spans carry key text (telemetry.record_keys).
 	RecordKeys bool
 
-	rpc, script, remaining, waited                  metric.Float64Histogram
+	rpc, script, remaining, waited, upstream        metric.Float64Histogram
 	decisions, retries, reloads                     metric.Int64Counter
-	lost, closed, dropped, configs                  metric.Int64Counter
+	lost, closed, dropped, configs, pauses, reports metric.Int64Counter
 	held                                            metric.Int64UpDownCounter
 	byMethod, byScript, byRule, byRuleOnly, byRetry labels
 	byNoun, byLoss, byReason, byWait, byOutcome     labels
+	byCause, byStatus                               labels
 }
 
 // latency covers a socket round trip of 50 us up to a wait of a minute, in seconds.
@@ -59,6 +60,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		byReason:   labels{first: "reason"},
 		byWait:     labels{first: "noun", second: "outcome"},
 		byOutcome:  labels{first: "outcome"},
+		byCause:    labels{first: "rule", second: "cause"},
+		byStatus:   labels{first: "rule", second: "status"},
 	}
 	m := maker{meter: t.meter}
 	t.rpc = m.histogram("coxswain.rpc.duration", "s", "How long calls took, by method and code.", latency)
@@ -68,6 +71,9 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, the reason for the refusal, or what the fail mode decided.")
 	t.remaining = m.histogram("coxswain.decision.remaining", "", "The share of the limit that was left after a decision, 0 to 1.", share)
 	t.waited = m.histogram("coxswain.wait.duration", "s", "How long calls with wait_ms waited for what they asked for.", latency)
+	t.pauses = m.counter("coxswain.pauses", "{pause}", "Pauses of keys that began or were prolonged here, by rule and cause.")
+	t.reports = m.counter("coxswain.reports", "{report}", "Answers of remote servers that were reported, by rule and class of their status.")
+	t.upstream = m.histogram("coxswain.upstream.duration", "s", "How long remote servers took to answer, as it was reported.", latency)
 	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
 	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
 	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
@@ -154,6 +160,21 @@ func (t *Telemetry) Degraded(ctx context.Context, rule, outcome string) {
 // ended: served, refused or failed.
 func (t *Telemetry) Waited(ctx context.Context, noun, outcome string, d time.Duration) {
 	t.waited.Record(ctx, d.Seconds(), t.byWait.of(noun, outcome).record...)
+}
+
+// Paused counts a pause of a key under a rule, by its cause: manual, or penalty
+// for what a remote server answered.
+func (t *Telemetry) Paused(ctx context.Context, rule, cause string) {
+	t.pauses.Add(ctx, 1, t.byCause.of(rule, cause).add...)
+}
+
+// Reported counts an answer of a remote server, by the class of its status (2xx,
+// ...), and records how long it took; 0 = nobody said.
+func (t *Telemetry) Reported(ctx context.Context, rule, class string, took time.Duration) {
+	t.reports.Add(ctx, 1, t.byStatus.of(rule, class).add...)
+	if took > 0 {
+		t.upstream.Record(ctx, took.Seconds(), t.byRuleOnly.of(rule, "").record...)
+	}
 }
 
 // LeaseHeld adds n (1 or -1) to the leases held for sessions, by noun (lock, ...).

@@ -1,0 +1,189 @@
+package coord_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// ruled is a sidecar with rules.
+func ruled(t *testing.T, url string, rules ...coord.RuleOptions) (*coord.RateLimiter, *fleet) {
+	t.Helper()
+	f := newFleet(t, url, 1, coord.LimitRef{})
+	require.NoError(t, f.pods[0].rules.Set(rules, 1))
+	return f.pods[0].limiter, f
+}
+
+func TestAListDecidesWithoutCounting(t *testing.T) {
+	t.Parallel()
+	r := rule("r", band(2, time.Minute), band(10, time.Hour))
+	r.Allow, r.Deny = []coord.Match{suffix("example.com")}, []coord.Match{exact("bad.example.com")}
+	l, _ := ruled(t, redistest.URL(t), r)
+	allowed := coord.Decision{Allowed: true, Rule: "r", Algorithm: tokenBucket, Band: "2/1m", Limit: 2, Source: coord.SourceList}
+	denied := allowed
+	denied.Allowed, denied.DeniedBy, denied.RetryAfter = false, coord.ReasonDenyList, coord.Never
+	for range 3 {
+		require.Equal(t, allowed, acquire(t, l, asks(byRule("r", "a.example.com"), 5)))
+		require.Equal(t, denied, acquire(t, l, coord.LimitRequest{LimitRef: byRule("r", "bad.example.com"), Cost: 1, Wait: time.Minute}))
+	}
+	look, err := l.Peek(t.Context(), asks(byRule("r", "bad.example.com"), 1))
+	require.NoError(t, err)
+	require.Equal(t, denied, look)
+	// A group is no way around the lists, and what is not in one is counted.
+	grouped := byRule("r", "bad.example.com")
+	grouped.Group = "other"
+	require.Equal(t, denied, acquire(t, l, asks(grouped, 1)))
+	require.Equal(t, int64(1), acquire(t, l, asks(byRule("r", "other"), 1)).Remaining)
+}
+
+func TestAListDecidesWithoutRedis(t *testing.T) {
+	t.Parallel()
+	r := withMode(coord.FailClosed, "r", band(2, time.Minute))
+	r.Allow, r.Deny = []coord.Match{exact("good")}, []coord.Match{exact("bad")}
+	l, _ := ruled(t, "redis://"+newRefusing(t).Addr().String(), r)
+	require.True(t, acquire(t, l, asks(byRule("r", "good"), 1)).Allowed)
+	require.Equal(t, coord.ReasonDenyList, acquire(t, l, asks(byRule("r", "bad"), 1)).DeniedBy)
+}
+
+func TestARuleInShadowRefusesNothing(t *testing.T) {
+	t.Parallel()
+	reader := sdk.NewManualReader()
+	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
+	require.NoError(t, err)
+	r := rule("r", band(2, time.Hour))
+	r.Shadow, r.Deny = true, []coord.Match{exact("bad")}
+	rules := coord.NewRules()
+	require.NoError(t, rules.Set([]coord.RuleOptions{r}, 1))
+	l := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: openRunner(t, lua.Options{URL: lua.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+	})
+	first := acquire(t, l, asks(byRule("r", "k"), 2))
+	require.True(t, first.Allowed && !first.Shadow)
+	require.NotEmpty(t, first.Grant)
+	for _, source := range []string{coord.SourceRedis, coord.SourceCache} {
+		// It never waits.
+		d := acquire(t, l, coord.LimitRequest{LimitRef: byRule("r", "k"), Cost: 1, Wait: time.Minute})
+		if d.Source != source { // the second may have passed meanwhile
+			require.Equal(t, coord.SourceRedis, d.Source)
+		}
+		require.True(t, d.Allowed && d.Shadow)
+		require.Equal(t, coord.ReasonLimit, d.DeniedBy)
+		require.Zero(t, d.RetryAfter)
+		require.Empty(t, d.Grant, "nothing was taken")
+	}
+	look, err := l.Peek(t.Context(), asks(byRule("r", "k"), 1))
+	require.NoError(t, err)
+	require.True(t, look.Allowed && look.Shadow)
+	d := acquire(t, l, asks(byRule("r", "bad"), 1))
+	require.True(t, d.Allowed && d.Shadow)
+	require.Equal(t, coord.ReasonDenyList, d.DeniedBy)
+	require.Equal(t, map[string]int64{"r allowed": 1, "r shadow_limit": 2, "r shadow_deny_list": 1}, decisions(t, reader))
+}
+
+func TestARuleInShadowLetsThroughWithoutRedis(t *testing.T) {
+	t.Parallel()
+	closed, local := withMode(coord.FailClosed, "closed", band(1, time.Hour)), withMode(coord.FailLocal, "local", band(1, time.Hour))
+	closed.Shadow, local.Shadow = true, true
+	l, _ := ruled(t, "redis://"+newRefusing(t).Addr().String(), closed, local)
+	for range 2 {
+		d := acquire(t, l, by(coord.FailClosed, byRule("closed", "k"), 1))
+		require.True(t, d.Allowed && d.Degraded)
+		require.False(t, d.Shadow)
+	}
+	require.False(t, acquire(t, l, asks(byRule("local", "k"), 1)).Shadow)
+	d := acquire(t, l, asks(byRule("local", "k"), 1))
+	require.True(t, d.Allowed && d.Degraded && d.Shadow)
+	require.Equal(t, coord.ReasonLimit, d.DeniedBy)
+}
+
+func TestAnOverrideIsTheLimitOfItsKeys(t *testing.T) {
+	t.Parallel()
+	r := rule("r", band(2, time.Hour))
+	r.Overrides = []coord.Override{{Match: glob("vip-*"), Limits: []coord.Band{band(5, time.Minute)}}}
+	r.Groups = []coord.Group{{Match: suffix("example.com"), Name: "vip-group"}}
+	l, f := ruled(t, redistest.URL(t), r)
+	require.Equal(t, "2/1h", acquire(t, l, asks(byRule("r", "k"), 1)).Band)
+	d := acquire(t, l, asks(byRule("r", "vip-1"), 1))
+	require.Equal(t, "5/1m", d.Band)
+	require.Equal(t, int64(4), d.Remaining)
+	require.Equal(t, "5/1m", acquire(t, l, asks(byRule("r", "a.example.com"), 3)).Band)
+	require.Equal(t, int64(1), acquire(t, l, asks(byRule("r", "b.example.com"), 1)).Remaining, "they count together")
+	// What was used stays when a key gets a limit of its own.
+	require.True(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
+	require.False(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
+	r.Overrides = append(r.Overrides, coord.Override{Match: exact("k"), Limits: []coord.Band{band(3, time.Hour)}})
+	require.NoError(t, f.pods[0].rules.Set([]coord.RuleOptions{r}, 2))
+	require.True(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
+	require.False(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
+	was, err := l.Reset(t.Context(), byRule("r", "a.example.com"))
+	require.NoError(t, err)
+	require.True(t, was)
+	require.Equal(t, int64(4), acquire(t, l, asks(byRule("r", "b.example.com"), 1)).Remaining)
+}
+
+func TestAtomicHeedsTheListsOfEachKey(t *testing.T) {
+	t.Parallel()
+	r := rule("r", band(10, time.Hour))
+	r.Allow, r.Deny = []coord.Match{exact("good")}, []coord.Match{exact("bad")}
+	l, _ := ruled(t, redistest.URL(t), r)
+	many := func(keys ...string) coord.Decision {
+		var items []coord.LimitRequest
+		for _, k := range keys {
+			it := asks(byRule("r", k), 4)
+			it.Group = "g"
+			items = append(items, it)
+		}
+		all, err := l.AcquireMany(t.Context(), coord.Caller{}, items, true)
+		require.NoError(t, err)
+		require.Len(t, all, len(keys))
+		return all[0].Decision
+	}
+	require.Equal(t, int64(6), many("good", "a", "good").Remaining, "only a is counted")
+	for _, keys := range [][]string{{"bad", "a"}, {"a", "good", "bad"}} {
+		d := many(keys...)
+		require.False(t, d.Allowed)
+		require.Equal(t, coord.ReasonDenyList, d.DeniedBy)
+	}
+	require.Equal(t, coord.SourceList, many("good", "good").Source)
+	require.False(t, many("a", "b").Allowed, "8 of the 6 that are left")
+}
+
+func TestAGrantSaysWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	l, f := ruled(t, redistest.URL(t), rule("r", band(2, 2*time.Second)), rule("two", band(2, 2*time.Second), band(10, time.Hour)))
+	for _, name := range []string{"r", "two"} {
+		f.ref = byRule(name, "a.b:c")
+		d := acquire(t, l, asks(f.ref, 2))
+		id, tag, algorithm, cost, at, err := coord.GrantOf(d.Grant)
+		require.NoError(t, err)
+		require.Equal(t, []any{name + ":a.b%3Ac", tokenBucket, int64(2), f.clock.Micros()}, []any{tag, algorithm, cost, at})
+		require.Empty(t, acquire(t, l, asks(f.ref, 1)).Grant)
+		other, _, _, _, _, err := coord.GrantOf(acquire(t, l, asks(byRule(name, "other"), 1)).Grant)
+		require.NoError(t, err)
+		require.NotEqual(t, id, other)
+
+		slot := f.clock.Micros() + time.Second.Microseconds()
+		w := f.start(0, "id", 1, time.Minute)
+		f.clock.Advance(time.Second)
+		got := w.let(t, time.Second)
+		_, _, _, cost, at, err = coord.GrantOf(got.Grant)
+		require.NoError(t, err)
+		require.Equal(t, []int64{1, slot}, []int64{cost, at})
+	}
+	c := coord.Caller{RequestID: "repeated", Fingerprint: "f"}
+	first, err := l.Acquire(t.Context(), c, asks(byRule("r", "x"), 1))
+	require.NoError(t, err)
+	f.clock.Advance(time.Millisecond)
+	again, err := l.Acquire(t.Context(), c, asks(byRule("r", "x"), 1))
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, first.Grant, again.Grant)
+}

@@ -1,0 +1,47 @@
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+func ratelimitReport(ctx context.Context, k *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
+	b, err := k.services().RateLimiter.Report(ctx, k.caller(), coord.ReportRequest{
+		GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, Grant: p.Grant,
+		Status: p.Status, Latency: millis(p.LatencyMS), RetryAfter: millis(p.RetryAfterMS),
+	})
+	return api.RatelimitReportResult{WaitMS: millisUp(b.Wait), PausedUntilAtMS: unixMillis(b.Until)}, err
+}
+
+func ratelimitPause(ctx context.Context, k *call, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
+	r := coord.PauseRequest{GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, For: millis(p.ForMS), Reason: p.Reason}
+	if p.UntilAtMS != 0 {
+		r.Until = time.UnixMilli(p.UntilAtMS)
+	}
+	until, err := k.services().RateLimiter.Pause(ctx, r)
+	return api.RatelimitPauseResult{PausedUntilAtMS: unixMillis(until)}, err
+}
+
+func ratelimitResume(ctx context.Context, k *call, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+	was, err := k.services().RateLimiter.Resume(ctx, coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group})
+	return api.RatelimitResumeResult{Resumed: was}, err
+}
+
+func ratelimitSetDelay(ctx context.Context, k *call, p *api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error) {
+	d, err := k.services().RateLimiter.SetDelay(ctx, coord.DelayRequest{
+		GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group},
+		Delay:   millis(p.DelayMS), TTL: millis(p.TTLMS), Source: p.Source,
+	})
+	return api.RatelimitSetDelayResult{DelayMS: millisUp(d.Delay), UntilAtMS: unixMillis(d.Until)}, err
+}
+
+// unixMillis is an instant on the wire, 0 for none.
+func unixMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
