@@ -93,6 +93,7 @@ type RatelimitResult struct {
 	Degraded      bool   `codec:"degraded" doc:"the answer came from the fail mode, since Redis did not answer"`
 	Source        string `codec:"source" enum:"redis,cache,local,list" doc:"where the decision was made: redis; cache = a refusal of less than a second ago that still holds; local = the fail mode; list = the rule's allow or deny list"`
 	Grant         string `codec:"grant,omitempty" doc:"what was taken, for ratelimit.refund, done and report"`
+	Held          bool   `codec:"held,omitempty" doc:"the grant holds one of max_concurrent places: end it with ratelimit.done, or a report with the grant"`
 	Replayed      bool   `codec:"replayed,omitempty" doc:"the reply of an earlier call with the same request id"`
 	MaybeExecuted bool   `codec:"maybe_executed,omitempty" doc:"degraded, and the cost may have been taken from Redis all the same"`
 }

@@ -122,7 +122,7 @@ func (a *asker) passes(r *http.Request, err error) bool {
 
 // done frees the place that a grant holds.
 func (a *asker) done(r *http.Request, d Decision) {
-	if d.Grant == "" {
+	if !d.Held {
 		return
 	}
 	ctx, cancel := a.after(r)

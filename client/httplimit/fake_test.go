@@ -44,7 +44,7 @@ type call struct {
 
 func newFake(t testing.TB) *fake {
 	f := &fake{socket: filepath.Join(t.TempDir(), "s"), answers: map[string]func(m) (any, any){}}
-	f.on(api.RatelimitAcquire.Name, allow(m{"grant": "g1"}))
+	f.on(api.RatelimitAcquire.Name, allow(m{"grant": "g1", "held": true}))
 	f.on(api.RatelimitReport.Name, answer(m{"wait_ms": 0}))
 	f.on(api.RatelimitDone.Name, answer(m{"done": true}))
 	f.on(api.RatelimitRefund.Name, answer(m{"refunded": true, "reason": "refunded"}))

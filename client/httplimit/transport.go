@@ -150,7 +150,7 @@ func (t *Transport) send(r *http.Request, d Decision) (*http.Response, error) {
 	if !t.report(r, d, resp, latency, ended) && ended {
 		t.done(r, d)
 	}
-	if !ended && d.Grant != "" {
+	if !ended && d.Held {
 		resp.Body = follow(resp.Body, func() { t.done(r, d) })
 	}
 	return resp, nil

@@ -360,7 +360,7 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	hc := limited(t, f, httplimit.TransportOptions{
 		Base: base(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, cancelled }),
 	})
-	f.on(acquire, func(p m) (any, any) { r.Context().(*lateContext).over.Store(true); return allow(m{"grant": "g1"})(p) })
+	f.on(acquire, func(p m) (any, any) { r.Context().(*lateContext).over.Store(true); return allow(m{"grant": "g1", "held": true})(p) })
 	err = failedBy(t, hc.Transport.RoundTrip, r)
 	require.ErrorIs(t, err, cancelled)
 	require.Equal(t, []string{acquire, refund, done}, f.methods())
@@ -431,14 +431,16 @@ func TestFailOpenOverrulesNoAnswer(t *testing.T) {
 	}
 }
 
-// Without a grant there is nothing to end: under the fail mode, or in shadow.
-func TestWithoutAGrantNothingIsEnded(t *testing.T) {
+// Without a place there is nothing to end.
+func TestWithoutAPlaceNothingIsEnded(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	f.on(acquire, allow(m{"degraded": true}))
-	resp := get(t, limited(t, f, httplimit.TransportOptions{}), remote(t, hello).URL)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, []string{acquire, report}, f.methods())
+	for _, answer := range []m{{"degraded": true}, {"grant": "g1"}} {
+		f := newFake(t)
+		f.on(acquire, allow(answer))
+		resp := get(t, limited(t, f, httplimit.TransportOptions{}), remote(t, hello).URL)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, []string{acquire, report}, f.methods())
+	}
 }
 
 func TestABodyThatTakesWritesStillDoes(t *testing.T) {

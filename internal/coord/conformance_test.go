@@ -250,7 +250,7 @@ func result(d coord.Decision, err error) (api.RatelimitResult, error) {
 		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band, Limit: d.Limit,
 		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: max(0, d.ResetAt.UnixMilli()),
 		RetryAfterMS: d.RetryAfter.Milliseconds(), WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Shadow: d.Shadow, Source: d.Source,
-		Grant: d.Grant, Replayed: d.Replayed, Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted,
+		Grant: d.Grant, Held: d.Held, Replayed: d.Replayed, Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted,
 	}
 	if d.RetryAfter == coord.Never {
 		r.RetryAfterMS = -1

@@ -110,6 +110,8 @@ type Decision struct {
 	// cost may have been taken from Redis all the same.
 	Degraded, MaybeExecuted bool
 	Source                  string // redis, cache, local or list
+	// Held: the grant has a place, until Done.
+	Held bool
 	// Grant names what was taken, for Refund and Done; empty when nothing was, or
 	// nobody knows.
 	Grant string

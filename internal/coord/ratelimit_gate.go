@@ -306,7 +306,7 @@ func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision) Decis
 			if q.seated() {
 				l.leaveSeat(ctx, q, d.Grant)
 			}
-			d.Allowed, d.DeniedBy, d.Grant = false, ReasonPause, ""
+			d.Allowed, d.DeniedBy, d.Grant, d.Held = false, ReasonPause, "", false
 			d.RetryAfter = ceilMS(out.Value.UntilUS - out.Value.NowUS)
 		}
 	}

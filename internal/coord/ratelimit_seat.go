@@ -161,6 +161,7 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out 
 		}
 		sent = moved.Sent
 	}
+	d.Held = true
 	if c.Session == nil || l.leases.bind(&lease{leaseID: h.leaseID, ttl: h.ttl, session: c.Session, kind: l.seats}, sent) {
 		return d, nil
 	}

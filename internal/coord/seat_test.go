@@ -53,6 +53,7 @@ func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
 		one, two := openSession(t, a), openSession(t, b)
 		first := seated(t, a, one.caller(), 0)
 		require.True(t, first.Allowed)
+		require.True(t, first.Held)
 		require.True(t, seated(t, b, two.caller(), 0).Allowed)
 		refused := seated(t, b, two.caller(), 0)
 		require.False(t, refused.Allowed)
@@ -156,6 +157,7 @@ func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
 		again := seated(t, b, asks(two), 0)
 		require.True(t, again.Allowed)
 		require.True(t, again.Replayed)
+		require.True(t, again.Held)
 		require.Equal(t, first.Grant, again.Grant)
 		require.EqualValues(t, 1, used(t, a))
 
@@ -167,6 +169,7 @@ func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
 		require.False(t, gone.Allowed)
 		require.True(t, gone.Replayed)
 		require.Empty(t, gone.Grant)
+		require.False(t, gone.Held)
 		require.EqualValues(t, 1, used(t, a), "nothing is taken again")
 	})
 }

@@ -96,7 +96,7 @@ func decision(d coord.Decision, err error) (api.RatelimitResult, error) {
 		Limit: d.Limit, Remaining: d.Remaining, Current: d.Current,
 		ResetAfterMS: millisUp(d.ResetAfter),
 		RetryAfterMS: -1, WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Shadow: d.Shadow,
-		Grant: d.Grant, Replayed: d.Replayed,
+		Grant: d.Grant, Held: d.Held, Replayed: d.Replayed,
 		Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted, Source: d.Source,
 	}
 	if !d.ResetAt.IsZero() {
