@@ -43,16 +43,29 @@ func acquire(t *testing.T, l *coord.RateLimiter, r coord.LimitRequest) coord.Dec
 // The same calls with the cache and without: the same decisions, to the millisecond.
 func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 	t.Parallel()
-	for name, bands := range map[string][]coord.Band{
-		"whole microseconds": {band(80, time.Minute)}, "fractions": {band(7, 3*time.Second)},
-		"a burst":   {{Limit: 3, Period: time.Second, Burst: 9}},
-		"two bands": {band(10, time.Second), band(60, time.Minute)},
+	two := []coord.Band{band(10, time.Second), band(60, time.Minute)}
+	for name, c := range map[string]struct {
+		algorithm string
+		bands     []coord.Band
+	}{
+		"whole microseconds": {tokenBucket, []coord.Band{band(80, time.Minute)}},
+		"fractions":          {tokenBucket, []coord.Band{band(7, 3*time.Second)}},
+		"a burst":            {tokenBucket, []coord.Band{{Limit: 3, Period: time.Second, Burst: 9}}},
+		"two bands":          {tokenBucket, two},
+		"leaky":              {"leaky_bucket", []coord.Band{{Limit: 10, Period: 5 * time.Second, Burst: 8}}},
+		"windows":            {"fixed_window", two},
+		"one window":         {"fixed_window", two[:1]},
+		"a log":              {"sliding_window_log", two},
+		"a counter":          {"sliding_window_counter", two},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			bands := c.bands
 			f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
 			s, rng := f.pods[0], rand.New(rand.NewPCG(3, uint64(len(name))))
-			require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("on", bands...), uncached("off", bands...)}, 1))
+			with, without := rule("on", bands...), uncached("off", bands...)
+			with.Algorithm, without.Algorithm = c.algorithm, c.algorithm
+			require.NoError(t, s.rules.Set([]coord.RuleOptions{with, without}, 1))
 			cached, refused := 0, 0
 			for range 2000 {
 				key, cost := fmt.Sprint("k", rng.IntN(2)), 1+rng.Int64N(min(12, bands[0].Limit))

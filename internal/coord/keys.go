@@ -56,6 +56,10 @@ func (k Keys) limitPart(tag, part string) string { return k.base + tag + "}:rl:"
 // has its name.
 func (k Keys) gate(tag string) string { return k.limitPart(tag, "gate") }
 
+// refunded is the mark that a grant under that tag was given back. Its id has
+// neither braces nor percent signs.
+func (k Keys) refunded(tag, id string) string { return k.limitPart(tag, "refunded:"+id) }
+
 // seats are the leases of a limit with max_concurrent, who holds them, and the
 // line for them.
 func (k Keys) seats(tag string) (leases, holders string, line lua.LineKeys) {

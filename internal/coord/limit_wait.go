@@ -61,25 +61,25 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 		if err != nil {
 			return l.unanswered(ctx, q, err)
 		}
-		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed || !comes {
+		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed {
 			return d, err
 		}
+		if !comes {
+			return l.confirm(ctx, q, d), nil
+		}
 	}
+	return l.sleep(ctx, q, x, d)
+}
+
+// sleep returns when the slot of a reservation has come, with what it was told.
+func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d Decision) (Decision, error) {
 	s, err := l.reservations.await(ctx, x)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
 	// The slot may be another call's that left: its charge is what is used.
 	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
-	waited := l.now() - q.begun
-	if waited > confirmAfter {
-		if left := l.pausedMeanwhile(ctx, q); left > 0 {
-			l.tel.Waited(ctx, nounRatelimit, waitOutcome(false, nil), waited)
-			return d.givenUp(left).after(waited), nil
-		}
-	}
-	l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), waited)
-	return d.after(waited), nil
+	return l.confirm(ctx, q, d.after(l.now()-q.begun)), nil
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.

@@ -161,15 +161,23 @@ func (w *waiter) answered() bool { return len(w.done) > 0 }
 // ever lets more through than its capacity and what refilled.
 func TestNoCancelsPassTheBound(t *testing.T) {
 	t.Parallel()
-	for name, bands := range map[string][]coord.Band{
-		"one band":       {band(4, time.Second)},
-		"a burst of one": {{Limit: 7, Period: 3 * time.Second, Burst: 1}},
-		"two bands":      {band(5, time.Second), band(12, 10*time.Second)},
-		"far apart":      {{Limit: 50, Period: time.Second, Burst: 3}, band(6, time.Minute)},
+	for name, c := range map[string]struct {
+		algorithm string
+		cancels   int
+		bands     []coord.Band
+	}{
+		"one band":       {tokenBucket, 5000, []coord.Band{band(4, time.Second)}},
+		"a burst of one": {tokenBucket, 5000, []coord.Band{{Limit: 7, Period: 3 * time.Second, Burst: 1}}},
+		"two bands":      {tokenBucket, 5000, []coord.Band{band(5, time.Second), band(12, 10*time.Second)}},
+		"far apart":      {tokenBucket, 5000, []coord.Band{{Limit: 50, Period: time.Second, Burst: 3}, band(6, time.Minute)}},
+		"leaky":          {"leaky_bucket", 2000, []coord.Band{{Limit: 7, Period: 3 * time.Second, Burst: 3}, {Limit: 30, Period: 20 * time.Second, Burst: 5}}},
+		"windows":        {"fixed_window", 2000, []coord.Band{band(5, time.Second), band(12, 10*time.Second)}},
+		"a log":          {"sliding_window_log", 2000, []coord.Band{band(5, time.Second), band(12, 10*time.Second)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, redistest.URL(t), 3, inFull("k", bands...))
+			bands := c.bands
+			f := newFleet(t, redistest.URL(t), 3, coord.LimitRef{Algorithm: c.algorithm, Limits: bands, Key: "k"})
 			h := history{f: f, rng: rand.New(rand.NewPCG(7, uint64(len(name)))), most: 1}
 			for _, b := range bands {
 				h.most = max(h.most, min(b.Burst, 3))
@@ -177,12 +185,12 @@ func TestNoCancelsPassTheBound(t *testing.T) {
 					h.most = max(h.most, 3)
 				}
 			}
-			for h.cancels < 5000 {
+			for h.cancels < c.cancels {
 				h.step()
 			}
 			h.drain()
 			h.check(bands)
-			require.Greater(t, len(h.admitted), 1000)
+			require.Greater(t, len(h.admitted), c.cancels/5)
 			for _, p := range f.pods {
 				calls, requests := p.limiter.Reserved()
 				require.Zero(t, calls+requests, "nothing is left of those who left")
@@ -270,10 +278,37 @@ func (h *history) drain() {
 	}
 }
 
-// check pours what was let through into an exact bucket of each band, in units of
-// 1/period tokens.
+// check holds what was let through against each band.
 func (h *history) check(bands []coord.Band) {
 	slices.SortStableFunc(h.admitted, func(a, b admission) int { return int(a.at - b.at) })
+	switch h.f.ref.Algorithm {
+	case "fixed_window":
+		h.checkWindows(bands, func(at, p int64) int64 { return at/p*p + p })
+	case "sliding_window_log":
+		h.checkWindows(bands, func(at, p int64) int64 { return at + p })
+	default:
+		h.pour(bands)
+	}
+}
+
+// checkWindows adds up what was let through from each admission to the end of its window.
+func (h *history) checkWindows(bands []coord.Band, end func(at, period int64) int64) {
+	for _, b := range bands {
+		for i, first := range h.admitted {
+			sum, until := int64(0), end(first.at, b.Period.Microseconds())
+			for _, a := range h.admitted[i:] {
+				if a.at >= until {
+					break
+				}
+				sum += a.cost
+			}
+			require.LessOrEqual(h.f.t, sum, b.Limit, "from admission %d of %d in %v", i, len(h.admitted), b)
+		}
+	}
+}
+
+// pour fills an exact bucket of each band, in units of 1/period tokens.
+func (h *history) pour(bands []coord.Band) {
 	for _, b := range bands {
 		p, capacity := b.Period.Microseconds(), b.Burst
 		if capacity == 0 {

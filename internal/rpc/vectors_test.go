@@ -133,8 +133,8 @@ func TestVectorsOfMalformedFramesCloseTheConnection(t *testing.T) {
 // resultTypes are what the results of replies.json are.
 var resultTypes = map[string]any{
 	"ping": api.PingResult{}, "ratelimit-allowed": api.RatelimitResult{}, "ratelimit-never": api.RatelimitResult{},
-	"ratelimit-degraded": api.RatelimitResult{},
-	"lock-acquired":      api.LockAcquireResult{}, "lock-busy": api.LockAcquireResult{},
+	"ratelimit-degraded": api.RatelimitResult{}, "ratelimit-many": api.RatelimitManyResult{},
+	"lock-acquired": api.LockAcquireResult{}, "lock-busy": api.LockAcquireResult{},
 	"result-empty": api.Nothing{}, "msgid-echo-wide": api.Nothing{}, "msgid-echo-negative": api.Nothing{},
 	"methods-empty-list": api.MethodsResult{},
 }

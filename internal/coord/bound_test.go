@@ -1,0 +1,137 @@
+package coord_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// pressed is what a client logs: what was let through, and when by Redis's clock.
+type pressed struct{ at, cost int64 }
+
+// ceiling is the most that an algorithm may let through from one admission to
+// another, both included, which are so far apart (us).
+type ceiling func(b coord.Band, from, to int64) float64
+
+// rated is capacity + rate x time. A slot is told in whole microseconds, rounded up.
+func rated(capacity int64) ceiling {
+	return func(b coord.Band, from, to int64) float64 {
+		return float64(capacity) + float64(b.Limit)*float64(to-from+1)/float64(b.Period.Microseconds())
+	}
+}
+
+// windowed lets most through in any window of one period. Longer spans are made
+// of such windows.
+func windowed(most int64) ceiling {
+	return func(b coord.Band, from, to int64) float64 {
+		return float64(most * ((to-from)/b.Period.Microseconds() + 1))
+	}
+}
+
+// TestAdmissionBoundOfEveryAlgorithm: three sidecars, 20 clients, one key. What
+// the clients saw is scanned from every admission to every later one.
+// COXSWAIN_BOUND_FOR says how long each algorithm is pressed, such as 30s.
+func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
+	t.Parallel()
+	length := 2 * time.Second
+	if text := os.Getenv("COXSWAIN_BOUND_FOR"); text != "" {
+		var err error
+		length, err = time.ParseDuration(text)
+		require.NoError(t, err)
+	}
+	b := band(40, 500*time.Millisecond)
+	leaky := b
+	leaky.Burst = 5
+	for algorithm, c := range map[string]struct {
+		band coord.Band
+		most ceiling
+	}{
+		"token_bucket":           {b, rated(b.Limit)},
+		"leaky_bucket":           {leaky, rated(leaky.Burst)},
+		"fixed_window":           {b, windowed(2 * b.Limit)},
+		"sliding_window_log":     {b, windowed(b.Limit)},
+		"sliding_window_counter": {b, windowed(2 * b.Limit)},
+	} {
+		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
+			log := press(t, coord.LimitRef{Algorithm: algorithm, Limits: []coord.Band{c.band}, Key: "k"}, length)
+			t.Logf("%d admissions", len(log))
+			require.NotEmpty(t, log)
+			broken := ""
+			for i := range log {
+				sum := int64(0)
+				for _, x := range log[i:] {
+					sum += x.cost
+					if most := c.most(c.band, log[i].at, x.at); float64(sum) > most+1e-6 && broken == "" {
+						broken = fmt.Sprintf("%d from %d to %d: at most %.3f", sum, log[i].at, x.at, most)
+					}
+				}
+			}
+			require.Empty(t, broken)
+			if algorithm == "fixed_window" {
+				windows := map[int64]int64{}
+				for _, x := range log {
+					windows[x.at/b.Period.Microseconds()] += x.cost
+				}
+				for start, sum := range windows {
+					require.LessOrEqual(t, sum, b.Limit, "window %d", start)
+				}
+			}
+		})
+	}
+}
+
+// press has 20 clients of three sidecars ask for a limit as often as they can, and
+// returns what was let through, in order. Every fourth client waits for its slots
+// where there are any.
+func press(t *testing.T, ref coord.LimitRef, length time.Duration) []pressed {
+	prefix := redistest.Prefix(t)
+	var limiters []*coord.RateLimiter
+	for range 3 {
+		limiters = append(limiters, newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix).limiter)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	logs := make([][]pressed, 20)
+	var clients sync.WaitGroup
+	for i := range logs {
+		clients.Go(func() {
+			rng := rand.New(rand.NewPCG(5, uint64(i)))
+			for ctx.Err() == nil {
+				r := coord.LimitRequest{LimitRef: ref, Cost: 1 + rng.Int64N(3), FailMode: coord.FailClosed}
+				if i%4 == 0 && ref.Algorithm != "sliding_window_counter" {
+					r.Wait = 200 * time.Millisecond
+				}
+				d, err := limiters[i%3].Acquire(t.Context(), coord.Caller{}, r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !d.Allowed {
+					continue
+				}
+				_, _, _, cost, at, err := coord.GrantOf(d.Grant)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				logs[i] = append(logs[i], pressed{at, cost})
+			}
+		})
+	}
+	clients.Wait()
+	log := slices.Concat(logs...)
+	slices.SortFunc(log, func(a, b pressed) int { return int(a.at - b.at) })
+	return log
+}
