@@ -1,0 +1,180 @@
+package lua_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// takes charges a key, or says why not.
+type takes = func(now int64, key string, r rule, revision, cost int64) lua.RatelimitOut
+
+// eachOther runs a test for the algorithms whose state is that of prelude_state,
+// the token bucket apart, which has its own.
+func eachOther(t *testing.T, test func(t *testing.T, s *store, take takes)) {
+	for _, algorithm := range []string{"leaky_bucket", "fixed_window"} {
+		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
+			eachStore(t, func(t *testing.T, s *store) {
+				test(t, s, func(now int64, key string, r rule, revision, cost int64) lua.RatelimitOut {
+					return ask{algorithm: algorithm, rule: r, revision: revision, cost: cost}.run(t, s, now, s.key(key))
+				})
+			})
+		})
+	}
+}
+
+func TestSleepingRetryAfterOfEachAlgorithmAndAskingOnceSucceeds(t *testing.T) {
+	t.Parallel()
+	eachOther(t, func(t *testing.T, s *store, take takes) {
+		rng, refused := rand.New(rand.NewPCG(3, 5)), 0
+		draw := func(most int64) int64 { return 1 + rng.Int64N(1+rng.Int64N(1+rng.Int64N(most))) }
+		for i := range 1000 {
+			r, least, key := make(rule, 1+rng.IntN(3)), int64(1e9), fmt.Sprint("r", i)
+			for b := range r {
+				// Nobody waits 142 years, which is what a leaky bucket can hold.
+				r[b].limit, r[b].periodMS, r[b].burst = draw(1e9), draw(366*86_400_000), draw(100)
+				least = min(least, r[b].burst)
+			}
+			now, cost := epoch+rng.Int64N(hour), 1+rng.Int64N(least)
+			require.True(t, take(now, key, r, 1, least).Allowed)
+			now += rng.Int64N(5)
+			if out := take(now, key, r, 1, cost); !out.Allowed {
+				refused++
+				require.False(t, take(now+out.RetryAfterUS-1, key, r, 1, cost).Allowed, "%v: earlier than told", r)
+				require.True(t, take(now+out.RetryAfterUS, key, r, 1, cost).Allowed, "%v: exactly when told", r)
+			}
+			s.del(t, s.key(key))
+		}
+		require.Greater(t, refused, 300)
+	})
+}
+
+func TestARefusalOfEachAlgorithmLeavesTheKeyAsItWas(t *testing.T) {
+	t.Parallel()
+	eachOther(t, func(t *testing.T, s *store, take takes) {
+		r := rule{{limit: 10, periodMS: 6_000, burst: 10}}
+		require.True(t, take(epoch, "a", r, 1, 8).Allowed)
+		before := s.raw(t, s.key("a"))
+		for _, cost := range []int64{3, 5, 10, 11} {
+			refused := take(epoch, "a", r, 1, cost)
+			require.False(t, refused.Allowed)
+			require.EqualValues(t, 2, refused.Remaining)
+			require.Equal(t, cost > 10, refused.RetryAfterUS == -1)
+			require.Equal(t, before, s.raw(t, s.key("a")))
+			require.EqualValues(t, -1, s.ttl(s.key("a")))
+		}
+		require.EqualValues(t, -1, take(epoch, "new", r, 1, 11).RetryAfterUS)
+		require.Equal(t, "none", s.raw(t, s.key("new")))
+	})
+}
+
+func TestAReloadedRuleOfEachAlgorithmTakesEffectAtOnce(t *testing.T) {
+	t.Parallel()
+	eachOther(t, func(t *testing.T, _ *store, take takes) {
+		hourly, fast := rule{{limit: 10, periodMS: 3_600_000, burst: 10}}, rule{{limit: 1000, periodMS: 1000, burst: 1000}}
+		require.True(t, take(epoch, "raised", hourly, 1, 10).Allowed)
+		require.False(t, take(epoch, "raised", hourly, 1, 1).Allowed)
+		require.True(t, take(epoch, "raised", fast, 2, 1).Allowed)
+
+		wide, narrow := rule{{limit: 100, periodMS: 60_000, burst: 100}}, rule{{limit: 10, periodMS: 60_000, burst: 10}}
+		require.True(t, take(epoch, "lowered", wide, 1, 80).Allowed)
+		refused := take(epoch, "lowered", narrow, 2, 1)
+		require.False(t, refused.Allowed)
+		require.Zero(t, refused.Remaining)
+	})
+}
+
+func TestHighRatesOfEachAlgorithm(t *testing.T) {
+	t.Parallel()
+	eachOther(t, func(t *testing.T, s *store, take takes) {
+		for _, limit := range []int64{10_000, 100_000, 1_000_000} {
+			key, r, admitted := fmt.Sprint("n", limit), rule{{limit: limit, periodMS: 1000, burst: 6000}}, int64(5900)
+			require.True(t, take(epoch, key, r, 1, 5900).Allowed)
+			for i := range int64(200) {
+				if take(epoch+i, key, r, 1, 1).Allowed {
+					require.GreaterOrEqual(t, s.ttl(s.key(key)), time.Millisecond)
+					admitted++
+				}
+			}
+			require.LessOrEqual(t, admitted, min(6000+199*limit/second, 6100))
+			require.GreaterOrEqual(t, admitted, int64(6000))
+		}
+	})
+}
+
+func TestLongPeriodsOfEachAlgorithmAreNotForgottenEarly(t *testing.T) {
+	t.Parallel()
+	eachOther(t, func(t *testing.T, s *store, take takes) {
+		r := rule{{limit: 700, periodMS: 7 * 86_400_000, burst: 700}}
+		require.True(t, take(epoch, "week", r, 1, 700).Allowed)
+		require.Greater(t, s.ttl(s.key("week")), 7*24*time.Hour)
+		require.LessOrEqual(t, take(epoch+25*hour, "week", r, 1, 0).Remaining, int64(25*100/24), "at most 25 hours' worth")
+		require.Less(t, s.client.PTTL(context.Background(), s.key("week")).Val(), time.Duration(0), "the key has no TTL")
+		r[0].limit, r[0].burst = 800, 800
+		require.True(t, take(epoch+25*hour, "week", r, 2, 1).Allowed)
+		require.Greater(t, s.ttl(s.key("week")), 5*24*time.Hour, "the next write heals it")
+	})
+}
+
+// TestFixedWindowsBeginAnew: hits every half window count in their own window, and
+// what is refused does not extend a block.
+func TestFixedWindowsBeginAnew(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s *store) {
+		a := ask{algorithm: "fixed_window", rule: rule{{limit: 2, periodMS: 6_000, burst: 2}}, revision: 1, cost: 1}
+		for i := range int64(10) {
+			out := a.run(t, s, epoch+i*3*second, s.key("halves"))
+			require.True(t, out.Allowed)
+			require.Equal(t, 1+i%2, out.Current, "the count starts again in each window")
+		}
+		for i := range int64(60) {
+			out := a.run(t, s, epoch+i*100_000, s.key("denied"))
+			require.Equal(t, i < 2, out.Allowed)
+		}
+		require.True(t, a.run(t, s, epoch+6*second, s.key("denied")).Allowed)
+	})
+}
+
+// TestALeakyBucketIsEven: 10 per 6 s are one each 600 ms, whatever is asked between.
+func TestALeakyBucketIsEven(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s *store) {
+		a := ask{algorithm: "leaky_bucket", rule: rule{{limit: 10, periodMS: 6_000, burst: 1}}, revision: 1, cost: 1}
+		for i := range int64(601) {
+			require.Equal(t, i%12 == 0, a.run(t, s, epoch+i*50_000, s.key("even")).Allowed, "at %d ms", 50*i)
+		}
+		// 180 ms are 0.3 token.
+		a.rule[0].burst, a.revision = 10, 2
+		admitted := 0
+		for i := range int64(1001) {
+			if a.run(t, s, epoch+i*180_000, s.key("fractions")).Allowed {
+				admitted++
+			}
+		}
+		require.InDelta(t, 10+300, admitted, 1)
+	})
+}
+
+func TestAllBandsOfEachAlgorithmOrNone(t *testing.T) {
+	t.Parallel()
+	eachOther(t, func(t *testing.T, s *store, take takes) {
+		r := rule{{limit: 10, periodMS: 1000, burst: 10}, {limit: 30, periodMS: 60_000, burst: 30}}
+		now := epoch
+		for range 3 {
+			require.True(t, take(now, "a", r, 1, 10).Allowed)
+			now += second
+		}
+		before := s.raw(t, s.key("a"))
+		refused := take(now, "a", r, 1, 10)
+		require.False(t, refused.Allowed)
+		require.EqualValues(t, 2, refused.Band, "the minute's band is named")
+		require.Equal(t, before, s.raw(t, s.key("a")), "the second's band was not charged")
+	})
+}
