@@ -23,7 +23,7 @@ build: ## build bin/sidecar
 	go build -ldflags '-X main.version=$(VERSION)' -o bin/sidecar ./cmd/sidecar
 
 test: ## run every Go test with the race detector, on a real Redis
-	hack/need.sh redis-server=redis-server
+	hack/need.sh redis-server=redis-server curl=curl
 	hack/gotest.sh -race -skip Topology ./...
 
 test-topology: ## run the tests that need a Redis Cluster or Sentinel, as processes
@@ -31,6 +31,7 @@ test-topology: ## run the tests that need a Redis Cluster or Sentinel, as proces
 	hack/gotest.sh -race -run Topology ./...
 
 test-container: ## run the tests that use Redis with Redis in a container
+	hack/need.sh curl=curl
 	hack/test-container.sh
 
 test-langs: ## call the sidecar from other languages

@@ -33,6 +33,18 @@ func (c *Client) RatelimitAcquireAny(ctx context.Context, p api.RatelimitAnyPara
 	return Call(ctx, c, api.RatelimitAcquireAny, p)
 }
 
+// RatelimitRefund gives back what a grant took and was not used for, once.
+func (c *Client) RatelimitRefund(ctx context.Context, grant string) (api.RatelimitRefundResult, error) {
+	return Call(ctx, c, api.RatelimitRefund, api.RatelimitGrantParams{Grant: grant})
+}
+
+// RatelimitDone frees the place of a grant under a rule with max_concurrent, and
+// reports whether it had one.
+func (c *Client) RatelimitDone(ctx context.Context, grant string) (bool, error) {
+	r, err := Call(ctx, c, api.RatelimitDone, api.RatelimitGrantParams{Grant: grant})
+	return r.Done, err
+}
+
 // RatelimitReset forgets what was taken from a limit under one key, and reports
 // whether anything was.
 func (c *Client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (bool, error) {

@@ -43,6 +43,7 @@ type Field struct {
 	Index    int // of the struct field
 	Kind     Kind
 	Elem     reflect.Type // the struct of a map, or of the items of a list; else nil
+	Items    Kind         // of a list without Elem: str or int, which Min and Max bound
 	Required bool
 	Optional bool // result keys that are left out when they do not apply
 	Default  string
@@ -83,6 +84,9 @@ func field(sf reflect.StructField, index int) Field {
 		f.Enum = strings.Split(e, ",")
 	}
 	f.Kind, f.Elem = kind(sf.Type)
+	if f.Kind == KindList && f.Elem == nil {
+		f.Items, _ = kind(sf.Type.Elem())
+	}
 	if f.Kind == "" {
 		panic(fmt.Sprintf("api: field %s has no wire type", sf.Name))
 	}

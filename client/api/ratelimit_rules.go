@@ -68,17 +68,18 @@ type Group struct {
 
 // Penalty is what refusals of the remote server lead to.
 type Penalty struct {
-	Codes         []int64 `codec:"codes,omitempty" doc:"the statuses that pause the key; absent = 429 and 503"`
+	Codes         []int64 `codec:"codes,omitempty" min:"100" max:"999" doc:"the statuses that pause the key; absent = 429 and 503"`
 	BaseMS        int64   `codec:"base_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds of the first pause when the server gives none; absent = 60000"`
 	MaxMS         int64   `codec:"max_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds of the longest; each pause is twice the last one; absent = 86400000"`
 	ForgiveMS     int64   `codec:"forgive_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds after the end of a pause after which the next is a first one again; absent = 1800000"`
-	JitterPercent int64   `codec:"jitter_percent,omitempty" default:"10" min:"0" max:"100" doc:"how much longer or shorter a pause of our own may be, so that not all come back at once; absent = 10"`
+	JitterPercent *int64  `codec:"jitter_percent,omitempty" min:"0" max:"100" doc:"how much longer or shorter a pause of our own may be, so that not all come back at once; absent = 10"`
 }
 
 // RatelimitRulesResult are the rules in force.
 type RatelimitRulesResult struct {
 	Rules      []RuleInForce `codec:"rules" doc:"by name"`
 	Precedence string        `codec:"precedence" enum:"file,redis" doc:"which of two rules of one name is in force"`
+	Unreadable []string      `codec:"unreadable,omitempty" doc:"rules in Redis that this version of the sidecar cannot read, by name; they are not in force here"`
 }
 
 // RuleInForce is a rule and where it is from.

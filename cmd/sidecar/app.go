@@ -146,7 +146,7 @@ func (a *app) openStore() (err error) {
 func (a *app) serve() error {
 	c := a.config
 	a.rules = coord.NewRules()
-	if err := a.rules.Set(ruleOptions(c.Rules.Items), age(c)); err != nil {
+	if err := a.rules.SetFirst(ruleOptions(c.Rules.Items), age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
 		return err
 	}
 	mode, err := config.ParseMode(c.Socket.Mode)
@@ -159,6 +159,10 @@ func (a *app) serve() error {
 	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
 	a.signals = coord.NewSignals(a.runner, keys)
 	a.onStop("signals", cleanupTime, func(context.Context) error { a.signals.Stop(); return nil })
+	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{
+		Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Events: a.events, Log: a.log,
+	})
+	a.onStop("rules", cleanupTime, func(context.Context) error { runtime.Stop(); return nil })
 	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
 	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{
@@ -175,7 +179,7 @@ func (a *app) serve() error {
 			Signals: a.signals, Events: a.events,
 			Telemetry: a.telemetry.Telemetry,
 		}),
-		Rules:    a.rules,
+		Rules: a.rules, RuntimeRules: runtime,
 		Events:   a.events,
 		Config:   a.configText,
 		Redis:    a.redisState,

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"math"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/coxswain-sidecar/coxswain/internal/config"
@@ -59,25 +56,4 @@ func checkRules(c *config.Config) []config.Problem {
 		all = append(all, config.Problem{Path: "rules." + p.Path, Message: p.Message})
 	}
 	return all
-}
-
-func ruleOptions(items []config.Rule) []coord.RuleOptions {
-	rules := make([]coord.RuleOptions, len(items))
-	for i, r := range items {
-		rules[i] = coord.RuleOptions{
-			Name: r.Name, Algorithm: r.Algorithm, Limits: make([]coord.Band, len(r.Limits)),
-			FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: r.DenyCache,
-		}
-		for k, b := range r.Limits {
-			rules[i].Limits[k] = coord.Band{Limit: b.Limit, Period: milliseconds(b.PeriodMS), Burst: b.Burst}
-		}
-	}
-	return rules
-}
-
-// milliseconds keeps a period that no duration can hold out of every bound, where
-// multiplying it would wrap it around to a harmless one.
-func milliseconds(ms int64) time.Duration {
-	const most = math.MaxInt64 / int64(time.Millisecond)
-	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
 }

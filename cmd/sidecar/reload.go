@@ -19,7 +19,7 @@ import (
 
 // reloadable are the settings that take effect without a restart, beside the
 // rules themselves.
-var reloadable = []string{"telemetry.log_level", "readiness.mode", "rules.files"}
+var reloadable = []string{"telemetry.log_level", "readiness.mode", "rules.files", "rules.precedence"}
 
 // The outcomes of a reload, for its metric and its event.
 const (
@@ -152,11 +152,11 @@ func (r *reloads) emptied() error {
 
 func (r *reloads) apply(c *config.Config) error {
 	a, was := r.app, r.state.Load()
-	if !reflect.DeepEqual(c.Rules.Items, was.config.Rules.Items) {
+	if !reflect.DeepEqual(c.Rules.Items, was.config.Rules.Items) || c.Rules.Precedence != was.config.Rules.Precedence {
 		// Other rules under a revision that is not higher would be taken for
 		// older ones by the state in Redis: a file may come with an old age.
 		next := max(age(c), r.revision+1)
-		if err := a.rules.Set(ruleOptions(c.Rules.Items), next); err != nil {
+		if err := a.rules.SetFirst(ruleOptions(c.Rules.Items), next, coord.Precedence(c.Rules.Precedence)); err != nil {
 			return err
 		}
 		r.revision = next

@@ -35,6 +35,7 @@ const (
 var arrows = map[string][]string{
 	"client/api":         {},
 	"client":             {"client/api"},
+	"client/httplimit":   {"client", "client/api"},
 	"internal/telemetry": {},
 	"internal/nearest":   {},
 	"internal/lua":       {"internal/telemetry"},
@@ -46,7 +47,7 @@ var arrows = map[string][]string{
 		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",
 		"internal/nearest", "internal/rpc", "internal/telemetry",
 	},
-	"examples":         {"client", "client/api"}, // and every package below it
+	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":    {},

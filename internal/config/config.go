@@ -130,25 +130,14 @@ const (
 // Rules are the named limits. A loaded Config has those of Files in Items too,
 // after the file's own.
 type Rules struct {
-	Files []string `yaml:"files"`
-	Items []Rule   `yaml:"items"`
+	// Precedence is file or redis: which of two rules of one name is in force.
+	Precedence string   `yaml:"precedence"`
+	Files      []string `yaml:"files"`
+	Items      []Rule   `yaml:"items"`
 }
 
-// Rule is one named limit.
-type Rule struct {
-	Name      string `yaml:"name"`
-	Algorithm string `yaml:"algorithm"`
-	Limits    []Band `yaml:"limits"`
-	// FailMode is closed, open or local: what decides while Redis is away; absent = open.
-	FailMode string `yaml:"fail_mode"`
-	// LocalShareOf is how many pods share the limit when it is local; absent = 1.
-	LocalShareOf int64  `yaml:"local_share_of"`
-	DenyCache    string `yaml:"deny_cache"` // on or off; absent = on
-}
-
-// Band is Limit per PeriodMS milliseconds, Burst at once (absent = Limit).
-type Band struct {
-	Limit    int64 `yaml:"limit"`
-	PeriodMS int64 `yaml:"period_ms"`
-	Burst    int64 `yaml:"burst"`
-}
+// The values of rules.precedence.
+const (
+	PrecedenceFile  = "file"  // the rule of a file
+	PrecedenceRedis = "redis" // the rule that ratelimit.put_rule put
+)

@@ -74,10 +74,20 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		Telemetry: config.Telemetry{LogLevel: "debug", RecordKeys: true},
 		Readiness: config.Readiness{Mode: config.ReadinessAlways},
-		Rules: config.Rules{Files: []string{"rules.yaml"}, Items: []config.Rule{{
+		Rules: config.Rules{Precedence: config.PrecedenceRedis, Files: []string{"rules.yaml"}, Items: []config.Rule{{
 			Name: "user-agent", Algorithm: "token_bucket",
 			Limits:   []config.Band{{Limit: 80, PeriodMS: 600_000, Burst: 20}, {Limit: 3, PeriodMS: 5_000}},
 			FailMode: "local", LocalShareOf: 12, DenyCache: "off",
+			Overrides: []config.Override{
+				{Exact: "partner", Limits: []config.Band{{Limit: 500, PeriodMS: 60_000}}},
+				{Glob: "bot-*", MaxConcurrent: 1},
+				{Suffix: "example.com", Limits: []config.Band{{Limit: 1, PeriodMS: 1000, Burst: 2}}, MaxConcurrent: 4},
+			},
+			Allow:  []config.Match{{Exact: "health"}, {Glob: "10.*"}},
+			Deny:   []config.Match{{Suffix: "example.org"}},
+			Groups: []config.Group{{Suffix: "example.net"}, {Glob: "*.cdn", Name: "cdn"}, {Exact: "a", Name: "b"}},
+			Shadow: true, MaxConcurrent: 2, MaxDelayMS: 30_000,
+			Penalty: &config.Penalty{Codes: []int64{429, 403}, BaseMS: 1000, MaxMS: 60_000, ForgiveMS: 5000, JitterPercent: new(int64)},
 		}, {
 			Name: "burst", Algorithm: "token_bucket",
 			Limits: []config.Band{{Limit: 3, PeriodMS: 5_000}},
@@ -190,9 +200,9 @@ func TestLineOfAFieldOrOfWhatEnclosesIt(t *testing.T) {
 		"rules.items[0]":                     "    - name: user-agent",
 		"rules.items[0].limits[0].period_ms": "          period_ms: 600000",
 		"rules.items[0].limits[1].burst":     "        - {limit: 3, period_ms: 5000}",
-		"rules.items[0].shadow":              "    - name: user-agent",
+		"rules.items[0].nothing":             "    - name: user-agent",
 		"rules.items[7].name":                "  items:",
-		"rules.precedence":                   "rules:",
+		"rules.nothing":                      "rules:",
 	} {
 		line := c.Line(path)
 		require.Positive(t, line, path)

@@ -25,5 +25,6 @@ func Default() Config {
 		},
 		Telemetry: Telemetry{LogLevel: "info"},
 		Readiness: Readiness{Mode: ReadinessRedis},
+		Rules:     Rules{Precedence: PrecedenceFile},
 	}
 }

@@ -56,7 +56,10 @@ func collect(path string, v reflect.Value, to []setting) []setting {
 }
 
 // key is a field's name in the file, empty for what is not written there.
-func key(f reflect.StructField) string { return f.Tag.Get("yaml") }
+func key(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
+}
 
 func join(path, name string) string {
 	if path == "" {

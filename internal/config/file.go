@@ -150,6 +150,10 @@ func (s *source) value(path string, n ast.Node, v reflect.Value) {
 		return
 	}
 	switch {
+	case v.Kind() == reflect.Pointer:
+		// What is absent is told from what is zero.
+		v.Set(reflect.New(v.Type().Elem()))
+		s.value(path, n, v.Elem())
 	case v.Kind() == reflect.Struct:
 		s.section(path, n, v)
 	case v.Kind() == reflect.Slice:

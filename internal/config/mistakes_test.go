@@ -24,6 +24,30 @@ c.yaml:1: rediss: unknown key; did you mean redis?
 	{"unknown key in a list", "rules:\n  items:\n    - nam: a\n", `
 c.yaml:3: rules.items[0].nam: unknown key; did you mean name?
       3 |     - nam: a`},
+	{"unknown key of an override", "rules:\n  items:\n    - overrides:\n        - exact: a\n          limit: 5\n", `
+c.yaml:5: rules.items[0].overrides[0].limit: unknown key; did you mean limits?
+      5 |           limit: 5`},
+	{"unknown key of a penalty", "rules:\n  items:\n    - penalty:\n        base: 5s\n", `
+c.yaml:4: rules.items[0].penalty.base: unknown key; known here: codes, base_ms, max_ms, forgive_ms, jitter_percent
+      4 |         base: 5s`},
+	{"value for a penalty", "rules:\n  items:\n    - penalty: 429\n", `
+c.yaml:3: rules.items[0].penalty: this is a single value; write the keys of the section below it: codes, base_ms, max_ms, forgive_ms, jitter_percent
+      3 |     - penalty: 429`},
+	{"no number in a nested list", "rules:\n  items:\n    - penalty:\n        codes:\n          - 429\n          - many\n", `
+c.yaml:6: rules.items[0].penalty.codes[1]: "many" is not a whole number; write it in decimal digits, such as 10
+      6 |           - many`},
+	{"fraction of a percent", "rules:\n  items:\n    - penalty: {jitter_percent: 0.1}\n", `
+c.yaml:3: rules.items[0].penalty.jitter_percent: "0.1" is not a whole number; write it in decimal digits, such as 10
+      3 |     - penalty: {jitter_percent: 0.1}`},
+	{"text for a match", "rules:\n  items:\n    - allow:\n        - example.com\n", `
+c.yaml:4: rules.items[0].allow[0]: this is a single value; write the keys of the section below it: exact, glob, suffix
+      4 |         - example.com`},
+	{"nested band", "rules:\n  items:\n    - overrides:\n        - limits:\n            - limit: x\n", `
+c.yaml:5: rules.items[0].overrides[0].limits[0].limit: "x" is not a whole number; write it in decimal digits, such as 10
+      5 |             - limit: x`},
+	{"precedence", "rules:\n  precedence: files\n", `
+c.yaml:2: rules.precedence: "files" is unknown; did you mean file?
+      2 |   precedence: files`},
 	{"key twice", "redis:\n  url: embedded\n  url: embedded\n", `
 c.yaml:3: not YAML: mapping key "url" already defined at [2:3]
       3 |   url: embedded`},

@@ -58,6 +58,8 @@ func Algorithms(t *testing.T, sys System) {
 		"keys are apart, whatever their bytes":     keysAreApart,
 		"a limit of zero refuses for ever":         zeroRefuses,
 		"a group counts in place of its keys":      groupCounts,
+		"a grant is refunded once":                 refundedOnce,
+		"what counts no more is not refunded":      expiredRefund,
 	}
 	waits := map[string]func(limiter){
 		"calls wait for their slots, in their order": slotsInOrder,
@@ -262,4 +264,57 @@ func waitIsAMistake(l limiter) {
 	_, err := l.client.RatelimitAcquire(l.t.Context(), "", p)
 	require.ErrorIs(l.t, err, api.InvalidArgument)
 	require.ErrorContains(l.t, err, "wait_ms: a sliding_window_counter cannot promise a slot")
+}
+
+// refund gives a grant back through a client.
+func (l limiter) refund(c Client, grant string) api.RatelimitRefundResult {
+	l.t.Helper()
+	r, err := c.RatelimitRefund(l.t.Context(), grant)
+	require.NoError(l.t, err)
+	require.Equal(l.t, r.Reason == "refunded", r.Refunded)
+	return r
+}
+
+func refundedOnce(l limiter) {
+	for i, bands := range [][]api.Band{{per(10, time.Hour)}, {per(10, time.Hour), per(20, 2*time.Hour)}} {
+		l.key += fmt.Sprint(i)
+		grants := make([]string, 0, 4)
+		for _, cost := range []int64{1, 2, 3, 4} {
+			grants = append(grants, l.acquire(cost, bands...).Grant)
+		}
+		require.False(l.t, l.acquire(1, bands...).Allowed)
+		other := l.sys.Connect(l.t, 1, "limits")
+		require.Equal(l.t, "refunded", l.refund(l.client, grants[1]).Reason)
+		require.Equal(l.t, int64(2), l.peek(1, bands...).Remaining)
+		require.True(l.t, l.acquire(2, bands...).Allowed, "no refusal is remembered")
+		require.Equal(l.t, "repeated", l.refund(l.client, grants[1]).Reason)
+		require.Equal(l.t, "repeated", l.refund(other, grants[1]).Reason)
+		require.Equal(l.t, "refunded", l.refund(other, grants[3]).Reason, "whoever took it")
+		require.Equal(l.t, int64(4), l.peek(1, bands...).Remaining)
+	}
+	for _, text := range []string{"", "x", l.acquire(1, per(10, time.Hour)).Grant + "{"} {
+		_, err := l.client.RatelimitRefund(l.t.Context(), text)
+		require.ErrorIs(l.t, err, api.InvalidArgument)
+		require.ErrorContains(l.t, err, "grant")
+	}
+}
+
+func expiredRefund(l limiter) {
+	band := per(10, 2*time.Second)
+	grant := l.acquire(4, band).Grant
+	l.sys.Advance(6 * time.Second)
+	require.Equal(l.t, "expired", l.refund(l.client, grant).Reason)
+	require.Equal(l.t, int64(10), l.peek(1, band).Remaining)
+	l.acquire(10, band)
+	require.NotEqual(l.t, "refunded", l.refund(l.client, grant).Reason)
+	require.Zero(l.t, l.peek(1, band).Remaining, "and what others took since stays taken")
+
+	l.key += "reset"
+	grant = l.acquire(4, band).Grant
+	_, err := l.client.RatelimitReset(l.t.Context(), api.RatelimitResetParams{Algorithm: l.algorithm, Limits: l.bands([]api.Band{band}), Key: l.key})
+	require.NoError(l.t, err)
+	l.sys.Advance(time.Millisecond)
+	l.acquire(10, band)
+	require.Equal(l.t, "expired", l.refund(l.client, grant).Reason)
+	require.Zero(l.t, l.peek(1, band).Remaining)
 }

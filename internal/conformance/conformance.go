@@ -34,6 +34,7 @@ type Client interface {
 	RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error)
 	RatelimitAcquireMany(ctx context.Context, requestID string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error)
 	RatelimitAcquireAny(ctx context.Context, requestID string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error)
+	RatelimitRefund(ctx context.Context, grant string) (api.RatelimitRefundResult, error)
 	RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error)
 	RatelimitReport(ctx context.Context, requestID string, p api.RatelimitReportParams) (api.RatelimitReportResult, error)
 	RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (api.RatelimitPauseResult, error)

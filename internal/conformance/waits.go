@@ -24,13 +24,14 @@ func (l limiter) wait(id string, cost int64, bands ...api.Band) *waiting {
 	p.WaitMS = 60_000
 	ctx, cancel := context.WithCancel(l.t.Context())
 	w := &waiting{l: l, cancel: cancel, done: make(chan error, 1)}
-	before := l.peek(1, bands...).Current
+	before := l.peek(1, bands...)
 	go func() {
 		r, err := l.client.RatelimitAcquire(ctx, id, p)
 		w.result = r
 		w.done <- err
 	}()
-	l.until("the slot is promised", func() bool { return l.peek(1, bands...).Current >= before+cost })
+	// Time stands still, so that nothing else changes the answer.
+	l.until("the slot is promised", func() bool { return l.peek(1, bands...) != before })
 	return w
 }
 

@@ -217,6 +217,11 @@ func (c *client) RatelimitAcquireAny(ctx context.Context, id string, p api.Ratel
 	return api.RatelimitAnyResult{Key: key, Result: r}, err
 }
 
+func (c *client) RatelimitRefund(ctx context.Context, grant string) (api.RatelimitRefundResult, error) {
+	r, err := c.limiter.Refund(ctx, c.caller("", "", nil), grant)
+	return api.RatelimitRefundResult{Refunded: r.Refunded, Reason: r.Reason}, wire(err)
+}
+
 func (c *client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	was, err := c.limiter.Reset(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
 	return api.RatelimitResetResult{Reset: was}, wire(err)

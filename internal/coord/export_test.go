@@ -200,3 +200,9 @@ func (e *Events) Bursts() int {
 
 // MaxBursts bounds that.
 const MaxBursts = maxBursts
+
+func (k Keys) Rules() string { return k.rules() }
+
+// TextOf and ReadRule are how rules are kept in Redis.
+func TextOf(o RuleOptions) (string, error)            { return textOf(o) }
+func ReadRule(name, text string) (RuleOptions, error) { return readRule(name, text) }

@@ -56,12 +56,20 @@ func (k Keys) limitPart(tag, part string) string { return k.base + tag + "}:rl:"
 // has its name.
 func (k Keys) gate(tag string) string { return k.limitPart(tag, "gate") }
 
+// refunded is the mark that a grant under that tag was given back. Its id has
+// neither braces nor percent signs.
+func (k Keys) refunded(tag, id string) string { return k.limitPart(tag, "refunded:"+id) }
+
 // seats are the leases of a limit with max_concurrent, who holds them, and the
 // line for them.
 func (k Keys) seats(tag string) (leases, holders string, line lua.LineKeys) {
 	leases = k.limitPart(tag, "leases")
 	return leases, k.limitPart(tag, "holders"), k.line(leases)
 }
+
+// rules are those that all sidecars share. A limit's tag has a colon, so that no
+// key of a limit is under this one.
+func (k Keys) rules() string { return k.base + "rules}:rules" }
 
 // lock is a lock's state. Its tag has no colon and a limit's always has one, so
 // that a lock and a limit of one name do not even share a slot.

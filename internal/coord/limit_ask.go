@@ -96,6 +96,7 @@ func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (De
 	}
 	if q.mode == FailClosed {
 		if !q.peek {
+			l.stats.failed(q.lim.label())
 			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
 		}
 		return Decision{}, e

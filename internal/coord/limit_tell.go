@@ -7,6 +7,7 @@ func (l *RateLimiter) tell(ctx context.Context, q question, d Decision) {
 	if q.peek {
 		return
 	}
+	l.stats.count(q.lim.label(), d)
 	outcome := "allowed"
 	switch {
 	case d.Shadow:

@@ -61,10 +61,18 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 		if err != nil {
 			return l.unanswered(ctx, q, err)
 		}
-		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed || !comes {
+		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed {
 			return d, err
 		}
+		if !comes {
+			return l.confirm(ctx, q, d), nil
+		}
 	}
+	return l.sleep(ctx, q, x, d)
+}
+
+// sleep returns when the slot of a reservation has come, with what it was told.
+func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d Decision) (Decision, error) {
 	s, err := l.reservations.await(ctx, x)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)

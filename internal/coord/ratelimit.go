@@ -62,6 +62,7 @@ type RateLimiter struct {
 	denials      *denials
 	local        *recent[localKey, drain]
 	grantIDs     grantIDs
+	stats        stats
 }
 
 // nounRatelimit is the noun of events.

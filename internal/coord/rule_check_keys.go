@@ -96,8 +96,8 @@ func (p *Problems) checkUpstream(at string, it RuleOptions) {
 			full.Max.Milliseconds(), full.Base.Milliseconds(), DefaultPenalty.Max.Milliseconds(), DefaultPenalty.Base.Milliseconds())
 	}
 	p.checkSpan(at+"penalty.forgive_ms", o.Forgive, maxPeriod)
-	if o.JitterPercent > maxPercent {
-		p.add(at+"penalty.jitter_percent", "%d is out of range; use 0 to %d", o.JitterPercent, maxPercent)
+	if percent, _ := o.Jitter(); percent < 0 || percent > maxPercent {
+		p.add(at+"penalty.jitter_percent", "%d is out of range; use 0 to %d", percent, maxPercent)
 	}
 }
 

@@ -1,13 +1,6 @@
 package coord
 
-import (
-	"maps"
-	"slices"
-	"sync/atomic"
-	"time"
-
-	"github.com/coxswain-sidecar/coxswain/internal/nearest"
-)
+import "time"
 
 // Band is one limit of a rule as users write it: Limit per Period, Burst at
 // once, which only buckets have (0 = Limit for a token bucket, 1 for a leaky one).
@@ -70,52 +63,4 @@ type PenaltyOptions struct {
 // DefaultPenalty is that of a rule that says nothing of it.
 var DefaultPenalty = PenaltyOptions{
 	Codes: []int64{429, 503}, Base: time.Minute, Max: 24 * time.Hour, Forgive: 30 * time.Minute, JitterPercent: 10,
-}
-
-// Rules is the set of rules in force. It is replaced as a whole.
-type Rules struct {
-	set atomic.Pointer[map[string]*rule]
-}
-
-// NewRules starts with an empty set.
-func NewRules() *Rules {
-	r := &Rules{}
-	r.set.Store(&map[string]*rule{})
-	return r
-}
-
-// Set validates all rules and then puts them in force together, or changes
-// nothing and returns Problems whose paths start with items[i]. Revision orders
-// versions of the set across pods: the file's modification time in Unix
-// milliseconds.
-func (r *Rules) Set(items []RuleOptions, revision int64) error {
-	if p := CheckRules(items); p != nil {
-		return p
-	}
-	set := make(map[string]*rule, len(items))
-	for _, it := range items {
-		set[it.Name] = compileRule(it, revision)
-	}
-	r.set.Store(&set)
-	return nil
-}
-
-// Names lists the rules in force, sorted.
-func (r *Rules) Names() []string { return slices.Sorted(maps.Keys(*r.set.Load())) }
-
-// find returns the rule in force with that name.
-func (r *Rules) find(name string) (*rule, error) {
-	if x, ok := (*r.set.Load())[name]; ok {
-		return x, nil
-	}
-	names := r.Names()
-	near, ok := nearest.Name(name, names)
-	switch {
-	case ok:
-		return nil, notFound("rule: there is no rule %q; did you mean %q?", name, near)
-	case len(names) == 0:
-		return nil, notFound("rule: there is no rule %q, and none is configured; add it to rules.items, or give algorithm and limits", name)
-	default:
-		return nil, notFound("rule: there is no rule %q; add it to rules.items, or give algorithm and limits", name)
-	}
 }

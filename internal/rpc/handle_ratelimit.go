@@ -50,6 +50,16 @@ func ratelimitAcquireAny(ctx context.Context, k *call, p *api.RatelimitAnyParams
 	return api.RatelimitAnyResult{Key: key, Result: r}, err
 }
 
+func ratelimitRefund(ctx context.Context, k *call, p *api.RatelimitGrantParams) (api.RatelimitRefundResult, error) {
+	r, err := k.services().RateLimiter.Refund(ctx, k.caller(), p.Grant)
+	return api.RatelimitRefundResult{Refunded: r.Refunded, Reason: r.Reason}, err
+}
+
+func ratelimitDone(ctx context.Context, k *call, p *api.RatelimitGrantParams) (api.RatelimitDoneResult, error) {
+	done, err := k.services().RateLimiter.Done(ctx, k.caller(), p.Grant)
+	return api.RatelimitDoneResult{Done: done}, err
+}
+
 func ratelimitReset(ctx context.Context, k *call, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	was, err := k.services().RateLimiter.Reset(ctx, limitRef(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
 	return api.RatelimitResetResult{Reset: was}, err

@@ -252,7 +252,7 @@ func (f *field) decodeList(c *cursor, v reflect.Value) *mistake {
 
 func (f *field) decodeItem(c *cursor, v reflect.Value) *mistake {
 	if f.sub == nil {
-		return f.item.decodeText(c, v)
+		return f.item.decode(c, v)
 	}
 	if k := c.kind(); k != kindMap && (k != kindArray || !emptyAt(*c)) {
 		return wrong("", "a map is expected, not %s", found(*c))

@@ -29,6 +29,18 @@ type sample struct {
 	Maybe *inner   `codec:"maybe,omitempty" doc:"a map or none"`
 	Many  []inner  `codec:"many,omitempty" doc:"a list of maps"`
 	Opt   *int64   `codec:"opt,omitempty" min:"0" doc:"an integer or none"`
+	Codes []int64  `codec:"codes,omitempty" min:"1" max:"9" doc:"integers"`
+	Deep  *outer   `codec:"deep,omitempty" doc:"a map of lists of maps"`
+}
+
+type outer struct {
+	Inner []nested `codec:"inner" required:"true" doc:"a list of maps with lists"`
+}
+
+type nested struct {
+	Name  string  `codec:"name,omitempty" doc:"a name"`
+	Limit []inner `codec:"limit,omitempty" doc:"a list of maps"`
+	Maybe *int64  `codec:"maybe,omitempty" min:"0" max:"3" doc:"an integer or none"`
 }
 
 type inner struct {
@@ -78,6 +90,13 @@ func TestParamsAreDecodedWithDefaults(t *testing.T) {
 		"pointer to a map":      {m{"maybe": m{"limit": 2, "period": 3}}, with(func(s *sample) { s.Maybe = &inner{2, 3} })},
 		"pointer to an integer": {m{"opt": 5}, with(func(s *sample) { s.Opt = &five })},
 		"list of maps":          {m{"many": []m{{"limit": 1}, {"limit": 2, "period": 9}}}, with(func(s *sample) { s.Many = []inner{{1, 60}, {2, 9}} })},
+		"list of integers":      {m{"codes": []any{1, 9.0}}, with(func(s *sample) { s.Codes = []int64{1, 9} })},
+		"lists of maps in a map": {
+			m{"deep": m{"inner": []m{{"name": "a", "limit": []m{{"limit": 1}, {"limit": 2, "period": 3}}}, {"maybe": 0}}}},
+			with(func(s *sample) {
+				s.Deep = &outer{[]nested{{Name: "a", Limit: []inner{{1, 60}, {2, 3}}}, {Maybe: new(int64)}}}
+			}),
+		},
 		"map for an empty list": {m{"tags": m{}}, base},
 		"metadata is ignored":   {m{"_x": []any{1, m{"a": nil}}, "_": true}, base},
 	} {
@@ -120,43 +139,48 @@ func TestMistakesInParamsNameTheKeyAndTheRemedy(t *testing.T) {
 		params m
 		want   string
 	}{
-		"fraction":        {m{"count": 3.5}, "count: an integer from -5 to 100 is expected, not 3.5"},
-		"1e300":           {m{"count": 1e300}, "count: an integer from -5 to 100 is expected, not 1e+300"},
-		"NaN":             {m{"count": math.NaN()}, "count: an integer from -5 to 100 is expected, not NaN"},
-		"infinity":        {m{"count": math.Inf(-1)}, "count: an integer from -5 to 100 is expected, not -Inf"},
-		"uint64":          {m{"wide": uint64(math.MaxUint64)}, "not 18446744073709551615"},
-		"past 2^53":       {m{"wide": int64(api.MaxInt + 1)}, "wide: an integer from -9007199254740992 to 9007199254740992 is expected"},
-		"the least int64": {m{"wide": int64(math.MinInt64)}, "not -9223372036854775808"},
-		"too small":       {m{"count": -6}, "not -6"},
-		"too large":       {m{"count": 101}, "not 101"},
-		"text for int":    {m{"count": "1"}, `count: an integer from -5 to 100 is expected, not "1"`},
-		"bool for int":    {m{"count": true}, "not true"},
-		"int for text":    {m{"short": 1}, "short: text of at most 3 bytes is expected, not 1"},
-		"long text":       {m{"short": "abcd"}, "short: text of at most 3 bytes is expected, not of 4"},
-		"not UTF-8":       {m{"short": "\xff"}, "short: str is expected to be UTF-8; send other bytes as bin"},
-		"long name":       {m{"name": long}, "name: text of 1 to 512 bytes is expected, not of 513"},
-		"empty name":      {m{"name": ""}, `name: text of 1 to 512 bytes is expected, not ""`},
-		"nil name":        {m{"name": nil}, "name: it is required: a name"},
-		"enum":            {m{"mode": "medium"}, `mode: one of slow, fast is expected, not "medium"`},
-		"int for bool":    {m{"on": 1}, "on: true or false is expected, not 1"},
-		"long bin":        {m{"body": "abcde"}, "body: bin of at most 4 bytes is expected"},
-		"map for list":    {m{"tags": m{"a": 1}}, "tags: a list is expected, not a map"},
-		"text for list":   {m{"many": "a"}, `many: a list is expected, not "a"`},
-		"int in list":     {m{"tags": []any{"a", 1}}, "tags[1]: text of at most 512 bytes is expected, not 1"},
-		"list for map":    {m{"one": []any{1}}, "one: a map is expected, not a list"},
-		"nil in list":     {m{"many": []any{nil}}, "many[0]: a map is expected, not nil"},
-		"deep value":      {m{"many": []any{m{"limit": 1}, m{"limit": 1, "period": 0}}}, "many[1].period: an integer from 1 to"},
-		"deep absence":    {m{"many": []any{m{"period": 1}}}, "many[0].limit: it is required: a limit"},
-		"deep key":        {m{"one": m{"limit": 1, "perod": 1}}, "one.perod: unknown key; did you mean period?"},
-		"deep metadata":   {m{"one": m{"limit": 1, "_x": 1}}, "one._x: unknown key"},
-		"unknown key":     {m{"cuont": 1}, "cuont: unknown key; did you mean count?"},
-		"far from any":    {m{"frobnicate": 1}, "frobnicate: unknown key; known are name, count, wide"},
-		"hostile key":     {m{"a\x00\xff" + long: 1}, `a\x00\xffxxx`},
-		"deadline":        {m{"_deadline_ms": 1.5}, "_deadline_ms: the milliseconds left, 0 or more, are expected, not 1.5"},
-		"past deadline":   {m{"_deadline_ms": -1}, "not -1"},
-		"request id":      {m{"_request_id": ""}, "_request_id: text of 1 to 64 bytes is expected"},
-		"long request id": {m{"_request_id": long}, "_request_id: text of 1 to 64 bytes"},
-		"int request id":  {m{"_request_id": 5}, "_request_id: text of 1 to 64 bytes is expected, not 5"},
+		"fraction":            {m{"count": 3.5}, "count: an integer from -5 to 100 is expected, not 3.5"},
+		"1e300":               {m{"count": 1e300}, "count: an integer from -5 to 100 is expected, not 1e+300"},
+		"NaN":                 {m{"count": math.NaN()}, "count: an integer from -5 to 100 is expected, not NaN"},
+		"infinity":            {m{"count": math.Inf(-1)}, "count: an integer from -5 to 100 is expected, not -Inf"},
+		"uint64":              {m{"wide": uint64(math.MaxUint64)}, "not 18446744073709551615"},
+		"past 2^53":           {m{"wide": int64(api.MaxInt + 1)}, "wide: an integer from -9007199254740992 to 9007199254740992 is expected"},
+		"the least int64":     {m{"wide": int64(math.MinInt64)}, "not -9223372036854775808"},
+		"too small":           {m{"count": -6}, "not -6"},
+		"too large":           {m{"count": 101}, "not 101"},
+		"text for int":        {m{"count": "1"}, `count: an integer from -5 to 100 is expected, not "1"`},
+		"bool for int":        {m{"count": true}, "not true"},
+		"int for text":        {m{"short": 1}, "short: text of at most 3 bytes is expected, not 1"},
+		"long text":           {m{"short": "abcd"}, "short: text of at most 3 bytes is expected, not of 4"},
+		"not UTF-8":           {m{"short": "\xff"}, "short: str is expected to be UTF-8; send other bytes as bin"},
+		"long name":           {m{"name": long}, "name: text of 1 to 512 bytes is expected, not of 513"},
+		"empty name":          {m{"name": ""}, `name: text of 1 to 512 bytes is expected, not ""`},
+		"nil name":            {m{"name": nil}, "name: it is required: a name"},
+		"enum":                {m{"mode": "medium"}, `mode: one of slow, fast is expected, not "medium"`},
+		"int for bool":        {m{"on": 1}, "on: true or false is expected, not 1"},
+		"long bin":            {m{"body": "abcde"}, "body: bin of at most 4 bytes is expected"},
+		"map for list":        {m{"tags": m{"a": 1}}, "tags: a list is expected, not a map"},
+		"text for list":       {m{"many": "a"}, `many: a list is expected, not "a"`},
+		"int in list":         {m{"tags": []any{"a", 1}}, "tags[1]: text of at most 512 bytes is expected, not 1"},
+		"text in integers":    {m{"codes": []any{1, "a"}}, `codes[1]: an integer from 1 to 9 is expected, not "a"`},
+		"past its bound":      {m{"codes": []any{10}}, "codes[0]: an integer from 1 to 9 is expected, not 10"},
+		"deeper":              {m{"deep": m{"inner": []m{{}, {"limit": []m{{"limit": -1}}}}}}, "deep.inner[1].limit[0].limit: an integer from 0"},
+		"deep pointer":        {m{"deep": m{"inner": []m{{"maybe": 4}}}}, "deep.inner[0].maybe: an integer from 0 to 3 is expected, not 4"},
+		"absent in a pointer": {m{"deep": m{}}, "deep.inner: it is required: a list of maps"},
+		"list for map":        {m{"one": []any{1}}, "one: a map is expected, not a list"},
+		"nil in list":         {m{"many": []any{nil}}, "many[0]: a map is expected, not nil"},
+		"deep value":          {m{"many": []any{m{"limit": 1}, m{"limit": 1, "period": 0}}}, "many[1].period: an integer from 1 to"},
+		"deep absence":        {m{"many": []any{m{"period": 1}}}, "many[0].limit: it is required: a limit"},
+		"deep key":            {m{"one": m{"limit": 1, "perod": 1}}, "one.perod: unknown key; did you mean period?"},
+		"deep metadata":       {m{"one": m{"limit": 1, "_x": 1}}, "one._x: unknown key"},
+		"unknown key":         {m{"cuont": 1}, "cuont: unknown key; did you mean count?"},
+		"far from any":        {m{"frobnicate": 1}, "frobnicate: unknown key; known are name, count, wide"},
+		"hostile key":         {m{"a\x00\xff" + long: 1}, `a\x00\xffxxx`},
+		"deadline":            {m{"_deadline_ms": 1.5}, "_deadline_ms: the milliseconds left, 0 or more, are expected, not 1.5"},
+		"past deadline":       {m{"_deadline_ms": -1}, "not -1"},
+		"request id":          {m{"_request_id": ""}, "_request_id: text of 1 to 64 bytes is expected"},
+		"long request id":     {m{"_request_id": long}, "_request_id: text of 1 to 64 bytes"},
+		"int request id":      {m{"_request_id": 5}, "_request_id: text of 1 to 64 bytes is expected, not 5"},
 	} {
 		if _, ok := c.params["name"]; !ok {
 			c.params["name"] = "n"

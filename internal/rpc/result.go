@@ -61,7 +61,7 @@ func (f *field) appendList(b []byte, v reflect.Value) []byte {
 		if f.sub != nil {
 			b = f.sub.append(b, v.Index(i))
 		} else {
-			b = appendText(b, v.Index(i).String())
+			b = f.item.append(b, v.Index(i))
 		}
 	}
 	return b

@@ -58,9 +58,11 @@ type Services struct {
 	Leases      *coord.Leases
 	Locks       *coord.Locks
 	RateLimiter *coord.RateLimiter
-	// Rules are those that inspect.snapshot shows, Events what events.subscribe
-	// follows. Both may be nil, and so may Config and Redis.
-	Rules  *coord.Rules
+	// Rules are those that are shown, RuntimeRules those of Redis among them.
+	Rules        *coord.Rules
+	RuntimeRules *coord.RuntimeRules
+	// Events is what events.subscribe follows. It may be nil, and so may Config and
+	// Redis.
 	Events *coord.Events
 	// Config is the configuration in force as YAML, without secrets.
 	Config func() (string, error)

@@ -40,11 +40,15 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	t.Cleanup(signals.Stop)
 	lines := coord.NewLines(r, signals, leases)
 	t.Cleanup(lines.Stop)
+	rules := coord.NewRules()
+	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
+	t.Cleanup(runtime.Stop)
 	return serveWith(t, o, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: coord.NewRules(), Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
+			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
 		}),
+		Rules: rules, RuntimeRules: runtime,
 		Events: coord.NewEvents(),
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}

@@ -28,7 +28,7 @@ type field struct {
 	// want is what a wrong value is told: "true or false is expected".
 	want string
 	// sub is the table of a map, or of the maps in a list; item is what a list
-	// of text holds.
+	// of text or integers holds.
 	sub  *table
 	item *field
 	// pointer fields are left nil when their key is absent.
@@ -62,7 +62,10 @@ func (ts tables) of(t reflect.Type) *table {
 		case d.Elem != nil:
 			f.sub = ts.of(d.Elem)
 		case d.Kind == api.KindList:
-			item := api.Field{Kind: api.KindStr, MaxLen: d.MaxLen}
+			if d.Items != api.KindStr && d.Items != api.KindInt {
+				panic(fmt.Sprintf("rpc: %s.%s: a list of %s has no codec here", t, d.Name, d.Items))
+			}
+			item := api.Field{Kind: d.Items, MaxLen: d.MaxLen, Min: d.Min, Max: d.Max}
 			f.item = &field{Field: item, want: want(item)}
 		}
 		if d.Required {

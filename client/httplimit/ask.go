@@ -1,0 +1,167 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// DefaultTimeout is how long a call to the sidecar may take unless the options
+// say otherwise. It is shorter than the client's own: a request waits behind it.
+const DefaultTimeout = time.Second
+
+// maxWait is the longest wait_ms.
+const maxWait = time.Minute
+
+// ErrLimited: the sidecar refused the request. The error is a *LimitError.
+var ErrLimited = errors.New("limited")
+
+// Decision is what the sidecar said of one request.
+type Decision struct {
+	// Key is what the request was counted under.
+	Key string
+	api.RatelimitResult
+}
+
+// RetryAfter is how long to wait before the same request may be let through;
+// false when it never will be.
+func (d Decision) RetryAfter() (time.Duration, bool) {
+	if d.RetryAfterMS < 0 {
+		return 0, false
+	}
+	return time.Duration(d.RetryAfterMS) * time.Millisecond, true
+}
+
+// LimitError is a request that was not sent because the sidecar refused it.
+type LimitError struct{ Decision }
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	after, ok := e.RetryAfter()
+	if !ok {
+		return fmt.Sprintf("httplimit: rule %q never lets this request for %q go (%s)", e.Rule, e.Key, e.DeniedBy)
+	}
+	return fmt.Sprintf("httplimit: rule %q refuses %q (%s): retry after %v", e.Rule, e.Key, e.DeniedBy, after)
+}
+
+// Is makes errors.Is(err, ErrLimited) true.
+func (e *LimitError) Is(target error) bool { return target == ErrLimited }
+
+// asker calls the sidecar for requests, whichever way they go.
+type asker struct {
+	c       *client.Client
+	rule    func(*http.Request) string
+	cost    func(*http.Request) int64 // nil = 1
+	wait    time.Duration
+	timeout time.Duration
+	open    bool
+	hear    func(*http.Request, error)
+}
+
+// newAsker checks what both kinds of options share. What is wrong is the
+// program's mistake, whatever is asked later.
+func newAsker(c *client.Client, options, rule string, ruleOf func(*http.Request) string) asker {
+	switch {
+	case c == nil:
+		panic("httplimit: the client is nil; give the one of client.Dial")
+	case rule == "" && ruleOf == nil:
+		panic("httplimit: " + options + " name no rule; set Rule or RuleOf")
+	case ruleOf == nil:
+		ruleOf = func(*http.Request) string { return rule }
+	}
+	return asker{c: c, rule: ruleOf}
+}
+
+// ask takes the request's cost from the limit.
+func (a *asker) ask(r *http.Request, rule, key string) (Decision, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), a.timeout+a.wait)
+	defer cancel()
+	p := api.RatelimitParams{Rule: rule, Key: key, Cost: 1, WaitMS: ceil(a.wait, time.Millisecond)}
+	if a.cost != nil {
+		p.Cost = a.cost(r)
+	}
+	var res api.RatelimitResult
+	var err error
+	if p.Cost != 0 {
+		res, err = a.c.RatelimitAcquire(ctx, p)
+	} else {
+		// The struct leaves out a cost of 0, which then is 1 to the sidecar.
+		err = a.c.CallRaw(ctx, api.RatelimitAcquire.Name, map[string]any{
+			"rule": rule, "key": key, "cost": 0, api.ParamWaitMS: p.WaitMS,
+		}, &res)
+	}
+	if err != nil {
+		return Decision{}, fmt.Errorf("httplimit: %w", err)
+	}
+	return Decision{Key: key, RatelimitResult: res}, nil
+}
+
+// passes reports whether a request goes on although asking for it failed.
+func (a *asker) passes(r *http.Request, err error) bool {
+	if !a.open || r.Context().Err() != nil {
+		return false
+	}
+	var answer *api.Error
+	if !errors.As(err, &answer) {
+		return true
+	}
+	// UNAVAILABLE is not among them: it is what a rule whose fail_mode is closed
+	// decided. Neither is what the program did wrong, such as a rule that is not there.
+	switch answer.Code {
+	case api.DeadlineExceeded, api.Draining, api.Internal, api.Overloaded:
+		return true
+	default:
+		return false
+	}
+}
+
+// done frees the place that a grant holds.
+func (a *asker) done(r *http.Request, d Decision) {
+	if d.Grant == "" {
+		return
+	}
+	ctx, cancel := a.after(r)
+	defer cancel()
+	_, err := client.Call(ctx, a.c, api.RatelimitDone, api.RatelimitGrantParams{Grant: d.Grant})
+	a.tell(r, err)
+}
+
+// refund gives back what a request took that was never sent.
+func (a *asker) refund(r *http.Request, d Decision) {
+	if d.Grant == "" {
+		return
+	}
+	ctx, cancel := a.after(r)
+	defer cancel()
+	_, err := client.Call(ctx, a.c, api.RatelimitRefund, api.RatelimitGrantParams{Grant: d.Grant})
+	a.tell(r, err)
+}
+
+// after is the context of what follows a request. The request's own may have
+// ended with it: what is owed to others is then still due.
+func (a *asker) after(r *http.Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(r.Context()), a.timeout)
+}
+
+// tell lets the program hear of an error that did not fail the request.
+func (a *asker) tell(r *http.Request, err error) {
+	if err != nil && a.hear != nil {
+		a.hear(r, fmt.Errorf("httplimit: %w", err))
+	}
+}
+
+// ceil is d in whole units, rounded up.
+func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+
+// orDefault is the duration that an option means.
+func orDefault(d, byDefault time.Duration) time.Duration {
+	if d <= 0 {
+		return byDefault
+	}
+	return d
+}

@@ -1,0 +1,201 @@
+package httplimit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Source is a place of a request that may say who is calling.
+type Source string
+
+// The sources. Any other name is a header that holds a user's id, as X-User-Id.
+const (
+	// SourceXUserID is the header X-User-Id, for the key user:ID.
+	SourceXUserID Source = "X-User-Id"
+	// SourceUserID is the header User-Id, for the key user:ID.
+	SourceUserID Source = "User-Id"
+	// SourceBearer is the token of Authorization: Bearer, for the key token:HASH.
+	// HASH is the SHA-256 of the token in hex; the token itself goes nowhere.
+	SourceBearer Source = "bearer"
+	// SourceIP is the client's address, for the key ip:ADDRESS, or ip:PREFIX of IPv6.
+	SourceIP Source = "ip"
+)
+
+const (
+	maxIdentifier = 128     // bytes of a user's id
+	maxToken      = 8 << 10 // bytes; a token is hashed, and those that carry claims are long
+	defaultBits   = 64      // of an IPv6 address: what one customer has at least
+	defaultHeader = "X-Forwarded-For"
+)
+
+// Callers find who sent a request. Keys of different kinds never meet: a user
+// called 192.0.2.1 is user:192.0.2.1, that address ip:192.0.2.1.
+//
+// User ids and tokens are believed as they come. A server that strangers reach
+// directly has to check them first, or to ask SourceIP alone: else who invents a
+// new id with each request is never limited.
+type Callers struct {
+	// Sources are asked in this order, and the first that says anything counts;
+	// nil = X-User-Id, User-Id, bearer token, client IP.
+	Sources []Source
+	// TrustedProxies are the addresses of proxies whose Header is believed; none =
+	// the client is whoever connected.
+	TrustedProxies []netip.Prefix
+	// Header is where those proxies tell whom they speak for; empty = X-Forwarded-For.
+	// Forwarded is read as RFC 7239 says, any other as addresses separated by
+	// commas. Only this one is read: a proxy passes on what it does not write itself,
+	// as its client sent it.
+	Header string
+	// IPv6Bits is how much of an IPv6 address counts, 1 to 128; 0 = 64.
+	IPv6Bits int
+}
+
+var defaultSources = []Source{SourceXUserID, SourceUserID, SourceBearer, SourceIP}
+
+// Key is the key of the request's caller. An error is the caller's mistake: it
+// names the header and the remedy, and repeats no value.
+func (c Callers) Key(r *http.Request) (string, error) {
+	sources := c.Sources
+	if sources == nil {
+		sources = defaultSources
+	}
+	for _, s := range sources {
+		key, err := c.from(s, r)
+		if err != nil || key != "" {
+			return key, err
+		}
+	}
+	return "", fmt.Errorf("nothing says who is calling; send one of: %s", join(sources))
+}
+
+func (c Callers) from(s Source, r *http.Request) (string, error) {
+	switch s {
+	case SourceBearer:
+		return bearer(r.Header)
+	case SourceIP:
+		return c.address(r)
+	default:
+		return identifier(r.Header, string(s))
+	}
+}
+
+// identifier reads a header that holds a user's id.
+func identifier(h http.Header, name string) (string, error) {
+	v := h.Values(name)
+	if len(v) == 0 {
+		return "", nil
+	}
+	id := v[0]
+	var wrong string
+	switch {
+	case len(v) > 1:
+		wrong = "is given more than once"
+	case id == "":
+		wrong = "is empty"
+	case len(id) > maxIdentifier:
+		wrong = "is too long"
+	case !utf8.ValidString(id):
+		wrong = "is not valid UTF-8"
+	case strings.ContainsFunc(id, unicode.IsControl):
+		wrong = "has control characters"
+	default:
+		return "user:" + id, nil
+	}
+	return "", fmt.Errorf("%s %s; send 1 to %d bytes of UTF-8 without control characters, or leave it out", name, wrong, maxIdentifier)
+}
+
+// bearer reads the token of RFC 6750. Other schemes say nothing to us.
+func bearer(h http.Header) (string, error) {
+	v := h.Values("Authorization")
+	for _, credentials := range v {
+		scheme, token, _ := strings.Cut(credentials, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			continue
+		}
+		token = strings.Trim(token, " ")
+		visible := strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+		if len(v) > 1 || token == "" || len(token) > maxToken || !visible {
+			return "", fmt.Errorf("the bearer token of Authorization cannot be read; send one, of 1 to %d visible ASCII characters", maxToken)
+		}
+		sum := sha256.Sum256([]byte(token))
+		return "token:" + hex.EncodeToString(sum[:]), nil
+	}
+	return "", nil
+}
+
+var errPeer = errors.New("the client's address cannot be read")
+
+// address finds the client's address: whoever connected, or, where that is a
+// trusted proxy, whom it speaks for. Of a chain of proxies the rightmost that is
+// not trusted counts, since everything left of it is that one's word.
+func (c Callers) address(r *http.Request) (string, error) {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "", errPeer
+	}
+	addr := plain(at.Addr())
+	if !c.trusts(addr) {
+		return c.addressKey(addr), nil
+	}
+	name := c.Header
+	if name == "" {
+		name = defaultHeader
+	}
+	lines := r.Header.Values(name)
+	var hops []string
+	if strings.EqualFold(name, "Forwarded") {
+		if hops, err = forwarded(lines); err != nil {
+			return "", fmt.Errorf("%s cannot be read: %w", name, err)
+		}
+	} else {
+		hops = splitAddresses(lines)
+	}
+	for i := len(hops) - 1; i >= 0 && c.trusts(addr); i-- {
+		if addr, err = parseHop(hops[i]); err != nil {
+			return "", fmt.Errorf("%s has something that is no address", name)
+		}
+	}
+	return c.addressKey(addr), nil
+}
+
+func (c Callers) trusts(addr netip.Addr) bool {
+	for _, p := range c.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c Callers) addressKey(addr netip.Addr) string {
+	bits := c.IPv6Bits
+	if bits == 0 {
+		bits = defaultBits
+	}
+	if addr.Is4() || bits < 0 || bits >= addr.BitLen() {
+		return "ip:" + addr.String()
+	}
+	return "ip:" + netip.PrefixFrom(addr, bits).Masked().String()
+}
+
+// plain is the address without what does not tell hosts apart: an IPv4 address
+// has one form, and the zone is the server's own interface.
+func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+
+func join(sources []Source) string {
+	names := make([]string, len(sources))
+	for i, s := range sources {
+		names[i] = string(s)
+		if s == SourceBearer {
+			names[i] = "Authorization: Bearer"
+		}
+	}
+	return strings.Join(names, ", ")
+}

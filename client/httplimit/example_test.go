@@ -1,0 +1,64 @@
+package httplimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/httplimit"
+)
+
+// A crawler that waits up to ten seconds for its turn at a host, and stays away
+// from one that answers 429, together with every other pod.
+func ExampleNewTransport() {
+	c, err := client.Dial(context.Background(), client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	hc := &http.Client{Transport: httplimit.NewTransport(c, httplimit.TransportOptions{Rule: "crawl", Wait: 10 * time.Second})}
+	resp, err := hc.Get("https://example.com/")
+	var refused *httplimit.LimitError
+	if errors.As(err, &refused) {
+		if after, ok := refused.RetryAfter(); ok {
+			fmt.Printf("%s again in %v\n", refused.Key, after)
+		}
+		return
+	}
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.Status)
+}
+
+// A server behind a proxy of its own network that limits its callers, and stays
+// up when its sidecar is not.
+func ExampleHandler() {
+	c, err := client.Dial(context.Background(), client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	limit := httplimit.Handler(c, httplimit.HandlerOptions{
+		Rule:     "api",
+		Key:      httplimit.Callers{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}.Key,
+		FailOpen: true,
+		OnError:  func(_ *http.Request, err error) { log.Print(err) },
+	})
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d, ok := httplimit.FromContext(r.Context()); ok {
+			fmt.Fprintf(w, "%d requests left\n", d.Remaining)
+		}
+	})
+	server := &http.Server{Addr: ":8080", Handler: limit(hello), ReadHeaderTimeout: 5 * time.Second}
+	log.Print(server.ListenAndServe())
+}

@@ -1,0 +1,70 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// problem is the body of an answer that is not the next handler's (RFC 9457).
+type problem struct {
+	Type         string   `json:"type"`
+	Title        string   `json:"title"`
+	Status       int      `json:"status"`
+	Detail       string   `json:"detail"`
+	Rule         string   `json:"rule,omitempty"`
+	DeniedBy     string   `json:"denied_by,omitempty"`
+	RetryAfterMS *int64   `json:"retry_after_ms,omitempty"`
+	Violated     []string `json:"violated-policies,omitempty"`
+}
+
+const (
+	// quotaExceeded and its title are of draft-ietf-httpapi-ratelimit-headers.
+	quotaExceeded      = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	quotaExceededTitle = "Request cannot be satisfied as assigned quota has been exceeded"
+	// masked is all that strangers learn of a fault of ours.
+	masked = "the request could not be checked against its limit"
+)
+
+// plainProblem has no type of its own: its status says all.
+func plainProblem(status int, detail string) problem {
+	return problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
+}
+
+// refusal is the problem of a request that may not go.
+func refusal(d Decision) problem {
+	p := plainProblem(http.StatusTooManyRequests, reasons[d.DeniedBy])
+	if d.DeniedBy == "" || d.DeniedBy == "limit" {
+		p.Type, p.Title, p.Violated = quotaExceeded, quotaExceededTitle, []string{policy(d)}
+		p.Detail = "the limit " + d.Band + " is used up"
+	}
+	p.Rule, p.DeniedBy, p.RetryAfterMS = d.Rule, d.DeniedBy, &d.RetryAfterMS
+	switch {
+	case d.RetryAfterMS < 0:
+		p.Detail += "; trying again is of no use"
+	case d.RetryAfterMS > 0:
+		p.Detail += fmt.Sprintf("; try again in %d s", seconds(d.RetryAfterMS))
+	}
+	return p
+}
+
+// reasons are the words for every denied_by but limit.
+var reasons = map[string]string{
+	"pause":       "requests are paused",
+	"delay":       "it is too soon after the last request",
+	"concurrency": "too many requests are under way",
+	"deny_list":   "requests of this caller are refused",
+}
+
+func (p problem) write(w http.ResponseWriter) {
+	b, err := json.Marshal(p)
+	if err != nil {
+		b = []byte("{}") // strings and numbers always encode
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(b, '\n')) // who has gone reads nothing
+}

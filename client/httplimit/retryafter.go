@@ -1,0 +1,37 @@
+package httplimit
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// retryAfter reads how long a server asks to stay away, by RFC 9110, 10.2.3: whole
+// seconds, or a date. 0 = it does not say, or says now. What is neither is not
+// guessed at.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if isDigits(text) {
+		s, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || s > int64(math.MaxInt64/time.Second) {
+			return math.MaxInt64 // callers have bounds of their own
+		}
+		return time.Duration(s) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	// By the server's own clock, where it shows it: what it asks for is a
+	// difference, and ours may be off by more than that.
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return max(at.Sub(now), 0)
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}

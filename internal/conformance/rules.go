@@ -1,0 +1,327 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// RulesSystem is a System of its own for each test, since its rules are for all
+// keys.
+type RulesSystem interface {
+	System
+	// SetFile has sidecar 0 or 1 take these as the rules of its file, last changed
+	// now, under rules.precedence.
+	SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule)
+	// Rules opens a client as Connect does.
+	Rules(t testing.TB, sidecar int, name string) RulesClient
+}
+
+// RulesClient is one connection that may change rules.
+type RulesClient interface {
+	Client
+	RatelimitRules(ctx context.Context) (api.RatelimitRulesResult, error)
+	RatelimitPutRule(ctx context.Context, r api.Rule) (api.RatelimitPutRuleResult, error)
+	RatelimitDeleteRule(ctx context.Context, name string) (bool, error)
+	RatelimitExplain(ctx context.Context, p api.RatelimitExplainParams) (api.RatelimitExplainResult, error)
+	RatelimitStats(ctx context.Context) (api.RatelimitStatsResult, error)
+}
+
+// ruled is one test's view of two sidecars and their rules.
+type ruled struct {
+	t    *testing.T
+	sys  RulesSystem
+	at   [2]RulesClient
+	deaf bool
+}
+
+// Rules runs what ratelimit.rules, put_rule, delete_rule, explain and stats
+// promise. A deaf system's sidecars hear no broadcast.
+func Rules(t *testing.T, open func(t *testing.T, deaf bool) RulesSystem) {
+	for name, test := range map[string]func(ruled){
+		"a rule that was put is in force everywhere":       putIsInForceEverywhere,
+		"what was used is kept when a rule is put again":   putKeepsWhatWasUsed,
+		"the same rule again changes nothing":              putAgain,
+		"a deleted rule is gone everywhere":                deletedIsGone,
+		"the file comes first":                             fileFirst,
+		"redis comes first, until it has no such rule":     redisFirst,
+		"a rule with mistakes is refused with all of them": mistakesOfARule,
+		"every field of a rule is kept":                    everyFieldIsKept,
+		"an explanation tells what a call would be told":   explanation,
+		"decisions are counted by rule":                    statsByRule,
+	} {
+		for how, deaf := range map[string]bool{"": false, ", without broadcasts": true} {
+			t.Run(name+how, func(t *testing.T) {
+				t.Parallel()
+				r := ruled{t: t, sys: open(t, deaf), deaf: deaf}
+				for i := range r.at {
+					r.at[i] = r.sys.Rules(t, i, "rules")
+				}
+				test(r)
+			})
+		}
+	}
+}
+
+func bucket(name string, limit int64) api.Rule {
+	return api.Rule{Name: name, Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(limit, time.Hour)}}
+}
+
+func (r ruled) put(sidecar int, rule api.Rule) api.RatelimitPutRuleResult {
+	r.t.Helper()
+	p, err := r.at[sidecar].RatelimitPutRule(r.t.Context(), rule)
+	require.NoError(r.t, err)
+	return p
+}
+
+func (r ruled) take(sidecar int, rule string, cost int64) api.RatelimitResult {
+	r.t.Helper()
+	d, err := r.at[sidecar].RatelimitAcquire(r.t.Context(), "", api.RatelimitParams{Rule: rule, Key: "k", Cost: cost})
+	require.NoError(r.t, err)
+	return d
+}
+
+// seen waits until a sidecar's list of rules is as wanted. Who hears no
+// broadcast looks by itself once a second, and not before.
+func (r ruled) seen(sidecar int, what string, is func(api.RatelimitRulesResult) bool) {
+	r.t.Helper()
+	if r.deaf {
+		r.sys.Advance(time.Second)
+	}
+	for late := time.Now().Add(patience); ; {
+		l, err := r.at[sidecar].RatelimitRules(r.t.Context())
+		require.NoError(r.t, err)
+		if is(l) {
+			return
+		}
+		require.True(r.t, time.Now().Before(late), "%s; it has %+v", what, l)
+	}
+}
+
+// of is the rule of a source in a list, or nil.
+func of(l api.RatelimitRulesResult, name, source string) *api.RuleInForce {
+	for _, x := range l.Rules {
+		if x.Rule.Name == name && x.Source == source {
+			return &x
+		}
+	}
+	return nil
+}
+
+func has(name string, revision int64) func(api.RatelimitRulesResult) bool {
+	return func(l api.RatelimitRulesResult) bool {
+		x := of(l, name, "redis")
+		return x != nil && x.Revision == revision
+	}
+}
+
+func putIsInForceEverywhere(r ruled) {
+	first := r.put(0, bucket("first", 5))
+	require.Equal(r.t, int64(4), r.take(0, "first", 1).Remaining, "at once where it was put")
+	r.seen(1, "the other sidecar gets it", has("first", first.Revision))
+	require.Equal(r.t, int64(3), r.take(1, "first", 1).Remaining)
+	require.False(r.t, first.Replaced)
+	require.False(r.t, first.Hidden)
+	second := r.put(1, bucket("second", 7))
+	if r.deaf {
+		_, err := r.at[0].RatelimitAcquire(r.t.Context(), "", api.RatelimitParams{Rule: "second", Key: "k"})
+		require.ErrorIs(r.t, err, api.NotFound, "nobody told it, and no time has passed")
+	}
+	r.seen(0, "it comes back", has("second", second.Revision))
+	require.Equal(r.t, int64(6), r.take(0, "second", 1).Remaining)
+}
+
+func putKeepsWhatWasUsed(r ruled) {
+	one := r.put(0, bucket("b", 10))
+	r.seen(1, "both have it", has("b", one.Revision))
+	require.True(r.t, r.take(1, "b", 10).Allowed)
+	require.False(r.t, r.take(1, "b", 1).Allowed)
+	raised := r.put(0, bucket("b", 20))
+	require.True(r.t, raised.Replaced)
+	require.Greater(r.t, raised.Revision, one.Revision)
+	r.seen(1, "both have the new one", has("b", raised.Revision))
+	d := r.take(1, "b", 10)
+	require.True(r.t, d.Allowed, "raised, it unblocks at once")
+	require.Zero(r.t, d.Remaining, "and forgives nothing")
+	lowered := r.put(1, bucket("b", 15))
+	r.seen(0, "both have the last one", has("b", lowered.Revision))
+	require.False(r.t, r.take(0, "b", 1).Allowed, "lowered, it forgives nothing")
+}
+
+func putAgain(r ruled) {
+	one := r.put(0, bucket("b", 10))
+	r.seen(1, "both have it", has("b", one.Revision))
+	r.sys.Advance(time.Minute)
+	again := r.put(1, bucket("b", 10))
+	require.Equal(r.t, one.Revision, again.Revision)
+	require.False(r.t, again.Replaced)
+}
+
+func deletedIsGone(r ruled) {
+	one := r.put(0, bucket("b", 10))
+	r.seen(1, "both have it", has("b", one.Revision))
+	was, err := r.at[1].RatelimitDeleteRule(r.t.Context(), "b")
+	require.NoError(r.t, err)
+	require.True(r.t, was)
+	_, err = r.at[1].RatelimitAcquire(r.t.Context(), "", api.RatelimitParams{Rule: "b", Key: "k"})
+	require.ErrorIs(r.t, err, api.NotFound, "at once where it was deleted")
+	r.seen(0, "and in the other", func(l api.RatelimitRulesResult) bool { return len(l.Rules) == 0 })
+	_, err = r.at[0].RatelimitAcquire(r.t.Context(), "", api.RatelimitParams{Rule: "b", Key: "k"})
+	require.ErrorIs(r.t, err, api.NotFound)
+	was, err = r.at[0].RatelimitDeleteRule(r.t.Context(), "b")
+	require.NoError(r.t, err)
+	require.False(r.t, was)
+	require.Greater(r.t, r.put(0, bucket("b", 10)).Revision, one.Revision, "a new one comes after it")
+}
+
+func fileFirst(r ruled) {
+	r.sys.SetFile(r.t, 0, "file", bucket("b", 3), bucket("only", 4))
+	put := r.put(0, bucket("b", 100))
+	require.True(r.t, put.Hidden)
+	require.Equal(r.t, int64(3), r.take(0, "b", 1).Limit)
+	l, err := r.at[0].RatelimitRules(r.t.Context())
+	require.NoError(r.t, err)
+	require.Equal(r.t, "file", l.Precedence)
+	require.Len(r.t, l.Rules, 3)
+	require.True(r.t, of(l, "b", "redis").Hidden)
+	require.False(r.t, of(l, "b", "file").Hidden)
+	require.False(r.t, of(l, "only", "file").Hidden)
+
+	// The other one has no such file, and goes by Redis.
+	r.seen(1, "the other has it", has("b", put.Revision))
+	require.Equal(r.t, int64(100), r.take(1, "b", 1).Limit)
+
+	// The file lets go of it: Redis's rule takes over, and is the newer one.
+	r.sys.Advance(time.Second)
+	r.sys.SetFile(r.t, 0, "file", bucket("only", 4))
+	d := r.take(0, "b", 10)
+	require.True(r.t, d.Allowed)
+	require.Equal(r.t, int64(100), d.Limit)
+}
+
+func redisFirst(r ruled) {
+	r.sys.SetFile(r.t, 0, "redis", bucket("b", 3))
+	require.Equal(r.t, int64(2), r.take(0, "b", 1).Remaining)
+	r.sys.Advance(time.Second)
+	put := r.put(0, bucket("b", 100))
+	require.False(r.t, put.Hidden)
+	d := r.take(0, "b", 50)
+	require.True(r.t, d.Allowed)
+	require.Equal(r.t, int64(49), d.Remaining, "what was used under the file's rule counts")
+	l, err := r.at[0].RatelimitRules(r.t.Context())
+	require.NoError(r.t, err)
+	require.Equal(r.t, "redis", l.Precedence)
+	require.True(r.t, of(l, "b", "file").Hidden)
+	require.False(r.t, of(l, "b", "redis").Hidden)
+
+	// Without it the file's is in force again, though its file is older.
+	_, err = r.at[0].RatelimitDeleteRule(r.t.Context(), "b")
+	require.NoError(r.t, err)
+	d = r.take(0, "b", 1)
+	require.False(r.t, d.Allowed)
+	require.Equal(r.t, int64(3), d.Limit)
+}
+
+func mistakesOfARule(r ruled) {
+	bad := bucket("b", 1)
+	bad.Algorithm = api.AlgorithmLeakyBucket
+	bad.Limits = []api.Band{{Limit: 1, PeriodMS: 60_000}, {Limit: 2, PeriodMS: 60_000}}
+	bad.Allow = []api.Match{{}}
+	_, err := r.at[0].RatelimitPutRule(r.t.Context(), bad)
+	require.ErrorIs(r.t, err, api.InvalidArgument)
+	require.ErrorContains(r.t, err, "rule.limits[1].period_ms: 60000 is also the period of limits[0]")
+	require.ErrorContains(r.t, err, "rule.allow[0]: matches no key")
+	l, err := r.at[0].RatelimitRules(r.t.Context())
+	require.NoError(r.t, err)
+	require.Empty(r.t, l.Rules)
+}
+
+func everyFieldIsKept(r ruled) {
+	none := int64(0)
+	full := api.Rule{
+		Name: "full", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 3, PeriodMS: 5000, Burst: 4}, {Limit: 80, PeriodMS: 600_000}},
+		FailMode: "local", LocalShareOf: 7, DenyCache: "off",
+		Overrides: []api.Override{
+			{Exact: "a", Limits: []api.Band{{Limit: 1, PeriodMS: 1000}}}, {Glob: "b*", MaxConcurrent: 2}, {Suffix: "c.d", MaxConcurrent: 3},
+		},
+		Allow: []api.Match{{Exact: "e"}}, Deny: []api.Match{{Glob: "f?"}, {Suffix: "g.h"}},
+		Groups: []api.Group{{Suffix: "i.j"}, {Exact: "k", Name: "l"}},
+		Shadow: true, MaxConcurrent: 9, MaxDelayMS: 1000,
+		Penalty: &api.Penalty{Codes: []int64{403}, BaseMS: 1, MaxMS: 2, ForgiveMS: 3, JitterPercent: &none},
+	}
+	put := r.put(0, full)
+	r.seen(1, "the other has it", has("full", put.Revision))
+	for i := range r.at {
+		l, err := r.at[i].RatelimitRules(r.t.Context())
+		require.NoError(r.t, err)
+		require.Equal(r.t, full, of(l, "full", "redis").Rule)
+	}
+}
+
+func explanation(r ruled) {
+	rule := bucket("b", 10)
+	rule.Limits = append(rule.Limits, api.Band{Limit: 100, PeriodMS: 86_400_000, Burst: 40})
+	rule.Overrides = []api.Override{{Glob: "k*", Limits: []api.Band{per(2, time.Hour)}}}
+	rule.Groups = []api.Group{{Exact: "x", Name: "key"}}
+	rule.Deny = []api.Match{{Exact: "bad"}}
+	put := r.put(0, rule)
+	ask := func(key string) api.RatelimitExplainResult {
+		e, err := r.at[0].RatelimitExplain(r.t.Context(), api.RatelimitExplainParams{Rule: "b", Key: key})
+		require.NoError(r.t, err)
+		return e
+	}
+	e := ask("other")
+	require.Equal(r.t, "allowed", e.Decision)
+	require.Equal(r.t, put.Revision, e.Revision)
+	require.Equal(r.t, []api.ExplainBand{
+		{Band: "10/1h", Limit: 10, Burst: 10, Remaining: 10}, {Band: "100/1d", Limit: 100, Burst: 40, Remaining: 40},
+	}, e.Bands)
+	require.Equal(r.t, "other", e.Counted)
+
+	require.True(r.t, r.take(0, "b", 2).Allowed)
+	e = ask("k")
+	require.Equal(r.t, "limit", e.Decision)
+	require.Equal(r.t, int64(1_800_000), e.RetryMS)
+	require.Equal(r.t, "glob:k*", e.Override)
+	require.Equal(r.t, []api.ExplainBand{{Band: "2/1h", Limit: 2, Burst: 2, Current: 2, ResetAfterMS: 3_600_000}}, e.Bands)
+
+	e = ask("x")
+	require.Equal(r.t, "key", e.Counted)
+	require.Equal(r.t, "glob:k*", e.Override, "of what is counted")
+	e = ask("bad")
+	require.Equal(r.t, "deny_list", e.Decision)
+	require.Equal(r.t, "deny", e.List)
+	require.Equal(r.t, int64(-1), e.RetryMS)
+	_, err := r.at[0].RatelimitExplain(r.t.Context(), api.RatelimitExplainParams{Rule: "none", Key: "k"})
+	require.ErrorIs(r.t, err, api.NotFound)
+}
+
+func statsByRule(r ruled) {
+	shadow := bucket("shadow", 1)
+	shadow.Shadow = true
+	r.put(0, bucket("b", 2))
+	r.put(0, shadow)
+	for range 3 {
+		r.take(0, "b", 1)
+		r.take(0, "shadow", 1)
+	}
+	_, err := r.at[0].RatelimitPeek(r.t.Context(), api.RatelimitParams{Rule: "b", Key: "k"})
+	require.NoError(r.t, err)
+	_, err = r.at[0].RatelimitAcquire(r.t.Context(), "", api.RatelimitParams{
+		Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(1, time.Hour)}, Key: "k",
+	})
+	require.NoError(r.t, err)
+	s, err := r.at[0].RatelimitStats(r.t.Context())
+	require.NoError(r.t, err)
+	require.Positive(r.t, s.Since)
+	require.Equal(r.t, []api.RuleStats{
+		{Rule: "b", Allowed: 2, Refused: 1}, {Rule: "inline", Allowed: 1}, {Rule: "shadow", Allowed: 3, Shadowed: 2},
+	}, s.Rules)
+	s, err = r.at[1].RatelimitStats(r.t.Context())
+	require.NoError(r.t, err)
+	require.Empty(r.t, s.Rules, "each sidecar counts its own")
+}

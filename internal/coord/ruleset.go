@@ -1,0 +1,208 @@
+package coord
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coxswain-sidecar/coxswain/internal/nearest"
+)
+
+// Rules is the set of rules in force: those of files and those that are kept in
+// Redis for every sidecar, merged. It is replaced as a whole.
+type Rules struct {
+	set atomic.Pointer[map[string]*rule]
+
+	mu sync.Mutex // guards what follows; held while a set is made of it
+	// files are the rules of files by name, revision that of all of them.
+	files    map[string]RuleOptions
+	revision int64
+	// kept are the rules in Redis by name, deleted ones included.
+	kept       map[string]keptRule
+	precedence Precedence
+}
+
+// Precedence is which of two rules of one name is in force.
+type Precedence string
+
+// The precedences.
+const (
+	PrecedenceFile  Precedence = "file"  // the one of a file
+	PrecedenceRedis Precedence = "redis" // the one in Redis
+)
+
+// keptRule is a rule in Redis.
+type keptRule struct {
+	options  RuleOptions
+	revision int64
+	// absent: there is none that could be in force, since it was deleted, or this
+	// version cannot read it (unreadable). Its revision counts all the same.
+	absent, unreadable bool
+}
+
+// NewRules starts with an empty set, in which rules of files come first.
+func NewRules() *Rules {
+	r := &Rules{precedence: PrecedenceFile}
+	r.set.Store(&map[string]*rule{})
+	return r
+}
+
+// Set validates all rules of files and then puts them in force together, or
+// changes nothing and returns Problems whose paths start with items[i]. Revision
+// orders versions of the set across pods: the file's modification time in Unix
+// milliseconds.
+func (r *Rules) Set(items []RuleOptions, revision int64) error {
+	return r.SetFirst(items, revision, "")
+}
+
+// SetFirst is Set that also says which of two rules of one name is in force;
+// empty = as before.
+func (r *Rules) SetFirst(items []RuleOptions, revision int64, first Precedence) error {
+	if p := CheckRules(items); p != nil {
+		return p
+	}
+	files := make(map[string]RuleOptions, len(items))
+	for _, it := range items {
+		files[it.Name] = it
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first != "" {
+		r.precedence = first
+	}
+	r.files, r.revision = files, revision
+	r.merge()
+	return nil
+}
+
+// keep puts the rules that are in Redis in force, those that come first.
+func (r *Rules) keep(kept map[string]keptRule) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = kept
+	r.merge()
+}
+
+// merge makes the set in force. It needs r.mu.
+func (r *Rules) merge() {
+	set := make(map[string]*rule, len(r.files)+len(r.kept))
+	for name, o := range r.files {
+		if !r.hidden(name, SourceFile) {
+			set[name] = compileRule(o, r.ordered(name))
+		}
+	}
+	for name, k := range r.kept {
+		if !k.absent && !r.hidden(name, SourceRedis) {
+			set[name] = compileRule(k.options, r.ordered(name))
+		}
+	}
+	r.set.Store(&set)
+}
+
+// hidden reports whether the rule of that name and source has to stand behind
+// that of the other. It needs r.mu.
+func (r *Rules) hidden(name, source string) bool {
+	_, file := r.files[name]
+	k, kept := r.kept[name]
+	if !file || !kept || k.absent {
+		return false
+	}
+	return (source == SourceFile) == (r.precedence == PrecedenceRedis)
+}
+
+// ordered is the revision of the rule in force under a name. When a rule of the
+// other source takes over, because one was deleted, say, it has to count as the
+// newer one, or the state would go on under what was in force before. All pods
+// of one configuration come to the same. It needs r.mu.
+func (r *Rules) ordered(name string) int64 { return max(r.revision, r.kept[name].revision) }
+
+// next is the lowest revision that is new to this sidecar.
+func (r *Rules) next() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.revision + 1
+}
+
+// hides reports whether a file has a rule of that name that comes before one in
+// Redis.
+func (r *Rules) hides(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, file := r.files[name]
+	return file && r.precedence == PrecedenceFile
+}
+
+// SourceFile is the source of a RuleInForce, or else SourceRedis.
+const SourceFile = "file"
+
+// RuleInForce is a rule as it was written, and where.
+type RuleInForce struct {
+	RuleOptions
+	Source string // file or redis
+	// Hidden: it is not in force, since the other source has one of its name that
+	// comes first.
+	Hidden   bool
+	Revision int64
+}
+
+// RuleList is every rule that this sidecar knows of, sorted by name.
+type RuleList struct {
+	Rules      []RuleInForce
+	Unreadable []string // names of rules in Redis that this version cannot read
+	Precedence Precedence
+}
+
+// All lists every rule as it was written.
+func (r *Rules) All() RuleList {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := RuleList{Precedence: r.precedence}
+	add := func(o RuleOptions, source string, revision int64) {
+		x := RuleInForce{RuleOptions: o, Source: source, Hidden: r.hidden(o.Name, source), Revision: revision}
+		if !x.Hidden {
+			x.Revision = r.ordered(o.Name)
+		}
+		l.Rules = append(l.Rules, x)
+	}
+	for _, o := range r.files {
+		add(o, SourceFile, r.revision)
+	}
+	for name, k := range r.kept {
+		switch {
+		case k.unreadable:
+			l.Unreadable = append(l.Unreadable, name)
+		case !k.absent:
+			add(k.options, SourceRedis, k.revision)
+		}
+	}
+	slices.Sort(l.Unreadable)
+	slices.SortFunc(l.Rules, func(a, b RuleInForce) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Source, b.Source)
+	})
+	return l
+}
+
+// Names lists the rules in force, sorted.
+func (r *Rules) Names() []string { return slices.Sorted(maps.Keys(*r.set.Load())) }
+
+// find returns the rule in force with that name.
+func (r *Rules) find(name string) (*rule, error) {
+	if x, ok := (*r.set.Load())[name]; ok {
+		return x, nil
+	}
+	names := r.Names()
+	near, ok := nearest.Name(name, names)
+	switch {
+	case ok:
+		return nil, notFound("rule: there is no rule %q; did you mean %q?", name, near)
+	case len(names) == 0:
+		return nil, notFound("rule: there is no rule %q, and none is configured; add it to rules.items, or give algorithm and limits", name)
+	default:
+		return nil, notFound("rule: there is no rule %q; add it to rules.items, or give algorithm and limits", name)
+	}
+}

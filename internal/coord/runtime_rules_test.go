@@ -1,0 +1,233 @@
+package coord_test
+
+import (
+	"bytes"
+	"log/slog"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// What a rule says gets through Redis whole: a field that is added to
+// RuleOptions and forgotten in its text is found here.
+func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
+	t.Parallel()
+	o := coord.RuleOptions{
+		Name: "full", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 3, Period: time.Second, Burst: 4}},
+		FailMode: coord.FailLocal, LocalShareOf: 7, DenyCache: "off",
+		Overrides: []coord.Override{{Match: coord.Match{Glob: "b*"}, Limits: []coord.Band{{Limit: 1, Period: time.Minute}}, MaxConcurrent: 2}},
+		Allow:     []coord.Match{{Exact: "e"}}, Deny: []coord.Match{{Suffix: "g.h"}},
+		Groups: []coord.Group{{Match: coord.Match{Exact: "k"}, Name: "l"}},
+		Shadow: true, MaxConcurrent: 9, MaxDelay: time.Second,
+		Penalty: coord.PenaltyOptions{Codes: []int64{403}, Base: time.Millisecond, Max: time.Second, Forgive: time.Hour, JitterPercent: -1},
+	}
+	for i := range reflect.TypeOf(o).NumField() {
+		require.False(t, reflect.ValueOf(o).Field(i).IsZero(), "%s is not in this test", reflect.TypeOf(o).Field(i).Name)
+	}
+	text, err := coord.TextOf(o)
+	require.NoError(t, err)
+	got, err := coord.ReadRule("full", text)
+	require.NoError(t, err)
+	require.Equal(t, o, got)
+
+	for percent, option := range map[int64]int64{0: -1, 1: 1, 100: 100, -1: -2} {
+		var p coord.PenaltyOptions
+		p.SetJitter(&percent)
+		require.Equal(t, option, p.JitterPercent)
+		back, given := p.Jitter()
+		require.True(t, given)
+		require.Equal(t, percent, back)
+	}
+}
+
+func TestATextThatIsNoRuleIsRefused(t *testing.T) {
+	t.Parallel()
+	good, err := coord.TextOf(rule("a", band(1, time.Second)))
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"":         "EOF",
+		"nonsense": "invalid character",
+		strings.Replace(good, "{", `{"weight":1,`, 1):               `unknown field "weight"`,
+		strings.Replace(good, `"a"`, `"b"`, 1):                      "not the text of one rule of that name",
+		good + good:                                                 "not the text of one rule of that name",
+		strings.Replace(good, "token_bucket", "token_bin", 1):       "items[0].algorithm",
+		strings.Replace(good, ":1000}", ":9223372036854775807}", 1): "items[0].limits[0].period_ms",
+	} {
+		_, err := coord.ReadRule("a", text)
+		require.ErrorContains(t, err, want, text)
+	}
+	o := rule("a", band(1, time.Second))
+	o.Allow = []coord.Match{{Exact: "\xff"}}
+	_, err = coord.TextOf(o)
+	requireCode(t, err, coord.InvalidArgument, `rule: "\xff" is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?`)
+	for i := range 2000 {
+		o.Allow = append(o.Allow[1:], coord.Match{Exact: strconv.Itoa(i)}, coord.Match{Exact: strings.Repeat("x", 100)})
+	}
+	_, err = coord.TextOf(o)
+	require.ErrorContains(t, err, "more than 65536; keep a rule with so long lists in a file")
+}
+
+func TestTwoWaysToWriteARuleAreOne(t *testing.T) {
+	t.Parallel()
+	short := rule("a", band(1, time.Second), band(80, time.Minute))
+	long := coord.RuleOptions{
+		Name: "a", Algorithm: "token_bucket", FailMode: coord.FailOpen, LocalShareOf: 1, DenyCache: "on", MaxDelay: time.Minute,
+		Limits:  []coord.Band{{Limit: 80, Period: time.Minute, Burst: 80}, {Limit: 1, Period: time.Second, Burst: 1}},
+		Penalty: coord.DefaultPenalty,
+	}
+	require.Empty(t, long.Plain().Overrides)
+	long = long.Plain()
+	long.Overrides = nil
+	require.Equal(t, short.Plain().Limits, long.Limits)
+	require.True(t, long.Penalty.IsZero())
+	require.Equal(t, short.FailMode, long.FailMode)
+	require.Zero(t, long.LocalShareOf)
+	require.Zero(t, long.MaxDelay)
+	other := long
+	other.Limits = []coord.Band{{Limit: 1, Period: time.Second, Burst: 2}}
+	require.NotEqual(t, short.Limits, other.Plain().Limits, "what says something stays")
+}
+
+// log is a handler's output that several goroutines may write.
+type syncLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *syncLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *syncLog) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), text)
+}
+
+// runtimeRules starts the rules of a sidecar that hears no broadcast.
+func runtimeRules(t *testing.T, s *sidecar, prefix string, clock coord.Clock, o coord.RuntimeRulesOptions) *coord.RuntimeRules {
+	o.Runner, o.Keys, o.Rules, o.Clock = s.runner, coord.NewKeys(prefix, ""), s.rules, clock
+	r := coord.NewRuntimeRules(o)
+	t.Cleanup(r.Stop)
+	return r
+}
+
+// lasts waits until something is so.
+func lasts(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for late := time.Now().Add(30 * time.Second); !is(); {
+		require.True(t, time.Now().Before(late), what)
+	}
+}
+
+func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
+	t.Parallel()
+	clock, prefix := conformance.NewClock(), redistest.Prefix(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	var log syncLog
+	r := runtimeRules(t, s, prefix, clock, coord.RuntimeRulesOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	_, err := r.Put(t.Context(), rule("good", band(1, time.Second)))
+	require.NoError(t, err)
+
+	// A later version put a rule with a field that this one does not know.
+	raw := redistest.Client(t)
+	key := coord.NewKeys(prefix, "").Rules()
+	require.NoError(t, raw.HSet(t.Context(), key, "r:new", `5000000000000 {"name":"new","weight":1}`, "revision", 5_000_000_000_000).Err())
+	clock.Advance(time.Second)
+	lasts(t, "it is seen", func() bool { return len(s.rules.All().Unreadable) > 0 })
+	require.Equal(t, []string{"new"}, s.rules.All().Unreadable)
+	require.Equal(t, []string{"good"}, s.rules.Names())
+	require.Equal(t, 1, log.count("this version cannot read it"))
+	require.Contains(t, log.b.String(), "weight")
+
+	// Another change does not tell of it again, and it does not come back changed.
+	_, err = r.Put(t.Context(), rule("third", band(1, time.Second)))
+	require.NoError(t, err)
+	require.Equal(t, 1, log.count("this version cannot read it"))
+	put, err := r.Put(t.Context(), rule("new", band(1, time.Second)))
+	require.NoError(t, err)
+	require.Greater(t, put.Revision, int64(5_000_000_000_000))
+	require.Empty(t, s.rules.All().Unreadable)
+	require.Equal(t, []string{"good", "new", "third"}, s.rules.Names())
+}
+
+func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
+	t.Parallel()
+	clock, server := conformance.NewClock(), redistest.Start(t)
+	first := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	r := runtimeRules(t, first, "p", clock, coord.RuntimeRulesOptions{})
+	_, err := r.Put(t.Context(), rule("kept", band(1, time.Hour)))
+	require.NoError(t, err)
+	server.Stop()
+	_, err = r.Put(t.Context(), rule("late", band(1, time.Hour)))
+	require.Error(t, err)
+	_, err = r.Delete(t.Context(), "kept")
+	require.Error(t, err)
+	clock.Advance(time.Second)
+	require.Equal(t, []string{"kept"}, first.rules.Names())
+
+	// A sidecar that starts meanwhile has them when Redis comes back.
+	later := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	runtimeRules(t, later, "p", nil, coord.RuntimeRulesOptions{})
+	require.Empty(t, later.rules.Names())
+	server.Restart()
+	require.NoError(t, server.Client(t).HSet(t.Context(), coord.NewKeys("p", "").Rules(),
+		"r:back", `7 {"name":"back","algorithm":"token_bucket","limits":[{"limit":1,"period_ms":1000}]}`, "revision", 7).Err())
+	lasts(t, "they are seen", func() bool { return reflect.DeepEqual(later.rules.Names(), []string{"back"}) })
+	lasts(t, "what Redis lost is gone everywhere", func() bool {
+		clock.Advance(time.Second)
+		return reflect.DeepEqual(first.rules.Names(), []string{"back"})
+	})
+}
+
+func TestThereAreOnlySoManyRules(t *testing.T) {
+	t.Parallel()
+	prefix := redistest.Prefix(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	raw, key := redistest.Client(t), coord.NewKeys(prefix, "").Rules()
+	fields := []any{"revision", 1}
+	for i := range 999 {
+		fields = append(fields, "r:"+strconv.Itoa(i), "1 {}")
+	}
+	require.NoError(t, raw.HSet(t.Context(), key, fields...).Err())
+	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{})
+	_, err := r.Put(t.Context(), rule("one more", band(1, time.Second)))
+	requireCode(t, err, coord.FailedPrecondition, "rule: redis keeps 999 rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file")
+	_, err = r.Delete(t.Context(), "5")
+	require.NoError(t, err)
+	_, err = r.Put(t.Context(), rule("one more", band(1, time.Second)))
+	require.NoError(t, err)
+	require.Equal(t, []string{"one more"}, s.rules.Names())
+	_, err = r.Delete(t.Context(), "")
+	requireCode(t, err, coord.InvalidArgument, "name: missing; give 1 to 512 bytes")
+}
+
+func TestAChangeOfRulesIsAnEvent(t *testing.T) {
+	t.Parallel()
+	prefix, events := redistest.Prefix(t), coord.NewEvents()
+	s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), prefix)
+	told := make(chan coord.Event, 10)
+	defer events.Subscribe(nil, func(e coord.Event) { told <- e })()
+	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{Events: events})
+	_, err := r.Put(t.Context(), rule("a", band(1, time.Second)))
+	require.NoError(t, err)
+	_, err = r.Put(t.Context(), rule("b", band(1, time.Second)))
+	require.NoError(t, err)
+	e := <-told
+	require.Equal(t, coord.EventReloaded, e.Kind)
+	require.Equal(t, "ratelimit", e.Noun)
+	require.Equal(t, "ok", e.Reason)
+	require.Contains(t, e.Detail, "rules in redis changed: ")
+}

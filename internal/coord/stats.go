@@ -1,0 +1,72 @@
+package coord
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// RuleStats counts this sidecar's decisions under one rule.
+type RuleStats struct {
+	Rule     string // inline for limits given in full
+	Allowed  int64  // those in shadow included
+	Refused  int64
+	Shadowed int64 // allowed only because the rule is in shadow
+	Degraded int64 // a fail mode answered; those that failed included
+	Waited   int64 // allowed at a slot or a place
+	Wait     time.Duration
+}
+
+// stats are the counters of all rules, of those that are gone too: as many as
+// there were names of rules, which callers cannot make up.
+type stats struct{ rules sync.Map } // of *counters by name
+
+type counters struct{ allowed, refused, shadowed, degraded, waited, wait atomic.Int64 }
+
+func (s *stats) of(rule string) *counters {
+	if c, ok := s.rules.Load(rule); ok {
+		return c.(*counters) //nolint:forcetypeassert // nothing else is stored
+	}
+	c, _ := s.rules.LoadOrStore(rule, &counters{})
+	return c.(*counters) //nolint:forcetypeassert // see above
+}
+
+// count takes one decision.
+func (s *stats) count(rule string, d Decision) {
+	c := s.of(rule)
+	if d.Allowed {
+		c.allowed.Add(1)
+	} else {
+		c.refused.Add(1)
+	}
+	if d.Shadow {
+		c.shadowed.Add(1)
+	}
+	if d.Degraded {
+		c.degraded.Add(1)
+	}
+	if d.Allowed && d.Waited > 0 {
+		c.waited.Add(1)
+		c.wait.Add(int64(d.Waited))
+	}
+}
+
+// failed takes a call that fail mode closed ended.
+func (s *stats) failed(rule string) { s.of(rule).degraded.Add(1) }
+
+// Stats are what this sidecar decided since then, by rule, sorted by name. Of calls
+// that are under way while it looks some counts may be in and others not.
+func (l *RateLimiter) Stats() (since time.Time, rules []RuleStats) {
+	l.stats.rules.Range(func(name, v any) bool {
+		c := v.(*counters)               //nolint:forcetypeassert // see of
+		rules = append(rules, RuleStats{ //nolint:forcetypeassert // the key is what count was given
+			Rule: name.(string), Allowed: c.allowed.Load(), Refused: c.refused.Load(), Shadowed: c.shadowed.Load(),
+			Degraded: c.degraded.Load(), Waited: c.waited.Load(), Wait: time.Duration(c.wait.Load()),
+		})
+		return true
+	})
+	slices.SortFunc(rules, func(a, b RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
+	return l.made, rules
+}
