@@ -210,7 +210,8 @@ type history struct {
 	admitted []admission
 }
 
-// admission is at what instant, in microseconds, how much was let through.
+// admission is from what instant on, in microseconds, how much was let through:
+// who hears of it late, because the clock went on, is not let through later.
 type admission struct{ at, cost int64 }
 
 func (h *history) step() {
@@ -255,7 +256,11 @@ func (h *history) collect() {
 		a := <-w.done
 		w.cancel()
 		if a.err == nil && a.d.Allowed {
-			h.admitted = append(h.admitted, admission{a.at.UnixMicro(), w.cost})
+			_, _, _, cost, at, err := coord.GrantOf(a.d.Grant)
+			require.NoError(h.f.t, err)
+			require.GreaterOrEqual(h.f.t, cost, w.cost)
+			require.GreaterOrEqual(h.f.t, a.at.UnixMicro(), at)
+			h.admitted = append(h.admitted, admission{at, w.cost})
 		}
 		return true
 	})
