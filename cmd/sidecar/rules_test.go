@@ -258,7 +258,7 @@ func TestASimulationEqualsWhatALiveSidecarDecided(t *testing.T) {
 		"identity": {"ua-1", "ua-2"}, "user": {"u", "healthcheck"},
 		"crawler": {"a.example.com", "b.example.com", "x.cdn.example.net", "partner.example.org", "very.slow.example", "db.internal", "else.where"},
 	}
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same load each time
+	rnd := rand.New(rand.NewPCG(1, 2)) // the same load each time
 	var trace strings.Builder
 	var live []decided
 	refused := map[string]int{}

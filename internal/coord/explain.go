@@ -160,22 +160,21 @@ func (e *Explanation) bands(lim *limit, views []lua.RatelimitBandView) {
 
 // gate reads what holds the key up, and who has places.
 func (e *Explanation) gate(g lua.RatelimitGateOut, forgive time.Duration) {
-	at := func(us int64) time.Time { return time.UnixMicro(us) }
 	left := func(us int64) time.Duration { return ceilMS(max(0, us-g.NowUS)) }
 	if g.PauseUS > g.NowUS {
-		e.Pause = &PauseState{Until: at(g.PauseUS), Left: left(g.PauseUS), Reason: g.Why}
+		e.Pause = &PauseState{Until: time.UnixMicro(g.PauseUS), Left: left(g.PauseUS), Reason: g.Why}
 	}
 	if len(g.Delays) > 0 && g.Delays[0].DelayUS > 0 {
 		d := g.Delays[0]
 		e.Delay = &DelayState{
-			Delay: time.Duration(d.DelayUS) * time.Microsecond, Source: d.Source, Until: at(d.EndsUS), Next: left(g.NextUS),
+			Delay: time.Duration(d.DelayUS) * time.Microsecond, Source: d.Source, Until: time.UnixMicro(d.EndsUS), Next: left(g.NextUS),
 		}
 	}
 	if end := g.PenaltyUS + forgive.Microseconds(); g.PenaltyUS > 0 && end > g.NowUS {
 		e.Penalty = &PenaltyState{Level: g.Level, Forgiven: left(end)}
 	}
 	for _, h := range g.Leases {
-		e.Held = append(e.Held, HolderState{Client: h.Client, Instance: h.Instance, Since: at(h.SinceUS), Left: left(h.EndsUS)})
+		e.Held = append(e.Held, HolderState{Client: h.Client, Instance: h.Instance, Since: time.UnixMicro(h.SinceUS), Left: left(h.EndsUS)})
 	}
 	e.Waiting = g.Waiting
 }
