@@ -1,6 +1,7 @@
 package lua_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -35,7 +36,9 @@ func TestSleepingRetryAfterOfEachAlgorithmAndAskingOnceSucceeds(t *testing.T) {
 	eachOther(t, func(t *testing.T, s *store, take takes) {
 		rng, refused := rand.New(rand.NewPCG(3, 5)), 0
 		draw := func(most int64) int64 { return 1 + rng.Int64N(1+rng.Int64N(1+rng.Int64N(most))) }
-		for i := range 1000 {
+		// The embedded store takes ten times as long for each.
+		rules := map[string]int{"embedded": 200}[s.name]
+		for i := range cmp.Or(rules, 1000) {
 			r, least, key := make(rule, 1+rng.IntN(3)), int64(1e9), fmt.Sprint("r", i)
 			for b := range r {
 				// Nobody waits 142 years, which is what a leaky bucket can hold.
@@ -52,7 +55,7 @@ func TestSleepingRetryAfterOfEachAlgorithmAndAskingOnceSucceeds(t *testing.T) {
 			}
 			s.del(t, s.key(key))
 		}
-		require.Greater(t, refused, 300)
+		require.Greater(t, refused, 60)
 	})
 }
 
