@@ -32,7 +32,8 @@ var (
 	})
 	RatelimitLost = defineEvent[LostParams](Spec{
 		Name: "ratelimit.lost", Since: "0.1.0",
-		Summary: "The place of a grant under max_concurrent is no longer this connection's: name is the rule and what is counted, token the grant. Others may have it.",
+		Summary: "The place of a grant under max_concurrent is no longer this connection's: name is the rule and what is counted, " +
+			"token the grant. Others may have it.",
 	})
 )
 
