@@ -62,7 +62,7 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases, Rules: rules, RuntimeRules: runtime,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Signals: heard, Telemetry: tel, Clock: clock,
+			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Telemetry: tel, Clock: clock,
 		}),
 	})
 	require.NoError(t, err)

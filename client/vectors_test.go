@@ -78,8 +78,13 @@ func TestRequestsAreTheVectors(t *testing.T) {
 		}},
 		"ratelimit-refund":    &api.RatelimitGrantParams{Grant: "1.K7Q2M4XWZ3PLA5TN1.token_bucket.2.hw0f5d1c3k.crawl:example.com"},
 		"lock-acquire-traced": &api.LockAcquireParams{Name: "orders", TTLMS: 30000, Bind: api.BindSession},
-		"events-subscribe":    &api.EventsSubscribeParams{Kinds: []string{"lost", "refused"}},
-		"lock-release":        &api.LockReleaseParams{Name: "orders", Token: "t"},
+		"ratelimit-put-rule": &api.RatelimitPutRuleParams{Rule: &api.Rule{
+			Name: "crawl", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 3, PeriodMS: 5000}},
+			Overrides: []api.Override{{Glob: "*.slow", Limits: []api.Band{{Limit: 1, PeriodMS: 5000}}}},
+			Penalty:   &api.Penalty{Codes: []int64{403, 429}, JitterPercent: new(int64)},
+		}},
+		"events-subscribe": &api.EventsSubscribeParams{Kinds: []string{"lost", "refused"}},
+		"lock-release":     &api.LockReleaseParams{Name: "orders", Token: "t"},
 	}
 	for _, v := range vectors(t, "requests.json") {
 		id, err := v.MsgID.Int64()

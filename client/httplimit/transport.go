@@ -181,7 +181,7 @@ func (t *Transport) report(r *http.Request, d Decision, resp *http.Response, lat
 	}
 	ctx, cancel := t.after(r)
 	defer cancel()
-	_, err := client.Call(ctx, t.c, api.RatelimitReport, p)
+	_, err := t.c.RatelimitReport(ctx, p)
 	t.tell(r, err)
 	return err == nil
 }

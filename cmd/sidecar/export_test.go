@@ -18,6 +18,8 @@ var (
 	ReadParams = readParams
 	PrintJSON  = printJSON
 	ShowDemo   = showDemo
+
+	RuleOptions = ruleOptions
 )
 
 const (

@@ -156,3 +156,15 @@ func itemIndex(path, list string) (index int, rest string, ok bool) {
 	index, err := strconv.Atoi(number)
 	return index, rest, ok && err == nil
 }
+
+// LoadRules reads files of rules alone, as rules.files would. The error is a
+// Problems with every mistake of every file.
+func LoadRules(files []string, checks ...Check) ([]Rule, error) {
+	c := Default()
+	c.Rules.Files = files
+	loaded, err := finish(&c, &source{}, environment{}, Sources{Opened: func(string, fs.FileInfo) {}}, checks)
+	if err != nil {
+		return nil, err
+	}
+	return loaded.Rules.Items, nil
+}

@@ -218,7 +218,7 @@ func (c *client) RatelimitAcquireAny(ctx context.Context, id string, p api.Ratel
 }
 
 func (c *client) RatelimitRefund(ctx context.Context, grant string) (api.RatelimitRefundResult, error) {
-	r, err := c.limiter.Refund(ctx, grant)
+	r, err := c.limiter.Refund(ctx, c.caller("", "", nil), grant)
 	return api.RatelimitRefundResult{Refunded: r.Refunded, Reason: r.Reason}, wire(err)
 }
 

@@ -79,26 +79,7 @@ func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d D
 	}
 	// The slot may be another call's that left: its charge is what is used.
 	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
-	waited := l.now() - q.begun
-	if d = d.after(waited); waited > confirmAfter {
-		d = l.confirm(ctx, q, d)
-	}
-	l.tel.Waited(ctx, nounRatelimit, waitOutcome(d.Allowed, nil), waited)
-	return d, nil
-}
-
-// confirm gives a slot up that has come while the key is paused, and the place
-// that goes with it.
-func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision) Decision {
-	left := l.pausedMeanwhile(ctx, q)
-	if left == 0 {
-		return d
-	}
-	if q.seated() {
-		l.leaveSeat(ctx, q, d.Grant)
-	}
-	d.Grant = ""
-	return d.givenUp(left)
+	return l.confirm(ctx, q, d.after(l.now()-q.begun)), nil
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.

@@ -61,8 +61,7 @@ type Delay struct {
 }
 
 const (
-	maxDelayWord = 24 * time.Hour
-	maxSource    = 64
+	maxSource = 64
 	// maxSources bounds what one key may have of words.
 	maxSources = 16
 )
@@ -80,13 +79,7 @@ type upstream struct {
 }
 
 func upstreamOf(o RuleOptions) upstream {
-	p, d := o.Penalty, DefaultPenalty
-	if len(p.Codes) == 0 {
-		p.Codes = d.Codes
-	}
-	p.Base, p.Max, p.Forgive = cmp.Or(p.Base, d.Base), cmp.Or(p.Max, d.Max), cmp.Or(p.Forgive, d.Forgive)
-	p.JitterPercent = max(0, cmp.Or(p.JitterPercent, d.JitterPercent))
-	return upstream{p, cmp.Or(o.MaxDelay, time.Minute)}
+	return upstream{o.Penalty.orDefault(), cmp.Or(o.MaxDelay, time.Minute)}
 }
 
 // noRule stands for the rule of limits given in full.
@@ -107,16 +100,15 @@ func (l *RateLimiter) gate(ref GateRef) (gate, error) {
 			return gate{}, err
 		}
 	}
-	lim, counted := noRule, cmp.Or(ref.Group, ref.Key)
+	t := target{lim: noRule, counted: cmp.Or(ref.Group, ref.Key)}
 	if ref.Rule != "" {
 		r, err := l.rules.find(ref.Rule)
 		if err != nil {
 			return gate{}, err
 		}
-		t := r.of(ref.Key, ref.Group)
-		lim, counted = t.lim, t.counted
+		t = r.of(ref.Key, ref.Group)
 	}
-	return gate{lim, l.keys.gate(limitTag(lim.rule, counted))}, nil
+	return gate{t.lim, l.keys.gate(limitTag(t.lim.rule, t.counted))}, nil
 }
 
 // Pause refuses a key for a time, in every sidecar, and returns when the longest
@@ -218,8 +210,8 @@ func (l *RateLimiter) SetDelay(ctx context.Context, r DelayRequest) (Delay, erro
 
 func (r DelayRequest) check() error {
 	switch {
-	case r.Delay < 0 || r.Delay > maxDelayWord:
-		return outOfRange("delay_ms", r.Delay, 0, maxDelayWord)
+	case r.Delay < 0 || r.Delay > maxDelay:
+		return outOfRange("delay_ms", r.Delay, 0, maxDelay)
 	case r.TTL < time.Millisecond || r.TTL > maxPeriod:
 		return outOfRange("ttl_ms", r.TTL, time.Millisecond, maxPeriod)
 	case r.Source == "" || len(r.Source) > maxSource:
@@ -231,7 +223,8 @@ func (r DelayRequest) check() error {
 
 // Report pauses a key if its remote server's answer is one to pause for: as long
 // as the server asks, else as the rule's penalty says. It returns how long the key
-// is paused, whoever paused it.
+// is paused, whoever paused it. Then it frees the grant's place, so that nobody
+// gets it who would go before the pause.
 func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Backoff, error) {
 	g, err := l.gate(r.GateRef)
 	if err != nil {
@@ -257,6 +250,11 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 			l.paused(ctx, g, r.Key, causePenalty, status)
 		}
 	}
+	if r.Grant != "" && g.maxConcurrent > 0 {
+		if _, err := l.Done(ctx, c, r.Grant); err != nil {
+			return Backoff{}, err
+		}
+	}
 	if o.UntilUS == 0 {
 		return Backoff{}, nil
 	}
@@ -265,8 +263,8 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 
 func (r ReportRequest) check() error {
 	switch {
-	case r.Status < 100 || r.Status > 999:
-		return invalid("status: %d is no HTTP status; give 100 to 999", r.Status)
+	case r.Status < minStatus || r.Status > maxStatus:
+		return invalid("status: %d is no HTTP status; give %d to %d", r.Status, minStatus, maxStatus)
 	case r.Latency < 0:
 		return invalid("latency_ms: %d is negative; give 0 or more", r.Latency.Milliseconds())
 	case r.RetryAfter < 0 || r.RetryAfter > maxPeriod:
@@ -298,21 +296,21 @@ func statusClass(status int64) string {
 // whether the key was paused meanwhile.
 const confirmAfter = 250 * time.Millisecond
 
-// pausedMeanwhile reports for how much longer the key of a call whose slot came
-// is paused, 0 = it is not. When Redis does not say, the slot counts: it was
-// charged.
-func (l *RateLimiter) pausedMeanwhile(ctx context.Context, q question) time.Duration {
-	out, err := lua.Attempt(ctx, l.runner, lua.RatelimitPause, lua.RatelimitPauseIn{Gate: q.gate}, lua.Latch{})
-	if err != nil || out.Value.UntilUS <= 0 {
-		return 0
+// confirm is what a call is told whose slot came. After a long wait it is given up
+// when its key was paused meanwhile. What it took counts as used, since others
+// were promised slots after it. When Redis does not say, the slot counts.
+func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision) Decision {
+	if d.Waited > confirmAfter {
+		out, err := lua.Attempt(ctx, l.runner, lua.RatelimitPause, lua.RatelimitPauseIn{Gate: q.gate}, lua.Latch{})
+		if err == nil && out.Value.UntilUS > 0 {
+			if q.seated() {
+				l.leaveSeat(ctx, q, d.Grant)
+			}
+			d.Allowed, d.DeniedBy, d.Grant = false, ReasonPause, ""
+			d.RetryAfter = ceilMS(out.Value.UntilUS - out.Value.NowUS)
+		}
 	}
-	return ceilMS(out.Value.UntilUS - out.Value.NowUS)
-}
-
-// givenUp is what a decision becomes when its key was paused before its slot
-// came. What it took counts as used: others were promised slots after it.
-func (d Decision) givenUp(left time.Duration) Decision {
-	d.Allowed, d.DeniedBy, d.RetryAfter = false, ReasonPause, left
+	l.tel.Waited(ctx, nounRatelimit, waitOutcome(d.Allowed, nil), d.Waited)
 	return d
 }
 

@@ -253,3 +253,70 @@ func TestWithoutRedisNothingIsPaused(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A rule's group is paused as one, whichever of its keys is named, and an override
+// of it is paused with it.
+func TestAGroupOfARuleIsPausedAsOne(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, lua.Embedded).sidecars[0]
+	r := rule("site", band(1000, time.Second))
+	r.Groups = []coord.Group{{Match: coord.Match{Suffix: "example.com"}}}
+	r.Overrides = []coord.Override{{Match: coord.Match{Exact: "example.com"}, Limits: []coord.Band{band(5, time.Second)}}}
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+	answered(t, s.limiter, coord.ReportRequest{GateRef: gateOf("site", "a.example.com"), Status: 503})
+	for _, key := range []string{"a.example.com", "b.example.com"} {
+		require.Equal(t, coord.ReasonPause, acquire(t, s.limiter, asks(byRule("site", key), 1)).DeniedBy, key)
+	}
+	require.True(t, acquire(t, s.limiter, asks(byRule("site", "example.org"), 1)).Allowed)
+	was, err := s.limiter.Resume(t.Context(), gateOf("site", "c.example.com"))
+	require.NoError(t, err)
+	require.True(t, was)
+	require.True(t, acquire(t, s.limiter, asks(byRule("site", "b.example.com"), 1)).Allowed)
+}
+
+func TestAReportFreesTheGrantsPlace(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, lua.Embedded).sidecars[0]
+	r := rule("site", band(1000, time.Second))
+	r.MaxConcurrent = 1
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+	first := acquire(t, s.limiter, asks(byRule("site", "k"), 1))
+	require.NotEmpty(t, first.Grant)
+	require.Equal(t, coord.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+	for range 2 { // a second one finds nothing to free
+		require.Zero(t, answered(t, s.limiter, coord.ReportRequest{GateRef: gateOf("site", "k"), Status: 200, Grant: first.Grant}))
+	}
+	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
+	require.Equal(t, coord.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+}
+
+// A slot that is given up frees its place with it.
+func TestAPausedSlotLeavesItsPlace(t *testing.T) {
+	t.Parallel()
+	sys := newSystem(t, redistest.URL(t))
+	s := sys.sidecars[0]
+	r := rule("site", band(1, time.Second))
+	r.MaxConcurrent = 1
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+	first := acquire(t, s.limiter, asks(byRule("site", "k"), 1))
+	_, err := s.limiter.Done(t.Context(), coord.Caller{}, first.Grant)
+	require.NoError(t, err)
+	waits := asks(byRule("site", "k"), 1)
+	waits.Wait = time.Minute
+	done := make(chan coord.Decision, 1)
+	go func() {
+		d, err := s.limiter.Acquire(context.Background(), coord.Caller{}, waits)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- d
+	}()
+	require.Eventually(t, func() bool { return s.limiter.Sleeping() == 1 }, 30*time.Second, time.Millisecond)
+	_, err = s.limiter.Pause(t.Context(), coord.PauseRequest{GateRef: gateOf("site", "k"), For: 10 * time.Second})
+	require.NoError(t, err)
+	sys.Advance(time.Second)
+	d := <-done
+	require.Equal(t, []any{false, coord.ReasonPause, "", 9 * time.Second}, []any{d.Allowed, d.DeniedBy, d.Grant, d.RetryAfter})
+	sys.Advance(9 * time.Second)
+	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
+}

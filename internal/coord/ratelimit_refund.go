@@ -23,14 +23,20 @@ type Refund struct {
 // time: a caller that goes away does not stop it. Refusals that other sidecars
 // remember stay for a second at most.
 //
-// The grant is the caller's word, as is that it was not used.
-func (l *RateLimiter) Refund(ctx context.Context, text string) (Refund, error) {
+// The grant is the caller's word, as is that it was not used. Its place, if a
+// session of this sidecar has it, is freed first.
+func (l *RateLimiter) Refund(ctx context.Context, c Caller, text string) (Refund, error) {
 	g, err := parseGrant(text)
 	if err != nil {
 		return Refund{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
+	if l.leases != nil && l.leases.find(leaseID{nounRatelimit, g.tag, text}) != nil {
+		if _, err := l.Done(ctx, c, text); err != nil {
+			return Refund{}, err
+		}
+	}
 	state := l.keys.limitPart(g.tag, g.algorithm)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitRefund, lua.RatelimitRefundIn{
 		State: state, Marker: l.keys.refunded(g.tag, g.id), Algorithm: g.algorithm, ID: g.id, Cost: g.cost, AtUS: g.at,

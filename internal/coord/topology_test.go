@@ -51,3 +51,7 @@ func TestTopologyAGrantThatReplicasHaveIsKept(t *testing.T) {
 		require.Equal(t, g.Fence, info.Fence)
 	})
 }
+
+func TestTopologyUpstreamConforms(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Upstream(t, newSystem(t, url)) })
+}

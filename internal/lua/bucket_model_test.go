@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -88,6 +90,47 @@ type modelBucket struct {
 	sig      string
 	bands    []modelBand
 	promises []promise // all, first to last
+	held     int64     // the latest slot that the gate was in the way of
+}
+
+// bucketGate is what holds a key up: until when, and how far apart admissions are,
+// with the instant that the next one has to wait for.
+type bucketGate struct{ pause, delay, next int64 }
+
+func (g *bucketGate) wait(now int64) (int64, string) {
+	paused, delayed := g.pause-now, int64(0)
+	if g.delay > 0 {
+		delayed = g.next - now
+	}
+	switch {
+	case paused > 0 && paused >= delayed:
+		return paused, "pause"
+	case delayed > 0:
+		return delayed, "delay"
+	}
+	return 0, ""
+}
+
+// pass lets one through at an instant; what is over is forgotten then.
+func (g *bucketGate) pass(now, at int64) {
+	g.forget(now)
+	if g.delay > 0 {
+		g.next = max(g.next, at+g.delay)
+	}
+}
+
+func (g *bucketGate) forget(now int64) {
+	if g.pause <= now {
+		g.pause = 0
+	}
+}
+
+// slow changes the delay, from the last admission on.
+func (g *bucketGate) slow(delay int64) {
+	if g.next > 0 {
+		g.next += delay - g.delay
+	}
+	g.delay = delay
 }
 
 // promise is a slot, when it was promised, and what was charged for it.
@@ -138,7 +181,7 @@ func floor(x *big.Rat) *big.Int { return new(big.Int).Div(x.Num(), x.Denom()) }
 // under is the bucket as a caller with a rule and its revision sees it.
 func (m modelBucket) under(bands []lua.RatelimitBand, revision, now int64) modelBucket {
 	sig := signature(bands)
-	fresh := modelBucket{leaky: m.leaky, known: true, at: now, from: now, revision: revision, sig: sig, promises: m.promises}
+	fresh := modelBucket{leaky: m.leaky, known: true, at: now, from: now, revision: revision, sig: sig, promises: m.promises, held: m.held}
 	for _, b := range bands {
 		if m.leaky && b.L > 0 {
 			b.Capacity = min(b.Capacity, most(b))
@@ -201,12 +244,13 @@ func moved(from, to modelBand) *big.Rat {
 }
 
 // charge answers as the script should, and changes the model as it should.
-func (m *modelBucket) charge(now int64, a ask) lua.RatelimitOut {
+func (m *modelBucket) charge(now int64, a ask, g *bucketGate) lua.RatelimitOut {
 	cost := a.cost
 	seen := m.under(a.rule.bands(), a.revision, now)
 	bands := slices.Clone(seen.bands)
 	lag, passed := max(seen.at-now, 0), max(now-seen.at, 0)
-	least, late, retry := 0, -1, int64(0)
+	least, late, own := 0, -1, int64(0)
+	retry, denied := g.wait(now)
 	spare := func(b modelBand) *big.Rat {
 		return new(big.Rat).Sub(new(big.Rat).SetInt64(b.capacity()), b.level)
 	}
@@ -221,21 +265,23 @@ func (m *modelBucket) charge(now int64, a ask) lua.RatelimitOut {
 		switch {
 		case retry < 0:
 		case cost > b.capacity():
-			late, retry = i, -1
+			late, retry, denied = i, -1, "limit"
 		case over.Sign() > 0:
-			if w := b.until(over, lag); w > retry {
-				late, retry = i, w
+			w := b.until(over, lag)
+			own = max(own, w)
+			if w > retry {
+				late, retry, denied = i, w, "limit"
 			}
 		}
 	}
 	takes := cost > 0 && !a.peek && retry >= 0 && retry <= a.wait
 	out := lua.RatelimitOut{Allowed: retry == 0, Reserved: takes && retry > 0, RetryAfterUS: retry, NowUS: now}
 	at := late
-	switch {
-	case out.Allowed:
+	if at < 0 {
 		at = least
-	case !out.Reserved:
-		out.Denied = "limit"
+	}
+	if !out.Allowed && !out.Reserved {
+		out.Denied = denied
 	}
 	if takes {
 		for i := range bands {
@@ -249,7 +295,11 @@ func (m *modelBucket) charge(now int64, a ask) lua.RatelimitOut {
 		seen.bands, seen.at = bands, max(now, seen.at)
 		if out.Reserved {
 			seen.promises = append(slices.Clone(seen.promises), promise{now + retry, now, cost})
+			if retry > own {
+				seen.held = max(seen.held, now+retry)
+			}
 		}
+		g.pass(now, now+retry)
 		*m = seen
 	}
 	b := bands[at]
@@ -262,29 +312,73 @@ func (m *modelBucket) charge(now int64, a ask) lua.RatelimitOut {
 	return out
 }
 
-// giveBack credits a promise when it is the last of those that the bucket still
-// owes: of promises for one instant any is.
-func (m *modelBucket) giveBack(now int64, p promise) lua.SlotState {
-	switch {
-	case p.slot <= now:
-		return lua.SlotCome
-	case !m.known, m.from > p.made:
-		return lua.SlotInner
-	}
+// due is when the debt ends, 0 = there is none.
+func (m *modelBucket) due() int64 {
 	ends := int64(0)
 	for _, b := range m.bands {
 		if debt := new(big.Rat).Sub(b.level, new(big.Rat).SetInt64(b.capacity())); debt.Sign() > 0 {
 			ends = max(ends, m.at+b.until(debt, 0))
 		}
 	}
-	if ends != p.slot {
+	return ends
+}
+
+// giveBack credits a promise when it is the last of those that the bucket still
+// owes: of promises for one instant any is. What the gate was in the way of does
+// not show in the debt.
+func (m *modelBucket) giveBack(now int64, p promise, g *bucketGate) lua.SlotState {
+	switch {
+	case p.slot <= now:
+		return lua.SlotCome
+	case !m.known, m.from > p.made:
 		return lua.SlotInner
 	}
-	m.bands = slices.Clone(m.bands)
-	for i := range m.bands {
-		m.bands[i].level = new(big.Rat).Sub(m.bands[i].level, new(big.Rat).SetInt64(p.cost))
+	due := m.due()
+	switch {
+	case g.delay > 0 && g.next != p.slot+g.delay, due > p.slot, p.slot < m.held, p.slot > m.held && due != p.slot:
+		return lua.SlotInner
+	}
+	m.credit(now, func(modelBand) *big.Rat { return new(big.Rat).SetInt64(p.cost) })
+	if g.delay > 0 {
+		g.next = p.slot
+		g.forget(now)
 	}
 	return lua.SlotCredited
+}
+
+// credit takes from the level of each band what it is told.
+func (m *modelBucket) credit(now int64, of func(b modelBand) *big.Rat) {
+	m.bands = slices.Clone(m.bands)
+	for i := range m.bands {
+		b := &m.bands[i]
+		less := of(*b)
+		b.level = new(big.Rat).Sub(b.after(max(now-m.at, 0)), less)
+		if b.level.Sign() < 0 {
+			b.level = new(big.Rat)
+		}
+	}
+	m.at = max(m.at, now)
+}
+
+// refund credits of a grant what would be left when all that was promised has
+// come, had the grant drained ever since.
+func (m *modelBucket) refund(now, at, cost int64) lua.RefundState {
+	if !m.known || m.from > at {
+		return lua.RefundExpired
+	}
+	since, passed := max(now, m.held, m.due())-at, max(now-m.at, 0)
+	left := func(b modelBand) *big.Rat {
+		x := new(big.Rat).Mul(b.rate(), new(big.Rat).SetInt64(since))
+		if x.Sub(new(big.Rat).SetInt64(cost), x); x.Sign() < 0 || b.after(passed).Sign() == 0 {
+			return new(big.Rat)
+		}
+		return x
+	}
+	if !slices.ContainsFunc(m.bands, func(b modelBand) bool { return left(b).Sign() > 0 }) {
+		return lua.RefundExpired
+	}
+	m.credit(now, left)
+	return lua.Refunded
 }
 
 // limits that rules are drawn from: usual, tiny, fast, and with products past 2^53.
@@ -332,7 +426,9 @@ type bucketRun struct {
 	revision  int64
 	now       int64
 	forgets   int64 // when Redis drops the key, 0 = not known
+	gate      bucketGate
 	mine      []promise
+	grants    []promise // what was let through, for when
 	timeline  []string
 }
 
@@ -385,7 +481,7 @@ func (b *bucketRun) giveBack(t *rapid.T) {
 	b.mine = slices.Delete(b.mine, i, i+1)
 	before := b.s.raw(t, b.bucket)
 	b.timeline = append(b.timeline, fmt.Sprintf("at %s give back %+v", shown(strconv.FormatInt(b.now, 10)), p))
-	want := b.m.giveBack(b.now, p)
+	want := b.m.giveBack(b.now, p, &b.gate)
 	got := call(t, b.s, lua.RatelimitGiveBack, b.now, lua.RatelimitGiveBackIn{
 		State: b.bucket, Gate: b.bucket + "gate", Algorithm: ask{algorithm: b.algorithm}.named(), Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
 	})
@@ -396,6 +492,50 @@ func (b *bucketRun) giveBack(t *rapid.T) {
 	}
 	require.Positive(t, b.s.ttl(b.bucket), "a write sets a TTL")
 	b.forgets = b.now + b.s.ttl(b.bucket).Microseconds()
+}
+
+// refund undoes one of the grants, once or again.
+func (b *bucketRun) refund(t *rapid.T) {
+	if len(b.grants) == 0 {
+		return
+	}
+	g := b.grants[rapid.IntRange(max(0, len(b.grants)-4), len(b.grants)-1).Draw(t, "grant")]
+	before, marker := b.s.raw(t, b.bucket), b.bucket+"marker"
+	b.timeline = append(b.timeline, fmt.Sprintf("at %s refund %+v", shown(strconv.FormatInt(b.now, 10)), g))
+	want := b.m.refund(b.now, g.slot, g.cost)
+	in := lua.RatelimitRefundIn{State: b.bucket, Marker: marker, Algorithm: b.algorithm, Cost: g.cost, AtUS: g.slot}
+	require.Equal(t, want, call(t, b.s, lua.RatelimitRefund, b.now, in), "%s", strings.Join(b.timeline, "\n"))
+	if want != lua.Refunded {
+		require.Equal(t, before, b.s.raw(t, b.bucket), "nothing refunded, nothing written: %v", b.timeline)
+		require.Equal(t, "none", b.s.raw(t, marker))
+		return
+	}
+	require.Positive(t, b.s.ttl(b.bucket), "a write sets a TTL")
+	require.GreaterOrEqual(t, b.s.ttl(marker), 149*time.Second)
+	b.forgets = b.now + b.s.ttl(b.bucket).Microseconds()
+	require.Equal(t, lua.RefundRepeated, call(t, b.s, lua.RatelimitRefund, b.now, in))
+	b.s.del(t, marker)
+}
+
+// shut changes what holds the key up.
+func (b *bucketRun) shut(t *rapid.T) {
+	g, key, ctx := &b.gate, b.bucket+"gate", context.Background()
+	switch rapid.IntRange(0, 3).Draw(t, "gate") {
+	case 0:
+		g.pause = b.now + rapid.Int64Range(1, 20_000_000).Draw(t, "pause us")
+	case 1:
+		*g = bucketGate{}
+	default:
+		g.slow(rapid.Int64Range(1, 5_000_000).Draw(t, "delay us"))
+	}
+	b.timeline = append(b.timeline, fmt.Sprintf("at %s gate %+v", shown(strconv.FormatInt(b.now, 10)), *g))
+	b.s.del(t, key)
+	if g.pause > 0 {
+		require.NoError(t, b.s.client.HSet(ctx, key, "pause", g.pause, "why", "").Err())
+	}
+	if g.delay > 0 {
+		require.NoError(t, b.s.client.HSet(ctx, key, "delay", g.delay, "delay_ends", int64(1)<<52, "next", g.next).Err())
+	}
 }
 
 func (b *bucketRun) charge(t *rapid.T) {
@@ -416,7 +556,7 @@ func (b *bucketRun) charge(t *rapid.T) {
 		a.wait = rapid.Int64Range(0, min(60_000_000, 2*band.periodMS*1000)).Draw(t, "wait us")
 	}
 	before := b.s.raw(t, b.bucket)
-	want := b.m.charge(b.now, a)
+	want := b.m.charge(b.now, a, &b.gate)
 	do := a.run
 	if rapid.Bool().Draw(t, "bands script") {
 		do = a.runBands
@@ -429,6 +569,7 @@ func (b *bucketRun) charge(t *rapid.T) {
 		b.mine = append(b.mine, b.m.promises[len(b.m.promises)-1])
 	}
 	if (got.Allowed || got.Reserved) && cost > 0 && !a.peek {
+		b.grants = append(b.grants, promise{b.now + got.RetryAfterUS, b.now, cost})
 		require.Positive(t, ttl, "a write sets a TTL")
 		b.forgets = b.now + ttl.Microseconds()
 		return
@@ -450,14 +591,22 @@ func bucketEqualsTheModel(t *testing.T, algorithm string) {
 			b := &bucketRun{s: s, algorithm: algorithm, bucket: s.key(fmt.Sprintf("b%d", run)), now: epoch, revision: 5}
 			b.m.leaky = algorithm == "leaky_bucket"
 			defer s.del(t, b.bucket)
+			defer s.del(t, b.bucket+"gate")
 			b.reload(rt)
+			gated := rapid.Bool().Draw(rt, "gated")
 			for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 				switch rapid.IntRange(0, 19).Draw(rt, "step") {
 				case 0:
 					b.reload(rt)
 				case 1, 2:
 					b.giveBack(rt)
-				case 3, 4, 5, 6, 7, 8, 9:
+				case 3:
+					b.refund(rt)
+				case 4:
+					if gated {
+						b.shut(rt)
+					}
+				case 5, 6, 7, 8, 9:
 					b.pass(rt)
 				default:
 					b.charge(rt)

@@ -17,7 +17,8 @@ local function refunded()
   -- A state that began later, by a reset or with other bands, does not count it.
   if s.had == 0 or s.from > at or not a.refund(s, cost, at) then return false end
   a.keep(s)
-  return lifetime_ms(a.outlives(s, cost, at))
+  -- As far as an instant can be told: a TTL beyond is none.
+  return lifetime_ms(math.min(a.outlives(s, cost, at), 9007199254740991))
 end
 
 local ms = refunded()

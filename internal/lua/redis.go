@@ -35,7 +35,8 @@ type Options struct {
 	DialTimeout, CommandTimeout time.Duration
 	Log                         *slog.Logger
 	Telemetry                   *telemetry.Telemetry
-	// Clock, in tests, is what scripts read instead of TIME: Unix microseconds.
+	// Clock, in tests and simulations, is what scripts read instead of TIME: Unix
+	// microseconds. On the embedded store no key expires then.
 	Clock func() int64
 }
 
@@ -124,7 +125,7 @@ func Open(o Options) (*Runner, error) {
 	}
 	if to.topology == Embedded {
 		var err error
-		if r.connector.inside, err = startEmbedded(); err != nil {
+		if r.connector.inside, err = startEmbedded(o.Clock != nil); err != nil {
 			return nil, err
 		}
 		r.log.Warn("using the embedded store: its state is lost at exit and shared with no other sidecar; for development only")

@@ -70,8 +70,11 @@ func TestSleepingRetryAfterOfAWindowAndAskingOnceSucceeds(t *testing.T) {
 		if w.algorithm == slidingLog {
 			most = 10_000
 		}
-		refused := 0
-		for i := range 1000 {
+		rules, refused := 1000, 0
+		if w.s.name == "embedded" {
+			rules = 100 // it takes four times as long for each
+		}
+		for i := range rules {
 			r, least, now := rule{}, most, epoch
 			for range 1 + rng.IntN(3) {
 				limit := draw(most)
@@ -94,7 +97,7 @@ func TestSleepingRetryAfterOfAWindowAndAskingOnceSucceeds(t *testing.T) {
 			}
 			w.s.del(t, w.state)
 		}
-		require.Greater(t, refused, 300, "most rules refuse")
+		require.Greater(t, refused, rules*3/10, "many rules refuse")
 	})
 }
 

@@ -51,7 +51,7 @@ func ratelimitAcquireAny(ctx context.Context, k *call, p *api.RatelimitAnyParams
 }
 
 func ratelimitRefund(ctx context.Context, k *call, p *api.RatelimitGrantParams) (api.RatelimitRefundResult, error) {
-	r, err := k.services().RateLimiter.Refund(ctx, p.Grant)
+	r, err := k.services().RateLimiter.Refund(ctx, k.caller(), p.Grant)
 	return api.RatelimitRefundResult{Refunded: r.Refunded, Reason: r.Reason}, err
 }
 

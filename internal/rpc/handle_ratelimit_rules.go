@@ -2,24 +2,18 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 func ratelimitRules(_ context.Context, k *call, _ *api.Nothing) (api.RatelimitRulesResult, error) {
-	all := k.services().Rules.All()
-	r := api.RatelimitRulesResult{Precedence: string(all.Precedence), Unreadable: all.Unreadable}
-	for _, x := range all.Rules {
-		r.Rules = append(r.Rules, api.RuleInForce{
-			Rule: WireRule(x.RuleOptions), Source: x.Source, Hidden: x.Hidden, Revision: x.Revision,
-		})
-	}
-	return r, nil
+	return WireRules(k.services().Rules.All()), nil
 }
 
 func ratelimitPutRule(ctx context.Context, k *call, p *api.RatelimitPutRuleParams) (api.RatelimitPutRuleResult, error) {
-	put, err := k.services().RuntimeRules.Put(ctx, ruleOptions(p.Rule))
+	put, err := k.services().RuntimeRules.Put(ctx, RuleOptions(p.Rule))
 	return api.RatelimitPutRuleResult{Revision: put.Revision, Replaced: put.Replaced, Hidden: put.Hidden}, err
 }
 
@@ -29,7 +23,11 @@ func ratelimitDeleteRule(ctx context.Context, k *call, p *api.RatelimitDeleteRul
 }
 
 func ratelimitStats(_ context.Context, k *call, _ *api.Nothing) (api.RatelimitStatsResult, error) {
-	since, rules := k.services().RateLimiter.Stats()
+	return WireStats(k.services().RateLimiter.Stats()), nil
+}
+
+// WireStats is what ratelimit.stats answers.
+func WireStats(since time.Time, rules []coord.RuleStats) api.RatelimitStatsResult {
 	r := api.RatelimitStatsResult{Since: since.UnixMilli()}
 	for _, s := range rules {
 		r.Rules = append(r.Rules, api.RuleStats{
@@ -37,7 +35,7 @@ func ratelimitStats(_ context.Context, k *call, _ *api.Nothing) (api.RatelimitSt
 			Waited: s.Waited, WaitedMS: s.Wait.Milliseconds(),
 		})
 	}
-	return r, nil
+	return r
 }
 
 func ratelimitExplain(ctx context.Context, k *call, p *api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
@@ -50,8 +48,8 @@ func ratelimitExplain(ctx context.Context, k *call, p *api.RatelimitExplainParam
 	return WireExplanation(e), nil
 }
 
-// ruleOptions are a rule of the wire as coord takes them.
-func ruleOptions(r *api.Rule) coord.RuleOptions {
+// RuleOptions are a rule of the wire as coord takes them.
+func RuleOptions(r *api.Rule) coord.RuleOptions {
 	o := coord.RuleOptions{
 		Name: r.Name, Algorithm: r.Algorithm, Limits: bands(r.Limits),
 		FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: r.DenyCache,
@@ -80,6 +78,17 @@ func matches(in []api.Match) []coord.Match {
 		out[i] = coord.Match(m)
 	}
 	return out
+}
+
+// WireRules is what ratelimit.rules answers.
+func WireRules(all coord.RuleList) api.RatelimitRulesResult {
+	r := api.RatelimitRulesResult{Precedence: string(all.Precedence), Unreadable: all.Unreadable}
+	for _, x := range all.Rules {
+		r.Rules = append(r.Rules, api.RuleInForce{
+			Rule: WireRule(x.RuleOptions), Source: x.Source, Hidden: x.Hidden, Revision: x.Revision,
+		})
+	}
+	return r
 }
 
 // WireRule is a rule as it goes over the wire, without what is as by default.

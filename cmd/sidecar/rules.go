@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+func newRules(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "Check rules, compare them with the running ones, or try them out",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("rules: say what to do: lint FILE..., diff FILE or simulate FILE --trace FILE")
+			}
+			return usage("rules %s: no such command; use lint, diff or simulate", args[0])
+		},
+	}
+	cmd.AddCommand(newRulesLint(p), newRulesDiff(p), newRulesSimulate(p))
+	return cmd
+}
+
+func newRulesLint(p process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint FILE...",
+		Short: "Check files of rules and show every mistake",
+		Long: `Check files of rules, as rules.files names them (items: and a list), and show every mistake with its line and the
+remedy: exit code 2 when there is one. Else show what each rule is. Several files are checked as one set, in which each
+name stands once. A whole configuration is checked by sidecar config check.`,
+		Example: "  sidecar rules lint rules.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			rules, err := loadRules(args)
+			if err != nil {
+				return err
+			}
+			return describeRules(p.out, rules)
+		},
+	}
+}
+
+// loadRules reads and checks files of rules.
+func loadRules(files []string) ([]coord.RuleOptions, error) {
+	items, err := config.LoadRules(files, checkRules)
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	return ruleOptions(items), nil
+}
+
+// describeRules says what was found, one rule a line.
+func describeRules(to io.Writer, rules []coord.RuleOptions) error {
+	set := coord.NewRules()
+	if err := set.Set(rules, 0); err != nil {
+		return err
+	}
+	more := make(map[string]string, len(rules))
+	for _, r := range rules {
+		more[r.Name] = strings.Join(extras(r), ", ")
+	}
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, r := range set.List() {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Algorithm, strings.Join(r.Limits, ", "), more[r.Name])
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "%s, no mistakes\n", counted(len(rules), "rule"))
+	return err
+}
+
+// extras are what a rule has beside its limits.
+func extras(r coord.RuleOptions) []string {
+	var all []string
+	for _, x := range []struct {
+		n    int
+		noun string
+	}{
+		{len(r.Overrides), "override"}, {len(r.Groups), "group"}, {len(r.Allow), "allowed set"}, {len(r.Deny), "denied set"},
+	} {
+		if x.n > 0 {
+			all = append(all, counted(x.n, x.noun))
+		}
+	}
+	if r.MaxConcurrent > 0 {
+		all = append(all, fmt.Sprintf("%d at once", r.MaxConcurrent))
+	}
+	if !r.Penalty.IsZero() {
+		all = append(all, "penalty")
+	}
+	if r.FailMode != "" {
+		all = append(all, "fail mode "+string(r.FailMode))
+	}
+	if r.Shadow {
+		all = append(all, "in shadow: it refuses nothing")
+	}
+	return all
+}
+
+// counted is a number of things.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+func newRulesSimulate(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "simulate FILE --trace FILE",
+		Short: "Show what a file of rules would decide on a recorded load",
+		Long: `Show what the scripts would decide under a file of rules, call by call, without Redis and without waiting: they run on
+the embedded store, by the clock of the trace.
+
+A line of the trace is: at key cost rule. At is a duration since the start (1.5s) or milliseconds (1500), never less
+than in the line before; cost may be left out and is then 1; rule may be left out and is then --rule, or the only one of
+the file. What follows # is a comment. - reads the trace from standard input.
+
+Calls do not wait. Nothing is known of when grants end, of pauses and of delays, so max_concurrent counts for nothing here.
+Windows are aligned to the clock, so that --start matters to fixed_window and sliding_window_counter.`,
+		Example: `  printf '%s\n' '0s ua-1 1' '0s ua-1 3' '2s ua-1 1' | sidecar rules simulate rules.yaml --rule burst --trace -`,
+		Args:    cobra.ExactArgs(1),
+	}
+	trace := cmd.Flags().String("trace", "", "`file` of calls, - for standard input")
+	rule := cmd.Flags().String("rule", "", "`name` of the rule of lines that name none")
+	start := cmd.Flags().String("start", "2000-01-01T00:00:00Z", "`instant` at which the trace starts, RFC 3339")
+	output := cmd.Flags().StringP("output", "o", "text", "`format`: text, or json (one object a line)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		epoch, err := time.Parse(time.RFC3339Nano, *start)
+		switch {
+		case err != nil:
+			return usage("--start %s is no instant; write one such as 2000-01-01T00:00:00Z", *start)
+		case *output != outputText && *output != outputJSON:
+			return usage("--output %s is unknown; write text or json", *output)
+		case *trace == "":
+			return usage("--trace is missing; name a file of lines: at key cost")
+		}
+		rules, err := loadRules(args)
+		if err != nil {
+			return err
+		}
+		in, closeTrace, err := openTrace(*trace, p.in)
+		if err != nil {
+			return err
+		}
+		defer closeTrace()
+		s, err := newSimulation(rules, *rule, epoch)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		return s.run(cmd.Context(), *trace, in, printer(p.out, *output))
+	}
+	return cmd
+}
+
+const outputText = "text"
+
+func openTrace(name string, in io.Reader) (io.Reader, func(), error) {
+	if name == "-" {
+		return in, func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, usage("--trace: %v; name a file of lines: at key cost", err)
+	}
+	return f, func() { _ = f.Close() }, nil
+}
+
+// simulation is a limiter that lives by the clock of a trace.
+type simulation struct {
+	runner  *lua.Runner
+	limiter *coord.RateLimiter
+	rule    string // of lines that name none
+	epoch   time.Time
+	now     *traceClock
+}
+
+// traceClock shows what the last line of the trace said.
+type traceClock struct{ us atomic.Int64 }
+
+func (c *traceClock) Now() time.Time { return time.UnixMicro(c.us.Load()) }
+
+// AfterFunc calls nothing: no call of a simulation waits.
+func (c *traceClock) AfterFunc(time.Duration, func()) func() bool { return func() bool { return true } }
+
+func newSimulation(rules []coord.RuleOptions, rule string, epoch time.Time) (*simulation, error) {
+	set := coord.NewRules()
+	for i := range rules {
+		rules[i].MaxConcurrent = 0
+		// What a refusal of a moment ago says is the scripts' word too, but not of
+		// what is left.
+		rules[i].DenyCache = "off"
+		for k := range rules[i].Overrides {
+			rules[i].Overrides[k].MaxConcurrent = 0
+		}
+	}
+	if err := set.Set(rules, 0); err != nil {
+		return nil, err
+	}
+	if names := set.Names(); rule == "" && len(names) == 1 {
+		rule = names[0]
+	}
+	s := &simulation{rule: rule, epoch: epoch, now: &traceClock{}}
+	s.now.us.Store(epoch.UnixMicro())
+	var err error
+	if s.runner, err = lua.Open(lua.Options{URL: lua.Embedded, Clock: s.now.us.Load}); err != nil {
+		return nil, err
+	}
+	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: s.runner, Keys: coord.NewKeys("simulate", ""), Rules: set, Telemetry: telemetry.Nop(), Clock: s.now,
+	})
+	return s, nil
+}
+
+func (s *simulation) close() { _ = s.runner.Close() }
+
+// simulated is one call of a trace and what was decided.
+type simulated struct {
+	line int
+	at   time.Duration
+	key  string
+	cost int64
+	rule string
+	coord.Decision
+}
+
+// run decides on each line in its turn, and tells it.
+func (s *simulation) run(ctx context.Context, name string, trace io.Reader, p *simulationPrinter) error {
+	lines := bufio.NewScanner(trace)
+	last := time.Duration(0)
+	for n := 1; lines.Scan(); n++ {
+		c, ok, err := s.parse(lines.Text())
+		if err == nil && c.at < last {
+			err = fmt.Errorf("at %v is before %v, the line before; sort the trace by time", c.at, last)
+		}
+		if err != nil {
+			return usage("%s:%d: %w", name, n, err)
+		}
+		if !ok {
+			continue
+		}
+		c.line, last = n, c.at
+		s.now.us.Store(s.epoch.UnixMicro() + c.at.Microseconds())
+		c.Decision, err = s.limiter.Acquire(ctx, coord.Caller{}, coord.LimitRequest{
+			LimitRef: coord.LimitRef{Rule: c.rule, Key: c.key}, Cost: c.cost, FailMode: coord.FailClosed,
+		})
+		if err != nil {
+			return usage("%s:%d: %w", name, n, err)
+		}
+		if err := p.call(c); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return p.summary()
+}
+
+// parse reads a line; false when it has no call.
+func (s *simulation) parse(line string) (c simulated, ok bool, err error) {
+	line, _, _ = strings.Cut(line, "#")
+	f := strings.Fields(line)
+	switch {
+	case len(f) == 0:
+		return c, false, nil
+	case len(f) < 2 || len(f) > 4:
+		return c, false, fmt.Errorf("%d columns; write: at key cost rule, the last two where they are needed", len(f))
+	}
+	if c.at, err = parseAt(f[0]); err != nil {
+		return c, false, err
+	}
+	c.key, c.cost, c.rule = f[1], 1, s.rule
+	if len(f) > 2 {
+		if c.cost, err = strconv.ParseInt(f[2], 10, 64); err != nil {
+			return c, false, fmt.Errorf("cost %q is not a whole number; write one such as 1", f[2])
+		}
+	}
+	if len(f) > 3 {
+		c.rule = f[3]
+	}
+	if c.rule == "" {
+		return c, false, fmt.Errorf("which rule? the file has several; name one with --rule or in a fourth column")
+	}
+	return c, true, nil
+}
+
+func parseAt(text string) (time.Duration, error) {
+	at, err := time.ParseDuration(text)
+	if ms, bad := strconv.ParseInt(text, 10, 44); bad == nil {
+		at, err = time.Duration(ms)*time.Millisecond, nil
+	}
+	if err != nil || at < 0 {
+		return 0, fmt.Errorf("at %q is no time since the start; write a duration such as 1.5s, or milliseconds", text)
+	}
+	return at, nil
+}
