@@ -360,7 +360,10 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	hc := limited(t, f, httplimit.TransportOptions{
 		Base: base(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, cancelled }),
 	})
-	f.on(acquire, func(p m) (any, any) { r.Context().(*lateContext).over.Store(true); return allow(m{"grant": "g1", "held": true})(p) })
+	f.on(acquire, func(p m) (any, any) {
+		r.Context().(*lateContext).over.Store(true)
+		return allow(m{"grant": "g1", "held": true})(p)
+	})
 	err = failedBy(t, hc.Transport.RoundTrip, r)
 	require.ErrorIs(t, err, cancelled)
 	require.Equal(t, []string{acquire, refund, done}, f.methods())

@@ -121,12 +121,12 @@ func press(t *testing.T, ref coord.LimitRef, length time.Duration) []pressed {
 				if !d.Allowed {
 					continue
 				}
-				_, _, _, cost, at, err := coord.GrantOf(d.Grant)
+				g, err := coord.GrantOf(d.Grant)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				logs[i] = append(logs[i], pressed{at, cost})
+				logs[i] = append(logs[i], pressed{g.At, g.Cost})
 			}
 		})
 	}

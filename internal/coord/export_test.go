@@ -54,10 +54,16 @@ func First(key string, sets ...Match) int {
 	return m.first(key)
 }
 
+// Taken is what a grant says.
+type Taken struct {
+	ID, Tag, Algorithm string
+	Cost, At           int64
+}
+
 // GrantOf reads a grant.
-func GrantOf(text string) (id, tag, algorithm string, cost, at int64, err error) {
+func GrantOf(text string) (Taken, error) {
 	g, err := parseGrant(text)
-	return g.id, g.tag, g.algorithm, g.cost, g.at, err
+	return Taken{g.id, g.tag, g.algorithm, g.cost, g.at}, err
 }
 
 // Inline finds a limit given in full and reports how many are remembered.

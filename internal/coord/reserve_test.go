@@ -256,11 +256,11 @@ func (h *history) collect() {
 		a := <-w.done
 		w.cancel()
 		if a.err == nil && a.d.Allowed {
-			_, _, _, cost, at, err := coord.GrantOf(a.d.Grant)
+			g, err := coord.GrantOf(a.d.Grant)
 			require.NoError(h.f.t, err)
-			require.GreaterOrEqual(h.f.t, cost, w.cost)
-			require.GreaterOrEqual(h.f.t, a.at.UnixMicro(), at)
-			h.admitted = append(h.admitted, admission{at, w.cost})
+			require.GreaterOrEqual(h.f.t, g.Cost, w.cost)
+			require.GreaterOrEqual(h.f.t, a.at.UnixMicro(), g.At)
+			h.admitted = append(h.admitted, admission{g.At, w.cost})
 		}
 		return true
 	})

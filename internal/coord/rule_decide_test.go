@@ -162,21 +162,21 @@ func TestAGrantSaysWhatWasTaken(t *testing.T) {
 	for _, name := range []string{"r", "two"} {
 		f.ref = byRule(name, "a.b:c")
 		d := acquire(t, l, asks(f.ref, 2))
-		id, tag, algorithm, cost, at, err := coord.GrantOf(d.Grant)
+		g, err := coord.GrantOf(d.Grant)
 		require.NoError(t, err)
-		require.Equal(t, []any{name + ":a.b%3Ac", tokenBucket, int64(2), f.clock.Micros()}, []any{tag, algorithm, cost, at})
+		require.Equal(t, coord.Taken{ID: g.ID, Tag: name + ":a.b%3Ac", Algorithm: tokenBucket, Cost: 2, At: f.clock.Micros()}, g)
 		require.Empty(t, acquire(t, l, asks(f.ref, 1)).Grant)
-		other, _, _, _, _, err := coord.GrantOf(acquire(t, l, asks(byRule(name, "other"), 1)).Grant)
+		other, err := coord.GrantOf(acquire(t, l, asks(byRule(name, "other"), 1)).Grant)
 		require.NoError(t, err)
-		require.NotEqual(t, id, other)
+		require.NotEqual(t, g.ID, other.ID)
 
 		slot := f.clock.Micros() + time.Second.Microseconds()
 		w := f.start(0, "id", 1, time.Minute)
 		f.clock.Advance(time.Second)
 		got := w.let(t, time.Second)
-		_, _, _, cost, at, err = coord.GrantOf(got.Grant)
+		g, err = coord.GrantOf(got.Grant)
 		require.NoError(t, err)
-		require.Equal(t, []int64{1, slot}, []int64{cost, at})
+		require.Equal(t, []int64{1, slot}, []int64{g.Cost, g.At})
 	}
 	c := coord.Caller{RequestID: "repeated", Fingerprint: "f"}
 	first, err := l.Acquire(t.Context(), c, asks(byRule("r", "x"), 1))
