@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -69,6 +70,23 @@ func TestMonitoredReadsEscapedWords(t *testing.T) {
 	for i := range want {
 		if words[i] != want[i] {
 			t.Errorf("word %d: got %q, want %q", i, words[i], want[i])
+		}
+	}
+}
+
+func TestOnlyTheWorkloadsCallIsCaptured(t *testing.T) {
+	t.Parallel()
+	key := keys[7]
+	c, ok := captured([]string{"EVALSHA", "ab", "2", "k:{" + key + "}:a", "k:{" + key + "}:b", "1", "x"})
+	want := command{SHA: "ab", Keys: []string{"k:{" + keyMark + "}:a", "k:{" + keyMark + "}:b"}, Args: []any{"1", "x"}}
+	if !ok || !reflect.DeepEqual(c, want) {
+		t.Errorf("got %+v", c)
+	}
+	for _, words := range [][]string{
+		{"evalsha", "ab", "1", "k:{rules}:rules", "5"}, {"get", "ab", "1", key}, {"evalsha", "ab", "2", key}, {"evalsha"},
+	} {
+		if _, ok := captured(words); ok {
+			t.Errorf("%q was taken for it", words)
 		}
 	}
 }

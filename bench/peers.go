@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,14 +59,18 @@ func serveEcho(socket string) error {
 // command is one EVALSHA as the sidecar sends it, with the key's text replaced.
 type command struct {
 	SHA  string
-	Key  string // holds keyMark once
+	Keys []string // each holds keyMark once
 	Args []any
 }
 
 const keyMark = "__rand_int__"
 
 func (c command) eval(ctx context.Context, db redis.Cmdable, key string) error {
-	return db.EvalSha(ctx, c.SHA, []string{strings.Replace(c.Key, keyMark, key, 1)}, c.Args...).Err()
+	keys := make([]string, len(c.Keys))
+	for i, k := range c.Keys {
+		keys[i] = strings.Replace(k, keyMark, key, 1)
+	}
+	return db.EvalSha(ctx, c.SHA, keys, c.Args...).Err()
 }
 
 // capture watches Redis while one call goes through the sidecar, so that the
@@ -95,24 +100,34 @@ func (l *lab) capture() (command, error) {
 		if err != nil {
 			return command{}, fmt.Errorf("monitor: no EVALSHA seen: %w", err)
 		}
-		if words := monitored(line); len(words) > 4 && strings.EqualFold(words[0], "evalsha") && words[2] == "1" {
-			return l.captured(words)
+		// The sidecar looks for rules now and then, by a script of its own.
+		if c, ok := captured(monitored(line)); ok {
+			return c, nil
 		}
 	}
 }
 
-func (l *lab) captured(words []string) (command, error) {
-	c := command{SHA: words[1], Key: words[3]}
-	for _, a := range words[4:] {
+// captured reads an EVALSHA whose keys are all of the workload.
+func captured(words []string) (command, bool) {
+	if len(words) < 4 || !strings.EqualFold(words[0], "evalsha") {
+		return command{}, false
+	}
+	n, err := strconv.Atoi(words[2])
+	if err != nil || n < 1 || len(words) < 3+n {
+		return command{}, false
+	}
+	c := command{SHA: words[1]}
+	for _, name := range words[3 : 3+n] {
+		i := slices.IndexFunc(keys, func(k string) bool { return strings.Contains(name, k) })
+		if i < 0 {
+			return command{}, false
+		}
+		c.Keys = append(c.Keys, strings.Replace(name, keys[i], keyMark, 1))
+	}
+	for _, a := range words[3+n:] {
 		c.Args = append(c.Args, a)
 	}
-	for _, k := range keys {
-		if strings.Contains(c.Key, k) {
-			c.Key = strings.Replace(c.Key, k, keyMark, 1)
-			return c, nil
-		}
-	}
-	return command{}, fmt.Errorf("monitor: key %q is none of the workload's", c.Key)
+	return c, true
 }
 
 // monitored reads the quoted words of a MONITOR line, which Redis escapes as Go does.
@@ -156,8 +171,9 @@ func (l *lab) redisBenchmark(ctx context.Context, c command, d time.Duration) (f
 	calls := max(20_000, int(100_000*d.Seconds()))
 	args := []string{
 		"-h", "127.0.0.1", "-p", port, "-P", "16", "-c", "50", "-n", strconv.Itoa(calls), "-r", strconv.Itoa(keyCount), "--csv",
-		"EVALSHA", c.SHA, "1", c.Key,
+		"EVALSHA", c.SHA, strconv.Itoa(len(c.Keys)),
 	}
+	args = append(args, c.Keys...) // each gets a number of its own; the gates are empty, whichever they are
 	for _, a := range c.Args {
 		args = append(args, fmt.Sprint(a))
 	}

@@ -22,6 +22,9 @@ import (
 // cleanupTime bounds each step of stopping, the grace for clients aside.
 const cleanupTime = 2 * time.Second
 
+// firstLook is how long the socket waits for the rules that are in Redis.
+const firstLook = time.Second
+
 // app is one sidecar. Start and Stop may be called in any order, from any
 // goroutine; once stopped it stays so.
 type app struct {
@@ -163,6 +166,10 @@ func (a *app) serve() error {
 		Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Events: a.events, Log: a.log,
 	})
 	a.onStop("rules", cleanupTime, func(context.Context) error { runtime.Stop(); return nil })
+	// Redis that is away fails the look at once, and one that is slow holds up nothing for long.
+	looking, looked := context.WithTimeout(context.Background(), firstLook)
+	runtime.Looked(looking)
+	looked()
 	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
 	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{

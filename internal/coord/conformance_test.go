@@ -86,14 +86,29 @@ func newSidecar(t testing.TB, r *lua.Runner, prefix string) *sidecar {
 // newSidecarBy starts one by another clock than the pod's.
 func newSidecarBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) *sidecar {
 	t.Helper()
+	return build(t, r, prefix, clock, false)
+}
+
+// newDeafSidecar starts one whose limiter hears nothing of others.
+func newDeafSidecar(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) *sidecar {
+	t.Helper()
+	return build(t, r, prefix, clock, true)
+}
+
+func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf bool) *sidecar {
+	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
 	s := &sidecar{runner: r, leases: coord.NewLeases(tel), rules: coord.NewRules()}
 	s.signals = coord.NewSignals(r, keys)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
-	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{
+	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
-	})
+	}
+	if deaf {
+		o.Signals = nil
+	}
+	s.limiter = coord.NewRateLimiter(o)
 	t.Cleanup(func() {
 		s.lines.Stop()
 		s.signals.Stop()

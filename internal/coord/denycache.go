@@ -18,7 +18,7 @@ type answerKey struct {
 const kindLimit = "rl"
 
 func (l *limit) answerKey(key string) answerKey {
-	return answerKey{kindLimit, l.rule, key, l.signature, l.revision}
+	return answerKey{kindLimit, l.rule, key, l.terms, l.revision}
 }
 
 // maxCached bounds how long a refusal is answered locally, whatever its own end:

@@ -284,3 +284,16 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	f.clock.Advance(time.Minute)
 	w.let(t, time.Minute)
 }
+
+// Limits given in full have no name that could tell them apart.
+func TestARefusalIsOfItsAlgorithmOnly(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+	l := f.pods[0].limiter
+	window, bucket := inFull("k", band(4, time.Minute)), inFull("k", band(4, time.Minute))
+	window.Algorithm = "fixed_window"
+	require.True(t, acquire(t, l, asks(window, 4)).Allowed)
+	require.False(t, acquire(t, l, asks(window, 1)).Allowed)
+	require.True(t, acquire(t, l, asks(bucket, 4)).Allowed)
+	require.Equal(t, coord.SourceCache, acquire(t, l, asks(window, 1)).Source)
+}

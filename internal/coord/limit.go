@@ -19,6 +19,7 @@ type limit struct {
 	algorithm string
 	revision  int64 // 0 for a limit given in full
 	signature string
+	terms     string              // the algorithm and the signature
 	bands     []lua.RatelimitBand // by period, as the scripts count them
 	names     []string            // of the bands: limit/period
 	limits    []int64             // of the bands, per period
@@ -50,6 +51,7 @@ func compile(o RuleOptions, revision int64) *limit {
 		texts = append(texts, fmt.Sprintf("%d/%d/%d/%d", t.Capacity, t.L, t.P, t.PeriodMS))
 	}
 	l.signature = strings.Join(texts, ";")
+	l.terms = l.algorithm + " " + l.signature
 	l.local = share(l.bands, max(1, o.LocalShareOf))
 	l.upstream = upstreamOf(o)
 	return l

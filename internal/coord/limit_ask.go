@@ -149,6 +149,9 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 // so that who sleeps exactly that long and asks again is not a moment early.
 func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
 	o := out.Value
+	if out.Replayed {
+		o.Band = min(o.Band, int64(len(l.bands))) // the rule had more then
+	}
 	if o.Band < 1 || o.Band > int64(len(l.bands)) {
 		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(l.bands))
 	}

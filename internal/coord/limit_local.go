@@ -41,7 +41,7 @@ func (l *limit) localKey(key string) localKey {
 	if l.rule != "" {
 		return localKey{rule: l.rule, key: key}
 	}
-	return localKey{key: key, terms: l.signature}
+	return localKey{key: key, terms: l.terms}
 }
 
 // drain is when all that was let through has drained, in ns.

@@ -29,57 +29,63 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 	if x == nil {
 		return l.take(ctx, q)
 	}
-	var told string
 	defer func() {
-		credited, unused := l.reservations.leave(ctx, x)
-		if credited {
+		if l.reservations.leave(ctx, x) {
 			l.denials.forget(q.state) // there is more than was told
-		}
-		if unused && q.seated() {
-			l.leaveSeat(ctx, q, told)
 		}
 	}()
 	d, known := l.reservations.promised(x)
-	told = d.Grant
 	if known {
 		d.Replayed = true
-		if d, err = l.keepSeat(ctx, q, d, answer{Replayed: true}); err != nil || !d.Allowed {
+		if d, err = l.sit(ctx, q, x, d, answer{Replayed: true}); err != nil || !d.Allowed {
 			return d, err
 		}
-	} else {
-		q.wait = patienceUS(ctx, wait)
-		var out answer
-		d, out, err = l.inTurn(ctx, q, wait)
-		if err != nil {
-			return d, err
-		}
-		told = d.Grant
-		if !out.Value.Reserved {
-			return l.keepSeat(ctx, q, d, out)
-		}
-		comes, err := l.promise(ctx, q, x, d, out)
-		if err != nil {
-			return l.unanswered(ctx, q, err)
-		}
-		if d, err = l.keepSeat(ctx, q, d, out); err != nil || !d.Allowed {
-			return d, err
-		}
-		if !comes {
-			return l.confirm(ctx, q, d), nil
-		}
+		return l.sleep(ctx, q, x, d)
+	}
+	q.wait = patienceUS(ctx, wait)
+	d, out, err := l.inTurn(ctx, q, wait)
+	if err != nil {
+		return d, err
+	}
+	if !out.Value.Reserved {
+		return l.keepSeat(ctx, q, d, out)
+	}
+	comes, err := l.promise(ctx, q, x, d, out)
+	if err != nil {
+		return l.unanswered(ctx, q, err)
+	}
+	if d, err = l.sit(ctx, q, x, d, out); err != nil || !d.Allowed {
+		return d, err
+	}
+	if !comes {
+		return l.confirm(ctx, q, d, out.Value.RetryAfterUS), nil
 	}
 	return l.sleep(ctx, q, x, d)
+}
+
+// sit is keepSeat for a slot that has not come: the place goes with it, whichever
+// of its callers leaves last.
+func (l *RateLimiter) sit(ctx context.Context, q question, x *reservation, d Decision, out answer) (Decision, error) {
+	text := d.Grant
+	d, err := l.keepSeat(ctx, q, d, out)
+	if err == nil && d.Held {
+		l.reservations.seated(x, func(ctx context.Context) { l.leaveSeat(ctx, q.tag, text, q.caller.Session) })
+	}
+	return d, err
 }
 
 // sleep returns when the slot of a reservation has come, with what it was told.
 func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d Decision) (Decision, error) {
 	s, err := l.reservations.await(ctx, x)
+	if err == nil && q.seated() {
+		d, err = l.reseat(ctx, q, d)
+	}
 	if err != nil {
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
 	// The slot may be another call's that left: its charge is what is used.
 	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
-	return l.confirm(ctx, q, d.after(l.now()-q.begun)), nil
+	return l.confirm(ctx, q, d.after(l.now()-q.begun), s.at-s.made), nil
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.

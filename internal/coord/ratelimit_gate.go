@@ -250,7 +250,7 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 			l.paused(ctx, g, r.Key, causePenalty, status)
 		}
 	}
-	if r.Grant != "" && g.maxConcurrent > 0 {
+	if r.Grant != "" && (g.maxConcurrent > 0 || l.holds(r.Grant)) {
 		if _, err := l.Done(ctx, c, r.Grant); err != nil {
 			return Backoff{}, err
 		}
@@ -296,15 +296,16 @@ func statusClass(status int64) string {
 // whether the key was paused meanwhile.
 const confirmAfter = 250 * time.Millisecond
 
-// confirm is what a call is told whose slot came. After a long wait it is given up
-// when its key was paused meanwhile. What it took counts as used, since others
-// were promised slots after it. When Redis does not say, the slot counts.
-func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision) Decision {
-	if d.Waited > confirmAfter {
+// confirm is what a call is told whose slot came, us after it was promised. After a
+// long wait it is given up when its key was paused meanwhile. What it took counts
+// as used, since others were promised slots after it. When Redis does not say, the
+// slot counts.
+func (l *RateLimiter) confirm(ctx context.Context, q question, d Decision, us int64) Decision {
+	if us > confirmAfter.Microseconds() {
 		out, err := lua.Attempt(ctx, l.runner, lua.RatelimitPause, lua.RatelimitPauseIn{Gate: q.gate}, lua.Latch{})
 		if err == nil && out.Value.UntilUS > 0 {
 			if q.seated() {
-				l.leaveSeat(ctx, q, d.Grant)
+				l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)
 			}
 			d.Allowed, d.DeniedBy, d.Grant, d.Held = false, ReasonPause, "", false
 			d.RetryAfter = ceilMS(out.Value.UntilUS - out.Value.NowUS)

@@ -147,7 +147,8 @@ func (l *RateLimiter) AcquireAny(ctx context.Context, c Caller, r AnyRequest) (s
 			return "", Decision{}, errs[i]
 		}
 		if errs[i] == nil && d.Allowed && d.Replayed {
-			return r.Keys[i], d, nil
+			d, err := ask(i, false) // what became of its place is not seen by a look
+			return r.Keys[i], d, err
 		}
 	}
 	for i := range seen {
@@ -172,7 +173,12 @@ func (l *RateLimiter) AcquireAny(ctx context.Context, c Caller, r AnyRequest) (s
 	if soonest < 0 {
 		return "", Decision{}, errs[0]
 	}
-	return r.Keys[soonest], seen[soonest], nil
+	if tries > 0 {
+		return r.Keys[soonest], seen[soonest], nil
+	}
+	// Looks are counted nowhere; this is the refusal that is.
+	d, err := ask(soonest, false)
+	return r.Keys[soonest], d, err
 }
 
 // sooner reports whether a refused call may go before another.

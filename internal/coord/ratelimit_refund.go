@@ -32,7 +32,7 @@ func (l *RateLimiter) Refund(ctx context.Context, c Caller, text string) (Refund
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
-	if l.leases != nil && l.leases.find(leaseID{nounRatelimit, g.tag, text}) != nil {
+	if l.holds(text) {
 		if _, err := l.Done(ctx, c, text); err != nil {
 			return Refund{}, err
 		}

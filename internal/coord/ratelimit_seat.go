@@ -111,32 +111,61 @@ func (l *RateLimiter) inTurn(ctx context.Context, q question, wait time.Duration
 	if !q.seated() {
 		return l.ask(ctx, q)
 	}
-	if err := l.leases.admit("ratelimit " + q.lim.label() + ": acquire"); err != nil {
+	op := "ratelimit " + q.lim.label() + ": acquire"
+	if err := l.leases.admit(op); err != nil {
 		return Decision{}, answer{}, err
 	}
-	waiter, limit, end := "", time.Duration(0), l.clock.Now().Add(wait)
-	if wait > 0 {
-		limit = capped(ctx, wait)
+	waiter, doubt := "", error(nil)
+	if wait > 0 && capped(ctx, wait) > 0 {
+		d, out, waiter, doubt, err = l.inLine(ctx, q, wait)
+	} else if d, out, err = l.ask(ctx, q); errors.Is(err, lua.ErrMaybeExecuted) {
+		doubt = err
 	}
-	if limit <= 0 {
-		d, out, err = l.ask(ctx, q)
-	} else {
-		waiter, err = l.lines.wait(ctx, q.seat.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
-			q.seat.Waiter, q.seat.BeatMS = at.waiter, at.beat.Milliseconds()
-			q.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
-			d, out, err = l.ask(ctx, q)
-			return look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: d.RetryAfter}, err
-		})
+	if d.MaybeExecuted {
+		doubt = lua.ErrMaybeExecuted // the fail mode answered in place of a grant
 	}
-	if err != nil {
-		l.unseat(ctx, q, waiter, err)
-		return d, out, err
+	if doubt != nil || waiter != "" && (err != nil || d.Degraded || out.Replayed) {
+		l.unseat(ctx, q, waiter, doubt)
 	}
-	if waiter != "" && d.Allowed && !out.Value.Reserved {
+	var known *Error
+	if err != nil && !errors.As(err, &known) {
+		err = failed(op, err)
+	}
+	if waiter != "" && err == nil && d.Allowed && !out.Value.Reserved {
 		d = d.after(l.now() - q.begun)
 		l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), d.Waited)
 	}
-	return d, out, nil
+	return d, out, err
+}
+
+// inLine asks whenever it may be the caller's turn. Without a request id what may
+// have run is not run again: that ends the wait. The doubt is the last try of
+// which it is not known whether it took a place.
+func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration) (
+	d Decision, out answer, waiter string, doubt, err error,
+) {
+	var unsure error
+	end := l.clock.Now().Add(wait)
+	waiter, err = l.lines.wait(ctx, q.seat.LineKeys, capped(ctx, wait), func(ctx context.Context, at place) (look, error) {
+		q.seat.Waiter, q.seat.BeatMS = at.waiter, at.beat.Milliseconds()
+		q.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
+		d, out, err = l.ask(ctx, q)
+		switch {
+		case errors.Is(err, lua.ErrMaybeExecuted):
+			doubt = err
+			if q.latch.Key == "" {
+				unsure = err
+				return look{served: true}, nil
+			}
+		case err == nil && d.Grant != "":
+			doubt = nil // its repetition was answered
+		}
+		return look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: d.RetryAfter}, err
+	})
+	if unsure != nil {
+		err = unsure
+	}
+	return d, out, waiter, doubt, err
 }
 
 // keepSeat has the caller's session hold the place of a grant, if it has one, and
@@ -161,6 +190,11 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out 
 		}
 		sent = moved.Sent
 	}
+	if over := ctx.Err(); over != nil && !out.Replayed {
+		// Nobody hears of the grant, to end it.
+		l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
+		return Decision{}, failed(op+"acquire", over)
+	}
 	d.Held = true
 	if c.Session == nil || l.leases.bind(&lease{leaseID: h.leaseID, ttl: h.ttl, session: c.Session, kind: l.seats}, sent) {
 		return d, nil
@@ -172,26 +206,61 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out 
 	}
 }
 
-// unseat sees to a place that may have been taken although the call failed, and
-// to the one in the line.
-func (l *RateLimiter) unseat(ctx context.Context, q question, waiter string, why error) {
-	h := hold{leaseID: leaseID{nounRatelimit, q.tag, ""}, session: q.seat.Session, kind: l.seats, waiter: waiter}
-	if errors.Is(why, lua.ErrMaybeExecuted) {
-		h.token, h.doubt = grant{id: q.id, tag: q.tag, algorithm: q.lim.algorithm}.String(), why
+// reseat has the session of a call whose slot has come hold the place, when a
+// repetition of the call has moved it, and gives it back when nobody hears of it.
+func (l *RateLimiter) reseat(ctx context.Context, q question, d Decision) (Decision, error) {
+	if over := ctx.Err(); over != nil {
+		l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)
+		return d, over
 	}
-	if h.token != "" || waiter != "" {
-		l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
+	if x := l.leases.find(leaseID{nounRatelimit, q.tag, d.Grant}); x != nil && x.session != q.caller.Session {
+		return l.keepSeat(ctx, q, d, answer{Replayed: true})
 	}
+	return d, nil
 }
 
-// leaveSeat gives back the place of a grant whose slot nobody will use, unless
-// another session has it by now.
-func (l *RateLimiter) leaveSeat(ctx context.Context, q question, text string) {
-	h := hold{leaseID: leaseID{nounRatelimit, q.tag, text}, session: q.seat.Session, kind: l.seats}
-	if x := l.leases.find(h.leaseID); x != nil && x.session == q.caller.Session {
+// unseat sees to a place that may have been taken although the call failed, and to
+// the one in the line. Who repeats the request may still want it: then the session
+// remembers it, and gives it back when it closes.
+func (l *RateLimiter) unseat(ctx context.Context, q question, waiter string, doubt error) {
+	h := hold{leaseID: leaseID{nounRatelimit, q.tag, ""}, session: q.seat.Session, kind: l.seats, waiter: waiter, doubt: doubt}
+	if doubt != nil {
+		token := grant{id: q.id, tag: q.tag, algorithm: q.lim.algorithm}.String()
+		id := leaseID{nounRatelimit, q.tag, token}
+		s := q.caller.Session
+		kept := s != nil && l.leases.doubt(&lease{leaseID: id, ttl: holdFor, session: s, kind: l.seats}, doubt)
+		if !kept || q.caller.RequestID == "" || errors.Is(ctx.Err(), context.Canceled) {
+			h.token = token
+		}
+	}
+	if h.token == "" && waiter == "" {
+		return
+	}
+	// Once: what stays behind ends with its time, or with the session, and a place
+	// in the line with the next beat. An answer does not wait for Redis to be back.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	lua.Settle(ctx, doubt)
+	_, _ = lua.Attempt(ctx, l.runner, lua.RatelimitDone, l.seats.done(h), lua.Latch{})
+}
+
+// leaveSeat gives back the place of a grant whose slot nobody will use, and which
+// that session has.
+func (l *RateLimiter) leaveSeat(ctx context.Context, tag, text string, s *Session) {
+	h := hold{leaseID: leaseID{nounRatelimit, tag, text}, kind: l.seats}
+	if s != nil {
+		h.session = s.ID
+	}
+	if x := l.leases.find(h.leaseID); x != nil && x.session == s {
 		l.leases.forget(h.leaseID)
 	}
 	l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
+}
+
+// holds reports whether a session of this sidecar has the place of a grant.
+func (l *RateLimiter) holds(text string) bool {
+	g, err := parseGrant(text)
+	return err == nil && l.leases != nil && l.leases.find(leaseID{nounRatelimit, g.tag, text}) != nil
 }
 
 // Done frees the place of a grant under a rule with max_concurrent, in whatever

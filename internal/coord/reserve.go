@@ -50,6 +50,9 @@ type reservation struct {
 	stage stage
 	slot  slot
 	told  Decision // what the promise said
+	// seat gives back the place that goes with the slot, of whichever call's session
+	// has it now; nil = there is none.
+	seat  func(context.Context)
 	stop  func() bool
 	came  chan struct{} // closed when the slot comes
 	freed chan struct{} // closed when a freed slot has found its place
@@ -179,24 +182,37 @@ func (r *reservations) await(ctx context.Context, x *reservation) (slot, error) 
 	}
 }
 
+// seated tells how to give back the place that goes with a slot.
+func (r *reservations) seated(x *reservation, leave func(context.Context)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x.seat = leave
+}
+
 // leave ends a call's part in its reservation, and frees a slot that nobody will
-// use. It reports whether the bucket has something back, and whether a slot was
-// left unused.
-func (r *reservations) leave(ctx context.Context, x *reservation) (credited, unused bool) {
+// use, its place first: a repetition that comes after may take one by the same
+// name. It reports whether the bucket has something back.
+func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool) {
 	r.mu.Lock()
 	x.callers--
 	if x.callers > 0 {
 		r.mu.Unlock()
-		return false, false
+		return false
 	}
 	if x.stage == sleeping {
 		r.wake(x)
-		x.stage, unused = leaving, true
+		x.stage = leaving
 	}
-	if x.stage == leaving && !x.slot.borrowed {
+	if x.stage == leaving {
+		seat := x.seat
 		r.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
-		credited = r.free(ctx, x.bucket, x.request.Key, x.slot)
+		if seat != nil {
+			seat(ctx)
+		}
+		if !x.slot.borrowed {
+			credited = r.free(ctx, x.bucket, x.request.Key, x.slot)
+		}
 		cancel()
 		r.mu.Lock()
 	}
@@ -206,7 +222,7 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited, unu
 	}
 	r.mu.Unlock()
 	close(x.freed)
-	return credited, unused
+	return credited
 }
 
 // free finds a place for a slot. The latch of who left has to go before anyone

@@ -64,7 +64,7 @@ func newFleet(t *testing.T, url string, pods int, ref coord.LimitRef) *fleet {
 		if r == nil || url != lua.Embedded {
 			r = openRunner(t, lua.Options{URL: url, Clock: f.clock.Micros})
 		}
-		f.pods = append(f.pods, newSidecarBy(t, r, prefix, f.clock))
+		f.pods = append(f.pods, newDeafSidecar(t, r, prefix, f.clock))
 	}
 	return f
 }
@@ -492,7 +492,7 @@ func TestWaitingHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	f := &fleet{t: t, clock: &signalling{conformance.NewClock(), make(chan struct{}, 1)}, ref: inFull("k", band(10, time.Second))}
 	r := openRunner(t, lua.Options{URL: redistest.URL(t), Clock: f.clock.Micros, MaxConns: 1, MinIdle: 1})
-	f.pods = append(f.pods, newSidecarBy(t, r, redistest.Prefix(t), f.clock))
+	f.pods = append(f.pods, newDeafSidecar(t, r, redistest.Prefix(t), f.clock))
 	f.start(0, "", 10, 0).let(t, 0)
 	var all []*waiter
 	for range 100 {

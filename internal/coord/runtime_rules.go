@@ -44,6 +44,7 @@ type RuntimeRules struct {
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
 	woken  chan struct{} // has one while there may be something new
+	looked chan struct{} // closed after the first look
 	done   chan struct{}
 
 	// mu guards what follows. It is held while Redis is asked, so that an older
@@ -63,7 +64,7 @@ func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 	}
 	r := &RuntimeRules{
 		o: o, key: o.Keys.rules(), known: -1,
-		woken: make(chan struct{}, 1), done: make(chan struct{}),
+		woken: make(chan struct{}, 1), looked: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if o.Signals != nil {
@@ -75,6 +76,15 @@ func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 	}
 	go r.follow()
 	return r
+}
+
+// Looked returns once the rules of Redis were looked for, found or not, or when ctx
+// ends: calls that come before would hear that there is no such rule.
+func (r *RuntimeRules) Looked(ctx context.Context) {
+	select {
+	case <-r.looked:
+	case <-ctx.Done():
+	}
 }
 
 // Stop ends it; the rules stay as they are.
@@ -92,10 +102,13 @@ func (r *RuntimeRules) wake() {
 
 func (r *RuntimeRules) follow() {
 	defer close(r.done)
-	for {
+	for first := true; ; first = false {
 		ctx, cancel := context.WithTimeout(r.ctx, loadTime)
 		_ = r.load(ctx) // the next look comes in a second, and that Redis is away is told elsewhere
 		cancel()
+		if first {
+			close(r.looked)
+		}
 		stop := r.o.Clock.AfterFunc(rulesPoll, r.wake)
 		select {
 		case <-r.woken:

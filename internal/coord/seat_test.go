@@ -2,11 +2,13 @@ package coord_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -200,4 +202,94 @@ func TestNoPlacesAreGivenOutWhileDraining(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, coord.Draining, e.Code)
 	})
+}
+
+// Its reply comes, since it could have been promised a slot; but nobody hears it.
+func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	clock := conformance.NewClock()
+	var late atomic.Bool
+	r := openRunner(t, lua.Options{URL: lua.Embedded, Clock: func() int64 {
+		if late.Swap(false) {
+			cancel() // as the script is sent
+		}
+		return clock.Micros()
+	}})
+	s := newSidecarBy(t, r, "p", clock)
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{{
+		Name: "r", Algorithm: "fixed_window", Limits: []coord.Band{band(10, time.Hour)}, MaxConcurrent: 1,
+	}}, 1))
+	who := openSession(t, s)
+	late.Store(true)
+	_, err := seat(ctx, s, who.caller(), time.Minute)
+	var e *coord.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, coord.Cancelled, e.Code)
+	require.False(t, who.Holding())
+	require.EqualValues(t, 1, used(t, s), "what it took stays taken")
+	require.True(t, seated(t, s, who.caller(), 0).Allowed)
+}
+
+func TestWhoStandsInLineIsToldOfTheDrain(t *testing.T) {
+	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+		a := s.sidecars[0]
+		holder, waiter := openSession(t, a), openSession(t, a)
+		require.True(t, seated(t, a, holder.caller(), 0).Allowed)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := seat(t.Context(), a, waiter.caller(), time.Minute)
+			ended <- err
+		}()
+		require.Eventually(t, func() bool { return a.lines.Waiting() == 1 }, 30*time.Second, time.Millisecond)
+		a.leases.Drain()
+		var e *coord.Error
+		require.ErrorAs(t, <-ended, &e)
+		require.Equal(t, coord.Draining, e.Code)
+	})
+}
+
+func TestARepetitionOfAnyIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
+	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+		a, b := s.sidecars[0], s.sidecars[1]
+		ask := func(s *sidecar, c session) (string, coord.Decision) {
+			key, d, err := s.limiter.AcquireAny(t.Context(), coord.Caller{Session: c.Session, RequestID: "id", Fingerprint: "f"}, coord.AnyRequest{
+				LimitRequest: coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r"}, Cost: 1}, Keys: []string{"k", "other"},
+			})
+			require.NoError(t, err)
+			return key, d
+		}
+		one, two := openSession(t, a), openSession(t, b)
+		key, d := ask(a, one)
+		require.Equal(t, "k", key)
+		require.True(t, d.Held)
+		key, again := ask(b, two)
+		require.Equal(t, "k", key)
+		require.True(t, again.Held)
+		require.Equal(t, d.Grant, again.Grant)
+		one.Close(t.Context())
+		require.True(t, two.Holding(), "it is the second session's now")
+		two.Close(t.Context())
+		require.True(t, seated(t, a, openSession(t, a).caller(), 0).Allowed)
+		_, gone := ask(b, openSession(t, b))
+		require.False(t, gone.Allowed, "someone else has the place")
+		require.True(t, gone.Replayed)
+	})
+}
+
+func TestARepetitionOutlivesAReload(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, redistest.URL(t)).sidecars[0]
+	who := openSession(t, s)
+	asks := coord.Caller{Session: who.Session, RequestID: "id", Fingerprint: "f"}
+	for i, rule := range []coord.RuleOptions{
+		{Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour)}},
+		{Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour), band(20, 24*time.Hour)}},
+		{Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour)}},
+	} {
+		require.NoError(t, s.rules.Set([]coord.RuleOptions{rule}, int64(i+1)))
+		d := seated(t, s, asks, 0)
+		require.True(t, d.Allowed)
+		require.Equal(t, i > 0, d.Replayed)
+	}
 }

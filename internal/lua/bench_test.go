@@ -97,6 +97,6 @@ func bareLoop(b *testing.B, url string) func(ctx context.Context, key string, ar
 	require.NoError(b, err)
 	sha := lua.RatelimitTokenBucket.SHA()
 	return func(ctx context.Context, key string, args ...any) error {
-		return p.EvalSha(ctx, sha, []string{key}, args...).Err()
+		return p.EvalSha(ctx, sha, []string{key, key + "gate"}, args...).Err()
 	}
 }

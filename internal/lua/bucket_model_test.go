@@ -361,12 +361,12 @@ func (m *modelBucket) credit(now int64, of func(b modelBand) *big.Rat) {
 }
 
 // refund credits of a grant what would be left when all that was promised has
-// come, had the grant drained ever since.
+// come, had the grant drained ever since; nothing drains while the clock is behind.
 func (m *modelBucket) refund(now, at, cost int64) lua.RefundState {
 	if !m.known || m.from > at {
 		return lua.RefundExpired
 	}
-	since, passed := max(now, m.held, m.due())-at, max(now-m.at, 0)
+	since, passed := max(now, m.at, m.held, m.due(), at)-at, max(now-m.at, 0)
 	left := func(b modelBand) *big.Rat {
 		x := new(big.Rat).Mul(b.rate(), new(big.Rat).SetInt64(since))
 		if x.Sub(new(big.Rat).SetInt64(cost), x); x.Sign() < 0 || b.after(passed).Sign() == 0 {

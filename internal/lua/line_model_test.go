@@ -48,6 +48,9 @@ func (m *modelLine) leave(waiter string) bool {
 }
 
 func (m *modelLine) acquire(token, waiter string, ttl, beat int64) (acquired, first bool) {
+	if beat > 0 && slices.Contains(m.waiters, waiter) {
+		m.alive[sidecarOf(waiter)] = m.now + beat // it asks, so that it lives
+	}
 	head := m.head()
 	first = head == "" || head == waiter
 	mine := m.held() && m.holder == token

@@ -11,6 +11,7 @@ return once(KEYS[4], ARGV[8], function()
   local token, session, client, instance = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
   local waiter, beat_ms = ARGV[6], tonumber(ARGV[7])
   local lock = read()
+  line_hear(KEYS[2], KEYS[3], waiter, beat_ms)
   local head = line_head(KEYS[2], KEYS[3])
   local first = (not head or waiter ~= '' and head == waiter) and 1 or 0
   if lock.held and lock.token ~= token or not lock.held and first == 0 then

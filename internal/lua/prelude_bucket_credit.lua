@@ -20,7 +20,7 @@ function bucket.give(s, cost)
 end
 
 function bucket.refund(s, cost, at)
-  local since, found = horizon(s, bucket.due(s)) - at, false
+  local since, found = horizon(s, bucket.due(s), at) - at, false
   for _, b in ipairs(s.bands) do
     if b.l > 0 and b.u > 0 then
       local gone, rest = muldiv(since, b.l, b.p, 0)

@@ -10,7 +10,8 @@ local function latest(s, slot, due)
   return slot == s.last or slot == due and slot > s.last
 end
 
--- horizon is when all that was promised has come.
-local function horizon(s, due)
-  return math.max(now, s.last, due)
+-- horizon is when all that was promised has come; a clock that stepped back drains nothing until it is at t again. It is
+-- never before at, of a grant that is older than the state, or was asked back before its slot.
+local function horizon(s, due, at)
+  return math.max(now, s.t, s.last, due, at)
 end

@@ -18,7 +18,7 @@ function leaky.give(s, cost)
 end
 
 function leaky.refund(s, cost, at)
-  local since, found = horizon(s, leaky.due(s)) - at, false
+  local since, found = horizon(s, leaky.due(s), at) - at, false
   for _, b in ipairs(s.bands) do
     if b.l > 0 and (b.u > s.at or b.r > 0) then
       local us, r = span(b, cost)

@@ -33,10 +33,9 @@ end
 -- leases_state is what a lease is to a session, empty = whichever: 1 = held, 0 = it has ended or never was, 2 = held by
 -- another one. It also returns when it ends.
 local function leases_state(leases, holders, id, session)
-  local ends = tonumber(redis.call('ZSCORE', leases, id) or 0)
+  local ends, text = tonumber(redis.call('ZSCORE', leases, id) or 0), redis.call('HGET', holders, id) or ''
   if ends <= now then return 0, ends end
   if session == '' then return 1, ends end
-  local text = redis.call('HGET', holders, id) or ''
   local colon = string.find(text, ':', 1, true) or 0
   local n = tonumber(string.sub(text, 1, colon - 1)) or 0
   return string.sub(text, colon + 1, colon + n) == session and 1 or 2, ends

@@ -43,6 +43,14 @@ local function line_beat(line, beats, sidecar, beat_ms)
   redis.call('PEXPIRE', line, beat_ms + LINE_MS)
 end
 
+-- line_hear is told of a waiter that asks before anything else is done with its line: its sidecar is alive, however
+-- late its beat is, and its places are kept.
+local function line_hear(line, beats, waiter, beat_ms)
+  if waiter ~= '' and beat_ms > 0 and redis.call('ZSCORE', line, waiter) then
+    line_beat(line, beats, sidecar_of(waiter), beat_ms)
+  end
+end
+
 -- line_enter gives a waiter the last ticket, unless it has one.
 local function line_enter(line, beats, waiter, beat_ms)
   if not redis.call('ZSCORE', line, waiter) then

@@ -3,6 +3,11 @@
 -- seat says whether a lease is free for the caller, whose turn it has to be. A request without max has none.
 local function seat(r)
   if not r.max then return true, 0, 0 end
+  -- All that may be written is read first: a key of another type fails before anything is.
+  redis.call('ZCARD', r.leases)
+  redis.call('HEXISTS', r.holders, r.id)
+  redis.call('ZCARD', r.beats)
+  if not r.peek then line_hear(r.line, r.beats, r.waiter, r.beat_ms) end
   local head = line_head(r.line, r.beats)
   local first = (not head or r.waiter ~= '' and head == r.waiter) and 1 or 0
   local live = leases_live(r.leases, r.holders)

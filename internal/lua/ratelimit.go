@@ -42,6 +42,9 @@ func defineRatelimit(name string) Script[RatelimitIn, RatelimitOut] {
 		Latched: true,
 	}, func(r *Reply) RatelimitOut {
 		out := readRatelimit(r)
+		if !r.More() {
+			return out // a replay of the lean script's
+		}
 		out.First = r.Bool()
 		for range r.Int() {
 			out.Bands = append(out.Bands, RatelimitBandView{Remaining: r.Int(), Current: r.Int(), ResetAfterUS: r.Int()})

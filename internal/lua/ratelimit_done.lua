@@ -7,6 +7,9 @@
 -- TTL leases, holders: of those that are left, as long as the last; line, beats: unchanged
 -- COST O(log leases + ended leases + dead waiters): ZSCORE, HGET, and when it is held ZREM, HDEL, PEXPIRE, ZRANGE and PUBLISH
 local id, session, waiter = ARGV[1], ARGV[2], ARGV[3]
+-- A key of another type fails before anything is written.
+redis.call('ZCARD', KEYS[3])
+redis.call('ZCARD', KEYS[4])
 local found = id == '' and 0 or leases_state(KEYS[1], KEYS[2], id, session)
 -- It may have been the first in the line, with something free for the next.
 local left = waiter ~= '' and redis.call('ZREM', KEYS[3], waiter) == 1

@@ -34,6 +34,9 @@ func (r *Reply) Str() string {
 	return s
 }
 
+// More reports whether there is another value.
+func (r *Reply) More() bool { return r.next < len(r.values) }
+
 func (r *Reply) take() any {
 	if r.next >= len(r.values) {
 		if r.err == nil {

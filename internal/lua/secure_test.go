@@ -3,6 +3,7 @@ package lua_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -138,4 +139,16 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 func untilUpOn(t *testing.T, r *lua.Runner, key string) error {
 	_, err := lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: key}, lua.Latch{})
 	return err
+}
+
+// The same in the page: nobody runs every branch of every script as that user.
+func TestTheDocumentedUserMayRunWhatScriptsRun(t *testing.T) {
+	t.Parallel()
+	acl := documentedACL(t)
+	command := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
+	for name, text := range sources(t) {
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, acl, "+"+strings.ToLower(m[1]), "%s runs %s", name, m[1])
+		}
+	}
 }
