@@ -1,5 +1,6 @@
 -- Charges fixed windows, all bands or none, or says when it may succeed.
--- USES clock once lifetime bands state window gate line leases seat admit request
+-- USES clock once lifetime bands state window gate admit request
+-- LATER line leases seat
 -- KEYS state (hash, see prelude_window.lua); gate (hash, see prelude_gate.lua);
 --      leases (sorted set, see prelude_leases.lua, as the rest only with max_concurrent); holders (hash);
 --      line (sorted set, see prelude_line.lua); beats (sorted set)
@@ -16,6 +17,6 @@
 --      their preludes
 -- COST O(bands + ended leases + dead waiters): HMGET twice, and when it took something HSET and PEXPIRE
 return once(latch, ARGV[15], function()
-  local r = request()
+  local r = request(later)
   return admit(window, window.open(stored(window, r.sig, r.revision)), r)
 end)

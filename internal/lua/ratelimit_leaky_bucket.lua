@@ -1,5 +1,6 @@
 -- Charges a leaky bucket (GCRA), all bands or none, or says when it may succeed.
--- USES clock once muldiv lifetime bands state gcra leaky gate line leases seat admit request
+-- USES clock once muldiv lifetime bands state gcra leaky gate admit request
+-- LATER line leases seat
 -- KEYS state (hash, see prelude_leaky.lua); gate (hash, see prelude_gate.lua);
 --      leases (sorted set, see prelude_leases.lua, as the rest only with max_concurrent); holders (hash);
 --      line (sorted set, see prelude_line.lua); beats (sorted set)
@@ -15,6 +16,6 @@
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate, leases, holders, line, beats: see their preludes
 -- COST O(bands + ended leases + dead waiters): HMGET twice, and when it took something HSET and PEXPIRE
 return once(latch, ARGV[15], function()
-  local r = request()
+  local r = request(later)
   return admit(leaky, leaky.open(stored(leaky, r.sig, r.revision)), r)
 end)

@@ -3,7 +3,8 @@
 -- present one if ceil(prev * (p - e) / p) <= limit - cur - cost. So an aligned window has at most the limit; and any
 -- half-open interval of one period, beginning x us after n was charged in a window, has at most n there and, up to x - 1
 -- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
--- USES clock once lifetime muldiv bands counter gate line leases seat admit request
+-- USES clock once lifetime muldiv bands counter gate admit request
+-- LATER line leases seat
 -- KEYS state (hash, see prelude_counter.lua); gate (hash, see prelude_gate.lua);
 --      leases (sorted set, see prelude_leases.lua, as the rest only with max_concurrent); holders (hash);
 --      line (sorted set, see prelude_line.lua); beats (sorted set)
@@ -20,7 +21,7 @@
 --      their preludes
 -- COST O(bands + ended leases + dead waiters): HMGET twice, and when it took something HSET and PEXPIRE
 return once(latch, ARGV[15], function()
-  local r = request()
+  local r = request(later)
   -- What will count in a window to come is not known, so that no slot in it can be promised.
   r.wait = 0
   local a = {}

@@ -1,7 +1,8 @@
 -- Charges a log of what was admitted, all bands or none, or says when it may succeed. A slot is given only where all
 -- that stands after one period before it and the cost are within the limit, and no entry stands before its slot; so of
 -- any half-open interval of one period the slot that was given last had all the others counted: it has at most the limit.
--- USES clock once lifetime bands log gate line leases seat admit request
+-- USES clock once lifetime bands log gate admit request
+-- LATER line leases seat
 -- KEYS state (sorted set, see prelude_log.lua); gate (hash, see prelude_gate.lua);
 --      leases (sorted set, see prelude_leases.lua, as the rest only with max_concurrent); holders (hash);
 --      line (sorted set, see prelude_line.lua); beats (sorted set)
@@ -18,7 +19,7 @@
 -- COST O(bands * log(entries) + ended leases + dead waiters): ZRANGE twice, for each band ZRANGEBYSCORE, and when it is full
 --      ZRANGE for each step of a search; when it took something ZCOUNT, ZREMRANGEBYRANK (at most 1,000), ZADD and PEXPIRE
 return once(latch, ARGV[15], function()
-  local r = request()
+  local r = request(later)
   local s = log_read(r.sig, r.revision)
   for _, b in ipairs(s.bands) do
     b.from, b.sum = math.max(now - b.us, -1), 0

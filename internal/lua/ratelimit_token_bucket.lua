@@ -1,6 +1,6 @@
 -- Charges a token bucket of one band, or says when it may succeed.
 -- USES clock once lifetime
--- LATER muldiv bands state bucket gate line leases seat admit whole
+-- LATER muldiv bands state bucket gate admit whole
 -- KEYS state (hash, see prelude_bucket.lua); gate (hash, see prelude_gate.lua)
 -- ARGV cost (tokens); peek (1 = take nothing); wait_us (how far away the slot may be); revision (of the rule, rises);
 --      signature (all bands as text); capacity (tokens); l (tokens per p); p (us)
