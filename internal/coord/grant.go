@@ -26,12 +26,19 @@ const grantVersion = "1"
 
 // String is the grant as callers see it. The tag comes last, since it may have dots.
 func (g grant) String() string {
-	b := make([]byte, 0, len(g.id)+len(g.tag)+len(g.algorithm)+40)
-	b = append(append(append(b, grantVersion...), '.'), g.id...)
-	b = append(append(append(b, '.'), g.algorithm...), '.')
-	b = append(strconv.AppendInt(b, g.cost, 36), '.')
-	b = append(strconv.AppendInt(b, g.at, 36), '.')
-	return string(append(b, g.tag...))
+	var b strings.Builder
+	var number [16]byte // an int64 has at most 13 digits of base 36
+	b.Grow(len(g.id) + len(g.algorithm) + len(g.tag) + 2*len(number) + 8)
+	for _, text := range [...]string{grantVersion, g.id, g.algorithm} {
+		b.WriteString(text)
+		b.WriteByte('.')
+	}
+	for _, n := range [...]int64{g.cost, g.at} {
+		b.Write(strconv.AppendInt(number[:0], n, 36))
+		b.WriteByte('.')
+	}
+	b.WriteString(g.tag)
+	return b.String()
 }
 
 // parseGrant reads what a caller says a grant is. Nothing but a tag that limits

@@ -43,8 +43,11 @@ func NewKeys(prefix, tenant string) Keys {
 // in full: rule names are never empty, so the two never meet. The algorithm is
 // part of the key, so that another one never meets a foreign type.
 func (k Keys) limit(rule, key, algorithm string) string {
-	return k.limitPart(limitTag(rule, key), algorithm)
+	return k.base + escaped(rule) + ":" + escaped(key) + "}:rl:" + algorithm
 }
+
+// tag is that of a key. It copies nothing.
+func (k Keys) tag(key string) string { return key[len(k.base):strings.IndexByte(key, '}')] }
 
 // limitTag is the tag of all that one key of a rule has.
 func limitTag(rule, key string) string { return escaped(rule) + ":" + escaped(key) }

@@ -44,8 +44,9 @@ func (l *RateLimiter) question(c Caller, t target, r LimitRequest, peek bool) qu
 
 // address builds the keys.
 func (q *question) address(k Keys) {
-	q.tag = limitTag(q.lim.rule, q.counted)
-	q.state, q.gate = k.limitPart(q.tag, q.lim.algorithm), k.gate(q.tag)
+	q.state = k.limit(q.lim.rule, q.counted, q.lim.algorithm)
+	q.tag = k.tag(q.state)
+	q.gate = k.gate(q.tag)
 	q.latch = latch(q.state, q.caller)
 }
 

@@ -79,6 +79,7 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
 		denials: newDenials(), local: newRecent[localKey, drain](), grantIDs: newGrantIDs(),
+		stats: stats{rules: make(map[string]*counters)},
 	}
 	if o.Signals != nil {
 		o.Signals.onForget(l.forget, l.denials.clear)

@@ -21,16 +21,27 @@ type RuleStats struct {
 
 // stats are the counters of all rules, of those that are gone too: as many as
 // there were names of rules, which callers cannot make up.
-type stats struct{ rules sync.Map } // of *counters by name
+type stats struct {
+	mu    sync.RWMutex // guards rules
+	rules map[string]*counters
+}
 
 type counters struct{ allowed, refused, shadowed, degraded, waited, wait atomic.Int64 }
 
 func (s *stats) of(rule string) *counters {
-	if c, ok := s.rules.Load(rule); ok {
-		return c.(*counters) //nolint:forcetypeassert // nothing else is stored
+	s.mu.RLock()
+	c := s.rules[rule]
+	s.mu.RUnlock()
+	if c != nil {
+		return c
 	}
-	c, _ := s.rules.LoadOrStore(rule, &counters{})
-	return c.(*counters) //nolint:forcetypeassert // see above
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c = s.rules[rule]; c == nil {
+		c = &counters{}
+		s.rules[rule] = c
+	}
+	return c
 }
 
 // count takes one decision.
@@ -59,14 +70,14 @@ func (s *stats) failed(rule string) { s.of(rule).degraded.Add(1) }
 // Stats are what this sidecar decided since then, by rule, sorted by name. Of calls
 // that are under way while it looks some counts may be in and others not.
 func (l *RateLimiter) Stats() (since time.Time, rules []RuleStats) {
-	l.stats.rules.Range(func(name, v any) bool {
-		c := v.(*counters)               //nolint:forcetypeassert // see of
-		rules = append(rules, RuleStats{ //nolint:forcetypeassert // the key is what count was given
-			Rule: name.(string), Allowed: c.allowed.Load(), Refused: c.refused.Load(), Shadowed: c.shadowed.Load(),
+	l.stats.mu.RLock()
+	defer l.stats.mu.RUnlock()
+	for name, c := range l.stats.rules {
+		rules = append(rules, RuleStats{
+			Rule: name, Allowed: c.allowed.Load(), Refused: c.refused.Load(), Shadowed: c.shadowed.Load(),
 			Degraded: c.degraded.Load(), Waited: c.waited.Load(), Wait: time.Duration(c.wait.Load()),
 		})
-		return true
-	})
+	}
 	slices.SortFunc(rules, func(a, b RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
 	return l.made, rules
 }
