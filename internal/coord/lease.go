@@ -308,3 +308,19 @@ func failedOf(holds []hold, errs []error) []hold {
 	}
 	return left
 }
+
+// giveBackBy is how a noun gives holds back: by a script, for each of them.
+func giveBackBy[I lua.Input, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], gone []hold, in func(hold) I) []error {
+	if len(gone) == 1 {
+		// Those of many calls that end at once share batches, where a pipeline for
+		// each would use up the pool.
+		_, err := lua.Run(ctx, r, s, in(gone[0]), lua.Latch{})
+		return []error{err}
+	}
+	ins := make([]I, len(gone))
+	for i, h := range gone {
+		ins[i] = in(h)
+	}
+	_, errs := lua.Batch(ctx, r, s, ins)
+	return errs
+}

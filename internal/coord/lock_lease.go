@@ -36,18 +36,7 @@ func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
 // giveBack implements leaseKind. Whatever the scripts find, the holds are no
 // longer ours: only an error is worth another try.
 func (l *Locks) giveBack(ctx context.Context, gone []hold) []error {
-	if len(gone) == 1 {
-		// Those of many calls that end at once share batches, where a pipeline for
-		// each would use up the pool.
-		_, err := lua.Run(ctx, l.runner, lua.LockRelease, l.release(gone[0]), lua.Latch{})
-		return []error{err}
-	}
-	ins := make([]lua.LockReleaseIn, len(gone))
-	for i, h := range gone {
-		ins[i] = l.release(h)
-	}
-	_, errs := lua.Batch(ctx, l.runner, lua.LockRelease, ins)
-	return errs
+	return giveBackBy(ctx, l.runner, lua.LockRelease, gone, l.release)
 }
 
 // release is what gives a hold back: the lock, its place in the line, or both.

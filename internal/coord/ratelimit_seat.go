@@ -59,16 +59,7 @@ func (s seats) renewal(h hold) lua.RatelimitRenewIn {
 
 // giveBack implements leaseKind.
 func (s seats) giveBack(ctx context.Context, gone []hold) []error {
-	if len(gone) == 1 {
-		_, err := lua.Run(ctx, s.runner, lua.RatelimitDone, s.done(gone[0]), lua.Latch{})
-		return []error{err}
-	}
-	ins := make([]lua.RatelimitDoneIn, len(gone))
-	for i, h := range gone {
-		ins[i] = s.done(h)
-	}
-	_, errs := lua.Batch(ctx, s.runner, lua.RatelimitDone, ins)
-	return errs
+	return giveBackBy(ctx, s.runner, lua.RatelimitDone, gone, s.done)
 }
 
 // done is what gives a place back, the one in the line, or both.
@@ -144,7 +135,6 @@ func (l *RateLimiter) inTurn(ctx context.Context, q question, wait time.Duration
 func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration) (
 	d Decision, out answer, waiter string, doubt, err error,
 ) {
-	var unsure error
 	end := l.clock.Now().Add(wait)
 	waiter, err = l.lines.wait(ctx, q.seat.LineKeys, capped(ctx, wait), func(ctx context.Context, at place) (look, error) {
 		q.seat.Waiter, q.seat.BeatMS = at.waiter, at.beat.Milliseconds()
@@ -152,9 +142,7 @@ func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration
 		d, out, err = l.ask(ctx, q)
 		switch {
 		case errors.Is(err, lua.ErrMaybeExecuted):
-			doubt = err
-			if q.latch.Key == "" {
-				unsure = err
+			if doubt = err; q.latch.Key == "" {
 				return look{served: true}, nil
 			}
 		case err == nil && d.Grant != "":
@@ -162,8 +150,8 @@ func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration
 		}
 		return look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: d.RetryAfter}, err
 	})
-	if unsure != nil {
-		err = unsure
+	if doubt != nil && q.latch.Key == "" {
+		err = doubt
 	}
 	return d, out, waiter, doubt, err
 }

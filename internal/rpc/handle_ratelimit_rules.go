@@ -39,9 +39,7 @@ func WireStats(since time.Time, rules []coord.RuleStats) api.RatelimitStatsResul
 }
 
 func ratelimitExplain(ctx context.Context, k *call, p *api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
-	e, err := k.services().RateLimiter.Explain(ctx, coord.LimitRef{
-		Rule: p.Rule, Algorithm: p.Algorithm, Limits: bands(p.Limits), Key: p.Key, Group: p.Group,
-	})
+	e, err := k.services().RateLimiter.Explain(ctx, limitRef(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
 	if err != nil {
 		return api.RatelimitExplainResult{}, err
 	}
