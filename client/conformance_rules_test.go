@@ -1,8 +1,6 @@
 package client_test
 
 import (
-	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,8 +11,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
-	"github.com/coxswain-sidecar/coxswain/internal/rpc"
-	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 func TestRulesConformThroughTheSocket(t *testing.T) {
@@ -46,36 +42,6 @@ func newRulesSystem(t testing.TB, url string, deaf bool) *rulesSystem {
 		s.sockets[i] = serveRules(t, r, prefix, s.Clock, s.rules[i], deaf)
 	}
 	return s
-}
-
-func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, rules *coord.Rules, deaf bool) string {
-	t.Helper()
-	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
-	leases, signals := coord.NewLeases(tel), coord.NewSignals(r, keys)
-	lines := coord.NewLines(r, signals, leases)
-	heard := signals
-	if deaf {
-		heard = nil
-	}
-	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
-	path := filepath.Join(t.TempDir(), "s.sock")
-	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Rules: rules, RuntimeRules: runtime,
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Telemetry: tel, Clock: clock,
-		}),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ended, cancel := context.WithCancel(context.Background())
-		cancel() // connections that are left are a test's own and need no time
-		_ = s.Shutdown(ended)
-		runtime.Stop()
-		lines.Stop()
-		signals.Stop()
-		leases.Stop(context.Background())
-	})
-	return path
 }
 
 func (s *rulesSystem) SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule) {

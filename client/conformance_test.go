@@ -110,15 +110,26 @@ func serve(t testing.TB, r *lua.Runner, prefix string) string {
 // serveBy starts one by another clock than the pod's.
 func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) string {
 	t.Helper()
+	return serveRules(t, r, prefix, clock, coord.NewRules(), false)
+}
+
+// serveRules starts one with these rules, which those in Redis join. A deaf one hears
+// nothing of others.
+func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, rules *coord.Rules, deaf bool) string {
+	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
-	leases := coord.NewLeases(tel)
-	signals := coord.NewSignals(r, keys)
+	leases, signals := coord.NewLeases(tel), coord.NewSignals(r, keys)
 	lines := coord.NewLines(r, signals, leases)
+	heard := signals
+	if deaf {
+		heard = nil
+	}
+	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
+		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines), Rules: rules, RuntimeRules: runtime,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: coord.NewRules(), Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
+			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Telemetry: tel, Clock: clock,
 		}),
 	})
 	require.NoError(t, err)
@@ -126,6 +137,7 @@ func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) stri
 		ended, cancel := context.WithCancel(context.Background())
 		cancel() // connections that are left are a test's own and need no time
 		_ = s.Shutdown(ended)
+		runtime.Stop()
 		lines.Stop()
 		signals.Stop()
 		leases.Stop(context.Background())

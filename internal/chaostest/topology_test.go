@@ -119,12 +119,16 @@ func sentinel(t *testing.T) chaostest.Topology {
 		old := named()
 		restart := set.KillMaster()
 		return func() {
-			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-				if now := named(); now != "" && now != old {
-					break
+			defer restart()
+			look, late := time.NewTicker(50*time.Millisecond), time.After(time.Minute)
+			defer look.Stop()
+			for now := ""; now == "" || now == old; now = named() {
+				select {
+				case <-look.C:
+				case <-late:
+					return
 				}
 			}
-			restart()
 		}
 	}
 	return chaostest.Topology{
