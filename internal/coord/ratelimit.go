@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -246,13 +247,8 @@ func (l *RateLimiter) now() time.Duration { return l.clock.Now().Sub(l.made) }
 
 // resolve finds what a call names, and checks its key and group.
 func (l *RateLimiter) resolve(ref LimitRef) (target, error) {
-	if err := checkText("key", ref.Key); err != nil {
+	if err := checkCounted(ref.Key, ref.Group); err != nil {
 		return target{}, err
-	}
-	if ref.Group != "" {
-		if err := checkText("group", ref.Group); err != nil {
-			return target{}, err
-		}
 	}
 	inline := ref.Algorithm != "" || len(ref.Limits) > 0
 	switch {
@@ -269,11 +265,7 @@ func (l *RateLimiter) resolve(ref LimitRef) (target, error) {
 		if err != nil {
 			return target{}, err
 		}
-		counted := ref.Key
-		if ref.Group != "" {
-			counted = ref.Group
-		}
-		return target{lim: lim, counted: counted, override: -1}, nil
+		return target{lim: lim, counted: cmp.Or(ref.Group, ref.Key), override: -1}, nil
 	default:
 		return target{}, invalid("rule: missing; name a rule, or give algorithm and limits")
 	}

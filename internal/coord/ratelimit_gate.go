@@ -92,13 +92,8 @@ type gate struct {
 }
 
 func (l *RateLimiter) gate(ref GateRef) (gate, error) {
-	if err := checkText("key", ref.Key); err != nil {
+	if err := checkCounted(ref.Key, ref.Group); err != nil {
 		return gate{}, err
-	}
-	if len(ref.Group) > 0 {
-		if err := checkText("group", ref.Group); err != nil {
-			return gate{}, err
-		}
 	}
 	t := target{lim: noRule, counted: cmp.Or(ref.Group, ref.Key)}
 	if ref.Rule != "" {
