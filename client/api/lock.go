@@ -18,6 +18,14 @@ var (
 		Name: "lock.get", Idempotent: true, Since: "0.1.0",
 		Summary: "Says whether a lock is held, by whom and for how long.",
 	})
+	LockList = define[LockListParams, LockListResult](Spec{
+		Name: "lock.list", Idempotent: true, Since: "0.1.0",
+		Summary: "Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there still.",
+	})
+	LockForceRelease = define[LockForceReleaseParams, LockForceReleaseResult](Spec{
+		Name: "lock.force_release", Idempotent: true, Admin: true, Since: "0.1.0",
+		Summary: "Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher.",
+	})
 	LockLost = defineEvent[LostParams](Spec{
 		Name: "lock.lost", Since: "0.1.0",
 		Summary: "A lock of this connection is no longer its own. Sent before its validity ends.",
@@ -39,6 +47,8 @@ type LockAcquireParams struct {
 	WaitMS       int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods"`
 	Token        string `codec:"token,omitempty" doc:"the owner's secret; made by the sidecar when absent"`
 	WaitReplicas int64  `codec:"wait_replicas,omitempty" default:"0" min:"0" max:"16" doc:"how many replicas of Redis must have the grant, or it is given back; for fewer second holders after a failover"`
+	MaxHoldMS    int64  `codec:"max_hold_ms,omitempty" default:"0" min:"0" max:"604800000" doc:"milliseconds after which it is lost, whoever renews it; 0 = never"`
+	Meta         string `codec:"meta,omitempty" doc:"shown with the holder, such as a job's id; at most 512 bytes"`
 	Bind         string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and released when it closes; ttl = neither"`
 }
 
@@ -60,6 +70,7 @@ type Holder struct {
 	Client    string `codec:"client" doc:"the client program"`
 	Instance  string `codec:"instance" doc:"which one it is"`
 	SinceAtMS int64  `codec:"since_at_ms" doc:"since when, by the Redis server's clock, Unix milliseconds"`
+	Meta      string `codec:"meta,omitempty" doc:"what it said of itself when it acquired"`
 }
 
 // LockRenewParams name the lock, its owner and the new TTL.
@@ -104,10 +115,43 @@ type LockGetResult struct {
 	Waiting int64 `codec:"waiting,omitempty" doc:"how many calls stand in line for it"`
 }
 
+// LockListParams say where to go on.
+type LockListParams struct {
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+}
+
+// LockListResult is one page.
+type LockListResult struct {
+	Locks  []LockEntry `codec:"locks" doc:"those of this page that are held; it may have none and not be the last"`
+	Cursor string      `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+}
+
+// LockEntry is one lock that is held.
+type LockEntry struct {
+	Name   string  `codec:"name" doc:"the lock"`
+	Fence  string  `codec:"fence" doc:"the owner's fence"`
+	TTLMS  int64   `codec:"ttl_ms" doc:"milliseconds that the owner has left"`
+	HeldBy *Holder `codec:"held_by" doc:"who holds it"`
+}
+
+// LockForceReleaseParams name a lock, and why it is taken away.
+type LockForceReleaseParams struct {
+	Name   string `codec:"name" required:"true" doc:"the lock"`
+	Reason string `codec:"reason,omitempty" doc:"for the log and the event, at most 512 bytes"`
+}
+
+// LockForceReleaseResult says whose it was.
+type LockForceReleaseResult struct {
+	Released bool    `codec:"released" doc:"it was held and is free now"`
+	Fence    string  `codec:"fence,omitempty" doc:"the fence of who held it"`
+	HeldBy   *Holder `codec:"held_by,omitempty" doc:"who held it"`
+}
+
 // LostParams say which lease was lost, and why.
 type LostParams struct {
 	Name   string `codec:"name" doc:"what was held"`
 	Token  string `codec:"token" doc:"the owner's secret"`
 	Fence  string `codec:"fence" doc:"the lost grant's fence"`
-	Reason string `codec:"reason" enum:"not_owner,expired,unreachable" doc:"not_owner = someone else holds it; expired = it is gone from Redis; unreachable = it could not be renewed in time"`
+	Reason string `codec:"reason" enum:"not_owner,expired,unreachable,max_hold" doc:"not_owner = someone else holds it; expired = it is gone from Redis; unreachable = it could not be renewed in time; max_hold = it was held as long as it may be"`
 }

@@ -80,6 +80,41 @@ func (k Keys) lock(name string) string {
 	return k.base + escaped(name) + "}:lock"
 }
 
+// locks is the pattern of all locks' keys, for SCAN.
+func (k Keys) locks() string { return globbed(strings.TrimSuffix(k.base, "{")) + "{*}:lock" }
+
+// semaphore is a semaphore's leases, who holds them and how many permits each,
+// and the line for them.
+func (k Keys) semaphore(name string) (leases, holders string, line lua.LineKeys) {
+	leases = k.base + escaped(name) + "}:sem"
+	return leases, leases + ":holders", k.line(leases)
+}
+
+// breaker is the state of a breaker that is not a pool member's.
+func (k Keys) breaker(name string) string { return k.base + escaped(name) + "}:br" }
+
+// seen is the reservation of one key of a set, or that it is done.
+func (k Keys) seen(set, key string) string {
+	return k.base + escaped(set) + ":" + escaped(key) + "}:seen"
+}
+
+// pool is what a pool has besides its members' states, by part.
+func (k Keys) pool(pool, part string) string { return k.base + escaped(pool) + "}:pool:" + part }
+
+// members are the states of a pool's members: lease, use, failures, ban, pause.
+func (k Keys) members(pool string) string { return k.base + escaped(pool) + "}:st" }
+
+// memberBreakers are the breakers of a pool's members.
+func (k Keys) memberBreakers(pool string) string { return k.base + escaped(pool) + "}:br:members" }
+
+// memberBuckets are the buckets of a pool's members under one rule.
+func (k Keys) memberBuckets(pool, rule string) string {
+	return k.base + escaped(pool) + "}:bk:" + escaped(rule)
+}
+
+// queue is what a queue has, by part.
+func (k Keys) queue(queue, part string) string { return k.base + escaped(queue) + "}:queue:" + part }
+
 // line is the waiting line for what has this state: one for each name, whatever
 // its noun.
 func (k Keys) line(state string) lua.LineKeys {
@@ -98,6 +133,11 @@ func (k Keys) broadcast() string { return k.channels() + "broadcast" }
 // channels is what the names of all channels begin with. A channel has no slot,
 // hence no tag.
 func (k Keys) channels() string { return strings.TrimSuffix(k.base, "{") }
+
+// globbed is text as a pattern that matches only itself.
+func globbed(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
+}
 
 // latch is where the reply of a call with this request id is kept: under the tag
 // of the key that the call changes.

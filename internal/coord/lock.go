@@ -2,11 +2,6 @@ package coord
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -106,7 +101,7 @@ func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, time.Time, error) {
 	made := r.Token == ""
 	if made {
-		r.Token = makeToken(c, r.Name)
+		r.Token = makeToken(c, nounLock, r.Name)
 	}
 	key := l.keys.lock(r.Name)
 	id := c.identity()
@@ -120,7 +115,7 @@ func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	out, acked, waiter, err := l.take(ctx, r, in, latch(key, c))
 	switch {
 	case err != nil:
-		l.unsure(ctx, c, r, made, waiter, err)
+		l.leases.unsure(ctx, c, l.lease(c, r, 0), made, waiter, err)
 		return LockGrant{}, out.Sent, failed("lock "+r.Name+": acquire", err)
 	case out.Replayed:
 		g, err := l.replay(ctx, c, r, in, out.Value.Fence)
@@ -130,7 +125,7 @@ func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	case acked < r.Replicas:
 		x := l.lease(c, r, out.Value.Fence)
 		l.leases.forget(x.leaseID)
-		l.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: l})
+		l.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: l})
 		return LockGrant{Reason: ReasonReplicas, RetryAfter: pollEvery}, out.Sent, nil
 	default:
 		g, err := l.grant(ctx, c, r, out)
@@ -179,8 +174,8 @@ func checkLock(c Caller, r LockRequest) error {
 			return err
 		}
 	}
-	if r.Bound && c.Session == nil {
-		return invalid("bind: this call has no session to bind the lock to; use ttl")
+	if err := checkBound(c, r.Bound, nounLock); err != nil {
+		return err
 	}
 	if err := checkWait(r.Wait); err != nil {
 		return err
@@ -195,20 +190,6 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-// makeToken is 128 random bits. With a request id it is made of the id and the
-// call instead, so that a retry through another sidecar has the same token.
-// That gives nothing away: whoever can name both can replay the call, and is
-// then answered the token anyway.
-func makeToken(c Caller, name string) string {
-	if c.RequestID == "" {
-		return rand.Text()
-	}
-	// Lengths first: no two triples make the same text.
-	sum := sha256.Sum256(fmt.Appendf(nil, "lock token %d %d %s%s%s",
-		len(c.RequestID), len(c.Fingerprint), c.RequestID, c.Fingerprint, name))
-	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])
-}
-
 // grant answers a lock that was taken, and binds it to the session if asked to.
 func (l *Locks) grant(ctx context.Context, c Caller, r LockRequest, out lua.Outcome[lua.LockAcquireOut]) (LockGrant, error) {
 	g := LockGrant{Acquired: true, Token: r.Token, Fence: out.Value.Fence, TTL: left(out.Value.TTLMS, out.Sent)}
@@ -216,23 +197,18 @@ func (l *Locks) grant(ctx context.Context, c Caller, r LockRequest, out lua.Outc
 		return g, nil
 	}
 	x := l.lease(c, r, g.Fence)
-	if !l.leases.bind(x, out.Sent) {
-		l.takeBack(ctx, x.hold())
-		return LockGrant{}, &Error{
-			Code: Cancelled, Op: "lock " + r.Name + ": bind",
-			Err: errors.New("the connection closed before the lock was granted; it was given back"),
-		}
+	if err := l.leases.keep(ctx, x, out.Sent); err != nil {
+		return LockGrant{}, err
 	}
 	return g, nil
 }
 
 func (l *Locks) lease(c Caller, r LockRequest, fence int64) *lease {
-	return &lease{leaseID: leaseID{nounLock, r.Name, r.Token}, fence: fence, ttl: r.TTL, session: c.Session, kind: l}
-}
-
-// left is what a TTL that Redis answered has left at least, now.
-func left(ttlMS int64, sent time.Time) time.Duration {
-	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)
+	x := &lease{leaseID: leaseID{nounLock, r.Name, r.Token}, fence: fence, ttl: r.TTL, kind: l}
+	if r.Bound {
+		x.session = c.Session
+	}
+	return x
 }
 
 func busy(out lua.LockAcquireOut) LockGrant {
@@ -286,53 +262,15 @@ func (l *Locks) replay(ctx context.Context, c Caller, r LockRequest, in lua.Lock
 	again, err := lua.Run(ctx, l.runner, lua.LockAcquire, in, lua.Latch{})
 	switch {
 	case err != nil:
-		l.unsure(ctx, c, r, false, "", err)
+		l.leases.unsure(ctx, c, l.lease(c, r, 0), false, "", err)
 		return LockGrant{}, failed(op, err)
 	case !again.Value.Acquired:
 		return LockGrant{Replayed: true, Reason: ReasonReleased}, nil
 	case again.Value.Fence != fence:
-		l.takeBack(ctx, l.lease(c, r, again.Value.Fence).hold())
+		l.leases.takeBack(ctx, l.lease(c, r, again.Value.Fence).hold())
 		return LockGrant{Replayed: true, Reason: ReasonReleased}, nil
 	}
 	g, err := l.grant(ctx, c, r, again)
 	g.Replayed = err == nil
 	return g, err
-}
-
-// unsure sees to a lock that may have been granted although the call failed,
-// and to the place in the line of a call that waited. When nobody else knows the
-// token, or the caller cancelled, the lock is given back now. The session
-// remembers it too: the command may run after all, and a caller that knows the
-// token, or repeats the request, may still want it.
-func (l *Locks) unsure(ctx context.Context, c Caller, r LockRequest, made bool, waiter string, err error) {
-	maybe, abandoned := errors.Is(err, lua.ErrMaybeExecuted), false
-	h := hold{leaseID: leaseID{nounLock, r.Name, ""}, kind: l, waiter: waiter}
-	if r.Bound {
-		h.session = c.Session.ID
-	}
-	if maybe {
-		abandoned = made && (c.RequestID == "" || errors.Is(ctx.Err(), context.Canceled))
-		if r.Bound {
-			abandoned = !l.leases.doubt(l.lease(c, r, 0), err) || abandoned
-		}
-	}
-	if !abandoned && waiter == "" {
-		return
-	}
-	h.doubt = err
-	if abandoned {
-		h.token = r.Token
-		l.takeBack(ctx, h)
-		return
-	}
-	// Once: a place that stays behind is taken out by a beat.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
-	defer cancel()
-	lua.Settle(ctx, err)
-	_ = l.giveBack(ctx, []hold{h})
-}
-
-// takeBack gives back one grant on its own time: the caller may be gone.
-func (l *Locks) takeBack(ctx context.Context, h hold) {
-	l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
 }

@@ -71,26 +71,21 @@ func (l *Locks) Release(ctx context.Context, c Caller, name, token string) (Lock
 	if err := checkOwner(name, token); err != nil {
 		return LockRelease{}, err
 	}
-	// Before the script: nothing renews or reports what is being released.
-	x := l.leases.forget(leaseID{nounLock, name, token})
-	if x != nil && x.session != c.Session {
-		l.leases.tell(x, ReasonExpired) // someone else gave it back
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
-	defer cancel()
-	out, err := lua.Run(ctx, l.runner, lua.LockRelease, l.release(hold{leaseID: leaseID{nounLock, name, token}}), lua.Latch{})
+	id := leaseID{nounLock, name, token}
+	var found lua.LockState
+	err := l.leases.release(ctx, c, id, func(ctx context.Context) error {
+		out, err := lua.Run(ctx, l.runner, lua.LockRelease, l.release(hold{leaseID: id}), lua.Latch{})
+		found = out.Value
+		return err
+	})
 	if err != nil {
-		if x != nil {
-			// No longer renewed, but closing the session tries once more.
-			l.leases.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: l}, err)
-		}
-		return LockRelease{}, failed("lock "+name+": release", err)
+		return LockRelease{}, err
 	}
-	switch out.Value {
+	switch found {
 	case lua.LockOwned, lua.LockReleased:
 		return LockRelease{Released: true, Reason: ReasonReleased}, nil
 	default:
-		return LockRelease{Reason: notHeld(out.Value)}, nil
+		return LockRelease{Reason: notHeld(found)}, nil
 	}
 }
 

@@ -1,0 +1,115 @@
+package coord
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// What all nouns do that give out leases, around the scripts of their own.
+
+// makeToken is 128 random bits. With a request id it is made of the id and the
+// call instead, so that a retry through another sidecar has the same token.
+// That gives nothing away: whoever can name both can replay the call, and is
+// then answered the token anyway.
+func makeToken(c Caller, noun, name string) string {
+	if c.RequestID == "" {
+		return rand.Text()
+	}
+	// Lengths first: no two triples make the same text.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s token %d %d %s%s%s",
+		noun, len(c.RequestID), len(c.Fingerprint), c.RequestID, c.Fingerprint, name))
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])
+}
+
+// keep has the session of a lease hold what was granted by a call sent at that
+// time. When it closed meanwhile the grant is given back, and the error says so.
+func (l *Leases) keep(ctx context.Context, x *lease, sent time.Time) error {
+	if l.bind(x, sent) {
+		return nil
+	}
+	l.takeBack(ctx, x.hold())
+	return &Error{
+		Code: Cancelled, Op: x.noun + " " + x.name + ": bind",
+		Err: fmt.Errorf("the connection closed before the %s was granted; it was given back", x.noun),
+	}
+}
+
+// takeBack gives back one grant on its own time: the caller may be gone.
+func (l *Leases) takeBack(ctx context.Context, h hold) {
+	l.giveBack(context.WithoutCancel(ctx), []hold{h})
+}
+
+// unsure sees to a lease that may have been granted although the call failed,
+// and to the place in the line of a call that waited, empty for none. When nobody
+// else knows the token, since it was made here, or the caller cancelled, it is
+// given back now. The session, if it is to be bound to one, remembers it too: the
+// command may run after all, and a caller that knows the token, or repeats the
+// request, may still want it.
+func (l *Leases) unsure(ctx context.Context, c Caller, x *lease, made bool, waiter string, err error) {
+	maybe, abandoned := errors.Is(err, lua.ErrMaybeExecuted), false
+	h := hold{leaseID: leaseID{noun: x.noun, name: x.name}, kind: x.kind, waiter: waiter}
+	if x.session != nil {
+		h.session = x.session.ID
+	}
+	if maybe {
+		abandoned = made && (c.RequestID == "" || errors.Is(ctx.Err(), context.Canceled))
+		if x.session != nil {
+			abandoned = !l.doubt(x, err) || abandoned
+		}
+	}
+	if !abandoned && waiter == "" {
+		return
+	}
+	h.doubt = err
+	if abandoned {
+		h.token = x.token
+		l.takeBack(ctx, h)
+		return
+	}
+	// Once: a place that stays behind is taken out by a beat.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	lua.Settle(ctx, err)
+	_ = x.kind.giveBack(ctx, []hold{h})
+}
+
+// release has run give a lease back, in whatever session it is. It runs on its
+// own time: a caller that goes away does not stop it.
+func (l *Leases) release(ctx context.Context, c Caller, id leaseID, run func(context.Context) error) error {
+	// Before the script: nothing renews or reports what is being released.
+	x := l.forget(id)
+	if x != nil && x.session != c.Session {
+		l.tell(x, ReasonExpired) // someone else gave it back
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	err := run(ctx)
+	if err == nil {
+		return nil
+	}
+	if x != nil {
+		// No longer renewed, but closing the session tries once more.
+		l.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: x.kind}, err)
+	}
+	return failed(id.noun+" "+id.name+": release", err)
+}
+
+// left is what a TTL that Redis answered has left at least, now.
+func left(ttlMS int64, sent time.Time) time.Duration {
+	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)
+}
+
+// checkBound refuses to bind what has no session to be bound to.
+func checkBound(c Caller, bound bool, what string) error {
+	if bound && c.Session == nil {
+		return invalid("bind: this call has no session to bind the %s to; use ttl", what)
+	}
+	return nil
+}
