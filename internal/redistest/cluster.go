@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,18 +19,25 @@ const (
 	// nodeTimeout in ms is long enough for a busy machine not to look like a
 	// dead node, and short enough for tests to await a failover.
 	nodeTimeout = "2000"
+	// votes is how long Redis counts those that a node once got. One that won, was
+	// made a replica again, and then loses its master within that time takes
+	// itself for elected: with an old epoch, which nobody follows (seen with 7.0).
+	votes = 4 * time.Second // twice the node timeout
 )
 
 // Cluster is a Redis Cluster of one test: three masters with a replica each. It
 // serves what it can while a shard is down. Its methods are for one goroutine
 // at a time.
-type Cluster struct{ serverSet }
+type Cluster struct {
+	serverSet
+	elected time.Time // when the last orderly failover had ended
+}
 
 // StartCluster runs a private cluster that is ready, with replicas in sync; it
 // ends with the test.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{serverSet{t: t}}
+	c := &Cluster{serverSet: serverSet{t: t}}
 	err := c.start()
 	t.Cleanup(c.stop)
 	c.must(err)
@@ -54,6 +62,7 @@ func (c *Cluster) KillMaster(key string) (restart func()) {
 	c.t.Helper()
 	n := c.master(key)
 	c.replica(n) // one that is still joining would never take over
+	c.must(until("old votes to lapse", func() bool { return time.Since(c.elected) > votes }))
 	n.kill()
 	return c.restarter(n)
 }
@@ -90,6 +99,7 @@ func (c *Cluster) Failover(key string) {
 		asked++
 		return replica.serves(slot) && !old.serves(slot)
 	}))
+	c.elected = time.Now()
 }
 
 // Master is the address of the master that serves a key.
