@@ -13,14 +13,16 @@ var (
 	ErrClosed = errors.New("the client is closed")
 	// ErrBusy: someone else holds it. The error is a *BusyError.
 	ErrBusy = errors.New("busy")
-	// ErrLost: a lock is no longer held, though nobody released it.
+	// ErrLost: what was held is no longer held, though nobody released it.
 	ErrLost = errors.New("lost")
-	// ErrReleased: a lock was released by its own holder.
+	// ErrReleased: what was held was released by its own holder.
 	ErrReleased = errors.New("released")
 )
 
 // BusyError is the answer to an acquisition of what someone else holds.
 type BusyError struct {
+	// Noun is what it is: lock or semaphore.
+	Noun string
 	// Name is what was wanted.
 	Name string
 	// HeldBy is who has it; nil when that is not known.
@@ -32,9 +34,9 @@ type BusyError struct {
 // Error implements error.
 func (e *BusyError) Error() string {
 	if e.HeldBy == nil {
-		return fmt.Sprintf("lock %s: busy for up to %v", e.Name, e.RetryAfter)
+		return fmt.Sprintf("%s %s: busy for up to %v", e.Noun, e.Name, e.RetryAfter)
 	}
-	return fmt.Sprintf("lock %s: busy: held by %s %s for up to %v", e.Name, e.HeldBy.Client, e.HeldBy.Instance, e.RetryAfter)
+	return fmt.Sprintf("%s %s: busy: held by %s %s for up to %v", e.Noun, e.Name, e.HeldBy.Client, e.HeldBy.Instance, e.RetryAfter)
 }
 
 // Is makes errors.Is(err, ErrBusy) true.
