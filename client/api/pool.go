@@ -64,6 +64,12 @@ var (
 // MaxPoolMembers is the most members of one pool.
 const MaxPoolMembers = 10_000
 
+// DefaultMemberLeaseMS is how long a member is leased where nothing is said of it.
+const DefaultMemberLeaseMS = 60_000
+
+// MaxExcluded is the most members that one acquisition may exclude.
+const MaxExcluded = 100
+
 // PoolMember is one named resource, such as an account, a proxy or a User-Agent.
 type PoolMember struct {
 	ID   string `codec:"id" required:"true" doc:"the member"`
@@ -186,13 +192,14 @@ const (
 	OutcomeCaptcha   = "captcha"
 	OutcomeFail      = "fail"
 	OutcomeBan       = "ban"
+	OutcomeCancelled = "cancelled"
 )
 
 // PoolReleaseParams name a lease, and how its member did.
 type PoolReleaseParams struct {
 	Pool         string `codec:"pool" required:"true" doc:"the pool"`
 	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"what pool.acquire answered"`
-	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban" doc:"ok = forgets failures; ban = banned; the others cool down, longer with each in a row; see docs/pool.md"`
+	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"ok = forgets failures; cancelled = says nothing of the member, as when it was not used; ban = banned; the others cool down, longer with each in a row; see docs/pool.md"`
 	CooldownMS   int64  `codec:"cooldown_ms,omitempty" min:"0" max:"604800000" doc:"milliseconds to cool down in the scope at least, whatever the outcome"`
 	UnbanAfterMS int64  `codec:"unban_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that a ban by this call lasts; absent or 0 = until pool.unban"`
 }
