@@ -71,7 +71,7 @@ type invocation struct {
 	params, result any
 	given          map[string]any // params as a map, for its metadata
 	ownID          bool           // the context's request id is not for this call
-	lock           *Lock          // what the call acquires, if it does
+	lease          *held          // what the call acquires, if it does
 	on             *conn          // the connection that must carry it, if any
 }
 
@@ -84,7 +84,7 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 	defer span.End()
 	cl, err := c.newCall(v.method, v.params)
 	if err == nil {
-		cl.lock = v.lock
+		cl.lease = v.lease
 		cl.describe(ctx, c, v)
 		err = c.carry(ctx, cl, v)
 		if err == nil {
@@ -172,14 +172,14 @@ type call struct {
 	traceparent, tracestate string
 	ownDeadline, ownID      bool // params has them already
 
-	lock *Lock
-	wait time.Duration // that the sidecar may take beside its own time
+	lease *held
+	wait  time.Duration // that the sidecar may take beside its own time
 
 	enc *codec.Encoder
 	dec *codec.Decoder
 
 	// Of the connection that it is on, guarded by its mutex until done.
-	late  []byte // a frame to send if the reply comes after the caller has gone
+	late  *held  // what is to be given back if the reply comes after the caller has gone
 	reply []byte // error and result
 	err   error
 	done  chan struct{} // has one place; filled when reply or err is set

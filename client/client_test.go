@@ -223,10 +223,10 @@ func TestMalformedFramesEndTheConnection(t *testing.T) {
 
 func TestBusyErrorNamesTheHolder(t *testing.T) {
 	t.Parallel()
-	err := error(&client.BusyError{Name: "l", HeldBy: &api.Holder{Client: "billing", Instance: "pod-7/1"}, RetryAfter: time.Second})
+	err := error(&client.BusyError{Noun: "lock", Name: "l", HeldBy: &api.Holder{Client: "billing", Instance: "pod-7/1"}, RetryAfter: time.Second})
 	require.EqualError(t, err, "lock l: busy: held by billing pod-7/1 for up to 1s")
 	require.ErrorIs(t, err, client.ErrBusy)
 	require.NotErrorIs(t, err, client.ErrLost)
-	require.EqualError(t, &client.BusyError{Name: "l"}, "lock l: busy for up to 0s")
+	require.EqualError(t, &client.BusyError{Noun: "lock", Name: "l"}, "lock l: busy for up to 0s")
 	require.False(t, errors.Is(err, api.Unavailable))
 }

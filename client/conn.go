@@ -46,7 +46,7 @@ type conn struct {
 	err     error      // why it is dead
 	lastID  uint32
 	pending map[uint32]*call
-	held    map[string]*Lock // by token
+	held    map[string]*held // by token
 	out     []byte           // frames to write
 	spare   []byte           // the buffer that was written last
 	writing bool             // somebody writes, and will write out as well
@@ -58,7 +58,7 @@ func newConn(c *Client, s *slot, nc net.Conn) *conn {
 		dec:     codec.NewDecoderBytes([]byte{codeNil}, handle),
 		dead:    make(chan struct{}),
 		pending: make(map[uint32]*call),
-		held:    make(map[string]*Lock),
+		held:    make(map[string]*held),
 	}
 }
 
@@ -99,7 +99,7 @@ func (cn *conn) fail(err error) {
 
 	_ = cn.nc.Close() // it is given up, whatever Close says
 	close(cn.dead)
-	// Locks first: one that is still being acquired is bound anew, by its caller,
+	// What is held first: one that is still being acquired is bound anew, by its caller,
 	// as soon as its call is told.
 	for _, lk := range held {
 		_ = lk.lose("the connection ended: " + err.Error())
@@ -190,9 +190,9 @@ func (cn *conn) submit(cl *call, left time.Duration) (uint32, error) {
 			"the call takes %d bytes and the sidecar takes %d: send less, or raise limits.max_frame_bytes", n, cn.maxFrame)}
 	}
 	cn.pending[id], cl.err = cl, nil
-	if lk := cl.lock; lk != nil {
+	if lk := cl.lease; lk != nil {
 		lk.bind(cn)
-		if lk.session {
+		if lk.session && !lk.kind.named {
 			cn.held[lk.token] = lk
 		}
 	}
@@ -219,10 +219,10 @@ func (cn *conn) abandon(id uint32, cl *call) bool {
 		return false
 	}
 	delete(cn.pending, id)
-	if cl.lock != nil {
+	if cl.lease != nil {
 		// The grant may be on its way already, and nobody would know of it.
-		delete(cn.held, cl.lock.token)
-		cn.pending[id] = &call{late: cl.lock.releaseFrame()}
+		delete(cn.held, cl.lease.token)
+		cn.pending[id] = &call{late: cl.lease}
 	}
 	cn.out = appendCancel(cn.out, id)
 	cn.flush()
@@ -387,9 +387,15 @@ func (cn *conn) deliver(id uint64, reply []byte) {
 	}
 	delete(cn.pending, uint32(id))
 	if cl.late != nil {
-		cn.out = append(cn.out, cl.late...)
+		cn.out = append(cn.out, cl.late.lateFrame(cn.dec, reply)...)
 		cn.flush()
 		return
+	}
+	if lk := cl.lease; lk != nil && lk.kind.named {
+		// Here, since its loss may be told right behind its grant.
+		if lk.token = namedBy(cn.dec, reply); lk.token != "" && lk.session {
+			cn.held[lk.token] = lk
+		}
 	}
 	cn.mu.Unlock()
 	cl.reply = append(cl.reply[:0], reply...)

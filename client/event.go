@@ -43,7 +43,7 @@ func (cn *conn) hear(method string, params []byte) error {
 	} else if n == 0 {
 		r.b = []byte{codeNil}
 	}
-	if method == api.LockLost.Name {
+	if losses[method] {
 		var lost api.LostParams
 		if err := decode(cn.dec, r.b, &lost); err != nil {
 			return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
@@ -70,7 +70,10 @@ func (cn *conn) tell(ev Event) {
 	}
 }
 
-// lost ends the lock that a notification is about.
+// losses are the notifications that something is no longer held.
+var losses = map[string]bool{api.LockLost.Name: true, api.SemaphoreLost.Name: true, api.PermitLost.Name: true, api.PoolLost.Name: true}
+
+// lost ends what a notification is about.
 func (cn *conn) lost(p api.LostParams) {
 	cn.mu.Lock()
 	lk := cn.held[p.Token]

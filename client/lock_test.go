@@ -74,7 +74,7 @@ func TestABusyLockIsATypedError(t *testing.T) {
 	var busy *client.BusyError
 	require.ErrorAs(t, err, &busy)
 	require.ErrorIs(t, err, client.ErrBusy)
-	require.Equal(t, &client.BusyError{Name: "l", HeldBy: &api.Holder{Client: "a", Instance: "b", SinceAtMS: 5}, RetryAfter: 1500 * time.Millisecond}, busy)
+	require.Equal(t, &client.BusyError{Noun: "lock", Name: "l", HeldBy: &api.Holder{Client: "a", Instance: "b", SinceAtMS: 5}, RetryAfter: 1500 * time.Millisecond}, busy)
 	p := f.next("lock.acquire").params
 	require.Equal(t, int64(2), p["ttl_ms"], "rounded up")
 	require.Equal(t, "ttl", p["bind"])
