@@ -179,8 +179,9 @@ func (a *app) serve() error {
 		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, rpc.Services{
-		Leases: a.leases,
-		Locks:  coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Leases:     a.leases,
+		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Events: a.events,

@@ -45,8 +45,15 @@ type Client interface {
 	LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error)
 	LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error)
 	LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error)
+	LockList(ctx context.Context, p api.LockListParams) (api.LockListResult, error)
+	LockForceRelease(ctx context.Context, p api.LockForceReleaseParams) (api.LockForceReleaseResult, error)
 
-	// Lost delivers each lock.lost of this connection.
+	SemaphoreAcquire(ctx context.Context, requestID string, p api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error)
+	SemaphoreRenew(ctx context.Context, p api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error)
+	SemaphoreRelease(ctx context.Context, p api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error)
+	SemaphoreGet(ctx context.Context, p api.SemaphoreGetParams) (api.SemaphoreGetResult, error)
+
+	// Lost delivers each lock.lost and semaphore.lost of this connection.
 	Lost() <-chan api.LostParams
 	// Close ends the connection. What it held may be given back a little later.
 	Close()

@@ -57,6 +57,7 @@ type Options struct {
 type Services struct {
 	Leases      *coord.Leases
 	Locks       *coord.Locks
+	Semaphores  *coord.Semaphores
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules
