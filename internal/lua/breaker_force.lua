@@ -14,5 +14,5 @@ if forced == 0 then b.failures, b.slices, b.opened, b.ends = 0, {}, 0, 0 end
 b.forced = forced
 breaker_save(KEYS[1], ARGV[1], b, p, before)
 -- Also when nothing changed: the reply of an earlier run may have been lost.
-breaker_tell(ARGV[4], KEYS[1], ARGV[1])
+breaker_tell(ARGV[4], KEYS[1])
 return {b.generation, was, breaker_state(b)}

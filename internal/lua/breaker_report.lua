@@ -12,7 +12,7 @@ return once(KEYS[2], ARGV[8], function()
   local was = breaker_state(b)
   local counted, changed = breaker_heard(b, p, tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6]))
   breaker_save(KEYS[1], ARGV[1], b, p, before)
-  if changed == 1 then breaker_tell(ARGV[7], KEYS[1], ARGV[1]) end
+  if changed == 1 then breaker_tell(ARGV[7], KEYS[1]) end
   local at = breaker_ready(b, p)
   return {counted, b.generation, was, breaker_state(b), at > 0 and at - now or at}, breaker_text(b) ~= before
 end)

@@ -26,7 +26,7 @@ local function breaker_save(key, field, b, p, before)
   end
 end
 
--- breaker_tell has every sidecar forget what it remembers of it. It comes last.
-local function breaker_tell(channel, key, field)
-  redis.pcall('PUBLISH', channel, table.concat({'breaker ', key, ' ', field}))
+-- breaker_tell has every sidecar forget what it remembers of any breaker there. It comes last.
+local function breaker_tell(channel, key)
+  redis.pcall('PUBLISH', channel, table.concat({'breaker ', key}))
 end
