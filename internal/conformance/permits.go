@@ -211,8 +211,8 @@ func permitClosing(p permits) {
 func permitReplayMoves(p permits) {
 	p.put("x", "y")
 	in := api.PermitAcquireParams{Rule: "two", LeaseMS: 86_400_000}
-	g := p.ask(p.a, "id of "+p.pool, in)
-	again := p.ask(p.b, "id of "+p.pool, in)
+	g := p.ask(p.a, "id", in)
+	again := p.ask(p.b, "id", in)
 	require.True(p.t, again.Replayed)
 	require.Equal(p.t, []string{g.ID, g.Lease, g.Fence}, []string{again.ID, again.Lease, again.Fence})
 	require.Equal(p.t, g.Remaining, again.Remaining, "charged once")
@@ -224,9 +224,9 @@ func permitReplayMoves(p permits) {
 
 func permitReplayOfReported(p permits) {
 	p.put("x", "y")
-	g := p.ask(p.a, "id of "+p.pool, api.PermitAcquireParams{})
+	g := p.ask(p.a, "id", api.PermitAcquireParams{})
 	p.report(p.a, g.Lease, api.PermitReportParams{})
-	again := p.ask(p.b, "id of "+p.pool, api.PermitAcquireParams{})
+	again := p.ask(p.b, "id", api.PermitAcquireParams{})
 	require.True(p.t, again.Replayed)
 	require.False(p.t, again.Acquired)
 	require.Equal(p.t, "released", again.DeniedBy)

@@ -88,8 +88,8 @@ func poolTTLOutlives(p pooled) {
 func poolReplayMoves(p pooled) {
 	p.put("x", "y")
 	in := api.PoolAcquireParams{LeaseMS: 86_400_000}
-	g := p.try(p.a, "id of "+p.pool, in)
-	again := p.try(p.b, "id of "+p.pool, in)
+	g := p.try(p.a, "id", in)
+	again := p.try(p.b, "id", in)
 	require.True(p.t, again.Replayed)
 	require.Equal(p.t, []string{g.ID, g.Lease, g.Fence, g.Meta}, []string{again.ID, again.Lease, again.Fence, again.Meta})
 	marker := p.take(p.a, in)
@@ -104,9 +104,9 @@ func poolReplayMoves(p pooled) {
 
 func poolReplayOfReleased(p pooled) {
 	p.put("x", "y")
-	g := p.try(p.a, "id of "+p.pool, api.PoolAcquireParams{})
+	g := p.try(p.a, "id", api.PoolAcquireParams{})
 	p.release(p.a, g.Lease, api.PoolReleaseParams{})
-	again := p.try(p.b, "id of "+p.pool, api.PoolAcquireParams{})
+	again := p.try(p.b, "id", api.PoolAcquireParams{})
 	require.False(p.t, again.Acquired)
 	require.True(p.t, again.Replayed)
 	require.Equal(p.t, "released", again.Reason)
@@ -116,9 +116,9 @@ func poolReplayOfReleased(p pooled) {
 func poolReplayOfExpired(p pooled) {
 	p.put("x")
 	in := api.PoolAcquireParams{Bind: api.BindTTL, LeaseMS: 1000}
-	p.try(p.a, "id of "+p.pool, in)
+	p.try(p.a, "id", in)
 	p.sys.Advance(time.Second)
-	again := p.try(p.b, "id of "+p.pool, in)
+	again := p.try(p.b, "id", in)
 	require.False(p.t, again.Acquired)
 	require.True(p.t, again.Replayed)
 	require.Equal(p.t, "expired", again.Reason)
@@ -126,8 +126,8 @@ func poolReplayOfExpired(p pooled) {
 
 func poolConflict(p pooled) {
 	p.put("x", "y")
-	p.try(p.a, "id of "+p.pool, api.PoolAcquireParams{})
-	_, err := p.b.PoolTake(p.t.Context(), "id of "+p.pool, api.PoolAcquireParams{Pool: p.pool, LeaseMS: 1000})
+	p.try(p.a, "id", api.PoolAcquireParams{})
+	_, err := p.b.PoolTake(p.t.Context(), "id", api.PoolAcquireParams{Pool: p.pool, LeaseMS: 1000})
 	require.ErrorIs(p.t, err, api.Conflict)
 }
 

@@ -198,3 +198,11 @@ func lasting(d time.Duration) int64 {
 	}
 	return d.Milliseconds()
 }
+
+func TestTopologyPoolsConform(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Pools(t, newPoolSystem(t, url)) })
+}
+
+func TestTopologyPermitsConform(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Permits(t, newPoolSystem(t, url)) })
+}
