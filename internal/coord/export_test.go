@@ -191,7 +191,13 @@ const MaxRecent = maxRecent
 
 // Remembered counts the refusals and the local limits that are kept.
 func (l *RateLimiter) Remembered() (denials, local int) {
-	return len(l.answers.items), len(l.local.items)
+	return l.answers.count(), l.local.count()
+}
+
+func (r *recent[K, V]) count() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.items)
 }
 
 // SetClock makes time what a test says. Use it before anyone subscribes.
