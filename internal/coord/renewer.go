@@ -22,6 +22,14 @@ func (x *lease) lossAt() time.Time {
 	return x.validUntil.Add(-min(x.ttl/20, 50*time.Millisecond))
 }
 
+// overdue is why a lease is lost that was not renewed until then.
+func (x *lease) overdue() string {
+	if x.fixed {
+		return ReasonExpired
+	}
+	return ReasonUnreachable
+}
+
 // renewAt is a third of the TTL after the last grant, up to a tenth earlier by
 // chance, so that what many sidecars took at once is not renewed at once.
 func renewAt(sent time.Time, ttl time.Duration) time.Time {
@@ -47,7 +55,7 @@ func (l *Leases) run() {
 	for {
 		batches, lost, wait := l.look(time.Now())
 		for _, x := range lost {
-			l.tell(x, ReasonUnreachable)
+			l.tell(x, x.overdue())
 		}
 		for _, b := range batches {
 			l.running.Go(func() { l.renew(b) })
@@ -101,7 +109,7 @@ func (l *Leases) look(now time.Time) (batches []batch, lost []*lease, wait time.
 	for len(l.due) > 0 {
 		x := l.due[0]
 		// Only a first try may come early: a retry keeps its distance.
-		early := !x.renewing && x.doubt == nil && x.failures == 0
+		early := !x.renewing && !x.fixed && x.doubt == nil && x.failures == 0
 		if x.next.After(now) && (!early || x.next.After(now.Add(together))) {
 			break
 		}

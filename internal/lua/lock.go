@@ -5,14 +5,14 @@ package lua
 var LockAcquire = define[LockAcquireIn](Source{
 	Name:       "lock_acquire",
 	Keys:       []string{"lock", "line", "beats"},
-	Args:       []string{"token", "ttl_ms", "session", "client", "instance", "waiter", "beat_ms"},
-	Returns:    []string{"acquired", "fence", "ttl_ms", "client", "instance", "since_ms", "first"},
+	Args:       []string{"token", "ttl_ms", "session", "client", "instance", "waiter", "beat_ms", "max_hold_ms", "meta"},
+	Returns:    []string{"acquired", "fence", "ttl_ms", "client", "instance", "since_ms", "first", "meta", "final"},
 	Idempotent: true,
 	Latched:    true,
 }, func(r *Reply) LockAcquireOut {
 	return LockAcquireOut{
 		Acquired: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
-		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), First: r.Bool(),
+		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), First: r.Bool(), Meta: r.Str(), Final: r.Bool(),
 	}
 })
 
@@ -30,11 +30,15 @@ type LockAcquireIn struct {
 	// leaves the line when it is not granted the lock.
 	Waiter string
 	BeatMS int64
+	// MaxHoldMS is after how long no renewal extends it any more, counted from when
+	// the token became its owner; 0 = any renewal does.
+	MaxHoldMS int64
+	Meta      string // shown with the owner
 }
 
 func (in LockAcquireIn) keys(to []string) []string { return append(to, in.Lock, in.Line, in.Beats) }
 func (in LockAcquireIn) args(to []any) []any {
-	return append(to, in.Token, in.TTLMS, in.Session, in.Client, in.Instance, in.Waiter, in.BeatMS)
+	return append(to, in.Token, in.TTLMS, in.Session, in.Client, in.Instance, in.Waiter, in.BeatMS, in.MaxHoldMS, in.Meta)
 }
 
 // LockAcquireOut is a grant, or the present holder.
@@ -48,6 +52,9 @@ type LockAcquireOut struct {
 	SinceMS          int64
 	// First: nobody alive is before the caller in the line.
 	First bool
+	Meta  string // the owner's
+	// Final: no renewal extends the grant any more.
+	Final bool
 }
 
 // LockRenew extends a lock that the token holds.
@@ -55,9 +62,11 @@ var LockRenew = define[LockRenewIn](Source{
 	Name:       "lock_renew",
 	Keys:       []string{"lock"},
 	Args:       []string{"token", "ttl_ms", "session"},
-	Returns:    []string{"state", "fence"},
+	Returns:    []string{"state", "fence", "ttl_ms", "final"},
 	Idempotent: true,
-}, func(r *Reply) LockRenewOut { return LockRenewOut{State: LockState(r.Int()), Fence: r.Int()} })
+}, func(r *Reply) LockRenewOut {
+	return LockRenewOut{State: LockState(r.Int()), Fence: r.Int(), TTLMS: r.Int(), Final: r.Bool()}
+})
 
 // LockState is what renew and release found.
 type LockState int64
@@ -94,6 +103,9 @@ func (in LockRenewIn) args(to []any) []any {
 type LockRenewOut struct {
 	State LockState
 	Fence int64
+	TTLMS int64 // left, rounded down
+	// Final: no renewal extends it any more.
+	Final bool
 }
 
 // LockRelease gives a lock back if the token holds it, takes a waiter out of the
@@ -130,13 +142,13 @@ func (in LockReleaseIn) args(to []any) []any {
 var LockGet = define[LockGetIn](Source{
 	Name:       "lock_get",
 	Keys:       []string{"lock", "line"},
-	Returns:    []string{"held", "fence", "ttl_ms", "client", "instance", "since_ms", "token", "last_token", "waiting"},
+	Returns:    []string{"held", "fence", "ttl_ms", "client", "instance", "since_ms", "token", "last_token", "waiting", "meta", "final"},
 	Idempotent: true,
 }, func(r *Reply) LockGetOut {
 	return LockGetOut{
 		Held: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
 		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(),
-		Token: r.Str(), LastToken: r.Str(), Waiting: r.Int(),
+		Token: r.Str(), LastToken: r.Str(), Waiting: r.Int(), Meta: r.Str(), Final: r.Bool(),
 	}
 })
 
@@ -163,4 +175,44 @@ type LockGetOut struct {
 	// Waiting counts the places in the line, those of dead sidecars too until
 	// they come first.
 	Waiting int64
+	Meta    string // the owner's
+	// Final: no renewal extends it any more.
+	Final bool
+}
+
+// LockForceRelease frees a lock whoever holds it, tells every sidecar by the
+// broadcast "forced <key>", and wakes the next waiter. The fence stays, so that the
+// next owner's is higher.
+var LockForceRelease = define[LockForceReleaseIn](Source{
+	Name:       "lock_force_release",
+	Keys:       []string{"lock", "line", "beats"},
+	Args:       []string{"inboxes", "channel"},
+	Returns:    []string{"released", "fence", "client", "instance", "since_ms", "meta"},
+	Idempotent: true,
+}, func(r *Reply) LockForceReleaseOut {
+	return LockForceReleaseOut{
+		Released: r.Bool(), Fence: r.Int(), Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), Meta: r.Str(),
+	}
+})
+
+// LockForceReleaseIn names one lock.
+type LockForceReleaseIn struct {
+	Lock string // key
+	LineKeys
+	// Inboxes is what the names of the sidecars' channels begin with, Channel that of
+	// the broadcast.
+	Inboxes, Channel string
+}
+
+func (in LockForceReleaseIn) keys(to []string) []string {
+	return append(to, in.Lock, in.Line, in.Beats)
+}
+func (in LockForceReleaseIn) args(to []any) []any { return append(to, in.Inboxes, in.Channel) }
+
+// LockForceReleaseOut says whose it was.
+type LockForceReleaseOut struct {
+	Released               bool
+	Fence                  int64
+	Client, Instance, Meta string
+	SinceMS                int64
 }

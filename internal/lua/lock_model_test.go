@@ -21,7 +21,9 @@ type modelLock struct {
 type modelGrant struct {
 	token, session, client string
 	fence, since, ends     int64
+	max                    int64 // when it ends at the latest, 0 = never
 	released               bool
+	forced                 bool
 }
 
 // last is the newest grant, nil before the first.
@@ -34,7 +36,7 @@ func (m *modelLock) last() *modelGrant {
 
 // holder is the grant that is alive at now, nil when the lock is free.
 func (m *modelLock) holder(now int64) *modelGrant {
-	if g := m.last(); g != nil && !g.released && g.ends > now {
+	if g := m.last(); g != nil && !g.released && !g.forced && g.ends > now {
 		return g
 	}
 	return nil
@@ -70,24 +72,39 @@ func (m *modelLock) state(now int64, token, session string) lua.LockState {
 	return lua.LockExpired
 }
 
-func (m *modelLock) acquire(now, ttl int64, token, session, client string) lua.LockAcquireOut {
+// hold extends a grant, up to what it may be held.
+func (g *modelGrant) hold(until int64) {
+	g.ends = max(g.ends, until)
+	if g.max > 0 {
+		g.ends = min(g.ends, g.max)
+	}
+}
+
+// final says that nothing extends it any more.
+func (g *modelGrant) final() bool { return g.max > 0 && g.ends == g.max }
+
+func (m *modelLock) acquire(now, ttl, maxHold int64, token, session, client string) lua.LockAcquireOut {
 	h := m.holder(now)
 	if h != nil && h.token != token {
-		return lua.LockAcquireOut{First: true, TTLMS: (h.ends - now) / 1000, Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000}
+		return lua.LockAcquireOut{First: true, TTLMS: (h.ends - now) / 1000, Client: h.client, Instance: h.client + "-1", Meta: h.client + "!", SinceMS: h.since / 1000}
 	}
 	if h == nil {
 		g := modelGrant{token: token, fence: now, since: now}
 		if l := m.last(); l != nil {
 			g.fence = max(g.fence, l.fence+1)
 		}
+		if maxHold > 0 {
+			g.max = now + maxHold
+		}
 		m.grants = append(m.grants, g)
 		h = m.last()
 	}
-	h.session, h.client, h.ends = session, client, max(h.ends, now+ttl)
+	h.session, h.client = session, client
+	h.hold(now + ttl)
 	return lua.LockAcquireOut{
 		First:    true,
 		Acquired: true, Fence: h.fence, TTLMS: (h.ends - now) / 1000,
-		Client: client, Instance: client + "-1", SinceMS: h.since / 1000,
+		Client: client, Instance: client + "-1", SinceMS: h.since / 1000, Meta: client + "!", Final: h.final(),
 	}
 }
 
@@ -150,11 +167,13 @@ func (l *lockRun) wrote(t *rapid.T, before string, want bool) {
 func (l *lockRun) acquire(t *rapid.T, token, session string, ttl int64) {
 	before := l.s.raw(t, l.lock)
 	client := rapid.SampledFrom([]string{"", "crawler", "a\x00b", "\xff"}).Draw(t, "client")
-	l.say("acquire %s %s %dms", token, session, ttl)
+	maxHold := rapid.SampledFrom([]int64{0, 0, 1, 7_000, 40_000}).Draw(t, "max_hold")
+	l.say("acquire %s %s %dms for at most %dms", token, session, ttl, maxHold)
 	free := l.m.holder(l.now) == nil
-	want := l.m.acquire(l.now, ttl*1000, token, session, client)
+	want := l.m.acquire(l.now, ttl*1000, maxHold*1000, token, session, client)
 	got := call(t, l.s, lua.LockAcquire, l.now, lua.LockAcquireIn{
 		Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, TTLMS: ttl, Session: session, Client: client, Instance: client + "-1",
+		MaxHoldMS: maxHold, Meta: client + "!",
 	})
 	require.Equal(t, want, got, "%s", l.story())
 	l.wrote(t, before, got.Acquired)
@@ -168,11 +187,12 @@ func (l *lockRun) renew(t *rapid.T, token, session string, ttl int64) {
 	before := l.s.raw(t, l.lock)
 	l.say("renew %s %s %dms", token, session, ttl)
 	want := lua.LockRenewOut{State: l.m.state(l.now, token, session)}
-	if want.State == lua.LockOwned || want.State == lua.LockMoved {
-		want.Fence = l.m.last().fence
-	}
 	if want.State == lua.LockOwned {
-		l.m.last().ends = max(l.m.last().ends, l.now+ttl*1000)
+		l.m.last().hold(l.now + ttl*1000)
+	}
+	if want.State == lua.LockOwned || want.State == lua.LockMoved {
+		g := l.m.last()
+		want.Fence, want.TTLMS, want.Final = g.fence, (g.ends-l.now)/1000, g.final()
 	}
 	got := call(t, l.s, lua.LockRenew, l.now, lua.LockRenewIn{Lock: l.lock, Token: token, TTLMS: ttl, Session: session})
 	require.Equal(t, want, got, "%s", l.story())
@@ -191,6 +211,21 @@ func (l *lockRun) release(t *rapid.T, token, session string) {
 	l.wrote(t, before, got == lua.LockOwned)
 }
 
+func (l *lockRun) force(t *rapid.T) {
+	before := l.s.raw(t, l.lock)
+	l.say("force release")
+	want := lua.LockForceReleaseOut{}
+	if h := l.m.holder(l.now); h != nil {
+		h.forced = true
+		want = lua.LockForceReleaseOut{
+			Released: true, Fence: h.fence, Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000, Meta: h.client + "!",
+		}
+	}
+	got := call(t, l.s, lua.LockForceRelease, l.now, lua.LockForceReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock)})
+	require.Equal(t, want, got, "%s", l.story())
+	l.wrote(t, before, got.Released)
+}
+
 func (l *lockRun) get(t *rapid.T) {
 	before := l.s.raw(t, l.lock)
 	l.say("get")
@@ -203,7 +238,7 @@ func (l *lockRun) get(t *rapid.T) {
 		want = lua.LockGetOut{
 			Held: true, Fence: h.fence, TTLMS: (h.ends - l.now) / 1000,
 			Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000,
-			Token: h.token, LastToken: l.m.lastToken(),
+			Token: h.token, LastToken: l.m.lastToken(), Meta: h.client + "!", Final: h.final(),
 		}
 	}
 	require.Equal(t, want, got, "%s", l.story())
@@ -222,7 +257,7 @@ func TestLockEqualsTheModel(t *testing.T) {
 				token := rapid.SampledFrom([]string{"tA", "tB", "tC"}).Draw(rt, "token")
 				session := rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(rt, "session")
 				ttl := rapid.SampledFrom([]int64{100, 5_000, 30_000, 86_400_000}).Draw(rt, "ttl")
-				switch rapid.IntRange(0, 9).Draw(rt, "step") {
+				switch rapid.IntRange(0, 10).Draw(rt, "step") {
 				case 0, 1, 2:
 					l.acquire(rt, token, session, ttl)
 				case 3:
@@ -231,6 +266,8 @@ func TestLockEqualsTheModel(t *testing.T) {
 					l.release(rt, token, session)
 				case 6:
 					l.get(rt)
+				case 7:
+					l.force(rt)
 				default:
 					l.pass(rt)
 				}

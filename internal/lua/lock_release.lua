@@ -10,9 +10,8 @@ local lock = read()
 local found = ARGV[1] == '' and 0 or state(lock, ARGV[1], ARGV[2])
 local left = ARGV[3] ~= '' and redis.call('ZREM', KEYS[2], ARGV[3]) == 1
 if found == 1 then
-  redis.call('HDEL', KEYS[1], 'token', 'until', 'session', 'client', 'instance', 'since')
+  free(lock)
   redis.call('HSET', KEYS[1], 'last', lock.token)
-  lock.ends = now
   remember(lock)
 end
 if found == 1 or left and not lock.held then line_wake(KEYS[2], KEYS[3], ARGV[4]) end

@@ -2,7 +2,8 @@
 -- USES clock lock
 -- KEYS lock (hash, see prelude_lock.lua)
 -- ARGV token (the owner's secret); ttl_ms (from now; never shortens); session (id, empty = any)
--- RETURNS state (LockState in lock.go); fence (the token's, 0 when it holds nothing)
+-- RETURNS state (LockState in lock.go); fence (the token's, 0 when it holds nothing); ttl_ms (left, down);
+--      final (1 = no renewal extends it any more)
 -- TTL lock: what the owner has left, and 150 s
 -- COST O(1): HMGET, and when owned HSET and PEXPIRE
 local lock = read()
@@ -11,4 +12,5 @@ if found == 1 then
   redis.call('HSET', KEYS[1], 'until', hold_until(lock, tonumber(ARGV[2])))
   remember(lock)
 end
-return {found, (found == 1 or found == 4) and lock.fence or 0}
+if found ~= 1 and found ~= 4 then return {found, 0, 0, 0} end
+return {found, lock.fence, left_ms(lock), final(lock)}

@@ -2,14 +2,16 @@
 -- that has for each id who holds it, as the texts session, client and instance, and since (us), each after its length.
 -- Both are written together and share one TTL.
 
--- leases_live counts those that have not ended. It takes out at most 1,000 of the others.
-local function leases_live(leases, holders)
+-- leases_live counts those that have not ended. It takes out at most 1,000 of the others, from other, a sorted set of
+-- some of them, too; the second answer says that there may be more.
+local function leases_live(leases, holders, other)
   local dead = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, 1000)
   if #dead > 0 then
     redis.call('ZREM', leases, unpack(dead))
     redis.call('HDEL', holders, unpack(dead))
+    if other then redis.call('ZREM', other, unpack(dead)) end
   end
-  return redis.call('ZCARD', leases) - redis.call('ZCOUNT', leases, '-inf', now)
+  return redis.call('ZCARD', leases) - redis.call('ZCOUNT', leases, '-inf', now), #dead == 1000
 end
 
 -- leases_keep has both keys live as long as the last lease, and a second.
@@ -21,12 +23,17 @@ local function leases_keep(leases, holders)
   redis.call('PEXPIRE', holders, math.max(ms, 1))
 end
 
+-- leases_text is what is known of a holder.
+local function leases_text(session, client, instance, since)
+  return table.concat({
+    string.format('%d:', #session), session, string.format('%d:', #client), client,
+    string.format('%d:', #instance), instance, string.format('%.0f', since),
+  })
+end
+
 local function leases_take(leases, holders, id, ends, session, client, instance)
   redis.call('ZADD', leases, ends, id)
-  redis.call('HSET', holders, id, table.concat({
-    string.format('%d:', #session), session, string.format('%d:', #client), client,
-    string.format('%d:', #instance), instance, string.format('%.0f', now),
-  }))
+  redis.call('HSET', holders, id, leases_text(session, client, instance, now))
   leases_keep(leases, holders)
 end
 

@@ -1,6 +1,7 @@
 -- What the lock scripts share. The state is one hash: fence and last (the last
 -- token that was released) stay when it is free; token, until (us), session,
--- client, instance and since (us) are of the present or last owner.
+-- client, instance, since (us), max (us, when no renewal extends it any more, 0 =
+-- never) and meta are of the present or last owner.
 
 -- A free lock is remembered this much longer, as long as replies are by once: so
 -- its fence cannot go back with a small step of the clock, and a late repetition
@@ -8,10 +9,11 @@
 local MEMORY_MS = 150000
 
 local function read()
-  local f = redis.call('HMGET', KEYS[1], 'token', 'until', 'fence', 'session', 'last', 'client', 'instance', 'since')
+  local f = redis.call('HMGET', KEYS[1], 'token', 'until', 'fence', 'session', 'last', 'client', 'instance', 'since', 'max', 'meta')
   local lock = {
     token = f[1] or '', ends = tonumber(f[2] or 0), fence = tonumber(f[3] or 0), session = f[4] or '',
     last = f[5] or '', client = f[6] or '', instance = f[7] or '', since = tonumber(f[8] or 0),
+    max = tonumber(f[9] or 0), meta = f[10] or '',
   }
   lock.held = lock.token ~= '' and lock.ends > now
   return lock
@@ -29,10 +31,22 @@ local function left_ms(lock)
   return lock.held and math.floor((lock.ends - now) / 1000) or 0
 end
 
--- hold_until never shortens what the owner was promised before.
+-- hold_until never shortens what the owner was promised before, and never passes max.
 local function hold_until(lock, ttl_ms)
   lock.ends = math.max(lock.ends, now + ttl_ms * 1000)
+  if lock.max > 0 then lock.ends = math.min(lock.ends, lock.max) end
   return lock.ends
+end
+
+-- final says that no renewal extends it any more.
+local function final(lock)
+  return lock.max > 0 and lock.ends >= lock.max and 1 or 0
+end
+
+-- free ends the hold; what is remembered of it is its fence.
+local function free(lock)
+  redis.call('HDEL', KEYS[1], 'token', 'until', 'session', 'client', 'instance', 'since', 'max', 'meta')
+  lock.ends = now
 end
 
 local function remember(lock)
