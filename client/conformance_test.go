@@ -129,7 +129,9 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines), Rules: rules, RuntimeRules: runtime,
+		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
+		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
+		Rules: rules, RuntimeRules: runtime,
 		Breakers: coord.NewBreakers(coord.BreakersOptions{
 			Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
 		}),

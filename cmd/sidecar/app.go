@@ -191,6 +191,8 @@ func (a *app) serve() error {
 		}),
 		Leases: a.leases,
 		Locks:  coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Queues: coord.NewQueues(a.runner, keys, a.leases, a.lines),
+		Seen:   coord.NewSeen(a.runner, keys, a.leases),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,

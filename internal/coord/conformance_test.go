@@ -73,6 +73,8 @@ type sidecar struct {
 	signals *coord.Signals
 	lines   *coord.Lines
 	locks   *coord.Locks
+	queues  *coord.Queues
+	seen    *coord.Seen
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
 
@@ -104,6 +106,8 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.signals = coord.NewSignals(r, keys)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
+	s.queues = coord.NewQueues(r, keys, s.leases, s.lines)
+	s.seen = coord.NewSeen(r, keys, s.leases)
 	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	}

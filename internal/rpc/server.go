@@ -58,6 +58,8 @@ type Services struct {
 	Breakers    *coord.Breakers
 	Leases      *coord.Leases
 	Locks       *coord.Locks
+	Queues      *coord.Queues
+	Seen        *coord.Seen
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules
