@@ -199,7 +199,9 @@ func (a *app) serve() error {
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
 		}),
-		Pools: coord.NewPools(a.runner, keys, a.leases, a.lines),
+		Pools:  coord.NewPools(a.runner, keys, a.leases, a.lines),
+		Queues: coord.NewQueues(a.runner, keys, a.leases, a.lines),
+		Seen:   coord.NewSeen(a.runner, keys, a.leases),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,

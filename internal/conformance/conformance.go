@@ -59,6 +59,19 @@ type Client interface {
 	SemaphoreRelease(ctx context.Context, p api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error)
 	SemaphoreGet(ctx context.Context, p api.SemaphoreGetParams) (api.SemaphoreGetResult, error)
 
+	QueueEnqueue(ctx context.Context, p api.QueueEnqueueParams) (api.QueueEnqueueResult, error)
+	QueueDequeue(ctx context.Context, requestID string, p api.QueueDequeueParams) (api.QueueDequeueResult, error)
+	QueueAck(ctx context.Context, p api.QueueLeaseParams) (api.QueueAckResult, error)
+	QueueRelease(ctx context.Context, p api.QueueLeaseParams) (api.QueueReleaseResult, error)
+	QueueRenew(ctx context.Context, p api.QueueRenewParams) (api.QueueRenewResult, error)
+	QueuePosition(ctx context.Context, p api.QueueEntryParams) (api.QueuePositionResult, error)
+	QueueCancel(ctx context.Context, p api.QueueEntryParams) (api.QueueCancelResult, error)
+	QueueStats(ctx context.Context, p api.QueueParams) (api.QueueStatsResult, error)
+
+	SeenReserve(ctx context.Context, requestID string, p api.SeenReserveParams) (api.SeenReserveResult, error)
+	SeenCommit(ctx context.Context, p api.SeenCommitParams) (api.SeenCommitResult, error)
+	SeenRelease(ctx context.Context, p api.SeenReleaseParams) (api.SeenReleaseResult, error)
+
 	// Lost delivers what each notification of a loss says to this connection.
 	Lost() <-chan api.LostParams
 	// Close ends the connection. What it held may be given back a little later.

@@ -30,7 +30,7 @@ func Semaphores(t *testing.T, sys System) {
 		"a cancelled wait for permits gives its place up":   cancelledPermits,
 		"permits that come free serve several who wait":     severalServed,
 		"a connection that closes gives its permits back":   closingGivesPermits,
-		"permits that ended are told":                       endedIsTold,
+		"permits that ended are told":                       endedPermitsAreTold,
 		"permits are held no longer than they may be":       permitsMaxHold,
 		"permits of a replay belong to the new connection":  permitsReplayMoves,
 		"a replay of permits that ended takes nothing":      permitsReplayOfEnded,
@@ -183,7 +183,7 @@ func closingGivesPermits(p semaphore) {
 	require.True(p.t, p.renew(p.a, byTTL.Token, time.Minute).Renewed)
 }
 
-func endedIsTold(p semaphore) {
+func endedPermitsAreTold(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{TTLMS: 300})
 	p.sys.Advance(time.Hour)
 	require.Equal(p.t, api.LostParams{Name: p.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, p.loss(p.a))

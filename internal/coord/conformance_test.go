@@ -82,6 +82,8 @@ type sidecar struct {
 	lines   *coord.Lines
 	locks   *coord.Locks
 	sems    *coord.Semaphores
+	queues  *coord.Queues
+	seen    *coord.Seen
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
 
@@ -114,6 +116,8 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
 	s.sems = coord.NewSemaphores(r, keys, s.leases, s.lines)
+	s.queues = coord.NewQueues(r, keys, s.leases, s.lines)
+	s.seen = coord.NewSeen(r, keys, s.leases)
 	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	}

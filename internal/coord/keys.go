@@ -113,8 +113,14 @@ func (k Keys) breaker(name string) string { return k.base + escaped(name) + "}:b
 
 // seen is the reservation of one key of a set, or that it is done.
 func (k Keys) seen(set, key string) string {
-	return k.base + escaped(set) + ":" + escaped(key) + "}:seen"
+	return k.seenUnder(seenTag(set, key))
 }
+
+// seenTag is the tag of one key of a set, by which its reservation is known too.
+func seenTag(set, key string) string { return escaped(set) + ":" + escaped(key) }
+
+// seenUnder is seen by its tag.
+func (k Keys) seenUnder(tag string) string { return k.base + tag + "}:seen" }
 
 // pool is what a pool has besides its members' states, by part.
 func (k Keys) pool(pool, part string) string { return k.base + escaped(pool) + "}:pool:" + part }
@@ -159,6 +165,25 @@ func (k Keys) memberBuckets(pool, rule string) string {
 
 // queue is what a queue has, by part.
 func (k Keys) queue(queue, part string) string { return k.base + escaped(queue) + "}:queue:" + part }
+
+// queueKeys are those of all that a queue holds.
+func (k Keys) queueKeys(queue string) lua.QueueKeys {
+	part := func(name string) string { return k.queue(queue, name) }
+	return lua.QueueKeys{
+		Order: part("order"), Entries: part("entries"), Bodies: part("bodies"), Expiry: part("expiry"),
+		Leased: part("leased"), Holders: part("holders"),
+	}
+}
+
+// queueEnded is which of its leases ended by their holder's word.
+func (k Keys) queueEnded(queue string) string { return k.queue(queue, "ended") }
+
+// queueTaken is what left a queue by that token, to be put back if nobody hears
+// of it.
+func (k Keys) queueTaken(queue, token string) string { return k.queue(queue, "taken:"+escaped(token)) }
+
+// queueLine is the line for its entries.
+func (k Keys) queueLine(queue string) lua.LineKeys { return k.line(k.queue(queue, "order")) }
 
 // line is the waiting line for what has this state: one for each name, whatever
 // its noun.

@@ -30,8 +30,7 @@ end
 
 -- An entry is n, came, ends and since (us; since when it is leased, 0 = it waits), tries, lease and session (of the
 -- lease, neither has a space).
-local function entry_read(id)
-  local text = id ~= '' and redis.call('HGET', ENTRIES, id)
+local function entry_of(id, text)
   if not text then return nil end
   local n, came, ends, since, tries, lease, session = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S*) (%S*)$')
   return {
@@ -39,6 +38,8 @@ local function entry_read(id)
     tries = tonumber(tries), lease = lease, session = session,
   }
 end
+
+local function entry_read(id) return entry_of(id, id ~= '' and redis.call('HGET', ENTRIES, id)) end
 
 local function entry_text(e)
   local numbers = string.format('%.0f %.0f %.0f %.0f %.0f ', e.n, e.came, e.ends, e.since, e.tries)

@@ -11,11 +11,3 @@ local function ended_note(how, lease)
   redis.call('ZREMRANGEBYRANK', KEYS[7], 0, -1001)
   redis.call('PEXPIRE', KEYS[7], 150000)
 end
-
--- lease_find is the entry that a lease has now, and when (us) it ends.
-local function lease_find(lease)
-  local ends = tonumber(redis.call('ZSCORE', LEASED, lease) or 0)
-  local e = ends > now and entry_read(redis.call('HGET', HOLDERS, lease) or '')
-  if e and e.lease == lease then return e, ends end
-  return nil
-end

@@ -58,8 +58,8 @@ type QueueEnqueueOut struct {
 	QueueTidied
 }
 
-// QueueDequeue takes the first entry. The latch does not keep its body:
-// QueueReplay has it.
+// QueueDequeue takes the first entry. Repeated with the same lease it answers the
+// same one. The latch does not keep its body: QueueReplay has it.
 var QueueDequeue = define[QueueDequeueIn](Source{
 	Name: "queue_dequeue",
 	Keys: queueKeys("line", "beats", "taken"),
@@ -67,7 +67,8 @@ var QueueDequeue = define[QueueDequeueIn](Source{
 	Returns: []string{
 		"found", "id", "attempt", "came_ms", "depth", "lease_ends_ms", "first", "more", "returned", "expired", "body",
 	},
-	Latched: true,
+	Idempotent: true,
+	Latched:    true,
 }, func(r *Reply) QueueDequeueOut {
 	return QueueDequeueOut{
 		Found: r.Bool(), ID: r.Str(), Attempt: r.Int(), CameMS: r.Int(), Depth: r.Int(), LeaseEndsMS: r.Int(),
@@ -81,7 +82,7 @@ type QueueDequeueIn struct {
 	LineKeys
 	// Taken is the key where an entry that leaves the queue can be put back from.
 	Taken   string
-	Lease   string // by which it is acknowledged, or put back
+	Lease   string // by which it is acknowledged, or put back; of this call alone
 	LeaseMS int64  // 0 = it leaves the queue
 	Session string // of who is told, empty = none
 	KeepMS  int64  // how long Taken lives

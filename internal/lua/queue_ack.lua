@@ -1,5 +1,5 @@
 -- Ends the lease of an entry that was dealt with.
--- USES clock queue queue_ended
+-- USES clock queue queue_lease queue_ended
 -- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
 --      holders (hash); ended (sorted set, see prelude_queue_ended.lua)
 -- ARGV lease

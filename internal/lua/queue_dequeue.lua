@@ -1,10 +1,11 @@
 -- Takes the first entry of a queue in the caller's turn, or may give it a place in the line for one.
--- USES clock once queue queue_tidy line
+-- USES clock once queue queue_tidy queue_lease line
 -- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
 --      holders (hash); line (sorted set, see prelude_line.lua); beats (sorted set); taken (hash, see queue_release.lua)
--- ARGV lease (no space); lease_ms (0 = it leaves the queue); session (id, empty = none); keep_ms (how long one that left can
---      be put back); waiter (the caller's in the line, empty = it does not wait); beat_ms (its place lives so long, 0 = it
---      leaves the line); inboxes (what the names of the sidecars' channels begin with)
+-- ARGV lease (no space; of this call alone, that what it took is what it takes again); lease_ms (0 = it leaves the queue);
+--      session (id, empty = none); keep_ms (how long one that left can be put back); waiter (the caller's in the line, empty =
+--      it does not wait); beat_ms (its place lives so long, 0 = it leaves the line); inboxes (what the names of the sidecars'
+--      channels begin with)
 -- RETURNS found (1 or 0); id; attempt (from 1); came_ms; depth (without it); lease_ends_ms (until a lease ends, up; 0 = there is
 --      none); first (1 = nobody alive is before the caller in the line); more (1 = ask again: there may be one behind those
 --      that were removed); returned (how many came back); expired (how many had); body (empty when replayed)
@@ -15,7 +16,12 @@ local reply = once(KEYS[10], ARGV[8], function()
   local lease, lease_ms, waiter, beat_ms = ARGV[1], tonumber(ARGV[2]), ARGV[5], tonumber(ARGV[6])
   local q = queue_read()
   redis.call('ZCARD', KEYS[8])
-  redis.call('HLEN', KEYS[9])
+  local had, taken = lease_find(lease), redis.call('HMGET', KEYS[9], 'id', 'entry', 'body')
+  if had or taken[1] then
+    local e = had or entry_of(taken[1], taken[2])
+    body = had and redis.call('HGET', BODIES, e.id) or taken[3] or ''
+    return {1, e.id, e.tries + (had and 0 or 1), math.floor(e.came / 1000), redis.call('ZCARD', ORDER), 0, 1, 0, 0, 0, ''}, true
+  end
   line_hear(KEYS[7], KEYS[8], waiter, beat_ms)
   local head = line_head(KEYS[7], KEYS[8])
   local first = not head or waiter ~= '' and head == waiter

@@ -1,6 +1,6 @@
 -- Puts an entry back whose lease is given up, or that left the queue for a caller who did not hear of it; gives up a
 -- place in the line; and tells whose turn it is.
--- USES clock queue queue_tidy queue_ended line
+-- USES clock queue queue_tidy queue_lease queue_ended line
 -- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
 --      holders (hash); ended (sorted set, see prelude_queue_ended.lua); line (sorted set, see prelude_line.lua); beats (sorted
 --      set); taken (hash, of an entry that left the queue: id, entry as it was, body, and session of who was told)

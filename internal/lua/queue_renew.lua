@@ -1,5 +1,5 @@
 -- Extends the lease of an entry; never revives one that has ended.
--- USES clock queue queue_ended
+-- USES clock queue queue_lease
 -- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
 --      holders (hash)
 -- ARGV lease; session (id, empty = any); lease_ms (from now; never shortens)

@@ -1,5 +1,5 @@
 -- Tells what became of an entry that an earlier call took, and has another session be the one that was told.
--- USES clock queue queue_ended
+-- USES clock queue queue_lease queue_ended
 -- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
 --      holders (hash); ended (sorted set, see prelude_queue_ended.lua); taken (hash, see queue_release.lua)
 -- ARGV lease; session (id, empty = none); lease_ms (from now; never shortens)

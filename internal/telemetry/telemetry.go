@@ -37,6 +37,7 @@ type Telemetry struct {
 	byNoun, byLoss, byReason, byWait, byOutcome     labels
 	byCause, byStatus                               labels
 	breakers, breakerChanges                        metric.Int64Counter
+	queueEntries                                    metric.Int64Counter
 	byChange                                        labels
 }
 
@@ -79,6 +80,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.reports = m.counter("coxswain.reports", "{report}", "Answers of remote servers that were reported, by rule and class of their status.")
 	t.upstream = m.histogram("coxswain.upstream.duration", "s", "How long remote servers took to answer, as it was reported.", latency)
 	t.breakers = m.counter("coxswain.breaker.decisions", "{decision}", "What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
+	t.queueEntries = m.counter("coxswain.queue.entries", "{entry}", "Entries of queues, by what became of them.")
 	t.breakerChanges = m.counter("coxswain.breaker.transitions", "{transition}", "Changes of state of circuit breakers that happened here, by the states.")
 	t.members = m.counter("coxswain.members", "{decision}", "Acquisitions of members of pools: acquired, the reason for the refusal, or failed.")
 	t.uses = m.counter("coxswain.member.uses", "{use}", "Members of pools that were given back, by how they did.")
@@ -189,6 +191,14 @@ func (t *Telemetry) Reported(ctx context.Context, rule, class string, took time.
 // that refused, degraded_allowed or unavailable.
 func (t *Telemetry) BreakerDecided(ctx context.Context, outcome string) {
 	t.breakers.Add(ctx, 1, t.byOutcome.of(outcome, "").add...)
+}
+
+// QueueEntries counts entries of queues by what became of them: enqueued, dequeued,
+// returned or expired.
+func (t *Telemetry) QueueEntries(ctx context.Context, outcome string, n int64) {
+	if n > 0 {
+		t.queueEntries.Add(ctx, n, t.byOutcome.of(outcome, "").add...)
+	}
 }
 
 // BreakerChanged counts a change of state.
