@@ -46,7 +46,13 @@ type Client interface {
 	LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error)
 	LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error)
 
-	// Lost delivers each lock.lost of this connection.
+	BreakerAllow(ctx context.Context, requestID string, p api.BreakerAllowParams) (api.BreakerAllowResult, error)
+	BreakerReport(ctx context.Context, requestID string, p api.BreakerReportParams) (api.BreakerReportResult, error)
+	BreakerGet(ctx context.Context, p api.BreakerParams) (api.BreakerGetResult, error)
+	BreakerReset(ctx context.Context, p api.BreakerParams) (api.BreakerChangeResult, error)
+	BreakerForce(ctx context.Context, p api.BreakerForceParams) (api.BreakerChangeResult, error)
+
+	// Lost delivers what each notification of a loss says to this connection.
 	Lost() <-chan api.LostParams
 	// Close ends the connection. What it held may be given back a little later.
 	Close()

@@ -75,6 +75,8 @@ type sidecar struct {
 	locks   *coord.Locks
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
+
+	breakers *coord.Breakers
 }
 
 // newSidecar starts one that uses the runner; the test ends it.
@@ -108,7 +110,11 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	if deaf {
 		o.Signals = nil
 	}
+	o.Answers = coord.NewAnswers(o.Signals)
 	s.limiter = coord.NewRateLimiter(o)
+	s.breakers = coord.NewBreakers(coord.BreakersOptions{
+		Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
+	})
 	t.Cleanup(func() {
 		s.lines.Stop()
 		s.signals.Stop()
