@@ -30,6 +30,7 @@ type noun struct {
 // nouns are all of them.
 var nouns = []noun{
 	breakerNoun,
+	semaphoreNoun,
 }
 
 // rolesOfNouns are those of all nouns.

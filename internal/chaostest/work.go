@@ -28,7 +28,7 @@ const (
 
 // queued reports whether a lock or semaphore of this name is waited for.
 func queued(name string) bool {
-	return slices.Contains(queuedLocks, name)
+	return slices.Contains(slices.Concat(queuedLocks, queuedSemaphores), name)
 }
 
 // The limits: those of which the bound is checked, by key, and one that gives
