@@ -133,14 +133,19 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	if deaf {
 		heard = nil
 	}
-	answers := coord.NewAnswers(heard)
+	answers, policies := coord.NewAnswers(heard), breakerPolicies(t)
+	breakers := coord.NewBreakers(coord.BreakersOptions{
+		Runner: r, Keys: keys, Policies: policies, Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+	})
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines), Semaphores: coord.NewSemaphores(r, keys, leases, lines), Rules: rules, RuntimeRules: runtime,
-		Breakers: coord.NewBreakers(coord.BreakersOptions{
-			Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+		Breakers: breakers,
+		Permits: coord.NewPermits(coord.PermitsOptions{
+			Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
 		}),
+		Pools: coord.NewPools(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
 		}),

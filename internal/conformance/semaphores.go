@@ -11,15 +11,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// permits is one test's view of a semaphore of its own, of three permits.
-type permits struct {
+// semaphore is one test's view of a semaphore of its own, of three permits.
+type semaphore struct {
 	locker
 	limit int64
 }
 
 // Semaphores runs what semaphore.acquire, renew, release and get promise.
 func Semaphores(t *testing.T, sys System) {
-	for name, test := range map[string]func(permits){
+	for name, test := range map[string]func(semaphore){
 		"as many are held as the limit says":                permitsAreLimited,
 		"fences rise with every grant":                      permitFences,
 		"the same token has the same grant":                 sameTokenSamePermits,
@@ -37,16 +37,16 @@ func Semaphores(t *testing.T, sys System) {
 		"a refused request id is tried anew":                permitsBusyIsNotKept,
 		"permits that too few replicas have are given back": permitsTooFewReplicas,
 		"semaphores are apart, whatever their bytes":        semaphoresAreApart,
-		"mistakes in a semaphore's parameters are named":    permitMistakes,
+		"mistakes in a semaphore's parameters are named":    semaphoreMistakes,
 		"two hundred callers, as many grants as permits":    permitsExact,
 	} {
 		t.Run(name, func(t *testing.T) {
-			test(permits{locker{t, sys, sys.Connect(t, 0, "a"), sys.Connect(t, 1, "b"), t.Name()}, 3})
+			test(semaphore{locker{t, sys, sys.Connect(t, 0, "a"), sys.Connect(t, 1, "b"), t.Name()}, 3})
 		})
 	}
 }
 
-func (p permits) try(c Client, id string, q api.SemaphoreAcquireParams) api.SemaphoreAcquireResult {
+func (p semaphore) try(c Client, id string, q api.SemaphoreAcquireParams) api.SemaphoreAcquireResult {
 	p.t.Helper()
 	q.Name, q.Limit = p.name, p.limit
 	r, err := c.SemaphoreAcquire(p.t.Context(), id, q)
@@ -54,21 +54,21 @@ func (p permits) try(c Client, id string, q api.SemaphoreAcquireParams) api.Sema
 	return r
 }
 
-func (p permits) take(c Client, q api.SemaphoreAcquireParams) api.SemaphoreAcquireResult {
+func (p semaphore) take(c Client, q api.SemaphoreAcquireParams) api.SemaphoreAcquireResult {
 	p.t.Helper()
 	r := p.try(c, "", q)
 	require.True(p.t, r.Acquired, "%+v", r)
 	return r
 }
 
-func (p permits) release(c Client, token string) api.SemaphoreReleaseResult {
+func (p semaphore) release(c Client, token string) api.SemaphoreReleaseResult {
 	p.t.Helper()
 	r, err := c.SemaphoreRelease(p.t.Context(), api.SemaphoreReleaseParams{Name: p.name, Token: token})
 	require.NoError(p.t, err)
 	return r
 }
 
-func (p permits) renew(c Client, token string, ttl time.Duration) api.SemaphoreRenewResult {
+func (p semaphore) renew(c Client, token string, ttl time.Duration) api.SemaphoreRenewResult {
 	p.t.Helper()
 	r, err := c.SemaphoreRenew(p.t.Context(), api.SemaphoreRenewParams{Name: p.name, Token: token, TTLMS: ttl.Milliseconds()})
 	require.NoError(p.t, err)
@@ -76,7 +76,7 @@ func (p permits) renew(c Client, token string, ttl time.Duration) api.SemaphoreR
 }
 
 // get also checks that what is held is what the holders hold.
-func (p permits) get(c Client) api.SemaphoreGetResult {
+func (p semaphore) get(c Client) api.SemaphoreGetResult {
 	p.t.Helper()
 	r, err := c.SemaphoreGet(p.t.Context(), api.SemaphoreGetParams{Name: p.name})
 	require.NoError(p.t, err)
@@ -88,7 +88,7 @@ func (p permits) get(c Client) api.SemaphoreGetResult {
 	return r
 }
 
-func (p permits) becomes(c Client, held int64) {
+func (p semaphore) becomes(c Client, held int64) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
@@ -97,7 +97,7 @@ func (p permits) becomes(c Client, held int64) {
 	}
 }
 
-func permitsAreLimited(p permits) {
+func permitsAreLimited(p semaphore) {
 	require.Zero(p.t, p.get(p.a).Held)
 	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 2, Meta: "job 7"})
 	require.Equal(p.t, int64(1), g.Free)
@@ -123,7 +123,7 @@ func permitsAreLimited(p permits) {
 	p.take(p.a, api.SemaphoreAcquireParams{Permits: 2})
 }
 
-func permitFences(p permits) {
+func permitFences(p semaphore) {
 	last := int64(0)
 	for i := range 10 {
 		g := p.take([]Client{p.a, p.b}[i%2], api.SemaphoreAcquireParams{Bind: api.BindTTL, TTLMS: 1000})
@@ -137,7 +137,7 @@ func permitFences(p permits) {
 	}
 }
 
-func sameTokenSamePermits(p permits) {
+func sameTokenSamePermits(p semaphore) {
 	q := api.SemaphoreAcquireParams{Token: "mine", Bind: api.BindTTL, Permits: 2}
 	g := p.take(p.a, q)
 	p.sys.Advance(20 * time.Second)
@@ -149,7 +149,7 @@ func sameTokenSamePermits(p permits) {
 }
 
 // endedFreesNothing is case 21: what has ended frees nobody else's.
-func endedFreesNothing(p permits) {
+func endedFreesNothing(p semaphore) {
 	old := p.take(p.a, api.SemaphoreAcquireParams{Bind: api.BindTTL, TTLMS: 1000, Permits: 3})
 	p.sys.Advance(time.Second)
 	g := p.take(p.b, api.SemaphoreAcquireParams{Bind: api.BindTTL, Permits: 3})
@@ -160,7 +160,7 @@ func endedFreesNothing(p permits) {
 	require.Equal(p.t, g.Fence, p.get(p.a).Holders[0].Fence)
 }
 
-func permitsReleasedTwice(p permits) {
+func permitsReleasedTwice(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{})
 	other := p.take(p.a, api.SemaphoreAcquireParams{})
 	for range 2 {
@@ -171,7 +171,7 @@ func permitsReleasedTwice(p permits) {
 	require.True(p.t, p.renew(p.b, other.Token, time.Minute).Renewed, "from any connection")
 }
 
-func closingGivesPermits(p permits) {
+func closingGivesPermits(p semaphore) {
 	dying := p.sys.Connect(p.t, 0, "dying")
 	for range 2 {
 		p.take(dying, api.SemaphoreAcquireParams{TTLMS: 86_400_000})
@@ -183,13 +183,13 @@ func closingGivesPermits(p permits) {
 	require.True(p.t, p.renew(p.a, byTTL.Token, time.Minute).Renewed)
 }
 
-func endedIsTold(p permits) {
+func endedIsTold(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{TTLMS: 300})
 	p.sys.Advance(time.Hour)
 	require.Equal(p.t, api.LostParams{Name: p.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, p.loss(p.a))
 }
 
-func permitsMaxHold(p permits) {
+func permitsMaxHold(p semaphore) {
 	told := p.take(p.a, api.SemaphoreAcquireParams{MaxHoldMS: 300})
 	require.Equal(p.t, api.LostParams{Name: p.name, Token: told.Token, Fence: told.Fence, Reason: "max_hold"}, p.loss(p.a))
 	p.sys.Advance(300 * time.Millisecond)
@@ -204,7 +204,7 @@ func permitsMaxHold(p permits) {
 	require.Equal(p.t, "expired", p.renew(p.b, g.Token, 10*time.Second).Reason)
 }
 
-func permitsReplayMoves(p permits) {
+func permitsReplayMoves(p semaphore) {
 	for i, to := range []Client{p.sys.Connect(p.t, 0, "to"), p.sys.Connect(p.t, 1, "to")} {
 		from := p.sys.Connect(p.t, 0, "from")
 		marker := p
@@ -224,7 +224,7 @@ func permitsReplayMoves(p permits) {
 	}
 }
 
-func permitsReplayOfEnded(p permits) {
+func permitsReplayOfEnded(p semaphore) {
 	q := api.SemaphoreAcquireParams{Permits: 2, Bind: api.BindTTL}
 	g := p.try(p.a, "id", q)
 	require.True(p.t, p.release(p.a, g.Token).Released)
@@ -245,7 +245,7 @@ func permitsReplayOfEnded(p permits) {
 	require.ErrorIs(p.t, err, api.Conflict)
 }
 
-func permitsBusyIsNotKept(p permits) {
+func permitsBusyIsNotKept(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 3})
 	require.Equal(p.t, "busy", p.try(p.b, "id", api.SemaphoreAcquireParams{}).Reason)
 	p.release(p.a, g.Token)
@@ -255,14 +255,14 @@ func permitsBusyIsNotKept(p permits) {
 }
 
 // permitsTooFewReplicas asks for more than any server of these tests has.
-func permitsTooFewReplicas(p permits) {
+func permitsTooFewReplicas(p semaphore) {
 	r := p.try(p.a, "", api.SemaphoreAcquireParams{WaitReplicas: 16, Permits: 2})
 	require.Equal(p.t, []any{false, "replicas", int64(3)}, []any{r.Acquired, r.Reason, r.Free})
 	require.Positive(p.t, r.RetryAfterMS)
 	require.Zero(p.t, p.get(p.b).Held)
 }
 
-func semaphoresAreApart(p permits) {
+func semaphoresAreApart(p semaphore) {
 	p.limit = 1
 	tokens := make(map[string]string)
 	for _, name := range names() {
@@ -280,7 +280,7 @@ func semaphoresAreApart(p permits) {
 	}
 }
 
-func permitMistakes(p permits) {
+func semaphoreMistakes(p semaphore) {
 	for want, q := range map[string]api.SemaphoreAcquireParams{
 		"name":        {Limit: 1},
 		"limit":       {Name: p.name, Limit: 10_001},
@@ -298,7 +298,7 @@ func permitMistakes(p permits) {
 	require.Zero(p.t, p.get(p.a).Held)
 }
 
-func permitsExact(p permits) {
+func permitsExact(p semaphore) {
 	p.limit = 70
 	results := make(chan bool, 200)
 	for i := range cap(results) {

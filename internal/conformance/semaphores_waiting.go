@@ -20,7 +20,7 @@ type permitOutcome struct {
 }
 
 // stand puts one more into the line and returns when it is there.
-func (p permits) stand(ctx context.Context, c Client, q api.SemaphoreAcquireParams) waits {
+func (p semaphore) stand(ctx context.Context, c Client, q api.SemaphoreAcquireParams) waits {
 	p.t.Helper()
 	before := p.get(p.b).Waiting
 	w := waits{make(chan permitOutcome, 1)}
@@ -33,7 +33,7 @@ func (p permits) stand(ctx context.Context, c Client, q api.SemaphoreAcquirePara
 	return w
 }
 
-func (p permits) waiting(want int64) {
+func (p semaphore) waiting(want int64) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
@@ -42,7 +42,7 @@ func (p permits) waiting(want int64) {
 	}
 }
 
-func (p permits) served(w waits) api.SemaphoreAcquireResult {
+func (p semaphore) served(w waits) api.SemaphoreAcquireResult {
 	p.t.Helper()
 	select {
 	case o := <-w.ended:
@@ -55,7 +55,7 @@ func (p permits) served(w waits) api.SemaphoreAcquireResult {
 	}
 }
 
-func nobodyPasses(p permits) {
+func nobodyPasses(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{})
 	many := p.stand(p.t.Context(), p.b, api.SemaphoreAcquireParams{Permits: 3})
 	one := p.stand(p.t.Context(), p.a, api.SemaphoreAcquireParams{})
@@ -70,7 +70,7 @@ func nobodyPasses(p permits) {
 	require.Greater(p.t, p.fence(p.served(one).Fence), p.fence(all.Fence))
 }
 
-func leavingLetsIn(p permits) {
+func leavingLetsIn(p semaphore) {
 	p.take(p.a, api.SemaphoreAcquireParams{})
 	ctx, cancel := context.WithCancel(p.t.Context())
 	many := p.stand(ctx, p.a, api.SemaphoreAcquireParams{Permits: 3})
@@ -85,7 +85,7 @@ func leavingLetsIn(p permits) {
 	p.waiting(0)
 }
 
-func cancelledPermits(p permits) {
+func cancelledPermits(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 3})
 	gone := p.sys.Connect(p.t, 0, "gone")
 	for range 20 {
@@ -100,7 +100,7 @@ func cancelledPermits(p permits) {
 	require.Zero(p.t, p.get(p.b).Waiting)
 }
 
-func severalServed(p permits) {
+func severalServed(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 3})
 	line := make([]waits, 6)
 	for i := range line {

@@ -10,6 +10,8 @@
 package coord
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"unicode"
@@ -116,6 +118,33 @@ func (k Keys) seen(set, key string) string {
 
 // pool is what a pool has besides its members' states, by part.
 func (k Keys) pool(pool, part string) string { return k.base + escaped(pool) + "}:pool:" + part }
+
+// poolKeys are what a pool has, whatever is asked of it.
+func (k Keys) poolKeys(pool string) lua.PoolKeys {
+	return lua.PoolKeys{
+		Order: k.pool(pool, "order"), Meta: k.pool(pool, "meta"), Changes: k.pool(pool, "changes"), Members: k.members(pool),
+		Tokens: k.pool(pool, "tokens"), State: k.pool(pool, "state"), Heads: k.pool(pool, "heads"), Breakers: k.memberBreakers(pool),
+	}
+}
+
+// used are the last uses and cooldowns of a pool's members in one scope.
+func (k Keys) used(pool, scope string) string { return k.pool(pool, "used:"+escaped(scope)) }
+
+// sticky is the member that a name gets again in a scope.
+func (k Keys) sticky(pool, scope, name string) string {
+	return k.pool(pool, "sticky:"+escaped(scope)+":"+escaped(name))
+}
+
+// view is one view of a pool, of what that noun asks for in a scope, under a rule
+// and a breaker policy. Its terms are hashed: they are long, and nobody reads them.
+func (k Keys) view(pool, noun string, of [3]string, terms string) lua.ViewKeys {
+	id := noun + ":" + escaped(of[0]) + ":" + escaped(of[1]) + ":" + escaped(of[2])
+	sum := sha256.Sum256([]byte(terms))
+	part := func(name string) string { return k.pool(pool, name+":"+id+":"+hex.EncodeToString(sum[:8])) }
+	return lua.ViewKeys{
+		Idle: part("idle"), Away: part("away"), Seen: part("seen"), Used: k.used(pool, of[0]), LineKeys: k.line(k.pool(pool, "view:"+id)),
+	}
+}
 
 // members are the states of a pool's members: lease, use, failures, ban, pause.
 func (k Keys) members(pool string) string { return k.base + escaped(pool) + "}:st" }
