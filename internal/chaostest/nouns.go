@@ -30,6 +30,8 @@ type noun struct {
 // nouns are all of them.
 var nouns = []noun{
 	breakerNoun,
+	permitNoun,
+	poolNoun,
 	semaphoreNoun,
 }
 

@@ -24,8 +24,7 @@ type worker struct {
 	// over is closed when no new work is to be begun; what was begun goes on.
 	over <-chan struct{}
 
-	serial  int
-	entries int // how many it has put into its queue
+	serial int
 
 	mu      sync.Mutex // guards what follows
 	session *session   // nil while there is none
