@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -76,9 +77,6 @@ type Topology struct {
 	Overlap time.Duration
 }
 
-// clients is how many use each sidecar.
-const clients = 10
-
 // run is one run under way.
 type run struct {
 	Options
@@ -123,8 +121,12 @@ func (r *run) prepare() []Fault {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	file := filepath.Join(r.dir, "sidecar.yaml")
+	if err := os.WriteFile(file, []byte(config()), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
 	for i, url := range r.top.URLs {
-		s := NewSidecar(fmt.Sprintf("sidecar%d", i), path, r.dir, url)
+		s := NewSidecar(fmt.Sprintf("sidecar%d", i), path, r.dir, url, file)
 		r.sidecars = append(r.sidecars, s)
 		r.t.Cleanup(s.Kill)
 		if err := s.Start(); err != nil {
@@ -134,7 +136,11 @@ func (r *run) prepare() []Fault {
 			r.t.Fatal(err)
 		}
 	}
+	if err := beforeWork(r.t.Context(), r.sidecars[0]); err != nil {
+		r.t.Fatal(err)
+	}
 	r.history = NewHistory()
+	clients := len((&worker{}).roles())
 	for i := range clients * len(r.sidecars) {
 		r.workers = append(r.workers, &worker{
 			id: i, history: r.history, socket: r.sidecars[i%len(r.sidecars)].Socket(),
@@ -157,7 +163,7 @@ func (r *run) play(events []Event, faults []Fault) []Violation {
 	defer cancel()
 	var work sync.WaitGroup
 	for i, w := range r.workers {
-		work.Go(func() { w.work(ctx, w.role(i/len(r.sidecars))) })
+		work.Go(func() { w.work(ctx, w.roles()[i/len(r.sidecars)]) })
 	}
 	r.strike(events, faults)
 	r.t.Logf("chaos: %s: all faults have ended", at(r.history.Now()))
@@ -244,8 +250,13 @@ func (r *run) say() {
 		}
 	}
 	r.t.Logf("chaos: faults: %v", r.counts)
-	r.t.Logf("chaos: lock operations: %v", outcomes)
-	r.t.Logf("chaos: holds of sessions: %v; waits: %d", ends, len(h.Waits))
+	r.t.Logf("chaos: operations of locks and semaphores: %v", outcomes)
+	r.t.Logf("chaos: holds: %v; waits: %d", ends, len(h.Waits))
+	shown := make(map[string]int)
+	for _, n := range nouns {
+		maps.Copy(shown, n.shows(h))
+	}
+	r.t.Logf("chaos: of other nouns: %v", shown)
 	r.t.Logf("chaos: charges: %d, admitted %d, unknown %d", len(h.Charges), admitted, unknown)
 }
 
@@ -269,6 +280,8 @@ func (r *run) report(events []Event, found []Violation) {
 	h := r.history
 	for title, lines := range map[string][]string{
 		"operations": texts(h.Ops...), "holds": texts(h.Holds...), "charges": texts(h.Charges...), "waits": texts(h.Waits...),
+		"counts": texts(h.Counts...), "openings": texts(h.Opened...), "entries": texts(h.Entries...), "deliveries": texts(h.Given...),
+		"breakers": texts(h.Asked...),
 	} {
 		fmt.Fprintf(&b, "\n%s\n%s\n", title, strings.Join(lines, "\n"))
 	}

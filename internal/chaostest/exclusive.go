@@ -23,7 +23,7 @@ func Fences(grants []Grant, dataLost bool) []Violation {
 	for _, of := range byName {
 		slices.SortFunc(of, func(a, b Grant) int { return cmp.Compare(a.Call, b.Call) })
 		found = append(found, sameFence(of, dataLost)...)
-		if dataLost {
+		if dataLost || of[0].Shared {
 			of = first(of)
 		}
 		found = append(found, fences(of)...)

@@ -154,6 +154,9 @@ type Grant struct {
 	Name, Token  string
 	Call, Return time.Duration
 	Fence        uint64
+	// Shared: others may hold it too, so that a token may repeat its own grant when
+	// there are later ones.
+	Shared bool
 }
 
 func (g Grant) String() string {
@@ -165,11 +168,11 @@ func (h *History) Grants() []Grant {
 	var all []Grant
 	for _, o := range h.Ops {
 		if o.Kind == Acquire && o.Outcome == Acquired {
-			all = append(all, Grant{o.Name, o.Token, o.Call, o.Return, o.Fence})
+			all = append(all, Grant{o.Name, o.Token, o.Call, o.Return, o.Fence, o.Limit > 0})
 		}
 	}
 	for _, x := range h.Holds {
-		all = append(all, Grant{cmp.Or(x.Of, x.Name), x.Token, x.Call, x.From, x.Fence})
+		all = append(all, Grant{cmp.Or(x.Of, x.Name), x.Token, x.Call, x.From, x.Fence, x.Limit > 0 || x.Of != ""})
 	}
 	return all
 }

@@ -99,6 +99,14 @@ func (r *run) settled() []Violation {
 	for _, name := range slices.Concat(sessionLocks, shortLocks) {
 		ask("the dead", func() error { return free(ctx, c, name, sessionTTL+patience) })
 	}
+	for _, n := range nouns {
+		if n.after == nil {
+			continue
+		}
+		for what, question := range n.after(r) {
+			ask(what, func() error { return question(ctx, c) })
+		}
+	}
 	asked.Wait()
 	return found
 }
@@ -211,14 +219,14 @@ func (r *run) judge() []Violation {
 		// Redis replicates asynchronously: once it may have lost a grant there may be two
 		// holders, and the fence alone tells them apart.
 		Linearizable(Until(h.Ops, intact), queued),
-		Beliefs(slices.DeleteFunc(slices.Clone(h.Holds), func(x Hold) bool { return x.From >= intact }), &r.stalls),
+		Beliefs(slices.DeleteFunc(slices.Clone(h.Holds), func(x Hold) bool { return x.From >= intact || x.Limit > 0 }), &r.stalls),
 	)
 	for _, key := range boundedKeys {
 		for _, band := range bounded[key] {
 			found = append(found, Bounded(ofKey(h.Charges, key), band, losses, time.Duration(losses)*r.top.Overlap)...)
 		}
 	}
-	return append(found, r.idle()...)
+	return slices.Concat(found, r.judgeNouns(losses, intact), r.idle())
 }
 
 func ofKey(charges []Charge, key string) []Charge {
@@ -255,5 +263,5 @@ func (r *run) idle() []Violation {
 			found = append(found, Violation{Rule: "work", What: key + ": nothing was admitted: the run shows nothing"})
 		}
 	}
-	return found
+	return append(found, r.idleNouns()...)
 }

@@ -101,6 +101,17 @@ func TestASemaphoresHistoryIsPossibleOrNot(t *testing.T) {
 	require.Empty(t, chaostest.Linearizable(refused, func(string) bool { return true }), "who stands in line comes first")
 }
 
+func TestAFenceOfASemaphoreMayBeRepeatedUnderLaterOnes(t *testing.T) {
+	t.Parallel()
+	h := chaostest.NewHistory()
+	h.Ops = []chaostest.LockOp{
+		permits(1, acquired(0, 1, "a", 10)), permits(1, acquired(2, 3, "b", 11)), permits(1, acquired(4, 5, "a", 10)),
+	}
+	require.Empty(t, chaostest.Fences(h.Grants(), false))
+	h.Ops = append(h.Ops, permits(1, acquired(6, 7, "c", 11)))
+	require.Len(t, chaostest.Fences(h.Grants(), false), 1)
+}
+
 func TestNoMorePermitsAreBelievedInThanThereAre(t *testing.T) {
 	t.Parallel()
 	hold := func(from, until int, n int64) chaostest.Hold {

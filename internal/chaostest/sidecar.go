@@ -33,6 +33,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 // Sidecar is a process that may be killed and started again, on the same socket.
 type Sidecar struct {
 	name, path, dir, url string
+	config               string // the path of its configuration, if it has one
 
 	mu  sync.Mutex // guards what follows
 	run *process   // nil while it is down
@@ -45,9 +46,10 @@ type process struct {
 }
 
 // NewSidecar is the sidecar at path, not started, which reaches Redis by url and
-// keeps its socket and its log in dir.
-func NewSidecar(name, path, dir, url string) *Sidecar {
-	return &Sidecar{name: name, path: path, dir: dir, url: url}
+// keeps its socket and its log in dir. Config is the path of its configuration;
+// empty = it has none.
+func NewSidecar(name, path, dir, url, config string) *Sidecar {
+	return &Sidecar{name: name, path: path, dir: dir, url: url, config: config}
 }
 
 // Socket is where it listens.
@@ -67,7 +69,11 @@ func (s *Sidecar) Start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(s.path, "serve") //nolint:gosec // what Build made
+	args := []string{"serve"}
+	if s.config != "" {
+		args = append(args, "--config", s.config)
+	}
+	cmd := exec.Command(s.path, args...) //nolint:gosec // what Build made
 	cmd.SysProcAttr = dieWithParent()
 	cmd.Stderr = log
 	cmd.Env = []string{

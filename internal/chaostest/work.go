@@ -3,6 +3,7 @@ package chaostest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -25,8 +26,10 @@ const (
 	shortTTL   = 3 * time.Second
 )
 
-// queued reports whether a lock of this name is waited for.
-func queued(name string) bool { return name == queuedLocks[0] || name == queuedLocks[1] }
+// queued reports whether a lock or semaphore of this name is waited for.
+func queued(name string) bool {
+	return slices.Contains(slices.Concat(queuedLocks, queuedSemaphores), name)
+}
 
 // The limits: those of which the bound is checked, by key, and one that gives
 // nothing back within a run, so that it counts what was taken.
@@ -45,14 +48,13 @@ const (
 	countedWithoutID = "counted, without request ids"
 )
 
-// role is what the nth worker of a sidecar does.
-func (w *worker) role(n int) func(context.Context) {
-	roles := []func(context.Context){
+// roles are what the workers of one sidecar do, one each.
+func (w *worker) roles() []func(context.Context) {
+	return append([]func(context.Context){
 		w.own(ownedLocks, 0), w.own(ownedLocks, 0), w.own(queuedLocks, 3000),
 		w.hold(sessionLocks, sessionTTL), w.hold(sessionLocks, sessionTTL), w.hold(shortLocks, shortTTL), w.hold(shortLocks, shortTTL),
 		w.admit, w.admit, w.count,
-	}
-	return roles[n%len(roles)]
+	}, rolesOfNouns(w)...)
 }
 
 // own takes, renews and releases a lock by its token.
@@ -128,32 +130,47 @@ func (w *worker) release(ctx context.Context, name, token string) {
 // for longer than its TTL, and releases it, or vanishes with it.
 func (w *worker) hold(names []string, ttl time.Duration) func(context.Context) {
 	return func(ctx context.Context) {
-		s, err := w.connect(ctx)
-		if err != nil {
-			return
-		}
 		o := client.LockOptions{TTL: ttl}
 		if w.chance(60) {
 			o.Wait = 10 * time.Second
 		}
-		h := Hold{Client: s.name, Name: w.one(names), Call: w.history.Now()}
-		// Without a deadline of its own a call has 5 s beside its wait.
-		lk, err := s.LockAcquire(context.WithoutCancel(ctx), h.Name, o)
-		h.From = w.history.Now()
-		if o.Wait > 0 {
-			w.waited(h, o.Wait, err)
-		}
-		if err != nil {
-			w.suspect(err)
-			return
-		}
+		most := 30 * time.Millisecond
 		// A short one is at times held for longer than it lives without renewal.
 		if ttl == shortTTL && w.chance(5) {
-			w.believe(ctx, s, lk, h, 2*ttl)
-		} else {
-			w.believe(ctx, s, lk, h, 30*time.Millisecond)
+			most = 2 * ttl
 		}
+		w.keep(ctx, Hold{Name: w.one(names)}, o.Wait, most, func(ctx context.Context, s *session, h *Hold) (holding, error) {
+			return s.LockAcquire(ctx, h.Name, o)
+		})
 	}
+}
+
+// holding is what a client holds for its session.
+type holding interface {
+	Token() string
+	Fence() uint64
+	Context() context.Context
+	Release(ctx context.Context) error
+}
+
+// keep acquires something for its session, and holds it for up to most.
+func (w *worker) keep(ctx context.Context, h Hold, wait, most time.Duration, acquire func(context.Context, *session, *Hold) (holding, error)) {
+	s, err := w.connect(ctx)
+	if err != nil {
+		return
+	}
+	h.Client, h.Call = s.name, w.history.Now()
+	// Without a deadline of its own a call has 5 s beside its wait.
+	held, err := acquire(context.WithoutCancel(ctx), s, &h)
+	h.From = w.history.Now()
+	if wait > 0 {
+		w.waited(h, wait, err)
+	}
+	if err != nil {
+		w.suspect(err)
+		return
+	}
+	w.believe(ctx, s, held, h, most)
 }
 
 func (w *worker) waited(h Hold, wait time.Duration, err error) {
@@ -170,13 +187,13 @@ func (w *worker) waited(h Hold, wait time.Duration, err error) {
 	w.history.add(func() { w.history.Waits = append(w.history.Waits, x) })
 }
 
-// believe notes how long the holder takes the lock for its own: until it hears
+// believe notes how long the holder takes what it holds for its own: until it hears
 // that it is not, gives it back, or is killed.
-func (w *worker) believe(ctx context.Context, s *session, lk *client.Lock, h Hold, most time.Duration) {
+func (w *worker) believe(ctx context.Context, s *session, held holding, h Hold, most time.Duration) {
 	lost := make(chan time.Duration, 1)
-	stop := context.AfterFunc(lk.Context(), func() { lost <- w.history.Now() })
+	stop := context.AfterFunc(held.Context(), func() { lost <- w.history.Now() })
 	w.pause(most)
-	h.Token, h.Fence = lk.Token(), lk.Fence()
+	h.Token, h.Fence = held.Token(), held.Fence()
 	h.Until, h.End = w.history.Now(), "released"
 	vanish := w.chance(10)
 	if vanish {
@@ -184,7 +201,7 @@ func (w *worker) believe(ctx context.Context, s *session, lk *client.Lock, h Hol
 	}
 	if !stop() {
 		if t := <-lost; t < h.Until {
-			h.Until, h.End = t, context.Cause(lk.Context()).Error()
+			h.Until, h.End = t, context.Cause(held.Context()).Error()
 		}
 	}
 	if t := s.ended(); t < h.Until {
@@ -196,15 +213,15 @@ func (w *worker) believe(ctx context.Context, s *session, lk *client.Lock, h Hol
 	case vanish:
 		w.kill()
 	default:
-		w.letGo(ctx, lk)
+		w.letGo(ctx, held)
 	}
 }
 
-// letGo releases a lock. A release that fails is repeated once; what is left is
+// letGo releases what is held. A release that fails is repeated once; what is left is
 // the session's to give back, or the TTL's.
-func (w *worker) letGo(ctx context.Context, lk *client.Lock) {
+func (w *worker) letGo(ctx context.Context, held holding) {
 	for range 2 {
-		err := lk.Release(ctx)
+		err := held.Release(ctx)
 		if err == nil || errors.Is(err, client.ErrLost) || errors.Is(err, client.ErrClosed) {
 			return
 		}

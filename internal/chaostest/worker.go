@@ -95,6 +95,22 @@ func (w *worker) one(of []string) string { return of[w.rnd.IntN(len(of))] }
 // chance is true in so many of a hundred cases.
 func (w *worker) chance(percent int) bool { return w.rnd.IntN(100) < percent }
 
+// waitMS is how many milliseconds to wait in line, mostly none.
+func (w *worker) waitMS() int64 {
+	if w.chance(40) {
+		return 1000
+	}
+	return 0
+}
+
+// bind is what a lease is bound to.
+func (w *worker) bind() string {
+	if w.chance(50) {
+		return api.BindSession
+	}
+	return api.BindTTL
+}
+
 // pause lets up to most pass, less when there is no more work to be begun.
 func (w *worker) pause(most time.Duration) {
 	select {
@@ -147,10 +163,12 @@ func (w *worker) suspect(err error) {
 	if !errors.As(err, &e) || !e.Code.CallerFault() && e.Code != api.Internal {
 		return
 	}
+	w.strange("errors", fmt.Sprintf("worker %d was told: %v", w.id, e))
+}
+
+func (w *worker) strange(rule, what string) {
 	w.history.add(func() {
-		w.history.Strange = append(w.history.Strange, Violation{
-			Rule: "errors", What: fmt.Sprintf("%s: worker %d was told: %v", at(w.history.Now()), w.id, e),
-		})
+		w.history.Strange = append(w.history.Strange, Violation{Rule: rule, What: at(w.history.Now()) + ": " + what})
 	})
 }
 
@@ -171,12 +189,12 @@ func workerFaults(workers []*worker) []Fault {
 	}}
 }
 
-var lockOutcomes = []Outcome{Released, Expired, NotOwner, Renewed}
+var outcomes = []Outcome{Released, Expired, NotOwner, Renewed, Acked}
 
 // outcome is the wire's reason.
 func outcome(reason string) Outcome {
-	if i := slices.Index(lockOutcomes, Outcome(reason)); i >= 0 {
-		return lockOutcomes[i]
+	if i := slices.Index(outcomes, Outcome(reason)); i >= 0 {
+		return outcomes[i]
 	}
 	return Outcome("unheard of: " + reason)
 }
