@@ -208,3 +208,35 @@ func (c *Client) PoolWith(ctx context.Context, pool string, o PoolOptions, fn fu
 		return l.Release(inside, o.outcome(ctx, ended))
 	})
 }
+
+// PoolPut adds members to a pool, and replaces the meta of those that are there;
+// these keep their state.
+func (c *Client) PoolPut(ctx context.Context, p api.PoolPutParams) (api.PoolPutResult, error) {
+	return Call(ctx, c, api.PoolPut, p)
+}
+
+// PoolRemove removes members from a pool and forgets their state.
+func (c *Client) PoolRemove(ctx context.Context, p api.PoolRemoveParams) (api.PoolRemoveResult, error) {
+	return Call(ctx, c, api.PoolRemove, p)
+}
+
+// PoolList lists the members of a pool and their states, a page at a time.
+func (c *Client) PoolList(ctx context.Context, p api.PoolListParams) (api.PoolListResult, error) {
+	return Call(ctx, c, api.PoolList, p)
+}
+
+// PoolStats counts the members of a pool: live, cooling, banned and free ones are
+// all there are.
+func (c *Client) PoolStats(ctx context.Context, p api.PoolStatsParams) (api.PoolStatsResult, error) {
+	return Call(ctx, c, api.PoolStats, p)
+}
+
+// PoolBan takes a member out of use, for a time or until PoolUnban.
+func (c *Client) PoolBan(ctx context.Context, p api.PoolBanParams) (api.PoolBanResult, error) {
+	return Call(ctx, c, api.PoolBan, p)
+}
+
+// PoolUnban lifts the ban of a member, and forgets its failures and cooldowns.
+func (c *Client) PoolUnban(ctx context.Context, p api.PoolUnbanParams) (api.PoolBanResult, error) {
+	return Call(ctx, c, api.PoolUnban, p)
+}

@@ -74,7 +74,7 @@ func (a *app) Start() error {
 		return errors.New("start: it was started or stopped before")
 	}
 	for _, step := range []func() error{
-		a.startTelemetry, a.openStore, a.serve, a.watchHealth, a.watchConfig, a.listenHTTP, a.addGauges,
+		a.startTelemetry, a.openStore, a.readRules, a.serve, a.watchHealth, a.watchConfig, a.listenHTTP, a.addGauges,
 	} {
 		if err := step(); err != nil {
 			a.undo()
@@ -146,22 +146,20 @@ func (a *app) openStore() (err error) {
 	return nil
 }
 
-// takeRules puts the rules and policies of the configuration in force.
-func (a *app) takeRules() error {
+// readRules puts what the configuration says of limits and breakers in force.
+func (a *app) readRules() error {
 	c := a.config
-	a.rules, a.policies = coord.NewRules(), coord.NewBreakerPolicies()
+	a.rules = coord.NewRules()
 	if err := a.rules.SetFirst(ruleOptions(c.Rules.Items), age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
 		return err
 	}
+	a.policies = coord.NewBreakerPolicies()
 	return a.policies.Set(breakerOptions(c.Breakers.Items))
 }
 
 // serve makes the nouns and opens the socket to them.
 func (a *app) serve() error {
 	c := a.config
-	if err := a.takeRules(); err != nil {
-		return err
-	}
 	mode, err := config.ParseMode(c.Socket.Mode)
 	if err != nil {
 		return fmt.Errorf("socket.mode: %w", err)
@@ -183,6 +181,10 @@ func (a *app) serve() error {
 	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
 	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
 	answers := coord.NewAnswers(a.signals)
+	breakers := coord.NewBreakers(coord.BreakersOptions{
+		Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
+		Telemetry: a.telemetry.Telemetry,
+	})
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
@@ -190,12 +192,14 @@ func (a *app) serve() error {
 		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, rpc.Services{
-		Breakers: coord.NewBreakers(coord.BreakersOptions{
-			Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
-			Telemetry: a.telemetry.Telemetry,
+		Breakers:   breakers,
+		Leases:     a.leases,
+		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
+		Permits: coord.NewPermits(coord.PermitsOptions{
+			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
 		}),
-		Leases: a.leases,
-		Locks:  coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Pools: coord.NewPools(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,

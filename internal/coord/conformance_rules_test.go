@@ -28,13 +28,14 @@ func TestRulesConform(t *testing.T) {
 // values by package rpc itself, which the other run of the suite also tests.
 type rulesSystem struct {
 	*system
+	prefix  string
 	runtime [2]*coord.RuntimeRules
 }
 
 func newRulesSystem(t *testing.T, url string, deaf bool) *rulesSystem {
 	t.Helper()
-	s := &rulesSystem{system: &system{Clock: conformance.NewClock()}}
 	prefix := redistest.Prefix(t)
+	s := &rulesSystem{system: &system{Clock: conformance.NewClock()}, prefix: prefix}
 	var r *lua.Runner
 	for i := range s.sidecars {
 		if r == nil || url != lua.Embedded {

@@ -123,7 +123,7 @@ func (l *Leases) Forget(name string) bool {
 
 // Extend is what an explicit renewal does after its script.
 func (l *Leases) Extend(name string, ttl time.Duration) {
-	l.extend(l.find(leaseID{"fake", name, "token"}), ttl, time.Now())
+	l.extend(l.find(leaseID{"fake", name, "token"}), ttl, renewal{sent: time.Now()})
 }
 
 // Lookup returns what ends a lease as an explicit renewal that finds it gone does.
@@ -191,7 +191,13 @@ const MaxRecent = maxRecent
 
 // Remembered counts the refusals and the local limits that are kept.
 func (l *RateLimiter) Remembered() (denials, local int) {
-	return len(l.answers.items), len(l.local.items)
+	return l.answers.count(), l.local.count()
+}
+
+func (r *recent[K, V]) count() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.items)
 }
 
 // SetClock makes time what a test says. Use it before anyone subscribes.

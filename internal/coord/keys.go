@@ -10,6 +10,9 @@
 package coord
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,14 +83,29 @@ func (k Keys) lock(name string) string {
 	return k.base + escaped(name) + "}:lock"
 }
 
+// lockName is whose state a key is, if it is a lock's.
+func (k Keys) lockName(key string) (string, bool) {
+	tag, ok := strings.CutPrefix(key, k.base)
+	if !ok {
+		return "", false
+	}
+	tag, ok = strings.CutSuffix(tag, "}:lock")
+	return unescaped(tag), ok && isEscaped(tag)
+}
+
 // locks is the pattern of all locks' keys, for SCAN.
 func (k Keys) locks() string { return globbed(strings.TrimSuffix(k.base, "{")) + "{*}:lock" }
 
 // semaphore is a semaphore's leases, who holds them and how many permits each,
 // and the line for them.
-func (k Keys) semaphore(name string) (leases, holders string, line lua.LineKeys) {
-	leases = k.base + escaped(name) + "}:sem"
-	return leases, leases + ":holders", k.line(leases)
+func (k Keys) semaphore(name string) (s lua.SemaphoreKeys, line lua.LineKeys) {
+	leases := k.base + escaped(name) + "}:sem"
+	return lua.SemaphoreKeys{Leases: leases, Holders: leases + ":holders", Weights: leases + ":weights"}, k.line(leases)
+}
+
+// semaphoreGone is the mark that a token gave permits back.
+func (k Keys) semaphoreGone(name, token string) string {
+	return k.base + escaped(name) + "}:sem:gone:" + escaped(token)
 }
 
 // breaker is the state of a breaker that is not a pool member's.
@@ -100,6 +118,33 @@ func (k Keys) seen(set, key string) string {
 
 // pool is what a pool has besides its members' states, by part.
 func (k Keys) pool(pool, part string) string { return k.base + escaped(pool) + "}:pool:" + part }
+
+// poolKeys are what a pool has, whatever is asked of it.
+func (k Keys) poolKeys(pool string) lua.PoolKeys {
+	return lua.PoolKeys{
+		Order: k.pool(pool, "order"), Meta: k.pool(pool, "meta"), Changes: k.pool(pool, "changes"), Members: k.members(pool),
+		Tokens: k.pool(pool, "tokens"), State: k.pool(pool, "state"), Heads: k.pool(pool, "heads"), Breakers: k.memberBreakers(pool),
+	}
+}
+
+// used are the last uses and cooldowns of a pool's members in one scope.
+func (k Keys) used(pool, scope string) string { return k.pool(pool, "used:"+escaped(scope)) }
+
+// sticky is the member that a name gets again in a scope.
+func (k Keys) sticky(pool, scope, name string) string {
+	return k.pool(pool, "sticky:"+escaped(scope)+":"+escaped(name))
+}
+
+// view is one view of a pool, of what that noun asks for in a scope, under a rule
+// and a breaker policy. Its terms are hashed: they are long, and nobody reads them.
+func (k Keys) view(pool, noun string, of [3]string, terms string) lua.ViewKeys {
+	id := noun + ":" + escaped(of[0]) + ":" + escaped(of[1]) + ":" + escaped(of[2])
+	sum := sha256.Sum256([]byte(terms))
+	part := func(name string) string { return k.pool(pool, name+":"+id+":"+hex.EncodeToString(sum[:8])) }
+	return lua.ViewKeys{
+		Idle: part("idle"), Away: part("away"), Seen: part("seen"), Used: k.used(pool, of[0]), LineKeys: k.line(k.pool(pool, "view:"+id)),
+	}
+}
 
 // members are the states of a pool's members: lease, use, failures, ban, pause.
 func (k Keys) members(pool string) string { return k.base + escaped(pool) + "}:st" }
@@ -174,6 +219,25 @@ func escaped(text string) string {
 	}
 	if b == nil {
 		return text
+	}
+	return string(b)
+}
+
+// unescaped is the text of which escaped made this one.
+func unescaped(text string) string {
+	if strings.IndexByte(text, '%') < 0 {
+		return text
+	}
+	b := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(n))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, text[i])
 	}
 	return string(b)
 }

@@ -46,7 +46,9 @@ type QueueEnqueueIn struct {
 func (in QueueEnqueueIn) keys(to []string) []string {
 	return append(in.QueueKeys.keys(to), in.Line, in.Beats)
 }
-func (in QueueEnqueueIn) args(to []any) []any { return append(to, in.ID, in.TTLMS, in.Body, in.Inboxes) }
+func (in QueueEnqueueIn) args(to []any) []any {
+	return append(to, in.ID, in.TTLMS, in.Body, in.Inboxes)
+}
 
 // QueueEnqueueOut says where the entry is.
 type QueueEnqueueOut struct {

@@ -241,7 +241,8 @@ func TestASnapshotListsABoundedNumberOfLeases(t *testing.T) {
 	p := b.dial(t)
 	const locks = 1003
 	for i := range locks {
-		p.must("lock.acquire", m{"name": fmt.Sprint(i)})
+		// None is renewed, or lost, while the others are taken.
+		p.must("lock.acquire", m{"name": fmt.Sprint(i), "ttl_ms": 86_400_000})
 	}
 	r := b.dial(t).must("inspect.snapshot")
 	require.EqualValues(t, 3, number(t, r["truncated"]))

@@ -58,6 +58,9 @@ type Services struct {
 	Breakers    *coord.Breakers
 	Leases      *coord.Leases
 	Locks       *coord.Locks
+	Semaphores  *coord.Semaphores
+	Permits     *coord.Permits
+	Pools       *coord.Pools
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules

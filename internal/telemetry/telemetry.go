@@ -31,6 +31,7 @@ type Telemetry struct {
 	rpc, script, remaining, waited, upstream        metric.Float64Histogram
 	decisions, retries, reloads                     metric.Int64Counter
 	lost, closed, dropped, configs, pauses, reports metric.Int64Counter
+	members, uses                                   metric.Int64Counter
 	held                                            metric.Int64UpDownCounter
 	byMethod, byScript, byRule, byRuleOnly, byRetry labels
 	byNoun, byLoss, byReason, byWait, byOutcome     labels
@@ -79,6 +80,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.upstream = m.histogram("coxswain.upstream.duration", "s", "How long remote servers took to answer, as it was reported.", latency)
 	t.breakers = m.counter("coxswain.breaker.decisions", "{decision}", "What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
 	t.breakerChanges = m.counter("coxswain.breaker.transitions", "{transition}", "Changes of state of circuit breakers that happened here, by the states.")
+	t.members = m.counter("coxswain.members", "{decision}", "Acquisitions of members of pools: acquired, the reason for the refusal, or failed.")
+	t.uses = m.counter("coxswain.member.uses", "{use}", "Members of pools that were given back, by how they did.")
 	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
 	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
 	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
@@ -191,6 +194,18 @@ func (t *Telemetry) BreakerDecided(ctx context.Context, outcome string) {
 // BreakerChanged counts a change of state.
 func (t *Telemetry) BreakerChanged(ctx context.Context, from, to string) {
 	t.breakerChanges.Add(ctx, 1, t.byChange.of(from, to).add...)
+}
+
+// MemberDecided counts an acquisition of a pool's member, by noun (pool or permit)
+// and outcome: acquired, the reason for the refusal, or failed.
+func (t *Telemetry) MemberDecided(ctx context.Context, noun, outcome string) {
+	t.members.Add(ctx, 1, t.byWait.of(noun, outcome).add...)
+}
+
+// MemberReleased counts a member that was given back, by noun (pool or permit) and
+// by how it did (ok, fail, ...).
+func (t *Telemetry) MemberReleased(ctx context.Context, noun, outcome string) {
+	t.uses.Add(ctx, 1, t.byWait.of(noun, outcome).add...)
 }
 
 // LeaseHeld adds n (1 or -1) to the leases held for sessions, by noun (lock, ...).

@@ -1,0 +1,173 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// nounPermit is the noun of permits' leases, losses and metrics.
+const nounPermit = "permit"
+
+// PermitsOptions are what the noun is made of.
+type PermitsOptions struct {
+	Runner   *lua.Runner
+	Keys     Keys
+	Rules    *Rules
+	Policies *BreakerPolicies
+	Leases   *Leases
+	Lines    *Lines
+	// Breakers hear of changes of members' breakers. It may be nil.
+	Breakers *Breakers
+}
+
+// Permits are members of pools that may be used now: pool, breaker and bucket
+// decide in one step.
+type Permits struct {
+	members
+	rules    *Rules
+	policies *BreakerPolicies
+	breakers *Breakers
+}
+
+// NewPermits makes the noun.
+func NewPermits(o PermitsOptions) *Permits {
+	return &Permits{
+		members: members{nounPermit, o.Runner, o.Keys, o.Leases, o.Lines},
+		rules:   o.Rules, policies: o.Policies, breakers: o.Breakers,
+	}
+}
+
+// PermitRequest asks for a member that is good for something.
+type PermitRequest struct {
+	MemberRequest
+	// Rule is a token_bucket of which each member has its own; empty = no limit.
+	Rule string
+	// Breaker is the policy of the members' breakers; empty = they are not asked.
+	Breaker string
+	Cost    int64
+}
+
+// PermitGrant is a member that may be used now, or why there is none.
+type PermitGrant struct {
+	MemberGrant
+	Generation int64 // of its breaker; 0 when that was not asked
+	Probe      bool  // its breaker is half open, and this is a probe
+	Remaining  int64 // of its bucket, rounded down
+}
+
+// Acquire leases the first member in the order of their last use that is free,
+// that its breaker lets pass and whose bucket has the cost, and takes all three.
+//
+// A repeated request id answers what became of its grant, as of a pool.
+func (p *Permits) Acquire(ctx context.Context, c Caller, r PermitRequest) (PermitGrant, error) {
+	if err := r.check(c, nounPermit); err != nil {
+		return PermitGrant{}, err
+	}
+	in, terms, err := p.terms(r)
+	if err != nil {
+		return PermitGrant{}, err
+	}
+	a := p.ask(c, r.MemberRequest, r.Rule, r.Breaker, terms)
+	var last lua.PermitAcquireOut
+	g, err := p.acquire(ctx, a, func(ctx context.Context, ask lua.PoolAcquireIn, once lua.Latch) (lua.PoolAcquireOut, bool, time.Time, error) {
+		in.PoolAcquireIn = ask
+		out, err := lua.Run(ctx, p.runner, lua.PermitAcquire, in, once)
+		last = out.Value
+		return last.PoolAcquireOut, out.Replayed, out.Sent, err
+	})
+	if err != nil || !g.Acquired {
+		return PermitGrant{MemberGrant: g}, err
+	}
+	return PermitGrant{MemberGrant: g, Generation: last.Generation, Probe: last.Probe, Remaining: last.Remaining}, nil
+}
+
+// terms is what a permit asks of members beyond being free. Its text tells apart
+// what makes members possible at different times.
+func (p *Permits) terms(r PermitRequest) (in lua.PermitAcquireIn, text string, err error) {
+	if r.Cost < 0 || r.Cost > maxLimit {
+		return in, "", invalid("cost: %d is out of range; use 0 to %d", r.Cost, int64(maxLimit))
+	}
+	in.Cost, in.Buckets = r.Cost, p.keys.memberBuckets(r.Pool, r.Rule)
+	if r.Rule != "" {
+		found, err := p.rules.find(r.Rule)
+		if err != nil {
+			return in, "", err
+		}
+		if err := found.forPermits(); err != nil {
+			return in, "", err
+		}
+		if !found.shadow {
+			in.Revision, in.Signature, in.Overrides = found.revision, found.signature, found.ofMembers()
+		}
+	}
+	numbers := ""
+	if r.Breaker != "" {
+		policy, err := p.policy(r.Breaker, r.Pool)
+		if err != nil {
+			return in, "", err
+		}
+		in.Policy, numbers = policy.text(), policy.numbers
+	}
+	return in, fmt.Sprintf("%d %d %s %s", in.Cost, in.Revision, in.Signature, numbers), nil
+}
+
+// policy finds the policy that a permit names.
+func (p *Permits) policy(name, pool string) (BreakerPolicy, error) {
+	if err := checkText("breaker", name); err != nil {
+		return BreakerPolicy{}, err
+	}
+	policy, err := p.policies.Find(name, pool)
+	var e *Error
+	if errors.As(err, &e) {
+		// The parameter has another name here.
+		text := strings.Replace(e.Err.Error(), "policy: ", "breaker: ", 1)
+		return policy, notFound("%s", strings.Replace(text, "leave policy out", "leave breaker out", 1))
+	}
+	return policy, err
+}
+
+// maxMemberOverrides bounds what every acquisition sends along.
+const maxMemberOverrides = 100
+
+// forPermits tells whether a rule can be one of members: which one it will be is
+// not known before the script runs, so that what the rule says of single keys
+// travels along, and has to be a list of them.
+func (r *rule) forPermits() error {
+	bad := func(has, remedy string) error {
+		return invalid("rule: %s %s; %s, or name another rule", r.rule, has, remedy)
+	}
+	o := r.options
+	switch {
+	case r.algorithm != api.AlgorithmTokenBucket:
+		return bad("is a "+r.algorithm+", and a permit takes from a token_bucket", "make it one")
+	case len(o.Groups) > 0:
+		return bad("has groups, and members have buckets of their own", "leave them out")
+	case len(o.Allow)+len(o.Deny) > 0:
+		return bad("has lists, which permits do not know", "remove or ban the members (pool.remove, pool.ban)")
+	case len(o.Overrides) > maxMemberOverrides:
+		return bad(fmt.Sprintf("has %d overrides, and at most %d go with a permit", len(o.Overrides), maxMemberOverrides), "make several pools")
+	case slices.ContainsFunc(o.Overrides, func(x Override) bool { return x.Exact == "" }):
+		return bad("has overrides by glob or suffix, and a permit's are of single members", "write exact ones")
+	default:
+		return nil
+	}
+}
+
+// ofMembers are the signatures of those members that have bands of their own: of
+// several overrides for one the first counts.
+func (r *rule) ofMembers() map[string]string {
+	all := make(map[string]string, len(r.options.Overrides))
+	for i, x := range r.options.Overrides {
+		if _, dup := all[x.Exact]; !dup {
+			all[x.Exact] = r.others[i].signature
+		}
+	}
+	return all
+}
