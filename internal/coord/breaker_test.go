@@ -1,0 +1,140 @@
+package coord_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// A hundred calls from three sidecars ask at once when its time is over: exactly
+// half_open_max are probes. All are lost, and then as many are possible again.
+func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		clock, prefix := conformance.NewClock(), redistest.Prefix(t)
+		var pods [3]*sidecar
+		var r *lua.Runner
+		for i := range pods {
+			if r == nil || url != lua.Embedded {
+				r = openRunner(t, lua.Options{URL: url, Clock: clock.Micros})
+			}
+			pods[i] = newSidecarBy(t, r, prefix, clock)
+		}
+		ref := coord.BreakerRef{Name: "b", Policy: "quick-*"}
+		for range 3 {
+			_, err := pods[0].breakers.Report(t.Context(), coord.Caller{}, coord.BreakerReport{BreakerRef: ref, Outcome: api.OutcomeFailure})
+			require.NoError(t, err)
+		}
+		clock.Advance(11 * time.Second)
+		for range 3 {
+			probes := make(map[string]bool)
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for i := range 100 {
+				wg.Go(func() {
+					d, err := pods[i%3].breakers.Allow(t.Context(), coord.Caller{}, ref, "")
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case err != nil:
+						t.Error(err)
+					case d.Allowed:
+						probes[d.Probe] = true
+					}
+				})
+			}
+			wg.Wait()
+			require.Len(t, probes, 2)
+			require.NotContains(t, probes, "")
+			clock.Advance(time.Minute)
+		}
+	})
+}
+
+// While Redis is away the fail mode answers: the policy's, or the call's.
+func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
+	t.Parallel()
+	s := newSidecar(t, openRunner(t, lua.Options{URL: "redis://" + newRefusing(t).Addr().String()}), "p")
+	ref := coord.BreakerRef{Name: "b"}
+	for _, mode := range []coord.FailMode{"", coord.FailOpen} {
+		d, err := s.breakers.Allow(t.Context(), coord.Caller{}, ref, mode)
+		require.NoError(t, err)
+		require.Equal(t, coord.BreakerDecision{Allowed: true, State: api.BreakerClosed, Degraded: true, Source: coord.SourceLocal}, d)
+	}
+	_, err := s.breakers.Allow(t.Context(), coord.Caller{}, ref, coord.FailClosed)
+	var e *coord.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, coord.Unavailable, e.Code)
+	_, err = s.breakers.Allow(t.Context(), coord.Caller{}, ref, coord.FailLocal)
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, coord.InvalidArgument, e.Code)
+}
+
+// The same policies in force again, or others, do not use what was cached under
+// those before; a set with a mistake changes nothing.
+func TestPoliciesAreReplacedAsAWhole(t *testing.T) {
+	t.Parallel()
+	p := coord.NewBreakerPolicies()
+	found := func(policy, name string) string {
+		x, err := p.Find(policy, name)
+		require.NoError(t, err)
+		return x.Name
+	}
+	require.Equal(t, "default", found("", "a.example.com"))
+	require.NoError(t, p.Set([]coord.BreakerOptions{
+		{Name: "a.example.com"}, {Name: "*.example.com", Open: 2 * time.Hour, SuccessThreshold: 7}, {Name: `a\*`}, {Name: "*", FailMode: coord.FailClosed},
+	}))
+	for name, want := range map[string]string{
+		"a.example.com": "a.example.com", "b.example.com": "*.example.com", "a*": `a\*`, "ab": "*",
+	} {
+		require.Equal(t, want, found("", name), name)
+	}
+	require.Equal(t, "default", found("default", "ab"))
+	x, err := p.Find("*.example.com", "anything")
+	require.NoError(t, err)
+	require.Equal(t, 2*time.Hour, x.OpenMax, "never less than open_ms")
+	require.Equal(t, int64(7), x.HalfOpenMax, "the success threshold")
+	require.Error(t, p.Set([]coord.BreakerOptions{{Name: "x"}, {Name: "x"}}))
+	require.Equal(t, "*", found("", "ab"))
+}
+
+func TestEveryMistakeInAPolicyIsTold(t *testing.T) {
+	t.Parallel()
+	window := func(w coord.BreakerWindow) coord.BreakerOptions { return coord.BreakerOptions{Name: "w", Window: w} }
+	for want, o := range map[string]coord.BreakerOptions{
+		"items[0].name: missing":                                     {},
+		`items[0].name: "default" is the policy of`:                  {Name: "default"},
+		`items[0].name: the \ at byte 1`:                             {Name: `a\b`},
+		"items[0].failure_threshold: -1 is out of range; use 1 to":   {Name: "a", FailureThreshold: -1},
+		"items[0].success_threshold: 1001 is out of range; use 1 to": {Name: "a", SuccessThreshold: 1001},
+		"items[0].half_open_max: 1001 is out of range; use 1 to":     {Name: "a", HalfOpenMax: 1001},
+		"items[0].open_ms: -1 is out of range":                       {Name: "a", Open: -time.Millisecond},
+		"items[0].open_max_ms: 500 is less than open_ms, 600000":     {Name: "a", OpenMax: 500 * time.Millisecond},
+		"items[0].open_max_ms: 2592000001 is out of range":           {Name: "a", OpenMax: 30*24*time.Hour + time.Millisecond},
+		"items[0].probe_ttl_ms: 99 is out of range; use 100":         {Name: "a", ProbeTTL: 99 * time.Millisecond},
+		`items[0].fail_mode: "local" is not for breakers`:            {Name: "a", FailMode: coord.FailLocal},
+		`items[0].fail_mode: "opne" is not a fail mode; did you`:     {Name: "a", FailMode: "opne"},
+		"items[0].window.window_ms: 0 is out of range; use 100":      window(coord.BreakerWindow{FailureRate: 1}),
+		"items[0].window.failure_rate: missing":                      window(coord.BreakerWindow{Length: time.Minute}),
+		"items[0].window.failure_rate: 101 is out of range":          window(coord.BreakerWindow{Length: time.Minute, FailureRate: 101}),
+		"items[0].window.slow_ms: missing":                           window(coord.BreakerWindow{Length: time.Minute, SlowRate: 1}),
+		"items[0].window.slow_rate: missing":                         window(coord.BreakerWindow{Length: time.Minute, FailureRate: 1, Slow: time.Second}),
+		"items[0].window.min_calls: -1 is out of range":              window(coord.BreakerWindow{Length: time.Minute, FailureRate: 1, MinCalls: -1}),
+	} {
+		p := coord.CheckBreakers([]coord.BreakerOptions{o})
+		require.Len(t, p, 1, "%s: %v", want, p)
+		require.True(t, strings.HasPrefix(p.Error(), want), "%s\n%v", want, p)
+	}
+	dup := coord.CheckBreakers([]coord.BreakerOptions{{Name: "a"}, {Name: "a"}})
+	require.EqualError(t, dup, `items[1].name: "a" is also the name of items[0]; give each policy its own name`)
+}
