@@ -179,7 +179,7 @@ type call struct {
 	dec *codec.Decoder
 
 	// Of the connection that it is on, guarded by its mutex until done.
-	late  []byte // a frame to send if the reply comes after the caller has gone
+	late  *held  // what is to be given back if the reply comes after the caller has gone
 	reply []byte // error and result
 	err   error
 	done  chan struct{} // has one place; filled when reply or err is set

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,12 +133,16 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	if deaf {
 		heard = nil
 	}
+	answers := coord.NewAnswers(heard)
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines), Semaphores: coord.NewSemaphores(r, keys, leases, lines), Rules: rules, RuntimeRules: runtime,
+		Breakers: coord.NewBreakers(coord.BreakersOptions{
+			Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+		}),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Telemetry: tel, Clock: clock,
+			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
 		}),
 	})
 	require.NoError(t, err)
@@ -159,7 +164,7 @@ func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Cli
 	c, err := client.Dial(t.Context(), client.Options{
 		Socket: s.sockets[sidecar], Client: name, Instance: "conformance",
 		OnEvent: func(e client.Event) {
-			if e.Method == api.LockLost.Name || e.Method == api.SemaphoreLost.Name {
+			if strings.HasSuffix(e.Method, ".lost") {
 				str := func(k string) string { v, _ := e.Params[k].(string); return v }
 				w.lost <- api.LostParams{Name: str("name"), Token: str("token"), Fence: str("fence"), Reason: str("reason")}
 			}

@@ -192,7 +192,7 @@ func (cn *conn) submit(cl *call, left time.Duration) (uint32, error) {
 	cn.pending[id], cl.err = cl, nil
 	if lk := cl.lease; lk != nil {
 		lk.bind(cn)
-		if lk.session {
+		if lk.session && !lk.kind.named {
 			cn.held[lk.token] = lk
 		}
 	}
@@ -222,7 +222,7 @@ func (cn *conn) abandon(id uint32, cl *call) bool {
 	if cl.lease != nil {
 		// The grant may be on its way already, and nobody would know of it.
 		delete(cn.held, cl.lease.token)
-		cn.pending[id] = &call{late: cl.lease.releaseFrame()}
+		cn.pending[id] = &call{late: cl.lease}
 	}
 	cn.out = appendCancel(cn.out, id)
 	cn.flush()
@@ -387,9 +387,15 @@ func (cn *conn) deliver(id uint64, reply []byte) {
 	}
 	delete(cn.pending, uint32(id))
 	if cl.late != nil {
-		cn.out = append(cn.out, cl.late...)
+		cn.out = append(cn.out, cl.late.lateFrame(cn.dec, reply)...)
 		cn.flush()
 		return
+	}
+	if lk := cl.lease; lk != nil && lk.kind.named {
+		// Here, since its loss may be told right behind its grant.
+		if lk.token = namedBy(cn.dec, reply); lk.token != "" && lk.session {
+			cn.held[lk.token] = lk
+		}
 	}
 	cn.mu.Unlock()
 	cl.reply = append(cl.reply[:0], reply...)

@@ -21,18 +21,29 @@ var (
 
 // BusyError is the answer to an acquisition of what someone else holds.
 type BusyError struct {
-	// Noun is what it is: lock or semaphore.
+	// Noun is what it is: lock, semaphore, pool or permit.
 	Noun string
 	// Name is what was wanted.
 	Name string
 	// HeldBy is who has it; nil when that is not known.
 	HeldBy *api.Holder
-	// RetryAfter is when the holder's TTL ends unless it is renewed.
+	// Reason is why no member of a pool is to be had: busy, cooling, banned or
+	// empty; for permits also open, limit or pause. It is empty for locks and
+	// semaphores.
+	Reason string
+	// RetryAfter is when the holder's TTL ends unless it is renewed; of a pool when
+	// the soonest member may be had, and negative when none ever may, as things are.
 	RetryAfter time.Duration
 }
 
 // Error implements error.
 func (e *BusyError) Error() string {
+	if e.Reason != "" {
+		if e.RetryAfter < 0 {
+			return fmt.Sprintf("%s %s: %s", e.Noun, e.Name, e.Reason)
+		}
+		return fmt.Sprintf("%s %s: %s for up to %v", e.Noun, e.Name, e.Reason, e.RetryAfter)
+	}
 	if e.HeldBy == nil {
 		return fmt.Sprintf("%s %s: busy for up to %v", e.Noun, e.Name, e.RetryAfter)
 	}

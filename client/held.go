@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-msgpack/v2/codec"
+
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
@@ -19,6 +21,10 @@ type heldKind struct {
 	noun                    string // for errors
 	acquire, renew, release string // its methods
 	name, token, ttl        string // the keys of their parameters
+	// named: its token is the sidecar's to make, and comes with the grant.
+	named bool
+	// unused is the outcome of what was granted and not used; empty = it has none.
+	unused string
 }
 
 // held is something that this client holds: what locks, permits of semaphores
@@ -290,6 +296,9 @@ func lost(reason string) error { return fmt.Errorf("%w: %s", ErrLost, reason) }
 // token is known to this call alone, so nothing else can be hit.
 func (h *held) disown(err error) {
 	h.forget()
+	if h.token == "" {
+		return // nobody knows it but the sidecar, which gives it back
+	}
 	var reply *api.Error
 	var broken *brokenError
 	if errors.As(err, &reply) {
@@ -304,7 +313,7 @@ func (h *held) disown(err error) {
 		return
 	}
 	if cn := h.c.live(); cn != nil {
-		cn.notify(h.releaseFrame())
+		cn.notify(h.releaseFrame(h.token))
 	}
 }
 
@@ -321,20 +330,59 @@ func (h *held) forget() {
 }
 
 // releaseFrame is the notification that gives it back.
-func (h *held) releaseFrame() []byte {
+func (h *held) releaseFrame(token string) []byte {
+	pairs := 2
+	if h.kind.unused != "" {
+		pairs++
+	}
 	b := appendText([]byte{0x93, frameNotification}, h.kind.release)
-	b = appendMap(append(b, 0x91), 2)
+	b = appendMap(append(b, 0x91), pairs)
 	b = appendText(appendText(b, h.kind.name), h.name)
-	return appendText(appendText(b, h.kind.token), h.token)
+	b = appendText(appendText(b, h.kind.token), token)
+	if h.kind.unused != "" {
+		b = appendText(appendText(b, "outcome"), h.kind.unused)
+	}
+	return b
+}
+
+// lateFrame gives back what a reply grants whose caller has gone; nil = nothing.
+func (h *held) lateFrame(d *codec.Decoder, reply []byte) []byte {
+	token := h.token
+	if h.kind.named {
+		if token = namedBy(d, reply); token == "" {
+			return nil
+		}
+	}
+	return h.releaseFrame(token)
+}
+
+// namedBy is the token that a reply tells, empty if it grants nothing.
+func namedBy(d *codec.Decoder, reply []byte) string {
+	var r struct {
+		Lease string `codec:"lease"`
+	}
+	if decodeReply(d, reply, &r) != nil {
+		return ""
+	}
+	return r.Lease
 }
 
 // do runs fn while it is held, and gives it back however fn ends.
 func (h *held) do(ctx context.Context, fn func(context.Context) error) (err error) {
+	return h.doBy(ctx, fn, func(ctx context.Context, _ error) error { return h.Release(ctx) })
+}
+
+// errPanicked is how fn ended that did not return.
+var errPanicked = errors.New("it panicked")
+
+// doBy is do with a release that is told how fn ended.
+func (h *held) doBy(ctx context.Context, fn func(context.Context) error, release func(context.Context, error) error) (err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.ctx, func() { end(context.Cause(h.ctx)) })
+	ended := errPanicked
 	defer func() { // when fn panics too
 		stop()
-		gone := h.Release(ctx)
+		gone := release(ctx, ended)
 		end(ErrReleased)
 		switch {
 		case errors.Is(gone, ErrLost):
@@ -344,7 +392,9 @@ func (h *held) do(ctx context.Context, fn func(context.Context) error) (err erro
 			h.c.o.Logger.Warn("what was held is given back by its TTL", h.kind.noun, h.name, "err", gone)
 		}
 	}()
-	return fn(ctx)
+	err = fn(ctx)
+	ended = err
+	return err
 }
 
 // millis rounds up: a TTL that was asked for must not become the default.

@@ -73,7 +73,9 @@ func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*
 		// A grant that ended with its broken connection before the call was
 		// repeated: nothing was decided about the lock as it is now, so ask again.
 		if !r.Replayed {
-			return nil, &BusyError{lockKind.noun, name, r.HeldBy, time.Duration(r.RetryAfterMS) * time.Millisecond}
+			return nil, &BusyError{
+				Noun: lockKind.noun, Name: name, HeldBy: r.HeldBy, RetryAfter: time.Duration(r.RetryAfterMS) * time.Millisecond,
+			}
 		}
 	}
 }

@@ -56,14 +56,15 @@ type BreakerAllowParams struct {
 
 // BreakerAllowResult says whether the call may be made.
 type BreakerAllowResult struct {
-	Allowed      bool   `codec:"allowed" doc:"the call may be made, and is to be reported"`
-	State        string `codec:"state" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"the breaker's state"`
-	Generation   int64  `codec:"generation" doc:"rises with every change of state; give it to breaker.report"`
-	Probe        string `codec:"probe,omitempty" doc:"the probe that this call is, while half open: give it to breaker.report. It is lost after the policy's probe_ttl_ms, or with this connection"`
-	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when allowed; else milliseconds until a probe may pass, rounded up; -1 = it is forced open"`
-	Degraded     bool   `codec:"degraded" doc:"the answer came from the fail mode, since Redis did not answer"`
-	Source       string `codec:"source" enum:"redis,cache,local" doc:"where the decision was made; cache = it was open less than a second ago and still is; local = the fail mode"`
-	Replayed     bool   `codec:"replayed,omitempty" doc:"the reply of an earlier call with the same request id"`
+	Allowed       bool   `codec:"allowed" doc:"the call may be made, and is to be reported"`
+	State         string `codec:"state" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"the breaker's state"`
+	Generation    int64  `codec:"generation" doc:"rises with every change of state; give it to breaker.report"`
+	Probe         string `codec:"probe,omitempty" doc:"the probe that this call is, while half open: give it to breaker.report. It is lost after the policy's probe_ttl_ms, or with this connection"`
+	RetryAfterMS  int64  `codec:"retry_after_ms" doc:"0 when allowed; else milliseconds until a probe may pass, rounded up; -1 = it is forced open"`
+	Degraded      bool   `codec:"degraded" doc:"the answer came from the fail mode, since Redis did not answer"`
+	MaybeExecuted bool   `codec:"maybe_executed,omitempty" doc:"the fail mode answered after a failure that leaves it unknown whether a probe is out, too"`
+	Source        string `codec:"source" enum:"redis,cache,local" doc:"where the decision was made; cache = it was open less than a second ago and still is; local = the fail mode"`
+	Replayed      bool   `codec:"replayed,omitempty" doc:"the reply of an earlier call with the same request id"`
 }
 
 // BreakerReportParams are what became of a call.
@@ -82,7 +83,7 @@ type BreakerReportResult struct {
 	State      string `codec:"state" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"the breaker's state"`
 	Generation int64  `codec:"generation" doc:"its generation"`
 	Changed    bool   `codec:"changed" doc:"this report changed the state"`
-	Counted    bool   `codec:"counted" doc:"it counted: it is of the present generation, and its probe was not lost"`
+	Counted    bool   `codec:"counted" doc:"it counted: it is of the present generation, its probe was not lost, and its outcome is not ignored"`
 	Replayed   bool   `codec:"replayed,omitempty" doc:"the reply of an earlier call with the same request id"`
 }
 
@@ -101,7 +102,7 @@ type BreakerGetResult struct {
 	Failures     int64  `codec:"failures" doc:"failures in a row while closed"`
 	Successes    int64  `codec:"successes" doc:"successes of probes while half open"`
 	Probes       int64  `codec:"probes" doc:"probes that are out now"`
-	OpenForMS    int64  `codec:"open_for_ms,omitempty" doc:"milliseconds until a probe may pass; 0 when it is not open"`
+	OpenForMS    int64  `codec:"open_for_ms,omitempty" doc:"milliseconds until a probe may pass; 0 when one may, or it is not open"`
 	Opened       int64  `codec:"opened" doc:"how often in a row it opened, which is how often its time doubled"`
 	WindowCalls  int64  `codec:"window_calls,omitempty" doc:"calls in the rolling window, if the policy has one"`
 	WindowFailed int64  `codec:"window_failed,omitempty" doc:"failures among them"`

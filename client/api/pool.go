@@ -64,10 +64,16 @@ var (
 // MaxPoolMembers is the most members of one pool.
 const MaxPoolMembers = 10_000
 
+// DefaultMemberLeaseMS is how long a member is leased where nothing is said of it.
+const DefaultMemberLeaseMS = 60_000
+
+// MaxExcluded is the most members that one acquisition may exclude.
+const MaxExcluded = 100
+
 // PoolMember is one named resource, such as an account, a proxy or a User-Agent.
 type PoolMember struct {
 	ID   string `codec:"id" required:"true" doc:"the member"`
-	Meta string `codec:"meta,omitempty" doc:"given to who acquires it, at most 4096 bytes"`
+	Meta string `codec:"meta,omitempty" maxlen:"4096" doc:"given to who acquires it, at most 4096 bytes"`
 }
 
 // PoolPutParams are members to be there.
@@ -166,7 +172,7 @@ type PoolAcquireResult struct {
 // PoolRenewParams name a lease.
 type PoolRenewParams struct {
 	Pool    string `codec:"pool" required:"true" doc:"the pool"`
-	Lease   string `codec:"lease" required:"true" doc:"what pool.acquire answered"`
+	Lease   string `codec:"lease" required:"true" maxlen:"2048" doc:"what pool.acquire answered"`
 	LeaseMS int64  `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds from now until it is free again"`
 }
 
@@ -186,13 +192,14 @@ const (
 	OutcomeCaptcha   = "captcha"
 	OutcomeFail      = "fail"
 	OutcomeBan       = "ban"
+	OutcomeCancelled = "cancelled"
 )
 
 // PoolReleaseParams name a lease, and how its member did.
 type PoolReleaseParams struct {
 	Pool         string `codec:"pool" required:"true" doc:"the pool"`
-	Lease        string `codec:"lease" required:"true" doc:"what pool.acquire answered"`
-	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban" doc:"ok = forgets failures; ban = banned; the others cool down, longer with each in a row; see docs/pool.md"`
+	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"what pool.acquire answered"`
+	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"ok = forgets failures; cancelled = says nothing of the member, as when it was not used; ban = banned; the others cool down, longer with each in a row; see docs/pool.md"`
 	CooldownMS   int64  `codec:"cooldown_ms,omitempty" min:"0" max:"604800000" doc:"milliseconds to cool down in the scope at least, whatever the outcome"`
 	UnbanAfterMS int64  `codec:"unban_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that a ban by this call lasts; absent or 0 = until pool.unban"`
 }
@@ -258,7 +265,7 @@ type PermitAcquireResult struct {
 // PermitReportParams name a permit, and how the work went.
 type PermitReportParams struct {
 	Pool         string `codec:"pool" required:"true" doc:"the pool"`
-	Lease        string `codec:"lease" required:"true" doc:"what permit.acquire answered"`
+	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"what permit.acquire answered"`
 	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"as of pool.release; to the breaker ok is a success, cancelled is ignored, and all else is a failure"`
 	Status       int64  `codec:"status,omitempty" min:"0" max:"999" doc:"the HTTP status: one of the rule's penalty.codes pauses the member"`
 	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" min:"0" max:"31622400000" doc:"how long the server asks to be left alone, milliseconds"`
@@ -279,6 +286,6 @@ type PermitReportResult struct {
 // PermitRenewParams name a permit.
 type PermitRenewParams struct {
 	Pool    string `codec:"pool" required:"true" doc:"the pool"`
-	Lease   string `codec:"lease" required:"true" doc:"what permit.acquire answered"`
+	Lease   string `codec:"lease" required:"true" maxlen:"2048" doc:"what permit.acquire answered"`
 	LeaseMS int64  `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds from now until it is free again"`
 }

@@ -38,6 +38,7 @@ type app struct {
 	leases    *coord.Leases
 	signals   *coord.Signals
 	rules     *coord.Rules
+	policies  *coord.BreakerPolicies
 	lines     *coord.Lines
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
@@ -152,6 +153,10 @@ func (a *app) serve() error {
 	if err := a.rules.SetFirst(ruleOptions(c.Rules.Items), age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
 		return err
 	}
+	a.policies = coord.NewBreakerPolicies()
+	if err := a.policies.Set(breakerOptions(c.Breakers.Items)); err != nil {
+		return err
+	}
 	mode, err := config.ParseMode(c.Socket.Mode)
 	if err != nil {
 		return fmt.Errorf("socket.mode: %w", err)
@@ -172,6 +177,7 @@ func (a *app) serve() error {
 	looked()
 	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
 	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
+	answers := coord.NewAnswers(a.signals)
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
@@ -179,12 +185,16 @@ func (a *app) serve() error {
 		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, rpc.Services{
+		Breakers: coord.NewBreakers(coord.BreakersOptions{
+			Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
+			Telemetry: a.telemetry.Telemetry,
+		}),
 		Leases:     a.leases,
 		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
-			Signals: a.signals, Events: a.events,
+			Signals: a.signals, Answers: answers, Events: a.events,
 			Telemetry: a.telemetry.Telemetry,
 		}),
 		Rules: a.rules, RuntimeRules: runtime,

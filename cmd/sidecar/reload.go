@@ -161,6 +161,11 @@ func (r *reloads) apply(c *config.Config) error {
 		}
 		r.revision = next
 	}
+	if !reflect.DeepEqual(c.Breakers, was.config.Breakers) {
+		if err := a.policies.Set(breakerOptions(c.Breakers.Items)); err != nil {
+			return err
+		}
+	}
 	if err := r.origin.level.UnmarshalText([]byte(c.Telemetry.LogLevel)); err != nil {
 		return fmt.Errorf("telemetry.log_level: %w", err)
 	}

@@ -134,7 +134,7 @@ func TestALockHistoryIsPossibleOrNot(t *testing.T) {
 				return
 			}
 			require.Len(t, found, 1)
-			require.Contains(t, found[0].String(), "lock l")
+			require.Contains(t, found[0].String(), "l: no order")
 		})
 	}
 }

@@ -71,7 +71,7 @@ func fences(byCall []Grant) []Violation {
 		}
 		if before.Name != "" && g.Fence <= before.Fence {
 			found = append(found, Violation{
-				Rule: "fences", What: "lock " + g.Name + ": a later owner's fence is not higher", Part: texts(before, g),
+				Rule: "fences", What: g.Name + ": a later owner's fence is not higher", Part: texts(before, g),
 			})
 		}
 	}
@@ -85,7 +85,7 @@ func sameFence(byCall []Grant, dataLost bool) []Violation {
 		was, again := last[g.Token]
 		if again && (g.Fence < was.Fence || !dataLost && g.Fence != was.Fence) {
 			found = append(found, Violation{
-				Rule: "fences", What: "lock " + g.Name + ": the same token has another fence", Part: texts(was, g),
+				Rule: "fences", What: g.Name + ": the same token has another fence", Part: texts(was, g),
 			})
 		}
 		last[g.Token] = g
@@ -107,7 +107,7 @@ func Beliefs(holds []Hold, stalls *Stalls) []Violation {
 		for _, h := range of {
 			if both := min(last.Until, h.Until) - h.From; both > stalls.Around(h.From) {
 				found = append(found, Violation{
-					Rule: "exclusive", What: fmt.Sprintf("lock %s: two clients held it at once for %v", name, both), Part: texts(last, h),
+					Rule: "exclusive", What: fmt.Sprintf("%s: two clients held it at once for %v", name, both), Part: texts(last, h),
 				})
 			}
 			if h.Until > last.Until {

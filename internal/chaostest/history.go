@@ -1,6 +1,7 @@
 package chaostest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync"
@@ -11,14 +12,18 @@ import (
 // at any time after it was sent, or not at all.
 const Never = time.Duration(math.MaxInt64)
 
-// Kind is what a client asked of a lock.
+// Kind is what a client asked for.
 type Kind string
 
-// The operations on a lock.
+// The operations on a lock and on a semaphore, on a breaker, and what ends the
+// lease of a queue's entry beside Release.
 const (
 	Acquire Kind = "acquire"
 	Renew   Kind = "renew"
 	Release Kind = "release"
+	Allow   Kind = "allow"
+	Report  Kind = "report"
+	Ack     Kind = "ack"
 )
 
 // Outcome is what a client was told.
@@ -33,11 +38,13 @@ const (
 	Released Outcome = "released"
 	Expired  Outcome = "expired"
 	NotOwner Outcome = "not_owner"
+	Acked    Outcome = "acked"
 	Unknown  Outcome = "unknown"
 )
 
-// LockOp is one operation on one lock, from its first try to the answer that
-// settled it. All times of a history are of one monotonic clock, from its start.
+// LockOp is one operation on one lock or semaphore, from its first try to the
+// answer that settled it. All times of a history are of one monotonic clock, from
+// its start.
 type LockOp struct {
 	Client       string
 	Kind         Kind
@@ -45,10 +52,17 @@ type LockOp struct {
 	Call, Return time.Duration // Return is Never when Outcome is Unknown
 	Outcome      Outcome
 	Fence        uint64 // of Acquired and Renewed
+	// Limit is the semaphore's, 0 for a lock; Permits are how many of it the token
+	// asks for.
+	Limit, Permits int64
 }
 
 func (o LockOp) String() string {
-	return fmt.Sprintf("%s..%s %-7s %s %s by %s: %s fence=%d", at(o.Call), at(o.Return), o.Kind, o.Name, o.Token, o.Client, o.Outcome, o.Fence)
+	s := fmt.Sprintf("%s..%s %-7s %s %s by %s: %s fence=%d", at(o.Call), at(o.Return), o.Kind, o.Name, o.Token, o.Client, o.Outcome, o.Fence)
+	if o.Limit > 0 {
+		s += fmt.Sprintf(" permits=%d of %d", o.Permits, o.Limit)
+	}
+	return s
 }
 
 // Hold is a grant to a session: its client believes in it from From to Until.
@@ -57,10 +71,18 @@ type Hold struct {
 	Fence               uint64
 	Call, From, Until   time.Duration
 	End                 string // what ended the belief
+	// Of is what the fences are of, when it is not what is held: the pool of a member.
+	Of string
+	// Limit and Permits are as of LockOp.
+	Limit, Permits int64
 }
 
 func (h Hold) String() string {
-	return fmt.Sprintf("%s..%s %s held by %s until %s (%s) fence=%d", at(h.Call), at(h.From), h.Name, h.Client, at(h.Until), h.End, h.Fence)
+	s := fmt.Sprintf("%s..%s %s held by %s until %s (%s) fence=%d", at(h.Call), at(h.From), h.Name, h.Client, at(h.Until), h.End, h.Fence)
+	if h.Limit > 0 {
+		s += fmt.Sprintf(" permits=%d of %d", h.Permits, h.Limit)
+	}
+	return s
 }
 
 // Charge is one call to a limit.
@@ -105,6 +127,11 @@ type History struct {
 	Holds   []Hold
 	Charges []Charge
 	Waits   []Wait
+	Counts  []Count
+	Opened  []Opening
+	Entries []Entry
+	Given   []Delivery
+	Asked   []BreakerOp
 	// Strange are answers that no fault explains.
 	Strange []Violation
 }
@@ -121,7 +148,8 @@ func (h *History) add(record func()) {
 	record()
 }
 
-// Grant is a lock's passing to a token, for the rules about fences.
+// Grant is the passing of a lock, a member or permits to a token, for the rules
+// about fences.
 type Grant struct {
 	Name, Token  string
 	Call, Return time.Duration
@@ -141,7 +169,7 @@ func (h *History) Grants() []Grant {
 		}
 	}
 	for _, x := range h.Holds {
-		all = append(all, Grant{x.Name, x.Token, x.Call, x.From, x.Fence})
+		all = append(all, Grant{cmp.Or(x.Of, x.Name), x.Token, x.Call, x.From, x.Fence})
 	}
 	return all
 }

@@ -25,11 +25,11 @@ type owner struct {
 	silent bool
 }
 
-// Linearizable reports each lock whose operations cannot be put in one order,
-// every one at an instant between its call and its return, in which the lock
-// does what it promises: one owner at a time, rising fences, and a refusal only
-// while somebody owns it. The last is not asked of locks for which queued is
-// true: those who stand in line for a free one come first.
+// Linearizable reports each lock or semaphore whose operations cannot be put in
+// one order, every one at an instant between its call and its return, in which it
+// does what it promises: one owner at a time, or as many permits as its limit;
+// rising fences; and a refusal only while that much is not free. The last is not
+// asked of those for which queued is true: who stands in line comes first.
 func Linearizable(ops []LockOp, queued func(name string) bool) []Violation {
 	byName := make(map[string][]LockOp)
 	for _, o := range ops {
@@ -43,13 +43,16 @@ func Linearizable(ops []LockOp, queued func(name string) bool) []Violation {
 	var found []Violation
 	for _, name := range names {
 		model := lockModel(queued(name))
+		if byName[name][0].Limit > 0 {
+			model = semaphoreModel(queued(name))
+		}
 		switch verdict := order(&model, byName[name]); verdict {
 		case porcupine.Ok:
 		case porcupine.Unknown:
-			found = append(found, Violation{Rule: "linearizable", What: fmt.Sprintf("lock %s: no verdict on %d operations in %v", name, len(byName[name]), checkTime)})
+			found = append(found, Violation{Rule: "linearizable", What: fmt.Sprintf("%s: no verdict on %d operations in %v", name, len(byName[name]), checkTime)})
 		default:
 			found = append(found, Violation{
-				Rule: "linearizable", What: "lock " + name + ": no order of these operations is possible; the last to return is one too many",
+				Rule: "linearizable", What: name + ": no order of these operations is possible; the last to return is one too many",
 				Part: texts(shortest(&model, byName[name])...),
 			})
 		}

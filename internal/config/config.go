@@ -19,6 +19,7 @@ type Config struct {
 	Telemetry Telemetry `yaml:"telemetry"`
 	Readiness Readiness `yaml:"readiness"`
 	Rules     Rules     `yaml:"rules"`
+	Breakers  Breakers  `yaml:"breakers"`
 
 	file     string
 	lines    map[string]int    // where a file says what, by path

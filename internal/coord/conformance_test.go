@@ -84,6 +84,8 @@ type sidecar struct {
 	sems    *coord.Semaphores
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
+
+	breakers *coord.Breakers
 }
 
 // newSidecar starts one that uses the runner; the test ends it.
@@ -118,7 +120,11 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	if deaf {
 		o.Signals = nil
 	}
+	o.Answers = coord.NewAnswers(o.Signals)
 	s.limiter = coord.NewRateLimiter(o)
+	s.breakers = coord.NewBreakers(coord.BreakersOptions{
+		Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
+	})
 	t.Cleanup(func() {
 		s.lines.Stop()
 		s.signals.Stop()

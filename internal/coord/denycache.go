@@ -1,29 +1,10 @@
 package coord
 
-import (
-	"hash/maphash"
-	"sync/atomic"
-	"time"
-)
-
-// answerKey names what a local answer is about. A limit given in full has no
-// name and no revision; its terms tell it apart. They also tell apart two rule
-// sets of one revision.
-type answerKey struct {
-	kind, name, key, terms string
-	revision               int64
-}
-
-// kindLimit is answerKey.kind of limits.
-const kindLimit = "rl"
+import "time"
 
 func (l *limit) answerKey(key string) answerKey {
 	return answerKey{kindLimit, l.rule, key, l.terms, l.revision}
 }
-
-// maxCached bounds how long a refusal is answered locally, whatever its own end:
-// what changes it elsewhere is seen by then even if its broadcast was lost.
-const maxCached = time.Second
 
 // maxExact keeps sums of waits, in us, within what a duration holds.
 const maxExact = 1e14
@@ -100,29 +81,6 @@ func roundUp(d time.Duration) time.Duration {
 	return max(0, (d + time.Millisecond - 1).Truncate(time.Millisecond))
 }
 
-// denials are the refusals that are answered locally.
-type denials struct {
-	*recent[answerKey, denial]
-	// asked has the ids of requests that were sent to Redis: one that was let
-	// through and lost its reply has to be answered from there. It is a table of
-	// hashes, where a later one takes the place of an earlier.
-	asked [1 << 15]atomic.Uint64
-	seed  maphash.Seed
-}
-
-func newDenials() *denials {
-	return &denials{recent: newRecent[answerKey, denial](), seed: maphash.MakeSeed()}
-}
-
-// repeated reports whether a request with this id was sent before, and notes it.
-func (d *denials) repeated(id string) bool {
-	if id == "" {
-		return false
-	}
-	h := maphash.String(d.seed, id)
-	return d.asked[h%uint64(len(d.asked))].Swap(h) == h
-}
-
 // topicReset is what ratelimit_reset.lua broadcasts.
 const topicReset = "reset"
 
@@ -130,7 +88,11 @@ const topicReset = "reset"
 // happened to, in whichever sidecar. What was let through without Redis is
 // forgotten only with the limit itself.
 func (l *RateLimiter) forget(topic, key string) {
-	l.denials.forget(key)
+	l.answers.forget(key)
+	l.forgetLocal(topic, key)
+}
+
+func (l *RateLimiter) forgetLocal(topic, key string) {
 	if topic == topicReset {
 		l.local.forget(key)
 	}

@@ -27,6 +27,7 @@ type EventKind string
 
 // The kinds of events.
 const (
+	EventBreaker  EventKind = "breaker"  // a breaker changed its state
 	EventRefused  EventKind = "refused"  // a limit refused; sampled
 	EventDegraded EventKind = "degraded" // a fail mode decided; sampled
 	EventLost     EventKind = "lost"     // a lease was lost
@@ -39,7 +40,7 @@ const (
 
 // eventKinds is every kind, sorted; a kind's place is its bit in a set of them.
 var eventKinds = []EventKind{
-	EventDegraded, EventDraining, EventForced, EventLost, EventPaused, EventRefused, EventReloaded, EventResumed,
+	EventBreaker, EventDegraded, EventDraining, EventForced, EventLost, EventPaused, EventRefused, EventReloaded, EventResumed,
 }
 
 // EventKinds lists every kind, sorted.

@@ -191,7 +191,7 @@ const MaxRecent = maxRecent
 
 // Remembered counts the refusals and the local limits that are kept.
 func (l *RateLimiter) Remembered() (denials, local int) {
-	return len(l.denials.items), len(l.local.items)
+	return len(l.answers.items), len(l.local.items)
 }
 
 // SetClock makes time what a test says. Use it before anyone subscribes.

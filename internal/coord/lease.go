@@ -39,6 +39,8 @@ type lease struct {
 	// at all; nil = it does. Such a lease is not renewed; closing the session gives
 	// it back.
 	doubt error
+	// fixed: it is never renewed, and lost when its TTL is over.
+	fixed bool
 
 	next     time.Time // when the renewer looks at it
 	at       int       // its place in the renewer's heap
@@ -170,6 +172,9 @@ func (l *Leases) bind(x *lease, sent time.Time) bool {
 		x.validUntil = validity(sent, x.granted)
 	}
 	x.next = earlier(renewAt(sent, x.ttl), x.lossAt())
+	if x.fixed {
+		x.next = x.lossAt()
+	}
 	l.add(x)
 	return true
 }

@@ -25,7 +25,7 @@ type question struct {
 	seat    lua.Seat
 	mode    FailMode
 	begun   time.Duration // on the limiter's clock
-	epoch   uint64        // of the denials, then
+	epoch   uint64        // of the answers, then
 	// denied: a refusal is remembered, whose wait is longer once this is let through.
 	denied bool
 }
@@ -69,13 +69,13 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, er
 	switch {
 	case q.peek:
 	case !d.Allowed && q.lim.denyCache && d.DeniedBy != ReasonConcurrency:
-		l.denials.put(q.lim.answerKey(q.counted), denial{
+		l.answers.put(q.lim.answerKey(q.counted), denial{
 			state: q.state, cost: q.cost, at: q.begun,
 			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
 		}, q.epoch)
 	case d.Allowed:
 		if q.denied {
-			l.denials.drop(q.lim.answerKey(q.counted))
+			l.answers.drop(q.lim.answerKey(q.counted))
 		}
 		if q.mode == FailLocal && !d.Replayed {
 			l.keepWarm(q)

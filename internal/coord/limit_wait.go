@@ -31,7 +31,7 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 	}
 	defer func() {
 		if l.reservations.leave(ctx, x) {
-			l.denials.forget(q.state) // there is more than was told
+			l.answers.forget(q.state) // there is more than was told
 		}
 	}()
 	d, known := l.reservations.promised(x)

@@ -128,7 +128,11 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 		require.NoError(t, store.FlushAll(t.Context()).Err())
 		second := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Minute})
 		require.Greater(t, second.Fence, first.Fence)
-		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: first.Fence, Reason: "not_owner"}, c.loss(t))
+		// A renewal that came between the two found nobody.
+		loss := c.loss(t)
+		require.Contains(t, []string{"not_owner", "expired"}, loss.Reason)
+		loss.Reason = ""
+		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: first.Fence}, loss)
 		_, err := s.locks.Release(t.Context(), coord.Caller{}, "l", second.Token)
 		require.NoError(t, err)
 	}

@@ -37,6 +37,7 @@ type RateLimiterOptions struct {
 	Leases    *Leases // with Lines, for rules with max_concurrent; nil where there are none
 	Lines     *Lines
 	Signals   *Signals // nil: what happens in other sidecars is seen within a second
+	Answers   *Answers // nil = its own
 	Events    *Events  // may be nil
 	Telemetry *telemetry.Telemetry
 	Clock     Clock // nil = the pod's
@@ -60,7 +61,7 @@ type RateLimiter struct {
 	clock        Clock
 	made         time.Time
 	reservations *reservations
-	denials      *denials
+	answers      *Answers
 	local        *recent[localKey, drain]
 	grantIDs     grantIDs
 	stats        stats
@@ -74,16 +75,19 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}
+	if o.Answers == nil {
+		o.Answers = NewAnswers(o.Signals)
+	}
 	l := &RateLimiter{
 		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
 		leases: o.Leases, lines: o.Lines, seats: seats{o.Runner, o.Keys},
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
-		denials: newDenials(), local: newRecent[localKey, drain](), grantIDs: newGrantIDs(),
+		answers: o.Answers, local: newRecent[localKey, drain](), grantIDs: newGrantIDs(),
 		stats: stats{rules: make(map[string]*counters)},
 	}
 	if o.Signals != nil {
-		o.Signals.onForget(l.forget, l.denials.clear)
+		o.Signals.onForget(l.forgetLocal, func() {})
 	}
 	l.reservations = newReservations(o.Clock, l.giveBack)
 	return l
@@ -184,9 +188,10 @@ func (l *RateLimiter) unasked(q *question, list string, r LimitRequest) (Decisio
 	if q.peek || !q.lim.denyCache {
 		return Decision{}, false
 	}
-	var denied denial
-	denied, q.denied, q.epoch = l.denials.get(q.lim.answerKey(q.counted))
-	if l.denials.repeated(q.caller.RequestID) || !q.denied {
+	var known ending
+	known, q.denied, q.epoch = l.answers.get(q.lim.answerKey(q.counted))
+	denied, _ := known.(denial)
+	if l.answers.repeated(q.caller.RequestID) || !q.denied {
 		return Decision{}, false
 	}
 	return denied.repeat(q.lim, r.Cost, q.begun, r.Wait)

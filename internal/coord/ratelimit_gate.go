@@ -129,7 +129,7 @@ func (l *RateLimiter) Pause(ctx context.Context, r PauseRequest) (time.Time, err
 	if out.Value.UntilUS < 0 {
 		return time.Time{}, errFarPause
 	}
-	l.denials.forget(g.key)
+	l.answers.forget(g.key)
 	if out.Value.Changed {
 		l.paused(ctx, g, r.Key, causeManual, r.Reason)
 	}
@@ -175,7 +175,7 @@ func (l *RateLimiter) Resume(ctx context.Context, ref GateRef) (bool, error) {
 	if err != nil {
 		return false, failed("ratelimit "+g.label()+": resume", err)
 	}
-	l.denials.forget(g.key)
+	l.answers.forget(g.key)
 	if out.Value && l.events.Wanted() {
 		l.events.Publish(Event{Kind: EventResumed, Noun: nounRatelimit, Name: g.rule, Key: ref.Key})
 	}
@@ -199,7 +199,7 @@ func (l *RateLimiter) SetDelay(ctx context.Context, r DelayRequest) (Delay, erro
 	if err != nil {
 		return Delay{}, failed("ratelimit "+g.label()+": set the delay", err)
 	}
-	l.denials.forget(g.key)
+	l.answers.forget(g.key)
 	return Delay{Delay: ceilMS(out.Value.DelayUS), Until: instant(out.Value.UntilUS)}, nil
 }
 
@@ -240,7 +240,7 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 	}
 	o := out.Value
 	if (o.Began || o.Prolonged) && !out.Replayed {
-		l.denials.forget(g.key)
+		l.answers.forget(g.key)
 		if o.Began {
 			l.paused(ctx, g, r.Key, causePenalty, status)
 		}

@@ -22,10 +22,13 @@ func (x *lease) lossAt() time.Time {
 	return x.validUntil.Add(-min(x.ttl/20, 50*time.Millisecond))
 }
 
-// over is why it ends when its validity does.
-func (x *lease) over() string {
-	if x.final {
+// overdue is why a lease is lost that was not renewed until then.
+func (x *lease) overdue() string {
+	switch {
+	case x.final:
 		return ReasonMaxHold
+	case x.fixed:
+		return ReasonExpired
 	}
 	return ReasonUnreachable
 }
@@ -55,7 +58,7 @@ func (l *Leases) run() {
 	for {
 		batches, lost, wait := l.look(time.Now())
 		for _, x := range lost {
-			l.tell(x, x.over())
+			l.tell(x, x.overdue())
 		}
 		for _, b := range batches {
 			l.running.Go(func() { l.renew(b) })
@@ -109,7 +112,7 @@ func (l *Leases) look(now time.Time) (batches []batch, lost []*lease, wait time.
 	for len(l.due) > 0 {
 		x := l.due[0]
 		// Only a first try may come early: a retry keeps its distance.
-		early := !x.renewing && x.doubt == nil && x.failures == 0
+		early := !x.renewing && !x.fixed && x.doubt == nil && x.failures == 0
 		if x.next.After(now) && (!early || x.next.After(now.Add(together))) {
 			break
 		}

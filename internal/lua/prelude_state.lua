@@ -5,14 +5,14 @@
 
 -- stored reads a state, whatever rule it was written under. A caller whose rule is older than the state's decides by
 -- the state's. For any other the bands inherit by period, then what is left in order; the time since t counts at the
--- new rate. had is how many bands are there, 0 = there is no state.
-local function stored(a, sig, revision)
+-- new rate. had is how many bands are there, 0 = there is no state. words are the fields' values, if they are not in a hash.
+local function stored(a, sig, revision, words)
   local s = {t = now, v = revision, sig = sig, bands = bands_of(sig), had = 0, from = now, last = 0, begins = true}
-  local f = redis.call('HMGET', KEYS[1], unpack(a.fields, 1, 2 * #s.bands + 5))
+  local f = words or redis.call('HMGET', KEYS[1], unpack(a.fields, 1, 2 * #s.bands + 5))
   if not f[1] then return s end
   local old = s.bands
   if f[3] ~= sig then
-    f, old = redis.call('HMGET', KEYS[1], unpack(a.fields)), bands_of(f[3])
+    f, old = words or redis.call('HMGET', KEYS[1], unpack(a.fields)), bands_of(f[3])
   end
   for i, b in ipairs(old) do
     b.u, b.r = tonumber(f[2 * i + 4]), tonumber(f[2 * i + 5])
@@ -41,8 +41,12 @@ local function ahead_of(s, ahead, own)
   if ahead > own then s.last = math.max(s.last, now + ahead) end
 end
 
--- keep writes a state that is as if unused after full us.
+-- keep writes a state that is as if unused after full us; or notes that, when it is not in a hash.
 local function keep(a, s, full)
+  if s.bare then
+    s.full = full
+    return
+  end
   local out = {'HSET', KEYS[1], 't', math.max(s.t, now), 'v', s.v, 'sig', s.sig}
   if s.begins then out[9], out[10] = 'from', now end
   if s.last > 0 then out[#out + 1], out[#out + 2] = 'last', s.last end

@@ -39,8 +39,10 @@ func header(text string) (purpose string, order []string, sections map[string]st
 		word, rest, _ := strings.Cut(strings.TrimPrefix(body, " "), " ")
 		switch {
 		case slices.Contains(headerShape, word):
-			order = append(order, word)
-			sections[word] = rest
+			if !slices.Contains(order, word) {
+				order = append(order, word)
+			}
+			sections[word] += " " + rest // of USES there may be two lines
 		case len(order) == 0:
 			purpose += strings.TrimSpace(body) + " "
 		default:
@@ -74,7 +76,7 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 		require.Equal(t, src.Args, names(sections["ARGV"]), "%s: ARGV", src.Name)
 		require.Equal(t, src.Returns, names(sections["RETURNS"]), "%s: RETURNS", src.Name)
 		require.NotEmpty(t, sections["TTL"], "%s: TTL", src.Name)
-		require.Regexp(t, `^O\(`, sections["COST"], "%s: COST", src.Name)
+		require.Regexp(t, `^ O\(`, sections["COST"], "%s: COST", src.Name)
 		require.Equal(t, src.Latched, slices.Contains(strings.Fields(sections["USES"]), "once"),
 			"%s: a latched script and no other uses once", src.Name)
 	}

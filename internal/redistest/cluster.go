@@ -53,9 +53,22 @@ func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
 func (c *Cluster) KillMaster(key string) (restart func()) {
 	c.t.Helper()
 	n := c.master(key)
-	c.replica(n) // one that is still joining would never take over
+	c.heir(n)
 	n.kill()
 	return c.restarter(n)
+}
+
+// heir is the replica of a master, in sync, with no votes of an election before.
+// A replica that has won one keeps its votes for two node timeouts. If it has
+// become a replica again and its master is lost within that time, it counts them
+// as those of a new election, takes over in the epoch of the old one, and no
+// other node ever believes it, since the dead master's epoch is newer
+// (redis/redis#8753). The votes end with the process.
+func (c *Cluster) heir(master *node) *node {
+	c.t.Helper()
+	n := c.replica(master)
+	c.must(n.restart())
+	return c.replica(master) // one that is still joining would never take over
 }
 
 // replica is the one of a master, in sync.
@@ -80,7 +93,7 @@ func (c *Cluster) replica(master *node) (replica *node) {
 func (c *Cluster) Failover(key string) {
 	c.t.Helper()
 	slot, old := c.slot(key), c.master(key)
-	replica := c.replica(old)
+	replica := c.heir(old)
 	// A vote may be lost to another election; asking again is the remedy.
 	asked := 0
 	c.must(until("an orderly failover", func() bool {

@@ -2,8 +2,12 @@ package redistest_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -24,6 +28,34 @@ func TestTopologyClusterFailsOver(t *testing.T) {
 	restart()
 	c.Failover("k")
 	require.Equal(t, second, c.Master("k"))
+}
+
+// A replica that was promoted a moment ago is elected again, by new votes, and
+// all others believe it.
+func TestTopologyClusterElectsWhoWasElectedJustBefore(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := redistest.StartCluster(t)
+	c.Failover("k")
+	heir := c.Master("k")
+	// As long as this are its votes of now good, however slow the machine is.
+	node := redis.NewClient(&redis.Options{Addr: heir, Protocol: 2})
+	require.NoError(t, node.ConfigSet(ctx, "cluster-node-timeout", "30000").Err())
+	require.NoError(t, node.Close())
+	c.Failover("k")
+	dead := c.Master("k")
+	c.KillMaster("k")
+	for _, addr := range strings.Split(strings.TrimPrefix(c.URL(), "redis+cluster://"), ",") {
+		if addr == dead {
+			continue
+		}
+		node = redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
+		require.Eventually(t, func() bool {
+			view, err := node.ClusterSlots(ctx).Result()
+			return err == nil && slices.ContainsFunc(view, func(s redis.ClusterSlot) bool { return s.Nodes[0].Addr == heir })
+		}, 60*time.Second, 20*time.Millisecond, "%s does not know of %s", addr, heir)
+		require.NoError(t, node.Close())
+	}
 }
 
 func TestTopologySentinelFailsOver(t *testing.T) {

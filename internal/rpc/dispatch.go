@@ -48,6 +48,11 @@ func acquires(e *entry) { e.acquires = true }
 // methods is the table that clients are served from: a method is an entry of
 // the contract and a function.
 var methods = newTable(
+	on(api.BreakerAllow, breakerAllow, acquires),
+	on(api.BreakerForce, breakerForce),
+	on(api.BreakerGet, breakerGet),
+	on(api.BreakerReport, breakerReport),
+	on(api.BreakerReset, breakerReset),
 	on(api.EventsSubscribe, eventsSubscribe, instant),
 	on(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	on(api.HealthGet, healthGet),

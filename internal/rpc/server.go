@@ -55,6 +55,7 @@ type Options struct {
 
 // Services are what the handlers call.
 type Services struct {
+	Breakers    *coord.Breakers
 	Leases      *coord.Leases
 	Locks       *coord.Locks
 	Semaphores  *coord.Semaphores

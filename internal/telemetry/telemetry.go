@@ -35,6 +35,8 @@ type Telemetry struct {
 	byMethod, byScript, byRule, byRuleOnly, byRetry labels
 	byNoun, byLoss, byReason, byWait, byOutcome     labels
 	byCause, byStatus                               labels
+	breakers, breakerChanges                        metric.Int64Counter
+	byChange                                        labels
 }
 
 // latency covers a socket round trip of 50 us up to a wait of a minute, in seconds.
@@ -62,6 +64,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		byOutcome:  labels{first: "outcome"},
 		byCause:    labels{first: "rule", second: "cause"},
 		byStatus:   labels{first: "rule", second: "status"},
+		byChange:   labels{first: "from", second: "to"},
 	}
 	m := maker{meter: t.meter}
 	t.rpc = m.histogram("coxswain.rpc.duration", "s", "How long calls took, by method and code.", latency)
@@ -74,6 +77,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.pauses = m.counter("coxswain.pauses", "{pause}", "Pauses of keys that began or were prolonged here, by rule and cause.")
 	t.reports = m.counter("coxswain.reports", "{report}", "Answers of remote servers that were reported, by rule and class of their status.")
 	t.upstream = m.histogram("coxswain.upstream.duration", "s", "How long remote servers took to answer, as it was reported.", latency)
+	t.breakers = m.counter("coxswain.breaker.decisions", "{decision}", "What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
+	t.breakerChanges = m.counter("coxswain.breaker.transitions", "{transition}", "Changes of state of circuit breakers that happened here, by the states.")
 	t.lost = m.counter("coxswain.leases.lost", "{lease}", "Leases that ended before their holder gave them back.")
 	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
 	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
@@ -175,6 +180,17 @@ func (t *Telemetry) Reported(ctx context.Context, rule, class string, took time.
 	if took > 0 {
 		t.upstream.Record(ctx, took.Seconds(), t.byRuleOnly.of(rule, "").record...)
 	}
+}
+
+// BreakerDecided counts what a circuit breaker decided: allowed, probe, the state
+// that refused, degraded_allowed or unavailable.
+func (t *Telemetry) BreakerDecided(ctx context.Context, outcome string) {
+	t.breakers.Add(ctx, 1, t.byOutcome.of(outcome, "").add...)
+}
+
+// BreakerChanged counts a change of state.
+func (t *Telemetry) BreakerChanged(ctx context.Context, from, to string) {
+	t.breakerChanges.Add(ctx, 1, t.byChange.of(from, to).add...)
 }
 
 // LeaseHeld adds n (1 or -1) to the leases held for sessions, by noun (lock, ...).

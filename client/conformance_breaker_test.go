@@ -1,0 +1,50 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+func TestBreakersConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Breakers(t, newSystem(t, url))
+	})
+}
+
+// breakerPolicies are those of the suite.
+func breakerPolicies(t testing.TB) *coord.BreakerPolicies {
+	t.Helper()
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	var items []coord.BreakerOptions
+	for _, p := range conformance.BreakerPolicies() {
+		items = append(items, coord.BreakerOptions{
+			Name: p.Name, FailureThreshold: p.FailureThreshold, SuccessThreshold: p.SuccessThreshold,
+			Open: ms(p.OpenMS), OpenMax: ms(p.OpenMaxMS), HalfOpenMax: p.HalfOpenMax, ProbeTTL: ms(p.ProbeTTLMS),
+			Window: coord.BreakerWindow{
+				Length: ms(p.WindowMS), MinCalls: p.MinCalls, FailureRate: p.FailureRate, Slow: ms(p.SlowMS), SlowRate: p.Slow,
+			},
+		})
+	}
+	policies := coord.NewBreakerPolicies()
+	require.NoError(t, policies.Set(items))
+	return policies
+}
+
+func (w *wireClient) BreakerAllow(ctx context.Context, id string, p api.BreakerAllowParams) (api.BreakerAllowResult, error) {
+	return w.Client.BreakerAllow(client.WithRequestID(ctx, id), p)
+}
+
+func (w *wireClient) BreakerReport(ctx context.Context, id string, p api.BreakerReportParams) (api.BreakerReportResult, error) {
+	return w.Client.BreakerReport(client.WithRequestID(ctx, id), p)
+}

@@ -1,0 +1,55 @@
+package coord
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+)
+
+// answerKey names what a local answer is about. A limit given in full has no
+// name and no revision; its terms tell it apart. They also tell apart two rule
+// sets of one revision.
+type answerKey struct {
+	kind, name, key, terms string
+	revision               int64
+}
+
+// The kinds of answers.
+const (
+	kindBreaker = "br"
+	kindLimit   = "rl"
+)
+
+// maxCached bounds how long a refusal is answered locally, whatever its own end:
+// what changes it elsewhere is seen by then even if its broadcast was lost.
+const maxCached = time.Second
+
+// Answers are the refusals of all nouns that are answered locally: one bounded
+// cache, which forgets what is broadcast.
+type Answers struct {
+	*recent[answerKey, ending]
+	// asked has the ids of requests that were sent to Redis: one that was let
+	// through and lost its reply has to be answered from there. It is a table of
+	// hashes, where a later one takes the place of an earlier.
+	asked [1 << 15]atomic.Uint64
+	seed  maphash.Seed
+}
+
+// NewAnswers makes the cache. Without signals (nil) what happens in other
+// sidecars is seen within a second.
+func NewAnswers(s *Signals) *Answers {
+	a := &Answers{recent: newRecent[answerKey, ending](), seed: maphash.MakeSeed()}
+	if s != nil {
+		s.onForget(func(_, key string) { a.forget(key) }, a.clear)
+	}
+	return a
+}
+
+// repeated reports whether a request with this id was sent before, and notes it.
+func (a *Answers) repeated(id string) bool {
+	if id == "" {
+		return false
+	}
+	h := maphash.String(a.seed, id)
+	return a.asked[h%uint64(len(a.asked))].Swap(h) == h
+}

@@ -1,0 +1,110 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// breakerAt is where one breaker is kept and what it goes by.
+type breakerAt struct {
+	key, field string
+	policy     BreakerPolicy
+}
+
+func (at breakerAt) in() lua.BreakerIn {
+	return lua.BreakerIn{Breaker: at.key, Field: at.field, Policy: at.policy.text()}
+}
+
+// probes is how the probes of one breaker are given back. It is comparable, so
+// that those of one breaker share a pipeline.
+type probes struct {
+	runner *lua.Runner
+	at     breakerAt
+}
+
+// renew implements leaseKind. It is never asked: a probe is not renewed, or a
+// caller that hangs would keep a breaker half open for as long as it is connected.
+func (p probes) renew(_ context.Context, due []hold) []renewal {
+	lost := make([]renewal, len(due))
+	for i := range due {
+		lost[i].reason = ReasonExpired
+	}
+	return lost
+}
+
+// giveBack implements leaseKind.
+func (p probes) giveBack(ctx context.Context, gone []hold) []error {
+	return giveBackBy(ctx, p.runner, lua.BreakerDrop, gone, func(h hold) lua.BreakerProbeIn {
+		return lua.BreakerProbeIn{BreakerIn: p.at.in(), Probe: h.token, Session: h.session}
+	})
+}
+
+// lease is a probe as the caller's session holds it.
+func (b *Breakers) lease(c Caller, name, probe string, at breakerAt, ttl time.Duration) *lease {
+	return &lease{
+		leaseID: leaseID{nounBreaker, name, probe}, ttl: ttl, session: c.Session, kind: probes{b.runner, at}, fixed: true,
+	}
+}
+
+// keepProbe has the caller's session hold the probe of a call that passed. A call
+// that is over, or whose connection is, makes no probe: it is given back.
+func (b *Breakers) keepProbe(ctx context.Context, c Caller, x *lease, sent time.Time) error {
+	if over := ctx.Err(); over != nil {
+		h := hold{leaseID: x.leaseID, kind: x.kind}
+		b.leases.takeBack(ctx, h)
+		return failed("breaker "+x.name+": allow", over)
+	}
+	if c.Session == nil {
+		return nil
+	}
+	return b.leases.keep(ctx, x, sent)
+}
+
+// replay answers a request id that was let through before: by what became of its
+// probe, which this session then holds.
+func (b *Breakers) replay(ctx context.Context, c Caller, r BreakerRef, x *lease, at breakerAt, d BreakerDecision) (BreakerDecision, error) {
+	out, err := lua.Attempt(ctx, b.runner, lua.BreakerMove, lua.BreakerProbeIn{
+		BreakerIn: at.in(), Probe: x.token, Session: c.sessionID(),
+	}, lua.Latch{})
+	if err != nil {
+		return BreakerDecision{}, failed("breaker "+r.Name+": replay", err)
+	}
+	v := out.Value
+	if v.LeftUS == 0 {
+		// Even if another may be out now: this call is over.
+		d.Allowed, d.Probe, d.State, d.Generation = false, "", v.State, v.Generation
+		if d.RetryAfter = retryAfter(v.RetryUS); d.RetryAfter == 0 {
+			d.RetryAfter = time.Millisecond
+		}
+		return d, nil
+	}
+	x.ttl = time.Duration(v.LeftUS) * time.Microsecond
+	return d, b.keepProbe(ctx, c, x, out.Sent)
+}
+
+// unsure sees to a probe that may be out although the call failed. Where the fail
+// mode answers instead, that does not wait for Redis to be back: the probe is
+// lost with its time, or given back with the session.
+func (b *Breakers) unsure(ctx context.Context, c Caller, x *lease, mode FailMode, err error) {
+	if !errors.Is(err, lua.ErrMaybeExecuted) {
+		return
+	}
+	if mode == FailOpen && ctx.Err() == nil {
+		if x.session != nil {
+			b.leases.doubt(x, err)
+		}
+		return
+	}
+	b.leases.unsure(ctx, c, x, true, "", err)
+}
+
+// sessionID is that of the caller's session, empty when it has none.
+func (c Caller) sessionID() string {
+	if c.Session == nil {
+		return ""
+	}
+	return c.Session.ID
+}

@@ -1,0 +1,71 @@
+-- How a breaker moves. Nothing here writes: who uses it keeps breaker_text(b) if it differs from what was read.
+
+-- breaker_enter begins a state: with a generation of its own, so that what was let through before changes nothing in it.
+local function breaker_enter(b, state)
+  b.state, b.generation, b.changed = state, b.generation + 1, now
+  b.failures, b.successes, b.slices, b.probes = 0, 0, {}, {}
+end
+
+-- breaker_open opens it: twice as long each time in a row, with the jitter, but no longer than open_max.
+local function breaker_open(b, p)
+  b.opened = math.min(b.opened + 1, 1000000)
+  local us = math.min(p.open * 2 ^ math.min(b.opened - 1, 50), p.open_max)
+  b.ends = now + math.min(math.floor(us * p.jitter / 1000), p.open_max)
+  breaker_enter(b, 1)
+end
+
+-- breaker_ready is when (us) a call may pass, 0 = now, -1 = never, and the state as it is kept: what is open beyond its end
+-- is open until a call passes.
+local function breaker_ready(b, p)
+  if b.forced == 1 then return -1, breaker_state(b) end
+  if b.forced > 1 or b.state == 0 then return 0, breaker_state(b) end
+  if b.state == 1 then return b.ends > now and b.ends or 0, breaker_state(b) end
+  local out, first = 0, nil
+  for _, probe in ipairs(b.probes) do
+    if probe.ends > now then out, first = out + 1, math.min(first or probe.ends, probe.ends) end
+  end
+  return out >= p.probes and first or 0, breaker_state(b)
+end
+
+-- breaker_pass has a call pass that breaker_ready lets through now, and returns the generation and whether (1 or 0) it is a
+-- probe, which is then out under this id. A session holds it, empty = none.
+local function breaker_pass(b, p, id, session)
+  if b.forced > 0 or b.state == 0 then return b.generation, 0 end
+  if b.state == 1 then breaker_enter(b, 2) end
+  local out = {}
+  for _, probe in ipairs(b.probes) do
+    if probe.ends > now and probe.id ~= id then out[#out + 1] = probe end
+  end
+  out[#out + 1] = {id = id, ends = now + p.probe, session = session}
+  b.probes = out
+  return b.generation, 1
+end
+
+-- breaker_heard is told what became of a call (success, failure or ignored), of a generation (0 = the present one) and a
+-- probe (empty = it was none). It returns whether that counted and whether the state changed, each 1 or 0.
+local function breaker_heard(b, p, generation, id, outcome, duration_us)
+  if generation ~= 0 and generation ~= b.generation or b.forced == 1 or b.forced == 3 or b.state == 1 then return 0, 0 end
+  local slow = p.slow > 0 and p.slowed > 0 and duration_us >= p.slow
+  if b.state == 2 then
+    local i = breaker_probe(b, id)
+    if not i then return 0, 0 end
+    table.remove(b.probes, i)
+    if outcome == 'ignored' then return 0, 0 end
+    if outcome == 'failure' or slow then
+      breaker_open(b, p)
+      return 1, 1
+    end
+    b.successes = b.successes + 1
+    if b.successes < p.successes then return 1, 0 end
+    b.opened, b.ends = 0, 0
+    breaker_enter(b, 0)
+    return 1, 1
+  end
+  -- Closed there are no probes: one that names no generation is of a state before.
+  if outcome == 'ignored' or generation == 0 and id ~= '' then return 0, 0 end
+  local bad = breaker_count(b, p, outcome == 'failure', slow)
+  b.failures = outcome == 'failure' and b.failures + 1 or 0
+  if b.forced > 0 or not bad and b.failures < p.failures then return 1, 0 end
+  breaker_open(b, p)
+  return 1, 1
+end

@@ -1,0 +1,18 @@
+-- The lease of a pool's member.
+
+-- pool_lease finds a lease by its token, and its member if that is known: the member's id and the member, or nil.
+local function pool_lease(token, id)
+  if token == '' then return id end
+  if id == '' then id = redis.call('HGET', TOKENS, token) or '' end
+  local text = redis.call('HGET', MEMBERS, id)
+  return id, text and pool_read(text) or nil
+end
+
+-- pool_state is what a member is to a token and a session, as LockState in lock.go. That the token was released last is told
+-- also while the next one has the member.
+local function pool_state(m, token, session)
+  if not m or token == '' then return 0 end
+  if m.token == token and m.ends > now then return (session == '' or m.session == session) and 1 or 4 end
+  if m.last == token then return 3 end
+  return m.token ~= token and m.ends > now and 2 or 0
+end

@@ -1,0 +1,31 @@
+-- What the seen scripts share. The state is one hash: token, until (us) and session of a reservation; done, until when
+-- (us) it is remembered as done; last, the last token that ended by its holder's word, by a commit if done is there.
+
+-- So long (ms) it is told to a repetition what became of a token, as replies are by once.
+local MEMORY_MS = 150000
+
+local function seen_read()
+  local f = redis.call('HMGET', KEYS[1], 'token', 'until', 'session', 'done', 'last')
+  local s = {
+    token = f[1] or '', ends = tonumber(f[2] or 0), session = f[3] or '', done = tonumber(f[4] or 0), last = f[5] or '',
+  }
+  s.held = s.token ~= '' and s.ends > now
+  return s
+end
+
+-- seen_state is what a key is to a token and a session, empty = any, as SeenState in seen.go.
+local function seen_state(s, token, session)
+  if s.held and s.token == token then return (session == '' or s.session == session) and 1 or 2 end
+  if s.last ~= token then return 0 end
+  return s.done > 0 and 4 or 3
+end
+
+-- seen_keep has the key live until then (us), and for as long as it is told what became of its token.
+local function seen_keep(ends)
+  redis.call('PEXPIRE', KEYS[1], math.max(math.ceil((ends - now) / 1000), 0) + MEMORY_MS)
+end
+
+local function seen_end(s)
+  redis.call('HDEL', KEYS[1], 'token', 'until', 'session', 'done')
+  redis.call('HSET', KEYS[1], 'last', s.token)
+end
