@@ -22,13 +22,13 @@ func (x *lease) lossAt() time.Time {
 	return x.validUntil.Add(-min(x.ttl/20, 50*time.Millisecond))
 }
 
-// overdue is why a lease is lost that was not renewed until then.
-func (x *lease) overdue() string {
+// over is why it ends when its validity does.
+func (x *lease) over() string {
 	switch {
-	case x.final:
-		return ReasonMaxHold
 	case x.fixed:
 		return ReasonExpired
+	case x.final:
+		return ReasonMaxHold
 	}
 	return ReasonUnreachable
 }
@@ -58,7 +58,7 @@ func (l *Leases) run() {
 	for {
 		batches, lost, wait := l.look(time.Now())
 		for _, x := range lost {
-			l.tell(x, x.overdue())
+			l.tell(x, x.over())
 		}
 		for _, b := range batches {
 			l.running.Go(func() { l.renew(b) })
