@@ -137,7 +137,7 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 	root.SetErr(p.err)
 	root.AddCommand(
 		newServe(p), newCall(p), newMethods(p), newDescribe(p), newProbe(p), newWait(p),
-		newDrain(p), newConfig(p), newRules(p), newExplain(p), newDemo(p), newDemoHolder(p), newVersion(p),
+		newDrain(p), newExec(p), newConfig(p), newRules(p), newExplain(p), newDemo(p), newDemoHolder(p), newVersion(p),
 	)
 	return root
 }

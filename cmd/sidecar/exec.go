@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// The exit codes of exec beside those of its command. Those that other programs
+// give a meaning are given the same one.
+const (
+	// exitNotHad: the lock was not had (EX_TEMPFAIL of sysexits.h).
+	exitNotHad = 75
+	// exitLost: the lock was not held to the end. No other program means anything by it.
+	exitLost = 79
+	// exitCannotRun and exitNotFound are a shell's for a command that it cannot run.
+	exitCannotRun = 126
+	exitNotFound  = 127
+)
+
+// fenceVariable is how a command learns its fence.
+const fenceVariable = "COXSWAIN_LOCK_FENCE"
+
+// locked is what sidecar exec was asked to do.
+type locked struct {
+	p                        process
+	socket, name             string
+	wait, ttl, hold, killing time.Duration
+	args                     []string
+	stops, hangups           <-chan os.Signal
+}
+
+func newExec(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "exec --lock NAME [flags] -- CMD [ARGS]",
+		Short: "Run a command while holding a lock",
+		Long: `Take a lock, run a command, and give the lock back when the command ends.
+
+The command has ` + fenceVariable + ` in its environment: a number that rises with every new holder, for what the
+lock protects to refuse the lower one. It runs in a process group of its own; SIGTERM, SIGINT and SIGHUP are
+forwarded to that group. When the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
+
+A sidecar exec that is killed by SIGKILL cannot end its command, which then runs on without the lock.
+
+Exit codes:
+  the command's, or 128 and the number of the signal that ended it, unless
+  75   the lock was not had: someone else holds it, or Redis did not answer in time; the command did not run
+  79   the lock was lost before the command had ended
+  126  the command cannot be run; 127 there is no such command
+  3    no sidecar answers on the socket; 2 bad usage; 1 any other failure`,
+		Example: `  sidecar exec --lock nightly -- ./report.sh
+  sidecar exec --lock migrate --wait 5m --ttl 10s -- ./migrate up`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	cmd.Flags().SetInterspersed(false) // what follows CMD is its own
+	x := locked{p: p}
+	socket := addSocketFlag(cmd, p)
+	cmd.Flags().StringVar(&x.name, "lock", "", "`name` of the lock")
+	cmd.Flags().DurationVar(&x.wait, "wait", 0, "`duration` to wait for the lock; above 60s it goes to the end of the line each minute")
+	cmd.Flags().DurationVar(&x.ttl, "ttl", 30*time.Second, "`duration` that the lock outlives this process's machine")
+	cmd.Flags().DurationVar(&x.hold, "max-hold", 0, "`duration` after which the lock is lost, and the command ended; 0 for no end")
+	cmd.Flags().DurationVar(&x.killing, "kill-after", 10*time.Second, "`duration` from SIGTERM to SIGKILL when the lock is lost")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if x.name == "" {
+			return usage("--lock is missing: name the lock, as in sidecar exec --lock nightly -- CMD")
+		}
+		if x.wait < 0 || x.killing < 0 {
+			return usage("--wait and --kill-after: use 0 or more")
+		}
+		x.socket, x.args = *socket, args
+		var ended [2]func()
+		x.stops, ended[0] = p.signals()
+		defer ended[0]()
+		x.hangups, ended[1] = p.hangups()
+		defer ended[1]()
+		return x.run(cmd.Context())
+	}
+	return cmd
+}
+
+func (x *locked) run(ctx context.Context) error {
+	path, err := exec.LookPath(x.args[0])
+	if err != nil {
+		return &exit{notRun(err), err}
+	}
+	c, err := dial(ctx, x.socket, "sidecar exec", false)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	lk, err := x.acquire(ctx, c)
+	if err != nil {
+		return err
+	}
+	code, err := x.under(lk, path)
+	if gone := lk.Release(ctx); errors.Is(gone, client.ErrLost) {
+		return &exit{exitLost, fmt.Errorf("the lock was not held to the end: %w", gone)}
+	} else if gone != nil {
+		fmt.Fprintln(x.p.err, "the lock is free when its TTL ends:", gone)
+	}
+	if err != nil || code != exitOK {
+		return &exit{code, err}
+	}
+	return nil
+}
+
+// longestWait is how long one call may wait.
+const longestWait = 60 * time.Second
+
+// acquire takes the lock, unless a signal comes first.
+func (x *locked) acquire(ctx context.Context, c *client.Client) (*client.Lock, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		lk  *client.Lock
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		lk, err := x.tryFor(ctx, c)
+		done <- result{lk, err}
+	}()
+	var stopped os.Signal
+	for {
+		var r result
+		select {
+		case stopped = <-x.stops:
+			cancel()
+			r = <-done
+		case stopped = <-x.hangups:
+			cancel()
+			r = <-done
+		case r = <-done:
+		}
+		switch {
+		case stopped == nil && r.err != nil:
+			return nil, notHad(x.name, r.err)
+		case stopped == nil:
+			return r.lk, nil
+		}
+		if r.err == nil {
+			_ = r.lk.Release(ctx) // it ends with the connection otherwise
+		}
+		return nil, &exit{code: signalled(stopped)}
+	}
+}
+
+func (x *locked) tryFor(ctx context.Context, c *client.Client) (*client.Lock, error) {
+	until := time.Now().Add(x.wait)
+	for {
+		left := max(0, time.Until(until))
+		lk, err := c.LockAcquire(ctx, x.name, client.LockOptions{
+			TTL: x.ttl, Wait: min(left, longestWait), MaxHold: x.hold, Meta: x.args[0],
+		})
+		if left > longestWait && errors.Is(err, client.ErrBusy) {
+			continue
+		}
+		return lk, err
+	}
+}
+
+// notHad tells what may be otherwise next time from what will not be.
+func notHad(name string, err error) error {
+	var reply *api.Error
+	switch {
+	case isConnectError(err):
+		return &exit{exitUnreachable, err}
+	case errors.Is(err, client.ErrBusy), errors.Is(err, context.DeadlineExceeded), errors.As(err, &reply) && reply.Retryable:
+		return &exit{exitNotHad, fmt.Errorf("the lock is not had: %w", err)}
+	case errors.Is(err, api.InvalidArgument):
+		return usage("lock %s: %w", name, err)
+	default:
+		return err
+	}
+}
+
+// under runs the command while the lock is held, and returns its exit code.
+func (x *locked) under(lk *client.Lock, path string) (int, error) {
+	cmd := &exec.Cmd{
+		Path: path, Args: x.args, Stdin: x.p.in, Stdout: x.p.out, Stderr: x.p.err,
+		Env: append(append([]string(nil), x.p.env...), fenceVariable+"="+strconv.FormatUint(lk.Fence(), 10)),
+		// Signals go to all that the command starts, and a terminal's to none of it twice.
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		return notRun(err), err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	signal := func(s os.Signal) {
+		if n, ok := s.(syscall.Signal); ok {
+			_ = syscall.Kill(-cmd.Process.Pid, n) // it may have ended just now
+		}
+	}
+	lost := lk.Context().Done()
+	var kill <-chan time.Time
+	for {
+		select {
+		case err := <-ended:
+			return codeOf(cmd.ProcessState, err)
+		case s := <-x.stops:
+			signal(s)
+		case s := <-x.hangups:
+			signal(s)
+		case <-lost:
+			lost = nil
+			fmt.Fprintf(x.p.err, "lock %s: %v; ending the command\n", x.name, context.Cause(lk.Context()))
+			signal(syscall.SIGTERM)
+			t := time.NewTimer(x.killing)
+			defer t.Stop()
+			kill = t.C
+		case <-kill:
+			signal(syscall.SIGKILL)
+		}
+	}
+}
+
+// codeOf is the exit code of a command that has ended.
+func codeOf(s *os.ProcessState, err error) (int, error) {
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		return exitFailed, err // its output could not be passed on
+	}
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return signalled(status.Signal()), nil
+	}
+	return s.ExitCode(), nil
+}
+
+func signalled(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return exitSignal + int(n)
+	}
+	return exitFailed
+}
+
+// notRun is the exit code for a command that could not be started.
+func notRun(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return exitNotFound
+	}
+	return exitCannotRun
+}
