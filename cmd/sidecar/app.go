@@ -146,15 +146,20 @@ func (a *app) openStore() (err error) {
 	return nil
 }
 
-// serve makes the nouns and opens the socket to them.
-func (a *app) serve() error {
+// takeRules puts the rules and policies of the configuration in force.
+func (a *app) takeRules() error {
 	c := a.config
-	a.rules = coord.NewRules()
+	a.rules, a.policies = coord.NewRules(), coord.NewBreakerPolicies()
 	if err := a.rules.SetFirst(ruleOptions(c.Rules.Items), age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
 		return err
 	}
-	a.policies = coord.NewBreakerPolicies()
-	if err := a.policies.Set(breakerOptions(c.Breakers.Items)); err != nil {
+	return a.policies.Set(breakerOptions(c.Breakers.Items))
+}
+
+// serve makes the nouns and opens the socket to them.
+func (a *app) serve() error {
+	c := a.config
+	if err := a.takeRules(); err != nil {
 		return err
 	}
 	mode, err := config.ParseMode(c.Socket.Mode)

@@ -159,6 +159,8 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.decisions":             "outcome=v2 rule=v1",
 		"coxswain.decision.remaining":    "rule=v1",
 		"coxswain.pauses":                "cause=v2 rule=v1",
+		"coxswain.breaker.decisions":     "outcome=v1",
+		"coxswain.breaker.transitions":   "from=v1 to=v2",
 		"coxswain.reports":               "rule=v1 status=v2",
 		"coxswain.upstream.duration":     "rule=v1",
 		"coxswain.leases.held":           "noun=v1",
