@@ -194,8 +194,9 @@ func (a *app) serve() error {
 			Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
 			Telemetry: a.telemetry.Telemetry,
 		}),
-		Leases: a.leases,
-		Locks:  coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Leases:     a.leases,
+		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,

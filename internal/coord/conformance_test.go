@@ -58,6 +58,14 @@ func TestWaitingConforms(t *testing.T) {
 	})
 }
 
+func TestSemaphoresConform(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Semaphores(t, newSystem(t, url))
+	})
+}
+
 func TestUpstreamConforms(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -73,6 +81,7 @@ type sidecar struct {
 	signals *coord.Signals
 	lines   *coord.Lines
 	locks   *coord.Locks
+	sems    *coord.Semaphores
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
 
@@ -104,6 +113,7 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.signals = coord.NewSignals(r, keys)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
+	s.sems = coord.NewSemaphores(r, keys, s.leases, s.lines)
 	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	}
@@ -285,6 +295,7 @@ func (c *client) LockAcquire(ctx context.Context, id string, p api.LockAcquirePa
 	defer context.AfterFunc(c.open, cancel)()
 	g, err := c.locks.Acquire(ctx, c.caller(id, "lock.acquire", p), coord.LockRequest{
 		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas), Bound: p.Bind != api.BindTTL,
+		MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
 	})
 	if err != nil {
 		return api.LockAcquireResult{}, wire(err)
@@ -337,5 +348,5 @@ func holder(h *coord.Holder) *api.Holder {
 	if h == nil {
 		return nil
 	}
-	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli()}
+	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli(), Meta: h.Meta}
 }

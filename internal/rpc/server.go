@@ -58,6 +58,7 @@ type Services struct {
 	Breakers    *coord.Breakers
 	Leases      *coord.Leases
 	Locks       *coord.Locks
+	Semaphores  *coord.Semaphores
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules
