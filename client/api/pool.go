@@ -150,7 +150,7 @@ type PoolAcquireParams struct {
 	WaitMS  int64    `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line, within the call's deadline; first come, first served across all pods"`
 	Scope   string   `codec:"scope,omitempty" doc:"what it is used for, such as a host: least recent use and cooldowns are of each scope alone"`
 	Exclude []string `codec:"exclude,omitempty" doc:"members not to take, at most 100"`
-	Sticky  string   `codec:"sticky,omitempty" doc:"who comes back: the same name gets the same member while it can be had, whoever else is waiting for another"`
+	Sticky  string   `codec:"sticky,omitempty" doc:"who comes back: in its turn the same name gets the same member again, if that can be had then"`
 	Bind    string   `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and given back when it closes; ttl = neither"`
 }
 

@@ -3,6 +3,8 @@ package lua_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -98,5 +100,61 @@ func bareLoop(b *testing.B, url string) func(ctx context.Context, key string, ar
 	sha := lua.RatelimitTokenBucket.SHA()
 	return func(ctx context.Context, key string, args ...any) error {
 		return p.EvalSha(ctx, sha, []string{key, key + "gate"}, args...).Err()
+	}
+}
+
+// BenchmarkPermit is what a permit costs, taken and reported, by how many members
+// the pool has, while all but the one that is free are out of tokens.
+func BenchmarkPermit(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		for _, tokenless := range []bool{false, true} {
+			b.Run(fmt.Sprintf("members=%d/tokenless=%t", n, tokenless), func(b *testing.B) {
+				benchmarkPermit(b, n, tokenless)
+			})
+		}
+	}
+}
+
+func benchmarkPermit(b *testing.B, n int, tokenless bool) {
+	prefix := "{" + redistest.Prefix(b) + "}"
+	p := &poolRun{s: &store{prefix: strings.Trim(prefix, "{}")}, name: "p"}
+	r := open(b, lua.Options{URL: redistest.URL(b)})
+	put := lua.PoolPutIn{PoolKeys: p.keys(), Most: 10_000}
+	for i := range n {
+		put.Members = append(put.Members, lua.PoolMember{ID: fmt.Sprintf("m%05d", i)})
+	}
+	for half := range slices.Chunk(put.Members, 500) {
+		put.Members = half
+		_, err := lua.Run(deadline(b), r, lua.PoolPut, put, lua.Latch{})
+		require.NoError(b, err)
+	}
+	ask := p.acquireIn(poolAsk{permit: true, cost: 1, lease: 60_000})
+	ask.Signature = "1000000000/1/1/1000"
+	if tokenless {
+		// One token a day, but for the last of them.
+		ask.Signature = "1/1/86400000000/86400000"
+		ask.Overrides = map[string]string{fmt.Sprintf("m%05d", n-1): "1000000000/1/1/1000"}
+	}
+	report := lua.PermitReportIn{PoolReleaseIn: lua.PoolReleaseIn{
+		PoolKeys: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",
+	}, Heard: "success", Jitter: 1000}
+	i := 0
+	once := func(b *testing.B) {
+		i++
+		ask.Token = fmt.Sprint("t", i)
+		out, err := lua.Run(deadline(b), r, lua.PermitAcquire, ask, lua.Latch{})
+		require.NoError(b, err)
+		if !out.Value.Acquired {
+			return
+		}
+		report.Token, report.Member = ask.Token, out.Value.ID
+		_, err = lua.Run(deadline(b), r, lua.PermitReport, report, lua.Latch{})
+		require.NoError(b, err)
+	}
+	for range 2 * n {
+		once(b) // until all that have one token have used it
+	}
+	for b.Loop() {
+		once(b)
 	}
 }

@@ -29,5 +29,5 @@ local reply = pool_release(KEYS[9], KEYS[10], KEYS[11], function(id, m)
   return at < 0 and at or math.max(at, m.pause > now and m.pause or 0)
 end)
 reply[5], reply[6] = was, is
-if turned == 1 then breaker_tell(ARGV[13], BREAKERS, reply[2]) end
+if turned == 1 then breaker_tell(ARGV[13], BREAKERS) end
 return reply
