@@ -1,7 +1,9 @@
 package coord_test
 
 import (
+	"bufio"
 	"context"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -43,34 +45,30 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 		return g
 	}
 	once() // loads the scripts
-	lines := make(chan string, 10_000)
-	conn := redistest.Client(t).Conn()
+	// A connection of our own: go-redis reads that of its Monitor from two goroutines.
+	at := redistest.Client(t).Options()
+	conn, err := net.Dial(at.Network, at.Addr)
+	require.NoError(t, err)
 	defer conn.Close()
-	monitor := conn.Monitor(t.Context(), lines)
-	monitor.Start()
-	defer monitor.Stop()
+	_, err = conn.Write([]byte("MONITOR\r\n"))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+	lines := bufio.NewScanner(conn)
+	require.True(t, lines.Scan())
+	require.Equal(t, "+OK", lines.Text())
 	seen := func(marker string) (ours []string) {
 		t.Helper()
-		c := redistest.Client(t)
-		late := time.After(30 * time.Second)
-		for {
-			require.NoError(t, c.Echo(t.Context(), marker).Err())
-			for more := true; more; {
-				select {
-				case line := <-lines:
-					if strings.Contains(line, marker) {
-						return ours
-					}
-					if strings.Contains(line, prefix+":v1:") && !strings.Contains(line, " lua]") {
-						ours = append(ours, line)
-					}
-				case <-late:
-					t.Fatal("MONITOR shows nothing")
-				default:
-					more = false
-				}
+		require.NoError(t, redistest.Client(t).Echo(t.Context(), marker).Err())
+		for lines.Scan() {
+			switch line := lines.Text(); {
+			case strings.Contains(line, marker):
+				return ours
+			case strings.Contains(line, prefix+":v1:") && !strings.Contains(line, " lua]"):
+				ours = append(ours, line)
 			}
 		}
+		t.Fatal("MONITOR ended: ", lines.Err())
+		return nil
 	}
 	seen(prefix + " begins")
 	require.Equal(t, int64(4), once().Remaining, "the override's")
