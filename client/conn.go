@@ -391,12 +391,7 @@ func (cn *conn) deliver(id uint64, reply []byte) {
 		cn.flush()
 		return
 	}
-	if lk := cl.lease; lk != nil && lk.kind.named {
-		// Here, since its loss may be told right behind its grant.
-		if lk.token = namedBy(cn.dec, reply); lk.token != "" && lk.session {
-			cn.held[lk.token] = lk
-		}
-	}
+	cn.named(cl.lease, reply)
 	cn.mu.Unlock()
 	cl.reply = append(cl.reply[:0], reply...)
 	cl.done <- struct{}{}

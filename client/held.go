@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-msgpack/v2/codec"
-
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
@@ -343,28 +341,6 @@ func (h *held) releaseFrame(token string) []byte {
 		b = appendText(appendText(b, "outcome"), h.kind.unused)
 	}
 	return b
-}
-
-// lateFrame gives back what a reply grants whose caller has gone; nil = nothing.
-func (h *held) lateFrame(d *codec.Decoder, reply []byte) []byte {
-	token := h.token
-	if h.kind.named {
-		if token = namedBy(d, reply); token == "" {
-			return nil
-		}
-	}
-	return h.releaseFrame(token)
-}
-
-// namedBy is the token that a reply tells, empty if it grants nothing.
-func namedBy(d *codec.Decoder, reply []byte) string {
-	var r struct {
-		Lease string `codec:"lease"`
-	}
-	if decodeReply(d, reply, &r) != nil {
-		return ""
-	}
-	return r.Lease
 }
 
 // do runs fn while it is held, and gives it back however fn ends.

@@ -29,6 +29,7 @@ type RatelimitReportParams struct {
 	Status       int64  `codec:"status" required:"true" min:"100" max:"999" doc:"the HTTP status that came back"`
 	LatencyMS    int64  `codec:"latency_ms,omitempty" min:"0" max:"86400000" doc:"milliseconds that the answer took, for metrics"`
 	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds the server asks to stay away; absent or 0 = it did not say"`
+	Pool         string `codec:"pool,omitempty" doc:"the pool whose member the key names: the member is paused for permits"`
 }
 
 // RatelimitReportResult says whether to stay away.
@@ -45,6 +46,7 @@ type RatelimitPauseParams struct {
 	ForMS     int64  `codec:"for_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds from now; or give until_at_ms"`
 	UntilAtMS int64  `codec:"until_at_ms,omitempty" min:"0" doc:"the instant it ends, by the Redis server's clock, Unix milliseconds, within 366 days"`
 	Reason    string `codec:"reason,omitempty" doc:"for people"`
+	Pool      string `codec:"pool,omitempty" doc:"the pool whose member the key names: it is paused for permits, whatever the rule"`
 }
 
 // RatelimitPauseResult says what is in force.
@@ -57,6 +59,7 @@ type RatelimitResumeParams struct {
 	Rule  string `codec:"rule,omitempty" doc:"the rule's name; absent for limits given in full"`
 	Key   string `codec:"key" required:"true" doc:"the key"`
 	Group string `codec:"group,omitempty" doc:"the group that counts in its place"`
+	Pool  string `codec:"pool,omitempty" doc:"the pool whose member the key names"`
 }
 
 // RatelimitResumeResult says whether there was a pause.

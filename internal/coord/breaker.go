@@ -271,6 +271,7 @@ func (b *Breakers) Report(ctx context.Context, c Caller, r BreakerReport) (Break
 			detail = fmt.Sprintf("for %v", ceilMS(v.OpenUS))
 		}
 		b.changed(ctx, r.BreakerRef, v.Was, v.State, detail)
+		b.touched(ctx, r.BreakerRef)
 	}
 	return s, nil
 }

@@ -41,6 +41,7 @@ func (b *Breakers) force(ctx context.Context, r BreakerRef, f lua.Forced, verb s
 	b.answers.forget(at.key)
 	v := out.Value
 	b.changed(ctx, r, v.Was, v.State, "by hand")
+	b.touched(ctx, r)
 	return BreakerState{State: v.State, Generation: v.Generation, Changed: v.Was != v.State}, nil
 }
 

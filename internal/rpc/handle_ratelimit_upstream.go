@@ -9,10 +9,17 @@ import (
 )
 
 func ratelimitReport(ctx context.Context, k *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
-	b, err := k.services().RateLimiter.Report(ctx, k.caller(), coord.ReportRequest{
+	r := coord.ReportRequest{
 		GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, Grant: p.Grant,
 		Status: p.Status, Latency: millis(p.LatencyMS), RetryAfter: millis(p.RetryAfterMS),
-	})
+	}
+	var b coord.Backoff
+	var err error
+	if p.Pool != "" {
+		b, err = k.services().Permits.Answered(ctx, memberRef(p.Pool, p.Key, p.Rule), r)
+	} else {
+		b, err = k.services().RateLimiter.Report(ctx, k.caller(), r)
+	}
 	return api.RatelimitReportResult{WaitMS: millisUp(b.Wait), PausedUntilAtMS: unixMillis(b.Until)}, err
 }
 
@@ -21,11 +28,19 @@ func ratelimitPause(ctx context.Context, k *call, p *api.RatelimitPauseParams) (
 	if p.UntilAtMS != 0 {
 		r.Until = time.UnixMilli(p.UntilAtMS)
 	}
+	if p.Pool != "" {
+		until, err := k.services().Permits.Pause(ctx, memberRef(p.Pool, p.Key, p.Rule), r)
+		return api.RatelimitPauseResult{PausedUntilAtMS: unixMillis(until)}, err
+	}
 	until, err := k.services().RateLimiter.Pause(ctx, r)
 	return api.RatelimitPauseResult{PausedUntilAtMS: unixMillis(until)}, err
 }
 
 func ratelimitResume(ctx context.Context, k *call, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+	if p.Pool != "" {
+		was, err := k.services().Permits.Resume(ctx, memberRef(p.Pool, p.Key, p.Rule), p.Group)
+		return api.RatelimitResumeResult{Resumed: was}, err
+	}
 	was, err := k.services().RateLimiter.Resume(ctx, coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group})
 	return api.RatelimitResumeResult{Resumed: was}, err
 }

@@ -164,6 +164,8 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.reports":               "rule=v1 status=v2",
 		"coxswain.upstream.duration":     "rule=v1",
 		"coxswain.leases.held":           "noun=v1",
+		"coxswain.members":               "noun=v1 outcome=v2",
+		"coxswain.member.uses":           "noun=v1 outcome=v2",
 		"coxswain.leases.lost":           "noun=v1 reason=v2",
 		"coxswain.config.reloads":        "outcome=v1",
 		"coxswain.connections.closed":    "reason=v1",

@@ -1,0 +1,210 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// lending makes the fake give a member for each acquisition, and take each back.
+func lending(f *fake, noun, release string) {
+	f.on(noun+".acquire", func(fr frame) (any, any) {
+		return map[string]any{
+			"acquired": true, "id": "ua-1", "lease": "the lease", "meta": "m", "fence": "7", "last_used_at_ms": 1767225600000,
+			"generation": 3, "probe": true, "remaining": 9,
+		}, nil
+	})
+	f.on(release, func(frame) (any, any) { return map[string]any{"released": true, "reason": "released"}, nil })
+}
+
+func TestAMemberIsHeldUntilReleased(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	lending(f, "pool", "pool.release")
+	c := dial(t, f.listen(), client.Options{})
+	l, err := c.PoolAcquire(t.Context(), "uas", client.PoolOptions{Scope: "example.com", Exclude: []string{"x"}, Sticky: "me"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"pool": "uas", "scope": "example.com", "exclude": []any{"x"}, "sticky": "me"}, withoutMeta(f.next("pool.acquire").params))
+	require.Equal(t, []any{"ua-1", "m", uint64(7), "the lease"}, []any{l.ID(), l.Meta(), l.Fence(), l.Token()})
+	require.Equal(t, int64(1767225600000), l.LastUsed().UnixMilli())
+	require.NoError(t, l.Release(t.Context(), client.Outcome{Kind: api.OutcomeFail, Cooldown: time.Second}))
+	require.Equal(t, map[string]any{"pool": "uas", "lease": "the lease", "outcome": "fail", "cooldown_ms": int64(1000)}, withoutMeta(f.next("pool.release").params))
+	require.ErrorIs(t, context.Cause(l.Context()), client.ErrReleased)
+}
+
+// The sidecar names the lease, and may tell of its loss in the same breath.
+func TestAMemberIsLostRightBehindItsGrant(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.on("pool.acquire", func(fr frame) (any, any) {
+		fr.peer.reply(fr.msgid, map[string]any{"acquired": true, "id": "a", "lease": "L", "fence": "7"}, nil)
+		fr.peer.notify("pool.lost", map[string]any{"name": "p", "token": "L", "fence": "7", "reason": "expired"})
+		return nil, nil
+	})
+	f.on("pool.release", func(frame) (any, any) { return map[string]any{"released": false, "reason": "expired"}, nil })
+	c := dial(t, f.listen(), client.Options{})
+	for range 50 {
+		l, err := c.PoolAcquire(t.Context(), "p", client.PoolOptions{})
+		require.NoError(t, err)
+		<-l.Context().Done()
+		require.EqualError(t, context.Cause(l.Context()), "lost: expired")
+		require.ErrorIs(t, l.Release(t.Context()), client.ErrLost)
+	}
+}
+
+// A grant that comes when nobody waits for it any more is given back, unused.
+func TestALateMemberIsGivenBack(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.on("permit.acquire", func(frame) (any, any) { return nil, nil })
+	c := dial(t, f.listen(), client.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.PermitAcquire(ctx, "p", client.PermitOptions{})
+		done <- err
+	}()
+	fr := f.next("permit.acquire")
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	f.next("rpc.cancel")
+	fr.peer.reply(fr.msgid, map[string]any{"acquired": true, "id": "a", "lease": "L", "fence": "7"}, nil)
+	require.Equal(t, map[string]any{"pool": "p", "lease": "L", "outcome": "cancelled"}, f.next("permit.report").params)
+}
+
+func TestPoolWithAndPermitDoTellHowItWent(t *testing.T) {
+	t.Parallel()
+	mine, blocked := errors.New("mine"), errors.New("blocked")
+	o := client.PoolOptions{OutcomeOf: func(err error) client.Outcome {
+		if errors.Is(err, blocked) {
+			return client.Outcome{Kind: api.OutcomeSoftBlock, Status: 429}
+		}
+		return client.Outcome{}
+	}}
+	for noun, release := range map[string]string{"pool": "pool.release", "permit": "permit.report"} {
+		t.Run(noun, func(t *testing.T) {
+			f := newFake(t)
+			lending(f, noun, release)
+			c := dial(t, f.listen(), client.Options{})
+			run := func(ctx context.Context, fn func(context.Context) error) error {
+				if noun == "pool" {
+					return c.PoolWith(ctx, "p", o, func(ctx context.Context, l *client.PoolLease) error { return fn(ctx) })
+				}
+				return c.PermitDo(ctx, "p", client.PermitOptions{PoolOptions: o}, func(ctx context.Context, p *client.Permit) error { return fn(ctx) })
+			}
+			said := func() any { return f.next(release).params["outcome"] }
+			require.NoError(t, run(t.Context(), func(context.Context) error { return nil }))
+			require.Equal(t, "ok", said())
+			require.Equal(t, mine, run(t.Context(), func(context.Context) error { return mine }))
+			require.Equal(t, "fail", said())
+			require.Equal(t, blocked, run(t.Context(), func(context.Context) error { return blocked }))
+			require.Equal(t, "soft_block", said())
+			require.PanicsWithValue(t, "mine", func() {
+				_ = run(t.Context(), func(context.Context) error { panic("mine") })
+			})
+			require.Equal(t, "fail", said())
+			ctx, cancel := context.WithCancel(t.Context())
+			require.ErrorIs(t, run(ctx, func(ctx context.Context) error {
+				cancel()
+				<-ctx.Done()
+				return ctx.Err()
+			}), context.Canceled)
+			require.Equal(t, "cancelled", said(), "the caller's own end says nothing of the member")
+		})
+	}
+}
+
+func TestAPoolThatHasNoneSaysWhy(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.on("permit.acquire", func(frame) (any, any) {
+		return map[string]any{"acquired": false, "denied_by": "limit", "retry_after_ms": 1500}, nil
+	})
+	f.on("pool.acquire", func(frame) (any, any) {
+		return map[string]any{"acquired": false, "reason": "empty", "retry_after_ms": -1}, nil
+	})
+	c := dial(t, f.listen(), client.Options{})
+	_, err := c.PermitAcquire(t.Context(), "p", client.PermitOptions{})
+	require.ErrorIs(t, err, client.ErrBusy)
+	require.EqualError(t, err, "permit p: limit for up to 1.5s")
+	err = c.PoolWith(t.Context(), "p", client.PoolOptions{}, func(context.Context, *client.PoolLease) error {
+		t.Error("run without a member")
+		return nil
+	})
+	require.EqualError(t, err, "pool p: empty")
+}
+
+// What ratelimit.* and breaker.* say of a pool's member is what permits go by.
+func TestALimitAndABreakerOfAMember(t *testing.T) {
+	t.Parallel()
+	s := newRulesSystem(t, lua.Embedded, false)
+	s.SetFile(t, 0, "file", api.Rule{Name: "two", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 2, PeriodMS: 3_600_000}}})
+	c := dial(t, s.sockets[0], client.Options{})
+	ctx := t.Context()
+	_, err := c.PoolPut(ctx, api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "x"}}})
+	require.NoError(t, err)
+	in := api.RatelimitParams{Pool: "p", Rule: "two", Key: "x"}
+	taken, err := c.RatelimitAcquire(ctx, in)
+	require.NoError(t, err)
+	require.True(t, taken.Allowed)
+	require.Equal(t, int64(1), taken.Remaining)
+	o := client.PermitOptions{Rule: "two", Breaker: "default"}
+	why := func() string {
+		t.Helper()
+		p, err := c.PermitAcquire(ctx, "p", o)
+		var busy *client.BusyError
+		if errors.As(err, &busy) {
+			return busy.Reason
+		}
+		require.NoError(t, err)
+		require.NoError(t, p.Release(ctx, client.Outcome{Kind: api.OutcomeCancelled}))
+		return ""
+	}
+	require.Empty(t, why())
+	require.Equal(t, "limit", why(), "the one that was left is taken")
+	peek, err := c.RatelimitPeek(ctx, in)
+	require.NoError(t, err)
+	require.Equal(t, "limit", peek.DeniedBy)
+	reset, err := client.Call(ctx, c, api.RatelimitReset, api.RatelimitResetParams{Pool: "p", Rule: "two", Key: "x"})
+	require.NoError(t, err)
+	require.True(t, reset.Reset)
+	require.Empty(t, why(), "at once")
+
+	_, err = client.Call(ctx, c, api.RatelimitPause, api.RatelimitPauseParams{Pool: "p", Key: "x", ForMS: 60_000})
+	require.NoError(t, err)
+	require.Equal(t, "pause", why())
+	was, err := client.Call(ctx, c, api.RatelimitResume, api.RatelimitResumeParams{Pool: "p", Key: "x"})
+	require.NoError(t, err)
+	require.True(t, was.Resumed)
+	reported, err := client.Call(ctx, c, api.RatelimitReport, api.RatelimitReportParams{Pool: "p", Rule: "two", Key: "x", Status: 503, RetryAfterMS: 5000})
+	require.NoError(t, err)
+	require.Equal(t, int64(5000), reported.WaitMS)
+	_, err = client.Call(ctx, c, api.RatelimitResume, api.RatelimitResumeParams{Pool: "p", Key: "x"})
+	require.NoError(t, err)
+
+	_, err = client.Call(ctx, c, api.BreakerForce, api.BreakerForceParams{Pool: "p", Name: "x", State: "open"})
+	require.NoError(t, err)
+	require.Equal(t, "open", why())
+	_, err = client.Call(ctx, c, api.BreakerReset, api.BreakerParams{Pool: "p", Name: "x"})
+	require.NoError(t, err)
+	require.Empty(t, why(), "at once")
+
+	for want, p := range map[string]api.RatelimitParams{
+		"group":   {Pool: "p", Rule: "two", Key: "x", Group: "g"},
+		"rule":    {Pool: "p", Key: "x"},
+		"wait_ms": {Pool: "p", Rule: "two", Key: "x", WaitMS: 1},
+	} {
+		_, err := c.RatelimitAcquire(ctx, p)
+		require.ErrorIs(t, err, api.InvalidArgument, want)
+		require.ErrorContains(t, err, want+": ")
+	}
+	_, err = c.RatelimitAcquire(ctx, api.RatelimitParams{Pool: "p", Rule: "two", Key: "nobody"})
+	require.ErrorIs(t, err, api.NotFound)
+}

@@ -1,0 +1,113 @@
+package coord_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// A permit is decided, and reported, by one script call each: MONITOR shows what
+// Redis is sent.
+func TestAPermitIsOneScriptCall(t *testing.T) {
+	t.Parallel()
+	prefix := redistest.Prefix(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{{
+		Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 100, Period: time.Hour}},
+		Overrides: []coord.Override{{Match: coord.Match{Exact: "b"}, Limits: []coord.Band{{Limit: 5, Period: time.Hour}}}},
+	}}, 1))
+	pools, permits := newPools(s, prefix)
+	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}, {ID: "b"}})
+	require.NoError(t, err)
+	session := s.leases.Open(coord.Identity{}, func(coord.Loss) {})
+	defer session.Close(context.Background())
+	r := coord.PermitRequest{
+		MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Hour, Bound: true}, Rule: "r", Breaker: "default", Cost: 1,
+	}
+	once := func() coord.PermitGrant {
+		g, err := permits.Acquire(t.Context(), coord.Caller{Session: session}, r)
+		require.NoError(t, err)
+		require.True(t, g.Acquired)
+		d, err := permits.Report(t.Context(), coord.Caller{Session: session}, coord.PermitReport{
+			MemberRelease: coord.MemberRelease{Pool: "p", Lease: g.Lease, Outcome: "ok"}, Status: 200,
+		})
+		require.NoError(t, err)
+		require.True(t, d.Released)
+		return g
+	}
+	once() // loads the scripts
+	// A connection of our own: go-redis reads that of its Monitor from two goroutines.
+	at := redistest.Client(t).Options()
+	conn, err := net.Dial(at.Network, at.Addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("MONITOR\r\n"))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+	lines := bufio.NewScanner(conn)
+	require.True(t, lines.Scan())
+	require.Equal(t, "+OK", lines.Text())
+	seen := func(marker string) (ours []string) {
+		t.Helper()
+		require.NoError(t, redistest.Client(t).Echo(t.Context(), marker).Err())
+		for lines.Scan() {
+			switch line := lines.Text(); {
+			case strings.Contains(line, marker):
+				return ours
+			case strings.Contains(line, prefix+":v1:") && !strings.Contains(line, " lua]"):
+				ours = append(ours, line)
+			}
+		}
+		t.Fatal("MONITOR ended: ", lines.Err())
+		return nil
+	}
+	seen(prefix + " begins")
+	require.Equal(t, int64(4), once().Remaining, "the override's")
+	sent := seen(prefix + " ends")
+	require.Len(t, sent, 2, "%v", sent)
+	for _, line := range sent {
+		require.Contains(t, strings.ToLower(line), `"evalsha"`)
+	}
+}
+
+// What a rule says that a permit cannot go by is refused with the remedy.
+func TestRulesThatPermitsCannotHave(t *testing.T) {
+	t.Parallel()
+	prefix := redistest.Prefix(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), prefix)
+	bands := []coord.Band{{Limit: 1, Period: time.Hour}}
+	require.NoError(t, s.rules.Set([]coord.RuleOptions{
+		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []coord.Override{{Match: coord.Match{Glob: "a*"}, Limits: bands}}},
+		{Name: "group", Algorithm: "token_bucket", Limits: bands, Groups: []coord.Group{{Match: coord.Match{Suffix: "a"}}}},
+		{Name: "list", Algorithm: "token_bucket", Limits: bands, Deny: []coord.Match{{Exact: "a"}}},
+		{Name: "shadow", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 0, Period: time.Hour}}, Shadow: true},
+	}, 1))
+	pools, permits := newPools(s, prefix)
+	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}})
+	require.NoError(t, err)
+	for rule, want := range map[string]string{
+		"glob": "write exact ones", "group": "leave them out", "list": "pool.ban",
+	} {
+		_, err := permits.Acquire(t.Context(), coord.Caller{}, coord.PermitRequest{
+			MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Minute}, Rule: rule, Cost: 1,
+		})
+		var e *coord.Error
+		require.ErrorAs(t, err, &e, rule)
+		require.Equal(t, coord.InvalidArgument, e.Code)
+		require.ErrorContains(t, err, want)
+	}
+	g, err := permits.Acquire(t.Context(), coord.Caller{}, coord.PermitRequest{
+		MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Minute}, Rule: "shadow", Cost: 1,
+	})
+	require.NoError(t, err)
+	require.True(t, g.Acquired, "a rule in shadow refuses nothing")
+}
