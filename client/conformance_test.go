@@ -64,6 +64,14 @@ func TestWaitingConformsThroughTheSocket(t *testing.T) {
 	})
 }
 
+func TestSemaphoresConformThroughTheSocket(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Semaphores(t, newSystem(t, url))
+	})
+}
+
 func TestUpstreamConformsThroughTheSocket(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -129,9 +137,8 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
 		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
-		Rules: rules, RuntimeRules: runtime,
+		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines), Semaphores: coord.NewSemaphores(r, keys, leases, lines), Rules: rules, RuntimeRules: runtime,
 		Breakers: coord.NewBreakers(coord.BreakersOptions{
 			Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
 		}),
@@ -216,6 +223,30 @@ func (w *wireClient) LockRelease(ctx context.Context, p api.LockReleaseParams) (
 
 func (w *wireClient) LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error) {
 	return client.Call(ctx, w.Client, api.LockGet, p)
+}
+
+func (w *wireClient) LockList(ctx context.Context, p api.LockListParams) (api.LockListResult, error) {
+	return w.Client.LockList(ctx, p.Cursor, int(p.Count))
+}
+
+func (w *wireClient) LockForceRelease(ctx context.Context, p api.LockForceReleaseParams) (api.LockForceReleaseResult, error) {
+	return w.Client.LockForceRelease(ctx, p.Name, p.Reason)
+}
+
+func (w *wireClient) SemaphoreAcquire(ctx context.Context, id string, p api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error) {
+	return client.Call(client.WithRequestID(ctx, id), w.Client, api.SemaphoreAcquire, p)
+}
+
+func (w *wireClient) SemaphoreRenew(ctx context.Context, p api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
+	return client.Call(ctx, w.Client, api.SemaphoreRenew, p)
+}
+
+func (w *wireClient) SemaphoreRelease(ctx context.Context, p api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error) {
+	return client.Call(ctx, w.Client, api.SemaphoreRelease, p)
+}
+
+func (w *wireClient) SemaphoreGet(ctx context.Context, p api.SemaphoreGetParams) (api.SemaphoreGetResult, error) {
+	return w.Client.SemaphoreGet(ctx, p.Name)
 }
 
 func (w *wireClient) Lost() <-chan api.LostParams { return w.lost }

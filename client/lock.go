@@ -99,3 +99,16 @@ func (c *Client) LockDo(ctx context.Context, name string, o LockOptions, fn func
 func (c *Client) LockGet(ctx context.Context, name string) (api.LockGetResult, error) {
 	return Call(ctx, c, api.LockGet, api.LockGetParams{Name: name})
 }
+
+// LockList returns a page of the locks that are held, from the cursor of the page
+// before it, empty for the first; about count of them, 0 = 100.
+func (c *Client) LockList(ctx context.Context, cursor string, count int) (api.LockListResult, error) {
+	return Call(ctx, c, api.LockList, api.LockListParams{Cursor: cursor, Count: int64(count)})
+}
+
+// LockForceRelease frees a lock whoever holds it, and says who did. The holder is
+// told that it lost the lock; the fence of the next one is higher. Reason is for
+// the sidecar's log and its events. It needs the rights of an administrator.
+func (c *Client) LockForceRelease(ctx context.Context, name, reason string) (api.LockForceReleaseResult, error) {
+	return Call(ctx, c, api.LockForceRelease, api.LockForceReleaseParams{Name: name, Reason: reason})
+}

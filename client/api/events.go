@@ -19,7 +19,7 @@ var (
 
 // EventsSubscribeParams say what to be told of.
 type EventsSubscribeParams struct {
-	Kinds []string `codec:"kinds,omitempty" doc:"the kinds of events to be sent: breaker, degraded, draining, lost, paused, refused, reloaded, resumed; all when there are none"`
+	Kinds []string `codec:"kinds,omitempty" doc:"the kinds of events to be sent: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; all when there are none"`
 }
 
 // EventsSubscribeResult says what this connection is told of.
@@ -29,7 +29,7 @@ type EventsSubscribeResult struct {
 
 // EventParams are what happened.
 type EventParams struct {
-	Kind    string `codec:"kind" doc:"breaker = a circuit breaker changed its state; degraded = a fail mode decided; draining = the pod ends; lost = a lease was lost; paused = a key was paused; refused = a limit refused; reloaded = the configuration was read again; resumed = a pause was ended. Others may be added"`
+	Kind    string `codec:"kind" doc:"breaker = a circuit breaker changed its state; degraded = a fail mode decided; draining = the pod ends; forced = a lock was taken from its holder by hand; lost = a lease was lost; paused = a key was paused; refused = a limit refused; reloaded = the configuration was read again; resumed = a pause was ended. Others may be added"`
 	AtMS    int64  `codec:"at_ms" doc:"when, Unix milliseconds by the pod's clock"`
 	Noun    string `codec:"noun,omitempty" doc:"what it is about, such as ratelimit or lock; absent for the sidecar itself"`
 	Name    string `codec:"name,omitempty" doc:"the rule, the lock, ..."`

@@ -45,6 +45,8 @@ type Client interface {
 	LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error)
 	LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error)
 	LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error)
+	LockList(ctx context.Context, p api.LockListParams) (api.LockListResult, error)
+	LockForceRelease(ctx context.Context, p api.LockForceReleaseParams) (api.LockForceReleaseResult, error)
 
 	BreakerAllow(ctx context.Context, requestID string, p api.BreakerAllowParams) (api.BreakerAllowResult, error)
 	BreakerReport(ctx context.Context, requestID string, p api.BreakerReportParams) (api.BreakerReportResult, error)
@@ -64,6 +66,10 @@ type Client interface {
 	SeenReserve(ctx context.Context, requestID string, p api.SeenReserveParams) (api.SeenReserveResult, error)
 	SeenCommit(ctx context.Context, p api.SeenCommitParams) (api.SeenCommitResult, error)
 	SeenRelease(ctx context.Context, p api.SeenReleaseParams) (api.SeenReleaseResult, error)
+	SemaphoreAcquire(ctx context.Context, requestID string, p api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error)
+	SemaphoreRenew(ctx context.Context, p api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error)
+	SemaphoreRelease(ctx context.Context, p api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error)
+	SemaphoreGet(ctx context.Context, p api.SemaphoreGetParams) (api.SemaphoreGetResult, error)
 
 	// Lost delivers what each notification of a loss says to this connection.
 	Lost() <-chan api.LostParams

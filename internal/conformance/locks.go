@@ -47,6 +47,13 @@ func Locks(t *testing.T, sys System) {
 		"a busy request id is tried anew":                     busyIsNotKept,
 		"a grant that too few replicas have is given back":    tooFewReplicas,
 		"two hundred callers through two sidecars, one grant": oneGrant,
+		"what its holder says of itself is shown":             metaIsShown,
+		"a lock that was held as long as it may be is told":   maxHoldIsTold,
+		"no renewal passes the longest hold":                  maxHoldIsNotPassed,
+		"a lock that is freed by force is told":               forcedIsTold,
+		"a lock that was freed by force was not released":     forcedWasNotReleased,
+		"those that are held are listed":                      heldAreListed,
+		"mistakes in cursors and holds name their field":      listMistakes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(locker{t, sys, sys.Connect(t, 0, "a"), sys.Connect(t, 1, "b"), t.Name()})

@@ -58,6 +58,14 @@ func TestWaitingConforms(t *testing.T) {
 	})
 }
 
+func TestSemaphoresConform(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		conformance.Semaphores(t, newSystem(t, url))
+	})
+}
+
 func TestUpstreamConforms(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
@@ -75,6 +83,7 @@ type sidecar struct {
 	locks   *coord.Locks
 	queues  *coord.Queues
 	seen    *coord.Seen
+	sems    *coord.Semaphores
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
 
@@ -108,6 +117,7 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
 	s.queues = coord.NewQueues(r, keys, s.leases, s.lines)
 	s.seen = coord.NewSeen(r, keys, s.leases)
+	s.sems = coord.NewSemaphores(r, keys, s.leases, s.lines)
 	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	}
@@ -289,6 +299,7 @@ func (c *client) LockAcquire(ctx context.Context, id string, p api.LockAcquirePa
 	defer context.AfterFunc(c.open, cancel)()
 	g, err := c.locks.Acquire(ctx, c.caller(id, "lock.acquire", p), coord.LockRequest{
 		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas), Bound: p.Bind != api.BindTTL,
+		MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
 	})
 	if err != nil {
 		return api.LockAcquireResult{}, wire(err)
@@ -341,5 +352,5 @@ func holder(h *coord.Holder) *api.Holder {
 	if h == nil {
 		return nil
 	}
-	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli()}
+	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli(), Meta: h.Meta}
 }

@@ -35,11 +35,12 @@ const (
 	EventDraining EventKind = "draining" // the sidecar was told that its pod ends
 	EventPaused   EventKind = "paused"   // a key was paused here, by hand or for what its remote server answered
 	EventResumed  EventKind = "resumed"  // a pause was ended by hand
+	EventForced   EventKind = "forced"   // a lock was taken from its holder by hand
 )
 
 // eventKinds is every kind, sorted; a kind's place is its bit in a set of them.
 var eventKinds = []EventKind{
-	EventBreaker, EventDegraded, EventDraining, EventLost, EventPaused, EventRefused, EventReloaded, EventResumed,
+	EventBreaker, EventDegraded, EventDraining, EventForced, EventLost, EventPaused, EventRefused, EventReloaded, EventResumed,
 }
 
 // EventKinds lists every kind, sorted.

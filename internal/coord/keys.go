@@ -10,6 +10,7 @@
 package coord
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,14 +81,29 @@ func (k Keys) lock(name string) string {
 	return k.base + escaped(name) + "}:lock"
 }
 
+// lockName is whose state a key is, if it is a lock's.
+func (k Keys) lockName(key string) (string, bool) {
+	tag, ok := strings.CutPrefix(key, k.base)
+	if !ok {
+		return "", false
+	}
+	tag, ok = strings.CutSuffix(tag, "}:lock")
+	return unescaped(tag), ok && isEscaped(tag)
+}
+
 // locks is the pattern of all locks' keys, for SCAN.
 func (k Keys) locks() string { return globbed(strings.TrimSuffix(k.base, "{")) + "{*}:lock" }
 
 // semaphore is a semaphore's leases, who holds them and how many permits each,
 // and the line for them.
-func (k Keys) semaphore(name string) (leases, holders string, line lua.LineKeys) {
-	leases = k.base + escaped(name) + "}:sem"
-	return leases, leases + ":holders", k.line(leases)
+func (k Keys) semaphore(name string) (s lua.SemaphoreKeys, line lua.LineKeys) {
+	leases := k.base + escaped(name) + "}:sem"
+	return lua.SemaphoreKeys{Leases: leases, Holders: leases + ":holders", Weights: leases + ":weights"}, k.line(leases)
+}
+
+// semaphoreGone is the mark that a token gave permits back.
+func (k Keys) semaphoreGone(name, token string) string {
+	return k.base + escaped(name) + "}:sem:gone:" + escaped(token)
 }
 
 // breaker is the state of a breaker that is not a pool member's.
@@ -199,6 +215,25 @@ func escaped(text string) string {
 	}
 	if b == nil {
 		return text
+	}
+	return string(b)
+}
+
+// unescaped is the text of which escaped made this one.
+func unescaped(text string) string {
+	if strings.IndexByte(text, '%') < 0 {
+		return text
+	}
+	b := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(n))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, text[i])
 	}
 	return string(b)
 }

@@ -31,6 +31,10 @@ type lease struct {
 	// validUntil is when it can no longer be relied on, by this pod's monotonic
 	// clock: ttl less 1 % and 2 ms, from when the granting call was sent.
 	validUntil time.Time
+	// final: no renewal extends it any more. A grant that is final from the start is
+	// good for granted, not for ttl.
+	final   bool
+	granted time.Duration
 	// doubt is the lost reply after which it is not known whether Redis holds it
 	// at all; nil = it does. Such a lease is not renewed; closing the session gives
 	// it back.
@@ -42,6 +46,7 @@ type lease struct {
 	at       int       // its place in the renewer's heap
 	renewing bool      // a renewal is under way
 	failures int       // renewals that failed in a row
+	soon     bool      // look again as soon as the renewal that is under way has ended
 }
 
 // hold is what a lease's noun must know to renew it or give it back: a copy,
@@ -74,8 +79,10 @@ type leaseKind interface {
 // renewal is what became of one lease.
 type renewal struct {
 	sent time.Time
-	// held: it is valid for its TTL from sent.
-	held bool
+	// held: it is valid for its TTL from sent, or, where final is set, for left: then
+	// no renewal extends it any more.
+	held, final bool
+	left        time.Duration
 	// moved: it is held by another session of the same client; forget it in silence.
 	moved bool
 	// reason is why it is lost: not_owner or expired.
@@ -89,6 +96,7 @@ const (
 	ReasonNotOwner    = "not_owner"
 	ReasonExpired     = "expired"
 	ReasonUnreachable = "unreachable"
+	ReasonMaxHold     = "max_hold"
 )
 
 // Leases renews and gives back everything that sessions hold: one renewer and
@@ -160,7 +168,10 @@ func (l *Leases) bind(x *lease, sent time.Time) bool {
 		l.drop(old)
 	}
 	x.validUntil = validity(sent, x.ttl)
-	x.next = renewAt(sent, x.ttl)
+	if x.final {
+		x.validUntil = validity(sent, x.granted)
+	}
+	x.next = earlier(renewAt(sent, x.ttl), x.lossAt())
 	if x.fixed {
 		x.next = x.lossAt()
 	}
@@ -204,15 +215,33 @@ func (l *Leases) forget(id leaseID) *lease {
 	return x
 }
 
-// extend counts an explicit renewal, sent at that time, for a lease that find returned.
-func (l *Leases) extend(x *lease, ttl time.Duration, sent time.Time) {
+// extend counts an explicit renewal by that TTL for a lease that find returned.
+func (l *Leases) extend(x *lease, ttl time.Duration, r renewal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if x == nil || l.bound[x.leaseID] != x || x.doubt != nil {
 		return
 	}
 	x.ttl = ttl
-	l.renewed(x, ttl, sent)
+	l.renewed(x, ttl, r)
+}
+
+// hurry has all leases of a name renewed at once, since it was heard that they may
+// be gone: the renewal finds out, and tells their sessions.
+func (l *Leases) hurry(noun, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	for id, x := range l.bound {
+		switch {
+		case id.noun != noun || id.name != name || x.doubt != nil:
+		case x.renewing:
+			x.soon = true
+		default:
+			l.due.move(x, now)
+			l.arm(now)
+		}
+	}
 }
 
 // lose drops a lease that find returned and tells its session, unless it was

@@ -106,6 +106,9 @@ func left(ttlMS int64, sent time.Time) time.Duration {
 	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)
 }
 
+// ms is a duration that Redis answered.
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
 // checkBound refuses to bind what has no session to be bound to.
 func checkBound(c Caller, bound bool, what string) error {
 	if bound && c.Session == nil {

@@ -33,8 +33,14 @@ type Locks struct {
 	lines  *Lines
 }
 
-// NewLocks makes the lock noun.
+// NewLocks makes the lock noun. It hears of locks that are freed by force, through
+// the signals of the lines.
 func NewLocks(r *lua.Runner, k Keys, l *Leases, n *Lines) *Locks {
+	n.signals.onForget(func(topic, key string) {
+		if name, ok := k.lockName(key); ok && topic == topicForced {
+			l.hurry(nounLock, name)
+		}
+	}, func() {}) // what was missed meanwhile is found by the next renewals
 	return &Locks{runner: r, keys: k, leases: l, lines: n}
 }
 
@@ -48,6 +54,9 @@ type LockRequest struct {
 	// given back, whoever's token it was.
 	Replicas int
 	Bound    bool
+	// MaxHold is after how long it is lost, whoever renews it; 0 = never.
+	MaxHold time.Duration
+	Meta    string // shown with the holder
 }
 
 // LockGrant is a grant, or who is in the way.
@@ -72,6 +81,7 @@ type LockGrant struct {
 type Holder struct {
 	Identity
 	Since time.Time // by the Redis server's clock
+	Meta  string
 }
 
 // Acquire takes a lock. A token that holds it already gets the same fence again.
@@ -79,7 +89,7 @@ type Holder struct {
 // A repeated request id answers what became of its grant: a live one is bound
 // to the calling session, a dead one is not taken again.
 func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, error) {
-	if err := checkLock(c, r); err != nil {
+	if err := r.check(c, nounLock); err != nil {
 		return LockGrant{}, err
 	}
 	if err := l.leases.admit("lock " + r.Name + ": acquire"); err != nil {
@@ -107,7 +117,7 @@ func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	id := c.identity()
 	in := lua.LockAcquireIn{
 		Lock: key, LineKeys: l.keys.line(key), Token: r.Token, TTLMS: r.TTL.Milliseconds(),
-		Client: id.Client, Instance: id.Instance,
+		Client: id.Client, Instance: id.Instance, MaxHoldMS: r.MaxHold.Milliseconds(), Meta: r.Meta,
 	}
 	if r.Bound {
 		in.Session = c.Session.ID
@@ -165,7 +175,8 @@ func (l *Locks) take(ctx context.Context, r LockRequest, in lua.LockAcquireIn, o
 	return out, acked, waiter, err
 }
 
-func checkLock(c Caller, r LockRequest) error {
+// check is for all nouns that are asked for in this way.
+func (r LockRequest) check(c Caller, noun string) error {
 	if err := checkText("name", r.Name); err != nil {
 		return err
 	}
@@ -174,13 +185,33 @@ func checkLock(c Caller, r LockRequest) error {
 			return err
 		}
 	}
-	if err := checkBound(c, r.Bound, nounLock); err != nil {
+	if err := checkBound(c, r.Bound, noun); err != nil {
 		return err
 	}
 	if err := checkWait(r.Wait); err != nil {
 		return err
 	}
+	if err := checkHold(r.MaxHold, r.Meta); err != nil {
+		return err
+	}
 	return checkTTL(r.TTL)
+}
+
+// The bounds of max_hold_ms and meta, as on the wire.
+const (
+	maxHold      = 7 * 24 * time.Hour
+	maxMetaBytes = 512
+)
+
+func checkHold(d time.Duration, meta string) error {
+	if d != 0 && (d < minLockTTL || d > maxHold) {
+		return invalid("max_hold_ms: %d is out of range; use %d to %d, or 0 for no end",
+			d.Milliseconds(), minLockTTL.Milliseconds(), maxHold.Milliseconds())
+	}
+	if len(meta) > maxMetaBytes {
+		return invalid("meta: %d bytes are too many; give at most %d, such as the id of what is longer", len(meta), maxMetaBytes)
+	}
+	return nil
 }
 
 func checkTTL(ttl time.Duration) error {
@@ -197,6 +228,7 @@ func (l *Locks) grant(ctx context.Context, c Caller, r LockRequest, out lua.Outc
 		return g, nil
 	}
 	x := l.lease(c, r, g.Fence)
+	x.final, x.granted = out.Value.Final, ms(out.Value.TTLMS)
 	if err := l.leases.keep(ctx, x, out.Sent); err != nil {
 		return LockGrant{}, err
 	}
@@ -219,7 +251,7 @@ func busy(out lua.LockAcquireOut) LockGrant {
 	}
 	return LockGrant{
 		Reason: ReasonBusy, TTL: ttl, RetryAfter: untilFree(out),
-		Holder: holder(out.Client, out.Instance, out.SinceMS),
+		Holder: holder(out.Client, out.Instance, out.Meta, out.SinceMS),
 	}
 }
 
@@ -228,8 +260,8 @@ func untilFree(out lua.LockAcquireOut) time.Duration {
 	return time.Duration(out.TTLMS+1) * time.Millisecond
 }
 
-func holder(client, instance string, sinceMS int64) *Holder {
-	return &Holder{Identity: Identity{client, instance}, Since: time.UnixMilli(sinceMS)}
+func holder(client, instance, meta string, sinceMS int64) *Holder {
+	return &Holder{Identity: Identity{client, instance}, Since: time.UnixMilli(sinceMS), Meta: meta}
 }
 
 // replay answers a request id whose grant was given before. The latched reply

@@ -22,7 +22,7 @@ func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
 		r := renewal{sent: outs[i].Sent}
 		switch s := outs[i].Value.State; s {
 		case lua.LockOwned:
-			r.held = true
+			r.held, r.final, r.left = true, outs[i].Value.Final, ms(outs[i].Value.TTLMS)
 		case lua.LockMoved:
 			r.moved = true
 		default:

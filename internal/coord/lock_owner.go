@@ -34,8 +34,9 @@ func (l *Locks) Renew(ctx context.Context, _ Caller, name, token string, ttl tim
 		return LockRenewal{}, failed("lock "+name+": renew", err)
 	}
 	if out.Value.State == lua.LockOwned {
-		l.leases.extend(x, ttl, out.Sent)
-		return LockRenewal{Renewed: true, Fence: out.Value.Fence, TTL: left(ttl.Milliseconds(), out.Sent), Reason: ReasonRenewed}, nil
+		l.leases.extend(x, ttl, renewal{sent: out.Sent, final: out.Value.Final, left: ms(out.Value.TTLMS)})
+		good := min(ttl.Milliseconds(), out.Value.TTLMS)
+		return LockRenewal{Renewed: true, Fence: out.Value.Fence, TTL: left(good, out.Sent), Reason: ReasonRenewed}, nil
 	}
 	reason := notHeld(out.Value.State)
 	l.leases.lose(x, reason)
@@ -109,12 +110,15 @@ func (l *Locks) Get(ctx context.Context, name string) (LockInfo, error) {
 	if err != nil {
 		return LockInfo{}, failed("lock "+name+": get", err)
 	}
-	v := out.Value
+	return info(out.Value), nil
+}
+
+func info(v lua.LockGetOut) LockInfo {
 	if !v.Held {
-		return LockInfo{Waiting: v.Waiting}, nil
+		return LockInfo{Waiting: v.Waiting}
 	}
 	return LockInfo{
-		Held: true, Fence: v.Fence, Waiting: v.Waiting, TTL: time.Duration(v.TTLMS) * time.Millisecond,
-		Holder: holder(v.Client, v.Instance, v.SinceMS),
-	}, nil
+		Held: true, Fence: v.Fence, Waiting: v.Waiting, TTL: ms(v.TTLMS),
+		Holder: holder(v.Client, v.Instance, v.Meta, v.SinceMS),
+	}
 }

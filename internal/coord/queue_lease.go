@@ -128,6 +128,6 @@ func (q *Queues) Renew(ctx context.Context, queue, token string, d time.Duration
 		q.leases.lose(x, ReasonExpired)
 		return LeaseOutcome{Reason: ReasonExpired}, 0, nil
 	}
-	q.leases.extend(x, d, out.Sent)
+	q.leases.extend(x, d, renewal{sent: out.Sent, held: true})
 	return LeaseOutcome{Done: true, Reason: ReasonRenewed}, left(d.Milliseconds(), out.Sent), nil
 }

@@ -22,10 +22,13 @@ func (x *lease) lossAt() time.Time {
 	return x.validUntil.Add(-min(x.ttl/20, 50*time.Millisecond))
 }
 
-// overdue is why a lease is lost that was not renewed until then.
-func (x *lease) overdue() string {
-	if x.fixed {
+// over is why it ends when its validity does.
+func (x *lease) over() string {
+	switch {
+	case x.fixed:
 		return ReasonExpired
+	case x.final:
+		return ReasonMaxHold
 	}
 	return ReasonUnreachable
 }
@@ -55,7 +58,7 @@ func (l *Leases) run() {
 	for {
 		batches, lost, wait := l.look(time.Now())
 		for _, x := range lost {
-			l.tell(x, x.overdue())
+			l.tell(x, x.over())
 		}
 		for _, b := range batches {
 			l.running.Go(func() { l.renew(b) })
@@ -174,9 +177,12 @@ func (l *Leases) renew(b batch) {
 			l.due.move(x, retry)
 			l.arm(retry)
 		case r.held:
-			l.renewed(x, b.holds[i].ttl, r.sent)
+			l.renewed(x, b.holds[i].ttl, r)
 		default:
 			l.drop(x)
+			if x.final && r.reason == ReasonExpired {
+				r.reason = ReasonMaxHold
+			}
 			if !r.moved {
 				lost, reasons = append(lost, x), append(reasons, r.reason)
 			}
@@ -188,19 +194,32 @@ func (l *Leases) renew(b batch) {
 	}
 }
 
-// renewed counts a renewal with this TTL, sent at that time. Validity never
-// goes back, since no renewal shortens what Redis granted before. It needs l.mu.
-func (l *Leases) renewed(x *lease, ttl time.Duration, sent time.Time) {
-	x.failures = 0
-	if v := validity(sent, ttl); v.After(x.validUntil) {
+// renewed counts a renewal with this TTL. Validity never goes back, since no
+// renewal shortens what Redis granted before. It needs l.mu.
+func (l *Leases) renewed(x *lease, ttl time.Duration, r renewal) {
+	x.failures, x.final = 0, r.final
+	if r.final {
+		ttl = r.left
+	}
+	if v := validity(r.sent, ttl); v.After(x.validUntil) {
 		x.validUntil = v
 	}
-	next := renewAt(sent, x.ttl)
-	if x.renewing {
+	next := earlier(renewAt(r.sent, x.ttl), x.lossAt())
+	switch {
+	case x.renewing:
 		next = x.lossAt()
+	case x.soon:
+		x.soon, next = false, time.Now()
 	}
 	l.due.move(x, next)
 	l.arm(next)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // leaseHeap is ordered by next; see container/heap.

@@ -29,7 +29,7 @@ func (c Caller) identity() Identity {
 type Loss struct {
 	Noun, Name, Token string
 	Fence             int64
-	// Reason is not_owner, expired or unreachable.
+	// Reason is not_owner, expired, unreachable or max_hold.
 	Reason string
 }
 

@@ -19,6 +19,10 @@ func TestTopologyLocksConform(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Locks(t, newSystem(t, url)) })
 }
 
+func TestTopologySemaphoresConform(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Semaphores(t, newSystem(t, url)) })
+}
+
 // Case 29: what users write into names never moves a key away from its latch.
 func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {

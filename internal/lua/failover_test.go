@@ -160,6 +160,9 @@ func TestTopologySentinelFailoverUnderLoad(t *testing.T) {
 	next(t, h.subscribed)
 	l.recovers(t)
 	s.Failover()
+	// The old master answers until it is told off; what is killed is to be the one
+	// that the load is on.
+	next(t, h.subscribed)
 	l.recovers(t)
 	restart := s.KillMaster()
 	l.recovers(t)

@@ -124,7 +124,9 @@ type RatelimitMemberIn struct {
 	Inboxes     string
 }
 
-func (in RatelimitMemberIn) keys(to []string) []string { return append(in.PoolKeys.keys(to), in.Buckets) }
+func (in RatelimitMemberIn) keys(to []string) []string {
+	return append(in.PoolKeys.keys(to), in.Buckets)
+}
 func (in RatelimitMemberIn) args(to []any) []any {
 	return append(to, in.Member, in.Cost, flag(in.Peek), flag(in.Reset), in.Revision, in.Signature, in.Inboxes)
 }

@@ -121,8 +121,10 @@ type PoolStatsIn struct {
 	After, Count int64
 }
 
-func (in PoolStatsIn) keys(to []string) []string { return append(in.PoolKeys.keys(to), in.Used, in.Line) }
-func (in PoolStatsIn) args(to []any) []any       { return append(to, in.After, in.Count) }
+func (in PoolStatsIn) keys(to []string) []string {
+	return append(in.PoolKeys.keys(to), in.Used, in.Line)
+}
+func (in PoolStatsIn) args(to []any) []any { return append(to, in.After, in.Count) }
 
 // PoolStatsOut counts each member of the page once; a Cursor of 0 says that it was
 // the last page. Waiting is of the whole line, whatever the page.

@@ -46,12 +46,19 @@ func (s *Sentinel) Client(t testing.TB) *redis.Client {
 }
 
 // KillMaster kills (-9) the master and returns at once; the sentinels promote a
-// replica some seconds later. Restart starts it again, empty, on its old port.
+// replica some seconds later. Restart waits for that and starts it again, empty,
+// on its old port.
 func (s *Sentinel) KillMaster() (restart func()) {
 	s.t.Helper()
 	n := s.master()
 	n.kill()
-	return s.restarter(n)
+	again := s.restarter(n)
+	return func() {
+		// It comes back with the role that it was first started with. Sentinels that
+		// still name it the master believe a replica for 20 s before they elect another.
+		s.master()
+		again()
+	}
 }
 
 // Failover makes the sentinels promote a replica, and returns when it answers

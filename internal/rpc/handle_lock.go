@@ -12,6 +12,7 @@ import (
 func lockAcquire(ctx context.Context, k *call, p *api.LockAcquireParams) (api.LockAcquireResult, error) {
 	g, err := k.services().Locks.Acquire(ctx, k.caller(), coord.LockRequest{
 		Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas), Bound: p.Bind == api.BindSession,
+		MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
 	})
 	if err != nil {
 		return api.LockAcquireResult{}, err
@@ -56,11 +57,35 @@ func lockGet(ctx context.Context, k *call, p *api.LockGetParams) (api.LockGetRes
 	}, nil
 }
 
+func lockList(ctx context.Context, k *call, p *api.LockListParams) (api.LockListResult, error) {
+	page, err := k.services().Locks.List(ctx, p.Cursor, int(p.Count))
+	if err != nil {
+		return api.LockListResult{}, err
+	}
+	r := api.LockListResult{Cursor: page.Cursor, Locks: make([]api.LockEntry, len(page.Locks))}
+	for i, l := range page.Locks {
+		r.Locks[i] = api.LockEntry{Name: l.Name, Fence: fence(l.Fence), TTLMS: l.TTL.Milliseconds(), HeldBy: holder(l.Holder)}
+	}
+	return r, nil
+}
+
+// lockForceRelease leaves a line in the log, since what it does is to be accounted for.
+func lockForceRelease(ctx context.Context, k *call, p *api.LockForceReleaseParams) (api.LockForceReleaseResult, error) {
+	f, err := k.services().Locks.ForceRelease(ctx, k.caller(), p.Name, p.Reason)
+	if err != nil || !f.Released {
+		return api.LockForceReleaseResult{}, err
+	}
+	by := k.caller().Session.Identity()
+	k.conn.log.Warn("a lock was taken from its holder by hand", "lock", p.Name, "reason", p.Reason, "fence", f.Fence,
+		"client", by.Client, "instance", by.Instance, "held_by", f.Holder.Client, "held_by_instance", f.Holder.Instance)
+	return api.LockForceReleaseResult{Released: true, Fence: fence(f.Fence), HeldBy: holder(f.Holder)}, nil
+}
+
 func holder(h *coord.Holder) *api.Holder {
 	if h == nil {
 		return nil
 	}
-	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli()}
+	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli(), Meta: h.Meta}
 }
 
 // fence is text on the wire, since it may pass 2^53; 0 is none.

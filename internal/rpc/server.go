@@ -60,6 +60,7 @@ type Services struct {
 	Locks       *coord.Locks
 	Queues      *coord.Queues
 	Seen        *coord.Seen
+	Semaphores  *coord.Semaphores
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules

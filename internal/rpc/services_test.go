@@ -45,6 +45,7 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	t.Cleanup(runtime.Stop)
 	return serveWith(t, o, rpc.Services{
 		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
+		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
 		}),

@@ -1,0 +1,121 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// waits is a call that stands in line.
+type waits struct {
+	ended chan permitOutcome
+}
+
+type permitOutcome struct {
+	api.SemaphoreAcquireResult
+	err error
+}
+
+// stand puts one more into the line and returns when it is there.
+func (p permits) stand(ctx context.Context, c Client, q api.SemaphoreAcquireParams) waits {
+	p.t.Helper()
+	before := p.get(p.b).Waiting
+	w := waits{make(chan permitOutcome, 1)}
+	q.Name, q.Limit, q.WaitMS = p.name, p.limit, 60_000
+	go func() {
+		r, err := c.SemaphoreAcquire(ctx, "", q)
+		w.ended <- permitOutcome{r, err}
+	}()
+	p.waiting(before + 1)
+	return w
+}
+
+func (p permits) waiting(want int64) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	for p.get(p.b).Waiting != want {
+		require.NoError(p.t, ctx.Err(), "never so many in line: %d", want)
+	}
+}
+
+func (p permits) served(w waits) api.SemaphoreAcquireResult {
+	p.t.Helper()
+	select {
+	case o := <-w.ended:
+		require.NoError(p.t, o.err)
+		require.True(p.t, o.Acquired, "%+v", o.SemaphoreAcquireResult)
+		return o.SemaphoreAcquireResult
+	case <-time.After(patience):
+		p.t.Fatalf("never served: %+v", p.get(p.b))
+		return api.SemaphoreAcquireResult{}
+	}
+}
+
+func nobodyPasses(p permits) {
+	g := p.take(p.a, api.SemaphoreAcquireParams{})
+	many := p.stand(p.t.Context(), p.b, api.SemaphoreAcquireParams{Permits: 3})
+	one := p.stand(p.t.Context(), p.a, api.SemaphoreAcquireParams{})
+	r := p.try(p.b, "", api.SemaphoreAcquireParams{})
+	require.Equal(p.t, []any{"busy", int64(2)}, []any{r.Reason, r.Free}, "two are free, and not for newcomers")
+	require.Positive(p.t, r.RetryAfterMS)
+	require.Equal(p.t, int64(1), p.get(p.a).Held)
+	p.release(p.a, g.Token)
+	all := p.served(many)
+	require.Equal(p.t, int64(1), p.get(p.a).Waiting)
+	p.release(p.a, all.Token)
+	require.Greater(p.t, p.fence(p.served(one).Fence), p.fence(all.Fence))
+}
+
+func leavingLetsIn(p permits) {
+	p.take(p.a, api.SemaphoreAcquireParams{})
+	ctx, cancel := context.WithCancel(p.t.Context())
+	many := p.stand(ctx, p.a, api.SemaphoreAcquireParams{Permits: 3})
+	one := p.stand(p.t.Context(), p.b, api.SemaphoreAcquireParams{})
+	cancel()
+	require.Error(p.t, (<-many.ended).err)
+	p.served(one)
+	p.waiting(0)
+	require.Equal(p.t, int64(2), p.get(p.a).Held)
+	in := p.try(p.a, "", api.SemaphoreAcquireParams{Permits: 3, WaitMS: 1})
+	require.Equal(p.t, []any{"busy", int64(1)}, []any{in.Reason, in.Free})
+	p.waiting(0)
+}
+
+func cancelledPermits(p permits) {
+	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 3})
+	gone := p.sys.Connect(p.t, 0, "gone")
+	for range 20 {
+		p.stand(p.t.Context(), gone, api.SemaphoreAcquireParams{})
+	}
+	live := p.stand(p.t.Context(), p.b, api.SemaphoreAcquireParams{Permits: 3})
+	p.release(p.a, g.Token)
+	// Some of the twenty are granted theirs meanwhile, and hand them on as they go.
+	gone.Close()
+	p.served(live)
+	require.Equal(p.t, int64(3), p.get(p.b).Held)
+	require.Zero(p.t, p.get(p.b).Waiting)
+}
+
+func severalServed(p permits) {
+	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 3})
+	line := make([]waits, 6)
+	for i := range line {
+		line[i] = p.stand(p.t.Context(), []Client{p.a, p.b}[i%2], api.SemaphoreAcquireParams{})
+	}
+	p.release(p.a, g.Token)
+	last, tokens := p.fence(g.Fence), []string{}
+	for i, w := range line {
+		if i >= 3 {
+			p.release(p.a, tokens[i-3])
+		}
+		r := p.served(w)
+		require.Greater(p.t, p.fence(r.Fence), last, "in their order")
+		last = p.fence(r.Fence)
+		tokens = append(tokens, r.Token)
+	}
+	require.Equal(p.t, int64(3), p.get(p.a).Held)
+}

@@ -1,0 +1,116 @@
+package lua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrCursor: the text is no cursor that Scan returned.
+var ErrCursor = errors.New("not a cursor")
+
+// scanned is a node and its place among all: a cluster's is named by the lowest
+// slot that it has, since that does not change when a replica takes over.
+type scanned struct {
+	first int
+	node  *node
+}
+
+// scanNodes are the nodes with keys, in their order.
+func (r *Runner) scanNodes() []scanned {
+	if r.ring == nil {
+		return []scanned{{0, r.only}}
+	}
+	var list []scanned
+	known := map[*node]bool{}
+	for slot := range r.ring.slots {
+		if n := r.ring.slots[slot].Load(); n != nil && !known[n] {
+			known[n] = true
+			list = append(list, scanned{slot, n})
+		}
+	}
+	return list
+}
+
+// Scan goes through the keys that match a pattern, a step at a time and node by
+// node, from a cursor that it returned, empty for the start; about so many keys,
+// of whatever kind, are looked at in one step. Next is empty after the last step.
+// A key that is there all the time is returned at least once, unless slots or
+// masters change meanwhile.
+//
+// Errors: ErrCursor; ErrUnavailable; the context's.
+func (r *Runner) Scan(ctx context.Context, pattern, cursor string, count int) (keys []string, next string, err error) {
+	first, at, err := parseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	// Whoever comes before the first answer of Redis waits for it, as all calls do.
+	if _, err := r.route(ctx, pattern, false); err != nil {
+		var down *unsent
+		if errors.As(err, &down) {
+			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		return nil, "", fmt.Errorf("scan: %w", err)
+	}
+	nodes := r.scanNodes()
+	if r.ring != nil {
+		if down := r.ring.err(); down != nil {
+			return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, down)
+		}
+	}
+	i, same := slices.BinarySearchFunc(nodes, first, func(s scanned, slot int) int { return s.first - slot })
+	if i == len(nodes) {
+		return nil, "", nil
+	}
+	if !same {
+		at = 0 // its slots went to others
+	}
+	n := nodes[i].node
+	if c := n.condition.Load(); c.down() {
+		return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, c.err)
+	}
+	n.running.Add(1)
+	keys, at, err = n.client.Scan(ctx, at, pattern, int64(count)).Result()
+	n.running.Add(-1)
+	switch f := n.judge(err); {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, "", fmt.Errorf("scan: %w", ctx.Err())
+	case f.verdict == fault:
+		return nil, "", fmt.Errorf("scan: %w", err)
+	default: // it changes nothing, so that it is all the same whether it ran
+		if f.suspect() {
+			n.look()
+		}
+		return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, err)
+	}
+	switch {
+	case at != 0:
+		next = formatCursor(nodes[i].first, at)
+	case i+1 < len(nodes):
+		next = formatCursor(nodes[i+1].first, 0)
+	}
+	return keys, next, nil
+}
+
+func formatCursor(first int, at uint64) string {
+	return strconv.Itoa(first) + "." + strconv.FormatUint(at, 10)
+}
+
+func parseCursor(text string) (first int, at uint64, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	slot, rest, ok := strings.Cut(text, ".")
+	first, err = strconv.Atoi(slot)
+	if err == nil {
+		at, err = strconv.ParseUint(rest, 10, 64)
+	}
+	if !ok || err != nil || first < 0 || first >= slotCount {
+		return 0, 0, ErrCursor
+	}
+	return first, at, nil
+}

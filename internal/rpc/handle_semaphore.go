@@ -1,0 +1,61 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+func semaphoreAcquire(ctx context.Context, k *call, p *api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error) {
+	g, err := k.services().Semaphores.Acquire(ctx, k.caller(), coord.SemaphoreRequest{
+		LockRequest: coord.LockRequest{
+			Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas),
+			Bound: p.Bind == api.BindSession, MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
+		},
+		Limit: p.Limit, Permits: p.Permits,
+	})
+	if err != nil {
+		return api.SemaphoreAcquireResult{}, err
+	}
+	r := api.SemaphoreAcquireResult{
+		Acquired: g.Acquired, TTLMS: g.TTL.Milliseconds(), Free: g.Free,
+		WaitedMS: g.Waited.Milliseconds(), Replayed: g.Replayed, Reason: g.Reason,
+	}
+	if g.Acquired {
+		r.Token, r.Fence = g.Token, fence(g.Fence)
+	} else {
+		r.RetryAfterMS = millisUp(g.RetryAfter)
+	}
+	return r, nil
+}
+
+func semaphoreRenew(ctx context.Context, k *call, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
+	r, err := k.services().Semaphores.Renew(ctx, k.caller(), p.Name, p.Token, millis(p.TTLMS))
+	if err != nil {
+		return api.SemaphoreRenewResult{}, err
+	}
+	return api.SemaphoreRenewResult{
+		Renewed: r.Renewed, Fence: fence(r.Fence), TTLMS: r.TTL.Milliseconds(), Reason: r.Reason,
+	}, nil
+}
+
+func semaphoreRelease(ctx context.Context, k *call, p *api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error) {
+	r, err := k.services().Semaphores.Release(ctx, k.caller(), p.Name, p.Token)
+	if err != nil {
+		return api.SemaphoreReleaseResult{}, err
+	}
+	return api.SemaphoreReleaseResult{Released: r.Released, Reason: r.Reason}, nil
+}
+
+func semaphoreGet(ctx context.Context, k *call, p *api.SemaphoreGetParams) (api.SemaphoreGetResult, error) {
+	i, err := k.services().Semaphores.Get(ctx, p.Name)
+	if err != nil {
+		return api.SemaphoreGetResult{}, err
+	}
+	r := api.SemaphoreGetResult{Held: i.Held, Waiting: i.Waiting, Holders: make([]api.SemaphoreHolder, len(i.Holders))}
+	for n, h := range i.Holders {
+		r.Holders[n] = api.SemaphoreHolder{Permits: h.Permits, Fence: fence(h.Fence), TTLMS: h.TTL.Milliseconds(), HeldBy: holder(h.Holder)}
+	}
+	return r, nil
+}
