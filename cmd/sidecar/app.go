@@ -193,8 +193,6 @@ func (a *app) serve() error {
 		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
 		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
 		Seen:       coord.NewSeen(a.runner, keys, a.leases),
-		Leases:     a.leases,
-		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
