@@ -21,6 +21,10 @@ type heldKind struct {
 	name, token, ttl        string // the keys of their parameters
 	// named: its token is the sidecar's to make, and comes with the grant.
 	named bool
+	// unfenced: its grants have no fence.
+	unfenced bool
+	// key is the key of a second part of its name; empty = it has none.
+	key string
 	// unused is the outcome of what was granted and not used; empty = it has none.
 	unused string
 }
@@ -31,6 +35,7 @@ type held struct {
 	c           *Client
 	kind        *heldKind
 	name, token string
+	key         string        // see heldKind.key
 	session     bool          // bound to the session, not to its TTL
 	maxHold     time.Duration // 0 = it may be held for good
 
@@ -58,14 +63,22 @@ type grant struct {
 
 // heldAnswer is what all answers about a lease have.
 type heldAnswer struct {
-	Renewed  bool   `codec:"renewed"`
-	Released bool   `codec:"released"`
-	Reason   string `codec:"reason"`
+	Renewed  bool `codec:"renewed"`
+	Released bool `codec:"released"`
+	// Acked and Committed are Released of what was dealt with.
+	Acked     bool   `codec:"acked"`
+	Committed bool   `codec:"committed"`
+	Reason    string `codec:"reason"`
 }
+
+func (a *heldAnswer) ended() bool { return a.Released || a.Acked || a.Committed }
 
 // params are those that name the lease, and more.
 func (h *held) params(more map[string]any) map[string]any {
 	p := map[string]any{h.kind.name: h.name, h.kind.token: h.token}
+	if h.kind.key != "" {
+		p[h.kind.key] = h.key
+	}
 	for k, v := range more {
 		p[k] = v
 	}
@@ -135,6 +148,11 @@ func (h *held) Release(ctx context.Context) error {
 // giveBack is Release with more parameters, and decodes the answer into result
 // too, of which answer is a part.
 func (h *held) giveBack(ctx context.Context, more map[string]any, result any, answer *heldAnswer) error {
+	return h.endBy(ctx, h.kind.release, more, result, answer)
+}
+
+// endBy is giveBack by another method than its release.
+func (h *held) endBy(ctx context.Context, method string, more map[string]any, result any, answer *heldAnswer) error {
 	h.mu.Lock()
 	if h.released {
 		h.mu.Unlock()
@@ -157,7 +175,7 @@ func (h *held) giveBack(ctx context.Context, more map[string]any, result any, an
 		on = nil
 	}
 	err := h.c.invoke(ctx, invocation{
-		method: h.kind.release, idempotent: true, params: h.params(more), result: result, on: on,
+		method: method, idempotent: true, params: h.params(more), result: result, on: on,
 	})
 	if err != nil {
 		return err
@@ -169,7 +187,7 @@ func (h *held) giveBack(ctx context.Context, more map[string]any, result any, an
 	if h.loss != nil {
 		return fmt.Errorf("%s %s: release: %w", h.kind.noun, h.name, h.loss)
 	}
-	if !answer.Released {
+	if !answer.ended() {
 		return fmt.Errorf("%s %s: release: %w", h.kind.noun, h.name, lost(answer.Reason))
 	}
 	return nil
@@ -178,7 +196,7 @@ func (h *held) giveBack(ctx context.Context, more map[string]any, result any, an
 // take makes what was acquired a held one.
 func (h *held) take(ctx context.Context, g grant) error {
 	fence, err := strconv.ParseUint(g.fence, 10, 64)
-	if err != nil {
+	if err != nil && !h.kind.unfenced {
 		err = fmt.Errorf("%s: %w: fence: %w", h.kind.acquire, errMalformed, err)
 		h.disown(&brokenError{err, true})
 		return err
@@ -325,22 +343,6 @@ func (h *held) forget() {
 		delete(on.held, h.token)
 		on.mu.Unlock()
 	}
-}
-
-// releaseFrame is the notification that gives it back.
-func (h *held) releaseFrame(token string) []byte {
-	pairs := 2
-	if h.kind.unused != "" {
-		pairs++
-	}
-	b := appendText([]byte{0x93, frameNotification}, h.kind.release)
-	b = appendMap(append(b, 0x91), pairs)
-	b = appendText(appendText(b, h.kind.name), h.name)
-	b = appendText(appendText(b, h.kind.token), token)
-	if h.kind.unused != "" {
-		b = appendText(appendText(b, "outcome"), h.kind.unused)
-	}
-	return b
 }
 
 // do runs fn while it is held, and gives it back however fn ends.

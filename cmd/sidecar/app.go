@@ -180,28 +180,38 @@ func (a *app) serve() error {
 	looked()
 	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
 	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
-	answers := coord.NewAnswers(a.signals)
-	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
-		Telemetry: a.telemetry.Telemetry,
-	})
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
 		AdminOff: !c.Socket.Admin.Enabled, AdminUIDs: c.Socket.Admin.UIDs,
 		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
-	}, rpc.Services{
+	}, a.nouns(keys, runtime))
+	if err != nil {
+		return err
+	}
+	a.onStop("socket", c.Limits.ShutdownGrace, a.server.Shutdown)
+	return nil
+}
+
+// nouns are what handlers call.
+func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
+	answers := coord.NewAnswers(a.signals)
+	breakers := coord.NewBreakers(coord.BreakersOptions{
+		Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
+		Telemetry: a.telemetry.Telemetry,
+	})
+	return rpc.Services{
 		Breakers:   breakers,
 		Leases:     a.leases,
 		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
+		Seen:       coord.NewSeen(a.runner, keys, a.leases),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
 		}),
-		Pools:  coord.NewPools(a.runner, keys, a.leases, a.lines),
-		Queues: coord.NewQueues(a.runner, keys, a.leases, a.lines),
-		Seen:   coord.NewSeen(a.runner, keys, a.leases),
+		Pools: coord.NewPools(a.runner, keys, a.leases, a.lines),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,
@@ -213,12 +223,7 @@ func (a *app) serve() error {
 		Redis:    a.redisState,
 		Draining: a.draining,
 		Health:   a.snapshot,
-	})
-	if err != nil {
-		return err
 	}
-	a.onStop("socket", c.Limits.ShutdownGrace, a.server.Shutdown)
-	return nil
 }
 
 func wireLimits(l config.Limits) api.Limits {

@@ -26,7 +26,7 @@ func Seen(t *testing.T, sys System) {
 		"what is given up is done by the next":            givenUpIsTaken,
 		"a reservation that ended commits nothing":        endedCommitsNothing,
 		"a closed connection's reservations are given up": closedIsGivenUp,
-		"a reservation that ended is told":                endedIsTold,
+		"a reservation that ended is told":                endedReservationIsTold,
 		"a repeated request id is the same reservation":   repeatedReservation,
 		"keys are apart, whatever their bytes":            seenAreApart,
 		"a hundred ask, one reserves":                     oneReserves,
@@ -121,7 +121,7 @@ func closedIsGivenUp(s seer) {
 	}
 }
 
-func endedIsTold(s seer) {
+func endedReservationIsTold(s seer) {
 	token := s.take(s.a, api.SeenReserveParams{TTLMS: 300})
 	s.sys.Advance(time.Hour)
 	select {
