@@ -32,6 +32,7 @@ var nouns = []noun{
 	breakerNoun,
 	permitNoun,
 	poolNoun,
+	queueNoun,
 	semaphoreNoun,
 }
 

@@ -24,7 +24,8 @@ type worker struct {
 	// over is closed when no new work is to be begun; what was begun goes on.
 	over <-chan struct{}
 
-	serial int
+	serial  int
+	entries int // how many it has put into its queue
 
 	mu      sync.Mutex // guards what follows
 	session *session   // nil while there is none
