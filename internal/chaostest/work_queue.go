@@ -2,6 +2,7 @@ package chaostest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,8 @@ const (
 	entryTTL = 10 * time.Minute
 	// leased is how long an entry is away from a client that forgot it.
 	leased = time.Second
+	// full is how many entries a queue has before its producers slow down.
+	full = 50
 )
 
 var queueNoun = noun{
@@ -51,8 +54,10 @@ var queueNoun = noun{
 func (w *worker) produce(ctx context.Context) {
 	w.entries++
 	e := Entry{Queue: queues[w.id%len(queues)], Producer: w.id, N: w.entries, ID: fmt.Sprintf("w%02d-%05d", w.id, w.entries), Call: w.history.Now()}
+	var depth int64
 	_, known := w.settle(ctx, func(ctx context.Context, s *session) error {
-		_, err := client.Call(ctx, s.Client, api.QueueEnqueue, api.QueueEnqueueParams{Queue: e.Queue, ID: e.ID, TTLMS: entryTTL.Milliseconds(), Body: []byte(e.ID)})
+		r, err := client.Call(ctx, s.Client, api.QueueEnqueue, api.QueueEnqueueParams{Queue: e.Queue, ID: e.ID, TTLMS: entryTTL.Milliseconds(), Body: []byte(e.ID)})
+		depth = r.Depth
 		return err
 	})
 	e.Return = w.history.Now()
@@ -60,6 +65,9 @@ func (w *worker) produce(ctx context.Context) {
 		e.Return = Never
 	}
 	w.history.add(func() { w.history.Entries = append(w.history.Entries, e) })
+	if depth > full {
+		w.pause(time.Second) // the consumers are behind
+	}
 }
 
 // consume takes an entry, at once or in line, and acknowledges it, gives it back,
@@ -138,23 +146,29 @@ func (r *run) drain(ctx context.Context, c *client.Client, queue string) error {
 	ctx, cancel := context.WithTimeout(ctx, leased+patience)
 	defer cancel()
 	return until(ctx, func() error {
-		d := Delivery{Client: "settled", Queue: queue, Call: r.history.Now(), Lease: leased, EndCall: Never, EndReturn: Never}
-		got, err := client.Call(ctx, c, api.QueueDequeue, api.QueueDequeueParams{Queue: queue, LeaseMS: leased.Milliseconds(), Bind: api.BindTTL})
-		d.Return = r.history.Now()
-		if err != nil {
-			return err
+		for {
+			if left, err := r.remove(ctx, c, queue); err != nil || !left {
+				return errors.Join(err, drained(ctx, c, queue))
+			}
 		}
-		if !got.Found {
-			return drained(ctx, c, queue)
-		}
-		d.ID, d.Attempt, d.End, d.EndCall, d.Outcome = got.ID, got.Attempt, Ack, r.history.Now(), Unknown
-		ack, err := client.Call(ctx, c, api.QueueAck, api.QueueLeaseParams{Queue: queue, Lease: got.Lease})
-		if err == nil {
-			d.EndReturn, d.Outcome = r.history.Now(), outcome(ack.Reason)
-		}
-		r.history.add(func() { r.history.Given = append(r.history.Given, d) })
-		return fmt.Errorf("%s had an entry left", queue)
 	})
+}
+
+// remove takes the first entry out of a queue, and reports whether there was one.
+func (r *run) remove(ctx context.Context, c *client.Client, queue string) (bool, error) {
+	d := Delivery{Client: "settled", Queue: queue, Call: r.history.Now(), Lease: leased, EndCall: Never, EndReturn: Never}
+	got, err := client.Call(ctx, c, api.QueueDequeue, api.QueueDequeueParams{Queue: queue, LeaseMS: leased.Milliseconds(), Bind: api.BindTTL})
+	d.Return = r.history.Now()
+	if err != nil || !got.Found {
+		return false, err
+	}
+	d.ID, d.Attempt, d.End, d.EndCall, d.Outcome = got.ID, got.Attempt, Ack, r.history.Now(), Unknown
+	ack, err := client.Call(ctx, c, api.QueueAck, api.QueueLeaseParams{Queue: queue, Lease: got.Lease})
+	if err == nil {
+		d.EndReturn, d.Outcome = r.history.Now(), outcome(ack.Reason)
+	}
+	r.history.add(func() { r.history.Given = append(r.history.Given, d) })
+	return true, err
 }
 
 func drained(ctx context.Context, c *client.Client, queue string) error {
