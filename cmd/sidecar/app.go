@@ -198,11 +198,7 @@ func (a *app) serve() error {
 			Telemetry: a.telemetry.Telemetry,
 		}),
 		Rules: a.rules, RuntimeRules: runtime,
-		Events:   a.events,
-		Config:   a.configText,
-		Redis:    a.redisState,
-		Draining: a.draining,
-		Health:   a.snapshot,
+		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	})
 	if err != nil {
 		return err
