@@ -229,12 +229,6 @@ func (cn *conn) abandon(id uint32, cl *call) bool {
 	return true
 }
 
-// appendCancel writes the notification that cancels a call.
-func appendCancel(b []byte, id uint32) []byte {
-	b = appendText(append(b, 0x93, frameNotification), api.RPCCancel.Name)
-	return appendUint(append(b, 0x91), uint64(id))
-}
-
 // notify sends a frame that nobody answers.
 func (cn *conn) notify(frame []byte) {
 	cn.mu.Lock()

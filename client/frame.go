@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // The envelope is read and written by hand: it is a few bytes, and a generic
@@ -210,4 +212,10 @@ func appendMap(b []byte, pairs int) []byte {
 	default:
 		return binary.BigEndian.AppendUint32(append(b, 0xdf), uint32(pairs))
 	}
+}
+
+// appendCancel writes the notification that cancels a call.
+func appendCancel(b []byte, id uint32) []byte {
+	b = appendText(append(b, 0x93, frameNotification), api.RPCCancel.Name)
+	return appendUint(append(b, 0x91), uint64(id))
 }

@@ -218,11 +218,7 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 			Telemetry: a.telemetry.Telemetry,
 		}),
 		Rules: a.rules, RuntimeRules: runtime,
-		Events:   a.events,
-		Config:   a.configText,
-		Redis:    a.redisState,
-		Draining: a.draining,
-		Health:   a.snapshot,
+		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	}
 }
 

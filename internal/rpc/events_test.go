@@ -47,7 +47,7 @@ func TestEventsComeToWhoSubscribed(t *testing.T) {
 	b, hub := serveEvents(t, rpc.Options{})
 	p, other := b.dial(t), b.dial(t)
 	r := p.must("events.subscribe")
-	require.Equal(t, m{"subscribed": []any{"breaker", "degraded", "draining", "lost", "paused", "refused", "reloaded", "resumed"}}, r)
+	require.Equal(t, m{"subscribed": []any{"breaker", "degraded", "draining", "forced", "lost", "paused", "refused", "reloaded", "resumed"}}, r)
 	hub.Publish(coord.Event{
 		Kind: coord.EventRefused, At: time.UnixMilli(1_767_225_600_000), Noun: "ratelimit", Name: "crawl", Key: "example.com",
 		Reason: "limit", Detail: "for people",
@@ -96,7 +96,7 @@ func TestAnUnknownKindIsRefusedWithTheNearest(t *testing.T) {
 	_, err := p.call("events.subscribe", m{"kinds": []string{"lost", "refusd"}})
 	require.Equal(t, `INVALID_ARGUMENT: kinds[1]: "refusd" is no kind of event; did you mean refused?`, err)
 	_, err = p.call("events.subscribe", m{"kinds": []string{"zebra"}})
-	require.Equal(t, `INVALID_ARGUMENT: kinds[0]: "zebra" is no kind of event; known are breaker, degraded, draining, lost, paused, refused, reloaded, resumed`, err)
+	require.Equal(t, `INVALID_ARGUMENT: kinds[0]: "zebra" is no kind of event; known are breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed`, err)
 	require.False(t, hub.Wanted(), "refused as a whole")
 }
 
