@@ -15,7 +15,7 @@ import (
 
 // lending makes the fake give a member for each acquisition, and take each back.
 func lending(f *fake, noun, release string) {
-	f.on(noun+".acquire", func(fr frame) (any, any) {
+	f.on(noun+".acquire", func(frame) (any, any) {
 		return map[string]any{
 			"acquired": true, "id": "ua-1", "lease": "the lease", "meta": "m", "fence": "7", "last_used_at_ms": 1767225600000,
 			"generation": 3, "probe": true, "remaining": 9,
@@ -95,9 +95,9 @@ func TestPoolWithAndPermitDoTellHowItWent(t *testing.T) {
 			c := dial(t, f.listen(), client.Options{})
 			run := func(ctx context.Context, fn func(context.Context) error) error {
 				if noun == "pool" {
-					return c.PoolWith(ctx, "p", o, func(ctx context.Context, l *client.PoolLease) error { return fn(ctx) })
+					return c.PoolWith(ctx, "p", o, func(ctx context.Context, _ *client.PoolLease) error { return fn(ctx) })
 				}
-				return c.PermitDo(ctx, "p", client.PermitOptions{PoolOptions: o}, func(ctx context.Context, p *client.Permit) error { return fn(ctx) })
+				return c.PermitDo(ctx, "p", client.PermitOptions{PoolOptions: o}, func(ctx context.Context, _ *client.Permit) error { return fn(ctx) })
 			}
 			said := func() any { return f.next(release).params["outcome"] }
 			require.NoError(t, run(t.Context(), func(context.Context) error { return nil }))

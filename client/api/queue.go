@@ -8,7 +8,8 @@ var (
 	})
 	QueueDequeue = define[QueueDequeueParams, QueueDequeueResult](Spec{
 		Name: "queue.dequeue", Since: "0.1.0",
-		Summary: "Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms it comes back to the head unless it is acknowledged.",
+		Summary: "Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. " +
+			"With lease_ms it comes back to the head unless it is acknowledged.",
 	})
 	QueueAck = define[QueueLeaseParams, QueueAckResult](Spec{
 		Name: "queue.ack", Idempotent: true, Notify: true, Since: "0.1.0",

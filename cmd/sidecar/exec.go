@@ -131,28 +131,21 @@ func (x *locked) acquire(ctx context.Context, c *client.Client) (*client.Lock, e
 		done <- result{lk, err}
 	}()
 	var stopped os.Signal
-	for {
-		var r result
-		select {
-		case stopped = <-x.stops:
-			cancel()
-			r = <-done
-		case stopped = <-x.hangups:
-			cancel()
-			r = <-done
-		case r = <-done:
-		}
-		switch {
-		case stopped == nil && r.err != nil:
+	var r result
+	select {
+	case stopped = <-x.stops:
+	case stopped = <-x.hangups:
+	case r = <-done:
+		if r.err != nil {
 			return nil, notHad(x.name, r.err)
-		case stopped == nil:
-			return r.lk, nil
 		}
-		if r.err == nil {
-			_ = r.lk.Release(ctx) // it ends with the connection otherwise
-		}
-		return nil, &exit{code: signalled(stopped)}
+		return r.lk, nil
 	}
+	cancel()
+	if r = <-done; r.err == nil {
+		_ = r.lk.Release(ctx) // it ends with the connection otherwise
+	}
+	return nil, &exit{code: signalled(stopped)}
 }
 
 func (x *locked) tryFor(ctx context.Context, c *client.Client) (*client.Lock, error) {
@@ -216,9 +209,7 @@ func (x *locked) under(lk *client.Lock, path string) (int, error) {
 			lost = nil
 			fmt.Fprintf(x.p.err, "lock %s: %v; ending the command\n", x.name, context.Cause(lk.Context()))
 			signal(syscall.SIGTERM)
-			t := time.NewTimer(x.killing)
-			defer t.Stop()
-			kill = t.C
+			kill = time.After(x.killing)
 		case <-kill:
 			signal(syscall.SIGKILL)
 		}

@@ -58,7 +58,7 @@ c.yaml:2: not YAML: found character '	' that cannot start any token
 c.yaml:3: a second document starts here; keep one, without --- between sections
       3 | redis: {url: embedded}`},
 	{"not a mapping", "- a\n", `
-c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, telemetry, readiness, rules
+c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, telemetry, readiness, rules, breakers
       1 | - a`},
 	{"value for a section", "redis:\n  pool: 7\n", `
 c.yaml:2: redis.pool: this is a single value; write the keys of the section below it: min_idle, max, dial_timeout, command_timeout

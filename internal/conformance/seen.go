@@ -57,9 +57,9 @@ func (s seer) take(c Client, p api.SeenReserveParams) string {
 	return r.Token
 }
 
-func (s seer) commit(c Client, token string, keep time.Duration) api.SeenCommitResult {
+func (s seer) commit(c Client, token string) api.SeenCommitResult {
 	s.t.Helper()
-	r, err := c.SeenCommit(s.t.Context(), api.SeenCommitParams{Set: s.set, Key: "k", Token: token, KeepMS: keep.Milliseconds()})
+	r, err := c.SeenCommit(s.t.Context(), api.SeenCommitParams{Set: s.set, Key: "k", Token: token, KeepMS: 60_000})
 	require.NoError(s.t, err)
 	return r
 }
@@ -82,7 +82,7 @@ func oneDoesIt(s seer) {
 func doneIsDone(s seer) {
 	token := s.take(s.a, api.SeenReserveParams{})
 	for range 2 {
-		require.Equal(s.t, api.SeenCommitResult{Committed: true, Reason: "committed"}, s.commit(s.b, token, time.Minute))
+		require.Equal(s.t, api.SeenCommitResult{Committed: true, Reason: "committed"}, s.commit(s.b, token))
 	}
 	require.Equal(s.t, api.SeenReserveResult{State: "done", RetryAfterMS: 60_000}, s.try(s.b, "", api.SeenReserveParams{}))
 	require.Equal(s.t, api.SeenReleaseResult{Reason: "expired"}, s.release(s.a, token), "done is done")
@@ -96,18 +96,18 @@ func givenUpIsTaken(s seer) {
 	for range 2 {
 		require.Equal(s.t, api.SeenReleaseResult{Released: true, Reason: "released"}, s.release(s.a, token))
 	}
-	require.Equal(s.t, api.SeenCommitResult{Reason: "expired"}, s.commit(s.a, token, time.Minute))
+	require.Equal(s.t, api.SeenCommitResult{Reason: "expired"}, s.commit(s.a, token))
 	s.take(s.b, api.SeenReserveParams{})
 }
 
 func endedCommitsNothing(s seer) {
 	old := s.take(s.a, api.SeenReserveParams{Bind: api.BindTTL, TTLMS: 1000})
 	s.sys.Advance(time.Second)
-	require.Equal(s.t, api.SeenCommitResult{Reason: "expired"}, s.commit(s.a, old, time.Minute))
+	require.Equal(s.t, api.SeenCommitResult{Reason: "expired"}, s.commit(s.a, old))
 	next := s.take(s.b, api.SeenReserveParams{})
-	require.Equal(s.t, api.SeenCommitResult{Reason: "expired"}, s.commit(s.a, old, time.Minute))
+	require.Equal(s.t, api.SeenCommitResult{Reason: "expired"}, s.commit(s.a, old))
 	require.Equal(s.t, api.SeenReleaseResult{Reason: "expired"}, s.release(s.a, old))
-	require.True(s.t, s.commit(s.b, next, time.Minute).Committed)
+	require.True(s.t, s.commit(s.b, next).Committed)
 }
 
 func closedIsGivenUp(s seer) {
@@ -145,7 +145,7 @@ func repeatedReservation(s seer) {
 		require.NotEqual(s.t, marker, r.Token)
 		require.NoError(s.t, ctx.Err(), "it is never given up")
 	}
-	require.True(s.t, s.commit(s.b, first.Token, time.Minute).Committed, "the lost connection's end does not give it up")
+	require.True(s.t, s.commit(s.b, first.Token).Committed, "the lost connection's end does not give it up")
 	require.Equal(s.t, api.SeenReserveResult{State: "done", Replayed: true, Reason: "released"}, s.try(s.b, "id", api.SeenReserveParams{TTLMS: 86_400_000}))
 	_, err := s.b.SeenReserve(s.t.Context(), "id", api.SeenReserveParams{Set: s.set, Key: "k", TTLMS: 777})
 	require.ErrorIs(s.t, err, api.Conflict)

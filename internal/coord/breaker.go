@@ -297,14 +297,12 @@ func (b *Breakers) find(r BreakerRef) (breakerAt, int64, error) {
 	if err := checkText("name", r.Name); err != nil {
 		return breakerAt{}, 0, err
 	}
-	matched, key, field := r.Name, "", fieldBreaker
+	matched, key, field := r.Name, b.keys.breaker(r.Name), fieldBreaker
 	if r.Pool != "" {
 		if err := checkText("pool", r.Pool); err != nil {
 			return breakerAt{}, 0, err
 		}
 		matched, key, field = r.Pool, b.keys.memberBreakers(r.Pool), r.Name
-	} else {
-		key = b.keys.breaker(r.Name)
 	}
 	revision := b.policies.revision()
 	p, err := b.policies.Find(r.Policy, matched)

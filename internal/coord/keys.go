@@ -111,16 +111,11 @@ func (k Keys) semaphoreGone(name, token string) string {
 // breaker is the state of a breaker that is not a pool member's.
 func (k Keys) breaker(name string) string { return k.base + escaped(name) + "}:br" }
 
-// seen is the reservation of one key of a set, or that it is done.
-func (k Keys) seen(set, key string) string {
-	return k.seenUnder(seenTag(set, key))
-}
-
 // seenTag is the tag of one key of a set, by which its reservation is known too.
 func seenTag(set, key string) string { return escaped(set) + ":" + escaped(key) }
 
 // seenUnder is seen by its tag.
-func (k Keys) seenUnder(tag string) string { return k.base + tag + "}:seen" }
+func (k Keys) seen(tag string) string { return k.base + tag + "}:seen" }
 
 // pool is what a pool has besides its members' states, by part.
 func (k Keys) pool(pool, part string) string { return k.base + escaped(pool) + "}:pool:" + part }
@@ -223,7 +218,7 @@ func latch(key string, c Caller) lua.Latch {
 // become %XX, and so do bytes that are not UTF-8, since keys appear in logs and
 // spans, which are text. It returns the text itself where nothing is to be done.
 func escaped(text string) string {
-	const hex = "0123456789ABCDEF"
+	const digits = "0123456789ABCDEF"
 	var b []byte
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -237,7 +232,7 @@ func escaped(text string) string {
 				b = append(make([]byte, 0, len(text)+16), text[:i]...)
 			}
 			for _, c := range []byte(text[i : i+size]) {
-				b = append(b, '%', hex[c>>4], hex[c&15])
+				b = append(b, '%', digits[c>>4], digits[c&15])
 			}
 		}
 		i += size

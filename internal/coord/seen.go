@@ -66,7 +66,7 @@ func (s *Seen) Reserve(ctx context.Context, c Caller, r ReserveRequest) (Reserva
 		return Reservation{}, err
 	}
 	x := &lease{leaseID: leaseID{nounSeen, tag, makeToken(c, nounSeen, tag)}, ttl: r.TTL, kind: s}
-	in := lua.SeenReserveIn{Seen: s.keys.seenUnder(tag), Token: x.token, TTLMS: r.TTL.Milliseconds()}
+	in := lua.SeenReserveIn{Seen: s.keys.seen(tag), Token: x.token, TTLMS: r.TTL.Milliseconds()}
 	if r.Bound {
 		x.session, in.Session = c.Session, c.Session.ID
 	}
@@ -170,7 +170,7 @@ func (s *Seen) end(
 	tag := seenTag(set, key)
 	var found lua.SeenState
 	err := s.leases.release(ctx, c, leaseID{nounSeen, tag, token}, func(ctx context.Context) (err error) {
-		found, err = run(ctx, s.keys.seenUnder(tag))
+		found, err = run(ctx, s.keys.seen(tag))
 		return err
 	})
 	switch {
@@ -187,7 +187,7 @@ func (s *Seen) end(
 func (s *Seen) renew(ctx context.Context, due []hold) []renewal {
 	ins := make([]lua.SeenRenewIn, len(due))
 	for i, h := range due {
-		ins[i] = lua.SeenRenewIn{Seen: s.keys.seenUnder(h.name), Token: h.token, Session: h.session, TTLMS: h.ttl.Milliseconds()}
+		ins[i] = lua.SeenRenewIn{Seen: s.keys.seen(h.name), Token: h.token, Session: h.session, TTLMS: h.ttl.Milliseconds()}
 	}
 	outs, errs := lua.Batch(ctx, s.runner, lua.SeenRenew, ins)
 	results := make([]renewal, len(due))
@@ -208,6 +208,6 @@ func (s *Seen) renew(ctx context.Context, due []hold) []renewal {
 // giveBack implements leaseKind.
 func (s *Seen) giveBack(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, s.runner, lua.SeenRelease, gone, func(h hold) lua.SeenReleaseIn {
-		return lua.SeenReleaseIn{Seen: s.keys.seenUnder(h.name), Token: h.token, Session: h.session}
+		return lua.SeenReleaseIn{Seen: s.keys.seen(h.name), Token: h.token, Session: h.session}
 	})
 }

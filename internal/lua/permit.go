@@ -127,6 +127,7 @@ type RatelimitMemberIn struct {
 func (in RatelimitMemberIn) keys(to []string) []string {
 	return append(in.PoolKeys.keys(to), in.Buckets)
 }
+
 func (in RatelimitMemberIn) args(to []any) []any {
 	return append(to, in.Member, in.Cost, flag(in.Peek), flag(in.Reset), in.Revision, in.Signature, in.Inboxes)
 }

@@ -46,6 +46,7 @@ type QueueEnqueueIn struct {
 func (in QueueEnqueueIn) keys(to []string) []string {
 	return append(in.QueueKeys.keys(to), in.Line, in.Beats)
 }
+
 func (in QueueEnqueueIn) args(to []any) []any {
 	return append(to, in.ID, in.TTLMS, in.Body, in.Inboxes)
 }

@@ -2,7 +2,9 @@ package redistest_test
 
 import (
 	"context"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,8 +53,12 @@ func TestTopologyClusterElectsWhoWasElectedJustBefore(t *testing.T) {
 		}
 		node = redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
 		require.Eventually(t, func() bool {
-			view, err := node.ClusterSlots(ctx).Result()
-			return err == nil && slices.ContainsFunc(view, func(s redis.ClusterSlot) bool { return s.Nodes[0].Addr == heir })
+			view, err := node.ClusterShards(ctx).Result()
+			return err == nil && slices.ContainsFunc(view, func(s redis.ClusterShard) bool {
+				return slices.ContainsFunc(s.Nodes, func(n redis.Node) bool {
+					return n.Role == "master" && len(s.Slots) > 0 && net.JoinHostPort(n.IP, strconv.FormatInt(n.Port, 10)) == heir
+				})
+			})
 		}, 60*time.Second, 20*time.Millisecond, "%s does not know of %s", addr, heir)
 		require.NoError(t, node.Close())
 	}

@@ -79,7 +79,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.pauses = m.counter("coxswain.pauses", "{pause}", "Pauses of keys that began or were prolonged here, by rule and cause.")
 	t.reports = m.counter("coxswain.reports", "{report}", "Answers of remote servers that were reported, by rule and class of their status.")
 	t.upstream = m.histogram("coxswain.upstream.duration", "s", "How long remote servers took to answer, as it was reported.", latency)
-	t.breakers = m.counter("coxswain.breaker.decisions", "{decision}", "What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
+	t.breakers = m.counter("coxswain.breaker.decisions", "{decision}",
+		"What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
 	t.queueEntries = m.counter("coxswain.queue.entries", "{entry}", "Entries of queues, by what became of them.")
 	t.breakerChanges = m.counter("coxswain.breaker.transitions", "{transition}", "Changes of state of circuit breakers that happened here, by the states.")
 	t.members = m.counter("coxswain.members", "{decision}", "Acquisitions of members of pools: acquired, the reason for the refusal, or failed.")
