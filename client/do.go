@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // do runs fn while it is held, and gives it back however fn ends.
@@ -26,6 +28,11 @@ func (h *held) doBy(ctx context.Context, fn func(context.Context) error, release
 		switch {
 		case errors.Is(gone, ErrLost):
 			err = errors.Join(err, gone)
+		case errors.Is(gone, api.InvalidArgument):
+			// What was said of it is wrong, so that nothing was given back: it goes
+			// back without a word.
+			_ = h.giveBack(ctx, h.silence(), new(heldAnswer), new(heldAnswer))
+			err = errors.Join(err, gone)
 		case gone != nil:
 			// What fn did was done while it was held; it is free when its TTL ends.
 			h.c.o.Logger.Warn("what was held is given back by its TTL", h.kind.noun, h.name, "err", gone)
@@ -34,6 +41,14 @@ func (h *held) doBy(ctx context.Context, fn func(context.Context) error, release
 	err = fn(ctx)
 	ended = err
 	return err
+}
+
+// silence is what is said of something that was not used.
+func (h *held) silence() map[string]any {
+	if h.kind.unused == "" {
+		return nil
+	}
+	return map[string]any{"outcome": h.kind.unused}
 }
 
 // millis rounds up: a TTL that was asked for must not become the default.

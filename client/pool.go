@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -71,9 +72,9 @@ func DefaultOutcome(ctx context.Context, err error) Outcome {
 // outcome is how a function went that was run for a member.
 func (o PoolOptions) outcome(ctx context.Context, err error) Outcome {
 	if o.OutcomeOf != nil && !errors.Is(err, errPanicked) {
-		if said := o.OutcomeOf(err); said != (Outcome{}) {
-			return said
-		}
+		said := o.OutcomeOf(err)
+		said.Kind = cmp.Or(said.Kind, DefaultOutcome(ctx, err).Kind)
+		return said
 	}
 	return DefaultOutcome(ctx, err)
 }
@@ -100,7 +101,7 @@ func (m *member) LastUsed() time.Time { return m.lastUsed }
 // is ok. For its errors, and for contexts that have ended, see Lock.Release.
 func (m *member) Release(ctx context.Context, outcome ...Outcome) error {
 	var r heldAnswer
-	return m.giveBack(ctx, outcomeParams(outcome), &r, &r)
+	return m.giveBack(ctx, m.kind.outcomeParams(outcome), &r, &r)
 }
 
 // PoolLease is a member of a pool that this client has.
@@ -113,8 +114,16 @@ var poolKind = heldKind{
 	name: "pool", token: "lease", ttl: "lease_ms", named: true, unused: api.OutcomeCancelled,
 }
 
-// outcomeParams are those of pool.release and permit.report.
-func outcomeParams(outcome []Outcome) map[string]any {
+// The most that pool.release and permit.report take.
+const (
+	maxCooldown = 7 * 24 * time.Hour
+	maxTold     = 366 * 24 * time.Hour
+	maxTook     = 24 * time.Hour
+)
+
+// outcomeParams are those of pool.release and permit.report, within their bounds:
+// what a server asks for in a header must not keep a member from going back.
+func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 	if len(outcome) == 0 {
 		return nil
 	}
@@ -122,10 +131,16 @@ func outcomeParams(outcome []Outcome) map[string]any {
 	if o.Kind != "" {
 		m["outcome"] = o.Kind
 	}
-	for key, n := range map[string]int64{
-		"cooldown_ms": millis(o.Cooldown), "unban_after_ms": millis(o.UnbanAfter),
-		"status": int64(o.Status), "retry_after_ms": millis(o.RetryAfter), "duration_ms": millis(o.Took),
-	} {
+	told := map[string]int64{
+		"cooldown_ms": millis(min(o.Cooldown, maxCooldown)), "unban_after_ms": millis(min(o.UnbanAfter, maxTold)),
+	}
+	if k == &permitKind {
+		told["retry_after_ms"], told["duration_ms"] = millis(min(o.RetryAfter, maxTold)), millis(min(o.Took, maxTook))
+		if o.Status >= 100 && o.Status <= 999 {
+			told["status"] = int64(o.Status)
+		}
+	}
+	for key, n := range told {
 		if n > 0 {
 			m[key] = n
 		}

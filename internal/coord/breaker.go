@@ -147,7 +147,7 @@ func (b *Breakers) ask(ctx context.Context, c Caller, r BreakerRef, at breakerAt
 		run = lua.Attempt[lua.BreakerAllowIn, lua.BreakerAllowOut]
 	}
 	out, err := run(ctx, b.runner, lua.BreakerAllow, in, latch(at.key, c))
-	x := b.lease(c, r.Name, probe, at, at.policy.ProbeTTL)
+	x := b.lease(c, r, probe, at)
 	if err != nil {
 		b.unsure(ctx, c, x, mode, err)
 		d, err := b.unanswered(ctx, r, mode, err)
@@ -271,7 +271,9 @@ func (b *Breakers) Report(ctx context.Context, c Caller, r BreakerReport) (Break
 			detail = fmt.Sprintf("for %v", ceilMS(v.OpenUS))
 		}
 		b.changed(ctx, r.BreakerRef, v.Was, v.State, detail)
-		b.touched(ctx, r.BreakerRef)
+	}
+	if s.Changed || r.Probe != "" {
+		_ = b.touched(ctx, r.BreakerRef) // it was counted; see there for what is late then
 	}
 	return s, nil
 }

@@ -41,7 +41,9 @@ func (b *Breakers) force(ctx context.Context, r BreakerRef, f lua.Forced, verb s
 	b.answers.forget(at.key)
 	v := out.Value
 	b.changed(ctx, r, v.Was, v.State, "by hand")
-	b.touched(ctx, r)
+	if err := b.touched(ctx, r); err != nil {
+		return BreakerState{}, failed("breaker "+r.Name+": "+verb+", pool "+r.Pool, err)
+	}
 	return BreakerState{State: v.State, Generation: v.Generation, Changed: v.Was != v.State}, nil
 }
 

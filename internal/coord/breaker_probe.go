@@ -23,6 +23,8 @@ func (at breakerAt) in() lua.BreakerIn {
 type probes struct {
 	runner *lua.Runner
 	at     breakerAt
+	// touch is for a member of a pool, whose views are to look at it again.
+	touch lua.PoolTouchIn
 }
 
 // renew implements leaseKind. It is never asked: a probe is not renewed, or a
@@ -37,15 +39,24 @@ func (p probes) renew(_ context.Context, due []hold) []renewal {
 
 // giveBack implements leaseKind.
 func (p probes) giveBack(ctx context.Context, gone []hold) []error {
-	return giveBackBy(ctx, p.runner, lua.BreakerDrop, gone, func(h hold) lua.BreakerProbeIn {
+	errs := giveBackBy(ctx, p.runner, lua.BreakerDrop, gone, func(h hold) lua.BreakerProbeIn {
 		return lua.BreakerProbeIn{BreakerIn: p.at.in(), Probe: h.token, Session: h.session}
 	})
+	if p.touch.Member != "" {
+		// What fails here is late by no more than the probe's time.
+		_, _ = lua.Attempt(ctx, p.runner, lua.PoolTouch, p.touch, lua.Latch{})
+	}
+	return errs
 }
 
 // lease is a probe as the caller's session holds it.
-func (b *Breakers) lease(c Caller, name, probe string, at breakerAt, ttl time.Duration) *lease {
+func (b *Breakers) lease(c Caller, r BreakerRef, probe string, at breakerAt) *lease {
+	kind := probes{runner: b.runner, at: at}
+	if r.Pool != "" {
+		kind.touch = b.touch(r)
+	}
 	return &lease{
-		leaseID: leaseID{nounBreaker, name, probe}, ttl: ttl, session: c.Session, kind: probes{b.runner, at}, fixed: true,
+		leaseID: leaseID{nounBreaker, r.Name, probe}, ttl: at.policy.ProbeTTL, session: c.Session, kind: kind, fixed: true,
 	}
 }
 

@@ -23,6 +23,8 @@ func (m MemberRef) check(r LimitRequest) error {
 		return invalid("pool: given together with algorithm or limits; name the rule that permits of it are acquired by")
 	case r.Wait != 0:
 		return invalid("wait_ms: given together with pool; wait with permit.acquire instead")
+	case r.FailMode != "" && r.FailMode != FailClosed:
+		return invalid("fail_mode: given together with pool; members have no mode but closed, so leave it out")
 	default:
 		return checkText("key", m.ID)
 	}
@@ -53,6 +55,9 @@ func (p *Permits) Charge(ctx context.Context, c Caller, m MemberRef, r LimitRequ
 	d, err := lim.decision(lua.Outcome[lua.RatelimitOut]{Value: out.Value.RatelimitOut, Replayed: out.Replayed, Sent: out.Sent})
 	if err != nil {
 		return Decision{}, failed("ratelimit "+lim.label()+": reply", err)
+	}
+	if !d.Allowed && lim.shadow {
+		d.Allowed, d.Shadow, d.RetryAfter = true, true, 0
 	}
 	return d, nil
 }
@@ -175,13 +180,19 @@ func (p *Permits) pause(ctx context.Context, m MemberRef, in lua.PoolPauseIn) (l
 }
 
 // touched has views look at a member again whose breaker was changed from outside.
-// Without it they would find out when they believed it to be possible: what fails
-// here costs no more than that.
-func (b *Breakers) touched(ctx context.Context, r BreakerRef) {
+// Without it they find out when they believe it to be possible: at the latest when
+// it is no longer open or a probe is lost, but never where it was forced open. It
+// runs on its own time: the change was made, whether or not its caller is there.
+func (b *Breakers) touched(ctx context.Context, r BreakerRef) error {
 	if r.Pool == "" {
-		return
+		return nil
 	}
-	_, _ = lua.Attempt(ctx, b.runner, lua.PoolTouch, lua.PoolTouchIn{
-		PoolKeys: b.keys.poolKeys(r.Pool), Member: r.Name, Inboxes: b.keys.inboxes(),
-	}, lua.Latch{})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	_, err := lua.Run(ctx, b.runner, lua.PoolTouch, b.touch(r), lua.Latch{})
+	return err
+}
+
+func (b *Breakers) touch(r BreakerRef) lua.PoolTouchIn {
+	return lua.PoolTouchIn{PoolKeys: b.keys.poolKeys(r.Pool), Member: r.Name, Inboxes: b.keys.inboxes()}
 }

@@ -33,7 +33,10 @@ const (
 	maxMembers = 1000
 	maxMeta    = 4096
 	// What one run of a script takes of them; it touches several things for each.
-	putAtOnce, listAtOnce, countAtOnce = 500, 250, 500
+	removeAtOnce, listAtOnce, countAtOnce = 500, 250, 500
+	// maxPageBytes is about how much of ids and metas one page has, so that no client
+	// takes it for a reply that is too long.
+	maxPageBytes = 1 << 20
 )
 
 // The states of a member.
@@ -58,22 +61,19 @@ func (p *Pools) Put(ctx context.Context, pool string, all []PoolMember) (PoolCou
 			return PoolCount{}, invalid("members[%d].meta: %d bytes are too many; give at most %d, such as the key of what is longer", i, n, maxMeta)
 		}
 	}
-	var c PoolCount
-	for part := range slices.Chunk(all, putAtOnce) {
-		in := lua.PoolPutIn{PoolKeys: p.keys.poolKeys(pool), Most: api.MaxPoolMembers, Inboxes: p.keys.inboxes()}
-		for _, m := range part {
-			in.Members = append(in.Members, lua.PoolMember{ID: m.ID, Meta: m.Meta})
-		}
-		out, err := lua.Run(ctx, p.runner, lua.PoolPut, in, lua.Latch{})
-		switch {
-		case err != nil:
-			return PoolCount{}, failed("pool "+pool+": put", err)
-		case out.Value.Added < 0:
-			return PoolCount{}, invalid("members: the pool has %d members and may have %d; remove some, or make another pool", out.Value.Total, api.MaxPoolMembers)
-		}
-		c.Changed, c.Total = c.Changed+out.Value.Added, out.Value.Total
+	// All in one run: a refusal leaves nothing behind.
+	in := lua.PoolPutIn{PoolKeys: p.keys.poolKeys(pool), Most: api.MaxPoolMembers, Inboxes: p.keys.inboxes()}
+	for _, m := range all {
+		in.Members = append(in.Members, lua.PoolMember{ID: m.ID, Meta: m.Meta})
 	}
-	return c, nil
+	out, err := lua.Run(ctx, p.runner, lua.PoolPut, in, lua.Latch{})
+	switch {
+	case err != nil:
+		return PoolCount{}, failed("pool "+pool+": put", err)
+	case out.Value.Added < 0:
+		return PoolCount{}, invalid("members: the pool has %d members and may have %d; remove some, or make another pool", out.Value.Total, api.MaxPoolMembers)
+	}
+	return PoolCount{Changed: out.Value.Added, Total: out.Value.Total}, nil
 }
 
 // Remove takes 1 to 1,000 members out of a pool and forgets their state. Who has
@@ -88,7 +88,7 @@ func (p *Pools) Remove(ctx context.Context, pool string, ids []string) (PoolCoun
 		}
 	}
 	var c PoolCount
-	for part := range slices.Chunk(ids, putAtOnce) {
+	for part := range slices.Chunk(ids, removeAtOnce) {
 		out, err := lua.Run(ctx, p.runner, lua.PoolRemove, lua.PoolRemoveIn{PoolKeys: p.keys.poolKeys(pool), IDs: part}, lua.Latch{})
 		if err != nil {
 			return PoolCount{}, failed("pool "+pool+": remove", err)
@@ -218,6 +218,7 @@ func (p *Pools) List(ctx context.Context, r PoolListRequest) (PoolPage, error) {
 		}
 	}
 	var page PoolPage
+	bytes := 0
 	for {
 		out, err := lua.Run(ctx, p.runner, lua.PoolList, lua.PoolListIn{
 			PoolKeys: p.keys.poolKeys(r.Pool), Used: p.keys.used(r.Pool, r.Scope),
@@ -228,12 +229,13 @@ func (p *Pools) List(ctx context.Context, r PoolListRequest) (PoolPage, error) {
 		}
 		for _, v := range out.Value.Members {
 			page.Members = append(page.Members, entryOf(v, out.Value.NowUS))
+			bytes += len(v.ID) + len(v.Meta)
 		}
 		after = out.Value.Cursor
 		switch {
 		case after == 0:
 			return page, nil
-		case int64(len(page.Members)) >= r.Count:
+		case int64(len(page.Members)) >= r.Count, bytes >= maxPageBytes:
 			page.Cursor = strconv.FormatInt(after, 10)
 			return page, nil
 		}

@@ -261,6 +261,11 @@ func (m *members) keep(ctx context.Context, a asked, g MemberGrant, sent time.Ti
 	x := m.held(a, g.ID, g.Fence)
 	g.Lease = x.token
 	if !a.Bound {
+		if over := ctx.Err(); over != nil {
+			// Nobody hears of the grant, to end it.
+			m.leases.takeBack(ctx, hold{leaseID: x.leaseID, ttl: x.ttl, kind: x.kind})
+			return MemberGrant{}, failed(m.noun+" "+a.Pool+": acquire", over)
+		}
 		return g, nil
 	}
 	if err := m.leases.keep(ctx, x, sent); err != nil {

@@ -12,8 +12,8 @@ var PoolPut = define[PoolPutIn](Source{
 // PoolMember is a member and what is given to who acquires it.
 type PoolMember struct{ ID, Meta string }
 
-// PoolPutIn are 1 to 500 members, so that a script touches 1,000 things: an RPC
-// with more of them takes several runs.
+// PoolPutIn are 1 to 1,000 members, all in one run: a pool that would have too
+// many gets none of them.
 type PoolPutIn struct {
 	PoolKeys
 	Most    int64 // members that a pool may have

@@ -3,7 +3,7 @@
 -- KEYS order (sorted set, as the others see prelude_pool.lua); meta (hash); changes (sorted set); members (hash);
 --      tokens (hash); state (hash); heads (sorted set); breakers (hash)
 -- ARGV most (members that a pool may have); inboxes (what the names of the sidecars' channels begin with);
---      list (of at most 500 members: id and meta of each, each after its length and a colon)
+--      list (of at most 1,000 members: id and meta of each, each after its length and a colon)
 -- RETURNS added (-1 = there would be more than the most: nothing was done); total
 -- TTL order, meta, changes, members, state: none
 -- COST O(list): HMGET twice, and HSET and ZADD of what is new

@@ -36,6 +36,8 @@ local function permit_take(r, c, m)
   if r.p then
     m.policy = r.policy
     m.generation, m.probe = breaker_pass(c.b, r.p, r.token, r.session)
+    -- It lives with the permit, whose report would else count for nothing.
+    if m.probe == 1 then breaker_hold(c.b, r.token, r.lease) end
     breaker_save(BREAKERS, c.id, c.b, r.p, c.breaker or breaker_text(breaker_read(nil)))
   end
   if c.s and r.cost > 0 then bucket_charge(r.buckets, c.id, c.s, r.cost) end

@@ -57,10 +57,10 @@ local function pool_used(text, born, era)
   return tonumber(last), since == era and tonumber(cool) or 0
 end
 
--- pool_use writes it. The hash lives as long as the longest cooldown in it, and an hour.
+-- pool_use writes it. The hash lives as long as the longest cooldown in it, and a day.
 local function pool_use(used, id, last, cool, era)
   redis.call('HSET', used, id, string.format('%.0f %.0f %.0f', last, cool, era))
-  redis.call('PEXPIRE', used, math.max(redis.call('PTTL', used), math.ceil((cool - now) / 1000) + 1000, 3600000))
+  redis.call('PEXPIRE', used, math.max(redis.call('PTTL', used), math.ceil((cool - now) / 1000) + 1000, 86400000))
 end
 
 -- pool_changed tells all views that a member may be possible earlier than they believe.

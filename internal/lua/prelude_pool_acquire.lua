@@ -36,8 +36,9 @@ local function pool_refuse(r, first, at, why, more)
   if r.waiter ~= '' and r.beat_ms > 0 then
     line_enter(LINE, BEATS, r.waiter, r.beat_ms)
     if first == 1 then pool_head(r.waiter) end
-  elseif not more then
-    pool_leave(LINE, BEATS, r.waiter)
+  elseif not more and pool_leave(LINE, BEATS, r.waiter) then
+    -- What it may not have the next one may.
+    line_wake(LINE, BEATS, r.inboxes)
   end
   local retry = at >= NEVER and -1 or math.max(at - now, 0)
   return {0, '', 0, '', 0, 0, why, retry, retry > 0 and math.ceil(at / 1000) or 0, first, more and 1 or 0}

@@ -31,23 +31,29 @@ local function view_pick(r)
           break
         end
         gone[#gone + 1] = id
-        if c then away[#away + 1], away[#away + 2] = c.at, id end
+        if c then
+          away[#away + 1], away[#away + 2] = c.at, id
+        else
+          redis.call('HDEL', USED, id)
+        end
       end
     end
     view_move(away, gone, place)
     if found then return found, false end
+    -- Those that were passed over may be behind it now.
+    if place then skip = 0 end
     page = math.min(page * 4, 64)
   end
   return nil, redis.call('ZCARD', IDLE) > skip
 end
 
 -- view_soonest is when (us) the soonest member that is away is possible, and why not before; NEVER and empty when there is
--- none. Those that turn out to be possible later move behind. It returns 0 when one is possible now after all.
+-- none. Those that turn out to be possible later move behind. It returns 0 when it takes another run.
 local function view_soonest(r)
   local list, best, why = redis.call('ZRANGE', AWAY, 0, LOOKED - 1, 'WITHSCORES'), NEVER, 'empty'
   for i = 1, #list, 2 do
     local id, score = list[i], tonumber(list[i + 1])
-    if why ~= 'empty' and score >= best then break end
+    if why ~= 'empty' and score >= best then return best, why end
     if not r.exclude[id] then
       local c = view_judge(r, view_read(r, {id}), 1)
       if not c then
@@ -61,5 +67,7 @@ local function view_soonest(r)
       end
     end
   end
+  -- All were later than they were thought to be: one behind them may be sooner.
+  if #list == 2 * LOOKED then return 0, '' end
   return best, why
 end
