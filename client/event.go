@@ -71,7 +71,10 @@ func (cn *conn) tell(ev Event) {
 }
 
 // losses are the notifications that something is no longer held.
-var losses = map[string]bool{api.LockLost.Name: true, api.SemaphoreLost.Name: true, api.PermitLost.Name: true, api.PoolLost.Name: true}
+var losses = map[string]bool{
+	api.LockLost.Name: true, api.SemaphoreLost.Name: true, api.PermitLost.Name: true, api.PoolLost.Name: true,
+	api.QueueLost.Name: true, api.SeenLost.Name: true,
+}
 
 // lost ends what a notification is about.
 func (cn *conn) lost(p api.LostParams) {
