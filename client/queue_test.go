@@ -55,10 +55,34 @@ func TestALostEntryIsTold(t *testing.T) {
 	err = c.QueueDo(t.Context(), "q", client.QueueOptions{Lease: time.Hour}, func(ctx context.Context, e *client.Entry) error {
 		err := other.CallRaw(ctx, "queue.release", map[string]any{"queue": "q", "lease": e.Token()}, nil)
 		require.NoError(t, err)
-		<-ctx.Done()
-		return context.Cause(ctx)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(30 * time.Second):
+			return errors.New("it is not told")
+		}
 	})
 	require.ErrorIs(t, err, client.ErrLost)
+}
+
+func TestALostReservationIsTold(t *testing.T) {
+	t.Parallel()
+	socket := live(t)
+	c, other := dial(t, socket, client.Options{}), dial(t, socket, client.Options{})
+	done, err := c.SeenDo(t.Context(), "urls", "u", client.SeenOptions{TTL: time.Hour}, func(ctx context.Context) error {
+		r, _, err := c.SeenReserve(ctx, "urls", "v", client.SeenOptions{TTL: time.Hour})
+		require.NoError(t, err)
+		err = other.CallRaw(ctx, "seen.release", map[string]any{"set": r.Name(), "key": r.Key(), "token": r.Token()}, nil)
+		require.NoError(t, err)
+		select {
+		case <-r.Context().Done():
+			return context.Cause(r.Context())
+		case <-time.After(30 * time.Second):
+			return errors.New("it is not told")
+		}
+	})
+	require.ErrorIs(t, err, client.ErrLost)
+	require.False(t, done)
 }
 
 func TestSeenDoRunsOnce(t *testing.T) {

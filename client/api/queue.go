@@ -49,7 +49,7 @@ type QueueEnqueueParams struct {
 	Queue string `codec:"queue" required:"true" doc:"the queue"`
 	ID    string `codec:"id" required:"true" doc:"the entry; the same id is in a queue once"`
 	TTLMS int64  `codec:"ttl_ms,omitempty" default:"60000" min:"1" max:"2592000000" doc:"milliseconds until it expires if nobody takes it; while it is leased it does not"`
-	Body  []byte `codec:"body,omitempty" doc:"any bytes, at most 256 KiB, given to who takes it"`
+	Body  []byte `codec:"body,omitempty" maxlen:"262144" doc:"any bytes, at most 256 KiB, given to who takes it"`
 }
 
 // QueueEnqueueResult says where the entry is.

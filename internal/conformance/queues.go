@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -38,6 +39,7 @@ func Queues(t *testing.T, sys System) {
 		"an ended lease is waited for":                       endedIsWaitedFor,
 		"a cancelled entry is gone":                          cancelledIsGone,
 		"queues are apart, whatever their bytes":             queuesAreApart,
+		"a body may be as large as is promised":              largestBody,
 		"mistakes in a queue's parameters name their field":  queueMistakes,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,6 +264,16 @@ func queuesAreApart(q queuer) {
 		q.name = name
 		q.get(q.b, name, api.QueueDequeueParams{})
 	}
+}
+
+func largestBody(q queuer) {
+	body := make([]byte, api.MaxBodyBytes)
+	for i := range body {
+		body[i] = byte(i * 7)
+	}
+	_, err := q.a.QueueEnqueue(q.t.Context(), api.QueueEnqueueParams{Queue: q.name, ID: "1", Body: body})
+	require.NoError(q.t, err)
+	require.True(q.t, bytes.Equal(body, q.try(q.b, "", api.QueueDequeueParams{}).Body))
 }
 
 func queueMistakes(q queuer) {

@@ -14,6 +14,8 @@ import (
 func (k Keys) Limit(rule, key, algorithm string) string { return k.limit(rule, key, algorithm) }
 func (k Keys) Lock(name string) string                  { return k.lock(name) }
 func (k Keys) Line(lock string) string                  { return k.line(k.lock(lock)).Line }
+func (k Keys) Queue(queue string) lua.QueueKeys         { return k.queueKeys(queue) }
+func (k Keys) QueueLine(queue string) lua.LineKeys      { return k.queueLine(queue) }
 func Latch(key string, c Caller) lua.Latch              { return latch(key, c) }
 func Escaped(text string) string                        { return escaped(text) }
 

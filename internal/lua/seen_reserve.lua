@@ -13,6 +13,8 @@ return once(KEYS[2], ARGV[4], function()
   local ends = math.max(now + tonumber(ARGV[2]) * 1000, s.held and s.ends or 0)
   redis.call('HSET', KEYS[1], 'token', token, 'until', ends, 'session', ARGV[3])
   redis.call('HDEL', KEYS[1], 'done')
+  -- What was committed is forgotten now, and what was given up is held again: neither was released.
+  if s.done > 0 or s.last == token then redis.call('HDEL', KEYS[1], 'last') end
   seen_keep(ends)
   return {1, 0, math.floor((ends - now) / 1000)}, true
 end)

@@ -1,0 +1,223 @@
+package coord_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+func enqueue(t *testing.T, s *sidecar, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		_, err := s.queues.Enqueue(t.Context(), coord.QueueEntry{Queue: "q", ID: id, TTL: time.Hour, Body: []byte("of " + id)})
+		require.NoError(t, err)
+	}
+}
+
+func dequeue(t *testing.T, s *sidecar, c coord.Caller, lease time.Duration) coord.Dequeued {
+	t.Helper()
+	d, err := s.queues.Dequeue(t.Context(), c, coord.DequeueRequest{Queue: "q", Lease: lease})
+	require.NoError(t, err)
+	return d
+}
+
+// TestTwentyThousandExpiredEntriesAreSkippedInOneCall is case 23.
+func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
+	t.Parallel()
+	const dead, most = 20_000, 1000
+	prefix, store := redistest.Prefix(t), redistest.Client(t)
+	keys := coord.NewKeys(prefix, "")
+	var now atomic.Int64
+	now.Store(1_700_000_000_000_000)
+	var look atomic.Bool
+	var depths []int64 // before each run, and after the last
+	depth := func() { depths = append(depths, store.ZCard(context.Background(), keys.Queue("q").Order).Val()) }
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
+		if look.Load() {
+			depth()
+		}
+		return now.Load()
+	}}), prefix)
+	ins := make([]lua.QueueEnqueueIn, dead)
+	for i := range ins {
+		ins[i] = lua.QueueEnqueueIn{
+			QueueKeys: keys.Queue("q"), LineKeys: keys.QueueLine("q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
+		}
+	}
+	_, errs := lua.Batch(t.Context(), s.runner, lua.QueueEnqueue, ins)
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	enqueue(t, s, "live")
+	now.Add(time.Minute.Microseconds())
+
+	look.Store(true)
+	d := dequeue(t, s, coord.Caller{}, 0)
+	depth()
+	look.Store(false)
+	require.Equal(t, []any{true, "live", int64(1), int64(0)}, []any{d.Found, d.ID, d.Attempt, d.Depth})
+	require.EqualValues(t, dead+1, depths[0])
+	require.Zero(t, depths[len(depths)-1])
+	for i := range depths[1:] {
+		require.LessOrEqual(t, depths[i]-depths[i+1], int64(most), "run %d", i)
+	}
+	for _, key := range []string{keys.Queue("q").Entries, keys.Queue("q").Bodies, keys.Queue("q").Expiry} {
+		require.Zero(t, store.Exists(t.Context(), key).Val(), "%s is left", key)
+	}
+}
+
+// queued is a queue behind a way that loses replies, and another sidecar whose way
+// does not.
+type queued struct {
+	way       mutable
+	s, beside *sidecar
+	store     *redis.Client
+	order     string
+}
+
+func queueBehindProxy(t *testing.T) queued {
+	t.Helper()
+	prefix, way := redistest.Prefix(t), throughProxy(t)
+	q := queued{
+		// One connection, so that it is set up when the way loses replies, and so long
+		// that only heal ends the wait for one.
+		way: way, s: newSidecar(t, openRunner(t, lua.Options{URL: way.url(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
+		beside: newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix),
+		store:  redistest.Client(t), order: coord.NewKeys(prefix, "").Queue("q").Order,
+	}
+	enqueue(t, q.s, "1", "2")
+	return q
+}
+
+// until looks until so many wait in the queue.
+func (q queued) until(t *testing.T, depth int64) {
+	t.Helper()
+	stored{t, q.store, q.order}.until(func() bool { return q.store.ZCard(t.Context(), q.order).Val() == depth })
+}
+
+func TestALostReplyToADequeueIsFetched(t *testing.T) {
+	t.Parallel()
+	for _, lease := range []time.Duration{0, time.Hour} {
+		t.Run(fmt.Sprint(lease), func(t *testing.T) {
+			t.Parallel()
+			q := queueBehindProxy(t)
+			q.way.mute()
+			got := make(chan coord.Dequeued, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			go func() {
+				d, err := q.s.queues.Dequeue(ctx, coord.Caller{}, coord.DequeueRequest{Queue: "q", Lease: lease})
+				if err != nil {
+					t.Error(err)
+				}
+				got <- d
+			}()
+			q.until(t, 1) // executed, and not answered
+			q.way.heal()
+			d := <-got
+			require.Equal(t, []any{true, "1", "of 1", int64(1)}, []any{d.Found, d.ID, string(d.Body), d.Attempt})
+			require.Equal(t, "2", dequeue(t, q.beside, coord.Caller{}, lease).ID, "nothing is lost, and nothing comes twice")
+			require.False(t, dequeue(t, q.beside, coord.Caller{}, lease).Found)
+		})
+	}
+}
+
+func TestAnEntryWhoseCallerWentAwayUnansweredGoesBack(t *testing.T) {
+	t.Parallel()
+	for _, lease := range []time.Duration{0, time.Hour} {
+		t.Run(fmt.Sprint(lease), func(t *testing.T) {
+			t.Parallel()
+			q := queueBehindProxy(t)
+			q.way.mute()
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := q.s.queues.Dequeue(ctx, coord.Caller{}, coord.DequeueRequest{Queue: "q", Lease: lease})
+				done <- err
+			}()
+			q.until(t, 1)
+			cancel()
+			q.way.heal()
+			requireMaybe(t, <-done)
+			q.until(t, 2)
+			for _, want := range []string{"1", "2"} {
+				d := dequeue(t, q.beside, coord.Caller{}, lease)
+				require.Equal(t, []any{want, "of " + want}, []any{d.ID, string(d.Body)})
+			}
+			require.False(t, dequeue(t, q.beside, coord.Caller{}, lease).Found)
+		})
+	}
+}
+
+func requireMaybe(t *testing.T, err error) {
+	t.Helper()
+	var e *coord.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.MaybeExecuted)
+}
+
+// TestAnUnansweredDequeueIsRepeatedElsewhere is the way of a client whose sidecar
+// does not answer.
+func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, lease := range []time.Duration{0, time.Hour} {
+		t.Run(fmt.Sprint(lease), func(t *testing.T) {
+			t.Parallel()
+			q := queueBehindProxy(t)
+			who := coord.Caller{RequestID: "id", Fingerprint: "f"}
+			q.way.mute()
+			done := make(chan error, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			go func() {
+				_, err := q.s.queues.Dequeue(ctx, who, coord.DequeueRequest{Queue: "q", Lease: lease})
+				done <- err
+			}()
+			q.until(t, 1)
+			d := dequeue(t, q.beside, who, lease)
+			require.Equal(t, []any{true, "1", "of 1", int64(1)}, []any{d.Replayed, d.ID, string(d.Body), d.Attempt})
+			require.Equal(t, "2", dequeue(t, q.beside, coord.Caller{}, lease).ID)
+			require.False(t, dequeue(t, q.beside, coord.Caller{}, lease).Found)
+			q.way.heal()
+			<-done // whatever it heard
+			q.until(t, 0)
+			p, err := q.beside.queues.Position(t.Context(), "q", "1")
+			require.NoError(t, err)
+			want := coord.EntryAbsent
+			if lease > 0 {
+				want = coord.EntryLeased
+			}
+			require.Equal(t, want, p.State, "it is the other's, whatever the first one heard")
+		})
+	}
+}
+
+// TestAnEntryTakenForNobodyGoesBack ends the call just as its script runs.
+func TestAnEntryTakenForNobodyGoesBack(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		for _, r := range []coord.DequeueRequest{
+			{Queue: "q"}, {Queue: "q", Lease: time.Hour}, {Queue: "q", Lease: time.Hour, Bound: true}, {Queue: "q", Wait: time.Minute},
+		} {
+			s, before := hooked(t, url)
+			enqueue(t, s, "1", "2")
+			ctx, cancel := context.WithCancel(t.Context())
+			before(1, cancel)
+			_, err := s.queues.Dequeue(ctx, openSession(t, s).caller(), r)
+			require.Error(t, err, "%+v", r)
+			place, err := s.queues.Position(t.Context(), "q", "1")
+			require.NoError(t, err)
+			require.Equal(t, coord.EntryPlace{State: coord.EntryWaiting, Position: 1, Depth: 2}, place, "%+v", r)
+			require.Zero(t, s.leases.Held())
+		}
+	})
+}

@@ -1,0 +1,216 @@
+package lua_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// modelSeen is a key of a set as the spec words it: who reserved it, in order, and
+// what became of that.
+type modelSeen struct {
+	reservations []*modelReservation
+}
+
+type modelReservation struct {
+	token, session string
+	ends           int64
+	released       bool
+	committed      bool
+	forgotten      int64 // when what was committed may be done again
+	overtaken      bool  // someone reserved the key since it was forgotten
+}
+
+func (r *modelReservation) live(now int64) bool { return !r.released && !r.committed && r.ends > now }
+
+func (m *modelSeen) last() *modelReservation {
+	if len(m.reservations) == 0 {
+		return nil
+	}
+	return m.reservations[len(m.reservations)-1]
+}
+
+func (m *modelSeen) holder(now int64) *modelReservation {
+	if r := m.last(); r != nil && r.live(now) {
+		return r
+	}
+	return nil
+}
+
+func (m *modelSeen) reserve(now, ttl int64, token, session string) lua.SeenReserveOut {
+	last := m.last()
+	if last != nil && last.committed && last.forgotten > now {
+		return lua.SeenReserveOut{Was: lua.SeenDone, LeftMS: ceilMS(last.forgotten - now)}
+	}
+	h := m.holder(now)
+	if h != nil && h.token != token {
+		return lua.SeenReserveOut{Was: lua.SeenReserved, LeftMS: ceilMS(h.ends - now)}
+	}
+	if h == nil {
+		if last != nil && last.committed {
+			last.overtaken = true
+		}
+		h = &modelReservation{token: token}
+		m.reservations = append(m.reservations, h)
+	}
+	h.session, h.ends = session, max(h.ends, now+ttl)
+	return lua.SeenReserveOut{Reserved: true, LeftMS: (h.ends - now) / 1000}
+}
+
+// state is what renewing, committing and releasing should find.
+func (m *modelSeen) state(now int64, token, session string) lua.SeenState {
+	if h := m.holder(now); h != nil && h.token == token {
+		if session != "" && session != h.session {
+			return lua.SeenMoved
+		}
+		return lua.SeenHeld
+	}
+	// The newest that ended by its holder's word is remembered, unless its token
+	// reserved again.
+	for i := len(m.reservations) - 1; i >= 0; i-- {
+		switch r := m.reservations[i]; {
+		case r.token == token && r.released:
+			return lua.SeenReleased
+		case r.token == token && r.committed && !r.overtaken:
+			return lua.SeenCommitted
+		case r.token == token || r.released || r.committed:
+			return lua.SeenGone
+		}
+	}
+	return lua.SeenGone
+}
+
+func ceilMS(us int64) int64 { return (us + 999) / 1000 }
+
+// seenRun is one random life of a key and of its model.
+type seenRun struct {
+	s        *store
+	key      string
+	m        modelSeen
+	now      int64
+	forgets  int64 // when Redis drops the key, 0 = there is none
+	timeline []string
+}
+
+func (p *seenRun) say(format string, args ...any) {
+	p.timeline = append(p.timeline, fmt.Sprintf("at %s ", time.Duration(p.now-epoch)*time.Microsecond)+fmt.Sprintf(format, args...))
+}
+
+func (p *seenRun) story() string { return strings.Join(p.timeline, "\n") }
+
+// pass lets time go by, sometimes exactly to an end or just before it.
+func (p *seenRun) pass(t *rapid.T) {
+	d := rapid.SampledFrom([]int64{1, 100_000, 4_999_999, 12_000_000}).Draw(t, "us")
+	if r := p.m.last(); r != nil && rapid.Bool().Draw(t, "to an end") {
+		end := rapid.SampledFrom([]int64{r.ends, r.forgotten, p.forgets}).Draw(t, "end") - rapid.Int64Range(0, 1).Draw(t, "just before")
+		d = max(end-p.now, 0)
+	}
+	p.now += d
+	if p.forgets > 0 && p.now >= p.forgets {
+		r := p.m.last()
+		require.False(t, r.live(p.now) || r.committed && r.forgotten > p.now, "the key went too early: %s", p.story())
+		p.s.del(t, p.key)
+		p.m, p.forgets = modelSeen{}, 0
+		p.say("redis forgets it")
+	}
+}
+
+// wrote checks whether the last step wrote, by the TTL that it set.
+func (p *seenRun) wrote(t *rapid.T, before string, want bool) {
+	ttl := p.s.ttl(p.key)
+	require.Equal(t, want, ttl > 0, "a write sets a TTL, and nothing else does: %s", p.story())
+	if want {
+		p.forgets = p.now + ttl.Microseconds()
+		return
+	}
+	require.Equal(t, before, p.s.raw(t, p.key), "it should not have written: %s", p.story())
+}
+
+func (p *seenRun) reserve(t *rapid.T, token, session string, ttl int64) {
+	before := p.s.raw(t, p.key)
+	p.say("reserve %s %s %dms", token, session, ttl)
+	want := p.m.reserve(p.now, ttl*1000, token, session)
+	got := call(t, p.s, lua.SeenReserve, p.now, lua.SeenReserveIn{Seen: p.key, Token: token, TTLMS: ttl, Session: session})
+	require.Equal(t, want, got, "%s", p.story())
+	p.wrote(t, before, got.Reserved)
+}
+
+func (p *seenRun) renew(t *rapid.T, token, session string, ttl int64, move bool) {
+	before := p.s.raw(t, p.key)
+	p.say("renew %s %s %dms, move %v", token, session, ttl, move)
+	whose := session
+	if move {
+		whose = ""
+	}
+	want := p.m.state(p.now, token, whose)
+	if want == lua.SeenHeld {
+		h := p.m.last()
+		h.ends = max(h.ends, p.now+ttl*1000)
+		if move {
+			h.session = session
+		}
+	}
+	got := call(t, p.s, lua.SeenRenew, p.now, lua.SeenRenewIn{Seen: p.key, Token: token, Session: session, TTLMS: ttl, Move: move})
+	require.Equal(t, want, got, "%s", p.story())
+	p.wrote(t, before, got == lua.SeenHeld)
+}
+
+func (p *seenRun) commit(t *rapid.T, token string, keep int64) {
+	before := p.s.raw(t, p.key)
+	p.say("commit %s for %dms", token, keep)
+	want := p.m.state(p.now, token, "")
+	if want == lua.SeenHeld {
+		h := p.m.last()
+		h.committed, h.forgotten = true, p.now+keep*1000
+	}
+	got := call(t, p.s, lua.SeenCommit, p.now, lua.SeenCommitIn{Seen: p.key, Token: token, KeepMS: keep})
+	require.Equal(t, want, got, "%s", p.story())
+	p.wrote(t, before, got == lua.SeenHeld)
+}
+
+func (p *seenRun) release(t *rapid.T, token, session string) {
+	before := p.s.raw(t, p.key)
+	p.say("release %s %s", token, session)
+	want := p.m.state(p.now, token, session)
+	if want == lua.SeenHeld {
+		p.m.last().released = true
+	}
+	got := call(t, p.s, lua.SeenRelease, p.now, lua.SeenReleaseIn{Seen: p.key, Token: token, Session: session})
+	require.Equal(t, want, got, "%s", p.story())
+	p.wrote(t, before, got == lua.SeenHeld)
+}
+
+func TestSeenEqualsTheModel(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, s *store) {
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			p := &seenRun{s: s, key: s.key(fmt.Sprintf("seen%d", run)), now: epoch}
+			defer s.del(t, p.key)
+			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+				token := rapid.SampledFrom([]string{"tA", "tB", "tC"}).Draw(rt, "token")
+				session := rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(rt, "session")
+				ms := rapid.SampledFrom([]int64{100, 5_000, 30_000, 400_000}).Draw(rt, "ms")
+				switch rapid.IntRange(0, 9).Draw(rt, "step") {
+				case 0, 1, 2:
+					p.reserve(rt, token, session, ms)
+				case 3:
+					p.renew(rt, token, session, ms, rapid.Bool().Draw(rt, "move"))
+				case 4, 5:
+					p.commit(rt, token, ms)
+				case 6:
+					p.release(rt, token, session)
+				default:
+					p.pass(rt)
+				}
+			}
+		})
+	})
+}
