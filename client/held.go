@@ -111,6 +111,8 @@ func (h *held) Renew(ctx context.Context) error {
 		return fmt.Errorf("%s %s: renew: %w", h.kind.noun, h.name, ErrReleased)
 	case loss != nil:
 		return fmt.Errorf("%s %s: renew: %w", h.kind.noun, h.name, loss)
+	case h.kind.renew == "":
+		return fmt.Errorf("%s %s: renew: there is no such call; bind it to the session, or give it a longer TTL", h.kind.noun, h.name)
 	case !h.session:
 		on = nil
 	}

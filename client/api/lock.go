@@ -23,7 +23,7 @@ var (
 		Summary: "Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there still.",
 	})
 	LockForceRelease = define[LockForceReleaseParams, LockForceReleaseResult](Spec{
-		Name: "lock.force_release", Idempotent: true, Admin: true, Since: "0.1.0",
+		Name: "lock.force_release", Admin: true, Since: "0.1.0",
 		Summary: "Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher.",
 	})
 	LockLost = defineEvent[LostParams](Spec{

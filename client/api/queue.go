@@ -3,7 +3,7 @@ package api
 // The queue's methods.
 var (
 	QueueEnqueue = define[QueueEnqueueParams, QueueEnqueueResult](Spec{
-		Name: "queue.enqueue", Idempotent: true, Since: "0.1.0",
+		Name: "queue.enqueue", Since: "0.1.0",
 		Summary: "Puts an entry at the end of a queue, or answers where the entry of that id is.",
 	})
 	QueueDequeue = define[QueueDequeueParams, QueueDequeueResult](Spec{
@@ -57,6 +57,7 @@ type QueueEnqueueResult struct {
 	Enqueued bool  `codec:"enqueued" doc:"it is new; else its id was there already, and it is as it was"`
 	Position int64 `codec:"position" doc:"how many are before it, itself included, those that expired but are not yet removed too; 0 = someone has it"`
 	Depth    int64 `codec:"depth" doc:"how many entries are in the queue"`
+	Replayed bool  `codec:"replayed,omitempty" doc:"the answer of an earlier call with the same request id; the entry may have been taken since"`
 }
 
 // QueueDequeueParams say how to take an entry.

@@ -200,6 +200,9 @@ func (x *locked) under(lk *client.Lock, path string) (int, error) {
 	for {
 		select {
 		case err := <-ended:
+			if kill != nil {
+				endGroup(cmd.Process.Pid, kill)
+			}
 			return codeOf(cmd.ProcessState, err)
 		case s := <-x.stops:
 			signal(s)
@@ -212,6 +215,21 @@ func (x *locked) under(lk *client.Lock, path string) (int, error) {
 			kill = time.After(x.killing)
 		case <-kill:
 			signal(syscall.SIGKILL)
+		}
+	}
+}
+
+// endGroup waits until nothing is left of a group that outlives its leader, and
+// kills it in the end: without the lock nothing of it may go on.
+func endGroup(pid int, kill <-chan time.Time) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for syscall.Kill(-pid, 0) == nil {
+		select {
+		case <-tick.C:
+		case <-kill:
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
+			return
 		}
 	}
 }

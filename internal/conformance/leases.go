@@ -45,7 +45,7 @@ func tokenMoves(l locker) {
 }
 
 func goneIsTold(l locker) {
-	g := l.take(l.a, api.LockAcquireParams{TTLMS: 300})
+	g := l.take(l.a, api.LockAcquireParams{TTLMS: 9000})
 	l.sys.Advance(time.Hour)
 	require.Equal(l.t, api.LostParams{Name: l.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, l.loss(l.a))
 }

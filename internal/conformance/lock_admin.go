@@ -129,7 +129,7 @@ func heldAreListed(l locker) {
 	require.True(l.t, l.release(l.a, tokens[freed]).Released)
 	delete(fences, freed)
 	l.name = mine
-	for _, count := range []int64{0, 5, 1000} {
+	for _, count := range []int64{0, 50, 1000} {
 		got := map[string]string{}
 		for name, e := range l.listed(l.b, count) {
 			got[name] = e.Fence

@@ -122,7 +122,7 @@ func closedIsGivenUp(s seer) {
 }
 
 func endedReservationIsTold(s seer) {
-	token := s.take(s.a, api.SeenReserveParams{TTLMS: 300})
+	token := s.take(s.a, api.SeenReserveParams{TTLMS: 9000})
 	s.sys.Advance(time.Hour)
 	select {
 	case lost := <-s.a.Lost():

@@ -184,7 +184,7 @@ func closingGivesPermits(p semaphore) {
 }
 
 func endedPermitsAreTold(p semaphore) {
-	g := p.take(p.a, api.SemaphoreAcquireParams{TTLMS: 300})
+	g := p.take(p.a, api.SemaphoreAcquireParams{TTLMS: 9000})
 	p.sys.Advance(time.Hour)
 	require.Equal(p.t, api.LostParams{Name: p.name, Token: g.Token, Fence: g.Fence, Reason: "expired"}, p.loss(p.a))
 }

@@ -64,7 +64,7 @@ func (b *Breakers) lease(c Caller, r BreakerRef, probe string, at breakerAt) *le
 // that is over, or whose connection is, makes no probe: it is given back.
 func (b *Breakers) keepProbe(ctx context.Context, c Caller, x *lease, sent time.Time) error {
 	if over := ctx.Err(); over != nil {
-		h := hold{leaseID: x.leaseID, kind: x.kind}
+		h := hold{leaseID: x.leaseID, session: c.sessionID(), kind: x.kind}
 		b.leases.takeBack(ctx, h)
 		return failed("breaker "+x.name+": allow", over)
 	}

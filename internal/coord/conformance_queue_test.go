@@ -27,7 +27,7 @@ func TestSeenConforms(t *testing.T) {
 }
 
 func (c *client) QueueEnqueue(ctx context.Context, p api.QueueEnqueueParams) (api.QueueEnqueueResult, error) {
-	e, err := c.queues.Enqueue(ctx, coord.QueueEntry{Queue: p.Queue, ID: p.ID, TTL: millis(orDefault(p.TTLMS, 60_000)), Body: p.Body})
+	e, err := c.queues.Enqueue(ctx, c.caller("", "", nil), coord.QueueEntry{Queue: p.Queue, ID: p.ID, TTL: millis(orDefault(p.TTLMS, 60_000)), Body: p.Body})
 	return api.QueueEnqueueResult{Enqueued: e.New, Position: e.Position, Depth: e.Depth}, wire(err)
 }
 

@@ -10,6 +10,7 @@
 package coord
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -212,6 +213,15 @@ func latch(key string, c Caller) lua.Latch {
 	}
 	tag := key[:strings.IndexByte(key, '}')]
 	return lua.Latch{Key: tag + "}:idem:" + escaped(c.RequestID), Fingerprint: c.Fingerprint}
+}
+
+// latchAlways is latch, by an id of its own for a call that has none: what would
+// do something else when it is run again can then be tried again here.
+func latchAlways(key string, c Caller) lua.Latch {
+	if c.RequestID == "" {
+		c.RequestID = rand.Text()
+	}
+	return latch(key, c)
 }
 
 // escaped makes text safe inside a key: %, braces, colons and control bytes

@@ -27,7 +27,10 @@ type lease struct {
 	fence   int64
 	ttl     time.Duration
 	session *Session
-	kind    leaseKind
+	// owner is the id of the session that Redis has for it where it is bound to its
+	// TTL; what is given back for it then frees nothing that has moved.
+	owner string
+	kind  leaseKind
 	// validUntil is when it can no longer be relied on, by this pod's monotonic
 	// clock: ttl less 1 % and 2 ms, from when the granting call was sent.
 	validUntil time.Time

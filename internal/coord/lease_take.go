@@ -55,11 +55,14 @@ func (l *Leases) takeBack(ctx context.Context, h hold) {
 func (l *Leases) unsure(ctx context.Context, c Caller, x *lease, made bool, waiter string, err error) {
 	maybe, abandoned := errors.Is(err, lua.ErrMaybeExecuted), false
 	h := hold{leaseID: leaseID{noun: x.noun, name: x.name}, kind: x.kind, waiter: waiter}
+	h.session = x.owner
 	if x.session != nil {
 		h.session = x.session.ID
 	}
 	if maybe {
-		abandoned = made && (c.RequestID == "" || errors.Is(ctx.Err(), context.Canceled))
+		// What no session remembers is given back when the time is over, too.
+		over := errors.Is(ctx.Err(), context.Canceled) || x.session == nil && ctx.Err() != nil
+		abandoned = made && (c.RequestID == "" || over)
 		if x.session != nil {
 			abandoned = !l.doubt(x, err) || abandoned
 		}

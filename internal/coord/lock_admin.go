@@ -95,7 +95,7 @@ func (l *Locks) ForceRelease(ctx context.Context, c Caller, name, reason string)
 	key := l.keys.lock(name)
 	out, err := lua.Run(ctx, l.runner, lua.LockForceRelease, lua.LockForceReleaseIn{
 		Lock: key, LineKeys: l.keys.line(key), Inboxes: l.keys.inboxes(), Channel: l.keys.broadcast(),
-	}, lua.Latch{})
+	}, latchAlways(key, c))
 	if err != nil {
 		return LockForced{}, failed("lock "+name+": force release", err)
 	}

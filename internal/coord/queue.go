@@ -55,27 +55,31 @@ type Enqueued struct {
 	New      bool  // its id was not there
 	Position int64 // 1 is the first; 0 = someone has it
 	Depth    int64
+	Replayed bool // it is the answer of an earlier call with the same request id
 }
 
 // Enqueue puts an entry at the end of a queue. One whose id is there already
 // stays as it is.
-func (q *Queues) Enqueue(ctx context.Context, e QueueEntry) (Enqueued, error) {
+func (q *Queues) Enqueue(ctx context.Context, c Caller, e QueueEntry) (Enqueued, error) {
 	if err := checkEntry(e); err != nil {
 		return Enqueued{}, err
 	}
+	keys := q.keys.queueKeys(e.Queue)
 	out, err := lua.Run(ctx, q.runner, lua.QueueEnqueue, lua.QueueEnqueueIn{
-		QueueKeys: q.keys.queueKeys(e.Queue), LineKeys: q.keys.queueLine(e.Queue),
+		QueueKeys: keys, LineKeys: q.keys.queueLine(e.Queue),
 		ID: e.ID, TTLMS: e.TTL.Milliseconds(), Body: string(e.Body), Inboxes: q.keys.inboxes(),
-	}, lua.Latch{})
+	}, latchAlways(keys.Order, c))
 	if err != nil {
 		return Enqueued{}, failed("queue "+e.Queue+": enqueue", err)
 	}
 	v := out.Value
-	q.tidied(ctx, v.QueueTidied)
-	if v.Enqueued {
-		q.leases.tel.QueueEntries(ctx, "enqueued", 1)
+	if !out.Replayed {
+		q.tidied(ctx, v.QueueTidied)
+		if v.Enqueued {
+			q.leases.tel.QueueEntries(ctx, "enqueued", 1)
+		}
 	}
-	return Enqueued{New: v.Enqueued, Position: v.Position, Depth: v.Depth}, nil
+	return Enqueued{New: v.Enqueued, Position: v.Position, Depth: v.Depth, Replayed: out.Replayed && c.RequestID != ""}, nil
 }
 
 func checkEntry(e QueueEntry) error {

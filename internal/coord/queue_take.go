@@ -98,9 +98,7 @@ func (q *Queues) dequeue(ctx context.Context, c Caller, r DequeueRequest) (Deque
 		QueueKeys: q.keys.queueKeys(r.Queue), LineKeys: q.keys.queueLine(r.Queue), Taken: q.keys.queueTaken(r.Queue, x.token),
 		Lease: x.token, LeaseMS: r.Lease.Milliseconds(), KeepMS: keepTaken.Milliseconds(), Inboxes: q.keys.inboxes(),
 	}
-	if c.Session != nil {
-		in.Session = c.Session.ID
-	}
+	in.Session, x.owner = c.sessionID(), c.sessionID()
 	if c.RequestID != "" {
 		in.KeepMS = keepReplayed.Milliseconds()
 	}

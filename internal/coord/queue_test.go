@@ -18,7 +18,7 @@ import (
 func enqueue(t *testing.T, s *sidecar, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		_, err := s.queues.Enqueue(t.Context(), coord.QueueEntry{Queue: "q", ID: id, TTL: time.Hour, Body: []byte("of " + id)})
+		_, err := s.queues.Enqueue(t.Context(), coord.Caller{}, coord.QueueEntry{Queue: "q", ID: id, TTL: time.Hour, Body: []byte("of " + id)})
 		require.NoError(t, err)
 	}
 }

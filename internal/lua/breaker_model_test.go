@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,8 @@ func (m *modelBreaker) allow(p modelPolicy, now int64, probe, session string) lu
 		if m.phase().state == "open" {
 			m.enter("half_open", now)
 		}
+		// Those that were lost are taken out, so that a clock which steps back brings none again.
+		maps.DeleteFunc(m.phase().probes, func(_ string, x modelProbe) bool { return x.ends <= now })
 		m.phase().probes[probe] = modelProbe{now + p.probe, session}
 		out.Probe = true
 	}

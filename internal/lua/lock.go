@@ -184,11 +184,11 @@ type LockGetOut struct {
 // broadcast "forced <key>", and wakes the next waiter. The fence stays, so that the
 // next owner's is higher.
 var LockForceRelease = define[LockForceReleaseIn](Source{
-	Name:       "lock_force_release",
-	Keys:       []string{"lock", "line", "beats"},
-	Args:       []string{"inboxes", "channel"},
-	Returns:    []string{"released", "fence", "client", "instance", "since_ms", "meta"},
-	Idempotent: true,
+	Name:    "lock_force_release",
+	Keys:    []string{"lock", "line", "beats"},
+	Args:    []string{"inboxes", "channel"},
+	Returns: []string{"released", "fence", "client", "instance", "since_ms", "meta"},
+	Latched: true,
 }, func(r *Reply) LockForceReleaseOut {
 	return LockForceReleaseOut{
 		Released: r.Bool(), Fence: r.Int(), Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), Meta: r.Str(),

@@ -19,13 +19,13 @@ type QueueTidied struct {
 }
 
 // QueueEnqueue puts an entry at the end of a queue, or says where the one of that
-// id is. Repeated it finds its own.
+// id is.
 var QueueEnqueue = define[QueueEnqueueIn](Source{
-	Name:       "queue_enqueue",
-	Keys:       queueKeys("line", "beats"),
-	Args:       []string{"id", "ttl_ms", "body", "inboxes"},
-	Returns:    []string{"enqueued", "position", "depth", "returned", "expired"},
-	Idempotent: true,
+	Name:    "queue_enqueue",
+	Keys:    queueKeys("line", "beats"),
+	Args:    []string{"id", "ttl_ms", "body", "inboxes"},
+	Returns: []string{"enqueued", "position", "depth", "returned", "expired"},
+	Latched: true,
 }, func(r *Reply) QueueEnqueueOut {
 	return QueueEnqueueOut{
 		Enqueued: r.Bool(), Position: r.Int(), Depth: r.Int(), QueueTidied: QueueTidied{r.Int(), r.Int()},

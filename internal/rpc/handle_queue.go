@@ -8,8 +8,8 @@ import (
 )
 
 func queueEnqueue(ctx context.Context, k *call, p *api.QueueEnqueueParams) (api.QueueEnqueueResult, error) {
-	e, err := k.services().Queues.Enqueue(ctx, coord.QueueEntry{Queue: p.Queue, ID: p.ID, TTL: millis(p.TTLMS), Body: p.Body})
-	return api.QueueEnqueueResult{Enqueued: e.New, Position: e.Position, Depth: e.Depth}, err
+	e, err := k.services().Queues.Enqueue(ctx, k.caller(), coord.QueueEntry{Queue: p.Queue, ID: p.ID, TTL: millis(p.TTLMS), Body: p.Body})
+	return api.QueueEnqueueResult{Enqueued: e.New, Position: e.Position, Depth: e.Depth, Replayed: e.Replayed}, err
 }
 
 func queueDequeue(ctx context.Context, k *call, p *api.QueueDequeueParams) (api.QueueDequeueResult, error) {
