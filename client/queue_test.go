@@ -53,7 +53,7 @@ func TestALostEntryIsTold(t *testing.T) {
 	_, err := c.QueueEnqueue(t.Context(), "q", "1", client.EntryOptions{TTL: time.Hour})
 	require.NoError(t, err)
 	err = c.QueueDo(t.Context(), "q", client.QueueOptions{Lease: time.Hour}, func(ctx context.Context, e *client.Entry) error {
-		err := other.CallRaw(ctx, "queue.release", map[string]any{"queue": "q", "lease": e.Token()}, nil)
+		err := other.CallRaw(t.Context(), "queue.release", map[string]any{"queue": "q", "lease": e.Token()}, nil)
 		require.NoError(t, err)
 		select {
 		case <-ctx.Done():
@@ -72,7 +72,7 @@ func TestALostReservationIsTold(t *testing.T) {
 	done, err := c.SeenDo(t.Context(), "urls", "u", client.SeenOptions{TTL: time.Hour}, func(ctx context.Context) error {
 		r, _, err := c.SeenReserve(ctx, "urls", "v", client.SeenOptions{TTL: time.Hour})
 		require.NoError(t, err)
-		err = other.CallRaw(ctx, "seen.release", map[string]any{"set": r.Name(), "key": r.Key(), "token": r.Token()}, nil)
+		err = other.CallRaw(t.Context(), "seen.release", map[string]any{"set": r.Name(), "key": r.Key(), "token": r.Token()}, nil)
 		require.NoError(t, err)
 		select {
 		case <-r.Context().Done():

@@ -46,7 +46,7 @@ type modelTaken struct {
 func (m *modelQueue) settle(now int64) {
 	m.entries = slices.DeleteFunc(m.entries, func(e *modelEntry) bool {
 		if e.lease != "" && e.leaseEnds <= now {
-			e.lease, e.session, e.since = "", "", e.leaseEnds
+			e.lease, e.session, e.since, e.leaseEnds = "", "", e.leaseEnds, 0
 			m.returned++
 		}
 		if e.lease == "" && e.since+e.patience <= now {
@@ -132,19 +132,22 @@ func (p *queueRun) all() []string {
 func (p *queueRun) ended() string             { return p.name + ":ended" }
 func (p *queueRun) taken(lease string) string { return p.name + ":taken:" + lease }
 
-// wrote notes until when Redis keeps things.
-func (p *queueRun) wrote() {
+// wrote notes until when Redis keeps things: longer than any can be wanted.
+func (p *queueRun) wrote(t *rapid.T) {
 	for _, key := range p.all() {
 		if ttl := p.s.ttl(key); ttl > 0 {
 			p.forgets = p.now + ttl.Microseconds()
 		}
 	}
+	for _, e := range p.m.entries {
+		require.Greater(t, p.forgets, max(e.since, e.leaseEnds)+e.patience, "%s would go too early: %s", e.id, p.story())
+	}
 }
 
-func (p *queueRun) tidied(t lua.QueueTidied) {
-	p.told.Returned += t.Returned
-	p.told.Expired += t.Expired
-	p.wrote()
+func (p *queueRun) tidied(t *rapid.T, n lua.QueueTidied) {
+	p.told.Returned += n.Returned
+	p.told.Expired += n.Expired
+	p.wrote(t)
 }
 
 // pass lets time go by, sometimes exactly to an end or just before it.
@@ -205,7 +208,7 @@ func (p *queueRun) enqueue(t *rapid.T, id, body string, ttl int64) {
 	got := call(t, p.s, lua.QueueEnqueue, p.now, lua.QueueEnqueueIn{
 		QueueKeys: p.keys(), LineKeys: lineOf(p.name), ID: id, TTLMS: ttl, Body: body, Inboxes: "inbox:",
 	})
-	p.tidied(got.QueueTidied)
+	p.tidied(t, got.QueueTidied)
 	got.QueueTidied = lua.QueueTidied{}
 	require.Equal(t, lua.QueueEnqueueOut{
 		Enqueued: isNew, Position: p.m.position(id), Depth: int64(len(p.m.waiting())),
@@ -219,7 +222,7 @@ func (p *queueRun) dequeue(t *rapid.T, lease, session string, ms int64) (found b
 		QueueKeys: p.keys(), LineKeys: lineOf(p.name), Taken: p.taken(lease), Lease: lease, LeaseMS: ms, Session: session,
 		KeepMS: keep, Inboxes: "inbox:",
 	})
-	p.tidied(got.QueueTidied)
+	defer func(n lua.QueueTidied) { p.tidied(t, n) }(got.QueueTidied)
 	got.QueueTidied = lua.QueueTidied{}
 	want := lua.QueueDequeueOut{First: true, Depth: int64(len(p.m.waiting()))}
 	e, x, waiting := p.m.leasedBy(lease), p.m.taken[lease], p.m.waiting()
@@ -278,7 +281,7 @@ func (p *queueRun) ack(t *rapid.T, lease string) {
 	}
 	got := call(t, p.s, lua.QueueAck, p.now, lua.QueueAckIn{QueueKeys: p.keys(), Ended: p.ended(), Lease: lease})
 	require.Equal(t, want, got, "%s", p.story())
-	p.wrote()
+	p.wrote(t)
 }
 
 func (p *queueRun) release(t *rapid.T, lease, session string) {
@@ -290,7 +293,7 @@ func (p *queueRun) release(t *rapid.T, lease, session string) {
 		want = lua.QueueLeaseMoved
 	case e != nil:
 		want = lua.QueueLeaseHeld
-		e.lease, e.session, e.since = "", "", p.now
+		e.lease, e.session, e.since, e.leaseEnds = "", "", p.now, 0
 		p.said("r", lease)
 	case x != nil:
 		want = lua.QueueLeaseHeld
@@ -308,7 +311,7 @@ func (p *queueRun) release(t *rapid.T, lease, session string) {
 		QueueKeys: p.keys(), LineKeys: lineOf(p.name), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, Inboxes: "inbox:",
 	})
 	require.Equal(t, want, got, "%s", p.story())
-	p.wrote()
+	p.wrote(t)
 	p.m.settle(p.now)
 }
 
@@ -323,7 +326,7 @@ func (p *queueRun) renew(t *rapid.T, lease, session string, ms int64) {
 	}
 	got := call(t, p.s, lua.QueueRenew, p.now, lua.QueueRenewIn{QueueKeys: p.keys(), Lease: lease, Session: session, LeaseMS: ms})
 	require.Equal(t, want, got, "%s", p.story())
-	p.wrote()
+	p.wrote(t)
 }
 
 func (p *queueRun) replay(t *rapid.T, lease, session string, ms int64) {
@@ -342,7 +345,7 @@ func (p *queueRun) replay(t *rapid.T, lease, session string, ms int64) {
 		QueueKeys: p.keys(), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, LeaseMS: ms,
 	})
 	require.Equal(t, want, got, "%s", p.story())
-	p.wrote()
+	p.wrote(t)
 }
 
 func (p *queueRun) cancel(t *rapid.T, id string) {
@@ -353,7 +356,7 @@ func (p *queueRun) cancel(t *rapid.T, id string) {
 		p.m.drop(e)
 	}
 	got := call(t, p.s, lua.QueueCancel, p.now, lua.QueueCancelIn{QueueKeys: p.keys(), ID: id})
-	p.tidied(got.QueueTidied)
+	p.tidied(t, got.QueueTidied)
 	require.Equal(t, want, got.State, "%s", p.story())
 }
 
@@ -361,7 +364,7 @@ func (p *queueRun) cancel(t *rapid.T, id string) {
 func (p *queueRun) look(t *rapid.T, id string) {
 	p.say("look for %q", id)
 	got := call(t, p.s, lua.QueueLook, p.now, lua.QueueLookIn{QueueKeys: p.keys(), Line: lineOf(p.name).Line, ID: id})
-	p.tidied(got.QueueTidied)
+	p.tidied(t, got.QueueTidied)
 	got.QueueTidied = lua.QueueTidied{}
 	waiting := p.m.waiting()
 	want := lua.QueueLookOut{
@@ -391,6 +394,7 @@ func (p *queueRun) end(t *rapid.T, ids []string) {
 	}
 	for i := 0; p.dequeue(t, fmt.Sprint("last", i), "", 1000); i++ {
 		p.now++
+		p.m.settle(p.now)
 	}
 }
 

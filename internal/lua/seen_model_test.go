@@ -127,6 +127,15 @@ func (p *seenRun) wrote(t *rapid.T, before string, want bool) {
 	require.Equal(t, want, ttl > 0, "a write sets a TTL, and nothing else does: %s", p.story())
 	if want {
 		p.forgets = p.now + ttl.Microseconds()
+		end := p.now
+		if r := p.m.last(); r.committed {
+			end = r.forgotten
+		} else if !r.released {
+			end = r.ends
+		}
+		if p.s.name == "embedded" { // where time stands still between a write and the look at its TTL
+			require.GreaterOrEqual(t, p.forgets, end+150_000_000, "what became of it is told for so long: %s", p.story())
+		}
 		return
 	}
 	require.Equal(t, before, p.s.raw(t, p.key), "it should not have written: %s", p.story())
