@@ -107,7 +107,7 @@ func (q queued) until(t *testing.T, depth int64) {
 func TestALostReplyToADequeueIsFetched(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []time.Duration{0, time.Hour} {
-		t.Run(fmt.Sprint(lease), func(t *testing.T) {
+		t.Run(lease.String(), func(t *testing.T) {
 			t.Parallel()
 			q := queueBehindProxy(t)
 			q.way.mute()
@@ -134,7 +134,7 @@ func TestALostReplyToADequeueIsFetched(t *testing.T) {
 func TestAnEntryWhoseCallerWentAwayUnansweredGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []time.Duration{0, time.Hour} {
-		t.Run(fmt.Sprint(lease), func(t *testing.T) {
+		t.Run(lease.String(), func(t *testing.T) {
 			t.Parallel()
 			q := queueBehindProxy(t)
 			q.way.mute()
@@ -170,7 +170,7 @@ func requireMaybe(t *testing.T, err error) {
 func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []time.Duration{0, time.Hour} {
-		t.Run(fmt.Sprint(lease), func(t *testing.T) {
+		t.Run(lease.String(), func(t *testing.T) {
 			t.Parallel()
 			q := queueBehindProxy(t)
 			who := coord.Caller{RequestID: "id", Fingerprint: "f"}
