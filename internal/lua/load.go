@@ -10,7 +10,7 @@ import (
 func (r *Runner) prepareScripts() {
 	r.shas = make(map[*Source]string, len(scripts))
 	for _, s := range scripts {
-		text, sha := s.text, s.sha
+		text, sha := s.plain()
 		if r.clock != nil {
 			text, sha = s.clocked()
 		}

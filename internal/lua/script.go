@@ -33,16 +33,16 @@ type Source struct {
 	// Latched scripts wrap their body in once() and so take a request id.
 	Latched bool
 
-	text, sha string
-	// withClock makes what clocked returns, once.
-	withClock func() (text, sha string)
+	// plain and withClock make the script, once each and when it is first needed: a
+	// command that opens no store needs none of them.
+	plain, withClock func() (text, sha string)
 }
 
 // Text is what is sent to Redis: the prelude's parts, then the body.
-func (s *Source) Text() string { return s.text }
+func (s *Source) Text() string { text, _ := s.plain(); return text }
 
 // SHA is the script's name for EVALSHA.
-func (s *Source) SHA() string { return s.sha }
+func (s *Source) SHA() string { _, sha := s.plain(); return sha }
 
 // clocked is the script on the caller's clock instead of the server's: its now
 // is the last of ARGV, in Unix microseconds, after the fingerprint where there
@@ -70,23 +70,25 @@ var scripts []*Source
 // The slice is shared: do not change it.
 func Scripts() []*Source { return scripts }
 
-// define reads the embedded file of a script and puts the prelude's parts that
+// define describes a script: its embedded file, behind the prelude's parts that
 // its header asks for (the line "-- USES clock once ...") before its body. Making
 // functions takes time at each run, so parts that a script rarely needs (the line
 // "-- LATER ...") are put into one function, later, which makes them and returns the
-// one that is called as the last part is. It panics when the file is not there: a
-// build that lacks a script must not start.
+// one that is called as the last part is. A build that lacks a file panics when it
+// opens a store: it must not start.
 func define[I Input, O any](s Source, read func(*Reply) O) Script[I, O] {
-	s.text = assemble(s.Name, preludePart)
-	s.sha = digest(s.text)
-	s.withClock = sync.OnceValues(func() (string, string) {
-		text := assemble(s.Name, func(part string) string {
-			if part == "clock" {
-				return callersClock
-			}
-			return preludePart(part)
+	made := func(part func(string) string) func() (string, string) {
+		return sync.OnceValues(func() (string, string) {
+			text := assemble(s.Name, part)
+			return text, digest(text)
 		})
-		return text, digest(text)
+	}
+	s.plain = made(preludePart)
+	s.withClock = made(func(part string) string {
+		if part == "clock" {
+			return callersClock
+		}
+		return preludePart(part)
 	})
 	scripts = append(scripts, &s)
 	return Script[I, O]{&s, read}
@@ -101,7 +103,7 @@ func digest(text string) string {
 const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
 
 // assemble builds a script's text; part maps the name of a prelude part to its
-// text, so that the clock can be swapped.
+// text without comments, so that the clock can be swapped.
 func assemble(name string, part func(string) string) string {
 	body := mustRead(name + ".lua")
 	var b strings.Builder
@@ -112,7 +114,7 @@ func assemble(name string, part func(string) string) string {
 			}
 		}
 		for _, p := range names {
-			b.WriteString(stripComments(part(p)))
+			b.WriteString(part(p))
 		}
 		return names
 	}
@@ -126,7 +128,16 @@ func assemble(name string, part func(string) string) string {
 	return b.String()
 }
 
-func preludePart(part string) string { return mustRead("prelude_" + part + ".lua") }
+// stripped has what preludePart has made: many scripts share a part.
+var stripped sync.Map
+
+func preludePart(part string) string {
+	text, ok := stripped.Load(part)
+	if !ok {
+		text, _ = stripped.LoadOrStore(part, stripComments(mustRead("prelude_"+part+".lua")))
+	}
+	return text.(string) //nolint:forcetypeassert // nothing else is stored
+}
 
 // stripComments drops whole-line comments: they are for readers of the source,
 // and Redis keeps every script's text in memory.
