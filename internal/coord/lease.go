@@ -71,29 +71,6 @@ func (x *lease) hold() hold {
 	return hold{leaseID: x.leaseID, session: x.session.ID, fence: x.fence, ttl: x.ttl, kind: x.kind, doubt: x.doubt}
 }
 
-// leaseKind is what a noun gives the renewer: how to renew many of its leases
-// in one pipeline, and how to give many back. Both answer in the order of what
-// they are given, and neither touches a lease that moved to another session.
-type leaseKind interface {
-	renew(ctx context.Context, due []hold) []renewal
-	giveBack(ctx context.Context, gone []hold) []error
-}
-
-// renewal is what became of one lease.
-type renewal struct {
-	sent time.Time
-	// held: it is valid for its TTL from sent, or, where final is set, for left: then
-	// no renewal extends it any more.
-	held, final bool
-	left        time.Duration
-	// moved: it is held by another session of the same client; forget it in silence.
-	moved bool
-	// reason is why it is lost: not_owner or expired.
-	reason string
-	// err is a passing fault: try again while it is valid.
-	err error
-}
-
 // The reasons of a Loss, and of answers about a lease that is not held.
 const (
 	ReasonNotOwner    = "not_owner"
@@ -344,20 +321,4 @@ func failedOf(holds []hold, errs []error) []hold {
 		}
 	}
 	return left
-}
-
-// giveBackBy is how a noun gives holds back: by a script, for each of them.
-func giveBackBy[I lua.Input, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], gone []hold, in func(hold) I) []error {
-	if len(gone) == 1 {
-		// Those of many calls that end at once share batches, where a pipeline for
-		// each would use up the pool.
-		_, err := lua.Run(ctx, r, s, in(gone[0]), lua.Latch{})
-		return []error{err}
-	}
-	ins := make([]I, len(gone))
-	for i, h := range gone {
-		ins[i] = in(h)
-	}
-	_, errs := lua.Batch(ctx, r, s, ins)
-	return errs
 }

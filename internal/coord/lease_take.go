@@ -104,6 +104,13 @@ func (l *Leases) release(ctx context.Context, c Caller, id leaseID, run func(con
 	return failed(id.noun+" "+id.name+": release", err)
 }
 
+// waited counts a call that was ready to stand in line since it came, and returns
+// for how long it did until the try that decided was sent.
+func (l *Leases) waited(ctx context.Context, noun string, came, sent time.Time, served bool, err error) time.Duration {
+	l.tel.Waited(ctx, noun, waitOutcome(served, err), time.Since(came))
+	return max(0, sent.Sub(came))
+}
+
 // left is what a TTL that Redis answered has left at least, now.
 func left(ttlMS int64, sent time.Time) time.Duration {
 	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)

@@ -110,12 +110,17 @@ type look struct {
 }
 
 // wait repeats try in the caller's turn until it is served, and once more, to
-// leave the line, when limit is over; that try's answer stands. When it returns
+// leave the line, when limit is over, or nearly all of the call's time; that try's
+// answer stands. Without a limit it tries once, for nobody's turn. When it returns
 // an error the caller may still be in the line, and must be taken out of it by
 // the noun's own script, which knows whether it was served meanwhile.
 //
 // Once in the line a passing fault of Redis is waited out.
 func (n *Lines) wait(ctx context.Context, keys lua.LineKeys, limit time.Duration, try func(context.Context, place) (look, error)) (waiter string, err error) {
+	if limit = capped(ctx, limit); limit <= 0 {
+		_, err := try(ctx, place{})
+		return "", err
+	}
 	end := time.NewTimer(limit)
 	defer end.Stop()
 	w := n.enter(keys)

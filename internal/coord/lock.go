@@ -95,14 +95,11 @@ func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant
 	if err := l.leases.admit("lock " + r.Name + ": acquire"); err != nil {
 		return LockGrant{}, err
 	}
-	if r.Wait == 0 {
-		g, _, err := l.acquire(ctx, c, r)
-		return g, err
-	}
 	came := time.Now()
 	g, sent, err := l.acquire(ctx, c, r)
-	g.Waited = max(0, sent.Sub(came))
-	l.leases.tel.Waited(ctx, nounLock, waitOutcome(g.Acquired, err), time.Since(came))
+	if r.Wait > 0 {
+		g.Waited = l.leases.waited(ctx, nounLock, came, sent, g.Acquired, err)
+	}
 	return g, err
 }
 
@@ -153,22 +150,9 @@ const replicaTime = time.Second
 func (l *Locks) take(ctx context.Context, r LockRequest, in lua.LockAcquireIn, once lua.Latch) (
 	out lua.Outcome[lua.LockAcquireOut], acked int, waiter string, err error,
 ) {
-	run := func(ctx context.Context) (err error) {
-		if r.Replicas == 0 {
-			out, err = lua.Run(ctx, l.runner, lua.LockAcquire, in, once)
-		} else {
-			out, acked, err = lua.RunReplicated(ctx, l.runner, lua.LockAcquire, in, once, r.Replicas, replicaTime)
-		}
-		return err
-	}
-	limit := capped(ctx, r.Wait)
-	if limit <= 0 {
-		err = run(ctx)
-		return out, acked, "", err
-	}
-	waiter, err = l.lines.wait(ctx, in.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
+	waiter, err = l.lines.wait(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (_ look, err error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
-		err := run(ctx)
+		out, acked, err = lua.RunReplicated(ctx, l.runner, lua.LockAcquire, in, once, r.Replicas, replicaTime)
 		v := out.Value
 		return look{served: v.Acquired || out.Replayed, first: v.First, free: untilFree(v)}, err
 	})

@@ -8,29 +8,18 @@ import (
 
 // renew implements leaseKind.
 func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
-	ins := make([]lua.LockRenewIn, len(due))
-	for i, h := range due {
-		ins[i] = lua.LockRenewIn{Lock: l.keys.lock(h.name), Token: h.token, TTLMS: h.ttl.Milliseconds(), Session: h.session}
-	}
-	outs, errs := lua.Batch(ctx, l.runner, lua.LockRenew, ins)
-	results := make([]renewal, len(due))
-	for i := range due {
-		if errs[i] != nil {
-			results[i].err = errs[i]
-			continue
-		}
-		r := renewal{sent: outs[i].Sent}
-		switch s := outs[i].Value.State; s {
+	return renewBy(ctx, l.runner, lua.LockRenew, due, func(h hold) lua.LockRenewIn {
+		return lua.LockRenewIn{Lock: l.keys.lock(h.name), Token: h.token, TTLMS: h.ttl.Milliseconds(), Session: h.session}
+	}, func(v lua.LockRenewOut) renewal {
+		switch v.State {
 		case lua.LockOwned:
-			r.held, r.final, r.left = true, outs[i].Value.Final, ms(outs[i].Value.TTLMS)
+			return renewal{held: true, final: v.Final, left: ms(v.TTLMS)}
 		case lua.LockMoved:
-			r.moved = true
+			return renewal{moved: true}
 		default:
-			r.reason = notHeld(s)
+			return renewal{reason: notHeld(v.State)}
 		}
-		results[i] = r
-	}
-	return results
+	})
 }
 
 // giveBack implements leaseKind. Whatever the scripts find, the holds are no

@@ -156,33 +156,22 @@ type memberKind struct {
 
 // renew implements leaseKind.
 func (k memberKind) renew(ctx context.Context, due []hold) []renewal {
-	ins := make([]lua.PoolRenewIn, len(due))
-	for i, h := range due {
+	return renewBy(ctx, k.runner, lua.PoolRenew, due, func(h hold) lua.PoolRenewIn {
 		l, _ := parseLease(k.noun, h.token) // ours
-		ins[i] = lua.PoolRenewIn{
+		return lua.PoolRenewIn{
 			PoolKeys: k.keys.poolKeys(h.name), PoolLease: lua.PoolLease{Token: l.token, Member: l.member},
 			Session: h.session, LeaseMS: h.ttl.Milliseconds(),
 		}
-	}
-	outs, errs := lua.Batch(ctx, k.runner, lua.PoolRenew, ins)
-	results := make([]renewal, len(due))
-	for i := range due {
-		if errs[i] != nil {
-			results[i].err = errs[i]
-			continue
-		}
-		r := renewal{sent: outs[i].Sent}
-		switch s := outs[i].Value.State; s {
+	}, func(v lua.PoolRenewOut) renewal {
+		switch v.State {
 		case lua.LockOwned:
-			r.held = true
+			return renewal{held: true}
 		case lua.LockMoved:
-			r.moved = true
+			return renewal{moved: true}
 		default:
-			r.reason = notHeld(s)
+			return renewal{reason: notHeld(v.State)}
 		}
-		results[i] = r
-	}
-	return results
+	})
 }
 
 // giveBack implements leaseKind. Nobody says how the members did, so that nothing

@@ -178,8 +178,7 @@ func (m *members) acquire(ctx context.Context, a asked, run try) (MemberGrant, e
 	came := time.Now()
 	g, sent, err := m.granted(ctx, a, op, run)
 	if a.Wait > 0 {
-		g.Waited = max(0, sent.Sub(came))
-		m.leases.tel.Waited(ctx, m.noun, waitOutcome(g.Acquired, err), time.Since(came))
+		g.Waited = m.leases.waited(ctx, m.noun, came, sent, g.Acquired, err)
 	}
 	outcome := "acquired"
 	switch {
@@ -232,12 +231,7 @@ func (m *members) take(ctx context.Context, a asked, run try) (
 			}
 		}
 	}
-	limit := capped(ctx, a.Wait)
-	if limit <= 0 {
-		err = whole(ctx)
-		return out, replayed, sent, "", err
-	}
-	waiter, err = m.lines.wait(ctx, in.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
+	waiter, err = m.lines.wait(ctx, in.LineKeys, a.Wait, func(ctx context.Context, at place) (look, error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
 		err := whole(ctx)
 		return look{served: out.Acquired || replayed, first: out.First, free: max(0, ceilMS(out.RetryUS))}, err

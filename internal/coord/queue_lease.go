@@ -9,26 +9,20 @@ import (
 
 // renew implements leaseKind.
 func (q *Queues) renew(ctx context.Context, due []hold) []renewal {
-	ins := make([]lua.QueueRenewIn, len(due))
-	for i, h := range due {
-		ins[i] = lua.QueueRenewIn{
+	return renewBy(ctx, q.runner, lua.QueueRenew, due, func(h hold) lua.QueueRenewIn {
+		return lua.QueueRenewIn{
 			QueueKeys: q.keys.queueKeys(h.name), Lease: h.token, Session: h.session, LeaseMS: h.ttl.Milliseconds(),
 		}
-	}
-	outs, errs := lua.Batch(ctx, q.runner, lua.QueueRenew, ins)
-	results := make([]renewal, len(due))
-	for i := range due {
-		results[i] = renewal{sent: outs[i].Sent, err: errs[i]}
-		switch outs[i].Value {
+	}, func(state lua.QueueLeaseState) renewal {
+		switch state {
 		case lua.QueueLeaseHeld:
-			results[i].held = true
+			return renewal{held: true}
 		case lua.QueueLeaseMoved:
-			results[i].moved = true
+			return renewal{moved: true}
 		default:
-			results[i].reason = ReasonExpired
+			return renewal{reason: ReasonExpired}
 		}
-	}
-	return results
+	})
 }
 
 // giveBack implements leaseKind.

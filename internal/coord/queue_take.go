@@ -54,8 +54,7 @@ func (q *Queues) Dequeue(ctx context.Context, c Caller, r DequeueRequest) (Deque
 	came := time.Now()
 	d, sent, err := q.dequeue(ctx, c, r)
 	if r.Wait > 0 {
-		d.Waited = max(0, sent.Sub(came))
-		q.leases.tel.Waited(ctx, nounQueue, waitOutcome(d.Found, err), time.Since(came))
+		d.Waited = q.leases.waited(ctx, nounQueue, came, sent, d.Found, err)
 	}
 	if d.Found && !d.Replayed {
 		q.leases.tel.QueueEntries(ctx, "dequeued", 1)
@@ -133,14 +132,9 @@ func (q *Queues) take(ctx context.Context, r DequeueRequest, in lua.QueueDequeue
 			}
 		}
 	}
-	limit := capped(ctx, r.Wait)
-	if limit <= 0 {
-		err = run(ctx)
-		return out, "", err
-	}
 	// The last try of which it is not known whether it took an entry.
 	var doubt error
-	waiter, err = q.lines.wait(ctx, in.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
+	waiter, err = q.lines.wait(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (look, error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
 		err := run(ctx)
 		if err == nil || errors.Is(err, lua.ErrMaybeExecuted) {

@@ -30,24 +30,16 @@ type seats struct {
 
 // renew implements leaseKind.
 func (s seats) renew(ctx context.Context, due []hold) []renewal {
-	ins := make([]lua.RatelimitRenewIn, len(due))
-	for i, h := range due {
-		ins[i] = s.renewal(h)
-	}
-	outs, errs := lua.Batch(ctx, s.runner, lua.RatelimitRenew, ins)
-	results := make([]renewal, len(due))
-	for i := range due {
-		results[i] = renewal{sent: outs[i].Sent, err: errs[i]}
-		switch outs[i].Value {
+	return renewBy(ctx, s.runner, lua.RatelimitRenew, due, s.renewal, func(state lua.SeatState) renewal {
+		switch state {
 		case lua.SeatHeld:
-			results[i].held = true
+			return renewal{held: true}
 		case lua.SeatMoved:
-			results[i].moved = true
+			return renewal{moved: true}
 		default:
-			results[i].reason = ReasonExpired
+			return renewal{reason: ReasonExpired}
 		}
-	}
-	return results
+	})
 }
 
 // renewal is what extends a place.
@@ -136,7 +128,7 @@ func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration
 	d Decision, out answer, waiter string, doubt, err error,
 ) {
 	end := l.clock.Now().Add(wait)
-	waiter, err = l.lines.wait(ctx, q.seat.LineKeys, capped(ctx, wait), func(ctx context.Context, at place) (look, error) {
+	waiter, err = l.lines.wait(ctx, q.seat.LineKeys, wait, func(ctx context.Context, at place) (look, error) {
 		q.seat.Waiter, q.seat.BeatMS = at.waiter, at.beat.Milliseconds()
 		q.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
 		d, out, err = l.ask(ctx, q)

@@ -185,24 +185,18 @@ func (s *Seen) end(
 
 // renew implements leaseKind.
 func (s *Seen) renew(ctx context.Context, due []hold) []renewal {
-	ins := make([]lua.SeenRenewIn, len(due))
-	for i, h := range due {
-		ins[i] = lua.SeenRenewIn{Seen: s.keys.seen(h.name), Token: h.token, Session: h.session, TTLMS: h.ttl.Milliseconds()}
-	}
-	outs, errs := lua.Batch(ctx, s.runner, lua.SeenRenew, ins)
-	results := make([]renewal, len(due))
-	for i := range due {
-		results[i] = renewal{sent: outs[i].Sent, err: errs[i]}
-		switch outs[i].Value {
+	return renewBy(ctx, s.runner, lua.SeenRenew, due, func(h hold) lua.SeenRenewIn {
+		return lua.SeenRenewIn{Seen: s.keys.seen(h.name), Token: h.token, Session: h.session, TTLMS: h.ttl.Milliseconds()}
+	}, func(state lua.SeenState) renewal {
+		switch state {
 		case lua.SeenHeld:
-			results[i].held = true
+			return renewal{held: true}
 		case lua.SeenMoved:
-			results[i].moved = true
+			return renewal{moved: true}
 		default:
-			results[i].reason = ReasonExpired
+			return renewal{reason: ReasonExpired}
 		}
-	}
-	return results
+	})
 }
 
 // giveBack implements leaseKind.

@@ -82,8 +82,7 @@ func (s *Semaphores) Acquire(ctx context.Context, c Caller, r SemaphoreRequest) 
 	came := time.Now()
 	g, sent, err := s.acquire(ctx, c, r)
 	if r.Wait > 0 {
-		g.Waited = max(0, sent.Sub(came))
-		s.leases.tel.Waited(ctx, nounSemaphore, waitOutcome(g.Acquired, err), time.Since(came))
+		g.Waited = s.leases.waited(ctx, nounSemaphore, came, sent, g.Acquired, err)
 	}
 	return g, err
 }
@@ -139,20 +138,11 @@ func (s *Semaphores) take(ctx context.Context, r SemaphoreRequest, in lua.Semaph
 ) {
 	run := func(ctx context.Context) (err error) {
 		for again := true; again && err == nil; again = out.Value.More {
-			if r.Replicas == 0 {
-				out, err = lua.Run(ctx, s.runner, lua.SemaphoreAcquire, in, once)
-			} else {
-				out, acked, err = lua.RunReplicated(ctx, s.runner, lua.SemaphoreAcquire, in, once, r.Replicas, replicaTime)
-			}
+			out, acked, err = lua.RunReplicated(ctx, s.runner, lua.SemaphoreAcquire, in, once, r.Replicas, replicaTime)
 		}
 		return err
 	}
-	limit := capped(ctx, r.Wait)
-	if limit <= 0 {
-		err = run(ctx)
-		return out, acked, "", err
-	}
-	waiter, err = s.lines.wait(ctx, in.LineKeys, limit, func(ctx context.Context, at place) (look, error) {
+	waiter, err = s.lines.wait(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (look, error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
 		err := run(ctx)
 		v := out.Value

@@ -9,25 +9,16 @@ import (
 
 // renew implements leaseKind.
 func (s *Semaphores) renew(ctx context.Context, due []hold) []renewal {
-	ins := make([]lua.SemaphoreRenewIn, len(due))
-	for i, h := range due {
-		ins[i] = s.renewal(h)
-	}
-	outs, errs := lua.Batch(ctx, s.runner, lua.SemaphoreRenew, ins)
-	results := make([]renewal, len(due))
-	for i := range due {
-		v := outs[i].Value
-		results[i] = renewal{sent: outs[i].Sent, err: errs[i]}
+	return renewBy(ctx, s.runner, lua.SemaphoreRenew, due, s.renewal, func(v lua.SemaphoreRenewOut) renewal {
 		switch v.State {
 		case lua.SemaphoreHeld:
-			results[i].held, results[i].final, results[i].left = true, v.Final, ms(v.TTLMS)
+			return renewal{held: true, final: v.Final, left: ms(v.TTLMS)}
 		case lua.SemaphoreMoved:
-			results[i].moved = true
+			return renewal{moved: true}
 		default:
-			results[i].reason = ReasonExpired
+			return renewal{reason: ReasonExpired}
 		}
-	}
-	return results
+	})
 }
 
 // renewal is what extends a hold.

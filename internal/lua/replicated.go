@@ -11,7 +11,7 @@ import (
 // RunReplicated is Run, and then waits on the same connection until so many
 // replicas have what the script wrote, for at most wait and no longer than ctx.
 // Acked is how many have; it is 0 as well when that could not be learned, and on
-// the embedded store, which has no replicas.
+// the embedded store, which has no replicas, and where none are asked for.
 //
 // The error is that of the script: too few replicas are none.
 func RunReplicated[I Input, O any](
@@ -28,7 +28,7 @@ func RunReplicated[I Input, O any](
 			acked = int(n)
 		}
 	}
-	if r.topology == Embedded {
+	if r.topology == Embedded || replicas == 0 {
 		after = nil
 	}
 	out, err = execute(ctx, r, s, in, latch, call{patient: true, after: after})
