@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -207,4 +208,32 @@ func TestALimitAndABreakerOfAMember(t *testing.T) {
 	}
 	_, err = c.RatelimitAcquire(ctx, api.RatelimitParams{Pool: "p", Rule: "two", Key: "nobody"})
 	require.ErrorIs(t, err, api.NotFound)
+}
+
+// What a server asks for in a header, and what only permits can be told, keeps no
+// member from going back.
+func TestAnOutcomeIsSaidWithinWhatIsTaken(t *testing.T) {
+	t.Parallel()
+	much := client.Outcome{Kind: api.OutcomeFail, Status: 42, RetryAfter: 1000 * 24 * time.Hour, Took: 1000 * time.Hour, Cooldown: 1000 * time.Hour}
+	for noun, want := range map[string]map[string]any{
+		"pool":   {"pool": "p", "lease": "the lease", "outcome": "fail", "cooldown_ms": uint64(604_800_000)},
+		"permit": {"pool": "p", "lease": "the lease", "outcome": "fail", "cooldown_ms": uint64(604_800_000), "retry_after_ms": uint64(31_622_400_000), "duration_ms": uint64(86_400_000)},
+	} {
+		f := newFake(t)
+		release := map[string]string{"pool": "pool.release", "permit": "permit.report"}[noun]
+		lending(f, noun, release)
+		c := dial(t, f.listen(), client.Options{})
+		if noun == "pool" {
+			l, err := c.PoolAcquire(t.Context(), "p", client.PoolOptions{})
+			require.NoError(t, err)
+			require.NoError(t, l.Release(t.Context(), much))
+		} else {
+			p, err := c.PermitAcquire(t.Context(), "p", client.PermitOptions{})
+			require.NoError(t, err)
+			require.NoError(t, p.Report(t.Context(), much))
+		}
+		said := f.next(release).params
+		delete(said, "_deadline_ms")
+		require.Equal(t, fmt.Sprint(want), fmt.Sprint(said), noun)
+	}
 }

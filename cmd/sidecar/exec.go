@@ -60,7 +60,12 @@ Exit codes:
   3    no sidecar answers on the socket; 2 bad usage; 1 any other failure`,
 		Example: `  sidecar exec --lock nightly -- ./report.sh
   sidecar exec --lock migrate --wait 5m --ttl 10s -- ./migrate up`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("the command is missing: write it behind --, as in sidecar exec --lock nightly -- CMD")
+			}
+			return nil
+		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows CMD is its own
 	x := locked{p: p}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,6 +118,27 @@ func TestExecEndsTheCommandWhenTheLockIsLost(t *testing.T) {
 	e = execute(t, s, `trap '' TERM; echo up; sh -c 'while :; do sleep 0.02; done'`, "--max-hold", "3s", "--kill-after", "100ms")
 	require.Equal(t, 79, e.code(t), e.log)
 	require.Contains(t, e.log.String(), "lost: ")
+}
+
+// What the command started and left behind ends with the lock too.
+func TestExecEndsWhatOutlivesTheCommand(t *testing.T) {
+	t.Parallel()
+	s := ready(t)
+	e := execute(t, s, `(trap '' TERM; echo up; while :; do sleep 0.02; done) & echo "child $!"; trap 'exit 0' TERM; wait`, "--kill-after", "100ms")
+	e.prints(t, "up")
+	e.prints(t, "child ")
+	_, after, _ := strings.Cut(e.log.String(), "child ")
+	child, err := strconv.Atoi(strings.Fields(after)[0])
+	require.NoError(t, err)
+	call(t, s.socket, "lock.force_release", `{"name":"l"}`)
+	require.Equal(t, 79, e.code(t), e.log)
+	require.Eventually(t, func() bool { return ended(child) }, limit, 10*time.Millisecond, "it works on without the lock")
+}
+
+// ended reports whether a process is gone, or waits for its parent to notice.
+func ended(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
 func TestExecSaysWhatItCannotRun(t *testing.T) {

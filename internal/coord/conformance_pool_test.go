@@ -11,7 +11,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
-	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 func TestPoolsConform(t *testing.T) {
@@ -48,12 +47,9 @@ func newPoolSystem(t *testing.T, url string) *poolSystem {
 
 // newPools makes both nouns of a sidecar.
 func newPools(s *sidecar, prefix string) (*coord.Pools, *coord.Permits) {
-	keys, policies := coord.NewKeys(prefix, ""), coord.NewBreakerPolicies()
+	keys := coord.NewKeys(prefix, "")
 	return coord.NewPools(s.runner, keys, s.leases, s.lines), coord.NewPermits(coord.PermitsOptions{
-		Runner: s.runner, Keys: keys, Rules: s.rules, Policies: policies, Leases: s.leases, Lines: s.lines,
-		Breakers: coord.NewBreakers(coord.BreakersOptions{
-			Runner: s.runner, Keys: keys, Policies: policies, Leases: s.leases, Answers: coord.NewAnswers(nil), Telemetry: telemetry.Nop(),
-		}),
+		Runner: s.runner, Keys: keys, Rules: s.rules, Policies: s.policies, Leases: s.leases, Lines: s.lines, Breakers: s.breakers,
 	})
 }
 

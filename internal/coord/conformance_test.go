@@ -87,6 +87,7 @@ type sidecar struct {
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
 
+	policies *coord.BreakerPolicies
 	breakers *coord.Breakers
 }
 
@@ -126,8 +127,9 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	}
 	o.Answers = coord.NewAnswers(o.Signals)
 	s.limiter = coord.NewRateLimiter(o)
+	s.policies = breakerPolicies(t)
 	s.breakers = coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Policies: s.policies, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
 	})
 	t.Cleanup(func() {
 		s.lines.Stop()

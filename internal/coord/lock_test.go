@@ -512,3 +512,21 @@ func TestAClosedSessionWaitsForWhatIsOnItsWay(t *testing.T) {
 		require.False(t, info.Held, "lock %d is left to its TTL", i)
 	}
 }
+
+// A forced release whose reply was lost is repeated while the next one has the lock.
+func TestAForcedReleaseIsRunOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := onRedis(t)
+	first := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
+	again := coord.Caller{RequestID: "the same", Fingerprint: "f"}
+	freed, err := s.locks.ForceRelease(t.Context(), again, "l", "test")
+	require.NoError(t, err)
+	second := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
+	repeated, err := s.locks.ForceRelease(t.Context(), again, "l", "test")
+	require.NoError(t, err)
+	require.Equal(t, freed, repeated)
+	require.Equal(t, first.Fence, repeated.Fence, "it is about the one that it freed")
+	now, err := s.locks.Get(t.Context(), "l")
+	require.NoError(t, err)
+	require.Equal(t, second.Fence, now.Fence, "the next one keeps the lock")
+}

@@ -111,3 +111,36 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, g.Acquired, "a rule in shadow refuses nothing")
 }
+
+// A probe of breaker.* that comes back is one for permits, at once.
+func TestPermitsHearOfProbesThatComeBack(t *testing.T) {
+	t.Parallel()
+	prefix := redistest.Prefix(t)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	pools, permits := newPools(s, prefix)
+	c := openSession(t, s)
+	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}})
+	require.NoError(t, err)
+	ref := coord.BreakerRef{Name: "a", Pool: "p", Policy: "one"}
+	require.NoError(t, s.policies.Set([]coord.BreakerOptions{{
+		Name: "one", FailureThreshold: 1, SuccessThreshold: 1, HalfOpenMax: 1, Open: time.Millisecond, ProbeTTL: time.Hour,
+	}}))
+	failed, err := s.breakers.Report(t.Context(), coord.Caller{}, coord.BreakerReport{BreakerRef: ref, Outcome: "failure"})
+	require.NoError(t, err)
+	require.Equal(t, "open", failed.State)
+	var probe coord.BreakerDecision
+	require.Eventually(t, func() bool {
+		probe, err = s.breakers.Allow(t.Context(), c.caller(), ref, "")
+		return err == nil && probe.Allowed
+	}, 30*time.Second, 10*time.Millisecond)
+	ask := coord.PermitRequest{MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Hour}, Breaker: "one", Cost: 1}
+	g, err := permits.Acquire(t.Context(), coord.Caller{}, ask)
+	require.NoError(t, err)
+	require.Equal(t, "open", g.Reason, "its only probe is out")
+	_, err = s.breakers.Report(t.Context(), c.caller(), coord.BreakerReport{BreakerRef: ref, Generation: probe.Generation, Probe: probe.Probe, Outcome: "ignored"})
+	require.NoError(t, err)
+	g, err = permits.Acquire(t.Context(), coord.Caller{}, ask)
+	require.NoError(t, err)
+	require.True(t, g.Acquired, g.Reason)
+	require.True(t, g.Probe)
+}

@@ -30,6 +30,22 @@ func dequeue(t *testing.T, s *sidecar, c coord.Caller, lease time.Duration) coor
 	return d
 }
 
+// An enqueue whose reply was lost is repeated after its entry was dealt with.
+func TestAnEnqueueIsRunOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := onRedis(t)
+	again := coord.Caller{RequestID: "the same", Fingerprint: "f"}
+	e := coord.QueueEntry{Queue: "q", ID: "1", TTL: time.Hour}
+	first, err := s.queues.Enqueue(t.Context(), again, e)
+	require.NoError(t, err)
+	require.Equal(t, coord.Enqueued{New: true, Position: 1, Depth: 1}, first)
+	require.Equal(t, "1", dequeue(t, s, coord.Caller{}, 0).ID)
+	second, err := s.queues.Enqueue(t.Context(), again, e)
+	require.NoError(t, err)
+	require.Equal(t, coord.Enqueued{New: true, Position: 1, Depth: 1, Replayed: true}, second)
+	require.False(t, dequeue(t, s, coord.Caller{}, 0).Found, "it is not done twice")
+}
+
 // TestTwentyThousandExpiredEntriesAreSkippedInOneCall is case 23.
 func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,9 @@ const batchSize = 256
 // the order of ins.
 //
 // More than 256 inputs go in several pipelines, one after the other. Only
-// NOSCRIPT and MOVED are recovered from, by running again what met them. A pipeline whose
-// context is cancelled still waits for its replies, within the command timeout.
+// NOSCRIPT and MOVED are recovered from, by running again what met them, until
+// ctx ends (5 s where it has no deadline). A pipeline whose context is cancelled
+// still waits for its replies, within the command timeout.
 func Batch[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([]Outcome[O], []error) {
 	outs, errs := make([]Outcome[O], len(ins)), make([]error, len(ins))
 	for from := 0; from < len(ins); from += batchSize {
@@ -58,12 +59,16 @@ func (r *Runner) pipeline(ctx context.Context, s *Source, cmds []batched) {
 	for i := range cmds {
 		open[i] = &cmds[i]
 	}
-	tries := 0
-	for len(open) > 0 && tries <= quickReloads {
-		tries++
-		if tries > 1 {
-			r.tel.Retry(ctx, s.Name, whyNoScript)
+	within, cancel := bounded(ctx)
+	defer cancel()
+	pauses, tries := newPauses(), 1
+	open = r.spread(ctx, s, open)
+	for len(open) > 0 && within.Err() == nil {
+		if tries > quickReloads && !pause(within, pauses) {
+			break
 		}
+		tries++
+		r.tel.Retry(ctx, s.Name, whyNoScript)
 		open = r.spread(ctx, s, open)
 	}
 	if span != nil {

@@ -340,3 +340,20 @@ func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {
 	require.Equal(t, 128, evals)
 	require.Equal(t, len(lua.Scripts()), loads)
 }
+
+// Somebody flushes scripts as fast as they are loaded.
+func TestABatchGoesOnWhileScriptsAreFlushed(t *testing.T) {
+	t.Parallel()
+	const flushes = 8
+	part := make([]string, flushes)
+	for i := range part {
+		part[i] = "NOSCRIPT No matching script."
+	}
+	a := startActor(t, part...)
+	r := open(t, lua.Options{URL: a.url})
+	ready(t, r)
+	_, errs := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, []lua.RatelimitTokenBucketIn{bucket("k", 5)})
+	require.NoError(t, errs[0])
+	evals, _ := a.counts()
+	require.Equal(t, flushes+1, evals)
+}

@@ -101,14 +101,9 @@ func firstKey(args []any) string {
 // again decides after a failure whether to try once more, and does.
 func (r *Runner) again(ctx context.Context, c *call, f failure) (any, error) {
 	caller := ctx
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
-	}
-	pauses := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(4*time.Millisecond), backoff.WithMaxInterval(250*time.Millisecond),
-		backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0))
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	pauses := newPauses()
 	for {
 		c.maybe = c.maybe || f.verdict == maybeRun
 		lost := f.verdict == maybeRun && !c.repeatable
@@ -128,9 +123,37 @@ func (r *Runner) again(ctx context.Context, c *call, f failure) (any, error) {
 	}
 }
 
+// bounded is ctx with a deadline.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, patience)
+}
+
+// newPauses are the pauses between tries: about 4 ms at first, 250 ms at most.
+func newPauses() backoff.BackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(4*time.Millisecond), backoff.WithMaxInterval(250*time.Millisecond),
+		backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0))
+}
+
+// pause waits for the next of pauses; false when ctx ended first.
+func pause(ctx context.Context, pauses backoff.BackOff) bool {
+	timer := time.NewTimer(pauses.NextBackOff())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // quickReloads is how often NOSCRIPT is answered without a pause: more often
-// means that scripts are loaded into another server than the one that runs them;
-// and MOVED, that the nodes of a cluster do not agree.
+// means that somebody flushes scripts as fast as they are loaded, or that they
+// are loaded into another server than the one that runs them; and MOVED, that
+// the nodes of a cluster do not agree.
 const quickReloads = 3
 
 // prepare waits until another try makes sense; false when the time is over.
@@ -154,14 +177,8 @@ func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff
 			r.ring.look()
 		}
 	}
-	if !quick {
-		timer := time.NewTimer(pauses.NextBackOff())
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return false
-		}
+	if !quick && !pause(ctx, pauses) {
+		return false
 	}
 	// It was under way when the outage came, so it may wait for its end.
 	n, err := r.route(ctx, c.key(), c.patient)
