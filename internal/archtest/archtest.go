@@ -48,19 +48,23 @@ var arrows = map[string][]string{
 		"internal/nearest", "internal/rpc", "internal/telemetry",
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
+	"hack/chartdoc":    {"internal/config"},
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":    {},
 	"internal/chaostest":   {"client", "client/api"},
 	"internal/conformance": {"client/api"},
 	"internal/doctest":     {},
+	"internal/helmtest":    {},
+	"internal/kubetest":    {"client/api", "internal/helmtest"},
 	"internal/otlptest":    {},
 	"internal/redistest":   {},
 }
 
 // forTests are packages that only test files and their like may import.
 var forTests = []string{
-	"internal/archtest", "internal/chaostest", "internal/conformance", "internal/doctest", "internal/otlptest", "internal/redistest",
+	"internal/archtest", "internal/chaostest", "internal/conformance", "internal/doctest", "internal/helmtest", "internal/kubetest",
+	"internal/otlptest", "internal/redistest",
 }
 
 // foreign says who alone may import a module of others, tests aside.
@@ -69,7 +73,7 @@ var foreign = map[string][]string{
 	"github.com/alicebob/miniredis":     {"internal/lua"},
 	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc"},
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
-	"github.com/goccy/go-yaml":          {"internal/config"},
+	"github.com/goccy/go-yaml":          {"internal/config", "internal/helmtest", "internal/kubetest", "hack/chartdoc"},
 	"github.com/stretchr/testify":       {},
 	"github.com/google/go-cmp":          {},
 	"github.com/anishathalye/porcupine": {},
