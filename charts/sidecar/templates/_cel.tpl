@@ -1,0 +1,41 @@
+{{/*
+A value of the pod as a CEL literal of the type at .type, such as Object.spec.initContainers. A string that begins with the
+byte 1 is an expression and stands as it is.
+*/}}
+{{- define "coxswain.cel" -}}
+{{- $v := .v -}}
+{{- $type := .type -}}
+{{- if kindIs "map" $v -}}
+{{- $fields := list -}}
+{{- $deep := false -}}
+{{- range $k, $x := $v -}}
+{{- $of := ternary $type (printf "%s.%s" $type $k) (kindIs "string" $x) -}}
+{{- $fields = append $fields (printf "%s: %s" $k (include "coxswain.cel" (dict "v" $x "type" $of))) -}}
+{{- $deep = or $deep (kindIs "map" $x) (kindIs "slice" $x) (gt (len $fields) 4) -}}
+{{- end -}}
+{{- if $deep -}}
+{{- printf "%s{%s\n}" $type (join ",\n" $fields | nindent 2) -}}
+{{- else -}}
+{{- printf "%s{%s}" $type (join ", " $fields) -}}
+{{- end -}}
+{{- else if kindIs "slice" $v -}}
+{{- $items := list -}}
+{{- range $v -}}
+{{- $items = append $items (include "coxswain.cel" (dict "v" . "type" $type)) -}}
+{{- end -}}
+{{- if and (gt (len $items) 1) (kindIs "map" (first $v)) -}}
+{{- printf "[%s\n]" (join ",\n" $items | nindent 2) -}}
+{{- else -}}
+{{- printf "[%s]" (join ", " $items) -}}
+{{- end -}}
+{{- else if and (kindIs "string" $v) (hasPrefix "\x01" $v) -}}
+{{- trimPrefix "\x01" $v -}}
+{{- else -}}
+{{- toJson $v -}}
+{{- end -}}
+{{- end }}
+
+{{/* The value of an annotation of the pod, or an empty string: .name. */}}
+{{- define "coxswain.annotation" -}}
+object.metadata.?annotations[?"coxswain.dev/{{ . }}"].orValue("")
+{{- end }}

@@ -1,0 +1,142 @@
+{{/* The CEL of the policies. */}}
+
+{{- define "coxswain.checkVersion" -}}
+{{- if not (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "injection.enabled: the policies need Kubernetes 1.36 or later, and this is %s; set injection.enabled=false and use the named templates (README.md)" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{- end }}
+
+{{/* Both policies match the same pods, in the namespaces that the bindings name. */}}
+{{- define "coxswain.matchConstraints" -}}
+objectSelector:
+  matchLabels:
+    coxswain.dev/inject: "true"
+resourceRules:
+  - apiGroups: [""]
+    apiVersions: [v1]
+    operations: [CREATE]
+    resources: [pods]
+{{- end }}
+
+{{- define "coxswain.matchResources" -}}
+namespaceSelector:
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: In
+      values: {{ include "coxswain.namespaces" . }}
+{{- end }}
+
+{{/*
+What annotations say, each with what is wrong with it. A variable is the annotation where it is right and the chart's
+value where it is absent or wrong: what is wrong is told by the validating policy, and would be told less clearly by the API
+server's own checks, which come between the two.
+*/}}
+{{- define "coxswain.variables" -}}
+{{- $v := .Values -}}
+{{- $r := $v.resources -}}
+{{- range $i, $said := list (list "imageTag" "image-tag") (list "cpuRequest" "cpu-request") (list "memoryRequest" "memory-request") (list "cpuLimit" "cpu-limit") (list "memoryLimit" "memory-limit") (list "config" "config") (list "logLevel" "log-level") (list "httpPort" "http-port") (list "readiness" "readiness") -}}
+{{- if $i }}{{ "\n" }}{{ end -}}
+- name: {{ index $said 0 }}Said
+  expression: {{ include "coxswain.annotation" (index $said 1) | squote }}
+{{- end }}
+- name: grace
+  expression: {{ `object.spec.?terminationGracePeriodSeconds.orValue(30) < 1 ? "1s" : string(object.spec.terminationGracePeriodSeconds) + "s"` | squote }}
+- name: imageTagWrong
+  expression: {{ `variables.imageTagSaid != "" && !variables.imageTagSaid.matches("^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")` | squote }}
+- name: image
+{{- if $v.image.digest }}
+  expression: {{ include "coxswain.image" . | toJson | squote }}
+{{- else }}
+  expression: {{ printf `%s + (variables.imageTagSaid == "" || variables.imageTagWrong ? %s : variables.imageTagSaid)` (printf "%s:" $v.image.repository | toJson) ($v.image.tag | default .Chart.AppVersion | toJson) | squote }}
+{{- end }}
+{{- range list (list "cpuLimit" $r.limits.cpu) (list "memoryLimit" $r.limits.memory) (list "cpuRequest" $r.requests.cpu) (list "memoryRequest" $r.requests.memory) }}
+{{- $name := index . 0 }}
+- name: {{ $name }}Wrong
+  expression: {{ printf `variables.%[1]sSaid != "" && !(isQuantity(variables.%[1]sSaid) && quantity(variables.%[1]sSaid).isGreaterThan(quantity("0")))` $name | squote }}
+- name: {{ $name }}
+  expression: {{ printf `variables.%[1]sSaid == "" || variables.%[1]sWrong ? %[2]s : variables.%[1]sSaid` $name (toJson (index . 1)) | squote }}
+{{- end }}
+- name: cpuOver
+  expression: {{ ternary "false" `variables.cpuLimit != "" && quantity(variables.cpuRequest).isGreaterThan(quantity(variables.cpuLimit))` $r.guaranteed | squote }}
+- name: memoryOver
+  expression: {{ ternary "false" `quantity(variables.memoryRequest).isGreaterThan(quantity(variables.memoryLimit))` $r.guaranteed | squote }}
+- name: limits
+  expression: {{ `variables.cpuLimit == "" ? {"memory": variables.memoryLimit} : {"cpu": variables.cpuLimit, "memory": variables.memoryLimit}` | squote }}
+- name: requests
+{{- if $r.guaranteed }}
+  expression: variables.limits
+{{- else }}
+  expression: {{ `{"cpu": variables.cpuOver ? variables.cpuLimit : variables.cpuRequest, "memory": variables.memoryOver ? variables.memoryLimit : variables.memoryRequest}` | squote }}
+{{- end }}
+- name: configWrong
+  expression: {{ `variables.configSaid != "" && format.dns1123Subdomain().validate(variables.configSaid).hasValue()` | squote }}
+- name: config
+  expression: {{ printf `variables.configSaid == "" || variables.configWrong ? %s : variables.configSaid` (include "coxswain.configName" . | toJson) | squote }}
+- name: logLevelWrong
+  expression: {{ `!(variables.logLevelSaid in ["", "debug", "info", "warn", "error"])` | squote }}
+- name: logLevel
+  expression: {{ printf `variables.logLevelSaid == "" || variables.logLevelWrong ? %s : variables.logLevelSaid` (toJson $v.logLevel) | squote }}
+- name: httpPortWrong
+  expression: {{ `variables.httpPortSaid != "" && !(variables.httpPortSaid.matches("^[1-9][0-9]{0,4}$") && int(variables.httpPortSaid) <= 65535)` | squote }}
+- name: httpPort
+  expression: {{ printf `variables.httpPortSaid == "" || variables.httpPortWrong ? %d : int(variables.httpPortSaid)` (int $v.http.port) | squote }}
+- name: readinessWrong
+  expression: {{ `!(variables.readinessSaid in ["", "redis", "always", "none"])` | squote }}
+- name: readiness
+  expression: {{ printf `variables.readinessSaid == "" || variables.readinessWrong ? %s : variables.readinessSaid` (toJson $v.readiness.mode) | squote }}
+{{- end }}
+
+{{/* What the sidecar needs of the other containers of a list: .list and .type. Guards are here and not in matchConditions: a container that a later policy adds still gets its mount. */}}
+{{- define "coxswain.mutatedContainers" -}}
+{{- $env := index (include "coxswain.env" .root | fromYamlArray) 0 -}}
+{{- $mount := index (include "coxswain.volumeMounts" .root | fromYamlArray) 0 -}}
+{{ .list }}.filter(c, c.name != "coxswain").map(c, {{ .type }}{
+  name: c.name,
+  env: c.?env.orValue([]).exists(e, e.name == {{ toJson $env.name }}) ? [] :
+    [{{ include "coxswain.cel" (dict "v" $env "type" (printf "%s.env" .type)) }}],
+  volumeMounts: c.?volumeMounts.orValue([]).exists(m, m.mountPath == {{ toJson $mount.mountPath }}) ? [] :
+    [{{ include "coxswain.cel" (dict "v" $mount "type" (printf "%s.volumeMounts" .type)) }}]
+})
+{{- end }}
+
+{{/* Volumes and what every container of the app gets. */}}
+{{- define "coxswain.applyConfiguration" -}}
+{{- $volumes := include "coxswain.volumesFor" (dict "root" . "config" "\x01variables.config") | fromYamlArray -}}
+Object{spec: Object.spec{
+  volumes: [
+{{- range $i, $volume := $volumes }}
+    {{- if $i }},{{ end }}
+    {{ include "coxswain.cel" (dict "v" $volume "type" "Object.spec.volumes") }}
+{{- end }}
+  ].filter(v, !object.spec.?volumes.orValue([]).exists(own, own.name == v.name)),
+  containers: {{ include "coxswain.mutatedContainers" (dict "root" . "list" "object.spec.containers" "type" "Object.spec.containers") | nindent 2 | trim }},
+  initContainers: {{ include "coxswain.mutatedContainers" (dict "root" . "list" "object.spec.?initContainers.orValue([])" "type" "Object.spec.initContainers") | nindent 2 | trim }}
+}}
+{{- end }}
+
+{{/* The sidecar, first among the init containers, and its group. ApplyConfiguration cannot set lists such as args and command. */}}
+{{- define "coxswain.jsonPatch" -}}
+{{- $pod := dict "image" "\x01variables.image" "httpPort" "\x01variables.httpPort" "grace" "\x01variables.grace" -}}
+{{- $c := include "coxswain.containerFor" (dict "root" . "pod" $pod) | fromYaml -}}
+{{- $type := "Object.spec.initContainers" -}}
+{{- $base := include "coxswain.cel" (dict "v" $c.env "type" (printf "%s.env" $type)) -}}
+{{- $env := printf "%s.env" $type -}}
+{{- $addr := ternary `":" + string(variables.httpPort)` `""` (eq .Values.probes.type "http") -}}
+{{- $own := printf `%s
+  + [%s{name: "COXSWAIN_HTTP_ADDR", value: %s}]
+  + (variables.logLevel == "" ? [] : [%s{name: "COXSWAIN_TELEMETRY_LOG_LEVEL", value: variables.logLevel}])
+  + (variables.readiness in ["redis", "always"] ? [%s{name: "COXSWAIN_READINESS_MODE", value: variables.readiness}] : [])` $base $env $addr $env $env -}}
+{{- $_ := set $c "env" (printf "\x01%s" $own) -}}
+{{- $_ := set $c "resources" (dict "limits" "\x01variables.limits" "requests" "\x01variables.requests") -}}
+{{- $probe := include "coxswain.cel" (dict "v" (include "coxswain.readinessProbe" (dict "root" . "pod" $pod) | fromYaml) "type" (printf "%s.readinessProbe" $type)) -}}
+{{- $_ := set $c "?readinessProbe" (printf "\x01variables.readiness == \"none\" ? optional.none() : optional.of(%s)" $probe) -}}
+object.spec.?initContainers.orValue([]).exists(c, c.name == "coxswain") ? [] : (
+  (has(object.spec.initContainers) ? [] : [JSONPatch{op: "add", path: "/spec/initContainers", value: []}])
+  + [JSONPatch{op: "add", path: "/spec/initContainers/0", value: {{ include "coxswain.cel" (dict "v" $c "type" $type) }}}]
+  + (has(object.spec.securityContext) ? [] : [JSONPatch{op: "add", path: "/spec/securityContext", value: Object.spec.securityContext{}}])
+  + (object.spec.?securityContext.?supplementalGroups.hasValue() ? [] :
+    [JSONPatch{op: "add", path: "/spec/securityContext/supplementalGroups", value: []}])
+  + (65532 in object.spec.?securityContext.?supplementalGroups.orValue([]) ? [] :
+    [JSONPatch{op: "add", path: "/spec/securityContext/supplementalGroups/-", value: 65532}])
+)
+{{- end }}
