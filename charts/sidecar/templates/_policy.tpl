@@ -77,7 +77,7 @@ server's own checks, which come between the two.
 - name: logLevel
   expression: {{ printf `variables.logLevelSaid == "" || variables.logLevelWrong ? %s : variables.logLevelSaid` (toJson $v.logLevel) | squote }}
 - name: httpPortWrong
-  expression: {{ `variables.httpPortSaid != "" && !(variables.httpPortSaid.matches("^[1-9][0-9]{0,4}$") && int(variables.httpPortSaid) <= 65535)` | squote }}
+  expression: {{ `variables.httpPortSaid != "" && !(variables.httpPortSaid.matches("^[1-9][0-9]{3,4}$") && int(variables.httpPortSaid) >= 1024 && int(variables.httpPortSaid) <= 65535)` | squote }}
 - name: httpPort
   expression: {{ printf `variables.httpPortSaid == "" || variables.httpPortWrong ? %d : int(variables.httpPortSaid)` (int $v.http.port) | squote }}
 - name: readinessWrong

@@ -1,0 +1,60 @@
+{{/* One validation: .name of an annotation, .wrong, .remedy. */}}
+{{- define "coxswain.annotationValidation" -}}
+- expression: '!variables.{{ .wrong }}'
+  reason: Invalid
+  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%s]: \"" + variables.%sSaid + "\" %s"` .name .said .remedy | quote }}
+{{- end }}
+
+{{/* All containers of the app, of both lists, as one list of what the validations look at. */}}
+{{- define "coxswain.validationVariables" -}}
+{{- $dir := dir .Values.socket.path -}}
+- name: mine
+  expression: 'object.spec.?initContainers.orValue([]).filter(c, c.name == "coxswain")'
+- name: missing
+  expression: '!variables.mine.exists(c, c.?restartPolicy.orValue("") == "Always")'
+- name: longSocket
+  expression: |-
+    object.spec.containers.filter(c, c.?env.orValue([]).exists(e, e.name == "COXSWAIN_SOCKET" && size(bytes(e.?value.orValue(""))) > 107)).map(c, "spec.containers[" + c.name + "]")
+    + object.spec.?initContainers.orValue([]).filter(c, c.?env.orValue([]).exists(e, e.name == "COXSWAIN_SOCKET" && size(bytes(e.?value.orValue(""))) > 107)).map(c, "spec.initContainers[" + c.name + "]")
+- name: otherMount
+  expression: |-
+    object.spec.containers.filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath == {{ toJson $dir }} && m.name != "coxswain")).map(c, "spec.containers[" + c.name + "]")
+    + object.spec.?initContainers.orValue([]).filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath == {{ toJson $dir }} && m.name != "coxswain")).map(c, "spec.initContainers[" + c.name + "]")
+{{- end }}
+
+{{- define "coxswain.validations" -}}
+{{- $quantity := `is not a quantity above zero; write one such as %s, or leave the annotation out` -}}
+- expression: '!variables.missing'
+  reason: Invalid
+  message: >-
+    spec.initContainers: the pod is labelled coxswain.dev/inject and has no native sidecar named coxswain: the policy
+    {{ include "coxswain.clusterName" . }} did not inject it. Is its binding there, and does no later webhook remove the sidecar?
+{{- $a := "coxswain.annotationValidation" }}
+{{ include $a (dict "name" "image-tag" "said" "imageTag" "wrong" "imageTagWrong" "remedy" "is not a tag of an image; write one such as v1.2.3, without the repository") }}
+{{ include $a (dict "name" "cpu-request" "said" "cpuRequest" "wrong" "cpuRequestWrong" "remedy" (printf $quantity "100m")) }}
+{{ include $a (dict "name" "memory-request" "said" "memoryRequest" "wrong" "memoryRequestWrong" "remedy" (printf $quantity "64Mi")) }}
+{{ include $a (dict "name" "cpu-limit" "said" "cpuLimit" "wrong" "cpuLimitWrong" "remedy" (printf $quantity "500m")) }}
+{{ include $a (dict "name" "memory-limit" "said" "memoryLimit" "wrong" "memoryLimitWrong" "remedy" (printf $quantity "128Mi")) }}
+{{- range list (list "cpu" "CPU") (list "memory" "Memory") }}
+- expression: '!variables.{{ index . 0 }}Over'
+  reason: Invalid
+  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%[1]s-request]: the sidecar's request of " + variables.%[1]sRequest + " is more than its limit of " + variables.%[1]sLimit + "; set coxswain.dev/%[1]s-request and coxswain.dev/%[1]s-limit together"` (index . 0) | quote }}
+{{- end }}
+{{ include $a (dict "name" "config" "said" "config" "wrong" "configWrong" "remedy" "is not a name of a ConfigMap; write that of one in the pod's namespace with the key sidecar.yaml") }}
+{{ include $a (dict "name" "log-level" "said" "logLevel" "wrong" "logLevelWrong" "remedy" "is not a level; use debug, info, warn or error") }}
+{{ include $a (dict "name" "http-port" "said" "httpPort" "wrong" "httpPortWrong" "remedy" "is not a port; use 1024 to 65535") }}
+{{ include $a (dict "name" "readiness" "said" "readiness" "wrong" "readinessWrong" "remedy" "is not a mode; use redis, always or none") }}
+- expression: 'size(variables.longSocket) == 0'
+  reason: Invalid
+  messageExpression: |-
+    variables.longSocket[0] + ".env[COXSWAIN_SOCKET]: the path of a socket has at most 107 bytes; choose a shorter one"
+{{- range list (list "coxswain" "emptyDir") (list "coxswain-config" "configMap") (list "coxswain-redis" "secret") }}
+- expression: {{ printf `object.spec.?volumes.orValue([]).all(v, v.name != "%s" || has(v.%s))` (index . 0) (index . 1) | squote }}
+  reason: Invalid
+  message: 'spec.volumes[{{ index . 0 }}]: the sidecar has a volume of this name, of type {{ index . 1 }}; rename yours'
+{{- end }}
+- expression: 'size(variables.otherMount) == 0'
+  reason: Invalid
+  messageExpression: |-
+    variables.otherMount[0] + ".volumeMounts: {{ dir .Values.socket.path }} is where the sidecar's socket is mounted; mount your volume elsewhere"
+{{- end }}
