@@ -18,7 +18,7 @@ A chart that has this one as a dependency writes, with no policy and from Kubern
 {{- include "coxswain.check" . -}}
 {{- $pod := dict "image" (include "coxswain.image" .) "httpPort" .Values.http.port "grace" (printf "%ds" (int .Values.terminationGracePeriodSeconds)) -}}
 {{- $c := include "coxswain.containerFor" (dict "root" . "pod" $pod) | fromYaml -}}
-{{- $_ := set $c "env" (concat $c.env (include "coxswain.ownEnv" . | fromYamlArray)) -}}
+{{- $_ := set $c "env" (concat $c.env (include "coxswain.ownEnv" . | fromYamlArray | default list)) -}}
 {{- if ne .Values.readiness.mode "none" -}}
 {{- $_ := set $c "readinessProbe" (include "coxswain.readinessProbe" (dict "root" . "pod" $pod) | fromYaml) -}}
 {{- end -}}
@@ -64,7 +64,7 @@ name: coxswain
 image: {{ .pod.image | toJson }}
 imagePullPolicy: {{ $v.image.pullPolicy }}
 restartPolicy: Always
-args: [serve, --config, /etc/coxswain/sidecar.yaml]
+args: [serve, --config, /etc/coxswain/sidecar.yaml{{ if eq $v.probes.type "exec" }}, "--http", ""{{ end }}]
 env:
   {{- include "coxswain.env" .root | nindent 2 }}
 {{- range $name, $value := $v.env }}
@@ -132,8 +132,10 @@ failureThreshold: 2
 
 {{/* What variables stand over the configuration file, and only where a value says so: a file can be reloaded. */}}
 {{- define "coxswain.ownEnv" -}}
+{{- if eq .Values.probes.type "http" }}
 - name: COXSWAIN_HTTP_ADDR
-  value: {{ ternary (printf ":%d" (int .Values.http.port)) "" (eq .Values.probes.type "http") | quote }}
+  value: ":{{ .Values.http.port }}"
+{{- end }}
 {{- with .Values.logLevel }}
 - name: COXSWAIN_TELEMETRY_LOG_LEVEL
   value: {{ . }}

@@ -121,11 +121,11 @@ Object{spec: Object.spec{
 {{- $type := "Object.spec.initContainers" -}}
 {{- $base := include "coxswain.cel" (dict "v" $c.env "type" (printf "%s.env" $type)) -}}
 {{- $env := printf "%s.env" $type -}}
-{{- $addr := ternary `":" + string(variables.httpPort)` `""` (eq .Values.probes.type "http") -}}
+{{- $addr := ternary (printf `[%s{name: "COXSWAIN_HTTP_ADDR", value: ":" + string(variables.httpPort)}]` $env) "[]" (eq .Values.probes.type "http") -}}
 {{- $own := printf `%s
-  + [%s{name: "COXSWAIN_HTTP_ADDR", value: %s}]
+  + %s
   + (variables.logLevel == "" ? [] : [%s{name: "COXSWAIN_TELEMETRY_LOG_LEVEL", value: variables.logLevel}])
-  + (variables.readiness in ["redis", "always"] ? [%s{name: "COXSWAIN_READINESS_MODE", value: variables.readiness}] : [])` $base $env $addr $env $env -}}
+  + (variables.readiness in ["redis", "always"] ? [%s{name: "COXSWAIN_READINESS_MODE", value: variables.readiness}] : [])` $base $addr $env $env -}}
 {{- $_ := set $c "env" (printf "\x01%s" $own) -}}
 {{- $_ := set $c "resources" (dict "limits" "\x01variables.limits" "requests" "\x01variables.requests") -}}
 {{- $probe := include "coxswain.cel" (dict "v" (include "coxswain.readinessProbe" (dict "root" . "pod" $pod) | fromYaml) "type" (printf "%s.readinessProbe" $type)) -}}
