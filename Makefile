@@ -14,7 +14,7 @@ LINT = $$(hack/tool.sh golangci-lint)
 .PHONY: help demo build test test-topology test-container test-langs test-image chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## run a limit, a fought-over lock and a crashing client on the embedded store
 	bin/sidecar demo

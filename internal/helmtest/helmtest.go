@@ -66,7 +66,7 @@ func Helm(t testing.TB, args ...string) (string, error) {
 	if bin == "" {
 		t.Skip("COXSWAIN_HELM is not set: make test-chart runs this")
 	}
-	cmd := exec.CommandContext(t.Context(), bin, args...)
+	cmd := exec.CommandContext(t.Context(), bin, args...) //nolint:gosec // the binary that the test was given
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	return string(out), err
