@@ -83,8 +83,9 @@ bench-once: build ## run every benchmark once, so that none rots; its figures me
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
 	hack/benchonce.sh
 
-docs: ## generate docs/protocol.md and docs/cli.md
+docs: ## generate docs/protocol.md, docs/cli.md and the chart's schema and README
 	go run ./hack/protocoldoc
+	go run ./hack/chartdoc
 	go test ./cmd/sidecar -run Reference -update
 
 clean: ## remove what was built

@@ -1,0 +1,146 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	main "github.com/coxswain-sidecar/coxswain/hack/chartdoc"
+)
+
+const chart = "../../" + main.Chart
+
+func TestTheCommittedFilesAreCurrent(t *testing.T) {
+	t.Parallel()
+	files, err := main.Render(chart)
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(chart, name))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), "%s: run: go run ./hack/chartdoc", name)
+	}
+}
+
+// of renders a chart of these values.
+func of(t *testing.T, values string) (schema map[string]any, page string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "values.yaml"), []byte(values), 0o600))
+	const empty = "# A chart\n<!-- values: made from values.yaml by make docs -->\nold\n<!-- /values -->\nend\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(empty), 0o600))
+	files, err := main.Render(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	require.NoError(t, json.Unmarshal(files["values.schema.json"], &schema))
+	return schema, string(files["README.md"]), nil
+}
+
+func TestACommentBecomesDescriptionSchemaAndRow(t *testing.T) {
+	t.Parallel()
+	schema, page, err := of(t, `# About the file.
+
+box:
+  # How large,
+  # or | how small.
+  # @schema: {$ref: quantity, maxLength: 4}
+  size: 1Mi
+# Yours.
+# @schema: {additionalProperties: {type: string}}
+labels:
+  a: b
+# Of the sidecar.
+# @schema: {$ref: config}
+config:
+  redis:
+    # Where it is.
+    url: redis://x
+`)
+	require.NoError(t, err)
+	require.Equal(t, false, schema["additionalProperties"])
+	require.Equal(t, map[string]any{
+		"global": map[string]any{"type": "object"},
+		"box": map[string]any{
+			"type": "object", "additionalProperties": false, "properties": map[string]any{"size": map[string]any{
+				"type": "string", "default": "1Mi", "description": "How large, or | how small.", "maxLength": 4.0,
+				"allOf": []any{map[string]any{"$ref": "#/definitions/quantity"}},
+			}},
+		},
+		"labels": map[string]any{
+			"type": "object", "default": map[string]any{"a": "b"}, "description": "Yours.",
+			"additionalProperties": map[string]any{"type": "string"},
+		},
+		"config": map[string]any{
+			"type": "object", "default": map[string]any{"redis": map[string]any{"url": "redis://x"}}, "description": "Of the sidecar.",
+			"allOf": []any{map[string]any{"$ref": "#/definitions/config"}},
+		},
+	}, schema["properties"])
+	require.Equal(t, `# A chart
+<!-- values: made from values.yaml by make docs -->
+
+| key | default | what it is |
+|---|---|---|
+| `+"`box.size` | `\"1Mi\"`"+` | How large, or \| how small. |
+| `+"`labels` | `{\"a\":\"b\"}`"+` | Yours. |
+| `+"`config`"+` |  | Of the sidecar. |
+| `+"`config.redis.url` | `\"redis://x\"`"+` | Where it is. |
+
+<!-- /values -->
+end
+`, page)
+}
+
+func TestWhatCannotBeDocumentedIsAnError(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		"a: 1\n":                                    "values.yaml: line 1: a: no comment above it says what it is",
+		"# About the file.\n\nb:\n  c: 1\n":         "values.yaml: line 3: b: line 4: b.c: no comment above it says what it is",
+		"# Nothing.\na:\n":                          "values.yaml: line 2: a: <nil>: its type follows from no value",
+		"# It.\n# @schema: {$ref: size}\na: 1\n":    `values.yaml: line 3: a: @schema: has no definition "size"`,
+		"# It.\n# @schema: [1]\na: 1\n":             "values.yaml: line 3: a: ",
+		"# It.\na: 1\n---\n# Another file.\nb: 1\n": "values.yaml: 2 documents; one is expected",
+	} {
+		_, _, err := of(t, values)
+		require.ErrorContains(t, err, want, values)
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "values.yaml"), []byte("# It.\na: 1\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte("# A chart\n"), 0o600))
+	_, err := main.Render(dir)
+	require.ErrorContains(t, err, "README.md: lacks the lines between which the table stands")
+}
+
+func TestTheConfigurationLacksWhatTheChartSets(t *testing.T) {
+	t.Parallel()
+	schema, _, err := of(t, "# It.\na: 1\n")
+	require.NoError(t, err)
+	at := func(keys ...string) map[string]any {
+		found := schema
+		for _, k := range keys {
+			require.Contains(t, found, k)
+			found = found[k].(map[string]any)
+		}
+		return found
+	}
+	config := at("definitions", "config", "properties")
+	require.NotContains(t, config, "http")
+	require.Contains(t, config, "breakers")
+	require.NotContains(t, at("definitions", "config", "properties", "socket", "properties"), "path")
+	require.NotContains(t, at("definitions", "config", "properties", "redis", "properties"), "password_file")
+	require.Equal(t, []any{"redis", "always"}, at("definitions", "config", "properties", "readiness", "properties", "mode")["enum"])
+	rule := at("definitions", "config", "properties", "rules", "properties", "items", "items")
+	require.Equal(t, false, rule["additionalProperties"])
+	require.Equal(t, map[string]any{"type": "string", "enum": []any{"on", "off"}}, rule["properties"].(map[string]any)["deny_cache"])
+}
+
+func TestATypeThatNobodyThoughtOfIsNoGuess(t *testing.T) {
+	t.Parallel()
+	require.PanicsWithValue(t, "chartdoc: no type of JSON is known for map[string]int", func() {
+		main.Typed(reflect.TypeFor[map[string]int]())
+	})
+}

@@ -1,0 +1,65 @@
+package helmtest_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
+)
+
+// Each file of mistakes has one; its first line is what helm must say of it.
+func TestTheSchemaRefusesMistakes(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/mistakes/*.yaml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 15)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			line, _, _ := strings.Cut(string(text), "\n")
+			want, ok := strings.CutPrefix(line, "# ")
+			require.True(t, ok && want != "", "the first line says nothing")
+			out, err := helmtest.Helm(t, "template", "demo", helmtest.Chart(), "--kube-version", "1.37.2", "--values", file)
+			require.Error(t, err, "helm accepts it")
+			require.Contains(t, out, "don't meet the specifications of the schema")
+			require.Contains(t, out, want)
+		})
+	}
+}
+
+// Every key that the sidecar reads is one that the chart takes, those aside that
+// the chart sets itself.
+func TestTheSchemaKnowsEveryKeyOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"full.yaml", "login.yaml"} {
+		text, err := os.ReadFile(filepath.Join(helmtest.Root(), "internal", "config", "testdata", name))
+		require.NoError(t, err)
+		var config map[string]any
+		require.NoError(t, yaml.Unmarshal(text, &config))
+		delete(config, "http")
+		if socket, ok := config["socket"].(map[string]any); ok {
+			delete(socket, "path")
+			socket["mode"] = "0600"
+		}
+		delete(config["redis"].(map[string]any), "password_file")
+		// JSON keeps words such as off apart from false.
+		values, err := json.Marshal(map[string]any{"config": config})
+		require.NoError(t, err)
+		file := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(file, values, 0o600))
+		configMap := helmtest.One(t, helmtest.Template(t, helmtest.Chart(), "--values", file), "ConfigMap", "config")
+		var rendered map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(configMap.At("data")["sidecar.yaml"].(string)), &rendered))
+		for section := range config {
+			require.Contains(t, rendered, section, name)
+		}
+	}
+}
