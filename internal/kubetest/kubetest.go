@@ -37,6 +37,14 @@ func API(t testing.TB) {
 	}
 }
 
+// Node skips the test where no node is there for it.
+func Node(t testing.TB) {
+	t.Helper()
+	if os.Getenv("COXSWAIN_KUBE") != "node" {
+		t.Skip("COXSWAIN_KUBE is not node: make e2e-node runs this")
+	}
+}
+
 // run is a command with input on its standard input. A cleanup outlives the
 // context of its test.
 func run(ctx context.Context, bin, input string, args ...string) (string, error) {
