@@ -46,7 +46,8 @@ image: ## build the container image IMAGE (coxswain:VERSION)
 test-image: ## build the image twice and run it as a pod would
 	hack/test-image.sh '$(IMAGE)' '$(VERSION)'
 
-test-chart: ## lint the chart and compare what it renders, with the real helm
+test-chart: ## lint the chart, compare what it renders with the real helm, test its alerts
+	hack/need.sh promtool=prometheus
 	helm=$$(hack/tool.sh helm) && $$helm lint --strict charts/sidecar && \
 		COXSWAIN_HELM=$$helm hack/gotest.sh ./internal/helmtest/...
 
