@@ -53,7 +53,7 @@ test-image: ## build the image twice and run it as a pod would
 test-chart: ## lint the chart, compare what it renders with the real helm, test its alerts
 	hack/need.sh promtool=prometheus
 	helm=$$(hack/tool.sh helm) && $$helm lint --strict charts/sidecar && \
-		COXSWAIN_HELM=$$helm hack/gotest.sh ./internal/helmtest/...
+		COXSWAIN_HELM=$$helm hack/gotest.sh -count=1 ./internal/helmtest/...
 
 e2e-api: ## install the chart on a real Kubernetes API server and create pods (builds it once: 10 minutes)
 	hack/e2e.sh api

@@ -15,7 +15,6 @@ A chart that has this one as a dependency writes, with no policy and from Kubern
 */}}
 
 {{- define "coxswain.container" -}}
-{{- include "coxswain.check" . -}}
 {{- $pod := dict "image" (include "coxswain.image" .) "httpPort" .Values.http.port "grace" (printf "%ds" (int .Values.terminationGracePeriodSeconds)) -}}
 {{- $c := include "coxswain.containerFor" (dict "root" . "pod" $pod) | fromYaml -}}
 {{- $_ := set $c "env" (concat $c.env (include "coxswain.ownEnv" . | fromYamlArray | default list)) -}}
@@ -151,11 +150,4 @@ failureThreshold: 2
 {{- $limits := dict "memory" $r.limits.memory -}}
 {{- with $r.limits.cpu }}{{ $_ := set $limits "cpu" . }}{{ end -}}
 {{- dict "limits" $limits "requests" (ternary $limits $r.requests $r.guaranteed) | toYaml -}}
-{{- end }}
-
-{{/* What the schema cannot say. */}}
-{{- define "coxswain.check" -}}
-{{- if and .Values.resources.guaranteed (not .Values.resources.limits.cpu) -}}
-{{- fail "resources.guaranteed: a Guaranteed container has a CPU limit; set resources.limits.cpu" -}}
-{{- end -}}
 {{- end }}
