@@ -12,7 +12,7 @@ alive() { [ -r "/proc/$1/status" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$1
 # but DIR is on the command line of each that up.sh starts.
 pid_of() {
 	local pid
-	pid=$(cat "$dir/pid/$1" 2>/dev/null) && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$dir" && echo "$pid"
+	pid=$(cat "$dir/pid/$1" 2>/dev/null) && grep -qaF "$dir" "/proc/$pid/cmdline" 2>/dev/null && echo "$pid"
 }
 # stop NAME... asks all of them to end, gives each 15 s, then kills it.
 stop() {

@@ -8,6 +8,6 @@ ctr=(ctr --address "$dir/containerd/containerd.sock" --namespace k8s.io images)
 docker save "${@%%=*}" | "${ctr[@]}" import --all-platforms -
 for pair in "$@"; do
 	if [ "${pair%%=*}" != "${pair#*=}" ]; then
-		"${ctr[@]}" tag "docker.io/library/${pair%%=*}" "docker.io/library/${pair#*=}"
+		"${ctr[@]}" tag --force "docker.io/library/${pair%%=*}" "docker.io/library/${pair#*=}"
 	fi
 done
