@@ -49,6 +49,7 @@ var arrows = map[string][]string{
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/chartdoc":    {"internal/config"},
+	"hack/kube/pause":  {},
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":    {},
