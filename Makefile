@@ -11,7 +11,7 @@ IMAGE ?= coxswain:$(VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs test-image chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-topology test-container test-langs test-image test-chart e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,16 @@ image: ## build the container image IMAGE (coxswain:VERSION)
 
 test-image: ## build the image twice and run it as a pod would
 	hack/test-image.sh '$(IMAGE)' '$(VERSION)'
+
+test-chart: ## lint the chart and compare what it renders, with the real helm
+	helm=$$(hack/tool.sh helm) && $$helm lint --strict charts/sidecar && \
+		COXSWAIN_HELM=$$helm hack/gotest.sh ./internal/helmtest/...
+
+e2e-api: ## install the chart on a real Kubernetes API server and create pods (builds it once: 10 minutes)
+	hack/e2e.sh api
+
+e2e-node: ## run crawler pods on a real Kubernetes node made of this machine, as root (builds it once: 15 minutes)
+	hack/e2e.sh node
 
 soak: DURATION ?= 5m
 soak: ## keep Redis away for DURATION (5m) under load and watch goroutines and memory

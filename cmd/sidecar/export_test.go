@@ -20,6 +20,7 @@ var (
 	ShowDemo   = showDemo
 
 	RuleOptions = ruleOptions
+	LimitMemory = limitMemory
 )
 
 const (
@@ -32,8 +33,9 @@ const (
 func Run(ctx context.Context, args, env []string, in io.Reader, out, err io.Writer, signals <-chan os.Signal) int {
 	return run(ctx, args, process{
 		env: env, in: in, out: out, err: err,
-		signals: func() (<-chan os.Signal, func()) { return signals, func() {} },
-		hangups: func() (<-chan os.Signal, func()) { return nil, func() {} },
+		signals:     func() (<-chan os.Signal, func()) { return signals, func() {} },
+		hangups:     func() (<-chan os.Signal, func()) { return nil, func() {} },
+		limitMemory: func(*slog.Logger) {}, // it would be of all tests
 	})
 }
 

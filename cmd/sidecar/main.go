@@ -14,10 +14,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 )
 
@@ -27,8 +29,9 @@ var version = "0.1.0-dev"
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], process{
 		env: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		signals: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
-		hangups: func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
+		signals:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
+		hangups:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
+		limitMemory: func(log *slog.Logger) { limitMemory(log, memlimit.FromCgroup) },
 	}))
 }
 
@@ -43,6 +46,8 @@ type process struct {
 	// hangups are those that ask for a reload: apart, so that no flood of them
 	// keeps a request to end out.
 	hangups func() (<-chan os.Signal, func())
+	// limitMemory bounds what the process as a whole takes, before it serves.
+	limitMemory func(*slog.Logger)
 }
 
 func notify(which ...os.Signal) (<-chan os.Signal, func()) {

@@ -39,6 +39,7 @@ log is JSON on stderr.`,
 			return err
 		}
 		from.level = level
+		p.limitMemory(log)
 		signals, ignore := p.signals()
 		defer ignore()
 		hangups, ignoreHangups := p.hangups()

@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# load.sh DIR IMAGE... - copies images from the Docker engine to the node that up.sh started in DIR, where they are
-# docker.io/library/NAME:TAG, as the kubelet writes a name without a registry.
+# load.sh DIR IMAGE[=NAME]... - copies images from the Docker engine to the node that up.sh started in DIR. There they
+# are docker.io/library/NAME, NAME being IMAGE unless it is given: as the kubelet writes a name without a registry.
 set -euo pipefail
-dir=${1:?usage: load.sh DIR IMAGE...}
+dir=${1:?usage: load.sh DIR IMAGE[=NAME]...}
 shift
-docker save "$@" | ctr --address "$dir/containerd/containerd.sock" --namespace k8s.io images import --all-platforms -
+ctr=(ctr --address "$dir/containerd/containerd.sock" --namespace k8s.io images)
+docker save "${@%%=*}" | "${ctr[@]}" import --all-platforms -
+for pair in "$@"; do
+	if [ "${pair%%=*}" != "${pair#*=}" ]; then
+		"${ctr[@]}" tag "docker.io/library/${pair%%=*}" "docker.io/library/${pair#*=}"
+	fi
+done

@@ -1,0 +1,103 @@
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/stretchr/testify/require"
+
+	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
+)
+
+// kept is the line about what the Go runtime keeps to.
+type kept struct {
+	From   string `json:"memory_limit_from"`
+	Bytes  int64  `json:"memory_limit_bytes"`
+	Procs  int    `json:"procs"`
+	Reason string `json:"reason"`
+}
+
+func keptBy(t testing.TB, log string) kept {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, `"msg":"the Go runtime keeps to"`) {
+			var k kept
+			require.NoError(t, json.Unmarshal([]byte(line), &k))
+			return k
+		}
+	}
+	t.Fatalf("no line says what the Go runtime keeps to:\n%s", log)
+	return kept{}
+}
+
+// Not parallel: the limit is of the process, and these tests put it back.
+func TestTheRuntimeKeepsToNineTenthsOfTheLimit(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	if text, set := os.LookupEnv("GOMEMLIMIT"); set {
+		require.NoError(t, os.Unsetenv("GOMEMLIMIT"))
+		t.Cleanup(func() { require.NoError(t, os.Setenv("GOMEMLIMIT", text)) }) //nolint:usetesting // it puts back what was there
+	}
+	const limit = 1 << 40
+	for _, c := range []struct {
+		name  string
+		found memlimit.Provider
+		want  kept
+	}{
+		{"a limit", memlimit.Limit(limit), kept{From: "cgroup", Bytes: limit / 10 * 9}},
+		{"none", func() (uint64, error) { return 0, memlimit.ErrNoLimit }, kept{From: "nothing"}},
+		{"no cgroups", func() (uint64, error) { return 0, errors.New("no cgroups here") }, kept{From: "nothing", Reason: "no cgroups here"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			debug.SetMemoryLimit(before)
+			var log output
+			main.LimitMemory(slog.New(slog.NewJSONHandler(&log, nil)), c.found)
+			got := keptBy(t, log.String())
+			require.Positive(t, got.Procs)
+			require.Contains(t, got.Reason, c.want.Reason)
+			require.Equal(t, c.want.From, got.From)
+			require.InDelta(t, c.want.Bytes, got.Bytes, 16)
+			if c.want.Bytes > 0 {
+				require.Equal(t, got.Bytes, debug.SetMemoryLimit(-1), "said and not set")
+			} else {
+				require.Equal(t, before, debug.SetMemoryLimit(-1))
+			}
+		})
+	}
+}
+
+// A process of its own, whatever cgroup the tests run in.
+func TestGOMEMLIMITStandsOverTheCgroup(t *testing.T) {
+	t.Parallel()
+	socket := socketIn(t)
+	args := []string{"serve", "--redis", "embedded", "--socket", socket, "--http", "127.0.0.1:0"}
+	_, log := spawn(t, []string{"GOMEMLIMIT=96MiB"}, args...)
+	wait(t, socket)
+	got := keptBy(t, log.String())
+	require.Equal(t, kept{From: "GOMEMLIMIT", Bytes: 96 << 20, Procs: got.Procs}, got)
+	_, page := get(t, &sidecar{log: log}, "/metrics")
+	require.Contains(t, page, "\ngo_gc_gomemlimit_bytes 1.00663296e+08\n")
+}
+
+func TestServingTellsWhatTheCgroupLimits(t *testing.T) {
+	t.Parallel()
+	socket := socketIn(t)
+	_, log := spawn(t, nil, "serve", "--redis", "embedded", "--socket", socket, "--http", "")
+	wait(t, socket)
+	got := keptBy(t, log.String())
+	limit, err := memlimit.FromCgroup()
+	if err != nil {
+		t.Logf("there is no limit here: %v", err)
+		require.Equal(t, "nothing", got.From)
+		require.Zero(t, got.Bytes)
+		return
+	}
+	require.Equal(t, "cgroup", got.From)
+	require.InDelta(t, float64(limit)*0.9, got.Bytes, 16)
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# e2e.sh api|node - runs the tests of internal/kubetest against a real API server, or on a real node, which it builds,
+# starts and ends. On the node are the images coxswain:e2e, busybox:local and those that docs and manifests/ name.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mode=${1:?usage: e2e.sh api|node}
+case $mode in
+api) run='^TestAPI' ;;
+node) run='^TestNode' ;;
+*) echo "usage: e2e.sh api|node" >&2 && exit 2 ;;
+esac
+
+COXSWAIN_HELM=$(hack/tool.sh helm)
+COXSWAIN_KUBE_BIN=$(hack/kube/build.sh "$mode")
+export COXSWAIN_HELM COXSWAIN_KUBE_BIN COXSWAIN_KUBE=$mode COXSWAIN_KUBECTL=$COXSWAIN_KUBE_BIN/kubectl
+work=$(mktemp -d)
+trap 'hack/kube/down.sh "$work/kube"; hack/docker-down.sh "$work"; rm -rf "$work"' EXIT
+# What kubectl and helm remember of a server is keyed by its address, which may be another's next time.
+export KUBECONFIG=$work/kube/admin.conf KUBECACHEDIR=$work/cache
+
+if [ "$mode" = node ]; then
+	hack/docker-up.sh "$work"
+	hack/image.sh coxswain:e2e e2e
+	hack/python-image.sh python:local
+	hack/redis-image.sh redis:7-local
+	hack/busybox-image.sh busybox:local
+	hack/pause-image.sh pause:local
+fi
+hack/kube/up.sh "$mode" "$work/kube"
+if [ "$mode" = node ]; then
+	version=$(sed -n 's/^appVersion: *//p' charts/sidecar/Chart.yaml)
+	hack/kube/load.sh "$work/kube" pause:local busybox:local coxswain:e2e "coxswain:e2e=coxswain:$version" \
+		python:local=crawler-python:1 redis:7-local=redis:7
+fi
+hack/gotest.sh -count=1 -timeout 45m -run "$run" ./internal/kubetest

@@ -1,0 +1,209 @@
+// Package kubetest asks a real Kubernetes about the chart, through kubectl and
+// helm as a user does; for tests only.
+//
+// Its tests run where COXSWAIN_KUBE says which one there is, as `make e2e-api` and
+// `make e2e-node` do: TestAPI* on an API server without controllers, TestNode* on a
+// node. Each test has namespaces and a release of its own, so that they run side by
+// side. It does not start anything: hack/kube does.
+package kubetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
+)
+
+// Object is a manifest, or what the server made of it.
+type Object = helmtest.Object
+
+// limit is how long Poll tries: far more than an idle machine needs.
+const limit = 2 * time.Minute
+
+// API skips the test where no API server is there for it.
+func API(t testing.TB) {
+	t.Helper()
+	if os.Getenv("COXSWAIN_KUBE") != "api" {
+		t.Skip("COXSWAIN_KUBE is not api: make e2e-api runs this")
+	}
+}
+
+// Node skips the test where no node is there for it.
+func Node(t testing.TB) {
+	t.Helper()
+	if os.Getenv("COXSWAIN_KUBE") != "node" {
+		t.Skip("COXSWAIN_KUBE is not node: make e2e-node runs this")
+	}
+}
+
+// run is a command with input on its standard input. A cleanup outlives the
+// context of its test.
+func run(ctx context.Context, bin, input string, args ...string) (string, error) {
+	var out, complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, bin, args...) //nolint:gosec // the binary that the test was given
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, complaint.String())
+	}
+	return out.String(), nil
+}
+
+// Kubectl runs kubectl with input on its standard input and returns what it
+// prints; the error has what it complained of.
+func Kubectl(t testing.TB, input string, args ...string) (string, error) {
+	t.Helper()
+	return run(context.WithoutCancel(t.Context()), os.Getenv("COXSWAIN_KUBECTL"), input, args...)
+}
+
+// Must is Kubectl where it has to succeed.
+func Must(t testing.TB, input string, args ...string) string {
+	t.Helper()
+	out, err := Kubectl(t, input, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Create creates an object and returns what the server made of it.
+func Create(t testing.TB, o Object, flags ...string) (Object, error) {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("create: %w", err)
+	}
+	out, err := Kubectl(t, string(text), append([]string{"create", "-f", "-", "-o", "json"}, flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	return parse(out)
+}
+
+// DryRun is what the server would make of an object, admission included.
+func DryRun(t testing.TB, o Object) (Object, error) {
+	t.Helper()
+	return Create(t, o, "--dry-run=server")
+}
+
+// Get reads an object.
+func Get(t testing.TB, args ...string) Object {
+	t.Helper()
+	o, err := parse(Must(t, "", append([]string{"get", "-o", "json"}, args...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func parse(text string) (Object, error) {
+	var o Object
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return nil, fmt.Errorf("kubectl printed no object: %w", err)
+	}
+	return o, nil
+}
+
+// Name is one that no other test has.
+func Name(prefix string) string { return prefix + "-" + strings.ToLower(rand.Text()[:8]) }
+
+// Namespace makes a namespace with these labels, KEY=VALUE, and deletes it when
+// the test ends. Where no controllers run, it stays in termination.
+func Namespace(t testing.TB, labels ...string) string {
+	t.Helper()
+	name := Name("crawlers")
+	Must(t, "", "create", "namespace", name)
+	t.Cleanup(func() { Must(t, "", "delete", "namespace", name, "--wait=false") })
+	if len(labels) > 0 {
+		Must(t, "", append([]string{"label", "namespace", name}, labels...)...)
+	}
+	return name
+}
+
+// Poll tries until it succeeds. A change of a policy takes about a second to act.
+func Poll(t testing.TB, what string, try func() error) {
+	t.Helper()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			t.Fatalf("%s: still not after %v: %v", what, limit, err)
+		}
+	}
+}
+
+// Release is an installed chart.
+type Release struct{ Name, Namespace string }
+
+// Install installs the project's chart, with further arguments of helm, and
+// uninstalls it when the test ends.
+func Install(t testing.TB, namespace string, args ...string) Release {
+	t.Helper()
+	r := Release{Name: Name("r"), Namespace: namespace}
+	t.Cleanup(func() { r.Uninstall(t) })
+	r.Helm(t, append([]string{"install", r.Name, helmtest.Chart()}, args...)...)
+	return r
+}
+
+// Helm runs helm in the namespace of the release.
+func (r Release) Helm(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := run(context.WithoutCancel(t.Context()), os.Getenv("COXSWAIN_HELM"), "", append(args, "--namespace", r.Namespace)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Uninstall takes the release back, once or again.
+func (r Release) Uninstall(t testing.TB) {
+	t.Helper()
+	r.Helm(t, "uninstall", r.Name, "--ignore-not-found", "--wait")
+}
+
+// ClusterName is that of the release's cluster-scoped objects.
+func (r Release) ClusterName() string { return r.Namespace + "." + r.Name + ".sidecar" }
+
+// Await waits until the policies of a release act in a namespace: a labelled pod
+// comes out as want has it, and one with a wrong annotation is refused.
+func Await(t testing.TB, namespace string, want func(pod Object) error) {
+	t.Helper()
+	Poll(t, "the policies act in "+namespace, func() error {
+		pod, err := DryRun(t, Pod(namespace, Labelled))
+		if err != nil {
+			return err
+		}
+		if err := want(pod); err != nil {
+			return err
+		}
+		_, err = DryRun(t, Pod(namespace, Labelled, Annotated("readiness", "mostly")))
+		if err == nil {
+			return errors.New("a wrong annotation is not refused yet")
+		}
+		return nil
+	})
+}
+
+// Injected is nil where the sidecar is first among the init containers.
+func Injected(pod Object) error {
+	if first := Sidecar(pod); first == nil {
+		return fmt.Errorf("no sidecar is first among %v", Names(pod.At("spec")["initContainers"]))
+	}
+	return nil
+}

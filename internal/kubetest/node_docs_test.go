@@ -1,0 +1,78 @@
+package kubetest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
+	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
+)
+
+var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// Every command of docs/kubernetes.md, in its order. The node has no DNS, so the
+// name of the Service of Redis stands for its address.
+func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
+	kubetest.Node(t)
+	dir := t.TempDir()
+	for _, tree := range []string{"charts", "examples/kustomize", "manifests"} {
+		require.NoError(t, os.CopyFS(filepath.Join(dir, tree), os.DirFS(filepath.Join(helmtest.Root(), tree))))
+	}
+	page, err := os.ReadFile(filepath.Join(helmtest.Root(), "docs", "kubernetes.md"))
+	require.NoError(t, err)
+	blocks := shell.FindAllStringSubmatch(string(page), -1)
+	require.Greater(t, len(blocks), 10)
+	w := walkthrough{t: t, dir: dir}
+	// The names that a reader types.
+	w.path = t.TempDir()
+	for name, at := range map[string]string{"kubectl": "COXSWAIN_KUBECTL", "helm": "COXSWAIN_HELM"} {
+		require.NoError(t, os.Symlink(os.Getenv(at), filepath.Join(w.path, name)))
+	}
+	const redis = "redis://redis:6379"
+	for i, b := range blocks {
+		text := b[1]
+		if i > 0 {
+			ip := strings.TrimSpace(w.must("kubectl -n crawlers get service redis -o jsonpath='{.spec.clusterIP}'"))
+			text = strings.ReplaceAll(text, redis, "redis://"+ip+":6379")
+			file := filepath.Join(dir, "examples", "kustomize", "sidecar.yaml")
+			was, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(was), redis, "redis://"+ip+":6379")), 0o600))
+		}
+		t.Logf("%s\n%s", text, w.must(text))
+	}
+}
+
+// walkthrough runs what a reader of the page types, in a folder like a checkout.
+type walkthrough struct {
+	t         *testing.T
+	dir, path string
+}
+
+func (w walkthrough) must(text string) string {
+	w.t.Helper()
+	out, err := w.run(text)
+	if err != nil {
+		pods, _ := w.run("kubectl -n crawlers get pods -o wide; kubectl -n crawlers get events | tail -n 30")
+		require.NoError(w.t, err, "%s\n%s\n%s", text, out, pods)
+	}
+	return out
+}
+
+func (w walkthrough) run(text string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", text) //nolint:gosec // the page is the project's own
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "PATH="+w.path+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
