@@ -1,8 +1,9 @@
 # Coxswain's image: one static binary and the authorities that TLS needs. It builds from a plain checkout where the
 # network is, and from the context of hack/image.sh, which brings vendor/ along, where it is not.
-FROM golang:1.26 AS build
+# Other platforms are cross-compiled here: emulating them would take minutes and need binfmt.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG VERSION=dev
-# Set by BuildKit for another platform; empty means this one.
+# Set by BuildKit from --platform.
 ARG TARGETOS
 ARG TARGETARCH
 WORKDIR /src

@@ -8,10 +8,11 @@ FUZZTIME ?= 1m
 SEED ?= 1
 TOPOLOGY ?= standalone
 IMAGE ?= coxswain:$(VERSION)
+PLATFORMS ?= linux/amd64 linux/arm64
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs test-image test-chart e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-topology test-container test-langs test-image sbom test-chart e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,14 +40,18 @@ test-langs: ## call the sidecar from other languages
 		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl'
 	hack/langs/run.sh
 
-image: ## build the container image IMAGE (coxswain:VERSION)
+image: ## build the container image IMAGE (coxswain:VERSION) for PLATFORMS
 	work=$$(mktemp -d) && trap 'hack/docker-down.sh "$$work"; rm -rf "$$work"' EXIT && \
-		hack/docker-up.sh "$$work" && hack/image.sh '$(IMAGE)' '$(VERSION)'
+		hack/docker-up.sh "$$work" && PLATFORMS='$(PLATFORMS)' hack/image.sh '$(IMAGE)' '$(VERSION)'
+
+sbom: build ## list what bin/sidecar is made of in bin/sidecar.cdx.json (CycloneDX)
+	hack/sbom.sh bin/sidecar '$(VERSION)' bin/sidecar.cdx.json
 
 test-image: ## build the image twice and run it as a pod would
 	hack/test-image.sh '$(IMAGE)' '$(VERSION)'
 
-test-chart: ## lint the chart and compare what it renders, with the real helm
+test-chart: ## lint the chart, compare what it renders with the real helm, test its alerts
+	hack/need.sh promtool=prometheus
 	helm=$$(hack/tool.sh helm) && $$helm lint --strict charts/sidecar && \
 		COXSWAIN_HELM=$$helm hack/gotest.sh ./internal/helmtest/...
 

@@ -24,6 +24,7 @@ type options struct {
 	sidecar, out string
 	duration     time.Duration
 	rounds       int
+	footprint    bool
 }
 
 func main() {
@@ -49,10 +50,14 @@ func run() error {
 	flag.StringVar(&o.out, "o", "", "write the page there; empty only prints")
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "how long each load runs in each round")
 	flag.IntVar(&o.rounds, "rounds", 5, "how many rounds; the medians count")
+	flag.BoolVar(&o.footprint, "footprint", false, "measure what a sidecar takes of its node instead, each load for duration")
 	flag.Parse()
 	if o.rounds < 1 || o.duration <= 0 || flag.NArg() > 0 {
 		flag.Usage()
 		return errors.New("rounds and duration are at least 1, and there are no arguments")
+	}
+	if o.footprint {
+		return footprint(ctx, o)
 	}
 	return measure(ctx, o)
 }

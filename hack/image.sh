@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# image.sh TAG VERSION [ARG...] - builds the image by the Dockerfile, further arguments going to docker build. Modules
-# come from this machine's caches and golang:1.26 is made here where no registry has it, so that it builds offline.
-# Needs a Docker engine: hack/docker-up.sh starts one.
+# image.sh TAG VERSION [ARG...] - builds the image by the Dockerfile, further arguments going to docker build. PLATFORMS
+# lists for which (such as "linux/amd64 linux/arm64"; the engine's own by default); one other than the engine's own gets
+# the tag TAG-ARCHITECTURE, since an engine keeps one image a tag. Modules come from this machine's caches and
+# golang:1.26 is made here where no registry has it, so that it builds offline. Needs a Docker engine:
+# hack/docker-up.sh starts one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tag=${1:?usage: image.sh TAG VERSION} version=${2:?usage: image.sh TAG VERSION}
@@ -30,5 +32,11 @@ context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
 cp -r go.mod go.sum client cmd internal Dockerfile .dockerignore "$context"
 (cd "$context" && go mod vendor)
-DOCKER_BUILDKIT=1 "$builder" build -q --build-arg VERSION="$version" -t "$tag" "$@" "$context" >/dev/null
-docker images --format '{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}' "$tag"
+own=$(docker version -f '{{.Server.Os}}/{{.Server.Arch}}')
+for platform in ${PLATFORMS:-$own}; do
+	name=$tag
+	[ "$platform" = "$own" ] || name=$tag-${platform##*/}
+	DOCKER_BUILDKIT=1 "$builder" build -q --platform "$platform" --build-arg VERSION="$version" -t "$name" "$@" \
+		"$context" >/dev/null
+	docker images --format "{{.Repository}}:{{.Tag}} $platform {{.ID}} {{.Size}}" "$name"
+done

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # test-image.sh TAG VERSION - builds the image and shows that it runs as it is meant to in a pod: as 65532 with a
-# read-only root, called over the shared socket by a foreign uid of its group, and by nobody outside it. Closes with
-# `N passed, N failed`. It starts a Docker engine when none answers, and ends the one it started.
+# read-only root, called over the shared socket by a foreign uid of its group, and by nobody outside it, within the
+# limits of its container; and that the image for another architecture is one. Closes with `N passed, N failed`. It
+# starts a Docker engine when none answers, and ends the one it started.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tag=${1:?usage: test-image.sh TAG VERSION} version=${2:?usage: test-image.sh TAG VERSION}
-work=$(mktemp -d) id=coxswain-test-$$ passed=0 failed=0
+work=$(mktemp -d) id=coxswain-test-$$ passed=0 failed=0 other=linux/arm64
 cleanup() {
-	docker rm -f "$id" >/dev/null 2>&1 || true
+	docker rm -f "$id" "$id-small" "$id-other" >/dev/null 2>&1 || true
 	docker volume rm "$id" >/dev/null 2>&1 || true
-	docker rmi "$tag-again" >/dev/null 2>&1 || true
+	docker rmi "$tag-again" "$tag-again-${other##*/}" >/dev/null 2>&1 || true
 	hack/docker-down.sh "$work"
 	rm -rf "$work"
 }
@@ -41,8 +42,25 @@ same() {
 	[ "$(docker image inspect -f "$f" "$1")" = "$(docker image inspect -f "$f" "$2")" ]
 }
 at_most() { echo "$1 of $2 bytes" && [ "$1" -le "$2" ]; }
+# logs TEXT CONTAINER succeeds when the container's log has it.
+logs() { docker logs "$2" 2>&1 | tee "$work/log" && grep -qF "$1" "$work/log"; }
+# metric NAME VALUE CONTAINER asks a published health port.
+metric() {
+	curl -fsS "http://$(docker port "$3" 8086/tcp | head -n 1)/metrics" >"$work/page"
+	grep "^$1 " "$work/page" && grep -qxF "$1 $2" "$work/page"
+}
+# built_for ARCHITECTURE FILE succeeds when the binary says so.
+built_for() { go version -m "$2" | tee "$work/log" | head -n 1 && grep -q "GOARCH=$1\$" "$work/log"; }
+# lists MODULE SBOM succeeds when it is there at go.mod's version.
+lists() { grep "pkg:golang/$1@" "$2" && grep -qF "pkg:golang/$1@$(go list -m -f '{{.Version}}' "$1")" "$2"; }
+compressed() { docker save "$1" | gzip | wc -c; }
 
+hack/need.sh curl=curl
 hack/docker-up.sh "$work"
+own=$(docker version -f '{{.Server.Os}}/{{.Server.Arch}}')
+[ "$own" != "$other" ] || other=linux/amd64
+other_tag=$tag-${other##*/}
+export PLATFORMS="$own $other"
 hack/image.sh "$tag" "$version"
 # As Kubernetes mounts an emptyDir in memory: root's, mode 1777.
 docker volume create -d local -o type=tmpfs -o device=tmpfs -o o=mode=1777,size=16m "$id" >/dev/null
@@ -61,8 +79,29 @@ check "with exit code 0" test "$(docker inspect -f '{{.State.ExitCode}}' "$id")"
 check "its version is the one it was built with" grep -q "sidecar $version," <(docker run --rm "$tag" version)
 check "its layers are the same when it is built again" hack/image.sh "$tag-again" "$version" --no-cache
 check "byte by byte" same "$tag" "$tag-again"
-check "it takes at most 36 MB" at_most "$(docker image inspect -f '{{.Size}}' "$tag")" 36000000
-check "and 15 MB compressed" at_most "$(docker save "$tag" | gzip | wc -c)" 15000000
-echo "size: $(docker image inspect -f '{{.Size}}' "$tag") bytes, $(docker save "$tag" | gzip | wc -c) compressed"
+docker create --name "$id-other" "$other_tag" >/dev/null
+docker cp "$id-other:/sidecar" "$work/other"
+docker cp "$id:/sidecar" "$work/sidecar"
+check "the image for $other says so" \
+	test "$(docker image inspect -f '{{.Os}}/{{.Architecture}}' "$other_tag")" = "$other"
+check "and holds a binary for it" built_for "${other##*/}" "$work/other"
+check "and is the same when it is built again" same "$other_tag" "$tag-again-${other##*/}"
+
+docker run -d --name "$id-small" --read-only --cap-drop ALL -m 64m -p 127.0.0.1::8086 \
+	--tmpfs /run/coxswain:mode=1777 "$tag" serve --redis embedded >/dev/null
+check "a container of 64 MiB gets ready" docker exec "$id-small" /sidecar wait --timeout 60s
+check "it tells what it keeps to" logs '"memory_limit_from":"cgroup","memory_limit_bytes":60397977' "$id-small"
+check "nine tenths of the memory limit" metric go_gc_gomemlimit_bytes 6.0397977e+07 "$id-small"
+
+check "its SBOM is written" hack/sbom.sh "$work/sidecar" "$version" "$work/sbom.json"
+check "and names go-redis as go.mod does" lists github.com/redis/go-redis/v9 "$work/sbom.json"
+check "and Go itself" grep -F "pkg:golang/std@" "$work/sbom.json"
+
+for image in "$tag" "$other_tag"; do
+	size=$(docker image inspect -f '{{.Size}}' "$image") small=$(compressed "$image")
+	check "$image takes at most 36 MB" at_most "$size" 36000000
+	check "and 15 MB compressed" at_most "$small" 15000000
+	echo "size: $size bytes, $small compressed"
+done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"internal/redistest":   {},
 }
 
-// forTests are packages that only test files and their like may import.
+// forTests are packages that only test files and each other may import.
 var forTests = []string{
 	"internal/archtest", "internal/chaostest", "internal/conformance", "internal/doctest", "internal/helmtest", "internal/kubetest",
 	"internal/otlptest", "internal/redistest",
@@ -195,7 +195,7 @@ func (c *checker) imports(file string, f *ast.File) error {
 
 func (c *checker) own(file, pkg, to string, allowed []string) {
 	switch {
-	case slices.Contains(forTests, to):
+	case slices.Contains(forTests, to) && !slices.Contains(forTests, pkg):
 		c.add("%s imports %s, which is for tests", file, to)
 	case !slices.Contains(allowed, to):
 		c.add("%s: %s must not import %s", file, pkg, to)

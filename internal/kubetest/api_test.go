@@ -1,0 +1,234 @@
+package kubetest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
+	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
+)
+
+// injects installs a release for a namespace of its own and waits until it acts.
+func injects(t *testing.T, args ...string) (kubetest.Release, string) {
+	t.Helper()
+	kubetest.API(t)
+	ns := kubetest.Namespace(t)
+	r := kubetest.Install(t, ns, args...)
+	kubetest.Await(t, ns, kubetest.Injected)
+	return r, ns
+}
+
+// created is what becomes of a pod.
+func created(t *testing.T, pod kubetest.Object) kubetest.Object {
+	t.Helper()
+	got, err := kubetest.DryRun(t, pod)
+	require.NoError(t, err)
+	return got
+}
+
+// refused is the text with which a pod is refused.
+func refused(t *testing.T, pod kubetest.Object) string {
+	t.Helper()
+	_, err := kubetest.DryRun(t, pod)
+	require.Error(t, err)
+	return err.Error()
+}
+
+// containers are all of a pod but the sidecar.
+func containers(pod kubetest.Object) []kubetest.Object {
+	var all []kubetest.Object
+	for _, list := range []string{"initContainers", "containers"} {
+		for _, c := range kubetest.List(pod.At("spec")[list]) {
+			if c["name"] != "coxswain" {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// connected requires that every container of the app has the socket, once.
+func connected(t *testing.T, pod kubetest.Object, socket string) {
+	t.Helper()
+	require.NotNil(t, kubetest.Sidecar(pod), "the sidecar is first and native")
+	dir := socket[:strings.LastIndex(socket, "/")]
+	for _, c := range append(containers(pod), kubetest.Sidecar(pod)) {
+		said, mounted := 0, 0
+		for _, e := range kubetest.List(c["env"]) {
+			if e["name"] == "COXSWAIN_SOCKET" {
+				require.Equal(t, socket, e["value"], "%s", c["name"])
+				said++
+			}
+		}
+		for _, m := range kubetest.List(c["volumeMounts"]) {
+			if m["mountPath"] == dir {
+				require.Equal(t, "coxswain", m["name"], "%s", c["name"])
+				mounted++
+			}
+		}
+		require.Equal(t, [2]int{1, 1}, [2]int{said, mounted}, "COXSWAIN_SOCKET and mounts of %s in %s", dir, c["name"])
+	}
+	require.Contains(t, pod.At("spec", "securityContext")["supplementalGroups"], float64(65532))
+}
+
+const socket = "/run/coxswain/sidecar.sock"
+
+// No controller runs, so the test makes the pod that the Deployment's would be made
+// of.
+func TestAPIALabelledDeploymentGetsTheSidecar(t *testing.T) {
+	t.Parallel()
+	r, ns := injects(t)
+	template := kubetest.Pod(ns, kubetest.Labelled, kubetest.With("crawler", "metadata", "labels", "app"))
+	deployment, err := kubetest.Create(t, kubetest.Object{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "crawler", "namespace": ns},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"app": "crawler"}},
+			"template": map[string]any{"metadata": map[string]any(template.At("metadata")), "spec": map[string]any(template.At("spec"))},
+		},
+	})
+	require.NoError(t, err)
+	require.Len(t, kubetest.List(deployment.At("spec", "template", "spec")["containers"]), 2, "the workload itself stays as it is")
+	made := kubetest.Object{"apiVersion": "v1", "kind": "Pod"}
+	for key, value := range deployment.At("spec", "template") {
+		made[key] = value
+	}
+	kubetest.With("crawler-1", "metadata", "name")(made)
+	kubetest.With(ns, "metadata", "namespace")(made)
+	_, err = kubetest.Create(t, made)
+	require.NoError(t, err)
+
+	pod := kubetest.Get(t, "pod", "crawler-1", "--namespace", ns)
+	connected(t, pod, socket)
+	require.Equal(t, []string{"fetch", "parse"}, kubetest.Names(pod.At("spec")["containers"]))
+	volumes := pod.At("spec")["volumes"]
+	require.Equal(t, map[string]any{"medium": "Memory", "sizeLimit": "16Mi"}, kubetest.Called(volumes, "coxswain")["emptyDir"])
+	config := kubetest.Called(volumes, "coxswain-config").At("configMap")["name"]
+	require.Equal(t, r.Name+"-sidecar-config", config)
+	require.Contains(t, kubetest.Get(t, "configmap", r.Name+"-sidecar-config", "--namespace", ns).At("data")["sidecar.yaml"], "redis://redis:6379")
+	sidecar := kubetest.Sidecar(pod)
+	require.Equal(t, "coxswain:0.1.0", sidecar["image"])
+	require.Equal(t, map[string]any{"cpu": "50m", "memory": "64Mi"}, sidecar.At("resources")["requests"])
+	require.Equal(t, map[string]any{"memory": "128Mi"}, sidecar.At("resources")["limits"])
+}
+
+func TestAPIPodsThatDoNotAskAreUntouched(t *testing.T) {
+	t.Parallel()
+	r, ns := injects(t)
+	other := kubetest.Namespace(t)
+	for name, pod := range map[string]kubetest.Object{
+		"without the label":             kubetest.Pod(ns),
+		"with the label on false":       kubetest.Pod(ns, kubetest.With("false", "metadata", "labels", "coxswain.dev/inject")),
+		"annotated only":                kubetest.Pod(ns, kubetest.With("true", "metadata", "annotations", "coxswain.dev/inject")),
+		"in a namespace that is not":    kubetest.Pod(other, kubetest.Labelled),
+		"wrong in such a namespace":     kubetest.Pod(other, kubetest.Labelled, kubetest.Annotated("readiness", "mostly")),
+		"with our volume, not labelled": kubetest.Pod(ns, kubetest.With([]any{map[string]any{"name": "coxswain", "hostPath": map[string]any{"path": "/run"}}}, "spec", "volumes")),
+	} {
+		text, err := json.Marshal(created(t, pod))
+		require.NoError(t, err)
+		require.NotContains(t, string(text), r.Name, name)
+		require.NotContains(t, string(text), "COXSWAIN_SOCKET", name)
+		require.NotContains(t, string(text), "65532", name)
+	}
+}
+
+// A pod that has the sidecar, such as one made by the named templates, is not given
+// another, nor is what it says changed.
+func TestAPIAnInjectedPodStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	_, ns := injects(t)
+	pod := created(t, kubetest.Pod(ns, kubetest.Labelled))
+	own := kubetest.Pod(ns, kubetest.Labelled)
+	kubetest.With(pod.At("spec")["initContainers"], "spec", "initContainers")(own)
+	kubetest.With(pod.At("spec")["volumes"], "spec", "volumes")(own)
+	kubetest.Sidecar(own)["image"] = "coxswain:of-its-own"
+	got := created(t, own)
+	require.Equal(t, []string{"coxswain"}, kubetest.Names(got.At("spec")["initContainers"]))
+	require.Equal(t, kubetest.Sidecar(own), kubetest.Sidecar(got))
+	require.Equal(t, kubetest.Names(pod.At("spec")["volumes"]), kubetest.Names(got.At("spec")["volumes"]))
+	// Not first, and so another's: a container that only has the name is no sidecar.
+	impostor := kubetest.Pod(ns, kubetest.Labelled, kubetest.With([]any{map[string]any{"name": "coxswain", "image": "x:1"}}, "spec", "initContainers"))
+	require.Contains(t, refused(t, impostor), "spec.initContainers: the pod is labelled coxswain.dev/inject and has no native sidecar named coxswain")
+}
+
+func TestAPISeveralNamespaces(t *testing.T) {
+	t.Parallel()
+	kubetest.API(t)
+	home, a, b := kubetest.Namespace(t), kubetest.Namespace(t), kubetest.Namespace(t)
+	r := kubetest.Install(t, home, "--set", fmt.Sprintf("injection.namespaces={%s,%s}", a, b))
+	for _, ns := range []string{a, b} {
+		kubetest.Await(t, ns, kubetest.Injected)
+		kubetest.Get(t, "configmap", r.Name+"-sidecar-config", "--namespace", ns)
+	}
+	require.Nil(t, kubetest.Sidecar(created(t, kubetest.Pod(home, kubetest.Labelled))), "the release's own is not among them")
+	// A namespace that joins later.
+	r.Helm(t, "upgrade", r.Name, helmtest.Chart(), "--set", fmt.Sprintf("injection.namespaces={%s,%s}", a, home))
+	kubetest.Await(t, home, kubetest.Injected)
+	kubetest.Poll(t, "the namespace that left is not injected", func() error {
+		pod, err := kubetest.DryRun(t, kubetest.Pod(b, kubetest.Labelled))
+		if err != nil || kubetest.Sidecar(pod) != nil {
+			return fmt.Errorf("injected, or refused: %w", err)
+		}
+		return nil
+	})
+	_, err := kubetest.Kubectl(t, "", "get", "configmap", r.Name+"-sidecar-config", "--namespace", b)
+	require.ErrorContains(t, err, "not found")
+}
+
+// Two releases do not know of each other, and one that goes leaves the other.
+func TestAPITwoReleases(t *testing.T) {
+	t.Parallel()
+	first, a := injects(t, "--set", "image.tag=first")
+	second, b := injects(t, "--set", "image.tag=second")
+	require.Equal(t, "coxswain:first", kubetest.Sidecar(created(t, kubetest.Pod(a, kubetest.Labelled)))["image"])
+	require.Equal(t, "coxswain:second", kubetest.Sidecar(created(t, kubetest.Pod(b, kubetest.Labelled)))["image"])
+	second.Uninstall(t)
+	kubetest.Poll(t, "the second release has gone", func() error {
+		pod, err := kubetest.DryRun(t, kubetest.Pod(b, kubetest.Labelled))
+		if err != nil || kubetest.Sidecar(pod) != nil {
+			return fmt.Errorf("injected, or refused: %w", err)
+		}
+		return nil
+	})
+	require.Equal(t, "coxswain:first", kubetest.Sidecar(created(t, kubetest.Pod(a, kubetest.Labelled)))["image"])
+	require.NotEqual(t, first.ClusterName(), second.ClusterName())
+}
+
+// Two releases for one namespace: the sidecar comes once.
+func TestAPIOneNamespaceOfTwoReleases(t *testing.T) {
+	t.Parallel()
+	_, ns := injects(t)
+	other := kubetest.Install(t, kubetest.Namespace(t), "--set", "injection.namespaces={"+ns+"}")
+	kubetest.Get(t, "mutatingadmissionpolicybinding", other.ClusterName())
+	// The other's validating policy answers once it acts.
+	kubetest.Poll(t, "both releases act", func() error {
+		_, err := kubetest.DryRun(t, kubetest.Pod(ns, kubetest.Labelled, kubetest.Annotated("readiness", "mostly")))
+		if err == nil || !strings.Contains(err.Error(), other.ClusterName()) {
+			return fmt.Errorf("only the first refuses: %w", err)
+		}
+		return nil
+	})
+	pod := created(t, kubetest.Pod(ns, kubetest.Labelled))
+	connected(t, pod, socket)
+	require.Equal(t, []string{"coxswain"}, kubetest.Names(pod.At("spec")["initContainers"]))
+	require.Equal(t, []any{float64(65532)}, pod.At("spec", "securityContext")["supplementalGroups"])
+}
+
+// A labelled pod that comes out without the sidecar is refused, whatever took it.
+func TestAPIALabelledPodNeverStartsWithoutTheSidecar(t *testing.T) {
+	t.Parallel()
+	r, ns := injects(t)
+	kubetest.Must(t, "", "delete", "mutatingadmissionpolicybinding", r.ClusterName())
+	kubetest.Poll(t, "the pod is refused", func() error {
+		_, err := kubetest.DryRun(t, kubetest.Pod(ns, kubetest.Labelled))
+		want := "spec.initContainers: the pod is labelled coxswain.dev/inject and has no native sidecar named coxswain: the policy " + r.ClusterName()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("not refused so: %w", err)
+		}
+		return nil
+	})
+}
