@@ -175,7 +175,7 @@ func process(container string) (int, error) {
 		return 0, fmt.Errorf("no container, or no processes: %w", err)
 	}
 	for _, file := range files {
-		cgroups, err := os.ReadFile(file) //nolint:gosec // a process may end meanwhile
+		cgroups, err := os.ReadFile(file)
 		if err == nil && bytes.Contains(cgroups, []byte(container)) {
 			return strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		}
