@@ -102,6 +102,7 @@ docs: ## generate docs/protocol.md, docs/cli.md and the chart's schema and READM
 	go run ./hack/protocoldoc
 	go run ./hack/chartdoc
 	go test ./cmd/sidecar -run Reference -update
+	COXSWAIN_HELM=$$(hack/tool.sh helm) go test ./internal/helmtest -count=1 -run 'Golden|NamedTemplates|Manifests' -update
 
 clean: ## remove what was built
 	rm -rf bin
