@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 tag=${1:-busybox:local}
-./need.sh /bin/busybox=busybox-static
+./need.sh 'test -x /bin/busybox && ! ldd /bin/busybox=busybox-static'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # docker-down.sh DIR - ends the engine that docker-up.sh started with this DIR; any other engine is left alone.
 set -euo pipefail
+trap '' INT TERM HUP
 file=${1:?usage: docker-down.sh DIR}/dockerd.pid
 [ -f "$file" ] || exit 0
 pid=$(cat "$file")

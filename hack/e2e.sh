@@ -10,11 +10,22 @@ node) run='^TestNode' ;;
 *) echo "usage: e2e.sh api|node" >&2 && exit 2 ;;
 esac
 
+if [ "$mode" = node ] && [ "$(id -u)" != 0 ]; then
+	echo "e2e.sh: only root can start a node" >&2
+	exit 1
+fi
 COXSWAIN_HELM=$(hack/tool.sh helm)
 COXSWAIN_KUBE_BIN=$(hack/kube/build.sh "$mode")
 export COXSWAIN_HELM COXSWAIN_KUBE_BIN COXSWAIN_KUBE=$mode COXSWAIN_KUBECTL=$COXSWAIN_KUBE_BIN/kubectl
 work=$(mktemp -d)
-trap 'hack/kube/down.sh "$work/kube"; hack/docker-down.sh "$work"; rm -rf "$work"' EXIT
+# Servers are in sessions of their own, which a KILL of this script does not reach: then a watcher ends them.
+# shellcheck disable=SC2016 # the arguments are the inner shell's
+setsid bash -c 'tail --pid="$1" -f /dev/null
+	hack/kube/down.sh "$2/kube"; hack/docker-down.sh "$2"; rm -rf --one-file-system "$2"' watcher $$ "$work" \
+	>/dev/null 2>&1 </dev/null &
+watcher=$!
+trap 'hack/kube/down.sh "$work/kube" || true; hack/docker-down.sh "$work" || true
+	kill "$watcher" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 # What kubectl and helm remember of a server is keyed by its address, which may be another's next time.
 export KUBECONFIG=$work/kube/admin.conf KUBECACHEDIR=$work/cache
 
@@ -32,4 +43,4 @@ if [ "$mode" = node ]; then
 	hack/kube/load.sh "$work/kube" pause:local busybox:local coxswain:e2e "coxswain:e2e=coxswain:$version" \
 		python:local=crawler-python:1 redis:7-local=redis:7
 fi
-hack/gotest.sh -count=1 -timeout 45m -run "$run" ./internal/kubetest
+hack/gotest.sh -count=1 -timeout "${E2E_TIMEOUT:-45m}" -run "$run" ./internal/kubetest

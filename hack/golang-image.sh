@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 tag=${1:-golang:1.26}
-./need.sh /bin/busybox=busybox-static 'test -r /etc/ssl/certs/ca-certificates.crt=ca-certificates'
+./need.sh 'test -x /bin/busybox && ! ldd /bin/busybox=busybox-static' 'test -r /etc/ssl/certs/ca-certificates.crt=ca-certificates'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root

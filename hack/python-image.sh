@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 tag=${1:-python:local}
 ./need.sh /usr/bin/python3=python3-minimal '/usr/bin/python3 -c "import msgpack, json, socket"=python3-msgpack' \
-	/bin/busybox=busybox-static
+	'test -x /bin/busybox && ! ldd /bin/busybox=busybox-static'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 tag=${1:-redis:7-local}
-./need.sh redis-server=redis-server redis-cli=redis-tools /bin/busybox=busybox-static
+./need.sh redis-server=redis-server redis-cli=redis-tools 'test -x /bin/busybox && ! ldd /bin/busybox=busybox-static'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root

@@ -17,9 +17,13 @@ esac
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/coxswain bin=$cache/kube-$version
 missing=()
-for command in "${commands[@]}"; do
-	[ -x "$bin/$command" ] || missing+=("$command")
-done
+look() {
+	missing=()
+	for command in "${commands[@]}"; do
+		[ -x "$bin/$command" ] || missing+=("$command")
+	done
+}
+look
 if [ "${2:-}" = missing ]; then
 	echo "${missing[*]}"
 	exit 0
@@ -30,6 +34,11 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 
 mkdir -p "$bin"
+# One builds, and whoever comes meanwhile finds what it built. What an earlier one left that was killed goes.
+exec 9>"$cache/kube.lock"
+flock 9
+look
+rm -rf "$cache"/kube-build.*
 # Built aside and renamed when whole, with a build cache of its own: these are 6 GB of objects that nothing else uses.
 work=$(mktemp -d "$cache/kube-build.XXXXXX")
 trap 'rm -rf "$work"' EXIT

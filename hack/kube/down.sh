@@ -2,6 +2,8 @@
 # down.sh DIR - ends what up.sh started in DIR, by the recorded process ids only, then takes back what a node leaves on
 # the machine (mounts, networks, rules, kernel settings) and empties DIR. Whatever of it is gone already is no error.
 set -uo pipefail
+# What is begun here is finished, however impatient the terminal is.
+trap '' INT TERM HUP
 dir=${1:?usage: down.sh DIR}
 [ -d "$dir/pid" ] || exit 0
 dir=$(cd "$dir" && pwd)
@@ -34,7 +36,7 @@ stop kubelet proxy
 socket=$dir/containerd/containerd.sock
 if [ -S "$socket" ]; then
 	# Without the kubelet, nothing starts these again.
-	c=(ctr --address "$socket" --namespace k8s.io)
+	c=(timeout 20 ctr --address "$socket" --namespace k8s.io)
 	for task in $("${c[@]}" task ls -q 2>/dev/null); do "${c[@]}" task kill -s KILL "$task" >/dev/null 2>&1; done
 	for task in $("${c[@]}" task ls -q 2>/dev/null); do
 		for _ in $(seq 50); do
@@ -59,8 +61,9 @@ if [ -f "$dir/sysctl.saved" ]; then
 	for note in /var/lib/cni/results/coxswain-*; do
 		[ -f "$note" ] || continue
 		netns=$(grep -oE 'netns/cni-[0-9a-f-]+' "$note" | head -n 1)
-		[ -z "$netns" ] || ip netns delete "${netns#netns/}" 2>/dev/null
-		rm -f "$note"
+		[ -z "$netns" ] || ip netns delete "${netns#netns/}" 2>/dev/null || [ ! -e "/run/$netns" ] || continue
+		id=${note##*/coxswain-}
+		rm -f "$note" "/var/lib/cni/results/cni-loopback-${id%-eth0}-lo"
 	done
 	if [ -f "$dir/pid/proxy" ]; then
 		for family in ip ip6; do nft delete table "$family" kube-proxy 2>/dev/null; done
@@ -70,6 +73,9 @@ if [ -f "$dir/sysctl.saved" ]; then
 		for chain in CNI-FORWARD CNI-ADMIN; do iptables -F "$chain" 2>/dev/null; done
 		for chain in CNI-FORWARD CNI-ADMIN; do iptables -X "$chain" 2>/dev/null; done
 	fi
+	for link in /var/log/containers/*.log; do
+		case $(readlink "$link") in "$dir"/*) rm -f "$link" ;; esac
+	done
 	# The kubelet's cgroups, one tree per controller where they are v1. Only empty ones go.
 	for tree in /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods; do
 		[ ! -d "$tree" ] || find "$tree" -depth -type d -exec rmdir {} \; 2>/dev/null

@@ -73,6 +73,7 @@ enforceNodeAllocatable: []
 evictionHard: {memory.available: "0%", nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%"}
 imageGCHighThresholdPercent: 100
 syncFrequency: 5s
+podLogsDir: $dir/pods
 YAML
 start kubelet "$bin/kubelet" --config="$dir/kubelet.yaml" --kubeconfig="$dir/kubelet.conf" --root-dir="$dir/kubelet" \
 	--hostname-override="$node" --cert-dir="$dir/kubelet/pki"

@@ -15,10 +15,10 @@ if [ "$mode" = node ]; then
 		echo "up.sh: only root can start a node" >&2
 		exit 1
 	fi
-	"$here/../need.sh" containerd=containerd runc=runc iptables=iptables nft=nftables \
+	"$here/../need.sh" containerd=containerd runc=runc iptables=iptables nft=nftables ip=iproute2 \
 		'test -x /usr/lib/cni/ptp=containernetworking-plugins'
 	if (exec 3<>/dev/tcp/127.0.0.1/10250) 2>/dev/null; then
-		echo "up.sh: port 10250 is taken: a kubelet already runs here" >&2
+		echo "up.sh: port 10250 is taken: a kubelet already runs here (one of a run that was killed is ended by hack/kube/down.sh DIR)" >&2
 		exit 1
 	fi
 fi
@@ -40,7 +40,7 @@ start() {
 }
 # wait_for NAME COMMAND... waits until it succeeds, as long as the process NAME lives.
 wait_for() {
-	local name=$1 limit=$((SECONDS + 120))
+	local name=$1 limit=$((SECONDS + 300))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		if [ $SECONDS -ge $limit ] || ! kill -0 "$(cat "$dir/pid/$name")" 2>/dev/null; then

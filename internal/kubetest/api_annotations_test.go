@@ -76,10 +76,12 @@ func TestAPIWrongAnnotationsAreRefusedByName(t *testing.T) {
 		{"image-tag", "registry/coxswain:1", "without the repository"},
 		{"cpu-request", "fast", "is not a quantity above zero; write one such as 100m"},
 		{"cpu-request", "0", "is not a quantity above zero"},
-		{"memory-request", "64MB!", "is not a quantity above zero; write one such as 64Mi"},
-		{"memory-request", "-1Mi", "is not a quantity above zero"},
+		{"memory-request", "64MB!", "is not an amount of memory from 16Mi up; write one such as 64Mi"},
+		{"memory-request", "-1Mi", "is not an amount of memory"},
+		{"memory-request", "100m", "is not an amount of memory"},
+		{"memory-limit", "128", "is not an amount of memory"},
 		{"cpu-limit", "1 core", "is not a quantity above zero; write one such as 500m"},
-		{"memory-limit", "lots", "is not a quantity above zero; write one such as 128Mi"},
+		{"memory-limit", "lots", "is not an amount of memory from 16Mi up; write one such as 128Mi"},
 		{"config", "My Rules", "is not a name of a ConfigMap"},
 		{"log-level", "verbose", "is not a level; use debug, info, warn or error"},
 		{"http-port", "80", "is not a port; use 1024 to 65535"},
@@ -101,4 +103,6 @@ func TestAPIWrongAnnotationsAreRefusedByName(t *testing.T) {
 		}
 		require.Contains(t, refused(t, pod), fmt.Sprintf("metadata.annotations[coxswain.dev/%[1]s-request]: the sidecar's request of %[2]s is more than its limit", resource, more))
 	}
+	require.Contains(t, refused(t, kubetest.Pod(ns, kubetest.Labelled, kubetest.Annotated("cpu-limit", "20m"))),
+		"metadata.annotations[coxswain.dev/cpu-limit]: the sidecar's request of 50m is more than its limit of 20m")
 }

@@ -1,6 +1,8 @@
 package kubetest_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -99,6 +101,23 @@ func TestAPIPodsWithThingsOfTheirOwn(t *testing.T) {
 				require.Equal(t, []any{"/sidecar", "drain", "--grace", "90s"}, kubetest.Sidecar(pod).At("lifecycle", "preStop", "exec")["command"])
 			},
 		},
+		"a grace period of more than sidecar drain takes": {
+			kubetest.With(100_000, "spec", "terminationGracePeriodSeconds"),
+			func(t *testing.T, pod kubetest.Object) {
+				require.Equal(t, []any{"/sidecar", "drain", "--grace", "86400s"}, kubetest.Sidecar(pod).At("lifecycle", "preStop", "exec")["command"])
+			},
+		},
+		"the sidecar's volume, written with a slash at its end": {
+			func(pod kubetest.Object) {
+				kubetest.With([]any{fields{"name": "coxswain", "emptyDir": fields{}}}, "spec", "volumes")(pod)
+				kubetest.First("volumeMounts", []any{fields{"name": "coxswain", "mountPath": "/run/coxswain/"}})(pod)
+			},
+			func(t *testing.T, pod kubetest.Object) { require.Len(t, first(pod)["volumeMounts"], 1) },
+		},
+		"a volume coxswain-redis, where no password is read": {
+			kubetest.With([]any{fields{"name": "coxswain-redis", "emptyDir": fields{}}}, "spec", "volumes"),
+			func(t *testing.T, pod kubetest.Object) { require.Len(t, pod.At("spec")["volumes"], 3) },
+		},
 		"no grace period": {
 			kubetest.With(0, "spec", "terminationGracePeriodSeconds"),
 			func(t *testing.T, pod kubetest.Object) {
@@ -131,8 +150,18 @@ func TestAPIPodsThatCannotWorkAreRefusedByField(t *testing.T) {
 			[]any{fields{"name": "migrate", "image": "a:1", "env": socketOf("/" + strings.Repeat("ä", 54))}}, "spec", "initContainers"),
 		"spec.containers[fetch].volumeMounts: /run/coxswain is where the sidecar's socket is mounted": func(pod kubetest.Object) {
 			kubetest.With([]any{fields{"name": "mine", "emptyDir": fields{}}}, "spec", "volumes")(pod)
-			kubetest.First("volumeMounts", []any{fields{"name": "mine", "mountPath": "/run/coxswain"}})(pod)
+			kubetest.First("volumeMounts", []any{fields{"name": "mine", "mountPath": "/run/coxswain/"}})(pod)
 		},
+		"mount your volume elsewhere, and the sidecar's without a subPath": func(pod kubetest.Object) {
+			kubetest.With([]any{fields{"name": "coxswain", "emptyDir": fields{}}}, "spec", "volumes")(pod)
+			kubetest.First("volumeMounts", []any{fields{"name": "coxswain", "mountPath": "/run/coxswain", "subPath": "a"}})(pod)
+		},
+		"metadata.annotations[coxswain.dev/config]: the pod has a volume coxswain-config of its own, of another ConfigMap": func(pod kubetest.Object) {
+			kubetest.Annotated("config", "theirs")(pod)
+			kubetest.With([]any{fields{"name": "coxswain-config", "configMap": fields{"name": "mine"}}}, "spec", "volumes")(pod)
+		},
+		"spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not native": kubetest.With(
+			[]any{fields{"name": "coxswain", "image": "a:1"}}, "spec", "initContainers"),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +177,7 @@ func TestAPIASocketAtTheLimitOfItsPath(t *testing.T) {
 	connected(t, created(t, kubetest.Pod(ns, kubetest.Labelled)), path)
 	out, err := helmtest.Helm(t, "upgrade", r.Name, helmtest.Chart(), "--namespace", ns, "--set", "socket.path="+long(108))
 	require.Error(t, err)
-	require.Contains(t, strings.ReplaceAll(out, "/socket/path", "socket.path"), "socket.path")
+	require.Contains(t, out, "at '/socket/path': maxLength: got 108, want 107")
 }
 
 // Limits that are requests keep a Guaranteed pod what it is, and its CPU annotation too.
@@ -184,6 +213,13 @@ func TestAPIAQuotaOnCPULimits(t *testing.T) {
 			c["resources"] = fields{"limits": fields{"cpu": "500m"}}
 		}
 	}
-	require.Contains(t, refused(t, kubetest.Pod(ns, kubetest.Labelled, limited)), "coxswain")
+	// The quota acts when the server has seen it.
+	kubetest.Poll(t, "the quota refuses", func() error {
+		_, err := kubetest.DryRun(t, kubetest.Pod(ns, kubetest.Labelled, limited))
+		if err == nil || !strings.Contains(err.Error(), "must specify limits.cpu for: coxswain") {
+			return fmt.Errorf("not yet: %w", errors.Join(err))
+		}
+		return nil
+	})
 	created(t, kubetest.Pod(ns, kubetest.Labelled, limited, kubetest.Annotated("cpu-limit", "200m")))
 }

@@ -206,8 +206,8 @@ func Await(t testing.TB, namespace string, want func(pod Object) error) {
 			return err
 		}
 		_, err = DryRun(t, Pod(namespace, Labelled, Annotated("readiness", "mostly")))
-		if err == nil {
-			return errors.New("a wrong annotation is not refused yet")
+		if err == nil || !strings.Contains(err.Error(), "metadata.annotations[coxswain.dev/readiness]") {
+			return fmt.Errorf("a wrong annotation is not refused yet: %w", errors.Join(err))
 		}
 		return nil
 	})

@@ -44,6 +44,7 @@ func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
 		require.NoError(t, os.Symlink(os.Getenv(at), filepath.Join(w.path, name)))
 	}
 	const redis = "redis://redis:6379"
+	judged := 0
 	for i, text := range all {
 		if i > 0 {
 			ip := strings.TrimSpace(w.must("kubectl -n crawlers get service redis -o jsonpath='{.spec.clusterIP}'"))
@@ -53,8 +54,19 @@ func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(was), redis, "redis://"+ip+":6379")), 0o600))
 		}
-		t.Logf("%s\n%s", text, w.must(text))
+		out := w.must(text)
+		t.Logf("%s\n%s", text, out)
+		for command, says := range map[string]string{
+			"helm test": "Succeeded", "get pods -l app=crawler": "coxswain", "kubectl drain": "drained", "probe ready": "ready (",
+			"call health.get": `"ready":true`, "wait --for=condition=complete": "condition met", "helm rollback": "Happy Helming",
+		} {
+			if strings.Contains(text, command) {
+				require.Contains(t, out, says, text)
+				judged++
+			}
+		}
 	}
+	require.Equal(t, 7, judged)
 }
 
 // walkthrough runs what a reader of the page types, in a folder like a checkout.

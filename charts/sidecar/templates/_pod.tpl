@@ -66,6 +66,10 @@ restartPolicy: Always
 args: [serve, --config, /etc/coxswain/sidecar.yaml{{ if eq $v.probes.type "exec" }}, "--http", ""{{ end }}]
 env:
   {{- include "coxswain.env" .root | nindent 2 }}
+{{- if $v.redis.passwordSecret.name }}
+  - name: COXSWAIN_REDIS_PASSWORD_FILE
+    value: "/etc/coxswain-redis/{{ $v.redis.passwordSecret.key }}"
+{{- end }}
 {{- range $name, $value := $v.env }}
   - name: {{ $name }}
     value: {{ $value | quote }}

@@ -39,8 +39,10 @@ server's own checks, which come between the two.
 - name: {{ index $said 0 }}Said
   expression: {{ include "coxswain.annotation" (index $said 1) | squote }}
 {{- end }}
+- name: graceSeconds
+  expression: 'object.spec.?terminationGracePeriodSeconds.orValue(30)'
 - name: grace
-  expression: {{ `object.spec.?terminationGracePeriodSeconds.orValue(30) < 1 ? "1s" : string(object.spec.terminationGracePeriodSeconds) + "s"` | squote }}
+  expression: {{ `(variables.graceSeconds < 1 ? "1" : variables.graceSeconds > 86400 ? "86400" : string(variables.graceSeconds)) + "s"` | squote }}
 - name: imageTagWrong
   expression: {{ `variables.imageTagSaid != "" && !variables.imageTagSaid.matches("^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")` | squote }}
 - name: image
@@ -52,7 +54,7 @@ server's own checks, which come between the two.
 {{- range list (list "cpuLimit" $r.limits.cpu) (list "memoryLimit" $r.limits.memory) (list "cpuRequest" $r.requests.cpu) (list "memoryRequest" $r.requests.memory) }}
 {{- $name := index . 0 }}
 - name: {{ $name }}Wrong
-  expression: {{ printf `variables.%[1]sSaid != "" && !(isQuantity(variables.%[1]sSaid) && quantity(variables.%[1]sSaid).isGreaterThan(quantity("0")))` $name | squote }}
+  expression: {{ printf `variables.%[1]sSaid != "" && !(isQuantity(variables.%[1]sSaid) && quantity(variables.%[1]sSaid).compareTo(quantity("%[2]s")) >= 0)` $name (ternary "16Mi" "1m" (hasPrefix "memory" $name)) | squote }}
 - name: {{ $name }}
   expression: {{ printf `variables.%[1]sSaid == "" || variables.%[1]sWrong ? %[2]s : variables.%[1]sSaid` $name (toJson (index . 1)) | squote }}
 {{- end }}
@@ -94,7 +96,7 @@ server's own checks, which come between the two.
   name: c.name,
   env: c.?env.orValue([]).exists(e, e.name == {{ toJson $env.name }}) ? [] :
     [{{ include "coxswain.cel" (dict "v" $env "type" (printf "%s.env" .type)) }}],
-  volumeMounts: c.?volumeMounts.orValue([]).exists(m, m.mountPath == {{ toJson $mount.mountPath }}) ? [] :
+  volumeMounts: c.?volumeMounts.orValue([]).exists(m, m.mountPath in [{{ toJson $mount.mountPath }}, {{ printf "%s/" $mount.mountPath | toJson }}]) ? [] :
     [{{ include "coxswain.cel" (dict "v" $mount "type" (printf "%s.volumeMounts" .type)) }}]
 })
 {{- end }}

@@ -7,7 +7,7 @@
 
 {{/* All containers of the app, of both lists, as one list of what the validations look at. */}}
 {{- define "coxswain.validationVariables" -}}
-{{- $dir := dir .Values.socket.path -}}
+{{- $dirs := list (dir .Values.socket.path) (printf "%s/" (dir .Values.socket.path)) | toJson -}}
 - name: mine
   expression: 'object.spec.?initContainers.orValue([]).filter(c, c.name == "coxswain")'
 - name: missing
@@ -18,27 +18,29 @@
     + object.spec.?initContainers.orValue([]).filter(c, c.?env.orValue([]).exists(e, e.name == "COXSWAIN_SOCKET" && size(bytes(e.?value.orValue(""))) > 107)).map(c, "spec.initContainers[" + c.name + "]")
 - name: otherMount
   expression: |-
-    object.spec.containers.filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath == {{ toJson $dir }} && m.name != "coxswain")).map(c, "spec.containers[" + c.name + "]")
-    + object.spec.?initContainers.orValue([]).filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath == {{ toJson $dir }} && m.name != "coxswain")).map(c, "spec.initContainers[" + c.name + "]")
+    object.spec.containers.filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath in {{ $dirs }} && (m.name != "coxswain" || m.?subPath.orValue("") + m.?subPathExpr.orValue("") != ""))).map(c, "spec.containers[" + c.name + "]")
+    + object.spec.?initContainers.orValue([]).filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath in {{ $dirs }} && (m.name != "coxswain" || m.?subPath.orValue("") + m.?subPathExpr.orValue("") != ""))).map(c, "spec.initContainers[" + c.name + "]")
 {{- end }}
 
 {{- define "coxswain.validations" -}}
 {{- $quantity := `is not a quantity above zero; write one such as %s, or leave the annotation out` -}}
+{{- $memory := `is not an amount of memory from 16Mi up; write one such as %s, or leave the annotation out` -}}
 - expression: '!variables.missing'
   reason: Invalid
-  message: >-
-    spec.initContainers: the pod is labelled coxswain.dev/inject and has no native sidecar named coxswain: the policy
-    {{ include "coxswain.clusterName" . }} did not inject it. Is its binding there, and does no later webhook remove the sidecar?
+  messageExpression: |-
+    size(variables.mine) > 0 ?
+    "spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not native (restartPolicy: Always); rename it" :
+    "spec.initContainers: the pod is labelled coxswain.dev/inject and has no sidecar: the policy {{ include "coxswain.clusterName" . }} did not inject it. Is its binding there, and does no later webhook remove the sidecar?"
 {{- $a := "coxswain.annotationValidation" }}
 {{ include $a (dict "name" "image-tag" "said" "imageTag" "wrong" "imageTagWrong" "remedy" "is not a tag of an image; write one such as v1.2.3, without the repository") }}
 {{ include $a (dict "name" "cpu-request" "said" "cpuRequest" "wrong" "cpuRequestWrong" "remedy" (printf $quantity "100m")) }}
-{{ include $a (dict "name" "memory-request" "said" "memoryRequest" "wrong" "memoryRequestWrong" "remedy" (printf $quantity "64Mi")) }}
+{{ include $a (dict "name" "memory-request" "said" "memoryRequest" "wrong" "memoryRequestWrong" "remedy" (printf $memory "64Mi")) }}
 {{ include $a (dict "name" "cpu-limit" "said" "cpuLimit" "wrong" "cpuLimitWrong" "remedy" (printf $quantity "500m")) }}
-{{ include $a (dict "name" "memory-limit" "said" "memoryLimit" "wrong" "memoryLimitWrong" "remedy" (printf $quantity "128Mi")) }}
-{{- range list (list "cpu" "CPU") (list "memory" "Memory") }}
-- expression: '!variables.{{ index . 0 }}Over'
+{{ include $a (dict "name" "memory-limit" "said" "memoryLimit" "wrong" "memoryLimitWrong" "remedy" (printf $memory "128Mi")) }}
+{{- range list "cpu" "memory" }}
+- expression: '!variables.{{ . }}Over'
   reason: Invalid
-  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%[1]s-request]: the sidecar's request of " + variables.%[1]sRequest + " is more than its limit of " + variables.%[1]sLimit + "; set coxswain.dev/%[1]s-request and coxswain.dev/%[1]s-limit together"` (index . 0) | quote }}
+  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%[1]s-" + (variables.%[1]sRequestSaid == "" ? "limit" : "request") + "]: the sidecar's request of " + variables.%[1]sRequest + " is more than its limit of " + variables.%[1]sLimit + "; set coxswain.dev/%[1]s-request and coxswain.dev/%[1]s-limit together"` . | quote }}
 {{- end }}
 {{ include $a (dict "name" "config" "said" "config" "wrong" "configWrong" "remedy" "is not a name of a ConfigMap; write that of one in the pod's namespace with the key sidecar.yaml") }}
 {{ include $a (dict "name" "log-level" "said" "logLevel" "wrong" "logLevelWrong" "remedy" "is not a level; use debug, info, warn or error") }}
@@ -48,13 +50,19 @@
   reason: Invalid
   messageExpression: |-
     variables.longSocket[0] + ".env[COXSWAIN_SOCKET]: the path of a socket has at most 107 bytes; choose a shorter one"
-{{- range list (list "coxswain" "emptyDir") (list "coxswain-config" "configMap") (list "coxswain-redis" "secret") }}
-- expression: {{ printf `object.spec.?volumes.orValue([]).all(v, v.name != "%s" || has(v.%s))` (index . 0) (index . 1) | squote }}
+{{- $volumes := include "coxswain.volumes" . | fromYamlArray }}
+{{- range $volumes }}
+{{- $type := omit . "name" | keys | first }}
+- expression: {{ printf `object.spec.?volumes.orValue([]).all(v, v.name != "%s" || has(v.%s))` .name $type | squote }}
   reason: Invalid
-  message: 'spec.volumes[{{ index . 0 }}]: the sidecar has a volume of this name, of type {{ index . 1 }}; rename yours'
+  message: 'spec.volumes[{{ .name }}]: the sidecar has a volume of this name, of type {{ $type }}; rename yours'
 {{- end }}
+- expression: |-
+    variables.configSaid == "" || object.spec.?volumes.orValue([]).all(v, v.name != "coxswain-config" || v.?configMap.?name.orValue("") == variables.configSaid)
+  reason: Invalid
+  message: 'metadata.annotations[coxswain.dev/config]: the pod has a volume coxswain-config of its own, of another ConfigMap; leave one of the two out'
 - expression: 'size(variables.otherMount) == 0'
   reason: Invalid
   messageExpression: |-
-    variables.otherMount[0] + ".volumeMounts: {{ dir .Values.socket.path }} is where the sidecar's socket is mounted; mount your volume elsewhere"
+    variables.otherMount[0] + ".volumeMounts: {{ dir .Values.socket.path }} is where the sidecar's socket is mounted; mount your volume elsewhere, and the sidecar's without a subPath"
 {{- end }}
