@@ -160,8 +160,6 @@ func TestAPIPodsThatCannotWorkAreRefusedByField(t *testing.T) {
 			kubetest.Annotated("config", "theirs")(pod)
 			kubetest.With([]any{fields{"name": "coxswain-config", "configMap": fields{"name": "mine"}}}, "spec", "volumes")(pod)
 		},
-		"spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not native": kubetest.With(
-			[]any{fields{"name": "coxswain", "image": "a:1"}}, "spec", "initContainers"),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
