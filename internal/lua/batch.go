@@ -59,21 +59,28 @@ func (r *Runner) pipeline(ctx context.Context, s *Source, cmds []batched) {
 	for i := range cmds {
 		open[i] = &cmds[i]
 	}
-	within, cancel := bounded(ctx)
-	defer cancel()
-	pauses, tries := newPauses(), 1
-	open = r.spread(ctx, s, open)
-	for len(open) > 0 && within.Err() == nil {
-		if tries > quickReloads && !pause(within, pauses) {
-			break
-		}
-		tries++
-		r.tel.Retry(ctx, s.Name, whyNoScript)
-		open = r.spread(ctx, s, open)
+	tries := 1
+	if open = r.spread(ctx, s, open); len(open) > 0 {
+		tries += r.spreadAgain(ctx, s, open)
 	}
 	if span != nil {
 		r.endBatchSpan(span, s, cmds, tries)
 	}
+}
+
+// spreadAgain sends what is worth another try until all are answered or the time
+// is over, and returns how often.
+func (r *Runner) spreadAgain(ctx context.Context, s *Source, open []*batched) (times int) {
+	within, cancel := bounded(ctx)
+	defer cancel()
+	for pauses := newPauses(); len(open) > 0 && within.Err() == nil; times++ {
+		if times >= quickReloads && !pause(within, pauses) {
+			break
+		}
+		r.tel.Retry(ctx, s.Name, whyNoScript)
+		open = r.spread(ctx, s, open)
+	}
+	return times
 }
 
 // spread sends commands once, each to its node, and returns those that are
