@@ -87,6 +87,21 @@ func Template(t testing.TB, chart string, args ...string) []Object {
 	return objects
 }
 
+// Dependent is a copy of testdata/NAME, a chart that depends on the project's, with
+// that in its charts/.
+func Dependent(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	err := errors.Join(
+		os.CopyFS(dir, os.DirFS(filepath.Join(Root(), "internal", "helmtest", "testdata", name))),
+		os.CopyFS(filepath.Join(dir, "charts", "sidecar"), os.DirFS(Chart())),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Parse reads the documents of a stream of YAML.
 func Parse(text string) ([]Object, error) {
 	var objects []Object

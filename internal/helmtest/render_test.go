@@ -34,15 +34,6 @@ func render(t *testing.T, args ...string) string {
 	return out
 }
 
-// dependent is a copy of a chart of testdata with the sidecar's in its charts/.
-func dependent(t *testing.T, name string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))))
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "charts", "sidecar"), os.DirFS(helmtest.Chart())))
-	return dir
-}
-
 func TestGoldenRenders(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/values/*.yaml")
@@ -63,7 +54,7 @@ func TestGoldenRenders(t *testing.T) {
 // policies.
 func TestNamedTemplatesInAnotherChart(t *testing.T) {
 	t.Parallel()
-	text := render(t, "demo", dependent(t, "crawler"), "--namespace", "crawlers", "--kube-version", "1.29.0")
+	text := render(t, "demo", helmtest.Dependent(t, "crawler"), "--namespace", "crawlers", "--kube-version", "1.29.0")
 	compare(t, "testdata/golden/dependent.yaml", text)
 	require.NotContains(t, text, "AdmissionPolicy")
 }
@@ -76,6 +67,20 @@ func TestPoliciesNeedTheirKubernetes(t *testing.T) {
 	out, err = helmtest.Helm(t, "template", "demo", helmtest.Chart(), "--kube-version", "1.28.0", "--set", "injection.enabled=false")
 	require.Error(t, err)
 	require.Contains(t, out, "chart requires kubeVersion: >=1.29.0-0")
+}
+
+// A second variable of one name would win in the sidecar alone.
+func TestVariablesThatTheChartSetsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, use := range map[string]string{
+		"COXSWAIN_SOCKET": "socket.path", "COXSWAIN_CONFIG": "existingConfig", "COXSWAIN_HTTP_ADDR": "http.port",
+		"COXSWAIN_TELEMETRY_LOG_LEVEL": "logLevel", "COXSWAIN_READINESS_MODE": "readiness.mode",
+		"COXSWAIN_REDIS_PASSWORD_FILE": "redis.passwordSecret",
+	} {
+		out, err := helmtest.Helm(t, "template", "demo", helmtest.Chart(), "--kube-version", "1.37.2", "--set", "env."+name+"=x")
+		require.Error(t, err)
+		require.Contains(t, out, "env."+name+": the chart sets this variable itself; use "+use)
+	}
 }
 
 // Releases whose names and namespaces are alike when they are joined get policies
@@ -123,7 +128,7 @@ func TestManifestsAreTheChart(t *testing.T) {
 	}
 	compare(t, filepath.Join(manifests, "inject.yaml"),
 		plain(render(t, "coxswain", helmtest.Chart(), "--namespace", "crawlers", "--kube-version", "1.37.2", "--skip-tests")))
-	component := dependent(t, "component")
+	component := helmtest.Dependent(t, "component")
 	for _, name := range []string{"workload.yaml", "cronjob.yaml"} {
 		compare(t, filepath.Join(manifests, "component", name), plain(render(t, "coxswain", component, "--kube-version", "1.29.0",
 			"--show-only", "templates/"+name)))

@@ -160,9 +160,7 @@ func TestAPIEveryManifestIsStrictlyValid(t *testing.T) {
 // dependent renders the chart of a user's that includes the named templates.
 func dependent(t *testing.T, r kubetest.Release, args ...string) kubetest.Object {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "crawler")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(helmtest.Root(), "internal", "helmtest", "testdata", "crawler"))))
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "charts", "sidecar"), os.DirFS(helmtest.Chart())))
+	dir := helmtest.Dependent(t, "crawler")
 	objects, err := helmtest.Parse(r.Helm(t, append([]string{"template", r.Name, dir, "--kube-version", "1.29.0"}, args...)...))
 	require.NoError(t, err)
 	template := helmtest.One(t, objects, "Deployment", "").At("spec", "template")

@@ -70,7 +70,11 @@ env:
   - name: COXSWAIN_REDIS_PASSWORD_FILE
     value: "/etc/coxswain-redis/{{ $v.redis.passwordSecret.key }}"
 {{- end }}
+{{- $own := dict "COXSWAIN_SOCKET" "socket.path" "COXSWAIN_CONFIG" "existingConfig" "COXSWAIN_HTTP_ADDR" "http.port" "COXSWAIN_TELEMETRY_LOG_LEVEL" "logLevel" "COXSWAIN_READINESS_MODE" "readiness.mode" "COXSWAIN_REDIS_PASSWORD_FILE" "redis.passwordSecret" }}
 {{- range $name, $value := $v.env }}
+{{- with get $own $name }}
+{{- fail (printf "env.%s: the chart sets this variable itself; use %s" $name .) }}
+{{- end }}
   - name: {{ $name }}
     value: {{ $value | quote }}
 {{- end }}

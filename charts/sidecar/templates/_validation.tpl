@@ -5,7 +5,12 @@
   messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%s]: \"" + variables.%sSaid + "\" %s"` .name .said .remedy | quote }}
 {{- end }}
 
-{{/* All containers of the app, of both lists, as one list of what the validations look at. */}}
+{{/* Where of both lists of containers are those that meet a condition on c. */}}
+{{- define "coxswain.where" -}}
+object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "]")
++ object.spec.?initContainers.orValue([]).filter(c, {{ . }}).map(c, "spec.initContainers[" + c.name + "]")
+{{- end }}
+
 {{- define "coxswain.validationVariables" -}}
 {{- $dirs := list (dir .Values.socket.path) (printf "%s/" (dir .Values.socket.path)) | toJson -}}
 - name: mine
@@ -14,12 +19,10 @@
   expression: '!variables.mine.exists(c, c.?restartPolicy.orValue("") == "Always")'
 - name: longSocket
   expression: |-
-    object.spec.containers.filter(c, c.?env.orValue([]).exists(e, e.name == "COXSWAIN_SOCKET" && size(bytes(e.?value.orValue(""))) > 107)).map(c, "spec.containers[" + c.name + "]")
-    + object.spec.?initContainers.orValue([]).filter(c, c.?env.orValue([]).exists(e, e.name == "COXSWAIN_SOCKET" && size(bytes(e.?value.orValue(""))) > 107)).map(c, "spec.initContainers[" + c.name + "]")
+    {{- include "coxswain.where" `c.?env.orValue([]).exists(e, e.name == "COXSWAIN_SOCKET" && size(bytes(e.?value.orValue(""))) > 107)` | nindent 4 }}
 - name: otherMount
   expression: |-
-    object.spec.containers.filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath in {{ $dirs }} && (m.name != "coxswain" || m.?subPath.orValue("") + m.?subPathExpr.orValue("") != ""))).map(c, "spec.containers[" + c.name + "]")
-    + object.spec.?initContainers.orValue([]).filter(c, c.?volumeMounts.orValue([]).exists(m, m.mountPath in {{ $dirs }} && (m.name != "coxswain" || m.?subPath.orValue("") + m.?subPathExpr.orValue("") != ""))).map(c, "spec.initContainers[" + c.name + "]")
+    {{- include "coxswain.where" (printf `c.?volumeMounts.orValue([]).exists(m, m.mountPath in %s && (m.name != "coxswain" || m.?subPath.orValue("") + m.?subPathExpr.orValue("") != ""))` $dirs) | nindent 4 }}
 {{- end }}
 
 {{- define "coxswain.validations" -}}
