@@ -204,3 +204,21 @@ func TestAPIThePolicyInjectsWhatTheTemplatesRender(t *testing.T) {
 		})
 	}
 }
+
+// The notes name what was installed and the next two commands.
+func TestAPITheNotesSayWhatComesNext(t *testing.T) {
+	t.Parallel()
+	r, ns := injects(t, "--set", "redis.passwordSecret.name=pw", "--set", "podMonitor.enabled=true", "--set", "existingConfig=mine")
+	notes := r.Helm(t, "get", "notes", r.Name)
+	for _, says := range []string{
+		"is installed as " + r.Name,
+		"get the sidecar in: " + ns,
+		"Its configuration is your ConfigMap mine, key sidecar.yaml",
+		"kubectl -n " + ns + " create secret generic pw --from-file=password=/dev/stdin",
+		"podMonitor.enabled: this cluster has no PodMonitor",
+		"helm test " + r.Name + " --namespace " + ns,
+		"kubectl -n " + ns + " patch deployment YOUR-CRAWLER",
+	} {
+		require.Contains(t, notes, says)
+	}
+}
