@@ -12,7 +12,7 @@ PLATFORMS ?= linux/amd64 linux/arm64
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs test-image sbom test-chart e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-topology test-container test-langs test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,8 @@ demo: build ## run a limit, a fought-over lock and a crashing client on the embe
 	bin/sidecar demo
 
 build: ## build bin/sidecar
-	go build -ldflags '-X main.version=$(VERSION)' -o bin/sidecar ./cmd/sidecar
+	@[ -x bin/sidecar ] || echo 'building bin/sidecar: the first build downloads modules and compiles each package named below, which takes minutes'
+	go build -v -ldflags '-X main.version=$(VERSION)' -o bin/sidecar ./cmd/sidecar
 
 test: ## run every Go test with the race detector, on a real Redis
 	hack/need.sh redis-server=redis-server curl=curl
@@ -79,13 +80,17 @@ chaos-ci: ## one seed of chaos on every topology
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck
 	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh)
+	hack/tidy.sh
 	$(LINT) run ./...
 	lint=$(LINT) && cd bench && $$lint run ./...
-	@echo "3 passed, 0 failed"
+	@echo "4 passed, 0 failed"
 
 fmt: ## format the Go files
 	$(LINT) fmt ./...
 	lint=$(LINT) && cd bench && $$lint fmt ./...
+
+test-tools: ## build every pinned tool with an empty cache folder, as on a fresh machine
+	hack/test-tools.sh
 
 fuzz: ## fuzz each target for FUZZTIME (1m)
 	hack/fuzz.sh $(FUZZTIME)
