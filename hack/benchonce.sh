@@ -6,9 +6,9 @@ cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-go test -run '^$' -bench . -benchtime 1x ./... | tee "$log"
+go test -timeout 40m -run '^$' -bench . -benchtime 1x ./... | tee "$log"
 benchmarks=$(grep -c '^Benchmark' "$log" || true)
-(cd bench && go test ./... && go run . -sidecar ../bin/sidecar -rounds 1 -duration 200ms) | tee "$log"
+(cd bench && go test -timeout 40m ./... && go run . -sidecar ../bin/sidecar -rounds 1 -duration 200ms) | tee "$log"
 figures=$(grep -c '^P[0-9]' "$log" || true)
 if [ "$benchmarks" = 0 ] || [ "$figures" = 0 ]; then
 	echo "benchonce.sh: $benchmarks benchmarks and $figures figures: one of them is missing" >&2

@@ -60,6 +60,7 @@ func startContainer(image string) (b backend, err error) {
 func runContainer(ctx context.Context, image string, quiet *log.Logger) (backend, error) {
 	c, err := testcontainers.Run(ctx, image,
 		testcontainers.WithLogger(quiet),
+		testcontainers.WithLabels(map[string]string{"coxswain.test-run": os.Getenv("COXSWAIN_TEST_RUN")}),
 		testcontainers.WithCmd("redis-server", "--save", "", "--appendonly", "no"),
 		testcontainers.WithExposedPorts("6379/tcp"),
 		testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
