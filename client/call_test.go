@@ -203,9 +203,13 @@ func TestCallersDoNotBlockOnAFullSocket(t *testing.T) {
 	require.NoError(t, err)
 	<-served
 	big := strings.Repeat("x", 512<<10)
-	// Longer each time, since a slow machine may need it to get as far as the socket.
+	// Longer each time, since a slow machine may need it to get as far as the socket; but not for ever, since a
+	// client whose connection is lost ends every call by its deadline.
+	all, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
 	for wait := time.Millisecond; !errors.Is(err, api.Overloaded); wait += 5 * time.Millisecond {
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		require.NoError(t, all.Err(), "never refused; the last call ended so: %v", err)
+		ctx, cancel := context.WithTimeout(all, wait)
 		err = c.CallRaw(ctx, "session.ping", map[string]any{"_pad": big}, nil)
 		cancel()
 		require.True(t, errors.Is(err, context.DeadlineExceeded) || errors.Is(err, api.Overloaded), "%v", err)

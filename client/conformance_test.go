@@ -327,8 +327,10 @@ func TestAClientThatDiesFreesItsLock(t *testing.T) {
 	require.NoError(t, err)
 	cut.kill()
 	heir := dial(t, socket, client.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for {
-		got, err := heir.LockAcquire(t.Context(), "l", client.LockOptions{})
+		got, err := heir.LockAcquire(ctx, "l", client.LockOptions{})
 		if err == nil {
 			require.Greater(t, got.Fence(), lk.Fence())
 			require.NoError(t, got.Release(t.Context()))

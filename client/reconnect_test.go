@@ -136,19 +136,19 @@ func TestWaitingForAConnectionSaysWhatIsWrong(t *testing.T) {
 	stop := f.listenAt(path)
 	c := dial(t, path, client.Options{})
 	stop()
-	for {
+	all, end := context.WithTimeout(t.Context(), patience)
+	defer end()
+	for client.Unreached(c) == nil {
 		// Until the client has noticed, the error is about the connection it had.
-		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, all.Err(), "the client never notices that nobody listens")
+		ctx, cancel := context.WithCancel(all)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := c.Ping(ctx)
 			ended <- err
 		}()
 		cancel()
-		if err := <-ended; client.Unreached(c) != nil {
-			_ = err
-			break
-		}
+		<-ended
 	}
 	require.ErrorContains(t, client.Unreached(c), "is it running? start it with sidecar serve")
 }

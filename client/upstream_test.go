@@ -147,10 +147,13 @@ func TestOneCrawlersRefusalStopsAllForThatHost(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
+	late := time.After(patience)
 	for waiting := true; waiting; {
 		select {
 		case <-done:
 			waiting = false
+		case <-late:
+			t.Fatal("the crawlers never end")
 		case <-time.After(time.Millisecond):
 			clock.Advance(10 * time.Millisecond)
 		}

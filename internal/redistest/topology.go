@@ -179,8 +179,17 @@ func (s *serverSet) must(err error) {
 	}
 	s.t.Helper()
 	if err != nil {
-		s.t.Fatalf("redistest: %v", err)
+		s.t.Fatalf("redistest: %v; the servers:\n%s", err, s.states())
 	}
+}
+
+// states is what each server says of itself, for a change that never came.
+func (s *serverSet) states() string {
+	var b strings.Builder
+	for _, n := range s.nodes {
+		fmt.Fprintf(&b, "%s: %s\n", n.addr, strings.Join(strings.Fields(n.info("info", "replication")), " "))
+	}
+	return b.String()
 }
 
 // restarter is what a Kill returns.
@@ -197,8 +206,9 @@ func addrs(nodes []*node) string {
 	return strings.Join(list, ",")
 }
 
-// patience bounds what a set of servers may need for a change; it decides nothing.
-const patience = 60 * time.Second
+// patience bounds what a set of servers may need for a change, on a machine that
+// does ten other things too; it decides nothing.
+const patience = 5 * time.Minute
 
 // until asks again and again whether a change has come.
 func until(what string, done func() bool) error {
