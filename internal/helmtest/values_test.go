@@ -220,3 +220,30 @@ func TestWithIgnoreTheValidationWarns(t *testing.T) {
 		require.Equal(t, want, helmtest.One(t, objects, "ValidatingAdmissionPolicyBinding", "").At("spec")["validationActions"])
 	}
 }
+
+// A platform that gives uids refuses one that is fixed.
+func TestThePlatformMayGiveTheUser(t *testing.T) {
+	t.Parallel()
+	objects := helmtest.Template(t, helmtest.Chart(), "--set", "user.uid=0,user.gid=0")
+	pod := helmtest.One(t, objects, "Pod", "-test")
+	all, _ := pod.At("spec")["initContainers"].([]any)
+	sidecar, _ := all[0].(map[string]any)
+	own := helmtest.Object(sidecar).At("securityContext")
+	require.Equal(t, true, own["runAsNonRoot"])
+	for _, context := range []helmtest.Object{own, pod.At("spec", "securityContext")} {
+		for _, key := range []string{"runAsUser", "runAsGroup", "supplementalGroups"} {
+			require.NotContains(t, context, key)
+		}
+	}
+	text, err := yaml.Marshal(helmtest.One(t, objects, "MutatingAdmissionPolicy", ""))
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "supplementalGroups")
+	require.NotContains(t, string(text), "runAsUser")
+
+	// A number of ten digits is written as one.
+	objects = helmtest.Template(t, helmtest.Chart(), "--set", "user.uid=1000680000,user.gid=1000680001")
+	text, err = yaml.Marshal(helmtest.One(t, objects, "MutatingAdmissionPolicy", ""))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "runAsUser: 1000680000")
+	require.Contains(t, string(text), `value: 1000680001}`)
+}
