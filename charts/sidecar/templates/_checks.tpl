@@ -94,7 +94,9 @@
 {{- $namespaces := ternary (list) (include "coxswain.namespaces" . | fromJsonArray) (not (empty .Values.injection.namespaceSelector)) -}}
 {{- range (lookup "admissionregistration.k8s.io/v1" "MutatingAdmissionPolicyBinding" "" "").items -}}
 {{- $binding := . -}}
-{{- if and (eq (dig "metadata" "labels" "app.kubernetes.io/part-of" "" .) "coxswain") (ne .metadata.name $mine) -}}
+{{- $said := .metadata.annotations | default dict -}}
+{{- $ours := and (eq (get $said "meta.helm.sh/release-name") $.Release.Name) (eq (get $said "meta.helm.sh/release-namespace") $.Release.Namespace) -}}
+{{- if and (eq (dig "metadata" "labels" "app.kubernetes.io/part-of" "" .) "coxswain") (ne .metadata.name $mine) (not $ours) -}}
 {{- range dig "spec" "matchResources" "namespaceSelector" "matchExpressions" (list) . -}}
 {{- range .values -}}
 {{- if has . $namespaces -}}
