@@ -42,8 +42,25 @@ var more = map[string]object{
 	"rules.items[].limits":             {"minItems": 1, "maxItems": api.MaxBands},
 	"rules.items[].limits[]":           {"required": []string{"period_ms"}},
 	"rules.items[].overrides[].limits": {"maxItems": api.MaxBands},
-	"breakers.items[]":                 {"required": []string{"name"}},
+	"rules.items[].allow[]":            {"minProperties": 1, "maxProperties": 1},
+	"rules.items[].deny[]":             {"minProperties": 1, "maxProperties": 1},
+
+	"breakers.items[]":                     {"required": []string{"name"}},
+	"breakers.items[].failure_threshold":   {"minimum": 0, "maximum": 1_000_000},
+	"breakers.items[].success_threshold":   {"minimum": 0, "maximum": 1000},
+	"breakers.items[].half_open_max":       {"minimum": 0, "maximum": 1000},
+	"breakers.items[].open_ms":             {"minimum": 0, "maximum": 30 * day},
+	"breakers.items[].open_max_ms":         {"minimum": 0, "maximum": 30 * day},
+	"breakers.items[].probe_ttl_ms":        {"minimum": 0, "maximum": day},
+	"breakers.items[].window":              {"required": []string{"window_ms"}},
+	"breakers.items[].window.window_ms":    {"minimum": 100, "maximum": day},
+	"breakers.items[].window.min_calls":    {"minimum": 0, "maximum": 1_000_000},
+	"breakers.items[].window.failure_rate": {"minimum": 0, "maximum": 100},
+	"breakers.items[].window.slow_ms":      {"minimum": 0, "maximum": day},
+	"breakers.items[].window.slow_rate":    {"minimum": 0, "maximum": 100},
 }
+
+const day = 24 * 60 * 60 * 1000 // milliseconds
 
 // onOff is what every key takes that is on or off: helm reads YAML 1.1, where a
 // bare off is false, and what comes as JSON keeps the word.

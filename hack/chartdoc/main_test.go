@@ -8,11 +8,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	main "github.com/coxswain-sidecar/coxswain/hack/chartdoc"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 const chart = "../../" + main.Chart
@@ -164,7 +166,7 @@ func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
 	checked := 0
 	for path, rules := range main.More {
 		least, most := rules["minimum"], rules["maximum"]
-		if least == nil || path == "redis.pool.min_idle" { // its most is redis.pool.max
+		if least == nil || path == "redis.pool.min_idle" || strings.HasPrefix(path, "breakers.") { // the first's most is redis.pool.max
 			continue
 		}
 		for value, good := range map[int]bool{least.(int): true, most.(int): true, least.(int) - 1: false, most.(int) + 1: false} {
@@ -177,6 +179,42 @@ func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
 		checked++
 	}
 	require.Equal(t, 7, checked)
+}
+
+func TestTheBoundsOfBreakersAreThoseOfTheirCheck(t *testing.T) {
+	t.Parallel()
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	for path, set := range map[string]func(o *coord.BreakerOptions, n int){
+		"failure_threshold": func(o *coord.BreakerOptions, n int) { o.FailureThreshold = int64(n) },
+		"success_threshold": func(o *coord.BreakerOptions, n int) { o.SuccessThreshold = int64(n) },
+		"half_open_max":     func(o *coord.BreakerOptions, n int) { o.HalfOpenMax = int64(n) },
+		"open_ms":           func(o *coord.BreakerOptions, n int) { o.Open = ms(n) },
+		"open_max_ms":       func(o *coord.BreakerOptions, n int) { o.OpenMax = ms(n) },
+		"probe_ttl_ms":      func(o *coord.BreakerOptions, n int) { o.ProbeTTL = ms(n) },
+		"window.window_ms":  func(o *coord.BreakerOptions, n int) { o.Window = coord.BreakerWindow{Length: ms(n), FailureRate: 1} },
+		"window.min_calls":  func(o *coord.BreakerOptions, n int) { o.Window.MinCalls = int64(n) },
+		"window.failure_rate": func(o *coord.BreakerOptions, n int) {
+			o.Window.FailureRate, o.Window.SlowRate, o.Window.Slow = int64(n), 1, 1e9
+		},
+		"window.slow_ms":   func(o *coord.BreakerOptions, n int) { o.Window.Slow, o.Window.SlowRate = ms(n), min(int64(n), 1) },
+		"window.slow_rate": func(o *coord.BreakerOptions, n int) { o.Window.SlowRate, o.Window.Slow = int64(n), ms(min(n, 1)) },
+	} {
+		rules := main.More["breakers.items[]."+path]
+		least, most := rules["minimum"].(int), rules["maximum"].(int)
+		for value, good := range map[int]bool{least: true, most: true, least - 1: false, most + 1: false} {
+			o := coord.BreakerOptions{Name: "a", Window: coord.BreakerWindow{Length: time.Second, FailureRate: 1}}
+			set(&o, value)
+			var named []string
+			for _, p := range coord.CheckBreakers([]coord.BreakerOptions{o}) {
+				named = append(named, p.Path)
+			}
+			if good {
+				require.Empty(t, named, "%s: %d", path, value)
+			} else {
+				require.Contains(t, named, "items[0]."+path, "%d", value)
+			}
+		}
+	}
 }
 
 func TestATypeThatNobodyThoughtOfIsNoGuess(t *testing.T) {

@@ -1,11 +1,20 @@
 {{/* What the schema cannot see of the values: where two of them meet, and what a folder or a quantity means. */}}
 
 {{- define "coxswain.checks" -}}
+{{- include "coxswain.checkName" . -}}
 {{- include "coxswain.checkResources" . -}}
 {{- include "coxswain.checkSocket" . -}}
 {{- include "coxswain.checkExtra" . -}}
 {{- include "coxswain.checkConfig" . -}}
 {{- include "coxswain.checkNamespaces" . -}}
+{{- end }}
+
+{{/* An alias of a dependency may have what a name may not. */}}
+{{- define "coxswain.checkName" -}}
+{{- $name := include "coxswain.fullname" . -}}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "fullnameOverride: objects cannot be named %s, which is made of the release and the chart's alias; set it to another name, or use an alias of a-z, 0-9 and -" $name) -}}
+{{- end -}}
 {{- end }}
 
 {{/* A quantity as a number, of cores or bytes. The schema lets no exponent through. */}}
