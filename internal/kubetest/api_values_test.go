@@ -101,8 +101,10 @@ func TestAPIPodsThatTheSidecarCannotBeInAreRefused(t *testing.T) {
 		change kubetest.Change
 		want   string
 	}{
-		"a misspelt annotation": {kubetest.Annotated("memory_limit", "1Gi"),
-			"metadata.annotations[coxswain.dev/memory_limit]: unknown; known are coxswain.dev/image-tag, coxswain.dev/cpu-request"},
+		"a misspelt annotation": {
+			kubetest.Annotated("memory_limit", "1Gi"),
+			"metadata.annotations[coxswain.dev/memory_limit]: unknown; known are coxswain.dev/image-tag, coxswain.dev/cpu-request",
+		},
 		"a node selector for Windows": {kubetest.With("windows", "spec", "nodeSelector", "kubernetes.io/os"), "the sidecar runs on Linux only"},
 		"an affinity for Windows":     {kubetest.With(windows, "spec", "affinity", "nodeAffinity"), "the sidecar runs on Linux only"},
 		"an operating system":         {kubetest.With("windows", "spec", "os", "name"), "the sidecar runs on Linux only"},
