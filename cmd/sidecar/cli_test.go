@@ -20,8 +20,8 @@ func TestBadUsageIsExitCode2AndNamesTheRemedy(t *testing.T) {
 		"call":             "accepts between 1 and 2 arg(s), received 0\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"call --timeout x a": "invalid argument \"x\" for \"--timeout\" flag: time: invalid duration \"x\"\n" +
 			"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
-		"probe":                  "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready [flags]; more: sidecar probe --help\n",
-		"probe steady":           "invalid argument \"steady\" for \"sidecar probe\"\nUsage: sidecar probe live|ready [flags]; more: sidecar probe --help\n",
+		"probe":                  "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
+		"probe steady":           "invalid argument \"steady\" for \"sidecar probe\"\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
 		"config":                 "config: say what to do: check FILE or print\n",
 		"config frob":            "config frob: no such command; use check FILE or print\n",
 		"describe lok.get":       "lok.get: no such method; did you mean lock.get?\n",

@@ -11,19 +11,36 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
+// What a sidecar can be asked whether it is.
 const (
 	probeLive  = "live"
 	probeReady = "ready"
+	probeRedis = "redis"
 )
+
+var probes = []string{probeLive, probeReady, probeRedis}
+
+// is tells one of probes by what health.get answered. Ready says less than redis
+// where readiness.mode is always.
+func is(what string, h api.HealthResult) bool {
+	switch what {
+	case probeLive:
+		return h.Live
+	case probeReady:
+		return h.Ready
+	default:
+		return h.Ready && !h.Degraded
+	}
+}
 
 func newProbe(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "probe live|ready",
+		Use:   "probe live|ready|redis",
 		Short: "Ask a running sidecar whether it is live or ready",
-		Long: `Ask a running sidecar over its socket whether it is live or ready: exit code 0 when it is, 1 when it is not,
-3 when it cannot be reached. For exec probes where an HTTP port is unwanted.`,
+		Long: `Ask a running sidecar over its socket whether it is live, is ready, or reaches Redis, whatever readiness.mode is:
+exit code 0 when it is, 1 when it is not, 3 when it cannot be reached. For exec probes where an HTTP port is unwanted.`,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{probeLive, probeReady},
+		ValidArgs: probes,
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", 2*time.Second, "`duration` that the answer may take")
@@ -37,15 +54,23 @@ func newProbe(p process) *cobra.Command {
 		defer c.Close()
 		h, err := client.Call(ctx, c, api.HealthGet, api.Nothing{})
 		if err != nil {
-			return fmt.Errorf("not %s: %w", args[0], err)
+			return fmt.Errorf("not %s: %w", words(args[0]), err)
 		}
-		if args[0] == probeLive && h.Live || args[0] == probeReady && h.Ready {
-			fmt.Fprintf(p.out, "%s (%s store)\n", args[0], h.Store)
+		if is(args[0], h) {
+			fmt.Fprintf(p.out, "%s (%s store)\n", words(args[0]), h.Store)
 			return nil
 		}
-		return fmt.Errorf("not %s%s", args[0], failures(h))
+		return fmt.Errorf("not %s%s", words(args[0]), failures(h))
 	}
 	return cmd
+}
+
+// words are how one of probes is said of a sidecar.
+func words(what string) string {
+	if what == probeRedis {
+		return "in reach of Redis"
+	}
+	return what
 }
 
 // failures lists the checks that failed, one a line.

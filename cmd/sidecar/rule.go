@@ -14,7 +14,7 @@ func ruleOptions(items []config.Rule) []coord.RuleOptions {
 	for i, r := range items {
 		rules[i] = coord.RuleOptions{
 			Name: r.Name, Algorithm: r.Algorithm, Limits: bandOptions(r.Limits),
-			FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: r.DenyCache,
+			FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: string(r.DenyCache),
 			Allow: matchOptions(r.Allow), Deny: matchOptions(r.Deny),
 			Shadow: r.Shadow, MaxConcurrent: r.MaxConcurrent, MaxDelay: milliseconds(r.MaxDelayMS),
 			Penalty: penaltyOptions(r.Penalty),

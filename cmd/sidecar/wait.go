@@ -18,15 +18,21 @@ const askAgain = 50 * time.Millisecond
 
 func newWait(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "wait",
+		Use:   "wait [live|ready|redis]",
 		Short: "Wait until a sidecar is ready",
 		Long: `Wait until a sidecar is ready, starting included: exit code 0 once it is, 1 when it is not in time, 3 when none
-could be reached in time.`,
-		Args: cobra.NoArgs,
+could be reached in time. With live it waits for the socket alone, so that an outage of Redis holds nobody; with redis
+until Redis is reached, whatever readiness.mode is.`,
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: probes,
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", time.Minute, "`duration` to wait at most")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		what := probeReady
+		if len(args) > 0 {
+			what = args[0]
+		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
 		defer cancel()
 		c, err := dial(ctx, *socket, "sidecar wait", true)
@@ -34,21 +40,22 @@ could be reached in time.`,
 			return err
 		}
 		defer c.Close()
-		return untilReady(ctx, c, *socket, *timeout)
+		return untilIs(ctx, what, c, *socket, *timeout)
 	}
 	return cmd
 }
 
-// untilReady asks until the answer is ready. Its error is about the last answer.
-func untilReady(ctx context.Context, c *client.Client, socket string, timeout time.Duration) error {
+// untilIs asks until the answer is what is waited for. Its error is about the last
+// answer.
+func untilIs(ctx context.Context, what string, c *client.Client, socket string, timeout time.Duration) error {
 	last := errors.New("it did not answer")
 	for {
 		h, err := client.Call(ctx, c, api.HealthGet, api.Nothing{})
 		switch {
-		case err == nil && h.Ready:
+		case err == nil && is(what, h):
 			return nil
 		case err == nil:
-			last = fmt.Errorf("not ready%s", failures(h))
+			last = fmt.Errorf("not %s%s", words(what), failures(h))
 		case isConnectError(err):
 			last = &exit{exitUnreachable, unreachable(socket, err)}
 		case ctx.Err() == nil && !errors.Is(err, api.DeadlineExceeded):

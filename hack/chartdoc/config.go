@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
@@ -18,14 +19,52 @@ var ofTheChart = []string{"socket.path", "http", "redis.password_file"}
 
 // words are keys of the configuration that hold one of a few.
 var words = map[string][]string{
-	"telemetry.log_level":     {"debug", "info", "warn", "error"},
-	"readiness.mode":          {config.ReadinessRedis, config.ReadinessAlways},
-	"rules.precedence":        {config.PrecedenceFile, config.PrecedenceRedis},
-	"rules.items[].fail_mode": {"closed", "open", "local"},
-	// Strings: YAML 1.1, which helm reads, takes a bare off for false.
-	"rules.items[].deny_cache":   {"on", "off"},
+	"telemetry.log_level":        {"debug", "info", "warn", "error"},
+	"readiness.mode":             {config.ReadinessRedis, config.ReadinessAlways},
+	"rules.precedence":           {config.PrecedenceFile, config.PrecedenceRedis},
 	"breakers.items[].fail_mode": {"closed", "open"},
 }
+
+// more is what the file's own check says of keys of which the wire says nothing. A
+// test holds the numbers against that check.
+var more = map[string]object{
+	"socket.mode":                      {"pattern": "^(0o)?[0-7]{1,4}$"},
+	"redis.url":                        {"pattern": `^(embedded$|rediss?(\+sentinel|\+cluster)?://.|unix:///.)`},
+	"redis.pool.max":                   {"minimum": 1, "maximum": 10_000},
+	"redis.pool.min_idle":              {"minimum": 1, "maximum": 10_000},
+	"limits.max_frame_bytes":           {"minimum": 1 << 10, "maximum": 64 << 20},
+	"limits.max_depth":                 {"minimum": 4, "maximum": 64},
+	"limits.max_elements":              {"minimum": 64, "maximum": 1 << 20},
+	"limits.max_inflight":              {"minimum": 1, "maximum": 65_536},
+	"limits.max_waiting":               {"minimum": 1, "maximum": 65_536},
+	"limits.max_connections":           {"minimum": 1, "maximum": 65_536},
+	"rules.items[]":                    {"required": []string{"name", "algorithm", "limits"}},
+	"rules.items[].limits":             {"minItems": 1, "maxItems": api.MaxBands},
+	"rules.items[].limits[]":           {"required": []string{"period_ms"}},
+	"rules.items[].overrides[].limits": {"maxItems": api.MaxBands},
+	"rules.items[].allow[]":            {"minProperties": 1, "maxProperties": 1},
+	"rules.items[].deny[]":             {"minProperties": 1, "maxProperties": 1},
+
+	"breakers.items[]":                     {"required": []string{"name"}},
+	"breakers.items[].failure_threshold":   {"minimum": 0, "maximum": 1_000_000},
+	"breakers.items[].success_threshold":   {"minimum": 0, "maximum": 1000},
+	"breakers.items[].half_open_max":       {"minimum": 0, "maximum": 1000},
+	"breakers.items[].open_ms":             {"minimum": 0, "maximum": 30 * day},
+	"breakers.items[].open_max_ms":         {"minimum": 0, "maximum": 30 * day},
+	"breakers.items[].probe_ttl_ms":        {"minimum": 0, "maximum": day},
+	"breakers.items[].window":              {"required": []string{"window_ms"}},
+	"breakers.items[].window.window_ms":    {"minimum": 100, "maximum": day},
+	"breakers.items[].window.min_calls":    {"minimum": 0, "maximum": 1_000_000},
+	"breakers.items[].window.failure_rate": {"minimum": 0, "maximum": 100},
+	"breakers.items[].window.slow_ms":      {"minimum": 0, "maximum": day},
+	"breakers.items[].window.slow_rate":    {"minimum": 0, "maximum": 100},
+}
+
+const day = 24 * 60 * 60 * 1000 // milliseconds
+
+// onOff is what every key takes that is on or off: helm reads YAML 1.1, where a
+// bare off is false, and what comes as JSON keeps the word.
+func onOff() []any { return []any{true, false, "on", "off", "true", "false"} }
 
 // configuration is the schema of the sidecar's file. What it cannot say of a value
 // the sidecar says when it reads it.
@@ -41,8 +80,44 @@ func configuration() object {
 	for path, list := range words {
 		maps.Copy(under(s, path), object{"enum": list})
 	}
-	maps.Copy(under(s, "socket.mode"), object{"pattern": "^(0o)?[0-7]{1,4}$"})
+	asOnTheWire(under(s, "rules.items[]"), reflect.TypeFor[api.Rule]())
+	for path, rules := range more {
+		maps.Copy(under(s, path), rules)
+	}
 	return s
+}
+
+// asOnTheWire gives the keys of a section the words and bounds of the contract's
+// type, which has the same names.
+func asOnTheWire(section object, t reflect.Type) {
+	keys := section["properties"].(object)
+	for _, f := range api.Fields(t) {
+		key, ok := keys[f.Name].(object)
+		switch {
+		case !ok:
+		case f.Name == "deny_cache":
+			keys[f.Name] = object{"enum": onOff()}
+		case len(f.Enum) > 0:
+			key["enum"] = f.Enum
+		case f.Kind == api.KindInt:
+			bound(key, f)
+		case f.Kind == api.KindList && f.Items == api.KindInt:
+			bound(key["items"].(object), f)
+		case f.Kind == api.KindList && f.Elem != nil:
+			asOnTheWire(key["items"].(object), f.Elem)
+		case f.Kind == api.KindMap && f.Elem != nil:
+			asOnTheWire(key, f.Elem)
+		}
+	}
+}
+
+func bound(key object, f api.Field) {
+	if f.Min > -api.MaxInt {
+		key["minimum"] = f.Min
+	}
+	if f.Max < api.MaxInt {
+		key["maximum"] = f.Max
+	}
 }
 
 func typed(t reflect.Type) object {
@@ -53,13 +128,15 @@ func typed(t reflect.Type) object {
 	case reflect.String:
 		return object{"type": "string"}
 	case reflect.Bool:
-		return object{"type": "boolean"}
+		return object{"enum": onOff()}
 	case reflect.Int, reflect.Int64:
 		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
 	case reflect.Pointer:
 		return typed(t.Elem())
 	case reflect.Slice:
-		return object{"type": "array", "items": typed(t.Elem())}
+		return object{"type": []string{"array", "null"}, "items": typed(t.Elem())}
 	case reflect.Struct:
 		keys := object{}
 		for f := range t.Fields() {
@@ -67,7 +144,8 @@ func typed(t reflect.Type) object {
 				keys[name] = typed(f.Type)
 			}
 		}
-		return object{"type": "object", "properties": keys, "additionalProperties": false}
+		// The file takes a section without keys, which is null, for its defaults.
+		return object{"type": []string{"object", "null"}, "properties": keys, "additionalProperties": false}
 	default:
 		panic(fmt.Sprintf("chartdoc: no type of JSON is known for %s", t))
 	}

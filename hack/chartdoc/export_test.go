@@ -4,4 +4,5 @@ package main
 var (
 	Render = render
 	Typed  = typed
+	More   = more
 )

@@ -2,14 +2,19 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	main "github.com/coxswain-sidecar/coxswain/hack/chartdoc"
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 const chart = "../../" + main.Chart
@@ -63,10 +68,11 @@ config:
 `)
 	require.NoError(t, err)
 	require.Equal(t, false, schema["additionalProperties"])
+	require.Equal(t, []any{"box", "labels", "config"}, schema["required"])
 	require.Equal(t, map[string]any{
 		"global": map[string]any{"type": "object"},
 		"box": map[string]any{
-			"type": "object", "additionalProperties": false, "properties": map[string]any{"size": map[string]any{
+			"type": "object", "additionalProperties": false, "required": []any{"size"}, "properties": map[string]any{"size": map[string]any{
 				"type": "string", "default": "1Mi", "description": "How large, or | how small.", "maxLength": 4.0,
 				"allOf": []any{map[string]any{"$ref": "#/definitions/quantity"}},
 			}},
@@ -127,15 +133,88 @@ func TestTheConfigurationLacksWhatTheChartSets(t *testing.T) {
 		}
 		return found
 	}
-	config := at("definitions", "config", "properties")
-	require.NotContains(t, config, "http")
-	require.Contains(t, config, "breakers")
+	sections := at("definitions", "config", "properties")
+	require.NotContains(t, sections, "http")
+	require.Contains(t, sections, "breakers")
 	require.NotContains(t, at("definitions", "config", "properties", "socket", "properties"), "path")
 	require.NotContains(t, at("definitions", "config", "properties", "redis", "properties"), "password_file")
 	require.Equal(t, []any{"redis", "always"}, at("definitions", "config", "properties", "readiness", "properties", "mode")["enum"])
 	rule := at("definitions", "config", "properties", "rules", "properties", "items", "items")
 	require.Equal(t, false, rule["additionalProperties"])
-	require.Equal(t, map[string]any{"type": "string", "enum": []any{"on", "off"}}, rule["properties"].(map[string]any)["deny_cache"])
+	keys := rule["properties"].(map[string]any)
+	require.Equal(t, map[string]any{"enum": []any{true, false, "on", "off", "true", "false"}}, keys["deny_cache"])
+	require.Equal(t, keys["deny_cache"], keys["shadow"], "what helm makes of a bare word is one or the other")
+	require.Contains(t, keys["algorithm"].(map[string]any)["enum"], "token_bucket")
+	require.Equal(t, map[string]any{"type": "integer", "minimum": 0.0, "maximum": 1_000_000.0}, keys["max_concurrent"])
+	require.Equal(t, []any{"name", "algorithm", "limits"}, rule["required"])
+}
+
+// What the schema says of a number is what the file's own check says of it.
+func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
+	t.Parallel()
+	load := func(path string, value int) error {
+		section, key, _ := strings.Cut(path, ".")
+		for parts := strings.Split(key, "."); len(parts) > 1; parts = parts[1:] {
+			section, key = section+": {"+parts[0], strings.Join(parts[1:], ".")
+		}
+		text := fmt.Sprintf("%s: {%s: %d", section, key, value)
+		file := filepath.Join(t.TempDir(), "sidecar.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(text+strings.Repeat("}", strings.Count(text, "{"))+"\n"), 0o600))
+		_, err := config.Load(config.Sources{File: file, Env: []string{"COXSWAIN_REDIS_POOL_MIN_IDLE=1"}})
+		return err
+	}
+	checked := 0
+	for path, rules := range main.More {
+		least, most := rules["minimum"], rules["maximum"]
+		if least == nil || path == "redis.pool.min_idle" || strings.HasPrefix(path, "breakers.") { // the first's most is redis.pool.max
+			continue
+		}
+		for value, good := range map[int]bool{least.(int): true, most.(int): true, least.(int) - 1: false, most.(int) + 1: false} {
+			if err := load(path, value); good {
+				require.NoError(t, err, "%s: %d", path, value)
+			} else {
+				require.ErrorContains(t, err, path, "%d", value)
+			}
+		}
+		checked++
+	}
+	require.Equal(t, 7, checked)
+}
+
+func TestTheBoundsOfBreakersAreThoseOfTheirCheck(t *testing.T) {
+	t.Parallel()
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	for path, set := range map[string]func(o *coord.BreakerOptions, n int){
+		"failure_threshold": func(o *coord.BreakerOptions, n int) { o.FailureThreshold = int64(n) },
+		"success_threshold": func(o *coord.BreakerOptions, n int) { o.SuccessThreshold = int64(n) },
+		"half_open_max":     func(o *coord.BreakerOptions, n int) { o.HalfOpenMax = int64(n) },
+		"open_ms":           func(o *coord.BreakerOptions, n int) { o.Open = ms(n) },
+		"open_max_ms":       func(o *coord.BreakerOptions, n int) { o.OpenMax = ms(n) },
+		"probe_ttl_ms":      func(o *coord.BreakerOptions, n int) { o.ProbeTTL = ms(n) },
+		"window.window_ms":  func(o *coord.BreakerOptions, n int) { o.Window = coord.BreakerWindow{Length: ms(n), FailureRate: 1} },
+		"window.min_calls":  func(o *coord.BreakerOptions, n int) { o.Window.MinCalls = int64(n) },
+		"window.failure_rate": func(o *coord.BreakerOptions, n int) {
+			o.Window.FailureRate, o.Window.SlowRate, o.Window.Slow = int64(n), 1, 1e9
+		},
+		"window.slow_ms":   func(o *coord.BreakerOptions, n int) { o.Window.Slow, o.Window.SlowRate = ms(n), min(int64(n), 1) },
+		"window.slow_rate": func(o *coord.BreakerOptions, n int) { o.Window.SlowRate, o.Window.Slow = int64(n), ms(min(n, 1)) },
+	} {
+		rules := main.More["breakers.items[]."+path]
+		least, most := rules["minimum"].(int), rules["maximum"].(int)
+		for value, good := range map[int]bool{least: true, most: true, least - 1: false, most + 1: false} {
+			o := coord.BreakerOptions{Name: "a", Window: coord.BreakerWindow{Length: time.Second, FailureRate: 1}}
+			set(&o, value)
+			var named []string
+			for _, p := range coord.CheckBreakers([]coord.BreakerOptions{o}) {
+				named = append(named, p.Path)
+			}
+			if good {
+				require.Empty(t, named, "%s: %d", path, value)
+			} else {
+				require.Contains(t, named, "items[0]."+path, "%d", value)
+			}
+		}
+	}
 }
 
 func TestATypeThatNobodyThoughtOfIsNoGuess(t *testing.T) {

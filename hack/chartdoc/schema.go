@@ -43,15 +43,18 @@ func schema(values []*value) ([]byte, error) {
 }
 
 func properties(values []*value) (object, error) {
-	all := object{}
+	all, names := object{}, make([]string, 0, len(values))
 	for _, v := range values {
 		s, err := v.schema()
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s: %w", v.line, v.path, err)
 		}
 		all[v.name] = s
+		names = append(names, v.name)
 	}
-	return object{"type": "object", "properties": all, "additionalProperties": false}, nil
+	// Helm takes a null, such as a section whose keys are all commented out, for the
+	// wish that there be no default; the templates stand on each.
+	return object{"type": "object", "properties": all, "additionalProperties": false, "required": names}, nil
 }
 
 func (v *value) schema() (object, error) {

@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 		"internal/nearest", "internal/rpc", "internal/telemetry",
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
-	"hack/chartdoc":    {"internal/config"},
+	"hack/chartdoc":    {"client/api", "internal/config"},
 	"hack/kube/pause":  {},
 	"hack/protocoldoc": {"client/api", "internal/config"},
 

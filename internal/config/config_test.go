@@ -319,3 +319,19 @@ func TestEveryKindOfRedisIsTaken(t *testing.T) {
 		require.NoError(t, err, url)
 	}
 }
+
+// YAML 1.1, which helm reads, takes a bare off for false, and what comes as JSON
+// keeps the word: either may reach the file.
+func TestWhatIsOnOrOffIsWrittenEitherWay(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]bool{"on": true, "off": false, "true": true, "false": false, `"on"`: true, `"false"`: false} {
+		file := write(t, "telemetry: {record_keys: "+written+"}\nrules: {items: [{name: a, deny_cache: "+written+", shadow: "+written+"}]}\n")
+		c, err := config.Load(config.Sources{File: file})
+		require.NoError(t, err, written)
+		require.Equal(t, want, c.Telemetry.RecordKeys, written)
+		require.Equal(t, want, c.Rules.Items[0].Shadow, written)
+		require.Equal(t, map[bool]config.OnOff{true: "on", false: "off"}[want], c.Rules.Items[0].DenyCache, written)
+	}
+	_, err := config.Load(config.Sources{File: write(t, "rules: {items: [{name: a, deny_cache: maybe}]}")})
+	require.ErrorContains(t, err, `rules.items[0].deny_cache: "maybe" is neither on nor off; write one of them`)
+}

@@ -68,7 +68,10 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-var durationType = reflect.TypeFor[time.Duration]()
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	onOffType    = reflect.TypeFor[OnOff]()
+)
 
 // setText is the one reading of a value, whether file, environment or flag wrote
 // it. Lists are separated by commas.
@@ -76,6 +79,8 @@ func setText(v reflect.Value, text string) error {
 	switch {
 	case v.Type() == durationType:
 		return setDuration(v, text)
+	case v.Type() == onOffType:
+		return setOnOff(v, text)
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 		return nil
@@ -99,11 +104,37 @@ func setDuration(v reflect.Value, text string) error {
 	return nil
 }
 
+// on reads what is on or off. A word that YAML 1.1 takes for a boolean may have
+// been made one on its way here, and the other way round.
+func on(text string) (is, ok bool) {
+	switch text {
+	case "true", "on":
+		return true, true
+	case "false", "off":
+		return false, true
+	}
+	return false, false
+}
+
 func setBool(v reflect.Value, text string) error {
-	if text != "true" && text != "false" {
+	is, ok := on(text)
+	if !ok {
 		return fmt.Errorf("%q is neither true nor false; write one of them", text)
 	}
-	v.SetBool(text == "true")
+	v.SetBool(is)
+	return nil
+}
+
+func setOnOff(v reflect.Value, text string) error {
+	is, ok := on(text)
+	switch {
+	case !ok:
+		return fmt.Errorf("%q is neither on nor off; write one of them", text)
+	case is:
+		v.SetString("on")
+	default:
+		v.SetString("off")
+	}
 	return nil
 }
 

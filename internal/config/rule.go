@@ -1,5 +1,8 @@
 package config
 
+// OnOff is "on", "off" or, where it is absent, empty. Files may write true and false.
+type OnOff string
+
 // Rule is one named limit, under the names that api.Rule has on the wire. What is
 // absent is as by default.
 type Rule struct {
@@ -10,7 +13,7 @@ type Rule struct {
 	FailMode string `yaml:"fail_mode,omitempty"`
 	// LocalShareOf is how many pods share the limit when it is local; absent = 1.
 	LocalShareOf  int64      `yaml:"local_share_of,omitempty"`
-	DenyCache     string     `yaml:"deny_cache,omitempty"`     // on or off; absent = on
+	DenyCache     OnOff      `yaml:"deny_cache,omitempty"`     // absent = on
 	Overrides     []Override `yaml:"overrides,omitempty"`      // the first that matches counts
 	Allow         []Match    `yaml:"allow,omitempty"`          // keys that count nowhere
 	Deny          []Match    `yaml:"deny,omitempty"`           // keys that are always refused, before Allow

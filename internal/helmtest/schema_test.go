@@ -10,11 +10,13 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
 )
 
-// Each file of mistakes has one; its first line is what helm must say of it.
-func TestTheSchemaRefusesMistakes(t *testing.T) {
+// Each file of mistakes has one; its first line is what helm must say of it, by the
+// schema or by a template.
+func TestMistakesAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/mistakes/*.yaml")
 	require.NoError(t, err)
@@ -29,7 +31,6 @@ func TestTheSchemaRefusesMistakes(t *testing.T) {
 			require.True(t, ok && want != "", "the first line says nothing")
 			out, err := helmtest.Helm(t, "template", "demo", helmtest.Chart(), "--kube-version", "1.37.2", "--values", file)
 			require.Error(t, err, "helm accepts it")
-			require.Contains(t, out, "don't meet the specifications of the schema")
 			require.Contains(t, out, want)
 		})
 	}
@@ -42,24 +43,56 @@ func TestTheSchemaKnowsEveryKeyOfTheConfiguration(t *testing.T) {
 	for _, name := range []string{"full.yaml", "login.yaml"} {
 		text, err := os.ReadFile(filepath.Join(helmtest.Root(), "internal", "config", "testdata", name))
 		require.NoError(t, err)
-		var config map[string]any
-		require.NoError(t, yaml.Unmarshal(text, &config))
-		delete(config, "http")
-		if socket, ok := config["socket"].(map[string]any); ok {
+		var sections map[string]any
+		require.NoError(t, yaml.Unmarshal(text, &sections))
+		delete(sections, "http")
+		if socket, ok := sections["socket"].(map[string]any); ok {
 			delete(socket, "path")
 			socket["mode"] = "0600"
 		}
-		delete(config["redis"].(map[string]any), "password_file")
+		delete(sections["redis"].(map[string]any), "password_file")
 		// JSON keeps words such as off apart from false.
-		values, err := json.Marshal(map[string]any{"config": config})
+		values, err := json.Marshal(map[string]any{"config": sections})
 		require.NoError(t, err)
 		file := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(file, values, 0o600))
 		configMap := helmtest.One(t, helmtest.Template(t, helmtest.Chart(), "--values", file), "ConfigMap", "config")
 		var rendered map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte(configMap.At("data")["sidecar.yaml"].(string)), &rendered))
-		for section := range config {
+		for section := range sections {
 			require.Contains(t, rendered, section, name)
 		}
 	}
+}
+
+// The file takes a section without keys for its defaults, and so does the chart.
+func TestASectionOfTheConfigurationWithoutKeysIsAsByDefault(t *testing.T) {
+	t.Parallel()
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	require.NoError(t, os.WriteFile(values, []byte(`config:
+  socket:
+    admin:
+    allowed_uids:
+  redis:
+    url: redis://redis:6379
+    tls:
+    pool:
+  limits:
+  telemetry:
+  readiness:
+  rules:
+    files:
+    items:
+      - {name: a, algorithm: token_bucket, limits: [{limit: 1, period_ms: 1000}], deny_cache: off, allow: , penalty: }
+  breakers:
+`), 0o600))
+	text := helmtest.One(t, helmtest.Template(t, helmtest.Chart(), "--values", values), "ConfigMap", "config").At("data")["sidecar.yaml"].(string)
+	file := filepath.Join(t.TempDir(), "sidecar.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	got, err := config.Load(config.Sources{File: file})
+	require.NoError(t, err, text)
+	want := config.Default()
+	require.Equal(t, want.Limits, got.Limits)
+	require.Equal(t, want.Socket, got.Socket)
+	require.Equal(t, config.OnOff("off"), got.Rules.Items[0].DenyCache)
 }

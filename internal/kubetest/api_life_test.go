@@ -182,7 +182,7 @@ func TestAPIThePolicyInjectsWhatTheTemplatesRender(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			ns := kubetest.Namespace(t)
-			r := kubetest.Install(t, ns, "--values", file, "--set", "injection.enabled=true", "--set", "injection.namespaces={"+ns+"}")
+			r := kubetest.Install(t, ns, "--values", file, "--set", "injection.enabled=true,injection.failurePolicy=Fail", "--set", "injection.namespaces={"+ns+"}")
 			kubetest.Await(t, ns, kubetest.Injected)
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)

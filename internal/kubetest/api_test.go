@@ -198,12 +198,22 @@ func TestAPITwoReleases(t *testing.T) {
 	require.NotEqual(t, first.ClusterName(), second.ClusterName())
 }
 
-// Two releases for one namespace: the sidecar comes once.
+// Two releases for one namespace: helm refuses the second by name. Where it comes by
+// another way the sidecar comes once all the same.
 func TestAPIOneNamespaceOfTwoReleases(t *testing.T) {
 	t.Parallel()
-	_, ns := injects(t)
+	first, ns := injects(t)
 	spare := kubetest.Namespace(t)
-	kubetest.Install(t, spare, "--set", "injection.namespaces={"+ns+","+spare+"}")
+	second := kubetest.Release{Name: kubetest.Name("r"), Namespace: spare}
+	both := []string{second.Name, helmtest.Chart(), "--set", "injection.namespaces={" + ns + "," + spare + "}", "--namespace", spare}
+	out, err := helmtest.Helm(t, append([]string{"install"}, both...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "injection.namespaces: pods of "+ns+" get the sidecar by the policy "+first.ClusterName()+" already")
+	first.Helm(t, "upgrade", first.Name, helmtest.Chart(), "--set", "image.tag=next")
+
+	text := second.Helm(t, append([]string{"template", "--kube-version", "1.37.2", "--skip-tests"}, both[:4]...)...)
+	kubetest.Must(t, text, "apply", "--filename=-")
+	t.Cleanup(func() { kubetest.Must(t, text, "delete", "--filename=-", "--ignore-not-found", "--wait=false") })
 	kubetest.Await(t, spare, kubetest.Injected) // and so it acts in the other, too
 	pod := created(t, kubetest.Pod(ns, kubetest.Labelled))
 	connected(t, pod, socket)

@@ -48,13 +48,19 @@ func Node(t testing.TB) {
 // run is a command with input on its standard input. A cleanup outlives the
 // context of its test.
 func run(ctx context.Context, bin, input string, args ...string) (string, error) {
-	var out, complaint bytes.Buffer
+	out, _, err := runHeard(ctx, bin, input, args...)
+	return out, err
+}
+
+// runHeard also returns what the command says beside its output.
+func runHeard(ctx context.Context, bin, input string, args ...string) (out, complaint string, err error) {
+	var said, complained bytes.Buffer
 	cmd := exec.CommandContext(ctx, bin, args...) //nolint:gosec // the binary that the test was given
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &complaint
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &said, &complained
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, complaint.String())
+		return said.String(), complained.String(), fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, complained.String())
 	}
-	return out.String(), nil
+	return said.String(), complained.String(), nil
 }
 
 // Kubectl runs kubectl with input on its standard input and returns what it
@@ -92,6 +98,22 @@ func Create(t testing.TB, o Object, flags ...string) (Object, error) {
 func DryRun(t testing.TB, o Object) (Object, error) {
 	t.Helper()
 	return Create(t, o, "--dry-run=server")
+}
+
+// Warnings is DryRun with what the server warns of.
+func Warnings(t testing.TB, o Object) (made Object, warnings string, err error) {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, "", fmt.Errorf("create: %w", err)
+	}
+	out, warnings, err := runHeard(context.WithoutCancel(t.Context()), os.Getenv("COXSWAIN_KUBECTL"), string(text),
+		"create", "--dry-run=server", "-f", "-", "-o", "json")
+	if err != nil {
+		return nil, warnings, err
+	}
+	made, err = parse(out)
+	return made, warnings, err
 }
 
 // Get reads an object.

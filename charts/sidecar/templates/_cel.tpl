@@ -35,6 +35,24 @@ byte 1 is an expression and stands as it is.
 {{- end -}}
 {{- end }}
 
+{{/* A value of any shape as CEL, where no type of the API's is known for what is in it: maps such as labels, and lists of either. */}}
+{{- define "coxswain.dyn" -}}
+{{- $parts := list -}}
+{{- if kindIs "map" . -}}
+{{- range $k, $x := . -}}
+{{- $parts = append $parts (printf "%s: dyn(%s)" (toJson $k) (include "coxswain.dyn" $x)) -}}
+{{- end -}}
+{{- printf "{%s}" (join ", " $parts) -}}
+{{- else if kindIs "slice" . -}}
+{{- range . -}}
+{{- $parts = append $parts (printf "dyn(%s)" (include "coxswain.dyn" .)) -}}
+{{- end -}}
+{{- printf "[%s]" (join ", " $parts) -}}
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
+{{- end }}
+
 {{/* The value of an annotation of the pod, or an empty string: .name. */}}
 {{- define "coxswain.annotation" -}}
 object.metadata.?annotations[?"coxswain.dev/{{ . }}"].orValue("")

@@ -39,6 +39,9 @@ A chart that has this one as a dependency writes, with no policy and from Kubern
 
 {{- define "coxswain.volumes" -}}
 {{- include "coxswain.volumesFor" (dict "root" . "config" (include "coxswain.configName" .)) -}}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "coxswain.volumesFor" -}}
@@ -52,7 +55,7 @@ A chart that has this one as a dependency writes, with no policy and from Kubern
 {{- with .root.Values.redis.passwordSecret.name }}
 - name: coxswain-redis
   secret:
-    secretName: {{ . | quote }}
+    secretName: {{ . | toJson }}
 {{- end }}
 {{- end }}
 
@@ -61,22 +64,26 @@ A chart that has this one as a dependency writes, with no policy and from Kubern
 {{- $v := .root.Values -}}
 name: coxswain
 image: {{ .pod.image | toJson }}
-imagePullPolicy: {{ $v.image.pullPolicy }}
+imagePullPolicy: {{ $v.image.pullPolicy | toJson }}
 restartPolicy: Always
 args: [serve, --config, /etc/coxswain/sidecar.yaml{{ if eq $v.probes.type "exec" }}, "--http", ""{{ end }}]
 env:
   {{- include "coxswain.env" .root | nindent 2 }}
 {{- if $v.redis.passwordSecret.name }}
   - name: COXSWAIN_REDIS_PASSWORD_FILE
-    value: "/etc/coxswain-redis/{{ $v.redis.passwordSecret.key }}"
+    value: {{ printf "/etc/coxswain-redis/%s" $v.redis.passwordSecret.key | toJson }}
 {{- end }}
 {{- $own := dict "COXSWAIN_SOCKET" "socket.path" "COXSWAIN_CONFIG" "existingConfig" "COXSWAIN_HTTP_ADDR" "http.port" "COXSWAIN_TELEMETRY_LOG_LEVEL" "logLevel" "COXSWAIN_READINESS_MODE" "readiness.mode" "COXSWAIN_REDIS_PASSWORD_FILE" "redis.passwordSecret" }}
 {{- range $name, $value := $v.env }}
 {{- with get $own $name }}
 {{- fail (printf "env.%s: the chart sets this variable itself; use %s" $name .) }}
 {{- end }}
-  - name: {{ $name }}
-    value: {{ $value | quote }}
+  - name: {{ $name | toJson }}
+{{- if kindIs "string" $value }}
+    value: {{ $value | toJson }}
+{{- else }}
+    {{- toYaml $value | nindent 4 }}
+{{- end }}
 {{- end }}
 {{- if eq $v.probes.type "http" }}
 ports:
@@ -84,29 +91,29 @@ ports:
     containerPort: {{ .pod.httpPort | toJson }}
     protocol: TCP
 {{- end }}
+{{- /* What waits for the socket is postStart: a startup probe comes once a second and the app with it, postStart the moment it is there.
+A postStart that fails has the container started anew, as a startup probe has that fails. */}}
+{{- if $v.startup.waitForRedis }}
+{{- /* A day: a restart brings no Redis, and its back-off would hold the app after Redis is there. */}}
 startupProbe:
-  {{- include "coxswain.probe" (dict "root" .root "pod" .pod "path" "/startupz" "word" "live") | nindent 2 }}
+  exec:
+    command: [/sidecar, probe, redis]
   periodSeconds: 1
-  failureThreshold: 60
+  timeoutSeconds: 5
+  failureThreshold: 86400
+{{- end }}
 livenessProbe:
   {{- include "coxswain.probe" (dict "root" .root "pod" .pod "path" "/livez" "word" "live") | nindent 2 }}
-  periodSeconds: 10
-  timeoutSeconds: 5
-  failureThreshold: 3
+  {{- toYaml $v.probes.liveness | nindent 2 }}
 lifecycle:
+  postStart:
+    exec:
+      command: [/sidecar, wait, live, --timeout, {{ printf "%ds" (int64 $v.startup.timeoutSeconds) | toJson }}]
   preStop:
     exec:
       command: [/sidecar, drain, --grace, {{ .pod.grace | toJson }}]
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  capabilities:
-    drop: [ALL]
-  seccompProfile:
-    type: RuntimeDefault
+  {{- include "coxswain.securityContext" .root | nindent 2 }}
 volumeMounts:
   {{- include "coxswain.volumeMounts" .root | nindent 2 }}
   - name: coxswain-config
@@ -117,6 +124,21 @@ volumeMounts:
     mountPath: /etc/coxswain-redis
     readOnly: true
 {{- end }}
+{{- with $v.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "coxswain.securityContext" -}}
+{{- $c := dict
+  "allowPrivilegeEscalation" false
+  "readOnlyRootFilesystem" true
+  "runAsNonRoot" true
+  "capabilities" (dict "drop" (list "ALL"))
+  "seccompProfile" (dict "type" "RuntimeDefault") -}}
+{{- with .Values.user.uid }}{{ $_ := set $c "runAsUser" . }}{{ end -}}
+{{- with .Values.user.gid }}{{ $_ := set $c "runAsGroup" . }}{{ end -}}
+{{- mergeOverwrite $c (deepCopy .Values.securityContext) | toYaml -}}
 {{- end }}
 
 {{- define "coxswain.probe" -}}
@@ -132,9 +154,7 @@ exec:
 
 {{- define "coxswain.readinessProbe" -}}
 {{- include "coxswain.probe" (dict "root" .root "pod" .pod "path" "/readyz" "word" "ready") }}
-periodSeconds: 2
-timeoutSeconds: 2
-failureThreshold: 2
+{{ toYaml .root.Values.probes.readiness }}
 {{- end }}
 
 {{/* What variables stand over the configuration file, and only where a value says so: a file can be reloaded. */}}
@@ -145,11 +165,11 @@ failureThreshold: 2
 {{- end }}
 {{- with .Values.logLevel }}
 - name: COXSWAIN_TELEMETRY_LOG_LEVEL
-  value: {{ . }}
+  value: {{ . | toJson }}
 {{- end }}
 {{- if has .Values.readiness.mode (list "redis" "always") }}
 - name: COXSWAIN_READINESS_MODE
-  value: {{ .Values.readiness.mode }}
+  value: {{ .Values.readiness.mode | toJson }}
 {{- end }}
 {{- end }}
 

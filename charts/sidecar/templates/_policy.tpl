@@ -16,14 +16,20 @@ resourceRules:
     apiVersions: [v1]
     operations: [CREATE]
     resources: [pods]
+    # As the server would fill it in: a list that differs from the server's is applied anew each time.
+    scope: "*"
 {{- end }}
 
 {{- define "coxswain.matchResources" -}}
 namespaceSelector:
+{{- if .Values.injection.namespaceSelector }}
+  {{- toYaml .Values.injection.namespaceSelector | nindent 2 }}
+{{- else }}
   matchExpressions:
     - key: kubernetes.io/metadata.name
       operator: In
       values: {{ include "coxswain.namespaces" . }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -39,6 +45,11 @@ server's own checks, which come between the two.
 - name: {{ index $said 0 }}Said
   expression: {{ include "coxswain.annotation" (index $said 1) | squote }}
 {{- end }}
+- name: windows
+  expression: |-
+    object.spec.?nodeSelector[?"kubernetes.io/os"].orValue("") == "windows" || object.spec.?os.?name.orValue("") == "windows" ||
+    object.spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([]).exists(t,
+      t.?matchExpressions.orValue([]).exists(e, e.key == "kubernetes.io/os" && e.operator == "In" && e.?values.orValue([]) == ["windows"]))
 - name: graceSeconds
   expression: 'object.spec.?terminationGracePeriodSeconds.orValue(30)'
 - name: grace
@@ -49,7 +60,7 @@ server's own checks, which come between the two.
 {{- if $v.image.digest }}
   expression: {{ include "coxswain.image" . | toJson | squote }}
 {{- else }}
-  expression: {{ printf `%s + (variables.imageTagSaid == "" || variables.imageTagWrong ? %s : variables.imageTagSaid)` (printf "%s:" $v.image.repository | toJson) ($v.image.tag | default .Chart.AppVersion | toJson) | squote }}
+  expression: {{ printf `%s + (variables.imageTagSaid == "" || variables.imageTagWrong ? %s : variables.imageTagSaid)` (printf "%s:" (include "coxswain.repository" .) | toJson) ($v.image.tag | default .Chart.AppVersion | toJson) | squote }}
 {{- end }}
 {{- range list (list "cpuLimit" $r.limits.cpu) (list "memoryLimit" $r.limits.memory) (list "cpuRequest" $r.requests.cpu) (list "memoryRequest" $r.requests.memory) }}
 {{- $name := index . 0 }}
@@ -88,11 +99,19 @@ server's own checks, which come between the two.
   expression: {{ printf `variables.readinessSaid == "" || variables.readinessWrong ? %s : variables.readinessSaid` (toJson $v.readiness.mode) | squote }}
 {{- end }}
 
+{{/*
+Whether a pod is left as it is: one that has the sidecar by another way, such as the named templates, and one for Windows,
+which the validating policy refuses. What this policy injected itself it may complete when it is asked again.
+*/}}
+{{- define "coxswain.left" -}}
+(variables.windows || object.spec.?initContainers.orValue([]).exists(i, i.name == "coxswain") && {{ include "coxswain.annotation" "injected-by" }} != {{ include "coxswain.clusterName" . | toJson }})
+{{- end }}
+
 {{/* What the sidecar needs of the other containers of a list: .list and .type. Guards are here and not in matchConditions: a container that a later policy adds still gets its mount. */}}
 {{- define "coxswain.mutatedContainers" -}}
 {{- $env := index (include "coxswain.env" .root | fromYamlArray) 0 -}}
 {{- $mount := index (include "coxswain.volumeMounts" .root | fromYamlArray) 0 -}}
-{{ .list }}.filter(c, c.name != "coxswain").map(c, {{ .type }}{
+{{ .list }}.filter(c, c.name != "coxswain" && !{{ include "coxswain.left" .root }}).map(c, {{ .type }}{
   name: c.name,
   env: c.?env.orValue([]).exists(e, e.name == {{ toJson $env.name }}) ? [] :
     [{{ include "coxswain.cel" (dict "v" $env "type" (printf "%s.env" .type)) }}],
@@ -105,7 +124,7 @@ server's own checks, which come between the two.
 {{- define "coxswain.applyConfiguration" -}}
 {{- $volumes := include "coxswain.volumesFor" (dict "root" . "config" "\x01variables.config") | fromYamlArray -}}
 Object{spec: Object.spec{
-  volumes: [
+  volumes: {{ include "coxswain.left" . }} ? [] : [
 {{- range $i, $volume := $volumes }}
     {{- if $i }},{{ end }}
     {{ include "coxswain.cel" (dict "v" $volume "type" "Object.spec.volumes") }}
@@ -132,13 +151,21 @@ Object{spec: Object.spec{
 {{- $_ := set $c "resources" (dict "limits" "\x01variables.limits" "requests" "\x01variables.requests") -}}
 {{- $probe := include "coxswain.cel" (dict "v" (include "coxswain.readinessProbe" (dict "root" . "pod" $pod) | fromYaml) "type" (printf "%s.readinessProbe" $type)) -}}
 {{- $_ := set $c "?readinessProbe" (printf "\x01variables.readiness == \"none\" ? optional.none() : optional.of(%s)" $probe) -}}
-object.spec.?initContainers.orValue([]).exists(c, c.name == "coxswain") ? [] : (
-  (has(object.spec.initContainers) ? [] : [JSONPatch{op: "add", path: "/spec/initContainers", value: []}])
+variables.windows || object.spec.?initContainers.orValue([]).exists(c, c.name == "coxswain") ? [] : (
+  (has(object.metadata.annotations) ? [] : [JSONPatch{op: "add", path: "/metadata/annotations", value: {}}])
+  + [JSONPatch{op: "add", path: "/metadata/annotations/coxswain.dev~1injected-by", value: {{ include "coxswain.clusterName" . | toJson }}}]
+  + (has(object.spec.initContainers) ? [] : [JSONPatch{op: "add", path: "/spec/initContainers", value: []}])
   + [JSONPatch{op: "add", path: "/spec/initContainers/0", value: {{ include "coxswain.cel" (dict "v" $c "type" $type) }}}]
+{{- range .Values.extraVolumes }}
+  + (object.spec.?volumes.orValue([]).exists(v, v.name == {{ toJson .name }}) ? [] :
+    [JSONPatch{op: "add", path: "/spec/volumes/-", value: {{ include "coxswain.dyn" . }}}])
+{{- end }}
+{{- with .Values.user.gid }}
   + (has(object.spec.securityContext) ? [] : [JSONPatch{op: "add", path: "/spec/securityContext", value: Object.spec.securityContext{}}])
   + (object.spec.?securityContext.?supplementalGroups.hasValue() ? [] :
     [JSONPatch{op: "add", path: "/spec/securityContext/supplementalGroups", value: []}])
-  + (65532 in object.spec.?securityContext.?supplementalGroups.orValue([]) ? [] :
-    [JSONPatch{op: "add", path: "/spec/securityContext/supplementalGroups/-", value: 65532}])
+  + ({{ int64 . }} in object.spec.?securityContext.?supplementalGroups.orValue([]) ? [] :
+    [JSONPatch{op: "add", path: "/spec/securityContext/supplementalGroups/-", value: {{ int64 . }}}])
+{{- end }}
 )
 {{- end }}

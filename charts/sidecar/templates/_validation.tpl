@@ -5,6 +5,14 @@
   messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%s]: \"" + variables.%sSaid + "\" %s"` .name .said .remedy | quote }}
 {{- end }}
 
+{{- define "coxswain.knownAnnotations" -}}
+{{- $known := list -}}
+{{- range list "image-tag" "cpu-request" "memory-request" "cpu-limit" "memory-limit" "config" "log-level" "http-port" "readiness" -}}
+{{- $known = append $known (printf "coxswain.dev/%s" . | toJson) -}}
+{{- end -}}
+{{- join ", " $known -}}
+{{- end }}
+
 {{/* Where of both lists of containers are those that meet a condition on c. */}}
 {{- define "coxswain.where" -}}
 object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "]")
@@ -17,6 +25,12 @@ object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "
   expression: 'object.spec.?initContainers.orValue([]).filter(c, c.name == "coxswain")'
 - name: missing
   expression: '!variables.mine.exists(c, c.?restartPolicy.orValue("") == "Always")'
+- name: unknownAnnotations
+  expression: |-
+    object.metadata.?annotations.orValue({}).filter(k, k.startsWith("coxswain.dev/") && !(k in [{{ include "coxswain.knownAnnotations" . }}, "coxswain.dev/inject", "coxswain.dev/injected-by"]))
+- name: portTaken
+  expression: |-
+    {{- include "coxswain.where" `c.name != "coxswain" && c.?ports.orValue([]).exists(p, p.?protocol.orValue("TCP") == "TCP" && variables.mine.exists(m, m.?ports.orValue([]).exists(own, own.?name.orValue("") == "coxswain-http" && own.containerPort == p.containerPort)))` | nindent 4 }}
 - name: longSocket
   expression: |-
     {{- include "coxswain.where" `c.?env.orValue([]).exists(e, e.name == "COXSWAIN_SOCKET" && size(bytes(e.?value.orValue(""))) > 107)` | nindent 4 }}
@@ -28,6 +42,9 @@ object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "
 {{- define "coxswain.validations" -}}
 {{- $quantity := `is not a quantity above zero; write one such as %s, or leave the annotation out` -}}
 {{- $memory := `is not an amount of memory from 16Mi up; write one such as %s, or leave the annotation out` -}}
+- expression: '!variables.windows'
+  reason: Invalid
+  message: 'spec: the pod is for Windows, by nodeSelector, affinity or os, and the sidecar runs on Linux only; take the label coxswain.dev/inject off the pod'
 - expression: '!variables.missing'
   reason: Invalid
   messageExpression: |-
@@ -49,6 +66,14 @@ object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "
 {{ include $a (dict "name" "log-level" "said" "logLevel" "wrong" "logLevelWrong" "remedy" "is not a level; use debug, info, warn or error") }}
 {{ include $a (dict "name" "http-port" "said" "httpPort" "wrong" "httpPortWrong" "remedy" "is not a port; use 1024 to 65535") }}
 {{ include $a (dict "name" "readiness" "said" "readiness" "wrong" "readinessWrong" "remedy" "is not a mode; use redis, always or none") }}
+- expression: 'size(variables.unknownAnnotations) == 0'
+  reason: Invalid
+  messageExpression: |-
+    "metadata.annotations[" + variables.unknownAnnotations[0] + "]: unknown; known are " + [{{ include "coxswain.knownAnnotations" . }}].join(", ")
+- expression: 'size(variables.portTaken) == 0'
+  reason: Invalid
+  messageExpression: |-
+    variables.portTaken[0] + ".ports: the sidecar listens on one of these for health and metrics, and the containers of a pod share their ports; move the sidecar's by the annotation coxswain.dev/http-port"
 - expression: 'size(variables.longSocket) == 0'
   reason: Invalid
   messageExpression: |-
