@@ -48,19 +48,7 @@ func (c *connector) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil || !c.target.secure {
 		return raw, err
 	}
-	conf, err := c.tls(addr)
-	if err != nil {
-		_ = raw.Close()
-		return nil, err
-	}
-	secured := tls.Client(raw, conf)
-	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout)
-	defer cancel()
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
-		return nil, fmt.Errorf("tls: %w", err)
-	}
-	return secured, nil
+	return c.secure(ctx, raw, addr)
 }
 
 // tls reads the files anew.

@@ -3,7 +3,6 @@ package lua
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"syscall"
@@ -134,13 +133,16 @@ func (n *tracked) Close() error {
 }
 
 // SyscallConn lets the pool look whether the other side has hung up before it
-// hands an idle connection out.
+// hands an idle connection out. The pool takes every error for that, so that what
+// cannot be looked at counts as alive.
 func (n *tracked) SyscallConn() (syscall.RawConn, error) {
-	s, ok := n.Conn.(syscall.Conn)
-	if !ok {
-		return nil, errors.ErrUnsupported
+	switch c := n.Conn.(type) {
+	case *secureConn:
+		return looked{}, c.look()
+	case syscall.Conn:
+		return c.SyscallConn()
 	}
-	return s.SyscallConn()
+	return looked{}, nil
 }
 
 // deadConn is a connection that could not be made, and why.
