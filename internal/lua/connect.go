@@ -90,13 +90,18 @@ func (c *connector) credentials() (username, password string, err error) {
 		username = c.opt.Username
 	}
 	if c.opt.PasswordFile != "" {
-		text, err := os.ReadFile(c.opt.PasswordFile)
-		if err != nil {
-			return "", "", fmt.Errorf("redis.password_file: %w", err)
-		}
-		password = strings.TrimRight(string(text), "\r\n")
+		password, err = readPassword("redis.password_file", c.opt.PasswordFile)
 	}
-	return username, password, nil
+	return username, password, err
+}
+
+// readPassword reads the file that a key of the configuration names.
+func readPassword(key, file string) (string, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the user's own choice
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // handshake proves a connection before a script is written to it, so that its
@@ -108,12 +113,7 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 		return &unsent{"setup", err}
 	}
 	_, err = cn.Pipelined(ctx, func(p redis.Pipeliner) error {
-		switch {
-		case username != "":
-			p.AuthACL(ctx, username, password)
-		case password != "":
-			p.Auth(ctx, password)
-		}
+		authenticate(ctx, p, username, password)
 		if c.target.db != 0 {
 			p.Select(ctx, c.target.db)
 		}
@@ -125,6 +125,37 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 		return err
 	}
 	return &unsent{"setup", err}
+}
+
+// authenticate logs in, if there is anything to log in with.
+func authenticate(ctx context.Context, p redis.StatefulCmdable, username, password string) error {
+	switch {
+	case username != "":
+		return p.AuthACL(ctx, username, password).Err()
+	case password != "":
+		return p.Auth(ctx, password).Err()
+	}
+	return nil
+}
+
+// adviser is a client of one connection, to whoever knows where the servers are.
+type adviser struct {
+	client *redis.Client
+	conns  *conns
+}
+
+func (c *connector) adviser(addr string, hello func(context.Context, *redis.Conn) error) *adviser {
+	a := &adviser{conns: newConns(func(ctx context.Context) (net.Conn, error) { return c.dial(ctx, addr) })}
+	opt := c.options(addr)
+	opt.OnConnect, opt.MinIdleConns, opt.PoolSize, opt.MaxActiveConns = hello, 0, 1, 1
+	opt.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return a.conns.connect(ctx), nil }
+	a.client = redis.NewClient(&opt)
+	return a
+}
+
+func (a *adviser) close() error {
+	a.conns.closeAll(true)
+	return a.client.Close()
 }
 
 // options are those of every client, without a dialer.

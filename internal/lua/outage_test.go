@@ -262,8 +262,12 @@ func TestAServerWithoutRoomIsDownUntilThereIs(t *testing.T) {
 		}
 	}
 	r := open(t, lua.Options{URL: s.URL(), MinIdle: 1, MaxConns: 2})
-	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	for range 100 {
+		_, err := take(deadline(t), r, "k", 5)
+		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.ErrorContains(t, err, "max number of clients reached")
+		require.ErrorContains(t, r.Ping(deadline(t)), "max number of clients reached")
+	}
 	for _, c := range fill {
 		require.NoError(t, c.Close())
 	}

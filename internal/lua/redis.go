@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +27,9 @@ type Options struct {
 	// read for each new connection. A line break at its end is not part of it.
 	PasswordFile string
 	TLS          TLSFiles
+	// Sentinel is how the sentinels are logged in to; empty, those that ask for a
+	// password are given the servers'.
+	Sentinel Login
 	// MinIdle and MaxConns bound the pool (10 and 50), of each master of a cluster.
 	MinIdle, MaxConns int
 	// DialTimeout (5 s) and CommandTimeout (3 s) bound one step each; the
@@ -39,6 +41,9 @@ type Options struct {
 	// microseconds. On the embedded store no key expires then.
 	Clock func() int64
 }
+
+// Login is who logs in. The password is in a file or here.
+type Login struct{ Username, Password, PasswordFile string }
 
 // defaults fills in what was left out and refuses what cannot work.
 func (o *Options) defaults() error {
@@ -91,6 +96,8 @@ type Runner struct {
 	// only is the one node of a store that is no cluster, ring is a cluster.
 	only *node
 	ring *ring
+	// sentinels say where only is, if the URL names them.
+	sentinels *sentinels
 
 	listen   *redis.Client // makes the connections of subscriptions
 	listened *conns
@@ -118,6 +125,9 @@ func Open(o Options) (*Runner, error) {
 	}
 	if !to.secure && o.TLS != (TLSFiles{}) {
 		return nil, errors.New("redis tls: files are set, but the url is one without TLS: start it with rediss")
+	}
+	if to.topology != sentinel && o.Sentinel != (Login{}) {
+		return nil, errors.New("redis sentinel: a login is set, but the url names no sentinels: start it with redis+sentinel, or remove redis.sentinel")
 	}
 	r := &Runner{
 		topology: to.topology, address: to.String(), log: o.Log, tel: o.Telemetry, clock: o.Clock,
@@ -148,15 +158,15 @@ func (r *Runner) start() error {
 		r.wg.Go(r.ring.follow)
 		return nil
 	case sentinel:
-		s := &sentinels{of: r, addrs: slices.Clone(addrs)}
+		s := newSentinels(r, addrs)
 		n, err := r.newNode(r.address, s.master)
 		if err != nil {
-			return err
+			return errors.Join(err, s.close())
 		}
 		n.resolve = func(ctx context.Context) error { return s.find(ctx, n) }
-		r.only = n
+		r.only, r.sentinels = n, s
 	default:
-		n, err := r.newNode(r.address, func() string { return addrs[0] })
+		n, err := r.newNode(r.address, func() (string, error) { return addrs[0], nil })
 		if err != nil {
 			return err
 		}
@@ -186,6 +196,9 @@ func (r *Runner) Close() error {
 			err = r.only.close(errClosed)
 		}
 		r.wg.Wait()
+		if r.sentinels != nil {
+			err = errors.Join(err, r.sentinels.close())
+		}
 		err = errors.Join(err, r.listen.Close())
 		if r.connector.inside != nil {
 			r.connector.inside.close()
@@ -201,6 +214,9 @@ func (r *Runner) Ping(ctx context.Context) error {
 		return fmt.Errorf("ping: %w: %w", ErrUnavailable, r.ring.err())
 	}
 	for _, n := range nodes {
+		if _, err := n.reach(); err != nil {
+			return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
+		}
 		if err := n.probe.Ping(ctx).Err(); err != nil {
 			n.look()
 			return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)

@@ -96,6 +96,26 @@ func (c *Certificates) Config(t testing.TB) *tls.Config {
 	return conf
 }
 
+// NewCertificates are some for a server that is no Redis.
+func NewCertificates(t testing.TB) *Certificates {
+	t.Helper()
+	c, err := newCertificates(t.TempDir())
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return c
+}
+
+// Server is what such a server needs.
+func (c *Certificates) Server(t testing.TB) *tls.Config {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(c.server, c.serverKey)
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+}
+
 // scheme is redis or rediss, followed by what comes after it.
 func (c *Certificates) scheme(rest string) string {
 	if c == nil {
@@ -116,10 +136,7 @@ type TLSServer struct {
 // without a certificate.
 func StartTLS(t testing.TB, args ...string) *TLSServer {
 	t.Helper()
-	certs, err := newCertificates(t.TempDir())
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
-	}
+	certs := NewCertificates(t)
 	s := &Server{t: t, dir: t.TempDir()}
 	p, err := onFreePort(func(addr string) (*process, error) {
 		s.args = append(certs.args(addr), args...)
