@@ -141,7 +141,7 @@ func (g *ring) views() ([]view, error) {
 		return views, nil
 	}
 	var failed []error
-	for _, addr := range g.of.connector.target.addrs {
+	for _, addr := range g.of.connector.target.Addrs {
 		text, err := g.seed(addr)
 		if err == nil {
 			v := readView(text, addr)

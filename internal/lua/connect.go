@@ -13,6 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redisurl"
 )
 
 // TLSFiles are the PEM files of rediss:// connections. They are read for each
@@ -29,13 +31,13 @@ type TLSFiles struct {
 
 // connector makes connections: how a node is dialled, and what is said first.
 type connector struct {
-	target target
+	target redisurl.URL
 	opt    *Options
 	inside *embedded // the embedded store, nil otherwise
 	dialer net.Dialer
 }
 
-func newConnector(o *Options, t target) *connector {
+func newConnector(o *Options, t redisurl.URL) *connector {
 	return &connector{target: t, opt: o, dialer: net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second}}
 }
 
@@ -44,8 +46,8 @@ func (c *connector) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if c.inside != nil {
 		return c.inside.dial(ctx)
 	}
-	raw, err := c.dialer.DialContext(ctx, c.target.network, addr)
-	if err != nil || !c.target.secure {
+	raw, err := c.dialer.DialContext(ctx, c.target.Network, addr)
+	if err != nil || !c.target.Secure {
 		return raw, err
 	}
 	return c.secure(ctx, raw, addr)
@@ -60,7 +62,7 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		conf.ServerName = host
+		conf.ServerName, _, _ = strings.Cut(host, "%") // certificates know no zones
 	}
 	if files.CA != "" {
 		text, err := os.ReadFile(files.CA)
@@ -85,7 +87,7 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 // credentials are read for every connection, so that a password may be rotated:
 // who was refused comes with the new one.
 func (c *connector) credentials() (username, password string, err error) {
-	username, password = c.target.username, c.target.password
+	username, password = c.target.Username, c.target.Password
 	if c.opt.Username != "" {
 		username = c.opt.Username
 	}
@@ -114,8 +116,8 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 	}
 	_, err = cn.Pipelined(ctx, func(p redis.Pipeliner) error {
 		authenticate(ctx, p, username, password)
-		if c.target.db != 0 {
-			p.Select(ctx, c.target.db)
+		if c.target.DB != 0 {
+			p.Select(ctx, c.target.DB)
 		}
 		p.Ping(ctx)
 		return nil

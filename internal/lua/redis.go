@@ -10,11 +10,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/coxswain-sidecar/coxswain/internal/redisurl"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // Embedded is the URL of the in-process development store.
-const Embedded = "embedded"
+const Embedded = redisurl.Embedded
 
 // Options say where Redis is and how to use it.
 type Options struct {
@@ -116,25 +117,21 @@ func Open(o Options) (*Runner, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	to := target{topology: Embedded, addrs: []string{"in this process"}}
-	if o.URL != Embedded {
-		var err error
-		if to, err = parse(o.URL); err != nil {
-			return nil, err
-		}
+	to, err := redisurl.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redis url: it %w", err)
 	}
-	if !to.secure && o.TLS != (TLSFiles{}) {
+	if !to.Secure && o.TLS != (TLSFiles{}) {
 		return nil, errors.New("redis tls: files are set, but the url is one without TLS: start it with rediss")
 	}
-	if to.topology != sentinel && o.Sentinel != (Login{}) {
+	if to.Topology != redisurl.Sentinel && o.Sentinel != (Login{}) {
 		return nil, errors.New("redis sentinel: a login is set, but the url names no sentinels: start it with redis+sentinel, or remove redis.sentinel")
 	}
 	r := &Runner{
-		topology: to.topology, address: to.String(), log: o.Log, tel: o.Telemetry, clock: o.Clock,
+		topology: to.Topology, address: to.String(), log: o.Log, tel: o.Telemetry, clock: o.Clock,
 		maxConns: o.MaxConns, connector: newConnector(&o, to),
 	}
-	if to.topology == Embedded {
-		var err error
+	if to.Topology == Embedded {
 		if r.connector.inside, err = startEmbedded(o.Clock != nil); err != nil {
 			return nil, err
 		}
@@ -151,13 +148,13 @@ func Open(o Options) (*Runner, error) {
 
 // start begins to connect.
 func (r *Runner) start() error {
-	addrs := r.connector.target.addrs
+	addrs := r.connector.target.Addrs
 	switch r.topology {
-	case cluster:
+	case redisurl.Cluster:
 		r.ring = newRing(r)
 		r.wg.Go(r.ring.follow)
 		return nil
-	case sentinel:
+	case redisurl.Sentinel:
 		s := newSentinels(r, addrs)
 		n, err := r.newNode(r.address, s.master)
 		if err != nil {

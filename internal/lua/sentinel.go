@@ -133,14 +133,14 @@ func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	defer cancel()
 	conn := a.client.Conn() // what is asked again is so on the same one
 	defer func() { _ = conn.Close() }()
-	pair, err := conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.master).StringSlice()
+	pair, err := conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.Master).StringSlice()
 	if redis.HasErrorPrefix(err, "NOAUTH") && c.opt.Sentinel == (Login{}) {
 		var username, password string
 		if username, password, err = c.credentials(); err != nil {
 			return "", err
 		}
 		if err = authenticate(ctx, conn, username, password); err == nil {
-			pair, err = conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.master).StringSlice()
+			pair, err = conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.Master).StringSlice()
 		}
 	}
 	switch {
