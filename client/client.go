@@ -22,6 +22,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,7 +109,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 
 func newClient(o Options) *Client {
 	if o.Socket == "" {
-		o.Socket = os.Getenv(SocketEnv)
+		o.Socket = strings.TrimRight(os.Getenv(SocketEnv), "\r\n") // as the sidecar reads it
 	}
 	if o.Socket == "" {
 		o.Socket = DefaultSocket

@@ -119,7 +119,7 @@ func TestDialRefusesAnotherProtocol(t *testing.T) {
 }
 
 func TestDialFindsTheSocketInTheEnvironment(t *testing.T) {
-	t.Setenv(client.SocketEnv, newFake(t).listen())
+	t.Setenv(client.SocketEnv, newFake(t).listen()+"\n")
 	dial(t, "", client.Options{})
 }
 

@@ -135,6 +135,7 @@ func (a *app) openStore() (err error) {
 	a.runner, err = lua.Open(lua.Options{
 		URL: r.URL, MinIdle: r.Pool.MinIdle, MaxConns: r.Pool.Max,
 		Username: r.Username, PasswordFile: r.PasswordFile,
+		Sentinel:    lua.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password, PasswordFile: r.Sentinel.PasswordFile},
 		TLS:         lua.TLSFiles{CA: r.TLS.CAFile, Cert: r.TLS.CertFile, Key: r.TLS.KeyFile, ServerName: r.TLS.ServerName},
 		DialTimeout: r.Pool.DialTimeout, CommandTimeout: r.Pool.CommandTimeout,
 		Log: a.log, Telemetry: a.telemetry.Telemetry,

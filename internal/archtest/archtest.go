@@ -38,10 +38,11 @@ var arrows = map[string][]string{
 	"client/httplimit":   {"client", "client/api"},
 	"internal/telemetry": {},
 	"internal/nearest":   {},
-	"internal/lua":       {"internal/telemetry"},
+	"internal/redisurl":  {},
+	"internal/lua":       {"internal/redisurl", "internal/telemetry"},
 	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/telemetry"}, // api: its bounds, never its types
 	"internal/rpc":       {"client/api", "internal/coord", "internal/nearest", "internal/telemetry"},
-	"internal/config":    {"internal/nearest"},
+	"internal/config":    {"internal/nearest", "internal/redisurl"},
 	"internal/health":    {"client/api", "internal/telemetry"},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",

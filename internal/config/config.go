@@ -77,10 +77,19 @@ type Redis struct {
 	URL          string `yaml:"url"`
 	Username     string `yaml:"username"`      // of an ACL user, when URL names none
 	PasswordFile string `yaml:"password_file"` // holds the password, when URL has none
+	Sentinel     Login  `yaml:"sentinel"`
 	TLS          TLS    `yaml:"tls"`
 	Prefix       string `yaml:"prefix"` // coxswain
 	Tenant       string `yaml:"tenant"`
 	Pool         Pool   `yaml:"pool"`
+}
+
+// Login is who logs in to the sentinels, where that is somebody else than to the
+// servers. The password is in the file or here.
+type Login struct {
+	Username     string `yaml:"username"`
+	Password     string `yaml:"password"`
+	PasswordFile string `yaml:"password_file"`
 }
 
 // TLS are the files of connections to Redis over TLS, each an absolute path; an

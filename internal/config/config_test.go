@@ -106,7 +106,8 @@ func TestTheKeysOfALoginAreRead(t *testing.T) {
 	require.NoError(t, err)
 	c := config.ReadOnly(t, text)
 	want := config.Default()
-	want.Redis.URL, want.Redis.Username, want.Redis.PasswordFile = "rediss://redis.example", "crawler", "/etc/coxswain/redis/password"
+	want.Redis.URL, want.Redis.Username, want.Redis.PasswordFile = "rediss+sentinel://redis.example/main", "crawler", "/etc/coxswain/redis/password"
+	want.Redis.Sentinel = config.Login{Username: "watcher", PasswordFile: "/etc/coxswain/sentinel/password"}
 	want.Redis.TLS = config.TLS{
 		CAFile: "/etc/coxswain/tls/ca.crt", CertFile: "/etc/coxswain/tls/tls.crt", KeyFile: "/etc/coxswain/tls/tls.key", ServerName: "redis.internal",
 	}
@@ -263,6 +264,48 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		require.NotContains(t, problems(t, config.Sources{Env: []string{"COXSWAIN_REDIS_URL=" + url}}), "hunter2", url)
 	}
 	require.NotContains(t, problems(t, config.Sources{File: write(t, "redis:\n  url: redis://u:hunter2@h: x\n")}), "hunter2")
+}
+
+func TestASentinelsPasswordIsNeverShown(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{
+		File: write(t, "redis:\n  url: redis+sentinel://h/m\n  sentinel: {username: w, password: hunter2}\n"),
+	})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, c.Print(&out))
+	require.NotContains(t, out.String(), "hunter2")
+	require.Contains(t, out.String(), "password: xxxxx # COXSWAIN_REDIS_SENTINEL_PASSWORD")
+	require.Equal(t, "hunter2", c.Redis.Sentinel.Password, "printing must not change it")
+	for _, yaml := range []string{
+		"redis:\n  sentinel:\n    password: hunter2\n", "redis: {sentinel: {\"password\": 'hunter2', username: x}}\n",
+		"redis:\n  url: redis+sentinel://h/m\n  sentinel:\n    password_file: /f\n    password: hunter2\n",
+	} {
+		require.NotContains(t, problems(t, config.Sources{File: write(t, yaml)}), "hunter2", yaml)
+	}
+	require.NotContains(t, problems(t, config.Sources{Env: []string{"COXSWAIN_REDIS_SENTINEL_PASSWORD=hunter2"}}), "hunter2")
+}
+
+func TestALineBreakAtTheEndOfAValueIsNoPartOfIt(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(config.Sources{
+		File: write(t, "redis:\n  url: |\n    redis://file\n  tenant: |\n    a\nsocket:\n  mode: \"0600\\r\\n\"\n"),
+		Env: []string{
+			"COXSWAIN_SOCKET=/run/s.sock\n", "COXSWAIN_HTTP_ADDR=:0\r\n", "COXSWAIN_REDIS_POOL_MAX=7\n", "COXSWAIN_READINESS_MODE=\n",
+		},
+		Flags: []config.Flag{{Name: "--log-level", Path: "telemetry.log_level", Value: "debug\n"}},
+	})
+	require.NoError(t, err)
+	want := config.Default()
+	want.Redis.URL, want.Redis.Tenant, want.Socket.Mode = "redis://file", "a", "0600"
+	want.Socket.Path, want.HTTP.Addr, want.Redis.Pool.Max, want.Redis.Pool.MinIdle = "/run/s.sock", ":0", 7, 7
+	want.Telemetry.LogLevel = "debug"
+	same(t, want, *c)
+
+	c, err = config.Load(config.Sources{Env: []string{"COXSWAIN_REDIS_URL=redis://u:p@env\n"}})
+	require.NoError(t, err)
+	require.Equal(t, "redis://u:p@env", c.Redis.URL)
+	require.Equal(t, "/run/s.sock", config.SocketPath([]string{"COXSWAIN_SOCKET=/run/s.sock\n"}))
 }
 
 func TestFileThatCannotBeRead(t *testing.T) {

@@ -35,6 +35,7 @@ func newEnvironment(env []string) environment {
 	e := environment{}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
+		value = trimEnd(value)
 		if value != "" && strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, envTest) {
 			e[name] = value
 		}

@@ -68,6 +68,24 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
+// trimEnd takes line breaks off the end of a value, as of a password file: what
+// was read from a file or a Secret often ends with one, and no value means it.
+func trimEnd(text string) string { return strings.TrimRight(text, "\r\n") }
+
+// trim does so for every text.
+func trim(all []setting) {
+	for _, s := range all {
+		switch {
+		case s.v.Kind() == reflect.String:
+			s.v.SetString(trimEnd(s.v.String()))
+		case s.v.Kind() == reflect.Slice && s.v.Type().Elem().Kind() == reflect.String:
+			for i := range s.v.Len() {
+				s.v.Index(i).SetString(trimEnd(s.v.Index(i).String()))
+			}
+		}
+	}
+}
+
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	onOffType    = reflect.TypeFor[OnOff]()

@@ -55,6 +55,7 @@ func finish(c *Config, s *source, env environment, src Sources, checks []Check) 
 	c.file, c.lines, c.from = s.name, s.lines, map[string]string{}
 	all := settings(c)
 	problems := slices.Concat(s.problems, env.apply(all, c.from), applyFlags(src.Flags, all, c.from))
+	trim(all)
 	if c.lines[minIdlePath] == 0 && c.from[minIdlePath] == "" {
 		// Whoever asks for a small pool and nothing else has made no mistake.
 		c.Redis.Pool.MinIdle = min(c.Redis.Pool.MinIdle, max(c.Redis.Pool.Max, 1))

@@ -162,6 +162,30 @@ c.yaml:2: redis.url: has port 0; write one from 1 to 65535
 	{"redis database", "redis:\n  url: redis://host/main\n", `
 c.yaml:2: redis.url: has database "main"; write a number, such as redis://host:6379/0
       2 |   url: redis://host/main`},
+	{"special character in a password", "redis:\n  url: redis://u:p#w@host\n", `
+c.yaml:2: redis.url: has a /, ? or # before its @; percent-encode what is special in the user and the password: / as %2F, ? as %3F, # as %23, @ as %40, % as %25, a space as %20
+      2 |   url: redis://xxxxx@host`},
+	{"zone", "redis:\n  url: redis://[::1%lo]:6379\nhttp:\n  addr: '[::1%25lo]:8086'\n", `
+c.yaml:2: redis.url: has an IPv6 address with a zone that cannot be read; write its % as %25, such as redis://[fe80::1%25eth0]:6379
+      2 |   url: redis://[::1%lo]:6379
+c.yaml:4: http.addr: "[::1%25lo]:8086" is no URL; write the zone of an IPv6 address as it is, such as [fe80::1%eth0]:8086
+      4 |   addr: '[::1%25lo]:8086'`},
+	{"a cluster's user twice", "redis:\n  url: redis+cluster://u:p@a:1,b:2\n  username: v\n", `
+c.yaml:3: redis.username: redis.url names a user too; write it in one of them
+      3 |   username: v`},
+	{"TLS of sentinels without TLS", "redis:\n  url: redis+sentinel://a:1,b:2/m\n  tls: {ca_file: /ca}\n", `
+c.yaml:3: redis.tls.ca_file: redis.url is without TLS; write rediss:// there, or remove this
+      3 |   tls: {ca_file: /ca}`},
+	{"login of sentinels that are none", "redis:\n  sentinel:\n    username: w\n", `
+c.yaml:3: redis.sentinel.username: redis.url names no sentinels; write redis+sentinel://host:26379/master there, or remove this
+      3 |     username: w
+c.yaml:3: redis.sentinel.username: needs a password; set redis.sentinel.password_file, or remove it
+      3 |     username: w`},
+	{"two passwords of sentinels", "redis:\n  url: redis+sentinel://h/m\n  sentinel:\n    password: p\n    password_file: f\n", `
+c.yaml:4: redis.sentinel.password: redis.sentinel.password_file has a password too; keep one of them
+      4 |     password: xxxxx
+c.yaml:5: redis.sentinel.password_file: "f" is not absolute; write the whole path, such as /etc/coxswain/sentinel/password
+      5 |     password_file: f`},
 	{"prefix", "redis:\n  prefix: 'a{b}'\n  tenant: 'a:b'\n", `
 c.yaml:2: redis.prefix: "a{b}" cannot start a key; use 1 to 64 letters, digits, dots, dashes or underscores
       2 |   prefix: 'a{b}'
@@ -226,8 +250,10 @@ func TestEachMistakeNamesItsFieldItsLineAndTheRemedy(t *testing.T) {
 func TestMistakesOfVariablesAndFlagsNameThem(t *testing.T) {
 	t.Parallel()
 	got := problems(t, config.Sources{
-		File:  write(t, "telemetry: {log_level: loud}\nredis: {url: redis://host}\n"),
-		Env:   []string{"COXSWAIN_SOCKET=" + strings.Repeat("a", 108), "COXSWAIN_LIMITS_MAX_DEPTH=deep", "COXSWAIN_SOCKET_ADMIN_UIDS=0,x"},
+		File: write(t, "telemetry: {log_level: loud}\nredis: {url: redis://host}\n"),
+		Env: []string{
+			"COXSWAIN_SOCKET=" + strings.Repeat("a", 108), "COXSWAIN_LIMITS_MAX_DEPTH=deep", "COXSWAIN_SOCKET_ADMIN_UIDS=0,x",
+		},
 		Flags: []config.Flag{{Name: "--log-level", Path: "telemetry.log_level", Value: "infos"}, {Name: "--redis", Path: "redis.url", Value: "http://x"}},
 	})
 	require.ElementsMatch(t, []string{
@@ -237,6 +263,12 @@ func TestMistakesOfVariablesAndFlagsNameThem(t *testing.T) {
 		`--redis: redis.url: starts with "http"; write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development`,
 		`--log-level: telemetry.log_level: "infos" is unknown; did you mean info?`,
 	}, strings.Split(got, "\n"))
+}
+
+func TestAMistakeOfAnAddressNamesItsVariable(t *testing.T) {
+	t.Parallel()
+	require.Regexp(t, `^COXSWAIN_REDIS_URL: redis\.url: .*percent-encode`,
+		problems(t, config.Sources{Env: []string{"COXSWAIN_REDIS_URL=redis://:p?w@host\n"}}))
 }
 
 func TestAllMistakesAreShownAtOnceInTheFilesOrder(t *testing.T) {

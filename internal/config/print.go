@@ -13,6 +13,9 @@ import (
 func (c *Config) Print(w io.Writer) error {
 	masked := *c
 	masked.Redis.URL = maskSecrets(c.Redis.URL)
+	if masked.Redis.Sentinel.Password != "" {
+		masked.Redis.Sentinel.Password = hidden
+	}
 	if len(c.imported) > 0 {
 		masked.Rules.Items = c.Rules.Items[:c.own] // rules.files brings the others
 	}

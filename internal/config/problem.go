@@ -56,12 +56,19 @@ var credentials = regexp.MustCompile(`://\S*@`)
 
 // maskSecrets is applied to whatever leaves this package as text: excerpts and
 // quoted values end in logs and tickets.
-func maskSecrets(s string) string { return credentials.ReplaceAllString(s, "://xxxxx@") }
+func maskSecrets(s string) string { return credentials.ReplaceAllString(s, "://"+hidden+"@") }
+
+// hidden is what is shown instead of a secret.
+const hidden = "xxxxx"
+
+// passwords matches what a line of a file says of one, to the line's end.
+var passwords = regexp.MustCompile(`(password["']?\s*:\s*)\S.*`)
 
 // excerpt is one numbered line of the file.
 func excerpt(text []string, line int) string {
 	if line < 1 || line > len(text) {
 		return ""
 	}
-	return fmt.Sprintf("%7d | %s", line, strings.TrimRight(text[line-1], " \t\r"))
+	shown := passwords.ReplaceAllString(strings.TrimRight(text[line-1], " \t\r"), "${1}"+hidden)
+	return fmt.Sprintf("%7d | %s", line, shown)
 }

@@ -1,23 +1,20 @@
 package config
 
 import (
-	"net/url"
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redisurl"
 )
 
 // redisLogin finds a user or a password that is said twice, or to nobody.
-func (k *checker) redisLogin(r Redis) {
-	var user *url.Userinfo
-	if u, err := url.Parse(r.URL); err == nil { // else redisURL says so
-		user = u.User
-	}
+func (k *checker) redisLogin(r Redis, u redisurl.URL) {
 	if r.Username != "" {
 		switch {
-		case r.URL == embedded:
+		case u.Topology == redisurl.Embedded:
 			k.add("redis.username", "the embedded store has no users; remove it, or set redis.url to a Redis")
-		case user.Username() != "":
+		case u.Username != "":
 			k.add("redis.username", "redis.url names a user too; write it in one of them")
 		case strings.ContainsFunc(r.Username, unicode.IsSpace) || strings.ContainsFunc(r.Username, unicode.IsControl):
 			k.add("redis.username", "%q has spaces or control characters, which no user of Redis has; remove them", r.Username)
@@ -26,21 +23,42 @@ func (k *checker) redisLogin(r Redis) {
 	if r.PasswordFile == "" {
 		return
 	}
-	_, twice := user.Password()
 	switch {
-	case r.URL == embedded:
+	case u.Topology == redisurl.Embedded:
 		k.add("redis.password_file", "the embedded store asks for no password; remove it, or set redis.url to a Redis")
-	case twice:
+	case u.HasPassword:
 		k.add("redis.password_file", "redis.url has a password too; take it out there, so that it can change without a restart")
 	default:
 		k.absolute("redis.password_file", r.PasswordFile, "/etc/coxswain/redis/password")
 	}
 }
 
+// sentinelLogin finds a login that nobody would use, or half of one.
+func (k *checker) sentinelLogin(l Login, u redisurl.URL) {
+	const at = "redis.sentinel."
+	for _, f := range []struct{ path, value string }{
+		{at + "username", l.Username}, {at + "password", l.Password}, {at + "password_file", l.PasswordFile},
+	} {
+		if f.value != "" && u.Topology != redisurl.Sentinel {
+			k.add(f.path, "redis.url names no sentinels; write redis+sentinel://host:26379/master there, or remove this")
+		}
+	}
+	switch {
+	case l.Password != "" && l.PasswordFile != "":
+		k.add(at+"password", "redis.sentinel.password_file has a password too; keep one of them")
+	case l.Username != "" && l.Password == "" && l.PasswordFile == "":
+		k.add(at+"username", "needs a password; set redis.sentinel.password_file, or remove it")
+	case strings.ContainsFunc(l.Username, unicode.IsSpace) || strings.ContainsFunc(l.Username, unicode.IsControl):
+		k.add(at+"username", "%q has spaces or control characters, which no user of Redis has; remove them", l.Username)
+	}
+	if l.PasswordFile != "" {
+		k.absolute(at+"password_file", l.PasswordFile, "/etc/coxswain/sentinel/password")
+	}
+}
+
 // redisTLS finds files that would never be used, and half a client certificate.
-func (k *checker) redisTLS(r Redis) {
+func (k *checker) redisTLS(t TLS, u redisurl.URL) {
 	const at = "redis.tls."
-	t := r.TLS
 	for _, f := range []struct{ path, value, example string }{
 		{at + "ca_file", t.CAFile, "/etc/coxswain/tls/ca.crt"},
 		{at + "cert_file", t.CertFile, "/etc/coxswain/tls/tls.crt"},
@@ -49,7 +67,7 @@ func (k *checker) redisTLS(r Redis) {
 	} {
 		switch {
 		case f.value == "":
-		case withoutTLS(r.URL):
+		case !u.Secure:
 			k.add(f.path, "redis.url is without TLS; write rediss:// there, or remove this")
 		case f.example != "":
 			k.absolute(f.path, f.value, f.example)
@@ -61,13 +79,6 @@ func (k *checker) redisTLS(r Redis) {
 	case t.KeyFile != "" && t.CertFile == "":
 		k.add(at+"key_file", "needs its certificate; set redis.tls.cert_file, or remove it")
 	}
-}
-
-const embedded = "embedded"
-
-// withoutTLS is sure of it: whatever else an address may say is left to whoever dials it.
-func withoutTLS(address string) bool {
-	return address == embedded || strings.HasPrefix(address, "redis://") || strings.HasPrefix(address, "unix://")
 }
 
 // absolute asks for a path that means the same wherever the sidecar is started.

@@ -6,14 +6,15 @@ import (
 	"io/fs"
 	"math"
 	"net"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
+	"github.com/coxswain-sidecar/coxswain/internal/redisurl"
 )
 
 const (
@@ -94,9 +95,13 @@ func (k *checker) address(path, addr string) {
 	if addr == "" {
 		return
 	}
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
+	host, port, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil || strings.ContainsFunc(host, unicode.IsSpace) || strings.ContainsAny(host, "/@"):
 		k.add(path, "%q is not host:port; write one such as :8086 or 127.0.0.1:8086", addr)
+		return
+	case strings.Contains(host, "%25"):
+		k.add(path, "%q is no URL; write the zone of an IPv6 address as it is, such as [fe80::1%%eth0]:8086", addr)
 		return
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65_535 {
@@ -109,11 +114,14 @@ func (k *checker) address(path, addr string) {
 var name = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func (k *checker) redis(r Redis) {
-	if problem := redisURL(r.URL); problem != "" {
-		k.add("redis.url", "%s", problem)
+	u, err := redisurl.Parse(r.URL)
+	if err != nil {
+		k.add("redis.url", "%v", err)
+	} else {
+		k.redisLogin(r, u)
+		k.sentinelLogin(r.Sentinel, u)
+		k.redisTLS(r.TLS, u)
 	}
-	k.redisLogin(r)
-	k.redisTLS(r)
 	if !name.MatchString(r.Prefix) {
 		k.add("redis.prefix", "%q cannot start a key; use 1 to 64 letters, digits, dots, dashes or underscores", r.Prefix)
 	}
@@ -126,107 +134,6 @@ func (k *checker) redis(r Redis) {
 	}
 	between(k, "redis.pool.dial_timeout", r.Pool.DialTimeout, time.Millisecond, time.Minute)
 	between(k, "redis.pool.command_timeout", r.Pool.CommandTimeout, time.Millisecond, time.Minute)
-}
-
-// redisURL says what is wrong with the address. It never quotes it: net/url's
-// own errors would show the password.
-func redisURL(text string) string {
-	const remedy = "write redis://host:6379/0 (user:password@ before the host; rediss:// for TLS), unix:///path/of/socket, " +
-		"redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or embedded for development"
-	if text == "embedded" {
-		return ""
-	}
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		scheme, _, _ = strings.Cut(text, ":")
-	}
-	kind := strings.Replace(scheme, "rediss", "redis", 1)
-	switch kind {
-	case "redis", "unix", "redis+sentinel", "redis+cluster":
-	default:
-		if strings.Contains(scheme, "@") {
-			return "is not a URL; " + remedy
-		}
-		return fmt.Sprintf("starts with %q; %s", scheme, remedy)
-	}
-	// A list of hosts is no authority that package url reads.
-	authority, path := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, path = rest[:i], rest[i:]
-	}
-	hosts := authority[strings.LastIndexByte(authority, '@')+1:]
-	u, err := url.Parse("x://" + strings.TrimSuffix(authority, hosts) + "h" + path)
-	if err != nil {
-		return "is not a URL (percent-escape what is special in the password); " + remedy
-	}
-	if kind == "unix" {
-		return redisSocket(hosts, u, remedy)
-	}
-	switch {
-	case u.RawQuery != "" || u.Fragment != "":
-		return "has options after ? or #, which are not read; " + remedy
-	case kind == "redis" && strings.Contains(hosts, ","):
-		return "has several hosts, which are a cluster or sentinels; " + remedy
-	}
-	if problem := redisHosts(hosts, remedy); problem != "" {
-		return problem
-	}
-	db := strings.Trim(u.Path, "/")
-	switch kind {
-	case "redis+cluster":
-		if db != "" {
-			return "has a path; a cluster has one database only: write redis+cluster://host:6379,host:6379"
-		}
-	case "redis+sentinel":
-		var master string
-		if master, db, _ = strings.Cut(db, "/"); master == "" {
-			return "lacks the name by which the sentinels know the master; write redis+sentinel://host:26379,host:26379/master"
-		}
-	}
-	return redisDatabase(db)
-}
-
-func redisHosts(list, remedy string) string {
-	for h := range strings.SplitSeq(list, ",") {
-		u, err := url.Parse("x://" + h)
-		switch {
-		case err != nil:
-			return "is not a URL (percent-escape what is special in the password); " + remedy
-		case u.Hostname() == "":
-			return "names no host; " + remedy
-		case u.Port() != "" && !isPort(u.Port()):
-			return fmt.Sprintf("has port %s; write one from 1 to 65535", u.Port())
-		}
-	}
-	return ""
-}
-
-func redisSocket(host string, u *url.URL, remedy string) string {
-	query := u.Query()
-	db := query.Get("db")
-	query.Del("db")
-	switch {
-	case host != "" || strings.Trim(u.Path, "/") == "":
-		return "names no socket; write its absolute path, such as unix:///run/redis.sock?db=0"
-	case len(query) > 0 || u.Fragment != "":
-		return "has other options than db, which are not read; " + remedy
-	}
-	return redisDatabase(db)
-}
-
-func redisDatabase(db string) string {
-	if db == "" {
-		return ""
-	}
-	if n, err := strconv.Atoi(db); err != nil || n < 0 {
-		return fmt.Sprintf("has database %q; write a number, such as redis://host:6379/0", db)
-	}
-	return ""
-}
-
-func isPort(s string) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && n >= 1 && n <= 65_535
 }
 
 func (k *checker) limits(l Limits) {

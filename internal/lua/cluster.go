@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // ring is a cluster: which node is the master of which slot. One goroutine asks
@@ -144,7 +141,7 @@ func (g *ring) views() ([]view, error) {
 		return views, nil
 	}
 	var failed []error
-	for _, addr := range g.of.connector.target.addrs {
+	for _, addr := range g.of.connector.target.Addrs {
 		text, err := g.seed(addr)
 		if err == nil {
 			v := readView(text, addr)
@@ -163,12 +160,9 @@ func (g *ring) seed(addr string) (string, error) {
 	c := g.of.connector
 	ctx, cancel := context.WithTimeout(g.of.ctx, c.opt.DialTimeout)
 	defer cancel()
-	opt := c.options(addr)
-	opt.MinIdleConns, opt.PoolSize = 0, 1
-	opt.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) { return c.dial(ctx, addr) }
-	client := redis.NewClient(&opt)
-	defer func() { _ = client.Close() }()
-	return client.ClusterNodes(ctx).Result()
+	a := c.adviser(addr, c.handshake)
+	defer func() { _ = a.close() }()
+	return a.client.ClusterNodes(ctx).Result()
 }
 
 // apply makes views the way that calls go.
@@ -227,7 +221,7 @@ func (g *ring) node(addr string) *node {
 	if g.shut {
 		return nil
 	}
-	n, err := g.of.newNode(addr, func() string { return addr })
+	n, err := g.of.newNode(addr, func() (string, error) { return addr, nil })
 	if err != nil {
 		g.of.log.Error("a node of the cluster cannot be used", "address", addr, "error", err)
 		return nil

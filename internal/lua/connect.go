@@ -13,6 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redisurl"
 )
 
 // TLSFiles are the PEM files of rediss:// connections. They are read for each
@@ -29,13 +31,13 @@ type TLSFiles struct {
 
 // connector makes connections: how a node is dialled, and what is said first.
 type connector struct {
-	target target
+	target redisurl.URL
 	opt    *Options
 	inside *embedded // the embedded store, nil otherwise
 	dialer net.Dialer
 }
 
-func newConnector(o *Options, t target) *connector {
+func newConnector(o *Options, t redisurl.URL) *connector {
 	return &connector{target: t, opt: o, dialer: net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second}}
 }
 
@@ -44,23 +46,11 @@ func (c *connector) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if c.inside != nil {
 		return c.inside.dial(ctx)
 	}
-	raw, err := c.dialer.DialContext(ctx, c.target.network, addr)
-	if err != nil || !c.target.secure {
+	raw, err := c.dialer.DialContext(ctx, c.target.Network, addr)
+	if err != nil || !c.target.Secure {
 		return raw, err
 	}
-	conf, err := c.tls(addr)
-	if err != nil {
-		_ = raw.Close()
-		return nil, err
-	}
-	secured := tls.Client(raw, conf)
-	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout)
-	defer cancel()
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
-		return nil, fmt.Errorf("tls: %w", err)
-	}
-	return secured, nil
+	return c.secure(ctx, raw, addr)
 }
 
 // tls reads the files anew.
@@ -72,7 +62,7 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		conf.ServerName = host
+		conf.ServerName, _, _ = strings.Cut(host, "%") // certificates know no zones
 	}
 	if files.CA != "" {
 		text, err := os.ReadFile(files.CA)
@@ -97,18 +87,23 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 // credentials are read for every connection, so that a password may be rotated:
 // who was refused comes with the new one.
 func (c *connector) credentials() (username, password string, err error) {
-	username, password = c.target.username, c.target.password
+	username, password = c.target.Username, c.target.Password
 	if c.opt.Username != "" {
 		username = c.opt.Username
 	}
 	if c.opt.PasswordFile != "" {
-		text, err := os.ReadFile(c.opt.PasswordFile)
-		if err != nil {
-			return "", "", fmt.Errorf("redis.password_file: %w", err)
-		}
-		password = strings.TrimRight(string(text), "\r\n")
+		password, err = readPassword("redis.password_file", c.opt.PasswordFile)
 	}
-	return username, password, nil
+	return username, password, err
+}
+
+// readPassword reads the file that a key of the configuration names.
+func readPassword(key, file string) (string, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the user's own choice
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // handshake proves a connection before a script is written to it, so that its
@@ -120,14 +115,9 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 		return &unsent{"setup", err}
 	}
 	_, err = cn.Pipelined(ctx, func(p redis.Pipeliner) error {
-		switch {
-		case username != "":
-			p.AuthACL(ctx, username, password)
-		case password != "":
-			p.Auth(ctx, password)
-		}
-		if c.target.db != 0 {
-			p.Select(ctx, c.target.db)
+		authenticate(ctx, p, username, password)
+		if c.target.DB != 0 {
+			p.Select(ctx, c.target.DB)
 		}
 		p.Ping(ctx)
 		return nil
@@ -137,6 +127,37 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 		return err
 	}
 	return &unsent{"setup", err}
+}
+
+// authenticate logs in, if there is anything to log in with.
+func authenticate(ctx context.Context, p redis.StatefulCmdable, username, password string) error {
+	switch {
+	case username != "":
+		return p.AuthACL(ctx, username, password).Err()
+	case password != "":
+		return p.Auth(ctx, password).Err()
+	}
+	return nil
+}
+
+// adviser is a client of one connection, to whoever knows where the servers are.
+type adviser struct {
+	client *redis.Client
+	conns  *conns
+}
+
+func (c *connector) adviser(addr string, hello func(context.Context, *redis.Conn) error) *adviser {
+	a := &adviser{conns: newConns(func(ctx context.Context) (net.Conn, error) { return c.dial(ctx, addr) })}
+	opt := c.options(addr)
+	opt.OnConnect, opt.MinIdleConns, opt.PoolSize, opt.MaxActiveConns = hello, 0, 1, 1
+	opt.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return a.conns.connect(ctx), nil }
+	a.client = redis.NewClient(&opt)
+	return a
+}
+
+func (a *adviser) close() error {
+	a.conns.closeAll(true)
+	return a.client.Close()
 }
 
 // options are those of every client, without a dialer.

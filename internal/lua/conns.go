@@ -3,9 +3,9 @@ package lua
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -24,10 +24,15 @@ type conns struct {
 	shut bool // the owner has closed: no dial any more
 }
 
+func newConns(dial dialFunc) *conns { return &conns{dial: dial, open: map[*tracked]struct{}{}} }
+
 // tracked is a connection that an outage ends.
 type tracked struct {
 	net.Conn
 	of *conns
+
+	good atomic.Bool // the server has answered something that is no error
+	said words       // the error that it began with; nobody's before good
 }
 
 // connect makes a connection for scripts.
@@ -84,7 +89,7 @@ var mark = []byte(evalsha)
 
 // Read implements net.Conn.
 func (n *conn) Read(p []byte) (int, error) {
-	got, err := n.Conn.Read(p)
+	got, err := n.tracked.Read(p)
 	if got > 0 {
 		n.owed = false
 	}
@@ -96,7 +101,7 @@ func (n *conn) Read(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (n *conn) Write(p []byte) (int, error) {
-	put, err := n.Conn.Write(p)
+	put, err := n.tracked.Write(p)
 	if put > 0 {
 		n.used = n.used || bytes.Contains(p, mark)
 	} else if err != nil && !n.owed {
@@ -125,6 +130,28 @@ func (n *conn) SetWriteDeadline(t time.Time) error {
 	return err
 }
 
+// Read implements net.Conn.
+func (n *tracked) Read(p []byte) (int, error) {
+	got, err := n.Conn.Read(p)
+	switch {
+	case n.good.Load():
+	case got > 0:
+		n.hear(p[:got])
+	case err != nil:
+		err = n.parting(err, false)
+	}
+	return got, err
+}
+
+// Write implements net.Conn.
+func (n *tracked) Write(p []byte) (int, error) {
+	put, err := n.Conn.Write(p)
+	if err != nil {
+		err = n.parting(err, true)
+	}
+	return put, err
+}
+
 // Close implements net.Conn.
 func (n *tracked) Close() error {
 	n.of.mu.Lock()
@@ -134,13 +161,16 @@ func (n *tracked) Close() error {
 }
 
 // SyscallConn lets the pool look whether the other side has hung up before it
-// hands an idle connection out.
+// hands an idle connection out. The pool takes every error for that, so that what
+// cannot be looked at counts as alive.
 func (n *tracked) SyscallConn() (syscall.RawConn, error) {
-	s, ok := n.Conn.(syscall.Conn)
-	if !ok {
-		return nil, errors.ErrUnsupported
+	switch c := n.Conn.(type) {
+	case *secureConn:
+		return looked{}, c.look()
+	case syscall.Conn:
+		return c.SyscallConn()
 	}
-	return s.SyscallConn()
+	return looked{}, nil
 }
 
 // deadConn is a connection that could not be made, and why.

@@ -19,7 +19,7 @@ type node struct {
 	of *Runner
 	// addr is the key of a cluster's node; where it is dialled says reach.
 	addr  string
-	reach func() string
+	reach func() (string, error)
 	// resolve, where set, finds where the server is now; the probe calls it.
 	resolve func(ctx context.Context) error
 
@@ -44,15 +44,18 @@ type node struct {
 }
 
 // newNode makes the clients; nothing is awaited. It is probed from watch on.
-func (r *Runner) newNode(addr string, reach func() string) (*node, error) {
+func (r *Runner) newNode(addr string, reach func() (string, error)) (*node, error) {
 	n := &node{
 		of: r, addr: addr, reach: reach,
 		loading: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
 	}
-	n.conns = &conns{
-		dial: func(ctx context.Context) (net.Conn, error) { return r.connector.dial(ctx, n.reach()) },
-		open: map[*tracked]struct{}{},
-	}
+	n.conns = newConns(func(ctx context.Context) (net.Conn, error) {
+		at, err := n.reach()
+		if err != nil {
+			return nil, err
+		}
+		return r.connector.dial(ctx, at)
+	})
 	n.ctx, n.cancel = context.WithCancel(r.ctx)
 	n.condition.Store(&condition{changed: make(chan struct{})})
 	n.seen.Store(&seen{})

@@ -114,14 +114,15 @@ func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
 
 func TestIdleConnectionsThatTheServerClosedCostNoCall(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
-	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
-	for i := range 20 {
-		_, err := take(deadline(t), r, "k", 50)
-		require.NoError(t, err, i)
-		require.NoError(t, admin.ClientKillByFilter(deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
-	}
-	require.EqualValues(t, 20, spent(t, r, "k", 50))
+	secured(t, "standalone", func(t *testing.T, o lua.Options, masters []witness) {
+		r := open(t, o)
+		for i := range 20 {
+			_, err := take(deadline(t), r, "k", 50)
+			require.NoError(t, err, i)
+			require.NoError(t, masters[0].ClientKillByFilter(deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
+		}
+		require.EqualValues(t, 20, spent(t, r, "k", 50))
+	})
 }
 
 func TestConnectionsKilledUnderLoad(t *testing.T) {
@@ -261,8 +262,12 @@ func TestAServerWithoutRoomIsDownUntilThereIs(t *testing.T) {
 		}
 	}
 	r := open(t, lua.Options{URL: s.URL(), MinIdle: 1, MaxConns: 2})
-	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	for range 100 {
+		_, err := take(deadline(t), r, "k", 5)
+		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.ErrorContains(t, err, "max number of clients reached")
+		require.ErrorContains(t, r.Ping(deadline(t)), "max number of clients reached")
+	}
 	for _, c := range fill {
 		require.NoError(t, c.Close())
 	}

@@ -227,7 +227,7 @@ func hungUp(err error) bool {
 // busy are answers of a server that is alive and keeps its other connections:
 // it runs a long script, or has no room for one client more.
 func busy(err error) bool {
-	return err != nil && (redis.HasErrorPrefix(err, "BUSY") || redis.IsMaxClientsError(err))
+	return err != nil && (redis.HasErrorPrefix(err, "BUSY") || redis.HasErrorPrefix(err, "max number of clients reached"))
 }
 
 func memory(info string) (policy string, used int64) {

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/coxswain-sidecar/coxswain/internal/redisurl"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // Embedded is the URL of the in-process development store.
-const Embedded = "embedded"
+const Embedded = redisurl.Embedded
 
 // Options say where Redis is and how to use it.
 type Options struct {
@@ -28,6 +28,9 @@ type Options struct {
 	// read for each new connection. A line break at its end is not part of it.
 	PasswordFile string
 	TLS          TLSFiles
+	// Sentinel is how the sentinels are logged in to; empty, those that ask for a
+	// password are given the servers'.
+	Sentinel Login
 	// MinIdle and MaxConns bound the pool (10 and 50), of each master of a cluster.
 	MinIdle, MaxConns int
 	// DialTimeout (5 s) and CommandTimeout (3 s) bound one step each; the
@@ -39,6 +42,9 @@ type Options struct {
 	// microseconds. On the embedded store no key expires then.
 	Clock func() int64
 }
+
+// Login is who logs in. The password is in a file or here.
+type Login struct{ Username, Password, PasswordFile string }
 
 // defaults fills in what was left out and refuses what cannot work.
 func (o *Options) defaults() error {
@@ -91,6 +97,8 @@ type Runner struct {
 	// only is the one node of a store that is no cluster, ring is a cluster.
 	only *node
 	ring *ring
+	// sentinels say where only is, if the URL names them.
+	sentinels *sentinels
 
 	listen   *redis.Client // makes the connections of subscriptions
 	listened *conns
@@ -109,22 +117,21 @@ func Open(o Options) (*Runner, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	to := target{topology: Embedded, addrs: []string{"in this process"}}
-	if o.URL != Embedded {
-		var err error
-		if to, err = parse(o.URL); err != nil {
-			return nil, err
-		}
+	to, err := redisurl.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redis url: it %w", err)
 	}
-	if !to.secure && o.TLS != (TLSFiles{}) {
+	if !to.Secure && o.TLS != (TLSFiles{}) {
 		return nil, errors.New("redis tls: files are set, but the url is one without TLS: start it with rediss")
 	}
+	if to.Topology != redisurl.Sentinel && o.Sentinel != (Login{}) {
+		return nil, errors.New("redis sentinel: a login is set, but the url names no sentinels: start it with redis+sentinel, or remove redis.sentinel")
+	}
 	r := &Runner{
-		topology: to.topology, address: to.String(), log: o.Log, tel: o.Telemetry, clock: o.Clock,
+		topology: to.Topology, address: to.String(), log: o.Log, tel: o.Telemetry, clock: o.Clock,
 		maxConns: o.MaxConns, connector: newConnector(&o, to),
 	}
-	if to.topology == Embedded {
-		var err error
+	if to.Topology == Embedded {
 		if r.connector.inside, err = startEmbedded(o.Clock != nil); err != nil {
 			return nil, err
 		}
@@ -141,22 +148,22 @@ func Open(o Options) (*Runner, error) {
 
 // start begins to connect.
 func (r *Runner) start() error {
-	addrs := r.connector.target.addrs
+	addrs := r.connector.target.Addrs
 	switch r.topology {
-	case cluster:
+	case redisurl.Cluster:
 		r.ring = newRing(r)
 		r.wg.Go(r.ring.follow)
 		return nil
-	case sentinel:
-		s := &sentinels{of: r, addrs: slices.Clone(addrs)}
+	case redisurl.Sentinel:
+		s := newSentinels(r, addrs)
 		n, err := r.newNode(r.address, s.master)
 		if err != nil {
-			return err
+			return errors.Join(err, s.close())
 		}
 		n.resolve = func(ctx context.Context) error { return s.find(ctx, n) }
-		r.only = n
+		r.only, r.sentinels = n, s
 	default:
-		n, err := r.newNode(r.address, func() string { return addrs[0] })
+		n, err := r.newNode(r.address, func() (string, error) { return addrs[0], nil })
 		if err != nil {
 			return err
 		}
@@ -186,6 +193,9 @@ func (r *Runner) Close() error {
 			err = r.only.close(errClosed)
 		}
 		r.wg.Wait()
+		if r.sentinels != nil {
+			err = errors.Join(err, r.sentinels.close())
+		}
 		err = errors.Join(err, r.listen.Close())
 		if r.connector.inside != nil {
 			r.connector.inside.close()
@@ -201,6 +211,9 @@ func (r *Runner) Ping(ctx context.Context) error {
 		return fmt.Errorf("ping: %w: %w", ErrUnavailable, r.ring.err())
 	}
 	for _, n := range nodes {
+		if _, err := n.reach(); err != nil {
+			return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
+		}
 		if err := n.probe.Ping(ctx).Err(); err != nil {
 			n.look()
 			return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)

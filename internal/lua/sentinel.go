@@ -13,17 +13,38 @@ import (
 // sentinels know which server is the master. They are asked by the probe only;
 // calls dial where it found the master last.
 type sentinels struct {
-	of    *Runner
-	addrs []string // in the order in which they are asked
-	now   atomic.Pointer[string]
+	of  *Runner
+	all []*adviser // in the order in which they are asked
+	now atomic.Pointer[place]
 }
 
-// master is where the master was last, empty before it was found.
-func (s *sentinels) master() string {
-	if now := s.now.Load(); now != nil {
-		return *now
+// place is where the master was last, or why it was never found.
+type place struct {
+	addr string
+	err  error
+}
+
+func newSentinels(r *Runner, addrs []string) *sentinels {
+	s := &sentinels{of: r}
+	s.now.Store(&place{err: errors.New("the sentinels have not been asked yet")})
+	for _, addr := range addrs {
+		s.all = append(s.all, r.connector.adviser(addr, r.connector.greetSentinel))
 	}
-	return ""
+	return s
+}
+
+// close ends the connections to the sentinels, once nobody asks them any more.
+func (s *sentinels) close() (err error) {
+	for _, a := range s.all {
+		err = errors.Join(err, a.close())
+	}
+	return err
+}
+
+// master is where the master was last, or why there was none yet.
+func (s *sentinels) master() (string, error) {
+	now := s.now.Load()
+	return now.addr, now.err
 }
 
 // find asks for the master. When that is another server than before, no
@@ -33,8 +54,8 @@ func (s *sentinels) master() string {
 func (s *sentinels) find(ctx context.Context, n *node) error {
 	var failed []error
 	tried := map[string]bool{}
-	for i, addr := range s.addrs {
-		at, err := s.ask(ctx, addr)
+	for i, a := range s.all {
+		at, err := s.ask(ctx, a)
 		switch {
 		case err != nil:
 			failed = append(failed, err)
@@ -50,17 +71,22 @@ func (s *sentinels) find(ctx context.Context, n *node) error {
 			continue
 		}
 		// Whoever was right is asked first the next time; only the probe is here.
-		s.addrs[0], s.addrs[i] = s.addrs[i], s.addrs[0]
+		s.all[0], s.all[i] = s.all[i], s.all[0]
 		return nil
 	}
-	if len(tried) == 0 && s.master() != "" {
+	_, unknown := s.master()
+	if len(tried) == 0 && unknown == nil {
 		return isMaster(ctx, n)
 	}
-	return fmt.Errorf("no sentinel names a master that answers: %w", errors.Join(failed...))
+	err := fmt.Errorf("no sentinel names a master that answers: %w", errors.Join(failed...))
+	if unknown != nil {
+		s.now.Store(&place{err: err})
+	}
+	return err
 }
 
 func (s *sentinels) set(n *node, at string) {
-	if before := s.now.Swap(&at); before != nil && *before != at {
+	if before := s.now.Swap(&place{addr: at}); before.err == nil && before.addr != at {
 		s.of.log.Warn("the sentinels name another master", "address", s.of.address)
 		n.conns.closeAll(false)
 		s.of.listened.closeAll(false)
@@ -81,38 +107,50 @@ func isMaster(ctx context.Context, n *node) error {
 	return nil
 }
 
-// ask asks one sentinel. Those that want a password are given the servers'.
-func (s *sentinels) ask(ctx context.Context, addr string) (string, error) {
+// greetSentinel logs in to a sentinel with what was set for it.
+func (c *connector) greetSentinel(ctx context.Context, cn *redis.Conn) error {
+	username, password, err := c.sentinelCredentials()
+	if err != nil {
+		return &unsent{"setup", err} // go-redis would strip what names the key
+	}
+	return authenticate(ctx, cn, username, password)
+}
+
+// sentinelCredentials are read for each connection, as the servers' are.
+func (c *connector) sentinelCredentials() (username, password string, err error) {
+	own := c.opt.Sentinel
+	if own.PasswordFile != "" {
+		own.Password, err = readPassword("redis.sentinel.password_file", own.PasswordFile)
+	}
+	return own.Username, own.Password, err
+}
+
+// ask asks one sentinel. One that wants a password, while none is set for it, is
+// given the servers'.
+func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	c := s.of.connector
 	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout)
 	defer cancel()
-	opt := c.options(addr)
-	opt.OnConnect, opt.MinIdleConns, opt.PoolSize = nil, 0, 1
-	opt.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) { return c.dial(ctx, addr) }
-	client := redis.NewClient(&opt)
-	defer func() { _ = client.Close() }()
-	conn := client.Conn()
+	conn := a.client.Conn() // what is asked again is so on the same one
 	defer func() { _ = conn.Close() }()
-	pair, err := conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.master).StringSlice()
-	if redis.HasErrorPrefix(err, "NOAUTH") {
+	pair, err := conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.Master).StringSlice()
+	if redis.HasErrorPrefix(err, "NOAUTH") && c.opt.Sentinel == (Login{}) {
 		var username, password string
 		if username, password, err = c.credentials(); err != nil {
 			return "", err
 		}
-		if username == "" {
-			err = conn.Auth(ctx, password).Err()
-		} else {
-			err = conn.AuthACL(ctx, username, password).Err()
-		}
-		if err == nil {
-			pair, err = conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.master).StringSlice()
+		if err = authenticate(ctx, conn, username, password); err == nil {
+			pair, err = conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.Master).StringSlice()
 		}
 	}
 	switch {
 	case errors.Is(err, redis.Nil):
 		return "", errors.New("a sentinel does not know the master's name: correct it in redis.url")
+	case redis.HasErrorPrefix(err, "NOAUTH"), redis.HasErrorPrefix(err, "WRONGPASS"):
+		return "", fmt.Errorf("the sentinel %s: %w (redis.sentinel says who logs in to it)",
+			a.client.Options().Addr, err)
 	case err != nil:
-		return "", err
+		return "", fmt.Errorf("the sentinel %s: %w", a.client.Options().Addr, err)
 	case len(pair) != 2:
 		return "", errors.New("a sentinel's answer is no address")
 	}

@@ -59,13 +59,13 @@ func (r *Runner) Subscribe(channels []string, s Subscriber) (stop func()) {
 // and carry no scripts, so that their connections keep no account of what may
 // have run. In a cluster any node will do: messages reach all of them.
 func (r *Runner) listener() {
-	r.listened = &conns{open: map[*tracked]struct{}{}, dial: func(ctx context.Context) (net.Conn, error) {
+	r.listened = newConns(func(ctx context.Context) (net.Conn, error) {
 		addr, err := r.listenAt()
 		if err != nil {
 			return nil, err
 		}
 		return r.connector.dial(ctx, addr)
-	}}
+	})
 	opt := r.connector.options(r.address)
 	opt.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -82,11 +82,11 @@ func (r *Runner) listenAt() (string, error) {
 	nodes := r.nodes()
 	for _, n := range nodes {
 		if n.condition.Load().up {
-			return n.reach(), nil
+			return n.reach()
 		}
 	}
 	if len(nodes) == 0 {
 		return "", r.ring.err()
 	}
-	return nodes[0].reach(), nil
+	return nodes[0].reach()
 }

@@ -3,7 +3,6 @@ package redistest
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,20 +38,34 @@ type Cluster struct {
 // ends with the test.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
+	return startCluster(t, false)
+}
+
+// StartClusterTLS is StartCluster with servers that speak TLS only, among each
+// other too, and ask every client for a certificate.
+func StartClusterTLS(t testing.TB) *Cluster {
+	t.Helper()
+	return startCluster(t, true)
+}
+
+func startCluster(t testing.TB, secure bool) *Cluster {
+	t.Helper()
 	c := &Cluster{serverSet: serverSet{t: t}}
-	err := c.start()
+	err := c.start(secure)
 	t.Cleanup(c.stop)
 	c.must(err)
 	return c
 }
 
-// URL is redis+cluster:// with the addresses of all nodes.
-func (c *Cluster) URL() string { return "redis+cluster://" + addrs(c.nodes) }
+// URL is redis+cluster:// with the addresses of all nodes, or rediss+cluster://.
+func (c *Cluster) URL() string { return c.scheme("+cluster://") + addrs(c.nodes) }
 
 // Client returns a plain client of the cluster, closed with the test.
 func (c *Cluster) Client(t testing.TB) *redis.ClusterClient {
 	t.Helper()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: strings.Split(addrs(c.nodes), ",")})
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: strings.Split(addrs(c.nodes), ","), TLSConfig: c.Config(t),
+	})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -170,8 +183,8 @@ func (n *node) serves(slot int) bool {
 	})
 }
 
-func (c *Cluster) start() (err error) {
-	if c.dir, err = os.MkdirTemp("", "redistest"); err != nil {
+func (c *Cluster) start(secure bool) (err error) {
+	if err := c.prepare(secure); err != nil {
 		return err
 	}
 	defer func() {
@@ -180,7 +193,7 @@ func (c *Cluster) start() (err error) {
 		}
 	}()
 	for range 2 * masters {
-		if err := c.add(launchClusterNode); err != nil {
+		if err := c.add(c.launch); err != nil {
 			return err
 		}
 	}
@@ -190,18 +203,18 @@ func (c *Cluster) start() (err error) {
 	return until("the cluster is whole", c.whole)
 }
 
-func launchClusterNode(addr, dir string) (*process, error) {
+func (c *Cluster) launch(addr, dir string) (*process, error) {
 	n, err := strconv.Atoi(port(addr))
 	if err != nil {
 		return nil, err
 	}
 	// The bus' own choice, 10000 above, is where outgoing connections are made from.
 	bus := n + 1
-	return launch(addr, dir, []string{
+	return launch(addr, dir, append([]string{
 		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", nodeTimeout,
 		"--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0",
 		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
-	})
+	}, c.args(addr)...))
 }
 
 // join introduces the nodes, and then makes the first three the masters.

@@ -122,6 +122,10 @@ func client(t testing.TB, url string) *redis.Client {
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
+	return clientOf(t, opt)
+}
+
+func clientOf(t testing.TB, opt *redis.Options) *redis.Client {
 	opt.MaxRetries = -1
 	c := redis.NewClient(opt)
 	t.Cleanup(func() { _ = c.Close() })

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -26,23 +27,36 @@ type Sentinel struct{ serverSet }
 // sentinels that know each other; it ends with the test.
 func StartSentinel(t testing.TB) *Sentinel {
 	t.Helper()
+	return startSentinel(t, false)
+}
+
+// StartSentinelTLS is StartSentinel with servers and sentinels that speak TLS
+// only, among each other too, and ask every client for a certificate.
+func StartSentinelTLS(t testing.TB) *Sentinel {
+	t.Helper()
+	return startSentinel(t, true)
+}
+
+func startSentinel(t testing.TB, secure bool) *Sentinel {
+	t.Helper()
 	s := &Sentinel{serverSet{t: t}}
-	err := s.start()
+	err := s.start(secure)
 	t.Cleanup(s.stop)
 	s.must(err)
 	return s
 }
 
-// URL is redis+sentinel:// with the addresses of all sentinels and the master's name.
+// URL is redis+sentinel:// with the addresses of all sentinels and the master's
+// name, or rediss+sentinel://.
 func (s *Sentinel) URL() string {
-	return "redis+sentinel://" + addrs(s.nodes[stores:]) + "/" + masterName
+	return s.scheme("+sentinel://") + addrs(s.nodes[stores:]) + "/" + masterName
 }
 
 // Client returns a plain client of the present master, closed with the test; it
 // does not follow a failover.
 func (s *Sentinel) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	return client(t, "redis://"+s.master().addr)
+	return clientOf(t, &redis.Options{Addr: s.master().addr, TLSConfig: s.Config(t)})
 }
 
 // KillMaster kills (-9) the master and returns at once; the sentinels promote a
@@ -105,8 +119,8 @@ func (s *Sentinel) announced() *node {
 	return s.nodes[i]
 }
 
-func (s *Sentinel) start() (err error) {
-	if s.dir, err = os.MkdirTemp("", "redistest"); err != nil {
+func (s *Sentinel) start(secure bool) (err error) {
+	if err := s.prepare(secure); err != nil {
 		return err
 	}
 	defer func() {
@@ -119,7 +133,9 @@ func (s *Sentinel) start() (err error) {
 		if i > 0 {
 			args = append(args, "--replicaof", "127.0.0.1", port(s.nodes[0].addr))
 		}
-		if err := s.add(func(addr, dir string) (*process, error) { return launch(addr, dir, args) }); err != nil {
+		if err := s.add(func(addr, dir string) (*process, error) {
+			return launch(addr, dir, append(s.args(addr), args...))
+		}); err != nil {
 			return err
 		}
 	}
@@ -145,6 +161,9 @@ func (s *Sentinel) launchSentinel(addr, dir string) (*process, error) {
 			"sentinel down-after-milliseconds %[4]s 1000\n"+
 			"sentinel failover-timeout %[4]s 4000\n"+
 			"sentinel parallel-syncs %[4]s 2\n", host, p, dir, masterName, port(s.nodes[0].addr))
+		for arg := range slices.Chunk(s.args(addr), 2) {
+			text += strings.TrimPrefix(arg[0], "--") + " " + arg[1] + "\n"
+		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return nil, err
 		}

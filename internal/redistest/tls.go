@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -18,45 +19,135 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// Certificates are PEM files made for one set of servers.
+type Certificates struct {
+	// CA, Cert and Key are the authority, and a client's certificate and key.
+	CA, Cert, Key string
+	// Other is the file of an authority that has signed nothing here.
+	Other string
+
+	server, serverKey string
+}
+
+// ServerName is what the certificates are made out to, beside 127.0.0.1.
+const ServerName = "redis.test"
+
+// newCertificates writes them into dir.
+func newCertificates(dir string) (*Certificates, error) {
+	file := func(name string) string { return filepath.Join(dir, name) }
+	c := &Certificates{
+		CA: file("ca.pem"), Cert: file("client.pem"), Key: file("client.key"), Other: file("other.pem"),
+		server: file("server.pem"), serverKey: file("server.key"),
+	}
+	ca, err := newAuthority(c.CA)
+	if err == nil {
+		_, err = newAuthority(c.Other)
+	}
+	if err == nil {
+		err = ca.issue(c.server, c.serverKey)
+	}
+	if err == nil {
+		err = ca.issue(c.Cert, c.Key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	return c, nil
+}
+
+// args make a server on addr speak TLS only, to clients, replicas and the other
+// nodes of a cluster, and ask each for a certificate. Without certificates there
+// are none.
+func (c *Certificates) args(addr string) []string {
+	if c == nil {
+		return nil
+	}
+	return []string{
+		"--port", "0", "--tls-port", port(addr), "--tls-replication", "yes", "--tls-cluster", "yes",
+		"--tls-cert-file", c.server, "--tls-key-file", c.serverKey, "--tls-ca-cert-file", c.CA,
+	}
+}
+
+// config is that of a client; nil without certificates, which means plain.
+func (c *Certificates) config() (*tls.Config, error) {
+	if c == nil {
+		return nil, nil //nolint:nilnil // what go-redis takes for plain
+	}
+	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// Config is what a plain client needs to reach the servers.
+func (c *Certificates) Config(t testing.TB) *tls.Config {
+	t.Helper()
+	conf, err := c.config()
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return conf
+}
+
+// NewCertificates are some for a server that is no Redis.
+func NewCertificates(t testing.TB) *Certificates {
+	t.Helper()
+	c, err := newCertificates(t.TempDir())
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return c
+}
+
+// Server is what such a server needs.
+func (c *Certificates) Server(t testing.TB) *tls.Config {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(c.server, c.serverKey)
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+}
+
+// scheme is redis or rediss, followed by what comes after it.
+func (c *Certificates) scheme(rest string) string {
+	if c == nil {
+		return "redis" + rest
+	}
+	return "rediss" + rest
+}
+
 // TLSServer is a server that speaks TLS only and asks every client for a
 // certificate of the same authority.
 type TLSServer struct {
 	*Server
-	// CA, Cert and Key are PEM files: the authority, and a client's certificate
-	// and key.
-	CA, Cert, Key string
-	// Other is the file of an authority that has signed nothing here.
-	Other string
+	*Certificates
 }
-
-// ServerName is what the certificates of StartTLS are made out to, beside 127.0.0.1.
-const ServerName = "redis.test"
 
 // StartTLS runs a private server with certificates made for this test. Args are
 // appended to the command line: "--tls-auth-clients", "no" takes clients
 // without a certificate.
 func StartTLS(t testing.TB, args ...string) *TLSServer {
 	t.Helper()
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	ca, other := newAuthority(t), newAuthority(t)
-	ca.write(t, file("ca.pem"))
-	other.write(t, file("other.pem"))
-	ca.issue(t, file("server.pem"), file("server.key"))
-	ca.issue(t, file("client.pem"), file("client.key"))
-	s := &Server{t: t, dir: t.TempDir(), args: append([]string{
-		"--tls-cert-file", file("server.pem"), "--tls-key-file", file("server.key"), "--tls-ca-cert-file", file("ca.pem"),
-	}, args...)}
-	start := func(addr string) (*process, error) {
-		return launch(addr, s.dir, append([]string{"--port", "0", "--tls-port", port(addr)}, s.args...))
-	}
-	p, err := onFreePort(start)
+	certs := NewCertificates(t)
+	s := &Server{t: t, dir: t.TempDir()}
+	p, err := onFreePort(func(addr string) (*process, error) {
+		s.args = append(certs.args(addr), args...)
+		return launch(addr, s.dir, s.args)
+	})
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
-	s.run, s.addr, s.args = p, p.addr, append([]string{"--port", "0", "--tls-port", port(p.addr)}, s.args...)
+	s.run, s.addr = p, p.addr
 	t.Cleanup(s.Stop)
-	return &TLSServer{s, file("ca.pem"), file("client.pem"), file("client.key"), file("other.pem")}
+	return &TLSServer{s, certs}
 }
 
 // URL is the server's rediss:// address.
@@ -65,21 +156,7 @@ func (s *TLSServer) URL() string { return "rediss://" + s.addr }
 // Client returns a plain client with the client's certificate, closed with the test.
 func (s *TLSServer) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
-	}
-	text, err := os.ReadFile(s.CA)
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	c := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1, TLSConfig: &tls.Config{
-		RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
-	}})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return clientOf(t, &redis.Options{Addr: s.addr, TLSConfig: s.Config(t)})
 }
 
 // StartUnix runs a private server that listens on a Unix socket as well, and
@@ -106,29 +183,22 @@ func StartUser(t testing.TB, name, password string, rules ...string) *Server {
 // authority signs certificates.
 type authority struct {
 	cert *x509.Certificate
-	der  []byte
 	key  *ecdsa.PrivateKey
 }
 
-func newAuthority(t testing.TB) *authority {
-	t.Helper()
-	a := &authority{key: newKey(t)}
-	a.cert = template("test authority")
-	a.cert.IsCA, a.cert.BasicConstraintsValid, a.cert.KeyUsage = true, true, x509.KeyUsageCertSign
-	var err error
-	if a.der, err = x509.CreateCertificate(rand.Reader, a.cert, a.cert, &a.key.PublicKey, a.key); err != nil {
-		t.Fatalf("redistest: certificate: %v", err)
-	}
-	return a
-}
-
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
+// newAuthority makes one, and writes its certificate to a file.
+func newAuthority(file string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatalf("redistest: certificate: %v", err)
+		return nil, err
 	}
-	return key
+	a := &authority{key: key, cert: template("test authority")}
+	a.cert.IsCA, a.cert.BasicConstraintsValid, a.cert.KeyUsage = true, true, x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, &a.key.PublicKey, a.key)
+	if err != nil {
+		return nil, err
+	}
+	return a, writePEM(file, "CERTIFICATE", der)
 }
 
 func template(name string) *x509.Certificate {
@@ -138,33 +208,30 @@ func template(name string) *x509.Certificate {
 	}
 }
 
-func (a *authority) write(t testing.TB, file string) {
-	t.Helper()
-	writePEM(t, file, "CERTIFICATE", a.der)
-}
-
 // issue makes a certificate that serves both sides.
-func (a *authority) issue(t testing.TB, certFile, keyFile string) {
-	t.Helper()
-	key, cert := newKey(t), template(ServerName)
+func (a *authority) issue(certFile, keyFile string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	cert := template(ServerName)
 	cert.DNSNames, cert.IPAddresses = []string{ServerName}, []net.IP{net.IPv4(127, 0, 0, 1)}
 	cert.KeyUsage = x509.KeyUsageDigitalSignature
 	cert.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	der, err := x509.CreateCertificate(rand.Reader, cert, a.cert, &key.PublicKey, a.key)
 	if err != nil {
-		t.Fatalf("redistest: certificate: %v", err)
+		return err
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatalf("redistest: certificate: %v", err)
+		return err
 	}
-	writePEM(t, certFile, "CERTIFICATE", der)
-	writePEM(t, keyFile, "PRIVATE KEY", private)
+	if err := writePEM(certFile, "CERTIFICATE", der); err != nil {
+		return err
+	}
+	return writePEM(keyFile, "PRIVATE KEY", private)
 }
 
-func writePEM(t testing.TB, file, kind string, der []byte) {
-	t.Helper()
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatalf("redistest: certificate: %v", err)
-	}
+func writePEM(file, kind string, der []byte) error {
+	return os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }

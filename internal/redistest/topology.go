@@ -35,11 +35,11 @@ func SharedCluster(t testing.TB) string {
 var (
 	sharedCluster = once{what: "a cluster of " + binary + " processes", start: func() (set, error) {
 		c := &Cluster{}
-		return c, c.start()
+		return c, c.start(false)
 	}}
 	sharedSentinel = once{what: "a master with sentinels, " + binary + " processes,", start: func() (set, error) {
 		s := &Sentinel{}
-		return s, s.start()
+		return s, s.start(false)
 	}}
 )
 
@@ -88,14 +88,7 @@ type node struct {
 	addr  string
 	start func(addr string) (*process, error)
 	run   *process // nil while killed
-}
-
-func newNode(start func(addr string) (*process, error)) (*node, error) {
-	p, err := onFreePort(start)
-	if err != nil {
-		return nil, err
-	}
-	return &node{p.addr, start, p}, nil
+	certs *Certificates
 }
 
 func (n *node) kill() {
@@ -117,7 +110,11 @@ func (n *node) restart() error {
 
 // do asks the node one command over a connection of its own.
 func (n *node) do(args ...any) (any, error) {
-	c := redis.NewClient(&redis.Options{Addr: n.addr, Protocol: 2, MaxRetries: -1})
+	conf, err := n.certs.config()
+	if err != nil {
+		return nil, err
+	}
+	c := redis.NewClient(&redis.Options{Addr: n.addr, Protocol: 2, MaxRetries: -1, TLSConfig: conf})
 	defer func() { _ = c.Close() }()
 	return c.Do(context.Background(), args...).Result()
 }
@@ -147,9 +144,18 @@ func (n *node) role() string {
 
 // serverSet is what all sets have in common.
 type serverSet struct {
-	t     testing.TB // nil when shared
-	dir   string
-	nodes []*node
+	t             testing.TB // nil when shared
+	dir           string
+	nodes         []*node
+	*Certificates // nil where the servers are plain
+}
+
+// prepare makes the set's folder and, where it is to be secure, its certificates.
+func (s *serverSet) prepare(secure bool) (err error) {
+	if s.dir, err = os.MkdirTemp("", "redistest"); err == nil && secure {
+		s.Certificates, err = newCertificates(s.dir)
+	}
+	return err
 }
 
 func (s *serverSet) stop() {
@@ -165,11 +171,14 @@ func (s *serverSet) add(start func(addr, dir string) (*process, error)) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	n, err := newNode(func(addr string) (*process, error) { return start(addr, dir) })
-	if err == nil {
-		s.nodes = append(s.nodes, n)
+	n := &node{start: func(addr string) (*process, error) { return start(addr, dir) }, certs: s.Certificates}
+	var err error
+	if n.run, err = onFreePort(n.start); err != nil {
+		return err
 	}
-	return err
+	n.addr = n.run.addr
+	s.nodes = append(s.nodes, n)
+	return nil
 }
 
 // must ends the test on an error.

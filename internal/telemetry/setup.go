@@ -124,7 +124,7 @@ func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited
 		sdkmetric.WithReader(scraped),
 		sdkmetric.WithCardinalityLimit(maxSeries),
 	}
-	if wanted("METRICS") {
+	if wanted("METRICS") && s.addressed("METRICS") {
 		reader, err := autoexport.NewMetricReader(ctx)
 		switch {
 		case err != nil:
@@ -141,7 +141,7 @@ func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited
 
 // tracerProvider reads OTEL_TRACES_SAMPLER by itself; the SDK does.
 func (s *SDK) tracerProvider(ctx context.Context, res *resource.Resource) trace.TracerProvider {
-	if !wanted("TRACES") {
+	if !wanted("TRACES") || !s.addressed("TRACES") {
 		return off{}
 	}
 	exporter, err := autoexport.NewSpanExporter(ctx)

@@ -188,6 +188,36 @@ func TestAnUnknownExporterIsToldAndDoesNotStopTheSidecar(t *testing.T) {
 	}
 }
 
+func TestAnEndpointWithoutASchemeIsToldBeforeAnythingIsExported(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string // empty: it is a good one
+	}{
+		"for all":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"for one":    {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},
+		"no host":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http:///v1"}, "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"not http":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "grpc://h:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"over gRPC":  {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "localhost:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, ""},
+		"not needed": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "h:1", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			log := new(lines)
+			s := setup(t, telemetry.SetupOptions{Log: slog.New(slog.NewTextHandler(log, nil))})
+			require.NoError(t, s.Shutdown(t.Context()))
+			if c.want == "" {
+				require.NotContains(t, log.String(), "are not exported")
+				return
+			}
+			require.Empty(t, s.Exporting)
+			require.Contains(t, log.String(), "traces are not exported; write a scheme and a host into "+c.want+", such as http://localhost:4318")
+			require.NotContains(t, log.String(), "no Host in request URL")
+		})
+	}
+}
+
 func TestShutdownEndsWithItsContextWhenTheCollectorHangs(t *testing.T) {
 	hang := make(chan struct{})
 	c := httptest.NewServer(hanging(hang))

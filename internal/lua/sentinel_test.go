@@ -1,0 +1,117 @@
+package lua_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// sentinelsOf are clients of the sentinels that a URL names.
+func sentinelsOf(t *testing.T, url string) []*redis.Client {
+	t.Helper()
+	_, rest, _ := strings.Cut(url, "://")
+	list, _, _ := strings.Cut(rest, "/")
+	var all []*redis.Client
+	for addr := range strings.SplitSeq(list, ",") {
+		c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, PoolSize: 1})
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
+		all = append(all, c)
+	}
+	return all
+}
+
+func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t)
+	require.NoError(t, s.Client(t).Do(deadline(t), "acl", "setuser", "app", "on", ">of-servers", "~*", "&*", "+@all").Err())
+	for _, c := range sentinelsOf(t, s.URL()) {
+		require.NoError(t, c.Do(deadline(t), "acl", "setuser", "watcher", "on", ">of-sentinels",
+			"+auth", "+sentinel|get-master-addr-by-name").Err())
+		require.NoError(t, c.Do(deadline(t), "acl", "setuser", "default", "resetpass", ">nobody-knows").Err())
+	}
+	url := strings.Replace(s.URL(), "://", "://app:of-servers@", 1)
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte("of-sentinels\n"), 0o600))
+
+	for name, login := range map[string]lua.Login{
+		"password": {Username: "watcher", Password: "of-sentinels"},
+		"file":     {Username: "watcher", PasswordFile: file},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := open(t, lua.Options{URL: url, Sentinel: login})
+			_, err := take(deadline(t), r, redistest.Prefix(t), 5)
+			require.NoError(t, err)
+			require.NoError(t, r.Ping(deadline(t)))
+		})
+	}
+	for name, c := range map[string]struct {
+		url   string
+		login lua.Login
+		want  string
+	}{
+		"none":               {s.URL(), lua.Login{}, "NOAUTH"},
+		"that of the others": {url, lua.Login{}, "WRONGPASS"},
+		"a wrong one":        {url, lua.Login{Username: "watcher", Password: "hunter2"}, "WRONGPASS"},
+		"no file":            {url, lua.Login{Username: "watcher", PasswordFile: file + ".gone"}, "redis.sentinel.password_file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log noise
+			r := open(t, lua.Options{URL: c.url, Sentinel: c.login, Log: logTo(&log)})
+			_, err := take(deadline(t), r, "k", 5)
+			require.ErrorIs(t, err, lua.ErrUnavailable)
+			ping := r.Ping(deadline(t))
+			require.ErrorIs(t, ping, lua.ErrUnavailable)
+			await(t, func() bool { return strings.Contains(log.String(), "redis is down") })
+			for _, told := range []string{err.Error(), ping.Error(), r.Status().Err.Error(), log.String()} {
+				require.Contains(t, told, "no sentinel names a master that answers")
+				require.Contains(t, told, c.want)
+				require.Contains(t, told, "redis.sentinel")
+				require.NotContains(t, told, "missing address")
+				require.NotContains(t, told, "hunter2")
+				require.NotContains(t, told, "of-servers")
+			}
+		})
+	}
+}
+
+func TestTopologySentinelsAreAskedOverOneConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t)
+	r := open(t, lua.Options{URL: s.URL()})
+	require.NoError(t, untilUp(t, r))
+	master := witness{s.Client(t)}
+	// asking are the connections whose last command asked for the master.
+	asking := func() (ids []string) {
+		for _, c := range sentinelsOf(t, s.URL()) {
+			list, err := c.ClientList(deadline(t)).Result()
+			require.NoError(t, err)
+			for line := range strings.Lines(list) {
+				if strings.Contains(line, "cmd=sentinel|get-master-addr-by-name") {
+					id, _, _ := strings.Cut(line, " ")
+					ids = append(ids, c.Options().Addr+" "+id)
+				}
+			}
+		}
+		return ids
+	}
+	before := asking()
+	require.Len(t, before, 1)
+	start := master.info(t, "commandstats", "cmdstat_role")
+	await(t, func() bool { return master.info(t, "commandstats", "cmdstat_role") >= start+3 })
+	require.Equal(t, before, asking())
+}
+
+func TestASentinelsLoginWithoutSentinelsIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := lua.Open(lua.Options{URL: "redis://a", Sentinel: lua.Login{Username: "u"}})
+	require.ErrorContains(t, err, "redis+sentinel")
+}
