@@ -40,8 +40,7 @@ func newProbe(p process) *cobra.Command {
 			return fmt.Errorf("not %s: %w", args[0], err)
 		}
 		if args[0] == probeLive && h.Live || args[0] == probeReady && h.Ready {
-			fmt.Fprintf(p.out, "%s (%s store)\n", args[0], h.Store)
-			return nil
+			return printLine(p.out, "%s (%s store)", args[0], h.Store)
 		}
 		return fmt.Errorf("not %s%s", args[0], failures(h))
 	}
@@ -53,7 +52,7 @@ func failures(h api.HealthResult) string {
 	var s string
 	for _, c := range h.Checks {
 		if !c.OK {
-			s += fmt.Sprintf("\n  %s: %s", c.Name, c.Detail)
+			s += fmt.Sprintf("\n  %s: %s", api.Printable(c.Name), api.Printable(c.Detail))
 		}
 	}
 	return s
