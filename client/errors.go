@@ -47,7 +47,7 @@ func (e *BusyError) Error() string {
 	if e.HeldBy == nil {
 		return fmt.Sprintf("%s %s: busy for up to %v", e.Noun, e.Name, e.RetryAfter)
 	}
-	return fmt.Sprintf("%s %s: busy: held by %s %s for up to %v", e.Noun, e.Name, e.HeldBy.Client, e.HeldBy.Instance, e.RetryAfter)
+	return fmt.Sprintf("%s %s: busy: held by %s %s for up to %v", e.Noun, e.Name, api.Printable(e.HeldBy.Client), api.Printable(e.HeldBy.Instance), e.RetryAfter)
 }
 
 // Is makes errors.Is(err, ErrBusy) true.

@@ -258,9 +258,14 @@ func (h *held) check() {
 	// than the answer that vouches for it.
 	until := h.confirmed.Add(validity(h.ttl) - h.ttl/3)
 	h.mu.Unlock()
+	asked := time.Now()
+	if !asked.Before(until) {
+		// This process did not run for a while, since it was stopped by a signal, say. The
+		// sidecar has renewed it all the same, or tells of the loss before it answers.
+		until = asked.Add(h.ttl / 3)
+	}
 	ctx, cancel := context.WithDeadline(h.ctx, until)
 	defer cancel()
-	asked := time.Now()
 	// Not a call of the program's own: it has no span.
 	cl, err := h.c.newCall(api.SessionPing.Name, nil)
 	if err == nil {

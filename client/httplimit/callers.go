@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -48,6 +49,9 @@ type Callers struct {
 	// TrustedProxies are the addresses of proxies whose Header is believed; none =
 	// the client is whoever connected.
 	TrustedProxies []netip.Prefix
+	// TrustUnix believes Header of whoever connects over a Unix socket too, where
+	// only a proxy on the same machine does. Such a peer has no address of its own.
+	TrustUnix bool
 	// Header is where those proxies tell whom they speak for; empty = X-Forwarded-For.
 	// Forwarded is read as RFC 7239 says, any other as addresses separated by
 	// commas. Only this one is read: a proxy passes on what it does not write itself,
@@ -130,18 +134,30 @@ func bearer(h http.Header) (string, error) {
 	return "", nil
 }
 
-var errPeer = errors.New("the client's address cannot be read")
+var (
+	errPeer = errors.New("the client's address cannot be read")
+	errUnix = errors.New("a client on a Unix socket has no address; with Callers.TrustUnix the server believes the proxy there")
+)
+
+// overUnix reports whether a request came over a Unix socket. What RemoteAddr says
+// may be a router's own text.
+func overUnix(r *http.Request) bool {
+	_, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr)
+	return ok
+}
 
 // address finds the client's address: whoever connected, or, where that is a
 // trusted proxy, whom it speaks for. Of a chain of proxies the rightmost that is
 // not trusted counts, since everything left of it is that one's word.
 func (c Callers) address(r *http.Request) (string, error) {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
+	addr := plain(at.Addr()) // none of a peer on a Unix socket
+	switch {
+	case err != nil && !overUnix(r):
 		return "", errPeer
-	}
-	addr := plain(at.Addr())
-	if !c.trusts(addr) {
+	case err != nil && !c.TrustUnix:
+		return "", errUnix
+	case err == nil && !c.trusts(addr):
 		return c.addressKey(addr), nil
 	}
 	name := c.Header
@@ -157,7 +173,10 @@ func (c Callers) address(r *http.Request) (string, error) {
 	} else {
 		hops = splitAddresses(lines)
 	}
-	for i := len(hops) - 1; i >= 0 && c.trusts(addr); i-- {
+	if !addr.IsValid() && len(hops) == 0 {
+		return "", fmt.Errorf("%s is missing, without which nothing says who is behind the proxy on the Unix socket", name)
+	}
+	for i := len(hops) - 1; i >= 0 && (!addr.IsValid() || c.trusts(addr)); i-- {
 		if addr, err = parseHop(hops[i]); err != nil {
 			return "", fmt.Errorf("%s has something that is no address", name)
 		}

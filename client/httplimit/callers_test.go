@@ -1,9 +1,13 @@
 package httplimit_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -165,6 +169,58 @@ func TestOnlyTrustedProxiesSpeakForOthers(t *testing.T) {
 	got, err := proxies("X-Real-Ip").Key(from(proxy, "X-Real-IP", "198.51.100.1", xff, "192.0.2.66"))
 	require.NoError(t, err)
 	require.Equal(t, "ip:198.51.100.1", got)
+}
+
+// overUnix asks a server on a Unix socket for the key of a request with these header lines.
+func overUnix(t *testing.T, c httplimit.Callers, lines ...string) (key string, err error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "h")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { key, err = c.Key(r) }))
+	require.NoError(t, s.Listener.Close())
+	s.Listener = l
+	s.Start()
+	hc := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
+	}}
+	resp, err2 := hc.Do(sent(lines...))
+	require.NoError(t, err2)
+	require.NoError(t, resp.Body.Close())
+	hc.CloseIdleConnections()
+	s.Close()
+	return key, err
+}
+
+// sent is a request to send.
+func sent(lines ...string) *http.Request {
+	r := from("", lines...)
+	r.URL, r.RequestURI = &url.URL{Scheme: "http", Host: "unix"}, ""
+	return r
+}
+
+func TestAPeerOnAUnixSocketIsAProxyIfItIsTrusted(t *testing.T) {
+	t.Parallel()
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	trusting := httplimit.Callers{TrustedProxies: proxies, TrustUnix: true}
+	for want, lines := range map[string][]string{
+		"ip:203.0.113.9": {"X-Forwarded-For", "198.51.100.1, 203.0.113.9, 10.1.2.3"},
+		"ip:10.1.2.3":    {"X-Forwarded-For", "10.1.2.3"},
+		"user:7":         {"X-User-Id", "7"},
+	} {
+		key, err := overUnix(t, trusting, lines...)
+		require.NoError(t, err)
+		require.Equal(t, want, key)
+	}
+	_, err := overUnix(t, trusting)
+	require.EqualError(t, err, "X-Forwarded-For is missing, without which nothing says who is behind the proxy on the Unix socket")
+	_, err = overUnix(t, httplimit.Callers{TrustedProxies: proxies}, "X-Forwarded-For", "203.0.113.9")
+	require.EqualError(t, err, "a client on a Unix socket has no address; "+
+		"with Callers.TrustUnix the server believes the proxy there")
+	_, err = trusting.Key(from("@", "X-Forwarded-For", "203.0.113.9"))
+	require.EqualError(t, err, "the client's address cannot be read", "that text is not from a Unix socket")
 }
 
 func TestForwardedIsReadAsItsStandardSays(t *testing.T) {

@@ -201,17 +201,30 @@ type body struct {
 }
 
 // follow calls end once, when b ends. What b can do beside reading, it still can:
-// after 101 Switching Protocols a body takes writes too.
+// after 101 Switching Protocols a body takes writes too, and their end.
 func follow(b io.ReadCloser, end func()) io.ReadCloser {
 	f := &body{ReadCloser: b, end: end}
-	if w, ok := b.(io.Writer); ok {
+	w, writes := b.(io.Writer)
+	half, halves := b.(halfCloser)
+	switch {
+	case writes && halves:
+		return struct {
+			*body
+			io.Writer
+			halfCloser
+		}{f, w, half}
+	case writes:
 		return struct {
 			*body
 			io.Writer
 		}{f, w}
+	default:
+		return f
 	}
-	return f
 }
+
+// halfCloser ends what is written, and is read on.
+type halfCloser interface{ CloseWrite() error }
 
 // Read ends the body with its last byte, since many read to the end and close
 // late.

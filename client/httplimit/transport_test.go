@@ -457,7 +457,7 @@ func TestABodyThatTakesWritesStillDoes(t *testing.T) {
 		}
 		defer nc.Close()
 		_, _ = io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-		_, _ = io.CopyN(nc, nc, 4)
+		_, _ = io.Copy(nc, nc) // until the client has said all that it will
 	})
 	r, err := http.NewRequest(http.MethodGet, s.URL, http.NoBody)
 	require.NoError(t, err)
@@ -470,6 +470,9 @@ func TestABodyThatTakesWritesStillDoes(t *testing.T) {
 	require.True(t, ok)
 	_, err = io.WriteString(rw, "ping")
 	require.NoError(t, err)
+	half, ok := resp.Body.(interface{ CloseWrite() error })
+	require.True(t, ok, "the connection cannot be half closed")
+	require.NoError(t, half.CloseWrite())
 	b, err := io.ReadAll(rw)
 	require.NoError(t, err)
 	require.Equal(t, "ping", string(b))

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -37,7 +40,7 @@ The call is a session of its own: what it acquires is given back when it ends, u
 		ValidArgsFunction: completeMethods,
 	}
 	socket := addSocketFlag(cmd, p)
-	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
+	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take, beside its wait_ms")
 	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty; default pretty on a terminal, else json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		format, err := outputFormat(*output, p.out)
@@ -48,7 +51,7 @@ The call is a session of its own: what it acquires is given back when it ends, u
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout+waitOf(params))
 		defer cancel()
 		result, err := call(ctx, *socket, args[0], params)
 		if err != nil {
@@ -57,6 +60,15 @@ The call is a session of its own: what it acquires is given back when it ends, u
 		return printJSON(p.out, result, format)
 	}
 	return cmd
+}
+
+// longestWait is how long one call may wait.
+const longestWait = 60 * time.Second
+
+// waitOf is how long a call asks to wait, for which it needs time beside its own.
+func waitOf(params map[string]any) time.Duration {
+	ms, _ := params[api.ParamWaitMS].(int64) // what is no number is refused
+	return time.Duration(max(0, min(ms, longestWait.Milliseconds()))) * time.Millisecond
 }
 
 func call(ctx context.Context, socket, method string, params map[string]any) (any, error) {
@@ -93,13 +105,14 @@ func outputFormat(asked string, out io.Writer) (string, error) {
 	}
 }
 
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
+// isTerminal reports whether in or out of a process is a terminal, which /dev/null is not.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // readParams reads the JSON object of a command line. Numbers stay what they
@@ -188,6 +201,23 @@ func printJSON(to io.Writer, v any, format string) error {
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
-	_, err := to.Write(b.Bytes())
+	_, err := io.WriteString(to, asciiControls(b.String()))
 	return err
+}
+
+// asciiControls escapes what JSON may have as it is and a terminal acts upon. It
+// is the same JSON: such a character can only be in a string.
+func asciiControls(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch high, low := utf16.EncodeRune(r); {
+		case r < 0x7f || strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }

@@ -5,9 +5,11 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client"
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
 )
 
@@ -86,4 +88,25 @@ func TestACallAgainstASidecar(t *testing.T) {
 
 	a = cli(t, "call", "--socket", s.socket, "--timeout", "0s", "session.ping")
 	require.NotEqual(t, main.OK, a.code)
+}
+
+// --timeout is the time of the call itself: to wait is what it was asked to do.
+func TestACallMayWaitLongerThanItsTimeout(t *testing.T) {
+	t.Parallel()
+	s := ready(t)
+	c := dial(t, s.socket, "test")
+	lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{})
+	require.NoError(t, err)
+	answered := make(chan answer, 1)
+	go func() {
+		answered <- cli(t, "call", "--socket", s.socket, "-o", "json", "--timeout", "1ms", "lock.acquire", `{"name":"l","wait_ms":30000}`)
+	}()
+	require.Eventually(t, func() bool {
+		r, err := c.LockGet(t.Context(), "l")
+		return err == nil && r.Waiting == 1
+	}, limit, 10*time.Millisecond)
+	require.NoError(t, lk.Release(t.Context()))
+	a := <-answered
+	require.Equal(t, main.OK, a.code, a.err)
+	require.Contains(t, a.out, `"acquired":true`)
 }

@@ -116,6 +116,9 @@ func (d *demo) row(right bool, cells ...string) {
 		d.wrong++
 		mark = "\t<- WRONG"
 	}
+	for i, c := range cells {
+		cells[i] = api.Printable(c)
+	}
 	d.say("  %s%s", strings.Join(cells, "\t"), mark)
 }
 

@@ -37,7 +37,7 @@ socket, which is then said on stderr; 1 when the sidecar refuses (socket.admin),
 		defer cancel()
 		c, err := dial(ctx, *socket, "sidecar drain", false)
 		if err != nil {
-			fmt.Fprintf(p.err, "nothing to drain: %v\n", err)
+			_ = printLine(p.err, "nothing to drain: %v", err)
 			return nil
 		}
 		defer c.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -37,7 +38,7 @@ type locked struct {
 	socket, name             string
 	wait, ttl, hold, killing time.Duration
 	args                     []string
-	stops, hangups           <-chan os.Signal
+	caught                   *caught
 }
 
 func newExec(p process) *cobra.Command {
@@ -47,10 +48,13 @@ func newExec(p process) *cobra.Command {
 		Long: `Take a lock, run a command, and give the lock back when the command ends.
 
 The command has ` + fenceVariable + ` in its environment: a number that rises with every new holder, for what the
-lock protects to refuse the lower one. It runs in a process group of its own; SIGTERM, SIGINT and SIGHUP are
-forwarded to that group. When the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
+lock protects to refuse the lower one. It runs in a process group of its own, to which each signal that sidecar exec gets
+is passed on. When the lock is lost, the group is sent SIGTERM, and SIGKILL after --kill-after.
 
-A sidecar exec that is killed by SIGKILL cannot end its command, which then runs on without the lock.
+On a terminal the command has it, as in a shell: it can read, Ctrl-C ends it, and Ctrl-Z stops it and sidecar exec, lock
+in hand, until fg or bg. In a pipeline it has the terminal from when it first reads it.
+
+The kernel kills the command when sidecar exec is killed by SIGKILL, but not what the command has started by then.
 
 Exit codes:
   the command's, or 128 and the number of the signal that ended it, unless
@@ -83,17 +87,18 @@ Exit codes:
 			return usage("--wait and --kill-after: use 0 or more")
 		}
 		x.socket, x.args = *socket, args
-		var ended [2]func()
-		x.stops, ended[0] = p.signals()
-		defer ended[0]()
-		x.hangups, ended[1] = p.hangups()
-		defer ended[1]()
+		var uncatch func()
+		x.caught, uncatch = catch()
+		defer uncatch()
 		return x.run(cmd.Context())
 	}
 	return cmd
 }
 
 func (x *locked) run(ctx context.Context) error {
+	// The kernel kills the command when the thread ends that has started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	path, err := exec.LookPath(x.args[0])
 	if err != nil {
 		return &exit{notRun(err), err}
@@ -107,20 +112,22 @@ func (x *locked) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	code, err := x.under(lk, path)
+	code, interrupted, err := x.under(lk, path)
 	if gone := lk.Release(ctx); errors.Is(gone, client.ErrLost) {
 		return &exit{exitLost, fmt.Errorf("the lock was not held to the end: %w", gone)}
 	} else if gone != nil {
-		fmt.Fprintln(x.p.err, "the lock is free when its TTL ends:", gone)
+		_ = printLine(x.p.err, "the lock is free when its TTL ends: %v", gone)
+	}
+	if interrupted {
+		// The keyboard told the command alone, as the terminal was its own. A script that
+		// runs sidecar exec ends too if it is told, and sees this process end by it.
+		x.p.raise(syscall.SIGINT)
 	}
 	if err != nil || code != exitOK {
 		return &exit{code, err}
 	}
 	return nil
 }
-
-// longestWait is how long one call may wait.
-const longestWait = 60 * time.Second
 
 // acquire takes the lock, unless a signal comes first.
 func (x *locked) acquire(ctx context.Context, c *client.Client) (*client.Lock, error) {
@@ -135,22 +142,30 @@ func (x *locked) acquire(ctx context.Context, c *client.Client) (*client.Lock, e
 		lk, err := x.tryFor(ctx, c)
 		done <- result{lk, err}
 	}()
-	var stopped os.Signal
-	var r result
-	select {
-	case stopped = <-x.stops:
-	case stopped = <-x.hangups:
-	case r = <-done:
-		if r.err != nil {
-			return nil, notHad(x.name, r.err)
+	for {
+		var s os.Signal
+		select {
+		case s = <-x.caught.ends:
+		case s = <-x.caught.others:
+		case r := <-done:
+			if r.err != nil {
+				return nil, notHad(x.name, r.err)
+			}
+			return r.lk, nil
 		}
-		return r.lk, nil
+		switch {
+		case s == syscall.SIGTSTP && !orphaned():
+			x.caught.stop()
+			continue
+		case endless(s):
+			continue
+		}
+		cancel()
+		if r := <-done; r.err == nil {
+			_ = r.lk.Release(ctx) // it ends with the connection otherwise
+		}
+		return nil, &exit{code: signalled(s)}
 	}
-	cancel()
-	if r = <-done; r.err == nil {
-		_ = r.lk.Release(ctx) // it ends with the connection otherwise
-	}
-	return nil, &exit{code: signalled(stopped)}
 }
 
 func (x *locked) tryFor(ctx context.Context, c *client.Client) (*client.Lock, error) {
@@ -182,44 +197,62 @@ func notHad(name string, err error) error {
 	}
 }
 
-// under runs the command while the lock is held, and returns its exit code.
-func (x *locked) under(lk *client.Lock, path string) (int, error) {
+// under runs the command while the lock is held, and returns its exit code, and
+// whether Ctrl-C has ended it while the terminal was its own.
+func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool, err error) {
 	cmd := &exec.Cmd{
 		Path: path, Args: x.args, Stdin: x.p.in, Stdout: x.p.out, Stderr: x.p.err,
 		Env: append(append([]string(nil), x.p.env...), fenceVariable+"="+strconv.FormatUint(lk.Fence(), 10)),
-		// Signals go to all that the command starts, and a terminal's to none of it twice.
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		SysProcAttr: &syscall.SysProcAttr{
+			Setpgid:   true, // signals go to all that the command starts, and a terminal's to none of it twice
+			Pdeathsig: syscall.SIGKILL,
+		},
 	}
 	if err := cmd.Start(); err != nil {
-		return notRun(err), err
+		return notRun(err), false, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	signal := func(s os.Signal) {
-		if n, ok := s.(syscall.Signal); ok {
-			_ = syscall.Kill(-cmd.Process.Pid, n) // it may have ended just now
-		}
-	}
-	lost := lk.Context().Done()
+	j := newJob(cmd.Process.Pid, x.caught, x.p.in, x.p.out)
+	changes := states(cmd.Process.Pid)
 	var kill <-chan time.Time
+	finish := func(why error) {
+		_ = printLine(x.p.err, "lock %s: %v; ending the command", x.name, why)
+		j.signal(syscall.SIGTERM)
+		j.signal(syscall.SIGCONT) // what is stopped ends when it goes on
+		kill = time.After(x.killing)
+	}
+	lost, told := lk.Context().Done(), false
 	for {
 		select {
-		case err := <-ended:
+		case s := <-changes:
+			if s.Stopped() {
+				if kill == nil && !j.stopped(s.StopSignal()) {
+					finish(errors.New("the command reads a terminal that it cannot have"))
+				}
+				continue
+			}
+			had := j.end()
 			if kill != nil {
 				endGroup(cmd.Process.Pid, kill)
 			}
-			return codeOf(cmd.ProcessState, err)
-		case s := <-x.stops:
-			signal(s)
-		case s := <-x.hangups:
-			signal(s)
+			// The process is reaped; this waits for what passes its input and output on.
+			var failed *exec.ExitError
+			if err := cmd.Wait(); err != nil && !errors.Is(err, syscall.ECHILD) && !errors.As(err, &failed) {
+				return exitFailed, false, err
+			}
+			if s.Signaled() {
+				return signalled(s.Signal()), had && !told && s.Signal() == syscall.SIGINT, nil
+			}
+			return s.ExitStatus(), false, nil
+		case s := <-x.caught.ends:
+			told = true
+			j.signal(s)
+		case s := <-x.caught.others:
+			j.signal(s)
 		case <-lost:
 			lost = nil
-			fmt.Fprintf(x.p.err, "lock %s: %v; ending the command\n", x.name, context.Cause(lk.Context()))
-			signal(syscall.SIGTERM)
-			kill = time.After(x.killing)
+			finish(context.Cause(lk.Context()))
 		case <-kill:
-			signal(syscall.SIGKILL)
+			j.signal(syscall.SIGKILL)
 		}
 	}
 }
@@ -237,18 +270,6 @@ func endGroup(pid int, kill <-chan time.Time) {
 			return
 		}
 	}
-}
-
-// codeOf is the exit code of a command that has ended.
-func codeOf(s *os.ProcessState, err error) (int, error) {
-	var failed *exec.ExitError
-	if err != nil && !errors.As(err, &failed) {
-		return exitFailed, err // its output could not be passed on
-	}
-	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return signalled(status.Signal()), nil
-	}
-	return s.ExitCode(), nil
 }
 
 func signalled(s os.Signal) int {

@@ -63,7 +63,7 @@ func explainParams(q api.RatelimitExplainParams) map[string]any {
 // explained is one screen for people.
 func explained(key string, e api.RatelimitExplainResult) string {
 	var b strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	say := func(format string, args ...any) { _ = printLine(&b, format, args...) }
 	say("%s", verdict(key, e))
 	if e.Counted != key {
 		say("  it counts as %s", e.Counted)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,7 @@ func Run(ctx context.Context, args, env []string, in io.Reader, out, err io.Writ
 		env: env, in: in, out: out, err: err,
 		signals:     func() (<-chan os.Signal, func()) { return signals, func() {} },
 		hangups:     func() (<-chan os.Signal, func()) { return nil, func() {} },
+		raise:       func(syscall.Signal) {},
 		limitMemory: func(*slog.Logger) {}, // it would be of all tests
 	})
 }

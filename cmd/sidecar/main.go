@@ -31,6 +31,7 @@ func main() {
 		env: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		signals:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
 		hangups:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
+		raise:       raise,
 		limitMemory: func(log *slog.Logger) { limitMemory(log, memlimit.FromCgroup) },
 	}))
 }
@@ -46,6 +47,8 @@ type process struct {
 	// hangups are those that ask for a reload: apart, so that no flood of them
 	// keeps a request to end out.
 	hangups func() (<-chan os.Signal, func())
+	// raise ends the process and the others of its group by a signal.
+	raise func(syscall.Signal)
 	// limitMemory bounds what the process as a whole takes, before it serves.
 	limitMemory func(*slog.Logger)
 }
@@ -114,7 +117,7 @@ func run(ctx context.Context, args []string, p process) int {
 		}
 	}
 	if e.err != nil {
-		fmt.Fprintln(p.err, e.err)
+		fmt.Fprintln(p.err, printableError(e.err))
 	}
 	if !parsed {
 		fmt.Fprintf(p.err, "Usage: %s; more: %s --help\n", cmd.UseLine(), cmd.CommandPath())

@@ -57,8 +57,7 @@ exit code 0 when it is, 1 when it is not, 3 when it cannot be reached. For exec 
 			return fmt.Errorf("not %s: %w", words(args[0]), err)
 		}
 		if is(args[0], h) {
-			fmt.Fprintf(p.out, "%s (%s store)\n", words(args[0]), h.Store)
-			return nil
+			return printLine(p.out, "%s (%s store)", words(args[0]), h.Store)
 		}
 		return fmt.Errorf("not %s%s", words(args[0]), failures(h))
 	}
@@ -78,7 +77,7 @@ func failures(h api.HealthResult) string {
 	var s string
 	for _, c := range h.Checks {
 		if !c.OK {
-			s += fmt.Sprintf("\n  %s: %s", c.Name, c.Detail)
+			s += fmt.Sprintf("\n  %s: %s", api.Printable(c.Name), api.Printable(c.Detail))
 		}
 	}
 	return s

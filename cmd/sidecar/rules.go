@@ -68,7 +68,7 @@ func describeRules(to io.Writer, rules []coord.RuleOptions) error {
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, r := range set.List() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Algorithm, strings.Join(r.Limits, ", "), more[r.Name])
+		_ = printLine(w, "%s\t%s\t%s\t%s", r.Name, r.Algorithm, strings.Join(r.Limits, ", "), more[r.Name])
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -87,7 +87,7 @@ func diffRules(to io.Writer, wanted map[string]api.Rule, running api.RatelimitRu
 	say := func(format string, args ...any) {
 		same = false
 		if err == nil {
-			_, err = fmt.Fprintf(to, format+"\n", args...)
+			err = printLine(to, format, args...)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {

@@ -64,8 +64,7 @@ func (p *simulationPrinter) call(c simulated) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.to, "%-12v %-24s %6d  %-12s %9d  %s\n", c.at, c.key, c.cost, c.outcome(), c.Remaining, wait(c.RetryAfter))
-	return err
+	return printLine(p.to, "%-12v %-24s %6d  %-12s %9d  %s", c.at, c.key, c.cost, c.outcome(), c.Remaining, wait(c.RetryAfter))
 }
 
 func (p *simulationPrinter) summary() error {

@@ -2,8 +2,10 @@
 
 import os
 import pathlib
+import queue
 import subprocess
 import sys
+import threading
 import time
 
 example = pathlib.Path(__file__).parents[2] / "examples" / "python"
@@ -17,7 +19,7 @@ def check(name, right, got):
 
 def refusal(**params):
     try:
-        return Coxswain().call(params.pop("method"), **params)
+        return Coxswain("smoke").call(params.pop("method"), **params)
     except RuntimeError as e:
         return str(e)
 
@@ -25,24 +27,50 @@ def refusal(**params):
 run = subprocess.run([sys.executable, example / "coxswain.py"], capture_output=True, text=True, env=os.environ)
 check("as pasted", run.returncode == 0 and "'allowed': True" in run.stdout and "locked, fence " in run.stdout, run)
 
-a, b = Coxswain(), Coxswain()
+events = queue.Queue()
+a, b = Coxswain("smoke", lambda *event: events.put(event)), Coxswain("other")
 limit = dict(key="python", algorithm="token_bucket", limits=[{"limit": 3, "period_ms": 60000}])
 answers = [a.call("ratelimit.acquire", **limit) for _ in range(4)]
 check("three are allowed", [r["allowed"] for r in answers] == [True, True, True, False], answers)
 check("the fourth is told when", 0 < answers[3]["retry_after_ms"] <= 20000, answers[3])
 
-a.call("session.hello", client="smoke", instance="a")
 mine = a.call("lock.acquire", name="python")
 theirs = b.call("lock.acquire", name="python")
 check("a lock is taken", mine["acquired"] and mine["fence"].isdigit(), mine)
 check("its holder is shown", not theirs["acquired"] and theirs["held_by"]["client"] == "smoke", theirs)
-a.socket.close()
+
+# Two threads on one connection: the reply to one of them does not keep the other's from it.
+answered = queue.Queue()
+waiting = threading.Thread(target=lambda: answered.put(b.call("lock.acquire", name="python", wait_ms=30000)), daemon=True)
+waiting.start()
+until = time.monotonic() + 30
+while not b.call("lock.get", name="python").get("waiting") and time.monotonic() < until:
+    pass
+check("a thread calls while another waits", answered.empty() and b.call("lock.get", name="python")["waiting"] == 1, None)
+# A program that calls nothing hears of its loss, and who waited has it.
+b.call("lock.force_release", name="python")
+method, params = events.get(timeout=30)
+check("an idle program hears of a lost lock", method == "lock.lost" and params["name"] == "python", (method, params))
+theirs = answered.get(timeout=30)
+check("who waited has it", theirs["acquired"], theirs)
+check("it is given back", b.call("lock.release", name="python", token=theirs["token"])["released"], None)
+
+mine = a.call("lock.acquire", name="python")
+theirs = b.call("lock.acquire", name="python")
+a.socket.shutdown(2)
 # Freed by the end of the connection: the TTL of 30 s has most of its time left.
 until = time.monotonic() + 10
 while not theirs["acquired"] and time.monotonic() < until:
     theirs = b.call("lock.acquire", name="python")
 check("a closed connection frees it", theirs["acquired"] and int(theirs["fence"]) > int(mine["fence"]), theirs)
 check("it is released", b.call("lock.release", name="python", token=theirs["token"])["released"], None)
+
+check("the end of the connection is told", events.get(timeout=30) == ("closed", {}), None)
+try:
+    a.call("session.ping")
+    check("a call after the end fails", False, None)
+except ConnectionError:
+    check("a call after the end fails", True, None)
 
 text = refusal(method="lock.aquire", name="l")
 check("the nearest method is told", text.startswith("METHOD_NOT_FOUND: ") and "lock.acquire" in text, text)
