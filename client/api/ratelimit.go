@@ -67,7 +67,7 @@ type Band struct {
 type RatelimitParams struct {
 	Rule      string `codec:"rule,omitempty" doc:"the rule's name; or give algorithm and limits"`
 	Algorithm string `codec:"algorithm,omitempty" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"the algorithm of a limit given in full"`
-	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4"`
+	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but pauses and delays of the key"`
 	Key       string `codec:"key" required:"true" doc:"whom or what the limit counts, such as a host or an account"`
 	Group     string `codec:"group,omitempty" doc:"counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none"`
 	Pool      string `codec:"pool,omitempty" doc:"the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group, wait_ms, algorithm or limits"`

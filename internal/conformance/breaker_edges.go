@@ -201,6 +201,27 @@ func membersApart(b breaker) {
 	require.Equal(b.t, api.BreakerClosed, b.get(b.b).State)
 }
 
+// probesAreMissed holds for the breakers of a pool's members too.
+func probesAreMissed(b breaker) {
+	for _, pool := range []string{"", b.name} {
+		b.pool, b.policy = pool, many
+		b.tell(b.a, "", api.BreakerReportParams{Outcome: api.OutcomeFailure})
+		b.sys.Advance(2 * time.Second)
+		probes := []api.BreakerAllowResult{b.probe(b.a), b.probe(b.b), b.probe(b.a)}
+		b.refused(b.a, api.BreakerHalfOpen)
+		for _, p := range probes[:2] {
+			require.True(b.t, b.report(b.b, p, api.OutcomeSuccess).Counted)
+			b.refused(b.a, api.BreakerHalfOpen)
+		}
+		require.False(b.t, b.report(b.a, probes[2], api.OutcomeIgnored).Counted)
+		last := b.probe(b.b)
+		b.refused(b.a, api.BreakerHalfOpen)
+		b.sys.Advance(time.Minute)
+		require.False(b.t, b.report(b.a, last, api.OutcomeSuccess).Counted, "it was lost")
+		require.Equal(b.t, api.BreakerClosed, b.report(b.a, b.probe(b.b), api.OutcomeSuccess).State)
+	}
+}
+
 func policiesByName(b breaker) {
 	for name, want := range map[string]string{"quick-" + b.name: quick, b.name: "default", "rates": rates, "rates ": "default"} {
 		r, err := b.a.BreakerGet(b.t.Context(), api.BreakerParams{Name: name})

@@ -25,6 +25,7 @@ const (
 	quick    = "quick-*"
 	rates    = "rates"
 	fleeting = "fleeting"
+	many     = "many"
 )
 
 // BreakerPolicies are all of them, in their order.
@@ -38,6 +39,7 @@ func BreakerPolicies() []BreakerPolicy {
 			WindowMS: 10_000, MinCalls: 10, FailureRate: 50, SlowMS: 200, Slow: 80,
 		},
 		{Name: fleeting, FailureThreshold: 1, OpenMS: 1000, ProbeTTLMS: 200, HalfOpenMax: 1},
+		{Name: many, FailureThreshold: 1, SuccessThreshold: 3, OpenMS: 1000, ProbeTTLMS: 60_000, HalfOpenMax: 5},
 	}
 }
 
@@ -56,6 +58,7 @@ func Breakers(t *testing.T, sys System) {
 		"failures in a row open it":                           failuresOpen,
 		"who sleeps until its end and asks is a probe":        endIsExact,
 		"probes are few, and successes close it":              probesClose,
+		"no more probes are out than successes are missing":   probesAreMissed,
 		"each opening in a row lasts longer":                  opensLonger,
 		"probes that are lost make room":                      lostProbes,
 		"a lost probe is told":                                lostIsTold,
@@ -210,10 +213,10 @@ func probesClose(b breaker) {
 	r := b.report(b.a, one, api.OutcomeSuccess)
 	require.Equal(b.t, api.BreakerReportResult{State: api.BreakerHalfOpen, Generation: 3, Counted: true}, r)
 	require.Equal(b.t, int64(1), b.get(b.a).Successes)
-	three := b.probe(b.b)
+	require.Equal(b.t, int64(60_000), b.refused(b.b, api.BreakerHalfOpen).RetryAfterMS, "one success is missing, and one probe is out")
 	r = b.report(b.a, two, api.OutcomeSuccess)
 	require.Equal(b.t, api.BreakerReportResult{State: api.BreakerClosed, Generation: 4, Counted: true, Changed: true}, r)
-	require.False(b.t, b.report(b.b, three, api.OutcomeFailure).Counted, "it is of a state before")
+	require.False(b.t, b.report(b.b, two, api.OutcomeFailure).Counted, "it is of a state before")
 	require.Zero(b.t, b.get(b.a).Failures)
 	b.open()
 }

@@ -168,20 +168,6 @@ func magnitude(rng *rand.Rand, most int64) int64 {
 	return 1 + rng.Int64N(max(1, n))
 }
 
-func changeKeepsWhatWasUsed(l limiter) {
-	l.acquire(10, per(10, time.Hour))
-	require.False(l.t, l.acquire(1, per(10, time.Hour)).Allowed)
-	require.True(l.t, l.acquire(1, per(1000, time.Second)).Allowed, "raised: the next call is admitted")
-
-	l.key += "lowered"
-	l.acquire(80, per(100, time.Hour))
-	r := l.acquire(1, per(10, time.Hour))
-	require.False(l.t, r.Allowed)
-	require.Zero(l.t, r.Remaining, "never negative")
-	l.sys.Advance(time.Duration(r.RetryAfterMS) * time.Millisecond)
-	require.True(l.t, l.acquire(1, per(10, time.Hour)).Allowed)
-}
-
 func highRates(l limiter) {
 	for _, rate := range []int64{10_000, 100_000, 1_000_000} {
 		l.key += "+"

@@ -128,9 +128,22 @@ func permitProbes(p permits) {
 		p.sys.Advance(time.Minute)
 	}
 	p.sys.Advance(time.Hour)
+	// beside reports whether one more would be let through, and gives it back.
+	beside := func() bool {
+		r, err := p.a.BreakerAllow(p.t.Context(), "", api.BreakerAllowParams{Name: "x", Pool: p.pool, Policy: "default"})
+		require.NoError(p.t, err)
+		if r.Allowed {
+			_, err = p.a.BreakerReport(p.t.Context(), "", api.BreakerReportParams{
+				Name: "x", Pool: p.pool, Policy: "default", Generation: r.Generation, Probe: r.Probe, Outcome: api.OutcomeIgnored,
+			})
+			require.NoError(p.t, err)
+		}
+		return r.Allowed
+	}
 	for i := range 3 {
 		g := p.get(p.b, in)
 		require.True(p.t, g.Probe)
+		require.Equal(p.t, i < 2, beside(), "no more probes are out than successes are missing, with or without a permit")
 		require.Equal(p.t, []string{"half_open", "half_open", "closed"}[i], p.report(p.a, g.Lease, api.PermitReportParams{}).Breaker)
 	}
 	require.False(p.t, p.get(p.a, in).Probe)

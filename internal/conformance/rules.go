@@ -47,6 +47,7 @@ func Rules(t *testing.T, open func(t *testing.T, deaf bool) RulesSystem) {
 	for name, test := range map[string]func(ruled){
 		"a rule that was put is in force everywhere":       putIsInForceEverywhere,
 		"what was used is kept when a rule is put again":   putKeepsWhatWasUsed,
+		"every algorithm keeps it":                         putKeepsWhatWasUsedByEveryAlgorithm,
 		"the same rule again changes nothing":              putAgain,
 		"a deleted rule is gone everywhere":                deletedIsGone,
 		"the file comes first":                             fileFirst,
@@ -168,6 +169,30 @@ func putKeepsWhatWasUsed(r ruled) {
 	lowered := r.put(1, bucket("b", 15))
 	r.seen(0, "both have the last one", has("b", lowered.Revision))
 	require.False(r.t, r.take(0, "b", 1).Allowed, "lowered, it forgives nothing")
+}
+
+func putKeepsWhatWasUsedByEveryAlgorithm(r ruled) {
+	for _, algorithm := range everyAlgorithm {
+		as := limiter{algorithm: algorithm}
+		raised, lowered := algorithm+" raised", algorithm+" lowered"
+		put := func(name string, band api.Band) {
+			r.put(0, api.Rule{Name: name, Algorithm: algorithm, Limits: as.bands([]api.Band{band})})
+		}
+		put(raised, per(10, time.Hour))
+		require.True(r.t, r.take(0, raised, 10).Allowed)
+		require.False(r.t, r.take(0, raised, 1).Allowed)
+		put(raised, per(1000, time.Second))
+		require.True(r.t, r.take(0, raised, 1).Allowed, "%s: the next call is admitted", algorithm)
+
+		put(lowered, per(100, time.Hour))
+		require.True(r.t, r.take(0, lowered, 80).Allowed)
+		put(lowered, per(10, time.Hour))
+		d := r.take(0, lowered, 1)
+		require.False(r.t, d.Allowed, algorithm)
+		require.Zero(r.t, d.Remaining, "never negative")
+		r.sys.Advance(time.Duration(d.RetryAfterMS) * time.Millisecond)
+		require.True(r.t, r.take(0, lowered, 1).Allowed, algorithm)
+	}
 }
 
 func putAgain(r ruled) {
@@ -314,7 +339,15 @@ func explanation(r ruled) {
 	require.Equal(r.t, "deny_list", e.Decision)
 	require.Equal(r.t, "deny", e.List)
 	require.Equal(r.t, int64(-1), e.RetryMS)
-	_, err := r.at[0].RatelimitExplain(r.t.Context(), api.RatelimitExplainParams{Rule: "none", Key: "k"})
+	inFull := api.RatelimitParams{Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(5, time.Hour)}, Key: "k", Cost: 3}
+	_, err := r.at[0].RatelimitAcquire(r.t.Context(), "", inFull)
+	require.NoError(r.t, err)
+	for limit, used := range map[int64]int64{5: 3, 6: 0} {
+		e, err = r.at[0].RatelimitExplain(r.t.Context(), api.RatelimitExplainParams{Algorithm: inFull.Algorithm, Limits: []api.Band{per(limit, time.Hour)}, Key: "k"})
+		require.NoError(r.t, err)
+		require.Equal(r.t, used, e.Bands[0].Current, "of the limit with these bands")
+	}
+	_, err = r.at[0].RatelimitExplain(r.t.Context(), api.RatelimitExplainParams{Rule: "none", Key: "k"})
 	require.ErrorIs(r.t, err, api.NotFound)
 }
 

@@ -87,7 +87,7 @@ func (c *rulesClient) RatelimitDeleteRule(ctx context.Context, name string) (boo
 }
 
 func (c *rulesClient) RatelimitExplain(ctx context.Context, p api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
-	e, err := c.limiter.Explain(ctx, coord.LimitRef{Rule: p.Rule, Key: p.Key, Group: p.Group})
+	e, err := c.limiter.Explain(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
 	if err != nil {
 		return api.RatelimitExplainResult{}, wire(err)
 	}

@@ -88,7 +88,7 @@ func (l *RateLimiter) Explain(ctx context.Context, ref LimitRef) (Explanation, e
 	seat := lua.Seat{MaxConcurrent: lim.maxConcurrent, HoldMS: 1}
 	seat.Leases, seat.Holders, seat.LineKeys = l.keys.seats(tag)
 	look, err := lua.Run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{
-		State: l.keys.limitPart(tag, lim.algorithm), Gate: l.keys.gate(tag), Cost: 1, Peek: true, Each: true,
+		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag), Cost: 1, Peek: true, Each: true,
 		Revision: lim.revision, Signature: lim.signature, Seat: seat,
 	}, lua.Latch{})
 	if err != nil {

@@ -11,13 +11,18 @@ import (
 // What black-box tests need of the inside: how keys and limits come out, and a
 // noun of their own for the renewer.
 
-func (k Keys) Limit(rule, key, algorithm string) string { return k.limit(rule, key, algorithm) }
-func (k Keys) Lock(name string) string                  { return k.lock(name) }
-func (k Keys) Line(lock string) string                  { return k.line(k.lock(lock)).Line }
-func (k Keys) Queue(queue string) lua.QueueKeys         { return k.queueKeys(queue) }
-func (k Keys) QueueLine(queue string) lua.LineKeys      { return k.queueLine(queue) }
-func Latch(key string, c Caller) lua.Latch              { return latch(key, c) }
-func Escaped(text string) string                        { return escaped(text) }
+func (k Keys) Limit(rule, key, part string) string { return k.limit(rule, key, part) }
+
+// InFull is the state of a limit given in full.
+func (k Keys) InFull(key, algorithm string, bands ...Band) string {
+	return k.limit("", key, compile(RuleOptions{Algorithm: algorithm, Limits: bands}, 0).part)
+}
+func (k Keys) Lock(name string) string             { return k.lock(name) }
+func (k Keys) Line(lock string) string             { return k.line(k.lock(lock)).Line }
+func (k Keys) Queue(queue string) lua.QueueKeys    { return k.queueKeys(queue) }
+func (k Keys) QueueLine(queue string) lua.LineKeys { return k.queueLine(queue) }
+func Latch(key string, c Caller) lua.Latch         { return latch(key, c) }
+func Escaped(text string) string                   { return escaped(text) }
 
 // Compiled is a limit as the scripts get it.
 type Compiled struct {
@@ -58,14 +63,14 @@ func First(key string, sets ...Match) int {
 
 // Taken is what a grant says.
 type Taken struct {
-	ID, Tag, Algorithm string
-	Cost, At           int64
+	ID, Tag, Part string
+	Cost, At      int64
 }
 
 // GrantOf reads a grant.
 func GrantOf(text string) (Taken, error) {
 	g, err := parseGrant(text)
-	return Taken{g.id, g.tag, g.algorithm, g.cost, g.at}, err
+	return Taken{g.id, g.tag, g.part, g.cost, g.at}, err
 }
 
 // Inline finds a limit given in full and reports how many are remembered.

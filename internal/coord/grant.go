@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,11 +13,11 @@ import (
 // grant is what an acquisition took, told to the caller as text, so that any
 // sidecar can undo it without having kept anything.
 type grant struct {
-	id        string // unlike any other under its tag; no dots
-	tag       string // of its keys: the rule and what is counted
-	algorithm string
-	cost      int64
-	at        int64 // when it may be used, by the Redis server's clock, Unix microseconds
+	id   string // unlike any other under its tag; no dots
+	tag  string // of its keys: the rule and what is counted
+	part string // of the key of its state: see statePart
+	cost int64
+	at   int64 // when it may be used, by the Redis server's clock, Unix microseconds
 }
 
 // grantVersion is bumped when the text changes its meaning: grants outlive rollouts.
@@ -28,8 +27,8 @@ const grantVersion = "1"
 func (g grant) String() string {
 	var b strings.Builder
 	var number [16]byte // an int64 has at most 13 digits of base 36
-	b.Grow(len(g.id) + len(g.algorithm) + len(g.tag) + 2*len(number) + 8)
-	for _, text := range [...]string{grantVersion, g.id, g.algorithm} {
+	b.Grow(len(g.id) + len(g.part) + len(g.tag) + 2*len(number) + 8)
+	for _, text := range [...]string{grantVersion, g.id, g.part} {
 		b.WriteString(text)
 		b.WriteByte('.')
 	}
@@ -49,14 +48,14 @@ func parseGrant(text string) (grant, error) {
 	if len(parts) != 6 || parts[0] != grantVersion || parts[1] == "" {
 		return grant{}, bad
 	}
-	g := grant{id: parts[1], algorithm: parts[2], tag: parts[5]}
+	g := grant{id: parts[1], part: parts[2], tag: parts[5]}
 	var err, errAt error
 	g.cost, err = strconv.ParseInt(parts[3], 36, 64)
 	g.at, errAt = strconv.ParseInt(parts[4], 36, 64)
 	rule, key, colon := strings.Cut(g.tag, ":")
 	switch {
 	case err != nil || errAt != nil || g.cost < 0 || g.cost > maxLimit || g.at < 0,
-		!slices.Contains(algorithms, g.algorithm), !colon || key == "", !isEscaped(rule) || !isEscaped(key),
+		!isStatePart(rule, g.part), !colon || key == "", !isEscaped(rule) || !isEscaped(key),
 		len(g.id) > 64 || strings.ContainsFunc(g.id, func(r rune) bool { return r < '-' || r > 'z' }):
 		return grant{}, bad
 	}
@@ -94,5 +93,5 @@ func (l *RateLimiter) granted(q question, out answer) string {
 	if q.id == "" {
 		q.id = l.grantIDs.of(q.caller)
 	}
-	return grant{id: q.id, tag: q.tag, algorithm: q.lim.algorithm, cost: q.cost, at: at}.String()
+	return grant{id: q.id, tag: q.tag, part: q.lim.part, cost: q.cost, at: at}.String()
 }

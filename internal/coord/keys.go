@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -44,10 +45,44 @@ func NewKeys(prefix, tenant string) Keys {
 }
 
 // limit is the state of one key of a rule, with an empty rule for limits given
-// in full: rule names are never empty, so the two never meet. The algorithm is
-// part of the key, so that another one never meets a foreign type.
-func (k Keys) limit(rule, key, algorithm string) string {
-	return k.base + escaped(rule) + ":" + escaped(key) + "}:rl:" + algorithm
+// in full: rule names are never empty, so the two never meet. The part is a
+// statePart; another algorithm never meets a foreign type.
+func (k Keys) limit(rule, key, part string) string {
+	return k.base + escaped(rule) + ":" + escaped(key) + limitMark + part
+}
+
+// limitMark stands between the tag of a limit and the part. No tag has a brace.
+const limitMark = "}:rl:"
+
+// statePart tells a limit's state from the others under its tag: the algorithm,
+// and of a limit given in full its bands too. A rule keeps its state when its
+// bands change; where there is no name, other bands are another limit.
+func statePart(rule, algorithm, signature string) string {
+	if rule != "" {
+		return algorithm
+	}
+	return algorithm + ":" + signature
+}
+
+// isStatePart reports whether a text can be what statePart made for a rule. It
+// takes those of limits in full without their bands too, as older sidecars made
+// them: grants outlive rollouts.
+func isStatePart(rule, part string) bool {
+	algorithm, bands, banded := strings.Cut(part, ":")
+	return slices.Contains(algorithms, algorithm) && (!banded || rule == "" && bands != "") &&
+		strings.Trim(bands, "0123456789/;") == ""
+}
+
+// algorithmOf is the algorithm of a statePart.
+func algorithmOf(part string) string {
+	algorithm, _, _ := strings.Cut(part, ":")
+	return algorithm
+}
+
+// ofState is the gate beside the state of a limit, and its algorithm.
+func (k Keys) ofState(state string) (gate, algorithm string) {
+	_, part, _ := strings.Cut(state, limitMark)
+	return k.gate(k.tag(state)), algorithmOf(part)
 }
 
 // tag is that of a key. It copies nothing.
@@ -57,7 +92,7 @@ func (k Keys) tag(key string) string { return key[len(k.base):strings.IndexByte(
 func limitTag(rule, key string) string { return escaped(rule) + ":" + escaped(key) }
 
 // limitPart is one of the keys under it.
-func (k Keys) limitPart(tag, part string) string { return k.base + tag + "}:rl:" + part }
+func (k Keys) limitPart(tag, part string) string { return k.base + tag + limitMark + part }
 
 // gate is what holds up one key of a rule whatever its algorithm is. No algorithm
 // has its name.

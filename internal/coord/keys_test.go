@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,7 @@ func TestKeysHaveTheDocumentedForm(t *testing.T) {
 	t.Parallel()
 	k := coord.NewKeys("coxswain", "")
 	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", k.Limit("per-host", "example.com", "token_bucket"))
-	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket", k.Limit("", "example.com", "token_bucket"))
+	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket:80/1/7500000/600000", k.InFull("example.com", "token_bucket", band(80, 10*time.Minute)))
 	require.Equal(t, "coxswain:v1:{nightly}:lock", k.Lock("nightly"))
 	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", coord.NewKeys("coxswain", "acme").Lock("nightly"))
 	l := coord.Latch(k.Lock("a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})

@@ -20,6 +20,7 @@ type limit struct {
 	revision  int64 // 0 for a limit given in full
 	signature string
 	terms     string              // the algorithm and the signature
+	part      string              // of the keys of its states; see statePart
 	bands     []lua.RatelimitBand // by period, as the scripts count them
 	names     []string            // of the bands: limit/period
 	limits    []int64             // of the bands, per period
@@ -52,6 +53,7 @@ func compile(o RuleOptions, revision int64) *limit {
 	}
 	l.signature = strings.Join(texts, ";")
 	l.terms = l.algorithm + " " + l.signature
+	l.part = statePart(l.rule, l.algorithm, l.signature)
 	l.local = share(l.bands, max(1, o.LocalShareOf))
 	l.upstream = upstreamOf(o)
 	return l

@@ -44,7 +44,7 @@ func (l *RateLimiter) question(c Caller, t target, r LimitRequest, peek bool) qu
 
 // address builds the keys.
 func (q *question) address(k Keys) {
-	q.state = k.limit(q.lim.rule, q.counted, q.lim.algorithm)
+	q.state = k.limit(q.lim.rule, q.counted, q.lim.part)
 	q.tag = k.tag(q.state)
 	q.gate = k.gate(q.tag)
 	q.latch = latch(q.state, q.caller)

@@ -3,7 +3,6 @@ package coord
 import (
 	"context"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -84,7 +83,7 @@ func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d D
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
 	// The slot may be another call's that left: its charge is what is used.
-	d.Grant = grant{id: s.id, tag: q.tag, algorithm: q.lim.algorithm, cost: s.cost, at: s.at}.String()
+	d.Grant = grant{id: s.id, tag: q.tag, part: q.lim.part, cost: s.cost, at: s.at}.String()
 	return l.confirm(ctx, q, d.after(l.now()-q.begun), s.at-s.made), nil
 }
 
@@ -121,9 +120,9 @@ func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d
 
 // giveBack is how reservations tell the bucket of a slot.
 func (l *RateLimiter) giveBack(ctx context.Context, bucket, latch string, s slot) (lua.SlotState, error) {
-	algorithm := bucket[strings.LastIndexByte(bucket, ':')+1:] // see Keys.limitPart
+	gate, algorithm := l.keys.ofState(bucket)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitGiveBack, lua.RatelimitGiveBackIn{
-		State: bucket, Gate: strings.TrimSuffix(bucket, algorithm) + "gate", Latch: latch,
+		State: bucket, Gate: gate, Latch: latch,
 		Algorithm: algorithm, ID: s.id, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
 	}, lua.Latch{})
 	return out.Value, err

@@ -236,7 +236,7 @@ func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
 		return false, err
 	}
 	lim := t.lim
-	state := l.keys.limit(lim.rule, t.counted, lim.algorithm)
+	state := l.keys.limit(lim.rule, t.counted, lim.part)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitReset, lua.RatelimitResetIn{
 		State: state, Channel: l.keys.broadcast(),
 	}, lua.Latch{})

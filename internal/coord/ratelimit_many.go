@@ -39,7 +39,7 @@ func (l *RateLimiter) AcquireMany(ctx context.Context, c Caller, items []LimitRe
 		return all, nil
 	}
 	// What a call counts under, whatever its limit is.
-	type state struct{ rule, algorithm, counted string }
+	type state struct{ rule, part, counted string }
 	answers := make([]ItemDecision, len(items))
 	var order []state
 	lines := make(map[state][]int, len(items))
@@ -49,7 +49,7 @@ func (l *RateLimiter) AcquireMany(ctx context.Context, c Caller, items []LimitRe
 			answers[i].Err = err
 			continue
 		}
-		s := state{t.lim.rule, t.lim.algorithm, t.counted}
+		s := state{t.lim.rule, t.lim.part, t.counted}
 		if lines[s] == nil {
 			order = append(order, s)
 		}

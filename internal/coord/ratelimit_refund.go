@@ -37,9 +37,9 @@ func (l *RateLimiter) Refund(ctx context.Context, c Caller, text string) (Refund
 			return Refund{}, err
 		}
 	}
-	state := l.keys.limitPart(g.tag, g.algorithm)
+	state := l.keys.limitPart(g.tag, g.part)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitRefund, lua.RatelimitRefundIn{
-		State: state, Marker: l.keys.refunded(g.tag, g.id), Algorithm: g.algorithm, ID: g.id, Cost: g.cost, AtUS: g.at,
+		State: state, Marker: l.keys.refunded(g.tag, g.id), Algorithm: algorithmOf(g.part), ID: g.id, Cost: g.cost, AtUS: g.at,
 	}, lua.Latch{})
 	if err != nil {
 		rule, _, _ := strings.Cut(g.tag, ":")

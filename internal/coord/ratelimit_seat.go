@@ -205,7 +205,7 @@ func (l *RateLimiter) reseat(ctx context.Context, q question, d Decision) (Decis
 func (l *RateLimiter) unseat(ctx context.Context, q question, waiter string, doubt error) {
 	h := hold{leaseID: leaseID{nounRatelimit, q.tag, ""}, session: q.seat.Session, kind: l.seats, waiter: waiter, doubt: doubt}
 	if doubt != nil {
-		token := grant{id: q.id, tag: q.tag, algorithm: q.lim.algorithm}.String()
+		token := grant{id: q.id, tag: q.tag, part: q.lim.part}.String()
 		id := leaseID{nounRatelimit, q.tag, token}
 		s := q.caller.Session
 		kept := s != nil && l.leases.doubt(&lease{leaseID: id, ttl: holdFor, session: s, kind: l.seats}, doubt)

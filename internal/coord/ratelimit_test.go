@@ -115,7 +115,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 	for name, bands := range map[string][]coord.Band{
 		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
 	} {
-		key := coord.NewKeys(prefix, "").Limit("", name, tokenBucket)
+		key := coord.NewKeys(prefix, "").InFull(name, tokenBucket, bands...)
 		never, err := s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 11))
 		require.NoError(t, err)
 		require.Equal(t, coord.Never, never.RetryAfter)

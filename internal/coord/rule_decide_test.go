@@ -164,7 +164,7 @@ func TestAGrantSaysWhatWasTaken(t *testing.T) {
 		d := acquire(t, l, asks(f.ref, 2))
 		g, err := coord.GrantOf(d.Grant)
 		require.NoError(t, err)
-		require.Equal(t, coord.Taken{ID: g.ID, Tag: name + ":a.b%3Ac", Algorithm: tokenBucket, Cost: 2, At: f.clock.Micros()}, g)
+		require.Equal(t, coord.Taken{ID: g.ID, Tag: name + ":a.b%3Ac", Part: tokenBucket, Cost: 2, At: f.clock.Micros()}, g)
 		require.Empty(t, acquire(t, l, asks(f.ref, 1)).Grant)
 		other, err := coord.GrantOf(acquire(t, l, asks(byRule(name, "other"), 1)).Grant)
 		require.NoError(t, err)

@@ -109,7 +109,8 @@ func (m *modelBreaker) wait(p modelPolicy, now int64) int64 {
 		return 0
 	case ph.state == "open":
 		return max(ph.ends-now, 0)
-	case ph.state == "half_open" && len(out) >= p.probes:
+	// A policy that asks for fewer successes than there were wants one more.
+	case ph.state == "half_open" && len(out) >= min(p.probes, max(1, p.successes-ph.successes)):
 		return out[0] - now
 	}
 	return 0

@@ -14,6 +14,10 @@ local function breaker_open(b, p)
   breaker_enter(b, 1)
 end
 
+-- breaker_most is how many probes may be out: as many as the policy says, but no more than successes are still missing, since
+-- the last of them would come back to a breaker that is closed. At least one, or a changed policy could keep it half open.
+local function breaker_most(b, p) return math.min(p.probes, math.max(p.successes - b.successes, 1)) end
+
 -- breaker_ready is when (us) a call may pass, 0 = now, -1 = never, and the state as it is kept: what is open beyond its end
 -- is open until a call passes.
 local function breaker_ready(b, p)
@@ -24,7 +28,7 @@ local function breaker_ready(b, p)
   for _, probe in ipairs(b.probes) do
     if probe.ends > now then out, first = out + 1, math.min(first or probe.ends, probe.ends) end
   end
-  return out >= p.probes and first or 0, breaker_state(b)
+  return out >= breaker_most(b, p) and first or 0, breaker_state(b)
 end
 
 -- breaker_pass has a call pass that breaker_ready lets through now, and returns the generation and whether (1 or 0) it is a
