@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 const (
@@ -84,22 +84,13 @@ func outputFormat(asked string, out io.Writer) (string, error) {
 	case outputJSON, outputPretty:
 		return asked, nil
 	case "":
-		if isTerminal(out) {
+		if telemetry.IsTerminal(out) {
 			return outputPretty, nil
 		}
 		return outputJSON, nil
 	default:
 		return "", usage("--output %s is unknown; write json or pretty", asked)
 	}
-}
-
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // readParams reads the JSON object of a command line. Numbers stay what they

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // The exit codes of exec beside those of its command. Those that other programs
@@ -38,6 +39,9 @@ type locked struct {
 	wait, ttl, hold, killing time.Duration
 	args                     []string
 	stops, hangups           <-chan os.Signal
+	// say is stderr for what is said while the lock is held: a reader that is slow,
+	// or gone, must keep neither the lock nor the command from its end.
+	say *telemetry.AsyncWriter
 }
 
 func newExec(p process) *cobra.Command {
@@ -88,9 +92,26 @@ Exit codes:
 		defer ended[0]()
 		x.hangups, ended[1] = p.hangups()
 		defer ended[1]()
-		return x.run(cmd.Context())
+		_, ignorePipes := p.pipes()
+		defer ignorePipes()
+		x.say = telemetry.NewAsyncWriter(p.err)
+		defer x.say.Close(lastLines)
+		return x.told(x.run(cmd.Context()))
 	}
 	return cmd
+}
+
+// told says why it ends.
+func (x *locked) told(err error) error {
+	var e *exit
+	if err == nil || errors.As(err, &e) && e.err == nil {
+		return err
+	}
+	if e == nil {
+		e = &exit{code: exitFailed}
+	}
+	fmt.Fprintln(x.say, err)
+	return &exit{code: e.code}
 }
 
 func (x *locked) run(ctx context.Context) error {
@@ -111,7 +132,7 @@ func (x *locked) run(ctx context.Context) error {
 	if gone := lk.Release(ctx); errors.Is(gone, client.ErrLost) {
 		return &exit{exitLost, fmt.Errorf("the lock was not held to the end: %w", gone)}
 	} else if gone != nil {
-		fmt.Fprintln(x.p.err, "the lock is free when its TTL ends:", gone)
+		fmt.Fprintln(x.say, "the lock is free when its TTL ends:", gone)
 	}
 	if err != nil || code != exitOK {
 		return &exit{code, err}
@@ -215,7 +236,7 @@ func (x *locked) under(lk *client.Lock, path string) (int, error) {
 			signal(s)
 		case <-lost:
 			lost = nil
-			fmt.Fprintf(x.p.err, "lock %s: %v; ending the command\n", x.name, context.Cause(lk.Context()))
+			fmt.Fprintf(x.say, "lock %s: %v; ending the command\n", x.name, context.Cause(lk.Context()))
 			signal(syscall.SIGTERM)
 			kill = time.After(x.killing)
 		case <-kill:

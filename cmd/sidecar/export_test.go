@@ -35,6 +35,7 @@ func Run(ctx context.Context, args, env []string, in io.Reader, out, err io.Writ
 		env: env, in: in, out: out, err: err,
 		signals:     func() (<-chan os.Signal, func()) { return signals, func() {} },
 		hangups:     func() (<-chan os.Signal, func()) { return nil, func() {} },
+		pipes:       func() (<-chan os.Signal, func()) { return nil, func() {} },
 		limitMemory: func(*slog.Logger) {}, // it would be of all tests
 	})
 }

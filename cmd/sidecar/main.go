@@ -31,6 +31,7 @@ func main() {
 		env: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		signals:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
 		hangups:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
+		pipes:       func() (<-chan os.Signal, func()) { return notify(syscall.SIGPIPE) },
 		limitMemory: func(log *slog.Logger) { limitMemory(log, memlimit.FromCgroup) },
 	}))
 }
@@ -46,6 +47,10 @@ type process struct {
 	// hangups are those that ask for a reload: apart, so that no flood of them
 	// keeps a request to end out.
 	hangups func() (<-chan os.Signal, func())
+	// pipes are those of writes to a pipe that nobody reads any more. Whoever takes
+	// delivery of them is not ended by such a write to stdout or stderr, but told of
+	// its failure, as with any other file.
+	pipes func() (<-chan os.Signal, func())
 	// limitMemory bounds what the process as a whole takes, before it serves.
 	limitMemory func(*slog.Logger)
 }

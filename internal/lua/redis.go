@@ -109,6 +109,7 @@ func Open(o Options) (*Runner, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
+	libraryLog.to.Store(o.Log)
 	to := target{topology: Embedded, addrs: []string{"in this process"}}
 	if o.URL != Embedded {
 		var err error
