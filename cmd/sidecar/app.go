@@ -32,6 +32,9 @@ type app struct {
 	origin origin
 	log    *slog.Logger
 	events *coord.Events
+	// logDropped has a function told of lines of the log that are dropped; nil of a
+	// log that drops none.
+	logDropped func(count func(lines int64))
 
 	telemetry *telemetry.SDK
 	runner    *lua.Runner
@@ -127,6 +130,10 @@ func (a *app) startTelemetry() (err error) {
 		return err
 	}
 	a.onStop("telemetry", cleanupTime, a.telemetry.Shutdown)
+	a.telemetry.LogDropped(context.Background(), 0) // told as none, so that the first one is an increase
+	if a.logDropped != nil {
+		a.logDropped(func(lines int64) { a.telemetry.LogDropped(context.Background(), lines) })
+	}
 	return nil
 }
 

@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 const (
@@ -96,23 +95,13 @@ func outputFormat(asked string, out io.Writer) (string, error) {
 	case outputJSON, outputPretty:
 		return asked, nil
 	case "":
-		if isTerminal(out) {
+		if telemetry.IsTerminal(out) {
 			return outputPretty, nil
 		}
 		return outputJSON, nil
 	default:
 		return "", usage("--output %s is unknown; write json or pretty", asked)
 	}
-}
-
-// isTerminal reports whether in or out of a process is a terminal, which /dev/null is not.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // readParams reads the JSON object of a command line. Numbers stay what they

@@ -20,20 +20,26 @@ func TestBadUsageIsExitCode2AndNamesTheRemedy(t *testing.T) {
 		"call":             "accepts between 1 and 2 arg(s), received 0\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"call --timeout x a": "invalid argument \"x\" for \"--timeout\" flag: time: invalid duration \"x\"\n" +
 			"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
-		"probe":                  "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
-		"probe steady":           "invalid argument \"steady\" for \"sidecar probe\"\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
-		"config":                 "config: say what to do: check FILE or print\n",
-		"config frob":            "config frob: no such command; use check FILE or print\n",
-		"describe lok.get":       "lok.get: no such method; did you mean lock.get?\n",
-		"describe x":             "x: no such method; sidecar methods lists them\n",
-		"serve --log-level loud": "--log-level: telemetry.log_level: \"loud\" is unknown; write debug, info, warn or error\n",
-		"config check /none":     "/none: cannot be read: no such file or directory; give the path of a YAML file\n",
+		"probe":              "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
+		"probe steady":       "invalid argument \"steady\" for \"sidecar probe\"\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
+		"config":             "config: say what to do: check FILE or print\n",
+		"config frob":        "config frob: no such command; use check FILE or print\n",
+		"describe lok.get":   "lok.get: no such method; did you mean lock.get?\n",
+		"describe x":         "x: no such method; sidecar methods lists them\n",
+		"config check /none": "/none: cannot be read: no such file or directory; give the path of a YAML file\n",
 	} {
 		a := cli(t, strings.Fields(line)...)
 		require.Equal(t, main.Usage, a.code, line)
 		require.Equal(t, want, a.err, line)
 		require.Empty(t, a.out, line)
 	}
+}
+
+func TestAConfigurationThatIsNotValidIsTheLastLineOfTheLog(t *testing.T) {
+	t.Parallel()
+	a := cli(t, "serve", "--log-level", "loud")
+	require.Equal(t, main.Usage, a.code)
+	require.Equal(t, []string{`--log-level: telemetry.log_level: "loud" is unknown; write debug, info, warn or error`}, fatal(t, a.err))
 }
 
 func TestTheExitCodesAreInTheHelp(t *testing.T) {
@@ -116,7 +122,7 @@ rules:
 	require.Contains(t, a.err, file+":9: rules.items[0].limits[0].period_ms: ")
 	require.Contains(t, a.err, "      9 |           period_ms: 0\n")
 	require.Contains(t, a.err, file+":10: rules.items[0].limits[1].period_ms: ", "a period past any duration is no short one")
-	require.Equal(t, a.err, cli(t, "serve", "--config", file).err, "serve says the same")
+	require.Equal(t, []string{strings.TrimSuffix(a.err, "\n")}, fatal(t, cli(t, "serve", "--config", file).err), "serve says the same")
 }
 
 func TestConfigPrintShowsWhatIsInForceWithoutSecrets(t *testing.T) {

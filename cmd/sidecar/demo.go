@@ -59,15 +59,16 @@ func startDemoSidecar(socket string, log io.Writer) (stop func(), err error) {
 	c := config.Default()
 	c.Socket.Path, c.HTTP.Addr, c.Redis.URL = socket, "", lua.Embedded
 	c.Limits.ShutdownGrace = 0
-	logger, _, err := telemetry.NewLog(log, "error")
+	logger, err := telemetry.NewLog(log, telemetry.LogOptions{Level: "error"})
 	if err != nil {
 		return nil, err
 	}
-	a := newApp(&c, origin{}, logger)
+	a := newApp(&c, origin{}, logger.Logger)
 	if err := a.Start(); err != nil {
+		logger.Close(lastLines)
 		return nil, err
 	}
-	return a.Stop, nil
+	return func() { a.Stop(); logger.Close(lastLines) }, nil
 }
 
 // showDemo is the demo itself, told by clients that know nothing but the socket.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // The exit codes of exec beside those of its command. Those that other programs
@@ -39,6 +40,9 @@ type locked struct {
 	wait, ttl, hold, killing time.Duration
 	args                     []string
 	caught                   *caught
+	// say is stderr for what is said while the lock is held: a reader that is slow,
+	// or gone, must keep neither the lock nor the command from its end.
+	say *telemetry.AsyncWriter
 }
 
 func newExec(p process) *cobra.Command {
@@ -90,9 +94,24 @@ Exit codes:
 		var uncatch func()
 		x.caught, uncatch = catch()
 		defer uncatch()
-		return x.run(cmd.Context())
+		x.say = telemetry.NewAsyncWriter(p.err)
+		defer x.say.Close(lastLines)
+		return x.told(x.run(cmd.Context()))
 	}
 	return cmd
+}
+
+// told says why it ends.
+func (x *locked) told(err error) error {
+	var e *exit
+	if err == nil || errors.As(err, &e) && e.err == nil {
+		return err
+	}
+	if e == nil {
+		e = &exit{code: exitFailed}
+	}
+	_ = printLine(x.say, "%v", err)
+	return &exit{code: e.code}
 }
 
 func (x *locked) run(ctx context.Context) error {
@@ -116,7 +135,7 @@ func (x *locked) run(ctx context.Context) error {
 	if gone := lk.Release(ctx); errors.Is(gone, client.ErrLost) {
 		return &exit{exitLost, fmt.Errorf("the lock was not held to the end: %w", gone)}
 	} else if gone != nil {
-		_ = printLine(x.p.err, "the lock is free when its TTL ends: %v", gone)
+		_ = printLine(x.say, "the lock is free when its TTL ends: %v", gone)
 	}
 	if interrupted {
 		// The keyboard told the command alone, as the terminal was its own. A script that
@@ -215,7 +234,7 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 	changes := states(cmd.Process.Pid)
 	var kill <-chan time.Time
 	finish := func(why error) {
-		_ = printLine(x.p.err, "lock %s: %v; ending the command", x.name, why)
+		_ = printLine(x.say, "lock %s: %v; ending the command", x.name, why)
 		j.signal(syscall.SIGTERM)
 		j.signal(syscall.SIGCONT) // what is stopped ends when it goes on
 		kill = time.After(x.killing)

@@ -37,6 +37,7 @@ func Run(ctx context.Context, args, env []string, in io.Reader, out, err io.Writ
 		signals:     func() (<-chan os.Signal, func()) { return signals, func() {} },
 		hangups:     func() (<-chan os.Signal, func()) { return nil, func() {} },
 		raise:       func(syscall.Signal) {},
+		pipes:       func() (<-chan os.Signal, func()) { return nil, func() {} },
 		limitMemory: func(*slog.Logger) {}, // it would be of all tests
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // job is the command's process group, as a shell has one for each command line.
@@ -33,7 +35,7 @@ func newJob(group int, c *caught, in io.Reader, out io.Writer) *job {
 	j.tty = fd
 	// Else to take the terminal back, or to print while it is the command's, stops this process.
 	signal.Ignore(syscall.SIGTTOU)
-	if isTerminal(in) && isTerminal(out) && j.foreground() == j.own {
+	if telemetry.IsTerminal(in) && telemetry.IsTerminal(out) && j.foreground() == j.own {
 		j.give(j.group)
 	}
 	return j

@@ -32,6 +32,7 @@ func main() {
 		signals:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
 		hangups:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
 		raise:       raise,
+		pipes:       func() (<-chan os.Signal, func()) { return notify(syscall.SIGPIPE) },
 		limitMemory: func(log *slog.Logger) { limitMemory(log, memlimit.FromCgroup) },
 	}))
 }
@@ -49,6 +50,10 @@ type process struct {
 	hangups func() (<-chan os.Signal, func())
 	// raise ends the process and the others of its group by a signal.
 	raise func(syscall.Signal)
+	// pipes are those of writes to a pipe that nobody reads any more. Whoever takes
+	// delivery of them is not ended by such a write to stdout or stderr, but told of
+	// its failure, as with any other file.
+	pipes func() (<-chan os.Signal, func())
 	// limitMemory bounds what the process as a whole takes, before it serves.
 	limitMemory func(*slog.Logger)
 }

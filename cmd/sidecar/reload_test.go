@@ -165,7 +165,7 @@ func TestAChangedConfigurationIsAppliedAndAnInvalidOneIsNot(t *testing.T) {
 			s.shows(t, "/metrics", "\ncoxswain_config_reload_ok 0\n")
 			s.knows(t, "two", true)
 			require.Contains(t, page(t, s, "/metrics"), "\n"+`coxswain_config_reloads_total{outcome="invalid"} `)
-			require.Contains(t, s.log.String(), `"level":"ERROR","msg":"the configuration was not reloaded; the old one stays in force","err":"`+
+			s.logs(t, `"level":"ERROR","msg":"the configuration was not reloaded; the old one stays in force","err":"`+
 				file+`:3: rules.items[0].limits: missing; `)
 			s.shows(t, "/readyz?verbose", "; warning: the last reload was refused: "+file+":3: rules.items[0].limits: missing; ")
 			code, body := get(t, s, "/readyz")
@@ -188,7 +188,7 @@ func TestAFileThatIsRemovedLeavesTheRulesInForceUntilItIsBack(t *testing.T) {
 	s := reloading(t, dir+"/c.yaml")
 	require.NoError(t, os.Remove(dir+"/c.yaml"))
 	s.shows(t, "/metrics", "\ncoxswain_config_reload_ok 0\n")
-	require.Contains(t, s.log.String(), `"level":"WARN","msg":"the configuration was not reloaded; the old one stays in force","err":"`+
+	s.logs(t, `"level":"WARN","msg":"the configuration was not reloaded; the old one stays in force","err":"`+
 		dir+`/c.yaml: cannot be read: no such file or directory`)
 	s.knows(t, "one", true)
 	put(t, dir+"/c.yaml", ruled("two"))
@@ -229,9 +229,9 @@ func TestWhatNeedsARestartKeepsItsValueAndIsNamed(t *testing.T) {
 	put(t, file, "socket: {write_timeout: 7s}\nlimits: {max_depth: 9}\ntelemetry: {log_level: debug}\n"+ruled("two"))
 	s.knows(t, "two", true)
 	s.shows(t, "/readyz?verbose", "; warning: a restart is needed for socket.write_timeout, limits.max_depth")
-	require.Contains(t, s.log.String(), `"restart_for":"socket.write_timeout, limits.max_depth"`)
+	s.logs(t, `"restart_for":"socket.write_timeout, limits.max_depth"`)
 	dial(t, s.socket, "introduced")
-	require.Contains(t, s.log.String(), `"level":"DEBUG","msg":"client introduced itself"`, "the new level of the log")
+	s.logs(t, `"level":"DEBUG","msg":"client introduced itself"`)
 	put(t, file, ruled("three"))
 	s.knows(t, "three", true)
 	require.Eventually(t, func() bool { return !strings.Contains(page(t, s, "/readyz?verbose"), "restart") }, limit, 5*time.Millisecond)
@@ -242,9 +242,7 @@ func TestReadinessModeChangesWithoutARestart(t *testing.T) {
 	file := t.TempDir() + "/c.yaml"
 	put(t, file, "redis: {url: redis://127.0.0.1:1}\n")
 	s := serve(t, socketIn(t), []string{noGrace, "COXSWAIN_CONFIG=" + file})
-	require.Eventually(t, func() bool {
-		return strings.Contains(s.log.String(), `"msg":"serving"`)
-	}, limit, time.Millisecond)
+	s.logs(t, `"msg":"serving"`)
 	require.Eventually(t, func() bool { return status(t, s, "/readyz") == http.StatusServiceUnavailable }, limit, 5*time.Millisecond)
 	put(t, file, "redis: {url: redis://127.0.0.1:1}\nreadiness: {mode: always}\n")
 	s.shows(t, "/readyz", "degraded: redis: it does not answer")

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -29,38 +34,70 @@ log is JSON on stderr.`,
 	}
 	flags := addServeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		from := origin{sources: flags.sources(cmd, p)}
-		c, err := from.read()
-		if err != nil {
-			return err
-		}
-		log, level, err := telemetry.NewLog(p.err, c.Telemetry.LogLevel)
-		if err != nil {
-			return err
-		}
-		from.level = level
-		p.limitMemory(log)
-		signals, ignore := p.signals()
-		defer ignore()
-		hangups, ignoreHangups := p.hangups()
-		defer ignoreHangups()
-		a := newApp(c, from, log)
-		if err := a.Start(); err != nil {
-			return err
-		}
-		for {
-			select {
-			case <-hangups:
-				_ = a.Reload() // it tells, whatever comes of it
-				continue
-			case s := <-signals:
-				log.Info("stopping", "signal", s.String())
-			case <-cmd.Context().Done():
-			}
-			return stop(a, signals)
-		}
+		return serve(cmd.Context(), origin{sources: flags.sources(cmd, p)}, p)
 	}
 	return cmd
+}
+
+// lastLines bounds writing the end of the log, to a reader that may be slow.
+const lastLines = time.Second
+
+// serve runs one sidecar until a signal. From here on all that is said is in the
+// log: nothing else on stderr could be read by a machine, or would not block.
+func serve(ctx context.Context, from origin, p process) error {
+	_, ignorePipes := p.pipes()
+	defer ignorePipes()
+	c, invalid := from.read()
+	o := telemetry.LogOptions{Level: config.Default().Telemetry.LogLevel}
+	if invalid == nil {
+		o.Level = c.Telemetry.LogLevel
+	}
+	log, err := telemetry.NewLog(p.err, o)
+	if err != nil {
+		return err
+	}
+	defer log.Close(lastLines)
+	if invalid != nil {
+		return told(log, invalid)
+	}
+	from.level = log.Level
+	p.limitMemory(log.Logger)
+	signals, ignore := p.signals()
+	defer ignore()
+	hangups, ignoreHangups := p.hangups()
+	defer ignoreHangups()
+	a := newApp(c, from, log.Logger)
+	a.logDropped = log.CountDropped
+	if err := a.Start(); err != nil {
+		return told(log, err)
+	}
+	for {
+		select {
+		case <-hangups:
+			_ = a.Reload() // it tells, whatever comes of it
+			continue
+		case s := <-signals:
+			log.Info("stopping", "signal", s.String())
+		case <-ctx.Done():
+		}
+		return stop(a, signals)
+	}
+}
+
+// told puts why it does not start into the log, and keeps the exit code. In a log
+// for people it stays as it is: it may quote the line of a file.
+func told(log *telemetry.Log, err error) error {
+	code := exitFailed
+	var e *exit
+	if errors.As(err, &e) {
+		code = e.code
+	}
+	if log.Format == telemetry.FormatText {
+		fmt.Fprintln(log.AsyncWriter, err)
+	} else {
+		log.Error("the sidecar does not start", "err", err)
+	}
+	return &exit{code: code}
 }
 
 // stop stops in order, unless a second signal says that order no longer matters.

@@ -221,7 +221,7 @@ func TestASecondSidecarLeavesTheFirstAlone(t *testing.T) {
 
 	second := serve(t, first.socket, []string{noGrace}, "--redis", "embedded", "--log-level", "error")
 	require.Equal(t, main.Failed, second.exit(t))
-	require.Equal(t, "socket "+first.socket+": another sidecar listens there: stop it, or set socket.path to another path\n", second.log.String())
+	require.Equal(t, []string{"socket " + first.socket + ": another sidecar listens there: stop it, or set socket.path to another path"}, fatal(t, second.log.String()))
 
 	require.NoError(t, l.Context().Err())
 	require.Equal(t, true, call(t, first.socket, "lock.get", `{"name":"l"}`)["held"])
@@ -232,7 +232,7 @@ func TestASocketPathThatIsTooLongNamesTheLimit(t *testing.T) {
 	path := "/" + strings.Repeat("a", 107)
 	a := cli(t, "serve", "--socket", path)
 	require.Equal(t, main.Usage, a.code)
-	require.Equal(t, "--socket: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path\n", a.err)
+	require.Equal(t, []string{"--socket: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path"}, fatal(t, a.err))
 	a = cli(t, "call", "--socket", path, "session.ping")
 	require.Equal(t, main.Unreachable, a.code)
 	require.Equal(t, "cannot reach the sidecar at "+path+": the path has 108 bytes; the operating system takes at most 107: choose a shorter one\n", a.err)
@@ -246,8 +246,9 @@ func TestAnOccupiedPortIsOneClearLineAndLeavesNothingBehind(t *testing.T) {
 	socket := socketIn(t)
 	a := cli(t, "serve", "--socket", socket, "--redis", "embedded", "--log-level", "error", "--http", l.Addr().String())
 	require.Equal(t, main.Failed, a.code)
-	require.Equal(t, 1, strings.Count(a.err, "\n"), a.err)
-	require.Contains(t, a.err, `http.addr "`+l.Addr().String()+`": the port is taken; `)
+	errs := fatal(t, a.err)
+	require.Len(t, errs, 1)
+	require.Contains(t, errs[0], `http.addr "`+l.Addr().String()+`": the port is taken; `)
 	require.NoFileExists(t, socket)
 }
 
@@ -255,7 +256,7 @@ func TestTheEmbeddedStoreIsSaidLoudly(t *testing.T) {
 	t.Parallel()
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
 	wait(t, s.socket)
-	require.Contains(t, s.log.String(), `"level":"WARN","msg":"using the embedded store: `)
+	s.logs(t, `"level":"WARN","msg":"using the embedded store: `)
 	const warning = "its state is in this process alone and ends with it; for development only: set redis.url"
 	require.Equal(t, "ok\nwarning: redis: "+warning+"\n", page(t, s, "/readyz"))
 	verbose := page(t, s, "/readyz?verbose")

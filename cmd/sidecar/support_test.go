@@ -76,6 +76,21 @@ func cliWith(t testing.TB, in string, env []string, args ...string) answer {
 	return answer{code, out.String(), errs.String()}
 }
 
+// fatal are the errors by which serve told in its log that it does not start. Every
+// line has to be one of the log.
+func fatal(t testing.TB, log string) []string {
+	t.Helper()
+	var errs []string
+	for line := range strings.Lines(log) {
+		var l struct{ Level, Msg, Err string }
+		require.NoError(t, json.Unmarshal([]byte(line), &l), "%s", line)
+		if l.Level == "ERROR" && l.Msg == "the sidecar does not start" {
+			errs = append(errs, l.Err)
+		}
+	}
+	return errs
+}
+
 // call is cli for one call, whose result it returns.
 func call(t testing.TB, socket, method, params string) map[string]any {
 	t.Helper()
@@ -155,17 +170,25 @@ func (s *sidecar) exit(t testing.TB) int {
 	return s.code
 }
 
+// logs waits until its log has the text.
+func (s *sidecar) logs(t testing.TB, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), text) }, limit, time.Millisecond, "%s", text)
+}
+
 // httpAddr is where its health pages are, once it serves.
 func (s *sidecar) httpAddr(t testing.TB) string {
 	t.Helper()
-	for line := range strings.Lines(s.log.String()) {
-		var l struct{ Msg, HTTP string }
-		if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "serving" {
-			return l.HTTP
+	var l struct{ Msg, HTTP string }
+	require.Eventually(t, func() bool { // the log comes a moment after what it tells
+		for line := range strings.Lines(s.log.String()) {
+			if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "serving" {
+				return true
+			}
 		}
-	}
-	t.Fatalf("no line says where it serves:\n%s", s.log)
-	return ""
+		return false
+	}, limit, time.Millisecond, "no line says where it serves")
+	return l.HTTP
 }
 
 func dial(t testing.TB, socket, name string) *client.Client {

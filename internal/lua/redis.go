@@ -117,6 +117,7 @@ func Open(o Options) (*Runner, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
+	libraryLog.to.Store(o.Log)
 	to, err := redisurl.Parse(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("redis url: it %w", err)

@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"context"
 	"net"
 
 	"github.com/redis/go-redis/v9"
@@ -17,3 +18,8 @@ func Suspect(err error) bool { return classify(err).suspect() }
 
 // Client is the runner's own pool, for looking into an embedded store.
 func Client(r *Runner) *redis.Client { return r.nodes()[0].client }
+
+// SayAsGoRedis is a line of the library's own log.
+func SayAsGoRedis(format string, args ...any) {
+	libraryLog.Printf(context.Background(), format, args...)
+}

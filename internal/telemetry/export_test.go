@@ -8,6 +8,9 @@ var Off trace.TracerProvider = off{}
 // MaxSeries is the bound of label sets.
 const MaxSeries = maxSeries
 
+// KeptLog is how many bytes of lines wait for a slow reader.
+const KeptLog = maxKeptLog
+
 // Kept counts the label sets that are kept for closed connections.
 func Kept(t *Telemetry) int { return len(*t.byReason.sets.Load()) }
 

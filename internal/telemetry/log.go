@@ -5,21 +5,76 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/mattn/go-isatty"
 	"go.opentelemetry.io/otel"
 )
 
-// NewLog makes the sidecar's logger: JSON, one line a record, from the level
-// named debug, info, warn or error, which may be changed later.
-func NewLog(w io.Writer, level string) (*slog.Logger, *slog.LevelVar, error) {
-	l := new(slog.LevelVar)
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, nil, fmt.Errorf("telemetry.log_level %q is not a level; write debug, info, warn or error", level)
+// The formats of the log.
+const (
+	FormatAuto = "auto" // text for a terminal, JSON for everything else
+	FormatJSON = "json"
+	FormatText = "text"
+)
+
+// LogOptions say what the log has and how it looks.
+type LogOptions struct {
+	// Level is debug, info, warn or error.
+	Level string
+	// Format is one of the formats; empty means FormatAuto.
+	Format string
+}
+
+// Log is the sidecar's log, one line a record.
+type Log struct {
+	*slog.Logger
+	*AsyncWriter
+	// Level may be changed while the log is in use.
+	Level *slog.LevelVar
+	// Format is FormatJSON or FormatText.
+	Format string
+}
+
+// NewLog makes a log that never blocks whoever writes to it, until Close.
+func NewLog(w io.Writer, o LogOptions) (*Log, error) {
+	l := &Log{Level: new(slog.LevelVar), Format: o.Format}
+	if l.Format == "" || l.Format == FormatAuto {
+		l.Format = FormatJSON
+		if IsTerminal(w) {
+			l.Format = FormatText
+		}
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), l, nil
+	if err := l.Level.UnmarshalText([]byte(o.Level)); err != nil {
+		return nil, fmt.Errorf("telemetry.log_level %q is not a level; write debug, info, warn or error", o.Level)
+	}
+	var handler func(to io.Writer) slog.Handler
+	switch above := (&slog.HandlerOptions{Level: l.Level}); l.Format {
+	case FormatJSON:
+		handler = func(to io.Writer) slog.Handler { return slog.NewJSONHandler(to, above) }
+	case FormatText:
+		handler = func(to io.Writer) slog.Handler { return slog.NewTextHandler(to, above) }
+	default:
+		return nil, fmt.Errorf("telemetry.log_format %q is not a format; write auto, json or text", o.Format)
+	}
+	straight := handler(w)
+	l.AsyncWriter = newAsyncWriter(w, func(dropped int64) error {
+		r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines of the log were dropped: nothing took them in time", 0)
+		r.AddAttrs(slog.Int64("lines", dropped))
+		return straight.Handle(context.Background(), r) // at every level, since worse lines may be missing
+	})
+	l.Logger = slog.New(handler(l.AsyncWriter))
+	return l, nil
+}
+
+// IsTerminal reports whether a stream, in or out of a process, is a terminal:
+// whether a person is at its other end.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // divert sends what OpenTelemetry says of itself to log, in place of plain

@@ -25,30 +25,48 @@ func TestALevelOfTheLogIsAName(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]int{"debug": 4, "info": 3, "warn": 2, "error": 1, "WARN": 2} {
 		log := new(lines)
-		l, _, err := telemetry.NewLog(log, level)
+		l, err := telemetry.NewLog(log, telemetry.LogOptions{Level: level})
 		require.NoError(t, err)
 		l.Debug("a")
 		l.Info("b")
 		l.Warn("c")
 		l.Error("d")
+		l.Close(patience)
 		require.Equal(t, want, strings.Count(log.String(), "\n"), level)
 		require.Contains(t, log.String(), `"level":"ERROR","msg":"d"}`)
 	}
-	_, _, err := telemetry.NewLog(new(lines), "loud")
+	_, err := telemetry.NewLog(new(lines), telemetry.LogOptions{Level: "loud"})
 	require.EqualError(t, err, `telemetry.log_level "loud" is not a level; write debug, info, warn or error`)
+	_, err = telemetry.NewLog(new(lines), telemetry.LogOptions{Level: "info", Format: "xml"})
+	require.EqualError(t, err, `telemetry.log_format "xml" is not a format; write auto, json or text`)
 }
 
 func TestTheLevelOfTheLogChangesWhileItIsInUse(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
-	l, level, err := telemetry.NewLog(log, "info")
+	l, err := telemetry.NewLog(log, telemetry.LogOptions{Level: "info"})
 	require.NoError(t, err)
 	with := l.With("a", 1)
 	with.Debug("before")
-	level.Set(slog.LevelDebug)
+	l.Level.Set(slog.LevelDebug)
 	with.Debug("after")
+	l.Close(patience)
 	require.NotContains(t, log.String(), "before")
 	require.Contains(t, log.String(), "after")
+}
+
+func TestTheLogIsJSONUnlessTextIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{
+		"": `"msg":"a b"}`, "auto": `"msg":"a b"}`, "json": `"msg":"a b"}`, "text": `level=INFO msg="a b"`,
+	} {
+		log := new(lines)
+		l, err := telemetry.NewLog(log, telemetry.LogOptions{Level: "info", Format: format})
+		require.NoError(t, err)
+		l.Info("a b")
+		l.Close(patience)
+		require.Contains(t, log.String(), want, format)
+	}
 }
 
 func TestOpenTelemetryComplainsAtMostOnceAMinute(t *testing.T) {

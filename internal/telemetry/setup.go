@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -75,13 +74,28 @@ func Setup(ctx context.Context, o SetupOptions) (*SDK, error) {
 
 // Shutdown sends what is not yet exported and stops, within ctx. Each signal
 // has all of ctx: a collector that takes one and not the other loses only that.
+// An exporter that does not end with ctx is left behind: one to the console
+// blocks for as long as nobody reads it.
 func (s *SDK) Shutdown(ctx context.Context) error {
-	errs := make([]error, len(s.shutdown))
-	var wg sync.WaitGroup
-	for i, stop := range s.shutdown {
-		wg.Go(func() { errs[i] = stop(ctx) })
+	ended := make(chan error, len(s.shutdown))
+	for _, stop := range s.shutdown {
+		go func() { ended <- stop(ctx) }()
 	}
-	wg.Wait()
+	var errs []error
+	for range s.shutdown {
+		select {
+		case err := <-ended:
+			errs = append(errs, err)
+			continue
+		case <-ctx.Done():
+		}
+		select { // one that ended with ctx says more
+		case err := <-ended:
+			errs = append(errs, err)
+		default:
+			errs = append(errs, ctx.Err())
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("telemetry: shut down: %w", err)
 	}

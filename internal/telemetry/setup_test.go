@@ -80,9 +80,9 @@ func traced(ctx context.Context, s *telemetry.SDK) bool {
 
 func TestWithoutOTELVariablesNothingLeavesTheProcess(t *testing.T) {
 	log := new(lines)
-	l, _, err := telemetry.NewLog(log, "debug")
+	l, err := telemetry.NewLog(log, telemetry.LogOptions{Level: "debug"})
 	require.NoError(t, err)
-	s := setup(t, telemetry.SetupOptions{Log: l})
+	s := setup(t, telemetry.SetupOptions{Log: l.Logger})
 	require.Empty(t, s.Exporting)
 	require.False(t, traced(t.Context(), s))
 	require.False(t, s.Traces())
@@ -90,6 +90,7 @@ func TestWithoutOTELVariablesNothingLeavesTheProcess(t *testing.T) {
 
 	// The default exporter would flush now, to a port where nobody listens, and say so.
 	require.NoError(t, s.Shutdown(t.Context()))
+	l.Close(patience)
 	require.NotContains(t, log.String(), "127.0.0.1")
 	require.NotContains(t, log.String(), "localhost")
 }

@@ -37,7 +37,7 @@ type Telemetry struct {
 	byNoun, byLoss, byReason, byWait, byOutcome     labels
 	byCause, byStatus                               labels
 	breakers, breakerChanges                        metric.Int64Counter
-	queueEntries                                    metric.Int64Counter
+	queueEntries, logDropped                        metric.Int64Counter
 	byChange                                        labels
 }
 
@@ -89,6 +89,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.closed = m.counter("coxswain.connections.closed", "{connection}", "Client connections that the sidecar closed.")
 	t.dropped = m.counter("coxswain.notifications.dropped", "{notification}", "Client notifications that failed or name no method.")
 	t.configs = m.counter("coxswain.config.reloads", "{reload}", "Times the configuration was read again while serving, by outcome: ok or invalid.")
+	t.logDropped = m.counter("coxswain.log.dropped", "{line}", "Lines of the log that were dropped, since nothing took them in time.")
 	t.held = m.upDown("coxswain.leases.held", "{lease}", "Leases held for sessions now.")
 	if err := errors.Join(m.errs...); err != nil {
 		return nil, fmt.Errorf("telemetry: make the instruments: %w", err)
@@ -237,6 +238,9 @@ func (t *Telemetry) ConnectionClosed(ctx context.Context, reason string) {
 
 // NotificationDropped counts client notifications that failed or are unknown.
 func (t *Telemetry) NotificationDropped(ctx context.Context) { t.dropped.Add(ctx, 1) }
+
+// LogDropped counts lines of the log that were dropped.
+func (t *Telemetry) LogDropped(ctx context.Context, lines int64) { t.logDropped.Add(ctx, lines) }
 
 // ConfigReloaded counts a configuration that was read again, by outcome (ok or
 // invalid).

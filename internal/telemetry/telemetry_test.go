@@ -171,6 +171,7 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.config.reloads":        "outcome=v1",
 		"coxswain.connections.closed":    "reason=v1",
 		"coxswain.notifications.dropped": "",
+		"coxswain.log.dropped":           "",
 	}, got)
 }
 

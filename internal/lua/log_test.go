@@ -1,0 +1,23 @@
+package lua_test
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// Not parallel: the log of go-redis is that of the runner that was opened last.
+func TestWhatGoRedisSaysIsInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	r, err := lua.Open(lua.Options{
+		URL: lua.Embedded, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	require.NoError(t, err)
+	lua.SayAsGoRedis("pool: %d", 1)
+	require.NoError(t, r.Close())
+	require.Contains(t, log.String(), `level=DEBUG msg="go-redis: pool: 1"`)
+}
