@@ -68,7 +68,7 @@ type HelloResult struct {
 	NowAtMS  int64    `codec:"now_at_ms" doc:"the pod's clock, Unix milliseconds"`
 }
 
-// Limits are the bounds of one connection.
+// Limits are the bounds of one connection, and of all together.
 type Limits struct {
 	MaxFrameBytes  int64 `codec:"max_frame_bytes" doc:"the longest frame, in bytes"`
 	MaxDepth       int64 `codec:"max_depth" doc:"the deepest nesting of a frame"`
@@ -76,6 +76,9 @@ type Limits struct {
 	MaxInflight    int64 `codec:"max_inflight" doc:"running calls on a connection"`
 	MaxWaiting     int64 `codec:"max_waiting" doc:"waiting calls on a connection"`
 	MaxConnections int64 `codec:"max_connections" doc:"connections to the sidecar"`
+	// The last two are shared by all connections.
+	MaxTotalBytes   int64 `codec:"max_total_bytes" doc:"bytes that all connections may hold together: half in unfinished frames and unread replies, half in calls in flight"`
+	MaxTotalWaiting int64 `codec:"max_total_waiting" doc:"waiting calls of all connections together"`
 }
 
 // DrainParams say how long the pod still has.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
@@ -85,7 +85,8 @@ func (a *app) Start() error {
 		}
 	}
 	a.log.Info("serving", "version", version, "socket", a.config.Socket.Path, "http", a.httpAddr(),
-		"store", a.runner.Status().Topology, "redis", a.runner.Status().Address, "rules", len(a.rules.Names()), "exporting", strings.Join(a.telemetry.Exporting, ","))
+		"store", a.runner.Status().Topology, "redis", a.runner.Status().Address, "rules", len(a.rules.Names()), "exporting", strings.Join(a.telemetry.Exporting, ","),
+		"max_total_bytes", a.server.Limits().MaxTotalBytes, "max_total_waiting", a.server.Limits().MaxTotalWaiting)
 	return nil
 }
 
@@ -192,7 +193,7 @@ func (a *app) serve() error {
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
 		AdminOff: !c.Socket.Admin.Enabled, AdminUIDs: c.Socket.Admin.UIDs,
-		Limits: wireLimits(c.Limits), WriteTimeout: c.Socket.WriteTimeout,
+		Limits: wireLimits(c.Limits, debug.SetMemoryLimit(-1)), WriteTimeout: c.Socket.WriteTimeout,
 		Version: version, Log: a.log, Telemetry: a.telemetry.Telemetry,
 	}, a.nouns(keys, runtime))
 	if err != nil {
@@ -227,13 +228,6 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		}),
 		Rules: a.rules, RuntimeRules: runtime,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
-	}
-}
-
-func wireLimits(l config.Limits) api.Limits {
-	return api.Limits{
-		MaxFrameBytes: l.MaxFrameBytes, MaxDepth: l.MaxDepth, MaxElements: l.MaxElements,
-		MaxInflight: l.MaxInflight, MaxWaiting: l.MaxWaiting, MaxConnections: l.MaxConnections,
 	}
 }
 

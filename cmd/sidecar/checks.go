@@ -117,6 +117,8 @@ func (a *app) addGauges() error {
 	}
 	t := a.telemetry
 	state := func(s string) attribute.KeyValue { return attribute.String("state", s) }
+	of := func(what string) attribute.KeyValue { return attribute.String("of", what) }
+	const held = "Bytes that connections hold together beyond what each has for itself."
 	return errors.Join(
 		t.Gauge("coxswain.config.reload.ok", "", "1 while the configuration in force is what the files say, 0 after a reload that was refused.",
 			func(context.Context) float64 {
@@ -127,6 +129,10 @@ func (a *app) addGauges() error {
 			}),
 		t.Gauge("coxswain.connections", "{connection}", "Client connections open now.",
 			func(context.Context) float64 { return float64(a.server.Connections()) }),
+		t.Gauge("coxswain.held", "By", held, a.held(func(buffers, _ int64) int64 { return buffers }), of("buffers")),
+		t.Gauge("coxswain.held", "By", held, a.held(func(_, calls int64) int64 { return calls }), of("calls")),
+		t.Gauge("coxswain.held.max", "By", "The most bytes of either that connections may hold together (half of limits.max_total_bytes).",
+			func(context.Context) float64 { return float64(a.server.Limits().MaxTotalBytes / 2) }),
 		t.Gauge("coxswain.waiting", "{call}", "Calls that stand in a waiting line now.",
 			func(context.Context) float64 { return float64(a.lines.Waiting()) }),
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
@@ -141,4 +147,9 @@ func (a *app) addGauges() error {
 		t.Gauge("coxswain.redis.pool.max", "{connection}", "The most connections the pool may have (redis.pool.max).",
 			status(func(s lua.Status) float64 { return float64(s.PoolMax) })),
 	)
+}
+
+// held reads one part of what connections hold.
+func (a *app) held(part func(buffers, calls int64) int64) func(context.Context) float64 {
+	return func(context.Context) float64 { return float64(part(a.server.Held())) }
 }

@@ -77,3 +77,9 @@ var Folders = folders
 
 // Root is the tree of commands, for the reference.
 func Root() *cobra.Command { return newRoot(process{}) }
+
+// WireLimits are the limits in force in a process with that memory limit.
+var WireLimits = wireLimits
+
+// WaiterBytes is what a call that waits is taken to cost.
+const WaiterBytes = waiterBytes

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"log/slog"
 	"math"
 	"os"
 	"runtime"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
 // memoryShare is the part of a container's memory limit that is the Go runtime's:
@@ -32,4 +36,32 @@ func limitMemory(log *slog.Logger, found memlimit.Provider) {
 		attrs = append(attrs, "memory_limit_from", from, "memory_limit_bytes", bytes)
 	}
 	log.Info("the Go runtime keeps to", attrs...)
+}
+
+// What the memory limit is divided into: a fifth for the bytes that connections
+// hold, a fifth for calls that wait. The rest is for the calls that run, each of
+// which has a stack, for Redis connections, the binary, and what is not collected
+// yet.
+const (
+	budgetShare = 5
+	// waiterBytes is what a call that waits costs at most; a test in internal/rpc
+	// measures it.
+	waiterBytes = 20 << 10
+	// Without a memory limit there are bounds all the same.
+	unlimitedBytes   = 256 << 20
+	unlimitedWaiting = 65_536
+)
+
+// wireLimits are the limits in force in a process with this memory limit.
+func wireLimits(l config.Limits, memory int64) api.Limits {
+	bytes, waiting := int64(unlimitedBytes), int64(unlimitedWaiting)
+	if memory < math.MaxInt64 {
+		bytes, waiting = memory/budgetShare, max(1, memory/budgetShare/waiterBytes)
+	}
+	return api.Limits{
+		MaxFrameBytes: l.MaxFrameBytes, MaxDepth: l.MaxDepth, MaxElements: l.MaxElements,
+		MaxInflight: l.MaxInflight, MaxWaiting: l.MaxWaiting, MaxConnections: l.MaxConnections,
+		MaxTotalBytes:   cmp.Or(l.MaxTotalBytes, max(bytes, config.TotalBytesFor(l.MaxFrameBytes))),
+		MaxTotalWaiting: cmp.Or(l.MaxTotalWaiting, waiting),
+	}
 }

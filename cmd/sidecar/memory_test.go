@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
+	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
 // kept is the line about what the Go runtime keeps to.
@@ -100,4 +102,24 @@ func TestServingTellsWhatTheCgroupLimits(t *testing.T) {
 	}
 	require.Equal(t, "cgroup", got.From)
 	require.InDelta(t, float64(limit)*0.9, got.Bytes, 16)
+}
+
+func TestWhatClientsMayTakeTogetherFollowsFromTheMemoryLimit(t *testing.T) {
+	t.Parallel()
+	l := config.Default().Limits
+	const share = 128 << 20 / 10 * 9 / 5
+	got := main.WireLimits(l, 128<<20/10*9)
+	require.InDelta(t, share, got.MaxTotalBytes, 8)
+	require.EqualValues(t, share/main.WaiterBytes, got.MaxTotalWaiting)
+
+	small := main.WireLimits(l, 16<<20)
+	require.Equal(t, config.TotalBytesFor(l.MaxFrameBytes), small.MaxTotalBytes, "a frame of the greatest length fits in any case")
+	without := main.WireLimits(l, math.MaxInt64)
+	require.EqualValues(t, 256<<20, without.MaxTotalBytes)
+	require.EqualValues(t, 65_536, without.MaxTotalWaiting)
+
+	l.MaxTotalBytes, l.MaxTotalWaiting = 100<<20, 7
+	set := main.WireLimits(l, 16<<20)
+	require.EqualValues(t, 100<<20, set.MaxTotalBytes)
+	require.EqualValues(t, 7, set.MaxTotalWaiting)
 }

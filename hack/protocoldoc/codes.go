@@ -28,7 +28,7 @@ var codes = []code{
 	{api.Conflict, "the request id was used before with other parameters"},
 	{api.DeadlineExceeded, "the call's time ran out"},
 	{api.Cancelled, "the client cancelled the call"},
-	{api.Overloaded, "too many calls of this connection are in flight; read replies first"},
+	{api.Overloaded, "too many calls of this connection, or of all together, are in flight or wait; read replies first, and try again later"},
 	{api.Unavailable, "Redis cannot be reached or did not answer; `maybe executed` in the text means that the call may have been carried out"},
 	{api.Draining, "the sidecar is shutting down and takes no new acquisitions; releases and renewals still go through"},
 	{api.Internal, "a fault of the sidecar; its log has the cause"},

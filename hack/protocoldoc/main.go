@@ -182,11 +182,8 @@ func bounds(f api.Field, isResult bool) string {
 	return " (" + strings.Join(all, "; ") + ")"
 }
 
-// limit is one bound of a connection with its default.
-type limit struct {
-	Name, Doc string
-	Default   int64
-}
+// limit is one bound of connections with its default.
+type limit struct{ Name, Doc, Default string }
 
 func limits() []limit {
 	c := config.Default().Limits
@@ -196,7 +193,11 @@ func limits() []limit {
 	}
 	var all []limit
 	for _, f := range api.Fields(reflect.TypeFor[api.Limits]()) {
-		all = append(all, limit{f.Name, f.Doc, byKey[f.Name]})
+		text := "by the memory limit"
+		if n, ok := byKey[f.Name]; ok {
+			text = strconv.FormatInt(n, 10)
+		}
+		all = append(all, limit{f.Name, f.Doc, text})
 	}
 	return all
 }

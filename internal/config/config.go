@@ -109,15 +109,19 @@ type Pool struct {
 	CommandTimeout time.Duration `yaml:"command_timeout"`
 }
 
-// Limits bound a client connection and the shutdown.
+// Limits bound a client connection, all of them together and the shutdown.
 type Limits struct {
-	MaxFrameBytes  int64         `yaml:"max_frame_bytes"`
-	MaxDepth       int64         `yaml:"max_depth"`
-	MaxElements    int64         `yaml:"max_elements"`
-	MaxInflight    int64         `yaml:"max_inflight"`
-	MaxWaiting     int64         `yaml:"max_waiting"`
-	MaxConnections int64         `yaml:"max_connections"`
-	ShutdownGrace  time.Duration `yaml:"shutdown_grace"`
+	MaxFrameBytes  int64 `yaml:"max_frame_bytes"`
+	MaxDepth       int64 `yaml:"max_depth"`
+	MaxElements    int64 `yaml:"max_elements"`
+	MaxInflight    int64 `yaml:"max_inflight"`
+	MaxWaiting     int64 `yaml:"max_waiting"`
+	MaxConnections int64 `yaml:"max_connections"`
+	// The next two are of all connections together; 0 = as the memory limit of the
+	// process allows.
+	MaxTotalBytes   int64         `yaml:"max_total_bytes"`
+	MaxTotalWaiting int64         `yaml:"max_total_waiting"`
+	ShutdownGrace   time.Duration `yaml:"shutdown_grace"`
 }
 
 // Telemetry says what spans may carry and how loud the log is.

@@ -71,6 +71,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		Limits: config.Limits{
 			MaxFrameBytes: 2048, MaxDepth: 8, MaxElements: 100, MaxInflight: 7, MaxWaiting: 9, MaxConnections: 11,
+			MaxTotalBytes: 20_000, MaxTotalWaiting: 13,
 		},
 		Telemetry: config.Telemetry{LogLevel: "debug", RecordKeys: true},
 		Readiness: config.Readiness{Mode: config.ReadinessAlways},

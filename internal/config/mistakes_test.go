@@ -75,6 +75,9 @@ c.yaml:2: socket.allowed_uids: this is a single value; write a list, one item a 
 	{"list for a value", "socket:\n  uid: [5]\n", `
 c.yaml:2: socket.uid: this is a list; write a single value
       2 |   uid: [5]`},
+	{"less for all than for one frame", "limits:\n  max_total_bytes: 1000000\n", `
+c.yaml:2: limits.max_total_bytes: 1000000 is out of range; write 5242880 to 1099511627776
+      2 |   max_total_bytes: 1000000`},
 	{"no value", "redis:\n  url:\n", `
 c.yaml:2: redis.url: has no value; write one, or remove the line for the default
       2 |   url:`},

@@ -143,8 +143,18 @@ func (k *checker) limits(l Limits) {
 	between(k, "limits.max_inflight", l.MaxInflight, 1, 65_536)
 	between(k, "limits.max_waiting", l.MaxWaiting, 1, 65_536)
 	between(k, "limits.max_connections", l.MaxConnections, 1, 65_536)
+	if l.MaxTotalBytes != 0 {
+		// Half is for unfinished frames, half for calls, whose params are there twice:
+		// a frame of the greatest length has to fit in either.
+		between(k, "limits.max_total_bytes", l.MaxTotalBytes, TotalBytesFor(l.MaxFrameBytes), 1<<40)
+	}
+	between(k, "limits.max_total_waiting", l.MaxTotalWaiting, 0, 1<<20)
 	between(k, "limits.shutdown_grace", l.ShutdownGrace, 0, time.Hour)
 }
+
+// TotalBytesFor is the least limits.max_total_bytes with which a frame of the
+// greatest length is read and carried out.
+func TotalBytesFor(maxFrameBytes int64) int64 { return 5 * maxFrameBytes }
 
 // between asks for a value within bounds, both of them allowed.
 func between[T cmp.Ordered](k *checker, path string, v, low, high T) {

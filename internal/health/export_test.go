@@ -6,3 +6,6 @@ const (
 	Soonest = soonest
 	Stale   = stale
 )
+
+// MaxConns bounds the connections of the health port.
+const MaxConns = maxConns

@@ -28,13 +28,15 @@ func Listen(addr string, h *Health, metrics http.Handler, log *slog.Logger) (*Se
 	}
 	s := &Server{addr: l.Addr(), done: make(chan struct{})}
 	// The port may be open to the whole cluster, so a slow or silent peer is
-	// cut off. Writing has longest: a scrape of many series takes its time.
+	// cut off, and one that is idle soon after. Writing has longest: a scrape of many
+	// series takes its time.
 	s.http = http.Server{
 		Handler:           Handler(h, metrics),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       time.Minute,
+		IdleTimeout:       15 * time.Second,
+		ConnState:         newConns().changed,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

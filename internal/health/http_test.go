@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -197,6 +199,50 @@ func TestThePortAnswersUntilItIsStopped(t *testing.T) {
 	_, err := net.Dial("tcp", s.Addr())
 	require.Error(t, err)
 	require.NoError(t, s.Stop(t.Context()), "twice is once")
+}
+
+func TestConnectionsThatAskNothingMakeRoomForOthers(t *testing.T) {
+	t.Parallel()
+	h := start(t, health.Options{})
+	defer h.Stop()
+	s := listen(t, h, scrape)
+	open := make([]net.Conn, 3*health.MaxConns)
+	for i := range open {
+		c, err := net.Dial("tcp", s.Addr())
+		require.NoError(t, err)
+		defer c.Close()
+		open[i] = c
+		if i%2 == 0 {
+			require.Equal(t, "404 Not Found", kept(t, c), "a new one is always served")
+		}
+	}
+	require.Equal(t, "404 Not Found", kept(t, open[len(open)-1]))
+	closed := make(map[int]bool)
+	require.Eventually(t, func() bool {
+		for i, c := range open {
+			require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Millisecond)))
+			_, err := c.Read(make([]byte, 1))
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				closed[i] = true
+			}
+		}
+		return len(closed) >= 2*health.MaxConns
+	}, time.Minute, time.Millisecond, "more stay open than the port allows")
+	require.NotContains(t, closed, len(open)-1, "the last to ask goes last")
+	require.NoError(t, s.Stop(t.Context()))
+}
+
+// kept sends a request on a connection that stays open, and returns the status.
+func kept(t *testing.T, c net.Conn) string {
+	t.Helper()
+	_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	require.NoError(t, err)
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, r.Body)
+	require.NoError(t, err)
+	require.NoError(t, r.Body.Close())
+	return r.Status
 }
 
 func TestStopCutsOffWhatDoesNotEnd(t *testing.T) {

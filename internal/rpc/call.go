@@ -37,6 +37,8 @@ type call struct {
 	out []byte
 
 	class class // among the calls of its connection
+	size  int   // of its params, in bytes
+	cost  int64 // what it holds of the server's budget
 
 	// state and cancelled are guarded by conn.mu.
 	state     state
@@ -89,7 +91,7 @@ func (k *call) clear() {
 	}
 	k.conn, k.ctx, k.cancel, k.span = nil, nil, nil, nil
 	k.meta = metadata{}
-	k.idLen, k.state, k.cancelled = 0, stateNew, false
+	k.idLen, k.size, k.cost, k.state, k.cancelled = 0, 0, 0, stateNew, false
 	k.out = k.out[:0]
 }
 

@@ -47,6 +47,10 @@ type conn struct {
 	running [classes]int // the calls in flight by class
 	untold  int64        // events that did not fit since the last that did
 	closed  bool
+	// calling and buffered are what it holds of the server's budget; the buffers
+	// are those for reading and for writing.
+	calling, buffered     account
+	readBytes, writeBytes int64
 	writer
 }
 
@@ -128,7 +132,9 @@ func (c *conn) malformed(reason string, offset int) string {
 
 // fill reads more bytes, making room for them first, and returns why no more come.
 func (c *conn) fill() string {
-	c.makeRoom()
+	if reason := c.makeRoom(); reason != "" {
+		return reason
+	}
 	n, err := c.nc.Read(c.buf[c.w:])
 	c.w += n
 	switch {
@@ -142,29 +148,34 @@ func (c *conn) fill() string {
 }
 
 // makeRoom grows the buffer by what has come, never by what was declared, and
-// gives a grown one back once it is empty.
-func (c *conn) makeRoom() {
-	if c.r == c.w {
-		full := c.w == len(c.buf)
+// gives a grown one back once it is empty. It returns why the connection has to be
+// closed.
+func (c *conn) makeRoom() string {
+	size := len(c.buf)
+	switch full := c.w == size; {
+	case c.r == c.w && size > busyBuffer:
+		size = smallBuffer
+	case c.r == c.w && full:
+		size = busyBuffer
+	case c.r == c.w:
 		c.r, c.w = 0, 0
-		switch {
-		case len(c.buf) > busyBuffer:
-			c.buf = make([]byte, smallBuffer)
-		case full && len(c.buf) < busyBuffer:
-			c.buf = make([]byte, busyBuffer)
-		}
-		return
-	}
-	if c.w < len(c.buf) {
-		return
+		return ""
+	case !full:
+		return ""
+	case c.r < size/2:
+		size = max(size, min(2*size, c.skimmer.maxBytes+spareBuffer))
 	}
 	to := c.buf
-	if most := c.skimmer.maxBytes + spareBuffer; c.r < len(c.buf)/2 && len(c.buf) < most {
-		to = make([]byte, min(2*len(c.buf), most))
+	if size != len(c.buf) {
+		if reason := c.resize(len(c.buf), size); reason != "" {
+			return reason
+		}
+		to = make([]byte, size)
 	}
 	c.w = copy(to, c.buf[c.r:c.w])
 	c.r = 0
 	c.buf = to
+	return ""
 }
 
 // take handles one frame. It returns the call when that needs a goroutine, and
@@ -189,7 +200,7 @@ func (c *conn) take(f frame, fault string, now time.Time) (*call, string) {
 		return nil, ""
 	}
 	k := e.open()
-	k.conn, k.started = c, now
+	k.conn, k.started, k.size = c, now, len(f.params)
 	k.id, k.idLen = f.id, copy(k.idBytes[:], f.idBytes)
 	if err := k.prepare(f.params); err != nil {
 		c.answer(k, err, false)
@@ -248,15 +259,12 @@ const unknownMethod = "unknown"
 // register counts a call in. It returns nil when the call was refused, is
 // carried out here, or on a goroutine of its own.
 func (c *conn) register(k *call) *call {
-	most := c.server.opts.Limits.MaxInflight
-	if k.class = k.classify(); k.class == classWaiting {
-		most = c.server.opts.Limits.MaxWaiting
-	}
+	k.class = k.classify()
 	k.arm()
 	c.mu.Lock()
-	if int64(c.running[k.class]) >= most {
+	if full := c.admit(k); full != nil {
 		c.mu.Unlock()
-		err := error(errOverloaded)
+		err := error(full)
 		if !k.request() {
 			// What a notification gives back must not be lost: the connection
 			// is read on when it is done.
@@ -266,7 +274,6 @@ func (c *conn) register(k *call) *call {
 		c.answer(k, err, false)
 		return nil
 	}
-	c.running[k.class]++
 	k.state = stateQueued
 	if k.request() {
 		c.calls[k.id] = k
@@ -304,7 +311,7 @@ func (c *conn) leave(k *call) bool {
 	if k.request() {
 		delete(c.calls, k.id)
 	}
-	c.running[k.class]--
+	c.discharge(k)
 	return k.cancelled
 }
 

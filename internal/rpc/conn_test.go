@@ -29,7 +29,7 @@ func newGate() *gate {
 }
 
 type gateParams struct {
-	Note string `codec:"note,omitempty" doc:"any text"`
+	Note string `codec:"note,omitempty" maxlen:"1000000" doc:"any text"`
 }
 
 type gateResult struct {

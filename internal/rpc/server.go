@@ -88,6 +88,8 @@ const (
 	defaultInflight     = 1024
 	defaultWaiting      = 4096
 	defaultConnections  = 256
+	defaultTotalBytes   = 256 << 20
+	defaultTotalWaiting = 65_536
 	defaultWriteTimeout = 5 * time.Second
 )
 
@@ -100,6 +102,8 @@ func (o Options) withDefaults() Options {
 	l.MaxInflight = cmp.Or(l.MaxInflight, defaultInflight)
 	l.MaxWaiting = cmp.Or(l.MaxWaiting, defaultWaiting)
 	l.MaxConnections = cmp.Or(l.MaxConnections, defaultConnections)
+	l.MaxTotalBytes = cmp.Or(l.MaxTotalBytes, defaultTotalBytes)
+	l.MaxTotalWaiting = cmp.Or(l.MaxTotalWaiting, defaultTotalWaiting)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Telemetry == nil {
@@ -121,6 +125,7 @@ type Server struct {
 	recent  recent
 	workers workers
 	accepts sync.WaitGroup
+	budget
 	// drainAt is when the pod ends; nil until that is known.
 	drainAt atomic.Pointer[time.Time]
 
@@ -141,6 +146,7 @@ func listen(o Options, services Services, table *methodTable) (*Server, error) {
 		conns: make(map[*conn]struct{}), empty: make(chan struct{}), started: time.Now(),
 	}
 	s.workers.free = maxRunning
+	s.budget.open(s.opts.Limits)
 	s.tracing = s.opts.Telemetry.Traces()
 	l, file, err := takePath(&s.opts)
 	if err != nil {
@@ -192,6 +198,9 @@ func (s *Server) welcome(nc *net.UnixConn) {
 			open: make([]int, 0, s.opts.Limits.MaxDepth),
 		},
 	}
+	c.calling.pool, c.buffered.pool = &s.calls, &s.buffers
+	c.readBytes = smallBuffer // of what is free
+	c.buffered.add(smallBuffer)
 	c.subscriber = s.services.Events.Subscriber(c.tellEvent)
 	if err := c.newWriter(); err != nil {
 		s.opts.Log.Warn("connection", "error", err)

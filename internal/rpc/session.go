@@ -17,6 +17,7 @@ const giveBackTime = 5 * time.Second
 // session held is given back on a context of its own: nobody waits for it but
 // the next holder.
 func (c *conn) end() {
+	c.buf = nil // the rest may take a while
 	c.server.forget(c)
 	c.subscriber.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)

@@ -70,6 +70,7 @@ func (c *conn) appendLocked(message []byte) {
 		return
 	}
 	c.out = append(c.out, message...)
+	c.weigh()
 	if c.full() && c.stuck == nil {
 		c.watch()
 	}
@@ -202,6 +203,9 @@ func (c *conn) shrink() {
 	if cap(c.wire) > busyBuffer {
 		c.wire = nil
 	}
+	if !c.closed {
+		c.weigh()
+	}
 	c.relieve()
 }
 
@@ -213,6 +217,7 @@ const (
 	closedDuplicate  = "duplicate_msgid"
 	closedSlowReader = "slow_reader"
 	closedTooMany    = "too_many"
+	closedOverBudget = "over_budget"
 	closedForbidden  = "forbidden"
 	closedShutdown   = "shutdown"
 )
@@ -233,6 +238,7 @@ func (c *conn) closeLocked(reason string) {
 		return
 	}
 	c.closed = true
+	c.unbuffer()
 	_ = c.nc.Close() // it wakes the reader; there is nobody to tell of an error
 	for _, k := range c.calls {
 		k.cancelled = true

@@ -1,0 +1,52 @@
+package health
+
+import (
+	"container/list"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// maxConns bounds the connections to the health port. A kubelet and a Prometheus
+// have one each; the port may be open to the whole cluster.
+const maxConns = 64
+
+// conns keeps the connections of the health port below their bound. A new one is
+// always let in: what makes room for it is the one that has been without a request
+// for longest, so that nobody keeps probes out by staying connected.
+type conns struct {
+	mu sync.Mutex // guards what follows
+	// all are the open ones. The quiet ones have their place in line, which has
+	// whoever was quiet first in front.
+	all  map[net.Conn]*list.Element
+	line list.List
+}
+
+func newConns() *conns { return &conns{all: make(map[net.Conn]*list.Element)} }
+
+// changed is http.Server.ConnState.
+func (c *conns) changed(nc net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.all[nc]; at != nil {
+		c.line.Remove(at)
+	}
+	switch state {
+	case http.StateNew, http.StateIdle:
+		c.all[nc] = c.line.PushBack(nc)
+	case http.StateActive:
+		c.all[nc] = nil
+	case http.StateClosed, http.StateHijacked:
+		delete(c.all, nc)
+	}
+	if len(c.all) <= maxConns {
+		return
+	}
+	// Where all others have a request under way, the new one is the only quiet one.
+	if quiet := c.line.Front(); quiet != nil {
+		c.line.Remove(quiet)
+		old, _ := quiet.Value.(net.Conn)
+		delete(c.all, old)
+		_ = old.Close() // the server ends it; there is nobody to tell of an error
+	}
+}
