@@ -58,7 +58,7 @@ func (c *connector) dial(ctx context.Context, addr string) (net.Conn, error) {
 	defer cancel()
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		return nil, fmt.Errorf("tls: %w", err)
+		return nil, &tlsFailed{err}
 	}
 	return secured, nil
 }

@@ -100,7 +100,7 @@ func (k *call) services() *Services { return &k.conn.server.services }
 
 // caller is who calls, for package coord.
 func (k *call) caller() coord.Caller {
-	c := coord.Caller{Session: k.conn.session}
+	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline}
 	if k.meta.requestID != "" {
 		c.RequestID, c.Fingerprint = k.meta.requestID, k.body.fingerprint()
 	}
