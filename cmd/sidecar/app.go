@@ -137,7 +137,8 @@ func (a *app) openStore() (err error) {
 		Username: r.Username, PasswordFile: r.PasswordFile,
 		TLS:         lua.TLSFiles{CA: r.TLS.CAFile, Cert: r.TLS.CertFile, Key: r.TLS.KeyFile, ServerName: r.TLS.ServerName},
 		DialTimeout: r.Pool.DialTimeout, CommandTimeout: r.Pool.CommandTimeout,
-		Log: a.log, Telemetry: a.telemetry.Telemetry,
+		ScratchKey: coord.NewKeys(r.Prefix, r.Tenant).Scratch,
+		Log:        a.log, Telemetry: a.telemetry.Telemetry,
 	})
 	if err != nil {
 		return err

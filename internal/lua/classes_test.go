@@ -119,6 +119,13 @@ func (a *actor) says(pong string) {
 	a.pong = pong
 }
 
+// refuse has it refuse the probe's asking to write.
+func (a *actor) refuse(line string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.writes = line
+}
+
 // await returns when what the actor saw is as wished; a test's timeout ends it.
 func (a *actor) await(wish func() bool) {
 	a.mu.Lock()

@@ -176,8 +176,10 @@ func (k *call) itemError(err error) *api.ItemError {
 // report logs what the caller is not told, and remembers the error.
 func (k *call) report(e *api.Error, err error) {
 	if e.Code == api.Internal {
-		k.conn.log.LogAttrs(context.Background(), slog.LevelError, "call failed",
-			slog.String("method", k.entry.Name), slog.Any("error", err))
+		if more, ok := k.conn.server.faults.take(k.entry.Name, time.Now()); ok {
+			k.conn.log.LogAttrs(context.Background(), slog.LevelError, "call failed",
+				slog.String("method", k.entry.Name), slog.Any("error", err), slog.Int("suppressed", more))
+		}
 	}
 	k.conn.server.recent.failed(k.entry.Name, e)
 }

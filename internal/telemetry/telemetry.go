@@ -244,6 +244,25 @@ func (t *Telemetry) ConfigReloaded(ctx context.Context, outcome string) {
 	t.configs.Add(ctx, 1, t.byOutcome.of(outcome, "").add...)
 }
 
+// States registers a gauge of 1 for each of the states that hold at a scrape, with
+// its name as the attribute label; those that do not hold are absent. Read answers
+// words of a fixed list, never text of users.
+func (t *Telemetry) States(name, help, label string, read func(context.Context) []string) error {
+	g, err := t.meter.Float64ObservableGauge(name, metric.WithDescription(help))
+	if err == nil {
+		_, err = t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+			for _, state := range read(ctx) {
+				o.ObserveFloat64(g, 1, metric.WithAttributes(attribute.String(label, state)))
+			}
+			return nil
+		}, g)
+	}
+	if err != nil {
+		return fmt.Errorf("gauge %s: %w", name, err)
+	}
+	return nil
+}
+
 // Gauge registers a value that is read at each scrape, such as open sessions.
 // Unit is a UCUM unit such as {session}, By or s. One name may be registered
 // once for each of several attribute sets.
