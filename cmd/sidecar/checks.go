@@ -109,11 +109,11 @@ func (a *app) addGauges() error {
 	status := func(of func(lua.Status) float64) func(context.Context) float64 {
 		return func(context.Context) float64 { return of(a.runner.Status()) }
 	}
-	trouble := func(context.Context) []string {
+	trouble := func(context.Context) (string, float64) {
 		if t := a.runner.Status().Trouble; t != nil {
-			return []string{t.Name}
+			return t.Name, 1
 		}
-		return nil
+		return "none", 0
 	}
 	up := func(s lua.Status) float64 {
 		if s.Up {
@@ -136,7 +136,7 @@ func (a *app) addGauges() error {
 		t.Gauge("coxswain.waiting", "{call}", "Calls that stand in a waiting line now.",
 			func(context.Context) float64 { return float64(a.lines.Waiting()) }),
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
-		t.States("coxswain.redis.trouble", "1 for what is wrong with Redis now, by its name; absent where nothing is.", "trouble", trouble),
+		t.State("coxswain.redis.trouble", "1 and its name while something is wrong with Redis or the way to it, else 0 and none.", "trouble", trouble),
 		t.Gauge("coxswain.redis.rtt", "s", "The last probe's round trip to Redis.",
 			status(func(s lua.Status) float64 { return s.RTT.Seconds() })),
 		t.Gauge("coxswain.redis.memory", "By", "Memory that Redis says it uses.",

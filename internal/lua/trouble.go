@@ -87,9 +87,9 @@ var troubles = map[string]known{
 	"file":         {"a file for the connection to redis cannot be used", "correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true},
 	"hung_up":      {"redis ends new connections without a word", "if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true},
 	"silent":       {"redis takes connections and does not answer", "look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true},
-	"refused":      {"nothing listens where redis should be", "check redis.url and that Redis runs", false, true},
+	"refused":      {"redis cannot be reached, since nothing listens where it should be", "check redis.url and that Redis runs", false, true},
 	"unreachable":  {"redis cannot be reached", "check redis.url, and the network and its policies on the way", false, true},
-	"no_such_host": {"the host of redis has no address", "check the name in redis.url", false, true},
+	"no_such_host": {"redis cannot be reached, since its host has no address", "check the name in redis.url", false, true},
 	"lost":         {"the connection to redis was lost", "look whether Redis was restarted, or whether something on the way ends connections", false, true},
 	"no_master":    {"no master of redis is known", "look whether the Sentinels or the nodes of the cluster agree on one", false, true},
 
