@@ -28,7 +28,7 @@ const (
 	Cancelled Code = "CANCELLED"
 	// Overloaded: this connection has too many calls in flight; read replies first.
 	Overloaded Code = "OVERLOADED"
-	// Unavailable: Redis cannot be reached or did not answer.
+	// Unavailable: Redis cannot be reached, did not answer, or refuses.
 	Unavailable Code = "UNAVAILABLE"
 	// Draining: the sidecar is shutting down and takes no new acquisitions.
 	Draining Code = "DRAINING"
@@ -93,5 +93,16 @@ func (e *Error) MaybeExecuted() bool {
 	return m
 }
 
-// DetailMaybeExecuted is the key of Error.Details that says so.
-const DetailMaybeExecuted = "maybe_executed"
+// Trouble is the name of what kept Redis from carrying the call out, such as oom,
+// readonly or refused, as docs/redis.md lists them; empty where that is not why.
+func (e *Error) Trouble() string {
+	t, _ := e.Details[DetailTrouble].(string)
+	return t
+}
+
+const (
+	// DetailMaybeExecuted is the key of Error.Details that says so.
+	DetailMaybeExecuted = "maybe_executed"
+	// DetailTrouble is the key of Error.Details that names what is wrong with Redis.
+	DetailTrouble = "trouble"
+)

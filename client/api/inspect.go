@@ -59,7 +59,8 @@ type InspectRedis struct {
 	Topology    string      `codec:"topology" doc:"what kind of store it is, such as standalone or embedded"`
 	Address     string      `codec:"address" doc:"where, without credentials"`
 	Up          bool        `codec:"up" doc:"it answers"`
-	Error       string      `codec:"error,omitempty" doc:"why it is not up"`
+	Error       string      `codec:"error,omitempty" doc:"why it is not up, or what it refuses calls with"`
+	Trouble     string      `codec:"trouble,omitempty" doc:"the name of that, such as oom or refused"`
 	RTTUS       int64       `codec:"rtt_us" doc:"the last probe's round trip, in microseconds"`
 	MemoryBytes int64       `codec:"memory_bytes" doc:"the memory that it says it uses, in bytes"`
 	Pool        InspectPool `codec:"pool" doc:"the connections to it"`

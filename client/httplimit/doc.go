@@ -44,7 +44,10 @@
 //
 //	400  a bad identifier of the caller; application/problem+json (RFC 9457) that names the header
 //	429  refused; problem+json with type, title, status, detail, rule, denied_by, retry_after_ms, violated-policies
-//	500  the sidecar could not be asked, and FailOpen is not set; problem+json with a fixed text
+//	503  the sidecar is away, or Redis is and the rule fails closed; problem+json with a fixed text
+//	500  a fault of the sidecar or of the program; problem+json with a fixed text
+//
+// FailOpen has the request served in place of 500, and of 503 where it was not the rule that failed closed.
 //
 // retry_after_ms is -1 when the request can never be let through. With every
 // decision, refused or not, unless it says nothing of the limit:

@@ -30,7 +30,7 @@ type HandlerOptions struct {
 	// Timeout is how long a call to the sidecar may take, beside Wait; 0 = DefaultTimeout.
 	Timeout time.Duration
 	// FailOpen serves a request when the sidecar could not be asked; else the answer
-	// is 500. What happens when Redis is away is the rule's fail_mode, whatever is
+	// is 503 where asking again may help, and 500 otherwise. What happens when Redis is away is the rule's fail_mode, whatever is
 	// said here.
 	FailOpen bool
 	// OnError hears why the sidecar could not be asked, or told that a request has
@@ -89,7 +89,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 			next.ServeHTTP(w, r)
 			return
 		}
-		plainProblem(http.StatusInternalServerError, masked).write(w)
+		plainProblem(faultStatus(err), masked).write(w)
 		return
 	}
 	setFields(w.Header(), d)

@@ -198,13 +198,28 @@ func TestFaultsAreMasked(t *testing.T) {
 	require.ErrorIs(t, h.all()[0], api.Internal)
 }
 
+func TestWhatMayPassIsAnsweredWith503(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[api.Code]int{
+		api.Unavailable: http.StatusServiceUnavailable, api.Draining: http.StatusServiceUnavailable,
+		api.Overloaded: http.StatusServiceUnavailable, api.DeadlineExceeded: http.StatusServiceUnavailable,
+		api.Internal: http.StatusInternalServerError, api.NotFound: http.StatusInternalServerError,
+	} {
+		f := newFake(t)
+		f.on(acquire, fault(string(code)+": redis is out of memory"))
+		w := served(t, f, httplimit.HandlerOptions{}, never(t), from(stranger))
+		require.Equal(t, want, w.Code, code)
+		require.Equal(t, "the request could not be checked against its limit", body(t, w)["detail"], code)
+	}
+}
+
 func TestAHandlerWithoutASidecar(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	c := f.dial(t)
 	f.stop()
 	h := &heard{}
-	for open, want := range map[bool]int{false: http.StatusInternalServerError, true: http.StatusNoContent} {
+	for open, want := range map[bool]int{false: http.StatusServiceUnavailable, true: http.StatusNoContent} {
 		limit := httplimit.Handler(c, httplimit.HandlerOptions{Rule: "api", Timeout: time.Millisecond, FailOpen: open, OnError: h.hear})
 		w := httptest.NewRecorder()
 		limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

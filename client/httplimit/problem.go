@@ -2,8 +2,11 @@ package httplimit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // problem is the body of an answer that is not the next handler's (RFC 9457).
@@ -25,6 +28,17 @@ const (
 	// masked is all that strangers learn of a fault of ours.
 	masked = "the request could not be checked against its limit"
 )
+
+// faultStatus is 503 for what may pass by itself: Redis is away or refuses and the
+// rule fails closed, the sidecar drains, is overloaded or not there. Anything else is
+// a fault of the sidecar or of the program, such as a rule that is not there.
+func faultStatus(err error) int {
+	var answer *api.Error
+	if errors.As(err, &answer) && !answer.Code.Retryable() {
+		return http.StatusInternalServerError
+	}
+	return http.StatusServiceUnavailable
+}
 
 // plainProblem has no type of its own: its status says all.
 func plainProblem(status int, detail string) problem {

@@ -146,7 +146,8 @@ func (a *app) openStore() (err error) {
 		Sentinel:    lua.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password, PasswordFile: r.Sentinel.PasswordFile},
 		TLS:         lua.TLSFiles{CA: r.TLS.CAFile, Cert: r.TLS.CertFile, Key: r.TLS.KeyFile, ServerName: r.TLS.ServerName},
 		DialTimeout: r.Pool.DialTimeout, CommandTimeout: r.Pool.CommandTimeout,
-		Log: a.log, Telemetry: a.telemetry.Telemetry,
+		ScratchKey: coord.NewKeys(r.Prefix, r.Tenant).Scratch,
+		Log:        a.log, Telemetry: a.telemetry.Telemetry,
 	})
 	if err != nil {
 		return err

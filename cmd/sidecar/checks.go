@@ -54,12 +54,12 @@ func (a *app) checkRedis(ctx context.Context) (string, error) {
 	err := a.runner.Ping(ctx)
 	s := a.runner.Status()
 	switch {
+	case s.Trouble != nil:
+		return s.Address, fmt.Errorf("%w; %s", s.Trouble, s.Trouble.Remedy)
 	case err != nil:
-		return s.Address, fmt.Errorf("it does not answer (%w); check redis.url and that Redis runs; calls answer UNAVAILABLE until it does", err)
-	case !s.Up && s.Err == nil:
-		return s.Address, errors.New("it answers; the first probe of it is under way")
+		return s.Address, err
 	case !s.Up:
-		return s.Address, fmt.Errorf("it answers and cannot be used yet: %w", s.Err)
+		return s.Address, errors.New("it answers; the first probe of it is under way")
 	default:
 		return fmt.Sprintf("%s %s, round trip %v", s.Topology, s.Address, s.RTT), nil
 	}
@@ -109,6 +109,12 @@ func (a *app) addGauges() error {
 	status := func(of func(lua.Status) float64) func(context.Context) float64 {
 		return func(context.Context) float64 { return of(a.runner.Status()) }
 	}
+	trouble := func(context.Context) (string, float64) {
+		if t := a.runner.Status().Trouble; t != nil {
+			return t.Name, 1
+		}
+		return "none", 0
+	}
 	up := func(s lua.Status) float64 {
 		if s.Up {
 			return 1
@@ -136,6 +142,7 @@ func (a *app) addGauges() error {
 		t.Gauge("coxswain.waiting", "{call}", "Calls that stand in a waiting line now.",
 			func(context.Context) float64 { return float64(a.lines.Waiting()) }),
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
+		t.State("coxswain.redis.trouble", "1 and its name while something is wrong with Redis or the way to it, else 0 and none.", "trouble", trouble),
 		t.Gauge("coxswain.redis.rtt", "s", "The last probe's round trip to Redis.",
 			status(func(s lua.Status) float64 { return s.RTT.Seconds() })),
 		t.Gauge("coxswain.redis.memory", "By", "Memory that Redis says it uses.",

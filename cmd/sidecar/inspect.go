@@ -25,8 +25,8 @@ func (a *app) redisState() api.InspectRedis {
 		RTTUS: s.RTT.Microseconds(), MemoryBytes: s.UsedMemory,
 		Pool: api.InspectPool{Open: int64(s.PoolTotal), Idle: int64(s.PoolIdle), Max: int64(s.PoolMax)},
 	}
-	if s.Err != nil {
-		r.Error = s.Err.Error()
+	if s.Trouble != nil {
+		r.Error, r.Trouble = s.Trouble.Error(), s.Trouble.Name
 	}
 	return r
 }

@@ -245,7 +245,7 @@ func TestReadinessModeChangesWithoutARestart(t *testing.T) {
 	s.logs(t, `"msg":"serving"`)
 	require.Eventually(t, func() bool { return status(t, s, "/readyz") == http.StatusServiceUnavailable }, limit, 5*time.Millisecond)
 	put(t, file, "redis: {url: redis://127.0.0.1:1}\nreadiness: {mode: always}\n")
-	s.shows(t, "/readyz", "degraded: redis: it does not answer")
+	s.shows(t, "/readyz", "degraded: redis: redis cannot be reached")
 	require.Equal(t, http.StatusOK, status(t, s, "/readyz"))
 	require.Equal(t, main.OK, cli(t, "probe", "ready", "--socket", s.socket).code)
 	put(t, file, "redis: {url: redis://127.0.0.1:1}\n")

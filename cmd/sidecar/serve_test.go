@@ -149,7 +149,7 @@ func TestRedisDownAtBootIsNotReadyAndThenReadyWithoutARestart(t *testing.T) {
 	require.Eventually(t, func() bool { // once the first check has been
 		a := cli(t, "probe", "ready", "--socket", s.socket)
 		return a.code == main.Failed &&
-			strings.Contains(a.err, "not ready\n  redis: "+strings.TrimPrefix(redis.URL(), "redis://")+"; it does not answer (")
+			strings.Contains(a.err, "not ready\n  redis: "+strings.TrimPrefix(redis.URL(), "redis://")+"; redis cannot be reached, since nothing listens where it should be (")
 	}, limit, time.Millisecond)
 	require.Equal(t, http.StatusServiceUnavailable, status(t, s, "/readyz"))
 	require.Equal(t, http.StatusOK, status(t, s, "/livez"))

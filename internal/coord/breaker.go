@@ -143,8 +143,11 @@ func (b *Breakers) ask(ctx context.Context, c Caller, r BreakerRef, at breakerAt
 	probe := makeToken(c, nounBreaker, r.Pool+"/"+r.Name)
 	in := lua.BreakerAllowIn{BreakerIn: at.in(), Probe: probe, Session: c.sessionID()}
 	run := lua.Run[lua.BreakerAllowIn, lua.BreakerAllowOut]
-	if mode == FailOpen {
+	switch {
+	case mode == FailOpen:
 		run = lua.Attempt[lua.BreakerAllowIn, lua.BreakerAllowOut]
+	case c.HasDeadline:
+		run = lua.Insist[lua.BreakerAllowIn, lua.BreakerAllowOut]
 	}
 	out, err := run(ctx, b.runner, lua.BreakerAllow, in, latch(at.key, c))
 	x := b.lease(c, r, probe, at)

@@ -28,6 +28,9 @@ const (
 	Draining
 )
 
+// Trouble is what is wrong with Redis. Its words and its name may be sent to callers.
+type Trouble = lua.Trouble
+
 // Error is the one error type of this package.
 type Error struct {
 	Code Code
@@ -36,6 +39,9 @@ type Error struct {
 	// Err is the cause. Its text is sent to the caller only for the codes that
 	// are the caller's mistake; for the others it is logged.
 	Err error
+	// Trouble is what Redis said, or what is wrong on the way to it; nil where that
+	// is not why.
+	Trouble *Trouble
 	// MaybeExecuted says that the call may have been carried out although it failed.
 	MaybeExecuted bool
 }
@@ -61,6 +67,7 @@ var errConflict = fmt.Errorf("_request_id: %w; give every call an id of its own"
 // failed classifies an error of package lua, once, for every noun.
 func failed(op string, err error) *Error {
 	e := &Error{Op: op, Err: err}
+	_ = errors.As(err, &e.Trouble)
 	switch {
 	case errors.Is(err, lua.ErrConflict):
 		// The caller reads this one, and knows nothing of scripts.

@@ -109,6 +109,10 @@ func (k Keys) seats(tag string) (leases, holders string, line lua.LineKeys) {
 	return leases, k.limitPart(tag, "holders"), k.line(leases)
 }
 
+// Scratch is a key under a tag of the probe's, where nothing is ever written. No
+// other kind of key ends as it does.
+func (k Keys) Scratch(tag string) string { return k.base + "probe:" + tag + "}:probe" }
+
 // rules are those that all sidecars share. A limit's tag has a colon, so that no
 // key of a limit is under this one.
 func (k Keys) rules() string { return k.base + "rules}:rules" }

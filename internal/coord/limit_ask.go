@@ -122,17 +122,21 @@ func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 	}, q)
 }
 
-// run waits out an outage only when nothing else could answer.
+// run waits out an outage only when nothing else could answer, and refusals when
+// the caller said for how long.
 func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.RatelimitOut], in I, q question) (answer, error) {
 	if q.wait > 0 {
 		var done context.CancelFunc
 		ctx, done = outlive(ctx, giveBackTime)
 		defer done()
 	}
-	if q.mode == FailClosed {
-		return lua.Run(ctx, r, s, in, q.latch)
+	switch {
+	case q.mode != FailClosed:
+		return lua.Attempt(ctx, r, s, in, q.latch)
+	case q.caller.HasDeadline:
+		return lua.Insist(ctx, r, s, in, q.latch)
 	}
-	return lua.Attempt(ctx, r, s, in, q.latch)
+	return lua.Run(ctx, r, s, in, q.latch)
 }
 
 // outlive is a context that ends only some time after ctx: who leaves while its

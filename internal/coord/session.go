@@ -15,6 +15,8 @@ type Caller struct {
 	Session *Session
 	// RequestID and Fingerprint make the call run once; both empty = no latch.
 	RequestID, Fingerprint string
+	// HasDeadline: it said itself by when it wants an answer.
+	HasDeadline bool
 }
 
 // identity is that of the caller's session, if it has one.

@@ -88,7 +88,7 @@ func (r *Runner) spreadAgain(ctx context.Context, s *Source, open []*batched) (t
 func (r *Runner) spread(ctx context.Context, s *Source, cmds []*batched) (again []*batched) {
 	groups := map[*node][]*batched{}
 	for _, c := range cmds {
-		n, err := r.way(ctx, firstKey(c.args))
+		n, err := r.way(ctx, s, firstKey(c.args))
 		if err != nil {
 			c.sent, c.reply = time.Now(), nil
 			c.err = (&call{s: s}).fail(ctx, classify(err))
@@ -115,12 +115,19 @@ func (r *Runner) spread(ctx context.Context, s *Source, cmds []*batched) (again 
 	return again
 }
 
-// way is route for a call that has not begun.
-func (r *Runner) way(ctx context.Context, key string) (*node, error) {
+// way is route for a script that has not begun.
+func (r *Runner) way(ctx context.Context, s *Source, key string) (*node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return r.route(ctx, key, false)
+	n, err := r.route(ctx, key, false)
+	if err != nil {
+		return nil, err
+	}
+	if t := n.bars(s); t != nil {
+		return nil, &unsent{"down", t}
+	}
+	return n, nil
 }
 
 // exchange sends commands once and returns those that met NOSCRIPT, once the
@@ -151,7 +158,7 @@ func (n *node) exchange(ctx context.Context, s *Source, cmds []*batched) (again 
 		}
 	}
 	n.of.tel.Script(ctx, s.Name, worst.outcome(), time.Since(sent))
-	if worst.suspect() && ctx.Err() == nil {
+	if worst.suspect() && ctx.Err() == nil && !(worst.refused() && n.condition.Load().refusing()) {
 		n.look()
 	}
 	if len(unloaded) > 0 && n.reload(ctx, loads) == nil {

@@ -47,25 +47,29 @@ func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
 	state := g.state.Load()
 	n := g.slots[slotOf(key)].Load()
 	if n == nil && state.up {
-		state = &condition{known: true, err: errNoMaster, changed: state.changed}
+		state = &condition{known: true, trouble: noMaster, changed: state.changed}
 	}
 	return n, state, state.changed
 }
 
-var errNoMaster = errors.New("a slot of the cluster has no master")
+var (
+	noMaster = newTrouble("no_master", errors.New("a slot of the cluster has no master"))
+	notAsked = newTrouble("no_master", errors.New("the cluster has not been asked yet"))
+	noSlots  = newTrouble("no_master", errors.New("it knows of no slots"))
+)
 
-// err is why the cluster as such is down.
-func (g *ring) err() error {
+// trouble is why the cluster as such is down, nil if it is not.
+func (g *ring) trouble() *Trouble {
 	state := g.state.Load()
 	switch {
-	case state.err != nil:
-		return state.err
+	case state.trouble != nil:
+		return state.trouble
 	case !state.known:
-		return errors.New("the cluster has not been asked yet")
+		return notAsked
 	}
 	for i := range g.slots {
 		if g.slots[i].Load() == nil {
-			return errNoMaster
+			return noMaster
 		}
 	}
 	return nil
@@ -148,7 +152,7 @@ func (g *ring) views() ([]view, error) {
 			if len(v) > 0 {
 				return []view{v}, nil
 			}
-			err = errors.New("it knows of no slots")
+			err = noSlots
 		}
 		failed = append(failed, err)
 	}
@@ -173,7 +177,8 @@ func (g *ring) apply(views []view, err error) {
 	if err != nil {
 		// What was known stays: the nodes' own conditions hold calls up.
 		if !before.known || before.up && len(g.nodes) == 0 || !before.up {
-			g.change(&condition{known: true, err: err}, !before.known)
+			g.change(&condition{known: true, trouble: troubleOf(err)}, !before.known)
+			g.of.tell(g.of.address, before, g.state.Load())
 		}
 		return
 	}
@@ -194,6 +199,9 @@ func (g *ring) apply(views []view, err error) {
 	}
 	if changed {
 		g.change(&condition{known: true, up: true}, true)
+		if before.trouble != nil {
+			g.of.tell(g.of.address, before, g.state.Load())
+		}
 	}
 	g.retire(used)
 }
@@ -271,7 +279,7 @@ func (g *ring) close() error {
 	g.shut = true
 	nodes := g.nodes
 	g.nodes = map[string]*node{}
-	g.change(&condition{known: true, err: errClosed}, true)
+	g.change(&condition{known: true, trouble: newTrouble("closed", errClosed)}, true)
 	g.mu.Unlock()
 	var all error
 	for _, n := range nodes {

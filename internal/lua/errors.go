@@ -3,8 +3,6 @@ package lua
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -29,7 +27,7 @@ var errRetired = errors.New("the node left the cluster's masters")
 // unwraps to a list, because go-redis strips one layer of errors.Unwrap from
 // what a handshake returns, and the type must survive that.
 type unsent struct {
-	step string // dial or setup
+	step string // dial, setup, write or down
 	err  error
 }
 
@@ -61,7 +59,7 @@ type verdict uint8
 
 const (
 	answered verdict = iota // it ran and replied
-	fault                   // Redis refused it, or it failed: another try fares no better
+	fault                   // it failed, and fares no better by another try
 	ended                   // the caller's context ended before it was sent
 	notRun                  // it certainly did not run
 	maybeRun                // it may have run
@@ -70,7 +68,7 @@ const (
 // failure is one try, classified.
 type failure struct {
 	verdict verdict
-	// why labels metrics and spans: dial, setup, pool, loading, noscript, lost, ...
+	// why names the trouble; it labels metrics and spans too.
 	why string
 	err error
 }
@@ -83,33 +81,26 @@ func (f failure) outcome() string {
 	return "error"
 }
 
-// suspect tells whether Redis may be away: nothing that it answers while it
-// serves others, such as OOM, asks for a probe.
-func (f failure) suspect() bool {
-	switch f.why {
-	case "dial", "setup", "write", "lost", "loading", "masterdown", "auth", "readonly":
-		return true
+// trouble is what the failure means.
+func (f failure) trouble() *Trouble {
+	var t *Trouble
+	if errors.As(f.err, &t) {
+		return t
 	}
-	return false
+	return newTrouble(f.why, f.err)
 }
 
-// refusals are the error codes with which Redis turns a script away before its
-// first write, and which may pass. Inside a script the same codes come from the
-// first write command that it tries, since a script that has written is not
-// refused any more, so they too mean that nothing was changed.
-var refusals = map[string]string{
-	"LOADING": "loading", "READONLY": "readonly", "CLUSTERDOWN": "clusterdown", "TRYAGAIN": "tryagain",
-	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": "busy", "OOM": "oom", "MISCONF": "misconf",
-	"NOREPLICAS": "noreplicas", "NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": whyMoved, "ASK": whyAsk,
-}
+// suspect tells whether the probe has to look now.
+func (f failure) suspect() bool { return troubles[f.why].suspect }
 
-const (
-	whyNoScript = "noscript"
-	whyMoved    = "moved" // the slot has another master
-	whyAsk      = "ask"   // the key has moved already, its slot not yet
-	// maxClients has no code of its own.
-	maxClients = "ERR max number of clients reached"
-)
+// refused tells whether Redis answered, and refused.
+func (f failure) refused() bool { return troubles[f.why].refuses }
+
+// at tells whether it is a failure of that step of a connection.
+func (f failure) at(step string) bool {
+	var before *unsent
+	return errors.As(f.err, &before) && before.step == step
+}
 
 // classify tells what the error of one try means for the script that was tried.
 func classify(err error) failure {
@@ -121,11 +112,11 @@ func classify(err error) failure {
 		return failure{verdict: answered, why: "ok"}
 	case errors.As(err, &wait):
 		return failure{maybeRun, "abandoned", err}
-	case errors.Is(err, redis.ErrClosed):
+	case errors.Is(err, redis.ErrClosed), errors.Is(err, errClosed):
 		return failure{notRun, "closed", err}
 	// Before the replies: a handshake that Redis refused is no reply to the script.
 	case errors.As(err, &before):
-		return failure{notRun, before.step, err}
+		return failure{notRun, before.why(), err}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
 		errors.Is(err, redis.ErrAutoPipelineTimeout), errors.Is(err, redis.ErrAutoPipelineQueueFull):
 		return failure{notRun, "pool", err}
@@ -134,30 +125,46 @@ func classify(err error) failure {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return failure{ended, "ended", err}
 	case errors.As(err, &reply):
-		return refused(reply)
+		return refusal(reply)
 	default:
-		return failure{maybeRun, "lost", err}
+		return failure{maybeRun, nameOfWay("", err), err}
 	}
+}
+
+// why names what kept a connection from being used.
+func (u *unsent) why() string {
+	var t *Trouble
+	var reply redis.Error
+	switch {
+	case errors.As(u.err, &t):
+		return t.Name
+	case errors.As(u.err, &reply):
+		if name := nameOfReply(reply); name != "" {
+			return name
+		}
+	}
+	return nameOfWay(u.step, u.err)
 }
 
 // judge is classify for an error that this node gave. A redirection is followed
 // in a cluster only: elsewhere the URL is of the wrong kind, and stays so.
 func (n *node) judge(err error) failure {
 	f := classify(err)
-	if n.of.ring == nil && (f.why == whyMoved || f.why == whyAsk) {
-		return failure{fault, "error", fmt.Errorf("%w (this is a node of a cluster: write redis+cluster:// in redis.url)", err)}
+	if n.of.ring == nil && f.verdict == notRun && (f.why == whyMoved || f.why == whyAsk) {
+		f.why = whyWrongURL
 	}
 	return f
 }
 
-func refused(reply redis.Error) failure {
-	text := reply.Error()
-	code, _, _ := strings.Cut(text, " ")
-	if why, ok := refusals[code]; ok {
-		return failure{notRun, why, reply}
+// refusal is what a reply says that is an error. A command that is denied inside
+// a script ends it in the middle.
+func refusal(reply redis.Error) failure {
+	name := nameOfReply(reply)
+	switch {
+	case name == "":
+		return failure{fault, "error", reply}
+	case insideScript(reply) && (name == whyDenied || name == whyNoCommand):
+		return failure{maybeRun, name, reply}
 	}
-	if strings.HasPrefix(text, maxClients) {
-		return failure{notRun, "maxclients", reply}
-	}
-	return failure{fault, "error", reply}
+	return failure{notRun, name, reply}
 }

@@ -2,6 +2,7 @@ package lua
 
 import (
 	"context"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,6 +18,7 @@ func (r *Runner) prepareScripts() {
 		r.texts = append(r.texts, text)
 		r.shas[s] = sha
 	}
+	r.commands = strings.Join(commandsOf(strings.Join(r.texts, "\n")), " ")
 }
 
 // reload recovers from NOSCRIPT: of all callers that met it, one loads and the

@@ -36,7 +36,9 @@ type node struct {
 
 	condition atomic.Pointer[condition]
 	seen      atomic.Pointer[seen]
-	suspect   chan struct{} // asks the probe to look now
+	suspect   chan struct{}                 // asks the probe to look now
+	round     atomic.Pointer[chan struct{}] // closed when the probe has looked
+	scratch   int                           // the number in the key that the probe writes to, see tryWriting
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
@@ -59,11 +61,12 @@ func (r *Runner) newNode(addr string, reach func() (string, error)) (*node, erro
 	n.ctx, n.cancel = context.WithCancel(r.ctx)
 	n.condition.Store(&condition{changed: make(chan struct{})})
 	n.seen.Store(&seen{})
+	n.round.Store(newRound())
 	opt := r.connector.options(addr)
 	calls, probe := opt, opt
 	calls.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if c := n.condition.Load(); c.down() {
-			return deadConn{&unsent{"dial", c.err}}, nil
+			return deadConn{&unsent{"down", c.trouble}}, nil
 		}
 		return n.dial(ctx), nil
 	}
@@ -91,6 +94,6 @@ func (n *node) close(why error) error {
 	n.cancel()
 	n.conns.closeAll(true)
 	n.wg.Wait()
-	n.become(false, why)
+	n.become(false, newTrouble("closed", why))
 	return errors.Join(n.pipe.Close(), n.pipe.WaitClosed(), n.client.Close(), n.probe.Close())
 }

@@ -20,7 +20,7 @@ func untilDown(t *testing.T, r *lua.Runner) {
 	ctx := deadline(t)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for r.Status().Up || r.Status().Err == nil {
+	for r.Status().Up || r.Status().Trouble == nil {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -39,7 +39,7 @@ func TestRedisDownAtOpenIsAStateAndEndsByItself(t *testing.T) {
 	require.ErrorContains(t, err, "refused")
 	st := r.Status()
 	require.False(t, st.Up)
-	require.ErrorContains(t, st.Err, "refused")
+	require.ErrorContains(t, st.Trouble, "refused")
 	require.False(t, st.ScriptsLoaded)
 	require.ErrorIs(t, r.Ping(deadline(t)), lua.ErrUnavailable)
 	s.Restart()
@@ -232,7 +232,7 @@ func TestWrongCredentialsAreAStateAndNeverShown(t *testing.T) {
 			_, err := take(deadline(t), r, "k", 5)
 			require.ErrorIs(t, err, lua.ErrUnavailable)
 			require.ErrorContains(t, err, c.want)
-			require.ErrorContains(t, r.Status().Err, c.want)
+			require.ErrorContains(t, r.Status().Trouble, c.want)
 			require.Equal(t, addr, r.Status().Address)
 			require.NotContains(t, err.Error()+log.String(), "hunter2")
 		})
@@ -282,7 +282,7 @@ func TestStatus(t *testing.T) {
 	st := r.Status()
 	require.Equal(t, "standalone", st.Topology)
 	require.Equal(t, strings.TrimPrefix(s.URL(), "redis://"), st.Address)
-	require.NoError(t, st.Err)
+	require.NoError(t, st.Trouble)
 	require.True(t, st.ScriptsLoaded)
 	require.Equal(t, "allkeys-lru", st.EvictionPolicy)
 	require.Positive(t, st.UsedMemory)

@@ -18,9 +18,18 @@ import (
 type condition struct {
 	known bool // false until the first probe has ended
 	up    bool
-	err   error // why it is down
-	// changed is closed when this is no longer the condition.
+	// trouble is why it is down or, while it is up, what it refuses calls with.
+	trouble *Trouble
+	// changed is closed when it is up or not, or has a trouble or none, otherwise.
 	changed chan struct{}
+}
+
+// refusing tells whether it answers and refuses.
+func (c *condition) refusing() bool { return c.up && c.trouble != nil }
+
+// closed tells whether it will not be used again.
+func (c *condition) closed() bool {
+	return c.trouble != nil && (errors.Is(c.trouble, errClosed) || errors.Is(c.trouble, errRetired))
 }
 
 func (c *condition) down() bool { return c.known && !c.up }
@@ -44,8 +53,9 @@ type Status struct {
 	Address string
 	// Up: it answers; of a cluster every slot has a master, and all answer.
 	Up bool
-	// Err is why it is down, without credentials.
-	Err error
+	// Trouble is why it is down or, while it answers, what it refuses calls with;
+	// nil where nothing is wrong. It holds no credentials.
+	Trouble *Trouble
 	// ScriptsLoaded: every script was loaded since the connection last came up.
 	ScriptsLoaded bool
 	// EvictionPolicy is Redis's maxmemory-policy, empty when it may not be read.
@@ -60,14 +70,15 @@ type Status struct {
 func (r *Runner) Status() Status {
 	st := Status{Topology: r.topology, Address: r.address, Up: true, ScriptsLoaded: true}
 	if r.ring != nil {
-		st.Err = r.ring.err()
-		st.Up = st.Err == nil
+		st.Trouble = r.ring.trouble()
+		st.Up = st.Trouble == nil
 	}
 	for _, n := range r.nodes() {
 		c, s, pool := n.condition.Load(), n.seen.Load(), n.client.PoolStats()
 		st.Up = st.Up && c.up
-		if st.Err == nil {
-			st.Err = c.err
+		// Of several the one to tell of is what takes a node away.
+		if c.trouble != nil && (st.Trouble == nil || !c.up) {
+			st.Trouble = c.trouble
 		}
 		st.ScriptsLoaded = st.ScriptsLoaded && s.scripts
 		// The policy that evicts is the one to tell of.
@@ -102,8 +113,8 @@ func (r *Runner) route(ctx context.Context, key string, patient bool) (*node, er
 		switch {
 		case c.up:
 			return n, nil
-		case c.down() && !patient, errors.Is(c.err, errClosed):
-			return nil, &unsent{"down", c.err}
+		case c.down() && !patient, c.closed():
+			return nil, &unsent{"down", c.trouble}
 		}
 		select {
 		case <-c.changed:
@@ -115,29 +126,49 @@ func (r *Runner) route(ctx context.Context, key string, patient bool) (*node, er
 }
 
 // become changes the condition. Only the probe calls it, and Close after it.
-func (n *node) become(up bool, err error) {
-	closed := errors.Is(err, errClosed) || errors.Is(err, errRetired)
+func (n *node) become(up bool, trouble *Trouble) {
 	was := n.condition.Load()
-	next := &condition{known: true, up: up, err: err, changed: was.changed}
-	if was.known && was.up == up && !closed {
+	next := &condition{known: true, up: up, trouble: trouble, changed: was.changed}
+	if was.known && was.up == up && (was.trouble == nil) == (trouble == nil) && !next.closed() {
 		// Only the reason differs; whoever waits need not wake for that.
 		n.condition.Store(next)
+		n.of.tell(n.addr, was, next)
 		return
 	}
 	next.changed = make(chan struct{})
 	n.condition.Store(next)
 	close(was.changed)
-	switch {
-	case closed:
-	case up:
-		n.of.log.Info("redis is up", "address", n.addr)
-	default:
-		n.of.log.Warn("redis is down; calls fail at once until it is back", "address", n.addr, "error", err)
+	if next.closed() {
+		return
+	}
+	n.of.tell(n.addr, was, next)
+	if !up && (was.up || !was.known) {
 		n.conns.closeAll(false)
 		if n.of.ring != nil {
 			n.of.ring.look()
 		}
 	}
+}
+
+// tell logs a trouble when it begins and when it ends.
+func (r *Runner) tell(address string, was, is *condition) {
+	switch {
+	case is.trouble == nil:
+		if was.trouble != nil || !was.known {
+			r.log.Info("redis is up", "address", address)
+		}
+		return
+	case was.trouble != nil && was.trouble.Name == is.trouble.Name && was.up == is.up:
+		return
+	}
+	text := "redis is down; calls fail at once until it is back"
+	switch {
+	case is.up:
+		text = "redis answers and refuses; calls fail or are left to their fail mode until it does not"
+	case was.trouble != nil && !was.up:
+		text = "redis is away for another reason than before"
+	}
+	r.log.Warn(text, "address", address, "trouble", is.trouble.Name, "error", is.trouble, "remedy", is.trouble.Remedy)
 }
 
 // look asks for a probe now. Failures of calls only ever do this: one reset
@@ -160,22 +191,24 @@ func (n *node) watch() {
 	defer timer.Stop()
 	<-timer.C
 	for {
-		err := n.examine()
+		up, err := n.examine()
 		// Its connection may be the one that was reset; a server that is gone
 		// refuses the next.
 		for tries := 0; tries < 3 && hungUp(err) && n.condition.Load().up; tries++ {
-			err = n.examine()
+			up, err = n.examine()
 		}
 		if n.ctx.Err() != nil {
 			return
 		}
 		pause := probeEvery
+		var trouble *Trouble
 		if err == nil {
 			pauses.Reset()
 		} else {
-			pause = pauses.NextBackOff()
+			pause, trouble = pauses.NextBackOff(), troubleOf(err)
 		}
-		n.become(err == nil, err)
+		n.become(up, trouble)
+		n.looked()
 		timer.Reset(pause)
 		select {
 		case <-timer.C:
@@ -186,29 +219,37 @@ func (n *node) watch() {
 	}
 }
 
-// examine asks Redis for an answer, for its scripts, and for its memory. It
-// fails when calls could not succeed.
-func (n *node) examine() error {
+// looked ends a round of the probe: whoever waits for one goes on.
+func (n *node) looked() { close(*n.round.Swap(newRound())) }
+
+func newRound() *chan struct{} {
+	c := make(chan struct{})
+	return &c
+}
+
+// examine asks Redis for an answer, for its scripts, for its memory, and whether
+// it takes writes. Up is that calls may go there; with an error beside it, that
+// some of them are refused.
+func (n *node) examine() (up bool, err error) {
 	ctx := n.ctx // the connection's timeouts bound each step
 	if n.resolve != nil {
 		if err := n.resolve(ctx); err != nil {
-			return err
+			if troubleOf(err).Name == "lost" { // the Sentinels' words have no other name
+				err = newTrouble("no_master", err)
+			}
+			return false, err
 		}
 	}
 	now := *n.seen.Load()
 	start := time.Now()
-	err := n.probe.Ping(ctx).Err()
-	if busy(err) && n.condition.Load().up {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err := n.probe.Ping(ctx).Err(); err != nil {
+		return busy(err) && n.condition.Load().up, err
 	}
 	now.rtt = time.Since(start)
 	now.scripts = false
 	if err := n.ensureScripts(ctx, n.probe); err != nil {
 		n.seen.Store(&now)
-		return fmt.Errorf("load scripts: %w", err)
+		return false, fmt.Errorf("load scripts: %w", err)
 	}
 	now.scripts = true
 	// What may not be read stays unknown; the embedded store has no such section.
@@ -217,7 +258,8 @@ func (n *node) examine() error {
 		now.policy, now.memory = memory(info)
 	}
 	n.seen.Store(&now)
-	return nil
+	err = n.tryWriting(ctx)
+	return err == nil || troubles[troubleOf(err).Name].refuses, err
 }
 
 func hungUp(err error) bool {

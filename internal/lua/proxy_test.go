@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
 // proxy stands between a runner and Redis and loses replies of scripts: what
@@ -84,7 +86,7 @@ func (p *proxy) requests(client, server net.Conn, fate chan<- plan) {
 			return
 		}
 		p.mu.Lock()
-		if p.plan != nil && bytes.Contains(buf[:n], []byte("evalsha")) {
+		if p.plan != nil && bytes.Contains(buf[:n], []byte("evalsha")) && !bytes.Contains(buf[:n], []byte(lua.ProbeSHA())) {
 			select {
 			case fate <- *p.plan:
 			default:

@@ -38,6 +38,9 @@ type Options struct {
 	DialTimeout, CommandTimeout time.Duration
 	Log                         *slog.Logger
 	Telemetry                   *telemetry.Telemetry
+	// ScratchKey makes a key of a hash tag, to which the probe asks to write and does
+	// not; nil = outside of any prefix. It is one that the user may write.
+	ScratchKey func(tag string) string
 	// Clock, in tests and simulations, is what scripts read instead of TIME: Unix
 	// microseconds. On the embedded store no key expires then.
 	Clock func() int64
@@ -69,6 +72,9 @@ func (o *Options) defaults() error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.ScratchKey == nil {
+		o.ScratchKey = func(tag string) string { return "{" + tag + "}:probe" }
+	}
 	if o.Telemetry == nil {
 		o.Telemetry = telemetry.Nop()
 	}
@@ -92,6 +98,9 @@ type Runner struct {
 	// texts are what is loaded, shas how it is called, by script.
 	texts []string
 	shas  map[*Source]string
+	// scratchKey is Options.ScratchKey, commands are what scripts run.
+	scratchKey func(tag string) string
+	commands   string
 
 	connector *connector
 	// only is the one node of a store that is no cluster, ring is a cluster.
@@ -130,7 +139,7 @@ func Open(o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		topology: to.Topology, address: to.String(), log: o.Log, tel: o.Telemetry, clock: o.Clock,
-		maxConns: o.MaxConns, connector: newConnector(&o, to),
+		maxConns: o.MaxConns, connector: newConnector(&o, to), scratchKey: o.ScratchKey,
 	}
 	if to.Topology == Embedded {
 		if r.connector.inside, err = startEmbedded(o.Clock != nil); err != nil {
@@ -209,7 +218,7 @@ func (r *Runner) Close() error {
 func (r *Runner) Ping(ctx context.Context) error {
 	nodes := r.nodes()
 	if len(nodes) == 0 {
-		return fmt.Errorf("ping: %w: %w", ErrUnavailable, r.ring.err())
+		return fmt.Errorf("ping: %w: %w", ErrUnavailable, r.ring.trouble())
 	}
 	for _, n := range nodes {
 		if _, err := n.reach(); err != nil {
@@ -217,7 +226,7 @@ func (r *Runner) Ping(ctx context.Context) error {
 		}
 		if err := n.probe.Ping(ctx).Err(); err != nil {
 			n.look()
-			return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
+			return fmt.Errorf("ping: %w: %w", ErrUnavailable, troubleOf(err))
 		}
 	}
 	return nil

@@ -18,20 +18,34 @@ type call struct {
 	repeatable bool
 	// patient: it may wait for the end of an outage.
 	patient bool
+	// insists: it may wait for the end of refusals, too.
+	insists bool
 
 	tries int
-	node  *node     // of the last try
-	ask   bool      // the next try goes where ASK sent it
-	sent  time.Time // of the last try
-	loads uint64    // of scripts, before the last try
+	// troubled: at the last try it was known that the node refuses.
+	troubled bool
+	// refusals end what refusals may take; zero before the first of them.
+	refusals time.Time
+	node     *node     // of the last try
+	ask      bool      // the next try goes where ASK sent it
+	sent     time.Time // of the last try
+	loads    uint64    // of scripts, before the last try
 	// after is done on the connection of a try that was answered, see RunReplicated.
 	after func(ctx context.Context, cn *redis.Conn)
 	// maybe: an earlier try may have run.
 	maybe bool
 }
 
-// patience bounds the retries of a call without a deadline.
-const patience = 5 * time.Second
+const (
+	// patience bounds the retries of a call without a deadline.
+	patience = 5 * time.Second
+	// refusedFor is how long a call may try again that Redis answers and refuses: a
+	// failover or a script that was too slow is over by then, and who has another
+	// answer, or none, is not kept from it.
+	refusedFor = 250 * time.Millisecond
+	// toAnswer is left of a deadline to tell why the call failed.
+	toAnswer = 100 * time.Millisecond
+)
 
 // run tries until there is an answer, or no further try is allowed.
 func (r *Runner) run(ctx context.Context, c *call) (any, error) {
@@ -40,7 +54,7 @@ func (r *Runner) run(ctx context.Context, c *call) (any, error) {
 	}
 	var err error
 	if c.node, err = r.route(ctx, c.key(), false); err != nil {
-		return nil, c.fail(ctx, failure{notRun, "down", err})
+		return nil, c.fail(ctx, classify(err))
 	}
 	reply, f := r.try(ctx, c)
 	if f.verdict == answered {
@@ -54,14 +68,19 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 	if err := ctx.Err(); err != nil {
 		return nil, failure{ended, "ended", err}
 	}
+	if t := c.node.bars(c.s); t != nil {
+		c.troubled = true
+		return nil, failure{notRun, t.Name, t}
+	}
 	c.tries++
+	c.troubled = c.node.condition.Load().refusing()
 	c.loads, c.sent = c.node.loads.Load(), time.Now()
 	cmd := sha1Call{redis.NewCmd(ctx, c.args...)}
 	f := c.node.judge(c.transmit(ctx, cmd))
 	switch over := ctx.Err() != nil; {
 	case f.verdict == ended && !over:
 		f.verdict = notRun // a limit of the pool's own, not the caller's
-	case f.why == "write" && over:
+	case f.at("write") && over:
 		f.verdict = ended
 	}
 	r.tel.Script(ctx, c.s.Name, f.outcome(), time.Since(c.sent))
@@ -69,7 +88,7 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 		return cmd.Val(), f
 	}
 	// A reply that the caller's own deadline cut off says nothing about Redis.
-	if ctx.Err() == nil && f.suspect() {
+	if ctx.Err() == nil && f.suspect() && !(c.troubled && f.refused()) {
 		c.node.look()
 	}
 	return nil, f
@@ -107,7 +126,7 @@ func (r *Runner) again(ctx context.Context, c *call, f failure) (any, error) {
 	for {
 		c.maybe = c.maybe || f.verdict == maybeRun
 		lost := f.verdict == maybeRun && !c.repeatable
-		if f.verdict <= ended || lost || ctx.Err() != nil || !r.prepare(ctx, c, f, pauses) {
+		if f.verdict <= ended || lost || ctx.Err() != nil || !r.prepareWithin(ctx, c, f, pauses) {
 			return nil, c.fail(caller, f)
 		}
 		r.tel.Retry(ctx, c.s.Name, f.why)
@@ -156,6 +175,50 @@ func pause(ctx context.Context, pauses backoff.BackOff) bool {
 // the nodes of a cluster do not agree.
 const quickReloads = 3
 
+// prepareWithin is prepare within the time that refusals may take.
+func (r *Runner) prepareWithin(ctx context.Context, c *call, f failure, pauses backoff.BackOff) bool {
+	if !f.refused() {
+		return r.prepare(ctx, c, f, pauses)
+	}
+	if c.refusals.IsZero() {
+		c.refusals = time.Now().Add(refusedFor)
+		if due, ok := ctx.Deadline(); ok && c.insists {
+			c.refusals = due.Add(-min(toAnswer, time.Until(due)/10))
+		}
+	}
+	if c.troubled && !c.insists {
+		return false // it is known already
+	}
+	ctx, cancel := context.WithDeadline(ctx, c.refusals)
+	defer cancel()
+	return c.node.settled(ctx) && r.prepare(ctx, c, f, pauses)
+}
+
+// settled waits until the probe has looked and, if it finds that the node refuses,
+// until it does no more; false when ctx ended first. So a thousand calls that are
+// refused at once ask once, and not each for itself.
+func (n *node) settled(ctx context.Context) bool {
+	round := *n.round.Load()
+	if !n.condition.Load().refusing() {
+		n.look()
+		select {
+		case <-round:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	c := n.condition.Load()
+	if !c.refusing() {
+		return true
+	}
+	select {
+	case <-c.changed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // prepare waits until another try makes sense; false when the time is over.
 func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff.BackOff) bool {
 	c.ask = false
@@ -173,7 +236,7 @@ func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff
 		r.ring.redirected(f, c.node.addr)
 	default:
 		quick = false
-		if f.why == "clusterdown" && r.ring != nil {
+		if f.why == whyCluster && r.ring != nil {
 			r.ring.look()
 		}
 	}
@@ -192,13 +255,13 @@ func (c *call) fail(ctx context.Context, f failure) error {
 	switch {
 	case c.maybe || f.verdict == maybeRun:
 		if over != nil && !errors.Is(f.err, over) {
-			return fmt.Errorf("%w: %w: %w", ErrMaybeExecuted, f.err, over)
+			return fmt.Errorf("%w: %w: %w", ErrMaybeExecuted, f.trouble(), over)
 		}
-		return fmt.Errorf("%w: %w", ErrMaybeExecuted, f.err)
+		return fmt.Errorf("%w: %w", ErrMaybeExecuted, f.trouble())
 	case over != nil && (f.verdict == ended || errors.Is(over, context.Canceled)):
 		return over
 	case f.verdict == notRun:
-		return fmt.Errorf("%w: %w", ErrUnavailable, f.err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, f.trouble())
 	default:
 		return f.err
 	}

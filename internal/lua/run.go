@@ -28,9 +28,10 @@ type Outcome[O any] struct {
 }
 
 // Run executes a script once, retrying what certainly did not run, and what is
-// ambiguous only when the script is Idempotent or a latch is given.
+// ambiguous only when the script is Idempotent or a latch is given. While Redis
+// answers and refuses it tries for 250 ms at most, and once where that is known.
 //
-// Errors: ErrConflict; ErrUnavailable (it did not run); ErrMaybeExecuted (it
+// Errors: ErrConflict; ErrUnavailable (it did not run), with the *Trouble that kept it; ErrMaybeExecuted (it
 // may have run and was not repeated); the context's error when it ended before
 // anything was sent, else ErrMaybeExecuted wrapping it; anything else is a fault
 // of the script or its reply.
@@ -45,6 +46,12 @@ func Run[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, l
 // for the end of an outage that came while it was under way.
 func Attempt[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
 	return execute(ctx, r, s, in, latch, call{})
+}
+
+// Insist is Run for who wants an answer within its deadline, however long Redis
+// refuses: others that it answers and refuses fail within 250 ms.
+func Insist[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
+	return execute(ctx, r, s, in, latch, call{patient: true, insists: true})
 }
 
 // execute runs a script; c says how, and the rest of it is filled in.

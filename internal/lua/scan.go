@@ -57,7 +57,7 @@ func (r *Runner) Scan(ctx context.Context, pattern, cursor string, count int) (k
 	}
 	nodes := r.scanNodes()
 	if r.ring != nil {
-		if down := r.ring.err(); down != nil {
+		if down := r.ring.trouble(); down != nil {
 			return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, down)
 		}
 	}
@@ -70,7 +70,7 @@ func (r *Runner) Scan(ctx context.Context, pattern, cursor string, count int) (k
 	}
 	n := nodes[i].node
 	if c := n.condition.Load(); c.down() {
-		return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, c.err)
+		return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, c.trouble)
 	}
 	n.running.Add(1)
 	keys, at, err = n.client.Scan(ctx, at, pattern, int64(count)).Result()
@@ -85,7 +85,7 @@ func (r *Runner) Scan(ctx context.Context, pattern, cursor string, count int) (k
 		if f.suspect() {
 			n.look()
 		}
-		return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, err)
+		return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, f.trouble())
 	}
 	switch {
 	case at != 0:

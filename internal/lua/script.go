@@ -36,6 +36,8 @@ type Source struct {
 	// plain and withClock make the script, once each and when it is first needed: a
 	// command that opens no store needs none of them.
 	plain, withClock func() (text, sha string)
+	// commands are what it runs in Redis.
+	commands func() []string
 }
 
 // Text is what is sent to Redis: the prelude's parts, then the body.
@@ -90,6 +92,7 @@ func define[I Input, O any](s Source, read func(*Reply) O) Script[I, O] {
 		}
 		return preludePart(part)
 	})
+	s.commands = sync.OnceValue(func() []string { return commandsOf(s.Text()) })
 	scripts = append(scripts, &s)
 	return Script[I, O]{&s, read}
 }

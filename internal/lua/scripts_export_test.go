@@ -15,3 +15,6 @@ func ReadAs[I Input, O any](s Script[I, O], reply []any) (O, error) {
 
 // Files are the embedded scripts and prelude parts.
 var Files = files
+
+// ProbeSHA is the probe's script, for servers that play a part.
+func ProbeSHA() string { return probing.SHA() }

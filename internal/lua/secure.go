@@ -34,9 +34,9 @@ func (c *connector) secure(ctx context.Context, raw net.Conn, addr string) (net.
 		_ = raw.Close()
 		if hungUp(err) {
 			// What it has to say comes after the handshake, except for this one.
-			return nil, fmt.Errorf("tls: the server hung up during the handshake, as it does where its maxclients are reached: %w", err)
+			return nil, &tlsFailed{fmt.Errorf("the server hung up during the handshake, as it does where its maxclients are reached: %w", err)}
 		}
-		return nil, fmt.Errorf("tls: %w", err)
+		return nil, &tlsFailed{err}
 	}
 	return s, nil
 }

@@ -75,8 +75,8 @@ func TestARotatedPasswordWorksWithoutARestart(t *testing.T) {
 	require.NoError(t, admin.Do(deadline(t), "acl", "setuser", "app", "resetpass", ">second").Err())
 	require.NoError(t, admin.Do(deadline(t), "client", "kill", "user", "app").Err())
 	untilDown(t, r)
-	require.ErrorContains(t, r.Status().Err, "WRONGPASS")
-	require.NotContains(t, r.Status().Err.Error(), "first")
+	require.ErrorContains(t, r.Status().Trouble, "WRONGPASS")
+	require.NotContains(t, r.Status().Trouble.Error(), "first")
 	require.NoError(t, os.WriteFile(file, []byte("second"), 0o600))
 	require.NoError(t, untilUp(t, r))
 }

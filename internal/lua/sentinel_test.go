@@ -71,7 +71,7 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 			ping := r.Ping(deadline(t))
 			require.ErrorIs(t, ping, lua.ErrUnavailable)
 			await(t, func() bool { return strings.Contains(log.String(), "redis is down") })
-			for _, told := range []string{err.Error(), ping.Error(), r.Status().Err.Error(), log.String()} {
+			for _, told := range []string{err.Error(), ping.Error(), r.Status().Trouble.Error(), log.String()} {
 				require.Contains(t, told, "no sentinel names a master that answers")
 				require.Contains(t, told, c.want)
 				require.Contains(t, told, "redis.sentinel")

@@ -101,6 +101,10 @@ func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	}
 }
 
+// asksForRights is the one call whose error is wanted: the embedded store has none
+// of it, and is not asked.
+const asksForRights = "local known, may = pcall(redis.acl_check_cmd, name, KEYS[1])"
+
 // forbidden is what scripts must not use, and why.
 var forbidden = []struct{ pattern, why string }{
 	{`\b(cmsgpack|bit|struct|cjson)\.`, "the embedded store lacks it, or it rounds numbers"},
@@ -130,6 +134,9 @@ func TestScriptsUseOnlyWhatTheyMay(t *testing.T) {
 			}
 			require.NotContains(t, code, "--", "%s: comments stand on lines of their own, which are not sent", name)
 			for _, f := range forbidden {
+				if name == "probe.lua" && code == asksForRights {
+					continue
+				}
 				require.NotRegexp(t, f.pattern, code, "%s: %s", name, f.why)
 			}
 		}

@@ -86,7 +86,7 @@ func (r *Runner) listenAt() (string, error) {
 		}
 	}
 	if len(nodes) == 0 {
-		return "", r.ring.err()
+		return "", r.ring.trouble()
 	}
 	return nodes[0].reach()
 }

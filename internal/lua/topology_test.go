@@ -61,7 +61,7 @@ func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
 			require.EqualValues(t, 7, o.Value.Remaining, "in the order of the inputs, counted once each")
 		}
 		st := r.Status()
-		require.True(t, st.Up, "%v", st.Err)
+		require.True(t, st.Up, "%v", st.Trouble)
 		require.True(t, st.ScriptsLoaded)
 		require.Contains(t, url, "redis+"+st.Topology+"://"+st.Address)
 		require.NoError(t, r.Ping(deadline(t)))

@@ -90,7 +90,7 @@ func TestWhatAServerSaysBeforeItHangsUpIsTold(t *testing.T) {
 				_, err := take(deadline(t), r, "k", 5)
 				require.ErrorIs(t, err, lua.ErrUnavailable)
 				require.ErrorContains(t, err, denied)
-				require.ErrorContains(t, r.Status().Err, denied)
+				require.ErrorContains(t, r.Status().Trouble, denied)
 				err = r.Ping(context.Background())
 				require.ErrorIs(t, err, lua.ErrUnavailable)
 				require.ErrorContains(t, err, denied)

@@ -102,7 +102,7 @@ func (k *call) services() *Services { return &k.conn.server.services }
 
 // caller is who calls, for package coord.
 func (k *call) caller() coord.Caller {
-	c := coord.Caller{Session: k.conn.session}
+	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline}
 	if k.meta.requestID != "" {
 		c.RequestID, c.Fingerprint = k.meta.requestID, k.body.fingerprint()
 	}
@@ -178,8 +178,10 @@ func (k *call) itemError(err error) *api.ItemError {
 // report logs what the caller is not told, and remembers the error.
 func (k *call) report(e *api.Error, err error) {
 	if e.Code == api.Internal {
-		k.conn.log.LogAttrs(context.Background(), slog.LevelError, "call failed",
-			slog.String("method", k.entry.Name), slog.Any("error", err))
+		if more, ok := k.conn.server.faults.take(k.entry.Name, time.Now()); ok {
+			k.conn.log.LogAttrs(context.Background(), slog.LevelError, "call failed",
+				slog.String("method", k.entry.Name), slog.Any("error", err), slog.Int("suppressed", more))
+		}
 	}
 	k.conn.server.recent.failed(k.entry.Name, e)
 }

@@ -69,12 +69,21 @@ func coordError(ce *coord.Error) *api.Error {
 	if code.CallerFault() {
 		e.Message = strings.ReplaceAll(ce.Err.Error(), "\n", "; ")
 	}
+	why := "redis did not answer in time"
+	if t := ce.Trouble; t != nil && code == api.Unavailable {
+		why = t.Words
+		e.Message = t.Words + ", and nothing was done; " + t.Remedy
+		e.Details = map[string]any{api.DetailTrouble: t.Name}
+	}
 	if ce.MaybeExecuted {
-		e.Message = maybeExecuted + "redis did not answer in time; repeat the call with the same _request_id to be sure"
+		e.Message = maybeExecuted + why + "; repeat the call with the same _request_id to be sure"
 		if code == api.Cancelled {
 			e.Message = maybeExecuted + "the client cancelled the call while redis ran it"
 		}
-		e.Details = map[string]any{api.DetailMaybeExecuted: true}
+		if e.Details == nil {
+			e.Details = map[string]any{}
+		}
+		e.Details[api.DetailMaybeExecuted] = true
 	}
 	return e
 }
@@ -104,10 +113,20 @@ func appendError(b []byte, e *api.Error, asMap bool) []byte {
 		b[at]++
 		b = appendInt(appendText(b, "retry_after_ms"), e.RetryAfterMS)
 	}
+	if len(e.Details) == 0 {
+		return b
+	}
+	b[at]++
+	b = appendText(b, "details")
+	details := len(b)
+	b = append(b, 0x80)
 	if e.MaybeExecuted() {
-		b[at]++
-		b = append(appendText(b, "details"), 0x81)
+		b[details]++
 		b = appendBool(appendText(b, api.DetailMaybeExecuted), true)
+	}
+	if t := e.Trouble(); t != "" {
+		b[details]++
+		b = appendText(appendText(b, api.DetailTrouble), t)
 	}
 	return b
 }

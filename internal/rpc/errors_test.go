@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +30,7 @@ func TestEveryErrorHasItsCode(t *testing.T) {
 		"conflict":             {&coord.Error{Code: coord.Conflict, Err: errors.New("used before")}, api.Conflict, "used before", false},
 		"redis is away":        {&coord.Error{Code: coord.Unavailable, Op: "lock a", Err: cause}, api.Unavailable, "nothing was done", true},
 		"a lost reply":         {&coord.Error{Code: coord.Unavailable, Err: cause, MaybeExecuted: true}, api.Unavailable, "maybe executed: redis", true},
+		"redis refuses":        {&coord.Error{Code: coord.Unavailable, Err: cause, Trouble: &coord.Trouble{Name: "oom", Words: "redis is out of memory", Remedy: "raise maxmemory", Err: cause}}, api.Unavailable, "redis is out of memory, and nothing was done; raise maxmemory", true},
 		"draining":             {&coord.Error{Code: coord.Draining, Err: cause}, api.Draining, "shutting down", true},
 		"out of time":          {&coord.Error{Code: coord.DeadlineExceeded, Err: cause}, api.DeadlineExceeded, "_deadline_ms", true},
 		"cancelled":            {&coord.Error{Code: coord.Cancelled, Err: cause}, api.Cancelled, "cancelled", false},
@@ -60,6 +62,37 @@ func TestMaybeExecutedIsSaidInBothForms(t *testing.T) {
 	require.Equal(t, api.Cancelled, cancelled.Code)
 	require.True(t, cancelled.MaybeExecuted())
 	require.False(t, rpc.CancelledError(context.Canceled).MaybeExecuted())
+}
+
+func TestTheTroubleIsNamedInBothForms(t *testing.T) {
+	t.Parallel()
+	cause := &coord.Error{Code: coord.Unavailable, Err: errors.New("x"), Trouble: &coord.Trouble{Name: "oom", Words: "redis is out of memory"}}
+	e := rpc.WireError(cause)
+	require.Equal(t, "oom", e.Trouble())
+	require.False(t, e.MaybeExecuted())
+	require.Contains(t, string(rpc.AppendError(e, true)), "\xa7details\x81\xa7trouble\xa3oom")
+	require.Contains(t, string(rpc.AppendError(e, false)), "UNAVAILABLE: redis is out of memory")
+	cause.MaybeExecuted = true
+	e = rpc.WireError(cause)
+	require.Contains(t, e.Message, "maybe executed: redis is out of memory")
+	require.Contains(t, string(rpc.AppendError(e, true)), "\xa7details\x82")
+}
+
+func TestAFaultThatEveryCallMeetsIsLoggedOnceInAWhile(t *testing.T) {
+	t.Parallel()
+	take, start := rpc.Faults(), time.Now()
+	logged := 0
+	for range 1000 {
+		if _, ok := take("lock.acquire", start); ok {
+			logged++
+		}
+	}
+	require.Equal(t, 1, logged)
+	_, ok := take("lock.get", start)
+	require.True(t, ok, "each method for itself")
+	dropped, ok := take("lock.acquire", start.Add(time.Minute))
+	require.True(t, ok)
+	require.Equal(t, 999, dropped)
 }
 
 func TestErrorsAreValidText(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -193,3 +194,6 @@ func Decoder(method string) func([]byte) {
 
 // SlowCall is how long a call takes that inspect.snapshot shows.
 const SlowCall = slowCall
+
+// Faults samples faults by method.
+func Faults() func(method string, now time.Time) (dropped int, ok bool) { return new(faults).take }

@@ -122,6 +122,7 @@ type Server struct {
 	// tracing is false when the tracer makes no spans at all.
 	tracing bool
 	started time.Time
+	faults  faults
 	recent  recent
 	workers workers
 	accepts sync.WaitGroup

@@ -146,7 +146,7 @@ func (t *Telemetry) Script(ctx context.Context, script, outcome string, took tim
 	t.script.Record(ctx, took.Seconds(), t.byScript.of(script, outcome).record...)
 }
 
-// Retry counts one more try of a script, and why (dial, loading, noscript, ...).
+// Retry counts one more try of a script, and why (refused, loading, noscript, ...).
 func (t *Telemetry) Retry(ctx context.Context, script, why string) {
 	t.retries.Add(ctx, 1, t.byRetry.of(script, why).add...)
 }
@@ -246,6 +246,23 @@ func (t *Telemetry) LogDropped(ctx context.Context, lines int64) { t.logDropped.
 // invalid).
 func (t *Telemetry) ConfigReloaded(ctx context.Context, outcome string) {
 	t.configs.Add(ctx, 1, t.byOutcome.of(outcome, "").add...)
+}
+
+// State registers a gauge with one series, which has the name of the present state
+// as its attribute label. Read answers a word of a fixed list, never text of users.
+func (t *Telemetry) State(name, help, label string, read func(context.Context) (string, float64)) error {
+	g, err := t.meter.Float64ObservableGauge(name, metric.WithDescription(help))
+	if err == nil {
+		_, err = t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+			state, value := read(ctx)
+			o.ObserveFloat64(g, value, metric.WithAttributes(attribute.String(label, state)))
+			return nil
+		}, g)
+	}
+	if err != nil {
+		return fmt.Errorf("gauge %s: %w", name, err)
+	}
+	return nil
 }
 
 // Gauge registers a value that is read at each scrape, such as open sessions.

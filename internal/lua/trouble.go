@@ -1,0 +1,242 @@
+package lua
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Trouble is what is wrong with Redis, or with the way to it. It is made in this
+// file alone, so that log, health, metrics and errors name one thing by one name.
+type Trouble struct {
+	// Name is a short word that stays what it is, for metrics: oom, readonly, refused.
+	Name string
+	// Words say it to people, and Remedy what to do about it. Neither names an
+	// address, a user or a password: both may be sent to callers.
+	Words, Remedy string
+	// Err is what was said. It may name addresses and is for log and health pages.
+	Err error
+
+	// commands are those that the user may not run, in capitals.
+	commands []string
+}
+
+// Error implements error, for logs.
+func (t *Trouble) Error() string {
+	if t.Err == nil {
+		return t.Words
+	}
+	return t.Words + " (" + t.Err.Error() + ")"
+}
+
+// Unwrap returns what was said.
+func (t *Trouble) Unwrap() error { return t.Err }
+
+// Names of troubles that other files ask about.
+const (
+	whyNoScript  = "noscript"
+	whyMoved     = "moved" // the slot has another master
+	whyAsk       = "ask"   // the key has moved already, its slot not yet
+	whyDenied    = "denied"
+	whyNoCommand = "no_command"
+	whyCluster   = "clusterdown"
+	whyWrongURL  = "cluster_url"
+)
+
+// known is a trouble without what was said.
+type known struct {
+	words, remedy string
+	// refuses: Redis answers, and refuses. That may pass, but not by trying harder.
+	refuses bool
+	// suspect: the probe looks at once, since Redis may be away for everyone.
+	suspect bool
+}
+
+const page = "docs/redis.md, Access, has the line for the user"
+
+// troubles are all that are told apart, by name.
+var troubles = map[string]known{
+	"oom":         {"redis is out of memory and takes no writes (OOM)", "raise maxmemory, or remove what fills it; keep maxmemory-policy noeviction", true, true},
+	"readonly":    {"redis is read only (READONLY)", "name the master in redis.url, or let Sentinels or the cluster name it: redis+sentinel://, redis+cluster://", true, true},
+	"noreplicas":  {"redis takes no writes, since too few replicas follow it (NOREPLICAS)", "start the replicas, or lower min-replicas-to-write", true, true},
+	"misconf":     {"redis takes no writes, since it cannot save to its disk (MISCONF)", "free the disk or make its folder writable; the log of Redis says which", true, true},
+	whyCluster:    {"the redis cluster serves no key of this slot (CLUSTERDOWN)", "start the masters that are away; with cluster-require-full-coverage no the others go on", true, true},
+	"busy":        {"redis runs a script that does not end (BUSY)", "SCRIPT KILL or FUNCTION KILL on Redis ends it; look for whose it is", true, true},
+	"loading":     {"redis is loading its data (LOADING)", "wait until it has", true, true},
+	"masterdown":  {"redis is a replica that has lost its master (MASTERDOWN)", "start the master, or name it in redis.url", true, true},
+	"maxclients":  {"redis has no room for another client", "raise maxclients of Redis, or lower redis.pool.max", true, true},
+	"auth":        {"redis refuses the user or the password (NOAUTH, WRONGPASS)", "correct redis.username and redis.password_file, or those of redis.url", true, true},
+	whyDenied:     {"redis denies its user a command, a key or a channel (NOPERM)", page, true, true},
+	whyNoCommand:  {"redis does not know a command that is needed", "give it its name back if rename-command took it away; " + page, true, true},
+	"no_database": {"redis has no such database", "correct the number in redis.url; raise databases of Redis; a cluster has database 0 alone", true, true},
+	"protected":   {"redis is in protected mode and refuses whoever comes from elsewhere (DENIED)", "give its user a password, or bind it to an address", true, true},
+	"standalone":  {"redis is no cluster", "write redis:// in redis.url, or rediss:// with TLS", true, true},
+	whyWrongURL:   {"redis is a node of a cluster", "write redis+cluster:// in redis.url, or rediss+cluster:// with TLS", true, true},
+
+	"tls":          {"the TLS handshake with redis does not come about", "if it speaks no TLS, write redis:// for rediss:// in redis.url; else see its log", false, true},
+	"certificate":  {"the certificate of redis is not trusted", "name its authority in redis.tls.ca_file, and in redis.tls.server_name what it is made out to", false, true},
+	"file":         {"a file for the connection to redis cannot be used", "correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true},
+	"hung_up":      {"redis ends new connections without a word", "if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true},
+	"silent":       {"redis takes connections and does not answer", "look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true},
+	"refused":      {"redis cannot be reached, since nothing listens where it should be", "check redis.url and that Redis runs", false, true},
+	"unreachable":  {"redis cannot be reached", "check redis.url, and the network and its policies on the way", false, true},
+	"no_such_host": {"redis cannot be reached, since its host has no address", "check the name in redis.url", false, true},
+	"lost":         {"the connection to redis was lost", "look whether Redis was restarted, or whether something on the way ends connections", false, true},
+	"no_master":    {"no master of redis is known", "look whether the Sentinels or the nodes of the cluster agree on one", false, true},
+
+	"tryagain":  {"redis moves the keys between nodes (TRYAGAIN)", "wait until the slot has moved", false, false},
+	whyNoScript: {"redis forgets scripts as fast as they are loaded (NOSCRIPT)", "look for whoever calls SCRIPT FLUSH", false, false},
+	whyMoved:    {"the nodes of the redis cluster do not agree on who has the slot (MOVED)", "look at CLUSTER NODES of each", false, false},
+	whyAsk:      {"redis moves the keys between nodes (ASK)", "wait until the slot has moved", false, false},
+	"pool":      {"all connections to redis are in use", "raise redis.pool.max, or find out why scripts are slow", false, false},
+	"abandoned": {"redis did not answer in time", "look at SLOWLOG, or give calls more time", false, false},
+	"closed":    {"the connection to redis was closed by its owner", "ask another sidecar", false, false},
+}
+
+// newTrouble is the trouble of a name. One that is not known is of its own kind,
+// and what was said is all there is to say.
+func newTrouble(name string, err error) *Trouble {
+	k, ok := troubles[name]
+	if !ok {
+		k = known{words: "redis cannot be used", remedy: "the log has what it said"}
+	}
+	t := &Trouble{Name: name, Words: k.words, Remedy: k.remedy, Err: err}
+	if err == nil {
+		return t
+	}
+	if m := quoted.FindStringSubmatch(err.Error()); m != nil && (name == whyDenied || name == whyNoCommand) {
+		t.Words = refusedCommands(name, strings.ToUpper(m[1]))
+	}
+	return t
+}
+
+// quoted is the command that Redis names when it does not run it.
+var quoted = regexp.MustCompile("(?:run the |unknown command )['`]([A-Za-z|_-]+)['`]")
+
+// refusedCommands are the words for commands that are not run.
+func refusedCommands(name, list string) string {
+	if name == whyDenied {
+		return "redis denies its user " + list + " (NOPERM)"
+	}
+	return "redis does not know " + list
+}
+
+// troubleOf names what an error means, whoever met it.
+func troubleOf(err error) *Trouble {
+	f := classify(err)
+	f.err = err
+	return f.trouble()
+}
+
+// denied is the trouble of a user who may not run some commands, or of a server
+// that does not know them.
+func denied(name string, commands []string) *Trouble {
+	t := newTrouble(name, nil)
+	t.commands, t.Words = commands, refusedCommands(name, strings.Join(commands, ", "))
+	return t
+}
+
+// replyCodes are the first words with which Redis refuses, and the names of that.
+// From inside a script the first four come from the first command that writes,
+// since a script that has written is not refused any more: they too mean that
+// nothing was changed.
+var replyCodes = map[string]string{
+	"OOM": "oom", "READONLY": "readonly", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
+	"LOADING": "loading", "CLUSTERDOWN": whyCluster, "TRYAGAIN": "tryagain",
+	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": "busy",
+	"NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": whyMoved, "ASK": whyAsk,
+	"NOPERM": whyDenied, "DENIED": "protected",
+}
+
+// phrases are refusals that have no code of their own, by how they begin.
+var phrases = []struct{ begin, name string }{
+	{"ERR max number of clients", "maxclients"},
+	{"ERR unknown command", whyNoCommand},
+	{"ERR Unknown Redis command", whyNoCommand},
+	{"ERR unknown subcommand", whyNoCommand},
+	{"ERR Unknown subcommand", whyNoCommand},
+	{"ERR The user executing the script", whyDenied},
+	{"ERR DB index is out of range", "no_database"},
+	{"ERR invalid DB index", "no_database"},
+	{"ERR SELECT is not allowed in cluster mode", "no_database"},
+	{"ERR This instance has cluster support disabled", "standalone"},
+	{"ERR Cluster setting is not enabled", "standalone"},
+	{"ERR AUTH <password> called without any password", "auth"},
+	{"ERR Client sent AUTH, but no password is set", "auth"},
+}
+
+// nameOfReply names what Redis said, and is empty for a fault of the script.
+func nameOfReply(reply redis.Error) string {
+	text := reply.Error()
+	code, _, _ := strings.Cut(text, " ")
+	if name, ok := replyCodes[code]; ok {
+		return name
+	}
+	for _, p := range phrases {
+		if strings.HasPrefix(text, p.begin) {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// insideScript tells whether a command of a script was refused, and not the script:
+// what the script wrote before is not taken back.
+func insideScript(reply redis.Error) bool { return strings.Contains(reply.Error(), "@user_script") }
+
+// tlsFailed is a handshake that came to no end.
+type tlsFailed struct{ err error }
+
+func (f *tlsFailed) Error() string { return fmt.Sprintf("tls: %v", f.err) }
+func (f *tlsFailed) Unwrap() error { return f.err }
+
+// nameOfWay names what went wrong on the way to Redis, in which step.
+func nameOfWay(step string, err error) string {
+	var shake *tlsFailed
+	var host *net.DNSError
+	var op *net.OpError
+	var wait interface{ Timeout() bool }
+	var file *fs.PathError
+	switch {
+	case untrusted(err):
+		return "certificate"
+	case errors.As(err, &shake):
+		return "tls"
+	case errors.As(err, &file) && !errors.As(err, &op):
+		return "file"
+	case errors.As(err, &host):
+		return "no_such_host"
+	case errors.Is(err, syscall.ECONNREFUSED), step == "dial" && errors.Is(err, fs.ErrNotExist):
+		return "refused"
+	case errors.As(err, &wait) && wait.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
+		if step == "dial" {
+			return "unreachable"
+		}
+		return "silent"
+	case step == "dial":
+		if errors.As(err, &op) {
+			return "unreachable"
+		}
+		return "file"
+	case step == "setup":
+		return "hung_up"
+	}
+	return "lost"
+}
+
+// untrusted tells whether a certificate is why.
+func untrusted(err error) bool {
+	var seen *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	return errors.As(err, &seen) || errors.As(err, &authority) || errors.As(err, &name)
+}

@@ -1,0 +1,313 @@
+package lua_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// untilTrouble returns what is wrong once it has that name; "" = nothing is.
+func untilTrouble(t *testing.T, r *lua.Runner, name string) *lua.Trouble {
+	t.Helper()
+	ctx := deadline(t)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		st := r.Status()
+		switch {
+		case st.Trouble == nil && name == "" && st.Up, st.Trouble != nil && st.Trouble.Name == name:
+			return st.Trouble
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited for the trouble %q; it is %+v, up %v", name, st.Trouble, st.Up)
+		}
+	}
+}
+
+// harm is something that makes a Redis refuse writes, told to each of its masters.
+type harm struct {
+	name, words string
+	begin, end  []string
+}
+
+var harms = []harm{
+	{"oom", "out of memory", []string{"config", "set", "maxmemory", "1"}, []string{"config", "set", "maxmemory", "0"}},
+	{"noreplicas", "too few replicas", []string{"config", "set", "min-replicas-to-write", "9"}, []string{"config", "set", "min-replicas-to-write", "0"}},
+	{"denied", "ZADD", []string{"acl", "setuser", "default", "-zadd"}, []string{"acl", "setuser", "default", "+zadd"}},
+	{"denied", "EVALSHA", []string{"acl", "setuser", "default", "-evalsha"}, []string{"acl", "setuser", "default", "+evalsha"}},
+}
+
+// refuses has Redis refuse and looks at what callers, status and log are told,
+// until it takes writes again.
+func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []string)) {
+	t.Helper()
+	key := "{" + redistest.Prefix(t) + "}"
+	tell(h.begin)
+	took := untilTrouble(t, r, h.name)
+	require.Contains(t, took.Words, h.words)
+	require.NotEmpty(t, took.Remedy)
+	require.True(t, r.Status().Up, "it answers")
+	ctx := deadline(t)
+	in := lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
+	for range 20 {
+		_, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
+		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.NotErrorIs(t, err, lua.ErrMaybeExecuted, "what was refused did not run")
+		var told *lua.Trouble
+		require.ErrorAs(t, err, &told)
+		require.Equal(t, h.name, told.Name)
+		_, errs := lua.Batch(ctx, r, lua.LockAcquire, []lua.LockAcquireIn{in})
+		require.ErrorIs(t, errs[0], lua.ErrUnavailable)
+		require.NotErrorIs(t, errs[0], lua.ErrMaybeExecuted)
+	}
+	insists := make(chan error, 1)
+	go func() {
+		_, err := lua.Insist(ctx, r, lua.LockAcquire, in, lua.Latch{})
+		insists <- err
+	}()
+	tell(h.end)
+	untilTrouble(t, r, "")
+	require.NoError(t, <-insists, "who has time is served when it is over")
+	_, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "trouble="+h.name)
+}
+
+func TestARedisThatRefusesIsNamedAndAsked(t *testing.T) {
+	t.Parallel()
+	for _, h := range harms {
+		t.Run(h.name+" "+h.words, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			var log noise
+			r := open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
+			require.NoError(t, untilUp(t, r))
+			admin := s.Client(t)
+			refuses(t, r, &log, h, func(args []string) { require.NoError(t, do(t, admin, args)) })
+			require.Equal(t, 1, strings.Count(log.String(), "answers and refuses"), "it begins once")
+			require.Equal(t, 2, strings.Count(log.String(), "redis is up"), "it ends once, after the start")
+		})
+	}
+}
+
+func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
+	t.Run("cluster", func(t *testing.T) {
+		c := redistest.StartCluster(t)
+		var log noise
+		r := open(t, lua.Options{URL: c.URL(), Log: logTo(&log)})
+		require.NoError(t, untilUp(t, r))
+		admin := c.Client(t)
+		for _, h := range harms {
+			refuses(t, r, &log, h, func(args []string) {
+				require.NoError(t, admin.ForEachMaster(deadline(t), func(_ context.Context, m *redis.Client) error { return do(t, m, args) }))
+			})
+		}
+	})
+	t.Run("sentinel", func(t *testing.T) {
+		s := redistest.StartSentinel(t)
+		var log noise
+		r := open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
+		require.NoError(t, untilUp(t, r))
+		admin := s.Client(t)
+		for _, h := range harms {
+			refuses(t, r, &log, h, func(args []string) { require.NoError(t, do(t, admin, args)) })
+		}
+	})
+}
+
+func do(t *testing.T, c *redis.Client, args []string) error {
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	return c.Do(deadline(t), list...).Err()
+}
+
+// A thousand calls at once that are refused ask about once, and once more for what
+// the probe finds, and do not each try again as often as their time allows.
+func TestRefusedCallsThatArePipelinedMakeNoStorm(t *testing.T) {
+	t.Parallel()
+	const calls = 1200
+	a := startActor(t, forever("OOM command not allowed when used memory > 'maxmemory'.")...)
+	r := open(t, lua.Options{URL: a.url})
+	ready(t, r)
+	a.refuse("OOM command not allowed when used memory > 'maxmemory'.")
+	ctx := deadline(t)
+	var wg sync.WaitGroup
+	errs := make(chan error, calls)
+	for range calls {
+		wg.Go(func() {
+			_, err := take(ctx, r, "k", 5)
+			errs <- err
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+	}
+	evals, _ := a.counts()
+	require.LessOrEqual(t, evals, 3*calls)
+	for range 100 {
+		_, err := take(ctx, r, "k", 5)
+		require.ErrorIs(t, err, lua.ErrUnavailable)
+	}
+	again, _ := a.counts()
+	require.Equal(t, 100, again-evals, "what is known is asked once each")
+}
+
+// What frees something needs no memory and is still let through.
+func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := open(t, lua.Options{URL: s.URL()})
+	in := lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
+	_, err := lua.Run(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+	require.NoError(t, err)
+	require.NoError(t, s.Client(t).ConfigSet(deadline(t), "maxmemory", "1").Err())
+	untilTrouble(t, r, "oom")
+	got, err := lua.Run(deadline(t), r, lua.LockGet, lua.LockGetIn{Lock: "l", Line: lineOf("l").Line}, lua.Latch{})
+	require.NoError(t, err)
+	require.True(t, got.Value.Held)
+}
+
+func TestAScriptIsNotBegunThatWouldStopInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, untilUp(t, r))
+	require.NoError(t, admin.Do(deadline(t), "acl", "setuser", "default", "-pexpire").Err())
+	untilTrouble(t, r, "denied")
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorContains(t, err, "PEXPIRE")
+	require.Zero(t, admin.Exists(deadline(t), "k").Val(), "no state without a TTL is left")
+}
+
+func TestAReadOnlyRedisIsNamed(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, untilUp(t, r))
+	require.NoError(t, admin.SlaveOf(deadline(t), "127.0.0.1", "1").Err())
+	require.Contains(t, untilTrouble(t, r, "readonly").Words, "read only")
+	_, err := take(deadline(t), r, "k", 5)
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.NoError(t, admin.ConfigSet(deadline(t), "replica-serve-stale-data", "no").Err())
+	untilTrouble(t, r, "masterdown")
+	require.False(t, r.Status().Up, "it does not even answer")
+	require.NoError(t, admin.SlaveOf(deadline(t), "no", "one").Err())
+	untilTrouble(t, r, "")
+}
+
+func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"EVALSHA", "SCRIPT", "ZADD", "PING"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := open(t, lua.Options{URL: redistest.Start(t, "--rename-command", name, "").URL()})
+			require.Contains(t, untilTrouble(t, r, "no_command").Words, name)
+			in := lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
+			_, err := lua.Attempt(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+			require.ErrorIs(t, err, lua.ErrUnavailable)
+			require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+		})
+	}
+	t.Run("EVAL is not needed", func(t *testing.T) {
+		t.Parallel()
+		r := open(t, lua.Options{URL: redistest.Start(t, "--rename-command", "EVAL", "").URL()})
+		untilTrouble(t, r, "")
+		_, err := take(deadline(t), r, "k", 5)
+		require.NoError(t, err)
+	})
+}
+
+// The ways to a Redis that are wrong from the start.
+func TestWhatIsWrongWithTheWayIsNamed(t *testing.T) {
+	t.Parallel()
+	plain := redistest.Start(t)
+	secret := redistest.Start(t, "--requirepass", "open-sesame")
+	secure := redistest.StartTLS(t)
+	stopped := redistest.Start(t)
+	stopped.Stop()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = mute.Close() })
+	noPEM := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(noPEM, []byte("nothing"), 0o600))
+	at := func(s *redistest.Server) string { return strings.TrimPrefix(s.URL(), "redis://") }
+	for name, c := range map[string]struct {
+		o    lua.Options
+		want string
+	}{
+		"nothing listens":     {lua.Options{URL: stopped.URL()}, "refused"},
+		"no socket":           {lua.Options{URL: "unix:///nowhere/redis.sock"}, "refused"},
+		"no name":             {lua.Options{URL: "redis://nowhere.invalid:6379"}, "no_such_host"},
+		"no password":         {lua.Options{URL: secret.URL()}, "auth"},
+		"wrong password":      {lua.Options{URL: "redis://:hunter2@" + at(secret)}, "auth"},
+		"no password file":    {lua.Options{URL: secret.URL(), PasswordFile: "/nowhere/password"}, "file"},
+		"no database":         {lua.Options{URL: plain.URL() + "/99"}, "no_database"},
+		"no cluster":          {lua.Options{URL: "redis+cluster://" + at(plain)}, "standalone"},
+		"silent":              {lua.Options{URL: "redis://" + mute.Addr().String(), CommandTimeout: 50 * time.Millisecond}, "silent"},
+		"TLS to a plain one":  {lua.Options{URL: "rediss://" + at(plain), DialTimeout: 500 * time.Millisecond}, "tls"},
+		"plain to one of TLS": {lua.Options{URL: "redis://" + strings.TrimPrefix(secure.URL(), "rediss://"), CommandTimeout: 2 * time.Second}, "hung_up"},
+		"no CA file":          {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: "/nowhere/ca.pem"}}, "file"},
+		"no CA in the file":   {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: noPEM}}, "file"},
+		"another authority":   {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.Other, ServerName: redistest.ServerName}}, "certificate"},
+		"another name":        {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.CA, ServerName: "elsewhere.test"}}, "certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log noise
+			c.o.Log = logTo(&log)
+			r := open(t, c.o)
+			found := untilTrouble(t, r, c.want)
+			require.False(t, r.Status().Up)
+			require.NotEmpty(t, found.Remedy)
+			require.NotContains(t, found.Words+found.Remedy, "127.0.0.1", "it may be told to anyone")
+			_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+			require.ErrorIs(t, err, lua.ErrUnavailable)
+			var told *lua.Trouble
+			require.ErrorAs(t, err, &told)
+			require.Equal(t, c.want, told.Name)
+			require.NotContains(t, err.Error()+log.String(), "hunter2")
+			require.Contains(t, log.String(), "trouble="+c.want)
+			require.Equal(t, 1, strings.Count(log.String(), "trouble="), "it is said once:\n%s", log.String())
+		})
+	}
+}
+
+// A node of a cluster is told by the first key that another node has.
+func TestTopologyARedisURLThatNamesANodeOfAClusterIsNamed(t *testing.T) {
+	t.Parallel()
+	c := redistest.SharedCluster(t)
+	first, _, _ := strings.Cut(strings.TrimPrefix(c, "redis+cluster://"), ",")
+	r := open(t, lua.Options{URL: "redis://" + first})
+	var err error
+	for _, k := range spanning(t, 60) {
+		if _, err = take(deadline(t), r, k, 5); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	var told *lua.Trouble
+	require.True(t, errors.As(err, &told))
+	require.Equal(t, "cluster_url", told.Name)
+	require.Contains(t, told.Remedy, "redis+cluster://")
+}
