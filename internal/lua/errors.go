@@ -107,6 +107,7 @@ const (
 	whyNoScript = "noscript"
 	whyMoved    = "moved" // the slot has another master
 	whyAsk      = "ask"   // the key has moved already, its slot not yet
+	whyBehind   = "order" // the call ahead of it is to be tried again
 	// maxClients has no code of its own.
 	maxClients = "ERR max number of clients reached"
 )
@@ -123,6 +124,8 @@ func classify(err error) failure {
 		return failure{maybeRun, "abandoned", err}
 	case errors.Is(err, redis.ErrClosed):
 		return failure{notRun, "closed", err}
+	case errors.Is(err, errBehind):
+		return failure{notRun, whyBehind, err}
 	// Before the replies: a handshake that Redis refused is no reply to the script.
 	case errors.As(err, &before):
 		return failure{notRun, before.step, err}
