@@ -84,6 +84,17 @@ func (g grantIDs) of(c Caller) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// GrantedFor is the rule that a grant was made by, and what it counts: the key or
+// its group. It is false for what is no grant.
+func GrantedFor(text string) (rule, counted string, ok bool) {
+	g, err := parseGrant(text)
+	if err != nil {
+		return "", "", false
+	}
+	rule, counted, _ = strings.Cut(g.tag, ":")
+	return unescaped(rule), unescaped(counted), true
+}
+
 // granted is what a script took, as text.
 func (l *RateLimiter) granted(q question, out answer) string {
 	at := out.Value.NowUS

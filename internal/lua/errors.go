@@ -114,6 +114,8 @@ func classify(err error) failure {
 		return failure{maybeRun, "abandoned", err}
 	case errors.Is(err, redis.ErrClosed), errors.Is(err, errClosed):
 		return failure{notRun, "closed", err}
+	case errors.Is(err, errBehind):
+		return failure{notRun, whyBehind, err}
 	// Before the replies: a handshake that Redis refused is no reply to the script.
 	case errors.As(err, &before):
 		return failure{notRun, before.why(), err}

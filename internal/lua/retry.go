@@ -34,6 +34,8 @@ type call struct {
 	after func(ctx context.Context, cn *redis.Conn)
 	// maybe: an earlier try may have run.
 	maybe bool
+	// turn is the call's place among those before and behind it; nil = it has none.
+	turn Turn
 }
 
 const (
@@ -52,6 +54,7 @@ func (r *Runner) run(ctx context.Context, c *call) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	c.turn = turnOf(ctx)
 	var err error
 	if c.node, err = r.route(ctx, c.key(), false); err != nil {
 		return nil, c.fail(ctx, classify(err))
@@ -72,6 +75,9 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 		c.troubled = true
 		return nil, failure{notRun, t.Name, t}
 	}
+	if err := c.await(ctx); err != nil {
+		return nil, failure{ended, "ended", err}
+	}
 	c.tries++
 	c.troubled = c.node.condition.Load().refusing()
 	c.loads, c.sent = c.node.loads.Load(), time.Now()
@@ -85,6 +91,9 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 	}
 	r.tel.Script(ctx, c.s.Name, f.outcome(), time.Since(c.sent))
 	if f.verdict == answered {
+		if c.turn != nil {
+			c.turn.Answered()
+		}
 		return cmd.Val(), f
 	}
 	// A reply that the caller's own deadline cut off says nothing about Redis.
@@ -102,7 +111,23 @@ func (c *call) transmit(ctx context.Context, cmd sha1Call) error {
 	case c.after != nil:
 		return c.node.sticky(ctx, cmd, c.after)
 	}
+	if c.turn != nil {
+		return c.node.sendInTurn(ctx, cmd, c.turn)
+	}
 	return c.node.send(ctx, cmd)
+}
+
+// await waits for the call's turn. What is not sent through the node's pipeline,
+// and what failed once, goes when all calls ahead have ended.
+func (c *call) await(ctx context.Context) error {
+	switch {
+	case c.turn == nil:
+		return nil
+	case c.tries > 0, c.ask, c.after != nil:
+		return c.turn.Await(ctx, nil)
+	default:
+		return c.turn.Await(ctx, c.node)
+	}
 }
 
 // key is what the call is routed by.
@@ -227,6 +252,9 @@ func (r *Runner) prepare(ctx context.Context, c *call, f failure, pauses backoff
 	case f.why == whyNoScript:
 		// Its own failure shows in the next try.
 		_ = c.node.reload(ctx, c.loads)
+	case f.why == whyBehind:
+		// It waits for the call ahead, however long.
+		quick = true
 	case f.why == whyAsk && r.ring != nil:
 		if n := r.ring.redirected(f, c.node.addr); n != nil {
 			c.ask, c.node = true, n

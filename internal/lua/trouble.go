@@ -46,6 +46,7 @@ const (
 	whyNoScript  = "noscript"
 	whyMoved     = "moved" // the slot has another master
 	whyAsk       = "ask"   // the key has moved already, its slot not yet
+	whyBehind    = "order" // the call ahead of it is to be tried again
 	whyDenied    = "denied"
 	whyNoCommand = "no_command"
 	whyCluster   = "clusterdown"
@@ -99,6 +100,7 @@ var troubles = map[string]known{
 	whyAsk:      {"redis moves the keys between nodes (ASK)", "wait until the slot has moved", false, false},
 	"pool":      {"all connections to redis are in use", "raise redis.pool.max, or find out why scripts are slow", false, false},
 	"abandoned": {"redis did not answer in time", "look at SLOWLOG, or give calls more time", false, false},
+	whyBehind:   {"a call ahead of it, which its connection sent for the same name, has not ended", "give calls more time", false, false},
 	"closed":    {"the connection to redis was closed by its owner", "ask another sidecar", false, false},
 }
 

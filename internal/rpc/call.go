@@ -40,6 +40,14 @@ type call struct {
 	size  int   // of its params, in bytes
 	cost  int64 // what it holds of the server's budget
 
+	// names are those whose order the call keeps, and places, guarded by conn.mu, where
+	// it stands among the others of each; turn is nil when nothing is ahead of it.
+	names  []uint64
+	places []place
+	single [1]place
+	turn   *turn
+	piped  bool // its own order is that of sending
+
 	// state and cancelled are guarded by conn.mu.
 	state     state
 	cancelled bool
@@ -91,6 +99,7 @@ func (k *call) clear() {
 	}
 	k.conn, k.ctx, k.cancel, k.span = nil, nil, nil, nil
 	k.meta = metadata{}
+	k.places, k.turn = nil, nil
 	k.idLen, k.size, k.cost, k.state, k.cancelled = 0, 0, 0, stateNew, false
 	k.out = k.out[:0]
 }
@@ -127,10 +136,24 @@ func (k *call) run() {
 	}
 	err := k.ctx.Err() // it may have waited for a worker until its time was up
 	if err == nil {
-		err = k.invoke(k.ctx)
+		err = k.invokeInTurn()
 	}
 	k.cancel()
 	k.conn.finish(k, err)
+}
+
+// invokeInTurn is invoke once it is the call's turn.
+func (k *call) invokeInTurn() error {
+	ctx := k.ctx
+	if k.turn != nil {
+		if err := k.turn.begin(ctx, k.piped); err != nil {
+			return err
+		}
+		if k.piped || k.class == classWaiting {
+			ctx = coord.InTurn(ctx, k.turn)
+		}
+	}
+	return k.invoke(ctx)
 }
 
 // invoke runs the handler and writes its result, or the error it returns.

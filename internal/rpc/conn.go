@@ -40,11 +40,13 @@ type conn struct {
 	r, w    int
 	read    int64 // bytes of all frames before buf[r]
 	skimmer skimmer
+	unsent  *call // the last call that was read, until a goroutine has it
 
 	mu sync.Mutex // guards what follows
 	// calls are the requests in flight, by msgid.
 	calls   map[integer]*call
 	running [classes]int // the calls in flight by class
+	order   order        // of those that name the same
 	untold  int64        // events that did not fit since the last that did
 	closed  bool
 	// calling and buffered are what it holds of the server's budget; the buffers
@@ -89,37 +91,44 @@ func (c *conn) serve() *call {
 // frames takes every whole frame of the buffer. It returns the last of the
 // calls that need a goroutine, and why the connection has to be closed.
 func (c *conn) frames() (last *call, reason string) {
+	reason = c.takeAll()
+	last, c.unsent = c.unsent, nil
+	return last, reason
+}
+
+// takeAll leaves the last call that needs a goroutine in unsent.
+func (c *conn) takeAll() string {
 	now := time.Now()
 	for c.r < c.w {
 		whole, bad := c.skimmer.skim(c.buf[c.r:c.w])
 		if bad != nil {
-			return last, c.malformed(bad.reason, bad.offset)
+			return c.malformed(bad.reason, bad.offset)
 		}
 		if !whole {
 			break
 		}
 		f, fault := c.skimmer.envelope(c.buf[c.r:c.w])
 		if fault != "" && !f.request() {
-			return last, c.malformed(fault, 0)
+			return c.malformed(fault, 0)
 		}
 		k, reason := c.take(f, fault, now)
 		if reason != "" {
-			return last, reason
+			return reason
 		}
 		c.r += c.skimmer.pos
 		c.read += int64(c.skimmer.pos)
 		c.skimmer.reset()
 		if k != nil {
-			if last != nil {
-				c.server.workers.submit(last)
+			if c.unsent != nil {
+				c.server.workers.submit(c.unsent)
 			}
-			last = k
+			c.unsent = k
 		}
 		if !c.room() {
-			return last, closedSlowReader
+			return closedSlowReader
 		}
 	}
-	return last, ""
+	return ""
 }
 
 // malformed logs bytes that cannot be read on.
@@ -266,14 +275,13 @@ func (c *conn) register(k *call) *call {
 		c.mu.Unlock()
 		err := error(full)
 		if !k.request() {
-			// What a notification gives back must not be lost: the connection
-			// is read on when it is done.
-			err = k.invoke(k.ctx)
+			err = c.invokeHere(k)
 		}
 		k.cancel()
 		c.answer(k, err, false)
 		return nil
 	}
+	c.line(k)
 	k.state = stateQueued
 	if k.request() {
 		c.calls[k.id] = k
@@ -284,6 +292,23 @@ func (c *conn) register(k *call) *call {
 		return nil
 	}
 	return k
+}
+
+// invokeHere carries out a notification that is one too many: what it gives back
+// must not be lost, so that the connection is read on when it is done.
+func (c *conn) invokeHere(k *call) error {
+	if last := c.unsent; last != nil { // which may be ahead of it
+		c.unsent = nil
+		c.server.workers.submit(last)
+	}
+	c.mu.Lock()
+	c.line(k)
+	c.mu.Unlock()
+	err := k.invokeInTurn()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unline(k)
+	return err
 }
 
 // begin reports whether a queued call is still to be run.
@@ -312,6 +337,7 @@ func (c *conn) leave(k *call) bool {
 		delete(c.calls, k.id)
 	}
 	c.discharge(k)
+	c.unline(k)
 	return k.cancelled
 }
 

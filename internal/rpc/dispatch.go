@@ -34,6 +34,15 @@ type entry struct {
 	open func() *call
 	// wait is which parameter says how long the call may wait, -1 = none.
 	wait int
+	// naming adds the names whose order on a connection the call keeps; nil = none.
+	naming naming
+	// token is which parameter is a token of the caller's choice, -1 = none.
+	token int
+	// piped: what it does is one script, so that the call behind it may be sent
+	// before this one is answered, and this one behind others.
+	piped bool
+	// limits marks what goes by the rules of limits, edits what changes them.
+	limits, edits bool
 	// notice, in place of open, is run by the reader for a method that exists
 	// only as a notification; it reports whether it could read its params.
 	notice func(c *conn, params []byte) bool
@@ -44,54 +53,56 @@ type flag func(*entry)
 
 func instant(e *entry)  { e.instant = true }
 func acquires(e *entry) { e.acquires = true }
+func piped(e *entry)    { e.piped = true }
+func edits(e *entry)    { e.edits = true }
 
 // methods is the table that clients are served from: a method is an entry of
 // the contract and a function.
 var methods = newTable(
-	on(api.BreakerAllow, breakerAllow, acquires),
+	on(api.BreakerAllow, breakerAllow, acquires, piped),
 	on(api.BreakerForce, breakerForce),
 	on(api.BreakerGet, breakerGet),
-	on(api.BreakerReport, breakerReport),
+	on(api.BreakerReport, breakerReport, piped),
 	on(api.BreakerReset, breakerReset),
 	on(api.EventsSubscribe, eventsSubscribe, instant),
 	on(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	on(api.HealthGet, healthGet),
 	on(api.InspectSnapshot, inspectSnapshot),
-	on(api.LockAcquire, lockAcquire, acquires),
+	on(api.LockAcquire, lockAcquire, acquires, piped),
 	on(api.LockForceRelease, lockForceRelease),
 	on(api.LockGet, lockGet),
 	on(api.LockList, lockList),
-	on(api.LockRelease, lockRelease),
+	on(api.LockRelease, lockRelease, piped),
 	on(api.LockRenew, lockRenew),
-	on(api.PermitAcquire, permitAcquire, acquires),
+	on(api.PermitAcquire, permitAcquire, acquires, piped),
 	on(api.PermitRenew, permitRenew),
-	on(api.PermitReport, permitReport),
-	on(api.PoolAcquire, poolAcquire, acquires),
+	on(api.PermitReport, permitReport, piped),
+	on(api.PoolAcquire, poolAcquire, acquires, piped),
 	on(api.PoolBan, poolBan),
 	on(api.PoolList, poolList),
 	on(api.PoolPut, poolPut),
-	on(api.PoolRelease, poolRelease),
+	on(api.PoolRelease, poolRelease, piped),
 	on(api.PoolRemove, poolRemove),
 	on(api.PoolRenew, poolRenew),
 	on(api.PoolStats, poolStats),
 	on(api.PoolUnban, poolUnban),
-	on(api.QueueAck, queueAck),
+	on(api.QueueAck, queueAck, piped),
 	on(api.QueueCancel, queueCancel),
-	on(api.QueueDequeue, queueDequeue, acquires),
-	on(api.QueueEnqueue, queueEnqueue),
+	on(api.QueueDequeue, queueDequeue, acquires, piped),
+	on(api.QueueEnqueue, queueEnqueue, piped),
 	on(api.QueuePosition, queuePosition),
-	on(api.QueueRelease, queueRelease),
+	on(api.QueueRelease, queueRelease, piped),
 	on(api.QueueRenew, queueRenew),
 	on(api.QueueStats, queueStats),
-	on(api.RatelimitAcquire, ratelimitAcquire, acquires),
+	on(api.RatelimitAcquire, ratelimitAcquire, acquires, piped),
 	on(api.RatelimitAcquireAny, ratelimitAcquireAny, acquires),
 	on(api.RatelimitAcquireMany, ratelimitAcquireMany, acquires),
-	on(api.RatelimitDeleteRule, ratelimitDeleteRule),
+	on(api.RatelimitDeleteRule, ratelimitDeleteRule, edits),
 	on(api.RatelimitDone, ratelimitDone),
 	on(api.RatelimitExplain, ratelimitExplain),
 	on(api.RatelimitPause, ratelimitPause),
-	on(api.RatelimitPeek, ratelimitPeek),
-	on(api.RatelimitPutRule, ratelimitPutRule),
+	on(api.RatelimitPeek, ratelimitPeek, piped),
+	on(api.RatelimitPutRule, ratelimitPutRule, edits),
 	on(api.RatelimitRefund, ratelimitRefund),
 	on(api.RatelimitReport, ratelimitReport),
 	on(api.RatelimitReset, ratelimitReset),
@@ -105,9 +116,9 @@ var methods = newTable(
 	on(api.SeenCommit, seenCommit),
 	on(api.SeenRelease, seenRelease),
 	on(api.SeenReserve, seenReserve, acquires),
-	on(api.SemaphoreAcquire, semaphoreAcquire, acquires),
+	on(api.SemaphoreAcquire, semaphoreAcquire, acquires, piped),
 	on(api.SemaphoreGet, semaphoreGet),
-	on(api.SemaphoreRelease, semaphoreRelease),
+	on(api.SemaphoreRelease, semaphoreRelease, piped),
 	on(api.SemaphoreRenew, semaphoreRenew),
 	on(api.SessionDrain, sessionDrain),
 	on(api.SessionHello, sessionHello, instant),
@@ -173,12 +184,18 @@ func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, err
 	in, out := compiled.of(m.Params), compiled.of(m.Result)
 	blank, _ := in.blank.Interface().(P)
 	pool := &sync.Pool{}
-	e := &entry{Spec: m.Spec, wait: waitParam(m.Params), span: "coxswain." + m.Name, options: []trace.SpanStartOption{
-		trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", m.Name)),
-	}}
+	e := &entry{
+		Spec: m.Spec, wait: paramAt(m.Params, api.ParamWaitMS), token: -1,
+		naming: namingOf(m.Name, m.Params), limits: strings.HasPrefix(m.Name, "ratelimit."), span: "coxswain." + m.Name, options: []trace.SpanStartOption{
+			trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", m.Name)),
+		},
+	}
 	for _, fl := range flags {
 		fl(e)
+	}
+	if e.acquires {
+		e.token = paramAt(m.Params, "token")
 	}
 	pool.New = func() any {
 		x := &exchange[P, R]{f: f, in: in, out: out, pool: pool, blank: blank}
@@ -202,6 +219,11 @@ type body interface {
 	fingerprint() string
 	// wait is how long the call may wait for what it asks for.
 	wait() time.Duration
+	// names adds the names whose order the call keeps.
+	names(to []uint64) []uint64
+	// chosen tells whether the call acquires under a token of the caller's choice,
+	// which a call behind it may name before this one is answered.
+	chosen() bool
 	// release forgets the call; the call must not be touched after it.
 	release()
 }
@@ -239,14 +261,15 @@ func (x *exchange[P, R]) wait() time.Duration {
 	return millis(x.paramsValue.Field(x.entry.wait).Int())
 }
 
-// waitParam is the index of a params struct's field wait_ms, or -1.
-func waitParam(params reflect.Type) int {
-	for i := range params.NumField() {
-		if name, _, _ := strings.Cut(params.Field(i).Tag.Get("codec"), ","); name == api.ParamWaitMS {
-			return i
-		}
+func (x *exchange[P, R]) names(to []uint64) []uint64 {
+	if x.entry.naming == nil {
+		return to
 	}
-	return -1
+	return x.entry.naming(to, x.paramsValue)
+}
+
+func (x *exchange[P, R]) chosen() bool {
+	return x.entry.token >= 0 && x.paramsValue.Field(x.entry.token).Len() > 0
 }
 
 func (x *exchange[P, R]) release() {

@@ -1,0 +1,13 @@
+package coord
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// Turn is the place of a call among those of its connection that name the same.
+type Turn = lua.Turn
+
+// InTurn makes what is run with the context take effect after the calls ahead.
+func InTurn(ctx context.Context, t Turn) context.Context { return lua.WithTurn(ctx, t) }
