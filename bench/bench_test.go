@@ -119,7 +119,7 @@ func TestFiguresTakeRatiosWithinARound(t *testing.T) {
 		"client acquire 64": {{rate: 20}, {rate: 10}, {rate: 20}},
 		"redis_rate 64":     {{rate: 10}, {rate: 5}, {rate: 10}},
 	}
-	for _, p := range points(nil, command{}, nil) {
+	for _, p := range points(nil, command{}, nil, nil) {
 		if _, ok := r[p.name]; !ok {
 			r[p.name] = make([]sample, 3)
 		}

@@ -82,6 +82,9 @@ type lab struct {
 	redisAddr            string
 	socket, echoSocket   string
 	db                   *redis.Client
+	// secure is a second sidecar, which reaches the same Redis over TLS.
+	secure       *child
+	secureSocket string
 }
 
 const ruleName = "bench"
@@ -96,14 +99,24 @@ const configText = `rules:
 // newLab starts Redis, a sidecar and the echo in dir. The caller closes what
 // it returns, also after an error.
 func newLab(ctx context.Context, dir, sidecar string) (*lab, error) {
-	l := &lab{socket: filepath.Join(dir, "s.sock"), echoSocket: filepath.Join(dir, "e.sock")}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	l := &lab{socket: in("s.sock"), echoSocket: in("e.sock"), secureSocket: in("t.sock")}
 	redisPort, err := freePort()
 	if err != nil {
 		return l, err
 	}
+	securePort, err := freePort()
+	if err != nil {
+		return l, err
+	}
+	cert, key := in("cert.pem"), in("key.pem")
+	if err := writeCertificate(cert, key); err != nil {
+		return l, fmt.Errorf("certificate: %w", err)
+	}
 	l.redisAddr = "127.0.0.1:" + redisPort
 	l.redis, err = start(nil, "redis-server", "--bind", "127.0.0.1", "--port", redisPort, "--dir", dir,
-		"--save", "", "--appendonly", "no", "--loglevel", "warning")
+		"--save", "", "--appendonly", "no", "--loglevel", "warning",
+		"--tls-port", securePort, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
 	if err != nil {
 		return l, err
 	}
@@ -111,22 +124,16 @@ func newLab(ctx context.Context, dir, sidecar string) (*lab, error) {
 	if err := until(ctx, func() error { return l.db.Ping(ctx).Err() }); err != nil {
 		return l, fmt.Errorf("redis-server: %w", err)
 	}
-	config := filepath.Join(dir, "bench.yaml")
+	config := in("bench.yaml")
 	if err := os.WriteFile(config, []byte(configText), 0o600); err != nil {
 		return l, err
 	}
-	httpPort, err := freePort()
-	if err != nil {
+	if l.sidecar, err = serve(ctx, sidecar, config, l.socket, "redis://"+l.redisAddr); err != nil {
 		return l, err
 	}
-	l.sidecar, err = start(nil, sidecar, "serve", "--config", config, "--socket", l.socket,
-		"--redis", "redis://"+l.redisAddr, "--http", "127.0.0.1:"+httpPort, "--log-level", "warn")
+	l.secure, err = serve(ctx, sidecar, config, l.secureSocket, "rediss://127.0.0.1:"+securePort, "COXSWAIN_REDIS_TLS_CA_FILE="+cert)
 	if err != nil {
 		return l, err
-	}
-	wait := exec.CommandContext(ctx, sidecar, "wait", "--timeout", "10s", "--socket", l.socket)
-	if out, err := wait.CombinedOutput(); err != nil {
-		return l, fmt.Errorf("sidecar wait: %w: %s", err, out)
 	}
 	l.echo, err = start(nil, os.Args[0], modeEcho, l.echoSocket)
 	if err != nil {
@@ -141,11 +148,29 @@ func newLab(ctx context.Context, dir, sidecar string) (*lab, error) {
 	})
 }
 
+// serve starts a sidecar, and returns it even where it never answers.
+func serve(ctx context.Context, sidecar, config, socket, url string, env ...string) (*child, error) {
+	httpPort, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	c, err := start(env, sidecar, "serve", "--config", config, "--socket", socket,
+		"--redis", url, "--http", "127.0.0.1:"+httpPort, "--log-level", "warn")
+	if err != nil {
+		return nil, err
+	}
+	wait := exec.CommandContext(ctx, sidecar, "wait", "--timeout", "10s", "--socket", socket)
+	if out, err := wait.CombinedOutput(); err != nil {
+		return c, fmt.Errorf("sidecar wait: %w: %s", err, out)
+	}
+	return c, nil
+}
+
 func (l *lab) close() {
 	if l.db != nil {
 		_ = l.db.Close() // nothing is kept in it
 	}
-	for _, c := range []*child{l.echo, l.sidecar, l.redis} {
+	for _, c := range []*child{l.echo, l.secure, l.sidecar, l.redis} {
 		if c != nil {
 			c.stop()
 		}

@@ -27,7 +27,7 @@ const connections = 4
 
 // points are measured one after the other in each round, so that whatever else
 // the machine does meets all of them alike.
-func points(l *lab, c command, clients *clients) []point {
+func points(l *lab, c command, clients, secured *clients) []point {
 	ps := []point{{"redis-benchmark", func(ctx context.Context, d time.Duration) (sample, error) {
 		rate, err := l.redisBenchmark(ctx, c, d)
 		return sample{rate: rate}, err
@@ -55,6 +55,7 @@ func points(l *lab, c command, clients *clients) []point {
 				return withCPU(l.sidecar, func() (load, error) { return rawLoad(l.socket, callers, connections, d, acquireRequest) })
 			}})
 	}
+	ps = append(ps, securePoints(l, secured)...)
 	for _, callers := range []int{1, 64} {
 		ps = append(ps,
 			point{fmt.Sprint("client ping ", callers), func(ctx context.Context, d time.Duration) (sample, error) {
@@ -68,6 +69,20 @@ func points(l *lab, c command, clients *clients) []point {
 			}})
 	}
 	return ps
+}
+
+// securePoints are the load of 64 callers through the sidecar that reaches Redis
+// over TLS.
+func securePoints(l *lab, secured *clients) []point {
+	const callers = 64
+	return []point{{"client acquire over TLS 64", func(ctx context.Context, d time.Duration) (sample, error) {
+		return withCPU(l.secure, func() (load, error) { return secured.acquire(ctx, callers, d) })
+	}}, {"client acquire without id over TLS 64", func(ctx context.Context, d time.Duration) (sample, error) {
+		ctx = client.WithRequestID(ctx, "")
+		return withCPU(l.secure, func() (load, error) { return secured.acquire(ctx, callers, d) })
+	}}, {"raw acquire over TLS 64", func(_ context.Context, d time.Duration) (sample, error) {
+		return withCPU(l.secure, func() (load, error) { return rawLoad(l.secureSocket, callers, connections, d, acquireRequest) })
+	}}}
 }
 
 func plain(l load, err error) (sample, error) {
@@ -148,6 +163,10 @@ func (r rounds) figures() []figure {
 		r.figure("P1", "acquire, 256 callers, against redis_rate in-process", "x", ">= 2", atLeast(2),
 			func(at func(string) sample, k kind) float64 {
 				return at(k.acquire+" 256").rate / at("redis_rate 256").rate
+			}),
+		r.figure("P1", "acquire, 64 callers, over TLS to Redis against plain", "x", ">= 0.7", atLeast(0.7),
+			func(at func(string) sample, k kind) float64 {
+				return at(k.acquire+" over TLS 64").rate / at(k.acquire+" 64").rate
 			}),
 		r.figure("P3", "acquire, 256 callers, against redis-benchmark -P 16 with the same script", "%", ">= 65", atLeast(65),
 			func(at func(string) sample, k kind) float64 {

@@ -84,10 +84,15 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	defer clients.close()
+	secured, err := dialClients(ctx, l.secureSocket)
+	if err != nil {
+		return err
+	}
+	defer secured.close()
 
 	r, names := rounds{}, []string{}
 	for round := range o.rounds {
-		for _, p := range points(l, c, clients) {
+		for _, p := range points(l, c, clients, secured) {
 			s, err := p.measure(ctx, o.duration)
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)

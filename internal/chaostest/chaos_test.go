@@ -28,7 +28,7 @@ func TestChaos(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			o.Topology = name
-			chaostest.Run(t, o, topologies[name](t))
+			chaostest.Run(t, o, topologies[name](t, o.Secure()))
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -61,10 +62,20 @@ func FromEnv(env func(string) string) (Options, error) {
 	return o, nil
 }
 
+// Secure is drawn by the seed, for each topology by itself: whether the sidecars
+// reach Redis over TLS.
+func (o Options) Secure() bool {
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(o.Topology)) // it never fails
+	return rand.New(rand.NewPCG(o.Seed, name.Sum64())).IntN(2) == 0
+}
+
 // Topology is a Redis of some kind.
 type Topology struct {
 	// URLs are how each sidecar reaches it; their number is that of the sidecars.
 	URLs []string
+	// Env is what the sidecars need to know beside it, such as files of TLS.
+	Env []string
 	// Faults are what can be done to it and to the ways that lead to it.
 	Faults []Fault
 	// Loses names the faults that may lose the last writes: then locks may have two
@@ -106,7 +117,7 @@ func Run(t testing.TB, o Options, top Topology) {
 	}
 	faults := r.prepare()
 	events := Schedule(o.Seed, o.Duration, faults)
-	t.Logf("chaos: seed %d, topology %s, %v, %d sidecars, %d clients, %d faults", o.Seed, o.Topology, o.Duration, len(r.sidecars), len(r.workers), len(events))
+	t.Logf("chaos: seed %d, topology %s, TLS %t, %v, %d sidecars, %d clients, %d faults", o.Seed, o.Topology, o.Secure(), o.Duration, len(r.sidecars), len(r.workers), len(events))
 	found := r.play(events, faults)
 	r.say()
 	if len(found) > 0 {
@@ -127,6 +138,7 @@ func (r *run) prepare() []Fault {
 	}
 	for i, url := range r.top.URLs {
 		s := NewSidecar(fmt.Sprintf("sidecar%d", i), path, r.dir, url, file)
+		s.env = r.top.Env
 		r.sidecars = append(r.sidecars, s)
 		r.t.Cleanup(s.Kill)
 		if err := s.Start(); err != nil {

@@ -47,6 +47,20 @@ func TestAScheduleHasEveryFaultAndEndsInTime(t *testing.T) {
 	}
 }
 
+func TestTheSeedSaysWhetherThereIsTLSForEachTopology(t *testing.T) {
+	t.Parallel()
+	for name := range topologies {
+		count := map[bool]int{}
+		for seed := range uint64(20) {
+			o := chaostest.Options{Seed: seed, Topology: name}
+			require.Equal(t, o.Secure(), o.Secure())
+			count[o.Secure()]++
+		}
+		require.Positive(t, count[true], name)
+		require.Positive(t, count[false], name)
+	}
+}
+
 func TestARunIsToldByItsEnvironment(t *testing.T) {
 	t.Parallel()
 	read := func(vars ...string) (chaostest.Options, error) {

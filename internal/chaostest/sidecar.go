@@ -34,6 +34,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 type Sidecar struct {
 	name, path, dir, url string
 	config               string // the path of its configuration, if it has one
+	env                  []string
 
 	mu  sync.Mutex // guards what follows
 	run *process   // nil while it is down
@@ -76,12 +77,12 @@ func (s *Sidecar) Start() error {
 	cmd := exec.Command(s.path, args...) //nolint:gosec // what Build made
 	cmd.SysProcAttr = dieWithParent()
 	cmd.Stderr = log
-	cmd.Env = []string{
+	cmd.Env = append([]string{
 		"COXSWAIN_SOCKET=" + s.Socket(), "COXSWAIN_HTTP_ADDR=127.0.0.1:0", "COXSWAIN_REDIS_URL=" + s.url,
 		// A lost reply is noticed within the time that a fault lasts, and a call has
 		// the time for several tries.
 		"COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=1s", "COXSWAIN_REDIS_POOL_DIAL_TIMEOUT=1s",
-	}
+	}, s.env...)
 	p := &process{done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {

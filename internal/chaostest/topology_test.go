@@ -20,8 +20,9 @@ import (
 // sidecars is how many a run has.
 const sidecars = 3
 
-// topologies start a Redis each, with what can be done to it.
-var topologies = map[string]func(*testing.T) chaostest.Topology{
+// topologies start a Redis each, with what can be done to it; secure, all of it
+// speaks TLS only.
+var topologies = map[string]func(t *testing.T, secure bool) chaostest.Topology{
 	"standalone": standalone,
 	"flushed":    flushed,
 	"sentinel":   sentinel,
@@ -29,19 +30,42 @@ var topologies = map[string]func(*testing.T) chaostest.Topology{
 }
 
 // standalone is one server, and each sidecar has a way of its own to it.
-func standalone(t *testing.T) chaostest.Topology { return onServer(t, redistest.Start(t)) }
+func standalone(t *testing.T, secure bool) chaostest.Topology {
+	top, _ := onServer(t, secure)
+	return top
+}
 
-func onServer(t *testing.T, server *redistest.Server) chaostest.Topology {
+// files tell sidecars of certificates; there may be none.
+func files(certs *redistest.Certificates) []string {
+	if certs == nil {
+		return nil
+	}
+	return []string{
+		"COXSWAIN_REDIS_TLS_CA_FILE=" + certs.CA, "COXSWAIN_REDIS_TLS_CERT_FILE=" + certs.Cert,
+		"COXSWAIN_REDIS_TLS_KEY_FILE=" + certs.Key,
+	}
+}
+
+func onServer(t *testing.T, secure bool) (chaostest.Topology, *redis.Client) {
 	var top chaostest.Topology
+	var server *redistest.Server
+	var c *redis.Client
+	if secure {
+		s := redistest.StartTLS(t)
+		server, c, top.Env = s.Server, s.Client(t), files(s.Certificates)
+	} else {
+		server = redistest.Start(t)
+		c = server.Client(t)
+	}
+	scheme := map[bool]string{false: "redis://", true: "rediss://"}[secure]
 	var ways []*chaostest.Way
 	for i := range sidecars {
 		w, err := chaostest.NewWay(fmt.Sprintf("way%d", i), strings.TrimPrefix(server.URL(), "redis://"))
 		require.NoError(t, err)
 		t.Cleanup(w.Stop)
 		ways = append(ways, w)
-		top.URLs = append(top.URLs, "redis://"+w.Addr())
+		top.URLs = append(top.URLs, scheme+w.Addr())
 	}
-	c := server.Client(t)
 	top.Faults = append(chaostest.WayFaults(ways), commands(func(ctx context.Context, args ...any) error {
 		return c.Do(ctx, args...).Err()
 	})...)
@@ -59,15 +83,14 @@ func onServer(t *testing.T, server *redistest.Server) chaostest.Topology {
 			return func() error { return signal(server.Resume) }, signal(server.Pause)
 		},
 	})
-	return top
+	return top, c
 }
 
 // flushed is standalone, and loses everything at times: what is left to check are
 // fences, and limits by as much.
-func flushed(t *testing.T) chaostest.Topology {
+func flushed(t *testing.T, secure bool) chaostest.Topology {
 	const flush = "flush all"
-	server := redistest.Start(t)
-	top, c := onServer(t, server), server.Client(t)
+	top, c := onServer(t, secure)
 	top.Faults = append(top.Faults, chaostest.Fault{
 		Name: flush, Every: 4 * time.Second,
 		Begin: func(chaostest.Event) (func() error, error) {
@@ -82,15 +105,22 @@ func flushed(t *testing.T) chaostest.Topology {
 
 // sentinel is a master with two replicas. Sidecars learn its address from the
 // sentinels, so that nothing can be put on their ways: it is harmed itself.
-func sentinel(t *testing.T) chaostest.Topology {
-	set := redistest.StartSentinel(t)
-	addrs, master, _ := strings.Cut(strings.TrimPrefix(set.URL(), "redis+sentinel://"), "/")
-	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: master, SentinelAddrs: strings.Split(addrs, ",")})
+func sentinel(t *testing.T, secure bool) chaostest.Topology {
+	start := redistest.StartSentinel
+	if secure {
+		start = redistest.StartSentinelTLS
+	}
+	set := start(t)
+	_, rest, _ := strings.Cut(set.URL(), "://")
+	addrs, master, _ := strings.Cut(rest, "/")
+	c := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: master, SentinelAddrs: strings.Split(addrs, ","), TLSConfig: set.Config(t),
+	})
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	do := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
 	// A store comes back with the role that it was first started with, which would
 	// contradict the sentinels as long as they still name it the master.
-	asked := redis.NewSentinelClient(&redis.Options{Addr: strings.Split(addrs, ",")[0]})
+	asked := redis.NewSentinelClient(&redis.Options{Addr: strings.Split(addrs, ",")[0], TLSConfig: set.Config(t)})
 	t.Cleanup(func() { require.NoError(t, asked.Close()) })
 	// Of a switch each sidecar hears from the sentinels by its next probe, a second
 	// later at most, and the old master is told off at about that time.
@@ -133,6 +163,7 @@ func sentinel(t *testing.T) chaostest.Topology {
 	}
 	return chaostest.Topology{
 		URLs:   slices.Repeat([]string{set.URL()}, sidecars),
+		Env:    files(set.Certificates),
 		Faults: slices.Concat(commands(do), sleeps(do), failovers(1, kill, func(int) { set.Failover() })),
 		// Sentinels promote a replica whether or not it has all that the master wrote.
 		Loses:   []string{killMaster, failover},
@@ -146,8 +177,12 @@ func sentinel(t *testing.T) chaostest.Topology {
 }
 
 // cluster has three masters with a replica each.
-func cluster(t *testing.T) chaostest.Topology {
-	set := redistest.StartCluster(t)
+func cluster(t *testing.T, secure bool) chaostest.Topology {
+	start := redistest.StartCluster
+	if secure {
+		start = redistest.StartClusterTLS
+	}
+	set := start(t)
 	c := set.Client(t)
 	do := func(ctx context.Context, args ...any) error {
 		return c.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
@@ -155,6 +190,7 @@ func cluster(t *testing.T) chaostest.Topology {
 	hit := []string{"a", "b", "c"} // one of each master
 	return chaostest.Topology{
 		URLs: slices.Repeat([]string{set.URL()}, sidecars),
+		Env:  files(set.Certificates),
 		Faults: slices.Concat(commands(do), sleeps(do), failovers(len(hit),
 			func(i int) func() { return set.KillMaster(hit[i]) }, func(i int) { set.Failover(hit[i]) })),
 		// In an orderly failover the master waits until its replica has everything.

@@ -129,6 +129,12 @@ c.yaml:2: socket.path: has 108 bytes; the operating system takes at most 107: ch
 	{"abstract socket", "socket:\n  path: '@coxswain'\n", `
 c.yaml:2: socket.path: "@coxswain" is no file; abstract sockets have no mode to guard them: write a path such as /run/coxswain/sidecar.sock
       2 |   path: '@coxswain'`},
+	{"URL of a socket", "socket:\n  path: unix:///run/coxswain/sidecar.sock\n", `
+c.yaml:2: socket.path: "unix:///run/coxswain/sidecar.sock" is a URL; write the path alone, such as /run/coxswain/sidecar.sock
+      2 |   path: unix:///run/coxswain/sidecar.sock`},
+	{"port of a name", "redis:\n  url: rediss://h\n  tls: {server_name: 'h:6379'}\n", `
+c.yaml:3: redis.tls.server_name: "h:6379" is more than a name; write the host alone, as certificates have it, such as redis.example.com
+      3 |   tls: {server_name: 'h:6379'}`},
 	{"folder", "socket:\n  path: /run/coxswain/\n", `
 c.yaml:2: socket.path: "/run/coxswain/" is a folder; add the file's name, such as sidecar.sock
       2 |   path: /run/coxswain/`},

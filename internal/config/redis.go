@@ -73,6 +73,9 @@ func (k *checker) redisTLS(t TLS, u redisurl.URL) {
 			k.absolute(f.path, f.value, f.example)
 		}
 	}
+	if name := t.ServerName; strings.ContainsAny(name, "/@ ") || strings.Count(name, ":") == 1 {
+		k.add(at+"server_name", "%q is more than a name; write the host alone, as certificates have it, such as redis.example.com", name)
+	}
 	switch {
 	case t.CertFile != "" && t.KeyFile == "":
 		k.add(at+"cert_file", "needs its key; set redis.tls.key_file, or remove it")

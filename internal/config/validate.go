@@ -55,6 +55,8 @@ func (k *checker) socket(s Socket) {
 		k.add(socketPath, "has %d bytes; the operating system takes at most %d: choose a shorter path", len(s.Path), MaxSocketPath)
 	case strings.HasPrefix(s.Path, "@"), strings.ContainsRune(s.Path, 0):
 		k.add(socketPath, "%q is no file; abstract sockets have no mode to guard them: write a path such as %s", s.Path, DefaultSocket)
+	case strings.Contains(s.Path, "://"):
+		k.add(socketPath, "%q is a URL; write the path alone, such as %s", s.Path, DefaultSocket)
 	case strings.HasSuffix(s.Path, "/"):
 		k.add(socketPath, "%q is a folder; add the file's name, such as sidecar.sock", s.Path)
 	}

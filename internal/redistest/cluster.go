@@ -140,10 +140,11 @@ func (c *Cluster) master(key string) (owner *node) {
 		// One that was failed over learns it late; the higher epoch is the newer.
 		newest := -1
 		for _, n := range c.nodes {
-			if !n.serves(slot) {
+			me := n.myself() // asked once: chaos may cut off the next answer
+			if !serves(me, slot) {
 				continue
 			}
-			if epoch, err := strconv.Atoi(n.myself()[6]); err == nil && epoch > newest {
+			if epoch, err := strconv.Atoi(me[6]); err == nil && epoch > newest {
 				owner, newest = n, epoch
 			}
 		}
@@ -167,8 +168,9 @@ func (n *node) myself() []string {
 }
 
 // serves tells whether the node thinks that it is the master of a slot.
-func (n *node) serves(slot int) bool {
-	me := n.myself()
+func (n *node) serves(slot int) bool { return serves(n.myself(), slot) }
+
+func serves(me []string, slot int) bool {
 	if len(me) < 9 || !strings.Contains(me[2], "master") {
 		return false
 	}
