@@ -42,9 +42,8 @@ func onServer(t *testing.T, server *redistest.Server) chaostest.Topology {
 		top.URLs = append(top.URLs, "redis://"+w.Addr())
 	}
 	c := server.Client(t)
-	top.Faults = append(chaostest.WayFaults(ways), commands(func(ctx context.Context, args ...any) error {
-		return c.Do(ctx, args...).Err()
-	})...)
+	do := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
+	top.Faults = slices.Concat(chaostest.WayFaults(ways), commands(do), refusals(do), []chaostest.Fault{readOnly(do)})
 	// Of two at once the first that ends goes on.
 	var mu sync.Mutex
 	signal := func(how func()) error {
@@ -133,7 +132,7 @@ func sentinel(t *testing.T) chaostest.Topology {
 	}
 	return chaostest.Topology{
 		URLs:   slices.Repeat([]string{set.URL()}, sidecars),
-		Faults: slices.Concat(commands(do), sleeps(do), failovers(1, kill, func(int) { set.Failover() })),
+		Faults: slices.Concat(commands(do), sleeps(do), refusals(everywhere(set.Stores())), failovers(1, kill, func(int) { set.Failover() })),
 		// Sentinels promote a replica whether or not it has all that the master wrote.
 		Loses:   []string{killMaster, failover},
 		Overlap: 2 * time.Second,
@@ -153,9 +152,10 @@ func cluster(t *testing.T) chaostest.Topology {
 		return c.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
 	}
 	hit := []string{"a", "b", "c"} // one of each master
+	nodes := strings.Split(strings.TrimPrefix(set.URL(), "redis+cluster://"), ",")
 	return chaostest.Topology{
 		URLs: slices.Repeat([]string{set.URL()}, sidecars),
-		Faults: slices.Concat(commands(do), sleeps(do), failovers(len(hit),
+		Faults: slices.Concat(commands(do), sleeps(do), refusals(everywhere(nodes)), failovers(len(hit),
 			func(i int) func() { return set.KillMaster(hit[i]) }, func(i int) { set.Failover(hit[i]) })),
 		// In an orderly failover the master waits until its replica has everything.
 		Loses: []string{killMaster},

@@ -1,7 +1,9 @@
 package lua
 
 import (
+	"maps"
 	"net"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,3 +19,6 @@ func Suspect(err error) bool { return classify(err).suspect() }
 
 // Client is the runner's own pool, for looking into an embedded store.
 func Client(r *Runner) *redis.Client { return r.nodes()[0].client }
+
+// TroubleNames are all that are told apart.
+func TroubleNames() []string { return slices.Sorted(maps.Keys(troubles)) }

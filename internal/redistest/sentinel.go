@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -37,6 +38,9 @@ func StartSentinel(t testing.TB) *Sentinel {
 func (s *Sentinel) URL() string {
 	return "redis+sentinel://" + addrs(s.nodes[stores:]) + "/" + masterName
 }
+
+// Stores are the addresses of the master and its replicas, whichever is which.
+func (s *Sentinel) Stores() []string { return strings.Split(addrs(s.nodes[:stores]), ",") }
 
 // Client returns a plain client of the present master, closed with the test; it
 // does not follow a failover.
