@@ -66,9 +66,8 @@ func onServer(t *testing.T, secure bool) (chaostest.Topology, *redis.Client) {
 		ways = append(ways, w)
 		top.URLs = append(top.URLs, scheme+w.Addr())
 	}
-	top.Faults = append(chaostest.WayFaults(ways), commands(func(ctx context.Context, args ...any) error {
-		return c.Do(ctx, args...).Err()
-	})...)
+	do := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
+	top.Faults = slices.Concat(chaostest.WayFaults(ways), commands(do), refusals(do), []chaostest.Fault{readOnly(do)})
 	// Of two at once the first that ends goes on.
 	var mu sync.Mutex
 	signal := func(how func()) error {
@@ -164,7 +163,7 @@ func sentinel(t *testing.T, secure bool) chaostest.Topology {
 	return chaostest.Topology{
 		URLs:   slices.Repeat([]string{set.URL()}, sidecars),
 		Env:    files(set.Certificates),
-		Faults: slices.Concat(commands(do), sleeps(do), failovers(1, kill, func(int) { set.Failover() })),
+		Faults: slices.Concat(commands(do), sleeps(do), refusals(everywhere(set.Stores(), set.Config(t))), failovers(1, kill, func(int) { set.Failover() })),
 		// Sentinels promote a replica whether or not it has all that the master wrote.
 		Loses:   []string{killMaster, failover},
 		Overlap: 2 * time.Second,
@@ -188,10 +187,11 @@ func cluster(t *testing.T, secure bool) chaostest.Topology {
 		return c.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
 	}
 	hit := []string{"a", "b", "c"} // one of each master
+	_, nodes, _ := strings.Cut(set.URL(), "://")
 	return chaostest.Topology{
 		URLs: slices.Repeat([]string{set.URL()}, sidecars),
 		Env:  files(set.Certificates),
-		Faults: slices.Concat(commands(do), sleeps(do), failovers(len(hit),
+		Faults: slices.Concat(commands(do), sleeps(do), refusals(everywhere(strings.Split(nodes, ","), set.Config(t))), failovers(len(hit),
 			func(i int) func() { return set.KillMaster(hit[i]) }, func(i int) { set.Failover(hit[i]) })),
 		// In an orderly failover the master waits until its replica has everything.
 		Loses: []string{killMaster},

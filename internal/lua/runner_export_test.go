@@ -2,7 +2,9 @@ package lua
 
 import (
 	"context"
+	"maps"
 	"net"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -23,3 +25,5 @@ func Client(r *Runner) *redis.Client { return r.nodes()[0].client }
 func SayAsGoRedis(format string, args ...any) {
 	libraryLog.Printf(context.Background(), format, args...)
 }
+// TroubleNames are all that are told apart.
+func TroubleNames() []string { return slices.Sorted(maps.Keys(troubles)) }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -310,4 +311,50 @@ func TestTopologyARedisURLThatNamesANodeOfAClusterIsNamed(t *testing.T) {
 	require.True(t, errors.As(err, &told))
 	require.Equal(t, "cluster_url", told.Name)
 	require.Contains(t, told.Remedy, "redis+cluster://")
+}
+
+func TestADiskThatTakesNoSnapshotIsNamed(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--enable-protected-configs", "yes")
+	var log noise
+	r := open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
+	require.NoError(t, untilUp(t, r))
+	admin := s.Client(t)
+	for _, args := range [][]string{{"config", "set", "dir", "/proc"}, {"config", "set", "save", "3600 1"}} {
+		require.NoError(t, do(t, admin, args))
+	}
+	h := harm{"misconf", "disk", []string{"bgsave"}, []string{"config", "set", "save", ""}}
+	refuses(t, r, &log, h, func(args []string) { require.NoError(t, do(t, admin, args)) })
+}
+
+func TestAScriptThatDoesNotEndIsNamed(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--busy-reply-threshold", "1")
+	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, untilUp(t, r))
+	ended := make(chan error, 1)
+	go func() { ended <- admin.Eval(context.Background(), "while true do end", nil).Err() }()
+	untilTrouble(t, r, "busy")
+	require.True(t, r.Status().Up, "it keeps its connections")
+	_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.NoError(t, s.Client(t).ScriptKill(deadline(t)).Err())
+	require.Error(t, <-ended)
+	untilTrouble(t, r, "")
+}
+
+func TestEveryTroubleIsInThePage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/redis.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(text), "\n## What Redis says\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, name := range lua.TroubleNames() {
+		require.Contains(t, section, "`"+name+"`")
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` ").FindAllStringSubmatch(section, -1) {
+		require.Contains(t, lua.TroubleNames(), m[1])
+	}
 }

@@ -52,6 +52,9 @@ func (s *Sentinel) URL() string {
 	return s.scheme("+sentinel://") + addrs(s.nodes[stores:]) + "/" + masterName
 }
 
+// Stores are the addresses of the master and its replicas, whichever is which.
+func (s *Sentinel) Stores() []string { return strings.Split(addrs(s.nodes[:stores]), ",") }
+
 // Client returns a plain client of the present master, closed with the test; it
 // does not follow a failover.
 func (s *Sentinel) Client(t testing.TB) *redis.Client {
