@@ -152,13 +152,13 @@ type RatelimitAnyResult struct {
 
 // RatelimitGrantParams name a grant.
 type RatelimitGrantParams struct {
-	Grant string `codec:"grant" required:"true" maxlen:"2048" doc:"the grant, as ratelimit.acquire told it"`
+	Grant string `codec:"grant" required:"true" maxlen:"4096" doc:"the grant, as ratelimit.acquire told it"`
 }
 
 // RatelimitRefundResult says what became of a refund, as data.
 type RatelimitRefundResult struct {
 	Refunded bool   `codec:"refunded" doc:"what the grant took is free again"`
-	Reason   string `codec:"reason" enum:"refunded,repeated,expired" doc:"repeated = it was refunded before; expired = nothing of it counts any more, or nothing is known of it"`
+	Reason   string `codec:"reason" enum:"refunded,repeated,expired" doc:"repeated = it was refunded before; expired = nothing of it counts any more, or nothing is known of it, as of a grant that was edited"`
 }
 
 // RatelimitDoneResult says whether the grant held a place.

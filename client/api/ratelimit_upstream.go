@@ -25,7 +25,7 @@ type RatelimitReportParams struct {
 	Rule         string `codec:"rule,omitempty" doc:"the rule's name; absent for limits given in full"`
 	Key          string `codec:"key" required:"true" doc:"whom or what the limit counts"`
 	Group        string `codec:"group,omitempty" doc:"the group that counts in its place"`
-	Grant        string `codec:"grant,omitempty" maxlen:"2048" doc:"the grant that the request went out with; its place is freed"`
+	Grant        string `codec:"grant,omitempty" maxlen:"4096" doc:"the grant that the request went out with; its place is freed"`
 	Status       int64  `codec:"status" required:"true" min:"100" max:"999" doc:"the HTTP status that came back"`
 	LatencyMS    int64  `codec:"latency_ms,omitempty" min:"0" max:"86400000" doc:"milliseconds that the answer took, for metrics"`
 	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds the server asks to stay away; absent or 0 = it did not say"`

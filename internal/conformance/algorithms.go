@@ -61,6 +61,7 @@ func Algorithms(t *testing.T, sys System) {
 		"a group counts in place of its keys":     groupCounts,
 		"a grant is refunded once":                refundedOnce,
 		"what counts no more is not refunded":     expiredRefund,
+		"an edited grant refunds nothing":         editedGrant,
 	}
 	waits := map[string]func(limiter){
 		"calls wait for their slots, in their order": slotsInOrder,

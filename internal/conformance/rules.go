@@ -56,6 +56,7 @@ func Rules(t *testing.T, open func(t *testing.T, deaf bool) RulesSystem) {
 		"every field of a rule is kept":                    everyFieldIsKept,
 		"an explanation tells what a call would be told":   explanation,
 		"decisions are counted by rule":                    statsByRule,
+		"the longest grant is taken back":                  longestGrant,
 	} {
 		for how, deaf := range map[string]bool{"": false, ", without broadcasts": true} {
 			t.Run(name+how, func(t *testing.T) {

@@ -69,7 +69,7 @@ type Taken struct {
 
 // GrantOf reads a grant.
 func GrantOf(text string) (Taken, error) {
-	g, err := parseGrant(text)
+	g, _, err := parseGrant(text)
 	return Taken{g.id, g.tag, g.part, g.cost, g.at}, err
 }
 

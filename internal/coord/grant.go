@@ -20,46 +20,65 @@ type grant struct {
 	at   int64 // when it may be used, by the Redis server's clock, Unix microseconds
 }
 
-// grantVersion is bumped when the text changes its meaning: grants outlive rollouts.
-const grantVersion = "1"
+// grantVersion is bumped when the text changes its meaning: grants outlive
+// rollouts. Those of version 1 had no seal.
+const grantVersion = "2"
 
-// String is the grant as callers see it. The tag comes last, since it may have dots.
-func (g grant) String() string {
-	var b strings.Builder
-	var number [16]byte // an int64 has at most 13 digits of base 36
-	b.Grow(len(g.id) + len(g.part) + len(g.tag) + 2*len(number) + 8)
+// head is what the text of a grant begins with. No tag begins with digits and a
+// dot, so that head and tag together say all there is.
+func (g grant) head() string {
+	b := make([]byte, 0, len(g.id)+len(g.part)+32)
 	for _, text := range [...]string{grantVersion, g.id, g.part} {
-		b.WriteString(text)
-		b.WriteByte('.')
+		b = append(append(b, text...), '.')
 	}
 	for _, n := range [...]int64{g.cost, g.at} {
-		b.Write(strconv.AppendInt(number[:0], n, 36))
-		b.WriteByte('.')
+		b = append(strconv.AppendInt(b, n, 36), '.')
 	}
-	b.WriteString(g.tag)
-	return b.String()
+	return string(b)
 }
 
-// parseGrant reads what a caller says a grant is. Nothing but a tag that limits
-// may have gets through: it becomes part of a key.
-func parseGrant(text string) (grant, error) {
+// text is the grant as callers see it: the seal between head and tag, which comes
+// last since it may have dots.
+func (g grant) text(s *seals) string {
+	head := g.head()
+	return head + s.of(head+g.tag) + "." + g.tag
+}
+
+// parseGrant reads what a caller says a grant is, and the seal on it, empty where
+// it has none. Nothing but a tag that limits may have gets through: it becomes
+// part of a key.
+func parseGrant(text string) (g grant, seal string, err error) {
 	bad := invalid("grant: this is not one; give the grant of a ratelimit.acquire as it was")
-	parts := strings.SplitN(text, ".", 6)
-	if len(parts) != 6 || parts[0] != grantVersion || parts[1] == "" {
-		return grant{}, bad
+	version, rest, _ := strings.Cut(text, ".")
+	n := 5
+	if version == grantVersion {
+		n = 6
 	}
-	g := grant{id: parts[1], part: parts[2], tag: parts[5]}
-	var err, errAt error
-	g.cost, err = strconv.ParseInt(parts[3], 36, 64)
-	g.at, errAt = strconv.ParseInt(parts[4], 36, 64)
+	parts := strings.SplitN(rest, ".", n)
+	if len(parts) != n || version != grantVersion && version != "1" || parts[0] == "" {
+		return grant{}, "", bad
+	}
+	g = grant{id: parts[0], part: parts[1], tag: parts[n-1]}
+	if n == 6 {
+		seal = parts[4]
+	}
+	var errCost, errAt error
+	g.cost, errCost = strconv.ParseInt(parts[2], 36, 64)
+	g.at, errAt = strconv.ParseInt(parts[3], 36, 64)
 	rule, key, colon := strings.Cut(g.tag, ":")
 	switch {
-	case err != nil || errAt != nil || g.cost < 0 || g.cost > maxLimit || g.at < 0,
+	case errCost != nil || errAt != nil || g.cost < 0 || g.cost > maxLimit || g.at < 0,
 		!isStatePart(rule, g.part), !colon || key == "", !isEscaped(rule) || !isEscaped(key),
 		len(g.id) > 64 || strings.ContainsFunc(g.id, func(r rune) bool { return r < '-' || r > 'z' }):
-		return grant{}, bad
+		return grant{}, "", bad
 	}
-	return g, nil
+	return g, seal, nil
+}
+
+// rule is the name of its rule as keys have it, empty for a limit given in full.
+func (g grant) rule() string {
+	rule, _, _ := strings.Cut(g.tag, ":")
+	return rule
 }
 
 // grantIDs makes ids that no two grants of the fleet share: a random part of the
@@ -104,5 +123,5 @@ func (l *RateLimiter) granted(q question, out answer) string {
 	if q.id == "" {
 		q.id = l.grantIDs.of(q.caller)
 	}
-	return grant{id: q.id, tag: q.tag, part: q.lim.part, cost: q.cost, at: at}.String()
+	return grant{id: q.id, tag: q.tag, part: q.lim.part, cost: q.cost, at: at}.text(l.seals)
 }

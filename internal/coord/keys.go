@@ -117,6 +117,9 @@ func (k Keys) Scratch(tag string) string { return k.base + "probe:" + tag + "}:p
 // key of a limit is under this one.
 func (k Keys) rules() string { return k.base + "rules}:rules" }
 
+// seal is what grants are sealed with. See rules for its tag.
+func (k Keys) seal() string { return k.base + "grants}:seal" }
+
 // lock is a lock's state. Its tag has no colon and a limit's always has one, so
 // that a lock and a limit of one name do not even share a slot.
 func (k Keys) lock(name string) string {

@@ -110,6 +110,11 @@ func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (De
 // charge runs the lean script where there is one, on the same state.
 func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 	lim := q.lim
+	if q.cost > 0 {
+		if err := l.seals.ready(ctx, q.mode == FailClosed); err != nil {
+			return answer{}, err
+		}
+	}
 	if lim.lean() {
 		return run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
 			State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,

@@ -83,7 +83,7 @@ func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d D
 		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
 	}
 	// The slot may be another call's that left: its charge is what is used.
-	d.Grant = grant{id: s.id, tag: q.tag, part: q.lim.part, cost: s.cost, at: s.at}.String()
+	d.Grant = grant{id: s.id, tag: q.tag, part: q.lim.part, cost: s.cost, at: s.at}.text(l.seals)
 	return l.confirm(ctx, q, d.after(l.now()-q.begun), s.at-s.made), nil
 }
 

@@ -55,6 +55,7 @@ type RateLimiter struct {
 	leases       *Leases
 	lines        *Lines
 	seats        seats
+	seals        *seals
 	inline       inlineLimits
 	tel          *telemetry.Telemetry
 	events       *Events
@@ -81,6 +82,7 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 	l := &RateLimiter{
 		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
 		leases: o.Leases, lines: o.Lines, seats: seats{o.Runner, o.Keys},
+		seals: newSeals(o.Runner, o.Keys, o.Clock),
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
 		answers: o.Answers, local: newRecent[localKey, drain](), grantIDs: newGrantIDs(),

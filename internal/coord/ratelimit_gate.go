@@ -267,7 +267,7 @@ func (r ReportRequest) check() error {
 	case r.Grant == "":
 		return nil
 	default:
-		_, err := parseGrant(r.Grant)
+		_, _, err := parseGrant(r.Grant)
 		return err
 	}
 }

@@ -2,7 +2,6 @@ package coord
 
 import (
 	"context"
-	"strings"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
@@ -23,10 +22,11 @@ type Refund struct {
 // time: a caller that goes away does not stop it. Refusals that other sidecars
 // remember stay for a second at most.
 //
-// The grant is the caller's word, as is that it was not used. Its place, if a
-// session of this sidecar has it, is freed first.
+// That it was not used is the caller's word; what was taken is not: of a grant
+// that no sidecar of the fleet sealed nothing is known. Its place, if a session
+// of this sidecar has it, is freed first.
 func (l *RateLimiter) Refund(ctx context.Context, c Caller, text string) (Refund, error) {
-	g, err := parseGrant(text)
+	g, seal, err := parseGrant(text)
 	if err != nil {
 		return Refund{}, err
 	}
@@ -37,13 +37,19 @@ func (l *RateLimiter) Refund(ctx context.Context, c Caller, text string) (Refund
 			return Refund{}, err
 		}
 	}
+	genuine, err := l.seals.made(ctx, g.head()+g.tag, seal)
+	if err != nil {
+		return Refund{}, failed("ratelimit "+g.rule()+": refund", err)
+	}
+	if !genuine {
+		return Refund{Reason: ReasonExpired}, nil
+	}
 	state := l.keys.limitPart(g.tag, g.part)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitRefund, lua.RatelimitRefundIn{
 		State: state, Marker: l.keys.refunded(g.tag, g.id), Algorithm: algorithmOf(g.part), ID: g.id, Cost: g.cost, AtUS: g.at,
 	}, lua.Latch{})
 	if err != nil {
-		rule, _, _ := strings.Cut(g.tag, ":")
-		return Refund{}, failed("ratelimit "+rule+": refund", err)
+		return Refund{}, failed("ratelimit "+g.rule()+": refund", err)
 	}
 	switch out.Value {
 	case lua.Refunded:

@@ -44,7 +44,7 @@ func (s seats) renew(ctx context.Context, due []hold) []renewal {
 
 // renewal is what extends a place.
 func (s seats) renewal(h hold) lua.RatelimitRenewIn {
-	g, _ := parseGrant(h.token) // ours
+	g, _, _ := parseGrant(h.token) // ours
 	leases, holders, _ := s.keys.seats(g.tag)
 	return lua.RatelimitRenewIn{Leases: leases, Holders: holders, ID: g.id, Session: h.session, HoldMS: h.ttl.Milliseconds()}
 }
@@ -58,7 +58,7 @@ func (s seats) giveBack(ctx context.Context, gone []hold) []error {
 func (s seats) done(h hold) lua.RatelimitDoneIn {
 	in := lua.RatelimitDoneIn{Session: h.session, Waiter: h.waiter, Inboxes: s.keys.inboxes()}
 	tag := h.name
-	if g, err := parseGrant(h.token); err == nil {
+	if g, _, err := parseGrant(h.token); err == nil {
 		in.ID, tag = g.id, g.tag
 	}
 	in.Leases, in.Holders, in.LineKeys = s.keys.seats(tag)
@@ -205,7 +205,7 @@ func (l *RateLimiter) reseat(ctx context.Context, q question, d Decision) (Decis
 func (l *RateLimiter) unseat(ctx context.Context, q question, waiter string, doubt error) {
 	h := hold{leaseID: leaseID{nounRatelimit, q.tag, ""}, session: q.seat.Session, kind: l.seats, waiter: waiter, doubt: doubt}
 	if doubt != nil {
-		token := grant{id: q.id, tag: q.tag, part: q.lim.part}.String()
+		token := grant{id: q.id, tag: q.tag, part: q.lim.part}.text(l.seals)
 		id := leaseID{nounRatelimit, q.tag, token}
 		s := q.caller.Session
 		kept := s != nil && l.leases.doubt(&lease{leaseID: id, ttl: holdFor, session: s, kind: l.seats}, doubt)
@@ -239,7 +239,7 @@ func (l *RateLimiter) leaveSeat(ctx context.Context, tag, text string, s *Sessio
 
 // holds reports whether a session of this sidecar has the place of a grant.
 func (l *RateLimiter) holds(text string) bool {
-	g, err := parseGrant(text)
+	g, _, err := parseGrant(text)
 	return err == nil && l.leases != nil && l.leases.find(leaseID{nounRatelimit, g.tag, text}) != nil
 }
 
@@ -247,7 +247,7 @@ func (l *RateLimiter) holds(text string) bool {
 // session, and reports whether it had one. It runs on its own time: a caller that
 // goes away does not stop it.
 func (l *RateLimiter) Done(ctx context.Context, c Caller, text string) (bool, error) {
-	g, err := parseGrant(text)
+	g, _, err := parseGrant(text)
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,69 @@
+package conformance
+
+import (
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// editedGrant: whatever its holder writes into a grant, no more comes back than
+// was taken.
+func editedGrant(l limiter) {
+	band := per(1000, time.Hour)
+	others := l.acquire(900, band)
+	grant := l.acquire(1, band).Grant
+	parts := strings.SplitN(grant, ".", 7)
+	require.Len(l.t, parts, 7)
+	for i, text := range map[int]string{1: strings.ToLower(parts[1]) + "0", 3: "100", 4: parts[4] + "0", 5: ""} {
+		edited := append([]string{}, parts...)
+		edited[i] = text
+		require.Equal(l.t, "expired", l.refund(l.client, strings.Join(edited, ".")).Reason, "nothing is known of it")
+	}
+	stripped := append([]string{"1"}, parts[1:5]...)
+	stripped[3] = "100"
+	require.Equal(l.t, "expired", l.refund(l.client, strings.Join(append(stripped, parts[6]), ".")).Reason, "without a seal")
+	spliced := strings.SplitN(others.Grant, ".", 7)
+	spliced[1] = parts[1]
+	require.Equal(l.t, "expired", l.refund(l.client, strings.Join(spliced, ".")).Reason, "with the seal of another")
+	require.Equal(l.t, int64(99), l.peek(1, band).Remaining)
+	require.Equal(l.t, "refunded", l.refund(l.other().client, grant).Reason, "as it was, in any sidecar")
+	require.Equal(l.t, int64(100), l.peek(1, band).Remaining)
+}
+
+// longestGrant: what is given out is taken back, however long it is.
+func longestGrant(r ruled) {
+	long := strings.Repeat(":", api.MaxNameBytes)
+	rule := bucket(long, 1)
+	for i := range api.MaxBands - 1 {
+		rule.Limits = append(rule.Limits, api.Band{Limit: 999_999_937 - int64(i), PeriodMS: 31_622_399_999 - int64(i)})
+	}
+	rule.MaxConcurrent = 10
+	r.put(0, rule)
+	take := func() string {
+		d, err := r.at[0].RatelimitAcquire(r.t.Context(), "", api.RatelimitParams{Rule: long, Key: long, Cost: 1})
+		require.NoError(r.t, err)
+		require.True(r.t, d.Allowed, "%s", d.DeniedBy)
+		require.True(r.t, d.Held)
+		return d.Grant
+	}
+	refund := func(grant string) {
+		back, err := r.at[0].RatelimitRefund(r.t.Context(), grant)
+		require.NoError(r.t, err)
+		require.Equal(r.t, "refunded", back.Reason)
+	}
+	refund(take())
+	grant := take()
+	_, err := r.at[0].RatelimitReport(r.t.Context(), "", api.RatelimitReportParams{Rule: long, Key: long, Grant: grant, Status: 200})
+	require.NoError(r.t, err)
+	refund(grant)
+	inFull := api.RatelimitParams{Algorithm: api.AlgorithmSlidingWindowCounter, Key: long, Cost: 1}
+	for i := range api.MaxBands {
+		inFull.Limits = append(inFull.Limits, api.Band{Limit: 999_999_937 - int64(i), PeriodMS: 31_622_399_999 - int64(i)})
+	}
+	d, err := r.at[0].RatelimitAcquire(r.t.Context(), "", inFull)
+	require.NoError(r.t, err)
+	refund(d.Grant)
+}
