@@ -23,3 +23,6 @@ func Client(r *Runner) *redis.Client { return r.nodes()[0].client }
 func SayAsGoRedis(format string, args ...any) {
 	libraryLog.Printf(context.Background(), format, args...)
 }
+
+// Running is how many calls wait for an answer.
+func Running(r *Runner) int64 { return r.nodes()[0].running.Load() }
