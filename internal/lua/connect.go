@@ -34,11 +34,11 @@ type connector struct {
 	target redisurl.URL
 	opt    *Options
 	inside *embedded // the embedded store, nil otherwise
-	dialer net.Dialer
+	dialer *dialer
 }
 
 func newConnector(o *Options, t redisurl.URL) *connector {
-	return &connector{target: t, opt: o, dialer: net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second}}
+	return &connector{target: t, opt: o, dialer: newDialer(net.Dialer{Timeout: o.DialTimeout, KeepAlive: 15 * time.Second})}
 }
 
 // dial makes one connection to a node.

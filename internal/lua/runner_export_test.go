@@ -25,5 +25,9 @@ func Client(r *Runner) *redis.Client { return r.nodes()[0].client }
 func SayAsGoRedis(format string, args ...any) {
 	libraryLog.Printf(context.Background(), format, args...)
 }
+
 // TroubleNames are all that are told apart.
 func TroubleNames() []string { return slices.Sorted(maps.Keys(troubles)) }
+
+// Running is how many calls wait for an answer.
+func Running(r *Runner) int64 { return r.nodes()[0].running.Load() }

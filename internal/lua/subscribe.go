@@ -3,6 +3,7 @@ package lua
 import (
 	"context"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,31 +28,40 @@ const (
 
 // Subscribe listens on channels until stop is called or the runner is closed,
 // over a connection of its own that is made again whenever it breaks. It returns
-// before the subscription is made. Stop returns when the subscriber is told no more.
+// before the subscription is made, and stop when the subscriber is told no more:
+// neither waits for Redis.
 func (r *Runner) Subscribe(channels []string, s Subscriber) (stop func()) {
-	sub := r.listen.Subscribe(r.ctx, channels...)
-	arriving := sub.ChannelWithSubscriptions(redis.WithChannelSize(listenBuffer),
-		redis.WithChannelHealthCheckInterval(listenCheck), redis.WithChannelPingTimeout(listenCheck))
-	done := make(chan struct{})
+	sub := r.listen.Subscribe(r.ctx) // to nothing yet: that would connect here
+	var mu sync.Mutex                // guards stopped; held while the subscriber is told
+	stopped := false
 	r.wg.Go(func() {
-		defer close(done)
+		_ = sub.Subscribe(r.ctx, channels...) // one that fails is made again by who receives
 		made := 0
-		for m := range arriving {
+		for m := range sub.ChannelWithSubscriptions(redis.WithChannelSize(listenBuffer),
+			redis.WithChannelHealthCheckInterval(listenCheck), redis.WithChannelPingTimeout(listenCheck)) {
+			mu.Lock()
 			switch m := m.(type) {
 			case *redis.Message:
-				s.Message(m.Channel, m.Payload)
+				if !stopped {
+					s.Message(m.Channel, m.Payload)
+				}
 			case *redis.Subscription:
-				if made++; made%len(channels) == 0 {
+				if made++; made%len(channels) == 0 && !stopped {
 					s.Subscribed()
 				}
 			}
+			mu.Unlock()
 		}
 	})
+	// Closing waits for a connection that is being made.
 	closed := context.AfterFunc(r.ctx, func() { _ = sub.Close() })
 	return func() {
-		closed()
-		_ = sub.Close()
-		<-done
+		mu.Lock()
+		stopped = true
+		mu.Unlock()
+		if closed() {
+			go func() { _ = sub.Close() }()
+		}
 	}
 }
 
