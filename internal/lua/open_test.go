@@ -28,7 +28,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheRemedy(t *testing.T) {
 		"relative path":  {lua.Options{URL: "unix://run/redis.sock"}, "not absolute"},
 		"option of path": {lua.Options{URL: "unix:///run/redis.sock?x=1"}, "no option but db"},
 		"port":           {lua.Options{URL: "rediss+cluster://a:0"}, "port"},
-		"lone key":       {lua.Options{URL: "rediss://a", TLS: lua.TLSFiles{Key: "k"}}, "redis.tls.cert and redis.tls.key"},
+		"lone key":       {lua.Options{URL: "rediss://a", TLS: lua.TLSFiles{Key: "k"}}, "redis.tls.cert_file and redis.tls.key_file"},
 		"files, no TLS":  {lua.Options{URL: "redis://a", TLS: lua.TLSFiles{CA: "c"}}, "rediss"},
 		"pool":           {lua.Options{URL: lua.Embedded, MinIdle: 9, MaxConns: 3}, "min_idle 9 and max 3"},
 		"no pool":        {lua.Options{URL: lua.Embedded, MaxConns: -1}, "max >= 1"},
