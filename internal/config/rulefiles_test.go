@@ -127,3 +127,17 @@ func TestAFileMayBeginWithAByteOrderMark(t *testing.T) {
 	require.False(t, config.IsWhole(filepath.Join(filepath.Dir(file), "a.yaml")))
 	require.False(t, config.IsWhole(file+".gone"))
 }
+
+// What is not printable is written out, and is the same when it is read again.
+func TestAPrintedConfigurationDrivesNoTerminal(t *testing.T) {
+	t.Parallel()
+	const rules = "rules:\n  items:\n    - name: a\n      deny:\n        - glob: \"x\\e[2J\\u009b\\u202e\\n*\"\n        - glob: 'yes'\n"
+	c, err := config.Load(config.Sources{File: beside(t, "c.yaml", rules)})
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, c.Print(&b))
+	require.NotRegexp(t, "[\x1b\u009b\u202e]", b.String())
+	again, err := config.Load(config.Sources{File: beside(t, "c.yaml", b.String())})
+	require.NoError(t, err, b.String())
+	require.Equal(t, []config.Match{{Glob: "x\x1b[2J\u009b\u202e\n*"}, {Glob: "yes"}}, again.Rules.Items[0].Deny)
+}
