@@ -30,7 +30,8 @@ func newConfigCheck(p process) *cobra.Command {
 		Short: "Check a configuration file and show every mistake",
 		Long: `Check a configuration file, rules included, and show every mistake with its line and the remedy: exit code 0 when
 there is none, else 2. COXSWAIN_* variables are checked with it, since serve would read them too.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  sidecar config check coxswain.yaml",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := loadConfig(config.Sources{File: args[0], Env: p.env})
 			if err != nil {

@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -217,6 +218,21 @@ func TestExecIsNotStoppedWhereNobodyCouldContinueIt(t *testing.T) {
 	m.types(t, ctrlZ)
 	m.types(t, "abc\n")
 	m.shows(t, `got-abc\.`)
+}
+
+// Without a shell that could give it the terminal, a command that reads it is ended
+// and not left stopped, lock in hand.
+func TestExecEndsACommandThatReadsATerminalWhichNobodyCanGiveIt(t *testing.T) {
+	t.Parallel()
+	m := openTerminal(t, ready(t))
+	goOn := filepath.Join(t.TempDir(), "go-on")
+	m.types(t, "sh -c '$X -- sh -c \"echo command-\\$\\$.; until [ -e "+goOn+" ]; do sleep 0.02; done; read x </dev/tty\" &'; echo back-$((40+2))\n")
+	command, err := strconv.Atoi(m.shows(t, `command-(\d+)\.`)[1])
+	require.NoError(t, err)
+	m.shows(t, "back-42") // the shell in between has ended
+	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
+	m.shows(t, "the command reads a terminal that it cannot have; ending the command")
+	require.Eventually(t, func() bool { return ended(command) }, limit, 10*time.Millisecond)
 }
 
 // A terminal that goes away ends the command, as it ends any other.

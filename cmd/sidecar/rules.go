@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,8 +35,11 @@ func newRulesLint(p process) *cobra.Command {
 		Short: "Check files of rules and show every mistake",
 		Long: `Check files of rules, as rules.files names them (items: and a list), and show every mistake with its line and the
 remedy: exit code 2 when there is one. Else show what each rule is. Several files are checked as one set, in which each
-name stands once. A whole configuration is checked by sidecar config check.`,
-		Example: "  sidecar rules lint rules.yaml",
+name stands once.
+
+A whole configuration may be given in place of them, alone: its rules are checked and shown, with those of its
+rules.files, and its other sections are checked too, as by sidecar config check.`,
+		Example: "  sidecar rules lint rules.yaml\n  sidecar rules lint coxswain.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			rules, err := loadRules(args)
@@ -47,8 +51,18 @@ name stands once. A whole configuration is checked by sidecar config check.`,
 	}
 }
 
-// loadRules reads and checks files of rules.
+// loadRules reads and checks files of rules, or the rules of one whole configuration.
 func loadRules(files []string) ([]coord.RuleOptions, error) {
+	if i := slices.IndexFunc(files, config.IsWhole); i >= 0 {
+		if len(files) > 1 {
+			return nil, usage("%s is a whole configuration, not a file of rules: check it alone, or with sidecar config check %s", files[i], files[i])
+		}
+		c, err := loadConfig(config.Sources{File: files[i]})
+		if err != nil {
+			return nil, err
+		}
+		return ruleOptions(c.Rules.Items), nil
+	}
 	items, err := config.LoadRules(files, checkRules)
 	if err != nil {
 		return nil, &exit{exitUsage, err}

@@ -22,9 +22,9 @@ func newRulesDiff(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE",
 		Short: "Compare a file of rules with those in force in a running sidecar",
-		Long: `Compare a file of rules with those in force in a running sidecar, field by field: + is in the file only, - is in force
-only, ~ differs, from what is in force to what the file says. What is written out and as by default is no difference.
-Exit code 0 when there is none, 1 when there are some.`,
+		Long: `Compare a file of rules, or the rules of a whole configuration, with those in force in a running sidecar, field by
+field: + is in the file only, - is in force only, ~ differs, from what is in force to what the file says. What is written
+out and as by default is no difference. Exit code 0 when there is none, 1 when there are some.`,
 		Example: "  sidecar rules diff rules.yaml",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -22,8 +22,8 @@ func newRulesSimulate(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate FILE --trace FILE",
 		Short: "Show what a file of rules would decide on a recorded load",
-		Long: `Show what the scripts would decide under a file of rules, call by call, without Redis and without waiting: they run on
-the embedded store, by the clock of the trace.
+		Long: `Show what the scripts would decide under a file of rules, or the rules of a whole configuration, call by call, without
+Redis and without waiting: they run on the embedded store, by the clock of the trace.
 
 A line of the trace is: at key cost rule. At is a duration since the start (1.5s) or milliseconds (1500), never less
 than in the line before; cost may be left out and is then 1; rule may be left out and is then --rule, or the only one of
@@ -31,7 +31,7 @@ the file. What follows # is a comment. - reads the trace from standard input.
 
 Calls do not wait. Nothing is known of when grants end, of pauses and of delays, so max_concurrent counts for nothing here.
 Windows are aligned to the clock, so that --start matters to fixed_window and sliding_window_counter.`,
-		Example: `  printf '%s\n' '0s ua-1 1' '0s ua-1 3' '2s ua-1 1' | sidecar rules simulate rules.yaml --rule burst --trace -`,
+		Example: `  printf '%s\n' '0s ua-1 1' '0s ua-1 3' '2s ua-1 1' | sidecar rules simulate rules.yaml --rule user --trace -`,
 		Args:    cobra.ExactArgs(1),
 	}
 	trace := cmd.Flags().String("trace", "", "`file` of calls, - for standard input")
@@ -143,7 +143,7 @@ func (s *simulation) run(ctx context.Context, name string, trace io.Reader, p *s
 	lines := bufio.NewScanner(trace)
 	last := time.Duration(0)
 	for n := 1; lines.Scan(); n++ {
-		c, ok, err := s.parse(lines.Text())
+		c, ok, err := s.parse(strings.TrimPrefix(lines.Text(), "\ufeff"))
 		if err == nil && c.at < last {
 			err = fmt.Errorf("at %v is before %v, the line before; sort the trace by time", c.at, last)
 		}

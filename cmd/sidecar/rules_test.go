@@ -53,6 +53,32 @@ func TestTheExampleRulesHaveNoMistakes(t *testing.T) {
 	require.Contains(t, a.out, "\n3 rules, no mistakes\n")
 }
 
+// A whole configuration is taken for its rules, those of its files included.
+func TestRulesAreReadFromAWholeConfigurationToo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	whole := filepath.Join(dir, "c.yaml")
+	require.NoError(t, os.WriteFile(whole, []byte("redis: {tenant: a}\nrules:\n  files: [r.yaml]\n  items:\n"+
+		"    - {name: crawl, algorithm: token_bucket, limits: [{limit: 3, period_ms: 5000}]}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "r.yaml"), []byte(rulesOfUsers), 0o600))
+	a := cli(t, "rules", "lint", whole)
+	require.Equal(t, main.OK, a.code, a.err)
+	require.Regexp(t, `(?s)crawl.*host.*user.*3 rules, no mistakes`, a.out)
+
+	s := ready(t, "COXSWAIN_CONFIG="+whole)
+	a = cli(t, "rules", "diff", "--socket", s.socket, whole)
+	require.Equal(t, answer{main.OK, "", ""}, a)
+	a = cliWith(t, "0s k\n", nil, "rules", "simulate", whole, "--rule", "crawl", "--trace", "-")
+	require.Equal(t, main.OK, a.code, a.err)
+
+	a = cli(t, "rules", "lint", filepath.Join(dir, "r.yaml"), whole)
+	require.Equal(t, main.Usage, a.code)
+	require.Equal(t, whole+" is a whole configuration, not a file of rules: check it alone, or with sidecar config check "+whole+"\n", a.err)
+	a = cli(t, "rules", "lint", writeRules(t, "redis: {uri: x}\nrules: {items: [{name: a}]}\n"))
+	require.Equal(t, main.Usage, a.code)
+	require.Contains(t, a.err, "redis.uri: unknown key; did you mean url?")
+}
+
 func TestLintShowsEveryMistakeWithItsLineAndRemedy(t *testing.T) {
 	t.Parallel()
 	file := writeRules(t, `items:

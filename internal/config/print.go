@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 )
@@ -37,10 +39,20 @@ func (c *Config) Print(w io.Writer) error {
 		}
 		comments["$."+s.path] = []*yaml.Comment{yaml.LineComment(note)}
 	}
-	b, err := yaml.MarshalWithOptions(masked, yaml.WithComment(comments), yaml.IndentSequence(true))
+	b, err := yaml.MarshalWithOptions(masked, yaml.WithComment(comments), yaml.IndentSequence(true),
+		yaml.CustomMarshaler(quoteHidden))
 	if err != nil {
 		return fmt.Errorf("config: print: %w", err)
 	}
 	_, err = w.Write(b)
 	return err
+}
+
+// quoteHidden writes what is not printable as Go does, which is how YAML does it
+// in double quotes: on a terminal it would else be obeyed.
+func quoteHidden(text string) ([]byte, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return []byte(strconv.Quote(text)), nil
+	}
+	return yaml.Marshal(text)
 }

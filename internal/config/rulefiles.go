@@ -6,8 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 // maxRuleFiles is far more than anybody mounts, and few enough to read at each reload.
@@ -155,6 +159,31 @@ func itemIndex(path, list string) (index int, rest string, ok bool) {
 	number, rest, ok := strings.Cut(path, "]")
 	index, err := strconv.Atoi(number)
 	return index, rest, ok && err == nil
+}
+
+// IsWhole reports whether a file is a whole configuration rather than one of
+// rules.files: whether it has any of its sections. What cannot be read is none.
+func IsWhole(file string) bool {
+	b, _, err := readAll(file, func(string, fs.FileInfo) {})
+	if err != nil || len(b) > maxFileBytes {
+		return false
+	}
+	f, err := parser.ParseBytes(withoutMark(b), 0)
+	if err != nil {
+		return false
+	}
+	body, _ := documents(f)
+	m, ok := body.(ast.MapNode)
+	if !ok {
+		return false
+	}
+	sections := keys(reflect.TypeFor[Config]())
+	for it := m.MapRange(); it.Next(); {
+		if slices.Contains(sections, it.Key().GetToken().Value) {
+			return true
+		}
+	}
+	return false
 }
 
 // LoadRules reads files of rules alone, as rules.files would. The error is a

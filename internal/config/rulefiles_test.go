@@ -113,3 +113,31 @@ func TestRulesFilesThatCannotBe(t *testing.T) {
 	require.Equal(t, "c.yaml:1: rules.files: has 65 files; put the rules into at most 64\n      1 | rules: {files: ["+strings.Join(many, ", ")+"]}",
 		problems(t, config.Sources{File: write(t, "rules: {files: ["+strings.Join(many, ", ")+"]}\n")}))
 }
+
+// Some editors put a byte order mark before UTF-8.
+func TestAFileMayBeginWithAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	file := beside(t, "c.yaml", "\ufeffrules:\n  files: [a.yaml]\n  items:\n    - name: own\n", "a.yaml", "\ufeffitems:\n  - name: a1\n")
+	c, err := config.Load(config.Sources{File: file})
+	require.NoError(t, err)
+	require.Equal(t, []string{"own", "a1"}, names(c))
+	_, err = config.Load(config.Sources{File: beside(t, "c.yaml", "\ufeffredis:\n  uri: x\n")})
+	require.ErrorContains(t, err, "c.yaml:2: redis.uri: unknown key; did you mean url?")
+	require.True(t, config.IsWhole(file))
+	require.False(t, config.IsWhole(filepath.Join(filepath.Dir(file), "a.yaml")))
+	require.False(t, config.IsWhole(file+".gone"))
+}
+
+// What is not printable is written out, and is the same when it is read again.
+func TestAPrintedConfigurationDrivesNoTerminal(t *testing.T) {
+	t.Parallel()
+	const rules = "rules:\n  items:\n    - name: a\n      deny:\n        - glob: \"x\\e[2J\\u009b\\u202e\\n*\"\n        - glob: 'yes'\n"
+	c, err := config.Load(config.Sources{File: beside(t, "c.yaml", rules)})
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, c.Print(&b))
+	require.NotRegexp(t, "[\x1b\u009b\u202e]", b.String())
+	again, err := config.Load(config.Sources{File: beside(t, "c.yaml", b.String())})
+	require.NoError(t, err, b.String())
+	require.Equal(t, []config.Match{{Glob: "x\x1b[2J\u009b\u202e\n*"}, {Glob: "yes"}}, again.Rules.Items[0].Deny)
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -65,19 +64,19 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 		conf.ServerName, _, _ = strings.Cut(host, "%") // certificates know no zones
 	}
 	if files.CA != "" {
-		text, err := os.ReadFile(files.CA)
+		text, err := readText(files.CA)
 		if err != nil {
-			return nil, fmt.Errorf("redis.tls.ca: %w", err)
+			return nil, fmt.Errorf("redis.tls.ca_file: %w", err)
 		}
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(text) {
-			return nil, errors.New("redis.tls.ca: the file has no certificate: name one in PEM")
+			return nil, errors.New("redis.tls.ca_file: the file has no certificate: name one in PEM")
 		}
 	}
 	if files.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		pair, err := loadPair(files.Cert, files.Key)
 		if err != nil {
-			return nil, fmt.Errorf("redis.tls.cert and redis.tls.key: %w", err)
+			return nil, fmt.Errorf("redis.tls.cert_file and redis.tls.key_file: %w", err)
 		}
 		conf.Certificates = []tls.Certificate{pair}
 	}
@@ -99,7 +98,7 @@ func (c *connector) credentials() (username, password string, err error) {
 
 // readPassword reads the file that a key of the configuration names.
 func readPassword(key, file string) (string, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the user's own choice
+	text, err := readText(file)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}

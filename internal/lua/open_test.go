@@ -19,7 +19,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheRemedy(t *testing.T) {
 		"bare address":   {lua.Options{URL: "localhost:6379"}, "redis://host:6379/0"},
 		"unknown scheme": {lua.Options{URL: "memcached://localhost"}, "embedded"},
 		"no host":        {lua.Options{URL: "redis:///1"}, "redis url: it names no host"},
-		"lone key":       {lua.Options{URL: "rediss://a", TLS: lua.TLSFiles{Key: "k"}}, "redis.tls.cert and redis.tls.key"},
+		"lone key":       {lua.Options{URL: "rediss://a", TLS: lua.TLSFiles{Key: "k"}}, "redis.tls.cert_file and redis.tls.key_file"},
 		"files, no TLS":  {lua.Options{URL: "redis://a", TLS: lua.TLSFiles{CA: "c"}}, "rediss"},
 		"pool":           {lua.Options{URL: lua.Embedded, MinIdle: 9, MaxConns: 3}, "min_idle 9 and max 3"},
 		"no pool":        {lua.Options{URL: lua.Embedded, MaxConns: -1}, "max >= 1"},

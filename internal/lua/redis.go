@@ -82,7 +82,7 @@ func (o *Options) defaults() error {
 	case o.MaxConns < 1 || o.MinIdle < 0 || o.MinIdle > o.MaxConns:
 		return fmt.Errorf("redis pool: min_idle %d and max %d: use 0 <= min_idle <= max and max >= 1", o.MinIdle, o.MaxConns)
 	case (o.TLS.Cert == "") != (o.TLS.Key == ""):
-		return errors.New("redis tls: a certificate needs its key and a key its certificate: set both redis.tls.cert and redis.tls.key, or neither")
+		return errors.New("redis tls: a certificate needs its key and a key its certificate: set both redis.tls.cert_file and redis.tls.key_file, or neither")
 	case o.DialTimeout < 0 || o.CommandTimeout < 0:
 		return fmt.Errorf("redis timeouts: dial %v and command %v: use more than 0", o.DialTimeout, o.CommandTimeout)
 	}

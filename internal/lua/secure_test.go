@@ -24,7 +24,10 @@ func TestTLSFilesAreReadForEachConnection(t *testing.T) {
 	_, err := take(deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, lua.ErrUnavailable)
 	require.ErrorContains(t, err, "certificate")
-	copyFile(t, s.CA, ca)
+	// The right one, as some editors write it: after a byte order mark.
+	text, err := os.ReadFile(s.CA)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(ca, append([]byte("\ufeff"), text...), 0o600))
 	require.NoError(t, untilUp(t, r))
 	_, err = take(deadline(t), r, "k", 5)
 	require.NoError(t, err)
@@ -77,7 +80,7 @@ func TestARotatedPasswordWorksWithoutARestart(t *testing.T) {
 	untilDown(t, r)
 	require.ErrorContains(t, r.Status().Trouble, "WRONGPASS")
 	require.NotContains(t, r.Status().Trouble.Error(), "first")
-	require.NoError(t, os.WriteFile(file, []byte("second"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("\ufeffsecond"), 0o600))
 	require.NoError(t, untilUp(t, r))
 }
 
