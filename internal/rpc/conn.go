@@ -49,6 +49,10 @@ type conn struct {
 	order   order        // of those that name the same
 	untold  int64        // events that did not fit since the last that did
 	closed  bool
+	// ending: the client sends no more, and waits for the replies that it has not got.
+	ending bool
+	// answering are the calls that are over and whose reply is not in the buffer yet.
+	answering int
 	writer
 }
 
@@ -77,6 +81,9 @@ func (c *conn) serve() *call {
 			reason = c.fill()
 		}
 		if reason != "" {
+			if reason == closedByClient {
+				c.linger()
+			}
 			c.close(reason)
 			c.end()
 			return nil
@@ -346,9 +353,13 @@ func (c *conn) finish(k *call, err error) {
 		c.tellDraining()
 		return
 	}
+	c.answering++
 	c.mu.Unlock()
 	c.answer(k, err, cancelled)
-	c.flush()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answering--
+	c.flushLocked()
 }
 
 // answer appends the reply of a call, which is sent with those of the other

@@ -119,6 +119,7 @@ type Server struct {
 	tracing bool
 	started time.Time
 	recent  recent
+	ids     requestIDs
 	workers workers
 	accepts sync.WaitGroup
 	// drainAt is when the pod ends; nil until that is known.

@@ -203,6 +203,9 @@ func (c *conn) shrink() {
 		c.wire = nil
 	}
 	c.relieve()
+	if c.ending && c.idle() {
+		c.closeLocked(closedByClient)
+	}
 }
 
 // Why connections end. Those that the client ends are not counted.
