@@ -140,7 +140,7 @@ func (w *walk) rows(t reflect.Type, prefix string) {
 func kind(f api.Field) string {
 	if f.Kind == api.KindList {
 		if f.Elem == nil {
-			return "list of str"
+			return "list of " + string(f.Items)
 		}
 		return "list of maps"
 	}

@@ -106,7 +106,7 @@ func (g grantIDs) of(c Caller) string {
 // GrantedFor is the rule that a grant was made by, and what it counts: the key or
 // its group. It is false for what is no grant.
 func GrantedFor(text string) (rule, counted string, ok bool) {
-	g, err := parseGrant(text)
+	g, _, err := parseGrant(text)
 	if err != nil {
 		return "", "", false
 	}

@@ -23,6 +23,7 @@ type call struct {
 	body  body
 	conn  *conn
 	meta  metadata
+	print string // the fingerprint, once it was asked for
 
 	// id is the msgid, and idBytes how it was written; none = a notification.
 	id      integer
@@ -98,7 +99,7 @@ func (k *call) clear() {
 		k.out = nil
 	}
 	k.conn, k.ctx, k.cancel, k.span = nil, nil, nil, nil
-	k.meta = metadata{}
+	k.meta, k.print = metadata{}, ""
 	k.places, k.turn = nil, nil
 	k.idLen, k.size, k.cost, k.state, k.cancelled = 0, 0, 0, stateNew, false
 	k.out = k.out[:0]
@@ -113,9 +114,17 @@ func (k *call) services() *Services { return &k.conn.server.services }
 func (k *call) caller() coord.Caller {
 	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline}
 	if k.meta.requestID != "" {
-		c.RequestID, c.Fingerprint = k.meta.requestID, k.body.fingerprint()
+		c.RequestID, c.Fingerprint = k.meta.requestID, k.fingerprint()
 	}
 	return c
+}
+
+// fingerprint is made once a call.
+func (k *call) fingerprint() string {
+	if k.print == "" {
+		k.print = k.body.fingerprint()
+	}
+	return k.print
 }
 
 // arm gives the call its time, counted from when it was read.
@@ -166,11 +175,30 @@ func (k *call) invoke(ctx context.Context) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	if err = k.body.run(ctx); err == nil && k.request() {
+	if err := k.conn.server.ids.check(k); err != nil {
+		return err
+	}
+	for {
+		if err = k.body.run(ctx); err != nil || !k.request() {
+			return err
+		}
 		k.out = append(k.begun(), 0xc0)
 		k.out = k.body.appendResult(k.out)
+		most := int(k.conn.server.opts.Limits.MaxFrameBytes)
+		if len(k.out) <= most {
+			return nil
+		}
+		if !k.body.shorten(len(k.out), most) {
+			return tooLarge(len(k.out), most)
+		}
 	}
-	return err
+}
+
+// tooLarge is the error of a call whose answer keeps not to the limit that clients
+// are held to, and cannot be cut.
+func tooLarge(size, most int) error {
+	return &api.Error{Code: api.FailedPrecondition, Message: fmt.Sprintf(
+		"the answer has %d bytes, and limits.max_frame_bytes is %d: ask for less, or raise it in the sidecar's configuration", size, most)}
 }
 
 // begun is the part of a response before error and result.

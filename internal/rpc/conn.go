@@ -53,6 +53,10 @@ type conn struct {
 	// are those for reading and for writing.
 	calling, buffered     account
 	readBytes, writeBytes int64
+	// ending: the client sends no more, and waits for the replies that it has not got.
+	ending bool
+	// answering are the calls that are over and whose reply is not in the buffer yet.
+	answering int
 	writer
 }
 
@@ -81,6 +85,9 @@ func (c *conn) serve() *call {
 			reason = c.fill()
 		}
 		if reason != "" {
+			if reason == closedByClient {
+				c.linger()
+			}
 			c.close(reason)
 			c.end()
 			return nil
@@ -353,9 +360,13 @@ func (c *conn) finish(k *call, err error) {
 		c.tellDraining()
 		return
 	}
+	c.answering++
 	c.mu.Unlock()
 	c.answer(k, err, cancelled)
-	c.flush()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answering--
+	c.flushLocked()
 }
 
 // answer appends the reply of a call, which is sent with those of the other

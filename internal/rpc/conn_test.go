@@ -132,6 +132,8 @@ func TestCancel(t *testing.T) {
 		{9, notification(t, "$/cancelRequest", []any{9.0})},
 		{9, notification(t, "rpc.cancel", m{"msgid": 9})},
 		{9, notification(t, "rpc.cancel", []any{m{"_x": 1, "msgid": 9}})},
+		{9, notification(t, "$/cancelRequest", m{"id": 9})},
+		{9, notification(t, "$/cancelRequest", []any{m{"id": 9}})},
 		{-3, notification(t, "rpc.cancel", []any{-3})},
 		{uint64(math.MaxUint64), notification(t, "rpc.cancel", []any{uint64(math.MaxUint64)})},
 	} {

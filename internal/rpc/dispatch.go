@@ -38,6 +38,8 @@ type entry struct {
 	naming naming
 	// token is which parameter is a token of the caller's choice, -1 = none.
 	token int
+	// count is which parameter says how long a page is, -1 = there are no pages.
+	count int
 	// piped: what it does is one script, so that the call behind it may be sent
 	// before this one is answered, and this one behind others.
 	piped bool
@@ -185,7 +187,7 @@ func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, err
 	blank, _ := in.blank.Interface().(P)
 	pool := &sync.Pool{}
 	e := &entry{
-		Spec: m.Spec, wait: paramAt(m.Params, api.ParamWaitMS), token: -1,
+		Spec: m.Spec, wait: paramAt(m.Params, api.ParamWaitMS), token: -1, count: -1,
 		naming: namingOf(m.Name, m.Params), limits: strings.HasPrefix(m.Name, "ratelimit."), span: "coxswain." + m.Name, options: []trace.SpanStartOption{
 			trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", m.Name)),
@@ -193,6 +195,9 @@ func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, err
 	}
 	for _, fl := range flags {
 		fl(e)
+	}
+	if paramAt(m.Result, "cursor") >= 0 {
+		e.count = paramAt(m.Params, "count")
 	}
 	if e.acquires {
 		e.token = paramAt(m.Params, "token")
@@ -219,6 +224,9 @@ type body interface {
 	fingerprint() string
 	// wait is how long the call may wait for what it asks for.
 	wait() time.Duration
+	// shorten asks for a shorter page, since this one has size bytes of most; false
+	// when there is none.
+	shorten(size, most int) bool
 	// names adds the names whose order the call keeps.
 	names(to []uint64) []uint64
 	// chosen tells whether the call acquires under a token of the caller's choice,
@@ -266,6 +274,19 @@ func (x *exchange[P, R]) names(to []uint64) []uint64 {
 		return to
 	}
 	return x.entry.naming(to, x.paramsValue)
+}
+
+func (x *exchange[P, R]) shorten(size, most int) bool {
+	if x.entry.count < 0 {
+		return false
+	}
+	count := x.paramsValue.Field(x.entry.count)
+	if count.Int() <= 1 {
+		return false
+	}
+	// What fits by this page's average, and less than half in any case.
+	count.SetInt(max(1, min(count.Int()/2, count.Int()*int64(most)/int64(size))))
+	return true
 }
 
 func (x *exchange[P, R]) chosen() bool {

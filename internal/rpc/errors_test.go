@@ -98,5 +98,5 @@ func TestAFaultThatEveryCallMeetsIsLoggedOnceInAWhile(t *testing.T) {
 func TestErrorsAreValidText(t *testing.T) {
 	t.Parallel()
 	b := rpc.AppendError(&api.Error{Code: api.NotFound, Message: "no rule \xff"}, false)
-	require.Equal(t, "\x92\x01\xb6NOT_FOUND: no rule \ufffd", string(b))
+	require.Equal(t, "\x92\x01\xb7NOT_FOUND: no rule \\xff", string(b))
 }

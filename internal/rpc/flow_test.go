@@ -191,6 +191,34 @@ func TestAHalfClosedConnectionIsClosed(t *testing.T) {
 	p.closed()
 }
 
+// Who shuts a connection for writing, as printf in a pipe does, gets the replies of
+// all that it had sent; who closes it waits for nothing.
+func TestAConnectionShutForWritingGetsItsReplies(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	b := serve(t, rpc.Options{}, g.method("gate.wait"))
+	p := b.dial(t)
+	p.send(request(t, 1, "gate.wait"), request(t, 2, "gate.wait"))
+	require.NoError(t, p.conn.CloseWrite())
+	<-g.entered
+	<-g.entered
+	g.open <- nil
+	_, err, _ := p.reply()
+	require.Nil(t, err)
+	g.open <- &api.Error{Code: api.NotFound, Message: "x"}
+	_, err, _ = p.reply()
+	require.Contains(t, errorText(t, err), "NOT_FOUND")
+	p.closed()
+
+	p = b.dial(t)
+	p.send(request(t, 1, "gate.wait"))
+	require.NoError(t, p.conn.CloseWrite())
+	ctx := <-g.entered
+	require.NoError(t, p.conn.Close())
+	<-ctx.Done()
+	eventually(t, "the connection was not let go", func() bool { return b.Connections() == 0 })
+}
+
 func TestNotificationsRunOnlyWhatIsMarked(t *testing.T) {
 	t.Parallel()
 	count := newCounters(t)

@@ -158,12 +158,7 @@ func (f *field) decode(c *cursor, v reflect.Value) *mistake {
 	case api.KindStr:
 		return f.decodeText(c, v)
 	case api.KindBool:
-		if c.kind() != kindBool {
-			return f.refuse(*c)
-		}
-		v.SetBool(c.b[c.i] == 0xc3)
-		c.i++
-		return nil
+		return f.decodeBool(c, v)
 	case api.KindBin:
 		s, _, ok := c.text()
 		if !ok {
@@ -189,6 +184,22 @@ func (f *field) decodeInt(c *cursor, v reflect.Value) *mistake {
 		return f.refuse(at)
 	}
 	v.SetInt(small)
+	return nil
+}
+
+// decodeBool takes 0 and 1 too: Perl, for one, has no other booleans.
+func (f *field) decodeBool(c *cursor, v reflect.Value) *mistake {
+	at := *c
+	if c.kind() == kindBool {
+		v.SetBool(c.b[c.i] == 0xc3)
+		c.i++
+		return nil
+	}
+	n, ok := c.integer()
+	if !ok || n.neg || n.abs > 1 {
+		return f.refuse(at)
+	}
+	v.SetBool(n.abs == 1)
 	return nil
 }
 

@@ -157,7 +157,7 @@ func TestMistakesInParamsNameTheKeyAndTheRemedy(t *testing.T) {
 		"empty name":          {m{"name": ""}, `name: text of 1 to 512 bytes is expected, not ""`},
 		"nil name":            {m{"name": nil}, "name: it is required: a name"},
 		"enum":                {m{"mode": "medium"}, `mode: one of slow, fast is expected, not "medium"`},
-		"int for bool":        {m{"on": 1}, "on: true or false is expected, not 1"},
+		"int for bool":        {m{"on": 2}, "on: true or false, or 1 or 0, is expected, not 2"},
 		"long bin":            {m{"body": "abcde"}, "body: bin of at most 4 bytes is expected"},
 		"map for list":        {m{"tags": m{"a": 1}}, "tags: a list is expected, not a map"},
 		"text for list":       {m{"many": "a"}, `many: a list is expected, not "a"`},

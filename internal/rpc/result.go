@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"encoding/binary"
+	"fmt"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -42,7 +43,7 @@ func (f *field) append(b []byte, v reflect.Value) []byte {
 	case api.KindInt:
 		return appendInt(b, v.Int())
 	case api.KindStr:
-		return appendText(b, v.String())
+		return f.appendStr(b, v.String())
 	case api.KindBool:
 		return appendBool(b, v.Bool())
 	case api.KindBin:
@@ -109,13 +110,34 @@ func appendBool(b []byte, v bool) []byte {
 	return append(b, 0xc2)
 }
 
-// appendText writes valid UTF-8 whatever s holds: names may be any bytes, and
-// clients fail on a str that is not text.
+// appendStr writes what came from a client so that it can be used as it is: names,
+// ids and tokens may be any bytes, and clients fail on a str that is not UTF-8, so
+// that such bytes go back as bin, as they came.
+func (f *field) appendStr(b []byte, s string) []byte {
+	if f.prose || utf8.ValidString(s) {
+		return appendText(b, s)
+	}
+	return append(appendHeader(b, len(s), 0, -1, 0xc4, 0xc5), s...)
+}
+
+// appendText writes text for people. Bytes in it that are not UTF-8 are shown as \xe9.
 func appendText(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\ufffd")
+		s = escaped(s)
 	}
 	return append(appendHeader(b, len(s), 0xa0, 31, 0xd9, 0xda), s...)
+}
+
+func escaped(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func appendBin(b, s []byte) []byte {

@@ -124,6 +124,7 @@ type Server struct {
 	started time.Time
 	faults  faults
 	recent  recent
+	ids     requestIDs
 	workers workers
 	accepts sync.WaitGroup
 	budget

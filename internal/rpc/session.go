@@ -36,7 +36,8 @@ func (c *conn) lost(l coord.Loss) {
 	c.flush()
 }
 
-// cancelCall carries out rpc.cancel: [msgid], or a map as for other methods. It
+// cancelCall carries out rpc.cancel: [msgid], a map as for other methods, or {id} as
+// clients of the Language Server Protocol send it. It
 // is no error when the call has ended already.
 func (c *conn) cancelCall(params []byte) bool {
 	id, ok := cancelled(params)
@@ -63,7 +64,7 @@ func cancelled(params []byte) (integer, bool) {
 		if !ok {
 			c.skip()
 		}
-		if string(key) == "msgid" {
+		if string(key) == "msgid" || string(key) == "id" {
 			return c.integer()
 		}
 		c.skip()

@@ -3,6 +3,7 @@ package rpc
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,9 +32,15 @@ type field struct {
 	// of text or integers holds.
 	sub  *table
 	item *field
+	// prose is text for people.
+	prose bool
 	// pointer fields are left nil when their key is absent.
 	pointer bool
 }
+
+// prose are the keys of texts that the sidecar writes for people, with the words of
+// clients in them.
+var prose = []string{"message", "text", "detail"}
 
 // maxFields bounds a table to the bits of its masks.
 const maxFields = 64
@@ -58,6 +65,7 @@ func (ts tables) of(t reflect.Type) *table {
 			panic(fmt.Sprintf("rpc: %s.%s: free-form values have no codec here", t, d.Name))
 		}
 		f := field{Field: d, key: appendText(nil, d.Name), want: want(d), pointer: t.Field(d.Index).Type.Kind() == reflect.Pointer}
+		f.prose = slices.Contains(prose, d.Name)
 		switch {
 		case d.Elem != nil:
 			f.sub = ts.of(d.Elem)
@@ -112,7 +120,7 @@ func want(d api.Field) string {
 			return fmt.Sprintf("text of at most %d bytes is expected", d.MaxLen)
 		}
 	case api.KindBool:
-		return "true or false is expected"
+		return "true or false, or 1 or 0, is expected"
 	case api.KindBin:
 		return fmt.Sprintf("bin of at most %d bytes is expected", d.MaxLen)
 	case api.KindMap:

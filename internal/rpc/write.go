@@ -207,6 +207,9 @@ func (c *conn) shrink() {
 		c.weigh()
 	}
 	c.relieve()
+	if c.ending && c.idle() {
+		c.closeLocked(closedByClient)
+	}
 }
 
 // Why connections end. Those that the client ends are not counted.
