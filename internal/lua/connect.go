@@ -99,7 +99,7 @@ func (c *connector) credentials() (username, password string, err error) {
 
 // readPassword reads the file that a key of the configuration names.
 func readPassword(key, file string) (string, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the user's own choice
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}
@@ -115,7 +115,7 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 		return &unsent{"setup", err}
 	}
 	_, err = cn.Pipelined(ctx, func(p redis.Pipeliner) error {
-		authenticate(ctx, p, username, password)
+		_ = authenticate(ctx, p, username, password) // it is queued, and told below
 		if c.target.DB != 0 {
 			p.Select(ctx, c.target.DB)
 		}
