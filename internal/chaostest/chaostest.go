@@ -117,7 +117,8 @@ func Run(t testing.TB, o Options, top Topology) {
 	}
 	faults := r.prepare()
 	events := Schedule(o.Seed, o.Duration, faults)
-	t.Logf("chaos: seed %d, topology %s, TLS %t, %v, %d sidecars, %d clients, %d faults", o.Seed, o.Topology, o.Secure(), o.Duration, len(r.sidecars), len(r.workers), len(events))
+	t.Logf("chaos: seed %d, topology %s, TLS %t, %v, %d sidecars, %d clients, %d faults",
+		o.Seed, o.Topology, o.Secure(), o.Duration, len(r.sidecars), len(r.workers), len(events))
 	found := r.play(events, faults)
 	r.say()
 	if len(found) > 0 {

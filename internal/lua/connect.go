@@ -114,7 +114,7 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 		return &unsent{"setup", err}
 	}
 	_, err = cn.Pipelined(ctx, func(p redis.Pipeliner) error {
-		authenticate(ctx, p, username, password)
+		_ = authenticate(ctx, p, username, password) // it is queued, and told below
 		if c.target.DB != 0 {
 			p.Select(ctx, c.target.DB)
 		}
