@@ -242,8 +242,8 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 	lost, told := lk.Context().Done(), false
 	for {
 		select {
-		case s := <-changes:
-			if s.Stopped() {
+		case s, ok := <-changes:
+			if ok && s.Stopped() {
 				if kill == nil && !j.stopped(s.StopSignal()) {
 					finish(errors.New("the command reads a terminal that it cannot have"))
 				}
@@ -254,14 +254,15 @@ func (x *locked) under(lk *client.Lock, path string) (code int, interrupted bool
 				endGroup(cmd.Process.Pid, kill)
 			}
 			// The process is reaped; this waits for what passes its input and output on.
-			var failed *exec.ExitError
-			if err := cmd.Wait(); err != nil && !errors.Is(err, syscall.ECHILD) && !errors.As(err, &failed) {
-				return exitFailed, false, err
-			}
-			if s.Signaled() {
+			err := cmd.Wait()
+			switch {
+			case !ok || !errors.Is(err, syscall.ECHILD):
+				return exitFailed, false, err // how it ended is not known
+			case s.Signaled():
 				return signalled(s.Signal()), had && !told && s.Signal() == syscall.SIGINT, nil
+			default:
+				return s.ExitStatus(), false, nil
 			}
-			return s.ExitStatus(), false, nil
 		case s := <-x.caught.ends:
 			told = true
 			j.signal(s)
