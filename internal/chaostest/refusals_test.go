@@ -19,49 +19,53 @@ func everywhere(addrs []string, conf *tls.Config) func(context.Context, ...any) 
 		var failed []error
 		for _, addr := range addrs {
 			c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, TLSConfig: conf})
-			if err := c.Do(ctx, args...).Err(); !errors.Is(err, syscall.ECONNREFUSED) {
-				failed = append(failed, err)
-			}
-			failed = append(failed, c.Close())
+			one := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
+			failed = append(failed, surely(one, args), c.Close())
 		}
 		return errors.Join(failed...)
+	}
+}
+
+// surely repeats a command that may be repeated until the server has carried it out
+// or is not there: other faults cut the connection, and a harm that was not ended
+// would outlast the run.
+func surely(do func(context.Context, ...any) error, args []any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for {
+		err := do(ctx, args...)
+		if err == nil || errors.Is(err, syscall.ECONNREFUSED) {
+			return nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// lasting is a harm that lasts from one command to another.
+func lasting(name string, do func(context.Context, ...any) error, begin, end []any) chaostest.Fault {
+	return chaostest.Fault{
+		Name: name, Weight: 1, Longest: 2 * time.Second,
+		Begin: func(chaostest.Event) (func() error, error) {
+			return func() error { return surely(do, end) }, surely(do, begin)
+		},
 	}
 }
 
 // refusals have servers answer and refuse for a while. What a server refuses it
 // has not done, so that no rule of histories bends for them.
 func refusals(do func(context.Context, ...any) error) []chaostest.Fault {
-	refusal := func(name string, begin, end []any) chaostest.Fault {
-		tell := func(args []any) error {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			defer cancel()
-			return do(ctx, args...)
-		}
-		return chaostest.Fault{
-			Name: name, Weight: 1, Longest: 2 * time.Second,
-			Begin: func(chaostest.Event) (func() error, error) {
-				return func() error { return tell(end) }, tell(begin)
-			},
-		}
-	}
 	return []chaostest.Fault{
-		refusal("no memory", []any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}),
-		refusal("few replicas", []any{"CONFIG", "SET", "min-replicas-to-write", "9"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}),
-		refusal("lost command", []any{"ACL", "SETUSER", "default", "-evalsha"}, []any{"ACL", "SETUSER", "default", "+evalsha"}),
+		lasting("no memory", do, []any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}),
+		lasting("few replicas", do, []any{"CONFIG", "SET", "min-replicas-to-write", "9"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}),
+		lasting("lost command", do, []any{"ACL", "SETUSER", "default", "-evalsha"}, []any{"ACL", "SETUSER", "default", "+evalsha"}),
 	}
 }
 
 // readOnly makes a lone server the replica of nobody, with its data.
 func readOnly(do func(context.Context, ...any) error) chaostest.Fault {
-	tell := func(args ...any) error {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		return do(ctx, args...)
-	}
-	return chaostest.Fault{
-		Name: "read only", Weight: 1, Longest: 2 * time.Second,
-		Begin: func(chaostest.Event) (func() error, error) {
-			return func() error { return tell("REPLICAOF", "NO", "ONE") }, tell("REPLICAOF", "127.0.0.1", "1")
-		},
-	}
+	return lasting("read only", do, []any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"})
 }

@@ -228,6 +228,8 @@ func (n *node) settled(ctx context.Context) bool {
 		n.look()
 		select {
 		case <-round:
+		case <-n.ctx.Done(): // the probe looks no more
+			return false
 		case <-ctx.Done():
 			return false
 		}
