@@ -47,6 +47,9 @@ type Field struct {
 	Required bool
 	Optional bool // result keys that are left out when they do not apply
 	Default  string
+	// Zero is what a 0 that was sent is kept as, where that says something else than
+	// leaving the key out; 0 = as it is.
+	Zero     int64
 	Min, Max int64
 	MaxLen   int
 	Enum     []string
@@ -75,6 +78,7 @@ func field(sf reflect.StructField, index int) Field {
 		Required: sf.Tag.Get("required") == "true",
 		Optional: strings.Contains(opts, "omitempty"),
 		Default:  sf.Tag.Get("default"),
+		Zero:     number(sf, "zero", 0),
 		Min:      number(sf, "min", -MaxInt),
 		Max:      number(sf, "max", MaxInt),
 		MaxLen:   int(number(sf, "maxlen", MaxNameBytes)),

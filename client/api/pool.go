@@ -268,7 +268,7 @@ type PermitReportParams struct {
 	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"what permit.acquire answered"`
 	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"as of pool.release; to the breaker ok is a success, cancelled is ignored, and all else is a failure"`
 	Status       int64  `codec:"status,omitempty" min:"0" max:"999" doc:"the HTTP status: one of the rule's penalty.codes pauses the member"`
-	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" min:"0" max:"31622400000" doc:"how long the server asks to be left alone, milliseconds"`
+	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" zero:"-1" min:"-31622400000" max:"31622400000" doc:"milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause; absent = it did not say. The Go client leaves a 0 out: there it is -1"`
 	DurationMS   int64  `codec:"duration_ms,omitempty" min:"0" max:"86400000" doc:"milliseconds that the work took, for the breaker's slow rate"`
 	CooldownMS   int64  `codec:"cooldown_ms,omitempty" min:"0" max:"604800000" doc:"milliseconds to cool down in the scope at least, whatever the outcome"`
 	UnbanAfterMS int64  `codec:"unban_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that a ban by this call lasts; absent or 0 = until pool.unban"`

@@ -28,7 +28,7 @@ type RatelimitReportParams struct {
 	Grant        string `codec:"grant,omitempty" maxlen:"4096" doc:"the grant that the request went out with; its place is freed"`
 	Status       int64  `codec:"status" required:"true" min:"100" max:"999" doc:"the HTTP status that came back"`
 	LatencyMS    int64  `codec:"latency_ms,omitempty" min:"0" max:"86400000" doc:"milliseconds that the answer took, for metrics"`
-	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds the server asks to stay away; absent or 0 = it did not say"`
+	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" zero:"-1" min:"-31622400000" max:"31622400000" doc:"milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause; absent = it did not say. The Go client leaves a 0 out: there it is -1"`
 	Pool         string `codec:"pool,omitempty" doc:"the pool whose member the key names: the member is paused for permits"`
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // retryAfter reads how long a server asks to stay away, by RFC 9110, 10.2.3: whole
-// seconds, or a date. 0 = it does not say, or says now. What is neither is not
-// guessed at.
+// seconds, or a date. 0 = it does not say, negative = now: 0 seconds, or a date that
+// has passed. What is neither is not guessed at.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if isDigits(text) {
@@ -18,7 +18,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		if err != nil || s > int64(math.MaxInt64/time.Second) {
 			return math.MaxInt64 // callers have bounds of their own
 		}
-		return time.Duration(s) * time.Second
+		return orNow(time.Duration(s) * time.Second)
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {
@@ -29,7 +29,16 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	return max(at.Sub(now), 0)
+	return orNow(at.Sub(now))
+}
+
+// orNow tells a server that asks for no time at all, or for less than can be
+// reported, from one that does not say.
+func orNow(d time.Duration) time.Duration {
+	if d <= 0 {
+		return -time.Millisecond
+	}
+	return max(d, time.Millisecond)
 }
 
 func isDigits(s string) bool {

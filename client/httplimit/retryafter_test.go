@@ -19,7 +19,8 @@ func TestRetryAfterIsReadAsItsStandardSays(t *testing.T) {
 		want        time.Duration
 	}{
 		{"", "", 0},
-		{"0", "", 0},
+		{"0", "", -time.Millisecond}, // it says now
+		{"000", "", -time.Millisecond},
 		{"2", "", 2 * time.Second},
 		{" 120\t", "", 2 * time.Minute},
 		{"002", "", 2 * time.Second},
@@ -36,7 +37,9 @@ func TestRetryAfterIsReadAsItsStandardSays(t *testing.T) {
 		{"Wed, 01 Jul 2026 12:00:10 GMT", "", 9500 * time.Millisecond},
 		{"Wednesday, 01-Jul-26 12:00:10 GMT", "", 9500 * time.Millisecond},
 		{"Wed Jul  1 12:00:10 2026", "", 9500 * time.Millisecond},
-		{"Wed, 01 Jul 2026 11:59:00 GMT", "", 0},
+		{"Wed, 01 Jul 2026 11:59:00 GMT", "", -time.Millisecond},
+		{"Wed, 01 Jul 2026 12:00:10 GMT", "Wed, 01 Jul 2026 12:00:10 GMT", -time.Millisecond},
+		{"Mon, 01 Jan 0001 00:00:00 GMT", "", -time.Millisecond},
 		{"Wed, 01 Jul 2026 12:00:10 PST", "", 0},
 		// A server whose clock is an hour behind asks for ten seconds all the same.
 		{"Wed, 01 Jul 2026 11:00:10 GMT", "Wed, 01 Jul 2026 11:00:00 GMT", 10 * time.Second},

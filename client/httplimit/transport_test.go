@@ -174,7 +174,7 @@ func TestAResponseWithoutABodyIsReportedWithItsGrant(t *testing.T) {
 // Whoever sees the 429 knows that the pause is in force.
 func TestWhatTheServerAsksForIsReportedBeforeTheCallerSeesIt(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]any{"2": int64(2000), "86401": int64(86_400_000), "": nil, "soon": nil} {
+	for value, want := range map[string]any{"0": int64(-1), "2": int64(2000), "86401": int64(86_400_000), "": nil, "soon": nil} {
 		f := newFake(t)
 		s := remote(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", value)

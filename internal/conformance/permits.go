@@ -157,6 +157,9 @@ func penaltyPauses(p permits) {
 	require.Equal(p.t, "pause", none.DeniedBy)
 	require.Equal(p.t, int64(90_000), none.RetryAfterMS)
 	p.sys.Advance(90 * time.Second)
+	p.report(p.a, p.get(p.b, in).Lease, api.PermitReportParams{Status: 429, RetryAfterMS: -1})
+	require.NotEqual(p.t, "pause", p.ask(p.b, "", api.PermitAcquireParams{}).DeniedBy, "the server asks for none")
+	p.sys.Advance(time.Hour)
 	p.report(p.a, p.get(p.b, in).Lease, api.PermitReportParams{Status: 500})
 	require.NotEqual(p.t, "pause", p.ask(p.b, "", api.PermitAcquireParams{}).DeniedBy, "500 is none of its codes")
 }

@@ -26,6 +26,7 @@ func Upstream(t *testing.T, sys System) {
 		"a delay that is lifted lifts it everywhere": delayIsLifted,
 		"waiting calls keep the delay":               waitingKeepsTheDelay,
 		"the server's word is kept to exactly":       retryAfterOfTheServer,
+		"who may come back at once is not paused":    noPauseOfTheServer,
 		"penalties double, and are forgiven":         penaltiesDouble,
 		"one escalation in a window":                 oneEscalation,
 		"penalties end at a longest":                 penaltyCap,
@@ -269,6 +270,18 @@ func retryAfterOfTheServer(l limiter) {
 	l.sys.Advance(9 * time.Second)
 	l.allowed()
 	require.InDelta(l.t, 60_000, l.report(429, 0).WaitMS, 6_000, "none of our own was before it")
+}
+
+// noPauseOfTheServer: a Retry-After of 0, or a date that has passed, is an answer.
+func noPauseOfTheServer(l limiter) {
+	for _, ms := range []int64{-1, -60_000} {
+		require.Zero(l.t, l.report(429, ms))
+		l.allowed()
+	}
+	l.report(429, 5_000)
+	require.Equal(l.t, int64(5_000), l.other().report(429, -1).WaitMS, "a pause in force stays")
+	l.sys.Advance(5 * time.Second)
+	require.InDelta(l.t, 60_000, l.report(429, 0).WaitMS, 6_000, "it counted as no pause of ours")
 }
 
 // penaltiesDouble is with the jitter of 10 % that a limit given in full has.

@@ -15,7 +15,7 @@ import (
 type PermitReport struct {
 	MemberRelease
 	Status     int64         // HTTP's, 100 to 999; 0 = nobody says
-	RetryAfter time.Duration // that the server asks for, at most 366 days; 0 = it does not say
+	RetryAfter time.Duration // that the server asks for, at most 366 days; negative = no pause, 0 = it does not say
 	Took       time.Duration // for the breaker's slow rate, at most 24 h; 0 = nobody says
 }
 
@@ -66,8 +66,8 @@ func (r PermitReport) check() error {
 	switch {
 	case r.Status != 0 && (r.Status < minStatus || r.Status > maxStatus):
 		return invalid("status: %s is no HTTP status; give %d to %d, or leave it out", strconv.FormatInt(r.Status, 10), minStatus, maxStatus)
-	case r.RetryAfter < 0 || r.RetryAfter > maxPeriod:
-		return outOfRange("retry_after_ms", r.RetryAfter, 0, maxPeriod)
+	case r.RetryAfter < -maxPeriod || r.RetryAfter > maxPeriod:
+		return outOfRange("retry_after_ms", r.RetryAfter, -maxPeriod, maxPeriod)
 	case r.Took < 0 || r.Took > maxBreakerCall:
 		return outOfRange("duration_ms", r.Took, 0, maxBreakerCall)
 	default:
@@ -99,12 +99,12 @@ func (p *Permits) penaltyOf(rule string) PenaltyOptions {
 }
 
 // pauseFor is how long an answer of the server pauses the member: for as long as
-// the server asks, else the first pause of the rule's penalty. It does not double:
+// the server asks, if it does, else the first pause of the rule's penalty. It does not double:
 // what grows with failures in a row is the member's cooldown.
 func (p *Permits) pauseFor(rule string, r PermitReport) time.Duration {
 	o := p.penaltyOf(rule)
 	switch {
-	case !slices.Contains(o.Codes, r.Status):
+	case !slices.Contains(o.Codes, r.Status), r.RetryAfter < 0:
 		return 0
 	case r.RetryAfter > 0:
 		return r.RetryAfter

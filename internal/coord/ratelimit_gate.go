@@ -43,7 +43,7 @@ type ReportRequest struct {
 	Grant      string        // that the request went out with; empty = none
 	Status     int64         // HTTP's, 100 to 999
 	Latency    time.Duration // 0 = not told
-	RetryAfter time.Duration // that the server asks for, at most 366 days; 0 = it does not say
+	RetryAfter time.Duration // that the server asks for, at most 366 days; negative = no pause, 0 = it does not say
 }
 
 // Backoff says how long to stay away; a zero one is not at all. Until is by the
@@ -231,7 +231,7 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 	l.tel.Reported(ctx, g.label(), statusClass(r.Status), r.Latency)
 	p, status := g.upstream.penalty, strconv.FormatInt(r.Status, 10)
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitReport, lua.RatelimitReportIn{
-		Gate: g.key, Hit: slices.Contains(p.Codes, r.Status), RetryUS: r.RetryAfter.Microseconds(),
+		Gate: g.key, Hit: slices.Contains(p.Codes, r.Status) && r.RetryAfter >= 0, RetryUS: max(r.RetryAfter, 0).Microseconds(),
 		BaseMS: p.Base.Milliseconds(), MaxMS: p.Max.Milliseconds(), Factor: p.factor(), ForgiveUS: p.Forgive.Microseconds(),
 		Why: status, Channel: l.keys.broadcast(),
 	}, latch(g.key, c))
@@ -262,8 +262,8 @@ func (r ReportRequest) check() error {
 		return invalid("status: %d is no HTTP status; give %d to %d", r.Status, minStatus, maxStatus)
 	case r.Latency < 0:
 		return invalid("latency_ms: %d is negative; give 0 or more", r.Latency.Milliseconds())
-	case r.RetryAfter < 0 || r.RetryAfter > maxPeriod:
-		return outOfRange("retry_after_ms", r.RetryAfter, 0, maxPeriod)
+	case r.RetryAfter < -maxPeriod || r.RetryAfter > maxPeriod:
+		return outOfRange("retry_after_ms", r.RetryAfter, -maxPeriod, maxPeriod)
 	case r.Grant == "":
 		return nil
 	default:

@@ -183,6 +183,9 @@ func (f *field) decodeInt(c *cursor, v reflect.Value) *mistake {
 	if !ok || !fits || small < f.Min || small > f.Max {
 		return f.refuse(at)
 	}
+	if small == 0 {
+		small = f.Zero
+	}
 	v.SetInt(small)
 	return nil
 }

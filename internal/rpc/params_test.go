@@ -29,6 +29,7 @@ type sample struct {
 	Maybe *inner   `codec:"maybe,omitempty" doc:"a map or none"`
 	Many  []inner  `codec:"many,omitempty" doc:"a list of maps"`
 	Opt   *int64   `codec:"opt,omitempty" min:"0" doc:"an integer or none"`
+	Said  int64    `codec:"said,omitempty" zero:"-1" min:"-9" doc:"an integer of which 0 says something"`
 	Codes []int64  `codec:"codes,omitempty" min:"1" max:"9" doc:"integers"`
 	Deep  *outer   `codec:"deep,omitempty" doc:"a map of lists of maps"`
 }
@@ -76,6 +77,7 @@ func TestParamsAreDecodedWithDefaults(t *testing.T) {
 	}{
 		"defaults":              {m{}, base},
 		"zero is not absent":    {m{"count": 0, "on": false}, with(func(s *sample) { s.Count, s.On = 0, false })},
+		"a zero that says so":   {m{"said": 0}, with(func(s *sample) { s.Said = -1 })},
 		"nil is absent":         {m{"count": nil, "mode": nil, "tags": nil, "one": nil, "maybe": nil, "opt": nil}, base},
 		"negative":              {m{"count": -5}, with(func(s *sample) { s.Count = -5 })},
 		"integral float":        {m{"count": 99.0, "wide": -float64(api.MaxInt)}, with(func(s *sample) { s.Count, s.Wide = 99, -api.MaxInt })},
