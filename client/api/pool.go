@@ -24,7 +24,7 @@ var (
 	})
 	PoolRenew = define[PoolRenewParams, PoolRenewResult](Spec{
 		Name: "pool.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Extends the lease of a member. Those bound to the session are renewed by the sidecar.",
+		Summary: "Renews the lease of a member: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on.",
 	})
 	PoolRelease = define[PoolReleaseParams, PoolReleaseResult](Spec{
 		Name: "pool.release", Idempotent: true, Notify: true, Since: "0.1.0",
@@ -53,7 +53,7 @@ var (
 	})
 	PermitRenew = define[PermitRenewParams, PoolRenewResult](Spec{
 		Name: "permit.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Extends a permit. Those bound to the session are renewed by the sidecar.",
+		Summary: "Renews a permit: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on.",
 	})
 	PermitLost = defineEvent[LostParams](Spec{
 		Name: "permit.lost", Since: "0.1.0",

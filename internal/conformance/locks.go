@@ -26,7 +26,7 @@ func Locks(t *testing.T, sys System) {
 		"the fence rises with every owner":                    fenceRises,
 		"the same token has the same fence":                   sameTokenSameFence,
 		"an old owner changes nothing":                        oldOwnerChangesNothing,
-		"renewing extends and never shortens":                 renewing,
+		"renewing lasts so long from now on":                  renewing,
 		"releasing twice answers the same":                    releasingTwice,
 		"any connection may release by token":                 releasedElsewhere,
 		"a connection that closes gives its locks back":       closingGivesBack,
@@ -208,9 +208,14 @@ func renewing(l locker) {
 	require.Equal(l.t, g.Fence, r.Fence)
 	require.Positive(l.t, r.TTLMS)
 	require.Equal(l.t, int64(10_000), l.get(l.a).TTLMS)
-	require.True(l.t, l.renew(l.a, g.Token, time.Second).Renewed)
-	require.Equal(l.t, int64(10_000), l.get(l.a).TTLMS, "what was granted stays granted")
-	l.sys.Advance(10 * time.Second)
+	r = l.renew(l.a, g.Token, 2*time.Second)
+	require.True(l.t, r.Renewed)
+	require.LessOrEqual(l.t, r.TTLMS, int64(2000))
+	require.Equal(l.t, int64(2000), l.get(l.a).TTLMS, "the owner's own word makes it shorter too")
+	again := l.take(l.a, api.LockAcquireParams{Token: g.Token, Bind: api.BindTTL, TTLMS: 1000})
+	require.Equal(l.t, g.Fence, again.Fence)
+	require.Equal(l.t, int64(2000), l.get(l.a).TTLMS, "acquiring again never does")
+	l.sys.Advance(2 * time.Second)
 	require.Equal(l.t, api.LockRenewResult{Reason: "expired"}, l.renew(l.a, g.Token, time.Second))
 	require.False(l.t, l.get(l.a).Held, "renewing never takes anew")
 }

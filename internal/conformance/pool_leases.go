@@ -59,11 +59,13 @@ func poolRenewing(p pooled) {
 	r := p.renew(p.b, g.Lease, time.Minute)
 	require.True(p.t, r.Renewed)
 	require.Equal(p.t, "renewed", r.Reason)
-	require.True(p.t, p.renew(p.a, g.Lease, time.Second).Renewed)
+	require.Equal(p.t, "busy", p.try(p.b, "", api.PoolAcquireParams{}).Reason, "who looks believes that it is away for a minute")
 	p.sys.Advance(50 * time.Second)
-	require.Equal(p.t, int64(1), p.stats("").Live, "what was granted stays granted")
-	p.sys.Advance(10 * time.Second)
-	require.Equal(p.t, int64(0), p.stats("").Live)
+	require.Equal(p.t, int64(1), p.stats("").Live)
+	require.True(p.t, p.renew(p.a, g.Lease, time.Second).Renewed)
+	p.sys.Advance(time.Second)
+	require.Equal(p.t, int64(0), p.stats("").Live, "the owner's own word makes it shorter too")
+	p.release(p.b, p.held(p.b, "").Lease, api.PoolReleaseParams{})
 	require.Equal(p.t, "expired", p.renew(p.a, g.Lease, time.Minute).Reason, "renewing never takes anew")
 }
 

@@ -60,7 +60,7 @@ func Pools(t *testing.T, sys PoolSystem) {
 		"a removed member is gone and its owner is told":       removedIsTold,
 		"releasing twice answers the same":                     poolReleasedTwice,
 		"an expired lease frees nothing of others":             expiredFreesNothing,
-		"renewing extends and never shortens":                  poolRenewing,
+		"renewing lasts so long from now on":                   poolRenewing,
 		"a connection that closes gives its members back":      poolClosing,
 		"a member bound to its TTL outlives its connection":    poolTTLOutlives,
 		"a replayed grant belongs to the new connection":       poolReplayMoves,

@@ -202,6 +202,9 @@ func permitsMaxHold(p semaphore) {
 	require.Equal(p.t, int64(6000), p.get(p.b).Holders[0].TTLMS)
 	p.sys.Advance(6 * time.Second)
 	require.Equal(p.t, "expired", p.renew(p.b, g.Token, 10*time.Second).Reason)
+	g = p.take(p.a, api.SemaphoreAcquireParams{TTLMS: 60_000})
+	require.LessOrEqual(p.t, p.renew(p.a, g.Token, 2*time.Second).TTLMS, int64(2000))
+	require.Equal(p.t, int64(2000), p.get(p.a).Holders[0].TTLMS, "shorter too")
 }
 
 func permitsReplayMoves(p semaphore) {

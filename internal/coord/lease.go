@@ -45,11 +45,12 @@ type lease struct {
 	// fixed: it is never renewed, and lost when its TTL is over.
 	fixed bool
 
-	next     time.Time // when the renewer looks at it
-	at       int       // its place in the renewer's heap
-	renewing bool      // a renewal is under way
-	failures int       // renewals that failed in a row
-	soon     bool      // look again as soon as the renewal that is under way has ended
+	next     time.Time     // when the renewer looks at it
+	at       int           // its place in the renewer's heap
+	renewing bool          // a renewal is under way
+	rested   chan struct{} // closed when it has ended; nil when nobody waits for that
+	failures int           // renewals that failed in a row
+	soon     bool          // look again as soon as the renewal that is under way has ended
 }
 
 // hold is what a lease's noun must know to renew it or give it back: a copy,
@@ -195,14 +196,16 @@ func (l *Leases) forget(id leaseID) *lease {
 	return x
 }
 
-// extend counts an explicit renewal by that TTL for a lease that find returned.
+// extend counts a renewal by its owner with that TTL, shorter or longer, for a
+// lease that claim returned.
 func (l *Leases) extend(x *lease, ttl time.Duration, r renewal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if x == nil || l.bound[x.leaseID] != x || x.doubt != nil {
+	if !l.claimed(x) {
 		return
 	}
-	x.ttl = ttl
+	x.rest()
+	x.ttl, x.validUntil = ttl, time.Time{}
 	l.renewed(x, ttl, r)
 }
 
@@ -224,7 +227,7 @@ func (l *Leases) hurry(noun, name string) {
 	}
 }
 
-// lose drops a lease that find returned and tells its session, unless it was
+// lose drops a lease that claim returned and tells its session, unless it was
 // released, moved or granted anew meanwhile.
 func (l *Leases) lose(x *lease, reason string) {
 	l.mu.Lock()
@@ -272,6 +275,7 @@ func (l *Leases) drop(x *lease) {
 	delete(l.bound, x.leaseID)
 	delete(x.session.held, x)
 	l.due.remove(x)
+	x.rest()
 	if x.doubt != nil {
 		l.doubtful--
 	} else {

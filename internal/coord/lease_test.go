@@ -352,7 +352,7 @@ func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
 	})
 }
 
-func TestAShorterRenewalNeverEndsTheValidityEarlier(t *testing.T) {
+func TestAShorterRenewalByTheOwnerEndsTheValidityEarlier(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
 		n.answer = func(string, time.Time) coord.Renewal { return coord.Faulty(errors.New("down")) }
@@ -360,7 +360,29 @@ func TestAShorterRenewalNeverEndsTheValidityEarlier(t *testing.T) {
 		l.Extend("a", time.Second)
 		time.Sleep(ttl)
 		synctest.Wait()
-		require.Equal(t, []string{"fake a 7 unreachable at 29.64s"}, w.lost(), "Redis holds it for what was granted first")
+		require.Equal(t, []string{"fake a 7 unreachable at 930ms"}, w.lost())
+	})
+}
+
+// A renewal that the renewer has sent with the TTL of before would undo the owner's.
+func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
+	bubble(t, func(t *testing.T, l *coord.Leases) {
+		n, w := newNoun(), open(l)
+		n.delay = time.Second
+		w.Bind(&n.Kind, "a", ttl)
+		time.Sleep(ttl/3 + time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, 1, n.count(), "it is under way")
+		n.mu.Lock()
+		n.delay = 0 // of those to come
+		n.mu.Unlock()
+		began := time.Now()
+		l.Extend("a", 3*time.Second)
+		require.Positive(t, time.Since(began), "it has waited for that one")
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.Empty(t, w.lost())
+		require.Greater(t, n.count(), 20, "it is renewed as its owner said since then")
 	})
 }
 

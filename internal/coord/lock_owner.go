@@ -15,8 +15,8 @@ type LockRenewal struct {
 	Reason  string        // renewed, not_owner or expired
 }
 
-// Renew extends a lock that the token holds, in whatever session. It never
-// shortens what was granted before.
+// Renew has a lock that the token holds, in whatever session, live so long from now
+// on, shorter or longer than before.
 func (l *Locks) Renew(ctx context.Context, _ Caller, name, token string, ttl time.Duration) (LockRenewal, error) {
 	if err := checkOwner(name, token); err != nil {
 		return LockRenewal{}, err
@@ -26,17 +26,20 @@ func (l *Locks) Renew(ctx context.Context, _ Caller, name, token string, ttl tim
 	}
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
-	x := l.leases.find(leaseID{nounLock, name, token})
+	x, err := l.leases.claim(ctx, leaseID{nounLock, name, token})
+	if err != nil {
+		return LockRenewal{}, failed("lock "+name+": renew", err)
+	}
 	out, err := lua.Run(ctx, l.runner, lua.LockRenew, lua.LockRenewIn{
 		Lock: l.keys.lock(name), Token: token, TTLMS: ttl.Milliseconds(),
 	}, lua.Latch{})
 	if err != nil {
+		l.leases.unclaim(x)
 		return LockRenewal{}, failed("lock "+name+": renew", err)
 	}
 	if out.Value.State == lua.LockOwned {
 		l.leases.extend(x, ttl, renewal{sent: out.Sent, final: out.Value.Final, left: ms(out.Value.TTLMS)})
-		good := min(ttl.Milliseconds(), out.Value.TTLMS)
-		return LockRenewal{Renewed: true, Fence: out.Value.Fence, TTL: left(good, out.Sent), Reason: ReasonRenewed}, nil
+		return LockRenewal{Renewed: true, Fence: out.Value.Fence, TTL: left(out.Value.TTLMS, out.Sent), Reason: ReasonRenewed}, nil
 	}
 	reason := notHeld(out.Value.State)
 	l.leases.lose(x, reason)

@@ -125,8 +125,8 @@ func (p *Permits) label(rule string) string {
 // jitter is how long a breaker opens, in thousandths, as BreakerPolicy.text has it.
 func jitter() int64 { return 950 + rand.Int64N(101) }
 
-// Renew extends a permit, in whatever session. It never shortens what was granted
-// before. A probe stays out as long.
+// Renew has a permit, in whatever session, live so long from now on, shorter or
+// longer than before. A probe stays out as long.
 func (p *Permits) Renew(ctx context.Context, _ Caller, pool, lease string, d time.Duration) (MemberRenewal, error) {
 	return p.renewOne(ctx, pool, lease, d)
 }

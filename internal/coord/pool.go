@@ -161,8 +161,8 @@ func (p *Pools) Acquire(ctx context.Context, c Caller, r MemberRequest) (MemberG
 	})
 }
 
-// Renew extends a lease, in whatever session. It never shortens what was granted
-// before.
+// Renew has a lease, in whatever session, live so long from now on, shorter or
+// longer than before.
 func (p *Pools) Renew(ctx context.Context, _ Caller, pool, lease string, d time.Duration) (MemberRenewal, error) {
 	return p.renewOne(ctx, pool, lease, d)
 }

@@ -64,8 +64,8 @@ func (r MemberRelease) check() error {
 	return nil
 }
 
-// renewOne extends a lease, in whatever session. It never shortens what was
-// granted before.
+// renewOne has a lease, in whatever session, live so long from now on, shorter or
+// longer than before.
 func (m *members) renewOne(ctx context.Context, pool, text string, d time.Duration) (MemberRenewal, error) {
 	if err := checkText("pool", pool); err != nil {
 		return MemberRenewal{}, err
@@ -79,16 +79,20 @@ func (m *members) renewOne(ctx context.Context, pool, text string, d time.Durati
 	}
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
-	x := m.leases.find(leaseID{m.noun, pool, text})
+	x, err := m.leases.claim(ctx, leaseID{m.noun, pool, text})
+	if err != nil {
+		return MemberRenewal{}, failed(m.noun+" "+pool+": renew", err)
+	}
 	out, err := lua.Run(ctx, m.runner, lua.PoolRenew, lua.PoolRenewIn{
 		PoolKeys: m.keys.poolKeys(pool), PoolLease: lua.PoolLease{Token: l.token, Member: l.member}, LeaseMS: d.Milliseconds(),
 	}, lua.Latch{})
 	if err != nil {
+		m.leases.unclaim(x)
 		return MemberRenewal{}, failed(m.noun+" "+pool+": renew", err)
 	}
 	if out.Value.State == lua.LockOwned {
 		m.leases.extend(x, d, renewal{sent: out.Sent})
-		return MemberRenewal{Renewed: true, Lease: left(d.Milliseconds(), out.Sent), Reason: ReasonRenewed}, nil
+		return MemberRenewal{Renewed: true, Lease: left(out.Value.LeaseMS, out.Sent), Reason: ReasonRenewed}, nil
 	}
 	reason := notHeld(out.Value.State)
 	m.leases.lose(x, reason)

@@ -101,8 +101,8 @@ func checkLeased(queue, token string) error {
 	return checkText("lease", token)
 }
 
-// Renew extends the lease of an entry, in whatever session; it never shortens it.
-// It also returns what is left at least.
+// Renew has the lease of an entry, in whatever session, live so long from now on,
+// shorter or longer than before. It also returns what is left at least.
 func (q *Queues) Renew(ctx context.Context, queue, token string, d time.Duration) (LeaseOutcome, time.Duration, error) {
 	if err := checkLeased(queue, token); err != nil {
 		return LeaseOutcome{}, 0, err
@@ -111,12 +111,16 @@ func (q *Queues) Renew(ctx context.Context, queue, token string, d time.Duration
 		return LeaseOutcome{}, 0, err
 	}
 	// Before the script, as Locks.Renew does.
-	x := q.leases.find(leaseID{nounQueue, queue, token})
+	x, err := q.leases.claim(ctx, leaseID{nounQueue, queue, token})
+	if err != nil {
+		return LeaseOutcome{}, 0, failed("queue "+queue+": renew", err)
+	}
 	out, err := lua.Run(ctx, q.runner, lua.QueueRenew, lua.QueueRenewIn{
 		QueueKeys: q.keys.queueKeys(queue), Lease: token, LeaseMS: d.Milliseconds(),
 	}, lua.Latch{})
 	switch {
 	case err != nil:
+		q.leases.unclaim(x)
 		return LeaseOutcome{}, 0, failed("queue "+queue+": renew", err)
 	case out.Value != lua.QueueLeaseHeld:
 		q.leases.lose(x, ReasonExpired)

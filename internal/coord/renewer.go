@@ -166,16 +166,10 @@ func (l *Leases) renew(b batch) {
 		if l.bound[x.leaseID] != x {
 			continue // released, lost or granted anew meanwhile
 		}
-		x.renewing = false
+		x.rest()
 		switch r := results[i]; {
 		case r.err != nil:
-			x.failures++
-			retry := now.Add(time.Duration(spread * float64(retryDelay(x.ttl, x.failures))))
-			if end := x.lossAt(); retry.After(end) {
-				retry = end
-			}
-			l.due.move(x, retry)
-			l.arm(retry)
+			l.retry(x, now, spread)
 		case r.held:
 			l.renewed(x, b.holds[i].ttl, r)
 		default:
@@ -194,8 +188,8 @@ func (l *Leases) renew(b batch) {
 	}
 }
 
-// renewed counts a renewal with this TTL. Validity never goes back, since no
-// renewal shortens what Redis granted before. It needs l.mu.
+// renewed counts a renewal with this TTL. Only its owner's own word, of which
+// extend knows, shortens what Redis granted before. It needs l.mu.
 func (l *Leases) renewed(x *lease, ttl time.Duration, r renewal) {
 	x.failures, x.final = 0, r.final
 	if r.final {
@@ -205,14 +199,79 @@ func (l *Leases) renewed(x *lease, ttl time.Duration, r renewal) {
 		x.validUntil = v
 	}
 	next := earlier(renewAt(r.sent, x.ttl), x.lossAt())
-	switch {
-	case x.renewing:
-		next = x.lossAt()
-	case x.soon:
+	if x.soon {
 		x.soon, next = false, time.Now()
 	}
 	l.due.move(x, next)
 	l.arm(next)
+}
+
+// retry has a lease renewed again after a failure, before its validity ends. It
+// needs l.mu.
+func (l *Leases) retry(x *lease, now time.Time, spread float64) {
+	x.failures++
+	next := earlier(now.Add(time.Duration(spread*float64(retryDelay(x.ttl, x.failures)))), x.lossAt())
+	l.due.move(x, next)
+	l.arm(next)
+}
+
+// claim finds the lease of a token for a renewal by its owner, nil if no session
+// here holds it, once no other renewal of it is under way: one by the renewer, sent
+// with the TTL of before, would undo it. Extend, lose or unclaim has to follow.
+func (l *Leases) claim(ctx context.Context, id leaseID) (*lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		x := l.bound[id]
+		if x == nil || x.doubt != nil || x.fixed {
+			return x, nil
+		}
+		if !x.renewing {
+			x.renewing = true
+			l.due.move(x, x.lossAt())
+			l.arm(x.next)
+			return x, nil
+		}
+		if x.rested == nil {
+			x.rested = make(chan struct{})
+		}
+		rested := x.rested
+		l.mu.Unlock()
+		var err error
+		select {
+		case <-rested:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		l.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// unclaim ends a renewal by the owner of which nobody knows what became of it.
+func (l *Leases) unclaim(x *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.claimed(x) {
+		x.rest()
+		l.retry(x, time.Now(), 1)
+	}
+}
+
+// claimed reports whether a lease that claim returned is held still. It needs l.mu.
+func (l *Leases) claimed(x *lease) bool {
+	return x != nil && l.bound[x.leaseID] == x && x.doubt == nil && !x.fixed
+}
+
+// rest ends a renewal. It needs l.mu.
+func (x *lease) rest() {
+	x.renewing = false
+	if x.rested != nil {
+		close(x.rested)
+		x.rested = nil
+	}
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -46,8 +46,8 @@ func (s *Semaphores) release(h hold) lua.SemaphoreReleaseIn {
 	return in
 }
 
-// Renew extends the permits of a token, in whatever session. It never shortens
-// what was granted before. The reason is renewed or expired.
+// Renew has the permits of a token, in whatever session, live so long from now on,
+// shorter or longer than before. The reason is renewed or expired.
 func (s *Semaphores) Renew(ctx context.Context, _ Caller, name, token string, ttl time.Duration) (LockRenewal, error) {
 	if err := checkOwner(name, token); err != nil {
 		return LockRenewal{}, err
@@ -58,9 +58,13 @@ func (s *Semaphores) Renew(ctx context.Context, _ Caller, name, token string, tt
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
 	id := leaseID{nounSemaphore, name, token}
-	x := s.leases.find(id)
+	x, err := s.leases.claim(ctx, id)
+	if err != nil {
+		return LockRenewal{}, failed("semaphore "+name+": renew", err)
+	}
 	out, err := lua.Run(ctx, s.runner, lua.SemaphoreRenew, s.renewal(hold{leaseID: id, ttl: ttl}), lua.Latch{})
 	if err != nil {
+		s.leases.unclaim(x)
 		return LockRenewal{}, failed("semaphore "+name+": renew", err)
 	}
 	v := out.Value
@@ -70,7 +74,7 @@ func (s *Semaphores) Renew(ctx context.Context, _ Caller, name, token string, tt
 	}
 	s.leases.extend(x, ttl, renewal{sent: out.Sent, final: v.Final, left: ms(v.TTLMS)})
 	return LockRenewal{
-		Renewed: true, Fence: v.Fence, TTL: left(min(ttl.Milliseconds(), v.TTLMS), out.Sent), Reason: ReasonRenewed,
+		Renewed: true, Fence: v.Fence, TTL: left(v.TTLMS, out.Sent), Reason: ReasonRenewed,
 	}, nil
 }
 

@@ -188,6 +188,9 @@ func (l *lockRun) renew(t *rapid.T, token, session string, ttl int64) {
 	l.say("renew %s %s %dms", token, session, ttl)
 	want := lua.LockRenewOut{State: l.m.state(l.now, token, session)}
 	if want.State == lua.LockOwned {
+		if session == "" {
+			l.m.last().ends = 0 // the owner's own word
+		}
 		l.m.last().hold(l.now + ttl*1000)
 	}
 	if want.State == lua.LockOwned || want.State == lua.LockMoved {

@@ -231,6 +231,9 @@ func (r *poolRun) renew(t *rapid.T) {
 	r.say("renew %q %q %d ms", lease, session, ms)
 	want := lua.PoolRenewOut{State: m.state(r.now, lease.Token, session)}
 	if want.State == lua.LockOwned {
+		if session == "" {
+			m.ends = 0 // the owner's own word
+		}
 		m.ends = max(m.ends, r.now+ms*1000)
 	}
 	if want.State == lua.LockOwned || want.State == lua.LockMoved {

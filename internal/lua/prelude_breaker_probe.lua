@@ -24,3 +24,9 @@ local function breaker_hold(b, id, us)
   b.probes[i].ends = math.max(b.probes[i].ends, now + us)
   return 1
 end
+
+-- breaker_keep has a probe live for us from now on, shorter or longer.
+local function breaker_keep(b, id, us)
+  local i = breaker_probe(b, id)
+  if i then b.probes[i].ends = now + us end
+end

@@ -31,9 +31,9 @@ local function left_ms(lock)
   return lock.held and math.floor((lock.ends - now) / 1000) or 0
 end
 
--- hold_until never shortens what the owner was promised before, and never passes max.
-local function hold_until(lock, ttl_ms)
-  lock.ends = math.max(lock.ends, now + ttl_ms * 1000)
+-- hold_until never passes max, and shortens what the owner was promised before only if told to.
+local function hold_until(lock, ttl_ms, shorten)
+  lock.ends = math.max(shorten and 0 or lock.ends, now + ttl_ms * 1000)
   if lock.max > 0 then lock.ends = math.min(lock.ends, lock.max) end
   return lock.ends
 end

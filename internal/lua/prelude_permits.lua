@@ -59,9 +59,9 @@ local function permits_remember()
   redis.call('PEXPIRE', weights, ms)
 end
 
--- permits_keep has a lease live for so long from now on: never less than before, and never past its max.
-local function permits_keep(token, p, ttl_ms)
-  p.ends = math.max(p.ends, now + ttl_ms * 1000)
+-- permits_keep has a lease live for so long from now on: less than before only if told to, and never past its max.
+local function permits_keep(token, p, ttl_ms, shorten)
+  p.ends = math.max(shorten and 0 or p.ends, now + ttl_ms * 1000)
   if p.max > 0 then p.ends = math.min(p.ends, p.max) end
   redis.call('ZADD', leases, p.ends, token)
   redis.call('HSET', holders, token, table.concat({

@@ -322,6 +322,9 @@ func (p *queueRun) renew(t *rapid.T, lease, session string, ms int64) {
 		want = lua.QueueLeaseMoved
 	} else if e != nil {
 		want = lua.QueueLeaseHeld
+		if session == "" {
+			e.leaseEnds = 0 // the owner's own word
+		}
 		e.leaseEnds = max(e.leaseEnds, p.now+ms*1000)
 	}
 	got := call(t, p.s, lua.QueueRenew, p.now, lua.QueueRenewIn{QueueKeys: p.keys(), Lease: lease, Session: session, LeaseMS: ms})

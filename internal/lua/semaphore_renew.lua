@@ -1,9 +1,10 @@
--- Extends the permits of a token, or has another session hold them; never revives what has ended.
+-- Renews the permits of a token, or has another session hold them; never revives what has ended.
 -- USES clock leases permits
 -- KEYS leases (sorted set, see prelude_leases.lua); holders (hash); weights (sorted set, see prelude_permits.lua);
 --      gone (string: the fence of what the token gave back)
--- ARGV token (the owner's secret); ttl_ms (from now; never shortens; 0 = as it is); session (id, empty = any); fence (of the
---      grant, 0 = any); move (1 = whoever held it, session does now); client (any bytes, of who it moves to); instance
+-- ARGV token (the owner's secret); ttl_ms (from now; 0 = as it is); session (id, and never shortened; empty = any, and
+--      unless it moves the owner's own word, shorter or longer); fence (of the grant, 0 = any);
+--      move (1 = whoever held it, session does now); client (any bytes, of who it moves to); instance
 -- RETURNS state (SemaphoreState in semaphore.go); fence (the token's, 0 when it holds nothing); ttl_ms (left, down);
 --      final (1 = no renewal extends it any more)
 -- TTL leases, holders, weights: as long as the last lease, and 150 s
@@ -21,5 +22,6 @@ if move then
 elseif session ~= '' and mine.session ~= session then
   return {2, mine.fence, permits_left(mine)}
 end
-permits_keep(token, mine, tonumber(ARGV[2]))
+local ttl_ms = tonumber(ARGV[2])
+permits_keep(token, mine, ttl_ms, session == '' and ttl_ms > 0 and not move)
 return {1, mine.fence, permits_left(mine)}

@@ -20,77 +20,81 @@ func eachStore(t *testing.T, test func(t *testing.T, url string)) {
 }
 
 // What a connection sent earlier takes effect earlier where it names the same.
-func TestCallsThatNameTheSameTakeEffectInTheirOrder(t *testing.T) {
-	eachStore(t, func(t *testing.T, url string) {
-		b := serveOn(t, rpc.Options{}, openStore(t, url))
-		t.Run("a release before the acquire behind it", func(t *testing.T) {
-			p := b.dial(t)
-			for range rounds {
-				held := p.must("lock.acquire", m{"name": "l"})
-				p.send(notification(t, "lock.release", m{"name": "l", "token": held["token"]}),
-					request(t, 8, "lock.acquire", m{"name": "l", "token": "next"}),
-					request(t, 9, "lock.release", m{"name": "l", "token": "next"}))
-				require.Equal(t, true, p.replies(8, 9)[8]["acquired"])
-			}
-			sem := m{"name": "s", "limit": 1, "token": "mine"}
-			for range rounds {
-				p.send(request(t, 1, "semaphore.acquire", sem), request(t, 2, "semaphore.release", sem2("mine")),
-					request(t, 3, "semaphore.acquire", m{"name": "s", "limit": 1, "token": "other"}), request(t, 4, "semaphore.release", sem2("other")))
-				got := p.replies(1, 2, 3, 4)
-				require.Equal(t, []any{true, true, true, true},
-					[]any{got[1]["acquired"], got[2]["released"], got[3]["acquired"], got[4]["released"]})
-			}
-		})
-		t.Run("reports before the allow behind them", func(t *testing.T) {
-			p := b.dial(t)
-			for i := range rounds {
-				name := "b" + itoa(i)
-				failed := notification(t, "breaker.report", m{"name": name, "outcome": "failure"})
-				p.send(failed, failed, failed, request(t, 7, "breaker.allow", m{"name": name}))
-				require.Equal(t, false, p.replies(7)[7]["allowed"])
-			}
-		})
-		t.Run("enqueues", func(t *testing.T) {
-			p := b.dial(t)
-			var frames [][]byte
-			var ids []int
-			for i := range 2 * rounds {
-				frames = append(frames, request(t, i, "queue.enqueue", m{"queue": "q", "id": itoa(i)}))
-				ids = append(ids, i)
-			}
-			p.send(frames...)
-			for i, r := range p.replies(ids...) {
-				require.EqualValues(t, i+1, r["position"])
-			}
-		})
-		t.Run("the last tokens go to who asked first", func(t *testing.T) {
-			p := b.dial(t)
-			limit := m{"key": "k", "algorithm": "token_bucket", "limits": []m{{"limit": rounds, "period_ms": 86_400_000}}}
-			var frames [][]byte
-			var ids []int
-			for i := range 2 * rounds {
-				frames = append(frames, request(t, i, "ratelimit.acquire", limit))
-				ids = append(ids, i)
-			}
-			p.send(append(frames, request(t, 999, "ratelimit.reset", limit), request(t, 1000, "ratelimit.acquire", limit))...)
-			got := p.replies(append(ids, 999, 1000)...)
-			for i := range 2 * rounds {
-				require.Equal(t, i < rounds, got[i]["allowed"], i)
-			}
-			require.Equal(t, true, got[1000]["allowed"], "the reset came before it")
-		})
-		t.Run("a rule before what goes by it", func(t *testing.T) {
-			p := b.dial(t)
-			rule := m{"rule": m{"name": "r", "algorithm": "fixed_window", "limits": []m{{"limit": 5, "period_ms": 60_000}}}}
-			for range 10 {
-				p.send(request(t, 1, "ratelimit.put_rule", rule), request(t, 2, "ratelimit.acquire", m{"rule": "r", "key": "k", "cost": 0}),
-					request(t, 3, "ratelimit.acquire_many", m{"items": []m{{"rule": "r", "key": "k", "cost": 0}, {"rule": "r", "key": "k2"}}}),
-					request(t, 4, "ratelimit.delete_rule", m{"name": "r"}), request(t, 5, "ratelimit.acquire", m{"rule": "r", "key": "k"}))
-				errs := p.errors(1, 2, 3, 4, 5)
-				require.Empty(t, errs[1]+errs[2]+errs[3]+errs[4])
-				require.Contains(t, errs[5], "NOT_FOUND")
-			}
-		})
+func TestCallsThatNameTheSameTakeEffectInTheirOrder(t *testing.T) { eachStore(t, inOrder) }
+
+func TestTopologyCallsThatNameTheSameTakeEffectInTheirOrder(t *testing.T) {
+	redistest.Topologies(t, inOrder)
+}
+
+func inOrder(t *testing.T, url string) {
+	b := serveOn(t, rpc.Options{}, openStore(t, url))
+	t.Run("a release before the acquire behind it", func(t *testing.T) {
+		p := b.dial(t)
+		for range rounds {
+			held := p.must("lock.acquire", m{"name": "l"})
+			p.send(notification(t, "lock.release", m{"name": "l", "token": held["token"]}),
+				request(t, 8, "lock.acquire", m{"name": "l", "token": "next"}),
+				request(t, 9, "lock.release", m{"name": "l", "token": "next"}))
+			require.Equal(t, true, p.replies(8, 9)[8]["acquired"])
+		}
+		sem := m{"name": "s", "limit": 1, "token": "mine"}
+		for range rounds {
+			p.send(request(t, 1, "semaphore.acquire", sem), request(t, 2, "semaphore.release", sem2("mine")),
+				request(t, 3, "semaphore.acquire", m{"name": "s", "limit": 1, "token": "other"}), request(t, 4, "semaphore.release", sem2("other")))
+			got := p.replies(1, 2, 3, 4)
+			require.Equal(t, []any{true, true, true, true},
+				[]any{got[1]["acquired"], got[2]["released"], got[3]["acquired"], got[4]["released"]})
+		}
+	})
+	t.Run("reports before the allow behind them", func(t *testing.T) {
+		p := b.dial(t)
+		for i := range rounds {
+			name := "b" + itoa(i)
+			failed := notification(t, "breaker.report", m{"name": name, "outcome": "failure"})
+			p.send(failed, failed, failed, request(t, 7, "breaker.allow", m{"name": name}))
+			require.Equal(t, false, p.replies(7)[7]["allowed"])
+		}
+	})
+	t.Run("enqueues", func(t *testing.T) {
+		p := b.dial(t)
+		var frames [][]byte
+		var ids []int
+		for i := range 2 * rounds {
+			frames = append(frames, request(t, i, "queue.enqueue", m{"queue": "q", "id": itoa(i)}))
+			ids = append(ids, i)
+		}
+		p.send(frames...)
+		for i, r := range p.replies(ids...) {
+			require.EqualValues(t, i+1, r["position"])
+		}
+	})
+	t.Run("the last tokens go to who asked first", func(t *testing.T) {
+		p := b.dial(t)
+		limit := m{"key": "k", "algorithm": "token_bucket", "limits": []m{{"limit": rounds, "period_ms": 86_400_000}}}
+		var frames [][]byte
+		var ids []int
+		for i := range 2 * rounds {
+			frames = append(frames, request(t, i, "ratelimit.acquire", limit))
+			ids = append(ids, i)
+		}
+		p.send(append(frames, request(t, 999, "ratelimit.reset", limit), request(t, 1000, "ratelimit.acquire", limit))...)
+		got := p.replies(append(ids, 999, 1000)...)
+		for i := range 2 * rounds {
+			require.Equal(t, i < rounds, got[i]["allowed"], i)
+		}
+		require.Equal(t, true, got[1000]["allowed"], "the reset came before it")
+	})
+	t.Run("a rule before what goes by it", func(t *testing.T) {
+		p := b.dial(t)
+		rule := m{"rule": m{"name": "r", "algorithm": "fixed_window", "limits": []m{{"limit": 5, "period_ms": 60_000}}}}
+		for range 10 {
+			p.send(request(t, 1, "ratelimit.put_rule", rule), request(t, 2, "ratelimit.acquire", m{"rule": "r", "key": "k", "cost": 0}),
+				request(t, 3, "ratelimit.acquire_many", m{"items": []m{{"rule": "r", "key": "k", "cost": 0}, {"rule": "r", "key": "k2"}}}),
+				request(t, 4, "ratelimit.delete_rule", m{"name": "r"}), request(t, 5, "ratelimit.acquire", m{"rule": "r", "key": "k"}))
+			errs := p.errors(1, 2, 3, 4, 5)
+			require.Empty(t, errs[1]+errs[2]+errs[3]+errs[4])
+			require.Contains(t, errs[5], "NOT_FOUND")
+		}
 	})
 }
 
