@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -143,11 +144,67 @@ func (k *call) invoke(ctx context.Context) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	if err = k.body.run(ctx); err == nil && k.request() {
+	if err = k.body.run(ctx); err == nil {
+		k.reply()
+	}
+	return err
+}
+
+// launch carries out a call that may wait for its turn, as run does, and needs no
+// goroutine while it waits. It may have ended when launch returns.
+func (k *call) launch() {
+	c, w := k.conn, &k.conn.server.workers
+	if !c.begin(k) {
+		k.cancel()
+		k.body.release()
+		w.wg.Done()
+		return
+	}
+	var ended atomic.Bool // a panic may come after the end
+	end := func(err error) {
+		if ended.CompareAndSwap(false, true) {
+			k.cancel()
+			c.finish(k, err)
+			w.wg.Done()
+		}
+	}
+	failed := func(r any, stack []byte) { end(fmt.Errorf("panic: %v\n%s", r, stack)) }
+	defer func() {
+		if r := recover(); r != nil {
+			failed(r, debug.Stack())
+		}
+	}()
+	c.mu.Lock()                         // others cancel it
+	if err := k.ctx.Err(); err != nil { // it may have waited for a goroutine until its time was up
+		c.mu.Unlock()
+		end(err)
+		return
+	}
+	cancel := k.cancel
+	turn := coord.NewTurn(k.ctx, failed)
+	k.cancel = func() {
+		cancel()
+		turn.End()
+	}
+	c.mu.Unlock()
+	ctx := context.Context(turn)
+	if c.server.tracing {
+		ctx = k.startSpan(ctx, c.server.opts.Telemetry.Tracer())
+	}
+	k.body.start(ctx, func(err error) {
+		if err == nil {
+			k.reply()
+		}
+		end(err)
+	})
+}
+
+// reply writes the result of a request.
+func (k *call) reply() {
+	if k.request() {
 		k.out = append(k.begun(), 0xc0)
 		k.out = k.body.appendResult(k.out)
 	}
-	return err
 }
 
 // begun is the part of a response before error and result.

@@ -57,16 +57,16 @@ var methods = newTable(
 	on(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	on(api.HealthGet, healthGet),
 	on(api.InspectSnapshot, inspectSnapshot),
-	on(api.LockAcquire, lockAcquire, acquires),
+	onTurn(api.LockAcquire, lockAcquire, acquires),
 	on(api.LockForceRelease, lockForceRelease),
 	on(api.LockGet, lockGet),
 	on(api.LockList, lockList),
 	on(api.LockRelease, lockRelease),
 	on(api.LockRenew, lockRenew),
-	on(api.PermitAcquire, permitAcquire, acquires),
+	onTurn(api.PermitAcquire, permitAcquire, acquires),
 	on(api.PermitRenew, permitRenew),
 	on(api.PermitReport, permitReport),
-	on(api.PoolAcquire, poolAcquire, acquires),
+	onTurn(api.PoolAcquire, poolAcquire, acquires),
 	on(api.PoolBan, poolBan),
 	on(api.PoolList, poolList),
 	on(api.PoolPut, poolPut),
@@ -77,13 +77,13 @@ var methods = newTable(
 	on(api.PoolUnban, poolUnban),
 	on(api.QueueAck, queueAck),
 	on(api.QueueCancel, queueCancel),
-	on(api.QueueDequeue, queueDequeue, acquires),
+	onTurn(api.QueueDequeue, queueDequeue, acquires),
 	on(api.QueueEnqueue, queueEnqueue),
 	on(api.QueuePosition, queuePosition),
 	on(api.QueueRelease, queueRelease),
 	on(api.QueueRenew, queueRenew),
 	on(api.QueueStats, queueStats),
-	on(api.RatelimitAcquire, ratelimitAcquire, acquires),
+	entryOf(api.RatelimitAcquire, handler[api.RatelimitParams, api.RatelimitResult]{f: ratelimitAcquire, then: ratelimitAcquireThen}, []flag{acquires}),
 	on(api.RatelimitAcquireAny, ratelimitAcquireAny, acquires),
 	on(api.RatelimitAcquireMany, ratelimitAcquireMany, acquires),
 	on(api.RatelimitDeleteRule, ratelimitDeleteRule),
@@ -105,7 +105,7 @@ var methods = newTable(
 	on(api.SeenCommit, seenCommit),
 	on(api.SeenRelease, seenRelease),
 	on(api.SeenReserve, seenReserve, acquires),
-	on(api.SemaphoreAcquire, semaphoreAcquire, acquires),
+	onTurn(api.SemaphoreAcquire, semaphoreAcquire, acquires),
 	on(api.SemaphoreGet, semaphoreGet),
 	on(api.SemaphoreRelease, semaphoreRelease),
 	on(api.SemaphoreRenew, semaphoreRenew),
@@ -168,8 +168,25 @@ func (t *methodTable) notFound(name []byte) *api.Error {
 	return &api.Error{Code: api.MethodNotFound, Message: fmt.Sprintf("%s: no such method; %s", shown(name), hint)}
 }
 
+// handler carries out a method: f returns its result, or then hands it on, which may
+// be later and on another goroutine. With both, f is for calls that do not wait.
+type handler[P, R any] struct {
+	f    func(context.Context, *call, *P) (R, error)
+	then func(context.Context, *call, *P, func(R, error))
+}
+
 // on binds a method of the contract to the function that carries it out.
 func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
+	return entryOf(m, handler[P, R]{f: f}, flags)
+}
+
+// onTurn binds one that may wait for its turn, to a function that needs no goroutine
+// meanwhile.
+func onTurn[P, R any](m api.Method[P, R], then func(context.Context, *call, *P, func(R, error)), flags ...flag) *entry {
+	return entryOf(m, handler[P, R]{then: then}, flags)
+}
+
+func entryOf[P, R any](m api.Method[P, R], h handler[P, R], flags []flag) *entry {
 	in, out := compiled.of(m.Params), compiled.of(m.Result)
 	blank, _ := in.blank.Interface().(P)
 	pool := &sync.Pool{}
@@ -181,7 +198,7 @@ func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, err
 		fl(e)
 	}
 	pool.New = func() any {
-		x := &exchange[P, R]{f: f, in: in, out: out, pool: pool, blank: blank}
+		x := &exchange[P, R]{handler: h, in: in, out: out, pool: pool, blank: blank}
 		x.paramsValue, x.resultValue = reflect.ValueOf(&x.params).Elem(), reflect.ValueOf(&x.result).Elem()
 		x.entry, x.body = e, x
 		return x
@@ -198,6 +215,10 @@ var compiled = tables{}
 type body interface {
 	decode(params []byte) *mistake
 	run(ctx context.Context) error
+	// parks reports whether start can carry it out, which returns as soon as there is
+	// nothing to do but wait and calls done before or later.
+	parks() bool
+	start(ctx context.Context, done func(error))
 	appendResult(b []byte) []byte
 	fingerprint() string
 	// wait is how long the call may wait for what it asks for.
@@ -210,7 +231,7 @@ type body interface {
 // would else allocate all three; handlers therefore keep no pointer to them.
 type exchange[P, R any] struct {
 	call
-	f       func(context.Context, *call, *P) (R, error)
+	handler[P, R]
 	in, out *table
 	pool    *sync.Pool
 	blank   P
@@ -226,8 +247,26 @@ func (x *exchange[P, R]) decode(params []byte) *mistake {
 }
 
 func (x *exchange[P, R]) run(ctx context.Context) (err error) {
-	x.result, err = x.f(ctx, &x.call, &x.params)
+	if x.f != nil {
+		x.result, err = x.f(ctx, &x.call, &x.params)
+		return err
+	}
+	ended := make(chan struct{})
+	x.start(ctx, func(e error) {
+		err = e
+		close(ended)
+	})
+	<-ended
 	return err
+}
+
+func (x *exchange[P, R]) parks() bool { return x.then != nil }
+
+func (x *exchange[P, R]) start(ctx context.Context, done func(error)) {
+	x.then(ctx, &x.call, &x.params, func(r R, err error) {
+		x.result = r
+		done(err)
+	})
 }
 
 func (x *exchange[P, R]) appendResult(b []byte) []byte { return x.out.append(b, x.resultValue) }
