@@ -55,8 +55,8 @@ func (c *Crew) next() func() {
 // tells one listener that the call was ended, for a third of what context.AfterFunc
 // takes; of a deadline it tells nothing.
 type Turn struct {
-	context.Context //nolint:containedctx // it is one
-	told            func(r any, stack []byte)
+	context.Context
+	told func(r any, stack []byte)
 
 	mu     sync.Mutex // guards what follows
 	ended  bool

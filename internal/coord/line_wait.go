@@ -20,7 +20,7 @@ type waiter struct {
 	// first is set while it knows that it is the first in the line, and looks by itself.
 	first atomic.Bool
 
-	ctx context.Context //nolint:containedctx // it is the call, set aside
+	ctx context.Context // of the call, which is set aside
 	end time.Time       // when it has to leave the line
 	try func(context.Context, place) (look, error)
 	// then goes on with the call once the wait is over.

@@ -64,7 +64,7 @@ type reservation struct {
 // sleeper is one call, which goes on when the slot has come or its time is over. It
 // has no goroutine until then.
 type sleeper struct {
-	ctx  context.Context //nolint:containedctx // it is the call, set aside
+	ctx  context.Context // of the call, which is set aside
 	then func(slot, error)
 	up   bool
 	deaf func() // it no longer hears of the end of ctx
