@@ -44,9 +44,9 @@ func limitMemory(log *slog.Logger, found memlimit.Provider) {
 // yet.
 const (
 	budgetShare = 5
-	// waiterBytes is what a call that waits costs at most; a test in internal/rpc
-	// measures it.
-	waiterBytes = 20 << 10
+	// waiterBytes is what a call that waits is taken to cost; a test in internal/rpc
+	// measures it for each noun.
+	waiterBytes = 6 << 10
 	// Without a memory limit there are bounds all the same.
 	unlimitedBytes   = 256 << 20
 	unlimitedWaiting = 65_536

@@ -12,8 +12,8 @@ import (
 // deadline is as good as one after it.
 const answerTime = 10 * time.Millisecond
 
-// reserve asks for a slot that is at most wait away, and sleeps until it comes.
-func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duration) (d Decision, err error) {
+// reserve asks for a slot that is at most wait away, and goes on when it comes.
+func (l *RateLimiter) reserve(ctx context.Context, q *question, wait time.Duration, done func(Decision, error)) {
 	if q.id == "" {
 		q.id = l.grantIDs.of(q.caller)
 	}
@@ -22,69 +22,85 @@ func (l *RateLimiter) reserve(ctx context.Context, q question, wait time.Duratio
 		need = math.MaxInt64 // its place has the id of its own charge
 	}
 	x, err := l.reservations.enter(ctx, q.state, q.latch, need)
-	if err != nil {
-		return Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err)
+	switch {
+	case err != nil:
+		done(Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err))
+		return
+	case x == nil:
+		done(l.take(ctx, *q))
+		return
 	}
-	if x == nil {
-		return l.take(ctx, q)
-	}
-	defer func() {
+	end := func(d Decision, err error) {
 		if l.reservations.leave(ctx, x) {
 			l.answers.forget(q.state) // there is more than was told
 		}
-	}()
-	d, known := l.reservations.promised(x)
-	if known {
+		done(d, err)
+	}
+	if d, known := l.reservations.promised(x); known {
 		d.Replayed = true
-		if d, err = l.sit(ctx, q, x, d, answer{Replayed: true}); err != nil || !d.Allowed {
-			return d, err
+		if d, err = l.sit(ctx, *q, x, d, answer{Replayed: true}); err != nil || !d.Allowed {
+			end(d, err)
+			return
 		}
-		return l.sleep(ctx, q, x, d)
+		l.sleep(ctx, q, x, d, end)
+		return
 	}
 	q.wait = patienceUS(ctx, wait)
-	d, out, err := l.inTurn(ctx, q, wait)
+	l.inTurn(ctx, q, wait, func(d Decision, out answer, err error) { l.reserved(ctx, q, x, d, out, err, end) })
+}
+
+// reserved goes on with the answer to a call that may wait for a slot.
+func (l *RateLimiter) reserved(
+	ctx context.Context, q *question, x *reservation, d Decision, out answer, err error, end func(Decision, error),
+) {
 	if err != nil {
-		return d, err
+		end(d, err)
+		return
 	}
 	if !out.Value.Reserved {
-		return l.keepSeat(ctx, q, d, out)
+		end(l.keepSeat(ctx, *q, d, out))
+		return
 	}
-	comes, err := l.promise(ctx, q, x, d, out)
+	comes, err := l.promise(ctx, *q, x, d, out)
 	if err != nil {
-		return l.unanswered(ctx, q, err)
+		end(l.unanswered(ctx, *q, err))
+		return
 	}
-	if d, err = l.sit(ctx, q, x, d, out); err != nil || !d.Allowed {
-		return d, err
+	switch d, err = l.sit(ctx, *q, x, d, out); {
+	case err != nil || !d.Allowed:
+		end(d, err)
+	case !comes:
+		end(l.confirm(ctx, *q, d, out.Value.RetryAfterUS), nil)
+	default:
+		l.sleep(ctx, q, x, d, end)
 	}
-	if !comes {
-		return l.confirm(ctx, q, d, out.Value.RetryAfterUS), nil
-	}
-	return l.sleep(ctx, q, x, d)
 }
 
 // sit is keepSeat for a slot that has not come: the place goes with it, whichever
 // of its callers leaves last.
 func (l *RateLimiter) sit(ctx context.Context, q question, x *reservation, d Decision, out answer) (Decision, error) {
-	text := d.Grant
+	text, tag, session := d.Grant, q.tag, q.caller.Session
 	d, err := l.keepSeat(ctx, q, d, out)
 	if err == nil && d.Held {
-		l.reservations.seated(x, func(ctx context.Context) { l.leaveSeat(ctx, q.tag, text, q.caller.Session) })
+		l.reservations.seated(x, func(ctx context.Context) { l.leaveSeat(ctx, tag, text, session) })
 	}
 	return d, err
 }
 
-// sleep returns when the slot of a reservation has come, with what it was told.
-func (l *RateLimiter) sleep(ctx context.Context, q question, x *reservation, d Decision) (Decision, error) {
-	s, err := l.reservations.await(ctx, x)
-	if err == nil && q.seated() {
-		d, err = l.reseat(ctx, q, d)
-	}
-	if err != nil {
-		return Decision{}, failed("ratelimit "+q.lim.label()+": wait", err)
-	}
-	// The slot may be another call's that left: its charge is what is used.
-	d.Grant = grant{id: s.id, tag: q.tag, part: q.lim.part, cost: s.cost, at: s.at}.text(l.seals)
-	return l.confirm(ctx, q, d.after(l.now()-q.begun), s.at-s.made), nil
+// sleep goes on when the slot of a reservation has come, with what it was told.
+func (l *RateLimiter) sleep(ctx context.Context, q *question, x *reservation, d Decision, done func(Decision, error)) {
+	l.reservations.await(ctx, x, func(s slot, err error) {
+		if err == nil && q.seated() {
+			d, err = l.reseat(ctx, *q, d)
+		}
+		if err != nil {
+			done(Decision{}, failed("ratelimit "+q.lim.label()+": wait", err))
+			return
+		}
+		// The slot may be another call's that left: its charge is what is used.
+		d.Grant = grant{id: s.id, tag: q.tag, part: q.lim.part, cost: s.cost, at: s.at}.text(l.seals)
+		done(l.confirm(ctx, *q, d.after(l.now()-q.begun), s.at-s.made), nil)
+	})
 }
 
 // patienceUS is how far away a slot may be so that its answer is in time.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -28,7 +27,7 @@ const (
 
 // Lines is this sidecar's part in the waiting lines of all nouns.
 //
-// A waiter has a ticket in Redis and sleeps here, holding no connection. Three
+// A waiter has a ticket in Redis and sleeps here, holding no connection and no goroutine. Three
 // things make it look again: the message of whoever freed what it waits for, the
 // beat, which finds out whose turn it is, and, for the first in the line alone, a
 // look about every second. Only the first needs any of them.
@@ -40,6 +39,7 @@ type Lines struct {
 	ctx     context.Context // ends with Stop
 	cancel  context.CancelFunc
 	beating sync.WaitGroup
+	crew    *Crew // looks for those who wait
 
 	mu      sync.Mutex // guards what follows
 	serial  uint64
@@ -58,24 +58,15 @@ type line struct {
 	empty context.CancelFunc
 }
 
-// waiter is one call that waits.
-type waiter struct {
-	id   string
-	line *line
-	// turn tells it to look again; one message is as good as many.
-	turn chan struct{}
-	// first is set while it knows that it is the first in the line, and looks by itself.
-	first atomic.Bool
-}
-
 // NewLines takes part in lines until Stop. Once leases drain, whoever waits is
 // told so.
 func NewLines(r *lua.Runner, s *Signals, l *Leases) *Lines {
 	n := &Lines{
 		runner: r, signals: s, draining: l.drained,
-		lines: make(map[lua.LineKeys]*line), waiters: make(map[string]*waiter),
+		crew: NewCrew(maxSteps), lines: make(map[lua.LineKeys]*line), waiters: make(map[string]*waiter),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.beating.Go(n.drain)
 	s.onTurn(n.turn)
 	return n
 }
@@ -107,51 +98,6 @@ type look struct {
 	first bool
 	// free is when what is in the way ends by itself; 0 = it is not known.
 	free time.Duration
-}
-
-// wait repeats try in the caller's turn until it is served, and once more, to
-// leave the line, when limit is over, or nearly all of the call's time; that try's
-// answer stands. Without a limit it tries once, for nobody's turn. When it returns
-// an error the caller may still be in the line, and must be taken out of it by
-// the noun's own script, which knows whether it was served meanwhile.
-//
-// Once in the line a passing fault of Redis is waited out.
-func (n *Lines) wait(ctx context.Context, keys lua.LineKeys, limit time.Duration, try func(context.Context, place) (look, error)) (waiter string, err error) {
-	if limit = capped(ctx, limit); limit <= 0 {
-		_, err := try(ctx, place{})
-		return "", err
-	}
-	end := time.NewTimer(limit)
-	defer end.Stop()
-	w := n.enter(keys)
-	defer n.leave(w)
-	at, entered, early := place{w.id, beatFor}, false, false
-	for {
-		found, err := try(ctx, at)
-		switch {
-		case at.beat == 0, err == nil && found.served, err != nil && (!entered || !passing(ctx, err)):
-			return w.id, err
-		}
-		entered = true
-		pause := time.Duration(-1)
-		switch {
-		case err != nil:
-			pause = pollEvery
-		case found.first:
-			// Its holder may be gone for good: look when its time is over. One that
-			// renews is then looked at no more often than any other.
-			pause = pollEvery
-			if !early && found.free > 0 && found.free < pollEvery {
-				pause, early = found.free, true
-			}
-		}
-		w.first.Store(err == nil && found.first)
-		if over, err := n.sleep(ctx, w, pause, end.C); err != nil {
-			return w.id, err
-		} else if over {
-			at.beat = 0
-		}
-	}
 }
 
 // maxWait is the longest wait, as on the wire (api.LockAcquireParams).
@@ -193,29 +139,6 @@ func passing(ctx context.Context, err error) bool {
 
 var errDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
 
-// sleep returns when it is time to look again, and whether the wait is over.
-// A negative pause lasts until it is the waiter's turn.
-func (n *Lines) sleep(ctx context.Context, w *waiter, pause time.Duration, end <-chan time.Time) (over bool, err error) {
-	var poll <-chan time.Time
-	if pause >= 0 {
-		t := time.NewTimer(pause)
-		defer t.Stop()
-		poll = t.C
-	}
-	select {
-	case <-w.turn:
-		return false, nil
-	case <-poll:
-		return false, nil
-	case <-end:
-		return true, nil
-	case <-n.draining:
-		return true, errDraining
-	case <-ctx.Done():
-		return true, ctx.Err()
-	}
-}
-
 // enter makes a waiter known here; its ticket is the script's to give.
 func (n *Lines) enter(keys lua.LineKeys) *waiter {
 	n.mu.Lock()
@@ -230,7 +153,7 @@ func (n *Lines) enter(keys lua.LineKeys) *waiter {
 	}
 	n.serial++
 	w := &waiter{
-		id: n.signals.sidecar + ":" + strconv.FormatUint(n.serial, 10), line: l, turn: make(chan struct{}, 1),
+		id: n.signals.sidecar + ":" + strconv.FormatUint(n.serial, 10), lines: n, line: l,
 	}
 	n.waiters[w.id] = w
 	l.waiters = append(l.waiters, w)
@@ -240,6 +163,9 @@ func (n *Lines) enter(keys lua.LineKeys) *waiter {
 func (n *Lines) leave(w *waiter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if w.alarm != nil {
+		w.alarm.Stop()
+	}
 	delete(n.waiters, w.id)
 	l := w.line
 	i := slices.Index(l.waiters, w)
@@ -255,17 +181,6 @@ func (n *Lines) turn(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.wake(n.waiters[id])
-}
-
-// wake needs n.mu.
-func (n *Lines) wake(w *waiter) {
-	if w == nil {
-		return
-	}
-	select {
-	case w.turn <- struct{}{}:
-	default:
-	}
 }
 
 // beat keeps the places of one line's waiters until the last has left.

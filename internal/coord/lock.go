@@ -89,55 +89,65 @@ type Holder struct {
 // A repeated request id answers what became of its grant: a live one is bound
 // to the calling session, a dead one is not taken again.
 func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, error) {
-	if err := r.check(c, nounLock); err != nil {
-		return LockGrant{}, err
-	}
-	if err := l.leases.admit("lock " + r.Name + ": acquire"); err != nil {
-		return LockGrant{}, err
-	}
-	came := time.Now()
-	g, sent, err := l.acquire(ctx, c, r)
-	if r.Wait > 0 {
-		g.Waited = l.leases.waited(ctx, nounLock, came, sent, g.Acquired, err)
-	}
-	return g, err
+	return await(func(done func(LockGrant, error)) { l.AcquireThen(ctx, c, r, done) })
 }
 
-// acquire is Acquire of what was checked. It also tells when the try that
+// AcquireThen is Acquire for thousands of callers that wait: it returns when there
+// is nothing to do but wait, and done is called before, or later on another goroutine.
+func (l *Locks) AcquireThen(ctx context.Context, c Caller, r LockRequest, done func(LockGrant, error)) {
+	err := r.check(c, nounLock)
+	if err == nil {
+		err = l.leases.admit("lock " + r.Name + ": acquire")
+	}
+	if err != nil {
+		done(LockGrant{}, err)
+		return
+	}
+	came := time.Now()
+	l.acquire(ctx, c, r, func(g LockGrant, sent time.Time, err error) {
+		if r.Wait > 0 {
+			g.Waited = l.leases.waited(ctx, nounLock, came, sent, g.Acquired, err)
+		}
+		done(g, err)
+	})
+}
+
+// acquire is AcquireThen of what was checked. It also tells when the try that
 // decided was sent.
-func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, time.Time, error) {
+func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest, done func(LockGrant, time.Time, error)) {
 	made := r.Token == ""
 	if made {
 		r.Token = makeToken(c, nounLock, r.Name)
 	}
 	key := l.keys.lock(r.Name)
 	id := c.identity()
-	in := lua.LockAcquireIn{
+	in := &lua.LockAcquireIn{
 		Lock: key, LineKeys: l.keys.line(key), Token: r.Token, TTLMS: r.TTL.Milliseconds(),
 		Client: id.Client, Instance: id.Instance, MaxHoldMS: r.MaxHold.Milliseconds(), Meta: r.Meta,
 	}
 	if r.Bound {
 		in.Session = c.Session.ID
 	}
-	out, acked, waiter, err := l.take(ctx, r, in, latch(key, c))
-	switch {
-	case err != nil:
-		l.leases.unsure(ctx, c, l.lease(c, r, 0), made, waiter, err)
-		return LockGrant{}, out.Sent, failed("lock "+r.Name+": acquire", err)
-	case out.Replayed:
-		g, err := l.replay(ctx, c, r, in, out.Value.Fence)
-		return g, out.Sent, err
-	case !out.Value.Acquired:
-		return busy(out.Value), out.Sent, nil
-	case acked < r.Replicas:
-		x := l.lease(c, r, out.Value.Fence)
-		l.leases.forget(x.leaseID)
-		l.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: l})
-		return LockGrant{Reason: ReasonReplicas, RetryAfter: pollEvery}, out.Sent, nil
-	default:
-		g, err := l.grant(ctx, c, r, out)
-		return g, out.Sent, err
-	}
+	l.take(ctx, &r, in, latch(key, c), func(out lua.Outcome[lua.LockAcquireOut], acked int, waiter string, err error) {
+		var g LockGrant
+		switch {
+		case err != nil:
+			l.leases.unsure(ctx, c, l.lease(c, r, 0), made, waiter, err)
+			err = failed("lock "+r.Name+": acquire", err)
+		case out.Replayed:
+			g, err = l.replay(ctx, c, r, *in, out.Value.Fence)
+		case !out.Value.Acquired:
+			g = busy(out.Value)
+		case acked < r.Replicas:
+			x := l.lease(c, r, out.Value.Fence)
+			l.leases.forget(x.leaseID)
+			l.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: l})
+			g = LockGrant{Reason: ReasonReplicas, RetryAfter: pollEvery}
+		default:
+			g, err = l.grant(ctx, c, r, out)
+		}
+		done(g, out.Sent, err)
+	})
 }
 
 // replicaTime bounds the wait for replicas, which have a grant within a round
@@ -147,16 +157,18 @@ const replicaTime = time.Second
 // take asks for the lock once, or stands in line for it, and tells how many
 // replicas have the grant, if that was asked for. The waiter, if there was one,
 // may still be in the line after an error.
-func (l *Locks) take(ctx context.Context, r LockRequest, in lua.LockAcquireIn, once lua.Latch) (
-	out lua.Outcome[lua.LockAcquireOut], acked int, waiter string, err error,
+func (l *Locks) take(
+	ctx context.Context, r *LockRequest, in *lua.LockAcquireIn, once lua.Latch,
+	done func(out lua.Outcome[lua.LockAcquireOut], acked int, waiter string, err error),
 ) {
-	waiter, err = l.lines.wait(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (_ look, err error) {
+	var out lua.Outcome[lua.LockAcquireOut]
+	var acked int
+	l.lines.stand(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (_ look, err error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
-		out, acked, err = lua.RunReplicated(ctx, l.runner, lua.LockAcquire, in, once, r.Replicas, replicaTime)
+		out, acked, err = lua.RunReplicated(ctx, l.runner, lua.LockAcquire, *in, once, r.Replicas, replicaTime)
 		v := out.Value
 		return look{served: v.Acquired || out.Replayed, first: v.First, free: untilFree(v)}, err
-	})
-	return out, acked, waiter, err
+	}, func(waiter string, err error) { done(out, acked, waiter, err) })
 }
 
 // check is for all nouns that are asked for in this way.

@@ -67,34 +67,60 @@ type PermitGrant struct {
 //
 // A repeated request id answers what became of its grant, as of a pool.
 func (p *Permits) Acquire(ctx context.Context, c Caller, r PermitRequest) (PermitGrant, error) {
+	return await(func(done func(PermitGrant, error)) { p.AcquireThen(ctx, c, r, done) })
+}
+
+// AcquireThen is Acquire as that of Locks.
+func (p *Permits) AcquireThen(ctx context.Context, c Caller, r PermitRequest, done func(PermitGrant, error)) {
 	if err := r.check(c, nounPermit); err != nil {
-		return PermitGrant{}, err
+		done(PermitGrant{}, err)
+		return
 	}
-	in, terms, err := p.terms(r)
+	terms, text, err := p.terms(r)
 	if err != nil {
-		return PermitGrant{}, err
+		done(PermitGrant{}, err)
+		return
 	}
-	a := p.ask(c, r.MemberRequest, r.Rule, r.Breaker, terms)
-	var last lua.PermitAcquireOut
-	g, err := p.acquire(ctx, a, func(ctx context.Context, ask lua.PoolAcquireIn, once lua.Latch) (lua.PoolAcquireOut, bool, time.Time, error) {
-		in.PoolAcquireIn = ask
-		out, err := lua.Run(ctx, p.runner, lua.PermitAcquire, in, once)
-		last = out.Value
-		return last.PoolAcquireOut, out.Replayed, out.Sent, err
-	})
-	if err != nil || !g.Acquired {
-		return PermitGrant{MemberGrant: g}, err
+	var got struct {
+		generation, remaining int64
+		probe                 bool
 	}
-	return PermitGrant{MemberGrant: g, Generation: last.Generation, Probe: last.Probe, Remaining: last.Remaining}, nil
+	p.acquire(ctx, p.ask(c, r.MemberRequest, r.Rule, r.Breaker, text),
+		func(ctx context.Context, ask lua.PoolAcquireIn, once lua.Latch) (lua.PoolAcquireOut, bool, time.Time, error) {
+			out, err := lua.Run(ctx, p.runner, lua.PermitAcquire, terms.input(ask), once)
+			v := out.Value
+			got.generation, got.remaining, got.probe = v.Generation, v.Remaining, v.Probe
+			return v.PoolAcquireOut, out.Replayed, out.Sent, err
+		}, func(g MemberGrant, err error) {
+			all := PermitGrant{MemberGrant: g}
+			if err == nil && g.Acquired {
+				all.Generation, all.Probe, all.Remaining = got.generation, got.probe, got.remaining
+			}
+			done(all, err)
+		})
+}
+
+// permitTerms are those of lua.PermitAcquireIn that are a permit's own.
+type permitTerms struct {
+	buckets, signature, policy string
+	cost, revision             int64
+	overrides                  map[string]string
+}
+
+func (t *permitTerms) input(ask lua.PoolAcquireIn) lua.PermitAcquireIn {
+	return lua.PermitAcquireIn{
+		PoolAcquireIn: ask, Buckets: t.buckets, Cost: t.cost, Revision: t.revision, Signature: t.signature,
+		Overrides: t.overrides, Policy: t.policy,
+	}
 }
 
 // terms is what a permit asks of members beyond being free. Its text tells apart
 // what makes members possible at different times.
-func (p *Permits) terms(r PermitRequest) (in lua.PermitAcquireIn, text string, err error) {
+func (p *Permits) terms(r PermitRequest) (in *permitTerms, text string, err error) {
 	if r.Cost < 0 || r.Cost > maxLimit {
 		return in, "", invalid("cost: %d is out of range; use 0 to %d", r.Cost, int64(maxLimit))
 	}
-	in.Cost, in.Buckets = r.Cost, p.keys.memberBuckets(r.Pool, r.Rule)
+	in = &permitTerms{cost: r.Cost, buckets: p.keys.memberBuckets(r.Pool, r.Rule)}
 	if r.Rule != "" {
 		found, err := p.rules.find(r.Rule)
 		if err != nil {
@@ -104,7 +130,7 @@ func (p *Permits) terms(r PermitRequest) (in lua.PermitAcquireIn, text string, e
 			return in, "", err
 		}
 		if !found.shadow {
-			in.Revision, in.Signature, in.Overrides = found.revision, found.signature, found.ofMembers()
+			in.revision, in.signature, in.overrides = found.revision, found.signature, found.ofMembers()
 		}
 	}
 	numbers := ""
@@ -113,9 +139,9 @@ func (p *Permits) terms(r PermitRequest) (in lua.PermitAcquireIn, text string, e
 		if err != nil {
 			return in, "", err
 		}
-		in.Policy, numbers = policy.text(), policy.numbers
+		in.policy, numbers = policy.text(), policy.numbers
 	}
-	return in, fmt.Sprintf("%d %d %s %s", in.Cost, in.Revision, in.Signature, numbers), nil
+	return in, fmt.Sprintf("%d %d %s %s", in.cost, in.revision, in.signature, numbers), nil
 }
 
 // policy finds the policy that a permit names.

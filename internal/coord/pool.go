@@ -152,13 +152,19 @@ func noMember(field string) *Error {
 // A repeated request id answers what became of its grant: a live one is bound to
 // the calling session, a dead one is not taken again.
 func (p *Pools) Acquire(ctx context.Context, c Caller, r MemberRequest) (MemberGrant, error) {
+	return await(func(done func(MemberGrant, error)) { p.AcquireThen(ctx, c, r, done) })
+}
+
+// AcquireThen is Acquire as that of Locks.
+func (p *Pools) AcquireThen(ctx context.Context, c Caller, r MemberRequest, done func(MemberGrant, error)) {
 	if err := r.check(c, "member"); err != nil {
-		return MemberGrant{}, err
+		done(MemberGrant{}, err)
+		return
 	}
-	return p.acquire(ctx, p.ask(c, r, "", "", ""), func(ctx context.Context, in lua.PoolAcquireIn, once lua.Latch) (lua.PoolAcquireOut, bool, time.Time, error) {
+	p.acquire(ctx, p.ask(c, r, "", "", ""), func(ctx context.Context, in lua.PoolAcquireIn, once lua.Latch) (lua.PoolAcquireOut, bool, time.Time, error) {
 		out, err := lua.Run(ctx, p.runner, lua.PoolAcquire, in, once)
 		return out.Value, out.Replayed, out.Sent, err
-	})
+	}, done)
 }
 
 // Renew has a lease, in whatever session, live so long from now on, shorter or

@@ -136,91 +136,101 @@ type members struct {
 	lines  *Lines
 }
 
-// asked is one acquisition on its way: what is asked, under which token.
+// asked is one acquisition on its way: what is asked, under which token. It is all
+// that is kept of a call that waits: what scripts are given is made of it each time,
+// since the keys alone take a kilobyte.
 type asked struct {
 	MemberRequest
 	caller Caller
 	lease  memberLease // without its member
-	in     lua.PoolAcquireIn
+	policy string      // the name of what the breakers of its members are asked by
+	terms  string      // beyond rule and policy, what makes members possible at different times
 }
 
-// ask makes what the scripts are asked for a request that was checked. The line is
-// one for each scope, rule and policy; the terms, beyond these, are what makes
-// members possible at different times.
-func (m *members) ask(c Caller, r MemberRequest, rule, policy, terms string) asked {
-	a := asked{MemberRequest: r, caller: c, lease: memberLease{
+// ask is one for a request that was checked.
+func (m *members) ask(c Caller, r MemberRequest, rule, policy, terms string) *asked {
+	return &asked{MemberRequest: r, caller: c, policy: policy, terms: terms, lease: memberLease{
 		noun: m.noun, token: makeToken(c, m.noun, r.Pool), scope: r.Scope, rule: rule,
 	}}
-	id := c.identity()
-	a.in = lua.PoolAcquireIn{
-		PoolKeys: m.keys.poolKeys(r.Pool), ViewKeys: m.keys.view(r.Pool, m.noun, [3]string{r.Scope, rule, policy}, terms),
-		Token: a.lease.token, LeaseMS: r.Lease.Milliseconds(), Client: id.Client, Instance: id.Instance,
-		Inboxes: m.keys.inboxes(), Exclude: r.Exclude, StickyMS: stickyFor.Milliseconds(),
+}
+
+// input is what scripts are asked. The line is one for each scope, rule and policy.
+func (m *members) input(a *asked) lua.PoolAcquireIn {
+	id := a.caller.identity()
+	in := lua.PoolAcquireIn{
+		PoolKeys: m.keys.poolKeys(a.Pool), ViewKeys: m.keys.view(a.Pool, m.noun, [3]string{a.Scope, a.lease.rule, a.policy}, a.terms),
+		Token: a.lease.token, LeaseMS: a.Lease.Milliseconds(), Client: id.Client, Instance: id.Instance,
+		Inboxes: m.keys.inboxes(), Exclude: a.Exclude, StickyMS: stickyFor.Milliseconds(),
 	}
-	if r.Sticky != "" {
-		a.in.Sticky = m.keys.sticky(r.Pool, r.Scope, r.Sticky)
+	if a.Sticky != "" {
+		in.Sticky = m.keys.sticky(a.Pool, a.Scope, a.Sticky)
 	}
-	if r.Bound {
-		a.in.Session = c.Session.ID
+	if a.Bound {
+		in.Session = a.caller.Session.ID
 	}
-	return a
+	return in
 }
 
 // try is one run of a noun's script.
 type try func(context.Context, lua.PoolAcquireIn, lua.Latch) (out lua.PoolAcquireOut, replayed bool, sent time.Time, err error)
 
 // acquire has a script lease a member, once or in the caller's turn.
-func (m *members) acquire(ctx context.Context, a asked, run try) (MemberGrant, error) {
+func (m *members) acquire(ctx context.Context, a *asked, run try, done func(MemberGrant, error)) {
 	op := m.noun + " " + a.Pool + ": acquire"
 	if err := m.leases.admit(op); err != nil {
-		return MemberGrant{}, err
+		done(MemberGrant{}, err)
+		return
 	}
 	came := time.Now()
-	g, sent, err := m.granted(ctx, a, op, run)
-	if a.Wait > 0 {
-		g.Waited = m.leases.waited(ctx, m.noun, came, sent, g.Acquired, err)
-	}
-	outcome := "acquired"
-	switch {
-	case err != nil:
-		outcome = "failed"
-	case !g.Acquired:
-		outcome = g.Reason
-	}
-	m.leases.tel.MemberDecided(ctx, m.noun, outcome)
-	return g, err
+	m.take(ctx, a, run, func(out lua.PoolAcquireOut, replayed bool, sent time.Time, waiter string, err error) {
+		g, err := m.granted(ctx, a, out, replayed, sent, waiter, err)
+		if a.Wait > 0 {
+			g.Waited = m.leases.waited(ctx, m.noun, came, sent, g.Acquired, err)
+		}
+		outcome := "acquired"
+		switch {
+		case err != nil:
+			outcome = "failed"
+		case !g.Acquired:
+			outcome = g.Reason
+		}
+		m.leases.tel.MemberDecided(ctx, m.noun, outcome)
+		done(g, err)
+	})
 }
 
-// granted is acquire of what was admitted. It also tells when the try that decided
-// was sent.
-func (m *members) granted(ctx context.Context, a asked, op string, run try) (MemberGrant, time.Time, error) {
-	out, replayed, sent, waiter, err := m.take(ctx, a, run)
-	if err != nil {
+// granted answers what take found, in a try that was sent at that time.
+func (m *members) granted(
+	ctx context.Context, a *asked, out lua.PoolAcquireOut, replayed bool, sent time.Time, waiter string, err error,
+) (MemberGrant, error) {
+	switch {
+	case err != nil:
 		x := m.held(a, "", 0)
-		x.kind = memberKind{m, a.in.LineKeys}
+		x.kind = memberKind{m, m.input(a).LineKeys}
 		m.leases.unsure(ctx, a.caller, x, true, waiter, err)
-		return MemberGrant{}, sent, failed(op, err)
+		return MemberGrant{}, failed(m.noun+" "+a.Pool+": acquire", err)
+	case replayed:
+		return m.replay(ctx, a, out)
+	case !out.Acquired:
+		return refusal(out), nil
+	default:
+		return m.keep(ctx, a, grantOf(out), sent)
 	}
-	if replayed {
-		g, err := m.replay(ctx, a, out)
-		return g, sent, err
-	}
-	if !out.Acquired {
-		return refusal(out), sent, nil
-	}
-	g := grantOf(out)
-	g, err = m.keep(ctx, a, g, sent)
-	return g, sent, err
 }
 
 // take asks once, or stands in line. The waiter, if there was one, may still be in
 // the line after an error.
-func (m *members) take(ctx context.Context, a asked, run try) (
-	out lua.PoolAcquireOut, replayed bool, sent time.Time, waiter string, err error,
+func (m *members) take(
+	ctx context.Context, a *asked, run try,
+	done func(out lua.PoolAcquireOut, replayed bool, sent time.Time, waiter string, err error),
 ) {
-	in, once := a.in, latch(a.in.State, a.caller)
+	var out lua.PoolAcquireOut
+	var replayed bool
+	var sent time.Time
+	in := m.input(a)
+	once := latch(in.State, a.caller)
 	// A pool of which little is known is looked at in several runs.
-	whole := func(ctx context.Context) (err error) {
+	whole := func(ctx context.Context, in lua.PoolAcquireIn) (err error) {
 		for {
 			out, replayed, sent, err = run(ctx, in, once)
 			if err != nil || !out.More {
@@ -231,16 +241,16 @@ func (m *members) take(ctx context.Context, a asked, run try) (
 			}
 		}
 	}
-	waiter, err = m.lines.wait(ctx, in.LineKeys, a.Wait, func(ctx context.Context, at place) (look, error) {
+	m.lines.stand(ctx, in.LineKeys, a.Wait, func(ctx context.Context, at place) (look, error) {
+		in := m.input(a)
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
-		err := whole(ctx)
+		err := whole(ctx, in)
 		return look{served: out.Acquired || replayed, first: out.First, free: max(0, ceilMS(out.RetryUS))}, err
-	})
-	return out, replayed, sent, waiter, err
+	}, func(waiter string, err error) { done(out, replayed, sent, waiter, err) })
 }
 
 // held is the lease of a member that was granted; without one it is not known which.
-func (m *members) held(a asked, member string, fence int64) *lease {
+func (m *members) held(a *asked, member string, fence int64) *lease {
 	l := a.lease
 	l.member = member
 	x := &lease{leaseID: leaseID{m.noun, a.Pool, l.String()}, fence: fence, ttl: a.Lease, kind: memberKind{members: m}}
@@ -251,7 +261,7 @@ func (m *members) held(a asked, member string, fence int64) *lease {
 }
 
 // keep has the session hold a grant, if it is to be bound to one.
-func (m *members) keep(ctx context.Context, a asked, g MemberGrant, sent time.Time) (MemberGrant, error) {
+func (m *members) keep(ctx context.Context, a *asked, g MemberGrant, sent time.Time) (MemberGrant, error) {
 	x := m.held(a, g.ID, g.Fence)
 	g.Lease = x.token
 	if !a.Bound {
@@ -271,10 +281,11 @@ func (m *members) keep(ctx context.Context, a asked, g MemberGrant, sent time.Ti
 // replay answers a request id whose grant was given before. The latched reply is
 // only a memory, so that Redis is asked, by token: a live lease moves to this
 // session, so that the give-back of the old one finds it moved.
-func (m *members) replay(ctx context.Context, a asked, was lua.PoolAcquireOut) (MemberGrant, error) {
+func (m *members) replay(ctx context.Context, a *asked, was lua.PoolAcquireOut) (MemberGrant, error) {
+	in := m.input(a)
 	out, err := lua.Run(ctx, m.runner, lua.PoolRenew, lua.PoolRenewIn{
-		PoolKeys: a.in.PoolKeys, PoolLease: lua.PoolLease{Token: a.lease.token, Member: was.ID},
-		Session: a.in.Session, LeaseMS: a.in.LeaseMS, Move: true, Client: a.in.Client, Instance: a.in.Instance,
+		PoolKeys: in.PoolKeys, PoolLease: lua.PoolLease{Token: in.Token, Member: was.ID},
+		Session: in.Session, LeaseMS: in.LeaseMS, Move: true, Client: in.Client, Instance: in.Instance,
 	}, lua.Latch{})
 	if err != nil {
 		x := m.held(a, was.ID, 0)

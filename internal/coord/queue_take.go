@@ -45,21 +45,29 @@ type Dequeued struct {
 // An entry of which the caller does not hear goes back to its place. A repeated
 // request id answers the entry that the call before took, unless it went back.
 func (q *Queues) Dequeue(ctx context.Context, c Caller, r DequeueRequest) (Dequeued, error) {
-	if err := checkDequeue(c, r); err != nil {
-		return Dequeued{}, err
+	return await(func(done func(Dequeued, error)) { q.DequeueThen(ctx, c, r, done) })
+}
+
+// DequeueThen is Dequeue as AcquireThen is Acquire of Locks.
+func (q *Queues) DequeueThen(ctx context.Context, c Caller, r DequeueRequest, done func(Dequeued, error)) {
+	err := checkDequeue(c, r)
+	if err == nil {
+		err = q.leases.admit("queue " + r.Queue + ": dequeue")
 	}
-	if err := q.leases.admit("queue " + r.Queue + ": dequeue"); err != nil {
-		return Dequeued{}, err
+	if err != nil {
+		done(Dequeued{}, err)
+		return
 	}
 	came := time.Now()
-	d, sent, err := q.dequeue(ctx, c, r)
-	if r.Wait > 0 {
-		d.Waited = q.leases.waited(ctx, nounQueue, came, sent, d.Found, err)
-	}
-	if d.Found && !d.Replayed {
-		q.leases.tel.QueueEntries(ctx, "dequeued", 1)
-	}
-	return d, err
+	q.dequeue(ctx, c, r, func(d Dequeued, sent time.Time, err error) {
+		if r.Wait > 0 {
+			d.Waited = q.leases.waited(ctx, nounQueue, came, sent, d.Found, err)
+		}
+		if d.Found && !d.Replayed {
+			q.leases.tel.QueueEntries(ctx, "dequeued", 1)
+		}
+		done(d, err)
+	})
 }
 
 func checkDequeue(c Caller, r DequeueRequest) error {
@@ -86,9 +94,9 @@ func checkLease(d time.Duration) error {
 	return nil
 }
 
-// dequeue is Dequeue of what was checked. It also tells when the try that decided
-// was sent.
-func (q *Queues) dequeue(ctx context.Context, c Caller, r DequeueRequest) (Dequeued, time.Time, error) {
+// dequeue is DequeueThen of what was checked. It also tells when the try that
+// decided was sent.
+func (q *Queues) dequeue(ctx context.Context, c Caller, r DequeueRequest, done func(Dequeued, time.Time, error)) {
 	x := &lease{leaseID: leaseID{nounQueue, r.Queue, makeToken(c, nounQueue, r.Queue)}, ttl: r.Lease, kind: q}
 	if r.Bound {
 		x.session = c.Session
@@ -101,29 +109,33 @@ func (q *Queues) dequeue(ctx context.Context, c Caller, r DequeueRequest) (Deque
 	if c.RequestID != "" {
 		in.KeepMS = keepReplayed.Milliseconds()
 	}
-	out, waiter, err := q.take(ctx, r, in, latch(in.Order, c))
-	switch {
-	case err != nil:
-		q.leases.unsure(ctx, c, x, true, waiter, err)
-		return Dequeued{}, out.Sent, failed("queue "+r.Queue+": dequeue", err)
-	case out.Replayed:
-		d, err := q.replay(ctx, c, r, in, x, out.Value)
-		return d, out.Sent, err
-	case !out.Value.Found:
-		return nothingFor(out.Value), out.Sent, nil
-	}
-	d, err := q.give(ctx, r, in, x, out.Value, out.Sent)
-	return d, out.Sent, err
+	q.take(ctx, r.Wait, &in, latch(in.Order, c), func(out lua.Outcome[lua.QueueDequeueOut], waiter string, err error) {
+		var d Dequeued
+		switch {
+		case err != nil:
+			q.leases.unsure(ctx, c, x, true, waiter, err)
+			err = failed("queue "+r.Queue+": dequeue", err)
+		case out.Replayed:
+			d, err = q.replay(ctx, c, r, in, x, out.Value)
+		case !out.Value.Found:
+			d = nothingFor(out.Value)
+		default:
+			d, err = q.give(ctx, r, in, x, out.Value, out.Sent)
+		}
+		done(d, out.Sent, err)
+	})
 }
 
 // take asks once, or stands in line. The waiter, if there was one, may still be
 // in the line after an error.
-func (q *Queues) take(ctx context.Context, r DequeueRequest, in lua.QueueDequeueIn, once lua.Latch) (
-	out lua.Outcome[lua.QueueDequeueOut], waiter string, err error,
+func (q *Queues) take(
+	ctx context.Context, wait time.Duration, in *lua.QueueDequeueIn, once lua.Latch,
+	done func(out lua.Outcome[lua.QueueDequeueOut], waiter string, err error),
 ) {
+	var out lua.Outcome[lua.QueueDequeueOut]
 	run := func(ctx context.Context) (err error) {
 		for { // each run removes as many as it may, and there is an end to them
-			out, err = lua.Run(ctx, q.runner, lua.QueueDequeue, in, once)
+			out, err = lua.Run(ctx, q.runner, lua.QueueDequeue, *in, once)
 			if err == nil && !out.Replayed {
 				q.tidied(ctx, out.Value.QueueTidied)
 			}
@@ -134,7 +146,7 @@ func (q *Queues) take(ctx context.Context, r DequeueRequest, in lua.QueueDequeue
 	}
 	// The last try of which it is not known whether it took an entry.
 	var doubt error
-	waiter, err = q.lines.wait(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (look, error) {
+	q.lines.stand(ctx, in.LineKeys, wait, func(ctx context.Context, at place) (look, error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
 		err := run(ctx)
 		if err == nil || errors.Is(err, lua.ErrMaybeExecuted) {
@@ -142,11 +154,12 @@ func (q *Queues) take(ctx context.Context, r DequeueRequest, in lua.QueueDequeue
 		}
 		v := out.Value
 		return look{served: v.Found || out.Replayed, first: v.First, free: time.Duration(v.LeaseEndsMS) * time.Millisecond}, err
+	}, func(waiter string, err error) {
+		if err != nil && doubt != nil && !errors.Is(err, lua.ErrMaybeExecuted) {
+			err = errors.Join(err, doubt)
+		}
+		done(out, waiter, err)
 	})
-	if err != nil && doubt != nil && !errors.Is(err, lua.ErrMaybeExecuted) {
-		err = errors.Join(err, doubt)
-	}
-	return out, waiter, err
 }
 
 // nothingFor is the answer to who gets no entry.

@@ -151,7 +151,28 @@ const (
 //
 // A repeated request id takes over the waiting of the call before it.
 func (l *RateLimiter) Acquire(ctx context.Context, c Caller, r LimitRequest) (Decision, error) {
-	return l.decide(ctx, c, r, r.Cost == 0)
+	if r.Wait <= 0 {
+		return l.decide(ctx, c, r, r.Cost == 0)
+	}
+	return await(func(done func(Decision, error)) { l.AcquireThen(ctx, c, r, done) })
+}
+
+// AcquireThen is Acquire for thousands of callers that wait: it returns when there
+// is nothing to do but wait, and done is called before, or later on another goroutine.
+func (l *RateLimiter) AcquireThen(ctx context.Context, c Caller, r LimitRequest, done func(Decision, error)) {
+	q, d, known, err := l.open(c, r, r.Cost == 0)
+	if err != nil {
+		done(Decision{}, err)
+		return
+	}
+	if known || r.Wait <= 0 || q.peek || q.lim.shadow { // a rule in shadow has nobody wait
+		if !known {
+			d, err = l.take(ctx, q)
+		}
+		done(l.decided(ctx, q, d, err))
+		return
+	}
+	l.reserve(ctx, &q, r.Wait, func(d Decision, err error) { done(l.decided(ctx, q, d, err)) })
 }
 
 // Peek answers what Acquire would without waiting, and takes nothing.
@@ -160,21 +181,45 @@ func (l *RateLimiter) Peek(ctx context.Context, r LimitRequest) (Decision, error
 }
 
 func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek bool) (Decision, error) {
-	t, err := l.resolve(r.LimitRef)
+	q, d, known, err := l.open(c, r, peek)
 	if err != nil {
 		return Decision{}, err
 	}
+	if !known {
+		d, err = l.take(ctx, q)
+	}
+	return l.decided(ctx, q, d, err)
+}
+
+// open makes a question of a call, and answers it if that takes no Redis.
+func (l *RateLimiter) open(c Caller, r LimitRequest, peek bool) (q question, d Decision, known bool, err error) {
+	t, err := l.resolve(r.LimitRef)
+	if err != nil {
+		return q, d, false, err
+	}
 	if err := r.check(t.lim.algorithm); err != nil {
+		return q, d, false, err
+	}
+	q = l.question(c, t, r, peek)
+	if d, known = l.unasked(&q, t.list, r); known {
+		return q, d, true, nil
+	}
+	q.address(l.keys)
+	if !q.peek && q.cost > 0 && !q.lim.lean() {
+		q.id = l.grantIDs.of(q.caller)
+	}
+	if q.lim.maxConcurrent > 0 {
+		q.seat = l.seat(q)
+	}
+	return q, d, false, nil
+}
+
+// decided is what the caller is told of an answer.
+func (l *RateLimiter) decided(ctx context.Context, q question, d Decision, err error) (Decision, error) {
+	if err != nil {
 		return Decision{}, err
 	}
-	q := l.question(c, t, r, peek)
-	d, ok := l.unasked(&q, t.list, r)
-	if !ok {
-		if d, err = l.answer(ctx, q, r.Wait); err != nil {
-			return Decision{}, err
-		}
-	}
-	if !d.Allowed && t.lim.shadow {
+	if !d.Allowed && q.lim.shadow {
 		d.Allowed, d.Shadow, d.RetryAfter = true, true, 0
 	}
 	l.tell(ctx, q, d)
@@ -197,21 +242,6 @@ func (l *RateLimiter) unasked(q *question, list string, r LimitRequest) (Decisio
 		return Decision{}, false
 	}
 	return denied.repeat(q.lim, r.Cost, q.begun, r.Wait)
-}
-
-// answer has Redis decide, now or at a slot. A rule in shadow has nobody wait.
-func (l *RateLimiter) answer(ctx context.Context, q question, wait time.Duration) (Decision, error) {
-	q.address(l.keys)
-	if !q.peek && q.cost > 0 && !q.lim.lean() {
-		q.id = l.grantIDs.of(q.caller)
-	}
-	if q.lim.maxConcurrent > 0 {
-		q.seat = l.seat(q)
-	}
-	if wait > 0 && !q.peek && !q.lim.shadow {
-		return l.reserve(ctx, q, wait)
-	}
-	return l.take(ctx, q)
 }
 
 func (r LimitRequest) check(algorithm string) error {

@@ -81,29 +81,50 @@ func (q question) seated() bool { return q.lim.maxConcurrent > 0 && !q.peek && q
 
 // take is ask, with a place where the rule has any.
 func (l *RateLimiter) take(ctx context.Context, q question) (Decision, error) {
-	d, out, err := l.inTurn(ctx, q, 0)
+	d, out, err := l.atOnce(ctx, q)
 	if err != nil {
 		return d, err
 	}
 	return l.keepSeat(ctx, q, d, out)
 }
 
-// inTurn asks, for a place in the caller's turn if it waits. The place is to be
-// kept, by keepSeat.
-func (l *RateLimiter) inTurn(ctx context.Context, q question, wait time.Duration) (d Decision, out answer, err error) {
+// atOnce asks, for a place too, and not in anybody's turn. The place is to be kept,
+// by keepSeat.
+func (l *RateLimiter) atOnce(ctx context.Context, q question) (Decision, answer, error) {
 	if !q.seated() {
 		return l.ask(ctx, q)
 	}
-	op := "ratelimit " + q.lim.label() + ": acquire"
-	if err := l.leases.admit(op); err != nil {
+	if err := l.leases.admit("ratelimit " + q.lim.label() + ": acquire"); err != nil {
 		return Decision{}, answer{}, err
 	}
-	waiter, doubt := "", error(nil)
-	if wait > 0 && capped(ctx, wait) > 0 {
-		d, out, waiter, doubt, err = l.inLine(ctx, q, wait)
-	} else if d, out, err = l.ask(ctx, q); errors.Is(err, lua.ErrMaybeExecuted) {
+	d, out, err := l.ask(ctx, q)
+	var doubt error
+	if errors.Is(err, lua.ErrMaybeExecuted) {
 		doubt = err
 	}
+	return l.settled(ctx, q, d, out, "", doubt, err)
+}
+
+// inTurn is atOnce for a place in the caller's turn.
+func (l *RateLimiter) inTurn(ctx context.Context, q *question, wait time.Duration, done func(Decision, answer, error)) {
+	if !q.seated() || capped(ctx, wait) <= 0 {
+		done(l.atOnce(ctx, *q))
+		return
+	}
+	if err := l.leases.admit("ratelimit " + q.lim.label() + ": acquire"); err != nil {
+		done(Decision{}, answer{}, err)
+		return
+	}
+	l.inLine(ctx, q, wait, func(d Decision, out answer, waiter string, doubt, err error) {
+		done(l.settled(ctx, *q, d, out, waiter, doubt, err))
+	})
+}
+
+// settled sees to what an answer leaves behind: a place of which it is not known
+// whether it was taken, and the one in the line.
+func (l *RateLimiter) settled(
+	ctx context.Context, q question, d Decision, out answer, waiter string, doubt, err error,
+) (Decision, answer, error) {
 	if d.MaybeExecuted {
 		doubt = lua.ErrMaybeExecuted // the fail mode answered in place of a grant
 	}
@@ -112,7 +133,7 @@ func (l *RateLimiter) inTurn(ctx context.Context, q question, wait time.Duration
 	}
 	var known *Error
 	if err != nil && !errors.As(err, &known) {
-		err = failed(op, err)
+		err = failed("ratelimit "+q.lim.label()+": acquire", err)
 	}
 	if waiter != "" && err == nil && d.Allowed && !out.Value.Reserved {
 		d = d.after(l.now() - q.begun)
@@ -124,14 +145,18 @@ func (l *RateLimiter) inTurn(ctx context.Context, q question, wait time.Duration
 // inLine asks whenever it may be the caller's turn. Without a request id what may
 // have run is not run again: that ends the wait. The doubt is the last try of
 // which it is not known whether it took a place.
-func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration) (
-	d Decision, out answer, waiter string, doubt, err error,
+func (l *RateLimiter) inLine(
+	ctx context.Context, q *question, wait time.Duration, done func(d Decision, out answer, waiter string, doubt, err error),
 ) {
+	var d Decision
+	var out answer
+	var doubt error
 	end := l.clock.Now().Add(wait)
-	waiter, err = l.lines.wait(ctx, q.seat.LineKeys, wait, func(ctx context.Context, at place) (look, error) {
-		q.seat.Waiter, q.seat.BeatMS = at.waiter, at.beat.Milliseconds()
-		q.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
-		d, out, err = l.ask(ctx, q)
+	l.lines.stand(ctx, q.seat.LineKeys, wait, func(ctx context.Context, at place) (_ look, err error) {
+		asked := *q
+		asked.seat.Waiter, asked.seat.BeatMS = at.waiter, at.beat.Milliseconds()
+		asked.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
+		d, out, err = l.ask(ctx, asked)
 		switch {
 		case errors.Is(err, lua.ErrMaybeExecuted):
 			if doubt = err; q.latch.Key == "" {
@@ -141,11 +166,12 @@ func (l *RateLimiter) inLine(ctx context.Context, q question, wait time.Duration
 			doubt = nil // its repetition was answered
 		}
 		return look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: d.RetryAfter}, err
+	}, func(waiter string, err error) {
+		if doubt != nil && q.latch.Key == "" {
+			err = doubt
+		}
+		done(d, out, waiter, doubt, err)
 	})
-	if doubt != nil && q.latch.Key == "" {
-		err = doubt
-	}
-	return d, out, waiter, doubt, err
 }
 
 // keepSeat has the caller's session hold the place of a grant, if it has one, and

@@ -22,8 +22,8 @@ type slot struct {
 }
 
 // reservations are the calls of this sidecar that wait for promised slots. Each
-// sleeps on a timer, with no connection and no goroutine but its caller's; the
-// whole wait is the one script that promised the slot.
+// sleeps on a timer, with no connection and no goroutine; the whole wait is the
+// one script that promised the slot.
 //
 // Who leaves before its slot frees it. A bucket takes back only the last of all
 // slots: the tokens of an inner one pass by unused while later ones are kept, so
@@ -32,6 +32,7 @@ type slot struct {
 // last of that chain is given back or lapses. Slots of other sidecars never move.
 type reservations struct {
 	clock    Clock
+	crew     *Crew // goes on with calls whose wait is over
 	giveBack func(ctx context.Context, bucket, latch string, s slot) (lua.SlotState, error)
 
 	mu       sync.Mutex // guards what follows, and the reservations themselves
@@ -49,13 +50,24 @@ type reservation struct {
 
 	stage stage
 	slot  slot
-	told  Decision // what the promise said
+	told  Decision // what the promise said; known to who repeats the request
 	// seat gives back the place that goes with the slot, of whichever call's session
 	// has it now; nil = there is none.
-	seat  func(context.Context)
-	stop  func() bool
-	came  chan struct{} // closed when the slot comes
-	freed chan struct{} // closed when a freed slot has found its place
+	seat func(context.Context)
+	stop func() bool
+	// sleepers are its calls that wait for the slot to come.
+	sleepers []*sleeper
+	// freed is closed when a freed slot has found its place; nil without a request id.
+	freed chan struct{}
+}
+
+// sleeper is one call, which goes on when the slot has come or its time is over. It
+// has no goroutine until then.
+type sleeper struct {
+	ctx  context.Context // of the call, which is set aside
+	then func(slot, error)
+	up   bool
+	deaf func() // it no longer hears of the end of ctx
 }
 
 // stage is how far a reservation has come.
@@ -74,7 +86,7 @@ const maxReservations = 1 << 16
 
 func newReservations(clock Clock, giveBack func(context.Context, string, string, slot) (lua.SlotState, error)) *reservations {
 	return &reservations{
-		clock: clock, giveBack: giveBack,
+		clock: clock, crew: NewCrew(maxSteps), giveBack: giveBack,
 		waiting: make(map[string][]*reservation), requests: make(map[lua.Latch]*reservation),
 	}
 }
@@ -91,9 +103,10 @@ func (r *reservations) enter(ctx context.Context, bucket string, request lua.Lat
 			r.mu.Unlock()
 			return nil, nil
 		case x == nil:
-			x = &reservation{bucket: bucket, request: request, need: need, callers: 1, came: make(chan struct{}), freed: make(chan struct{})}
+			x = &reservation{bucket: bucket, request: request, need: need, callers: 1}
 			r.n++
 			if request.Key != "" {
+				x.freed = make(chan struct{})
 				r.requests[request] = x
 			}
 			r.mu.Unlock()
@@ -163,23 +176,47 @@ func (r *reservations) arrive(x *reservation) {
 	if x.stage == sleeping && !r.clock.Now().Before(x.slot.due) {
 		r.wake(x)
 		x.stage = arrived
-		close(x.came)
+		for _, y := range x.sleepers {
+			r.rouse(y, x.slot, nil)
+		}
+		x.sleepers = nil
 	}
 }
 
-// await returns when the slot has come, and which it is, or with ctx's error.
-func (r *reservations) await(ctx context.Context, x *reservation) (slot, error) {
-	select {
-	case <-x.came:
-		return x.slot, nil
-	case <-ctx.Done():
+// await goes on when the slot has come, with which it is, or with ctx's error.
+func (r *reservations) await(ctx context.Context, x *reservation, then func(slot, error)) {
+	r.mu.Lock()
+	if x.stage == arrived {
+		s := x.slot
+		r.mu.Unlock()
+		then(s, nil)
+		return
 	}
-	select {
-	case <-x.came: // it is used, whoever reads the answer
-		return x.slot, nil
-	default:
-		return slot{}, ctx.Err()
+	defer r.mu.Unlock()
+	y := &sleeper{ctx: ctx, then: then}
+	x.sleepers = append(x.sleepers, y)
+	hear := hearEnd
+	if end, ok := ctx.Deadline(); ok && end.Before(x.slot.due) {
+		hear = hearDeadline // the slot was promised to an earlier call that has longer
 	}
+	y.deaf = hear(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.rouse(y, slot{}, ctx.Err())
+	})
+}
+
+// rouse has a call go on, once. It needs r.mu.
+func (r *reservations) rouse(y *sleeper, s slot, err error) {
+	if y.up {
+		return // the slot that came is used, whoever reads the answer
+	}
+	y.up = true
+	y.deaf()
+	r.crew.Go(func() {
+		defer tellPanic(y.ctx)
+		y.then(s, err)
+	})
 }
 
 // seated tells how to give back the place that goes with a slot.
@@ -221,7 +258,9 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool
 		delete(r.requests, x.request)
 	}
 	r.mu.Unlock()
-	close(x.freed)
+	if x.freed != nil {
+		close(x.freed)
+	}
 	return credited
 }
 

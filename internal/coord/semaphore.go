@@ -73,47 +73,56 @@ func (r SemaphoreRequest) check(c Caller) error {
 // A repeated request id answers what became of its grant: a live one is bound to
 // the calling session, a dead one is not taken again.
 func (s *Semaphores) Acquire(ctx context.Context, c Caller, r SemaphoreRequest) (SemaphoreGrant, error) {
-	if err := r.check(c); err != nil {
-		return SemaphoreGrant{}, err
-	}
-	if err := s.leases.admit("semaphore " + r.Name + ": acquire"); err != nil {
-		return SemaphoreGrant{}, err
-	}
-	came := time.Now()
-	g, sent, err := s.acquire(ctx, c, r)
-	if r.Wait > 0 {
-		g.Waited = s.leases.waited(ctx, nounSemaphore, came, sent, g.Acquired, err)
-	}
-	return g, err
+	return await(func(done func(SemaphoreGrant, error)) { s.AcquireThen(ctx, c, r, done) })
 }
 
-// acquire is Acquire of what was checked. It also tells when the try that
+// AcquireThen is Acquire as that of Locks.
+func (s *Semaphores) AcquireThen(ctx context.Context, c Caller, r SemaphoreRequest, done func(SemaphoreGrant, error)) {
+	err := r.check(c)
+	if err == nil {
+		err = s.leases.admit("semaphore " + r.Name + ": acquire")
+	}
+	if err != nil {
+		done(SemaphoreGrant{}, err)
+		return
+	}
+	came := time.Now()
+	s.acquire(ctx, c, r, func(g SemaphoreGrant, sent time.Time, err error) {
+		if r.Wait > 0 {
+			g.Waited = s.leases.waited(ctx, nounSemaphore, came, sent, g.Acquired, err)
+		}
+		done(g, err)
+	})
+}
+
+// acquire is AcquireThen of what was checked. It also tells when the try that
 // decided was sent.
-func (s *Semaphores) acquire(ctx context.Context, c Caller, r SemaphoreRequest) (SemaphoreGrant, time.Time, error) {
+func (s *Semaphores) acquire(ctx context.Context, c Caller, r SemaphoreRequest, done func(SemaphoreGrant, time.Time, error)) {
 	made := r.Token == ""
 	if made {
 		r.Token = makeToken(c, nounSemaphore, r.Name)
 	}
 	in := s.input(c, r)
-	out, acked, waiter, err := s.take(ctx, r, in, latch(in.Leases, c))
-	switch {
-	case err != nil:
-		s.leases.unsure(ctx, c, s.lease(c, r, 0), made, waiter, err)
-		return SemaphoreGrant{}, out.Sent, failed("semaphore "+r.Name+": acquire", err)
-	case out.Replayed:
-		g, err := s.replay(ctx, c, r, in, out.Value)
-		return g, out.Sent, err
-	case !out.Value.Acquired:
-		return SemaphoreGrant{Reason: ReasonBusy, Free: out.Value.Free, RetryAfter: untilEnough(out.Value)}, out.Sent, nil
-	case acked < r.Replicas:
-		x := s.lease(c, r, out.Value.Fence)
-		s.leases.forget(x.leaseID)
-		s.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: s})
-		return SemaphoreGrant{Reason: ReasonReplicas, Free: out.Value.Free + r.Permits, RetryAfter: pollEvery}, out.Sent, nil
-	default:
-		g, err := s.grant(ctx, c, r, out)
-		return g, out.Sent, err
-	}
+	s.take(ctx, &r, &in, latch(in.Leases, c), func(out lua.Outcome[lua.SemaphoreAcquireOut], acked int, waiter string, err error) {
+		var g SemaphoreGrant
+		switch {
+		case err != nil:
+			s.leases.unsure(ctx, c, s.lease(c, r, 0), made, waiter, err)
+			err = failed("semaphore "+r.Name+": acquire", err)
+		case out.Replayed:
+			g, err = s.replay(ctx, c, r, in, out.Value)
+		case !out.Value.Acquired:
+			g = SemaphoreGrant{Reason: ReasonBusy, Free: out.Value.Free, RetryAfter: untilEnough(out.Value)}
+		case acked < r.Replicas:
+			x := s.lease(c, r, out.Value.Fence)
+			s.leases.forget(x.leaseID)
+			s.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: s})
+			g = SemaphoreGrant{Reason: ReasonReplicas, Free: out.Value.Free + r.Permits, RetryAfter: pollEvery}
+		default:
+			g, err = s.grant(ctx, c, r, out)
+		}
+		done(g, out.Sent, err)
+	})
 }
 
 func (s *Semaphores) input(c Caller, r SemaphoreRequest) lua.SemaphoreAcquireIn {
@@ -133,22 +142,24 @@ func (s *Semaphores) input(c Caller, r SemaphoreRequest) lua.SemaphoreAcquireIn 
 // take asks for the permits once, or stands in line for them, and tells how many
 // replicas have the grant, if that was asked for. The waiter, if there was one,
 // may still be in the line after an error.
-func (s *Semaphores) take(ctx context.Context, r SemaphoreRequest, in lua.SemaphoreAcquireIn, once lua.Latch) (
-	out lua.Outcome[lua.SemaphoreAcquireOut], acked int, waiter string, err error,
+func (s *Semaphores) take(
+	ctx context.Context, r *SemaphoreRequest, in *lua.SemaphoreAcquireIn, once lua.Latch,
+	done func(out lua.Outcome[lua.SemaphoreAcquireOut], acked int, waiter string, err error),
 ) {
+	var out lua.Outcome[lua.SemaphoreAcquireOut]
+	var acked int
 	run := func(ctx context.Context) (err error) {
 		for again := true; again && err == nil; again = out.Value.More {
-			out, acked, err = lua.RunReplicated(ctx, s.runner, lua.SemaphoreAcquire, in, once, r.Replicas, replicaTime)
+			out, acked, err = lua.RunReplicated(ctx, s.runner, lua.SemaphoreAcquire, *in, once, r.Replicas, replicaTime)
 		}
 		return err
 	}
-	waiter, err = s.lines.wait(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (look, error) {
+	s.lines.stand(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (look, error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
 		err := run(ctx)
 		v := out.Value
 		return look{served: v.Acquired || out.Replayed, first: v.First, free: untilEnough(v)}, err
-	})
-	return out, acked, waiter, err
+	}, func(waiter string, err error) { done(out, acked, waiter, err) })
 }
 
 // untilEnough is when enough TTLs are over, rounded up, or when to ask again.

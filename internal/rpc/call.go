@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -153,16 +154,26 @@ func (k *call) run() {
 
 // invokeInTurn is invoke once it is the call's turn.
 func (k *call) invokeInTurn() error {
-	ctx := k.ctx
-	if k.turn != nil {
-		if err := k.turn.begin(ctx, k.piped); err != nil {
-			return err
-		}
-		if k.piped || k.class == classWaiting {
-			ctx = coord.InTurn(ctx, k.turn)
-		}
+	ctx, err := k.inOrder(k.ctx)
+	if err != nil {
+		return err
 	}
 	return k.invoke(ctx)
+}
+
+// inOrder returns when the calls ahead let this one be carried out, with the context
+// for that.
+func (k *call) inOrder(ctx context.Context) (context.Context, error) {
+	if k.turn == nil {
+		return ctx, nil
+	}
+	if err := k.turn.begin(ctx, k.piped); err != nil {
+		return nil, err
+	}
+	if k.piped || k.class == classWaiting {
+		ctx = coord.InTurn(ctx, k.turn)
+	}
+	return ctx, nil
 }
 
 // invoke runs the handler and writes its result, or the error it returns.
@@ -178,19 +189,85 @@ func (k *call) invoke(ctx context.Context) (err error) {
 	if err := k.conn.server.ids.check(k); err != nil {
 		return err
 	}
-	for {
-		if err = k.body.run(ctx); err != nil || !k.request() {
-			return err
+	for again := true; again && err == nil; {
+		if err = k.body.run(ctx); err == nil {
+			again, err = k.reply()
 		}
-		k.out = append(k.begun(), 0xc0)
-		k.out = k.body.appendResult(k.out)
-		most := int(k.conn.server.opts.Limits.MaxFrameBytes)
-		if len(k.out) <= most {
-			return nil
+	}
+	return err
+}
+
+// launch carries out a call that may wait for its turn, as run does, and needs no
+// goroutine while it waits. It may have ended when launch returns.
+func (k *call) launch() {
+	c, w := k.conn, &k.conn.server.workers
+	if !c.begin(k) {
+		k.cancel()
+		k.body.release()
+		w.wg.Done()
+		return
+	}
+	var ended atomic.Bool // a panic may come after the end
+	end := func(err error) {
+		if ended.CompareAndSwap(false, true) {
+			k.cancel()
+			c.finish(k, err)
+			w.wg.Done()
 		}
-		if !k.body.shorten(len(k.out), most) {
-			return tooLarge(len(k.out), most)
+	}
+	failed := func(r any, stack []byte) { end(fmt.Errorf("panic: %v\n%s", r, stack)) }
+	defer func() {
+		if r := recover(); r != nil {
+			failed(r, debug.Stack())
 		}
+	}()
+	c.mu.Lock()                         // others cancel it
+	if err := k.ctx.Err(); err != nil { // it may have waited for a goroutine until its time was up
+		c.mu.Unlock()
+		end(err)
+		return
+	}
+	cancel := k.cancel
+	parked := coord.NewParked(k.ctx, failed)
+	k.cancel = func() {
+		cancel()
+		parked.End()
+	}
+	c.mu.Unlock()
+	ctx, err := k.inOrder(parked)
+	if err == nil {
+		err = c.server.ids.check(k)
+	}
+	if err != nil {
+		end(err)
+		return
+	}
+	if c.server.tracing {
+		ctx = k.startSpan(ctx, c.server.opts.Telemetry.Tracer())
+	}
+	k.body.start(ctx, func(err error) {
+		if err == nil {
+			_, err = k.reply() // no answer that is waited for can be shortened
+		}
+		end(err)
+	})
+}
+
+// reply writes the result of a request. It reports whether the call is to be carried
+// out again, for a shorter answer.
+func (k *call) reply() (again bool, err error) {
+	if !k.request() {
+		return false, nil
+	}
+	k.out = append(k.begun(), 0xc0)
+	k.out = k.body.appendResult(k.out)
+	switch most := int(k.conn.server.opts.Limits.MaxFrameBytes); {
+	case len(k.out) <= most:
+		return false, nil
+	case k.body.shorten(len(k.out), most):
+		return true, nil
+	default:
+		return false, tooLarge(len(k.out), most)
 	}
 }
 

@@ -70,16 +70,16 @@ var methods = newTable(
 	on(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	on(api.HealthGet, healthGet),
 	on(api.InspectSnapshot, inspectSnapshot),
-	on(api.LockAcquire, lockAcquire, acquires, piped),
+	onParked(api.LockAcquire, lockAcquire, acquires, piped),
 	on(api.LockForceRelease, lockForceRelease),
 	on(api.LockGet, lockGet),
 	on(api.LockList, lockList),
 	on(api.LockRelease, lockRelease, piped),
 	on(api.LockRenew, lockRenew),
-	on(api.PermitAcquire, permitAcquire, acquires, piped),
+	onParked(api.PermitAcquire, permitAcquire, acquires, piped),
 	on(api.PermitRenew, permitRenew),
 	on(api.PermitReport, permitReport, piped),
-	on(api.PoolAcquire, poolAcquire, acquires, piped),
+	onParked(api.PoolAcquire, poolAcquire, acquires, piped),
 	on(api.PoolBan, poolBan),
 	on(api.PoolList, poolList),
 	on(api.PoolPut, poolPut),
@@ -90,13 +90,13 @@ var methods = newTable(
 	on(api.PoolUnban, poolUnban),
 	on(api.QueueAck, queueAck, piped),
 	on(api.QueueCancel, queueCancel),
-	on(api.QueueDequeue, queueDequeue, acquires, piped),
+	onParked(api.QueueDequeue, queueDequeue, acquires, piped),
 	on(api.QueueEnqueue, queueEnqueue, piped),
 	on(api.QueuePosition, queuePosition),
 	on(api.QueueRelease, queueRelease, piped),
 	on(api.QueueRenew, queueRenew),
 	on(api.QueueStats, queueStats),
-	on(api.RatelimitAcquire, ratelimitAcquire, acquires, piped),
+	entryOf(api.RatelimitAcquire, handler[api.RatelimitParams, api.RatelimitResult]{f: ratelimitAcquire, then: ratelimitAcquireThen}, []flag{acquires, piped}),
 	on(api.RatelimitAcquireAny, ratelimitAcquireAny, acquires),
 	on(api.RatelimitAcquireMany, ratelimitAcquireMany, acquires),
 	on(api.RatelimitDeleteRule, ratelimitDeleteRule, edits),
@@ -118,7 +118,7 @@ var methods = newTable(
 	on(api.SeenCommit, seenCommit),
 	on(api.SeenRelease, seenRelease),
 	on(api.SeenReserve, seenReserve, acquires),
-	on(api.SemaphoreAcquire, semaphoreAcquire, acquires, piped),
+	onParked(api.SemaphoreAcquire, semaphoreAcquire, acquires, piped),
 	on(api.SemaphoreGet, semaphoreGet),
 	on(api.SemaphoreRelease, semaphoreRelease, piped),
 	on(api.SemaphoreRenew, semaphoreRenew),
@@ -181,8 +181,24 @@ func (t *methodTable) notFound(name []byte) *api.Error {
 	return &api.Error{Code: api.MethodNotFound, Message: fmt.Sprintf("%s: no such method; %s", shown(name), hint)}
 }
 
+// handler carries out a method: f returns its result, or then hands it on, which may
+// be later and on another goroutine. With both, f is for calls that do not wait.
+type handler[P, R any] struct {
+	f    func(context.Context, *call, *P) (R, error)
+	then func(context.Context, *call, *P, func(R, error))
+}
+
 // on binds a method of the contract to the function that carries it out.
 func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
+	return entryOf(m, handler[P, R]{f: f}, flags)
+}
+
+// onParked binds one that may wait, to a function that needs no goroutine meanwhile.
+func onParked[P, R any](m api.Method[P, R], then func(context.Context, *call, *P, func(R, error)), flags ...flag) *entry {
+	return entryOf(m, handler[P, R]{then: then}, flags)
+}
+
+func entryOf[P, R any](m api.Method[P, R], h handler[P, R], flags []flag) *entry {
 	in, out := compiled.of(m.Params), compiled.of(m.Result)
 	blank, _ := in.blank.Interface().(P)
 	pool := &sync.Pool{}
@@ -203,7 +219,7 @@ func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, err
 		e.token = paramAt(m.Params, "token")
 	}
 	pool.New = func() any {
-		x := &exchange[P, R]{f: f, in: in, out: out, pool: pool, blank: blank}
+		x := &exchange[P, R]{handler: h, in: in, out: out, pool: pool, blank: blank}
 		x.paramsValue, x.resultValue = reflect.ValueOf(&x.params).Elem(), reflect.ValueOf(&x.result).Elem()
 		x.entry, x.body = e, x
 		return x
@@ -220,6 +236,10 @@ var compiled = tables{}
 type body interface {
 	decode(params []byte) *mistake
 	run(ctx context.Context) error
+	// parks reports whether start can carry it out, which returns as soon as there is
+	// nothing to do but wait and calls done before or later.
+	parks() bool
+	start(ctx context.Context, done func(error))
 	appendResult(b []byte) []byte
 	fingerprint() string
 	// wait is how long the call may wait for what it asks for.
@@ -240,7 +260,7 @@ type body interface {
 // would else allocate all three; handlers therefore keep no pointer to them.
 type exchange[P, R any] struct {
 	call
-	f       func(context.Context, *call, *P) (R, error)
+	handler[P, R]
 	in, out *table
 	pool    *sync.Pool
 	blank   P
@@ -256,8 +276,26 @@ func (x *exchange[P, R]) decode(params []byte) *mistake {
 }
 
 func (x *exchange[P, R]) run(ctx context.Context) (err error) {
-	x.result, err = x.f(ctx, &x.call, &x.params)
+	if x.f != nil {
+		x.result, err = x.f(ctx, &x.call, &x.params)
+		return err
+	}
+	ended := make(chan struct{})
+	x.start(ctx, func(e error) {
+		err = e
+		close(ended)
+	})
+	<-ended
 	return err
+}
+
+func (x *exchange[P, R]) parks() bool { return x.then != nil }
+
+func (x *exchange[P, R]) start(ctx context.Context, done func(error)) {
+	x.then(ctx, &x.call, &x.params, func(r R, err error) {
+		x.result = r
+		done(err)
+	})
 }
 
 func (x *exchange[P, R]) appendResult(b []byte) []byte { return x.out.append(b, x.resultValue) }

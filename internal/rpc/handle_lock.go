@@ -9,14 +9,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-func lockAcquire(ctx context.Context, k *call, p *api.LockAcquireParams) (api.LockAcquireResult, error) {
-	g, err := k.services().Locks.Acquire(ctx, k.caller(), coord.LockRequest{
+func lockAcquire(ctx context.Context, k *call, p *api.LockAcquireParams, done func(api.LockAcquireResult, error)) {
+	k.services().Locks.AcquireThen(ctx, k.caller(), coord.LockRequest{
 		Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas), Bound: p.Bind == api.BindSession,
 		MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
-	})
-	if err != nil {
-		return api.LockAcquireResult{}, err
-	}
+	}, func(g coord.LockGrant, err error) { done(lockAcquired(g), err) })
+}
+
+func lockAcquired(g coord.LockGrant) api.LockAcquireResult {
 	r := api.LockAcquireResult{
 		Acquired: g.Acquired, TTLMS: g.TTL.Milliseconds(), HeldBy: holder(g.Holder),
 		WaitedMS: g.Waited.Milliseconds(), Replayed: g.Replayed, Reason: g.Reason,
@@ -26,7 +26,7 @@ func lockAcquire(ctx context.Context, k *call, p *api.LockAcquireParams) (api.Lo
 	} else {
 		r.RetryAfterMS = millisUp(g.RetryAfter)
 	}
-	return r, nil
+	return r
 }
 
 func lockRenew(ctx context.Context, k *call, p *api.LockRenewParams) (api.LockRenewResult, error) {

@@ -7,23 +7,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-func permitAcquire(ctx context.Context, k *call, p *api.PermitAcquireParams) (api.PermitAcquireResult, error) {
-	g, err := k.services().Permits.Acquire(ctx, k.caller(), coord.PermitRequest{
+func permitAcquire(ctx context.Context, k *call, p *api.PermitAcquireParams, done func(api.PermitAcquireResult, error)) {
+	k.services().Permits.AcquireThen(ctx, k.caller(), coord.PermitRequest{
 		MemberRequest: coord.MemberRequest{
 			Pool: p.Pool, Scope: p.Scope, Sticky: p.Sticky, Exclude: p.Exclude,
 			Lease: millis(p.LeaseMS), Wait: millis(p.WaitMS), Bound: p.Bind == api.BindSession,
 		},
 		Rule: p.Rule, Breaker: p.Breaker, Cost: p.Cost,
-	})
-	if err != nil {
-		return api.PermitAcquireResult{}, err
-	}
+	}, func(g coord.PermitGrant, err error) { done(permitAcquired(g), err) })
+}
+
+func permitAcquired(g coord.PermitGrant) api.PermitAcquireResult {
 	return api.PermitAcquireResult{
 		Acquired: g.Acquired, ID: g.ID, Lease: g.Lease, Fence: fence(g.Fence), Meta: g.Meta,
 		Generation: g.Generation, Probe: g.Probe, Remaining: g.Remaining, LastUsedAtMS: unixMillis(g.LastUsed),
 		RetryAfterMS: lasting(g.RetryAfter), NextAtMS: unixMillis(g.Next), WaitedMS: g.Waited.Milliseconds(),
 		Replayed: g.Replayed, DeniedBy: g.Reason,
-	}, nil
+	}
 }
 
 func permitReport(ctx context.Context, k *call, p *api.PermitReportParams) (api.PermitReportResult, error) {

@@ -54,19 +54,19 @@ func poolUnban(ctx context.Context, k *call, p *api.PoolUnbanParams) (api.PoolBa
 	return api.PoolBanResult{Changed: changed}, err
 }
 
-func poolAcquire(ctx context.Context, k *call, p *api.PoolAcquireParams) (api.PoolAcquireResult, error) {
-	g, err := k.services().Pools.Acquire(ctx, k.caller(), coord.MemberRequest{
+func poolAcquire(ctx context.Context, k *call, p *api.PoolAcquireParams, done func(api.PoolAcquireResult, error)) {
+	k.services().Pools.AcquireThen(ctx, k.caller(), coord.MemberRequest{
 		Pool: p.Pool, Scope: p.Scope, Sticky: p.Sticky, Exclude: p.Exclude,
 		Lease: millis(p.LeaseMS), Wait: millis(p.WaitMS), Bound: p.Bind == api.BindSession,
-	})
-	if err != nil {
-		return api.PoolAcquireResult{}, err
-	}
+	}, func(g coord.MemberGrant, err error) { done(poolAcquired(g), err) })
+}
+
+func poolAcquired(g coord.MemberGrant) api.PoolAcquireResult {
 	return api.PoolAcquireResult{
 		Acquired: g.Acquired, ID: g.ID, Lease: g.Lease, Fence: fence(g.Fence), Meta: g.Meta, LastUsedAtMS: unixMillis(g.LastUsed),
 		RetryAfterMS: lasting(g.RetryAfter), NextAtMS: unixMillis(g.Next), WaitedMS: g.Waited.Milliseconds(),
 		Replayed: g.Replayed, Reason: g.Reason,
-	}, nil
+	}
 }
 
 func poolRenew(ctx context.Context, k *call, p *api.PoolRenewParams) (api.PoolRenewResult, error) {

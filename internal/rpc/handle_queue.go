@@ -12,13 +12,13 @@ func queueEnqueue(ctx context.Context, k *call, p *api.QueueEnqueueParams) (api.
 	return api.QueueEnqueueResult{Enqueued: e.New, Position: e.Position, Depth: e.Depth, Replayed: e.Replayed}, err
 }
 
-func queueDequeue(ctx context.Context, k *call, p *api.QueueDequeueParams) (api.QueueDequeueResult, error) {
-	d, err := k.services().Queues.Dequeue(ctx, k.caller(), coord.DequeueRequest{
+func queueDequeue(ctx context.Context, k *call, p *api.QueueDequeueParams, done func(api.QueueDequeueResult, error)) {
+	k.services().Queues.DequeueThen(ctx, k.caller(), coord.DequeueRequest{
 		Queue: p.Queue, Wait: millis(p.WaitMS), Lease: millis(p.LeaseMS), Bound: p.Bind == api.BindSession,
-	})
-	if err != nil {
-		return api.QueueDequeueResult{}, err
-	}
+	}, func(d coord.Dequeued, err error) { done(queueDequeued(d), err) })
+}
+
+func queueDequeued(d coord.Dequeued) api.QueueDequeueResult {
 	r := api.QueueDequeueResult{
 		Found: d.Found, ID: d.ID, Body: d.Body, Lease: d.Lease, Attempt: d.Attempt, Depth: d.Depth,
 		RetryAfterMS: millisUp(d.RetryAfter), WaitedMS: d.Waited.Milliseconds(), Replayed: d.Replayed, Reason: d.Reason,
@@ -26,7 +26,7 @@ func queueDequeue(ctx context.Context, k *call, p *api.QueueDequeueParams) (api.
 	if d.Found {
 		r.EnqueuedAtMS = d.Came.UnixMilli()
 	}
-	return r, nil
+	return r
 }
 
 func queueAck(ctx context.Context, k *call, p *api.QueueLeaseParams) (api.QueueAckResult, error) {

@@ -14,6 +14,15 @@ func ratelimitAcquire(ctx context.Context, k *call, p *api.RatelimitParams) (api
 	return decision(k.services().RateLimiter.Acquire(ctx, k.caller(), limitRequest(p)))
 }
 
+// ratelimitAcquireThen is ratelimitAcquire of a call that may wait.
+func ratelimitAcquireThen(ctx context.Context, k *call, p *api.RatelimitParams, done func(api.RatelimitResult, error)) {
+	if p.Pool != "" {
+		done(ratelimitAcquire(ctx, k, p))
+		return
+	}
+	k.services().RateLimiter.AcquireThen(ctx, k.caller(), limitRequest(p), func(d coord.Decision, err error) { done(decision(d, err)) })
+}
+
 func ratelimitPeek(ctx context.Context, k *call, p *api.RatelimitParams) (api.RatelimitResult, error) {
 	if p.Pool != "" {
 		return decision(k.services().Permits.Charge(ctx, coord.Caller{}, memberRef(p.Pool, p.Key, p.Rule), limitRequest(p), true))

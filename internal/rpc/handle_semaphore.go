@@ -7,17 +7,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-func semaphoreAcquire(ctx context.Context, k *call, p *api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error) {
-	g, err := k.services().Semaphores.Acquire(ctx, k.caller(), coord.SemaphoreRequest{
+func semaphoreAcquire(ctx context.Context, k *call, p *api.SemaphoreAcquireParams, done func(api.SemaphoreAcquireResult, error)) {
+	k.services().Semaphores.AcquireThen(ctx, k.caller(), coord.SemaphoreRequest{
 		LockRequest: coord.LockRequest{
 			Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas),
 			Bound: p.Bind == api.BindSession, MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
 		},
 		Limit: p.Limit, Permits: p.Permits,
-	})
-	if err != nil {
-		return api.SemaphoreAcquireResult{}, err
-	}
+	}, func(g coord.SemaphoreGrant, err error) { done(semaphoreAcquired(g), err) })
+}
+
+func semaphoreAcquired(g coord.SemaphoreGrant) api.SemaphoreAcquireResult {
 	r := api.SemaphoreAcquireResult{
 		Acquired: g.Acquired, TTLMS: g.TTL.Milliseconds(), Free: g.Free,
 		WaitedMS: g.Waited.Milliseconds(), Replayed: g.Replayed, Reason: g.Reason,
@@ -27,7 +27,7 @@ func semaphoreAcquire(ctx context.Context, k *call, p *api.SemaphoreAcquireParam
 	} else {
 		r.RetryAfterMS = millisUp(g.RetryAfter)
 	}
-	return r, nil
+	return r
 }
 
 func semaphoreRenew(ctx context.Context, k *call, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {

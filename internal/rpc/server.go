@@ -147,7 +147,7 @@ func listen(o Options, services Services, table *methodTable) (*Server, error) {
 		opts: o.withDefaults(), services: services, methods: table,
 		conns: make(map[*conn]struct{}), empty: make(chan struct{}), started: time.Now(),
 	}
-	s.workers.free = maxRunning
+	s.workers.free, s.workers.turns = maxRunning, coord.NewCrew(maxRunning)
 	s.budget.open(s.opts.Limits)
 	s.tracing = s.opts.Telemetry.Traces()
 	l, file, err := takePath(&s.opts)

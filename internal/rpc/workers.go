@@ -1,6 +1,10 @@
 package rpc
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
 
 // workers are the goroutines that read connections and carry out calls. They
 // are reused, since a call needs more stack than a new goroutine has.
@@ -11,6 +15,8 @@ import "sync"
 // cancels and releases have to be read.
 type workers struct {
 	wg sync.WaitGroup
+	// turns begins calls that wait for their turn; package coord ends them.
+	turns *coord.Crew
 
 	mu      sync.Mutex // guards what follows
 	idle    []chan task
@@ -59,9 +65,16 @@ func (w *workers) submit(k *call) {
 	w.start(task{call: k})
 }
 
-// apart runs k on a goroutine that is not counted: it is to wait, and its
-// connection bounds how many do.
-func (w *workers) apart(k *call) { w.wg.Go(k.run) }
+// apart runs k apart from the others: it is to wait, and how many do is bounded
+// elsewhere.
+func (w *workers) apart(k *call) {
+	if !k.body.parks() {
+		w.wg.Go(k.run)
+		return
+	}
+	w.wg.Add(1) // until launch has answered it
+	w.turns.Go(k.launch)
+}
 
 // serve reads a new connection on a goroutine of its own.
 func (w *workers) serve(c *conn) {

@@ -1,0 +1,90 @@
+package rpc_test
+
+import (
+	"cmp"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+)
+
+// What a call that waits may cost this process: its stack, if it has one, its
+// params, its context, and what the lines keep of it. One that waits for a limit
+// keeps its question, and what it was told, too.
+const (
+	maxWaiterBytes = 4 << 10
+	maxSlotBytes   = 6 << 10
+	maxPlaceBytes  = 8 << 10
+)
+
+// Not parallel: it measures the whole process.
+func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
+	const many = 2000
+	b := serveOn(t, rpc.Options{}, openStore(t, redistest.URL(t)))
+	one := []m{{"limit": 10_000, "period_ms": 1000}}
+	slot := m{"key": "slot", "algorithm": "leaky_bucket", "limits": one}
+	for _, c := range []struct {
+		name, method string
+		params       m
+		most         int64
+		// before makes whatever is waited for one that is not to be had.
+		before func(p *peer)
+	}{
+		{name: "lock", method: "lock.acquire", params: m{"name": "l"}},
+		{name: "semaphore", method: "semaphore.acquire", params: m{"name": "s", "limit": 1, "permits": 1}},
+		{name: "pool", method: "pool.acquire", params: m{"pool": "p"}, before: func(p *peer) {
+			p.must("pool.put", m{"pool": "p", "members": []m{{"id": "a"}}})
+		}},
+		{name: "permit", method: "permit.acquire", params: m{"pool": "q"}, before: func(p *peer) {
+			p.must("pool.put", m{"pool": "q", "members": []m{{"id": "a"}}})
+		}},
+		{name: "queue", method: "queue.dequeue", params: m{"queue": "waiters"}},
+		{name: "slot of a limit", method: "ratelimit.acquire", most: maxSlotBytes, params: slot, before: func(p *peer) {
+			p.must("ratelimit.pause", m{"key": "slot", "for_ms": 50_000})
+		}},
+		{name: "place under max_concurrent", method: "ratelimit.acquire", most: maxPlaceBytes, params: m{"rule": "places", "key": "k"}, before: func(p *peer) {
+			p.must("ratelimit.put_rule", m{"rule": m{"name": "places", "algorithm": "token_bucket", "max_concurrent": 1, "limits": one}})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, eye := b.dial(t), b.dial(t)
+			if c.before != nil {
+				c.before(eye)
+			}
+			holder := b.dial(t)
+			holder.must(c.method, c.params)
+			params := m{"wait_ms": 60_000}
+			for k, v := range c.params {
+				params[k] = v
+			}
+			before := inUse()
+			for i := range many {
+				p.send(request(t, 100+i, c.method, params))
+			}
+			eventually(t, "they come", func() bool { return b.Waiting() >= many })
+			var each int64
+			t.Cleanup(func() { t.Logf("%d bytes for each of %d", each, many) })
+			eventually(t, "a waiting call takes more than a call may", func() bool {
+				each = (inUse() - before) / many // more, until all of them have been told to wait
+				return each < cmp.Or(c.most, maxWaiterBytes) || b.Waiting() < many
+			})
+			require.EqualValues(t, many, b.Waiting(), "they do not wait")
+			require.NoError(t, p.conn.Close())
+			eventually(t, "they leave", func() bool { return b.Waiting() == 0 })
+		})
+	}
+}
+
+// inUse is what live objects and stacks take.
+func inUse() int64 {
+	for range 4 { // stacks shrink by half in each collection
+		runtime.GC()
+	}
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() + s[1].Value.Uint64()) //nolint:gosec // far from overflow
+}
