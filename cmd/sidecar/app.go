@@ -90,6 +90,10 @@ func (a *app) Start() error {
 			return err
 		}
 	}
+	if a.config.Redis.URL != lua.Embedded {
+		a.log.Info("while redis does not answer, limits and breakers allow and say degraded, unless a fail_mode says otherwise; all else answers UNAVAILABLE",
+			"redis", a.runner.Status().Address)
+	}
 	a.log.Info("serving", "version", version, "socket", a.config.Socket.Path, "http", a.httpAddr(),
 		"store", a.runner.Status().Topology, "redis", a.runner.Status().Address, "rules", len(a.rules.Names()), "exporting", strings.Join(a.telemetry.Exporting, ","))
 	return nil
