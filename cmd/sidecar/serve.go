@@ -49,7 +49,7 @@ func serve(ctx context.Context, from origin, p process) error {
 	c, invalid := from.read()
 	o := telemetry.LogOptions{Level: config.Default().Telemetry.LogLevel}
 	if invalid == nil {
-		o.Level = c.Telemetry.LogLevel
+		o.Level, o.Format = c.Telemetry.LogLevel, c.Telemetry.LogFormat
 	}
 	log, err := telemetry.NewLog(p.err, o)
 	if err != nil {
