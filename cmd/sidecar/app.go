@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -19,11 +20,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// cleanupTime bounds each step of stopping, the grace for clients aside.
-const cleanupTime = 2 * time.Second
-
-// firstLook is how long the socket waits for the rules that are in Redis.
-const firstLook = time.Second
+const (
+	// cleanupTime bounds the steps of stopping that have something to send.
+	cleanupTime = 2 * time.Second
+	// overtime is how long a step may take beyond its time before the next begins.
+	overtime = 250 * time.Millisecond
+	// answerTime is for how long Redis may say nothing before what is still held is
+	// left to its TTL.
+	answerTime = 500 * time.Millisecond
+)
 
 // app is one sidecar. Start and Stop may be called in any order, from any
 // goroutine; once stopped it stays so.
@@ -45,8 +50,9 @@ type app struct {
 	lines     *coord.Lines
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
-	http      *health.Server                // nil without http.addr
-	reloads   atomic.Pointer[reloads]       // nil before and after serving
+	port      net.Listener                  // nil without http.addr, as is http
+	http      *health.Server
+	reloads   atomic.Pointer[reloads] // nil before and after serving
 
 	mu       sync.Mutex // makes Start and Stop take turns
 	stopped  bool
@@ -77,12 +83,16 @@ func (a *app) Start() error {
 		return errors.New("start: it was started or stopped before")
 	}
 	for _, step := range []func() error{
-		a.startTelemetry, a.openStore, a.readRules, a.serve, a.watchHealth, a.watchConfig, a.listenHTTP, a.addGauges,
+		a.startTelemetry, a.listenHTTP, a.openStore, a.readRules, a.serve, a.watchHealth, a.watchConfig, a.serveHTTP, a.addGauges,
 	} {
 		if err := step(); err != nil {
 			a.undo()
 			return err
 		}
+	}
+	if a.config.Redis.URL != lua.Embedded {
+		a.log.Info("while redis does not answer, limits and breakers allow and say degraded, unless a fail_mode says otherwise; all else answers UNAVAILABLE",
+			"redis", a.runner.Status().Address)
 	}
 	a.log.Info("serving", "version", version, "socket", a.config.Socket.Path, "http", a.httpAddr(),
 		"store", a.runner.Status().Topology, "redis", a.runner.Status().Address, "rules", len(a.rules.Names()), "exporting", strings.Join(a.telemetry.Exporting, ","),
@@ -105,18 +115,49 @@ func (a *app) Stop() {
 	}
 }
 
-// undo runs the clean-ups, the latest first. It needs a.mu. Whatever ended the
-// caller's context is why they run, so they have contexts of their own.
+// undo runs the clean-ups, the latest first. It needs a.mu. A step that outlives
+// its time, since Redis accepts and says nothing, is left behind: the ones after it
+// end the connections on which it waits.
 func (a *app) undo() {
+	late := make(map[string]<-chan struct{})
 	for i := len(a.cleanups) - 1; i >= 0; i-- {
-		c := a.cleanups[i]
+		if ended := a.cleanUp(a.cleanups[i]); ended != nil {
+			late[a.cleanups[i].name] = ended
+		}
+	}
+	a.cleanups = nil
+	ctx, cancel := context.WithTimeout(context.Background(), overtime)
+	defer cancel()
+	for name, ended := range late {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			a.log.Warn("stop: " + name + ": it has not ended and is left behind")
+		}
+	}
+}
+
+// cleanUp runs a step and returns nil, or what is closed when the step has ended
+// that is late. Whatever ended the caller's context is why it runs, so it has a
+// context of its own.
+func (a *app) cleanUp(c cleanup) (late <-chan struct{}) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
 		ctx, cancel := context.WithTimeout(context.Background(), c.within)
+		defer cancel()
 		if err := c.undo(ctx); err != nil {
 			a.log.Warn("stop: "+c.name, "err", err)
 		}
-		cancel()
+	}()
+	timer := time.NewTimer(c.within + overtime)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-timer.C:
+		return ended
 	}
-	a.cleanups = nil
 }
 
 func (a *app) onStop(name string, within time.Duration, undo func(context.Context) error) {
@@ -177,19 +218,15 @@ func (a *app) serve() error {
 	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
 	a.leases = coord.NewLeases(a.telemetry.Telemetry)
 	a.leases.Report(a.events)
-	a.onStop("leases", cleanupTime, func(ctx context.Context) error { a.leases.Stop(ctx); return nil })
+	a.onStop("leases", cleanupTime, a.giveBack)
 	a.signals = coord.NewSignals(a.runner, keys)
-	a.onStop("signals", cleanupTime, func(context.Context) error { a.signals.Stop(); return nil })
+	a.onStop("signals", 0, func(context.Context) error { a.signals.Stop(); return nil })
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Events: a.events, Log: a.log,
 	})
-	a.onStop("rules", cleanupTime, func(context.Context) error { runtime.Stop(); return nil })
-	// Redis that is away fails the look at once, and one that is slow holds up nothing for long.
-	looking, looked := context.WithTimeout(context.Background(), firstLook)
-	runtime.Looked(looking)
-	looked()
+	a.onStop("rules", 0, func(context.Context) error { runtime.Stop(); return nil })
 	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
-	a.onStop("lines", cleanupTime, func(context.Context) error { a.lines.Stop(); return nil })
+	a.onStop("lines", 0, func(context.Context) error { a.lines.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
 		AllowedUIDs: c.Socket.AllowedUIDs, AllowedGIDs: c.Socket.AllowedGIDs,
@@ -242,7 +279,36 @@ func (a *app) watchHealth() error {
 	}
 	h.SetAlways(a.config.Readiness.Mode == config.ReadinessAlways)
 	a.health.Store(h)
-	a.onStop("health", cleanupTime, func(context.Context) error { h.Stop(); return nil })
+	a.onStop("health", 0, func(context.Context) error { h.Stop(); return nil })
+	return nil
+}
+
+// giveBack ends what clients left held, unless Redis does not answer.
+func (a *app) giveBack(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answered := make(chan struct{})
+	go func() {
+		again := time.NewTicker(answerTime / 20)
+		defer again.Stop()
+		for a.runner.Ping(ctx) != nil {
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		close(answered)
+	}()
+	silent := time.AfterFunc(answerTime, func() {
+		select {
+		case <-answered:
+		default:
+			cancel()
+		}
+	})
+	defer silent.Stop()
+	a.leases.Stop(ctx)
 	return nil
 }
 
@@ -250,11 +316,18 @@ func (a *app) listenHTTP() (err error) {
 	if a.config.HTTP.Addr == "" {
 		return nil
 	}
-	a.http, err = health.Listen(a.config.HTTP.Addr, a.health.Load(), a.telemetry.Metrics, a.log)
-	if err != nil {
+	if a.port, err = health.Listen(a.config.HTTP.Addr); err != nil {
 		return err
 	}
-	a.onStop("http", cleanupTime, a.http.Stop)
+	a.onStop("http port", 0, func(context.Context) error { _ = a.port.Close(); return nil }) // it may be closed by then
+	return nil
+}
+
+func (a *app) serveHTTP() error {
+	if a.port != nil {
+		a.http = health.Serve(a.port, a.health.Load(), a.telemetry.Metrics, a.log)
+		a.onStop("http", overtime, a.http.Stop)
+	}
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +58,9 @@ The call is a session of its own: what it acquires is given back when it ends, u
 		if err != nil {
 			return err
 		}
+		if args[0] != api.HealthGet.Name && degraded(result) {
+			fmt.Fprintln(p.err, "note: degraded: Redis does not answer the sidecar, so that the fail mode answered and nothing is shared or counted; see sidecar probe ready")
+		}
 		return printJSON(p.out, result, format)
 	}
 	return cmd
@@ -88,6 +93,21 @@ func call(ctx context.Context, socket, method string, params map[string]any) (an
 	default:
 		return nil, err
 	}
+}
+
+// degraded reports whether a result, or one of several, came from a fail mode: who
+// tries things out by hand would take it for one of Redis.
+func degraded(result any) bool {
+	switch r := result.(type) {
+	case map[string]any:
+		if yes, ok := r["degraded"].(bool); ok {
+			return yes
+		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(r)), degraded)
+	case []any:
+		return slices.ContainsFunc(r, degraded)
+	}
+	return false
 }
 
 func outputFormat(asked string, out io.Writer) (string, error) {

@@ -110,3 +110,25 @@ func TestACallMayWaitLongerThanItsTimeout(t *testing.T) {
 	require.Equal(t, main.OK, a.code, a.err)
 	require.Contains(t, a.out, `"acquired":true`)
 }
+
+// Who tries it out without Redis must not take the answers for those of a limit.
+func TestAnAnswerWithoutRedisIsNotTakenForOneOfRedis(t *testing.T) {
+	t.Parallel()
+	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "redis://127.0.0.1:1")
+	s.logs(t, `"msg":"serving"`)
+	s.logs(t, `"msg":"while redis does not answer, limits and breakers allow and say degraded`)
+	const limits = `"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]`
+	for method, params := range map[string]string{
+		"ratelimit.acquire": "{" + limits + "}", "ratelimit.acquire_many": `{"items":[{` + limits + `}]}`, "breaker.allow": `{"name":"a"}`,
+	} {
+		a := cli(t, "call", "--socket", s.socket, method, params)
+		require.Equal(t, main.OK, a.code, a.err)
+		require.Contains(t, a.out, `"degraded":true`)
+		require.True(t, strings.HasPrefix(a.err, "note: degraded: Redis does not answer"), "%s: %s", method, a.err)
+		require.Equal(t, 1, strings.Count(a.err, "\n"))
+	}
+	require.Empty(t, cli(t, "call", "--socket", s.socket, "health.get").err)
+
+	with := ready(t)
+	require.Empty(t, cli(t, "call", "--socket", with.socket, "ratelimit.acquire", "{"+limits+"}").err)
+}

@@ -14,10 +14,12 @@ import (
 func TestBadUsageIsExitCode2AndNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"frob":             "unknown command \"frob\" for \"sidecar\"\n\nDid you mean this?\n\tprobe\n\nUsage: sidecar; more: sidecar --help\n",
-		"serve x":          "unknown command \"x\" for \"sidecar serve\"\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
-		"serve --sokcet x": "unknown flag: --sokcet\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
-		"call":             "accepts between 1 and 2 arg(s), received 0\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
+		"frob":                "unknown command \"frob\" for \"sidecar\"\n\nDid you mean this?\n\tprobe\n\nUsage: sidecar; more: sidecar --help\n",
+		"serve x":             "unknown command \"x\" for \"sidecar serve\"\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
+		"serve --sokcet x":    "unknown flag: --sokcet; did you mean --socket?\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
+		"call --otput json x": "unknown flag: --otput; did you mean --output?\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
+		"probe live --xyzzy":  "unknown flag: --xyzzy\nUsage: sidecar probe live|ready [flags]; more: sidecar probe --help\n",
+		"call":                "accepts between 1 and 2 arg(s), received 0\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"call --timeout x a": "invalid argument \"x\" for \"--timeout\" flag: time: invalid duration \"x\"\n" +
 			"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"probe":              "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
@@ -85,6 +87,7 @@ func TestADescriptionSaysWhatACallerMustKnow(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	require.Regexp(t, `^sidecar \S+( \([0-9a-f]{12}\))?, protocol 1, go1\.\S+ linux/\S+\n$`, cli(t, "version").out)
+	require.Equal(t, cli(t, "version"), cli(t, "--version"))
 }
 
 func TestCompletionKnowsTheMethods(t *testing.T) {

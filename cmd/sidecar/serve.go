@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,8 +25,8 @@ and readiness.mode take effect at once, other settings keep their values until a
 changes nothing.
 
 On SIGTERM or SIGINT it takes no new connections and no new acquisitions, waits for its clients to leave or
-limits.shutdown_grace to end, gives back all that they still hold and exits with 0. A second signal ends it at once. The
-log is JSON on stderr.`,
+limits.shutdown_grace to end, gives back all that they still hold and exits with 0. A second signal ends it at once: the
+other one, or the same after a second. The log is on stderr.`,
 		Example: `  sidecar serve --redis redis://127.0.0.1:6379
   sidecar serve --redis embedded --socket ./sidecar.sock --http 127.0.0.1:8086`,
 		Args: cobra.NoArgs,
@@ -50,7 +49,7 @@ func serve(ctx context.Context, from origin, p process) error {
 	c, invalid := from.read()
 	o := telemetry.LogOptions{Level: config.Default().Telemetry.LogLevel}
 	if invalid == nil {
-		o.Level = c.Telemetry.LogLevel
+		o.Level, o.Format = c.Telemetry.LogLevel, c.Telemetry.LogFormat
 	}
 	log, err := telemetry.NewLog(p.err, o)
 	if err != nil {
@@ -72,15 +71,16 @@ func serve(ctx context.Context, from origin, p process) error {
 		return told(log, err)
 	}
 	for {
+		var first os.Signal
 		select {
 		case <-hangups:
 			_ = a.Reload() // it tells, whatever comes of it
 			continue
-		case s := <-signals:
-			log.Info("stopping", "signal", s.String())
+		case first = <-signals:
+			log.Info("stopping", "signal", first.String())
 		case <-ctx.Done():
 		}
-		return stop(a, signals)
+		return stop(a, first, signals)
 	}
 }
 
@@ -100,22 +100,30 @@ func told(log *telemetry.Log, err error) error {
 	return &exit{code: code}
 }
 
-// stop stops in order, unless a second signal says that order no longer matters.
-func stop(a *app, signals <-chan os.Signal) error {
+// sameSignal is for how long a signal that comes again is taken for the same
+// request: timeout of GNU coreutils sends one to its child and to the group of it.
+const sameSignal = time.Second
+
+// stop stops in order, unless a second signal says that order no longer matters:
+// another one, or the same after a moment. First is nil where none asked for the end.
+func stop(a *app, first os.Signal, signals <-chan os.Signal) error {
+	begun := time.Now()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		a.Stop()
 	}()
-	select {
-	case <-stopped:
-		return nil
-	case s := <-signals:
-		a.log.Warn("ended by a second signal: what clients hold is left to its TTL", "signal", s.String())
-		code := exitSignal
-		if n, ok := s.(syscall.Signal); ok {
-			code += int(n)
+	for {
+		select {
+		case <-stopped:
+			return nil
+		case s := <-signals:
+			if s == first && time.Since(begun) < sameSignal {
+				a.log.Info("the same signal again, at once: it is taken for one request; send it later to end without cleaning up", "signal", s.String())
+				continue
+			}
+			a.log.Warn("ended by a second signal: what clients hold is left to its TTL", "signal", s.String())
+			return &exit{code: signalled(s)}
 		}
-		return &exit{code: code}
 	}
 }

@@ -244,11 +244,12 @@ func TestAnOccupiedPortIsOneClearLineAndLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	socket := socketIn(t)
-	a := cli(t, "serve", "--socket", socket, "--redis", "embedded", "--log-level", "error", "--http", l.Addr().String())
+	a := cli(t, "serve", "--socket", socket, "--redis", "redis://127.0.0.1:1", "--http", l.Addr().String())
 	require.Equal(t, main.Failed, a.code)
 	errs := fatal(t, a.err)
 	require.Len(t, errs, 1)
 	require.Contains(t, errs[0], `http.addr "`+l.Addr().String()+`": the port is taken; `)
+	require.Equal(t, 1, strings.Count(a.err, "\n"), "nothing was served, and so nothing is told: %s", a.err)
 	require.NoFileExists(t, socket)
 }
 

@@ -154,6 +154,15 @@ func TestALogWhoseReaderIsGoneEndsNothing(t *testing.T) {
 	require.NoError(t, p.Wait(), "exit code 0, and no SIGPIPE")
 }
 
+func TestTheFormatOfTheLogIsAsItIsConfigured(t *testing.T) {
+	t.Parallel()
+	s := serve(t, socketIn(t), []string{noGrace, "COXSWAIN_TELEMETRY_LOG_FORMAT=text"}, "--redis", "embedded")
+	s.logs(t, "level=INFO msg=serving version=")
+	a := cliWith(t, "", []string{"COXSWAIN_TELEMETRY_LOG_FORMAT=text"}, "serve", "--socket", s.socket, "--redis", "embedded")
+	require.Equal(t, main.Failed, a.code)
+	require.Contains(t, a.err, "\nsocket "+s.socket+": another sidecar listens there", "for people it stays as it is")
+}
+
 // The library under the connections has a log of its own, which goes to stderr.
 func TestEveryLineOnStderrIsJSON(t *testing.T) {
 	t.Parallel()

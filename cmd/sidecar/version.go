@@ -16,11 +16,15 @@ func newVersion(p process) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.out, "sidecar %s%s, protocol %d, %s %s/%s\n",
-				version, revision(), api.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(p.out, versionText())
 			return err
 		},
 	}
+}
+
+func versionText() string {
+	return fmt.Sprintf("sidecar %s%s, protocol %d, %s %s/%s",
+		version, revision(), api.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // revision is the commit that the build saw, if any.

@@ -20,6 +20,7 @@ var ofTheChart = []string{"socket.path", "http", "redis.password_file"}
 // words are keys of the configuration that hold one of a few.
 var words = map[string][]string{
 	"telemetry.log_level":        {"debug", "info", "warn", "error"},
+	"telemetry.log_format":       {"auto", "json", "text"},
 	"readiness.mode":             {config.ReadinessRedis, config.ReadinessAlways},
 	"rules.precedence":           {config.PrecedenceFile, config.PrecedenceRedis},
 	"breakers.items[].fail_mode": {"closed", "open"},

@@ -75,6 +75,7 @@ var foreign = map[string][]string{
 	"github.com/alicebob/miniredis":     {"internal/lua"},
 	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc"},
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
+	"github.com/spf13/pflag":            {"cmd/sidecar"},
 	"github.com/KimMachineGun":          {"cmd/sidecar"},
 	"github.com/goccy/go-yaml":          {"internal/config", "internal/helmtest", "internal/kubetest", "hack/chartdoc"},
 	"github.com/stretchr/testify":       {},

@@ -124,9 +124,10 @@ type Limits struct {
 	ShutdownGrace   time.Duration `yaml:"shutdown_grace"`
 }
 
-// Telemetry says what spans may carry and how loud the log is.
+// Telemetry says what spans may carry, how loud the log is and how it looks.
 type Telemetry struct {
-	LogLevel   string `yaml:"log_level"` // debug, info, warn, error
+	LogLevel   string `yaml:"log_level"`  // debug, info, warn, error
+	LogFormat  string `yaml:"log_format"` // auto (text on a terminal, else JSON), json, text
 	RecordKeys bool   `yaml:"record_keys"`
 }
 

@@ -73,7 +73,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			MaxFrameBytes: 2048, MaxDepth: 8, MaxElements: 100, MaxInflight: 7, MaxWaiting: 9, MaxConnections: 11,
 			MaxTotalBytes: 20_000, MaxTotalWaiting: 13,
 		},
-		Telemetry: config.Telemetry{LogLevel: "debug", RecordKeys: true},
+		Telemetry: config.Telemetry{LogLevel: "debug", LogFormat: "text", RecordKeys: true},
 		Readiness: config.Readiness{Mode: config.ReadinessAlways},
 		Rules: config.Rules{Precedence: config.PrecedenceRedis, Files: []string{"rules.yaml"}, Items: []config.Rule{{
 			Name: "user-agent", Algorithm: "token_bucket",

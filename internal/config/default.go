@@ -23,7 +23,7 @@ func Default() Config {
 			MaxInflight: 1_024, MaxWaiting: 4_096, MaxConnections: 256,
 			ShutdownGrace: 2 * time.Second,
 		},
-		Telemetry: Telemetry{LogLevel: "info"},
+		Telemetry: Telemetry{LogLevel: "info", LogFormat: "auto"},
 		Readiness: Readiness{Mode: ReadinessRedis},
 		Rules:     Rules{Precedence: PrecedenceFile},
 	}

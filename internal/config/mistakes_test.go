@@ -241,6 +241,9 @@ c.yaml:2: readiness.mode: "never" is unknown; write redis or always
 	{"log level", "telemetry:\n  log_level: wran\n", `
 c.yaml:2: telemetry.log_level: "wran" is unknown; did you mean warn?
       2 |   log_level: wran`},
+	{"log format", "telemetry:\n  log_format: jsn\n", `
+c.yaml:2: telemetry.log_format: "jsn" is unknown; did you mean json?
+      2 |   log_format: jsn`},
 	{"log level like no other", "telemetry:\n  log_level: verbose\n", `
 c.yaml:2: telemetry.log_level: "verbose" is unknown; write debug, info, warn or error
       2 |   log_level: verbose`},

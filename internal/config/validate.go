@@ -42,6 +42,7 @@ func validate(c *Config) []Problem {
 	k.redis(c.Redis)
 	k.limits(c.Limits)
 	k.oneOf("telemetry.log_level", c.Telemetry.LogLevel, "debug", "info", "warn", "error")
+	k.oneOf("telemetry.log_format", c.Telemetry.LogFormat, "auto", "json", "text")
 	k.oneOf("readiness.mode", c.Readiness.Mode, ReadinessRedis, ReadinessAlways)
 	k.oneOf("rules.precedence", c.Rules.Precedence, PrecedenceFile, PrecedenceRedis)
 	return k

@@ -292,10 +292,11 @@ const giveBackTime = 5 * time.Second
 
 // giveBack is the one path by which leases return: when a session closes, when
 // the sidecar stops, when a grant comes too late. It tries again what fails
-// until ctx ends.
+// until ctx ends, or Stop has returned.
 func (l *Leases) giveBack(ctx context.Context, gone []hold) {
 	ctx, cancel := context.WithTimeout(ctx, giveBackTime)
 	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
 	byKind := make(map[leaseKind][]hold)
 	for _, h := range gone {
 		lua.Settle(ctx, h.doubt)

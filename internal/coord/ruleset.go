@@ -14,6 +14,9 @@ import (
 // Redis for every sidecar, merged. It is replaced as a whole.
 type Rules struct {
 	set atomic.Pointer[map[string]*rule]
+	// expected is closed once the rules in Redis were looked for, found or not; nil
+	// where nobody looks for them.
+	expected atomic.Pointer[chan struct{}]
 
 	mu sync.Mutex // guards what follows; held while a set is made of it
 	// files are the rules of files by name, revision that of all of them.
@@ -190,9 +193,24 @@ func (r *Rules) All() RuleList {
 // Names lists the rules in force, sorted.
 func (r *Rules) Names() []string { return slices.Sorted(maps.Keys(*r.set.Load())) }
 
-// find returns the rule in force with that name.
+// expect makes calls that name a rule which Redis may have wait until looked is
+// called. It may be called more than once.
+func (r *Rules) expect() (looked func()) {
+	c := make(chan struct{})
+	r.expected.Store(&c)
+	var once sync.Once
+	return func() { once.Do(func() { close(c); r.expected.CompareAndSwap(&c, nil) }) }
+}
+
+// find returns the rule in force with that name. At the start it waits until the
+// rules in Redis are known, where they decide which rule that is.
 func (r *Rules) find(name string) (*rule, error) {
-	if x, ok := (*r.set.Load())[name]; ok {
+	x, ok := (*r.set.Load())[name]
+	if expected := r.expected.Load(); expected != nil && !(ok && r.hides(name)) {
+		<-*expected
+		x, ok = (*r.set.Load())[name]
+	}
+	if ok {
 		return x, nil
 	}
 	names := r.Names()

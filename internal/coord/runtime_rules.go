@@ -17,6 +17,9 @@ const (
 	rulesPoll = time.Second
 	// loadTime bounds a look that nobody waits for.
 	loadTime = 5 * time.Second
+	// firstLook is for how long after the start calls wait for the rules of Redis,
+	// instead of hearing that there is no such rule.
+	firstLook = time.Second
 	// maxKept is how many rules there may be in Redis, which a script visits all.
 	maxKept = 999
 	// topicRules is that of broadcasts about them.
@@ -44,7 +47,6 @@ type RuntimeRules struct {
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
 	woken  chan struct{} // has one while there may be something new
-	looked chan struct{} // closed after the first look
 	done   chan struct{}
 
 	// mu guards what follows. It is held while Redis is asked, so that an older
@@ -64,7 +66,7 @@ func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 	}
 	r := &RuntimeRules{
 		o: o, key: o.Keys.rules(), known: -1,
-		woken: make(chan struct{}, 1), looked: make(chan struct{}), done: make(chan struct{}),
+		woken: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if o.Signals != nil {
@@ -74,17 +76,10 @@ func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 			}
 		}, r.wake)
 	}
-	go r.follow()
+	looked := o.Rules.expect()
+	o.Clock.AfterFunc(firstLook, looked)
+	go r.follow(looked)
 	return r
-}
-
-// Looked returns once the rules of Redis were looked for, found or not, or when ctx
-// ends: calls that come before would hear that there is no such rule.
-func (r *RuntimeRules) Looked(ctx context.Context) {
-	select {
-	case <-r.looked:
-	case <-ctx.Done():
-	}
 }
 
 // Stop ends it; the rules stay as they are.
@@ -100,15 +95,14 @@ func (r *RuntimeRules) wake() {
 	}
 }
 
-func (r *RuntimeRules) follow() {
+// follow looks again and again, and calls looked after the first time.
+func (r *RuntimeRules) follow(looked func()) {
 	defer close(r.done)
-	for first := true; ; first = false {
+	for {
 		ctx, cancel := context.WithTimeout(r.ctx, loadTime)
 		_ = r.load(ctx) // the next look comes in a second, and that Redis is away is told elsewhere
 		cancel()
-		if first {
-			close(r.looked)
-		}
+		looked()
 		stop := r.o.Clock.AfterFunc(rulesPoll, r.wake)
 		select {
 		case <-r.woken:

@@ -142,7 +142,20 @@ func (f finding) text() string {
 	return f.detail + "; " + problem
 }
 
-func look(ctx context.Context, c Check) finding {
+// look runs a check within ctx, or until stopped: a read that does not see that
+// its context is cancelled must not hold up Stop.
+func look(ctx context.Context, stopped <-chan struct{}, c Check) finding {
+	found := make(chan finding, 1)
+	go func() { found <- run(ctx, c) }()
+	select {
+	case f := <-found:
+		return f
+	case <-stopped:
+		return finding{name: c.Name, grade: failed, problem: "not looked at: the checks have been stopped"}
+	}
+}
+
+func run(ctx context.Context, c Check) finding {
 	detail, err := c.Run(ctx)
 	f := finding{name: c.Name, detail: detail}
 	var w Warning

@@ -182,6 +182,19 @@ func TestALoopThatStandsStillIsNotLive(t *testing.T) {
 	})
 }
 
+func TestACheckThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := make(chan struct{})
+		defer close(c)
+		h := start(t, health.Options{Live: []health.Check{{Name: "socket", Run: func(context.Context) (string, error) {
+			<-c
+			return "", nil
+		}}}})
+		synctest.Wait()
+		h.Stop()
+	})
+}
+
 func TestACheckHasTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, health.Options{Live: []health.Check{{Name: "socket", Run: func(ctx context.Context) (string, error) {

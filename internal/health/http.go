@@ -20,12 +20,18 @@ type Server struct {
 	done chan struct{}
 }
 
-// Listen serves h and metrics on addr, http.addr of the configuration.
-func Listen(addr string, h *Health, metrics http.Handler, log *slog.Logger) (*Server, error) {
+// Listen takes addr, http.addr of the configuration, for Serve: before anything
+// else starts, so that a port that is taken ends a start in which nothing was served.
+func Listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("http.addr %q: %s: %w", addr, remedy(err), err)
 	}
+	return l, nil
+}
+
+// Serve serves h and metrics on what Listen took.
+func Serve(l net.Listener, h *Health, metrics http.Handler, log *slog.Logger) *Server {
 	s := &Server{addr: l.Addr(), done: make(chan struct{})}
 	// The port may be open to the whole cluster, so a slow or silent peer is
 	// cut off, and one that is idle soon after. Writing has longest: a scrape of many
@@ -46,7 +52,7 @@ func Listen(addr string, h *Health, metrics http.Handler, log *slog.Logger) (*Se
 			log.Error("health: the HTTP listener ended; probes will fail", "err", err)
 		}
 	}()
-	return s, nil
+	return s
 }
 
 func remedy(err error) string {

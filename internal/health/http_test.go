@@ -171,8 +171,9 @@ func TestOnlyGETAndHEADAreTaken(t *testing.T) {
 
 func listen(t *testing.T, h *health.Health, metrics http.Handler) *health.Server {
 	t.Helper()
-	s, err := health.Listen("127.0.0.1:0", h, metrics, slog.New(slog.DiscardHandler))
+	l, err := health.Listen("127.0.0.1:0")
 	require.NoError(t, err)
+	s := health.Serve(l, h, metrics, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = s.Stop(context.Background()) })
 	return s
 }
@@ -280,7 +281,7 @@ func TestAnAddressThatCannotBeHasARemedy(t *testing.T) {
 		"192.0.2.1:80":  "http.addr \"192.0.2.1:80\": ", // not an address of this machine
 		"127.0.0.1:1e9": "http.addr \"127.0.0.1:1e9\": cannot listen; ",
 	} {
-		_, err := health.Listen(addr, h, scrape, slog.New(slog.DiscardHandler))
+		_, err := health.Listen(addr)
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -43,14 +43,20 @@ func (p *probe) loop(ctx context.Context) {
 
 // round runs all checks side by side and reports whether the state is good.
 func (p *probe) round(ctx context.Context) bool {
+	stopped := ctx.Done()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	findings := make([]finding, len(p.checks))
 	var wg sync.WaitGroup
 	for i, c := range p.checks {
-		wg.Go(func() { findings[i] = look(ctx, c) })
+		wg.Go(func() { findings[i] = look(ctx, stopped, c) })
 	}
 	wg.Wait()
+	select {
+	case <-stopped: // what was found last stays
+		return false
+	default:
+	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()

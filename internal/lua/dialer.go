@@ -49,11 +49,6 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 // close ends every connection and every attempt to make one.
 func (d *dialer) close() {
 	d.cancel()
-	d.interrupt()
-}
-
-// interrupt ends the connections that there are.
-func (d *dialer) interrupt() {
 	d.mu.Lock()
 	open := d.open
 	d.open = map[*dialled]struct{}{}

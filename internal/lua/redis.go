@@ -215,11 +215,6 @@ func (r *Runner) Close() error {
 	return err
 }
 
-// Interrupt ends what waits for an answer of Redis now, as if the connections had
-// broken; later calls make new ones. It is for who ends and waits for such a call,
-// which does not see that its context is cancelled.
-func (r *Runner) Interrupt() { r.connector.dialer.interrupt() }
-
 // Ping asks Redis now, within ctx; of a cluster every master.
 func (r *Runner) Ping(ctx context.Context) error {
 	nodes := r.nodes()

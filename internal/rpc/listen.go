@@ -11,13 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxPath is the longest path that a socket's address holds, in bytes.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
-
-// folderMode is that of a folder made for the socket.
-const folderMode = 0o770
 
 // probeTime bounds finding out whether a socket file is alive.
 const probeTime = time.Second
@@ -40,7 +39,8 @@ func takePath(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	if err := makeFolder(folder); err != nil {
 		return fail(err)
 	}
-	unlock, err := lockFolder(folder)
+	warnOfOthers(folder, o.Log)
+	unlock, err := lockFolder(folder, o.Log)
 	if err != nil {
 		return fail(err)
 	}
@@ -48,13 +48,8 @@ func takePath(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	if err := clearPath(o.Path); err != nil {
 		return fail(err)
 	}
-	l, err := bind(o)
+	l, info, err := bind(o)
 	if err != nil {
-		return fail(err)
-	}
-	info, err := os.Lstat(o.Path)
-	if err != nil {
-		_ = l.Close()
 		return fail(err)
 	}
 	return l, info, nil
@@ -71,37 +66,6 @@ func checkPath(path string) error {
 	default:
 		return nil
 	}
-}
-
-// makeFolder leaves a folder that exists as it is.
-func makeFolder(folder string) error {
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.MkdirAll(folder, folderMode); err != nil {
-		return err
-	}
-	return os.Chmod(folder, folderMode) // the umask may have taken bits away
-}
-
-func lockFolder(folder string) (unlock func(), err error) {
-	d, err := os.Open(folder)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	// Where the file system has no such locks, taking turns is left to whoever
-	// starts sidecars.
-	if err != nil && !errors.Is(err, syscall.ENOTSUP) && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.ENOSYS) {
-		_ = d.Close()
-		return nil, fmt.Errorf("lock its folder: %w", err)
-	}
-	return func() { _ = d.Close() }, nil
 }
 
 // clearPath removes the socket file of a sidecar that is gone, and nothing else.
@@ -136,7 +100,7 @@ func clearPath(path string) error {
 // before it was bound, so it starts with none at all: nobody can connect until
 // owner and mode are as they should be. An umask would do the same, but to
 // every file that the process makes meanwhile.
-func bind(o *Options) (*net.UnixListener, error) {
+func bind(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
 		if cerr := raw.Control(func(fd uintptr) { err = syscall.Fchmod(int(fd), 0) }); cerr != nil {
@@ -146,26 +110,51 @@ func bind(o *Options) (*net.UnixListener, error) {
 	}}
 	nl, err := lc.Listen(context.Background(), "unix", o.Path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l, _ := nl.(*net.UnixListener)
 	// The file is removed by who knows that it is still this socket's.
 	l.SetUnlinkOnClose(false)
-	if err = own(o); err != nil {
+	made, err := own(o)
+	if err != nil {
 		_ = l.Close()
-		_ = os.Remove(o.Path)
-		return nil, err
+		if made != nil {
+			_ = removePath(o.Path, made)
+		}
+		return nil, nil, err
 	}
-	return l, nil
+	return l, made, nil
 }
 
-func own(o *Options) error {
+var errReplaced = errors.New("another file is where the socket was just made: keep other users out of its folder, or set socket.path to one that only this user may change")
+
+// own gives the file that was just made its owner and mode, by a descriptor of it:
+// by its path they could become those of another file, to which somebody who may
+// write to the folder has put a link there meanwhile. What it returns is the file.
+func own(o *Options) (os.FileInfo, error) {
+	f, err := os.OpenFile(o.Path, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w)", errReplaced, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || info.Mode() != fs.ModeSocket || int(st.Uid) != os.Geteuid() || st.Nlink != 1 {
+		return nil, errReplaced // a socket of mode 0 of this user is what was made
+	}
+	fd := int(f.Fd())
 	if o.UID != -1 || o.GID != -1 {
-		if err := os.Lchown(o.Path, o.UID, o.GID); err != nil {
-			return fmt.Errorf("give it to uid %d, gid %d: %w; only root gives files away: leave socket.uid and socket.gid unset, or run as that user", o.UID, o.GID, err)
+		if err := unix.Fchownat(fd, "", o.UID, o.GID, unix.AT_EMPTY_PATH); err != nil {
+			return info, fmt.Errorf("give it to uid %d, gid %d: %w; only root gives files away: leave socket.uid and socket.gid unset, or run as that user", o.UID, o.GID, err)
 		}
 	}
-	return os.Chmod(o.Path, o.Mode)
+	// There is no fchmod of such a descriptor, and this link leads to it alone.
+	if err := os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), o.Mode); err != nil {
+		return info, fmt.Errorf("set its mode: %w; /proc has to be mounted", err)
+	}
+	return info, nil
 }
 
 // removePath removes the socket file if it is still the one that was made.
@@ -175,23 +164,4 @@ func removePath(path string, made os.FileInfo) error {
 		return os.Remove(path)
 	}
 	return nil
-}
-
-// peer asks the kernel who connected. Of the groups it knows the primary one
-// only.
-func peer(nc *net.UnixConn) (uid, gid int, err error) {
-	raw, err := nc.SyscallConn()
-	if err != nil {
-		return 0, 0, err
-	}
-	var cred *syscall.Ucred
-	if cerr := raw.Control(func(fd uintptr) {
-		cred, err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	}); cerr != nil {
-		return 0, 0, cerr
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	return int(cred.Uid), int(cred.Gid), nil
 }

@@ -2,14 +2,19 @@ package rpc_test
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -191,6 +196,107 @@ func TestPeersThatAreNotAllowedAreClosed(t *testing.T) {
 	serve(t, rpc.Options{AllowedUIDs: []int{1 << 30, os.Getuid()}}).dial(t).alive()
 	serve(t, rpc.Options{AllowedUIDs: []int{1 << 30}, AllowedGIDs: []int{os.Getgid()}}).dial(t).alive()
 	serve(t, rpc.Options{AllowedGIDs: []int{1 << 30}}).dial(t).closed()
+}
+
+// As supplementalGroups of a pod gives one.
+func TestASupplementaryGroupOfAPeerCounts(t *testing.T) {
+	t.Parallel()
+	const group = 4242
+	b := serve(t, rpc.Options{AllowedGIDs: []int{group}})
+	dialled := make(chan error, 1)
+	var p *net.UnixConn
+	go func() {
+		// Of this thread alone, which ends with the goroutine since it stays locked.
+		runtime.LockOSThread()
+		groups := make([]uint32, 100) // more than are asked for at first
+		for i := range groups {
+			groups[i] = uint32(group - len(groups) + 1 + i)
+		}
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&groups[0])), 0); errno != 0 {
+			dialled <- errno
+			return
+		}
+		var err error
+		p, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: b.path, Net: "unix"})
+		dialled <- err
+	}()
+	err := <-dialled
+	if errors.Is(err, syscall.EPERM) { // who is not root has no groups but its own
+		groups, gerr := os.Getgroups()
+		require.NoError(t, gerr)
+		b = serve(t, rpc.Options{AllowedGIDs: append(groups, os.Getgid())})
+		b.dial(t).alive()
+		return
+	}
+	require.NoError(t, err)
+	defer p.Close()
+	require.NoError(t, p.SetDeadline(time.Now().Add(patience)))
+	_, err = p.Write(request(t, 1, "session.ping"))
+	require.NoError(t, err)
+	_, err = p.Read(make([]byte, 1))
+	require.NoError(t, err, "it is turned away")
+	b.dial(t).closed()
+}
+
+// Another user may put a link in the place of what was just made.
+func TestNoOtherFileIsGivenAMode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o777))
+	foreign := filepath.Join(t.TempDir(), "foreign")
+	require.NoError(t, os.WriteFile(foreign, nil, 0o600))
+	path := filepath.Join(dir, "s.sock")
+	stop := make(chan struct{})
+	var racer sync.WaitGroup
+	racer.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
+				_ = os.Remove(path)
+				_ = os.Symlink(foreign, path)
+			}
+		}
+	})
+	for range 100 {
+		leases := coord.NewLeases(telemetry.Nop())
+		s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o666, UID: -1, GID: -1, Log: slog.New(slog.DiscardHandler)}, rpc.Services{Leases: leases})
+		if err == nil {
+			_ = s.Shutdown(context.Background()) // its file may be gone
+		}
+		leases.Stop(context.Background())
+		require.Equal(t, fs.FileMode(0o600), modeOf(t, foreign))
+		_ = os.Remove(path)
+	}
+	close(stop)
+	racer.Wait()
+}
+
+func TestAFolderInWhichOthersMayReplaceTheSocketIsWarnedAbout(t *testing.T) {
+	t.Parallel()
+	for mode, warned := range map[fs.FileMode]bool{0o777: true, 0o777 | fs.ModeSticky: false, 0o770: false, 0o755: false} {
+		dir := t.TempDir()
+		require.NoError(t, os.Chmod(dir, mode))
+		b := serve(t, rpc.Options{Path: filepath.Join(dir, "s.sock")})
+		require.Equal(t, warned, strings.Contains(b.log.String(), "every user may replace the socket"), "%v: %s", mode, b.log)
+	}
+}
+
+// Whoever may read the folder may lock it.
+func TestALockOfTheFolderThatStaysDoesNotKeepASidecarFromStarting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := os.Open(dir)
+	require.NoError(t, err)
+	defer d.Close()
+	require.NoError(t, syscall.Flock(int(d.Fd()), syscall.LOCK_EX))
+	b := serve(t, rpc.Options{Path: filepath.Join(dir, "s.sock")})
+	b.dial(t).alive()
+	require.Contains(t, b.log.String(), "the socket's folder is locked by another process")
+	require.Contains(t, b.log.String(), "process=\""+itoa(os.Getpid())+" (")
 }
 
 func TestOneConnectionTooManyIsClosed(t *testing.T) {

@@ -38,7 +38,8 @@ type Options struct {
 	Mode     fs.FileMode
 	UID, GID int
 	// AllowedUIDs and AllowedGIDs, when not empty, are checked against the
-	// peer's credentials: a peer passes that is in either.
+	// peer's credentials, its supplementary groups included: a peer passes that is in
+	// either.
 	AllowedUIDs, AllowedGIDs []int
 	// AdminOff refuses admin methods; AdminUIDs, when not empty, binds them.
 	AdminOff  bool
@@ -188,7 +189,7 @@ func (s *Server) welcome(nc *net.UnixConn) {
 		_ = nc.Close()
 		return
 	}
-	if !s.allowed(uid, gid) {
+	if !s.allowed(nc, uid, gid) {
 		s.turnAway(nc, closedForbidden, "uid", uid, "gid", gid)
 		return
 	}
@@ -221,14 +222,6 @@ func (s *Server) welcome(nc *net.UnixConn) {
 		return
 	}
 	s.workers.serve(c)
-}
-
-// allowed checks a peer against the lists of who may connect.
-func (s *Server) allowed(uid, gid int) bool {
-	if len(s.opts.AllowedUIDs)+len(s.opts.AllowedGIDs) == 0 {
-		return true
-	}
-	return slices.Contains(s.opts.AllowedUIDs, uid) || slices.Contains(s.opts.AllowedGIDs, gid)
 }
 
 // admin reports whether a peer may call admin methods.
