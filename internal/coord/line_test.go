@@ -273,7 +273,8 @@ func TestAWaitLeavesTimeToAnswer(t *testing.T) {
 }
 
 // Three hundred who wait, from two sidecars: the first looks once a second, and
-// each sidecar beats once a second, and that is all. No connection is held.
+// each sidecar beats once a second, and that is all; so do the two probes, which
+// each run a script as well. No connection is held.
 func TestWaitingCostsABeatASecond(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)
@@ -288,7 +289,7 @@ func TestWaitingCostsABeatASecond(t *testing.T) {
 	<-time.After(3 * time.Second) // what is counted is what happens meanwhile
 	runs, seconds := q.runs()-from, time.Since(at).Seconds()
 	require.Positive(t, runs)
-	require.LessOrEqual(t, runs, int(3*(seconds+1)), "in %.1f s", seconds)
+	require.LessOrEqual(t, runs, int(5*(seconds+1)), "in %.1f s", seconds)
 	require.LessOrEqual(t, a.runner.Status().PoolTotal-a.runner.Status().PoolIdle, 1)
 }
 

@@ -98,7 +98,7 @@ func TestDeadlineThatCannotBeSetLosesNothing(t *testing.T) {
 	require.True(t, lua.CertainlyNotRun(e.SetReadDeadline(time.Now())))
 }
 
-func TestOnlyWhatMayBeAnOutageAsksForAProbe(t *testing.T) {
+func TestOnlyWhatMayLastAsksForAProbe(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		io.EOF:                      true,
@@ -108,8 +108,9 @@ func TestOnlyWhatMayBeAnOutageAsksForAProbe(t *testing.T) {
 		reply("LOADING wait"):       true,
 		reply("MASTERDOWN wait"):    true,
 		reply("NOAUTH who"):         true,
-		reply("OOM full"):           false,
-		reply("BUSY wait"):          false,
+		reply("OOM full"):           true,
+		reply("BUSY wait"):          true,
+		reply("TRYAGAIN moving"):    false,
 		reply("NOSCRIPT gone"):      false,
 		reply("WRONGTYPE of a key"): false,
 	} {

@@ -282,7 +282,7 @@ func TestStatus(t *testing.T) {
 	st := r.Status()
 	require.Equal(t, "standalone", st.Topology)
 	require.Equal(t, strings.TrimPrefix(s.URL(), "redis://"), st.Address)
-	require.NoError(t, st.Trouble)
+	require.Nil(t, st.Trouble)
 	require.True(t, st.ScriptsLoaded)
 	require.Equal(t, "allkeys-lru", st.EvictionPolicy)
 	require.Positive(t, st.UsedMemory)

@@ -242,7 +242,8 @@ func (n *node) examine() (up bool, err error) {
 	}
 	now := *n.seen.Load()
 	start := time.Now()
-	if err := n.probe.Ping(ctx).Err(); err != nil {
+	// One that cannot save says so even to PING, and serves what does not write.
+	if err := n.probe.Ping(ctx).Err(); err != nil && !redis.HasErrorPrefix(err, "MISCONF") {
 		return busy(err) && n.condition.Load().up, err
 	}
 	now.rtt = time.Since(start)

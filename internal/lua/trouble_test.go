@@ -64,6 +64,10 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	require.True(t, r.Status().Up, "it answers")
 	ctx := deadline(t)
 	in := lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
+	// Of a cluster it is known of one node first.
+	for _, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{}); err == nil; {
+		_, err = lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
+	}
 	for range 20 {
 		_, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
 		require.ErrorIs(t, err, lua.ErrUnavailable)
