@@ -10,6 +10,10 @@ import (
 // a result, with Allowed false, and no error. With WaitMS it may return only when
 // its slot comes; when ctx ends before, the slot is given back. Without a deadline
 // in ctx it has 5 s and WaitMS.
+//
+// A Cost of 0 is one that was not set, and takes 1: to take nothing, look with
+// RatelimitPeek. The same holds for the Cost of every other call of the Client;
+// where 0 has to go over the wire, CallRaw sends it.
 func (c *Client) RatelimitAcquire(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
 	return Call(ctx, c, api.RatelimitAcquire, p)
 }

@@ -71,7 +71,7 @@ type RatelimitParams struct {
 	Key       string `codec:"key" required:"true" doc:"whom or what the limit counts, such as a host or an account"`
 	Group     string `codec:"group,omitempty" doc:"counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none"`
 	Pool      string `codec:"pool,omitempty" doc:"the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group, wait_ms, algorithm or limits"`
-	Cost      int64  `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"how much to take; 0 takes nothing, as ratelimit.peek"`
+	Cost      int64  `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"how much to take; 0 takes nothing, as ratelimit.peek. The Go client leaves a 0 out, so that it takes 1: look with RatelimitPeek"`
 	WaitMS    int64  `codec:"wait_ms,omitempty" min:"0" max:"60000" doc:"milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek never waits; sliding_window_counter takes none"`
 	FailMode  string `codec:"fail_mode,omitempty" enum:"closed,open,local" doc:"what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this sidecar alone limits it; absent = the rule's, open unless it says otherwise"`
 }

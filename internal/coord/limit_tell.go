@@ -33,7 +33,7 @@ func (l *RateLimiter) tell(ctx context.Context, q question, d Decision) {
 // label is the rule's name for metrics and logs: never a key.
 func (l *limit) label() string {
 	if l.rule == "" {
-		return "inline"
+		return inlineLabel
 	}
 	return l.rule
 }

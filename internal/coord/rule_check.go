@@ -19,6 +19,10 @@ const (
 	maxPeriod = 366 * 24 * time.Hour
 )
 
+// inlineLabel stands for all limits given in full where rules are told apart by
+// name, such as in metrics. No rule has this name, or it would share their figures.
+const inlineLabel = "inline"
+
 // algorithms are those that a rule may name, sorted.
 var algorithms = []string{
 	api.AlgorithmFixedWindow, api.AlgorithmLeakyBucket, api.AlgorithmSlidingWindowCounter,
@@ -73,6 +77,8 @@ func (p *Problems) checkRuleName(path, name string) {
 	switch {
 	case name == "":
 		p.add(path, "missing; give the rule the name that calls will use")
+	case name == inlineLabel:
+		p.add(path, "%q is what metrics and ratelimit.stats call limits given in full; give the rule another name", name)
 	case len(name) > api.MaxNameBytes:
 		p.add(path, "%d bytes are too many; use at most %d", len(name), api.MaxNameBytes)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):

@@ -32,6 +32,10 @@ func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 		items []coord.RuleOptions
 		want  string
 	}{
+		"a name that metrics have": {
+			[]coord.RuleOptions{rule("inline", ok)},
+			`items[0].name: "inline" is what metrics and ratelimit.stats call limits given in full; give the rule another name`,
+		},
 		"no name":   {[]coord.RuleOptions{rule("", ok)}, "items[0].name: missing; give the rule the name that calls will use"},
 		"long name": {[]coord.RuleOptions{rule(strings.Repeat("n", 513), ok)}, "items[0].name: 513 bytes are too many; use at most 512"},
 		"control byte": {
