@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -72,6 +73,9 @@ func Setup(ctx context.Context, o SetupOptions) (*SDK, error) {
 	return s, nil
 }
 
+// lateness is how long an exporter may take to end once its time is over.
+const lateness = time.Second
+
 // Shutdown sends what is not yet exported and stops, within ctx. Each signal
 // has all of ctx: a collector that takes one and not the other loses only that.
 // An exporter that does not end with ctx is left behind: one to the console
@@ -81,18 +85,15 @@ func (s *SDK) Shutdown(ctx context.Context) error {
 	for _, stop := range s.shutdown {
 		go func() { ended <- stop(ctx) }()
 	}
+	// Most end with ctx, a moment later, and say more than that it is over.
+	over := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lateness, func() { close(over) }) })()
 	var errs []error
 	for range s.shutdown {
 		select {
 		case err := <-ended:
 			errs = append(errs, err)
-			continue
-		case <-ctx.Done():
-		}
-		select { // one that ended with ctx says more
-		case err := <-ended:
-			errs = append(errs, err)
-		default:
+		case <-over:
 			errs = append(errs, ctx.Err())
 		}
 	}
