@@ -46,7 +46,7 @@ const (
 	budgetShare = 5
 	// waiterBytes is what a call that waits is taken to cost; a test in internal/rpc
 	// measures it for each noun.
-	waiterBytes = 6 << 10
+	waiterBytes = 5 << 10
 	// Without a memory limit there are bounds all the same.
 	unlimitedBytes   = 256 << 20
 	unlimitedWaiting = 65_536

@@ -13,12 +13,11 @@ import (
 )
 
 // What a call that waits may cost this process: its stack, if it has one, its
-// params, its context, and what the lines keep of it. One that waits for a limit
-// keeps its question, and what it was told, too.
+// params, its context, and what the lines keep of it. One that waits for a place
+// has keys of a limit and of a line.
 const (
 	maxWaiterBytes = 4 << 10
-	maxSlotBytes   = 6 << 10
-	maxPlaceBytes  = 8 << 10
+	maxPlaceBytes  = 5 << 10
 )
 
 // Not parallel: it measures the whole process.
@@ -43,7 +42,7 @@ func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
 			p.must("pool.put", m{"pool": "q", "members": []m{{"id": "a"}}})
 		}},
 		{name: "queue", method: "queue.dequeue", params: m{"queue": "waiters"}},
-		{name: "slot of a limit", method: "ratelimit.acquire", most: maxSlotBytes, params: slot, before: func(p *peer) {
+		{name: "slot of a limit", method: "ratelimit.acquire", params: slot, before: func(p *peer) {
 			p.must("ratelimit.pause", m{"key": "slot", "for_ms": 50_000})
 		}},
 		{name: "place under max_concurrent", method: "ratelimit.acquire", most: maxPlaceBytes, params: m{"rule": "places", "key": "k"}, before: func(p *peer) {
