@@ -15,7 +15,7 @@ import (
 // everywhere tells each server a command, replicas too: the role of one may change
 // before the harm ends. One that is not there comes back as it was at its start.
 func everywhere(addrs []string, conf *tls.Config) func(context.Context, ...any) error {
-	return func(ctx context.Context, args ...any) error {
+	return func(_ context.Context, args ...any) error {
 		var failed []error
 		for _, addr := range addrs {
 			c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, TLSConfig: conf})

@@ -158,7 +158,7 @@ func (n *node) exchange(ctx context.Context, s *Source, cmds []*batched) (again 
 		}
 	}
 	n.of.tel.Script(ctx, s.Name, worst.outcome(), time.Since(sent))
-	if worst.suspect() && ctx.Err() == nil && !(worst.refused() && n.condition.Load().refusing()) {
+	if worst.suspect() && ctx.Err() == nil && (!worst.refused() || !n.condition.Load().refusing()) {
 		n.look()
 	}
 	if len(unloaded) > 0 && n.reload(ctx, loads) == nil {

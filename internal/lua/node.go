@@ -36,9 +36,9 @@ type node struct {
 
 	condition atomic.Pointer[condition]
 	seen      atomic.Pointer[seen]
-	suspect   chan struct{}                 // asks the probe to look now
-	round     atomic.Pointer[chan struct{}] // closed when the probe has looked
-	scratch   int                           // the number in the key that the probe writes to, see tryWriting
+	suspect   chan struct{}         // asks the probe to look now
+	round     atomic.Pointer[round] // closed when the probe has looked
+	scratch   int                   // the number in the key that the probe writes to, see tryWriting
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc

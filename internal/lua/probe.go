@@ -220,12 +220,12 @@ func (n *node) watch() {
 }
 
 // looked ends a round of the probe: whoever waits for one goes on.
-func (n *node) looked() { close(*n.round.Swap(newRound())) }
+func (n *node) looked() { close(n.round.Swap(newRound()).over) }
 
-func newRound() *chan struct{} {
-	c := make(chan struct{})
-	return &c
-}
+// round is one look of the probe.
+type round struct{ over chan struct{} }
+
+func newRound() *round { return &round{make(chan struct{})} }
 
 // examine asks Redis for an answer, for its scripts, for its memory, and whether
 // it takes writes. Up is that calls may go there; with an error beside it, that

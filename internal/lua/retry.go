@@ -97,7 +97,7 @@ func (r *Runner) try(ctx context.Context, c *call) (any, failure) {
 		return cmd.Val(), f
 	}
 	// A reply that the caller's own deadline cut off says nothing about Redis.
-	if ctx.Err() == nil && f.suspect() && !(c.troubled && f.refused()) {
+	if ctx.Err() == nil && f.suspect() && (!c.troubled || !f.refused()) {
 		c.node.look()
 	}
 	return nil, f
@@ -223,11 +223,11 @@ func (r *Runner) prepareWithin(ctx context.Context, c *call, f failure, pauses b
 // until it does no more; false when ctx ended first. So a thousand calls that are
 // refused at once ask once, and not each for itself.
 func (n *node) settled(ctx context.Context) bool {
-	round := *n.round.Load()
+	looked := n.round.Load().over
 	if !n.condition.Load().refusing() {
 		n.look()
 		select {
-		case <-round:
+		case <-looked:
 		case <-n.ctx.Done(): // the probe looks no more
 			return false
 		case <-ctx.Done():

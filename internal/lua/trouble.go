@@ -66,42 +66,144 @@ const page = "docs/redis.md, Access, has the line for the user"
 
 // troubles are all that are told apart, by name.
 var troubles = map[string]known{
-	"oom":         {"redis is out of memory and takes no writes (OOM)", "raise maxmemory, or remove what fills it; keep maxmemory-policy noeviction", true, true},
-	"readonly":    {"redis is read only (READONLY)", "name the master in redis.url, or let Sentinels or the cluster name it: redis+sentinel://, redis+cluster://", true, true},
-	"noreplicas":  {"redis takes no writes, since too few replicas follow it (NOREPLICAS)", "start the replicas, or lower min-replicas-to-write", true, true},
-	"misconf":     {"redis takes no writes, since it cannot save to its disk (MISCONF)", "free the disk or make its folder writable; the log of Redis says which", true, true},
-	whyCluster:    {"the redis cluster serves no key of this slot (CLUSTERDOWN)", "start the masters that are away; with cluster-require-full-coverage no the others go on", true, true},
-	"busy":        {"redis runs a script that does not end (BUSY)", "SCRIPT KILL or FUNCTION KILL on Redis ends it; look for whose it is", true, true},
-	"loading":     {"redis is loading its data (LOADING)", "wait until it has", true, true},
-	"masterdown":  {"redis is a replica that has lost its master (MASTERDOWN)", "start the master, or name it in redis.url", true, true},
-	"maxclients":  {"redis has no room for another client", "raise maxclients of Redis, or lower redis.pool.max", true, true},
-	"auth":        {"redis refuses the user or the password (NOAUTH, WRONGPASS)", "correct redis.username and redis.password_file, or those of redis.url", true, true},
-	whyDenied:     {"redis denies its user a command, a key or a channel (NOPERM)", page, true, true},
-	whyNoCommand:  {"redis does not know a command that is needed", "give it its name back if rename-command took it away; " + page, true, true},
-	"no_database": {"redis has no such database", "correct the number in redis.url; raise databases of Redis; a cluster has database 0 alone", true, true},
-	"protected":   {"redis is in protected mode and refuses whoever comes from elsewhere (DENIED)", "give its user a password, or bind it to an address", true, true},
-	"standalone":  {"redis is no cluster", "write redis:// in redis.url, or rediss:// with TLS", true, true},
-	whyWrongURL:   {"redis is a node of a cluster", "write redis+cluster:// in redis.url, or rediss+cluster:// with TLS", true, true},
+	"oom": {
+		"redis is out of memory and takes no writes (OOM)",
+		"raise maxmemory, or remove what fills it; keep maxmemory-policy noeviction", true, true,
+	},
+	"readonly": {
+		"redis is read only (READONLY)",
+		"name the master in redis.url, or let Sentinels or the cluster name it: redis+sentinel://, redis+cluster://", true, true,
+	},
+	"noreplicas": {
+		"redis takes no writes, since too few replicas follow it (NOREPLICAS)",
+		"start the replicas, or lower min-replicas-to-write", true, true,
+	},
+	"misconf": {
+		"redis takes no writes, since it cannot save to its disk (MISCONF)",
+		"free the disk or make its folder writable; the log of Redis says which", true, true,
+	},
+	whyCluster: {
+		"the redis cluster serves no key of this slot (CLUSTERDOWN)",
+		"start the masters that are away; with cluster-require-full-coverage no the others go on", true, true,
+	},
+	"busy": {
+		"redis runs a script that does not end (BUSY)",
+		"SCRIPT KILL or FUNCTION KILL on Redis ends it; look for whose it is", true, true,
+	},
+	"loading": {
+		"redis is loading its data (LOADING)",
+		"wait until it has", true, true,
+	},
+	"masterdown": {
+		"redis is a replica that has lost its master (MASTERDOWN)",
+		"start the master, or name it in redis.url", true, true,
+	},
+	"maxclients": {
+		"redis has no room for another client",
+		"raise maxclients of Redis, or lower redis.pool.max", true, true,
+	},
+	"auth": {
+		"redis refuses the user or the password (NOAUTH, WRONGPASS)",
+		"correct redis.username and redis.password_file, or those of redis.url", true, true,
+	},
+	whyDenied: {
+		"redis denies its user a command, a key or a channel (NOPERM)",
+		page, true, true,
+	},
+	whyNoCommand: {
+		"redis does not know a command that is needed",
+		"give it its name back if rename-command took it away; " + page, true, true,
+	},
+	"no_database": {
+		"redis has no such database",
+		"correct the number in redis.url; raise databases of Redis; a cluster has database 0 alone", true, true,
+	},
+	"protected": {
+		"redis is in protected mode and refuses whoever comes from elsewhere (DENIED)",
+		"give its user a password, or bind it to an address", true, true,
+	},
+	"standalone": {
+		"redis is no cluster",
+		"write redis:// in redis.url, or rediss:// with TLS", true, true,
+	},
+	whyWrongURL: {
+		"redis is a node of a cluster",
+		"write redis+cluster:// in redis.url, or rediss+cluster:// with TLS", true, true,
+	},
 
-	"tls":          {"the TLS handshake with redis does not come about", "if it speaks no TLS, write redis:// for rediss:// in redis.url; else see its log", false, true},
-	"certificate":  {"the certificate of redis is not trusted", "name its authority in redis.tls.ca_file, and in redis.tls.server_name what it is made out to", false, true},
-	"file":         {"a file for the connection to redis cannot be used", "correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true},
-	"hung_up":      {"redis ends new connections without a word", "if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true},
-	"silent":       {"redis takes connections and does not answer", "look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true},
-	"refused":      {"redis cannot be reached, since nothing listens where it should be", "check redis.url and that Redis runs", false, true},
-	"unreachable":  {"redis cannot be reached", "check redis.url, and the network and its policies on the way", false, true},
-	"no_such_host": {"redis cannot be reached, since its host has no address", "check the name in redis.url", false, true},
-	"lost":         {"the connection to redis was lost", "look whether Redis was restarted, or whether something on the way ends connections", false, true},
-	"no_master":    {"no master of redis is known", "look whether the Sentinels or the nodes of the cluster agree on one", false, true},
+	"tls": {
+		"the TLS handshake with redis does not come about",
+		"if it speaks no TLS, write redis:// for rediss:// in redis.url; else see its log", false, true,
+	},
+	"certificate": {
+		"the certificate of redis is not trusted",
+		"name its authority in redis.tls.ca_file, and in redis.tls.server_name what it is made out to", false, true,
+	},
+	"file": {
+		"a file for the connection to redis cannot be used",
+		"correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true,
+	},
+	"hung_up": {
+		"redis ends new connections without a word",
+		"if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true,
+	},
+	"silent": {
+		"redis takes connections and does not answer",
+		"look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true,
+	},
+	"refused": {
+		"redis cannot be reached, since nothing listens where it should be",
+		"check redis.url and that Redis runs", false, true,
+	},
+	"unreachable": {
+		"redis cannot be reached",
+		"check redis.url, and the network and its policies on the way", false, true,
+	},
+	"no_such_host": {
+		"redis cannot be reached, since its host has no address",
+		"check the name in redis.url", false, true,
+	},
+	"lost": {
+		"the connection to redis was lost",
+		"look whether Redis was restarted, or whether something on the way ends connections", false, true,
+	},
+	"no_master": {
+		"no master of redis is known",
+		"look whether the Sentinels or the nodes of the cluster agree on one", false, true,
+	},
 
-	"tryagain":  {"redis moves the keys between nodes (TRYAGAIN)", "wait until the slot has moved", false, false},
-	whyNoScript: {"redis forgets scripts as fast as they are loaded (NOSCRIPT)", "look for whoever calls SCRIPT FLUSH", false, false},
-	whyMoved:    {"the nodes of the redis cluster do not agree on who has the slot (MOVED)", "look at CLUSTER NODES of each", false, false},
-	whyAsk:      {"redis moves the keys between nodes (ASK)", "wait until the slot has moved", false, false},
-	"pool":      {"all connections to redis are in use", "raise redis.pool.max, or find out why scripts are slow", false, false},
-	"abandoned": {"redis did not answer in time", "look at SLOWLOG, or give calls more time", false, false},
-	whyBehind:   {"a call ahead of it, which its connection sent for the same name, has not ended", "give calls more time", false, false},
-	"closed":    {"the connection to redis was closed by its owner", "ask another sidecar", false, false},
+	"tryagain": {
+		"redis moves the keys between nodes (TRYAGAIN)",
+		"wait until the slot has moved", false, false,
+	},
+	whyNoScript: {
+		"redis forgets scripts as fast as they are loaded (NOSCRIPT)",
+		"look for whoever calls SCRIPT FLUSH", false, false,
+	},
+	whyMoved: {
+		"the nodes of the redis cluster do not agree on who has the slot (MOVED)",
+		"look at CLUSTER NODES of each", false, false,
+	},
+	whyAsk: {
+		"redis moves the keys between nodes (ASK)",
+		"wait until the slot has moved", false, false,
+	},
+	"pool": {
+		"all connections to redis are in use",
+		"raise redis.pool.max, or find out why scripts are slow", false, false,
+	},
+	"abandoned": {
+		"redis did not answer in time",
+		"look at SLOWLOG, or give calls more time", false, false,
+	},
+	whyBehind: {
+		"a call ahead of it, which its connection sent for the same name, has not ended",
+		"give calls more time", false, false,
+	},
+	"closed": {
+		"the connection to redis was closed by its owner",
+		"ask another sidecar", false, false,
+	},
 }
 
 // newTrouble is the trouble of a name. One that is not known is of its own kind,

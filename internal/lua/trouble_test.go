@@ -209,7 +209,7 @@ func TestAReadOnlyRedisIsNamed(t *testing.T) {
 	s := redistest.Start(t)
 	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
 	require.NoError(t, untilUp(t, r))
-	require.NoError(t, admin.SlaveOf(deadline(t), "127.0.0.1", "1").Err())
+	require.NoError(t, admin.ReplicaOf(deadline(t), "127.0.0.1", "1").Err())
 	require.Contains(t, untilTrouble(t, r, "readonly").Words, "read only")
 	_, err := take(deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, lua.ErrUnavailable)
@@ -217,7 +217,7 @@ func TestAReadOnlyRedisIsNamed(t *testing.T) {
 	require.NoError(t, admin.ConfigSet(deadline(t), "replica-serve-stale-data", "no").Err())
 	untilTrouble(t, r, "masterdown")
 	require.False(t, r.Status().Up, "it does not even answer")
-	require.NoError(t, admin.SlaveOf(deadline(t), "no", "one").Err())
+	require.NoError(t, admin.ReplicaOf(deadline(t), "no", "one").Err())
 	untilTrouble(t, r, "")
 }
 
