@@ -42,7 +42,7 @@ The call is a session of its own: what it acquires is given back when it ends, u
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take, beside its wait_ms")
-	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty; default pretty on a terminal, else json")
+	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty (indented, a text of several lines as a list of them); default pretty on a terminal, else json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		format, err := outputFormat(*output, p.out)
 		if err != nil {
@@ -206,12 +206,33 @@ func printJSON(to io.Writer, v any, format string) error {
 	e.SetEscapeHTML(false)
 	if format == outputPretty {
 		e.SetIndent("", "  ")
+		v = byLine(v)
 	}
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
 	_, err := io.WriteString(to, asciiControls(b.String()))
 	return err
+}
+
+// byLine replaces each text of several lines in a result, such as a configuration,
+// by the list of its lines: as one text it would be a single line full of escapes.
+func byLine(v any) any {
+	switch v := v.(type) {
+	case string:
+		if lines := strings.Split(strings.TrimSuffix(v, "\n"), "\n"); len(lines) > 1 {
+			return lines
+		}
+	case map[string]any:
+		for k, x := range v {
+			v[k] = byLine(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = byLine(x)
+		}
+	}
+	return v
 }
 
 // asciiControls escapes what JSON may have as it is and a terminal acts upon. It

@@ -74,6 +74,11 @@ func TestACallAgainstASidecar(t *testing.T) {
 	require.Equal(t, answer{main.OK, "{\"held\":false}\n", ""}, a, "one line where the output is no terminal")
 	a = cli(t, "call", "--socket", s.socket, "-o", "pretty", "lock.get", `{"name":"l"}`)
 	require.Equal(t, answer{main.OK, "{\n  \"held\": false\n}\n", ""}, a)
+	a = cli(t, "call", "--socket", s.socket, "-o", "pretty", "inspect.snapshot")
+	require.Contains(t, a.out, "\"config\": [\n", "a configuration is read line by line")
+	require.NotContains(t, a.out, `\n`)
+	a = cli(t, "call", "--socket", s.socket, "-o", "json", "inspect.snapshot")
+	require.Contains(t, a.out, `"config":"`, "for programs it is the text that came")
 	a = cli(t, "call", "--socket", s.socket, "-o", "yaml", "lock.get", `{"name":"l"}`)
 	require.Equal(t, answer{main.Usage, "", "--output yaml is unknown; write json or pretty\n"}, a)
 
