@@ -42,7 +42,8 @@ The call is a session of its own: what it acquires is given back when it ends, u
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take, beside its wait_ms")
-	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty (indented, a text of several lines as a list of them); default pretty on a terminal, else json")
+	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty "+
+		"(indented, a text of several lines as a list of them); default pretty on a terminal, else json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		format, err := outputFormat(*output, p.out)
 		if err != nil {
@@ -59,7 +60,8 @@ The call is a session of its own: what it acquires is given back when it ends, u
 			return err
 		}
 		if args[0] != api.HealthGet.Name && degraded(result) {
-			fmt.Fprintln(p.err, "note: degraded: Redis does not answer the sidecar, so that the fail mode answered and nothing is shared or counted; see sidecar probe ready")
+			fmt.Fprintln(p.err, "note: degraded: Redis does not answer the sidecar, so that the fail mode answered "+
+				"and nothing is shared or counted; see sidecar probe ready")
 		}
 		return printJSON(p.out, result, format)
 	}

@@ -105,10 +105,10 @@ func TestARedisThatRefusesIsToldEverywhereAndTheFailModesDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redis := redistest.Start(t)
-			s := onRules(t, redis.URL())
+			server := redistest.Start(t)
+			s := onRules(t, server.URL())
 			wait(t, s.socket)
-			admin := redis.Client(t)
+			admin := server.Client(t)
 			tell(t, admin, c.begin)
 			s.shows(t, "/metrics", fmt.Sprintf("coxswain_redis_trouble{trouble=%q} 1\n", name))
 			hears(t, s, name, c.words)
@@ -120,9 +120,10 @@ func TestARedisThatRefusesIsToldEverywhereAndTheFailModesDecide(t *testing.T) {
 			d, err := dial(t, s.socket, "after").RatelimitAcquire(t.Context(), api.RatelimitParams{Rule: "closed", Key: "after"})
 			require.NoError(t, err)
 			require.False(t, d.Degraded)
+			require.Eventually(t, func() bool { return lines(t, s.log.String(), "redis is up", "") == 2 }, limit, 5*time.Millisecond,
+				"at the start, and when it was over")
 			log := s.log.String()
 			require.Equal(t, 1, lines(t, log, "redis answers and refuses", name), log)
-			require.Equal(t, 2, lines(t, log, "redis is up", ""), "at the start, and when it was over: %s", log)
 			require.NotContains(t, log, "call failed")
 		})
 	}

@@ -25,7 +25,8 @@ func TestARedisThatSaysNothingHoldsUpNeitherTheStartNorTheEnd(t *testing.T) {
 	for _, url := range []string{
 		"redis://%s", "rediss://%s", "redis+sentinel://%s/m", "rediss+sentinel://%s/m", "redis+cluster://%s", "rediss+cluster://%s",
 	} {
-		t.Run(url[:strings.Index(url, ":")], func(t *testing.T) {
+		scheme, _, _ := strings.Cut(url, ":")
+		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			l, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts for it
 			require.NoError(t, err)

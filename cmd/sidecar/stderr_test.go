@@ -77,7 +77,7 @@ func (p *piped) misbehave(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF, "the connection is closed, whatever becomes of the line")
 }
 
-var droppedLines = regexp.MustCompile(`(?m)^coxswain_log_dropped_total ([0-9]+)$`)
+var droppedLines = regexp.MustCompile(`(?m)^coxswain_log_dropped_total (\d+)$`)
 
 // dropped is how many lines its metrics say were dropped.
 func (p *piped) dropped(t *testing.T) int {

@@ -29,7 +29,8 @@ var codes = []code{
 	{api.DeadlineExceeded, "the call's time ran out"},
 	{api.Cancelled, "the client cancelled the call"},
 	{api.Overloaded, "too many calls of this connection, or of all together, are in flight or wait; read replies first, and try again later"},
-	{api.Unavailable, "Redis cannot be reached, did not answer or refuses; the text says why, and `details.trouble` names it in map form; `maybe executed` in the text means that the call may have been carried out"},
+	{api.Unavailable, "Redis cannot be reached, did not answer or refuses; the text says why, and `details.trouble` names it in map form; " +
+		"`maybe executed` in the text means that the call may have been carried out"},
 	{api.Draining, "the sidecar is shutting down and takes no new acquisitions; releases and renewals still go through"},
 	{api.Internal, "a fault of the sidecar; its log has the cause"},
 }
