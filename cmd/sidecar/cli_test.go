@@ -14,11 +14,11 @@ import (
 func TestBadUsageIsExitCode2AndNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"frob":                "unknown command \"frob\" for \"sidecar\"\n\nDid you mean this?\n\tprobe\n\nUsage: sidecar; more: sidecar --help\n",
+		"frob":                "unknown command \"frob\" for \"sidecar\"\n\nDid you mean this?\n    probe\n\nUsage: sidecar; more: sidecar --help\n",
 		"serve x":             "unknown command \"x\" for \"sidecar serve\"\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
 		"serve --sokcet x":    "unknown flag: --sokcet; did you mean --socket?\nUsage: sidecar serve [flags]; more: sidecar serve --help\n",
 		"call --otput json x": "unknown flag: --otput; did you mean --output?\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
-		"probe live --xyzzy":  "unknown flag: --xyzzy\nUsage: sidecar probe live|ready [flags]; more: sidecar probe --help\n",
+		"probe live --xyzzy":  "unknown flag: --xyzzy\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
 		"call":                "accepts between 1 and 2 arg(s), received 0\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"call --timeout x a": "invalid argument \"x\" for \"--timeout\" flag: time: invalid duration \"x\"\n" +
 			"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",

@@ -118,15 +118,26 @@ func TestALogThatNobodyReadsStopsNeitherRecoveryNorShutdown(t *testing.T) {
 	wait(t, p.socket)
 	require.Equal(t, false, call(t, p.socket, "lock.get", `{"name":"l"}`)["held"])
 
-	read := make(chan string, 1)
+	told, read := make(chan string, 1), make(chan string, 1)
 	go func() {
-		all, _ := io.ReadAll(p.stderr)
-		read <- string(all)
+		var all strings.Builder
+		for lines := bufio.NewScanner(p.stderr); lines.Scan(); {
+			all.WriteString(lines.Text() + "\n")
+			if len(told) == 0 && strings.Contains(lines.Text(), "lines of the log were dropped") {
+				told <- lines.Text()
+			}
+		}
+		read <- all.String()
 	}()
+	select {
+	case line := <-told:
+		require.Regexp(t, `"msg":"lines of the log were dropped: nothing took them in time","lines":[1-9][0-9]*}`, line, "once it is read again")
+	case <-time.After(limit):
+		t.Fatal("nobody is told that lines were dropped")
+	}
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, p.Wait(), "exit code 0")
 	log := <-read
-	require.Regexp(t, `"msg":"lines of the log were dropped: nothing took them in time","lines":[1-9][0-9]*}`, log, "once it is read again")
 	require.Contains(t, log, `"msg":"stopped"`)
 }
 
@@ -171,9 +182,9 @@ func TestEveryLineOnStderrIsJSON(t *testing.T) {
 		"serve", "--socket", socketIn(t), "--http", "127.0.0.1:0", "--redis", redis.URL())
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), `"msg":"health: ready"`) }, limit, time.Millisecond)
 	redis.Stop()
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), `"msg":"health: not ready"`) }, limit, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `"msg":"redis is down`) }, limit, time.Millisecond)
 	redis.Restart()
-	require.Eventually(t, func() bool { return strings.Count(log.String(), `"msg":"health: ready"`) == 2 }, limit, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(log.String(), `"msg":"redis is up"`) == 2 }, limit, time.Millisecond)
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, p.Wait(), log)
 	for line := range strings.Lines(log.String()) {
