@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -42,9 +41,9 @@ func breakerPolicies(t testing.TB) *coord.BreakerPolicies {
 }
 
 func (w *wireClient) BreakerAllow(ctx context.Context, id string, p api.BreakerAllowParams) (api.BreakerAllowResult, error) {
-	return w.Client.BreakerAllow(client.WithRequestID(ctx, id), p)
+	return w.Client.BreakerAllow(w.withID(ctx, id), p)
 }
 
 func (w *wireClient) BreakerReport(ctx context.Context, id string, p api.BreakerReportParams) (api.BreakerReportResult, error) {
-	return w.Client.BreakerReport(client.WithRequestID(ctx, id), p)
+	return w.Client.BreakerReport(w.withID(ctx, id), p)
 }

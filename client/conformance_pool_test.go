@@ -41,7 +41,7 @@ func (s poolSystem) Pools(t testing.TB, sidecar int, name string) conformance.Po
 type poolClient struct{ *wireClient }
 
 func (c poolClient) PoolTake(ctx context.Context, id string, p api.PoolAcquireParams) (api.PoolAcquireResult, error) {
-	return client.Call(client.WithRequestID(ctx, id), c.Client, api.PoolAcquire, p)
+	return client.Call(c.withID(ctx, id), c.Client, api.PoolAcquire, p)
 }
 
 func (c poolClient) PoolRenew(ctx context.Context, p api.PoolRenewParams) (api.PoolRenewResult, error) {
@@ -53,7 +53,7 @@ func (c poolClient) PoolRelease(ctx context.Context, p api.PoolReleaseParams) (a
 }
 
 func (c poolClient) PermitTake(ctx context.Context, id string, p api.PermitAcquireParams) (api.PermitAcquireResult, error) {
-	return client.Call(client.WithRequestID(ctx, id), c.Client, api.PermitAcquire, p)
+	return client.Call(c.withID(ctx, id), c.Client, api.PermitAcquire, p)
 }
 
 func (c poolClient) PermitReport(ctx context.Context, p api.PermitReportParams) (api.PermitReportResult, error) {

@@ -31,7 +31,7 @@ func (w *wireClient) QueueEnqueue(ctx context.Context, p api.QueueEnqueueParams)
 }
 
 func (w *wireClient) QueueDequeue(ctx context.Context, id string, p api.QueueDequeueParams) (api.QueueDequeueResult, error) {
-	return client.Call(client.WithRequestID(ctx, id), w.Client, api.QueueDequeue, p)
+	return client.Call(w.withID(ctx, id), w.Client, api.QueueDequeue, p)
 }
 
 func (w *wireClient) QueueAck(ctx context.Context, p api.QueueLeaseParams) (api.QueueAckResult, error) {
@@ -59,7 +59,7 @@ func (w *wireClient) QueueStats(ctx context.Context, p api.QueueParams) (api.Que
 }
 
 func (w *wireClient) SeenReserve(ctx context.Context, id string, p api.SeenReserveParams) (api.SeenReserveResult, error) {
-	return client.Call(client.WithRequestID(ctx, id), w.Client, api.SeenReserve, p)
+	return client.Call(w.withID(ctx, id), w.Client, api.SeenReserve, p)
 }
 
 func (w *wireClient) SeenCommit(ctx context.Context, p api.SeenCommitParams) (api.SeenCommitResult, error) {

@@ -2,6 +2,8 @@ package client_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -167,7 +169,7 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 
 func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Client {
 	t.Helper()
-	w := &wireClient{lost: make(chan api.LostParams, 100)}
+	w := &wireClient{test: t.Name(), lost: make(chan api.LostParams, 100)}
 	c, err := client.Dial(t.Context(), client.Options{
 		Socket: s.sockets[sidecar], Client: name, Instance: "conformance",
 		OnEvent: func(e client.Event) {
@@ -186,20 +188,31 @@ func (s *system) Connect(t testing.TB, sidecar int, name string) conformance.Cli
 // wireClient is a client as the suites want it.
 type wireClient struct {
 	*client.Client
+	test string
 	lost chan api.LostParams
 	once sync.Once
 }
 
+// withID is a request id of one test alone: a sidecar that all tests share knows which
+// call an id belongs to, whatever the call names.
+func (w *wireClient) withID(ctx context.Context, id string) context.Context {
+	if id != "" {
+		sum := sha256.Sum256([]byte(w.test + " " + id))
+		id = hex.EncodeToString(sum[:16])
+	}
+	return client.WithRequestID(ctx, id)
+}
+
 func (w *wireClient) RatelimitAcquire(ctx context.Context, id string, p api.RatelimitParams) (api.RatelimitResult, error) {
-	return w.Client.RatelimitAcquire(client.WithRequestID(ctx, id), p)
+	return w.Client.RatelimitAcquire(w.withID(ctx, id), p)
 }
 
 func (w *wireClient) RatelimitAcquireMany(ctx context.Context, id string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
-	return w.Client.RatelimitAcquireMany(client.WithRequestID(ctx, id), p)
+	return w.Client.RatelimitAcquireMany(w.withID(ctx, id), p)
 }
 
 func (w *wireClient) RatelimitAcquireAny(ctx context.Context, id string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
-	return w.Client.RatelimitAcquireAny(client.WithRequestID(ctx, id), p)
+	return w.Client.RatelimitAcquireAny(w.withID(ctx, id), p)
 }
 
 func (w *wireClient) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
@@ -207,7 +220,7 @@ func (w *wireClient) RatelimitReset(ctx context.Context, p api.RatelimitResetPar
 }
 
 func (w *wireClient) RatelimitReport(ctx context.Context, id string, p api.RatelimitReportParams) (api.RatelimitReportResult, error) {
-	return w.Client.RatelimitReport(client.WithRequestID(ctx, id), p)
+	return w.Client.RatelimitReport(w.withID(ctx, id), p)
 }
 
 func (w *wireClient) RatelimitResume(ctx context.Context, p api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
@@ -216,7 +229,7 @@ func (w *wireClient) RatelimitResume(ctx context.Context, p api.RatelimitResumeP
 }
 
 func (w *wireClient) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {
-	return client.Call(client.WithRequestID(ctx, id), w.Client, api.LockAcquire, p)
+	return client.Call(w.withID(ctx, id), w.Client, api.LockAcquire, p)
 }
 
 func (w *wireClient) LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error) {
@@ -240,7 +253,7 @@ func (w *wireClient) LockForceRelease(ctx context.Context, p api.LockForceReleas
 }
 
 func (w *wireClient) SemaphoreAcquire(ctx context.Context, id string, p api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error) {
-	return client.Call(client.WithRequestID(ctx, id), w.Client, api.SemaphoreAcquire, p)
+	return client.Call(w.withID(ctx, id), w.Client, api.SemaphoreAcquire, p)
 }
 
 func (w *wireClient) SemaphoreRenew(ctx context.Context, p api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {

@@ -69,7 +69,7 @@ func (s *seals) look(ctx context.Context, patient bool) error {
 	if patient {
 		run = lua.Run[lua.RatelimitSealIn, string]
 	}
-	out, err := run(ctx, s.runner, lua.RatelimitSeal, lua.RatelimitSealIn{Seal: s.key, Offered: offered}, lua.Latch{})
+	out, err := run(outOfTurn(ctx), s.runner, lua.RatelimitSeal, lua.RatelimitSealIn{Seal: s.key, Offered: offered}, lua.Latch{})
 	if err != nil {
 		return err
 	}

@@ -11,3 +11,7 @@ type Turn = lua.Turn
 
 // InTurn makes what is run with the context take effect after the calls ahead.
 func InTurn(ctx context.Context, t Turn) context.Context { return lua.WithTurn(ctx, t) }
+
+// outOfTurn is for a script beside those that make up what the call does: it neither
+// waits for the calls ahead nor counts as this one's being sent or answered.
+func outOfTurn(ctx context.Context) context.Context { return lua.WithTurn(ctx, nil) }
