@@ -53,9 +53,9 @@ func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
 }
 
 var (
-	noMaster = newTrouble("no_master", errors.New("a slot of the cluster has no master"))
-	notAsked = newTrouble("no_master", errors.New("the cluster has not been asked yet"))
-	noSlots  = newTrouble("no_master", errors.New("it knows of no slots"))
+	noMaster = newTrouble(whyNoMaster, errors.New("a slot of the cluster has no master"))
+	notAsked = newTrouble(whyNoMaster, errors.New("the cluster has not been asked yet"))
+	noSlots  = newTrouble(whyNoMaster, errors.New("it knows of no slots"))
 )
 
 // trouble is why the cluster as such is down, nil if it is not.

@@ -51,6 +51,11 @@ const (
 	whyNoCommand = "no_command"
 	whyCluster   = "clusterdown"
 	whyWrongURL  = "cluster_url"
+	whyNoMaster  = "no_master"
+	whyBusy      = "busy"
+	whyNoRoom    = "maxclients"
+	whyAuth      = "auth"
+	whyFile      = "file"
 )
 
 // known is a trouble without what was said.
@@ -86,7 +91,7 @@ var troubles = map[string]known{
 		"the redis cluster serves no key of this slot (CLUSTERDOWN)",
 		"start the masters that are away; with cluster-require-full-coverage no the others go on", true, true,
 	},
-	"busy": {
+	whyBusy: {
 		"redis runs a script that does not end (BUSY)",
 		"SCRIPT KILL or FUNCTION KILL on Redis ends it; look for whose it is", true, true,
 	},
@@ -98,11 +103,11 @@ var troubles = map[string]known{
 		"redis is a replica that has lost its master (MASTERDOWN)",
 		"start the master, or name it in redis.url", true, true,
 	},
-	"maxclients": {
+	whyNoRoom: {
 		"redis has no room for another client",
 		"raise maxclients of Redis, or lower redis.pool.max", true, true,
 	},
-	"auth": {
+	whyAuth: {
 		"redis refuses the user or the password (NOAUTH, WRONGPASS)",
 		"correct redis.username and redis.password_file, or those of redis.url", true, true,
 	},
@@ -139,7 +144,7 @@ var troubles = map[string]known{
 		"the certificate of redis is not trusted",
 		"name its authority in redis.tls.ca_file, and in redis.tls.server_name what it is made out to", false, true,
 	},
-	"file": {
+	whyFile: {
 		"a file for the connection to redis cannot be used",
 		"correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true,
 	},
@@ -167,7 +172,7 @@ var troubles = map[string]known{
 		"the connection to redis was lost",
 		"look whether Redis was restarted, or whether something on the way ends connections", false, true,
 	},
-	"no_master": {
+	whyNoMaster: {
 		"no master of redis is known",
 		"look whether the Sentinels or the nodes of the cluster agree on one", false, true,
 	},
@@ -206,6 +211,27 @@ var troubles = map[string]known{
 	},
 }
 
+// bySentinels are the words and remedies for what a sentinel, and not a server,
+// refuses: it has users and a configuration of its own.
+var bySentinels = map[string]known{
+	whyAuth: {
+		words:  "a sentinel of redis refuses the user or the password (NOAUTH, WRONGPASS)",
+		remedy: "correct redis.sentinel.username and redis.sentinel.password_file; without them it is given those of the servers",
+	},
+	whyDenied: {
+		words:  "a sentinel of redis denies its user the question for the master (NOPERM)",
+		remedy: "give the user of redis.sentinel.username +sentinel|get-master-addr-by-name there",
+	},
+	whyNoCommand: {
+		words:  "a sentinel of redis does not know the question for the master",
+		remedy: "name sentinels in redis.url, and not servers; give SENTINEL its name back if rename-command took it away",
+	},
+	whyFile: {
+		words:  "a file for the connection to the sentinels of redis cannot be used",
+		remedy: "correct redis.sentinel.password_file, or the files of redis.tls",
+	},
+}
+
 // newTrouble is the trouble of a name. One that is not known is of its own kind,
 // and what was said is all there is to say.
 func newTrouble(name string, err error) *Trouble {
@@ -214,7 +240,14 @@ func newTrouble(name string, err error) *Trouble {
 		k = known{words: "redis cannot be used", remedy: "the log has what it said"}
 	}
 	t := &Trouble{Name: name, Words: k.words, Remedy: k.remedy, Err: err}
-	if err == nil {
+	var at *atSentinel
+	switch {
+	case err == nil:
+		return t
+	case errors.As(err, &at):
+		if k, ok := bySentinels[name]; ok {
+			t.Words, t.Remedy = k.words, k.remedy
+		}
 		return t
 	}
 	if m := quoted.FindStringSubmatch(err.Error()); m != nil && (name == whyDenied || name == whyNoCommand) {
@@ -256,14 +289,14 @@ func denied(name string, commands []string) *Trouble {
 var replyCodes = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
 	"LOADING": "loading", "CLUSTERDOWN": whyCluster, "TRYAGAIN": "tryagain",
-	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": "busy",
-	"NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": whyMoved, "ASK": whyAsk,
+	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": whyBusy,
+	"NOAUTH": whyAuth, "WRONGPASS": whyAuth, "MOVED": whyMoved, "ASK": whyAsk,
 	"NOPERM": whyDenied, "DENIED": "protected",
 }
 
 // phrases are refusals that have no code of their own, by how they begin.
 var phrases = []struct{ begin, name string }{
-	{"ERR max number of clients", "maxclients"},
+	{"ERR max number of clients", whyNoRoom},
 	{"ERR unknown command", whyNoCommand},
 	{"ERR Unknown Redis command", whyNoCommand},
 	{"ERR unknown subcommand", whyNoCommand},
@@ -274,8 +307,8 @@ var phrases = []struct{ begin, name string }{
 	{"ERR SELECT is not allowed in cluster mode", "no_database"},
 	{"ERR This instance has cluster support disabled", "standalone"},
 	{"ERR Cluster setting is not enabled", "standalone"},
-	{"ERR AUTH <password> called without any password", "auth"},
-	{"ERR Client sent AUTH, but no password is set", "auth"},
+	{"ERR AUTH <password> called without any password", whyAuth},
+	{"ERR Client sent AUTH, but no password is set", whyAuth},
 }
 
 // nameOfReply names what Redis said, and is empty for a fault of the script.
@@ -316,7 +349,7 @@ func nameOfWay(step string, err error) string {
 	case errors.As(err, &shake):
 		return "tls"
 	case errors.As(err, &file) && !errors.As(err, &op):
-		return "file"
+		return whyFile
 	case errors.As(err, &host):
 		return "no_such_host"
 	case errors.Is(err, syscall.ECONNREFUSED), step == "dial" && errors.Is(err, fs.ErrNotExist):
@@ -330,7 +363,7 @@ func nameOfWay(step string, err error) string {
 		if errors.As(err, &op) {
 			return "unreachable"
 		}
-		return "file"
+		return whyFile
 	case step == "setup":
 		return "hung_up"
 	}
