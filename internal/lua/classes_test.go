@@ -64,6 +64,7 @@ func startActorTLS(t *testing.T, certs *redistest.Certificates, part ...string) 
 		"EVALSHA": a.evalsha,
 		// It is its own sentinel and its own cluster.
 		"SENTINEL": a.sentinel, "ROLE": a.role, "CLUSTER": a.cluster,
+		"AUTH": ok, "SELECT": ok,
 	} {
 		require.NoError(t, srv.Register(name, func(c *server.Peer, _ string, args []string) {
 			a.mu.Lock()
@@ -117,6 +118,8 @@ func (a *actor) sentinel(c *server.Peer, _ []string) {
 	i := strings.LastIndexByte(a.names, ':')
 	c.WriteStrings([]string{a.names[:i], a.names[i+1:]})
 }
+
+func ok(c *server.Peer, _ []string) { c.WriteOK() }
 
 func (*actor) role(c *server.Peer, _ []string) {
 	c.WriteLen(3)

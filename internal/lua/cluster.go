@@ -162,7 +162,7 @@ func (g *ring) views() ([]view, error) {
 // seed asks a node of the URL, over a connection of its own.
 func (g *ring) seed(addr string) (string, error) {
 	c := g.of.connector
-	ctx, cancel := context.WithTimeout(g.of.ctx, c.opt.DialTimeout)
+	ctx, cancel := context.WithTimeout(g.of.ctx, c.opt.DialTimeout+c.opt.CommandTimeout)
 	defer cancel()
 	a := c.adviser(addr, c.handshake)
 	defer func() { _ = a.close() }()

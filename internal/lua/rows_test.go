@@ -1,8 +1,14 @@
 package lua_test
 
 import (
+	"crypto/tls"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -138,4 +144,161 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	untilTrouble(t, r, "")
 	_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{})
 	require.NoError(t, err, "after %s", refusal.line)
+}
+
+// way is one that is wrong from the start.
+type way struct {
+	o    lua.Options // the URL is that of one server
+	want string
+	// only are the places where it can be; none = everywhere.
+	only []string
+}
+
+// places are where a server may be that a runner comes to first, and where others
+// send it to.
+var (
+	reached = []string{"standalone", "sentinel", "cluster"}
+	sent    = []string{"behind a sentinel", "another node of the cluster"}
+	servers = append([]string{"standalone", "cluster"}, sent...) // no sentinel
+)
+
+// wrongWays are all of them; real servers are wrong where they can be.
+func wrongWays(t *testing.T) map[string]way {
+	t.Helper()
+	plain, secure, stopped := redistest.Start(t), redistest.StartTLS(t), redistest.Start(t)
+	secret := redistest.Start(t, "--requirepass", "open-sesame")
+	stopped.Stop()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = mute.Close() })
+	others, err := tls.Listen("tcp", "127.0.0.1:0", redistest.NewCertificates(t).Server(t))
+	require.NoError(t, err)
+	hangUpTLS(t, others)
+	noPEM := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(noPEM, []byte("nothing"), 0o600))
+	nobody := startActor(t)
+	nobody.tells("")
+	trusted := lua.TLSFiles{CA: secure.CA, Cert: secure.Cert, Key: secure.Key}
+	at := func(url string) string { _, addr, _ := strings.Cut(url, "://"); return addr }
+	ways := map[string]way{
+		"nothing listens":      {o: lua.Options{URL: stopped.URL()}, want: "refused"},
+		"no socket":            {lua.Options{URL: "unix:///nowhere/redis.sock"}, "refused", reached[:1]},
+		"no name":              {o: lua.Options{URL: "redis://nowhere.invalid:6379"}, want: "no_such_host"},
+		"no route":             {o: lua.Options{URL: "redis://255.255.255.255:6379"}, want: "unreachable"},
+		"no password":          {lua.Options{URL: secret.URL()}, "auth", servers},
+		"wrong password":       {lua.Options{URL: "redis://:hunter2@" + at(secret.URL())}, "auth", servers},
+		"no password file":     {lua.Options{URL: secret.URL(), PasswordFile: "/nowhere/password"}, "file", servers},
+		"none for sentinels":   {lua.Options{URL: nobody.url, Sentinel: lua.Login{PasswordFile: "/nowhere/password"}}, "file", reached[1:2]},
+		"no database":          {lua.Options{URL: plain.URL() + "/99"}, "no_database", []string{reached[0], sent[0]}},
+		"no cluster":           {lua.Options{URL: plain.URL()}, "standalone", []string{"cluster"}},
+		"no sentinel":          {lua.Options{URL: plain.URL()}, "no_command", []string{"sentinel"}},
+		"no master":            {lua.Options{URL: nobody.url}, "no_master", reached[1:]},
+		"silent":               {o: lua.Options{URL: "redis://" + mute.Addr().String(), CommandTimeout: 500 * time.Millisecond}, want: "silent"},
+		"TLS to a plain one":   {o: lua.Options{URL: "rediss://" + at(plain.URL()), TLS: trusted, DialTimeout: 500 * time.Millisecond}, want: "tls"},
+		"plain to one of TLS":  {o: lua.Options{URL: "redis://" + at(secure.URL()), CommandTimeout: 2 * time.Second}, want: "hung_up"},
+		"no CA file":           {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: "/nowhere/ca.pem"}}, "file", reached},
+		"no CA in the file":    {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: noPEM}}, "file", reached},
+		"another authority":    {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.Other}}, "certificate", reached},
+		"another certificate":  {o: lua.Options{URL: "rediss://" + others.Addr().String(), TLS: trusted}, want: "certificate"},
+		"another name":         {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.CA, ServerName: "elsewhere.test"}}, "certificate", reached},
+		"no certificate shown": {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.CA}}, "tls", reached},
+	}
+	for _, refusal := range everyRefusal {
+		if !refusal.away && !slices.Contains(refusal.commands, "*") && refusal.name != "misconf" || refusal.name == "lost" {
+			continue // it is no way that is wrong
+		}
+		a := startActor(t)
+		a.turnDown(refusal.line, "*")
+		ways["it says "+refusal.line] = way{o: lua.Options{URL: a.url}, want: refusal.name}
+	}
+	return ways
+}
+
+// hangUpTLS closes what it accepts after the handshake.
+func hangUpTLS(t *testing.T, l net.Listener) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.(*tls.Conn).Handshake()
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-done })
+}
+
+func TestWhatIsWrongWithTheWayIsNamedOnEveryTopology(t *testing.T) {
+	t.Parallel()
+	good := redistest.NewCertificates(t)
+	for name, w := range wrongWays(t) {
+		for _, place := range slices.Concat(reached, sent) {
+			if w.only != nil && !slices.Contains(w.only, place) {
+				continue
+			}
+			t.Run(name+"/"+place, func(t *testing.T) {
+				t.Parallel()
+				o := w.o
+				switch place {
+				case "behind a sentinel":
+					o.URL = behind(t, "sentinel", o.URL, good)
+				case "another node of the cluster":
+					o.URL = behind(t, "cluster", o.URL, good)
+				default:
+					o.URL = as(t, place, o.URL)
+				}
+				if o.TLS.CA != "" && slices.Contains(sent, place) {
+					o.TLS.CA = both(t, o.TLS.CA, good.CA)
+				}
+				isNamed(t, o, place, w.want)
+			})
+		}
+	}
+}
+
+// both is a file with the certificates of two.
+func both(t *testing.T, a, b string) string {
+	t.Helper()
+	var all []byte
+	for _, name := range []string{a, b} {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		all = append(all, text...)
+	}
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, all, 0o600))
+	return file
+}
+
+// isNamed opens a runner and looks at what it tells.
+func isNamed(t *testing.T, o lua.Options, place, want string) {
+	t.Helper()
+	var log noise
+	o.Log = logTo(&log)
+	r := open(t, o)
+	found := untilTrouble(t, r, want)
+	require.False(t, r.Status().Up)
+	require.NotEmpty(t, found.Remedy)
+	require.NotContains(t, found.Words+found.Remedy, "127.0.0.1", "it may be told to anyone")
+	if place == "sentinel" && slices.Contains([]string{"auth", "denied", "no_command", "file"}, want) {
+		require.Regexp(t, "sentinels? ", found.Words)
+		require.Contains(t, found.Remedy, "entinel")
+	} else {
+		require.NotContains(t, found.Remedy, "redis.sentinel")
+	}
+	_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+	var told *lua.Trouble
+	require.ErrorAs(t, err, &told)
+	require.Equal(t, want, told.Name)
+	require.NotContains(t, err.Error()+log.String(), "hunter2")
+	await(t, func() bool { return strings.Contains(log.String(), "trouble="+want) })
+	if slices.Contains(reached, place) {
+		require.Equal(t, 1, strings.Count(log.String(), "trouble="), "it is said once:\n%s", log.String())
+	}
 }

@@ -135,7 +135,7 @@ func (c *connector) sentinelCredentials() (username, password string, err error)
 // given the servers'.
 func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	c := s.of.connector
-	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout+c.opt.CommandTimeout)
 	defer cancel()
 	conn := a.client.Conn() // what is asked again is so on the same one
 	defer func() { _ = conn.Close() }()

@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -56,6 +57,7 @@ const (
 	whyNoRoom    = "maxclients"
 	whyAuth      = "auth"
 	whyFile      = "file"
+	whySilent    = "silent"
 )
 
 // known is a trouble without what was said.
@@ -138,7 +140,7 @@ var troubles = map[string]known{
 
 	"tls": {
 		"the TLS handshake with redis does not come about",
-		"if it speaks no TLS, write redis:// for rediss:// in redis.url; else see its log", false, true,
+		"if it speaks no TLS, write redis:// for rediss:// in redis.url; if it asks for a certificate, name one in redis.tls.cert_file and its key in redis.tls.key_file; else see its log", false, true,
 	},
 	"certificate": {
 		"the certificate of redis is not trusted",
@@ -152,7 +154,7 @@ var troubles = map[string]known{
 		"redis ends new connections without a word",
 		"if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true,
 	},
-	"silent": {
+	whySilent: {
 		"redis takes connections and does not answer",
 		"look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true,
 	},
@@ -271,6 +273,9 @@ func refusedCommands(name, list string) string {
 func troubleOf(err error) *Trouble {
 	f := classify(err)
 	f.err = err
+	if f.verdict == ended && errors.Is(err, context.DeadlineExceeded) {
+		f.why = whySilent // a dial has a shorter limit, which says so itself
+	}
 	return f.trouble()
 }
 
@@ -346,7 +351,7 @@ func nameOfWay(step string, err error) string {
 	switch {
 	case untrusted(err):
 		return "certificate"
-	case errors.As(err, &shake):
+	case errors.As(err, &shake), isAlert(err):
 		return "tls"
 	case errors.As(err, &file) && !errors.As(err, &op):
 		return whyFile
@@ -358,7 +363,7 @@ func nameOfWay(step string, err error) string {
 		if step == "dial" {
 			return "unreachable"
 		}
-		return "silent"
+		return whySilent
 	case step == "dial":
 		if errors.As(err, &op) {
 			return "unreachable"
@@ -376,4 +381,11 @@ func untrusted(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	return errors.As(err, &seen) || errors.As(err, &authority) || errors.As(err, &name)
+}
+
+// isAlert tells whether the server ended TLS by a word of its own. That it wants a
+// certificate comes after the handshake, as far as we see it.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
 }
