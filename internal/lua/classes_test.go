@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // actor is a server that says what a test wants: PONG and "loaded", and to
 // EVALSHA the lines of its part, one each, and then an allowed charge.
 type actor struct {
-	url string
+	url, addr string
 
 	news sync.Cond // after each command
 
@@ -31,19 +32,39 @@ type actor struct {
 	evals   int
 	loads   int
 	args    []string // of the last EVALSHA
+	// turnedDown are commands, or "*" for all, and what they are refused with.
+	turnedDown map[string]string
+	// names is the master that it tells of as a sentinel or a node of a cluster; "" = none.
+	names string
 }
 
 func startActor(t *testing.T, part ...string) *actor {
 	t.Helper()
-	srv, err := server.NewServer("127.0.0.1:0")
+	return startActorTLS(t, nil, part...)
+}
+
+// startActorTLS is startActor over TLS, unless the certificates are nil.
+func startActorTLS(t *testing.T, certs *redistest.Certificates, part ...string) *actor {
+	t.Helper()
+	listen, scheme := server.NewServer, "redis://"
+	if certs != nil {
+		scheme = "rediss://"
+		listen = func(addr string) (*server.Server, error) { return server.NewServerTLS(addr, certs.Server(t)) }
+	}
+	srv, err := listen("127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)
-	a := &actor{url: "redis://" + srv.Addr().String(), part: part}
+	addr := srv.Addr().String()
+	a := &actor{url: scheme + addr, addr: addr, names: addr, part: part}
 	a.news.L = &a.mu
+	srv.SetPreHook(a.turnsDown)
 	for name, answer := range map[string]func(c *server.Peer, args []string){
 		"PING":    a.ping,
 		"SCRIPT":  a.script,
 		"EVALSHA": a.evalsha,
+		// It is its own sentinel and its own cluster.
+		"SENTINEL": a.sentinel, "ROLE": a.role, "CLUSTER": a.cluster,
+		"AUTH": ok, "SELECT": ok,
 	} {
 		require.NoError(t, srv.Register(name, func(c *server.Peer, _ string, args []string) {
 			a.mu.Lock()
@@ -53,6 +74,66 @@ func startActor(t *testing.T, part ...string) *actor {
 		}))
 	}
 	return a
+}
+
+// turnsDown tells whether a command was answered by a refusal.
+func (a *actor) turnsDown(c *server.Peer, cmd string, _ ...string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	line, ok := a.turnedDown[strings.ToUpper(cmd)]
+	if !ok {
+		line, ok = a.turnedDown["*"]
+	}
+	switch {
+	case line == "hang up":
+		c.Close()
+	case ok:
+		c.WriteError(line)
+	}
+	return ok
+}
+
+// turnDown has it refuse commands with a line, or hang up, and no others.
+func (a *actor) turnDown(line string, commands ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turnedDown = map[string]string{}
+	for _, cmd := range commands {
+		a.turnedDown[cmd] = line
+	}
+}
+
+// tells makes it name another master, or none.
+func (a *actor) tells(addr string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.names = addr
+}
+
+func (a *actor) sentinel(c *server.Peer, _ []string) {
+	if a.names == "" {
+		c.WriteNull()
+		return
+	}
+	i := strings.LastIndexByte(a.names, ':')
+	c.WriteStrings([]string{a.names[:i], a.names[i+1:]})
+}
+
+func ok(c *server.Peer, _ []string) { c.WriteOK() }
+
+func (*actor) role(c *server.Peer, _ []string) {
+	c.WriteLen(3)
+	c.WriteBulk("master")
+	c.WriteInt(0)
+	c.WriteLen(0)
+}
+
+func (a *actor) cluster(c *server.Peer, _ []string) {
+	if a.names == "" {
+		c.WriteBulk("id " + a.addr + "@1 myself,master - 0 0 1 connected\n")
+		return
+	}
+	c.WriteBulk("id " + a.names + "@1 master - 0 0 1 connected 0-16383\n")
 }
 
 func (a *actor) ping(c *server.Peer, _ []string) {

@@ -53,9 +53,9 @@ func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
 }
 
 var (
-	noMaster = newTrouble("no_master", errors.New("a slot of the cluster has no master"))
-	notAsked = newTrouble("no_master", errors.New("the cluster has not been asked yet"))
-	noSlots  = newTrouble("no_master", errors.New("it knows of no slots"))
+	noMaster = newTrouble(whyNoMaster, errors.New("a slot of the cluster has no master"))
+	notAsked = newTrouble(whyNoMaster, errors.New("the cluster has not been asked yet"))
+	noSlots  = newTrouble(whyNoMaster, errors.New("it knows of no slots"))
 )
 
 // trouble is why the cluster as such is down, nil if it is not.
@@ -162,7 +162,7 @@ func (g *ring) views() ([]view, error) {
 // seed asks a node of the URL, over a connection of its own.
 func (g *ring) seed(addr string) (string, error) {
 	c := g.of.connector
-	ctx, cancel := context.WithTimeout(g.of.ctx, c.opt.DialTimeout)
+	ctx, cancel := context.WithTimeout(g.of.ctx, c.opt.DialTimeout+c.opt.CommandTimeout)
 	defer cancel()
 	a := c.adviser(addr, c.handshake)
 	defer func() { _ = a.close() }()

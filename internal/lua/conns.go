@@ -105,7 +105,11 @@ func (n *conn) Write(p []byte) (int, error) {
 	if put > 0 {
 		n.used = n.used || bytes.Contains(p, mark)
 	} else if err != nil && !n.owed {
-		err = &unsent{"write", err}
+		step := "write"
+		if !n.used {
+			step = "setup"
+		}
+		err = &unsent{step, err}
 	}
 	n.owed = n.owed || put > 0
 	return put, err

@@ -234,10 +234,7 @@ func (n *node) examine() (up bool, err error) {
 	ctx := n.ctx // the connection's timeouts bound each step
 	if n.resolve != nil {
 		if err := n.resolve(ctx); err != nil {
-			if troubleOf(err).Name == "lost" { // the Sentinels' words have no other name
-				err = newTrouble("no_master", err)
-			}
-			return false, err
+			return busy(err) && n.condition.Load().up, err
 		}
 	}
 	now := *n.seen.Load()
@@ -270,7 +267,8 @@ func hungUp(err error) bool {
 // busy are answers of a server that is alive and keeps its other connections:
 // it runs a long script, or has no room for one client more.
 func busy(err error) bool {
-	return err != nil && (redis.HasErrorPrefix(err, "BUSY") || redis.HasErrorPrefix(err, "max number of clients reached"))
+	name := troubleOf(err).Name
+	return name == whyBusy || name == whyNoRoom
 }
 
 func memory(info string) (policy string, used int64) {

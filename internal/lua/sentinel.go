@@ -26,7 +26,7 @@ type place struct {
 
 func newSentinels(r *Runner, addrs []string) *sentinels {
 	s := &sentinels{of: r}
-	s.now.Store(&place{err: errors.New("the sentinels have not been asked yet")})
+	s.now.Store(&place{err: newTrouble(whyNoMaster, errors.New("the sentinels have not been asked yet"))})
 	for _, addr := range addrs {
 		s.all = append(s.all, r.connector.adviser(addr, r.connector.greetSentinel))
 	}
@@ -53,12 +53,16 @@ func (s *sentinels) master() (string, error) {
 // outage is none of Redis.
 func (s *sentinels) find(ctx context.Context, n *node) error {
 	var failed []error
+	var why *Trouble // of the last server that was named, else of the first sentinel
 	tried := map[string]bool{}
 	for i, a := range s.all {
 		at, err := s.ask(ctx, a)
 		switch {
 		case err != nil:
 			failed = append(failed, err)
+			if why == nil {
+				why = troubleOf(err)
+			}
 			continue
 		case tried[at]:
 			continue
@@ -68,6 +72,7 @@ func (s *sentinels) find(ctx context.Context, n *node) error {
 		if err := isMaster(ctx, n); err != nil {
 			// A sentinel that was cut off may not know of a failover.
 			failed = append(failed, err)
+			why = troubleOf(err)
 			continue
 		}
 		// Whoever was right is asked first the next time; only the probe is here.
@@ -78,11 +83,12 @@ func (s *sentinels) find(ctx context.Context, n *node) error {
 	if len(tried) == 0 && unknown == nil {
 		return isMaster(ctx, n)
 	}
-	err := fmt.Errorf("no sentinel names a master that answers: %w", errors.Join(failed...))
+	all := *why
+	all.Err = fmt.Errorf("no sentinel names a master that answers: %w", errors.Join(failed...))
 	if unknown != nil {
-		s.now.Store(&place{err: err})
+		s.now.Store(&place{err: &all})
 	}
-	return err
+	return &all
 }
 
 func (s *sentinels) set(n *node, at string) {
@@ -102,7 +108,7 @@ func isMaster(ctx context.Context, n *node) error {
 	case err != nil:
 		return err
 	case len(role) == 0 || role[0] != "master":
-		return errors.New("the server that the sentinels name is not a master yet")
+		return newTrouble(whyNoMaster, errors.New("the server that the sentinels name is not a master yet"))
 	}
 	return nil
 }
@@ -129,7 +135,7 @@ func (c *connector) sentinelCredentials() (username, password string, err error)
 // given the servers'.
 func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	c := s.of.connector
-	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout+c.opt.CommandTimeout)
 	defer cancel()
 	conn := a.client.Conn() // what is asked again is so on the same one
 	defer func() { _ = conn.Close() }()
@@ -143,16 +149,25 @@ func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 			pair, err = conn.Do(ctx, "sentinel", "get-master-addr-by-name", c.target.Master).StringSlice()
 		}
 	}
+	at := &atSentinel{a.client.Options().Addr, err}
 	switch {
 	case errors.Is(err, redis.Nil):
-		return "", errors.New("a sentinel does not know the master's name: correct it in redis.url")
+		at.err = newTrouble(whyNoMaster, errors.New("it does not know the master's name: correct it in redis.url"))
 	case redis.HasErrorPrefix(err, "NOAUTH"), redis.HasErrorPrefix(err, "WRONGPASS"):
-		return "", fmt.Errorf("the sentinel %s: %w (redis.sentinel says who logs in to it)",
-			a.client.Options().Addr, err)
-	case err != nil:
-		return "", fmt.Errorf("the sentinel %s: %w", a.client.Options().Addr, err)
-	case len(pair) != 2:
-		return "", errors.New("a sentinel's answer is no address")
+		at.err = fmt.Errorf("%w (redis.sentinel says who logs in to it)", err)
+	case err == nil && len(pair) != 2:
+		at.err = newTrouble(whyNoMaster, errors.New("its answer is no address"))
+	case err == nil:
+		return net.JoinHostPort(pair[0], pair[1]), nil
 	}
-	return net.JoinHostPort(pair[0], pair[1]), nil
+	return "", at
 }
+
+// atSentinel is a failure at a sentinel, and not at a server.
+type atSentinel struct {
+	addr string
+	err  error
+}
+
+func (a *atSentinel) Error() string { return "the sentinel " + a.addr + ": " + a.err.Error() }
+func (a *atSentinel) Unwrap() error { return a.err }

@@ -79,6 +79,8 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 				require.NotContains(t, told, "hunter2")
 				require.NotContains(t, told, "of-servers")
 			}
+			require.Contains(t, r.Status().Trouble.Words, "sentinel")
+			require.Contains(t, r.Status().Trouble.Remedy, "redis.sentinel.")
 		})
 	}
 }

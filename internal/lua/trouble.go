@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -51,6 +52,12 @@ const (
 	whyNoCommand = "no_command"
 	whyCluster   = "clusterdown"
 	whyWrongURL  = "cluster_url"
+	whyNoMaster  = "no_master"
+	whyBusy      = "busy"
+	whyNoRoom    = "maxclients"
+	whyAuth      = "auth"
+	whyFile      = "file"
+	whySilent    = "silent"
 )
 
 // known is a trouble without what was said.
@@ -86,7 +93,7 @@ var troubles = map[string]known{
 		"the redis cluster serves no key of this slot (CLUSTERDOWN)",
 		"start the masters that are away; with cluster-require-full-coverage no the others go on", true, true,
 	},
-	"busy": {
+	whyBusy: {
 		"redis runs a script that does not end (BUSY)",
 		"SCRIPT KILL or FUNCTION KILL on Redis ends it; look for whose it is", true, true,
 	},
@@ -98,11 +105,11 @@ var troubles = map[string]known{
 		"redis is a replica that has lost its master (MASTERDOWN)",
 		"start the master, or name it in redis.url", true, true,
 	},
-	"maxclients": {
+	whyNoRoom: {
 		"redis has no room for another client",
 		"raise maxclients of Redis, or lower redis.pool.max", true, true,
 	},
-	"auth": {
+	whyAuth: {
 		"redis refuses the user or the password (NOAUTH, WRONGPASS)",
 		"correct redis.username and redis.password_file, or those of redis.url", true, true,
 	},
@@ -133,13 +140,13 @@ var troubles = map[string]known{
 
 	"tls": {
 		"the TLS handshake with redis does not come about",
-		"if it speaks no TLS, write redis:// for rediss:// in redis.url; else see its log", false, true,
+		"if it speaks no TLS, write redis:// for rediss:// in redis.url; if it asks for a certificate, name one in redis.tls.cert_file and its key in redis.tls.key_file; else see its log", false, true,
 	},
 	"certificate": {
 		"the certificate of redis is not trusted",
 		"name its authority in redis.tls.ca_file, and in redis.tls.server_name what it is made out to", false, true,
 	},
-	"file": {
+	whyFile: {
 		"a file for the connection to redis cannot be used",
 		"correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true,
 	},
@@ -147,7 +154,7 @@ var troubles = map[string]known{
 		"redis ends new connections without a word",
 		"if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true,
 	},
-	"silent": {
+	whySilent: {
 		"redis takes connections and does not answer",
 		"look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true,
 	},
@@ -167,7 +174,7 @@ var troubles = map[string]known{
 		"the connection to redis was lost",
 		"look whether Redis was restarted, or whether something on the way ends connections", false, true,
 	},
-	"no_master": {
+	whyNoMaster: {
 		"no master of redis is known",
 		"look whether the Sentinels or the nodes of the cluster agree on one", false, true,
 	},
@@ -206,6 +213,27 @@ var troubles = map[string]known{
 	},
 }
 
+// bySentinels are the words and remedies for what a sentinel, and not a server,
+// refuses: it has users and a configuration of its own.
+var bySentinels = map[string]known{
+	whyAuth: {
+		words:  "a sentinel of redis refuses the user or the password (NOAUTH, WRONGPASS)",
+		remedy: "correct redis.sentinel.username and redis.sentinel.password_file; without them it is given those of the servers",
+	},
+	whyDenied: {
+		words:  "a sentinel of redis denies its user the question for the master (NOPERM)",
+		remedy: "give the user of redis.sentinel.username +sentinel|get-master-addr-by-name there",
+	},
+	whyNoCommand: {
+		words:  "a sentinel of redis does not know the question for the master",
+		remedy: "name sentinels in redis.url, and not servers; give SENTINEL its name back if rename-command took it away",
+	},
+	whyFile: {
+		words:  "a file for the connection to the sentinels of redis cannot be used",
+		remedy: "correct redis.sentinel.password_file, or the files of redis.tls",
+	},
+}
+
 // newTrouble is the trouble of a name. One that is not known is of its own kind,
 // and what was said is all there is to say.
 func newTrouble(name string, err error) *Trouble {
@@ -214,7 +242,14 @@ func newTrouble(name string, err error) *Trouble {
 		k = known{words: "redis cannot be used", remedy: "the log has what it said"}
 	}
 	t := &Trouble{Name: name, Words: k.words, Remedy: k.remedy, Err: err}
-	if err == nil {
+	var at *atSentinel
+	switch {
+	case err == nil:
+		return t
+	case errors.As(err, &at):
+		if k, ok := bySentinels[name]; ok {
+			t.Words, t.Remedy = k.words, k.remedy
+		}
 		return t
 	}
 	if m := quoted.FindStringSubmatch(err.Error()); m != nil && (name == whyDenied || name == whyNoCommand) {
@@ -238,6 +273,9 @@ func refusedCommands(name, list string) string {
 func troubleOf(err error) *Trouble {
 	f := classify(err)
 	f.err = err
+	if f.verdict == ended && errors.Is(err, context.DeadlineExceeded) {
+		f.why = whySilent // a dial has a shorter limit, which says so itself
+	}
 	return f.trouble()
 }
 
@@ -256,14 +294,14 @@ func denied(name string, commands []string) *Trouble {
 var replyCodes = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
 	"LOADING": "loading", "CLUSTERDOWN": whyCluster, "TRYAGAIN": "tryagain",
-	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": "busy",
-	"NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": whyMoved, "ASK": whyAsk,
+	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": whyBusy,
+	"NOAUTH": whyAuth, "WRONGPASS": whyAuth, "MOVED": whyMoved, "ASK": whyAsk,
 	"NOPERM": whyDenied, "DENIED": "protected",
 }
 
 // phrases are refusals that have no code of their own, by how they begin.
 var phrases = []struct{ begin, name string }{
-	{"ERR max number of clients", "maxclients"},
+	{"ERR max number of clients", whyNoRoom},
 	{"ERR unknown command", whyNoCommand},
 	{"ERR Unknown Redis command", whyNoCommand},
 	{"ERR unknown subcommand", whyNoCommand},
@@ -274,8 +312,8 @@ var phrases = []struct{ begin, name string }{
 	{"ERR SELECT is not allowed in cluster mode", "no_database"},
 	{"ERR This instance has cluster support disabled", "standalone"},
 	{"ERR Cluster setting is not enabled", "standalone"},
-	{"ERR AUTH <password> called without any password", "auth"},
-	{"ERR Client sent AUTH, but no password is set", "auth"},
+	{"ERR AUTH <password> called without any password", whyAuth},
+	{"ERR Client sent AUTH, but no password is set", whyAuth},
 }
 
 // nameOfReply names what Redis said, and is empty for a fault of the script.
@@ -313,10 +351,10 @@ func nameOfWay(step string, err error) string {
 	switch {
 	case untrusted(err):
 		return "certificate"
-	case errors.As(err, &shake):
+	case errors.As(err, &shake), isAlert(err):
 		return "tls"
 	case errors.As(err, &file) && !errors.As(err, &op):
-		return "file"
+		return whyFile
 	case errors.As(err, &host):
 		return "no_such_host"
 	case errors.Is(err, syscall.ECONNREFUSED), step == "dial" && errors.Is(err, fs.ErrNotExist):
@@ -325,12 +363,12 @@ func nameOfWay(step string, err error) string {
 		if step == "dial" {
 			return "unreachable"
 		}
-		return "silent"
+		return whySilent
 	case step == "dial":
 		if errors.As(err, &op) {
 			return "unreachable"
 		}
-		return "file"
+		return whyFile
 	case step == "setup":
 		return "hung_up"
 	}
@@ -343,4 +381,11 @@ func untrusted(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	return errors.As(err, &seen) || errors.As(err, &authority) || errors.As(err, &name)
+}
+
+// isAlert tells whether the server ended TLS by a word of its own. That it wants a
+// certificate comes after the handshake, as far as we see it.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
 }

@@ -3,9 +3,7 @@ package lua_test
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -241,61 +239,6 @@ func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
 		_, err := take(deadline(t), r, "k", 5)
 		require.NoError(t, err)
 	})
-}
-
-// The ways to a Redis that are wrong from the start.
-func TestWhatIsWrongWithTheWayIsNamed(t *testing.T) {
-	t.Parallel()
-	plain := redistest.Start(t)
-	secret := redistest.Start(t, "--requirepass", "open-sesame")
-	secure := redistest.StartTLS(t)
-	stopped := redistest.Start(t)
-	stopped.Stop()
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = mute.Close() })
-	noPEM := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(noPEM, []byte("nothing"), 0o600))
-	at := func(s *redistest.Server) string { return strings.TrimPrefix(s.URL(), "redis://") }
-	for name, c := range map[string]struct {
-		o    lua.Options
-		want string
-	}{
-		"nothing listens":     {lua.Options{URL: stopped.URL()}, "refused"},
-		"no socket":           {lua.Options{URL: "unix:///nowhere/redis.sock"}, "refused"},
-		"no name":             {lua.Options{URL: "redis://nowhere.invalid:6379"}, "no_such_host"},
-		"no password":         {lua.Options{URL: secret.URL()}, "auth"},
-		"wrong password":      {lua.Options{URL: "redis://:hunter2@" + at(secret)}, "auth"},
-		"no password file":    {lua.Options{URL: secret.URL(), PasswordFile: "/nowhere/password"}, "file"},
-		"no database":         {lua.Options{URL: plain.URL() + "/99"}, "no_database"},
-		"no cluster":          {lua.Options{URL: "redis+cluster://" + at(plain)}, "standalone"},
-		"silent":              {lua.Options{URL: "redis://" + mute.Addr().String(), CommandTimeout: 50 * time.Millisecond}, "silent"},
-		"TLS to a plain one":  {lua.Options{URL: "rediss://" + at(plain), DialTimeout: 500 * time.Millisecond}, "tls"},
-		"plain to one of TLS": {lua.Options{URL: "redis://" + strings.TrimPrefix(secure.URL(), "rediss://"), CommandTimeout: 2 * time.Second}, "hung_up"},
-		"no CA file":          {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: "/nowhere/ca.pem"}}, "file"},
-		"no CA in the file":   {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: noPEM}}, "file"},
-		"another authority":   {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.Other, ServerName: redistest.ServerName}}, "certificate"},
-		"another name":        {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.CA, ServerName: "elsewhere.test"}}, "certificate"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var log noise
-			c.o.Log = logTo(&log)
-			r := open(t, c.o)
-			found := untilTrouble(t, r, c.want)
-			require.False(t, r.Status().Up)
-			require.NotEmpty(t, found.Remedy)
-			require.NotContains(t, found.Words+found.Remedy, "127.0.0.1", "it may be told to anyone")
-			_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
-			require.ErrorIs(t, err, lua.ErrUnavailable)
-			var told *lua.Trouble
-			require.ErrorAs(t, err, &told)
-			require.Equal(t, c.want, told.Name)
-			require.NotContains(t, err.Error()+log.String(), "hunter2")
-			require.Contains(t, log.String(), "trouble="+c.want)
-			require.Equal(t, 1, strings.Count(log.String(), "trouble="), "it is said once:\n%s", log.String())
-		})
-	}
 }
 
 // A node of a cluster is told by the first key that another node has.

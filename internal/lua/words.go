@@ -45,8 +45,12 @@ func (n *tracked) parting(err error, unread bool) error {
 		p := make([]byte, 4096)
 		// Whoever hung up sends no more: nothing here waits.
 		_ = n.Conn.SetReadDeadline(time.Now().Add(time.Second))
-		if got, _ := n.Conn.Read(p); got > 0 {
+		got, why := n.Conn.Read(p)
+		switch {
+		case got > 0:
 			n.hear(p[:got])
+		case isAlert(why):
+			return why
 		}
 	}
 	if n.said == "" {
