@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"syscall"
@@ -40,6 +41,12 @@ func Run(ctx context.Context, args, env []string, in io.Reader, out, err io.Writ
 		pipes:       func() (<-chan os.Signal, func()) { return nil, func() {} },
 		limitMemory: func(*slog.Logger) {}, // it would be of all tests
 	})
+}
+
+// Settled waits as the watch does for a file to stand, while pass is called for
+// the time between two looks.
+func Settled(file string, pass func() bool) bool {
+	return settled(map[string]fs.FileInfo{file: nil}, pass)
 }
 
 // App is one sidecar.

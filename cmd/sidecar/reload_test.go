@@ -353,6 +353,51 @@ func TestAFileThatLostItsBytesIsTakenForOneBeingWritten(t *testing.T) {
 	require.Error(t, a.Reload())
 }
 
+func TestAFileWrittenInPlaceIsReadOnceItStands(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/c.yaml"
+	put(t, file, ruled("one")) // valid, and yet only the beginning
+	pieces := []string{"    - {name: two, algorithm: token_bucket, ", "limits: [{limit: 5, period_ms: 1000}]}\n", "# the end\n"}
+	whole := ruled("one") + strings.Join(pieces, "")
+	looks := 0
+	require.True(t, main.Settled(file, func() bool {
+		looks++
+		if len(pieces) == 0 {
+			return true
+		}
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteString(pieces[0])
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		pieces = pieces[1:]
+		return true
+	}))
+	require.Equal(t, 4, looks)
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, whole, string(got))
+
+	looks = 0
+	require.True(t, main.Settled(file, func() bool { // the size stands, and the time does not
+		looks++
+		require.NoError(t, os.Chtimes(file, time.Time{}, time.Unix(int64(min(looks, 3)), 0)))
+		return true
+	}))
+	require.Equal(t, 4, looks)
+	looks = 0
+	require.True(t, main.Settled(file, func() bool { // it comes and goes
+		looks++
+		if looks%2 == 1 {
+			return os.Remove(file) == nil
+		}
+		put(t, file, whole)
+		return true
+	}), "one that never stands is read all the same")
+	require.Equal(t, 10, looks)
+	require.False(t, main.Settled(file, func() bool { return false }), "the sidecar stops")
+}
+
 func TestAConfigurationFromAPipeIsReadOnce(t *testing.T) {
 	t.Parallel()
 	pipe := t.TempDir() + "/pipe"

@@ -14,11 +14,15 @@ import (
 )
 
 const (
-	// settle is how long the folders must be quiet before the files are read, so
-	// that one change that comes as a burst of events is read once and whole.
-	settle = 100 * time.Millisecond
-	// mostSettle bounds the wait where something else writes all the time.
-	mostSettle = time.Second
+	// burst is how long events are taken together, since the folders may have other
+	// files, which change all the time.
+	burst = 100 * time.Millisecond
+	// settle is how long the files must stand as they are before they are read.
+	// Whoever writes in place may pause, and the beginning of a list of rules is a
+	// list of rules too.
+	settle = time.Second
+	// mostRounds bounds how often that is tried with files that never stand.
+	mostRounds = 10
 )
 
 // watchConfig starts following the files. Where the system gives no watch, a
@@ -55,8 +59,9 @@ func (r *reloads) run(w *fsnotify.Watcher) {
 		r.follow(w, watched, files)
 		// Looked at after the watch is on, so that no change is between the two.
 		if changed(files) {
-			_ = r.reload() // it has told
-			r.quiet(w)
+			if settled(files, func() bool { return r.pass(w, settle) }) {
+				_ = r.reload() // it has told
+			}
 			continue
 		}
 		select {
@@ -66,7 +71,7 @@ func (r *reloads) run(w *fsnotify.Watcher) {
 		case err := <-w.Errors:
 			r.missed(err)
 		case <-w.Events:
-			r.quiet(w)
+			r.pass(w, burst)
 		}
 	}
 }
@@ -98,26 +103,38 @@ func changed(files map[string]fs.FileInfo) bool {
 	return false
 }
 
-// quiet returns when no event has come for a while, or too many have.
-func (r *reloads) quiet(w *fsnotify.Watcher) {
-	most := time.NewTimer(mostSettle)
-	defer most.Stop()
+// settled returns when the files have stood as they are while a time passed, or
+// never do so; false when it is to be given up.
+func settled(files map[string]fs.FileInfo, pass func() bool) bool {
+	for range mostRounds {
+		was := make(map[string]fs.FileInfo, len(files))
+		for path := range files {
+			was[path], _ = os.Stat(path) // nil for one that is missing
+		}
+		if !pass() {
+			return false
+		}
+		if !changed(was) {
+			break
+		}
+	}
+	return true
+}
+
+// pass lets time pass without heed of events; false when it is done.
+func (r *reloads) pass(w *fsnotify.Watcher, d time.Duration) bool {
+	over := time.NewTimer(d)
+	defer over.Stop()
 	for {
-		still := time.NewTimer(settle)
 		select {
 		case <-w.Events:
-			still.Stop()
-			continue
 		case err := <-w.Errors:
 			r.missed(err)
-			still.Stop()
-			continue
-		case <-still.C:
-		case <-most.C:
+		case <-over.C:
+			return true
 		case <-r.done:
+			return false
 		}
-		still.Stop()
-		return
 	}
 }
 

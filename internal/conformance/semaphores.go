@@ -231,7 +231,7 @@ func permitsReplayOfEnded(p semaphore) {
 	q := api.SemaphoreAcquireParams{Permits: 2, Bind: api.BindTTL}
 	g := p.try(p.a, "id", q)
 	require.True(p.t, p.release(p.a, g.Token).Released)
-	want := api.SemaphoreAcquireResult{Replayed: true, Reason: "released"}
+	want := api.SemaphoreAcquireResult{Replayed: true, Reason: "released", Free: p.limit}
 	require.Equal(p.t, want, p.try(p.a, "id", q))
 	require.Equal(p.t, want, p.try(p.b, "id", q))
 	require.Zero(p.t, p.get(p.a).Held, "nothing is taken again")
@@ -239,7 +239,7 @@ func permitsReplayOfEnded(p semaphore) {
 	live := p.try(p.a, "live", q)
 	p.sys.Advance(10 * time.Second)
 	again := p.try(p.b, "live", q)
-	require.Equal(p.t, []any{true, true, live.Fence}, []any{again.Acquired, again.Replayed, again.Fence})
+	require.Equal(p.t, []any{true, true, live.Fence, p.limit - 2}, []any{again.Acquired, again.Replayed, again.Fence, again.Free})
 	require.Equal(p.t, int64(20_000), p.get(p.a).Holders[0].TTLMS, "nobody renews it by asking")
 	p.sys.Advance(20 * time.Second)
 	want.Reason = "expired"

@@ -19,6 +19,7 @@ type denial struct {
 	retryUS  int64 // -1 = never
 	resetUS  int64
 	decision Decision
+	newer    bool // it is by a rule that this sidecar has not read yet
 }
 
 func (d denial) ends() time.Duration {
@@ -42,7 +43,7 @@ func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (Decisio
 	if d.retryUS < 0 {
 		return out, true
 	}
-	if cost > d.cost && (d.shut() || !lim.dearerIsExact()) {
+	if cost > d.cost && (d.shut() || d.newer || !lim.dearerIsExact()) {
 		return Decision{}, false
 	}
 	if cost > d.cost && cost > lim.bands[0].Capacity {

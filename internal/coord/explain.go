@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -112,7 +111,11 @@ func (l *RateLimiter) Explain(ctx context.Context, ref LimitRef) (Explanation, e
 		e.Override = written.Overrides[t.override].Match.String()
 	}
 	e.decide(look.Value)
-	e.bands(lim, look.Value.Bands)
+	decided, err := lim.sizes.by(look.Value.Newer)
+	if err != nil {
+		return Explanation{}, failed("ratelimit "+lim.label()+": explain", err)
+	}
+	e.bands(decided, look.Value.Bands)
 	e.gate(gate.Value, written.Penalty.orDefault().Forgive)
 	return e, nil
 }
@@ -143,16 +146,16 @@ func (e *Explanation) decide(o lua.RatelimitOut) {
 	}
 }
 
-// bands puts what a script told of each band beside what the rule says. A state
-// of a newer rule than this sidecar's may have another number of them.
-func (e *Explanation) bands(lim *limit, views []lua.RatelimitBandView) {
-	for i, v := range views[:min(len(views), len(lim.bands))] {
+// bands puts what a script told of each band beside the size that it was
+// counted by.
+func (e *Explanation) bands(by sizes, views []lua.RatelimitBandView) {
+	for i, v := range views[:min(len(views), len(by.bands))] {
 		b := BandState{
-			Band: lim.names[i], Limit: lim.limits[i],
+			Band: by.names[i], Limit: by.limits[i],
 			Remaining: v.Remaining, Used: v.Current, ResetAfter: ceilMS(v.ResetAfterUS),
 		}
-		if lim.algorithm == api.AlgorithmTokenBucket || lim.algorithm == api.AlgorithmLeakyBucket {
-			b.Capacity = lim.bands[i].Capacity
+		if bursts(e.Algorithm) {
+			b.Capacity = by.bands[i].Capacity
 		}
 		e.Bands = append(e.Bands, b)
 	}

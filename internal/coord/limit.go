@@ -19,11 +19,9 @@ type limit struct {
 	algorithm string
 	revision  int64 // 0 for a limit given in full
 	signature string
-	terms     string              // the algorithm and the signature
-	part      string              // of the keys of its states; see statePart
-	bands     []lua.RatelimitBand // by period, as the scripts count them
-	names     []string            // of the bands: limit/period
-	limits    []int64             // of the bands, per period
+	terms     string // the algorithm and the signature
+	part      string // of the keys of its states; see statePart
+	sizes
 
 	failMode  FailMode
 	local     gcra
@@ -33,6 +31,41 @@ type limit struct {
 	// maxConcurrent is how many grants of a key may be held at once; 0 = any number.
 	maxConcurrent int64
 }
+
+// sizes are the bands of a limit, by period.
+type sizes struct {
+	bands  []lua.RatelimitBand // as the scripts count them
+	names  []string            // limit/period
+	limits []int64             // per period
+}
+
+func (s *sizes) add(t lua.RatelimitBand, b Band) {
+	s.bands = append(s.bands, t)
+	s.names = append(s.names, bandName(b))
+	s.limits = append(s.limits, b.Limit)
+}
+
+// by is s, or the bands of the newer rule that decided, which its signature tells.
+func (s sizes) by(newer string) (sizes, error) {
+	if newer == "" {
+		return s, nil
+	}
+	var n sizes
+	for text := range strings.SplitSeq(newer, ";") {
+		var t lua.RatelimitBand
+		_, err := fmt.Sscanf(text, bandFormat, &t.Capacity, &t.L, &t.P, &t.PeriodMS)
+		if err != nil || t.P < 1 {
+			return sizes{}, fmt.Errorf("%q is no band of a newer rule", text)
+		}
+		period := ms(t.PeriodMS)
+		b := Band{Limit: t.L * (period.Microseconds() / t.P), Period: period}
+		n.add(t, b)
+	}
+	return n, nil
+}
+
+// bandFormat is how a band stands in a signature.
+const bandFormat = "%d/%d/%d/%d"
 
 // compile makes a limit that was checked.
 func compile(o RuleOptions, revision int64) *limit {
@@ -46,10 +79,8 @@ func compile(o RuleOptions, revision int64) *limit {
 	texts := make([]string, 0, len(bands))
 	for _, b := range bands {
 		t := reduced(o.Algorithm, b)
-		l.bands = append(l.bands, t)
-		l.names = append(l.names, bandName(b))
-		l.limits = append(l.limits, b.Limit)
-		texts = append(texts, fmt.Sprintf("%d/%d/%d/%d", t.Capacity, t.L, t.P, t.PeriodMS))
+		l.add(t, b)
+		texts = append(texts, fmt.Sprintf(bandFormat, t.Capacity, t.L, t.P, t.PeriodMS))
 	}
 	l.signature = strings.Join(texts, ";")
 	l.terms = l.algorithm + " " + l.signature

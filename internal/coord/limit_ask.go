@@ -72,6 +72,7 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, er
 		l.answers.put(q.lim.answerKey(q.counted), denial{
 			state: q.state, cost: q.cost, at: q.begun,
 			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
+			newer: out.Value.Newer != "",
 		}, q.epoch)
 	case d.Allowed:
 		if q.denied {
@@ -159,22 +160,26 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 // so that who sleeps exactly that long and asks again is not a moment early.
 func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
 	o := out.Value
-	if out.Replayed {
-		o.Band = min(o.Band, int64(len(l.bands))) // the rule had more then
+	s, err := l.sizes.by(o.Newer)
+	if err != nil {
+		return Decision{}, err
 	}
-	if o.Band < 1 || o.Band > int64(len(l.bands)) {
-		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(l.bands))
+	if out.Replayed {
+		o.Band = min(o.Band, int64(len(s.bands))) // the rule had more then
+	}
+	if o.Band < 1 || o.Band > int64(len(s.bands)) {
+		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
 	}
 	d := Decision{
 		Allowed: o.Allowed || o.Reserved, Rule: l.rule, Algorithm: l.algorithm,
-		Band: l.names[o.Band-1], Limit: l.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
+		Band: s.names[o.Band-1], Limit: s.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
 		ResetAfter: ceilMS(o.ResetAfterUS),
 		ResetAt:    time.UnixMilli((o.NowUS + o.ResetAfterUS + 999) / 1000),
 		Replayed:   out.Replayed, Source: SourceRedis,
 	}
 	if o.Reserved {
 		// When the slot comes, the debt has drained down to it.
-		d.Current = min(d.Current, l.bands[o.Band-1].Capacity)
+		d.Current = min(d.Current, s.bands[o.Band-1].Capacity)
 	}
 	if d.Allowed {
 		return d, nil

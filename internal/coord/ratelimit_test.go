@@ -106,6 +106,43 @@ func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 	})
 }
 
+func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
+		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
+			sys := newSystem(t, lua.Embedded)
+			older, newer := sys.sidecars[0], sys.sidecars[1]
+			old := rule("r", band(10, time.Hour))
+			old.Algorithm = algorithm
+			next := rule("r", band(500, 1500*time.Minute), band(100, time.Hour))
+			next.Algorithm = algorithm
+			if algorithm == "leaky_bucket" {
+				next.Limits = []coord.Band{{Limit: 500, Period: 1500 * time.Minute, Burst: 500}, {Limit: 100, Period: time.Hour, Burst: 100}}
+			}
+			require.NoError(t, older.rules.Set([]coord.RuleOptions{old}, 1))
+			require.NoError(t, newer.rules.Set([]coord.RuleOptions{next}, 2))
+			acquire := func(s *sidecar, cost int64) coord.Decision {
+				d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
+				require.NoError(t, err)
+				return d
+			}
+			acquire(newer, 13)
+			d := acquire(older, 1)
+			require.Equal(t, []any{true, "100/1h", int64(100), int64(86), int64(14)}, []any{d.Allowed, d.Band, d.Limit, d.Remaining, d.Current})
+			d = acquire(older, 90)
+			require.Equal(t, []any{false, "100/1h", int64(100), int64(86)}, []any{d.Allowed, d.Band, d.Limit, d.Remaining})
+			d = acquire(older, 101)
+			require.Equal(t, coord.Never, d.RetryAfter, "by the newer rule")
+			e, err := older.limiter.Explain(t.Context(), byRule("r", "k"))
+			require.NoError(t, err)
+			require.Len(t, e.Bands, 2)
+			require.Equal(t, []any{"100/1h", int64(86), "500/25h", int64(486)},
+				[]any{e.Bands[0].Band, e.Bands[0].Remaining, e.Bands[1].Band, e.Bands[1].Remaining})
+		})
+	}
+}
+
 // TestARefusalWritesNothing looks at the stored values themselves.
 func TestARefusalWritesNothing(t *testing.T) {
 	t.Parallel()

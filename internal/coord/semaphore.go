@@ -196,7 +196,7 @@ func (s *Semaphores) lease(c Caller, r SemaphoreRequest, fence int64) *lease {
 // replay answers a request id whose grant was given before. The latched reply is
 // only a memory, so that the grant itself is asked, by token and fence. A live one
 // is bound to this session and its TTL restarts, in that one step, so that the
-// give-back of the old session finds it moved.
+// give-back of the old session finds it moved. What is free is as of now too.
 func (s *Semaphores) replay(
 	ctx context.Context, c Caller, r SemaphoreRequest, in lua.SemaphoreAcquireIn, was lua.SemaphoreAcquireOut,
 ) (SemaphoreGrant, error) {
@@ -204,6 +204,11 @@ func (s *Semaphores) replay(
 	if r.Bound {
 		ask.Session, ask.Move, ask.Client, ask.Instance, ask.TTLMS = in.Session, true, in.Client, in.Instance, in.TTLMS
 	}
+	now, err := s.look(ctx, r.Name)
+	if err != nil {
+		return SemaphoreGrant{}, failed("semaphore "+r.Name+": replay", err)
+	}
+	free := max(0, r.Limit-now.Held)
 	found, err := lua.Run(ctx, s.runner, lua.SemaphoreRenew, ask, lua.Latch{})
 	if err != nil {
 		if r.Bound {
@@ -213,10 +218,10 @@ func (s *Semaphores) replay(
 	}
 	v := found.Value
 	if v.State != lua.SemaphoreHeld {
-		return SemaphoreGrant{Replayed: true, Reason: ended(v.State)}, nil
+		return SemaphoreGrant{Replayed: true, Reason: ended(v.State), Free: free}, nil
 	}
 	g, err := s.grant(ctx, c, r, lua.Outcome[lua.SemaphoreAcquireOut]{Sent: found.Sent, Value: lua.SemaphoreAcquireOut{
-		Fence: v.Fence, TTLMS: v.TTLMS, Final: v.Final, Free: was.Free,
+		Fence: v.Fence, TTLMS: v.TTLMS, Final: v.Final, Free: free,
 	}})
 	g.Replayed = err == nil
 	return g, err

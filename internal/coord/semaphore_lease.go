@@ -120,20 +120,26 @@ func (s *Semaphores) Get(ctx context.Context, name string) (SemaphoreInfo, error
 	if err := checkText("name", name); err != nil {
 		return SemaphoreInfo{}, err
 	}
-	keys, line := s.keys.semaphore(name)
-	var out lua.Outcome[lua.SemaphoreGetOut]
-	var err error
-	for again := true; again; again = out.Value.More {
-		out, err = lua.Run(ctx, s.runner, lua.SemaphoreGet, lua.SemaphoreGetIn{SemaphoreKeys: keys, Line: line.Line}, lua.Latch{})
-		if err != nil {
-			return SemaphoreInfo{}, failed("semaphore "+name+": get", err)
-		}
+	now, err := s.look(ctx, name)
+	if err != nil {
+		return SemaphoreInfo{}, failed("semaphore "+name+": get", err)
 	}
-	i := SemaphoreInfo{Held: out.Value.Held, Waiting: out.Value.Waiting}
-	for _, h := range out.Value.Holders {
+	i := SemaphoreInfo{Held: now.Held, Waiting: now.Waiting}
+	for _, h := range now.Holders {
 		i.Holders = append(i.Holders, SemaphoreHolder{
 			Permits: h.Permits, Fence: h.Fence, TTL: ms(h.TTLMS), Holder: holder(h.Client, h.Instance, h.Meta, h.SinceMS),
 		})
 	}
 	return i, nil
+}
+
+// look reads a semaphore, once all that has ended is out of it.
+func (s *Semaphores) look(ctx context.Context, name string) (lua.SemaphoreGetOut, error) {
+	keys, line := s.keys.semaphore(name)
+	for {
+		out, err := lua.Run(ctx, s.runner, lua.SemaphoreGet, lua.SemaphoreGetIn{SemaphoreKeys: keys, Line: line.Line}, lua.Latch{})
+		if err != nil || !out.Value.More {
+			return out.Value, err
+		}
+	}
 }

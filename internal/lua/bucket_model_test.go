@@ -303,7 +303,10 @@ func (m *modelBucket) charge(now int64, a ask, g *bucketGate) lua.RatelimitOut {
 		*m = seen
 	}
 	b := bands[at]
-	out.Band = int64(min(at+1, len(a.rule)))
+	out.Band = int64(at + 1)
+	if seen.sig != signature(a.rule.bands()) {
+		out.Newer = seen.sig
+	}
 	out.Remaining = max(floor(spare(b)).Int64(), 0)
 	out.Current = ceil(b.level).Int64()
 	if b.level.Sign() > 0 {

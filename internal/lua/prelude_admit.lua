@@ -41,11 +41,11 @@ local function admit(a, s, r)
   local at = late > 0 and late or least
   local left, used, reset = a.view(s, s.bands[at])
   if retry == 0 or wrote then denied = '' end
-  -- Under a newer rule it may be a band that the caller knows nothing of.
-  if at > 1 then at = math.min(at, select(2, string.gsub(r.sig, ';', '')) + 1) end
-  local reply = {retry == 0 and 1 or wrote and 2 or 0, at, math.max(left, 0), used, retry, reset, now, denied, first, 0}
+  local reply = {
+    retry == 0 and 1 or wrote and 2 or 0, at, math.max(left, 0), used, retry, reset, now, denied, newer(s, r.sig), first, 0,
+  }
   if r.each then
-    reply[10] = #s.bands
+    reply[11] = #s.bands
     for _, b in ipairs(s.bands) do
       local k = #reply
       left, reply[k + 2], reply[k + 3] = a.view(s, b)

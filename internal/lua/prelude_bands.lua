@@ -6,3 +6,6 @@ local function bands_of(text)
   end
   return bands
 end
+
+-- newer is by which bands a state decided when its rule is newer than the caller's, whose sig is another; else empty.
+local function newer(s, sig) return s.sig ~= sig and s.sig or '' end

@@ -28,7 +28,9 @@ var RatelimitTokenBucket = define[RatelimitTokenBucketIn](Source{
 	Latched: true,
 }, readRatelimit)
 
-var ratelimitReturns = []string{"allowed", "band", "remaining", "current", "retry_after_us", "reset_after_us", "now_us", "denied"}
+var ratelimitReturns = []string{
+	"allowed", "band", "remaining", "current", "retry_after_us", "reset_after_us", "now_us", "denied", "newer",
+}
 
 func defineRatelimit(name string) Script[RatelimitIn, RatelimitOut] {
 	return define[RatelimitIn](Source{
@@ -38,7 +40,7 @@ func defineRatelimit(name string) Script[RatelimitIn, RatelimitOut] {
 			"cost", "peek", "wait_us", "revision", "signature", "id", "max_concurrent", "hold_ms",
 			"session", "client", "instance", "waiter", "beat_ms", "inboxes",
 		},
-		Returns: append(ratelimitReturns[:8:8], "first", "bands", "then", "remaining", "current", "reset_after_us"),
+		Returns: append(ratelimitReturns[:9:9], "first", "bands", "then", "remaining", "current", "reset_after_us"),
 		Latched: true,
 	}, func(r *Reply) RatelimitOut {
 		out := readRatelimit(r)
@@ -57,7 +59,7 @@ func readRatelimit(r *Reply) RatelimitOut {
 	allowed := r.Int()
 	return RatelimitOut{
 		Allowed: allowed == 1, Reserved: allowed == 2, Band: r.Int(), Remaining: r.Int(), Current: r.Int(),
-		RetryAfterUS: r.Int(), ResetAfterUS: r.Int(), NowUS: r.Int(), Denied: r.Str(),
+		RetryAfterUS: r.Int(), ResetAfterUS: r.Int(), NowUS: r.Int(), Denied: r.Str(), Newer: r.Str(),
 	}
 }
 
@@ -143,8 +145,7 @@ func (in RatelimitIn) args(to []any) []any {
 
 // RatelimitOut answers for one band, counted from 1: the one that is in the way
 // (of several the one that is possible last), else the one with the least
-// remaining. When the state's rule is newer than the caller's, it is a band of
-// that rule, as far as the caller has so many.
+// remaining.
 type RatelimitOut struct {
 	// Reserved: not now, but at the slot, which is NowUS + RetryAfterUS.
 	Allowed, Reserved bool
@@ -156,6 +157,9 @@ type RatelimitOut struct {
 	RetryAfterUS, ResetAfterUS, NowUS int64
 	// Denied is limit, pause, delay or concurrency; empty when it is not refused.
 	Denied string
+	// Newer is the signature of the rule that decided, whose bands Band and Bands
+	// are about, when it is newer than the caller's; empty = it is the caller's.
+	Newer string
 	// First: nobody alive is before the caller in the line for a lease.
 	First bool
 	Bands []RatelimitBandView // with RatelimitIn.Each

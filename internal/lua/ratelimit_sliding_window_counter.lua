@@ -15,7 +15,8 @@
 --      inboxes (what the names of the sidecars' channels begin with)
 -- RETURNS allowed (1 or 0); band (from 1); remaining (tokens, never negative); current (tokens, the share of
 --      the window before rounded up); retry_after_us (-1 = never); reset_after_us; now_us;
---      denied (limit, pause, delay, concurrency or empty); first (1 = nobody alive is before the caller in the line);
+--      denied (limit, pause, delay, concurrency or empty); newer (all bands of the rule that decided, if it is newer than the
+--      caller's, else empty); first (1 = nobody alive is before the caller in the line);
 --      bands (how many follow); then (for each); remaining; current; reset_after_us
 -- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; gate, leases, holders, line, beats: see
 --      their preludes

@@ -5,7 +5,8 @@
 -- ARGV cost (tokens); peek (1 = take nothing); wait_us (how far away the slot may be); revision (of the rule, rises);
 --      signature (all bands as text); capacity (tokens); l (tokens per p); p (us)
 -- RETURNS allowed (1, 2 = at the slot, or 0); band (from 1); remaining (tokens, down); current (tokens, up);
---      retry_after_us (-1 = never; when allowed is 2, until the slot); reset_after_us; now_us; denied (limit, pause, delay or empty)
+--      retry_after_us (-1 = never; when allowed is 2, until the slot); reset_after_us; now_us; denied (limit, pause, delay or empty);
+--      newer (all bands of the rule that decided, if it is newer than the caller's, else empty)
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate: see prelude_gate.lua
 -- COST O(1): HMGET twice, and when it took something HSET and PEXPIRE
 return once(KEYS[3], ARGV[9], function()
@@ -45,5 +46,5 @@ return once(KEYS[3], ARGV[9], function()
     end
     redis.call('PEXPIRE', KEYS[1], lifetime_ms(reset))
   end
-  return {retry == 0 and 1 or 0, 1, math.max(c - u, 0), u, retry, reset, now, retry == 0 and '' or 'limit'}, wrote
+  return {retry == 0 and 1 or 0, 1, math.max(c - u, 0), u, retry, reset, now, retry == 0 and '' or 'limit', ''}, wrote
 end)

@@ -11,7 +11,8 @@
 --      inboxes (what the names of the sidecars' channels begin with)
 -- RETURNS allowed (1, 2 = at the slot, or 0); band (from 1); remaining (tokens, down); current (tokens, up);
 --      retry_after_us (-1 = never; when allowed is 2, until the slot); reset_after_us; now_us;
---      denied (limit, pause, delay, concurrency or empty); first (1 = nobody alive is before the caller in the line);
+--      denied (limit, pause, delay, concurrency or empty); newer (all bands of the rule that decided, if it is newer than the
+--      caller's, else empty); first (1 = nobody alive is before the caller in the line);
 --      bands (how many follow); then (for each); remaining; current; reset_after_us
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate, leases, holders, line, beats: see their preludes
 -- COST O(bands + ended leases + dead waiters): HMGET twice, and when it took something HSET and PEXPIRE
