@@ -90,7 +90,8 @@ func (t *Parked) End() {
 }
 
 // hearEnd has f called on a goroutine of its own once ctx was cancelled, or at once
-// if it is over, until deaf is called. Of a Parked it does not hear the deadline.
+// if it is over, until deaf is called. Of a Parked it does not hear the deadline, and
+// who hears it later is deaf before those who heard it earlier are.
 func hearEnd(ctx context.Context, f func()) (deaf func()) {
 	t, _ := ctx.Value(parkedKey{}).(*Parked)
 	if t == nil {
@@ -100,22 +101,27 @@ func hearEnd(ctx context.Context, f func()) (deaf func()) {
 	defer t.mu.Unlock()
 	if t.ended {
 		go f()
-	} else {
-		t.listen = f
+		return func() {}
 	}
-	return t.deaf
+	earlier := t.listen
+	t.listen = f
+	if earlier != nil {
+		t.listen = func() {
+			earlier()
+			f()
+		}
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.listen = earlier
+	}
 }
 
 // hearDeadline is hearEnd that hears of the deadline, whatever ctx is.
 func hearDeadline(ctx context.Context, f func()) (deaf func()) {
 	stop := context.AfterFunc(ctx, f)
 	return func() { stop() }
-}
-
-func (t *Parked) deaf() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.listen = nil
 }
 
 // tellPanic is deferred where a call goes on after its wait. Without a Parked a panic

@@ -149,11 +149,21 @@ func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.Ra
 // slot is being promised has to learn of it, or nobody could give it back.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		late := time.AfterFunc(by, cancel)
-		context.AfterFunc(longer, func() { late.Stop() })
+	var late *time.Timer
+	if end, ok := ctx.Deadline(); ok {
+		late = time.AfterFunc(time.Until(end)+by, cancel)
+	}
+	deaf := hearEnd(ctx, func() {
+		ended := time.AfterFunc(by, cancel)
+		context.AfterFunc(longer, func() { ended.Stop() })
 	})
-	return longer, func() { stop(); cancel() }
+	return longer, func() {
+		deaf()
+		cancel()
+		if late != nil {
+			late.Stop()
+		}
+	}
 }
 
 // decision puts a script's answer into the rule's words. Waits are rounded up,

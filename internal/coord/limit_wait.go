@@ -89,7 +89,10 @@ func (l *RateLimiter) sit(ctx context.Context, q question, x *reservation, d Dec
 
 // sleep goes on when the slot of a reservation has come, with what it was told.
 func (l *RateLimiter) sleep(ctx context.Context, q *question, x *reservation, d Decision, done func(Decision, error)) {
+	held, replayed := d.Held, d.Replayed // what the promise does not know; it has the rest already
 	l.reservations.await(ctx, x, func(s slot, err error) {
+		d, _ := l.reservations.promised(x)
+		d.Held, d.Replayed = held, replayed
 		if err == nil && q.seated() {
 			d, err = l.reseat(ctx, *q, d)
 		}

@@ -148,15 +148,18 @@ func (l *RateLimiter) settled(
 func (l *RateLimiter) inLine(
 	ctx context.Context, q *question, wait time.Duration, done func(d Decision, out answer, waiter string, doubt, err error),
 ) {
-	var d Decision
-	var out answer
+	// found is what the last look said, which who waits on need not keep.
+	var found *struct {
+		d   Decision
+		out answer
+	}
 	var doubt error
 	end := l.clock.Now().Add(wait)
-	l.lines.stand(ctx, q.seat.LineKeys, wait, func(ctx context.Context, at place) (_ look, err error) {
+	l.lines.stand(ctx, q.seat.LineKeys, wait, func(ctx context.Context, at place) (look, error) {
 		asked := *q
 		asked.seat.Waiter, asked.seat.BeatMS = at.waiter, at.beat.Milliseconds()
 		asked.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
-		d, out, err = l.ask(ctx, asked)
+		d, out, err := l.ask(ctx, asked)
 		switch {
 		case errors.Is(err, lua.ErrMaybeExecuted):
 			if doubt = err; q.latch.Key == "" {
@@ -165,12 +168,23 @@ func (l *RateLimiter) inLine(
 		case err == nil && d.Grant != "":
 			doubt = nil // its repetition was answered
 		}
-		return look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: d.RetryAfter}, err
+		served := d.DeniedBy != ReasonConcurrency
+		if found = nil; served || at.beat == 0 || err != nil {
+			found = &struct {
+				d   Decision
+				out answer
+			}{d, out}
+		}
+		return look{served: served, first: out.Value.First, free: d.RetryAfter}, err
 	}, func(waiter string, err error) {
 		if doubt != nil && q.latch.Key == "" {
 			err = doubt
 		}
-		done(d, out, waiter, doubt, err)
+		if found == nil {
+			done(Decision{}, answer{}, waiter, doubt, err)
+			return
+		}
+		done(found.d, found.out, waiter, doubt, err)
 	})
 }
 

@@ -50,7 +50,7 @@ type reservation struct {
 
 	stage stage
 	slot  slot
-	told  Decision // what the promise said; known to who repeats the request
+	told  *Decision // what the promise said; known to who repeats the request
 	// seat gives back the place that goes with the slot, of whichever call's session
 	// has it now; nil = there is none.
 	seat func(context.Context)
@@ -131,7 +131,10 @@ func (r *reservations) enter(ctx context.Context, bucket string, request lua.Lat
 func (r *reservations) promised(x *reservation) (Decision, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return x.told, x.stage != asking
+	if x.told == nil {
+		return Decision{}, false
+	}
+	return *x.told, true
 }
 
 // promise gives a reservation its slot, unless another call with its request id
@@ -141,7 +144,7 @@ func (r *reservations) promise(x *reservation, s slot, told Decision) {
 	defer r.mu.Unlock()
 	switch {
 	case x.stage == asking:
-		x.stage, x.told = sleeping, told
+		x.stage, x.told = sleeping, &told
 		r.sleep(x, s)
 	case x.stage == sleeping && x.slot.at == s.at && !s.borrowed:
 		x.slot.borrowed = false // the repetition was answered before the call itself

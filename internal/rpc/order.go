@@ -21,18 +21,17 @@ type place struct {
 	call          *call
 	ahead, behind *place
 	chained       *place // the last of another line, in the same slot of the table
-	// started: the call is piped, and nothing is ahead of it that is not.
-	started bool
 	// sent is the pipeline that the call was submitted to, which keeps its order.
-	sent   any
-	failed bool
+	sent any
+	// started: the call is piped, and nothing is ahead of it that is not.
+	started, failed bool
 }
 
 // A turn is a call's view of its places, for those who outlive the call.
 type turn struct {
 	conn *conn
 	call *call         // guarded by conn.mu; nil once it has left its lines
-	wake chan struct{} // told when it may be its turn
+	wake chan struct{} // told when it may be its turn; guarded by conn.mu, and nil while nobody listens
 }
 
 // line puts a call at the end of the lines of its names; the caller holds mu.
@@ -68,7 +67,7 @@ func (c *conn) line(k *call) {
 		k.start()
 	}
 	if k.class == classWaiting || !k.may(goAlone) {
-		k.turn = &turn{conn: c, call: k, wake: make(chan struct{}, 1)}
+		k.turn = &turn{conn: c, call: k}
 	}
 }
 
@@ -141,7 +140,7 @@ func (p *place) nudge() {
 	}
 	select {
 	case p.call.turn.wake <- struct{}{}:
-	default: // told already
+	default: // told already, or it does not listen
 	}
 }
 
@@ -196,12 +195,19 @@ func (t *turn) until(ctx context.Context, behind func(*place) bool) error {
 	for {
 		t.conn.mu.Lock()
 		ready := t.call == nil || t.call.may(behind)
+		switch {
+		case ready:
+			t.wake = nil // who goes on to wait for hours need not keep it
+		case t.wake == nil:
+			t.wake = make(chan struct{}, 1)
+		}
+		wake := t.wake
 		t.conn.mu.Unlock()
 		if ready {
 			return nil
 		}
 		select {
-		case <-t.wake:
+		case <-wake:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
