@@ -76,8 +76,9 @@ func (r *Runner) Status() Status {
 	for _, n := range r.nodes() {
 		c, s, pool := n.condition.Load(), n.seen.Load(), n.client.PoolStats()
 		st.Up = st.Up && c.up
-		// Of several the one to tell of is what takes a node away.
-		if c.trouble != nil && (st.Trouble == nil || !c.up) {
+		// Of several the one to tell of is what takes a node away. That a node refuses all
+		// slots since one has no master says more than that one has none.
+		if c.trouble != nil && (st.Trouble == nil || !c.up || st.Trouble == noMaster && c.trouble.Name == whyCluster) {
 			st.Trouble = c.trouble
 		}
 		st.ScriptsLoaded = st.ScriptsLoaded && s.scripts

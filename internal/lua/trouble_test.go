@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -41,13 +42,14 @@ func untilTrouble(t *testing.T, r *lua.Runner, name string) *lua.Trouble {
 type harm struct {
 	name, words string
 	begin, end  []string
+	then        func(t *testing.T, master *redis.Client) // after begin
 }
 
 var harms = []harm{
-	{"oom", "out of memory", []string{"config", "set", "maxmemory", "1"}, []string{"config", "set", "maxmemory", "0"}},
-	{"noreplicas", "too few replicas", []string{"config", "set", "min-replicas-to-write", "9"}, []string{"config", "set", "min-replicas-to-write", "0"}},
-	{"denied", "ZADD", []string{"acl", "setuser", "default", "-zadd"}, []string{"acl", "setuser", "default", "+zadd"}},
-	{"denied", "EVALSHA", []string{"acl", "setuser", "default", "-evalsha"}, []string{"acl", "setuser", "default", "+evalsha"}},
+	{"oom", "out of memory", []string{"config", "set", "maxmemory", "1"}, []string{"config", "set", "maxmemory", "0"}, nil},
+	{"noreplicas", "too few replicas", []string{"config", "set", "min-replicas-to-write", "9"}, []string{"config", "set", "min-replicas-to-write", "0"}, nil},
+	{"denied", "ZADD", []string{"acl", "setuser", "default", "-zadd"}, []string{"acl", "setuser", "default", "+zadd"}, nil},
+	{"denied", "EVALSHA", []string{"acl", "setuser", "default", "-evalsha"}, []string{"acl", "setuser", "default", "+evalsha"}, nil},
 }
 
 // refuses has Redis refuse and looks at what callers, status and log are told,
@@ -107,6 +109,35 @@ func TestARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 	}
 }
 
+// topologyHarms are harms, and those that need more than a command.
+var topologyHarms = append(harms[:len(harms):len(harms)],
+	harm{"misconf", "disk", []string{"config", "set", "save", "3600 1"}, []string{"config", "set", "save", ""}, blockSnapshots},
+	harm{"busy", "does not end", []string{"config", "set", "busy-reply-threshold", "1"}, []string{"script", "kill"}, runOn},
+)
+
+// blockSnapshots puts a folder where the server writes its snapshot to, and asks for one.
+func blockSnapshots(t *testing.T, master *redis.Client) {
+	dir, err := master.ConfigGet(deadline(t), "dir").Result()
+	require.NoError(t, err)
+	file := filepath.Join(dir["dir"], "dump.rdb")
+	require.NoError(t, os.RemoveAll(file))
+	require.NoError(t, os.Mkdir(file, 0o700))
+	require.NoError(t, master.BgSave(deadline(t)).Err())
+}
+
+// runOn starts a script that does not end.
+func runOn(t *testing.T, master *redis.Client) {
+	opt := *master.Options()
+	opt.ReadTimeout = -1
+	c := redis.NewClient(&opt)
+	ended := make(chan error, 1)
+	go func() { ended <- c.Eval(context.Background(), "while true do end", nil).Err() }()
+	t.Cleanup(func() {
+		require.Error(t, <-ended)
+		require.NoError(t, c.Close())
+	})
+}
+
 func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		c := redistest.StartCluster(t)
@@ -114,22 +145,39 @@ func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 		r := open(t, lua.Options{URL: c.URL(), Log: logTo(&log)})
 		require.NoError(t, untilUp(t, r))
 		admin := c.Client(t)
-		for _, h := range harms {
+		for _, h := range topologyHarms {
 			refuses(t, r, &log, h, func(args []string) {
-				require.NoError(t, admin.ForEachMaster(deadline(t), func(_ context.Context, m *redis.Client) error { return do(t, m, args) }))
+				require.NoError(t, admin.ForEachMaster(deadline(t), func(_ context.Context, m *redis.Client) error { return harmful(t, m, h, args) }))
 			})
 		}
 	})
 	t.Run("sentinel", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
+		for _, c := range sentinelsOf(t, s.URL()) { // they would take the master for dead
+			require.NoError(t, c.Do(deadline(t), "sentinel", "set", "mymaster", "down-after-milliseconds", "600000").Err())
+		}
 		var log noise
 		r := open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
 		require.NoError(t, untilUp(t, r))
 		admin := s.Client(t)
-		for _, h := range harms {
-			refuses(t, r, &log, h, func(args []string) { require.NoError(t, do(t, admin, args)) })
+		for _, h := range topologyHarms {
+			refuses(t, r, &log, h, func(args []string) { require.NoError(t, harmful(t, admin, h, args)) })
 		}
+		// A replica is no master, whatever it would say to a write.
+		require.NoError(t, admin.ReplicaOf(deadline(t), "127.0.0.1", "1").Err())
+		untilTrouble(t, r, "no_master")
+		require.NoError(t, admin.ReplicaOf(deadline(t), "no", "one").Err())
+		untilTrouble(t, r, "")
 	})
+}
+
+// harmful sends one master what begins or ends a harm.
+func harmful(t *testing.T, master *redis.Client, h harm, args []string) error {
+	err := do(t, master, args)
+	if err == nil && h.then != nil && &args[0] == &h.begin[0] {
+		h.then(t, master)
+	}
+	return err
 }
 
 func do(t *testing.T, c *redis.Client, args []string) error {
@@ -270,7 +318,7 @@ func TestADiskThatTakesNoSnapshotIsNamed(t *testing.T) {
 	for _, args := range [][]string{{"config", "set", "dir", "/proc"}, {"config", "set", "save", "3600 1"}} {
 		require.NoError(t, do(t, admin, args))
 	}
-	h := harm{"misconf", "disk", []string{"bgsave"}, []string{"config", "set", "save", ""}}
+	h := harm{"misconf", "disk", []string{"bgsave"}, []string{"config", "set", "save", ""}, nil}
 	refuses(t, r, &log, h, func(args []string) { require.NoError(t, do(t, admin, args)) })
 }
 

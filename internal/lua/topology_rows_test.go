@@ -1,0 +1,69 @@
+package lua_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// Where slots have no master the cluster refuses all keys, unless it is told not to.
+func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t)
+	var log noise
+	r := open(t, lua.Options{URL: c.URL(), Log: logTo(&log)})
+	require.NoError(t, untilUp(t, r))
+	admin := c.Client(t)
+	every := func(args ...string) {
+		require.NoError(t, admin.ForEachShard(deadline(t), func(_ context.Context, m *redis.Client) error { return do(t, m, args) }))
+	}
+	every("config", "set", "cluster-require-full-coverage", "yes")
+	slot := int(admin.ClusterKeySlot(deadline(t), "{a}").Val())
+	owner := redis.NewClient(&redis.Options{Addr: c.Master("{a}"), MaxRetries: -1})
+	t.Cleanup(func() { require.NoError(t, owner.Close()) })
+	require.NoError(t, owner.ClusterDelSlots(deadline(t), slot).Err())
+	// The others would take it for the owner's as long as nobody else claims it.
+	require.NoError(t, admin.ForEachShard(deadline(t), func(ctx context.Context, m *redis.Client) error {
+		if err := m.ClusterDelSlots(ctx, slot).Err(); err != nil {
+			require.ErrorContains(t, err, "unassigned")
+		}
+		return nil
+	}))
+
+	told := untilTrouble(t, r, "clusterdown")
+	require.Contains(t, told.Remedy, "cluster-require-full-coverage no")
+	refused := func(key, name string) {
+		t.Helper()
+		_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 5), lua.Latch{})
+		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+		var trouble *lua.Trouble
+		require.ErrorAs(t, err, &trouble)
+		require.Equal(t, name, trouble.Name, key)
+	}
+	await(t, func() bool { // one master after the other learns it
+		_, err := take(deadline(t), r, "{b}", 1_000_000)
+		return err != nil
+	})
+	refused("{b}", "clusterdown")
+	await(t, func() bool { return strings.Contains(log.String(), "trouble=clusterdown") })
+
+	every("config", "set", "cluster-require-full-coverage", "no")
+	untilTrouble(t, r, "no_master")
+	refused("{a}", "no_master")
+	await(t, func() bool { // the other masters learn one after the other that they may serve
+		_, err := take(deadline(t), r, "{b}", 5)
+		return err == nil
+	})
+
+	require.NoError(t, owner.ClusterAddSlots(deadline(t), slot).Err())
+	untilTrouble(t, r, "")
+	_, err := take(deadline(t), r, "{a}", 5)
+	require.NoError(t, err)
+}
