@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,12 +79,6 @@ func NewTransport(c *client.Client, o TransportOptions) *Transport {
 		t.key = HostKey
 	}
 	return t
-}
-
-// HostKey is the host that a request goes to, as its URL says, without port and
-// in lower case: what most limits of remote servers count.
-func HostKey(r *http.Request) string {
-	return strings.ToLower(strings.TrimSuffix(r.URL.Hostname(), "."))
 }
 
 // RoundTrip sends the request when the sidecar lets it go. Errors: a *LimitError

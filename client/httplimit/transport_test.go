@@ -274,6 +274,10 @@ func TestTheKeyIsTheHostOfTheURL(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://Example.COM/x": "example.com", "https://example.com:8443/": "example.com", "http://example.com./": "example.com",
 		"http://[2001:DB8::1]:80/": "2001:db8::1", "http://u:p@example.com/": "example.com",
+		"http://[::1]/": "::1", "http://[0:0:0:0:0:0:0:1]/": "::1", "http://[::ffff:192.0.2.1]/": "192.0.2.1", "http://192.0.2.1/": "192.0.2.1",
+		"http://bücher.de/": "xn--bcher-kva.de", "http://BÜCHER.DE./": "xn--bcher-kva.de", "http://XN--BCHER-KVA.de/": "xn--bcher-kva.de",
+		"http://bu\u0308cher。de/": "xn--bcher-kva.de", "http://b%C3%BCcher.de/": "xn--bcher-kva.de", "http://a_b.example/": "a_b.example",
+		"http://faß.de/": "xn--fa-hia.de", "http://ü_ü.example/": "ü_ü.example", "http://[fe80::1%25eth0]/": "fe80::1%eth0",
 	} {
 		r, err := http.NewRequest(http.MethodGet, url, http.NoBody)
 		require.NoError(t, err)

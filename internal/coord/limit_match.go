@@ -3,6 +3,8 @@ package coord
 import (
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 )
 
 // rule is a rule made ready: the limit that it is for each key.
@@ -28,7 +30,7 @@ func compileRule(o RuleOptions, revision int64) *rule {
 		r.groups.add(i, g.Match)
 		name := g.Name
 		if name == "" {
-			name = g.Suffix
+			name = ascii(lower(g.Suffix))
 		}
 		r.counts = append(r.counts, name)
 	}
@@ -120,11 +122,35 @@ func (m *matcher) add(at int, x Match) {
 	switch {
 	case x.Exact != "":
 		first(&m.exact, x.Exact)
+		first(&m.exact, ascii(x.Exact))
 	case x.Suffix != "":
-		first(&m.suffix, x.Suffix)
+		first(&m.suffix, lower(x.Suffix))
+		first(&m.suffix, ascii(lower(x.Suffix)))
 	default:
 		m.globs = append(m.globs, glob{at, x.Glob})
 	}
+}
+
+// lower is a domain's text in lower case, since case means nothing there. Bytes
+// that are not UTF-8 stay as they are.
+func lower(text string) string {
+	if !utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToLower(text)
+}
+
+// ascii is how DNS has a name with letters beyond ASCII, and so how clients name it
+// as a key; the text itself where there is no such form.
+func ascii(text string) string {
+	if strings.IndexFunc(text, func(c rune) bool { return c >= utf8.RuneSelf }) < 0 {
+		return text
+	}
+	name, err := idna.Lookup.ToASCII(text)
+	if err != nil {
+		return text
+	}
+	return name
 }
 
 // first is the place of the first set that has the key, or -1. What it costs
@@ -139,7 +165,7 @@ func (m *matcher) first(key string) int {
 	at, ok := m.exact[key]
 	better(at, ok)
 	if len(m.suffix) > 0 {
-		for domain, more := key, true; more; _, domain, more = strings.Cut(domain, ".") {
+		for domain, more := lower(key), true; more; _, domain, more = strings.Cut(domain, ".") {
 			at, ok = m.suffix[domain]
 			better(at, ok)
 		}

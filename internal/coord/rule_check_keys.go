@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -66,8 +67,20 @@ func (p *Problems) checkMatch(path string, m Match) {
 	if at := badEscape(m.Glob); at >= 0 {
 		p.add(path+".glob", "the \\ at byte %d stands before nothing that it could take the meaning from; write \\*, \\? or \\\\", at)
 	}
-	if strings.HasPrefix(m.Suffix, ".") || strings.HasSuffix(m.Suffix, ".") {
-		p.add(path+".suffix", "%q begins or ends with a dot; write the domain alone, such as example.com", m.Suffix)
+	p.checkDomain(path+".suffix", m.Suffix)
+}
+
+// checkDomain refuses what no host can be under.
+func (p *Problems) checkDomain(path, domain string) {
+	switch {
+	case strings.HasPrefix(domain, ".") || strings.HasSuffix(domain, "."):
+		p.add(path, "%q begins or ends with a dot; write the domain alone, such as example.com", domain)
+	case strings.Contains(domain, ".."):
+		p.add(path, "%q has two dots side by side; write the domain alone, such as example.com", domain)
+	case strings.ContainsAny(domain, "*?"):
+		p.add(path, "%q has a wildcard, which no host has; write the domain alone, since those under it match too, or use glob", domain)
+	case strings.ContainsAny(domain, "/@") || strings.ContainsFunc(domain, unicode.IsSpace):
+		p.add(path, "%q is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts", domain)
 	}
 }
 

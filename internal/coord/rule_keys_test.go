@@ -43,6 +43,18 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 		`items[0].allow[0].suffix: ".example.com" begins or ends with a dot; write the domain alone, such as example.com`: func(r *coord.RuleOptions) {
 			r.Allow = []coord.Match{suffix(".example.com")}
 		},
+		`items[0].deny[0].suffix: "*.star.example" has a wildcard, which no host has; write the domain alone, since those under it match too, or use glob`: func(r *coord.RuleOptions) {
+			r.Deny = []coord.Match{suffix("*.star.example")}
+		},
+		`items[0].overrides[0].suffix: "http://url.example/" is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts`: func(r *coord.RuleOptions) {
+			r.Overrides = []coord.Override{{Match: suffix("http://url.example/"), MaxConcurrent: 1}}
+		},
+		`items[0].groups[0].suffix: "two words.example" is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts`: func(r *coord.RuleOptions) {
+			r.Groups = []coord.Group{{Match: suffix("two words.example")}}
+		},
+		`items[0].allow[0].suffix: "a..example" has two dots side by side; write the domain alone, such as example.com`: func(r *coord.RuleOptions) {
+			r.Allow = []coord.Match{suffix("a..example")}
+		},
 		`items[0].groups[0].name: missing; give the name under which these keys count together, as only a suffix has one of its own`: func(r *coord.RuleOptions) {
 			r.Groups = []coord.Group{{Match: glob("*")}}
 		},
@@ -127,6 +139,14 @@ func TestTheFirstSetThatHasAKeyCounts(t *testing.T) {
 		{"anexample.com", []coord.Match{suffix("example.com")}, -1},
 		{"a.example.com.", []coord.Match{suffix("example.com")}, -1},
 		{"a..com", []coord.Match{suffix("com")}, 0},
+		{"a.internal.example", []coord.Match{suffix("Internal.Example")}, 0},
+		{"A.Internal.EXAMPLE", []coord.Match{suffix("internal.example")}, 0},
+		{"a.xn--bcher-kva.de", []coord.Match{suffix("Bücher.de")}, 0},
+		{"a.bücher.de", []coord.Match{suffix("Bücher.de")}, 0},
+		{"xn--bcher-kva.de", []coord.Match{exact("bücher.de")}, 0},
+		{"bücher.de", []coord.Match{exact("bücher.de")}, 0},
+		{"Alice", []coord.Match{exact("alice"), suffix("alic")}, -1},
+		{"a\xff.example", []coord.Match{suffix("b\xff.example"), suffix("a\xff.example")}, 1},
 		{"x", []coord.Match{glob("y*"), glob("x?"), glob("*x"), exact("x")}, 2},
 	} {
 		require.Equal(t, c.want, coord.First(c.key, c.sets...), "%q %v", c.key, c.sets)
@@ -181,7 +201,7 @@ func TestGlobs(t *testing.T) {
 func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(10, time.Second))
-	r.Groups = []coord.Group{{Match: suffix("example.com")}, {Match: glob("api-*"), Name: "apis"}, {Match: glob("*.example.com"), Name: "never"}}
+	r.Groups = []coord.Group{{Match: suffix("Example.com")}, {Match: glob("api-*"), Name: "apis"}, {Match: glob("*.example.com"), Name: "never"}}
 	r.Overrides = []coord.Override{
 		{Match: exact("apis"), Limits: []coord.Band{band(20, time.Second)}},
 		{Match: exact("api-1"), Limits: []coord.Band{band(30, time.Second)}},
