@@ -26,27 +26,28 @@ var (
 
 // Rule is a named limit, as in a file of rules.
 type Rule struct {
-	Name          string     `codec:"name" required:"true" doc:"what calls name it by"`
-	Algorithm     string     `codec:"algorithm" required:"true" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"how it counts"`
-	Limits        []Band     `codec:"limits" required:"true" doc:"its bands, 1 to 4, each with a period of its own"`
-	FailMode      string     `codec:"fail_mode,omitempty" enum:"closed,open,local" doc:"what decides when Redis does not answer; absent = open"`
-	LocalShareOf  int64      `codec:"local_share_of,omitempty" min:"0" max:"1000000" doc:"how many pods share the limit when it is local; absent = 1"`
-	DenyCache     string     `codec:"deny_cache,omitempty" enum:"on,off" doc:"whether refusals are answered locally for up to a second; absent = on"`
-	Overrides     []Override `codec:"overrides,omitempty" doc:"other limits for some keys; the first that matches counts"`
-	Allow         []Match    `codec:"allow,omitempty" doc:"keys that are always let through and count nowhere"`
-	Deny          []Match    `codec:"deny,omitempty" doc:"keys that are always refused, before allow"`
-	Groups        []Group    `codec:"groups,omitempty" doc:"keys that count together; the first that matches counts"`
-	Shadow        bool       `codec:"shadow,omitempty" doc:"count and tell, and refuse nothing"`
-	MaxConcurrent int64      `codec:"max_concurrent,omitempty" min:"0" max:"1000000" doc:"how many grants of a key may be held at once; absent or 0 = any number"`
-	MaxDelayMS    int64      `codec:"max_delay_ms,omitempty" min:"0" max:"86400000" doc:"the longest delay that ratelimit.set_delay may set; absent = 60000"`
-	Penalty       *Penalty   `codec:"penalty,omitempty" doc:"what ratelimit.report does about refusals of the remote server"`
+	Name            string     `codec:"name" required:"true" doc:"what calls name it by"`
+	Algorithm       string     `codec:"algorithm" required:"true" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"how it counts"`
+	Limits          []Band     `codec:"limits" required:"true" doc:"its bands, 1 to 4, each with a period of its own"`
+	FailMode        string     `codec:"fail_mode,omitempty" enum:"closed,open,local" doc:"what decides when Redis does not answer; absent = open"`
+	LocalShareOf    int64      `codec:"local_share_of,omitempty" min:"0" max:"1000000" doc:"how many pods share the limit when it is local; absent = 1"`
+	DenyCache       string     `codec:"deny_cache,omitempty" enum:"on,off" doc:"whether refusals are answered locally for up to a second; absent = on"`
+	Overrides       []Override `codec:"overrides,omitempty" doc:"other limits for some keys; the first that matches counts"`
+	Allow           []Match    `codec:"allow,omitempty" doc:"keys that are always let through and count nowhere"`
+	Deny            []Match    `codec:"deny,omitempty" doc:"keys that are always refused, before allow"`
+	Groups          []Group    `codec:"groups,omitempty" doc:"keys that count together; the first that matches counts"`
+	Shadow          bool       `codec:"shadow,omitempty" doc:"count and tell, and refuse nothing"`
+	MaxConcurrent   int64      `codec:"max_concurrent,omitempty" min:"0" max:"1000000" doc:"how many grants of a key may be held at once; absent or 0 = any number"`
+	HeadroomPercent int64      `codec:"headroom_percent,omitempty" min:"0" max:"99" doc:"how much of each limit and burst is kept back, since what was granted arrives late; absent = 0"`
+	MaxDelayMS      int64      `codec:"max_delay_ms,omitempty" min:"0" max:"86400000" doc:"the longest delay that ratelimit.set_delay may set; absent = 60000"`
+	Penalty         *Penalty   `codec:"penalty,omitempty" doc:"what ratelimit.report does about refusals of the remote server"`
 }
 
 // Match is a set of keys: one of its fields is given.
 type Match struct {
 	Exact  string `codec:"exact,omitempty" doc:"this key"`
 	Glob   string `codec:"glob,omitempty" doc:"keys of this form: * is any text, ? one character, \\ before either means itself"`
-	Suffix string `codec:"suffix,omitempty" doc:"this domain and those under it: example.com matches a.example.com, not anexample.com"`
+	Suffix string `codec:"suffix,omitempty" doc:"this domain and those under it: example.com matches a.example.com, not anexample.com; in upper and lower case alike"`
 }
 
 // Override is what a rule is for some keys.

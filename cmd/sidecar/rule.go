@@ -16,8 +16,9 @@ func ruleOptions(items []config.Rule) []coord.RuleOptions {
 			Name: r.Name, Algorithm: r.Algorithm, Limits: bandOptions(r.Limits),
 			FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: string(r.DenyCache),
 			Allow: matchOptions(r.Allow), Deny: matchOptions(r.Deny),
-			Shadow: r.Shadow, MaxConcurrent: r.MaxConcurrent, MaxDelay: milliseconds(r.MaxDelayMS),
-			Penalty: penaltyOptions(r.Penalty),
+			Shadow: r.Shadow, MaxConcurrent: r.MaxConcurrent, HeadroomPercent: r.HeadroomPercent,
+			MaxDelay: milliseconds(r.MaxDelayMS),
+			Penalty:  penaltyOptions(r.Penalty),
 		}
 		for _, o := range r.Overrides {
 			rules[i].Overrides = append(rules[i].Overrides, coord.Override{

@@ -82,12 +82,12 @@ func TestEveryKeyIsRead(t *testing.T) {
 			Overrides: []config.Override{
 				{Exact: "partner", Limits: []config.Band{{Limit: 500, PeriodMS: 60_000}}},
 				{Glob: "bot-*", MaxConcurrent: 1},
-				{Suffix: "example.com", Limits: []config.Band{{Limit: 1, PeriodMS: 1000, Burst: 2}}, MaxConcurrent: 4},
+				{Suffix: "example.com", Limits: []config.Band{{Limit: 4, PeriodMS: 1000, Burst: 2}}, MaxConcurrent: 4},
 			},
 			Allow:  []config.Match{{Exact: "health"}, {Glob: "10.*"}},
 			Deny:   []config.Match{{Suffix: "example.org"}},
 			Groups: []config.Group{{Suffix: "example.net"}, {Glob: "*.cdn", Name: "cdn"}, {Exact: "a", Name: "b"}},
-			Shadow: true, MaxConcurrent: 2, MaxDelayMS: 30_000,
+			Shadow: true, MaxConcurrent: 2, HeadroomPercent: 25, MaxDelayMS: 30_000,
 			Penalty: &config.Penalty{Codes: []int64{429, 403}, BaseMS: 1000, MaxMS: 60_000, ForgiveMS: 5000, JitterPercent: new(int64)},
 		}, {
 			Name: "burst", Algorithm: "token_bucket",

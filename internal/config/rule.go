@@ -20,8 +20,10 @@ type Rule struct {
 	Groups        []Group    `yaml:"groups,omitempty"`         // the first that matches counts
 	Shadow        bool       `yaml:"shadow,omitempty"`         // refuse nothing
 	MaxConcurrent int64      `yaml:"max_concurrent,omitempty"` // absent or 0 = any number
-	MaxDelayMS    int64      `yaml:"max_delay_ms,omitempty"`   // absent or 0 = a minute
-	Penalty       *Penalty   `yaml:"penalty,omitempty"`
+	// HeadroomPercent is how much of each limit and burst is kept back; absent = 0.
+	HeadroomPercent int64    `yaml:"headroom_percent,omitempty"`
+	MaxDelayMS      int64    `yaml:"max_delay_ms,omitempty"` // absent or 0 = a minute
+	Penalty         *Penalty `yaml:"penalty,omitempty"`
 }
 
 // Band is Limit per PeriodMS milliseconds, Burst at once (absent = Limit for

@@ -290,11 +290,11 @@ func everyFieldIsKept(r ruled) {
 		Name: "full", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 3, PeriodMS: 5000, Burst: 4}, {Limit: 80, PeriodMS: 600_000}},
 		FailMode: "local", LocalShareOf: 7, DenyCache: "off",
 		Overrides: []api.Override{
-			{Exact: "a", Limits: []api.Band{{Limit: 1, PeriodMS: 1000}}}, {Glob: "b*", MaxConcurrent: 2}, {Suffix: "c.d", MaxConcurrent: 3},
+			{Exact: "a", Limits: []api.Band{{Limit: 10, PeriodMS: 1000}}}, {Glob: "b*", MaxConcurrent: 2}, {Suffix: "c.d", MaxConcurrent: 3},
 		},
 		Allow: []api.Match{{Exact: "e"}}, Deny: []api.Match{{Glob: "f?"}, {Suffix: "g.h"}},
 		Groups: []api.Group{{Suffix: "i.j"}, {Exact: "k", Name: "l"}},
-		Shadow: true, MaxConcurrent: 9, MaxDelayMS: 1000,
+		Shadow: true, MaxConcurrent: 9, HeadroomPercent: 20, MaxDelayMS: 1000,
 		Penalty: &api.Penalty{Codes: []int64{403}, BaseMS: 1, MaxMS: 2, ForgiveMS: 3, JitterPercent: &none},
 	}
 	put := r.put(0, full)

@@ -70,6 +70,9 @@ const bandFormat = "%d/%d/%d/%d"
 // compile makes a limit that was checked.
 func compile(o RuleOptions, revision int64) *limit {
 	bands := slices.Clone(o.Limits)
+	for i := range bands {
+		bands[i] = bands[i].less(o.HeadroomPercent)
+	}
 	slices.SortFunc(bands, func(a, b Band) int { return cmp.Compare(a.Period, b.Period) })
 	l := &limit{
 		rule: o.Name, algorithm: o.Algorithm, revision: revision,
@@ -88,6 +91,17 @@ func compile(o RuleOptions, revision int64) *limit {
 	l.local = share(l.bands, max(1, o.LocalShareOf))
 	l.upstream = upstreamOf(o)
 	return l
+}
+
+// less is the band without what is kept back, rounded down. One that lets anything
+// through has a burst of at least 1.
+func (b Band) less(percent int64) Band {
+	kept := 100 - percent
+	b.Limit = b.Limit * kept / 100
+	if b.Burst > 0 {
+		b.Burst = max(1, b.Burst*kept/100)
+	}
+	return b
 }
 
 // reduced divides limit and period by what they share, so that the scripts'

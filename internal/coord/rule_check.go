@@ -49,6 +49,7 @@ func CheckRules(items []RuleOptions) Problems {
 		p.checkLimit(at, it.Algorithm, it.Limits)
 		p.checkFailure(at, it)
 		p.checkConcurrency(at+"max_concurrent", it.MaxConcurrent)
+		p.checkHeadroom(at, it)
 		p.checkKeys(at, it)
 		p.checkUpstream(at, it)
 	}

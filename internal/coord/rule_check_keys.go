@@ -18,6 +18,29 @@ func (p *Problems) checkConcurrency(path string, n int64) {
 	}
 }
 
+// maxHeadroom leaves something.
+const maxHeadroom = 99
+
+// checkHeadroom wants something left of every limit.
+func (p *Problems) checkHeadroom(at string, it RuleOptions) {
+	if it.HeadroomPercent < 0 || it.HeadroomPercent > maxHeadroom {
+		p.add(at+"headroom_percent", "%d is out of range; use 0 to %d", it.HeadroomPercent, maxHeadroom)
+		return
+	}
+	check := func(at string, bands []Band) {
+		for i, b := range bands {
+			if b.Limit > 0 && b.less(it.HeadroomPercent).Limit == 0 {
+				p.add(fmt.Sprintf("%slimits[%d].limit", at, i),
+					"nothing of %d is left without headroom_percent, %d; lower that, or write the same rate over a longer period", b.Limit, it.HeadroomPercent)
+			}
+		}
+	}
+	check(at, it.Limits)
+	for i, o := range it.Overrides {
+		check(fmt.Sprintf("%soverrides[%d].", at, i), o.Limits)
+	}
+}
+
 // checkKeys is about what a rule says of some keys apart from others.
 func (p *Problems) checkKeys(at string, it RuleOptions) {
 	for i, o := range it.Overrides {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
 func exact(key string) coord.Match     { return coord.Match{Exact: key} }
@@ -70,6 +71,15 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 		`items[0].overrides[0].max_concurrent: -1 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *coord.RuleOptions) {
 			r.Overrides = []coord.Override{{Match: exact("a"), MaxConcurrent: -1}}
 		},
+		`items[0].headroom_percent: 100 is out of range; use 0 to 99`: func(r *coord.RuleOptions) { r.HeadroomPercent = 100 },
+		`items[0].headroom_percent: -1 is out of range; use 0 to 99`:  func(r *coord.RuleOptions) { r.HeadroomPercent = -1 },
+		`items[0].limits[0].limit: nothing of 80 is left without headroom_percent, 99; lower that, or write the same rate over a longer period`: func(r *coord.RuleOptions) {
+			r.HeadroomPercent = 99
+		},
+		`items[0].overrides[0].limits[1].limit: nothing of 1 is left without headroom_percent, 1; lower that, or write the same rate over a longer period`: func(r *coord.RuleOptions) {
+			r.HeadroomPercent = 1
+			r.Overrides = []coord.Override{{Match: exact("a"), Limits: []coord.Band{band(0, time.Minute), band(1, time.Second)}}}
+		},
 		`items[0].max_delay_ms: 86400001 is out of range; use 1 to 86400000, or leave it out`: func(r *coord.RuleOptions) { r.MaxDelay = 24*time.Hour + time.Millisecond },
 		`items[0].max_delay_ms: 1.5ms is not a whole number of milliseconds; round it`:        func(r *coord.RuleOptions) { r.MaxDelay = 1500 * time.Microsecond },
 		`items[0].penalty.codes[1]: 99 is no HTTP status; use 100 to 999`:                     func(r *coord.RuleOptions) { r.Penalty.Codes = []int64{429, 99} },
@@ -120,6 +130,31 @@ func TestTheCapacityIsTheAlgorithms(t *testing.T) {
 	}
 	require.Equal(t, "6/3/5000000/5000", coord.CompileBy("leaky_bucket", coord.Band{Limit: 3, Period: 5 * time.Second, Burst: 6}).Signature)
 	require.Equal(t, "0/0/1/5000", coord.CompileBy("leaky_bucket", coord.Band{Limit: 0, Period: 5 * time.Second, Burst: 6}).Signature)
+}
+
+func TestHeadroomIsKeptBackFromEveryLimitAndBurst(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
+		s := newSystem(t, lua.Embedded).sidecars[0]
+		r := rule("r", band(100, time.Hour), band(1000, 24*time.Hour))
+		r.Algorithm, r.HeadroomPercent = algorithm, 34
+		r.Overrides = []coord.Override{{Match: exact("o"), Limits: []coord.Band{band(50, time.Hour)}}}
+		if algorithm == "leaky_bucket" {
+			r.Limits[0].Burst, r.Limits[1].Burst, r.Overrides[0].Limits[0].Burst = 100, 1000, 50
+		}
+		require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+		for key, left := range map[string]int64{"k": 66, "o": 33} {
+			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left+1))
+			require.NoError(t, err)
+			require.Equal(t, []any{false, coord.Never}, []any{d.Allowed, d.RetryAfter}, "%s %s", algorithm, key)
+			d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left))
+			require.NoError(t, err)
+			require.Equal(t, []any{true, left, int64(0)}, []any{d.Allowed, d.Limit, d.Remaining}, "%s %s", algorithm, key)
+		}
+		e, err := s.limiter.Explain(t.Context(), byRule("r", "k"))
+		require.NoError(t, err)
+		require.Equal(t, []string{"66/1h", "660/1d"}, []string{e.Bands[0].Band, e.Bands[1].Band})
+	}
 }
 
 func TestTheFirstSetThatHasAKeyCounts(t *testing.T) {

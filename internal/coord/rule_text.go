@@ -17,20 +17,21 @@ import (
 // and one that a version does not know makes the rule unreadable to it, since
 // what it would enforce without the field is another rule.
 type ruleText struct {
-	Name          string         `json:"name"`
-	Algorithm     string         `json:"algorithm"`
-	Limits        []bandText     `json:"limits"`
-	FailMode      FailMode       `json:"fail_mode,omitempty"`
-	LocalShareOf  int64          `json:"local_share_of,omitempty"`
-	DenyCache     string         `json:"deny_cache,omitempty"`
-	Overrides     []overrideText `json:"overrides,omitempty"`
-	Allow         []matchText    `json:"allow,omitempty"`
-	Deny          []matchText    `json:"deny,omitempty"`
-	Groups        []groupText    `json:"groups,omitempty"`
-	Shadow        bool           `json:"shadow,omitempty"`
-	MaxConcurrent int64          `json:"max_concurrent,omitempty"`
-	MaxDelayMS    int64          `json:"max_delay_ms,omitempty"`
-	Penalty       *penaltyText   `json:"penalty,omitempty"`
+	Name            string         `json:"name"`
+	Algorithm       string         `json:"algorithm"`
+	Limits          []bandText     `json:"limits"`
+	FailMode        FailMode       `json:"fail_mode,omitempty"`
+	LocalShareOf    int64          `json:"local_share_of,omitempty"`
+	DenyCache       string         `json:"deny_cache,omitempty"`
+	Overrides       []overrideText `json:"overrides,omitempty"`
+	Allow           []matchText    `json:"allow,omitempty"`
+	Deny            []matchText    `json:"deny,omitempty"`
+	Groups          []groupText    `json:"groups,omitempty"`
+	Shadow          bool           `json:"shadow,omitempty"`
+	MaxConcurrent   int64          `json:"max_concurrent,omitempty"`
+	HeadroomPercent int64          `json:"headroom_percent,omitempty"`
+	MaxDelayMS      int64          `json:"max_delay_ms,omitempty"`
+	Penalty         *penaltyText   `json:"penalty,omitempty"`
 }
 
 type bandText struct {
@@ -79,7 +80,8 @@ func textOf(o RuleOptions) (string, error) {
 		Name: o.Name, Algorithm: o.Algorithm, Limits: bandTexts(o.Limits),
 		FailMode: o.FailMode, LocalShareOf: o.LocalShareOf, DenyCache: o.DenyCache,
 		Allow: matchTexts(o.Allow), Deny: matchTexts(o.Deny),
-		Shadow: o.Shadow, MaxConcurrent: o.MaxConcurrent, MaxDelayMS: o.MaxDelay.Milliseconds(),
+		Shadow: o.Shadow, MaxConcurrent: o.MaxConcurrent, HeadroomPercent: o.HeadroomPercent,
+		MaxDelayMS: o.MaxDelay.Milliseconds(),
 	}
 	for _, x := range o.Overrides {
 		t.Overrides = append(t.Overrides, overrideText{matchText(x.Match), bandTexts(x.Limits), x.MaxConcurrent})
@@ -150,7 +152,8 @@ func readRule(name, text string) (RuleOptions, error) {
 		Name: t.Name, Algorithm: t.Algorithm, Limits: readBands(t.Limits),
 		FailMode: t.FailMode, LocalShareOf: t.LocalShareOf, DenyCache: t.DenyCache,
 		Allow: readMatches(t.Allow), Deny: readMatches(t.Deny),
-		Shadow: t.Shadow, MaxConcurrent: t.MaxConcurrent, MaxDelay: millis(t.MaxDelayMS),
+		Shadow: t.Shadow, MaxConcurrent: t.MaxConcurrent, HeadroomPercent: t.HeadroomPercent,
+		MaxDelay: millis(t.MaxDelayMS),
 	}
 	for _, x := range t.Overrides {
 		o.Overrides = append(o.Overrides, Override{Match(x.matchText), readBands(x.Limits), x.MaxConcurrent})

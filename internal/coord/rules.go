@@ -25,8 +25,10 @@ type RuleOptions struct {
 	Shadow      bool
 	// MaxConcurrent is how many grants of a key may be held at once; 0 = any number.
 	MaxConcurrent int64
-	MaxDelay      time.Duration  // 0 = a minute
-	Penalty       PenaltyOptions // the zero one is as by default
+	// HeadroomPercent is how much of each limit and burst is kept back.
+	HeadroomPercent int64
+	MaxDelay        time.Duration  // 0 = a minute
+	Penalty         PenaltyOptions // the zero one is as by default
 }
 
 // Match is a set of keys; one of its fields is given.

@@ -25,10 +25,10 @@ func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
 	o := coord.RuleOptions{
 		Name: "full", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 3, Period: time.Second, Burst: 4}},
 		FailMode: coord.FailLocal, LocalShareOf: 7, DenyCache: "off",
-		Overrides: []coord.Override{{Match: coord.Match{Glob: "b*"}, Limits: []coord.Band{{Limit: 1, Period: time.Minute}}, MaxConcurrent: 2}},
+		Overrides: []coord.Override{{Match: coord.Match{Glob: "b*"}, Limits: []coord.Band{{Limit: 10, Period: time.Minute}}, MaxConcurrent: 2}},
 		Allow:     []coord.Match{{Exact: "e"}}, Deny: []coord.Match{{Suffix: "g.h"}},
 		Groups: []coord.Group{{Match: coord.Match{Exact: "k"}, Name: "l"}},
-		Shadow: true, MaxConcurrent: 9, MaxDelay: time.Second,
+		Shadow: true, MaxConcurrent: 9, HeadroomPercent: 10, MaxDelay: time.Second,
 		Penalty: coord.PenaltyOptions{Codes: []int64{403}, Base: time.Millisecond, Max: time.Second, Forgive: time.Hour, JitterPercent: -1},
 	}
 	for i := range reflect.TypeOf(o).NumField() {

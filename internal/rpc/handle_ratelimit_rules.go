@@ -52,7 +52,8 @@ func RuleOptions(r *api.Rule) coord.RuleOptions {
 		Name: r.Name, Algorithm: r.Algorithm, Limits: bands(r.Limits),
 		FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: r.DenyCache,
 		Allow: matches(r.Allow), Deny: matches(r.Deny),
-		Shadow: r.Shadow, MaxConcurrent: r.MaxConcurrent, MaxDelay: millis(r.MaxDelayMS),
+		Shadow: r.Shadow, MaxConcurrent: r.MaxConcurrent, HeadroomPercent: r.HeadroomPercent,
+		MaxDelay: millis(r.MaxDelayMS),
 	}
 	for _, x := range r.Overrides {
 		o.Overrides = append(o.Overrides, coord.Override{
@@ -95,7 +96,8 @@ func WireRule(o coord.RuleOptions) api.Rule {
 	r := api.Rule{
 		Name: o.Name, Algorithm: o.Algorithm, Limits: wireBands(o.Limits),
 		FailMode: string(o.FailMode), LocalShareOf: o.LocalShareOf, DenyCache: o.DenyCache,
-		Shadow: o.Shadow, MaxConcurrent: o.MaxConcurrent, MaxDelayMS: o.MaxDelay.Milliseconds(),
+		Shadow: o.Shadow, MaxConcurrent: o.MaxConcurrent, HeadroomPercent: o.HeadroomPercent,
+		MaxDelayMS: o.MaxDelay.Milliseconds(),
 	}
 	for _, m := range o.Allow {
 		r.Allow = append(r.Allow, api.Match(m))
