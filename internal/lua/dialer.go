@@ -73,4 +73,6 @@ func (n *dialled) Close() error {
 }
 
 // SyscallConn implements syscall.Conn. What is dialled has one.
-func (n *dialled) SyscallConn() (syscall.RawConn, error) { return n.Conn.(syscall.Conn).SyscallConn() } //nolint:forcetypeassert
+func (n *dialled) SyscallConn() (syscall.RawConn, error) {
+	return n.Conn.(syscall.Conn).SyscallConn() //nolint:forcetypeassert // see above
+}

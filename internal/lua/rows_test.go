@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -301,4 +303,40 @@ func isNamed(t *testing.T, o lua.Options, place, want string) {
 	if slices.Contains(reached, place) {
 		require.Equal(t, 1, strings.Count(log.String(), "trouble="), "it is said once:\n%s", log.String())
 	}
+}
+
+// A server without room says so once and hangs up. That is no outage of one that
+// was reached: who has a connection keeps it.
+func TestAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartUser(t, "app", "pw", "~*", "&*", "+@all")
+	hasNoRoom(t, s.URL(), s.Client(t))
+}
+
+// hasNoRoom takes all connections of the user app away, and lets none in.
+func hasNoRoom(t *testing.T, url string, masters ...*redis.Client) {
+	t.Helper()
+	var log noise
+	r := open(t, lua.Options{URL: strings.Replace(url, "://", "://app:pw@", 1), MinIdle: 1, MaxConns: 2, Log: logTo(&log)})
+	require.NoError(t, untilUp(t, r))
+	for _, m := range masters {
+		require.NoError(t, m.ConfigSet(deadline(t), "maxclients", "1").Err())
+	}
+	await(t, func() bool {
+		for _, m := range masters { // again and again: one that is logging in has no user yet
+			require.NoError(t, do(t, m, []string{"client", "kill", "user", "app"}))
+		}
+		_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("{k}", 1_000_000), lua.Latch{})
+		told := r.Status().Trouble
+		return errors.Is(err, lua.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
+			told != nil && told.Name == "maxclients"
+	})
+	require.True(t, r.Status().Up, "who has a connection keeps it")
+	for _, m := range masters {
+		require.NoError(t, m.ConfigSet(deadline(t), "maxclients", "10000").Err())
+	}
+	untilTrouble(t, r, "")
+	_, err := take(deadline(t), r, "{k}", 1_000_000)
+	require.NoError(t, err)
+	require.NotContains(t, log.String(), "redis is down")
 }

@@ -9,7 +9,7 @@ import (
 // readText reads a file without the byte order mark that some editors put before
 // its text: it is no part of a password, and a PEM block begins with its line.
 func readText(file string) ([]byte, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the user's own choice
+	text, err := os.ReadFile(file)
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 

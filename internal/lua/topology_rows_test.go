@@ -67,3 +67,27 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	_, err := take(deadline(t), r, "{a}", 5)
 	require.NoError(t, err)
 }
+
+func TestTopologyAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
+	user := []string{"acl", "setuser", "app", "on", ">pw", "~*", "&*", "+@all"}
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.StartCluster(t)
+		require.NoError(t, c.Client(t).ForEachShard(deadline(t), func(_ context.Context, m *redis.Client) error { return do(t, m, user) }))
+		var masters []*redis.Client
+		for _, key := range []string{"a", "b", "c"} { // one of each
+			m := redis.NewClient(&redis.Options{Addr: c.Master(key), MaxRetries: -1, PoolSize: 1})
+			t.Cleanup(func() { require.NoError(t, m.Close()) })
+			require.NoError(t, m.Ping(deadline(t)).Err())
+			masters = append(masters, m)
+		}
+		hasNoRoom(t, c.URL(), masters...)
+	})
+	t.Run("sentinel", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.StartSentinel(t)
+		m := s.Client(t)
+		require.NoError(t, do(t, m, user))
+		hasNoRoom(t, s.URL(), m)
+	})
+}

@@ -140,7 +140,8 @@ var troubles = map[string]known{
 
 	"tls": {
 		"the TLS handshake with redis does not come about",
-		"if it speaks no TLS, write redis:// for rediss:// in redis.url; if it asks for a certificate, name one in redis.tls.cert_file and its key in redis.tls.key_file; else see its log", false, true,
+		"if it speaks no TLS, write redis:// for rediss:// in redis.url; if it asks for a certificate, " +
+			"name one in redis.tls.cert_file and its key in redis.tls.key_file; else see its log", false, true,
 	},
 	"certificate": {
 		"the certificate of redis is not trusted",
