@@ -186,10 +186,11 @@ func (a *actor) evalsha(c *server.Peer, args []string) {
 		c.WriteError(line)
 		return
 	}
-	c.WriteLen(8)
+	c.WriteLen(9)
 	for _, v := range []int{1, 1, 4, 1, 0, 0, 7} {
 		c.WriteInt(v)
 	}
+	c.WriteBulk("")
 	c.WriteBulk("")
 }
 
