@@ -37,6 +37,7 @@ func (l *RateLimiter) reserve(ctx context.Context, q *question, wait time.Durati
 		done(d, err)
 	}
 	if d, known := l.reservations.promised(x); known {
+		passOn(ctx)
 		d.Replayed = true
 		if d, err = l.sit(ctx, *q, x, d, answer{Replayed: true}); err != nil || !d.Allowed {
 			end(d, err)

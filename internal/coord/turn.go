@@ -15,3 +15,6 @@ func InTurn(ctx context.Context, t Turn) context.Context { return lua.WithTurn(c
 // outOfTurn is for a script beside those that make up what the call does: it neither
 // waits for the calls ahead nor counts as this one's being sent or answered.
 func outOfTurn(ctx context.Context) context.Context { return lua.WithTurn(ctx, nil) }
+
+// passOn lets the calls behind go ahead of one that waits without a script of its own.
+func passOn(ctx context.Context) { lua.PassOn(ctx) }

@@ -39,6 +39,14 @@ func turnOf(ctx context.Context) Turn {
 	return t
 }
 
+// PassOn lets the calls behind go on, as an answer of Redis to the call's first script
+// does.
+func PassOn(ctx context.Context) {
+	if t := turnOf(ctx); t != nil {
+		t.Answered()
+	}
+}
+
 // errBehind ends a try that was kept back: the call ahead, sent in a batch before,
 // failed and may be tried again.
 var errBehind = errors.New("the call ahead of it failed")

@@ -295,19 +295,26 @@ func (c *conn) register(k *call) *call {
 	}
 	c.mu.Unlock()
 	if k.class == classWaiting {
+		c.handOver()
 		c.server.workers.apart(k)
 		return nil
 	}
 	return k
 }
 
-// invokeHere carries out a notification that is one too many: what it gives back
-// must not be lost, so that the connection is read on when it is done.
-func (c *conn) invokeHere(k *call) error {
-	if last := c.unsent; last != nil { // which may be ahead of it
+// handOver gives the last call that was read to another goroutine: it may be ahead of
+// one that is carried out elsewhere, which then waits for it.
+func (c *conn) handOver() {
+	if last := c.unsent; last != nil {
 		c.unsent = nil
 		c.server.workers.submit(last)
 	}
+}
+
+// invokeHere carries out a notification that is one too many: what it gives back
+// must not be lost, so that the connection is read on when it is done.
+func (c *conn) invokeHere(k *call) error {
+	c.handOver()
 	c.mu.Lock()
 	c.line(k)
 	c.mu.Unlock()
