@@ -8,7 +8,8 @@ var (
 	})
 	LockRenew = define[LockRenewParams, LockRenewResult](Spec{
 		Name: "lock.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews a lock that this token holds: it lasts so long from now on, shorter or longer. Locks bound to the session are renewed by the sidecar, so from then on.",
+		Summary: "Renews a lock that this token holds: it lasts so long from now on, shorter or longer. " +
+			"Locks bound to the session are renewed by the sidecar, so from then on.",
 	})
 	LockRelease = define[LockReleaseParams, LockReleaseResult](Spec{
 		Name: "lock.release", Idempotent: true, Notify: true, Since: "0.1.0",

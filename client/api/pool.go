@@ -24,7 +24,8 @@ var (
 	})
 	PoolRenew = define[PoolRenewParams, PoolRenewResult](Spec{
 		Name: "pool.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews the lease of a member: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on.",
+		Summary: "Renews the lease of a member: it lasts so long from now on, shorter or longer. " +
+			"Those bound to the session are renewed by the sidecar, so from then on.",
 	})
 	PoolRelease = define[PoolReleaseParams, PoolReleaseResult](Spec{
 		Name: "pool.release", Idempotent: true, Notify: true, Since: "0.1.0",

@@ -21,7 +21,8 @@ var (
 	})
 	QueueRenew = define[QueueRenewParams, QueueRenewResult](Spec{
 		Name: "queue.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews the lease of an entry: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on.",
+		Summary: "Renews the lease of an entry: it lasts so long from now on, shorter or longer. " +
+			"Those bound to the session are renewed by the sidecar, so from then on.",
 	})
 	QueuePosition = define[QueueEntryParams, QueuePositionResult](Spec{
 		Name: "queue.position", Idempotent: true, Since: "0.1.0",

@@ -8,7 +8,8 @@ var (
 	})
 	SemaphoreRenew = define[SemaphoreRenewParams, SemaphoreRenewResult](Spec{
 		Name: "semaphore.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews the permits of this token: they last so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on.",
+		Summary: "Renews the permits of this token: they last so long from now on, shorter or longer. " +
+			"Those bound to the session are renewed by the sidecar, so from then on.",
 	})
 	SemaphoreRelease = define[SemaphoreReleaseParams, SemaphoreReleaseResult](Spec{
 		Name: "semaphore.release", Idempotent: true, Notify: true, Since: "0.1.0",

@@ -206,7 +206,7 @@ func (r *Rules) expect() (looked func()) {
 // rules in Redis are known, where they decide which rule that is.
 func (r *Rules) find(name string) (*rule, error) {
 	x, ok := (*r.set.Load())[name]
-	if expected := r.expected.Load(); expected != nil && !(ok && r.hides(name)) {
+	if expected := r.expected.Load(); expected != nil && (!ok || !r.hides(name)) {
 		<-*expected
 		x, ok = (*r.set.Load())[name]
 	}

@@ -18,7 +18,7 @@ func TestEveryInterleavingKeepsOrderAndRepliesOnce(t *testing.T) {
 		const rowers = 8
 		ended := make(chan error, rowers)
 		for i := range rowers {
-			r := &rower{bench: b, t: t, name: itoa(i), rand: rand.New(rand.NewPCG(rand.Uint64(), 0))} //nolint:gosec // nothing is secret here
+			r := &rower{bench: b, t: t, name: itoa(i), rand: rand.New(rand.NewPCG(rand.Uint64(), 0))}
 			go func() { ended <- r.rounds(25) }()
 		}
 		for range rowers {

@@ -33,7 +33,7 @@ func hungUp(fd uintptr) bool {
 	p := []unix.PollFd{{Fd: int32(fd)}}
 	for {
 		n, err := unix.Poll(p, 0)
-		if err == unix.EINTR { //nolint:errorlint // as the system call returns it
+		if err == unix.EINTR {
 			continue
 		}
 		return err != nil || n > 0 && p[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0

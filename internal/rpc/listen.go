@@ -126,7 +126,8 @@ func bind(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	return l, made, nil
 }
 
-var errReplaced = errors.New("another file is where the socket was just made: keep other users out of its folder, or set socket.path to one that only this user may change")
+var errReplaced = errors.New("another file is where the socket was just made: " +
+	"keep other users out of its folder, or set socket.path to one that only this user may change")
 
 // own gives the file that was just made its owner and mode, by a descriptor of it:
 // by its path they could become those of another file, to which somebody who may
@@ -147,7 +148,8 @@ func own(o *Options) (os.FileInfo, error) {
 	fd := int(f.Fd())
 	if o.UID != -1 || o.GID != -1 {
 		if err := unix.Fchownat(fd, "", o.UID, o.GID, unix.AT_EMPTY_PATH); err != nil {
-			return info, fmt.Errorf("give it to uid %d, gid %d: %w; only root gives files away: leave socket.uid and socket.gid unset, or run as that user", o.UID, o.GID, err)
+			return info, fmt.Errorf("give it to uid %d, gid %d: %w; only root gives files away: "+
+				"leave socket.uid and socket.gid unset, or run as that user", o.UID, o.GID, err)
 		}
 	}
 	// There is no fchmod of such a descriptor, and this link leads to it alone.

@@ -43,7 +43,7 @@ func (c *conn) line(k *call) {
 	o := &c.order
 	if k.entry.edits {
 		o.edits++
-		for _, last := range o.tails {
+		for _, last := range &o.tails {
 			for ; last != nil; last = last.chained {
 				k.names = append(k.names, last.name)
 			}

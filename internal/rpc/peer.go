@@ -38,9 +38,9 @@ func peerGroups(nc *net.UnixConn) (groups []uint32, err error) {
 	groups = make([]uint32, 32)
 	cerr := raw.Control(func(fd uintptr) {
 		for {
-			bytes := uint32(len(groups)) * uint32(size) //nolint:gosec // 65,536 groups at most
+			bytes := uint32(len(groups)) * uint32(size)
 			_, _, errno := syscall.Syscall6(syscall.SYS_GETSOCKOPT, fd, syscall.SOL_SOCKET, unix.SO_PEERGROUPS,
-				uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&bytes)), 0)
+				uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&bytes)), 0) //nolint:gosec // the kernel fills what it is told the size of
 			n := int(bytes) / int(size)
 			switch {
 			case errno == 0:
