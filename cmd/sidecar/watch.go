@@ -59,9 +59,10 @@ func (r *reloads) run(w *fsnotify.Watcher) {
 		r.follow(w, watched, files)
 		// Looked at after the watch is on, so that no change is between the two.
 		if changed(files) {
-			if settled(files, func() bool { return r.pass(w, settle) }) {
-				_ = r.reload() // it has told
+			if !settled(files, func() bool { return r.pass(w, settle) }) {
+				return
 			}
+			_ = r.reload() // it has told
 			continue
 		}
 		select {
@@ -104,7 +105,7 @@ func changed(files map[string]fs.FileInfo) bool {
 }
 
 // settled returns when the files have stood as they are while a time passed, or
-// never do so; false when it is to be given up.
+// never do so; false when it is done.
 func settled(files map[string]fs.FileInfo, pass func() bool) bool {
 	for range mostRounds {
 		was := make(map[string]fs.FileInfo, len(files))
