@@ -119,6 +119,8 @@ func TestIdleConnectionsThatTheServerClosedCostNoCall(t *testing.T) {
 		for i := range 20 {
 			_, err := take(deadline(t), r, "k", 50)
 			require.NoError(t, err, i)
+			// A probe that is cut off several times in a row means that the server is away.
+			await(t, func() bool { return r.Ping(deadline(t)) == nil })
 			require.NoError(t, masters[0].ClientKillByFilter(deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
 		}
 		require.EqualValues(t, 20, spent(t, r, "k", 50))
