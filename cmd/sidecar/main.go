@@ -147,12 +147,22 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 ` + exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		DisableFlagsInUseLine: true,
 	}
 	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	root.Version = versionText()
-	root.SetVersionTemplate("{{.Version}}\n")
+	// Not cobra's own: where text/template can run, the linker keeps every exported
+	// method, which is a quarter of the binary.
+	asked := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			_, err := fmt.Fprintln(p.out, versionText())
+			return err
+		}
+		return cmd.Help()
+	}
 	root.SetFlagErrorFunc(didYouMean)
 	root.AddCommand(
 		newServe(p), newCall(p), newMethods(p), newDescribe(p), newProbe(p), newWait(p),

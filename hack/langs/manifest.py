@@ -17,6 +17,9 @@ def fetched(*answers):
     left = list(answers)
 
     class Coxswain:
+        def __init__(self, client):
+            self.client = client
+
         def call(self, method, **params):
             if not left:
                 raise SystemExit

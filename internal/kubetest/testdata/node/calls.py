@@ -7,7 +7,7 @@ from coxswain import Coxswain
 works = 0
 while True:
     try:
-        sidecar = Coxswain()
+        sidecar = Coxswain("crawler")
         sidecar.call("lock.acquire", name="calls")
         works += 1
         print("connection", works, "works")

@@ -4,7 +4,7 @@ import os
 
 from coxswain import Coxswain
 
-sidecar = Coxswain()
+sidecar = Coxswain("crawler")
 assert sidecar.call("ratelimit.acquire", key="once", algorithm="token_bucket", limits=[{"limit": 3, "period_ms": 5000}])["allowed"]
 assert sidecar.call("lock.acquire", name="of-python")["acquired"]
 assert sidecar.call("queue.enqueue", queue="once", id="1", body=b"a page")["enqueued"]

@@ -6,7 +6,7 @@ import time
 from coxswain import Coxswain
 
 DAY = 86_400_000
-sidecar, open_, sent = Coxswain(), set(), 0
+sidecar, open_, sent = Coxswain("crawler"), set(), 0
 
 
 def collect():

@@ -14,7 +14,7 @@ from coxswain import Coxswain
 HOUR = 3_600_000
 if sys.argv[1] == "polite":
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-sidecar = Coxswain()
+sidecar = Coxswain("crawler")
 assert sidecar.call("lock.acquire", name="of " + os.environ["HOSTNAME"], ttl_ms=HOUR, wait_ms=30_000)["acquired"]
 while True:
     got = sidecar.call("queue.dequeue", queue="work", lease_ms=HOUR, bind="session", wait_ms=10_000)
