@@ -331,7 +331,9 @@ func hasNoRoom(t *testing.T, url string, masters ...*redis.Client) {
 		return errors.Is(err, lua.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
 			told != nil && told.Name == "maxclients"
 	})
-	require.True(t, r.Status().Up, "who has a connection keeps it")
+	if len(masters) == 1 { // a cluster is up while all its masters are, and one may be cut off for longer
+		require.True(t, r.Status().Up, "who has a connection keeps it")
+	}
 	for _, m := range masters {
 		require.NoError(t, m.ConfigSet(deadline(t), "maxclients", "10000").Err())
 	}
