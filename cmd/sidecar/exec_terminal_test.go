@@ -187,8 +187,12 @@ func TestExecIsStoppedAndContinuedByTheKeyboard(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Count(m.shown.String(), "Stopped") == 3 }, limit, 10*time.Millisecond)
 	// In the background it is stopped again as soon as it reads the terminal, and says so.
 	m.types(t, "bg\n")
-	require.Eventually(t, func() bool { return inState(command, "T") }, limit, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		m.types(t, "jobs\n")
+		return strings.Count(m.shown.String(), "Stopped") > 3
+	}, limit, 200*time.Millisecond)
 	m.types(t, "fg\n")
+	require.Eventually(t, func() bool { return !inState(command, "T") }, limit, 10*time.Millisecond)
 	m.types(t, "def\n")
 	m.shows(t, `got-def\.`)
 }
