@@ -6,9 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Printable is a text of someone else's, such as a client's name, as it may stand
-// in a line for people: what is not printable in it is written as in a Go string (\x1b, \n, \u202e).
-// On a terminal it would else move the cursor, change the clipboard or forge a line.
+// Printable makes a text that a user chose, such as a client's name, safe to print in
+// a line for people. It writes each character that is not printable as a Go string
+// does (\x1b, \n, \u202e): on a terminal such a character could move the cursor, change
+// the clipboard or begin a forged line.
 func Printable(s string) string {
 	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {
 		return s

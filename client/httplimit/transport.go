@@ -216,7 +216,7 @@ func follow(b io.ReadCloser, end func()) io.ReadCloser {
 	}
 }
 
-// halfCloser ends what is written, and is read on.
+// halfCloser can end its writing side, and its reading side stays open.
 type halfCloser interface{ CloseWrite() error }
 
 // Read ends the body with its last byte, since many read to the end and close

@@ -18,7 +18,7 @@ import (
 // evil clears the screen, fills the clipboard, forges a line and turns text around.
 const evil = "x\x1b[2J\x1b]52;c;aGk=\x07\r\nforged: line\u009b1m\u202e\x7f"
 
-// harmless fails when something in what is printed could drive a terminal.
+// harmless fails when the printed text has a character that a terminal acts upon.
 func harmless(t *testing.T, printed string) {
 	t.Helper()
 	for _, c := range []string{"\x1b", "\x07", "\r", "\u009b", "\u202e", "\x7f", "\nforged"} {

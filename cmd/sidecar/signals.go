@@ -26,8 +26,8 @@ var unsent = map[syscall.Signal]bool{
 
 const lastSignal = 64
 
-// catch starts the delivery; end ends it. What whoever started this process has
-// it ignore, such as nohup SIGHUP, stays ignored, by the command too.
+// catch starts the delivery of signals, and end stops it. A signal that this process
+// was started to ignore, as nohup does with SIGHUP, stays ignored, by the command too.
 func catch() (c *caught, end func()) {
 	c = &caught{make(chan os.Signal, 4), make(chan os.Signal, lastSignal)}
 	for n := syscall.Signal(1); n <= lastSignal; n++ {

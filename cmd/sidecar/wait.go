@@ -45,8 +45,8 @@ until Redis is reached, whatever readiness.mode is.`,
 	return cmd
 }
 
-// untilIs asks until the answer is what is waited for. Its error is about the last
-// answer.
+// untilIs repeats the question until the sidecar is in the state that was asked for.
+// Its error says why the last answer was another.
 func untilIs(ctx context.Context, what string, c *client.Client, socket string, timeout time.Duration) error {
 	last := errors.New("it did not answer")
 	for {

@@ -26,8 +26,8 @@ var words = map[string][]string{
 	"breakers.items[].fail_mode": {"closed", "open"},
 }
 
-// more is what the file's own check says of keys of which the wire says nothing. A
-// test holds the numbers against that check.
+// more has the bounds of keys that are not part of the wire's contract. A test
+// compares them with the configuration's own checks.
 var more = map[string]object{
 	"socket.mode":                      {"pattern": "^(0o)?[0-7]{1,4}$"},
 	"redis.url":                        {"pattern": `^(embedded$|rediss?(\+sentinel|\+cluster)?://.|unix:///.)`},

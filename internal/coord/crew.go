@@ -89,9 +89,9 @@ func (t *Parked) End() {
 	}
 }
 
-// hearEnd has f called on a goroutine of its own once ctx was cancelled, or at once
-// if it is over, until deaf is called. Of a Parked it does not hear the deadline, and
-// who hears it later is deaf before those who heard it earlier are.
+// hearEnd calls f on a goroutine of its own when ctx is cancelled, or at once if it has
+// ended, unless deaf was called before. A Parked context has one listener at a time, and
+// does not tell it of the deadline.
 func hearEnd(ctx context.Context, f func()) (deaf func()) {
 	t, _ := ctx.Value(parkedKey{}).(*Parked)
 	if t == nil {

@@ -24,24 +24,24 @@ type grant struct {
 // rollouts. Those of version 1 had no seal.
 const grantVersion = "2"
 
-// head is what the text of a grant begins with. No tag begins with digits and a
-// dot, so that head and tag together say all there is.
-func (g grant) head() string {
-	b := make([]byte, 0, len(g.id)+len(g.part)+32)
+// appendBody adds all that a grant says: its head, which the seal follows in the text
+// of the grant, and its tag. No tag begins with digits and a dot, so that two grants
+// never have one body.
+func (g grant) appendBody(b []byte) (body []byte, head int) {
 	for _, text := range [...]string{grantVersion, g.id, g.part} {
 		b = append(append(b, text...), '.')
 	}
 	for _, n := range [...]int64{g.cost, g.at} {
 		b = append(strconv.AppendInt(b, n, 36), '.')
 	}
-	return string(b)
+	return append(b, g.tag...), len(b)
 }
 
 // text is the grant as callers see it: the seal between head and tag, which comes
 // last since it may have dots.
 func (g grant) text(s *seals) string {
-	head := g.head()
-	return head + s.of(head+g.tag) + "." + g.tag
+	b, head := g.appendBody(make([]byte, 0, len(g.id)+len(g.part)+len(g.tag)+64))
+	return string(append(append(s.appendSeal(b[:head], b), '.'), g.tag...))
 }
 
 // parseGrant reads what a caller says a grant is, and the seal on it, empty where

@@ -93,8 +93,8 @@ func compile(o RuleOptions, revision int64) *limit {
 	return l
 }
 
-// less is the band without what is kept back, rounded down. One that lets anything
-// through has a burst of at least 1.
+// less takes percent off the limit and the burst of a band, rounded down. The burst of
+// a band with a limit above 0 stays at least 1.
 func (b Band) less(percent int64) Band {
 	kept := 100 - percent
 	b.Limit = b.Limit * kept / 100

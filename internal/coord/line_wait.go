@@ -28,7 +28,7 @@ type waiter struct {
 	alarm *time.Timer
 	deaf  func() // it no longer hears of the end of ctx
 
-	// What follows belongs to who looks.
+	// Only the goroutine that looks uses what follows.
 	at             place
 	entered, early bool
 
@@ -162,7 +162,7 @@ func (w *waiter) leave() {
 	w.lines.leave(w)
 }
 
-// rouse is wake for who does not hold n.mu.
+// rouse is wake for callers that do not hold n.mu.
 func (n *Lines) rouse(w *waiter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

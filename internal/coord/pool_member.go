@@ -136,9 +136,9 @@ type members struct {
 	lines  *Lines
 }
 
-// asked is one acquisition on its way: what is asked, under which token. It is all
-// that is kept of a call that waits: what scripts are given is made of it each time,
-// since the keys alone take a kilobyte.
+// asked is one acquisition: its request and its token. A call that waits keeps nothing
+// else. The inputs of scripts are made from it each time, since the keys alone take a
+// kilobyte.
 type asked struct {
 	MemberRequest
 	caller Caller

@@ -37,7 +37,8 @@ func (l *RateLimiter) Refund(ctx context.Context, c Caller, text string) (Refund
 			return Refund{}, err
 		}
 	}
-	genuine, err := l.seals.made(ctx, g.head()+g.tag, seal)
+	body, _ := g.appendBody(nil)
+	genuine, err := l.seals.made(ctx, body, seal)
 	if err != nil {
 		return Refund{}, failed("ratelimit "+g.rule()+": refund", err)
 	}

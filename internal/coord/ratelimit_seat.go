@@ -120,8 +120,8 @@ func (l *RateLimiter) inTurn(ctx context.Context, q *question, wait time.Duratio
 	})
 }
 
-// settled sees to what an answer leaves behind: a place of which it is not known
-// whether it was taken, and the one in the line.
+// settled cleans up after an answer: it gives back a place that may have been taken,
+// and takes the call out of the waiting line.
 func (l *RateLimiter) settled(
 	ctx context.Context, q question, d Decision, out answer, waiter string, doubt, err error,
 ) (Decision, answer, error) {
@@ -148,7 +148,7 @@ func (l *RateLimiter) settled(
 func (l *RateLimiter) inLine(
 	ctx context.Context, q *question, wait time.Duration, done func(d Decision, out answer, waiter string, doubt, err error),
 ) {
-	// found is what the last look said, which who waits on need not keep.
+	// found is the answer of the last look. A call that goes on waiting does not keep it.
 	var found *struct {
 		d   Decision
 		out answer

@@ -250,7 +250,7 @@ func (l *Leases) claim(ctx context.Context, id leaseID) (*lease, error) {
 	}
 }
 
-// unclaim ends a renewal by the owner of which nobody knows what became of it.
+// unclaim ends a renewal by the owner whose outcome is unknown.
 func (l *Leases) unclaim(x *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"hash"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,10 +28,37 @@ type seals struct {
 	known  atomic.Pointer[sealTexts]
 }
 
-// sealTexts are those of which grants are around.
+// sealTexts are the secrets that valid grants were sealed with.
 type sealTexts struct {
-	now, before string // before: of a Redis that lost it; empty = none
+	now, before *secret // before: of a Redis that lost it; nil = none
 	seen        time.Time
+}
+
+// secret is a text that grants are sealed with.
+type secret struct {
+	text string
+	macs sync.Pool // of *mac: to key one takes longer than to use it
+}
+
+type mac struct {
+	hash.Hash
+	sum [sha256.Size]byte
+}
+
+func newSecret(text string) *secret {
+	k := &secret{text: text}
+	k.macs.New = func() any { return &mac{Hash: hmac.New(sha256.New, []byte(text))} }
+	return k
+}
+
+// appendSeal adds the seal of a body, which may lie behind b in the same array.
+func (k *secret) appendSeal(b, body []byte) []byte {
+	m, _ := k.macs.Get().(*mac)
+	m.Reset()
+	m.Write(body) // never fails
+	b = base64.RawURLEncoding.AppendEncode(b, m.Sum(m.sum[:0])[:16])
+	k.macs.Put(m)
+	return b
 }
 
 // sealFor is how long a text is used without another look.
@@ -63,7 +92,7 @@ func (s *seals) ready(ctx context.Context, patient bool) error {
 func (s *seals) look(ctx context.Context, patient bool) error {
 	offered := rand.Text()
 	if k := s.known.Load(); k != nil {
-		offered = k.now
+		offered = k.now.text
 	}
 	run := lua.Attempt[lua.RatelimitSealIn, string]
 	if patient {
@@ -75,12 +104,14 @@ func (s *seals) look(ctx context.Context, patient bool) error {
 	}
 	for {
 		k := s.known.Load()
-		found := &sealTexts{now: out.Value, seen: s.clock.Now()}
+		found := &sealTexts{seen: s.clock.Now()}
 		switch {
-		case k != nil && k.now == found.now:
-			found.before = k.before
+		case k != nil && k.now.text == out.Value:
+			found.now, found.before = k.now, k.before
 		case k != nil:
-			found.before = k.now
+			found.now, found.before = newSecret(out.Value), k.now
+		default:
+			found.now = newSecret(out.Value)
 		}
 		if s.known.CompareAndSwap(k, found) {
 			return nil
@@ -88,39 +119,36 @@ func (s *seals) look(ctx context.Context, patient bool) error {
 	}
 }
 
-// of seals a text; it is empty before there is anything to seal with.
-func (s *seals) of(text string) string {
+// appendSeal adds the seal of a body to b, or nothing before there is a secret.
+func (s *seals) appendSeal(b, body []byte) []byte {
 	if k := s.known.Load(); k != nil {
-		return sealed(k.now, text)
+		return k.now.appendSeal(b, body)
 	}
-	return ""
+	return b
 }
 
-// made reports whether a sidecar sealed that text so.
-func (s *seals) made(ctx context.Context, text, seal string) (bool, error) {
+// made reports whether a sidecar of the fleet sealed that body so.
+func (s *seals) made(ctx context.Context, body []byte, seal string) (bool, error) {
 	if seal == "" {
 		return false, nil
 	}
 	if err := s.ready(ctx, true); err != nil {
 		return false, err
 	}
-	if s.fits(text, seal) {
+	if s.fits(body, seal) {
 		return true, nil
 	}
 	if err := s.look(ctx, true); err != nil { // it may be of a text that this sidecar has not seen so far
 		return false, err
 	}
-	return s.fits(text, seal), nil
+	return s.fits(body, seal), nil
 }
 
-func (s *seals) fits(text, seal string) bool {
+func (s *seals) fits(body []byte, seal string) bool {
 	k := s.known.Load()
-	return hmac.Equal([]byte(seal), []byte(sealed(k.now, text))) ||
-		k.before != "" && hmac.Equal([]byte(seal), []byte(sealed(k.before, text)))
+	return k.now.fits(body, seal) || k.before != nil && k.before.fits(body, seal)
 }
 
-func sealed(secret, text string) string {
-	h := hmac.New(sha256.New, []byte(secret))
-	h.Write([]byte(text)) // never fails
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+func (k *secret) fits(body []byte, seal string) bool {
+	return hmac.Equal([]byte(seal), k.appendSeal(nil, body))
 }

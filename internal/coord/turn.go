@@ -9,7 +9,7 @@ import (
 // Turn is the place of a call among those of its connection that name the same.
 type Turn = lua.Turn
 
-// InTurn makes what is run with the context take effect after the calls ahead.
+// InTurn returns a context whose scripts take effect after the calls ahead.
 func InTurn(ctx context.Context, t Turn) context.Context { return lua.WithTurn(ctx, t) }
 
 // outOfTurn is for a script beside those that make up what the call does: it neither

@@ -16,8 +16,8 @@ const maxConns = 64
 // for longest, so that nobody keeps probes out by staying connected.
 type conns struct {
 	mu sync.Mutex // guards what follows
-	// all are the open ones. The quiet ones have their place in line, which has
-	// whoever was quiet first in front.
+	// all are the open connections. Those without a request are in line, the one that
+	// has been idle for longest first.
 	all  map[net.Conn]*list.Element
 	line list.List
 }

@@ -68,7 +68,7 @@ func TestNoValueIsNull(t *testing.T) {
 // lookalikes are strings that YAML 1.1 reads as something else.
 var lookalikes = []string{"123", "1e3", "012", "0x1f", "1_000", "1.50", "190:20:30", "2001-01-01", ".inf", "True", "yes", "Off", "no", "null", "NULL", "Null", "y"}
 
-// bare is a text of which YAML makes no string, unless it is quoted.
+// bare matches a text outside quotes, where YAML would not read it as a string.
 func bare(text string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(^|[\s,{]|\s\[)` + regexp.QuoteMeta(text) + `(:?[ \t]*$|:[ \t]|[ \t]*[,\]}#])`)
 }

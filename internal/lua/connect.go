@@ -139,7 +139,8 @@ func authenticate(ctx context.Context, p redis.StatefulCmdable, username, passwo
 	return nil
 }
 
-// adviser is a client of one connection, to whoever knows where the servers are.
+// adviser is a client with one connection to a sentinel or to a seed of a cluster,
+// which knows where the servers are.
 type adviser struct {
 	client *redis.Client
 	conns  *conns

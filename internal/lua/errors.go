@@ -104,12 +104,13 @@ func (f failure) at(step string) bool {
 
 // classify tells what the error of one try means for the script that was tried.
 func classify(err error) failure {
+	if err == nil { // before what follows, which is allocated
+		return failure{verdict: answered, why: "ok"}
+	}
 	var before *unsent
 	var wait *abandoned
 	var reply redis.Error
 	switch {
-	case err == nil:
-		return failure{verdict: answered, why: "ok"}
 	case errors.As(err, &wait):
 		return failure{maybeRun, "abandoned", err}
 	case errors.Is(err, redis.ErrClosed), errors.Is(err, errClosed):

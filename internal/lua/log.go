@@ -18,8 +18,8 @@ var libraryLog redisLog
 
 func init() { redis.SetLogger(&libraryLog) } // it is read without a lock: before the first client is made
 
-// Printf implements the interface of go-redis. The probe tells outages, in words
-// for those who run a sidecar, so that this is for those who search a fault.
+// Printf implements the interface of go-redis. It logs at debug: the
+// probe logs outages already, in words for operators.
 func (l *redisLog) Printf(ctx context.Context, format string, args ...any) {
 	if to := l.to.Load(); to != nil {
 		to.DebugContext(ctx, "go-redis: "+fmt.Sprintf(format, args...))

@@ -121,7 +121,7 @@ func TestEveryRefusalIsToldOnEveryTopology(t *testing.T) {
 	}
 }
 
-// isTold has the actor refuse, and looks at what is told until it does no more.
+// isTold makes the actor refuse, checks what the runner says, and ends the refusal.
 func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	t.Helper()
 	a.turnDown(refusal.line, refusal.commands...)

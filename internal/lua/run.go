@@ -48,8 +48,8 @@ func Attempt[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in 
 	return execute(ctx, r, s, in, latch, call{})
 }
 
-// Insist is Run for who wants an answer within its deadline, however long Redis
-// refuses: others that it answers and refuses fail within 250 ms.
+// Insist is Run for callers with a deadline of their own: while Redis answers and
+// refuses it tries until shortly before that deadline, where Run ends after 250 ms.
 func Insist[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
 	return execute(ctx, r, s, in, latch, call{patient: true, insists: true})
 }

@@ -43,8 +43,8 @@ func (c *connector) secure(ctx context.Context, raw net.Conn, addr string) (net.
 
 var errUnasked = errors.New("the server sent what nobody asked for")
 
-// look reads what the server has sent of its own accord; nil if it is still
-// there. Only who has the connection to itself may look, while no reply is owed.
+// look reports whether the server has hung up, by reading without waiting; nil means
+// that it has not. No one else may use the connection meanwhile, and no reply may be due.
 func (s *secureConn) look() error {
 	s.under.impatient = true
 	defer func() { s.under.impatient = false }()

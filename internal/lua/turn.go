@@ -51,8 +51,8 @@ func PassOn(ctx context.Context) {
 // failed and may be tried again.
 var errBehind = errors.New("the call ahead of it failed")
 
-// keptBack is what is sent in place of a script that is kept back. No script
-// answers with a text of its own.
+// keptBack is sent in place of a script that is kept back. No script's answer is this
+// text.
 var keptBack = []any{"echo", "coxswain: kept back"}
 
 // inTurn is a script's command that looks, when its batch is written, whether the

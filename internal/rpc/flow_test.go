@@ -191,8 +191,8 @@ func TestAHalfClosedConnectionIsClosed(t *testing.T) {
 	p.closed()
 }
 
-// Who shuts a connection for writing, as printf in a pipe does, gets the replies of
-// all that it had sent; who closes it waits for nothing.
+// A client that shuts its connection for writing, as printf in a pipe does, gets the
+// replies to all that it had sent. One that closes it gets none.
 func TestAConnectionShutForWritingGetsItsReplies(t *testing.T) {
 	t.Parallel()
 	g := newGate()

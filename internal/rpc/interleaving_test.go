@@ -177,8 +177,8 @@ func (r *rower) acquire(l *lane) {
 	r.request(s, params)
 }
 
-// release gives back what is held for sure, if its token is known already, and wakes
-// the next.
+// release gives back what the model knows to be held, if its token is known, and
+// grants it to the next call in line.
 func (r *rower) release(l *lane) {
 	s := &stroke{noun: l.noun, verb: "release", name: l.name, lane: l, due: true}
 	token := "nobody's"

@@ -27,7 +27,8 @@ type place struct {
 	started, failed bool
 }
 
-// A turn is a call's view of its places, for those who outlive the call.
+// A turn is a call's handle on its places. A script that is still in a batch may use
+// it after the call has ended.
 type turn struct {
 	conn *conn
 	call *call         // guarded by conn.mu; nil once it has left its lines

@@ -121,7 +121,7 @@ func (w *AsyncWriter) pass(line []byte) {
 	w.mu.Unlock()
 }
 
-// tell notes what is missing, and reports whether nothing is left to be noted.
+// tell writes the note about dropped lines, and reports whether none is due any more.
 func (w *AsyncWriter) tell() bool {
 	if w.missing == 0 || w.note == nil {
 		return true
