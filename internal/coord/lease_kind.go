@@ -32,7 +32,7 @@ type renewal struct {
 
 // renewBy is how a noun renews holds: by a script, all in one pipeline. Found is
 // what became of one that was answered.
-func renewBy[I lua.Input, O any](
+func renewBy[I, O any](
 	ctx context.Context, r *lua.Runner, s lua.Script[I, O], due []hold, in func(hold) I, found func(O) renewal,
 ) []renewal {
 	ins := make([]I, len(due))
@@ -53,7 +53,7 @@ func renewBy[I lua.Input, O any](
 }
 
 // giveBackBy is how a noun gives holds back: by a script, for each of them.
-func giveBackBy[I lua.Input, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], gone []hold, in func(hold) I) []error {
+func giveBackBy[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], gone []hold, in func(hold) I) []error {
 	if len(gone) == 1 {
 		// Those of many calls that end at once share batches, where a pipeline for
 		// each would use up the pool.

@@ -209,7 +209,7 @@ func (n *Lines) beatOnce(ctx context.Context, l *line) time.Duration {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, id := range out.Value.Missing {
+	for id := range strings.FieldsSeq(out.Value.Missing) {
 		n.wake(n.waiters[id])
 	}
 	l.gone = ""
@@ -238,14 +238,15 @@ func (n *Lines) report(l *line) lua.LineBeatIn {
 	defer n.mu.Unlock()
 	in := lua.LineBeatIn{
 		LineKeys: l.keys, Sidecar: n.signals.sidecar, BeatMS: beatFor.Milliseconds(), Gone: l.gone,
-		Waiters: make([]string, 0, min(checked, len(l.waiters))),
 	}
-	for range cap(in.Waiters) {
+	some := make([]string, 0, min(checked, len(l.waiters)))
+	for range cap(some) {
 		if l.next >= len(l.waiters) {
 			l.next = 0
 		}
-		in.Waiters = append(in.Waiters, l.waiters[l.next].id)
+		some = append(some, l.waiters[l.next].id)
 		l.next++
 	}
+	in.Waiters = strings.Join(some, " ")
 	return in
 }

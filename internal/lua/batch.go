@@ -21,12 +21,12 @@ const batchSize = 256
 // NOSCRIPT and MOVED are recovered from, by running again what met them, until
 // ctx ends (5 s where it has no deadline). A pipeline whose context is cancelled
 // still waits for its replies, within the command timeout.
-func Batch[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([]Outcome[O], []error) {
+func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([]Outcome[O], []error) {
 	outs, errs := make([]Outcome[O], len(ins)), make([]error, len(ins))
 	for from := 0; from < len(ins); from += batchSize {
 		cmds := make([]batched, min(batchSize, len(ins)-from))
 		for i := range cmds {
-			cmds[i].args = command(r, s.Source, ins[from+i], Latch{})
+			cmds[i].args = command(r, s, ins[from+i], Latch{})
 		}
 		r.pipeline(ctx, s.Source, cmds)
 		for i, c := range cmds {

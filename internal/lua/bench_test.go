@@ -37,7 +37,7 @@ func BenchmarkRun(b *testing.B) {
 	_, err := lua.Run(deadline(b), r, lua.RatelimitTokenBucket, charge(0), lua.Latch{})
 	require.NoError(b, err)
 	loop := bareLoop(b, url)
-	_, args := lua.InputOf(charge(0))
+	_, args := lua.InputOf(lua.RatelimitTokenBucket, charge(0))
 	for _, callers := range []int{1, 4, 64, 256} {
 		for name, call := range map[string]func(context.Context, int64) error{
 			"runner": func(ctx context.Context, i int64) error {

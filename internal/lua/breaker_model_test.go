@@ -425,11 +425,11 @@ func TestBreakersSideBySideLiveAsLongAsTheLast(t *testing.T) {
 			in := lua.BreakerIn{Breaker: key, Field: field, Policy: modelPolicy{failures: 9, window: window, jitter: 1000}.text()}
 			ctx := t.Context()
 			if forced != lua.ForcedNot {
-				keys, args := lua.InputOf(lua.BreakerForceIn{BreakerIn: in, Forced: forced, Channel: "none"})
+				keys, args := lua.InputOf(lua.BreakerForce, lua.BreakerForceIn{BreakerIn: in, Forced: forced, Channel: "none"})
 				_, sha := lua.Clocked(lua.BreakerForce.Source)
 				require.NoError(t, s.client.EvalSha(ctx, sha, keys, append(args, epoch)...).Err())
 			} else {
-				keys, args := lua.InputOf(lua.BreakerReportIn{BreakerIn: in, Outcome: "failure", Channel: "none"})
+				keys, args := lua.InputOf(lua.BreakerReport, lua.BreakerReportIn{BreakerIn: in, Outcome: "failure", Channel: "none"})
 				_, sha := lua.Clocked(lua.BreakerReport.Source)
 				require.NoError(t, s.client.EvalSha(ctx, sha, keys, append(args, epoch)...).Err())
 			}

@@ -185,17 +185,17 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 			run  func(key string, l latch) error
 		}{
 			{"lean", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.RatelimitTokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Band: band})
+				keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Band: band})
 				_, err := s.eval(lua.RatelimitTokenBucket.Source, epoch, keys, args, l)
 				return err
 			}},
 			{"bands", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.RatelimitIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig})
+				keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig})
 				_, err := s.eval(lua.Ratelimit["token_bucket"].Source, epoch, keys, args, l)
 				return err
 			}},
 			{"lock", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 1000})
+				keys, args := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 1000})
 				_, err := s.eval(lua.LockAcquire.Source, epoch, keys, args, l)
 				return err
 			}},
@@ -219,8 +219,8 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 			require.Equal(t, src.SHA(), s.client.ScriptLoad(ctx, src.Text()).Val(), src.Name)
 		}
 		bands := rule{{limit: 5, periodMS: 1000, burst: 5}}.bands()
-		keys, args := lua.InputOf(lua.RatelimitTokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Band: bands[0]})
-		lockKeys, lockArgs := lua.InputOf(lua.LockAcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
+		keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Band: bands[0]})
+		lockKeys, lockArgs := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
 		var from, to *redis.TimeCmd
 		var bucket, lock *redis.Cmd
 		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {

@@ -2,23 +2,15 @@ package lua
 
 // LockAcquire grants a lock, or says who holds it. Repeated with the same token
 // it answers the same fence and restarts the TTL.
-var LockAcquire = define[LockAcquireIn](Source{
+var LockAcquire = Define[LockAcquireIn, LockAcquireOut](files, Source{
 	Name:       "lock_acquire",
-	Keys:       []string{"lock", "line", "beats"},
-	Args:       []string{"token", "ttl_ms", "session", "client", "instance", "waiter", "beat_ms", "max_hold_ms", "meta"},
-	Returns:    []string{"acquired", "fence", "ttl_ms", "client", "instance", "since_ms", "first", "meta", "final"},
 	Idempotent: true,
 	Latched:    true,
-}, func(r *Reply) LockAcquireOut {
-	return LockAcquireOut{
-		Acquired: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
-		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), First: r.Bool(), Meta: r.Str(), Final: r.Bool(),
-	}
 })
 
 // LockAcquireIn is one try to take a lock.
 type LockAcquireIn struct {
-	Lock string // key
+	Lock string `lua:"key"`
 	LineKeys
 	Token string
 	TTLMS int64
@@ -34,11 +26,6 @@ type LockAcquireIn struct {
 	// the token became its owner; 0 = any renewal does.
 	MaxHoldMS int64
 	Meta      string // shown with the owner
-}
-
-func (in LockAcquireIn) keys(to []string) []string { return append(to, in.Lock, in.Line, in.Beats) }
-func (in LockAcquireIn) args(to []any) []any {
-	return append(to, in.Token, in.TTLMS, in.Session, in.Client, in.Instance, in.Waiter, in.BeatMS, in.MaxHoldMS, in.Meta)
 }
 
 // LockAcquireOut is a grant, or the present holder.
@@ -58,14 +45,9 @@ type LockAcquireOut struct {
 }
 
 // LockRenew extends a lock that the token holds.
-var LockRenew = define[LockRenewIn](Source{
+var LockRenew = Define[LockRenewIn, LockRenewOut](files, Source{
 	Name:       "lock_renew",
-	Keys:       []string{"lock"},
-	Args:       []string{"token", "ttl_ms", "session"},
-	Returns:    []string{"state", "fence", "ttl_ms", "final"},
 	Idempotent: true,
-}, func(r *Reply) LockRenewOut {
-	return LockRenewOut{State: LockState(r.Int()), Fence: r.Int(), TTLMS: r.Int(), Final: r.Bool()}
 })
 
 // LockState is what renew and release found.
@@ -88,15 +70,10 @@ const (
 // LockRenewIn extends one lock. A Session other than the stored one finds
 // LockMoved; an empty Session matches any.
 type LockRenewIn struct {
-	Lock    string // key
+	Lock    string `lua:"key"`
 	Token   string
 	TTLMS   int64
 	Session string
-}
-
-func (in LockRenewIn) keys(to []string) []string { return append(to, in.Lock) }
-func (in LockRenewIn) args(to []any) []any {
-	return append(to, in.Token, in.TTLMS, in.Session)
 }
 
 // LockRenewOut says what was found.
@@ -113,18 +90,16 @@ type LockRenewOut struct {
 // call is cancelled, whether or not the lock was granted to it meanwhile. The
 // key stays for a while with its fence and last token, so that fences never go
 // back and a replayed grant learns what became of it.
-var LockRelease = define[LockReleaseIn](Source{
+var LockRelease = Define[LockReleaseIn, LockState](files, Source{
 	Name:       "lock_release",
-	Keys:       []string{"lock", "line", "beats"},
-	Args:       []string{"token", "session", "waiter", "inboxes"},
 	Returns:    []string{"state"},
 	Idempotent: true,
-}, func(r *Reply) LockState { return LockState(r.Int()) })
+})
 
 // LockReleaseIn gives one lock back. A Session other than the stored one finds
 // LockMoved and changes nothing; an empty Session matches any.
 type LockReleaseIn struct {
-	Lock string // key
+	Lock string `lua:"key"`
 	LineKeys
 	Token   string // empty releases nothing
 	Session string
@@ -133,32 +108,16 @@ type LockReleaseIn struct {
 	Inboxes string
 }
 
-func (in LockReleaseIn) keys(to []string) []string { return append(to, in.Lock, in.Line, in.Beats) }
-func (in LockReleaseIn) args(to []any) []any {
-	return append(to, in.Token, in.Session, in.Waiter, in.Inboxes)
-}
-
 // LockGet reads a lock.
-var LockGet = define[LockGetIn](Source{
+var LockGet = Define[LockGetIn, LockGetOut](files, Source{
 	Name:       "lock_get",
-	Keys:       []string{"lock", "line"},
-	Returns:    []string{"held", "fence", "ttl_ms", "client", "instance", "since_ms", "token", "last_token", "waiting", "meta", "final"},
 	Idempotent: true,
-}, func(r *Reply) LockGetOut {
-	return LockGetOut{
-		Held: r.Bool(), Fence: r.Int(), TTLMS: r.Int(),
-		Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(),
-		Token: r.Str(), LastToken: r.Str(), Waiting: r.Int(), Meta: r.Str(), Final: r.Bool(),
-	}
 })
 
 // LockGetIn names one lock.
 type LockGetIn struct {
-	Lock, Line string // keys
+	Lock, Line string `lua:"key"`
 }
-
-func (in LockGetIn) keys(to []string) []string { return append(to, in.Lock, in.Line) }
-func (in LockGetIn) args(to []any) []any       { return to }
 
 // LockGetOut is the lock's state. Token never leaves coord.
 type LockGetOut struct {
@@ -183,36 +142,25 @@ type LockGetOut struct {
 // LockForceRelease frees a lock whoever holds it, tells every sidecar by the
 // broadcast "forced <key>", and wakes the next waiter. The fence stays, so that the
 // next owner's is higher.
-var LockForceRelease = define[LockForceReleaseIn](Source{
+var LockForceRelease = Define[LockForceReleaseIn, LockForceReleaseOut](files, Source{
 	Name:    "lock_force_release",
-	Keys:    []string{"lock", "line", "beats"},
-	Args:    []string{"inboxes", "channel"},
-	Returns: []string{"released", "fence", "client", "instance", "since_ms", "meta"},
 	Latched: true,
-}, func(r *Reply) LockForceReleaseOut {
-	return LockForceReleaseOut{
-		Released: r.Bool(), Fence: r.Int(), Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), Meta: r.Str(),
-	}
 })
 
 // LockForceReleaseIn names one lock.
 type LockForceReleaseIn struct {
-	Lock string // key
+	Lock string `lua:"key"`
 	LineKeys
 	// Inboxes is what the names of the sidecars' channels begin with, Channel that of
 	// the broadcast.
 	Inboxes, Channel string
 }
 
-func (in LockForceReleaseIn) keys(to []string) []string {
-	return append(to, in.Lock, in.Line, in.Beats)
-}
-func (in LockForceReleaseIn) args(to []any) []any { return append(to, in.Inboxes, in.Channel) }
-
 // LockForceReleaseOut says whose it was.
 type LockForceReleaseOut struct {
-	Released               bool
-	Fence                  int64
-	Client, Instance, Meta string
-	SinceMS                int64
+	Released         bool
+	Fence            int64
+	Client, Instance string
+	SinceMS          int64
+	Meta             string
 }

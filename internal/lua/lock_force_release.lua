@@ -1,23 +1,24 @@
 -- Frees a lock whoever holds it, tells every sidecar, and whose turn it is. Repeated by its latch it frees nobody else's.
--- USES clock once lock line
--- KEYS lock (hash, see prelude_lock.lua); line (sorted set, see prelude_line.lua); beats (sorted set)
--- ARGV inboxes (what the names of the sidecars' channels begin with); channel (of the broadcast)
--- RETURNS released (1 = it was held); fence (0 when it was not); client (the owner's); instance; since_ms; meta
+-- USES clock lock line
+-- KEYS lock; line; beats
+-- ARGV inboxes; channel
+-- RETURNS released; fence; client; instance; since_ms; meta
 -- TTL lock: 150 s; line, beats: unchanged
 -- COST O(1 + dead waiters): HMGET, and when it was held HDEL, PEXPIRE, ZRANGE and PUBLISH
-local reply = once(KEYS[4], ARGV[3], function()
-  local lock = read()
-  -- A key of another type fails before anything is written.
-  redis.call('ZCARD', KEYS[2])
-  redis.call('ZCARD', KEYS[3])
-  if not lock.held then return {0, 0, '', '', 0, ''}, false end
-  local found = {1, lock.fence, lock.client, lock.instance, math.floor(lock.since / 1000), lock.meta}
-  -- Its token did not give it back: last stays.
-  free(lock)
-  remember(lock)
-  return found, true
-end)
+local lock = lock_read(lock_key)
+-- A key of another type fails before anything is written.
+redis.call('ZCARD', line_key)
+redis.call('ZCARD', beats_key)
+if not lock.held then return {} end
+local found = {
+  released = true, fence = lock.fence, client = lock.client, instance = lock.instance, since_ms = math.floor(lock.since / 1000),
+  meta = lock.meta,
+}
+-- Its token did not give it back: last stays.
+lock_free(lock_key, lock)
+lock_remember(lock_key, lock)
+return found, true
+-- AFTER
 -- Whatever was found: the messages of an earlier run may have been lost.
-redis.pcall('PUBLISH', ARGV[2], table.concat({'forced ', KEYS[1]}))
-line_wake(KEYS[2], KEYS[3], ARGV[1])
-return reply
+redis.pcall('PUBLISH', channel, table.concat({'forced ', lock_key}))
+line_wake(line_key, beats_key, inboxes)

@@ -1,16 +1,15 @@
 -- Reads a lock.
 -- USES clock lock
--- KEYS lock (hash, see prelude_lock.lua); line (sorted set, see prelude_line.lua)
+-- KEYS lock; line
 -- ARGV
--- RETURNS held (1 or 0); fence (the last, 0 = none is remembered); ttl_ms (left, down); client (the owner's, empty when free);
---      instance; since_ms; token; last_token (the last that was released); waiting (places in the line, of dead sidecars too);
---      meta; final (1 = no renewal extends it)
+-- RETURNS held; fence; ttl_ms; client; instance; since_ms; token; last_token; waiting; meta; final
 -- TTL none is written
 -- COST O(1): HMGET, ZCARD
-local lock = read()
-local waiting = redis.call('ZCARD', KEYS[2])
-if lock.held then
-  return {1, lock.fence, left_ms(lock), lock.client, lock.instance, math.floor(lock.since / 1000), lock.token, lock.last, waiting,
-    lock.meta, final(lock)}
-end
-return {0, lock.fence, 0, '', '', 0, '', lock.last, waiting, '', 0}
+local lock = lock_read(lock_key)
+local waiting = redis.call('ZCARD', line_key)
+if not lock.held then return {fence = lock.fence, last_token = lock.last, waiting = waiting} end
+return {
+  held = true, fence = lock.fence, ttl_ms = lock_left_ms(lock), client = lock.client, instance = lock.instance,
+  since_ms = math.floor(lock.since / 1000), token = lock.token, last_token = lock.last, waiting = waiting, meta = lock.meta,
+  final = lock_final(lock),
+}

@@ -82,7 +82,7 @@ func TestAReplayLearnsWhatBecameOfItsGrant(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		key, l := s.key("a"), latch{s.key("idem"), "print"}
-		keys, args := lua.InputOf(lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "tA", TTLMS: 30_000})
+		keys, args := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "tA", TTLMS: 30_000})
 		reply, err := s.eval(lua.LockAcquire.Source, epoch, keys, args, l)
 		require.NoError(t, err)
 		fence := reply[1]

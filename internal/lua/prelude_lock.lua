@@ -8,8 +8,8 @@
 -- learns what became of its grant.
 local MEMORY_MS = 150000
 
-local function read()
-  local f = redis.call('HMGET', KEYS[1], 'token', 'until', 'fence', 'session', 'last', 'client', 'instance', 'since', 'max', 'meta')
+local function lock_read(key)
+  local f = redis.call('HMGET', key, 'token', 'until', 'fence', 'session', 'last', 'client', 'instance', 'since', 'max', 'meta')
   local lock = {
     token = f[1] or '', ends = tonumber(f[2] or 0), fence = tonumber(f[3] or 0), session = f[4] or '',
     last = f[5] or '', client = f[6] or '', instance = f[7] or '', since = tonumber(f[8] or 0),
@@ -19,36 +19,36 @@ local function read()
   return lock
 end
 
--- state is what the lock is to a token and a session, as LockState in lock.go.
-local function state(lock, token, session)
+-- lock_state is what the lock is to a token and a session, as LockState in lock.go.
+local function lock_state(lock, token, session)
   if not lock.held then return lock.last == token and 3 or 0 end
   if lock.token ~= token then return 2 end
   return (session == '' or lock.session == session) and 1 or 4
 end
 
--- left_ms is what the owner has left, rounded down.
-local function left_ms(lock)
+-- lock_left_ms is what the owner has left, rounded down.
+local function lock_left_ms(lock)
   return lock.held and math.floor((lock.ends - now) / 1000) or 0
 end
 
--- hold_until never passes max, and shortens what the owner was promised before only if told to.
-local function hold_until(lock, ttl_ms, shorten)
+-- lock_until never passes max, and shortens what the owner was promised before only if told to.
+local function lock_until(lock, ttl_ms, shorten)
   lock.ends = math.max(shorten and 0 or lock.ends, now + ttl_ms * 1000)
   if lock.max > 0 then lock.ends = math.min(lock.ends, lock.max) end
   return lock.ends
 end
 
--- final says that no renewal extends it any more.
-local function final(lock)
-  return lock.max > 0 and lock.ends >= lock.max and 1 or 0
+-- lock_final says that no renewal extends it any more.
+local function lock_final(lock)
+  return lock.max > 0 and lock.ends >= lock.max
 end
 
--- free ends the hold; what is remembered of it is its fence.
-local function free(lock)
-  redis.call('HDEL', KEYS[1], 'token', 'until', 'session', 'client', 'instance', 'since', 'max', 'meta')
+-- lock_free ends the hold; what is remembered of it is its fence.
+local function lock_free(key, lock)
+  redis.call('HDEL', key, 'token', 'until', 'session', 'client', 'instance', 'since', 'max', 'meta')
   lock.ends = now
 end
 
-local function remember(lock)
-  redis.call('PEXPIRE', KEYS[1], math.ceil((lock.ends - now) / 1000) + MEMORY_MS)
+local function lock_remember(key, lock)
+  redis.call('PEXPIRE', key, math.ceil((lock.ends - now) / 1000) + MEMORY_MS)
 end

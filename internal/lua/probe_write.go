@@ -61,7 +61,7 @@ func (n *node) tryWriting(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	cmd := sha1Call{redis.NewCmd(ctx, command(n.of, probing.Source, probeIn{key, n.of.commands}, Latch{})...)}
+	cmd := sha1Call{redis.NewCmd(ctx, command(n.of, probing, probeIn{key, n.of.commands}, Latch{})...)}
 	err := n.probe.Process(ctx, cmd)
 	switch f := n.judge(err); {
 	case f.verdict == answered:

@@ -14,7 +14,7 @@ import (
 // the embedded store, which has no replicas, and where none are asked for.
 //
 // The error is that of the script: too few replicas are none.
-func RunReplicated[I Input, O any](
+func RunReplicated[I, O any](
 	ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, replicas int, wait time.Duration,
 ) (out Outcome[O], acked int, err error) {
 	after := func(ctx context.Context, cn *redis.Conn) {

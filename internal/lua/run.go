@@ -38,29 +38,29 @@ type Outcome[O any] struct {
 //
 // A call that ends its context while it is alone on the connection returns when
 // Redis answers, or after the command timeout at the latest.
-func Run[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
+func Run[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
 	return execute(ctx, r, s, in, latch, call{patient: true})
 }
 
 // Attempt is Run for who has another answer when Redis is down: it does not wait
 // for the end of an outage that came while it was under way.
-func Attempt[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
+func Attempt[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
 	return execute(ctx, r, s, in, latch, call{})
 }
 
 // Insist is Run for callers with a deadline of their own: while Redis answers and
 // refuses it tries until shortly before that deadline, where Run ends after 250 ms.
-func Insist[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
+func Insist[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
 	return execute(ctx, r, s, in, latch, call{patient: true, insists: true})
 }
 
 // execute runs a script; c says how, and the rest of it is filled in.
-func execute[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c call) (Outcome[O], error) {
+func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c call) (Outcome[O], error) {
 	if !s.Latched {
 		latch = Latch{}
 	}
 	c.s, c.repeatable = s.Source, s.Idempotent || latch.Key != ""
-	c.args = command(r, s.Source, in, latch)
+	c.args = command(r, s, in, latch)
 	ctx, span := r.startSpan(ctx, s.Source)
 	reply, err := r.run(ctx, &c)
 	out := Outcome[O]{Sent: c.sent}
@@ -80,17 +80,11 @@ func execute[I Input, O any](ctx context.Context, r *Runner, s Script[I, O], in 
 const evalsha = "evalsha"
 
 // command builds the arguments: name, script, count of keys, keys, ARGV.
-func command[I Input](r *Runner, s *Source, in I, latch Latch) []any {
-	keys := in.keys(make([]string, 0, len(s.Keys)+1))
-	if latch.Key != "" {
-		keys = append(keys, latch.Key)
-	}
-	args := make([]any, 0, 3+len(keys)+len(s.Args)+2)
-	args = append(args, evalsha, r.shas[s], len(keys))
-	for _, k := range keys {
-		args = append(args, k)
-	}
-	args = in.args(args)
+func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch) []any {
+	const before = 3 // the name, the script and the count
+	args := make([]any, before, before+len(s.Keys)+1+len(s.Args)+2)
+	args, keys := s.put(in, latch.Key, args)
+	args[0], args[1], args[2] = evalsha, r.shas[s.Source], keys
 	if latch.Key != "" {
 		args = append(args, latch.Fingerprint)
 	}
@@ -101,7 +95,7 @@ func command[I Input](r *Runner, s *Source, in I, latch Latch) []any {
 }
 
 // decode reads a reply, and what the prelude's once says instead of one.
-func decode[I Input, O any](s Script[I, O], reply any) (out O, replayed bool, err error) {
+func decode[I, O any](s Script[I, O], reply any) (out O, replayed bool, err error) {
 	values, ok := reply.([]any)
 	if !ok {
 		values = []any{reply}
@@ -119,7 +113,7 @@ func decode[I Input, O any](s Script[I, O], reply any) (out O, replayed bool, er
 		}
 	}
 	rd := Reply{values: values}
-	out = s.read(&rd)
+	out = s.read(&rd, replayed)
 	if rd.err != nil {
 		return out, replayed, fmt.Errorf("reply: %w", rd.err)
 	}

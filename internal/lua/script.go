@@ -12,7 +12,10 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1; nothing is secured by it.
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"reflect"
 	"strings"
 	"sync"
 )
@@ -32,6 +35,9 @@ type Source struct {
 	Idempotent bool
 	// Latched scripts wrap their body in once() and so take a request id.
 	Latched bool
+
+	files    embed.FS
+	contract *contract // nil for those that are described by hand
 
 	// plain and withClock make the script, once each and when it is first needed: a
 	// command that opens no store needs none of them.
@@ -60,10 +66,14 @@ type Input interface {
 }
 
 // Script is a Source that knows its input and output types.
-type Script[I Input, O any] struct {
+type Script[I, O any] struct {
 	*Source
-	// read turns a reply into O; the Reply reports what does not fit.
-	read func(*Reply) O
+	// put appends KEYS, the latch's key unless it is empty, and ARGV. It also returns
+	// how many keys there are.
+	put func(in I, latch string, to []any) (all []any, keys int)
+	// read turns a reply into O; the Reply reports what does not fit. A replayed one
+	// may be of an earlier version.
+	read func(r *Reply, replayed bool) O
 }
 
 var scripts []*Source
@@ -78,23 +88,69 @@ func Scripts() []*Source { return scripts }
 // "-- LATER ...") are put into one function, later, which makes them and returns the
 // one that is called as the last part is. A build that lacks a file panics when it
 // opens a store: it must not start.
-func define[I Input, O any](s Source, read func(*Reply) O) Script[I, O] {
+func define[I Input, O any](src Source, read func(*Reply) O) Script[I, O] {
+	s := register(files, src)
+	return Script[I, O]{
+		s,
+		func(in I, latch string, to []any) ([]any, int) {
+			first := len(to)
+			for _, k := range in.keys(nil) {
+				to = append(to, k)
+			}
+			if latch != "" {
+				to = append(to, latch)
+			}
+			keys := len(to) - first
+			return in.args(to), keys
+		},
+		func(r *Reply, _ bool) O { return read(r) },
+	}
+}
+
+// Define describes a script by its two structs, see contract, and its embedded file.
+// Where the output is a number or a bool and no struct, Returns has its name.
+func Define[I, O any](files embed.FS, src Source) Script[I, O] {
+	c := contractOf(reflect.TypeFor[I](), reflect.TypeFor[O](), strings.Join(src.Returns, " "))
+	src.Keys, src.Args, src.Returns = c.names()
+	src.contract = c
+	return Script[I, O]{
+		register(files, src),
+		func(in I, latch string, to []any) ([]any, int) {
+			v, first := reflect.ValueOf(&in).Elem(), len(to)
+			to = c.appendKeys(to, v)
+			if latch != "" {
+				to = append(to, latch)
+			}
+			keys := len(to) - first
+			return c.appendArgs(to, v), keys
+		},
+		func(r *Reply, replayed bool) (out O) {
+			c.readInto(reflect.ValueOf(&out).Elem(), r, replayed)
+			return out
+		},
+	}
+}
+
+// register makes the texts of a script, each when it is first needed.
+func register(files embed.FS, src Source) *Source {
+	s := &src
+	s.files = files
 	made := func(part func(string) string) func() (string, string) {
 		return sync.OnceValues(func() (string, string) {
-			text := assemble(s.Name, part)
+			text := s.assemble(part)
 			return text, digest(text)
 		})
 	}
-	s.plain = made(preludePart)
+	s.plain = made(s.part)
 	s.withClock = made(func(part string) string {
 		if part == "clock" {
 			return callersClock
 		}
-		return preludePart(part)
+		return s.part(part)
 	})
 	s.commands = sync.OnceValue(func() []string { return commandsOf(s.Text()) })
-	scripts = append(scripts, &s)
-	return Script[I, O]{&s, read}
+	scripts = append(scripts, s)
+	return s
 }
 
 func digest(text string) string {
@@ -107,8 +163,13 @@ const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
 
 // assemble builds a script's text; part maps the name of a prelude part to its
 // text without comments, so that the clock can be swapped.
-func assemble(name string, part func(string) string) string {
-	body := mustRead(name + ".lua")
+//
+// A script is the body of a function that sees its inputs as locals and returns a
+// table of its outputs and whether it wrote. What stands behind a line "-- AFTER" runs
+// when the reply was kept, or was found: r is what the body returned, nil where it did
+// not run; what is added to r is answered and not kept.
+func (s *Source) assemble(part func(string) string) string {
+	body := s.mustRead(s.Name + ".lua")
 	var b strings.Builder
 	parts := func(header string) (names []string) {
 		for line := range strings.Lines(body) {
@@ -121,25 +182,62 @@ func assemble(name string, part func(string) string) string {
 		}
 		return names
 	}
+	if s.contract != nil && s.contract.lists() {
+		b.WriteString(part("unpacked"))
+	}
+	if s.contract != nil && s.Latched {
+		b.WriteString(part("once"))
+	}
 	parts("-- USES ")
 	if strings.Contains(body, "\n-- LATER ") {
 		b.WriteString("local function later()\n")
 		names := parts("-- LATER ")
 		fmt.Fprintf(&b, "return %s\nend\n", names[len(names)-1])
 	}
-	b.WriteString(stripComments(body))
+	if s.contract == nil {
+		b.WriteString(stripComments(body))
+		return b.String()
+	}
+	do, after, hasAfter := strings.Cut(body, "\n-- AFTER\n")
+	s.function(&b, "body(keys, argv)", do)
+	b.WriteString(s.contract.epilogue())
+	b.WriteString("local made\nlocal function run()\nlocal r, wrote = body(KEYS, ARGV)\nmade = r\nreturn reply(r), wrote\nend\n")
+	result := "(run())"
+	if s.Latched {
+		// The fingerprint comes with the latch, behind all other arguments.
+		result = fmt.Sprintf("once(KEYS[%d], ARGV[%d], run)", len(s.Keys)+1, len(s.Args)+1)
+	}
+	if !hasAfter {
+		fmt.Fprintf(&b, "return %s\n", result)
+		return b.String()
+	}
+	s.function(&b, "after(keys, argv, r)", after)
+	fmt.Fprintf(&b, "local out = %s\nafter(KEYS, ARGV, made)\nreturn made and reply(made) or out\n", result)
 	return b.String()
 }
 
-// stripped has what preludePart has made: many scripts share a part.
+// function writes one that sees the script's inputs as locals.
+func (s *Source) function(b *strings.Builder, head, body string) {
+	fmt.Fprintf(b, "local function %s\n%s%send\n", head, s.contract.prologue(), stripComments(body))
+}
+
+// stripped has what part has made: many scripts share a part.
 var stripped sync.Map
 
-func preludePart(part string) string {
-	text, ok := stripped.Load(part)
+// part is the text of a prelude part without comments: one of the script's own
+// folder, or one that all share.
+func (s *Source) part(name string) string {
+	text, ok := stripped.Load(partOf{s.files, name})
 	if !ok {
-		text, _ = stripped.LoadOrStore(part, stripComments(mustRead("prelude_"+part+".lua")))
+		text, _ = stripped.LoadOrStore(partOf{s.files, name}, stripComments(s.mustRead("prelude_"+name+".lua")))
 	}
 	return text.(string) //nolint:forcetypeassert // nothing else is stored
+}
+
+// partOf names a part: two folders may have different ones of one name.
+type partOf struct {
+	files embed.FS
+	name  string
 }
 
 // stripComments drops whole-line comments: they are for readers of the source,
@@ -156,8 +254,12 @@ func stripComments(text string) string {
 	return b.String()
 }
 
-func mustRead(file string) string {
-	b, err := files.ReadFile(file)
+// mustRead reads a file of the script's folder, or of the shared one.
+func (s *Source) mustRead(file string) string {
+	b, err := s.files.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err = files.ReadFile(file)
+	}
 	if err != nil {
 		panic(fmt.Sprintf("lua: %v", err))
 	}

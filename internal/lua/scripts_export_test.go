@@ -4,12 +4,18 @@ package lua
 func Clocked(s *Source) (text, sha string) { return s.clocked() }
 
 // InputOf is KEYS and ARGV of one run, without a latch.
-func InputOf[I Input](in I) (keys []string, args []any) { return in.keys(nil), in.args(nil) }
+func InputOf[I, O any](s Script[I, O], in I) (keys []string, args []any) {
+	args, n := s.put(in, "", nil)
+	for _, k := range args[:n] {
+		keys = append(keys, k.(string))
+	}
+	return keys, args[n:]
+}
 
 // ReadAs reads a reply as the script's descriptor does.
-func ReadAs[I Input, O any](s Script[I, O], reply []any) (O, error) {
+func ReadAs[I, O any](s Script[I, O], reply []any) (O, error) {
 	r := &Reply{values: reply}
-	out := s.read(r)
+	out := s.read(r, false)
 	return out, r.err
 }
 
@@ -18,3 +24,6 @@ var Files = files
 
 // ProbeSHA is the probe's script, for servers that play a part.
 func ProbeSHA() string { return probing.SHA() }
+
+// Contract tells whether the script is described by its structs.
+func Contract(s *Source) bool { return s.contract != nil }

@@ -119,7 +119,7 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 				lua.LockAcquireIn{Lock: lock, LineKeys: line, Token: "u", TTLMS: 60_000, Waiter: "s:1", BeatMS: 3000}, lua.Latch{})
 			require.NoError(t, err)
 			beat, err := lua.Run(deadline(t), r, lua.LineBeat,
-				lua.LineBeatIn{LineKeys: line, Sidecar: "s", BeatMS: 3000, Waiters: []string{"s:1"}, Gone: "s:0"}, lua.Latch{})
+				lua.LineBeatIn{LineKeys: line, Sidecar: "s", BeatMS: 3000, Waiters: strings.Join([]string{"s:1"}, " "), Gone: "s:0"}, lua.Latch{})
 			require.NoError(t, err)
 			require.Equal(t, "s:1", beat.Value.Head)
 			_, err = lua.Run(deadline(t), r, lua.LockRelease,

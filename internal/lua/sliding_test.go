@@ -196,7 +196,7 @@ func TestAWindowOfAnotherTypeIsAnErrorAndStays(t *testing.T) {
 	t.Parallel()
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		require.NoError(t, w.s.client.Set(context.Background(), w.state, "v", 0).Err())
-		keys, args := lua.InputOf(lua.RatelimitIn{State: w.state, Gate: w.s.key("gate"), Cost: 1, Signature: "1/1/1000/1", ID: "i"})
+		keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: w.state, Gate: w.s.key("gate"), Cost: 1, Signature: "1/1/1000/1", ID: "i"})
 		_, err := w.s.eval(lua.Ratelimit[w.algorithm].Source, epoch, keys, args, latch{w.s.key("idem"), "f"})
 		require.ErrorContains(t, err, "WRONGTYPE")
 		require.Equal(t, `string "v"`, w.s.raw(t, w.state))

@@ -77,6 +77,9 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 		require.Equal(t, src.Returns, names(sections["RETURNS"]), "%s: RETURNS", src.Name)
 		require.NotEmpty(t, sections["TTL"], "%s: TTL", src.Name)
 		require.Regexp(t, `^ O\(`, sections["COST"], "%s: COST", src.Name)
+		if lua.Contract(src) {
+			continue
+		}
 		require.Equal(t, src.Latched, slices.Contains(strings.Fields(sections["USES"]), "once"),
 			"%s: a latched script and no other uses once", src.Name)
 	}

@@ -123,8 +123,8 @@ func withLatch(keys []string, args []any, l latch) ([]string, []any) {
 }
 
 // call runs a script at now and reads its reply by its descriptor.
-func call[I lua.Input, O any](t require.TestingT, s *store, script lua.Script[I, O], now int64, in I) O {
-	keys, args := lua.InputOf(in)
+func call[I, O any](t require.TestingT, s *store, script lua.Script[I, O], now int64, in I) O {
+	keys, args := lua.InputOf(script, in)
 	reply, err := s.eval(script.Source, now, keys, args, latch{})
 	require.NoError(t, err, script.Name)
 	if returns, repeats := fixedReturns(script.Source); repeats {

@@ -1,0 +1,386 @@
+package lua
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A contract is what a script is given and what it returns. It is read from two
+// structs, once, and is the only place that knows the order of KEYS, of ARGV and of
+// the reply: Go fills and reads the structs by it, and a script sees named locals.
+//
+// A field has the same name in Lua, as TTLMS is ttl_ms, and its type and tag say what it
+// is there:
+//
+//	string                text, any bytes
+//	integers              a number
+//	bool                  true or false
+//	[]string              a table of texts
+//	`lua:"key"`           a key of Redis, the local lock_key of a field Lock
+//	`lua:"key,optional"`  the same; empty in Go is nil in Lua
+//	a struct              its fields; with `lua:"table"` a table of its name with them
+//
+// Outputs have the same types, and slices of structs. A script returns a table with
+// their names; what it leaves out is zero.
+type contract struct {
+	keys, args []member // of the inputs
+	ins        []member // in the order of the struct, for the script's locals
+	outs       []member
+	single     bool // the output is a number or a bool, and not a struct
+}
+
+// member is one field, however deep it is nested.
+type member struct {
+	name  string   // in Lua, without the tables around it
+	table string   // the table that it is in; empty = it is a local
+	index []int    // of the field in Go
+	at    int      // of a key or an argument, from 1
+	kind  kind     // what it is in Lua
+	items []member // of a list of structs
+}
+
+type kind uint8
+
+const (
+	kindText kind = iota
+	kindInt
+	kindFlag
+	kindTexts
+	kindKey
+	kindOptionalKey
+	kindItems
+)
+
+// contractOf reads a script's structs. An output that is no struct has the name value. A field with a type or a tag that is not
+// listed above is a fault of the build: it panics when the package is loaded.
+func contractOf(in, out reflect.Type, value string) *contract {
+	c := &contract{}
+	c.ins = membersOf(in, nil, "")
+	for i := range c.ins {
+		m := &c.ins[i]
+		if m.isKey() {
+			c.keys = append(c.keys, *m)
+			m.at = len(c.keys)
+		} else {
+			c.args = append(c.args, *m)
+			m.at = len(c.args)
+		}
+		if m.kind == kindItems {
+			panic(fmt.Sprintf("lua: %s: %s is a list of structs, which no input can be", in, m.name))
+		}
+	}
+	if out.Kind() != reflect.Struct {
+		c.single = true
+		c.outs = []member{{name: value, kind: kindOf(out, value)}}
+		return c
+	}
+	c.outs = membersOf(out, nil, "")
+	return c
+}
+
+func (m member) isKey() bool { return m.kind == kindKey || m.kind == kindOptionalKey }
+
+// local is what the script calls it.
+func (m member) local() string {
+	if m.isKey() && m.table == "" {
+		return m.name + "_key"
+	}
+	return m.name
+}
+
+func membersOf(t reflect.Type, index []int, table string) (all []member) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := append(slices.Clone(index), i)
+		name, tag := inLua(f.Name), f.Tag.Get("lua")
+		if f.Type.Kind() == reflect.Struct {
+			switch {
+			case tag == "":
+				name = table
+			case tag != "table" || table != "":
+				panic(fmt.Sprintf("lua: %s.%s: the tag is %q; a struct has none, or table where it is not within one", t, f.Name, tag))
+			}
+			all = append(all, membersOf(f.Type, at, name)...)
+			continue
+		}
+		m := member{name: name, table: table, index: at, kind: kindOf(f.Type, name)}
+		switch tag {
+		case "":
+		case "key":
+			m.kind = kindKey
+		case "key,optional":
+			m.kind = kindOptionalKey
+		default:
+			panic(fmt.Sprintf("lua: %s.%s: the tag is %q; known are key and key,optional", t, f.Name, tag))
+		}
+		if m.kind == kindItems {
+			m.items = membersOf(f.Type.Elem(), nil, "")
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+var (
+	unitAtEnd = regexp.MustCompile(`([A-Z]*)(MS|US)$`)
+	wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+)
+
+// inLua is the name of a field there: TTLMS is ttl_ms, LastToken is last_token.
+func inLua(name string) string {
+	name = unitAtEnd.ReplaceAllString(name, "${1}_$2")
+	name = wordStart.ReplaceAllString(name, "${1}${3}_${2}${4}")
+	return strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(name, "__", "_"), "_"))
+}
+
+func kindOf(t reflect.Type, name string) kind {
+	switch t.Kind() {
+	case reflect.String:
+		return kindText
+	case reflect.Int, reflect.Int64:
+		return kindInt
+	case reflect.Bool:
+		return kindFlag
+	case reflect.Slice:
+		switch t.Elem().Kind() {
+		case reflect.String:
+			return kindTexts
+		case reflect.Struct:
+			return kindItems
+		}
+	}
+	panic(fmt.Sprintf("lua: %s is %s, which has no form in Lua", name, t))
+}
+
+// appendKeys appends KEYS. An optional key that is empty is sent as the first one: a
+// cluster gives the empty key a slot of its own.
+func (c *contract) appendKeys(to []any, in reflect.Value) []any {
+	first := len(to)
+	for i := range c.keys {
+		key := in.FieldByIndex(c.keys[i].index).String()
+		if key == "" && c.keys[i].kind == kindOptionalKey {
+			to = append(to, to[first])
+			continue
+		}
+		to = append(to, key)
+	}
+	return to
+}
+
+// appendArgs appends ARGV.
+func (c *contract) appendArgs(to []any, in reflect.Value) []any {
+	for i := range c.args {
+		v := in.FieldByIndex(c.args[i].index)
+		switch c.args[i].kind {
+		case kindInt:
+			to = append(to, v.Int())
+		case kindFlag:
+			flag := 0
+			if v.Bool() {
+				flag = 1
+			}
+			to = append(to, flag)
+		case kindTexts:
+			to = append(to, packed(v))
+		default:
+			to = append(to, v.String())
+		}
+	}
+	return to
+}
+
+// packed is a list of texts as one, each after its length, so that any bytes may be
+// in it.
+func packed(list reflect.Value) string {
+	var b strings.Builder
+	for i := range list.Len() {
+		text := list.Index(i).String()
+		b.WriteString(strconv.Itoa(len(text)))
+		b.WriteByte(':')
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// readInto reads a reply. A replayed reply may be of a version with fewer outputs, or
+// of the lean form of the script: what it lacks stays zero.
+func (c *contract) readInto(out reflect.Value, r *Reply, replayed bool) {
+	if c.single {
+		c.outs[0].read(out, r)
+		return
+	}
+	for i := range c.outs {
+		if replayed && !r.More() {
+			return
+		}
+		c.outs[i].read(out.FieldByIndex(c.outs[i].index), r)
+	}
+}
+
+func (m *member) read(v reflect.Value, r *Reply) {
+	switch m.kind {
+	case kindInt:
+		v.SetInt(r.Int())
+	case kindFlag:
+		v.SetBool(r.Bool())
+	case kindText:
+		v.SetString(r.Str())
+	case kindTexts:
+		list := make([]string, 0)
+		for range r.Int() {
+			list = append(list, r.Str())
+		}
+		v.Set(reflect.ValueOf(list))
+	case kindItems:
+		n := int(r.Int())
+		if n <= 0 || r.err != nil {
+			return
+		}
+		list := reflect.MakeSlice(v.Type(), 0, min(n, len(r.values)))
+		for range n {
+			item := reflect.New(v.Type().Elem()).Elem()
+			for i := range m.items {
+				m.items[i].read(item.FieldByIndex(m.items[i].index), r)
+			}
+			if r.err != nil {
+				return
+			}
+			list = reflect.Append(list, item)
+		}
+		v.Set(list)
+	case kindKey, kindOptionalKey:
+	}
+}
+
+// prologue is the beginning of a script's body: its inputs as locals. keys and argv
+// are the names of the tables that they come from.
+func (c *contract) prologue() string {
+	var names, values []string
+	tables := map[string]int{} // where the table is among names
+	for _, m := range c.ins {
+		value := m.fromRedis()
+		if m.table == "" {
+			names, values = append(names, m.local()), append(values, value)
+			continue
+		}
+		i, ok := tables[m.table]
+		if !ok {
+			i = len(names)
+			tables[m.table] = i
+			names, values = append(names, m.table), append(values, "")
+		} else {
+			values[i] += ", "
+		}
+		values[i] += m.name + " = " + value
+	}
+	for _, i := range tables {
+		values[i] = "{" + values[i] + "}"
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "local " + strings.Join(names, ", ") + " = " + strings.Join(values, ", ") + "\n"
+}
+
+// fromRedis is the expression that makes the value out of KEYS or ARGV.
+func (m member) fromRedis() string {
+	at := strconv.Itoa(m.at)
+	switch m.kind {
+	case kindKey:
+		return "keys[" + at + "]"
+	case kindOptionalKey:
+		return "keys[" + at + "] ~= keys[1] and keys[" + at + "] or nil"
+	case kindInt:
+		return "tonumber(argv[" + at + "])"
+	case kindFlag:
+		return "argv[" + at + "] == '1'"
+	case kindTexts:
+		return "unpacked(argv[" + at + "])"
+	default:
+		return "argv[" + at + "]"
+	}
+}
+
+// epilogue is the function that makes the reply out of what the body returned.
+func (c *contract) epilogue() string {
+	if c.single {
+		return "local function reply(value) return {" + toRedis("value", c.outs[0].kind) + "} end\n"
+	}
+	var b strings.Builder
+	b.WriteString("local function reply(r)\n")
+	var fixed []string
+	lists := slices.IndexFunc(c.outs, func(m member) bool { return m.kind == kindItems || m.kind == kindTexts })
+	if lists < 0 {
+		lists = len(c.outs)
+	}
+	for _, m := range c.outs[:lists] {
+		fixed = append(fixed, toRedis("r."+m.name, m.kind))
+	}
+	if lists == len(c.outs) {
+		fmt.Fprintf(&b, "return {%s}\nend\n", strings.Join(fixed, ", "))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "local out = {%s}\n", strings.Join(fixed, ", "))
+	for _, m := range c.outs[lists:] {
+		switch m.kind {
+		case kindItems:
+			fmt.Fprintf(&b, "out[#out + 1] = r.%s and #r.%s or 0\nfor _, item in ipairs(r.%s or {}) do\n", m.name, m.name, m.name)
+			for _, f := range m.items {
+				fmt.Fprintf(&b, "out[#out + 1] = %s\n", toRedis("item."+f.name, f.kind))
+			}
+			b.WriteString("end\n")
+		case kindTexts:
+			fmt.Fprintf(&b, "out[#out + 1] = r.%s and #r.%s or 0\nfor _, item in ipairs(r.%s or {}) do out[#out + 1] = item end\n", m.name, m.name, m.name)
+		default:
+			fmt.Fprintf(&b, "out[#out + 1] = %s\n", toRedis("r."+m.name, m.kind))
+		}
+	}
+	b.WriteString("return out\nend\n")
+	return b.String()
+}
+
+// toRedis is the expression of a value in a reply. What a script leaves out is zero.
+func toRedis(value string, k kind) string {
+	switch k {
+	case kindInt:
+		return value + " or 0"
+	case kindFlag:
+		return value + " and 1 or 0"
+	default:
+		return value + " or ''"
+	}
+}
+
+// Names of the inputs and outputs in their order. A list of structs is its own name,
+// "then", and the names of one item.
+func (c *contract) names() (keys, args, returns []string) {
+	for _, m := range c.keys {
+		keys = append(keys, m.name)
+	}
+	for _, m := range c.args {
+		args = append(args, m.name)
+	}
+	for _, m := range c.outs {
+		name := m.name
+		returns = append(returns, name)
+		switch m.kind {
+		case kindItems:
+			returns = append(returns, "then")
+			for _, f := range m.items {
+				returns = append(returns, f.name)
+			}
+		case kindTexts:
+			returns = append(returns, "then", "text")
+		}
+	}
+	return keys, args, returns
+}
+
+// lists tells whether an input is a list of texts.
+func (c *contract) lists() bool {
+	return slices.ContainsFunc(c.ins, func(m member) bool { return m.kind == kindTexts })
+}

@@ -1,0 +1,10 @@
+-- unpacked are the texts of a list, which come each after its length and a colon.
+local function unpacked(text)
+  local list, at = {}, 1
+  while at <= #text do
+    local colon = string.find(text, ':', at, true)
+    local n = tonumber(string.sub(text, at, colon - 1))
+    list[#list + 1], at = string.sub(text, colon + 1, colon + n), colon + n + 1
+  end
+  return list
+end
