@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 	t.Parallel()
 	texts := sources(t)
 	for _, src := range lua.Scripts() {
+		if lua.Contract(src) && *update {
+			writeHeader(t, src, texts)
+		}
 		purpose, order, sections := header(texts[src.Name+".lua"])
 		require.Regexp(t, `^[A-Z].*\. $`, purpose, "%s: the header starts with the script's purpose, a sentence", src.Name)
 		shape := slices.DeleteFunc(slices.Clone(headerShape), func(s string) bool { return s == "LATER" && sections[s] == "" })
@@ -85,9 +89,38 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 	}
 }
 
+// writeHeader has a script's header say what its contract says.
+func writeHeader(t *testing.T, src *lua.Source, texts map[string]string) {
+	name := src.Name + ".lua"
+	text := texts[name]
+	from, to := strings.Index(text, "-- KEYS"), strings.Index(text, "-- TTL")
+	require.True(t, 0 < from && from < to, "%s: the header has no KEYS before TTL", name)
+	var b strings.Builder
+	for _, section := range []struct {
+		name  string
+		words []string
+	}{{"KEYS", src.Keys}, {"ARGV", src.Args}, {"RETURNS", src.Returns}} {
+		line := "-- " + section.name
+		for i, word := range section.words {
+			if i > 0 {
+				line += ";"
+			}
+			if len(line)+len(word) > 130 {
+				b.WriteString(line + "\n")
+				line = "--     "
+			}
+			line += " " + word
+		}
+		b.WriteString(line + "\n")
+	}
+	texts[name] = text[:from] + b.String() + text[to:]
+	require.NoError(t, os.WriteFile(name, []byte(texts[name]), 0o600))
+}
+
 func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	t.Parallel()
-	texts, used := sources(t), map[string]bool{}
+	// What contracts ask for by themselves.
+	texts, used := sources(t), map[string]bool{"prelude_unpacked.lua": true, "prelude_once.lua": true}
 	for _, src := range lua.Scripts() {
 		_, _, sections := header(texts[src.Name+".lua"])
 		used[src.Name+".lua"] = true
