@@ -331,7 +331,7 @@ func (c *client) Lost() <-chan api.LostParams { return c.lost }
 
 func (c *client) Close() {
 	c.end()
-	c.session.Close(context.Background())
+	c.leases.Close(context.Background(), c.session)
 }
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

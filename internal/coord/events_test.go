@@ -211,18 +211,18 @@ func TestALostLeaseIsAnEvent(t *testing.T) {
 func TestWhatASessionHoldsIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		held, more := w.Held(10)
+		held, more := l.HeldBy(w.Session, 10)
 		require.Empty(t, held)
 		require.Zero(t, more)
 		w.Bind(&n.Kind, "b", ttl)
 		w.Bind(&n.Kind, "a", ttl)
 		w.Doubt(&n.Kind, "who knows", ttl)
 		time.Sleep(time.Second) // of the bubble
-		held, more = w.Held(10)
+		held, more = l.HeldBy(w.Session, 10)
 		require.Zero(t, more)
 		left := ttl - ttl/100 - 2*time.Millisecond - time.Second
 		require.Equal(t, []coord.HeldInfo{{Noun: "fake", Name: "a", Left: left, Fence: 7}, {Noun: "fake", Name: "b", Left: left, Fence: 7}}, held)
-		held, more = w.Held(1)
+		held, more = l.HeldBy(w.Session, 1)
 		require.Len(t, held, 1)
 		require.Equal(t, 1, more)
 	})

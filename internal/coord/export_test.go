@@ -114,13 +114,13 @@ func fake(s *Session, k *Kind, name string, ttl time.Duration) *lease {
 }
 
 // Bind makes the session hold a fake lease granted now.
-func (s *Session) Bind(k *Kind, name string, ttl time.Duration) bool {
-	return s.leases.bind(fake(s, k, name, ttl), time.Now())
+func (l *Leases) Bind(s *Session, k *Kind, name string, ttl time.Duration) bool {
+	return l.bind(fake(s, k, name, ttl), time.Now())
 }
 
 // Doubt makes the session remember a fake lease that may be held.
-func (s *Session) Doubt(k *Kind, name string, ttl time.Duration) bool {
-	return s.leases.doubt(fake(s, k, name, ttl), errors.New("lost"))
+func (l *Leases) Doubt(s *Session, k *Kind, name string, ttl time.Duration) bool {
+	return l.doubt(fake(s, k, name, ttl), errors.New("lost"))
 }
 
 // Forget is what a release does first; it reports whether there was a lease.

@@ -42,21 +42,23 @@ type HeldInfo struct {
 	Fence int64
 }
 
-// Held describes at most that many of what the session holds, and says how many
+// HeldBy describes at most that many of what a session holds, and says how many
 // more there are. What Redis may hold after a lost reply is not among them.
-func (s *Session) Held(most int) (held []HeldInfo, more int) {
+func (l *Leases) HeldBy(s *Session, most int) (held []HeldInfo, more int) {
 	now := time.Now()
-	s.leases.mu.Lock()
-	for x := range s.held {
-		switch {
-		case x.doubt != nil:
-		case len(held) >= most:
-			more++
-		default:
-			held = append(held, HeldInfo{x.noun, x.name, max(x.validUntil.Sub(now), 0), x.fence})
+	l.mu.Lock()
+	if h := l.opened(s); h != nil {
+		for x := range h.leases {
+			switch {
+			case x.doubt != nil:
+			case len(held) >= most:
+				more++
+			default:
+				held = append(held, HeldInfo{x.noun, x.name, max(x.validUntil.Sub(now), 0), x.fence})
+			}
 		}
 	}
-	s.leases.mu.Unlock()
+	l.mu.Unlock()
 	slices.SortFunc(held, func(a, b HeldInfo) int {
 		return cmp.Or(strings.Compare(a.Noun, b.Noun), strings.Compare(a.Name, b.Name))
 	})

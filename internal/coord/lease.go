@@ -96,7 +96,7 @@ type Leases struct {
 	bound    map[leaseID]*lease
 	due      leaseHeap
 	armed    time.Time // when the renewer looks next; zero = when woken
-	sessions map[*Session]struct{}
+	sessions map[*Session]*holdings
 	doubtful int
 	stopped  bool
 }
@@ -105,7 +105,7 @@ type Leases struct {
 func NewLeases(t *telemetry.Telemetry) *Leases {
 	l := &Leases{
 		tel: t, drained: make(chan struct{}), wake: make(chan struct{}, 1),
-		bound: make(map[leaseID]*lease), sessions: make(map[*Session]struct{}),
+		bound: make(map[leaseID]*lease), sessions: make(map[*Session]*holdings),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.running.Go(l.run)
@@ -142,7 +142,7 @@ func (l *Leases) admit(op string) error {
 func (l *Leases) bind(x *lease, sent time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if x.session.closed {
+	if l.opened(x.session) == nil {
 		return false
 	}
 	if old, ok := l.bound[x.leaseID]; ok {
@@ -166,7 +166,7 @@ func (l *Leases) bind(x *lease, sent time.Time) bool {
 func (l *Leases) doubt(x *lease, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if x.session.closed {
+	if l.opened(x.session) == nil {
 		return false
 	}
 	if _, ok := l.bound[x.leaseID]; !ok {
@@ -247,7 +247,7 @@ func (l *Leases) tell(x *lease, reason string) {
 		return
 	}
 	l.tel.LeaseLost(context.Background(), x.noun, reason)
-	x.session.lost(Loss{Noun: x.noun, Name: x.name, Token: x.token, Fence: x.fence, Reason: reason})
+	x.session.lose(Loss{Noun: x.noun, Name: x.name, Token: x.token, Fence: x.fence, Reason: reason})
 	if e := l.events.Load(); e.Wanted() {
 		id := x.session.Identity()
 		e.Publish(Event{
@@ -260,7 +260,7 @@ func (l *Leases) tell(x *lease, reason string) {
 // add needs l.mu.
 func (l *Leases) add(x *lease) {
 	l.bound[x.leaseID] = x
-	x.session.held[x] = struct{}{}
+	l.sessions[x.session].leases[x] = struct{}{}
 	l.due.push(x)
 	if x.doubt != nil {
 		l.doubtful++
@@ -273,7 +273,7 @@ func (l *Leases) add(x *lease) {
 // drop needs l.mu.
 func (l *Leases) drop(x *lease) {
 	delete(l.bound, x.leaseID)
-	delete(x.session.held, x)
+	delete(l.sessions[x.session].leases, x)
 	l.due.remove(x)
 	x.rest()
 	if x.doubt != nil {

@@ -91,6 +91,7 @@ func (n *noun) count() int {
 // watch is a session that keeps its losses, and when it was told.
 type watch struct {
 	*coord.Session
+	leases *coord.Leases
 	mu     sync.Mutex // guards losses
 	losses []string
 }
@@ -102,7 +103,7 @@ func (w *watch) lost() []string {
 }
 
 func open(l *coord.Leases) *watch {
-	w := &watch{}
+	w := &watch{leases: l}
 	start := time.Now()
 	w.Session = l.Open(coord.Identity{Client: "test"}, func(x coord.Loss) {
 		w.mu.Lock()
@@ -110,6 +111,18 @@ func open(l *coord.Leases) *watch {
 		w.losses = append(w.losses, fmt.Sprintf("%s %s %d %s at %v", x.Noun, x.Name, x.Fence, x.Reason, time.Since(start).Truncate(10*time.Millisecond)))
 	})
 	return w
+}
+
+func (w *watch) Close(ctx context.Context) { w.leases.Close(ctx, w.Session) }
+
+// Bind makes the session hold a fake lease granted now.
+func (w *watch) Bind(k *coord.Kind, name string, ttl time.Duration) bool {
+	return w.leases.Bind(w.Session, k, name, ttl)
+}
+
+// Doubt makes the session remember a fake lease that may be held.
+func (w *watch) Doubt(k *coord.Kind, name string, ttl time.Duration) bool {
+	return w.leases.Doubt(w.Session, k, name, ttl)
 }
 
 // bubble runs a test with a renewer, which ends before the bubble does.
@@ -228,7 +241,7 @@ func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 						}
 					})
 					sent := time.Now()
-					w.Bind(&n.Kind, "a"+ttl.String(), ttl)
+					l.Bind(w, &n.Kind, "a"+ttl.String(), ttl)
 					told := <-s
 					require.True(t, told.Before(coord.Validity(sent, ttl)), "%v: told %v after the grant", ttl, told.Sub(sent))
 					require.True(t, told.After(sent.Add(ttl*9/10)), "%v: not given up too early, at %v", ttl, told.Sub(sent))

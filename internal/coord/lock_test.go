@@ -22,13 +22,17 @@ import (
 // session is one whose losses can be waited for.
 type session struct {
 	*coord.Session
-	lost chan coord.Loss
+	leases *coord.Leases
+	lost   chan coord.Loss
 }
+
+func (c session) Close(ctx context.Context) { c.leases.Close(ctx, c.Session) }
+func (c session) Holding() bool             { return c.leases.Holding(c.Session) }
 
 func openSession(t *testing.T, s *sidecar) session {
 	t.Helper()
 	lost := make(chan coord.Loss, 100)
-	c := session{s.leases.Open(coord.Identity{Client: "test"}, func(l coord.Loss) { lost <- l }), lost}
+	c := session{s.leases.Open(coord.Identity{Client: "test"}, func(l coord.Loss) { lost <- l }), s.leases, lost}
 	t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }

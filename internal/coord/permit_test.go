@@ -29,7 +29,7 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}, {ID: "b"}})
 	require.NoError(t, err)
 	session := s.leases.Open(coord.Identity{}, func(coord.Loss) {})
-	defer session.Close(context.Background())
+	defer s.leases.Close(context.Background(), session)
 	r := coord.PermitRequest{
 		MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Hour, Bound: true}, Rule: "r", Breaker: "default", Cost: 1,
 	}

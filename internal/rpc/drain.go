@@ -42,7 +42,9 @@ var drainingParams = compiled.of(reflect.TypeFor[api.DrainingParams]())
 
 // listening reports whether the client may be sent notifications: it holds
 // something that can be lost, or it subscribed.
-func (c *conn) listening() bool { return c.subscriber.Following() || c.session.Holding() }
+func (c *conn) listening() bool {
+	return c.subscriber.Following() || c.server.services.Leases.Holding(c.session)
+}
 
 // tellDraining tells a client that listens, once. It is called when draining
 // begins and after every call that succeeded, so that neither can miss the

@@ -82,7 +82,7 @@ func (s *Server) inspectSessions(r *api.InspectResult) {
 			Session: c.session.ID, Client: id.Client, Instance: id.Instance, UID: int64(c.uid),
 			SinceAtMS: c.since.UnixMilli(), Inflight: running, Events: c.subscriber.Following(),
 		}
-		held, more := c.session.Held(left)
+		held, more := c.server.services.Leases.HeldBy(c.session, left)
 		for _, h := range held {
 			one.Held = append(one.Held, api.InspectHeld{Noun: h.Noun, Name: h.Name, TTLMS: h.Left.Milliseconds(), Fence: fence(h.Fence)})
 		}

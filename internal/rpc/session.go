@@ -22,7 +22,7 @@ func (c *conn) end() {
 	c.subscriber.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
 	defer cancel()
-	c.session.Close(ctx)
+	c.server.services.Leases.Close(ctx, c.session)
 }
 
 var lostParams = compiled.of(reflect.TypeFor[api.LostParams]())
