@@ -142,7 +142,7 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines), Semaphores: coord.NewSemaphores(r, keys, leases, lines),
+		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(), Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
 		Rules: rules, RuntimeRules: runtime,
 		Breakers: breakers,

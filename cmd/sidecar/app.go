@@ -251,7 +251,7 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 	return rpc.Services{
 		Breakers:   breakers,
 		Leases:     a.leases,
-		Locks:      coord.NewLocks(a.runner, keys, a.leases, a.lines),
+		Methods:    coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
 		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
 		Seen:       coord.NewSeen(a.runner, keys, a.leases),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -81,7 +82,7 @@ func BenchmarkLockAcquireRelease(b *testing.B) {
 		if err != nil {
 			return err
 		}
-		_, err = s.locks.Release(b.Context(), c, name, g.Token)
+		_, err = s.locks.Release(b.Context(), c, &api.LockReleaseParams{Name: name, Token: g.Token})
 		return err
 	})
 }

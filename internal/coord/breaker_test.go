@@ -74,10 +74,10 @@ func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 	_, err := s.breakers.Allow(t.Context(), coord.Caller{}, ref, coord.FailClosed)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, coord.Unavailable, e.Code)
+	require.Equal(t, api.Unavailable, e.Code)
 	_, err = s.breakers.Allow(t.Context(), coord.Caller{}, ref, coord.FailLocal)
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, coord.InvalidArgument, e.Code)
+	require.Equal(t, api.InvalidArgument, e.Code)
 }
 
 // The same policies in force again, or others, do not use what was cached under

@@ -8,17 +8,11 @@ import (
 )
 
 func (c *client) LockList(ctx context.Context, p api.LockListParams) (api.LockListResult, error) {
-	page, err := c.locks.List(ctx, p.Cursor, int(orDefault(p.Count, 100)))
-	r := api.LockListResult{Cursor: page.Cursor}
-	for _, l := range page.Locks {
-		r.Locks = append(r.Locks, api.LockEntry{Name: l.Name, Fence: fence(l.Fence), TTLMS: l.TTL.Milliseconds(), HeldBy: holder(l.Holder)})
-	}
-	return r, wire(err)
+	return do(ctx, c, "", api.LockList, p)
 }
 
 func (c *client) LockForceRelease(ctx context.Context, p api.LockForceReleaseParams) (api.LockForceReleaseResult, error) {
-	f, err := c.locks.ForceRelease(ctx, c.caller("", "", nil), p.Name, p.Reason)
-	return api.LockForceReleaseResult{Released: f.Released, Fence: fence(f.Fence), HeldBy: holder(f.Holder)}, wire(err)
+	return do(ctx, c, "", api.LockForceRelease, p)
 }
 
 func (c *client) SemaphoreAcquire(ctx context.Context, id string, p api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -15,6 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -89,6 +92,8 @@ type sidecar struct {
 
 	policies *coord.BreakerPolicies
 	breakers *coord.Breakers
+
+	methods map[string]coord.Method
 }
 
 // newSidecar starts one that uses the runner; the test ends it.
@@ -131,6 +136,10 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.breakers = coord.NewBreakers(coord.BreakersOptions{
 		Runner: r, Keys: keys, Policies: s.policies, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
 	})
+	s.methods = map[string]coord.Method{}
+	for _, m := range slices.Concat(s.locks.Methods()) {
+		s.methods[m.Name] = m
+	}
 	t.Cleanup(func() {
 		s.lines.Stop()
 		s.signals.Stop()
@@ -197,21 +206,32 @@ func (c *client) caller(id, method string, params any) coord.Caller {
 	return who
 }
 
+// do carries out a call of a method whose noun lists it, as package rpc does. It ends
+// with the connection.
+func do[P, R any](ctx context.Context, c *client, id string, m api.Method[P, R], p P) (r R, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.open, cancel)()
+	call := c.methods[m.Name].New()
+	var b []byte
+	if err := codec.NewEncoderBytes(&b, &codec.MsgpackHandle{WriteExt: true}).Encode(p); err != nil {
+		return r, err
+	}
+	if err := rpc.ReadParams(b, call.Params()); err != nil {
+		return r, err
+	}
+	if err := call.Run(ctx, c.caller(id, m.Name, p)); err != nil {
+		return r, wire(err)
+	}
+	return *call.Result().(*R), nil
+}
+
 // wire turns an error into what a client sees.
 func wire(err error) error {
-	var e *coord.Error
-	if !errors.As(err, &e) {
-		return err
+	if err == nil {
+		return nil
 	}
-	code := map[coord.Code]api.Code{
-		coord.InvalidArgument: api.InvalidArgument, coord.NotFound: api.NotFound, coord.Conflict: api.Conflict,
-		coord.Unavailable: api.Unavailable, coord.Cancelled: api.Cancelled, coord.Draining: api.Draining,
-		coord.DeadlineExceeded: api.DeadlineExceeded,
-	}[e.Code]
-	if code == "" {
-		code = api.Internal
-	}
-	return &api.Error{Code: code, Message: e.Err.Error()}
+	return coord.Wire(err)
 }
 
 func (c *client) RatelimitAcquire(ctx context.Context, id string, p api.RatelimitParams) (api.RatelimitResult, error) {
@@ -296,35 +316,19 @@ func result(d coord.Decision, err error) (api.RatelimitResult, error) {
 }
 
 func (c *client) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.open, cancel)()
-	g, err := c.locks.Acquire(ctx, c.caller(id, "lock.acquire", p), coord.LockRequest{
-		Name: p.Name, Token: p.Token, TTL: millis(orDefault(p.TTLMS, 30_000)), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas), Bound: p.Bind != api.BindTTL,
-		MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
-	})
-	if err != nil {
-		return api.LockAcquireResult{}, wire(err)
-	}
-	return api.LockAcquireResult{
-		Acquired: g.Acquired, Token: g.Token, Fence: fence(g.Fence), TTLMS: g.TTL.Milliseconds(), HeldBy: holder(g.Holder),
-		RetryAfterMS: g.RetryAfter.Milliseconds(), Replayed: g.Replayed, Reason: g.Reason,
-	}, nil
+	return do(ctx, c, id, api.LockAcquire, p)
 }
 
 func (c *client) LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error) {
-	r, err := c.locks.Renew(ctx, c.caller("", "", nil), p.Name, p.Token, millis(orDefault(p.TTLMS, 30_000)))
-	return api.LockRenewResult{Renewed: r.Renewed, Fence: fence(r.Fence), TTLMS: r.TTL.Milliseconds(), Reason: r.Reason}, wire(err)
+	return do(ctx, c, "", api.LockRenew, p)
 }
 
 func (c *client) LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error) {
-	r, err := c.locks.Release(ctx, c.caller("", "", nil), p.Name, p.Token)
-	return api.LockReleaseResult{Released: r.Released, Reason: r.Reason}, wire(err)
+	return do(ctx, c, "", api.LockRelease, p)
 }
 
 func (c *client) LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error) {
-	i, err := c.locks.Get(ctx, p.Name)
-	return api.LockGetResult{Held: i.Held, Fence: fence(i.Fence), TTLMS: i.TTL.Milliseconds(), HeldBy: holder(i.Holder), Waiting: i.Waiting}, wire(err)
+	return do(ctx, c, "", api.LockGet, p)
 }
 
 func (c *client) Lost() <-chan api.LostParams { return c.lost }

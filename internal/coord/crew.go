@@ -136,8 +136,8 @@ func tellPanic(ctx context.Context) {
 	}
 }
 
-// await turns what goes on in a callback into a call that returns.
-func await[T any](start func(done func(T, error))) (v T, err error) {
+// Await turns what goes on in a callback into a call that returns.
+func Await[T any](start func(done func(T, error))) (v T, err error) {
 	ended := make(chan struct{})
 	start(func(x T, e error) {
 		v, err = x, e

@@ -6,26 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
-)
-
-// Code classifies an error for the caller. internal/rpc holds the one map from
-// these to the wire.
-type Code uint8
-
-// The codes. Zero is Internal, so that an error without a code never looks like
-// the caller's mistake.
-const (
-	Internal Code = iota
-	InvalidArgument
-	NotFound
-	FailedPrecondition
-	PermissionDenied
-	Conflict
-	DeadlineExceeded
-	Cancelled
-	Unavailable
-	Draining
 )
 
 // Trouble is what is wrong with Redis. Its words and its name may be sent to callers.
@@ -33,7 +16,9 @@ type Trouble = lua.Trouble
 
 // Error is the one error type of this package.
 type Error struct {
-	Code Code
+	// Code is what the caller is told; empty = Internal, so that an error without a
+	// code never looks like the caller's mistake.
+	Code api.Code
 	// Op names the step, such as "lock orders: acquire". It is for the log.
 	Op string
 	// Err is the cause. Its text is sent to the caller only for the codes that
@@ -54,12 +39,12 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // invalid is the caller's mistake in one parameter; the text names it and the remedy.
 func invalid(format string, args ...any) *Error {
-	return &Error{Code: InvalidArgument, Op: "params", Err: fmt.Errorf(format, args...)}
+	return &Error{Code: api.InvalidArgument, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
 // notFound says that what a parameter names does not exist; the text names the remedy.
 func notFound(format string, args ...any) *Error {
-	return &Error{Code: NotFound, Op: "params", Err: fmt.Errorf(format, args...)}
+	return &Error{Code: api.NotFound, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
 var errConflict = fmt.Errorf("_request_id: %w; give every call an id of its own", lua.ErrConflict)
@@ -71,19 +56,85 @@ func failed(op string, err error) *Error {
 	switch {
 	case errors.Is(err, lua.ErrConflict):
 		// The caller reads this one, and knows nothing of scripts.
-		e.Code, e.Err = Conflict, errConflict
+		e.Code, e.Err = api.Conflict, errConflict
 	case errors.Is(err, lua.ErrMaybeExecuted):
-		e.Code, e.MaybeExecuted = Unavailable, true
+		e.Code, e.MaybeExecuted = api.Unavailable, true
 	case errors.Is(err, lua.ErrUnavailable):
-		e.Code = Unavailable
+		e.Code = api.Unavailable
 	case errors.Is(err, errDraining):
-		e.Code = Draining
+		e.Code = api.Draining
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Code = DeadlineExceeded
+		e.Code = api.DeadlineExceeded
 	case errors.Is(err, context.Canceled):
-		e.Code = Cancelled
+		e.Code = api.Cancelled
 	}
 	return e
+}
+
+// texts are what callers are told where the fault is not theirs: the cause may
+// hold addresses or script text, so it goes to the log only.
+var texts = map[api.Code]string{
+	api.DeadlineExceeded: "the call's time ran out before it was carried out; give it more with _deadline_ms",
+	api.Cancelled:        "the client cancelled the call",
+	api.Unavailable:      "redis cannot be reached, and nothing was done; try again later",
+	api.Draining:         "the sidecar is shutting down and takes no new acquisitions",
+	api.Internal:         "a fault of the sidecar; its log has the cause",
+	api.Overloaded:       "too many calls are in flight or waiting on this connection; read replies first",
+}
+
+// maybeExecuted begins the text of a failure after which nobody knows whether
+// the call was carried out.
+const maybeExecuted = "maybe executed: "
+
+// Plain is the error of a code that tells no cause.
+func Plain(c api.Code) *api.Error {
+	return &api.Error{Code: c, Message: texts[c], Retryable: c.Retryable()}
+}
+
+// Wire turns any error of a call into what the caller is told.
+func Wire(err error) *api.Error {
+	var own *api.Error
+	var ce *Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &ce):
+		return ce.wire()
+	case errors.Is(err, context.DeadlineExceeded):
+		return Plain(api.DeadlineExceeded)
+	case errors.Is(err, context.Canceled):
+		return Plain(api.Cancelled)
+	default:
+		return Plain(api.Internal)
+	}
+}
+
+func (e *Error) wire() *api.Error {
+	code := e.Code
+	if _, known := texts[code]; !known && !code.CallerFault() {
+		code = api.Internal
+	}
+	w := Plain(code)
+	if code.CallerFault() {
+		w.Message = strings.ReplaceAll(e.Err.Error(), "\n", "; ")
+	}
+	why := "redis did not answer in time"
+	if t := e.Trouble; t != nil && code == api.Unavailable {
+		why = t.Words
+		w.Message = t.Words + ", and nothing was done; " + t.Remedy
+		w.Details = map[string]any{api.DetailTrouble: t.Name}
+	}
+	if e.MaybeExecuted {
+		w.Message = maybeExecuted + why + "; repeat the call with the same _request_id to be sure"
+		if code == api.Cancelled {
+			w.Message = maybeExecuted + "the client cancelled the call while redis ran it"
+		}
+		if w.Details == nil {
+			w.Details = map[string]any{}
+		}
+		w.Details[api.DetailMaybeExecuted] = true
+	}
+	return w
 }
 
 // Problem is one mistake in a rule or a configuration: where it is, what is

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -16,15 +18,15 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err   error
-		code  coord.Code
+		code  api.Code
 		maybe bool
 	}{
-		{lua.ErrUnavailable, coord.Unavailable, false},
-		{lua.ErrMaybeExecuted, coord.Unavailable, true},
-		{fmt.Errorf("%w: %w", lua.ErrMaybeExecuted, context.Canceled), coord.Unavailable, true},
-		{context.DeadlineExceeded, coord.DeadlineExceeded, false},
-		{context.Canceled, coord.Cancelled, false},
-		{errors.New("WRONGTYPE"), coord.Internal, false},
+		{lua.ErrUnavailable, api.Unavailable, false},
+		{lua.ErrMaybeExecuted, api.Unavailable, true},
+		{fmt.Errorf("%w: %w", lua.ErrMaybeExecuted, context.Canceled), api.Unavailable, true},
+		{context.DeadlineExceeded, api.DeadlineExceeded, false},
+		{context.Canceled, api.Cancelled, false},
+		{errors.New("WRONGTYPE"), api.Internal, false},
 	} {
 		e := coord.Failed("lock a: acquire", fmt.Errorf("script x: %w", c.err))
 		require.Equal(t, c.code, e.Code, "%v", c.err)
@@ -33,8 +35,8 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 		require.Equal(t, "lock a: acquire: script x: "+c.err.Error(), e.Error())
 	}
 	conflict := coord.Failed("lock a: acquire", fmt.Errorf("script x: %w", lua.ErrConflict))
-	require.Equal(t, coord.Conflict, conflict.Code)
+	require.Equal(t, api.Conflict, conflict.Code)
 	require.ErrorIs(t, conflict, lua.ErrConflict)
 	require.NotContains(t, conflict.Err.Error(), "script x", "the caller reads it")
-	require.Equal(t, coord.Internal, new(coord.Error).Code, "no code is never the caller's mistake")
+	require.Equal(t, api.Internal, new(coord.Error).Code, "no code is never the caller's mistake")
 }

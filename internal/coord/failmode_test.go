@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -79,7 +81,7 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 		}, d)
 	}
 	_, err := acquire(asks(byRule("closed", "k"), 1))
-	requireCode(t, err, coord.Unavailable, "redis")
+	requireCode(t, err, api.Unavailable, "redis")
 	for i := range int64(3) {
 		d, err := acquire(asks(byRule("local", "k"), 1))
 		require.NoError(t, err)
@@ -91,9 +93,9 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, d.Degraded)
 	_, err = acquire(by(coord.FailClosed, byRule("open", "k"), 1))
-	requireCode(t, err, coord.Unavailable, "redis")
+	requireCode(t, err, api.Unavailable, "redis")
 	_, err = acquire(by("shut", byRule("open", "k"), 1))
-	requireCode(t, err, coord.InvalidArgument, `fail_mode: "shut" is not a fail mode; use closed, open or local`)
+	requireCode(t, err, api.InvalidArgument, `fail_mode: "shut" is not a fail mode; use closed, open or local`)
 	// To look is answered likewise, and takes nothing here either.
 	d, err = s.limiter.Peek(t.Context(), asks(byRule("local", "other"), 2))
 	require.NoError(t, err)
@@ -179,7 +181,7 @@ func TestWhoIsOverIsNotLetThrough(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
 	_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(limit, 1))
-	requireCode(t, err, coord.Cancelled, "")
+	requireCode(t, err, api.Cancelled, "")
 }
 
 func TestAHundredCancelledCallsTripNothing(t *testing.T) {

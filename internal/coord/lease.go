@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -130,7 +132,7 @@ func (l *Leases) Drain() { l.draining.Do(func() { close(l.drained) }) }
 func (l *Leases) admit(op string) error {
 	select {
 	case <-l.drained:
-		return &Error{Code: Draining, Op: op, Err: errDraining}
+		return &Error{Code: api.Draining, Op: op, Err: errDraining}
 	default:
 		return nil
 	}

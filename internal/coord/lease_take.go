@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -36,7 +38,7 @@ func (l *Leases) keep(ctx context.Context, x *lease, sent time.Time) error {
 	}
 	l.takeBack(ctx, x.hold())
 	return &Error{
-		Code: Cancelled, Op: x.noun + " " + x.name + ": bind",
+		Code: api.Cancelled, Op: x.noun + " " + x.name + ": bind",
 		Err: fmt.Errorf("the connection closed before the %s was granted; it was given back", x.noun),
 	}
 }
@@ -83,9 +85,11 @@ func (l *Leases) unsure(ctx context.Context, c Caller, x *lease, made bool, wait
 	_ = x.kind.giveBack(ctx, []hold{h})
 }
 
-// release has run give a lease back, in whatever session it is. It runs on its
-// own time: a caller that goes away does not stop it.
-func (l *Leases) release(ctx context.Context, c Caller, id leaseID, run func(context.Context) error) error {
+// release has run give a lease back, in whatever session it is, and returns what the
+// script found. It runs on its own time: a caller that goes away does not stop it.
+func release[F any](
+	ctx context.Context, l *Leases, c Caller, id leaseID, run func(context.Context) (F, error),
+) (found F, err error) {
 	// Before the script: nothing renews or reports what is being released.
 	x := l.forget(id)
 	if x != nil && x.session != c.Session {
@@ -93,15 +97,21 @@ func (l *Leases) release(ctx context.Context, c Caller, id leaseID, run func(con
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
-	err := run(ctx)
+	found, err = run(ctx)
 	if err == nil {
-		return nil
+		return found, nil
 	}
 	if x != nil {
 		// No longer renewed, but closing the session tries once more.
 		l.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: x.kind}, err)
 	}
-	return failed(id.noun+" "+id.name+": release", err)
+	return found, failed(id.noun+" "+id.name+": release", err)
+}
+
+// release is for nouns that keep what was found themselves.
+func (l *Leases) release(ctx context.Context, c Caller, id leaseID, run func(context.Context) error) error {
+	_, err := release(ctx, l, c, id, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
+	return err
 }
 
 // waited counts a call that was ready to stand in line since it came, and returns
@@ -116,6 +126,9 @@ func left(ttlMS int64, sent time.Time) time.Duration {
 	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)
 }
 
+// leftMS is left as it is answered.
+func leftMS(ttlMS int64, sent time.Time) int64 { return left(ttlMS, sent).Milliseconds() }
+
 // ms is a duration that Redis answered.
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
@@ -125,4 +138,34 @@ func checkBound(c Caller, bound bool, what string) error {
 		return invalid("bind: this call has no session to bind the %s to; use ttl", what)
 	}
 	return nil
+}
+
+// newLease is what a call acquires under its token, or one that is made for it, and
+// binds to the caller's session if it says so.
+func newLease(c Caller, noun, name, token, bind string, ttlMS int64, k leaseKind) *lease {
+	x := &lease{leaseID: leaseID{noun, name, token}, ttl: Millis(ttlMS), kind: k}
+	if token == "" {
+		x.token = makeToken(c, noun, name)
+	}
+	if bind == api.BindSession {
+		x.session = c.Session
+	}
+	return x
+}
+
+// sessionID is that of the session it is bound to, empty for none.
+func (x *lease) sessionID() string {
+	if x.session == nil {
+		return ""
+	}
+	return x.session.ID
+}
+
+// checkHeld checks what the contract's tags do not of the params with which a lease is
+// asked for.
+func checkHeld(c Caller, bind string, maxHoldMS int64, meta, what string) error {
+	if err := checkBound(c, bind == api.BindSession, what); err != nil {
+		return err
+	}
+	return checkHold(Millis(maxHoldMS), meta)
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -48,7 +50,7 @@ func (q queue) places(want int64) {
 
 // waited is how a wait ended.
 type waited struct {
-	coord.LockGrant
+	api.LockAcquireResult
 	err error
 }
 
@@ -63,34 +65,34 @@ func (q queue) stand(ctx context.Context, s *sidecar, before int64) <-chan waite
 func (q queue) ask(ctx context.Context, s *sidecar) <-chan waited {
 	ended := make(chan waited, 1)
 	go func() {
-		g, err := s.locks.Acquire(ctx, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour, Wait: time.Minute})
+		g, err := s.locks.Acquire(ctx, coord.Caller{}, &api.LockAcquireParams{Name: "l", TTLMS: time.Hour.Milliseconds(), WaitMS: time.Minute.Milliseconds(), Bind: api.BindTTL})
 		ended <- waited{g, err}
 	}()
 	return ended
 }
 
-func (q queue) served(ended <-chan waited) coord.LockGrant {
+func (q queue) served(ended <-chan waited) api.LockAcquireResult {
 	q.t.Helper()
 	select {
 	case w := <-ended:
 		require.NoError(q.t, w.err)
-		require.True(q.t, w.Acquired, "%+v", w.LockGrant)
-		return w.LockGrant
+		require.True(q.t, w.Acquired, "%+v", w.LockAcquireResult)
+		return w.LockAcquireResult
 	case <-time.After(30 * time.Second):
 		q.t.Fatal("never served")
-		return coord.LockGrant{}
+		return api.LockAcquireResult{}
 	}
 }
 
 func (q queue) release(s *sidecar, token string) {
 	q.t.Helper()
-	r, err := s.locks.Release(q.t.Context(), coord.Caller{}, "l", token)
+	r, err := s.locks.Release(q.t.Context(), coord.Caller{}, &api.LockReleaseParams{Name: "l", Token: token})
 	require.NoError(q.t, err)
 	require.True(q.t, r.Released)
 }
 
-func (q queue) hold(s *sidecar) coord.LockGrant {
-	return take(q.t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
+func (q queue) hold(s *sidecar) api.LockAcquireResult {
+	return take(q.t, s, coord.Caller{}, unbound("l", time.Hour))
 }
 
 // The sidecar of fifty waiters in front dies: by the clock that the scripts read,
@@ -114,10 +116,10 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	q.release(live, g.Token)
 
 	now.Advance(coord.BeatFor - time.Microsecond)
-	busy, err := live.locks.Acquire(t.Context(), coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
+	busy, err := live.locks.Acquire(t.Context(), coord.Caller{}, unbound("l", time.Hour))
 	require.NoError(t, err)
 	require.False(t, busy.Acquired, "the dead may be alive")
-	require.Nil(t, busy.Holder, "it is free, and kept for the first in line")
+	require.Nil(t, busy.HeldBy, "it is free, and kept for the first in line")
 	require.Empty(t, next)
 	q.places(51)
 	now.Advance(time.Microsecond)
@@ -141,7 +143,7 @@ func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
 	next := q.stand(t.Context(), live, 0)
 	require.NoError(t, doomed.Close())
 	now.Advance(time.Hour - time.Millisecond)
-	info, err := live.locks.Get(t.Context(), "l")
+	info, err := live.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
 	require.NoError(t, err)
 	require.True(t, info.Held)
 	require.Empty(t, next)
@@ -160,17 +162,17 @@ func TestALineOutlivesTheLossOfAllData(t *testing.T) {
 	}
 	require.NoError(t, q.redis.FlushAll(t.Context()).Err())
 	// The lock is lost as well: whoever is back first has it, with a higher fence.
-	fence := first.Fence
+	fence := number(t, first.Fence)
 	for len(line) > 0 {
 		i, g := q.anyServed(line)
 		delete(line, i)
-		require.Greater(t, g.Fence, fence)
-		fence = g.Fence
+		require.Greater(t, number(t, g.Fence), fence)
+		fence = number(t, g.Fence)
 		q.release(a, g.Token)
 	}
 }
 
-func (q queue) anyServed(line map[int]<-chan waited) (int, coord.LockGrant) {
+func (q queue) anyServed(line map[int]<-chan waited) (int, api.LockAcquireResult) {
 	q.t.Helper()
 	found := make(chan int, len(line))
 	require.Eventually(q.t, func() bool {
@@ -255,7 +257,7 @@ func TestDrainingEndsTheWait(t *testing.T) {
 	a.leases.Drain()
 	var e *coord.Error
 	require.ErrorAs(t, (<-first).err, &e)
-	require.Equal(t, coord.Draining, e.Code)
+	require.Equal(t, api.Draining, e.Code)
 	q.places(1)
 	q.release(b, g.Token)
 	q.served(second)

@@ -20,11 +20,9 @@ type waiter struct {
 	// first is set while it knows that it is the first in the line, and looks by itself.
 	first atomic.Bool
 
-	ctx context.Context // of the call, which is set aside
-	end time.Time       // when it has to leave the line
-	try func(context.Context, place) (look, error)
-	// then goes on with the call once the wait is over.
-	then  func(waiter string, err error)
+	ctx   context.Context // of the call, which is set aside
+	end   time.Time       // when it has to leave the line
+	call  standing
 	alarm *time.Timer
 	deaf  func() // it no longer hears of the end of ctx
 
@@ -37,26 +35,63 @@ type waiter struct {
 	parked, woken bool
 }
 
+// standing is the call of a waiter: how it looks, and how it goes on when the wait is
+// over.
+type standing interface {
+	look(ctx context.Context, at place) (look, error)
+	then(waiter string, err error)
+}
+
+// trying is a standing whose tries answer a T.
+type trying[T looked] struct {
+	try  func(context.Context, place) (T, error)
+	done func(last T, waiter string, err error)
+	// last is the answer of the last try. A call that goes on waiting does not keep it.
+	last *T
+}
+
+// looked is an answer that tells what was found.
+type looked interface{ found() look }
+
+func (l look) found() look { return l }
+
+func (t *trying[T]) look(ctx context.Context, at place) (look, error) {
+	answer, err := t.try(ctx, at)
+	found := answer.found()
+	if t.last = nil; found.served || at.beat == 0 || err != nil {
+		t.last = &answer
+	}
+	return found, err
+}
+
+func (t *trying[T]) then(waiter string, err error) {
+	var last T
+	if t.last != nil {
+		last = *t.last
+	}
+	t.done(last, waiter, err)
+}
+
 // stand repeats try in the caller's turn until it is served, and once more, to
 // leave the line, when limit is over, or nearly all of the call's time; that try's
-// answer stands. Without a limit it tries once, for nobody's turn. When then gets
+// answer stands. Without a limit it tries once, for nobody's turn. When done gets
 // an error the caller may still be in the line, and must be taken out of it by
 // the noun's own script, which knows whether it was served meanwhile.
 //
-// It returns as soon as there is nothing to do but wait; then is called before, or
+// It returns as soon as there is nothing to do but wait; done is called before, or
 // later on a goroutine of the lines. Once in the line a passing fault of Redis is
 // waited out.
-func (n *Lines) stand(
-	ctx context.Context, keys lua.LineKeys, limit time.Duration,
-	try func(context.Context, place) (look, error), then func(waiter string, err error),
+func stand[T looked](
+	ctx context.Context, n *Lines, keys lua.LineKeys, limit time.Duration,
+	try func(context.Context, place) (T, error), done func(last T, waiter string, err error),
 ) {
 	if limit = capped(ctx, limit); limit <= 0 {
-		_, err := try(ctx, place{})
-		then("", err)
+		last, err := try(ctx, place{})
+		done(last, "", err)
 		return
 	}
 	w := n.enter(keys)
-	w.ctx, w.end, w.try, w.then, w.at = ctx, time.Now().Add(limit), try, then, place{w.id, beatFor}
+	w.ctx, w.end, w.call, w.at = ctx, time.Now().Add(limit), &trying[T]{try: try, done: done}, place{w.id, beatFor}
 	w.deaf = hearEnd(ctx, func() { n.rouse(w) })
 	w.run()
 }
@@ -80,7 +115,7 @@ func (w *waiter) run() {
 		}
 	}()
 	for {
-		found, err := w.try(w.ctx, w.at)
+		found, err := w.call.look(w.ctx, w.at)
 		switch {
 		case w.at.beat == 0, err == nil && found.served, err != nil && (!w.entered || !passing(w.ctx, err)):
 		case w.park(w.pause(found, err)):
@@ -154,7 +189,7 @@ func (w *waiter) over() error {
 
 func (w *waiter) finish(err error) {
 	w.leave()
-	w.then(w.id, err)
+	w.call.then(w.id, err)
 }
 
 func (w *waiter) leave() {
@@ -204,4 +239,12 @@ func (n *Lines) drain() {
 	for _, w := range n.waiters {
 		n.wake(w)
 	}
+}
+
+// stand is for nouns that keep the answer themselves.
+func (n *Lines) stand(
+	ctx context.Context, keys lua.LineKeys, limit time.Duration,
+	try func(context.Context, place) (look, error), then func(waiter string, err error),
+) {
+	stand(ctx, n, keys, limit, try, func(_ look, waiter string, err error) { then(waiter, err) })
 }

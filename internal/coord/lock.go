@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -26,6 +27,10 @@ const (
 )
 
 // Locks are mutual exclusion with owners, TTLs and fencing tokens.
+//
+// A fence is made by the script that grants: it rises with every new owner and never
+// goes back, since a free lock is remembered with its fence, and the server's clock is
+// the least that a fence can be.
 type Locks struct {
 	runner *lua.Runner
 	keys   Keys
@@ -44,223 +49,104 @@ func NewLocks(r *lua.Runner, k Keys, l *Leases, n *Lines) *Locks {
 	return &Locks{runner: r, keys: k, leases: l, lines: n}
 }
 
-// LockRequest asks for a lock. Bound binds it to the caller's session.
-type LockRequest struct {
-	Name, Token string // an empty Token is made
-	TTL         time.Duration
-	// Wait is how long to stand in line for it, no longer than the call's deadline.
-	Wait time.Duration
-	// Replicas is how many replicas of Redis must have the grant; with fewer it is
-	// given back, whoever's token it was.
-	Replicas int
-	Bound    bool
-	// MaxHold is after how long it is lost, whoever renews it; 0 = never.
-	MaxHold time.Duration
-	Meta    string // shown with the holder
+// Methods are those of the noun.
+func (l *Locks) Methods() []Method {
+	byName := Named(nounLock, "name")
+	return []Method{
+		OnParked(api.LockAcquire, l.AcquireThen, Acquires, Piped, byName),
+		On(api.LockRenew, l.Renew, byName),
+		On(api.LockRelease, l.Release, Piped, byName),
+		On(api.LockGet, l.Get, byName),
+		On(api.LockList, l.List),
+		On(api.LockForceRelease, l.ForceRelease, byName),
+	}
 }
 
-// LockGrant is a grant, or who is in the way.
-type LockGrant struct {
-	Acquired bool
-	Token    string
-	Fence    int64
-	// TTL is what the owner or the present holder has left at least.
-	TTL time.Duration
-	// RetryAfter is 0 when acquired, else when the present holder's TTL is over
-	// unless it renews: TTL is rounded down, this is rounded up.
-	RetryAfter time.Duration
-	Holder     *Holder // when it is not acquired and someone holds it
-	// Waited is from when the call came to when the try that decided was sent.
-	Waited   time.Duration
-	Replayed bool
-	// Reason is busy, replicas, released or expired when it is not acquired.
-	Reason string
-}
-
-// Holder is who holds something.
-type Holder struct {
-	Identity
-	Since time.Time // by the Redis server's clock
-	Meta  string
-}
-
-// Acquire takes a lock. A token that holds it already gets the same fence again.
+// Acquire takes a lock, at once or in turn within its wait_ms. A token that holds it
+// already gets the same fence again.
 //
 // A repeated request id answers what became of its grant: a live one is bound
 // to the calling session, a dead one is not taken again.
-func (l *Locks) Acquire(ctx context.Context, c Caller, r LockRequest) (LockGrant, error) {
-	return await(func(done func(LockGrant, error)) { l.AcquireThen(ctx, c, r, done) })
+func (l *Locks) Acquire(ctx context.Context, c Caller, p *api.LockAcquireParams) (api.LockAcquireResult, error) {
+	return Await(func(done func(api.LockAcquireResult, error)) { l.AcquireThen(ctx, c, p, done) })
+}
+
+// lockAcquisition is a call of Acquire.
+type lockAcquisition struct {
+	acquisition[lua.LockAcquireOut, api.LockAcquireResult]
+	runner *lua.Runner
+	in     lua.LockAcquireIn
 }
 
 // AcquireThen is Acquire for thousands of callers that wait: it returns when there
 // is nothing to do but wait, and done is called before, or later on another goroutine.
-func (l *Locks) AcquireThen(ctx context.Context, c Caller, r LockRequest, done func(LockGrant, error)) {
-	err := r.check(c, nounLock)
-	if err == nil {
-		err = l.leases.admit("lock " + r.Name + ": acquire")
-	}
-	if err != nil {
-		done(LockGrant{}, err)
+func (l *Locks) AcquireThen(ctx context.Context, c Caller, p *api.LockAcquireParams, done func(api.LockAcquireResult, error)) {
+	if err := checkHeld(c, p.Bind, p.MaxHoldMS, p.Meta, nounLock); err != nil {
+		done(api.LockAcquireResult{}, err)
 		return
 	}
-	came := time.Now()
-	l.acquire(ctx, c, r, func(g LockGrant, sent time.Time, err error) {
-		if r.Wait > 0 {
-			g.Waited = l.leases.waited(ctx, nounLock, came, sent, g.Acquired, err)
-		}
-		done(g, err)
-	})
-}
-
-// acquire is AcquireThen of what was checked. It also tells when the try that
-// decided was sent.
-func (l *Locks) acquire(ctx context.Context, c Caller, r LockRequest, done func(LockGrant, time.Time, error)) {
-	made := r.Token == ""
-	if made {
-		r.Token = makeToken(c, nounLock, r.Name)
+	x := newLease(c, nounLock, p.Name, p.Token, p.Bind, p.TTLMS, l)
+	id, key := c.identity(), l.keys.lock(p.Name)
+	a := &lockAcquisition{runner: l.runner, in: lua.LockAcquireIn{
+		Lock: key, LineKeys: l.keys.line(key), Token: x.token, TTLMS: p.TTLMS, Session: x.sessionID(),
+		Client: id.Client, Instance: id.Instance, MaxHoldMS: p.MaxHoldMS, Meta: p.Meta,
+	}}
+	once := latch(key, c)
+	a.acquisition = acquisition[lua.LockAcquireOut, api.LockAcquireResult]{
+		leases: l.leases, lines: l.lines, caller: c, verb: "acquire", lease: x, made: p.Token == "",
+		line: a.in.LineKeys, wait: Millis(p.WaitMS),
+		ask: func(ctx context.Context, at place) (attempt[lua.LockAcquireOut], error) {
+			a.in.Waiter, a.in.BeatMS = at.waiter, at.beat.Milliseconds()
+			out, acked, err := lua.RunReplicated(ctx, l.runner, lua.LockAcquire, a.in, once, int(p.WaitReplicas), replicaTime)
+			v := out.Value
+			return attempt[lua.LockAcquireOut]{out, look{v.Acquired || out.Replayed, v.First, untilFree(v)}, acked}, err
+		},
+		grant: func(ctx context.Context, t attempt[lua.LockAcquireOut]) (api.LockAcquireResult, error) {
+			if t.acked < int(p.WaitReplicas) {
+				a.tooFewReplicas(ctx)
+				return api.LockAcquireResult{Reason: ReasonReplicas, RetryAfterMS: pollEvery.Milliseconds()}, nil
+			}
+			return a.granted(ctx, t.Outcome)
+		},
+		refuse: func(t attempt[lua.LockAcquireOut]) api.LockAcquireResult { return lockBusy(t.Value) },
+		replay: a.replayed,
+		waited: func(r *api.LockAcquireResult, ms int64) bool {
+			r.WaitedMS = ms
+			return r.Acquired
+		},
 	}
-	key := l.keys.lock(r.Name)
-	id := c.identity()
-	in := &lua.LockAcquireIn{
-		Lock: key, LineKeys: l.keys.line(key), Token: r.Token, TTLMS: r.TTL.Milliseconds(),
-		Client: id.Client, Instance: id.Instance, MaxHoldMS: r.MaxHold.Milliseconds(), Meta: r.Meta,
-	}
-	if r.Bound {
-		in.Session = c.Session.ID
-	}
-	l.take(ctx, &r, in, latch(key, c), func(out lua.Outcome[lua.LockAcquireOut], acked int, waiter string, err error) {
-		var g LockGrant
-		switch {
-		case err != nil:
-			l.leases.unsure(ctx, c, l.lease(c, r, 0), made, waiter, err)
-			err = failed("lock "+r.Name+": acquire", err)
-		case out.Replayed:
-			g, err = l.replay(ctx, c, r, *in, out.Value.Fence)
-		case !out.Value.Acquired:
-			g = busy(out.Value)
-		case acked < r.Replicas:
-			x := l.lease(c, r, out.Value.Fence)
-			l.leases.forget(x.leaseID)
-			l.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: in.Session, kind: l})
-			g = LockGrant{Reason: ReasonReplicas, RetryAfter: pollEvery}
-		default:
-			g, err = l.grant(ctx, c, r, out)
-		}
-		done(g, out.Sent, err)
-	})
+	acquire(ctx, &a.acquisition, done)
 }
 
 // replicaTime bounds the wait for replicas, which have a grant within a round
 // trip or are away.
 const replicaTime = time.Second
 
-// take asks for the lock once, or stands in line for it, and tells how many
-// replicas have the grant, if that was asked for. The waiter, if there was one,
-// may still be in the line after an error.
-func (l *Locks) take(
-	ctx context.Context, r *LockRequest, in *lua.LockAcquireIn, once lua.Latch,
-	done func(out lua.Outcome[lua.LockAcquireOut], acked int, waiter string, err error),
-) {
-	var out lua.Outcome[lua.LockAcquireOut]
-	var acked int
-	l.lines.stand(ctx, in.LineKeys, r.Wait, func(ctx context.Context, at place) (_ look, err error) {
-		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
-		out, acked, err = lua.RunReplicated(ctx, l.runner, lua.LockAcquire, *in, once, r.Replicas, replicaTime)
-		v := out.Value
-		return look{served: v.Acquired || out.Replayed, first: v.First, free: untilFree(v)}, err
-	}, func(waiter string, err error) { done(out, acked, waiter, err) })
+// granted answers a lock that was taken, and binds it to the session if asked to.
+func (a *lockAcquisition) granted(ctx context.Context, out lua.Outcome[lua.LockAcquireOut]) (api.LockAcquireResult, error) {
+	v, x := out.Value, a.lease
+	x.fence, x.final, x.granted = v.Fence, v.Final, ms(v.TTLMS)
+	if err := a.held(ctx, out.Sent); err != nil {
+		return api.LockAcquireResult{}, err
+	}
+	return api.LockAcquireResult{Acquired: true, Token: x.token, Fence: Fence(v.Fence), TTLMS: leftMS(v.TTLMS, out.Sent)}, nil
 }
 
-// check is for all nouns that are asked for in this way.
-func (r LockRequest) check(c Caller, noun string) error {
-	if err := checkText("name", r.Name); err != nil {
-		return err
-	}
-	if r.Token != "" {
-		if err := checkText("token", r.Token); err != nil {
-			return err
-		}
-	}
-	if err := checkBound(c, r.Bound, noun); err != nil {
-		return err
-	}
-	if err := checkWait(r.Wait); err != nil {
-		return err
-	}
-	if err := checkHold(r.MaxHold, r.Meta); err != nil {
-		return err
-	}
-	return checkTTL(r.TTL)
-}
-
-// The bounds of max_hold_ms and meta, as on the wire.
-const (
-	maxHold      = 7 * 24 * time.Hour
-	maxMetaBytes = 512
-)
-
-func checkHold(d time.Duration, meta string) error {
-	if d != 0 && (d < minLockTTL || d > maxHold) {
-		return invalid("max_hold_ms: %d is out of range; use %d to %d, or 0 for no end",
-			d.Milliseconds(), minLockTTL.Milliseconds(), maxHold.Milliseconds())
-	}
-	if len(meta) > maxMetaBytes {
-		return invalid("meta: %d bytes are too many; give at most %d, such as the id of what is longer", len(meta), maxMetaBytes)
-	}
-	return nil
-}
-
-func checkTTL(ttl time.Duration) error {
-	if ttl < minLockTTL || ttl > maxLockTTL {
-		return invalid("ttl_ms: %d is out of range; use %d to %d", ttl.Milliseconds(), minLockTTL.Milliseconds(), maxLockTTL.Milliseconds())
-	}
-	return nil
-}
-
-// grant answers a lock that was taken, and binds it to the session if asked to.
-func (l *Locks) grant(ctx context.Context, c Caller, r LockRequest, out lua.Outcome[lua.LockAcquireOut]) (LockGrant, error) {
-	g := LockGrant{Acquired: true, Token: r.Token, Fence: out.Value.Fence, TTL: left(out.Value.TTLMS, out.Sent)}
-	if !r.Bound {
-		return g, nil
-	}
-	x := l.lease(c, r, g.Fence)
-	x.final, x.granted = out.Value.Final, ms(out.Value.TTLMS)
-	if err := l.leases.keep(ctx, x, out.Sent); err != nil {
-		return LockGrant{}, err
-	}
-	return g, nil
-}
-
-func (l *Locks) lease(c Caller, r LockRequest, fence int64) *lease {
-	x := &lease{leaseID: leaseID{nounLock, r.Name, r.Token}, fence: fence, ttl: r.TTL, kind: l}
-	if r.Bound {
-		x.session = c.Session
-	}
-	return x
-}
-
-func busy(out lua.LockAcquireOut) LockGrant {
-	ttl := time.Duration(out.TTLMS) * time.Millisecond
-	if ttl == 0 && out.SinceMS == 0 {
+func lockBusy(v lua.LockAcquireOut) api.LockAcquireResult {
+	if v.TTLMS == 0 && v.SinceMS == 0 {
 		// It is free, and those who wait for it come first.
-		return LockGrant{Reason: ReasonBusy, RetryAfter: pollEvery}
+		return api.LockAcquireResult{Reason: ReasonBusy, RetryAfterMS: pollEvery.Milliseconds()}
 	}
-	return LockGrant{
-		Reason: ReasonBusy, TTL: ttl, RetryAfter: untilFree(out),
-		Holder: holder(out.Client, out.Instance, out.Meta, out.SinceMS),
+	return api.LockAcquireResult{
+		Reason: ReasonBusy, TTLMS: v.TTLMS, RetryAfterMS: untilFree(v).Milliseconds(),
+		HeldBy: heldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
 	}
 }
 
 // untilFree is when the holder's TTL is over: what it has left is rounded down.
-func untilFree(out lua.LockAcquireOut) time.Duration {
-	return time.Duration(out.TTLMS+1) * time.Millisecond
-}
+func untilFree(v lua.LockAcquireOut) time.Duration { return ms(v.TTLMS + 1) }
 
-func holder(client, instance, meta string, sinceMS int64) *Holder {
-	return &Holder{Identity: Identity{client, instance}, Since: time.UnixMilli(sinceMS), Meta: meta}
-}
-
-// replay answers a request id whose grant was given before. The latched reply
+// replayed answers a request id whose grant was given before. The stored reply
 // is only a memory, so that the lock itself is asked, by token and fence. A live
 // grant is acquired again without the latch: for a token that holds the lock
 // this changes no fence, restarts the TTL and binds it to this session, so that
@@ -268,37 +154,141 @@ func holder(client, instance, meta string, sinceMS int64) *Holder {
 // session may still give it back; the second then took the lock anew, which
 // shows in the fence, and returns it: the answer to a replay is its own grant
 // or none.
-func (l *Locks) replay(ctx context.Context, c Caller, r LockRequest, in lua.LockAcquireIn, fence int64) (LockGrant, error) {
-	op := "lock " + r.Name + ": replay"
-	found, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: in.Lock, Line: in.Line}, lua.Latch{})
+func (a *lockAcquisition) replayed(ctx context.Context, was lua.LockAcquireOut) (api.LockAcquireResult, error) {
+	x := a.lease
+	op := "lock " + x.name + ": replay"
+	found, err := lua.Run(ctx, a.runner, lua.LockGet, lua.LockGetIn{Lock: a.in.Lock, Line: a.in.Line}, lua.Latch{})
 	if err != nil {
-		return LockGrant{}, failed(op, err)
+		return api.LockAcquireResult{}, failed(op, err)
 	}
-	info := found.Value
-	if !info.Held || info.Token != r.Token || info.Fence != fence {
+	v := found.Value
+	switch {
+	case !v.Held || v.Token != x.token || v.Fence != was.Fence:
 		reason := ReasonExpired
-		if info.LastToken == r.Token {
+		if v.LastToken == x.token {
 			reason = ReasonReleased
 		}
-		return LockGrant{Replayed: true, Reason: reason}, nil
-	}
-	if !r.Bound {
-		return LockGrant{
-			Acquired: true, Token: r.Token, Fence: fence, TTL: left(info.TTLMS, found.Sent), Replayed: true,
+		return api.LockAcquireResult{Replayed: true, Reason: reason}, nil
+	case x.session == nil:
+		return api.LockAcquireResult{
+			Acquired: true, Token: x.token, Fence: Fence(was.Fence), TTLMS: leftMS(v.TTLMS, found.Sent), Replayed: true,
 		}, nil
 	}
-	again, err := lua.Run(ctx, l.runner, lua.LockAcquire, in, lua.Latch{})
+	again, err := lua.Run(ctx, a.runner, lua.LockAcquire, a.in, lua.Latch{})
 	switch {
 	case err != nil:
-		l.leases.unsure(ctx, c, l.lease(c, r, 0), false, "", err)
-		return LockGrant{}, failed(op, err)
+		a.leases.unsure(ctx, a.caller, x, false, "", err)
+		return api.LockAcquireResult{}, failed(op, err)
 	case !again.Value.Acquired:
-		return LockGrant{Replayed: true, Reason: ReasonReleased}, nil
-	case again.Value.Fence != fence:
-		l.leases.takeBack(ctx, l.lease(c, r, again.Value.Fence).hold())
-		return LockGrant{Replayed: true, Reason: ReasonReleased}, nil
+		return api.LockAcquireResult{Replayed: true, Reason: ReasonReleased}, nil
+	case again.Value.Fence != was.Fence:
+		a.leases.takeBack(ctx, x.hold())
+		return api.LockAcquireResult{Replayed: true, Reason: ReasonReleased}, nil
 	}
-	g, err := l.grant(ctx, c, r, again)
-	g.Replayed = err == nil
-	return g, err
+	r, err := a.granted(ctx, again)
+	r.Replayed = err == nil
+	return r, err
+}
+
+// Renew has a lock that the token holds, in whatever session, live so long from now
+// on, shorter or longer than before.
+func (l *Locks) Renew(ctx context.Context, _ Caller, p *api.LockRenewParams) (api.LockRenewResult, error) {
+	op := "lock " + p.Name + ": renew"
+	// Looked up before the script: a lease that is granted while it runs is
+	// another one, and not lost by what the script finds.
+	x, err := l.leases.claim(ctx, leaseID{nounLock, p.Name, p.Token})
+	if err != nil {
+		return api.LockRenewResult{}, failed(op, err)
+	}
+	out, err := lua.Run(ctx, l.runner, lua.LockRenew, lua.LockRenewIn{
+		Lock: l.keys.lock(p.Name), Token: p.Token, TTLMS: p.TTLMS,
+	}, lua.Latch{})
+	if err != nil {
+		l.leases.unclaim(x)
+		return api.LockRenewResult{}, failed(op, err)
+	}
+	v := out.Value
+	if v.State != lua.LockOwned {
+		reason := notHeld(v.State)
+		l.leases.lose(x, reason)
+		return api.LockRenewResult{Reason: reason}, nil
+	}
+	l.leases.extend(x, Millis(p.TTLMS), renewal{sent: out.Sent, final: v.Final, left: ms(v.TTLMS)})
+	return api.LockRenewResult{Renewed: true, Fence: Fence(v.Fence), TTLMS: leftMS(v.TTLMS, out.Sent), Reason: ReasonRenewed}, nil
+}
+
+// notHeld is the reason for a token that does not hold the lock. Who asks to
+// renew what was released is told that it is gone: expired.
+func notHeld(s lua.LockState) string {
+	if s == lua.LockNotOwner {
+		return ReasonNotOwner
+	}
+	return ReasonExpired
+}
+
+// Release gives a lock back, in whatever session. It runs on its own time: a
+// caller that goes away does not stop it. Repeating it answers the same, since
+// the first reply may have been lost.
+func (l *Locks) Release(ctx context.Context, c Caller, p *api.LockReleaseParams) (api.LockReleaseResult, error) {
+	id := leaseID{nounLock, p.Name, p.Token}
+	found, err := release(ctx, l.leases, c, id, func(ctx context.Context) (lua.LockState, error) {
+		out, err := lua.Run(ctx, l.runner, lua.LockRelease, l.release(hold{leaseID: id}), lua.Latch{})
+		return out.Value, err
+	})
+	switch {
+	case err != nil:
+		return api.LockReleaseResult{}, err
+	case found == lua.LockOwned || found == lua.LockReleased:
+		return api.LockReleaseResult{Released: true, Reason: ReasonReleased}, nil
+	default:
+		return api.LockReleaseResult{Reason: notHeld(found)}, nil
+	}
+}
+
+// Get reads a lock.
+func (l *Locks) Get(ctx context.Context, _ Caller, p *api.LockGetParams) (api.LockGetResult, error) {
+	key := l.keys.lock(p.Name)
+	out, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: key, Line: l.keys.line(key).Line}, lua.Latch{})
+	v := out.Value
+	switch {
+	case err != nil:
+		return api.LockGetResult{}, failed("lock "+p.Name+": get", err)
+	case !v.Held:
+		return api.LockGetResult{Waiting: v.Waiting}, nil
+	}
+	return api.LockGetResult{
+		Held: true, Fence: Fence(v.Fence), TTLMS: v.TTLMS, Waiting: v.Waiting,
+		HeldBy: heldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
+	}, nil
+}
+
+// renew implements leaseKind.
+func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
+	return renewBy(ctx, l.runner, lua.LockRenew, due, func(h hold) lua.LockRenewIn {
+		return lua.LockRenewIn{Lock: l.keys.lock(h.name), Token: h.token, TTLMS: h.ttl.Milliseconds(), Session: h.session}
+	}, func(v lua.LockRenewOut) renewal {
+		switch v.State {
+		case lua.LockOwned:
+			return renewal{held: true, final: v.Final, left: ms(v.TTLMS)}
+		case lua.LockMoved:
+			return renewal{moved: true}
+		default:
+			return renewal{reason: notHeld(v.State)}
+		}
+	})
+}
+
+// giveBack implements leaseKind. Whatever the scripts find, the holds are no
+// longer ours: only an error is worth another try.
+func (l *Locks) giveBack(ctx context.Context, gone []hold) []error {
+	return giveBackBy(ctx, l.runner, lua.LockRelease, gone, l.release)
+}
+
+// release is what gives a hold back: the lock, its place in the line, or both.
+func (l *Locks) release(h hold) lua.LockReleaseIn {
+	key := l.keys.lock(h.name)
+	return lua.LockReleaseIn{
+		Lock: key, LineKeys: l.keys.line(key), Token: h.token, Session: h.session,
+		Waiter: h.waiter, Inboxes: l.keys.inboxes(),
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -15,38 +16,25 @@ const topicForced = "forced"
 // are many, a page may be empty and not the last.
 const scansAtOnce = 20
 
-// LockEntry is one lock that is held.
-type LockEntry struct {
-	Name string
-	LockInfo
-}
-
-// LockPage is one page of the locks that are held, in no order.
-type LockPage struct {
-	Locks []LockEntry
-	// Cursor is where the next page begins; empty = this was the last.
-	Cursor string
-}
-
-// List lists about so many of the locks that are held, from a cursor that an
-// earlier page ended with, empty for the first. A lock that is held throughout is
-// on one page at least; one that is taken or freed meanwhile may be missing, and
-// one may come twice.
-func (l *Locks) List(ctx context.Context, cursor string, count int) (LockPage, error) {
-	page := LockPage{Cursor: cursor}
+// List lists about as many of the locks that are held as Count says, from the cursor
+// that an earlier page ended with, empty for the first, in no order. A lock that is held
+// throughout is on one page at least; one that is taken or freed meanwhile may be
+// missing, and one may come twice.
+func (l *Locks) List(ctx context.Context, _ Caller, p *api.LockListParams) (api.LockListResult, error) {
+	page := api.LockListResult{Cursor: p.Cursor}
 	for range scansAtOnce {
-		keys, next, err := l.runner.Scan(ctx, l.keys.locks(), page.Cursor, count)
+		keys, next, err := l.runner.Scan(ctx, l.keys.locks(), page.Cursor, int(p.Count))
 		switch {
 		case errors.Is(err, lua.ErrCursor):
-			return LockPage{}, invalid("cursor: not one that lock.list answered; leave it out to begin anew")
+			return api.LockListResult{}, invalid("cursor: not one that lock.list answered; leave it out to begin anew")
 		case err != nil:
-			return LockPage{}, failed("lock: list", err)
+			return api.LockListResult{}, failed("lock: list", err)
 		}
 		if err := l.add(ctx, &page, keys); err != nil {
-			return LockPage{}, failed("lock: list", err)
+			return api.LockListResult{}, failed("lock: list", err)
 		}
 		page.Cursor = next
-		if next == "" || len(page.Locks) >= count {
+		if next == "" || len(page.Locks) >= int(p.Count) {
 			break
 		}
 	}
@@ -54,7 +42,7 @@ func (l *Locks) List(ctx context.Context, cursor string, count int) (LockPage, e
 }
 
 // add reads the locks of these keys, and adds those that are held.
-func (l *Locks) add(ctx context.Context, page *LockPage, keys []string) error {
+func (l *Locks) add(ctx context.Context, page *api.LockListResult, keys []string) error {
 	var names []string
 	var ins []lua.LockGetIn
 	for _, key := range keys {
@@ -68,48 +56,46 @@ func (l *Locks) add(ctx context.Context, page *LockPage, keys []string) error {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		if out.Value.Held {
-			page.Locks = append(page.Locks, LockEntry{Name: names[i], LockInfo: info(out.Value)})
+		if v := out.Value; v.Held {
+			page.Locks = append(page.Locks, api.LockEntry{
+				Name: names[i], Fence: Fence(v.Fence), TTLMS: v.TTLMS, HeldBy: heldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
+			})
 		}
 	}
 	return nil
 }
 
-// LockForced says whose a lock was that was freed by force.
-type LockForced struct {
-	Released bool
-	Fence    int64
-	Holder   *Holder // nil when nobody held it
-}
-
 // ForceRelease frees a lock whoever holds it. Every sidecar is told, so that the
 // owner's asks at once what became of it and tells its session; one that does not
 // hear of it finds out by its next renewal. The next owner's fence is higher.
-func (l *Locks) ForceRelease(ctx context.Context, c Caller, name, reason string) (LockForced, error) {
-	if err := checkText("name", name); err != nil {
-		return LockForced{}, err
+//
+// It leaves a line in the log, since what it does is to be accounted for.
+func (l *Locks) ForceRelease(ctx context.Context, c Caller, p *api.LockForceReleaseParams) (api.LockForceReleaseResult, error) {
+	if len(p.Reason) > maxMetaBytes {
+		return api.LockForceReleaseResult{}, invalid("reason: %d bytes are too many; give at most %d", len(p.Reason), maxMetaBytes)
 	}
-	if len(reason) > maxMetaBytes {
-		return LockForced{}, invalid("reason: %d bytes are too many; give at most %d", len(reason), maxMetaBytes)
-	}
-	key := l.keys.lock(name)
+	key := l.keys.lock(p.Name)
 	out, err := lua.Run(ctx, l.runner, lua.LockForceRelease, lua.LockForceReleaseIn{
 		Lock: key, LineKeys: l.keys.line(key), Inboxes: l.keys.inboxes(), Channel: l.keys.broadcast(),
 	}, latchAlways(key, c))
-	if err != nil {
-		return LockForced{}, failed("lock "+name+": force release", err)
-	}
 	v := out.Value
-	if !v.Released {
-		return LockForced{}, nil
+	switch {
+	case err != nil:
+		return api.LockForceReleaseResult{}, failed("lock "+p.Name+": force release", err)
+	case !v.Released:
+		return api.LockForceReleaseResult{}, nil
 	}
+	by := c.identity()
 	if e := l.leases.events.Load(); e.Wanted() {
-		by := c.identity()
 		e.Publish(Event{
-			Kind: EventForced, Noun: nounLock, Name: name, Reason: topicForced,
+			Kind: EventForced, Noun: nounLock, Name: p.Name, Reason: topicForced,
 			Detail: fmt.Sprintf("by client %q, instance %q; it was held by client %q, instance %q, fence %d: %s",
-				by.Client, by.Instance, v.Client, v.Instance, v.Fence, reason),
+				by.Client, by.Instance, v.Client, v.Instance, v.Fence, p.Reason),
 		})
 	}
-	return LockForced{Released: true, Fence: v.Fence, Holder: holder(v.Client, v.Instance, v.Meta, v.SinceMS)}, nil
+	c.log().Warn("a lock was taken from its holder by hand", "lock", p.Name, "reason", p.Reason, "fence", v.Fence,
+		"client", by.Client, "instance", by.Instance, "held_by", v.Client, "held_by_instance", v.Instance)
+	return api.LockForceReleaseResult{
+		Released: true, Fence: Fence(v.Fence), HeldBy: heldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
+	}, nil
 }

@@ -3,11 +3,14 @@ package coord_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/go-redis/v9"
@@ -51,13 +54,26 @@ func (c session) loss(t *testing.T) coord.Loss {
 
 func (c session) caller() coord.Caller { return coord.Caller{Session: c.Session} }
 
-func bound(name string, ttl time.Duration) coord.LockRequest {
-	return coord.LockRequest{Name: name, TTL: ttl, Bound: true}
+func bound(name string, ttl time.Duration) *api.LockAcquireParams {
+	return &api.LockAcquireParams{Name: name, TTLMS: ttl.Milliseconds(), Bind: api.BindSession}
 }
 
-func take(t *testing.T, s *sidecar, c coord.Caller, r coord.LockRequest) coord.LockGrant {
+// unbound is a lock that lives for its TTL.
+func unbound(name string, ttl time.Duration) *api.LockAcquireParams {
+	return &api.LockAcquireParams{Name: name, TTLMS: ttl.Milliseconds(), Bind: api.BindTTL}
+}
+
+// number is a fence as a number.
+func number(t *testing.T, fence string) int64 {
 	t.Helper()
-	g, err := s.locks.Acquire(t.Context(), c, r)
+	n, err := strconv.ParseInt(fence, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+func take(t *testing.T, s *sidecar, c coord.Caller, p *api.LockAcquireParams) api.LockAcquireResult {
+	t.Helper()
+	g, err := s.locks.Acquire(t.Context(), c, p)
 	require.NoError(t, err)
 	require.True(t, g.Acquired)
 	return g
@@ -115,7 +131,7 @@ func TestALockDeletedByHandIsTold(t *testing.T) {
 	g := take(t, s, c.caller(), bound("l", 9*time.Second))
 	require.NoError(t, at("l").store.Del(t.Context(), at("l").key).Err())
 	loss := c.loss(t)
-	require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: g.Token, Fence: g.Fence, Reason: "expired"}, loss)
+	require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: g.Token, Fence: number(t, g.Fence), Reason: "expired"}, loss)
 	require.Zero(t, s.leases.Held())
 	require.Empty(t, at("l").field("token"), "and not taken again")
 }
@@ -132,14 +148,14 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 	for range 5 {
 		first := take(t, s, c.caller(), bound("l", time.Hour))
 		require.NoError(t, store.FlushAll(t.Context()).Err())
-		second := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Minute})
-		require.Greater(t, second.Fence, first.Fence)
+		second := take(t, s, coord.Caller{}, unbound("l", time.Minute))
+		require.Greater(t, number(t, second.Fence), number(t, first.Fence))
 		// The renewer's own renewal might come between the two, or too late.
-		renewed, err := s.locks.Renew(t.Context(), c.caller(), "l", first.Token, time.Hour)
+		renewed, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: first.Token, TTLMS: (time.Hour).Milliseconds()})
 		require.NoError(t, err)
 		require.Equal(t, coord.LockRenewal{Reason: "not_owner"}, renewed)
-		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: first.Fence, Reason: "not_owner"}, c.loss(t))
-		_, err = s.locks.Release(t.Context(), coord.Caller{}, "l", second.Token)
+		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: number(t, first.Fence), Reason: "not_owner"}, c.loss(t))
+		_, err = s.locks.Release(t.Context(), coord.Caller{}, &api.LockReleaseParams{Name: "l", Token: second.Token})
 		require.NoError(t, err)
 	}
 }
@@ -155,10 +171,10 @@ func TestALockThatCannotBeRenewedIsTold(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := s.locks.Acquire(ctx, c.caller(), bound("m", time.Second))
-	requireCode(t, err, coord.Unavailable, "redis")
-	_, err = s.locks.Get(ctx, "l")
+	requireCode(t, err, api.Unavailable, "redis")
+	_, err = s.locks.Get(ctx, coord.Caller{}, &api.LockGetParams{Name: "l"})
 	require.Error(t, err)
-	_, err = s.locks.Renew(ctx, c.caller(), "l", "t", time.Second)
+	_, err = s.locks.Renew(ctx, c.caller(), &api.LockRenewParams{Name: "l", Token: "t", TTLMS: (time.Second).Milliseconds()})
 	require.Error(t, err)
 }
 
@@ -231,7 +247,7 @@ func TestNoLockIsRenewedAfterItsRelease(t *testing.T) {
 					return
 				}
 				s.leases.Hasten()
-				r, err := s.locks.Release(t.Context(), c.caller(), name, grant.Token)
+				r, err := s.locks.Release(t.Context(), c.caller(), &api.LockReleaseParams{Name: name, Token: grant.Token})
 				if err != nil || !r.Released {
 					t.Errorf("release: %+v, %v", r, err)
 					return
@@ -257,7 +273,7 @@ func TestACancelledAcquisitionIsGivenBack(t *testing.T) {
 	l := stored{t, redistest.Client(t), coord.NewKeys(prefix, "").Lock("l")}
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("warm up", time.Minute))
-	for _, r := range []coord.LockRequest{bound("l", time.Minute), {Name: "l", TTL: time.Minute}} {
+	for _, r := range []*api.LockAcquireParams{bound("l", time.Minute), unbound("l", time.Minute)} {
 		way.mute()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -294,14 +310,14 @@ func TestAnUnansweredAcquisitionGoesWithItsSession(t *testing.T) {
 	err := unanswered()
 	// It may get a connection that is still being set up: then nothing was sent.
 	for tries := 0; tries < 20 && !strings.Contains(err.Error(), "may have been executed"); tries++ {
-		requireCode(t, err, coord.Unavailable, "")
+		requireCode(t, err, api.Unavailable, "")
 		l.until(func() bool {
-			_, err := s.locks.Get(t.Context(), "warm up")
+			_, err := s.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "warm up"})
 			return err == nil
 		})
 		err = unanswered()
 	}
-	requireCode(t, err, coord.Unavailable, "may have been executed")
+	requireCode(t, err, api.Unavailable, "may have been executed")
 	require.Equal(t, r.Token, l.field("token"), "the caller may try again, so that it is kept")
 	require.Equal(t, 1, s.leases.Held(), "but not counted")
 	c.Close(t.Context())
@@ -329,8 +345,8 @@ func TestAGrantThatComesAfterItsSessionClosedIsGivenBack(t *testing.T) {
 		c := openSession(t, s)
 		before(1, func() { c.Close(context.Background()) })
 		_, err := s.locks.Acquire(t.Context(), c.caller(), bound("l", time.Minute))
-		requireCode(t, err, coord.Cancelled, "given back")
-		info, err := s.locks.Get(t.Context(), "l")
+		requireCode(t, err, api.Cancelled, "given back")
+		info, err := s.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
 		require.NoError(t, err)
 		require.False(t, info.Held)
 	})
@@ -350,8 +366,8 @@ func TestAReplayThatRacesTheOldSessionsEndTakesNothing(t *testing.T) {
 		before(3, func() { old.Close(context.Background()) })
 		again, err := s.locks.Acquire(t.Context(), caller(heir), bound("l", time.Minute))
 		require.NoError(t, err)
-		require.Equal(t, coord.LockGrant{Replayed: true, Reason: "released"}, again)
-		info, err := s.locks.Get(t.Context(), "l")
+		require.Equal(t, api.LockAcquireResult{Replayed: true, Reason: "released"}, again)
+		info, err := s.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
 		require.NoError(t, err)
 		require.False(t, info.Held, "what was taken anew was returned")
 		require.Zero(t, s.leases.Held())
@@ -385,16 +401,16 @@ func TestAnExplicitRenewalSetsTheTTLOfThoseThatFollow(t *testing.T) {
 	s := sys.sidecars[0]
 	c := openSession(t, s)
 	g := take(t, s, c.caller(), bound("l", time.Minute))
-	_, err := s.locks.Renew(t.Context(), c.caller(), "l", g.Token, 2*time.Hour)
+	_, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: g.Token, TTLMS: (2 * time.Hour).Milliseconds()})
 	require.NoError(t, err)
 	sys.Advance(time.Hour)
 	s.leases.Hasten()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for {
-		info, err := s.locks.Get(ctx, "l")
+		info, err := s.locks.Get(ctx, coord.Caller{}, &api.LockGetParams{Name: "l"})
 		require.NoError(t, err, "it is not renewed for two hours again")
-		if info.TTL == 2*time.Hour {
+		if info.TTLMS == (2 * time.Hour).Milliseconds() {
 			break
 		}
 	}
@@ -407,14 +423,14 @@ func TestADrainingSidecarTakesNothingNew(t *testing.T) {
 	g := take(t, s, c.caller(), bound("l", time.Minute))
 	s.leases.Drain()
 	_, err := s.locks.Acquire(t.Context(), c.caller(), bound("m", time.Minute))
-	requireCode(t, err, coord.Draining, "shutting down")
-	r, err := s.locks.Renew(t.Context(), c.caller(), "l", g.Token, time.Minute)
+	requireCode(t, err, api.Draining, "shutting down")
+	r, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: g.Token, TTLMS: (time.Minute).Milliseconds()})
 	require.NoError(t, err)
 	require.True(t, r.Renewed)
 	d, err := s.limiter.Acquire(t.Context(), c.caller(), asks(inFull("k", band(1, time.Second)), 1))
 	require.NoError(t, err)
 	require.True(t, d.Allowed, "a decision holds nothing")
-	released, err := s.locks.Release(t.Context(), c.caller(), "l", g.Token)
+	released, err := s.locks.Release(t.Context(), c.caller(), &api.LockReleaseParams{Name: "l", Token: g.Token})
 	require.NoError(t, err)
 	require.True(t, released.Released)
 }
@@ -423,10 +439,10 @@ func TestALockNeedsASessionToBeBoundTo(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, lua.Embedded).sidecars[0]
 	_, err := s.locks.Acquire(t.Context(), coord.Caller{}, bound("l", time.Minute))
-	requireCode(t, err, coord.InvalidArgument, "bind: this call has no session")
-	g := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Minute})
+	requireCode(t, err, api.InvalidArgument, "bind: this call has no session")
+	g := take(t, s, coord.Caller{}, unbound("l", time.Minute))
 	require.Zero(t, s.leases.Held())
-	require.Nil(t, g.Holder)
+	require.Nil(t, g.HeldBy)
 }
 
 func TestARequestIDNeedNotBeSecretlyShared(t *testing.T) {
@@ -437,7 +453,7 @@ func TestARequestIDNeedNotBeSecretlyShared(t *testing.T) {
 		{RequestID: "id", Fingerprint: "f"}, {RequestID: "i", Fingerprint: "df"}, {RequestID: "id2", Fingerprint: "f"}, {RequestID: "id", Fingerprint: "f2"}, {}, {},
 	} {
 		for _, name := range []string{"a", "b"} {
-			g, err := s.locks.Acquire(t.Context(), c, coord.LockRequest{Name: name + c.Fingerprint + c.RequestID + fmt.Sprint(len(tokens)), TTL: time.Minute})
+			g, err := s.locks.Acquire(t.Context(), c, unbound(name+c.Fingerprint+c.RequestID+fmt.Sprint(len(tokens)), time.Minute))
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, len(g.Token), 26, "128 bits in base 32")
 			tokens[g.Token] = true
@@ -453,7 +469,7 @@ func TestReleaseIsNotStoppedByItsCaller(t *testing.T) {
 	g := take(t, s, c.caller(), bound("l", time.Minute))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := s.locks.Release(ctx, c.caller(), "l", g.Token)
+	r, err := s.locks.Release(ctx, c.caller(), &api.LockReleaseParams{Name: "l", Token: g.Token})
 	require.NoError(t, err)
 	require.True(t, r.Released)
 	require.Empty(t, at("l").field("token"))
@@ -472,8 +488,8 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	l := stored{t, store, coord.NewKeys("p", "").Lock("l")}
 	// Redis answers nothing but errors to the script, as one that may not write does.
 	require.NoError(t, store.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
-	_, err = s.locks.Release(t.Context(), c.caller(), "l", g.Token)
-	requireCode(t, err, coord.Unavailable, "redis")
+	_, err = s.locks.Release(t.Context(), c.caller(), &api.LockReleaseParams{Name: "l", Token: g.Token})
+	requireCode(t, err, api.Unavailable, "redis")
 	require.Zero(t, s.leases.Held())
 	require.NoError(t, store.ConfigSet(t.Context(), "min-replicas-to-write", "0").Err())
 	require.Equal(t, g.Token, l.field("token"))
@@ -511,7 +527,7 @@ func TestAClosedSessionWaitsForWhatIsOnItsWay(t *testing.T) {
 	server.Resume()
 	<-closed
 	for i := range many {
-		info, err := s.locks.Get(t.Context(), fmt.Sprint("l", i))
+		info, err := s.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: fmt.Sprint("l", i)})
 		require.NoError(t, err)
 		require.False(t, info.Held, "lock %d is left to its TTL", i)
 	}
@@ -521,16 +537,16 @@ func TestAClosedSessionWaitsForWhatIsOnItsWay(t *testing.T) {
 func TestAForcedReleaseIsRunOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
-	first := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
+	first := take(t, s, coord.Caller{}, unbound("l", time.Hour))
 	again := coord.Caller{RequestID: "the same", Fingerprint: "f"}
-	freed, err := s.locks.ForceRelease(t.Context(), again, "l", "test")
+	freed, err := s.locks.ForceRelease(t.Context(), again, &api.LockForceReleaseParams{Name: "l", Reason: "test"})
 	require.NoError(t, err)
-	second := take(t, s, coord.Caller{}, coord.LockRequest{Name: "l", TTL: time.Hour})
-	repeated, err := s.locks.ForceRelease(t.Context(), again, "l", "test")
+	second := take(t, s, coord.Caller{}, unbound("l", time.Hour))
+	repeated, err := s.locks.ForceRelease(t.Context(), again, &api.LockForceReleaseParams{Name: "l", Reason: "test"})
 	require.NoError(t, err)
 	require.Equal(t, freed, repeated)
 	require.Equal(t, first.Fence, repeated.Fence, "it is about the one that it freed")
-	now, err := s.locks.Get(t.Context(), "l")
+	now, err := s.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
 	require.NoError(t, err)
 	require.Equal(t, second.Fence, now.Fence, "the next one keeps the lock")
 }

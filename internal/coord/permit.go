@@ -67,7 +67,7 @@ type PermitGrant struct {
 //
 // A repeated request id answers what became of its grant, as of a pool.
 func (p *Permits) Acquire(ctx context.Context, c Caller, r PermitRequest) (PermitGrant, error) {
-	return await(func(done func(PermitGrant, error)) { p.AcquireThen(ctx, c, r, done) })
+	return Await(func(done func(PermitGrant, error)) { p.AcquireThen(ctx, c, r, done) })
 }
 
 // AcquireThen is Acquire as that of Locks.

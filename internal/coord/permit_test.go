@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -102,7 +104,7 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 		})
 		var e *coord.Error
 		require.ErrorAs(t, err, &e, rule)
-		require.Equal(t, coord.InvalidArgument, e.Code)
+		require.Equal(t, api.InvalidArgument, e.Code)
 		require.ErrorContains(t, err, want)
 	}
 	g, err := permits.Acquire(t.Context(), coord.Caller{}, coord.PermitRequest{

@@ -152,7 +152,7 @@ func noMember(field string) *Error {
 // A repeated request id answers what became of its grant: a live one is bound to
 // the calling session, a dead one is not taken again.
 func (p *Pools) Acquire(ctx context.Context, c Caller, r MemberRequest) (MemberGrant, error) {
-	return await(func(done func(MemberGrant, error)) { p.AcquireThen(ctx, c, r, done) })
+	return Await(func(done func(MemberGrant, error)) { p.AcquireThen(ctx, c, r, done) })
 }
 
 // AcquireThen is Acquire as that of Locks.

@@ -45,7 +45,7 @@ type Dequeued struct {
 // An entry of which the caller does not hear goes back to its place. A repeated
 // request id answers the entry that the call before took, unless it went back.
 func (q *Queues) Dequeue(ctx context.Context, c Caller, r DequeueRequest) (Dequeued, error) {
-	return await(func(done func(Dequeued, error)) { q.DequeueThen(ctx, c, r, done) })
+	return Await(func(done func(Dequeued, error)) { q.DequeueThen(ctx, c, r, done) })
 }
 
 // DequeueThen is Dequeue as AcquireThen is Acquire of Locks.

@@ -154,7 +154,7 @@ func (l *RateLimiter) Acquire(ctx context.Context, c Caller, r LimitRequest) (De
 	if r.Wait <= 0 {
 		return l.decide(ctx, c, r, r.Cost == 0)
 	}
-	return await(func(done func(Decision, error)) { l.AcquireThen(ctx, c, r, done) })
+	return Await(func(done func(Decision, error)) { l.AcquireThen(ctx, c, r, done) })
 }
 
 // AcquireThen is Acquire for thousands of callers that wait: it returns when there

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
@@ -101,7 +103,7 @@ func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 	require.True(t, acquire(t, s.limiter, asks(inFull("k", band(1000, time.Second)), 1)).Allowed)
 	require.Equal(t, coord.ReasonPause, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 	_, err = s.limiter.Resume(t.Context(), gateOf("sites", "k"))
-	requireCode(t, err, coord.NotFound, `rule: there is no rule "sites"; did you mean "site"?`)
+	requireCode(t, err, api.NotFound, `rule: there is no rule "sites"; did you mean "site"?`)
 }
 
 // A resume whose broadcast is lost is seen within a second.
@@ -241,7 +243,7 @@ func TestWithoutRedisNothingIsPaused(t *testing.T) {
 	defer cancel()
 	ref := gateOf("", "k")
 	_, err := s.limiter.Pause(ctx, coord.PauseRequest{GateRef: ref, For: time.Second})
-	requireCode(t, err, coord.Unavailable, "redis")
+	requireCode(t, err, api.Unavailable, "redis")
 	for _, err := range []error{
 		second(s.limiter.Resume(ctx, ref)),
 		second(s.limiter.SetDelay(ctx, coord.DelayRequest{GateRef: ref, Delay: time.Second, TTL: time.Second, Source: "s"})),

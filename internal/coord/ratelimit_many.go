@@ -189,13 +189,13 @@ func sooner(a, b Decision) bool {
 // faulty reports whether an error is about the call, not about one key's Redis.
 func faulty(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && (e.Code == InvalidArgument || e.Code == NotFound || e.Code == Conflict)
+	return errors.As(err, &e) && (e.Code == api.InvalidArgument || e.Code == api.NotFound || e.Code == api.Conflict)
 }
 
 // within puts a path before what an error says of a parameter.
 func within(path string, err error) error {
 	var e *Error
-	if !errors.As(err, &e) || e.Code != InvalidArgument && e.Code != NotFound {
+	if !errors.As(err, &e) || e.Code != api.InvalidArgument && e.Code != api.NotFound {
 		return err
 	}
 	inner := *e

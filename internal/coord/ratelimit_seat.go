@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -221,7 +223,7 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out 
 	}
 	l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
 	return Decision{}, &Error{
-		Code: Cancelled, Op: op + "bind",
+		Code: api.Cancelled, Op: op + "bind",
 		Err: errors.New("the connection closed before the grant came; its place was given back"),
 	}
 }

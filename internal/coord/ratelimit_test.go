@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
@@ -30,7 +32,7 @@ func asks(ref coord.LimitRef, cost int64) coord.LimitRequest {
 	return coord.LimitRequest{LimitRef: ref, Cost: cost}
 }
 
-func requireCode(t *testing.T, err error, code coord.Code, text string) {
+func requireCode(t *testing.T, err error, code api.Code, text string) {
 	t.Helper()
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
@@ -68,12 +70,12 @@ func TestAnUnknownRuleNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, lua.Embedded).sidecars[0]
 	_, err := s.limiter.Peek(t.Context(), asks(byRule("per-host", "a"), 1))
-	requireCode(t, err, coord.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
+	requireCode(t, err, api.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("per-host", band(1, time.Second))}, 1))
 	_, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("perhost", "a"), 1))
-	requireCode(t, err, coord.NotFound, `rule: there is no rule "perhost"; did you mean "per-host"?`)
+	requireCode(t, err, api.NotFound, `rule: there is no rule "perhost"; did you mean "per-host"?`)
 	_, err = s.limiter.Reset(t.Context(), byRule("something else", "a"))
-	requireCode(t, err, coord.NotFound, `rule: there is no rule "something else"; add it to rules.items, or give algorithm and limits`)
+	requireCode(t, err, api.NotFound, `rule: there is no rule "something else"; add it to rules.items, or give algorithm and limits`)
 }
 
 func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
@@ -81,7 +83,7 @@ func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
 	s := newSystem(t, lua.Embedded).sidecars[0]
 	for _, cost := range []int64{-1, 1e9 + 1} {
 		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(inFull("a", band(1, time.Second)), cost))
-		requireCode(t, err, coord.InvalidArgument, "cost: ")
+		requireCode(t, err, api.InvalidArgument, "cost: ")
 	}
 }
 
@@ -190,7 +192,7 @@ func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 	closed := asks(limit, 1)
 	closed.FailMode = coord.FailClosed
 	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, closed)
-	requireCode(t, err, coord.Unavailable, "redis")
+	requireCode(t, err, api.Unavailable, "redis")
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err = s.limiter.Peek(ctx, closed)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
@@ -120,7 +122,7 @@ func (w *waiter) leave(t *testing.T) {
 	a := w.end(t)
 	var e *coord.Error
 	require.ErrorAs(t, a.err, &e)
-	require.Equal(t, coord.Cancelled, e.Code)
+	require.Equal(t, api.Cancelled, e.Code)
 }
 
 // let is the answer of a call that was let through, after what wait.
@@ -484,7 +486,7 @@ func TestASlotAfterTheDeadlineIsTooFar(t *testing.T) {
 	require.Equal(t, 250*time.Millisecond, d.RetryAfter, "nothing was charged; to look is not to wait")
 	r.Wait = time.Minute + time.Millisecond
 	_, err = f.pods[0].limiter.Acquire(t.Context(), coord.Caller{}, r)
-	requireCode(t, err, coord.InvalidArgument, "wait_ms: 60001 is out of range; use 0 to 60000")
+	requireCode(t, err, api.InvalidArgument, "wait_ms: 60001 is out of range; use 0 to 60000")
 }
 
 // The one connection that there is stays free, and all get their slots.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -225,7 +227,7 @@ func TestWrongLimitsGivenInFullNameTheirFields(t *testing.T) {
 		err := in.Find(tokenBucket, bands)
 		var e *coord.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, coord.InvalidArgument, e.Code)
+		require.Equal(t, api.InvalidArgument, e.Code)
 		require.Equal(t, want, e.Err.Error())
 	}
 	require.Zero(t, in.Known(), "mistakes are not remembered")

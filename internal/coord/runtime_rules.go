@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -204,7 +206,7 @@ func (r *RuntimeRules) Put(ctx context.Context, o RuleOptions) (RulePut, error) 
 	case err != nil:
 		return RulePut{}, failed("ratelimit "+o.Name+": put", err)
 	case out.Value.Revision == 0:
-		return RulePut{}, &Error{Code: FailedPrecondition, Op: "params", Err: errManyRules}
+		return RulePut{}, &Error{Code: api.FailedPrecondition, Op: "params", Err: errManyRules}
 	}
 	r.settle(ctx)
 	return RulePut{Revision: out.Value.Revision, Replaced: out.Value.Replaced, Hidden: r.o.Rules.hides(o.Name)}, nil

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
@@ -69,7 +71,7 @@ func TestATextThatIsNoRuleIsRefused(t *testing.T) {
 	o := rule("a", band(1, time.Second))
 	o.Allow = []coord.Match{{Exact: "\xff"}}
 	_, err = coord.TextOf(o)
-	requireCode(t, err, coord.InvalidArgument, `rule: "\xff" is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?`)
+	requireCode(t, err, api.InvalidArgument, `rule: "\xff" is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?`)
 	for i := range 2000 {
 		o.Allow = append(o.Allow[1:], coord.Match{Exact: strconv.Itoa(i)}, coord.Match{Exact: strings.Repeat("x", 100)})
 	}
@@ -204,14 +206,14 @@ func TestThereAreOnlySoManyRules(t *testing.T) {
 	require.NoError(t, raw.HSet(t.Context(), key, fields...).Err())
 	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{})
 	_, err := r.Put(t.Context(), rule("one more", band(1, time.Second)))
-	requireCode(t, err, coord.FailedPrecondition, "rule: redis keeps 999 rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file")
+	requireCode(t, err, api.FailedPrecondition, "rule: redis keeps 999 rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file")
 	_, err = r.Delete(t.Context(), "5")
 	require.NoError(t, err)
 	_, err = r.Put(t.Context(), rule("one more", band(1, time.Second)))
 	require.NoError(t, err)
 	require.Equal(t, []string{"one more"}, s.rules.Names())
 	_, err = r.Delete(t.Context(), "")
-	requireCode(t, err, coord.InvalidArgument, "name: missing; give 1 to 512 bytes")
+	requireCode(t, err, api.InvalidArgument, "name: missing; give 1 to 512 bytes")
 }
 
 func TestAChangeOfRulesIsAnEvent(t *testing.T) {

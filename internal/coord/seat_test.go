@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
@@ -200,7 +202,7 @@ func TestNoPlacesAreGivenOutWhileDraining(t *testing.T) {
 		_, err := seat(t.Context(), a, who.caller(), 0)
 		var e *coord.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, coord.Draining, e.Code)
+		require.Equal(t, api.Draining, e.Code)
 	})
 }
 
@@ -228,7 +230,7 @@ func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
 	_, err = seat(ctx, s, who.caller(), time.Minute)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, coord.Cancelled, e.Code)
+	require.Equal(t, api.Cancelled, e.Code)
 	require.False(t, who.Holding())
 	require.EqualValues(t, 1, used(t, s), "what it took stays taken")
 	require.True(t, seated(t, s, who.caller(), 0).Allowed)
@@ -248,7 +250,7 @@ func TestWhoStandsInLineIsToldOfTheDrain(t *testing.T) {
 		a.leases.Drain()
 		var e *coord.Error
 		require.ErrorAs(t, <-ended, &e)
-		require.Equal(t, coord.Draining, e.Code)
+		require.Equal(t, api.Draining, e.Code)
 	})
 }
 

@@ -73,7 +73,7 @@ func (r SemaphoreRequest) check(c Caller) error {
 // A repeated request id answers what became of its grant: a live one is bound to
 // the calling session, a dead one is not taken again.
 func (s *Semaphores) Acquire(ctx context.Context, c Caller, r SemaphoreRequest) (SemaphoreGrant, error) {
-	return await(func(done func(SemaphoreGrant, error)) { s.AcquireThen(ctx, c, r, done) })
+	return Await(func(done func(SemaphoreGrant, error)) { s.AcquireThen(ctx, c, r, done) })
 }
 
 // AcquireThen is Acquire as that of Locks.

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"sync"
 )
 
@@ -16,6 +17,15 @@ type Caller struct {
 	RequestID, Fingerprint string
 	// HasDeadline: it said itself by when it wants an answer.
 	HasDeadline bool
+	// Log is that of its connection; nil = what is told there is dropped.
+	Log *slog.Logger
+}
+
+func (c Caller) log() *slog.Logger {
+	if c.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.Log
 }
 
 // identity is that of the caller's session, if it has one.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -47,10 +48,10 @@ func TestTopologyAGrantThatReplicasHaveIsKept(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {
 		s := newSystem(t, url).sidecars[0]
 		r := bound("replicated", time.Minute)
-		r.Replicas = 1
+		r.WaitReplicas = 1
 		c := openSession(t, s)
 		g := take(t, s, c.caller(), r)
-		info, err := s.locks.Get(t.Context(), r.Name)
+		info, err := s.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: r.Name})
 		require.NoError(t, err)
 		require.Equal(t, g.Fence, info.Fence)
 	})

@@ -113,7 +113,7 @@ func (k *call) services() *Services { return &k.conn.server.services }
 
 // caller is who calls, for package coord.
 func (k *call) caller() coord.Caller {
-	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline}
+	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Log: k.conn.log}
 	if k.meta.requestID != "" {
 		c.RequestID, c.Fingerprint = k.meta.requestID, k.fingerprint()
 	}
@@ -285,7 +285,7 @@ func (k *call) begun() []byte {
 
 // fail writes an error as the call's reply, and logs what the caller is not told.
 func (k *call) fail(err error, cancelled bool) string {
-	e := wireError(err)
+	e := coord.Wire(err)
 	if cancelled {
 		e = cancelledError(err)
 	}
@@ -298,7 +298,7 @@ func (k *call) fail(err error, cancelled bool) string {
 
 // itemError is what the caller is told of an item that failed alone.
 func (k *call) itemError(err error) *api.ItemError {
-	e := wireError(err)
+	e := coord.Wire(err)
 	k.report(e, err)
 	return &api.ItemError{Code: string(e.Code), Message: e.Message}
 }
@@ -349,7 +349,7 @@ func (k *call) startSpan(ctx context.Context, tr trace.Tracer) context.Context {
 
 // Errors of calls that never begin. A notification's is only counted.
 var (
-	errOverloaded       = plain(api.Overloaded)
+	errOverloaded       = coord.Plain(api.Overloaded)
 	errNotANotification = &api.Error{Code: api.InvalidRequest, Message: "the method is not run as a notification"}
 )
 

@@ -309,7 +309,7 @@ func TestMaybeExecutedReachesTheClient(t *testing.T) {
 	t.Parallel()
 	g := newGate()
 	p := serve(t, rpc.Options{}, g.method("gate.wait")).dial(t)
-	lost := &coord.Error{Code: coord.Unavailable, Err: errors.New("eof"), MaybeExecuted: true}
+	lost := &coord.Error{Code: api.Unavailable, Err: errors.New("eof"), MaybeExecuted: true}
 	g.open <- lost
 	_, err := p.call("gate.wait")
 	require.Contains(t, err, "UNAVAILABLE: maybe executed: ")

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
@@ -35,7 +36,7 @@ type entry struct {
 	// wait is which parameter says how long the call may wait, -1 = none.
 	wait int
 	// naming adds the names whose order on a connection the call keeps; nil = none.
-	naming naming
+	naming coord.Naming
 	// token is which parameter is a token of the caller's choice, -1 = none.
 	token int
 	// count is which parameter says how long a page is, -1 = there are no pages.
@@ -43,8 +44,10 @@ type entry struct {
 	// piped: what it does is one script, so that the call behind it may be sent
 	// before this one is answered, and this one behind others.
 	piped bool
-	// limits marks what goes by the rules of limits, edits what changes them.
-	limits, edits bool
+	// parks: it needs no goroutine while it waits.
+	parks bool
+	// edits marks what changes the rules that what follows goes by.
+	edits, follows bool
 	// notice, in place of open, is run by the reader for a method that exists
 	// only as a notification; it reports whether it could read its params.
 	notice func(c *conn, params []byte) bool
@@ -57,25 +60,19 @@ func instant(e *entry)  { e.instant = true }
 func acquires(e *entry) { e.acquires = true }
 func piped(e *entry)    { e.piped = true }
 func edits(e *entry)    { e.edits = true }
+func parks(e *entry)    { e.parks = true }
 
-// methods is the table that clients are served from: a method is an entry of
-// the contract and a function.
-var methods = newTable(
+// others are the methods that no noun lists.
+var others = []*entry{
 	on(api.BreakerAllow, breakerAllow, acquires, piped),
 	on(api.BreakerForce, breakerForce),
 	on(api.BreakerGet, breakerGet),
 	on(api.BreakerReport, breakerReport, piped),
 	on(api.BreakerReset, breakerReset),
-	on(api.EventsSubscribe, eventsSubscribe, instant),
-	on(api.EventsUnsubscribe, eventsUnsubscribe, instant),
-	on(api.HealthGet, healthGet),
-	on(api.InspectSnapshot, inspectSnapshot),
-	onParked(api.LockAcquire, lockAcquire, acquires, piped),
-	on(api.LockForceRelease, lockForceRelease),
-	on(api.LockGet, lockGet),
-	on(api.LockList, lockList),
-	on(api.LockRelease, lockRelease, piped),
-	on(api.LockRenew, lockRenew),
+	builtin(api.EventsSubscribe, eventsSubscribe, instant),
+	builtin(api.EventsUnsubscribe, eventsUnsubscribe, instant),
+	builtin(api.HealthGet, healthGet),
+	builtin(api.InspectSnapshot, inspectSnapshot),
 	onParked(api.PermitAcquire, permitAcquire, acquires, piped),
 	on(api.PermitRenew, permitRenew),
 	on(api.PermitReport, permitReport, piped),
@@ -96,7 +93,7 @@ var methods = newTable(
 	on(api.QueueRelease, queueRelease, piped),
 	on(api.QueueRenew, queueRenew),
 	on(api.QueueStats, queueStats),
-	entryOf(api.RatelimitAcquire, handler[api.RatelimitParams, api.RatelimitResult]{f: ratelimitAcquire, then: ratelimitAcquireThen}, []flag{acquires, piped}),
+	entryOf(api.RatelimitAcquire, &invocation[api.RatelimitParams, api.RatelimitResult]{run: ratelimitAcquire, then: ratelimitAcquireThen}, []flag{acquires, piped, parks}),
 	on(api.RatelimitAcquireAny, ratelimitAcquireAny, acquires),
 	on(api.RatelimitAcquireMany, ratelimitAcquireMany, acquires),
 	on(api.RatelimitDeleteRule, ratelimitDeleteRule, edits),
@@ -113,8 +110,8 @@ var methods = newTable(
 	on(api.RatelimitSetDelay, ratelimitSetDelay),
 	on(api.RatelimitStats, ratelimitStats),
 	&entry{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
-	on(api.RPCDescribe, rpcDescribe, instant),
-	on(api.RPCMethods, rpcMethods, instant),
+	builtin(api.RPCDescribe, rpcDescribe, instant),
+	builtin(api.RPCMethods, rpcMethods, instant),
 	on(api.SeenCommit, seenCommit),
 	on(api.SeenRelease, seenRelease),
 	on(api.SeenReserve, seenReserve, acquires),
@@ -122,10 +119,10 @@ var methods = newTable(
 	on(api.SemaphoreGet, semaphoreGet),
 	on(api.SemaphoreRelease, semaphoreRelease, piped),
 	on(api.SemaphoreRenew, semaphoreRenew),
-	on(api.SessionDrain, sessionDrain),
-	on(api.SessionHello, sessionHello, instant),
-	on(api.SessionPing, sessionPing, instant),
-)
+	builtin(api.SessionDrain, sessionDrain),
+	builtin(api.SessionHello, sessionHello, instant),
+	builtin(api.SessionPing, sessionPing, instant),
+}
 
 // methodTable is sorted by name.
 type methodTable struct {
@@ -135,7 +132,11 @@ type methodTable struct {
 	described func() []api.MethodDescription
 }
 
-func newTable(entries ...*entry) *methodTable {
+func newTable(nouns []coord.Method, more ...*entry) *methodTable {
+	entries := slices.Concat(others, more)
+	for _, m := range nouns {
+		entries = append(entries, given(m))
+	}
 	slices.SortFunc(entries, func(a, b *entry) int { return strings.Compare(a.Name, b.Name) })
 	t := &methodTable{entries: entries}
 	for _, e := range entries {
@@ -181,64 +182,119 @@ func (t *methodTable) notFound(name []byte) *api.Error {
 	return &api.Error{Code: api.MethodNotFound, Message: fmt.Sprintf("%s: no such method; %s", shown(name), hint)}
 }
 
-// handler carries out a method: f returns its result, or then hands it on, which may
-// be later and on another goroutine. With both, f is for calls that do not wait.
-type handler[P, R any] struct {
-	f    func(context.Context, *call, *P) (R, error)
-	then func(context.Context, *call, *P, func(R, error))
+// given makes the entry of a method of a noun.
+func given(m coord.Method) *entry {
+	e := newEntry(m.Spec)
+	e.acquires, e.piped, e.edits, e.follows, e.naming, e.parks = m.Acquires, m.Piped, m.Edits, m.Follows, m.Names, m.Parks
+	e.finish(func(*call) coord.Invocation { return m.New() })
+	return e
 }
 
-// on binds a method of the contract to the function that carries it out.
-func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
-	return entryOf(m, handler[P, R]{f: f}, flags)
-}
-
-// onParked binds one that may wait, to a function that needs no goroutine meanwhile.
-func onParked[P, R any](m api.Method[P, R], then func(context.Context, *call, *P, func(R, error)), flags ...flag) *entry {
-	return entryOf(m, handler[P, R]{then: then}, flags)
-}
-
-func entryOf[P, R any](m api.Method[P, R], h handler[P, R], flags []flag) *entry {
-	in, out := compiled.of(m.Params), compiled.of(m.Result)
-	blank, _ := in.blank.Interface().(P)
-	pool := &sync.Pool{}
-	e := &entry{
-		Spec: m.Spec, wait: paramAt(m.Params, api.ParamWaitMS), token: -1, count: -1,
-		naming: namingOf(m.Name, m.Params), limits: strings.HasPrefix(m.Name, "ratelimit."), span: "coxswain." + m.Name, options: []trace.SpanStartOption{
-			trace.WithSpanKind(trace.SpanKindServer),
-			trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", m.Name)),
-		},
-	}
+// builtin binds a method of the contract that is about connections to the function that
+// carries it out.
+func builtin[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
+	e := newEntry(m.Spec)
 	for _, fl := range flags {
 		fl(e)
 	}
-	if paramAt(m.Result, "cursor") >= 0 {
-		e.count = paramAt(m.Params, "count")
+	e.finish(func(k *call) coord.Invocation { return &invocation[P, R]{call: k, run: f} })
+	return e
+}
+
+// invocation is one of this package's own methods, which sees its call.
+type invocation[P, R any] struct {
+	call   *call
+	run    func(context.Context, *call, *P) (R, error)
+	then   func(context.Context, *call, *P, func(R, error))
+	params P
+	result R
+}
+
+func (i *invocation[P, R]) Params() any { return &i.params }
+func (i *invocation[P, R]) Result() any { return &i.result }
+
+func (i *invocation[P, R]) Run(ctx context.Context, _ coord.Caller) (err error) {
+	if i.run == nil {
+		i.result, err = coord.Await(func(done func(R, error)) { i.then(ctx, i.call, &i.params, done) })
+		return err
+	}
+	i.result, err = i.run(ctx, i.call, &i.params)
+	return err
+}
+
+func (i *invocation[P, R]) Start(ctx context.Context, _ coord.Caller, done func(error)) {
+	i.then(ctx, i.call, &i.params, func(r R, err error) {
+		i.result = r
+		done(err)
+	})
+}
+
+// on and onParked bind methods whose nouns do not list them so far.
+func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
+	return entryOf(m, &invocation[P, R]{run: f}, flags)
+}
+
+func onParked[P, R any](m api.Method[P, R], then func(context.Context, *call, *P, func(R, error)), flags ...flag) *entry {
+	return entryOf(m, &invocation[P, R]{then: then}, append(flags, parks))
+}
+
+func entryOf[P, R any](m api.Method[P, R], i *invocation[P, R], flags []flag) *entry {
+	e := newEntry(m.Spec)
+	e.naming, e.follows = namingOf(m.Name, m.Params), strings.HasPrefix(m.Name, "ratelimit.")
+	for _, fl := range flags {
+		fl(e)
+	}
+	e.finish(func(k *call) coord.Invocation { return &invocation[P, R]{call: k, run: i.run, then: i.then} })
+	return e
+}
+
+func newEntry(s *api.Spec) *entry {
+	return &entry{
+		Spec: s, wait: coord.ParamAt(s.Params, api.ParamWaitMS), token: -1, count: -1, span: "coxswain." + s.Name,
+		options: []trace.SpanStartOption{
+			trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", s.Name)),
+		},
+	}
+}
+
+// finish fills in what follows from the entry's other fields.
+func (e *entry) finish(invoke func(*call) coord.Invocation) {
+	if coord.ParamAt(e.Result, "cursor") >= 0 {
+		e.count = coord.ParamAt(e.Params, "count")
 	}
 	if e.acquires {
-		e.token = paramAt(m.Params, "token")
+		e.token = coord.ParamAt(e.Params, "token")
 	}
+	in, out := compiled.of(e.Params), compiled.of(e.Result)
+	pool := &sync.Pool{}
 	pool.New = func() any {
-		x := &exchange[P, R]{handler: h, in: in, out: out, pool: pool, blank: blank}
-		x.paramsValue, x.resultValue = reflect.ValueOf(&x.params).Elem(), reflect.ValueOf(&x.result).Elem()
+		x := &exchange{in: in, out: out, pool: pool}
 		x.entry, x.body = e, x
+		x.invocation = invoke(&x.call)
+		x.params, x.result = reflect.ValueOf(x.invocation.Params()).Elem(), reflect.ValueOf(x.invocation.Result()).Elem()
 		return x
 	}
-	e.open = func() *call { return &pool.Get().(*exchange[P, R]).call }
-	return e
+	e.open = func() *call { return &pool.Get().(*exchange).call }
 }
 
 // compiled holds the tables of all types of the contract. It is complete once
 // the package is loaded.
-var compiled = tables{}
+var compiled = func() tables {
+	ts := tables{}
+	for _, m := range api.Methods() {
+		ts.of(m.Params)
+		ts.of(m.Result)
+	}
+	return ts
+}()
 
 // body is the part of a call that knows its types.
 type body interface {
 	decode(params []byte) *mistake
 	run(ctx context.Context) error
-	// parks reports whether start can carry it out, which returns as soon as there is
-	// nothing to do but wait and calls done before or later.
-	parks() bool
+	// start is run for a method that parks: it returns as soon as there is nothing to do
+	// but wait, and calls done before or later.
 	start(ctx context.Context, done func(error))
 	appendResult(b []byte) []byte
 	fingerprint() string
@@ -257,68 +313,47 @@ type body interface {
 }
 
 // exchange is a call with its params and result. It is reused, since a call
-// would else allocate all three; handlers therefore keep no pointer to them.
-type exchange[P, R any] struct {
+// would else allocate all three; methods therefore keep no pointer to them.
+type exchange struct {
 	call
-	handler[P, R]
-	in, out *table
-	pool    *sync.Pool
-	blank   P
-
-	params                   P
-	result                   R
-	paramsValue, resultValue reflect.Value
+	invocation     coord.Invocation
+	in, out        *table
+	pool           *sync.Pool
+	params, result reflect.Value // of the invocation
 }
 
-func (x *exchange[P, R]) decode(params []byte) *mistake {
-	x.params = x.blank
-	return decodeParams(x.in, params, x.paramsValue, &x.meta)
+func (x *exchange) decode(params []byte) *mistake {
+	x.params.Set(x.in.blank)
+	return decodeParams(x.in, params, x.params, &x.meta)
 }
 
-func (x *exchange[P, R]) run(ctx context.Context) (err error) {
-	if x.f != nil {
-		x.result, err = x.f(ctx, &x.call, &x.params)
-		return err
-	}
-	ended := make(chan struct{})
-	x.start(ctx, func(e error) {
-		err = e
-		close(ended)
-	})
-	<-ended
-	return err
+func (x *exchange) run(ctx context.Context) error { return x.invocation.Run(ctx, x.caller()) }
+
+func (x *exchange) start(ctx context.Context, done func(error)) {
+	x.invocation.Start(ctx, x.caller(), done)
 }
 
-func (x *exchange[P, R]) parks() bool { return x.then != nil }
+func (x *exchange) appendResult(b []byte) []byte { return x.out.append(b, x.result) }
 
-func (x *exchange[P, R]) start(ctx context.Context, done func(error)) {
-	x.then(ctx, &x.call, &x.params, func(r R, err error) {
-		x.result = r
-		done(err)
-	})
-}
-
-func (x *exchange[P, R]) appendResult(b []byte) []byte { return x.out.append(b, x.resultValue) }
-
-func (x *exchange[P, R]) wait() time.Duration {
+func (x *exchange) wait() time.Duration {
 	if x.entry.wait < 0 {
 		return 0
 	}
-	return millis(x.paramsValue.Field(x.entry.wait).Int())
+	return time.Duration(x.params.Field(x.entry.wait).Int()) * time.Millisecond
 }
 
-func (x *exchange[P, R]) names(to []uint64) []uint64 {
+func (x *exchange) names(to []uint64) []uint64 {
 	if x.entry.naming == nil {
 		return to
 	}
-	return x.entry.naming(to, x.paramsValue)
+	return x.entry.naming(to, x.params)
 }
 
-func (x *exchange[P, R]) shorten(size, most int) bool {
+func (x *exchange) shorten(size, most int) bool {
 	if x.entry.count < 0 {
 		return false
 	}
-	count := x.paramsValue.Field(x.entry.count)
+	count := x.params.Field(x.entry.count)
 	if count.Int() <= 1 {
 		return false
 	}
@@ -327,14 +362,13 @@ func (x *exchange[P, R]) shorten(size, most int) bool {
 	return true
 }
 
-func (x *exchange[P, R]) chosen() bool {
-	return x.entry.token >= 0 && x.paramsValue.Field(x.entry.token).Len() > 0
+func (x *exchange) chosen() bool {
+	return x.entry.token >= 0 && x.params.Field(x.entry.token).Len() > 0
 }
 
-func (x *exchange[P, R]) release() {
-	var params P
-	var result R
-	x.params, x.result = params, result
+func (x *exchange) release() {
+	x.params.SetZero()
+	x.result.SetZero()
 	x.call.clear()
 	x.pool.Put(x)
 }
@@ -346,9 +380,9 @@ var canonical = &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
 
 // fingerprint is the same for the same call, whatever order its keys came in
 // and whether defaults were written out: it is made of what was decoded.
-func (x *exchange[P, R]) fingerprint() string {
+func (x *exchange) fingerprint() string {
 	h := sha256.New()
 	h.Write([]byte(x.entry.Name))
-	codec.NewEncoder(h, canonical).MustEncode(&x.params)
+	codec.NewEncoder(h, canonical).MustEncode(x.invocation.Params())
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -3,8 +3,11 @@ package rpc
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -40,12 +43,29 @@ func NewMethod[P, R any](s api.Spec) api.Method[P, R] {
 
 // ListenWith serves the product's methods and more.
 func ListenWith(o Options, s Services, more ...Entry) (*Server, error) {
-	own := append([]*entry(nil), methods.entries...)
-	return listen(o, s, newTable(append(own, more...)...))
+	return listen(o, s, newTable(s.Methods, more...))
 }
 
-// MethodNames lists the methods of the table that clients are served from.
-func MethodNames() []string { return methods.names }
+// contract is a table of all methods of the contract, of which none can be carried out.
+var contract = func() *methodTable {
+	var rest []*entry
+	for _, m := range api.Methods() {
+		if !slices.ContainsFunc(others, func(e *entry) bool { return e.Name == m.Name }) {
+			e := newEntry(m)
+			e.finish(func(*call) coord.Invocation { return blank{reflect.New(m.Params), reflect.New(m.Result)} })
+			rest = append(rest, e)
+		}
+	}
+	return newTable(nil, rest...)
+}()
+
+// blank has params and a result, and no method.
+type blank struct{ params, result reflect.Value }
+
+func (b blank) Params() any                                      { return b.params.Interface() }
+func (b blank) Result() any                                      { return b.result.Interface() }
+func (b blank) Run(context.Context, coord.Caller) error          { panic("it cannot be carried out") }
+func (b blank) Start(context.Context, coord.Caller, func(error)) { panic("it cannot be carried out") }
 
 // SetRunning bounds the calls that run at once. Use it before there are any.
 func (s *Server) SetRunning(n int) {
@@ -159,15 +179,12 @@ func Encode(b []byte, result any) []byte {
 // AppendError writes an error in either form.
 func AppendError(e *api.Error, asMap bool) []byte { return appendError(nil, e, asMap) }
 
-// WireError is the one map from errors to the wire.
-func WireError(err error) *api.Error { return wireError(err) }
-
 // CancelledError is what a cancelled call that failed is answered.
 func CancelledError(err error) *api.Error { return cancelledError(err) }
 
 // Fingerprint is that of a call.
 func Fingerprint(method string, params []byte) string {
-	k := methods.find([]byte(method)).open()
+	k := contract.find([]byte(method)).open()
 	defer k.body.release()
 	if bad := k.body.decode(params); bad != nil {
 		return bad.text
@@ -184,7 +201,7 @@ func Encoder[R any](r *R) func([]byte) []byte {
 
 // Decoder decodes params of a method over and over, for benchmarks.
 func Decoder(method string) func([]byte) {
-	e := methods.find([]byte(method))
+	e := contract.find([]byte(method))
 	return func(b []byte) {
 		k := e.open()
 		_ = k.body.decode(b)

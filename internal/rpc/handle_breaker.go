@@ -18,7 +18,7 @@ func breakerAllow(ctx context.Context, k *call, p *api.BreakerAllowParams) (api.
 		Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted, Source: d.Source, Replayed: d.Replayed,
 	}
 	if d.RetryAfter != coord.Never {
-		r.RetryAfterMS = millisUp(d.RetryAfter)
+		r.RetryAfterMS = coord.MillisUp(d.RetryAfter)
 	}
 	return r, nil
 }
@@ -26,7 +26,7 @@ func breakerAllow(ctx context.Context, k *call, p *api.BreakerAllowParams) (api.
 func breakerReport(ctx context.Context, k *call, p *api.BreakerReportParams) (api.BreakerReportResult, error) {
 	s, err := k.services().Breakers.Report(ctx, k.caller(), coord.BreakerReport{
 		BreakerRef: coord.BreakerRef{Name: p.Name, Pool: p.Pool, Policy: p.Policy}, Generation: p.Generation, Probe: p.Probe,
-		Outcome: p.Outcome, Duration: millis(p.DurationMS),
+		Outcome: p.Outcome, Duration: coord.Millis(p.DurationMS),
 	})
 	if err != nil {
 		return api.BreakerReportResult{}, err
@@ -41,7 +41,7 @@ func breakerGet(ctx context.Context, k *call, p *api.BreakerParams) (api.Breaker
 	}
 	r := api.BreakerGetResult{
 		State: i.State, Generation: i.Generation, Policy: i.Policy, Failures: i.Failures, Successes: i.Successes, Probes: i.Probes,
-		OpenForMS: millisUp(i.OpenFor), Opened: i.Opened, WindowCalls: i.Calls, WindowFailed: i.Failed, WindowSlow: i.Slow,
+		OpenForMS: coord.MillisUp(i.OpenFor), Opened: i.Opened, WindowCalls: i.Calls, WindowFailed: i.Failed, WindowSlow: i.Slow,
 	}
 	if !i.Changed.IsZero() {
 		r.ChangedAtMS = i.Changed.UnixMilli()

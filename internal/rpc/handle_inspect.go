@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 // The bounds of a snapshot: one frame that any client can read.
@@ -84,7 +85,7 @@ func (s *Server) inspectSessions(r *api.InspectResult) {
 		}
 		held, more := c.server.services.Leases.HeldBy(c.session, left)
 		for _, h := range held {
-			one.Held = append(one.Held, api.InspectHeld{Noun: h.Noun, Name: h.Name, TTLMS: h.Left.Milliseconds(), Fence: fence(h.Fence)})
+			one.Held = append(one.Held, api.InspectHeld{Noun: h.Noun, Name: h.Name, TTLMS: h.Left.Milliseconds(), Fence: coord.Fence(h.Fence)})
 		}
 		left -= len(held)
 		r.Truncated += int64(more)

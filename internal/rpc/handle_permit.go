@@ -11,7 +11,7 @@ func permitAcquire(ctx context.Context, k *call, p *api.PermitAcquireParams, don
 	k.services().Permits.AcquireThen(ctx, k.caller(), coord.PermitRequest{
 		MemberRequest: coord.MemberRequest{
 			Pool: p.Pool, Scope: p.Scope, Sticky: p.Sticky, Exclude: p.Exclude,
-			Lease: millis(p.LeaseMS), Wait: millis(p.WaitMS), Bound: p.Bind == api.BindSession,
+			Lease: coord.Millis(p.LeaseMS), Wait: coord.Millis(p.WaitMS), Bound: p.Bind == api.BindSession,
 		},
 		Rule: p.Rule, Breaker: p.Breaker, Cost: p.Cost,
 	}, func(g coord.PermitGrant, err error) { done(permitAcquired(g), err) })
@@ -19,7 +19,7 @@ func permitAcquire(ctx context.Context, k *call, p *api.PermitAcquireParams, don
 
 func permitAcquired(g coord.PermitGrant) api.PermitAcquireResult {
 	return api.PermitAcquireResult{
-		Acquired: g.Acquired, ID: g.ID, Lease: g.Lease, Fence: fence(g.Fence), Meta: g.Meta,
+		Acquired: g.Acquired, ID: g.ID, Lease: g.Lease, Fence: coord.Fence(g.Fence), Meta: g.Meta,
 		Generation: g.Generation, Probe: g.Probe, Remaining: g.Remaining, LastUsedAtMS: unixMillis(g.LastUsed),
 		RetryAfterMS: lasting(g.RetryAfter), NextAtMS: unixMillis(g.Next), WaitedMS: g.Waited.Milliseconds(),
 		Replayed: g.Replayed, DeniedBy: g.Reason,
@@ -29,9 +29,9 @@ func permitAcquired(g coord.PermitGrant) api.PermitAcquireResult {
 func permitReport(ctx context.Context, k *call, p *api.PermitReportParams) (api.PermitReportResult, error) {
 	r, err := k.services().Permits.Report(ctx, k.caller(), coord.PermitReport{
 		MemberRelease: coord.MemberRelease{
-			Pool: p.Pool, Lease: p.Lease, Outcome: p.Outcome, Cooldown: millis(p.CooldownMS), UnbanAfter: millis(p.UnbanAfterMS),
+			Pool: p.Pool, Lease: p.Lease, Outcome: p.Outcome, Cooldown: coord.Millis(p.CooldownMS), UnbanAfter: coord.Millis(p.UnbanAfterMS),
 		},
-		Status: p.Status, RetryAfter: millis(p.RetryAfterMS), Took: millis(p.DurationMS),
+		Status: p.Status, RetryAfter: coord.Millis(p.RetryAfterMS), Took: coord.Millis(p.DurationMS),
 	})
 	return api.PermitReportResult{
 		Released: r.Released, Reason: r.Reason, State: r.State, Breaker: r.Breaker, NextAtMS: nextMillis(r.Next, r.Never),
@@ -39,5 +39,5 @@ func permitReport(ctx context.Context, k *call, p *api.PermitReportParams) (api.
 }
 
 func permitRenew(ctx context.Context, k *call, p *api.PermitRenewParams) (api.PoolRenewResult, error) {
-	return renewedMember(k.services().Permits.Renew(ctx, k.caller(), p.Pool, p.Lease, millis(p.LeaseMS)))
+	return renewedMember(k.services().Permits.Renew(ctx, k.caller(), p.Pool, p.Lease, coord.Millis(p.LeaseMS)))
 }

@@ -31,7 +31,7 @@ func poolList(ctx context.Context, k *call, p *api.PoolListParams) (api.PoolList
 	for i, m := range page.Members {
 		r.Members[i] = api.PoolEntry{
 			ID: m.ID, Meta: m.Meta, State: m.State, ForMS: lasting(m.For), HeldBy: holder(m.Holder), LastUsedAtMS: unixMillis(m.LastUsed),
-			Failures: m.Failures, Breaker: m.Breaker, PausedForMS: millisUp(m.PausedFor),
+			Failures: m.Failures, Breaker: m.Breaker, PausedForMS: coord.MillisUp(m.PausedFor),
 		}
 	}
 	return r, nil
@@ -45,7 +45,7 @@ func poolStats(ctx context.Context, k *call, p *api.PoolStatsParams) (api.PoolSt
 }
 
 func poolBan(ctx context.Context, k *call, p *api.PoolBanParams) (api.PoolBanResult, error) {
-	changed, err := k.services().Pools.Ban(ctx, p.Pool, p.ID, millis(p.ForMS))
+	changed, err := k.services().Pools.Ban(ctx, p.Pool, p.ID, coord.Millis(p.ForMS))
 	return api.PoolBanResult{Changed: changed}, err
 }
 
@@ -57,25 +57,25 @@ func poolUnban(ctx context.Context, k *call, p *api.PoolUnbanParams) (api.PoolBa
 func poolAcquire(ctx context.Context, k *call, p *api.PoolAcquireParams, done func(api.PoolAcquireResult, error)) {
 	k.services().Pools.AcquireThen(ctx, k.caller(), coord.MemberRequest{
 		Pool: p.Pool, Scope: p.Scope, Sticky: p.Sticky, Exclude: p.Exclude,
-		Lease: millis(p.LeaseMS), Wait: millis(p.WaitMS), Bound: p.Bind == api.BindSession,
+		Lease: coord.Millis(p.LeaseMS), Wait: coord.Millis(p.WaitMS), Bound: p.Bind == api.BindSession,
 	}, func(g coord.MemberGrant, err error) { done(poolAcquired(g), err) })
 }
 
 func poolAcquired(g coord.MemberGrant) api.PoolAcquireResult {
 	return api.PoolAcquireResult{
-		Acquired: g.Acquired, ID: g.ID, Lease: g.Lease, Fence: fence(g.Fence), Meta: g.Meta, LastUsedAtMS: unixMillis(g.LastUsed),
+		Acquired: g.Acquired, ID: g.ID, Lease: g.Lease, Fence: coord.Fence(g.Fence), Meta: g.Meta, LastUsedAtMS: unixMillis(g.LastUsed),
 		RetryAfterMS: lasting(g.RetryAfter), NextAtMS: unixMillis(g.Next), WaitedMS: g.Waited.Milliseconds(),
 		Replayed: g.Replayed, Reason: g.Reason,
 	}
 }
 
 func poolRenew(ctx context.Context, k *call, p *api.PoolRenewParams) (api.PoolRenewResult, error) {
-	return renewedMember(k.services().Pools.Renew(ctx, k.caller(), p.Pool, p.Lease, millis(p.LeaseMS)))
+	return renewedMember(k.services().Pools.Renew(ctx, k.caller(), p.Pool, p.Lease, coord.Millis(p.LeaseMS)))
 }
 
 func poolRelease(ctx context.Context, k *call, p *api.PoolReleaseParams) (api.PoolReleaseResult, error) {
 	r, err := k.services().Pools.Release(ctx, k.caller(), coord.MemberRelease{
-		Pool: p.Pool, Lease: p.Lease, Outcome: p.Outcome, Cooldown: millis(p.CooldownMS), UnbanAfter: millis(p.UnbanAfterMS),
+		Pool: p.Pool, Lease: p.Lease, Outcome: p.Outcome, Cooldown: coord.Millis(p.CooldownMS), UnbanAfter: coord.Millis(p.UnbanAfterMS),
 	})
 	return api.PoolReleaseResult{Released: r.Released, Reason: r.Reason, State: r.State, NextAtMS: nextMillis(r.Next, r.Never)}, err
 }
@@ -89,7 +89,7 @@ func lasting(d time.Duration) int64 {
 	if d == coord.Never {
 		return -1
 	}
-	return millisUp(d)
+	return coord.MillisUp(d)
 }
 
 // nextMillis is an instant on the wire, 0 for now and -1 for none.

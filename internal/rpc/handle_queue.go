@@ -8,20 +8,20 @@ import (
 )
 
 func queueEnqueue(ctx context.Context, k *call, p *api.QueueEnqueueParams) (api.QueueEnqueueResult, error) {
-	e, err := k.services().Queues.Enqueue(ctx, k.caller(), coord.QueueEntry{Queue: p.Queue, ID: p.ID, TTL: millis(p.TTLMS), Body: p.Body})
+	e, err := k.services().Queues.Enqueue(ctx, k.caller(), coord.QueueEntry{Queue: p.Queue, ID: p.ID, TTL: coord.Millis(p.TTLMS), Body: p.Body})
 	return api.QueueEnqueueResult{Enqueued: e.New, Position: e.Position, Depth: e.Depth, Replayed: e.Replayed}, err
 }
 
 func queueDequeue(ctx context.Context, k *call, p *api.QueueDequeueParams, done func(api.QueueDequeueResult, error)) {
 	k.services().Queues.DequeueThen(ctx, k.caller(), coord.DequeueRequest{
-		Queue: p.Queue, Wait: millis(p.WaitMS), Lease: millis(p.LeaseMS), Bound: p.Bind == api.BindSession,
+		Queue: p.Queue, Wait: coord.Millis(p.WaitMS), Lease: coord.Millis(p.LeaseMS), Bound: p.Bind == api.BindSession,
 	}, func(d coord.Dequeued, err error) { done(queueDequeued(d), err) })
 }
 
 func queueDequeued(d coord.Dequeued) api.QueueDequeueResult {
 	r := api.QueueDequeueResult{
 		Found: d.Found, ID: d.ID, Body: d.Body, Lease: d.Lease, Attempt: d.Attempt, Depth: d.Depth,
-		RetryAfterMS: millisUp(d.RetryAfter), WaitedMS: d.Waited.Milliseconds(), Replayed: d.Replayed, Reason: d.Reason,
+		RetryAfterMS: coord.MillisUp(d.RetryAfter), WaitedMS: d.Waited.Milliseconds(), Replayed: d.Replayed, Reason: d.Reason,
 	}
 	if d.Found {
 		r.EnqueuedAtMS = d.Came.UnixMilli()
@@ -40,7 +40,7 @@ func queueRelease(ctx context.Context, k *call, p *api.QueueLeaseParams) (api.Qu
 }
 
 func queueRenew(ctx context.Context, k *call, p *api.QueueRenewParams) (api.QueueRenewResult, error) {
-	o, left, err := k.services().Queues.Renew(ctx, p.Queue, p.Lease, millis(p.LeaseMS))
+	o, left, err := k.services().Queues.Renew(ctx, p.Queue, p.Lease, coord.Millis(p.LeaseMS))
 	return api.QueueRenewResult{Renewed: o.Done, LeaseMS: left.Milliseconds(), Reason: o.Reason}, err
 }
 

@@ -92,7 +92,7 @@ func memberRef(pool, id, rule string) coord.MemberRef {
 func limitRequest(p *api.RatelimitParams) coord.LimitRequest {
 	return coord.LimitRequest{
 		LimitRef: limitRef(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group),
-		Cost:     p.Cost, Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
+		Cost:     p.Cost, Wait: coord.Millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
 	}
 }
 
@@ -106,7 +106,7 @@ func bands(in []api.Band) []coord.Band {
 	}
 	out := make([]coord.Band, len(in))
 	for i, b := range in {
-		out[i] = coord.Band{Limit: b.Limit, Period: millis(b.PeriodMS), Burst: b.Burst}
+		out[i] = coord.Band{Limit: b.Limit, Period: coord.Millis(b.PeriodMS), Burst: b.Burst}
 	}
 	return out
 }
@@ -118,7 +118,7 @@ func decision(d coord.Decision, err error) (api.RatelimitResult, error) {
 	r := api.RatelimitResult{
 		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band,
 		Limit: d.Limit, Remaining: d.Remaining, Current: d.Current,
-		ResetAfterMS: millisUp(d.ResetAfter),
+		ResetAfterMS: coord.MillisUp(d.ResetAfter),
 		RetryAfterMS: -1, WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Shadow: d.Shadow,
 		Grant: d.Grant, Held: d.Held, Replayed: d.Replayed,
 		Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted, Source: d.Source,
@@ -127,7 +127,7 @@ func decision(d coord.Decision, err error) (api.RatelimitResult, error) {
 		r.ResetAtMS = d.ResetAt.UnixMilli()
 	}
 	if d.RetryAfter != coord.Never {
-		r.RetryAfterMS = millisUp(d.RetryAfter)
+		r.RetryAfterMS = coord.MillisUp(d.RetryAfter)
 	}
 	return r, nil
 }

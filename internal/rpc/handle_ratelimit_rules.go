@@ -53,7 +53,7 @@ func RuleOptions(r *api.Rule) coord.RuleOptions {
 		FailMode: coord.FailMode(r.FailMode), LocalShareOf: r.LocalShareOf, DenyCache: r.DenyCache,
 		Allow: matches(r.Allow), Deny: matches(r.Deny),
 		Shadow: r.Shadow, MaxConcurrent: r.MaxConcurrent, HeadroomPercent: r.HeadroomPercent,
-		MaxDelay: millis(r.MaxDelayMS),
+		MaxDelay: coord.Millis(r.MaxDelayMS),
 	}
 	for _, x := range r.Overrides {
 		o.Overrides = append(o.Overrides, coord.Override{
@@ -65,7 +65,7 @@ func RuleOptions(r *api.Rule) coord.RuleOptions {
 		o.Groups = append(o.Groups, coord.Group{Match: coord.Match{Exact: g.Exact, Glob: g.Glob, Suffix: g.Suffix}, Name: g.Name})
 	}
 	if p := r.Penalty; p != nil {
-		o.Penalty = coord.PenaltyOptions{Codes: p.Codes, Base: millis(p.BaseMS), Max: millis(p.MaxMS), Forgive: millis(p.ForgiveMS)}
+		o.Penalty = coord.PenaltyOptions{Codes: p.Codes, Base: coord.Millis(p.BaseMS), Max: coord.Millis(p.MaxMS), Forgive: coord.Millis(p.ForgiveMS)}
 		o.Penalty.SetJitter(p.JitterPercent)
 	}
 	return o

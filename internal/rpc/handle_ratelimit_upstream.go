@@ -11,7 +11,7 @@ import (
 func ratelimitReport(ctx context.Context, k *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
 	r := coord.ReportRequest{
 		GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, Grant: p.Grant,
-		Status: p.Status, Latency: millis(p.LatencyMS), RetryAfter: millis(p.RetryAfterMS),
+		Status: p.Status, Latency: coord.Millis(p.LatencyMS), RetryAfter: coord.Millis(p.RetryAfterMS),
 	}
 	var b coord.Backoff
 	var err error
@@ -20,11 +20,11 @@ func ratelimitReport(ctx context.Context, k *call, p *api.RatelimitReportParams)
 	} else {
 		b, err = k.services().RateLimiter.Report(ctx, k.caller(), r)
 	}
-	return api.RatelimitReportResult{WaitMS: millisUp(b.Wait), PausedUntilAtMS: unixMillis(b.Until)}, err
+	return api.RatelimitReportResult{WaitMS: coord.MillisUp(b.Wait), PausedUntilAtMS: unixMillis(b.Until)}, err
 }
 
 func ratelimitPause(ctx context.Context, k *call, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
-	r := coord.PauseRequest{GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, For: millis(p.ForMS), Reason: p.Reason}
+	r := coord.PauseRequest{GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, For: coord.Millis(p.ForMS), Reason: p.Reason}
 	if p.UntilAtMS != 0 {
 		r.Until = time.UnixMilli(p.UntilAtMS)
 	}
@@ -48,9 +48,9 @@ func ratelimitResume(ctx context.Context, k *call, p *api.RatelimitResumeParams)
 func ratelimitSetDelay(ctx context.Context, k *call, p *api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error) {
 	d, err := k.services().RateLimiter.SetDelay(ctx, coord.DelayRequest{
 		GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group},
-		Delay:   millis(p.DelayMS), TTL: millis(p.TTLMS), Source: p.Source,
+		Delay:   coord.Millis(p.DelayMS), TTL: coord.Millis(p.TTLMS), Source: p.Source,
 	})
-	return api.RatelimitSetDelayResult{DelayMS: millisUp(d.Delay), UntilAtMS: unixMillis(d.Until)}, err
+	return api.RatelimitSetDelayResult{DelayMS: coord.MillisUp(d.Delay), UntilAtMS: unixMillis(d.Until)}, err
 }
 
 // unixMillis is an instant on the wire, 0 for none.

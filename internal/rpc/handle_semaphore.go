@@ -10,8 +10,8 @@ import (
 func semaphoreAcquire(ctx context.Context, k *call, p *api.SemaphoreAcquireParams, done func(api.SemaphoreAcquireResult, error)) {
 	k.services().Semaphores.AcquireThen(ctx, k.caller(), coord.SemaphoreRequest{
 		LockRequest: coord.LockRequest{
-			Name: p.Name, Token: p.Token, TTL: millis(p.TTLMS), Wait: millis(p.WaitMS), Replicas: int(p.WaitReplicas),
-			Bound: p.Bind == api.BindSession, MaxHold: millis(p.MaxHoldMS), Meta: p.Meta,
+			Name: p.Name, Token: p.Token, TTL: coord.Millis(p.TTLMS), Wait: coord.Millis(p.WaitMS), Replicas: int(p.WaitReplicas),
+			Bound: p.Bind == api.BindSession, MaxHold: coord.Millis(p.MaxHoldMS), Meta: p.Meta,
 		},
 		Limit: p.Limit, Permits: p.Permits,
 	}, func(g coord.SemaphoreGrant, err error) { done(semaphoreAcquired(g), err) })
@@ -23,20 +23,20 @@ func semaphoreAcquired(g coord.SemaphoreGrant) api.SemaphoreAcquireResult {
 		WaitedMS: g.Waited.Milliseconds(), Replayed: g.Replayed, Reason: g.Reason,
 	}
 	if g.Acquired {
-		r.Token, r.Fence = g.Token, fence(g.Fence)
+		r.Token, r.Fence = g.Token, coord.Fence(g.Fence)
 	} else {
-		r.RetryAfterMS = millisUp(g.RetryAfter)
+		r.RetryAfterMS = coord.MillisUp(g.RetryAfter)
 	}
 	return r
 }
 
 func semaphoreRenew(ctx context.Context, k *call, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
-	r, err := k.services().Semaphores.Renew(ctx, k.caller(), p.Name, p.Token, millis(p.TTLMS))
+	r, err := k.services().Semaphores.Renew(ctx, k.caller(), p.Name, p.Token, coord.Millis(p.TTLMS))
 	if err != nil {
 		return api.SemaphoreRenewResult{}, err
 	}
 	return api.SemaphoreRenewResult{
-		Renewed: r.Renewed, Fence: fence(r.Fence), TTLMS: r.TTL.Milliseconds(), Reason: r.Reason,
+		Renewed: r.Renewed, Fence: coord.Fence(r.Fence), TTLMS: r.TTL.Milliseconds(), Reason: r.Reason,
 	}, nil
 }
 
@@ -55,7 +55,7 @@ func semaphoreGet(ctx context.Context, k *call, p *api.SemaphoreGetParams) (api.
 	}
 	r := api.SemaphoreGetResult{Held: i.Held, Waiting: i.Waiting, Holders: make([]api.SemaphoreHolder, len(i.Holders))}
 	for n, h := range i.Holders {
-		r.Holders[n] = api.SemaphoreHolder{Permits: h.Permits, Fence: fence(h.Fence), TTLMS: h.TTL.Milliseconds(), HeldBy: holder(h.Holder)}
+		r.Holders[n] = api.SemaphoreHolder{Permits: h.Permits, Fence: coord.Fence(h.Fence), TTLMS: h.TTL.Milliseconds(), HeldBy: holder(h.Holder)}
 	}
 	return r, nil
 }

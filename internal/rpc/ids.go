@@ -26,6 +26,9 @@ const (
 	maxIDs = 1 << 15
 )
 
+// seed is of the hashes of ids, so that no client can make two meet.
+var seed = maphash.MakeSeed()
+
 // check refuses a call whose request id was used for another one. Methods that may
 // be repeated as they are take no notice of the id.
 func (r *requestIDs) check(k *call) error {

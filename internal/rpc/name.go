@@ -1,36 +1,19 @@
 package rpc
 
 import (
-	"hash/maphash"
 	"reflect"
 	"strings"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// seed is of the hashes of names, so that no client can make lines meet.
-var seed = maphash.MakeSeed()
-
 // nameOfRules is the line of what changes rules, and of what comes behind it.
-var nameOfRules = nameOf("rules")
-
-// nameOf is the hash of a noun and what names one of it.
-func nameOf(noun string, name ...string) uint64 {
-	h := maphash.String(seed, noun)
-	for _, text := range name {
-		h = (h<<7 | h>>57) * 0x9e3779b97f4a7c15
-		h ^= maphash.String(seed, text)
-	}
-	return h
-}
-
-// naming adds the names that a call acts on, which are found in its params.
-type naming func(names []uint64, params reflect.Value) []uint64
+var nameOfRules = coord.NameOf("rules")
 
 // namingOf is how the calls of a method are ordered; nil = they are not.
-func namingOf(method string, params reflect.Type) naming {
+func namingOf(method string, params reflect.Type) coord.Naming {
 	noun, _, _ := strings.Cut(method, ".")
-	at := func(key string) int { return paramAt(params, key) }
+	at := func(key string) int { return coord.ParamAt(params, key) }
 	pool := at("pool")
 	switch noun {
 	case "pool", "permit":
@@ -49,40 +32,30 @@ func namingOf(method string, params reflect.Type) naming {
 	return nil
 }
 
-// paramAt is the index of the field with that key, or -1.
-func paramAt(params reflect.Type, key string) int {
-	for i := range params.NumField() {
-		if name, _, _ := strings.Cut(params.Field(i).Tag.Get("codec"), ","); name == key {
-			return i
-		}
-	}
-	return -1
-}
-
 // namedBy is for nouns that one or two params name.
-func namedBy(noun string, first, second int) naming {
+func namedBy(noun string, first, second int) coord.Naming {
 	switch {
 	case first < 0:
 		return nil
 	case second < 0:
 		return func(names []uint64, v reflect.Value) []uint64 {
-			return append(names, nameOf(noun, v.Field(first).String()))
+			return append(names, coord.NameOf(noun, v.Field(first).String()))
 		}
 	default:
 		return func(names []uint64, v reflect.Value) []uint64 {
-			return append(names, nameOf(noun, v.Field(first).String(), v.Field(second).String()))
+			return append(names, coord.NameOf(noun, v.Field(first).String(), v.Field(second).String()))
 		}
 	}
 }
 
 // inPool names a pool, where the call says that it acts on a member of one.
-func inPool(pool int, other naming) naming {
+func inPool(pool int, other coord.Naming) coord.Naming {
 	if pool < 0 {
 		return other
 	}
 	return func(names []uint64, v reflect.Value) []uint64 {
 		if p := v.Field(pool).String(); p != "" {
-			return append(names, nameOf("pool", p))
+			return append(names, coord.NameOf("pool", p))
 		}
 		return other(names, v)
 	}
@@ -90,7 +63,7 @@ func inPool(pool int, other naming) naming {
 
 // namedLimit names a limit by rule and key, and by the group that counts in the
 // key's place, if the call gives one. What it cannot name goes by the rules alone.
-func namedLimit(at func(string) int) naming {
+func namedLimit(at func(string) int) coord.Naming {
 	rule, key, group, keys, items, grant := at("rule"), at("key"), at("group"), at("keys"), at("items"), at("grant")
 	text := func(v reflect.Value, i int) string {
 		if i < 0 {
@@ -113,7 +86,7 @@ func namedLimit(at func(string) int) naming {
 	case items >= 0:
 		return func(names []uint64, v reflect.Value) []uint64 {
 			list := v.Field(items)
-			of := func(key string) int { return paramAt(list.Type().Elem(), key) }
+			of := func(key string) int { return coord.ParamAt(list.Type().Elem(), key) }
 			rule, key, group := of("rule"), of("key"), of("group")
 			for i := range list.Len() {
 				names = appendLimit(names, text(list.Index(i), rule), text(list.Index(i), key), text(list.Index(i), group))
@@ -123,19 +96,19 @@ func namedLimit(at func(string) int) naming {
 	case grant >= 0:
 		return func(names []uint64, v reflect.Value) []uint64 {
 			if rule, counted, ok := coord.GrantedFor(v.Field(grant).String()); ok {
-				return append(names, nameOf("ratelimit", rule, counted))
+				return append(names, coord.NameOf("ratelimit", rule, counted))
 			}
 			return names
 		}
 	default:
-		return func(names []uint64, _ reflect.Value) []uint64 { return append(names, nameOf("ratelimit")) }
+		return func(names []uint64, _ reflect.Value) []uint64 { return append(names, coord.NameOf("ratelimit")) }
 	}
 }
 
 func appendLimit(names []uint64, rule, key, group string) []uint64 {
-	names = append(names, nameOf("ratelimit", rule, key))
+	names = append(names, coord.NameOf("ratelimit", rule, key))
 	if group != "" {
-		names = append(names, nameOf("ratelimit", rule, group))
+		names = append(names, coord.NameOf("ratelimit", rule, group))
 	}
 	return names
 }

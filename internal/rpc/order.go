@@ -50,7 +50,7 @@ func (c *conn) line(k *call) {
 			}
 		}
 	}
-	if k.entry.limits && o.edits > 0 {
+	if k.entry.follows && o.edits > 0 {
 		k.names = append(k.names, nameOfRules)
 	}
 	k.piped = k.entry.piped && !k.body.chosen()

@@ -52,6 +52,18 @@ func wrong(key, format string, args ...any) *mistake {
 	return &mistake{api.InvalidArgument, key, fmt.Sprintf(format, args...)}
 }
 
+// ReadParams reads params as a call of a method with such params does, with its
+// defaults and bounds, into a struct of the contract. The error is an *api.Error.
+func ReadParams(params []byte, to any) error {
+	v := reflect.ValueOf(to).Elem()
+	t := compiled[v.Type()]
+	v.Set(t.blank)
+	if bad := decodeParams(t, params, v, &metadata{}); bad != nil {
+		return bad.wire()
+	}
+	return nil
+}
+
 // decodeParams reads params, in any of the forms that clients send, into v, a
 // struct that holds its defaults.
 func decodeParams(t *table, params []byte, v reflect.Value, m *metadata) *mistake {

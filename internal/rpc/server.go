@@ -56,9 +56,10 @@ type Options struct {
 
 // Services are what the handlers call.
 type Services struct {
+	// Methods are those of the nouns.
+	Methods     []coord.Method
 	Breakers    *coord.Breakers
 	Leases      *coord.Leases
-	Locks       *coord.Locks
 	Semaphores  *coord.Semaphores
 	Permits     *coord.Permits
 	Pools       *coord.Pools
@@ -141,7 +142,7 @@ type Server struct {
 
 // Listen takes the socket's path, taking over the file of a dead sidecar and
 // refusing that of a live one, and starts serving.
-func Listen(o Options, s Services) (*Server, error) { return listen(o, s, methods) }
+func Listen(o Options, s Services) (*Server, error) { return listen(o, s, newTable(s.Methods)) }
 
 func listen(o Options, services Services, table *methodTable) (*Server, error) {
 	s := &Server{

@@ -44,7 +44,7 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
 	t.Cleanup(runtime.Stop)
 	return serveWith(t, o, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
+		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(),
 		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: r, Keys: keys, Rules: rules, Policies: coord.NewBreakerPolicies(), Leases: leases, Lines: lines,

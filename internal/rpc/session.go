@@ -30,7 +30,7 @@ var lostParams = compiled.of(reflect.TypeFor[api.LostParams]())
 // lost tells the client that something it held is no longer its own. It never
 // blocks.
 func (c *conn) lost(l coord.Loss) {
-	p := api.LostParams{Name: l.Name, Token: l.Token, Fence: fence(l.Fence), Reason: l.Reason}
+	p := api.LostParams{Name: l.Name, Token: l.Token, Fence: coord.Fence(l.Fence), Reason: l.Reason}
 	b := append(appendText([]byte{0x93, 2}, l.Noun+".lost"), 0x91)
 	c.append(lostParams.append(b, reflect.ValueOf(p)))
 	c.flush()
@@ -89,6 +89,6 @@ func (c *conn) cancel(id integer) {
 	k.state = stateAnswered
 	c.leave(k)
 	b := append([]byte{0x94, 1}, k.idBytes[:k.idLen]...)
-	c.appendLocked(append(appendError(b, plain(api.Cancelled), c.errorsAsMap.Load()), 0xc0))
+	c.appendLocked(append(appendError(b, coord.Plain(api.Cancelled), c.errorsAsMap.Load()), 0xc0))
 	c.server.opts.Telemetry.RPC(k.ctx, k.entry.Name, string(api.Cancelled), time.Since(k.started))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -77,8 +79,8 @@ func TestFailuresAreMarkedInSpans(t *testing.T) {
 		code   string
 		status codes.Code
 	}{
-		{&coord.Error{Code: coord.Unavailable, Err: context.Canceled}, "UNAVAILABLE", codes.Error},
-		{&coord.Error{Code: coord.NotFound, Err: context.Canceled}, "NOT_FOUND", codes.Unset},
+		{&coord.Error{Code: api.Unavailable, Err: context.Canceled}, "UNAVAILABLE", codes.Error},
+		{&coord.Error{Code: api.NotFound, Err: context.Canceled}, "NOT_FOUND", codes.Unset},
 	} {
 		spans.Reset()
 		g.open <- c.err

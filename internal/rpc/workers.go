@@ -68,7 +68,7 @@ func (w *workers) submit(k *call) {
 // apart runs k apart from the others: it is to wait, and how many do is bounded
 // elsewhere.
 func (w *workers) apart(k *call) {
-	if !k.body.parks() {
+	if !k.entry.parks {
 		w.wg.Go(k.run)
 		return
 	}

@@ -1,0 +1,120 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// acquisition is one call that acquires a lease, whatever its noun: once or in the
+// caller's turn, with an answer to a repeated request, bound to the caller's session
+// if asked to, and given back where nobody hears of it. O is what the noun's script
+// returns, R the result on the wire.
+type acquisition[O, R any] struct {
+	leases *Leases
+	lines  *Lines
+	caller Caller
+	// verb is what the call does, for errors: acquire or dequeue.
+	verb string
+	// lease is what is acquired, as the session is to hold it; without a session it is
+	// bound to its TTL.
+	lease *lease
+	// made: the token was made here, so that nobody can give the lease back who does
+	// not hear of it.
+	made bool
+	line lua.LineKeys
+	wait time.Duration
+
+	// ask runs the noun's script once.
+	ask func(ctx context.Context, at place) (attempt[O], error)
+	// grant answers an attempt that was served, refuse one that was not, and replay
+	// the stored reply of an earlier call with the same request id.
+	grant  func(ctx context.Context, a attempt[O]) (R, error)
+	refuse func(a attempt[O]) R
+	replay func(ctx context.Context, was O) (R, error)
+	// waited says in a result how long the call waited, and tells whether it was served.
+	waited func(r *R, ms int64) bool
+}
+
+// attempt is one run of a noun's script.
+type attempt[O any] struct {
+	lua.Outcome[O]
+	look
+	// acked is how many replicas have what the script wrote, if that was asked for.
+	acked int
+}
+
+// acquire carries a call out. It returns when there is nothing to do but wait; done is
+// called before, or later on another goroutine.
+func acquire[O, R any](ctx context.Context, a *acquisition[O, R], done func(R, error)) {
+	var none R
+	op := a.lease.noun + " " + a.lease.name + ": " + a.verb
+	if err := a.leases.admit(op); err != nil {
+		done(none, err)
+		return
+	}
+	came := time.Now()
+	stand(ctx, a.lines, a.line, a.wait, a.ask, func(t attempt[O], waiter string, err error) {
+		r := none
+		switch {
+		case err != nil:
+			a.leases.unsure(ctx, a.caller, a.lease, a.made, waiter, err)
+			err = failed(op, err)
+		case t.Replayed:
+			r, err = a.replay(ctx, t.Value)
+		case !t.served:
+			r = a.refuse(t)
+		default:
+			r, err = a.grant(ctx, t)
+		}
+		if a.wait > 0 {
+			waited := max(0, t.Sent.Sub(came))
+			served := a.waited(&r, waited.Milliseconds())
+			a.leases.tel.Waited(ctx, a.lease.noun, waitOutcome(served, err), time.Since(came))
+		}
+		done(r, err)
+	})
+}
+
+// held has the caller's session hold what was granted by a call sent at that time, if
+// the lease is to be bound to it.
+func (a *acquisition[O, R]) held(ctx context.Context, sent time.Time) error {
+	if a.lease.session == nil {
+		return nil
+	}
+	return a.leases.keep(ctx, a.lease, sent)
+}
+
+// heard is held for nouns whose caller knows the token from the answer alone: where
+// the call has ended, a lease that is bound to its TTL is given back.
+func (a *acquisition[O, R]) heard(ctx context.Context, sent time.Time) error {
+	over := ctx.Err()
+	if over == nil || a.lease.session != nil {
+		return a.held(ctx, sent)
+	}
+	x := a.lease
+	a.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: x.owner, ttl: x.ttl, kind: x.kind})
+	return failed(x.noun+" "+x.name+": "+a.verb, over)
+}
+
+// tooFewReplicas gives a grant back that fewer replicas have than were asked for.
+func (a *acquisition[O, R]) tooFewReplicas(ctx context.Context) {
+	x := a.lease
+	a.leases.forget(x.leaseID)
+	h := hold{leaseID: x.leaseID, session: x.owner, kind: x.kind}
+	if x.session != nil {
+		h.session = x.session.ID
+	}
+	a.leases.takeBack(ctx, h)
+}
+
+// inDoubt keeps the error of an attempt after which it is not known whether it was
+// served: the errors of later attempts say nothing of it.
+func inDoubt(earlier, err error) error {
+	if err == nil || errors.Is(err, lua.ErrMaybeExecuted) {
+		return err
+	}
+	return earlier
+}
