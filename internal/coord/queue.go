@@ -66,7 +66,7 @@ func (q *Queues) Enqueue(ctx context.Context, c Caller, e QueueEntry) (Enqueued,
 	}
 	keys := q.keys.queueKeys(e.Queue)
 	out, err := lua.Run(ctx, q.runner, lua.QueueEnqueue, lua.QueueEnqueueIn{
-		QueueKeys: keys, LineKeys: q.keys.queueLine(e.Queue),
+		Queue: keys, LineKeys: q.keys.queueLine(e.Queue),
 		ID: e.ID, TTLMS: e.TTL.Milliseconds(), Body: string(e.Body), Inboxes: q.keys.inboxes(),
 	}, latchAlways(keys.Order, c))
 	if err != nil {
@@ -143,7 +143,7 @@ func (q *Queues) Stats(ctx context.Context, queue string) (QueueStats, error) {
 
 func (q *Queues) look(ctx context.Context, queue, id, verb string) (lua.QueueLookOut, error) {
 	out, err := lua.Run(ctx, q.runner, lua.QueueLook, lua.QueueLookIn{
-		QueueKeys: q.keys.queueKeys(queue), Line: q.keys.queueLine(queue).Line, ID: id,
+		Queue: q.keys.queueKeys(queue), Line: q.keys.queueLine(queue).Line, ID: id,
 	}, lua.Latch{})
 	if err != nil {
 		return lua.QueueLookOut{}, failed("queue "+queue+": "+verb, err)
@@ -158,7 +158,7 @@ func (q *Queues) Cancel(ctx context.Context, queue, id string) (state string, er
 	if err := checkQueued(queue, id); err != nil {
 		return "", err
 	}
-	out, err := lua.Run(ctx, q.runner, lua.QueueCancel, lua.QueueCancelIn{QueueKeys: q.keys.queueKeys(queue), ID: id}, lua.Latch{})
+	out, err := lua.Run(ctx, q.runner, lua.QueueCancel, lua.QueueCancelIn{Queue: q.keys.queueKeys(queue), ID: id}, lua.Latch{})
 	if err != nil {
 		return "", failed("queue "+queue+": cancel", err)
 	}

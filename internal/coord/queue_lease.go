@@ -11,7 +11,7 @@ import (
 func (q *Queues) renew(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, q.runner, lua.QueueRenew, due, func(h hold) lua.QueueRenewIn {
 		return lua.QueueRenewIn{
-			QueueKeys: q.keys.queueKeys(h.name), Lease: h.token, Session: h.session, LeaseMS: h.ttl.Milliseconds(),
+			Queue: q.keys.queueKeys(h.name), Lease: h.token, Session: h.session, LeaseMS: h.ttl.Milliseconds(),
 		}
 	}, func(state lua.QueueLeaseState) renewal {
 		switch state {
@@ -33,7 +33,7 @@ func (q *Queues) giveBack(ctx context.Context, gone []hold) []error {
 // release is what gives a hold back: the entry, the place in the line, or both.
 func (q *Queues) release(h hold) lua.QueueReleaseIn {
 	return lua.QueueReleaseIn{
-		QueueKeys: q.keys.queueKeys(h.name), LineKeys: q.keys.queueLine(h.name),
+		Queue: q.keys.queueKeys(h.name), LineKeys: q.keys.queueLine(h.name),
 		Ended: q.keys.queueEnded(h.name), Taken: q.keys.queueTaken(h.name, h.token),
 		Lease: h.token, Session: h.session, Waiter: h.waiter, Inboxes: q.keys.inboxes(),
 	}
@@ -58,7 +58,7 @@ func leaseOutcome(s lua.QueueLeaseState, done string) LeaseOutcome {
 func (q *Queues) Ack(ctx context.Context, c Caller, queue, token string) (LeaseOutcome, error) {
 	return q.end(ctx, c, queue, token, ReasonAcked, func(ctx context.Context) (lua.QueueLeaseState, error) {
 		out, err := lua.Run(ctx, q.runner, lua.QueueAck, lua.QueueAckIn{
-			QueueKeys: q.keys.queueKeys(queue), Ended: q.keys.queueEnded(queue), Lease: token,
+			Queue: q.keys.queueKeys(queue), Ended: q.keys.queueEnded(queue), Lease: token,
 		}, lua.Latch{})
 		return out.Value, err
 	})
@@ -116,7 +116,7 @@ func (q *Queues) Renew(ctx context.Context, queue, token string, d time.Duration
 		return LeaseOutcome{}, 0, failed("queue "+queue+": renew", err)
 	}
 	out, err := lua.Run(ctx, q.runner, lua.QueueRenew, lua.QueueRenewIn{
-		QueueKeys: q.keys.queueKeys(queue), Lease: token, LeaseMS: d.Milliseconds(),
+		Queue: q.keys.queueKeys(queue), Lease: token, LeaseMS: d.Milliseconds(),
 	}, lua.Latch{})
 	switch {
 	case err != nil:

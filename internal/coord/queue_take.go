@@ -102,14 +102,14 @@ func (q *Queues) dequeue(ctx context.Context, c Caller, r DequeueRequest, done f
 		x.session = c.Session
 	}
 	in := lua.QueueDequeueIn{
-		QueueKeys: q.keys.queueKeys(r.Queue), LineKeys: q.keys.queueLine(r.Queue), Taken: q.keys.queueTaken(r.Queue, x.token),
+		Queue: q.keys.queueKeys(r.Queue), LineKeys: q.keys.queueLine(r.Queue), Taken: q.keys.queueTaken(r.Queue, x.token),
 		Lease: x.token, LeaseMS: r.Lease.Milliseconds(), KeepMS: keepTaken.Milliseconds(), Inboxes: q.keys.inboxes(),
 	}
 	in.Session, x.owner = c.sessionID(), c.sessionID()
 	if c.RequestID != "" {
 		in.KeepMS = keepReplayed.Milliseconds()
 	}
-	q.take(ctx, r.Wait, &in, latch(in.Order, c), func(out lua.Outcome[lua.QueueDequeueOut], waiter string, err error) {
+	q.take(ctx, r.Wait, &in, latch(in.Queue.Order, c), func(out lua.Outcome[lua.QueueDequeueOut], waiter string, err error) {
 		var d Dequeued
 		switch {
 		case err != nil:
@@ -203,7 +203,7 @@ func (q *Queues) replay(
 	ctx context.Context, c Caller, r DequeueRequest, in lua.QueueDequeueIn, x *lease, was lua.QueueDequeueOut,
 ) (Dequeued, error) {
 	out, err := lua.Run(ctx, q.runner, lua.QueueReplay, lua.QueueReplayIn{
-		QueueKeys: in.QueueKeys, Ended: q.keys.queueEnded(r.Queue), Taken: in.Taken,
+		Queue: in.Queue, Ended: q.keys.queueEnded(r.Queue), Taken: in.Taken,
 		Lease: in.Lease, Session: in.Session, LeaseMS: in.LeaseMS,
 	}, lua.Latch{})
 	if err != nil {

@@ -66,7 +66,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	ins := make([]lua.QueueEnqueueIn, dead)
 	for i := range ins {
 		ins[i] = lua.QueueEnqueueIn{
-			QueueKeys: keys.Queue("q"), LineKeys: keys.QueueLine("q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
+			Queue: keys.Queue("q"), LineKeys: keys.QueueLine("q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
 		}
 	}
 	_, errs := lua.Batch(t.Context(), s.runner, lua.QueueEnqueue, ins)

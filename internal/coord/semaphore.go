@@ -103,7 +103,7 @@ func (s *Semaphores) acquire(ctx context.Context, c Caller, r SemaphoreRequest, 
 		r.Token = makeToken(c, nounSemaphore, r.Name)
 	}
 	in := s.input(c, r)
-	s.take(ctx, &r, &in, latch(in.Leases, c), func(out lua.Outcome[lua.SemaphoreAcquireOut], acked int, waiter string, err error) {
+	s.take(ctx, &r, &in, latch(in.Semaphore.Leases, c), func(out lua.Outcome[lua.SemaphoreAcquireOut], acked int, waiter string, err error) {
 		var g SemaphoreGrant
 		switch {
 		case err != nil:
@@ -132,7 +132,7 @@ func (s *Semaphores) input(c Caller, r SemaphoreRequest) lua.SemaphoreAcquireIn 
 		TTLMS: r.TTL.Milliseconds(), Client: id.Client, Instance: id.Instance, Meta: r.Meta,
 		MaxHoldMS: r.MaxHold.Milliseconds(), Inboxes: s.keys.inboxes(),
 	}
-	in.SemaphoreKeys, in.LineKeys = s.keys.semaphore(r.Name)
+	in.Semaphore, in.LineKeys = s.keys.semaphore(r.Name)
 	if r.Bound {
 		in.Session = c.Session.ID
 	}
@@ -200,7 +200,7 @@ func (s *Semaphores) lease(c Caller, r SemaphoreRequest, fence int64) *lease {
 func (s *Semaphores) replay(
 	ctx context.Context, c Caller, r SemaphoreRequest, in lua.SemaphoreAcquireIn, was lua.SemaphoreAcquireOut,
 ) (SemaphoreGrant, error) {
-	ask := lua.SemaphoreRenewIn{SemaphoreKeys: in.SemaphoreKeys, Gone: in.Gone, Token: r.Token, Fence: was.Fence}
+	ask := lua.SemaphoreRenewIn{Semaphore: in.Semaphore, Gone: in.Gone, Token: r.Token, Fence: was.Fence}
 	if r.Bound {
 		ask.Session, ask.Move, ask.Client, ask.Instance, ask.TTLMS = in.Session, true, in.Client, in.Instance, in.TTLMS
 	}

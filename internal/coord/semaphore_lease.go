@@ -26,7 +26,7 @@ func (s *Semaphores) renewal(h hold) lua.SemaphoreRenewIn {
 	in := lua.SemaphoreRenewIn{
 		Gone: s.keys.semaphoreGone(h.name, h.token), Token: h.token, TTLMS: h.ttl.Milliseconds(), Session: h.session,
 	}
-	in.SemaphoreKeys, _ = s.keys.semaphore(h.name)
+	in.Semaphore, _ = s.keys.semaphore(h.name)
 	return in
 }
 
@@ -42,7 +42,7 @@ func (s *Semaphores) release(h hold) lua.SemaphoreReleaseIn {
 		Gone: s.keys.semaphoreGone(h.name, h.token), Token: h.token, Session: h.session,
 		Waiter: h.waiter, Inboxes: s.keys.inboxes(),
 	}
-	in.SemaphoreKeys, in.LineKeys = s.keys.semaphore(h.name)
+	in.Semaphore, in.LineKeys = s.keys.semaphore(h.name)
 	return in
 }
 
@@ -137,7 +137,7 @@ func (s *Semaphores) Get(ctx context.Context, name string) (SemaphoreInfo, error
 func (s *Semaphores) look(ctx context.Context, name string) (lua.SemaphoreGetOut, error) {
 	keys, line := s.keys.semaphore(name)
 	for {
-		out, err := lua.Run(ctx, s.runner, lua.SemaphoreGet, lua.SemaphoreGetIn{SemaphoreKeys: keys, Line: line.Line}, lua.Latch{})
+		out, err := lua.Run(ctx, s.runner, lua.SemaphoreGet, lua.SemaphoreGetIn{Semaphore: keys, Line: line.Line}, lua.Latch{})
 		if err != nil || !out.Value.More {
 			return out.Value, err
 		}

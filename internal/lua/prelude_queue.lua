@@ -1,31 +1,31 @@
--- What the queue scripts share. An entry has a number, higher than those of all that came before it, and keeps it while
--- it is leased: one that comes back is where it was, before all that were never taken. So a lease that ended and one
--- that was given back are the same, whenever a script gets to notice.
--- KEYS 1 order (sorted set, id by number); 2 entries (hash, see entry_read, and as '' the last number and until when (us)
--- anything is kept); 3 bodies (hash); 4 expiry (sorted set, id by when (us) it expires, of those that wait); 5 leased
--- (sorted set, lease by when (us) it ends); 6 holders (hash, id by lease). All have one TTL.
-local ORDER, ENTRIES, BODIES, EXPIRY, LEASED, HOLDERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-
--- What the run found: how many came back and how many had expired.
-local returned, expired = 0, 0
+-- What the queue scripts share. An entry gets a number that is higher than those of all entries before it, and keeps it
+-- while it is leased: an entry that comes back waits where it waited before, ahead of all that were never taken. So it
+-- makes no difference whether a lease ended by time or was given back, nor when a script notices it.
+-- A queue is the table of a script's input queue, with these keys: order (sorted set, id by number); entries (hash, entry
+-- by id, see entry_of; its field '' has the last number and until when (us) anything is kept); bodies (hash, body by id);
+-- expiry (sorted set, id of a waiting entry by when (us) it expires); leased (sorted set, lease by when (us) it ends);
+-- holders (hash, id by lease). All have one TTL. queue_read adds what it reads, last and longest (the two numbers of
+-- field ''), and two counts of this run: returned, the entries whose lease ended, and expired, those that nobody took.
 
 -- queue_read touches every key, so that one of another type fails before anything is written.
-local function queue_read()
-  redis.call('ZCARD', ORDER)
-  redis.call('HLEN', BODIES)
-  redis.call('ZCARD', EXPIRY)
-  redis.call('ZCARD', LEASED)
-  redis.call('HLEN', HOLDERS)
-  local last, longest = string.match(redis.call('HGET', ENTRIES, '') or '0 0', '^(%d+) (%d+)$')
-  return {last = tonumber(last), longest = tonumber(longest)}
+local function queue_read(queue)
+  redis.call('ZCARD', queue.order)
+  redis.call('HLEN', queue.bodies)
+  redis.call('ZCARD', queue.expiry)
+  redis.call('ZCARD', queue.leased)
+  redis.call('HLEN', queue.holders)
+  local last, longest = string.match(redis.call('HGET', queue.entries, '') or '0 0', '^(%d+) (%d+)$')
+  queue.last, queue.longest, queue.returned, queue.expired = tonumber(last), tonumber(longest), 0, 0
 end
 
 -- queue_keep has to follow every write.
-local function queue_keep(q)
-  if redis.call('ZCARD', ORDER) + redis.call('ZCARD', LEASED) == 0 then return redis.call('DEL', ENTRIES) end
-  redis.call('HSET', ENTRIES, '', string.format('%.0f %.0f', q.last, q.longest))
-  local ms = math.max(math.ceil((q.longest - now) / 1000), 0) + 1000
-  for i = 1, 6 do redis.call('PEXPIRE', KEYS[i], ms) end
+local function queue_keep(queue)
+  if redis.call('ZCARD', queue.order) + redis.call('ZCARD', queue.leased) == 0 then return redis.call('DEL', queue.entries) end
+  redis.call('HSET', queue.entries, '', string.format('%.0f %.0f', queue.last, queue.longest))
+  local ms = math.max(math.ceil((queue.longest - now) / 1000), 0) + 1000
+  for _, key in ipairs({queue.order, queue.entries, queue.bodies, queue.expiry, queue.leased, queue.holders}) do
+    redis.call('PEXPIRE', key, ms)
+  end
 end
 
 -- An entry is n, came, ends and since (us; since when it is leased, 0 = it waits), tries, lease and session (of the
@@ -39,7 +39,7 @@ local function entry_of(id, text)
   }
 end
 
-local function entry_read(id) return entry_of(id, id ~= '' and redis.call('HGET', ENTRIES, id)) end
+local function entry_read(queue, id) return entry_of(id, id ~= '' and redis.call('HGET', queue.entries, id)) end
 
 local function entry_text(e)
   local numbers = string.format('%.0f %.0f %.0f %.0f %.0f ', e.n, e.came, e.ends, e.since, e.tries)
@@ -47,32 +47,32 @@ local function entry_text(e)
 end
 
 -- entry_wait has an entry wait in its place.
-local function entry_wait(e)
+local function entry_wait(queue, e)
   e.since, e.lease, e.session = 0, '', ''
-  redis.call('HSET', ENTRIES, e.id, entry_text(e))
-  redis.call('ZADD', ORDER, e.n, e.id)
-  redis.call('ZADD', EXPIRY, e.ends, e.id)
+  redis.call('HSET', queue.entries, e.id, entry_text(e))
+  redis.call('ZADD', queue.order, e.n, e.id)
+  redis.call('ZADD', queue.expiry, e.ends, e.id)
 end
 
 -- entry_unlease ends a lease. The entry has to be dropped or to wait then.
-local function entry_unlease(e)
-  redis.call('ZREM', LEASED, e.lease)
-  redis.call('HDEL', HOLDERS, e.lease)
+local function entry_unlease(queue, e)
+  redis.call('ZREM', queue.leased, e.lease)
+  redis.call('HDEL', queue.holders, e.lease)
 end
 
--- entry_return puts an entry back whose lease ended at that time (us): so long it did not grow older.
-local function entry_return(e, ended)
-  entry_unlease(e)
+-- entry_return puts an entry back whose lease ended at that time (us). The time of the lease does not count for its TTL.
+local function entry_return(queue, e, ended)
+  entry_unlease(queue, e)
   e.ends = e.ends + math.max(ended - e.since, 0)
-  entry_wait(e)
-  returned = returned + 1
+  entry_wait(queue, e)
+  queue.returned = queue.returned + 1
 end
 
 -- entries_drop removes at most 1,000 that are not leased.
-local function entries_drop(ids)
+local function entries_drop(queue, ids)
   if #ids == 0 then return end
-  redis.call('ZREM', ORDER, unpack(ids))
-  redis.call('ZREM', EXPIRY, unpack(ids))
-  redis.call('HDEL', ENTRIES, unpack(ids))
-  redis.call('HDEL', BODIES, unpack(ids))
+  redis.call('ZREM', queue.order, unpack(ids))
+  redis.call('ZREM', queue.expiry, unpack(ids))
+  redis.call('HDEL', queue.entries, unpack(ids))
+  redis.call('HDEL', queue.bodies, unpack(ids))
 end

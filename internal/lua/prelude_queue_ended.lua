@@ -1,13 +1,13 @@
--- The leases of a queue that ended by their holder's word, so that one who repeats it, since the answer was lost,
--- hears the same: a sorted set of a or r (acknowledged or released) and the lease, by when (us). The last 1,000 are
--- remembered, for 150 s since the last one, as long as replies are by once.
+-- The leases of a queue that their holders ended by an acknowledgement or a release: who repeats the call, since its answer
+-- was lost, is told the same. ended is a sorted set of a or r (acknowledged or released) and the lease, by when (us). It has
+-- the last 1,000, for 150 s since the last one, as long as stored replies are kept.
 
-local function ended_by(how, lease)
-  return redis.call('ZSCORE', KEYS[7], table.concat({how, lease}))
+local function queue_ended_by(ended, how, lease)
+  return redis.call('ZSCORE', ended, table.concat({how, lease}))
 end
 
-local function ended_note(how, lease)
-  redis.call('ZADD', KEYS[7], now, table.concat({how, lease}))
-  redis.call('ZREMRANGEBYRANK', KEYS[7], 0, -1001)
-  redis.call('PEXPIRE', KEYS[7], 150000)
+local function queue_ended_note(ended, how, lease)
+  redis.call('ZADD', ended, now, table.concat({how, lease}))
+  redis.call('ZREMRANGEBYRANK', ended, 0, -1001)
+  redis.call('PEXPIRE', ended, 150000)
 end

@@ -1,11 +1,13 @@
 -- What the seen scripts share. The state is one hash: token, until (us) and session of a reservation; done, until when
--- (us) it is remembered as done; last, the last token that ended by its holder's word, by a commit if done is there.
+-- (us) the key is remembered as done; last, the last token whose reservation its holder ended: by a commit if done is
+-- there, else by a release.
 
--- So long (ms) it is told to a repetition what became of a token, as replies are by once.
+-- The state is kept this much longer (ms) than it counts, as long as stored replies are: so a repeated call is told what
+-- became of its token.
 local MEMORY_MS = 150000
 
-local function seen_read()
-  local f = redis.call('HMGET', KEYS[1], 'token', 'until', 'session', 'done', 'last')
+local function seen_read(key)
+  local f = redis.call('HMGET', key, 'token', 'until', 'session', 'done', 'last')
   local s = {
     token = f[1] or '', ends = tonumber(f[2] or 0), session = f[3] or '', done = tonumber(f[4] or 0), last = f[5] or '',
   }
@@ -20,12 +22,13 @@ local function seen_state(s, token, session)
   return s.done > 0 and 4 or 3
 end
 
--- seen_keep has the key live until then (us), and for as long as it is told what became of its token.
-local function seen_keep(ends)
-  redis.call('PEXPIRE', KEYS[1], math.max(math.ceil((ends - now) / 1000), 0) + MEMORY_MS)
+-- seen_keep has the key live until then (us), and MEMORY_MS.
+local function seen_keep(key, ends)
+  redis.call('PEXPIRE', key, math.max(math.ceil((ends - now) / 1000), 0) + MEMORY_MS)
 end
 
-local function seen_end(s)
-  redis.call('HDEL', KEYS[1], 'token', 'until', 'session', 'done')
-  redis.call('HSET', KEYS[1], 'last', s.token)
+-- seen_end ends a reservation.
+local function seen_end(key, s)
+  redis.call('HDEL', key, 'token', 'until', 'session', 'done')
+  redis.call('HSET', key, 'last', s.token)
 end

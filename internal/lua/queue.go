@@ -1,18 +1,12 @@
 package lua
 
-// QueueKeys are what a queue has. All are under one tag.
-type QueueKeys struct{ Order, Entries, Bodies, Expiry, Leased, Holders string }
-
-// queueKeys are their names in descriptors, before those that a script adds.
-func queueKeys(more ...string) []string {
-	return append([]string{"order", "entries", "bodies", "expiry", "leased", "holders"}, more...)
+// QueueKeys are what a queue has; prelude_queue.lua says what they hold. All are under
+// one tag.
+type QueueKeys struct {
+	Order, Entries, Bodies, Expiry, Leased, Holders string `lua:"key"`
 }
 
-func (k QueueKeys) keys(to []string) []string {
-	return append(to, k.Order, k.Entries, k.Bodies, k.Expiry, k.Leased, k.Holders)
-}
-
-// QueueTidied counts what a script found to have ended by itself.
+// QueueTidied counts what a script found to have ended by time.
 type QueueTidied struct {
 	Returned int64 // entries whose lease had ended
 	Expired  int64 // entries that nobody took in time
@@ -20,21 +14,11 @@ type QueueTidied struct {
 
 // QueueEnqueue puts an entry at the end of a queue, or says where the one of that
 // id is.
-var QueueEnqueue = define[QueueEnqueueIn](Source{
-	Name:    "queue_enqueue",
-	Keys:    queueKeys("line", "beats"),
-	Args:    []string{"id", "ttl_ms", "body", "inboxes"},
-	Returns: []string{"enqueued", "position", "depth", "returned", "expired"},
-	Latched: true,
-}, func(r *Reply) QueueEnqueueOut {
-	return QueueEnqueueOut{
-		Enqueued: r.Bool(), Position: r.Int(), Depth: r.Int(), QueueTidied: QueueTidied{r.Int(), r.Int()},
-	}
-})
+var QueueEnqueue = Define[QueueEnqueueIn, QueueEnqueueOut](files, Source{Name: "queue_enqueue", Latched: true})
 
 // QueueEnqueueIn is one entry.
 type QueueEnqueueIn struct {
-	QueueKeys
+	Queue QueueKeys `lua:"table"`
 	LineKeys
 	ID    string
 	TTLMS int64
@@ -43,47 +27,30 @@ type QueueEnqueueIn struct {
 	Inboxes string
 }
 
-func (in QueueEnqueueIn) keys(to []string) []string {
-	return append(in.QueueKeys.keys(to), in.Line, in.Beats)
-}
-
-func (in QueueEnqueueIn) args(to []any) []any {
-	return append(to, in.ID, in.TTLMS, in.Body, in.Inboxes)
-}
-
 // QueueEnqueueOut says where the entry is.
 type QueueEnqueueOut struct {
 	Enqueued bool
-	Position int64 // 0 = someone has it
+	Position int64 // from 1; 0 = someone has it
 	Depth    int64
 	QueueTidied
 }
 
 // QueueDequeue takes the first entry. Repeated with the same lease it answers the
 // same one. The latch does not keep its body: QueueReplay has it.
-var QueueDequeue = define[QueueDequeueIn](Source{
-	Name: "queue_dequeue",
-	Keys: queueKeys("line", "beats", "taken"),
-	Args: []string{"lease", "lease_ms", "session", "keep_ms", "waiter", "beat_ms", "inboxes"},
-	Returns: []string{
-		"found", "id", "attempt", "came_ms", "depth", "lease_ends_ms", "first", "more", "returned", "expired", "body",
-	},
+var QueueDequeue = Define[QueueDequeueIn, QueueDequeueOut](files, Source{
+	Name:       "queue_dequeue",
 	Idempotent: true,
 	Latched:    true,
-}, func(r *Reply) QueueDequeueOut {
-	return QueueDequeueOut{
-		Found: r.Bool(), ID: r.Str(), Attempt: r.Int(), CameMS: r.Int(), Depth: r.Int(), LeaseEndsMS: r.Int(),
-		First: r.Bool(), More: r.Bool(), QueueTidied: QueueTidied{r.Int(), r.Int()}, Body: r.Str(),
-	}
 })
 
 // QueueDequeueIn is one try to take an entry.
 type QueueDequeueIn struct {
-	QueueKeys
+	Queue QueueKeys `lua:"table"`
 	LineKeys
-	// Taken is the key where an entry that leaves the queue can be put back from.
-	Taken   string
-	Lease   string // by which it is acknowledged, or put back; of this call alone
+	// Taken keeps an entry that left the queue, so that it can be put back: a hash of
+	// its id, entry as it was, body, and session of who was told.
+	Taken   string `lua:"key"`
+	Lease   string // without a space; by which it is acknowledged, or put back; of this call alone
 	LeaseMS int64  // 0 = it leaves the queue
 	Session string // of who is told, empty = none
 	KeepMS  int64  // how long Taken lives
@@ -92,30 +59,22 @@ type QueueDequeueIn struct {
 	Inboxes string
 }
 
-func (in QueueDequeueIn) keys(to []string) []string {
-	return append(in.QueueKeys.keys(to), in.Line, in.Beats, in.Taken)
-}
-
-func (in QueueDequeueIn) args(to []any) []any {
-	return append(to, in.Lease, in.LeaseMS, in.Session, in.KeepMS, in.Waiter, in.BeatMS, in.Inboxes)
-}
-
 // QueueDequeueOut is an entry, or that there is none for the caller.
 type QueueDequeueOut struct {
 	Found   bool
 	ID      string
-	Attempt int64
+	Attempt int64 // from 1
 	CameMS  int64
-	Depth   int64
-	// LeaseEndsMS is until the first lease ends, 0 when none is out or one was found.
+	Depth   int64 // without it
+	// LeaseEndsMS is until the first lease ends, rounded up; 0 when none is out or an entry was found.
 	LeaseEndsMS int64
 	// First: nobody alive is before the caller in the line.
 	First bool
-	// More: as many as one run may have been removed, and what is behind them is
-	// not known.
+	// More: this run removed as many entries as one run may, and did not look behind
+	// them: the caller should ask again at once.
 	More bool
 	QueueTidied
-	Body string
+	Body string // empty when the stored reply is answered
 }
 
 // QueueLeaseState is what became of a lease.
@@ -129,47 +88,35 @@ const (
 	QueueLeaseEnded QueueLeaseState = 3 // the same was asked before
 )
 
-func queueLeaseState(r *Reply) QueueLeaseState { return QueueLeaseState(r.Int()) }
-
 // QueueAck ends the lease of an entry that was dealt with.
-var QueueAck = define[QueueAckIn](Source{
-	Name: "queue_ack", Keys: queueKeys("ended"), Args: []string{"lease"}, Returns: []string{"state"}, Idempotent: true,
-}, queueLeaseState)
+var QueueAck = Define[QueueAckIn, QueueLeaseState](files, Source{
+	Name:       "queue_ack",
+	Returns:    []string{"state"},
+	Idempotent: true,
+})
 
 // QueueAckIn is one lease.
 type QueueAckIn struct {
-	QueueKeys
-	Ended string // key
+	Queue QueueKeys `lua:"table"`
+	Ended string    `lua:"key"`
 	Lease string
 }
 
-func (in QueueAckIn) keys(to []string) []string { return append(in.QueueKeys.keys(to), in.Ended) }
-func (in QueueAckIn) args(to []any) []any       { return append(to, in.Lease) }
-
 // QueueRelease puts an entry back, gives up a place in the line, or both.
-var QueueRelease = define[QueueReleaseIn](Source{
+var QueueRelease = Define[QueueReleaseIn, QueueLeaseState](files, Source{
 	Name:       "queue_release",
-	Keys:       queueKeys("ended", "line", "beats", "taken"),
-	Args:       []string{"lease", "session", "waiter", "inboxes"},
 	Returns:    []string{"state"},
 	Idempotent: true,
-}, queueLeaseState)
+})
 
 // QueueReleaseIn is one lease, one place in the line, or both.
 type QueueReleaseIn struct {
-	QueueKeys
+	Queue QueueKeys `lua:"table"`
+	Ended string    `lua:"key"`
 	LineKeys
-	Ended, Taken string // keys
-	Lease        string // empty = none
-	Session      string // whose it has to be; empty = whoever's
-	Waiter       string // empty = none
-	Inboxes      string
-}
-
-func (in QueueReleaseIn) keys(to []string) []string {
-	return append(in.QueueKeys.keys(to), in.Ended, in.Line, in.Beats, in.Taken)
-}
-
-func (in QueueReleaseIn) args(to []any) []any {
-	return append(to, in.Lease, in.Session, in.Waiter, in.Inboxes)
+	Taken   string `lua:"key"` // see QueueDequeueIn
+	Lease   string // empty = none
+	Session string // whose it has to be; empty = whoever's
+	Waiter  string // empty = none
+	Inboxes string
 }

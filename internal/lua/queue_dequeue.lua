@@ -1,70 +1,68 @@
 -- Takes the first entry of a queue in the caller's turn, or may give it a place in the line for one.
--- USES clock once queue queue_tidy queue_lease line
--- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
---      holders (hash); line (sorted set, see prelude_line.lua); beats (sorted set); taken (hash, see queue_release.lua)
--- ARGV lease (no space; of this call alone, that what it took is what it takes again); lease_ms (0 = it leaves the queue);
---      session (id, empty = none); keep_ms (how long one that left can be put back); waiter (the caller's in the line, empty =
---      it does not wait); beat_ms (its place lives so long, 0 = it leaves the line); inboxes (what the names of the sidecars'
---      channels begin with)
--- RETURNS found (1 or 0); id; attempt (from 1); came_ms; depth (without it); lease_ends_ms (until a lease ends, up; 0 = there is
---      none); first (1 = nobody alive is before the caller in the line); more (1 = ask again: there may be one behind those
---      that were removed); returned (how many came back); expired (how many had); body (empty when replayed)
+-- USES clock queue queue_tidy queue_lease line
+-- KEYS order; entries; bodies; expiry; leased; holders; line; beats; taken
+-- ARGV lease; lease_ms; session; keep_ms; waiter; beat_ms; inboxes
+-- RETURNS found; id; attempt; came_ms; depth; lease_ends_ms; first; more; returned; expired; body
 -- TTL as queue_enqueue; taken: keep_ms; line, beats: beat_ms and 60 s
 -- COST O(log entries + dead waiters + ended leases and expired entries, 1,000 at most): HGET, ZRANGE, ZREM, HSET, PEXPIRE
-local body = ''
-local reply = once(KEYS[10], ARGV[8], function()
-  local lease, lease_ms, waiter, beat_ms = ARGV[1], tonumber(ARGV[2]), ARGV[5], tonumber(ARGV[6])
-  local q = queue_read()
-  redis.call('ZCARD', KEYS[8])
-  local had, taken = lease_find(lease), redis.call('HMGET', KEYS[9], 'id', 'entry', 'body')
-  if had or taken[1] then
-    local e = had or entry_of(taken[1], taken[2])
-    body = had and redis.call('HGET', BODIES, e.id) or taken[3] or ''
-    return {1, e.id, e.tries + (had and 0 or 1), math.floor(e.came / 1000), redis.call('ZCARD', ORDER), 0, 1, 0, 0, 0, ''}, true
-  end
-  line_hear(KEYS[7], KEYS[8], waiter, beat_ms)
-  local head = line_head(KEYS[7], KEYS[8])
-  local first = not head or waiter ~= '' and head == waiter
-  local more = queue_tidy(1000)
-  local id = first and not more and redis.call('ZRANGE', ORDER, 0, 0)[1]
-  if not id then
-    if returned + expired > 0 then queue_keep(q) end
-    if waiter ~= '' and not more then
-      if beat_ms > 0 then
-        line_enter(KEYS[7], KEYS[8], waiter, beat_ms)
-      else
-        redis.call('ZREM', KEYS[7], waiter)
-      end
+queue_read(queue)
+redis.call('ZCARD', beats_key)
+-- What this lease took before it takes again.
+local had, taken = queue_lease_find(queue, lease), redis.call('HMGET', taken_key, 'id', 'entry', 'body')
+if had or taken[1] then
+  local e = had or entry_of(taken[1], taken[2])
+  return {
+    found = true, id = e.id, attempt = e.tries + (had and 0 or 1), came_ms = math.floor(e.came / 1000),
+    depth = redis.call('ZCARD', queue.order), first = true,
+    text = had and redis.call('HGET', queue.bodies, e.id) or taken[3],
+  }, true
+end
+line_hear(line_key, beats_key, waiter, beat_ms)
+local head = line_head(line_key, beats_key)
+local first = not head or waiter ~= '' and head == waiter
+local more = queue_tidy(queue, 1000)
+local id = first and not more and redis.call('ZRANGE', queue.order, 0, 0)[1]
+if not id then
+  if queue.returned + queue.expired > 0 then queue_keep(queue) end
+  if waiter ~= '' and not more then
+    if beat_ms > 0 then
+      line_enter(line_key, beats_key, waiter, beat_ms)
+    else
+      redis.call('ZREM', line_key, waiter)
     end
-    local ends = redis.call('ZRANGE', LEASED, 0, 0, 'WITHSCORES')[2]
-    ends = ends and math.max(math.ceil((tonumber(ends) - now) / 1000), 1) or 0
-    local depth = redis.call('ZCARD', ORDER)
-    if returned > 0 and not first then line_wake(KEYS[7], KEYS[8], ARGV[7]) end
-    return {0, '', 0, 0, depth, ends, first and 1 or 0, more and 1 or 0, returned, expired, ''}
   end
-  local e = entry_read(id)
-  body = redis.call('HGET', BODIES, id) or ''
-  if lease_ms > 0 then
-    local ends = now + lease_ms * 1000
-    q.longest = math.max(q.longest, ends + e.ends - now)
-    e.since, e.tries, e.lease, e.session = now, e.tries + 1, lease, ARGV[3]
-    redis.call('ZREM', ORDER, id)
-    redis.call('ZREM', EXPIRY, id)
-    redis.call('ZADD', LEASED, ends, lease)
-    redis.call('HSET', HOLDERS, lease, id)
-    redis.call('HSET', ENTRIES, id, entry_text(e))
-  else
-    redis.call('HSET', KEYS[9], 'id', id, 'entry', entry_text(e), 'body', body, 'session', ARGV[3])
-    redis.call('PEXPIRE', KEYS[9], ARGV[4])
-    entries_drop({id})
-    e.tries = e.tries + 1
-  end
-  queue_keep(q)
-  local depth = redis.call('ZCARD', ORDER)
-  if waiter ~= '' then redis.call('ZREM', KEYS[7], waiter) end
-  if depth > 0 then line_wake(KEYS[7], KEYS[8], ARGV[7]) end
-  return {1, id, e.tries, math.floor(e.came / 1000), depth, 0, 1, 0, returned, expired, ''}, true
-end)
--- Not a part of what once keeps, for its memory's sake: who repeats the call is told by queue_replay.
-if reply[1] == 1 then reply[11] = body end
-return reply
+  local ends = redis.call('ZRANGE', queue.leased, 0, 0, 'WITHSCORES')[2]
+  local depth = redis.call('ZCARD', queue.order)
+  if queue.returned > 0 and not first then line_wake(line_key, beats_key, inboxes) end
+  return {
+    depth = depth, lease_ends_ms = ends and math.max(math.ceil((tonumber(ends) - now) / 1000), 1), first = first, more = more,
+    returned = queue.returned, expired = queue.expired,
+  }
+end
+local e, text = entry_read(queue, id), redis.call('HGET', queue.bodies, id) or ''
+if lease_ms > 0 then
+  local ends = now + lease_ms * 1000
+  queue.longest = math.max(queue.longest, ends + e.ends - now)
+  e.since, e.tries, e.lease, e.session = now, e.tries + 1, lease, session
+  redis.call('ZREM', queue.order, id)
+  redis.call('ZREM', queue.expiry, id)
+  redis.call('ZADD', queue.leased, ends, lease)
+  redis.call('HSET', queue.holders, lease, id)
+  redis.call('HSET', queue.entries, id, entry_text(e))
+else
+  redis.call('HSET', taken_key, 'id', id, 'entry', entry_text(e), 'body', text, 'session', session)
+  redis.call('PEXPIRE', taken_key, keep_ms)
+  entries_drop(queue, {id})
+  e.tries = e.tries + 1
+end
+queue_keep(queue)
+local depth = redis.call('ZCARD', queue.order)
+if waiter ~= '' then redis.call('ZREM', line_key, waiter) end
+if depth > 0 then line_wake(line_key, beats_key, inboxes) end
+return {
+  found = true, id = id, attempt = e.tries, came_ms = math.floor(e.came / 1000), depth = depth, first = true,
+  returned = queue.returned, expired = queue.expired, text = text,
+}, true
+-- AFTER
+-- The stored reply has no body, to save memory: who repeats the call is told it by queue_replay.
+if r then r.body = r.text end

@@ -1,42 +1,34 @@
 package lua
 
 // QueueRenew extends the lease of an entry.
-var QueueRenew = define[QueueRenewIn](Source{
-	Name: "queue_renew", Keys: queueKeys(), Args: []string{"lease", "session", "lease_ms"}, Returns: []string{"state"}, Idempotent: true,
-}, queueLeaseState)
+var QueueRenew = Define[QueueRenewIn, QueueLeaseState](files, Source{
+	Name:       "queue_renew",
+	Returns:    []string{"state"},
+	Idempotent: true,
+})
 
-// QueueRenewIn is one lease and how long it lives from now on.
+// QueueRenewIn is one lease and how long it lives from now on. A Session never shortens
+// it; the holder's own call, with an empty one, may.
 type QueueRenewIn struct {
-	QueueKeys
+	Queue   QueueKeys `lua:"table"`
 	Lease   string
 	Session string // whose it has to be; empty = whoever's
 	LeaseMS int64
 }
 
-func (in QueueRenewIn) args(to []any) []any { return append(to, in.Lease, in.Session, in.LeaseMS) }
-
 // QueueReplay tells what became of what an earlier call took, and moves it to
 // another session.
-var QueueReplay = define[QueueReplayIn](Source{
-	Name:       "queue_replay",
-	Keys:       queueKeys("ended", "taken"),
-	Args:       []string{"lease", "session", "lease_ms"},
-	Returns:    []string{"state", "body"},
-	Idempotent: true,
-}, func(r *Reply) QueueReplayOut { return QueueReplayOut{State: queueLeaseState(r), Body: r.Str()} })
+var QueueReplay = Define[QueueReplayIn, QueueReplayOut](files, Source{Name: "queue_replay", Idempotent: true})
 
 // QueueReplayIn is what the earlier call took, and whose it is from now on.
 type QueueReplayIn struct {
-	QueueKeys
-	Ended, Taken   string // keys
-	Lease, Session string
-	LeaseMS        int64
+	Queue   QueueKeys `lua:"table"`
+	Ended   string    `lua:"key"`
+	Taken   string    `lua:"key"` // see QueueDequeueIn
+	Lease   string
+	Session string // empty = none
+	LeaseMS int64  // from now; it never shortens what is left
 }
-
-func (in QueueReplayIn) keys(to []string) []string {
-	return append(in.QueueKeys.keys(to), in.Ended, in.Taken)
-}
-func (in QueueReplayIn) args(to []any) []any { return append(to, in.Lease, in.Session, in.LeaseMS) }
 
 // QueueReplayOut is what was found. Body is empty unless it is held.
 type QueueReplayOut struct {
@@ -55,19 +47,13 @@ const (
 )
 
 // QueueCancel takes an entry out of the queue, unless someone has it.
-var QueueCancel = define[QueueCancelIn](Source{
-	Name: "queue_cancel", Keys: queueKeys(), Args: []string{"id"}, Returns: []string{"state", "returned", "expired"}, Idempotent: true,
-}, func(r *Reply) QueueCancelOut {
-	return QueueCancelOut{State: QueueEntryState(r.Int()), QueueTidied: QueueTidied{r.Int(), r.Int()}}
-})
+var QueueCancel = Define[QueueCancelIn, QueueCancelOut](files, Source{Name: "queue_cancel", Idempotent: true})
 
 // QueueCancelIn is one entry.
 type QueueCancelIn struct {
-	QueueKeys
-	ID string
+	Queue QueueKeys `lua:"table"`
+	ID    string
 }
-
-func (in QueueCancelIn) args(to []any) []any { return append(to, in.ID) }
 
 // QueueCancelOut says what it was.
 type QueueCancelOut struct {
@@ -76,28 +62,14 @@ type QueueCancelOut struct {
 }
 
 // QueueLook counts what a queue has, and finds one entry.
-var QueueLook = define[QueueLookIn](Source{
-	Name:       "queue_look",
-	Keys:       queueKeys("line"),
-	Args:       []string{"id"},
-	Returns:    []string{"state", "position", "depth", "leased", "waiting", "oldest_ms", "returned", "expired"},
-	Idempotent: true,
-}, func(r *Reply) QueueLookOut {
-	return QueueLookOut{
-		State: QueueEntryState(r.Int()), Position: r.Int(), Depth: r.Int(), Leased: r.Int(), Waiting: r.Int(), OldestMS: r.Int(),
-		QueueTidied: QueueTidied{r.Int(), r.Int()},
-	}
-})
+var QueueLook = Define[QueueLookIn, QueueLookOut](files, Source{Name: "queue_look", Idempotent: true})
 
 // QueueLookIn is a queue and, unless it is empty, an entry.
 type QueueLookIn struct {
-	QueueKeys
-	Line string // key
-	ID   string
+	Queue QueueKeys `lua:"table"`
+	Line  string    `lua:"key"`
+	ID    string
 }
-
-func (in QueueLookIn) keys(to []string) []string { return append(in.QueueKeys.keys(to), in.Line) }
-func (in QueueLookIn) args(to []any) []any       { return append(to, in.ID) }
 
 // QueueLookOut is what was counted.
 type QueueLookOut struct {
@@ -106,6 +78,6 @@ type QueueLookOut struct {
 	Depth    int64
 	Leased   int64
 	Waiting  int64 // calls in the line, those of dead sidecars too until they come first
-	OldestMS int64
+	OldestMS int64 // since the first one came, rounded down
 	QueueTidied
 }

@@ -206,7 +206,7 @@ func (p *queueRun) enqueue(t *rapid.T, id, body string, ttl int64) {
 		p.m.entries = append(p.m.entries, e)
 	}
 	got := call(t, p.s, lua.QueueEnqueue, p.now, lua.QueueEnqueueIn{
-		QueueKeys: p.keys(), LineKeys: lineOf(p.name), ID: id, TTLMS: ttl, Body: body, Inboxes: "inbox:",
+		Queue: p.keys(), LineKeys: lineOf(p.name), ID: id, TTLMS: ttl, Body: body, Inboxes: "inbox:",
 	})
 	p.tidied(t, got.QueueTidied)
 	got.QueueTidied = lua.QueueTidied{}
@@ -219,7 +219,7 @@ func (p *queueRun) dequeue(t *rapid.T, lease, session string, ms int64) (found b
 	p.say("dequeue %s %s for %dms", lease, session, ms)
 	const keep = 75_000
 	got := call(t, p.s, lua.QueueDequeue, p.now, lua.QueueDequeueIn{
-		QueueKeys: p.keys(), LineKeys: lineOf(p.name), Taken: p.taken(lease), Lease: lease, LeaseMS: ms, Session: session,
+		Queue: p.keys(), LineKeys: lineOf(p.name), Taken: p.taken(lease), Lease: lease, LeaseMS: ms, Session: session,
 		KeepMS: keep, Inboxes: "inbox:",
 	})
 	defer func(n lua.QueueTidied) { p.tidied(t, n) }(got.QueueTidied)
@@ -279,7 +279,7 @@ func (p *queueRun) ack(t *rapid.T, lease string) {
 	} else if p.m.said["a"+lease] {
 		want = lua.QueueLeaseEnded
 	}
-	got := call(t, p.s, lua.QueueAck, p.now, lua.QueueAckIn{QueueKeys: p.keys(), Ended: p.ended(), Lease: lease})
+	got := call(t, p.s, lua.QueueAck, p.now, lua.QueueAckIn{Queue: p.keys(), Ended: p.ended(), Lease: lease})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
 }
@@ -308,7 +308,7 @@ func (p *queueRun) release(t *rapid.T, lease, session string) {
 		want = lua.QueueLeaseEnded
 	}
 	got := call(t, p.s, lua.QueueRelease, p.now, lua.QueueReleaseIn{
-		QueueKeys: p.keys(), LineKeys: lineOf(p.name), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, Inboxes: "inbox:",
+		Queue: p.keys(), LineKeys: lineOf(p.name), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, Inboxes: "inbox:",
 	})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
@@ -327,7 +327,7 @@ func (p *queueRun) renew(t *rapid.T, lease, session string, ms int64) {
 		}
 		e.leaseEnds = max(e.leaseEnds, p.now+ms*1000)
 	}
-	got := call(t, p.s, lua.QueueRenew, p.now, lua.QueueRenewIn{QueueKeys: p.keys(), Lease: lease, Session: session, LeaseMS: ms})
+	got := call(t, p.s, lua.QueueRenew, p.now, lua.QueueRenewIn{Queue: p.keys(), Lease: lease, Session: session, LeaseMS: ms})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
 }
@@ -345,7 +345,7 @@ func (p *queueRun) replay(t *rapid.T, lease, session string, ms int64) {
 		want.State = lua.QueueLeaseEnded
 	}
 	got := call(t, p.s, lua.QueueReplay, p.now, lua.QueueReplayIn{
-		QueueKeys: p.keys(), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, LeaseMS: ms,
+		Queue: p.keys(), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, LeaseMS: ms,
 	})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
@@ -358,7 +358,7 @@ func (p *queueRun) cancel(t *rapid.T, id string) {
 	if want == lua.QueueWaiting {
 		p.m.drop(e)
 	}
-	got := call(t, p.s, lua.QueueCancel, p.now, lua.QueueCancelIn{QueueKeys: p.keys(), ID: id})
+	got := call(t, p.s, lua.QueueCancel, p.now, lua.QueueCancelIn{Queue: p.keys(), ID: id})
 	p.tidied(t, got.QueueTidied)
 	require.Equal(t, want, got.State, "%s", p.story())
 }
@@ -366,7 +366,7 @@ func (p *queueRun) cancel(t *rapid.T, id string) {
 // look compares all that can be seen of an entry, and of the queue.
 func (p *queueRun) look(t *rapid.T, id string) {
 	p.say("look for %q", id)
-	got := call(t, p.s, lua.QueueLook, p.now, lua.QueueLookIn{QueueKeys: p.keys(), Line: lineOf(p.name).Line, ID: id})
+	got := call(t, p.s, lua.QueueLook, p.now, lua.QueueLookIn{Queue: p.keys(), Line: lineOf(p.name).Line, ID: id})
 	p.tidied(t, got.QueueTidied)
 	got.QueueTidied = lua.QueueTidied{}
 	waiting := p.m.waiting()

@@ -1,41 +1,38 @@
 -- Puts an entry back whose lease is given up, or that left the queue for a caller who did not hear of it; gives up a
 -- place in the line; and tells whose turn it is.
 -- USES clock queue queue_tidy queue_lease queue_ended line
--- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
---      holders (hash); ended (sorted set, see prelude_queue_ended.lua); line (sorted set, see prelude_line.lua); beats (sorted
---      set); taken (hash, of an entry that left the queue: id, entry as it was, body, and session of who was told)
--- ARGV lease (empty = none); session (id, empty = any); waiter (that leaves the line, empty = none);
---      inboxes (what the names of the sidecars' channels begin with)
--- RETURNS state (QueueLeaseState in queue.go)
+-- KEYS order; entries; bodies; expiry; leased; holders; ended; line; beats; taken
+-- ARGV lease; session; waiter; inboxes
+-- RETURNS state
 -- TTL as queue_enqueue; ended: 150 s; line, beats: unchanged
 -- COST O(log entries + dead waiters): ZSCORE, HGET, and when it is held ZADD, ZREM, HSET, HDEL, PEXPIRE, ZRANGE and PUBLISH
-local lease, session, found = ARGV[1], ARGV[2], 0
-local q = queue_read()
-local noted = ended_by('r', lease)
-local taken = redis.call('HMGET', KEYS[10], 'id', 'entry', 'body', 'session')
-redis.call('ZCARD', KEYS[9])
-local left = ARGV[3] ~= '' and redis.call('ZREM', KEYS[8], ARGV[3]) == 1
-local e = lease_find(lease)
+queue_read(queue)
+local state = 0
+local noted = queue_ended_by(ended_key, 'r', lease)
+local taken = redis.call('HMGET', taken_key, 'id', 'entry', 'body', 'session')
+redis.call('ZCARD', beats_key)
+local left = waiter ~= '' and redis.call('ZREM', line_key, waiter) == 1
+local e = queue_lease_find(queue, lease)
 if e then
-  found = (session == '' or e.session == session) and 1 or 2
-  if found == 1 then entry_return(e, now) end
+  state = (session == '' or e.session == session) and 1 or 2
+  if state == 1 then entry_return(queue, e, now) end
 elseif lease ~= '' and taken[1] then
-  found = (session == '' or taken[4] == session) and 1 or 2
-  -- One that came again meanwhile stays as it is.
-  if found == 1 and not entry_find(taken[1]) then
-    redis.call('HSET', ENTRIES, taken[1], taken[2])
-    e = entry_read(taken[1])
-    entry_wait(e)
-    if taken[3] ~= '' then redis.call('HSET', BODIES, e.id, taken[3]) end
-    q.last, q.longest = math.max(q.last, e.n), math.max(q.longest, e.ends)
+  state = (session == '' or taken[4] == session) and 1 or 2
+  -- An entry of the same id that was put in meanwhile stays as it is.
+  if state == 1 and not entry_find(queue, taken[1]) then
+    redis.call('HSET', queue.entries, taken[1], taken[2])
+    e = entry_read(queue, taken[1])
+    entry_wait(queue, e)
+    if taken[3] ~= '' then redis.call('HSET', queue.bodies, e.id, taken[3]) end
+    queue.last, queue.longest = math.max(queue.last, e.n), math.max(queue.longest, e.ends)
   end
-  if found == 1 then redis.call('DEL', KEYS[10]) end
+  if state == 1 then redis.call('DEL', taken_key) end
 elseif noted then
-  found = 3
+  state = 3
 end
-if found == 1 then
-  ended_note('r', lease)
-  queue_keep(q)
+if state == 1 then
+  queue_ended_note(ended_key, 'r', lease)
+  queue_keep(queue)
 end
-if (found == 1 or left) and redis.call('ZCARD', ORDER) > 0 then line_wake(KEYS[8], KEYS[9], ARGV[4]) end
-return {found}
+if (state == 1 or left) and redis.call('ZCARD', queue.order) > 0 then line_wake(line_key, beats_key, inboxes) end
+return state

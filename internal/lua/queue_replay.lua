@@ -1,28 +1,26 @@
 -- Tells what became of an entry that an earlier call took, and has another session be the one that was told.
 -- USES clock queue queue_lease queue_ended
--- KEYS order (sorted set, see prelude_queue.lua); entries (hash); bodies (hash); expiry (sorted set); leased (sorted set);
---      holders (hash); ended (sorted set, see prelude_queue_ended.lua); taken (hash, see queue_release.lua)
--- ARGV lease; session (id, empty = none); lease_ms (from now; never shortens)
--- RETURNS state (QueueLeaseState in queue.go); body
+-- KEYS order; entries; bodies; expiry; leased; holders; ended; taken
+-- ARGV lease; session; lease_ms
+-- RETURNS state; body
 -- TTL as queue_enqueue; taken: 150 s
 -- COST O(log leases): ZSCORE, HGET, HMGET, and when it is held HSET, ZADD and PEXPIRE
-local lease, session = ARGV[1], ARGV[2]
-local q = queue_read()
-local noted = ended_by('a', lease) or ended_by('r', lease)
-local taken = redis.call('HGET', KEYS[8], 'body')
-local e, ends = lease_find(lease)
+queue_read(queue)
+local noted = queue_ended_by(ended_key, 'a', lease) or queue_ended_by(ended_key, 'r', lease)
+local taken = redis.call('HGET', taken_key, 'body')
+local e, ends = queue_lease_find(queue, lease)
 if e then
-  ends = math.max(ends, now + tonumber(ARGV[3]) * 1000)
+  ends = math.max(ends, now + lease_ms * 1000)
   e.session = session
-  redis.call('HSET', ENTRIES, e.id, entry_text(e))
-  redis.call('ZADD', LEASED, ends, lease)
-  q.longest = math.max(q.longest, ends + e.ends - e.since)
-  queue_keep(q)
-  return {1, redis.call('HGET', BODIES, e.id) or ''}
+  redis.call('HSET', queue.entries, e.id, entry_text(e))
+  redis.call('ZADD', queue.leased, ends, lease)
+  queue.longest = math.max(queue.longest, ends + e.ends - e.since)
+  queue_keep(queue)
+  return {state = 1, body = redis.call('HGET', queue.bodies, e.id)}
 end
 if taken then
-  redis.call('HSET', KEYS[8], 'session', session)
-  redis.call('PEXPIRE', KEYS[8], 150000)
-  return {1, taken}
+  redis.call('HSET', taken_key, 'session', session)
+  redis.call('PEXPIRE', taken_key, 150000)
+  return {state = 1, body = taken}
 end
-return {noted and 3 or 0, ''}
+return {state = noted and 3 or 0}

@@ -1,14 +1,14 @@
 -- Gives a reservation up.
 -- USES clock seen
--- KEYS seen (hash, see prelude_seen.lua)
--- ARGV token; session (id, empty = any)
--- RETURNS state (SeenState in seen.go)
+-- KEYS seen
+-- ARGV token; session
+-- RETURNS state
 -- TTL seen: 150 s
 -- COST O(1): HMGET, and when it is held HDEL, HSET and PEXPIRE
-local s = seen_read()
-local found = seen_state(s, ARGV[1], ARGV[2])
-if found == 1 then
-  seen_end(s)
-  seen_keep(now)
+local s = seen_read(seen_key)
+local state = seen_state(s, token, session)
+if state == 1 then
+  seen_end(seen_key, s)
+  seen_keep(seen_key, now)
 end
-return {found}
+return state

@@ -1,20 +1,17 @@
 -- Reserves a key, or says that it is reserved or done.
--- USES clock once seen
--- KEYS seen (hash, see prelude_seen.lua)
--- ARGV token (no other has it); ttl_ms; session (id, empty = bound to its TTL)
--- RETURNS reserved (1 or 0); was (0 = new, 1 = reserved, 2 = done); left_ms (of the reservation, down; else until it may be
---      reserved, up)
+-- USES clock seen
+-- KEYS seen
+-- ARGV token; ttl_ms; session
+-- RETURNS reserved; was; left_ms
 -- TTL seen: what the reservation has left, and 150 s
 -- COST O(1): HMGET, and when reserved HSET, HDEL and PEXPIRE
-return once(KEYS[2], ARGV[4], function()
-  local s, token = seen_read(), ARGV[1]
-  if s.done > now then return {0, 2, math.ceil((s.done - now) / 1000)} end
-  if s.held and s.token ~= token then return {0, 1, math.ceil((s.ends - now) / 1000)} end
-  local ends = math.max(now + tonumber(ARGV[2]) * 1000, s.held and s.ends or 0)
-  redis.call('HSET', KEYS[1], 'token', token, 'until', ends, 'session', ARGV[3])
-  redis.call('HDEL', KEYS[1], 'done')
-  -- What was committed is forgotten now, and what was given up is held again: neither was released.
-  if s.done > 0 or s.last == token then redis.call('HDEL', KEYS[1], 'last') end
-  seen_keep(ends)
-  return {1, 0, math.floor((ends - now) / 1000)}, true
-end)
+local s = seen_read(seen_key)
+if s.done > now then return {was = 2, left_ms = math.ceil((s.done - now) / 1000)} end
+if s.held and s.token ~= token then return {was = 1, left_ms = math.ceil((s.ends - now) / 1000)} end
+local ends = math.max(now + ttl_ms * 1000, s.held and s.ends or 0)
+redis.call('HSET', seen_key, 'token', token, 'until', ends, 'session', session)
+redis.call('HDEL', seen_key, 'done')
+-- An earlier commit is forgotten with done, and a token that was released holds the key again: last says neither any more.
+if s.done > 0 or s.last == token then redis.call('HDEL', seen_key, 'last') end
+seen_keep(seen_key, ends)
+return {reserved = true, left_ms = math.floor((ends - now) / 1000)}, true

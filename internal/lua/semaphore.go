@@ -1,38 +1,29 @@
 package lua
 
 // SemaphoreKeys are what a semaphore has; prelude_permits.lua says what they hold.
-type SemaphoreKeys struct{ Leases, Holders, Weights string }
-
-func (k SemaphoreKeys) keys(to []string) []string { return append(to, k.Leases, k.Holders, k.Weights) }
+type SemaphoreKeys struct {
+	Leases, Holders, Weights string `lua:"key"`
+}
 
 // SemaphoreAcquire grants permits of a semaphore, all or none. Repeated with the
 // same token it answers the same grant and restarts its TTL.
-var SemaphoreAcquire = define[SemaphoreAcquireIn](Source{
-	Name: "semaphore_acquire",
-	Keys: []string{"leases", "holders", "weights", "line", "beats", "gone"},
-	Args: []string{
-		"token", "limit", "permits", "ttl_ms", "session", "client", "instance", "meta", "max_hold_ms", "waiter", "beat_ms", "inboxes",
-	},
-	Returns:    []string{"acquired", "fence", "ttl_ms", "final", "free", "wait_us", "first", "more"},
+var SemaphoreAcquire = Define[SemaphoreAcquireIn, SemaphoreAcquireOut](files, Source{
+	Name:       "semaphore_acquire",
 	Idempotent: true,
 	Latched:    true,
-}, func(r *Reply) SemaphoreAcquireOut {
-	return SemaphoreAcquireOut{
-		Acquired: r.Bool(), Fence: r.Int(), TTLMS: r.Int(), Final: r.Bool(),
-		Free: r.Int(), WaitUS: r.Int(), First: r.Bool(), More: r.Bool(),
-	}
 })
 
 // SemaphoreAcquireIn is one try to take permits.
 type SemaphoreAcquireIn struct {
-	SemaphoreKeys
+	Semaphore SemaphoreKeys `lua:"table"`
 	LineKeys
-	Gone           string // key: that the token gave back
-	Token          string
-	Limit, Permits int64 // Permits is at most Limit
+	Gone           string `lua:"key"` // keeps the fence of what the token gave back
+	Token          string // the owner's secret
+	Limit, Permits int64  // Permits, asked for, is at most Limit
 	TTLMS          int64
 	// Session is the id of the session they are bound to, empty when they are bound to their TTL.
-	Session                string
+	Session string
+	// Client, Instance and Meta are any bytes.
 	Client, Instance, Meta string
 	// MaxHoldMS is after how long no renewal extends them any more; 0 = any does.
 	MaxHoldMS int64
@@ -41,15 +32,6 @@ type SemaphoreAcquireIn struct {
 	BeatMS int64
 	// Inboxes is what the names of the sidecars' channels begin with.
 	Inboxes string
-}
-
-func (in SemaphoreAcquireIn) keys(to []string) []string {
-	return append(in.SemaphoreKeys.keys(to), in.Line, in.Beats, in.Gone)
-}
-
-func (in SemaphoreAcquireIn) args(to []any) []any {
-	return append(to, in.Token, in.Limit, in.Permits, in.TTLMS, in.Session, in.Client, in.Instance, in.Meta,
-		in.MaxHoldMS, in.Waiter, in.BeatMS, in.Inboxes)
 }
 
 // SemaphoreAcquireOut is a grant, or what is in the way.
@@ -85,36 +67,22 @@ const (
 
 // SemaphoreRenew extends the permits of a token. With Move they are then Session's,
 // whoever held them.
-var SemaphoreRenew = define[SemaphoreRenewIn](Source{
-	Name:       "semaphore_renew",
-	Keys:       []string{"leases", "holders", "weights", "gone"},
-	Args:       []string{"token", "ttl_ms", "session", "fence", "move", "client", "instance"},
-	Returns:    []string{"state", "fence", "ttl_ms", "final"},
-	Idempotent: true,
-}, func(r *Reply) SemaphoreRenewOut {
-	return SemaphoreRenewOut{State: SemaphoreState(r.Int()), Fence: r.Int(), TTLMS: r.Int(), Final: r.Bool()}
-})
+var SemaphoreRenew = Define[SemaphoreRenewIn, SemaphoreRenewOut](files, Source{Name: "semaphore_renew", Idempotent: true})
 
 // SemaphoreRenewIn extends what one token holds. A Session other than the stored
 // one finds SemaphoreMoved; an empty Session matches any, and so does a Fence of 0.
-// A TTLMS of 0 extends nothing.
+// A TTLMS of 0 extends nothing. A Session never shortens what is left; the owner's
+// own call, with an empty one and no Move, may.
 type SemaphoreRenewIn struct {
-	SemaphoreKeys
-	Gone             string // key
-	Token            string
-	TTLMS            int64
-	Session          string
-	Fence            int64
-	Move             bool
+	Semaphore SemaphoreKeys `lua:"table"`
+	Gone      string        `lua:"key"` // see SemaphoreAcquireIn
+	Token     string
+	TTLMS     int64
+	Session   string
+	Fence     int64
+	Move      bool
+	// Client and Instance are those of who they move to.
 	Client, Instance string
-}
-
-func (in SemaphoreRenewIn) keys(to []string) []string {
-	return append(in.SemaphoreKeys.keys(to), in.Gone)
-}
-
-func (in SemaphoreRenewIn) args(to []any) []any {
-	return append(to, in.Token, in.TTLMS, in.Session, in.Fence, flag(in.Move), in.Client, in.Instance)
 }
 
 // SemaphoreRenewOut says what was found.
@@ -129,74 +97,47 @@ type SemaphoreRenewOut struct {
 // SemaphoreRelease gives the permits of a token back, takes a waiter out of the
 // line, and wakes the next one: so it is also how a waiting call is cancelled,
 // whether or not it was granted anything meanwhile.
-var SemaphoreRelease = define[SemaphoreReleaseIn](Source{
+var SemaphoreRelease = Define[SemaphoreReleaseIn, SemaphoreState](files, Source{
 	Name:       "semaphore_release",
-	Keys:       []string{"leases", "holders", "weights", "line", "beats", "gone"},
-	Args:       []string{"token", "session", "waiter", "inboxes"},
 	Returns:    []string{"state"},
 	Idempotent: true,
-}, func(r *Reply) SemaphoreState { return SemaphoreState(r.Int()) })
+})
 
 // SemaphoreReleaseIn gives back what one token holds. A Session other than the
 // stored one finds SemaphoreMoved and changes nothing; an empty one matches any.
 type SemaphoreReleaseIn struct {
-	SemaphoreKeys
+	Semaphore SemaphoreKeys `lua:"table"`
 	LineKeys
-	Gone    string // key
+	Gone    string `lua:"key"` // see SemaphoreAcquireIn
 	Token   string // empty releases nothing
 	Session string
 	Waiter  string // that leaves the line, empty = none
 	Inboxes string
 }
 
-func (in SemaphoreReleaseIn) keys(to []string) []string {
-	return append(in.SemaphoreKeys.keys(to), in.Line, in.Beats, in.Gone)
-}
-
-func (in SemaphoreReleaseIn) args(to []any) []any {
-	return append(to, in.Token, in.Session, in.Waiter, in.Inboxes)
-}
-
 // SemaphoreGet reads a semaphore.
-var SemaphoreGet = define[SemaphoreGetIn](Source{
-	Name: "semaphore_get",
-	Keys: []string{"leases", "holders", "weights", "line"},
-	Returns: []string{
-		"held", "waiting", "more", "holders", "then", "permits", "fence", "ttl_ms", "client", "instance", "since_ms", "meta",
-	},
-	Idempotent: true,
-}, func(r *Reply) SemaphoreGetOut {
-	out := SemaphoreGetOut{Held: r.Int(), Waiting: r.Int(), More: r.Bool()}
-	for range r.Int() {
-		out.Holders = append(out.Holders, SemaphoreHolder{
-			Permits: r.Int(), Fence: r.Int(), TTLMS: r.Int(), Client: r.Str(), Instance: r.Str(), SinceMS: r.Int(), Meta: r.Str(),
-		})
-	}
-	return out
-})
+var SemaphoreGet = Define[SemaphoreGetIn, SemaphoreGetOut](files, Source{Name: "semaphore_get", Idempotent: true})
 
 // SemaphoreGetIn names one semaphore.
 type SemaphoreGetIn struct {
-	SemaphoreKeys
-	Line string // key
+	Semaphore SemaphoreKeys `lua:"table"`
+	Line      string        `lua:"key"`
 }
-
-func (in SemaphoreGetIn) keys(to []string) []string {
-	return append(in.SemaphoreKeys.keys(to), in.Line)
-}
-func (in SemaphoreGetIn) args(to []any) []any { return to }
 
 // SemaphoreGetOut is the semaphore's state.
 type SemaphoreGetOut struct {
-	Held, Waiting int64
-	// More: leases that have ended are counted still.
+	Held    int64 // permits
+	Waiting int64 // places in the line, those of dead sidecars too until they come first
+	// More: leases that have ended are counted still, and the caller should ask again at once.
 	More    bool
 	Holders []SemaphoreHolder // at most 100, by when they end
 }
 
 // SemaphoreHolder is one grant.
 type SemaphoreHolder struct {
-	Permits, Fence, TTLMS  int64
-	Client, Instance, Meta string
-	SinceMS                int64
+	Permits, Fence   int64
+	TTLMS            int64 // left, rounded down
+	Client, Instance string
+	SinceMS          int64
+	Meta             string
 }

@@ -1,25 +1,20 @@
 -- Tells how many permits of a semaphore are held, and by whom.
 -- USES clock leases permits
--- KEYS leases (sorted set, see prelude_leases.lua); holders (hash); weights (sorted set, see prelude_permits.lua);
---      line (sorted set, see prelude_line.lua)
+-- KEYS leases; holders; weights; line
 -- ARGV
--- RETURNS held (permits); waiting (places in the line, of dead sidecars too); more (1 = leases that have ended are counted
---      still: ask again at once); holders (how many follow, at most 100, by when they end); then (for each); permits; fence;
---      ttl_ms (left, down); client; instance; since_ms; meta
+-- RETURNS held; waiting; more; holders; then; permits; fence; ttl_ms; client; instance; since_ms; meta
 -- TTL none is written
 -- COST O(different weights + ended leases + 100 log leases)
-local waiting = redis.call('ZCARD', KEYS[4])
-redis.call('ZCARD', weights)
-redis.call('HLEN', holders)
-local held, more = permits_held()
-local reply = {held, waiting, more and 1 or 0, 0}
-for _, token in ipairs(redis.call('ZRANGEBYSCORE', leases, now, '+inf', 'LIMIT', 0, 100)) do
-  local p = permits_of(token)
+local waiting = redis.call('ZCARD', line_key)
+redis.call('ZCARD', semaphore.weights)
+redis.call('HLEN', semaphore.holders)
+local held, more = permits_held(semaphore)
+local holders = {}
+for _, token in ipairs(redis.call('ZRANGEBYSCORE', semaphore.leases, now, '+inf', 'LIMIT', 0, 100)) do
+  local p = permits_of(semaphore, token)
   if p then
-    reply[4] = reply[4] + 1
-    for _, v in ipairs({p.permits, p.fence, (permits_left(p)), p.client, p.instance, math.floor(p.since / 1000), p.meta}) do
-      reply[#reply + 1] = v
-    end
+    p.ttl_ms, p.since_ms = permits_left_ms(p), math.floor(p.since / 1000)
+    holders[#holders + 1] = p
   end
 end
-return reply
+return {held = held, waiting = waiting, more = more, holders = holders}

@@ -87,7 +87,7 @@ func (p *permitRun) gone(token string) string { return p.name + ":gone:" + token
 func (p *permitRun) acquire(t *rapid.T, token, session string, permits, ttl, maxHold int64) {
 	p.say("acquire %s %s %d for %dms, at most %dms", token, session, permits, ttl, maxHold)
 	got := call(t, p.s, lua.SemaphoreAcquire, p.now, lua.SemaphoreAcquireIn{
-		SemaphoreKeys: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Limit: p.limit,
+		Semaphore: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Limit: p.limit,
 		Permits: permits, TTLMS: ttl, Session: session, MaxHoldMS: maxHold,
 	})
 	g := p.m.of(p.now, token)
@@ -148,7 +148,7 @@ func (p *permitRun) renew(t *rapid.T, token, session string, ttl int64) {
 		want.Fence, want.TTLMS, want.Final = g.fence, (g.ends-p.now)/1000, g.max > 0 && g.ends == g.max
 	}
 	require.Equal(t, want, call(t, p.s, lua.SemaphoreRenew, p.now, lua.SemaphoreRenewIn{
-		SemaphoreKeys: p.keys(), Gone: p.gone(token), Token: token, TTLMS: ttl, Session: session,
+		Semaphore: p.keys(), Gone: p.gone(token), Token: token, TTLMS: ttl, Session: session,
 	}), "%s", p.story())
 }
 
@@ -159,14 +159,14 @@ func (p *permitRun) release(t *rapid.T, token, session string) {
 		g.released = true
 	}
 	require.Equal(t, state, call(t, p.s, lua.SemaphoreRelease, p.now, lua.SemaphoreReleaseIn{
-		SemaphoreKeys: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Session: session,
+		Semaphore: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Session: session,
 	}), "%s", p.story())
 }
 
 // check is case 21: what is held is what live leases hold, after every step.
 func (p *permitRun) check(t *rapid.T) {
 	live, held := p.m.live(p.now)
-	got := call(t, p.s, lua.SemaphoreGet, p.now, lua.SemaphoreGetIn{SemaphoreKeys: p.keys(), Line: lineOf(p.name).Line})
+	got := call(t, p.s, lua.SemaphoreGet, p.now, lua.SemaphoreGetIn{Semaphore: p.keys(), Line: lineOf(p.name).Line})
 	require.Equal(t, []any{held, len(live)}, []any{got.Held, len(got.Holders)}, "%s", p.story())
 	require.LessOrEqual(t, held, p.limit, "%s", p.story())
 	for _, h := range got.Holders {

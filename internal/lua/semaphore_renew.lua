@@ -1,27 +1,23 @@
 -- Renews the permits of a token, or has another session hold them; never revives what has ended.
 -- USES clock leases permits
--- KEYS leases (sorted set, see prelude_leases.lua); holders (hash); weights (sorted set, see prelude_permits.lua);
---      gone (string: the fence of what the token gave back)
--- ARGV token (the owner's secret); ttl_ms (from now; 0 = as it is); session (id, and never shortened; empty = any, and
---      unless it moves the owner's own word, shorter or longer); fence (of the grant, 0 = any);
---      move (1 = whoever held it, session does now); client (any bytes, of who it moves to); instance
--- RETURNS state (SemaphoreState in semaphore.go); fence (the token's, 0 when it holds nothing); ttl_ms (left, down);
---      final (1 = no renewal extends it any more)
+-- KEYS leases; holders; weights; gone
+-- ARGV token; ttl_ms; session; fence; move; client; instance
+-- RETURNS state; fence; ttl_ms; final
 -- TTL leases, holders, weights: as long as the last lease, and 150 s
 -- COST O(log leases): ZSCORE, HGET, GET, and when it is held ZADD, HSET and PEXPIRE
-local token, session, fence, move = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
-local mine = permits_of(token)
+local mine = permits_of(semaphore, token)
 -- A key of another type fails before anything is written.
-redis.call('ZCARD', weights)
+redis.call('ZCARD', semaphore.weights)
 if not mine or fence > 0 and mine.fence ~= fence then
-  local last = tonumber(redis.call('GET', KEYS[4]) or 0)
-  return {last > 0 and (fence == 0 or last == fence) and 3 or 0, 0, 0, 0}
+  local last = tonumber(redis.call('GET', gone_key) or 0)
+  return {state = last > 0 and (fence == 0 or last == fence) and 3 or 0}
 end
+local state = 1
 if move then
-  mine.session, mine.client, mine.instance = session, ARGV[6], ARGV[7]
+  mine.session, mine.client, mine.instance = session, client, instance
 elseif session ~= '' and mine.session ~= session then
-  return {2, mine.fence, permits_left(mine)}
+  state = 2
 end
-local ttl_ms = tonumber(ARGV[2])
-permits_keep(token, mine, ttl_ms, session == '' and ttl_ms > 0 and not move)
-return {1, mine.fence, permits_left(mine)}
+-- Only the holder's own call, which names no session, may shorten.
+if state == 1 then permits_keep(semaphore, token, mine, ttl_ms, session == '' and ttl_ms > 0 and not move) end
+return {state = state, fence = mine.fence, ttl_ms = permits_left_ms(mine), final = permits_final(mine)}
