@@ -17,12 +17,10 @@ local function breaker_drop(b, id, session)
   return 1
 end
 
--- breaker_hold has a probe live for us from now on, unless it lives longer anyway, and returns 1 if it was not lost.
+-- breaker_hold has a probe live for us from now on, unless it lives longer anyway.
 local function breaker_hold(b, id, us)
   local i = breaker_probe(b, id)
-  if not i then return 0 end
-  b.probes[i].ends = math.max(b.probes[i].ends, now + us)
-  return 1
+  if i then b.probes[i].ends = math.max(b.probes[i].ends, now + us) end
 end
 
 -- breaker_keep has a probe live for us from now on, shorter or longer.

@@ -4,24 +4,24 @@
 -- and pool before it.
 local HEAD_MS = 5000
 
-local function pool_head(waiter)
-  redis.call('ZADD', HEADS, now + HEAD_MS * 1000, waiter)
-  redis.call('PEXPIRE', HEADS, HEAD_MS + 60000)
+local function pool_head(pool, waiter)
+  redis.call('ZADD', pool.heads, now + HEAD_MS * 1000, waiter)
+  redis.call('PEXPIRE', pool.heads, HEAD_MS + 60000)
 end
 
 -- pool_leave takes a waiter out of its line, and notes who is first then. It returns whether the waiter was there.
-local function pool_leave(line, beats, waiter)
+local function pool_leave(pool, line, beats, waiter)
   if waiter == '' or redis.call('ZREM', line, waiter) == 0 then return false end
-  redis.call('ZREM', HEADS, waiter)
+  redis.call('ZREM', pool.heads, waiter)
   local head = line_head(line, beats)
-  if head and head ~= '' then pool_head(head) end
+  if head and head ~= '' then pool_head(pool, head) end
   return true
 end
 
 -- pool_wake tells the first of each line, at most 100, that it is its turn. It has to be the last thing that a script does.
-local function pool_wake(inboxes)
-  redis.call('ZREMRANGEBYSCORE', HEADS, '-inf', now)
-  for _, head in ipairs(redis.call('ZREVRANGE', HEADS, 0, 99)) do
+local function pool_wake(pool, inboxes)
+  redis.call('ZREMRANGEBYSCORE', pool.heads, '-inf', now)
+  for _, head in ipairs(redis.call('ZREVRANGE', pool.heads, 0, 99)) do
     redis.pcall('PUBLISH', table.concat({inboxes, sidecar_of(head)}), head)
   end
 end
