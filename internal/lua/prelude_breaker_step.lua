@@ -1,6 +1,6 @@
--- How a breaker moves. Nothing here writes: who uses it keeps breaker_text(b) if it differs from what was read.
+-- How a breaker changes its state. Nothing here writes to Redis: the script writes the record with breaker_save.
 
--- breaker_enter begins a state: with a generation of its own, so that what was let through before changes nothing in it.
+-- breaker_enter begins a state. It has a new generation: reports of calls that passed before do not count in it.
 local function breaker_enter(b, state)
   b.state, b.generation, b.changed = state, b.generation + 1, now
   b.failures, b.successes, b.slices, b.probes = 0, 0, {}, {}
@@ -45,8 +45,8 @@ local function breaker_pass(b, p, id, session)
   return b.generation, true
 end
 
--- breaker_heard is told what became of a call (success, failure or ignored), of a generation (0 = the present one) and a
--- probe (empty = it was none). It returns whether that counted and whether the state changed.
+-- breaker_heard counts the outcome of a call (success, failure or ignored), with its generation (0 = the present one) and the
+-- id of its probe (empty = it was none). It returns whether that counted and whether the state changed.
 local function breaker_heard(b, p, generation, id, outcome, duration_us)
   if generation ~= 0 and generation ~= b.generation or b.forced == 1 or b.forced == 3 or b.state == 1 then return false, false end
   local slow = p.slow > 0 and p.slowed > 0 and duration_us >= p.slow

@@ -1,14 +1,14 @@
 -- How a member is given back. A user uses line, breaker_probe, breaker_store, pool, pool_wake, pool_lease and pool_probe before it.
 
--- A failure of each kind has the member cool down: so long (us) the first time, twice as long with each in a row, and no
--- longer than that.
+-- How long (us) a member cools down after a failure of each kind: the first time, and at most. Each further failure in a row
+-- doubles the time.
 local BACKOFF = {
   soft_block = {30000000, 3600000000}, captcha = {120000000, 21600000000}, hard_block = {300000000, 86400000000},
   fail = {10000000, 1800000000}, transport = {1000000, 60000000},
 }
 
--- pool_judged is told of an outcome and returns how long (us) the member cools down for it. Those that are no failures of its
--- own do not add up with those that are.
+-- pool_judged counts an outcome in the member and returns how long (us) the member cools down for it. Failures of the transport
+-- are not the member's own: they have a count of their own (slips).
 local function pool_judged(m, outcome, unban_ms)
   if outcome == 'ok' then m.failures, m.slips = 0, 0 end
   if outcome == 'ban' and m.ban >= 0 then m.ban = unban_ms > 0 and math.max(m.ban, now + unban_ms * 1000) or -1 end
@@ -25,7 +25,7 @@ local function pool_judged(m, outcome, unban_ms)
   return math.min(backoff[1] * 2 ^ math.min(row - 1, 50), backoff[2])
 end
 
--- pool_became is what a member is that is not leased, and until when (us, 0 = now, -1 = without an end).
+-- pool_became is the state of a member that is not leased, and when (us) that ends: 0 = it is free, -1 = never.
 local function pool_became(ban, cool)
   if ban < 0 then return 'banned', -1 end
   if ban > now then return 'banned', math.max(ban, cool) end

@@ -1,9 +1,9 @@
--- Whose turn it is in a pool. A view's line is a line as any other (see prelude_line.lua). Beside it heads has, for all lines
--- of the pool, the first waiter and until when (us) it has to have looked again: so whoever gives a member back can wake the
--- first of each line without knowing the lines. A head that is missing there looks by itself all the same. A user uses line
--- and pool before it.
+-- Whose turn it is in a pool. Each view has a waiting line (see prelude_line.lua). heads has the first waiter of each line of
+-- the pool, by when (us) it must have asked again. So a script that gives a member back wakes the first of each line without
+-- knowing the lines. A first waiter that is not in heads asks again by itself. A user uses line and pool before it.
 local HEAD_MS = 5000
 
+-- pool_head notes the first waiter of a line.
 local function pool_head(pool, waiter)
   redis.call('ZADD', pool.heads, now + HEAD_MS * 1000, waiter)
   redis.call('PEXPIRE', pool.heads, HEAD_MS + 60000)
