@@ -104,7 +104,7 @@ func (p *Permits) AcquireThen(ctx context.Context, c Caller, r PermitRequest, do
 type permitTerms struct {
 	buckets, signature, policy string
 	cost, revision             int64
-	overrides                  map[string]string
+	overrides                  []string // of members, each with its signature after it
 }
 
 func (t *permitTerms) input(ask lua.PoolAcquireIn) lua.PermitAcquireIn {
@@ -186,13 +186,15 @@ func (r *rule) forPermits() error {
 	}
 }
 
-// ofMembers are the signatures of those members that have bands of their own: of
-// several overrides for one the first counts.
-func (r *rule) ofMembers() map[string]string {
-	all := make(map[string]string, len(r.options.Overrides))
+// ofMembers are those members that have bands of their own, each with its signature
+// after it: of several overrides for one the first counts.
+func (r *rule) ofMembers() []string {
+	var all []string
+	had := make(map[string]bool, len(r.options.Overrides))
 	for i, x := range r.options.Overrides {
-		if _, dup := all[x.Exact]; !dup {
-			all[x.Exact] = r.others[i].signature
+		if !had[x.Exact] {
+			had[x.Exact] = true
+			all = append(all, x.Exact, r.others[i].signature)
 		}
 	}
 	return all

@@ -52,7 +52,11 @@ func (p *Permits) Charge(ctx context.Context, c Caller, m MemberRef, r LimitRequ
 	case !out.Value.Found:
 		return Decision{}, noMember("key")
 	}
-	d, err := lim.decision(lua.Outcome[lua.RatelimitOut]{Value: out.Value.RatelimitOut, Replayed: out.Replayed, Sent: out.Sent})
+	v := out.Value
+	d, err := lim.decision(lua.Outcome[lua.RatelimitOut]{Replayed: out.Replayed, Sent: out.Sent, Value: lua.RatelimitOut{
+		Allowed: v.Allowed, Band: v.Band, Remaining: v.Remaining, Current: v.Current, RetryAfterUS: v.RetryAfterUS,
+		ResetAfterUS: v.ResetAfterUS, NowUS: v.NowUS, Denied: v.Denied, Newer: v.Newer,
+	}})
 	if err != nil {
 		return Decision{}, failed("ratelimit "+lim.label()+": reply", err)
 	}

@@ -64,7 +64,7 @@ func (p *Pools) Put(ctx context.Context, pool string, all []PoolMember) (PoolCou
 	// All in one run: a refusal leaves nothing behind.
 	in := lua.PoolPutIn{PoolKeys: p.keys.poolKeys(pool), Most: api.MaxPoolMembers, Inboxes: p.keys.inboxes()}
 	for _, m := range all {
-		in.Members = append(in.Members, lua.PoolMember{ID: m.ID, Meta: m.Meta})
+		in.List = append(in.List, m.ID, m.Meta)
 	}
 	out, err := lua.Run(ctx, p.runner, lua.PoolPut, in, lua.Latch{})
 	switch {

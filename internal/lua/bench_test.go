@@ -121,10 +121,10 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 	r := open(b, lua.Options{URL: redistest.URL(b)})
 	put := lua.PoolPutIn{PoolKeys: p.keys(), Most: 10_000}
 	for i := range n {
-		put.Members = append(put.Members, lua.PoolMember{ID: fmt.Sprintf("m%05d", i)})
+		put.List = append(put.List, fmt.Sprintf("m%05d", i), "")
 	}
-	for half := range slices.Chunk(put.Members, 500) {
-		put.Members = half
+	for half := range slices.Chunk(put.List, 1000) {
+		put.List = half
 		_, err := lua.Run(deadline(b), r, lua.PoolPut, put, lua.Latch{})
 		require.NoError(b, err)
 	}
@@ -133,7 +133,7 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 	if tokenless {
 		// One token a day, but for the last of them.
 		ask.Signature = "1/1/86400000000/86400000"
-		ask.Overrides = map[string]string{fmt.Sprintf("m%05d", n-1): "1000000000/1/1/1000"}
+		ask.Overrides = []string{fmt.Sprintf("m%05d", n-1), "1000000000/1/1/1000"}
 	}
 	report := lua.PermitReportIn{PoolReleaseIn: lua.PoolReleaseIn{
 		PoolKeys: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",

@@ -3,26 +3,16 @@ package lua
 // BreakerIn addresses one breaker: a field of a hash, and the policy that it
 // goes by, as text (see prelude_breaker.lua).
 type BreakerIn struct {
-	Breaker       string // key
+	Breaker       string `lua:"key"`
 	Field, Policy string
 }
 
-func (in BreakerIn) keys(to []string) []string { return append(to, in.Breaker) }
-func (in BreakerIn) args(to []any) []any       { return append(to, in.Field, in.Policy) }
-
 // BreakerAllow says whether a call may pass. Repeated with the same probe it
 // answers the same while that is out.
-var BreakerAllow = define[BreakerAllowIn](Source{
+var BreakerAllow = Define[BreakerAllowIn, BreakerAllowOut](files, Source{
 	Name:       "breaker_allow",
-	Keys:       []string{"breaker"},
-	Args:       []string{"field", "policy", "probe", "session"},
-	Returns:    []string{"allowed", "probe", "retry_us", "generation", "was", "state"},
 	Idempotent: true,
 	Latched:    true,
-}, func(r *Reply) BreakerAllowOut {
-	return BreakerAllowOut{
-		Allowed: r.Bool(), Probe: r.Bool(), RetryUS: r.Int(), Generation: r.Int(), Was: r.Str(), State: r.Str(),
-	}
 })
 
 // BreakerAllowIn is one call that wants to pass.
@@ -33,11 +23,8 @@ type BreakerAllowIn struct {
 	Probe, Session string
 }
 
-func (in BreakerAllowIn) args(to []any) []any {
-	return append(in.BreakerIn.args(to), in.Probe, in.Session)
-}
-
-// BreakerAllowOut is the decision. RetryUS is -1 when it never passes.
+// BreakerAllowOut is the decision, and the state before and after. RetryUS is until a
+// call may pass: 0 = it may now, -1 = never.
 type BreakerAllowOut struct {
 	Allowed, Probe bool
 	RetryUS        int64
@@ -46,14 +33,9 @@ type BreakerAllowOut struct {
 }
 
 // BreakerReport counts what became of a call.
-var BreakerReport = define[BreakerReportIn](Source{
+var BreakerReport = Define[BreakerReportIn, BreakerReportOut](files, Source{
 	Name:    "breaker_report",
-	Keys:    []string{"breaker"},
-	Args:    []string{"field", "policy", "generation", "probe", "outcome", "duration_us", "channel"},
-	Returns: []string{"counted", "generation", "was", "state", "open_us"},
 	Latched: true,
-}, func(r *Reply) BreakerReportOut {
-	return BreakerReportOut{Counted: r.Bool(), Generation: r.Int(), Was: r.Str(), State: r.Str(), OpenUS: r.Int()}
 })
 
 // BreakerReportIn is what became of one call.
@@ -66,10 +48,6 @@ type BreakerReportIn struct {
 	Channel    string
 }
 
-func (in BreakerReportIn) args(to []any) []any {
-	return append(in.BreakerIn.args(to), in.Generation, in.Probe, in.Outcome, in.DurationUS, in.Channel)
-}
-
 // BreakerReportOut is the state after it. OpenUS is how long it stays open, -1 =
 // without an end.
 type BreakerReportOut struct {
@@ -80,41 +58,26 @@ type BreakerReportOut struct {
 }
 
 // BreakerGet reads a breaker.
-var BreakerGet = define[BreakerIn](Source{
-	Name: "breaker_get",
-	Keys: []string{"breaker"},
-	Args: []string{"field", "policy"},
-	Returns: []string{
-		"state", "generation", "failures", "successes", "probes", "open_us", "opened", "calls", "failed", "slow", "changed_us", "forced",
-	},
+var BreakerGet = Define[BreakerIn, BreakerGetOut](files, Source{
+	Name:       "breaker_get",
 	Idempotent: true,
-}, func(r *Reply) BreakerGetOut {
-	return BreakerGetOut{
-		State: r.Str(), Generation: r.Int(), Failures: r.Int(), Successes: r.Int(), Probes: r.Int(), OpenUS: r.Int(), Opened: r.Int(),
-		Calls: r.Int(), Failed: r.Int(), Slow: r.Int(), ChangedUS: r.Int(), Forced: r.Bool(),
-	}
 })
 
 // BreakerGetOut is all that is kept of a breaker.
 type BreakerGetOut struct {
 	State                       string
 	Generation                  int64
-	Failures, Successes, Probes int64
-	OpenUS, Opened              int64
+	Failures, Successes, Probes int64 // in a row while closed; of probes while half open; out now
+	OpenUS, Opened              int64 // left of being open; how often in a row it opened
 	Calls, Failed, Slow         int64 // in the window
 	ChangedUS                   int64 // 0 = never
 	Forced                      bool
 }
 
 // BreakerForce holds a breaker in a state, or resets it.
-var BreakerForce = define[BreakerForceIn](Source{
+var BreakerForce = Define[BreakerForceIn, BreakerForceOut](files, Source{
 	Name:       "breaker_force",
-	Keys:       []string{"breaker"},
-	Args:       []string{"field", "policy", "forced", "channel"},
-	Returns:    []string{"generation", "was", "state"},
 	Idempotent: true,
-}, func(r *Reply) BreakerForceOut {
-	return BreakerForceOut{Generation: r.Int(), Was: r.Str(), State: r.Str()}
 })
 
 // Forced is a state that a breaker is held in.
@@ -135,10 +98,6 @@ type BreakerForceIn struct {
 	Channel string
 }
 
-func (in BreakerForceIn) args(to []any) []any {
-	return append(in.BreakerIn.args(to), int64(in.Forced), in.Channel)
-}
-
 // BreakerForceOut is the state before and after.
 type BreakerForceOut struct {
 	Generation int64
@@ -156,23 +115,16 @@ const (
 )
 
 // BreakerDrop gives a probe back.
-var BreakerDrop = define[BreakerProbeIn](Source{
+var BreakerDrop = Define[BreakerProbeIn, ProbeState](files, Source{
 	Name:       "breaker_drop",
-	Keys:       []string{"breaker"},
-	Args:       []string{"field", "policy", "probe", "session"},
 	Returns:    []string{"state"},
 	Idempotent: true,
-}, func(r *Reply) ProbeState { return ProbeState(r.Int()) })
+})
 
 // BreakerMove has another session hold a probe.
-var BreakerMove = define[BreakerProbeIn](Source{
+var BreakerMove = Define[BreakerProbeIn, BreakerMoveOut](files, Source{
 	Name:       "breaker_move",
-	Keys:       []string{"breaker"},
-	Args:       []string{"field", "policy", "probe", "session"},
-	Returns:    []string{"left_us", "generation", "state", "retry_us"},
 	Idempotent: true,
-}, func(r *Reply) BreakerMoveOut {
-	return BreakerMoveOut{LeftUS: r.Int(), Generation: r.Int(), State: r.Str(), RetryUS: r.Int()}
 })
 
 // BreakerProbeIn is one probe, and the session that has it or is to have it.
@@ -181,11 +133,8 @@ type BreakerProbeIn struct {
 	Probe, Session string
 }
 
-func (in BreakerProbeIn) args(to []any) []any {
-	return append(in.BreakerIn.args(to), in.Probe, in.Session)
-}
-
-// BreakerMoveOut is what is left of a probe, 0 = it is not out, and the state.
+// BreakerMoveOut is what is left of a probe, 0 = it is not out, and the state. RetryUS
+// is as in BreakerAllowOut.
 type BreakerMoveOut struct {
 	LeftUS     int64
 	Generation int64

@@ -22,7 +22,8 @@ import (
 //	[]string              a table of texts
 //	`lua:"key"`           a key of Redis, the local lock_key of a field Lock
 //	`lua:"key,optional"`  the same; empty in Go is nil in Lua
-//	a struct              its fields; with `lua:"table"` a table of its name with them
+//	a struct              its fields; with `lua:"table"` a table with them, which has its
+//	                      name without Keys at the end, as PoolKeys is pool
 //
 // Outputs have the same types, and slices of structs. A script returns a table with
 // their names; what it leaves out is zero.
@@ -101,7 +102,9 @@ func membersOf(t reflect.Type, index []int, table string) (all []member) {
 			switch {
 			case tag == "":
 				name = table
-			case tag != "table" || table != "":
+			case tag == "table" && table == "":
+				name = inLua(strings.TrimSuffix(f.Name, "Keys"))
+			default:
 				panic(fmt.Sprintf("lua: %s.%s: the tag is %q; a struct has none, or table where it is not within one", t, f.Name, tag))
 			}
 			all = append(all, membersOf(f.Type, at, name)...)
@@ -132,6 +135,9 @@ var (
 
 // inLua is the name of a field there: TTLMS is ttl_ms, LastToken is last_token.
 func inLua(name string) string {
+	if name == "IDs" {
+		return "ids"
+	}
 	name = unitAtEnd.ReplaceAllString(name, "${1}_$2")
 	name = wordStart.ReplaceAllString(name, "${1}${3}_${2}${4}")
 	return strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(name, "__", "_"), "_"))

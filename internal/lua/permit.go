@@ -1,52 +1,30 @@
 package lua
 
-import "slices"
-
 // PermitAcquire leases the least recently used member that may be had, whose
 // breaker lets it pass and whose bucket has the cost: all is decided and taken in
 // the one run. Repeated with the same token it answers the same member, as long as
 // the lease lives.
-var PermitAcquire = define[PermitAcquireIn](Source{
+var PermitAcquire = Define[PermitAcquireIn, PermitAcquireOut](files, Source{
 	Name:       "permit_acquire",
-	Keys:       names(poolKeys, viewKeys, []string{"sticky", "buckets"}),
-	Args:       names(poolAcquireArgs, []string{"cost", "revision", "signature", "overrides", "policy"}),
-	Returns:    names(poolAcquireReturns, []string{"generation", "probe", "remaining"}),
 	Idempotent: true,
 	Latched:    true,
-}, func(r *Reply) PermitAcquireOut {
-	return PermitAcquireOut{PoolAcquireOut: readPoolAcquire(r), Generation: r.Int(), Probe: r.Bool(), Remaining: r.Int()}
 })
 
 // PermitAcquireIn is one try to get a permit.
 type PermitAcquireIn struct {
 	PoolAcquireIn
-	Buckets string // key: those of the members under the rule
+	Buckets string `lua:"key"` // of the members under the rule
 	Cost    int64
 	// Revision and Signature are of the rule (token_bucket), as in RatelimitIn; an
 	// empty Signature asks for no bucket.
 	Revision  int64
 	Signature string
-	// Overrides are the signatures of those members that have bands of their own.
-	Overrides map[string]string
+	// Overrides has those members that have bands of their own, each with its
+	// signature after it.
+	Overrides []string
 	// Policy is that of the breakers as text (see prelude_breaker.lua); an empty one
 	// does not ask them.
 	Policy string
-}
-
-func (in PermitAcquireIn) keys(to []string) []string {
-	return append(in.PoolAcquireIn.keys(to), in.Buckets)
-}
-
-func (in PermitAcquireIn) args(to []any) []any {
-	list := make([]string, 0, 2*len(in.Overrides))
-	for member := range in.Overrides {
-		list = append(list, member)
-	}
-	slices.Sort(list)
-	for i, n := 0, len(list); i < n; i++ {
-		list = slices.Insert(list, 2*i+1, in.Overrides[list[2*i]])
-	}
-	return append(in.PoolAcquireIn.args(to), in.Cost, in.Revision, in.Signature, texts(list), in.Policy)
 }
 
 // PermitAcquireOut is a member that may be used now, or why there is none.
@@ -61,14 +39,9 @@ type PermitAcquireOut struct {
 
 // PermitReport gives a permit's member back and tells its breaker, its cooldown and
 // its pause how the work went.
-var PermitReport = define[PermitReportIn](Source{
+var PermitReport = Define[PermitReportIn, PermitReportOut](files, Source{
 	Name:       "permit_report",
-	Keys:       names(poolKeys, releaseKeys),
-	Args:       names(poolReleaseArgs, []string{"heard", "duration_us", "pause_us", "jitter", "channel"}),
-	Returns:    names(poolReleaseReturns, []string{"was", "breaker"}),
 	Idempotent: true,
-}, func(r *Reply) PermitReportOut {
-	return PermitReportOut{PoolReleaseOut: readPoolRelease(r), Was: r.Str(), Breaker: r.Str()}
 })
 
 // PermitReportIn is a permit, and how the work went.
@@ -87,10 +60,6 @@ type PermitReportIn struct {
 	Channel string
 }
 
-func (in PermitReportIn) args(to []any) []any {
-	return append(in.PoolReleaseIn.args(to), in.Heard, in.DurationUS, in.PauseUS, in.Jitter, in.Channel)
-}
-
 // PermitReportOut says what was found, and what the member and its breaker are since.
 type PermitReportOut struct {
 	PoolReleaseOut
@@ -101,21 +70,16 @@ type PermitReportOut struct {
 
 // RatelimitMember charges the bucket of a pool's member without leasing it, looks
 // at it, or resets it.
-var RatelimitMember = define[RatelimitMemberIn](Source{
+var RatelimitMember = Define[RatelimitMemberIn, RatelimitMemberOut](files, Source{
 	Name:    "ratelimit_member",
-	Keys:    names(poolKeys, []string{"buckets"}),
-	Args:    []string{"member", "cost", "peek", "reset", "revision", "signature", "inboxes"},
-	Returns: names([]string{"found"}, ratelimitReturns),
 	Latched: true,
-}, func(r *Reply) RatelimitMemberOut {
-	return RatelimitMemberOut{Found: r.Bool(), RatelimitOut: readRatelimit(r)}
 })
 
 // RatelimitMemberIn is one charge of a member's bucket; what RatelimitIn says of
 // its fields holds here. With Reset it forgets the bucket instead.
 type RatelimitMemberIn struct {
-	PoolKeys
-	Buckets     string // key
+	PoolKeys    `lua:"table"`
+	Buckets     string `lua:"key"`
 	Member      string
 	Cost        int64
 	Peek, Reset bool
@@ -124,17 +88,16 @@ type RatelimitMemberIn struct {
 	Inboxes     string
 }
 
-func (in RatelimitMemberIn) keys(to []string) []string {
-	return append(in.PoolKeys.keys(to), in.Buckets)
-}
-
-func (in RatelimitMemberIn) args(to []any) []any {
-	return append(to, in.Member, in.Cost, flag(in.Peek), flag(in.Reset), in.Revision, in.Signature, in.Inboxes)
-}
-
-// RatelimitMemberOut is the answer, whose Denied may be pause. After a Reset,
-// Allowed says whether there was anything to forget.
+// RatelimitMemberOut is the answer: what RatelimitOut says of its fields holds here.
+// After a Reset, Allowed says whether there was anything to forget.
 type RatelimitMemberOut struct {
-	Found bool // there is such a member
-	RatelimitOut
+	Found              bool // there is such a member
+	Allowed            bool
+	Band               int64
+	Remaining, Current int64
+
+	RetryAfterUS, ResetAfterUS, NowUS int64
+
+	Denied string // limit or pause; empty when it is not refused
+	Newer  string
 }

@@ -1,18 +1,13 @@
 -- Leases the least recently used member of a pool that may be had, or says when and why not before, and may give the caller a
 -- place in the line.
--- USES clock once line pool pool_wake pool_lease pool_view pool_pick pool_request pool_acquire
--- KEYS order (sorted set, as the next seven see prelude_pool.lua); meta (hash); changes (sorted set); members (hash);
---      tokens (hash); state (hash); heads (sorted set); breakers (hash); idle (sorted set, as the next three see
---      prelude_pool_view.lua); away (sorted set); seen (string); used (hash); line (sorted set, see prelude_line.lua);
---      beats (sorted set); sticky (string, the member; any key when there is no such name)
--- ARGV token (of the lease); lease_ms; session (id, empty = bound to its TTL); client (any bytes); instance (any bytes);
---      waiter (the caller's in the line, empty = it does not wait); beat_ms (its place lives so long, 0 = it leaves the line);
---      inboxes (what the names of the sidecars' channels begin with); exclude (members, each after its length and a colon);
---      sticky_ms (how long the name has the member, 0 = there is no name)
--- RETURNS acquired (1 or 0); id; fence; meta; lease_ms (left, down); last_used_ms (in the scope before, 0 = never); reason (busy,
---      cooling, banned or empty); retry_us (until the soonest member, -1 = never); next_ms (that instant, up); first (1 = nobody
---      alive is before the caller in the line); more (1 = run again)
+-- USES clock line pool pool_wake pool_lease pool_view pool_pick pool_acquire
+-- KEYS order; meta; changes; members; tokens; state; heads; breakers; idle; away; seen; used; line; beats; sticky
+-- ARGV token; lease_ms; session; client; instance; waiter; beat_ms; inboxes; exclude; sticky_ms
+-- RETURNS acquired; id; fence; meta; lease_ms; last_used_ms; reason; retry_us; next_ms; first; more
 -- TTL members, tokens, state: none; used: see prelude_pool.lua; idle, away, seen: 10 min; sticky: sticky_ms; heads: 65 s;
 --      line, beats: beat_ms and 60 s
 -- COST O(changes since + members not possible + dead waiters), each at most 1,000, and O(log members)
-return once(KEYS[16], ARGV[11], function() return pool_acquire(pool_request()) end)
+return pool_acquire(pool, view, {
+  token = token, lease_ms = lease_ms, session = session, client = client, instance = instance, waiter = waiter,
+  beat_ms = beat_ms, inboxes = inboxes, exclude = exclude, sticky = sticky_key, sticky_ms = sticky_ms,
+})

@@ -1,13 +1,11 @@
 -- Gives a member back if the token has it, gives up a place in the line, and tells whose turn it is.
--- USES clock line breaker breaker_probe breaker_store pool pool_wake pool_lease pool_probe pool_release
--- KEYS order (sorted set, as the next seven see prelude_pool.lua); meta (hash); changes (sorted set); members (hash);
---      tokens (hash); state (hash); heads (sorted set); breakers (hash); used (hash, of the scope); line (sorted set, see
---      prelude_line.lua); beats (sorted set)
--- ARGV token (of the lease, empty = none); member (empty = which the token has); session (id, empty = any); waiter (that leaves
---      the line, empty = none); inboxes (what the names of the sidecars' channels begin with); outcome (its name on the wire,
---      empty = not known); cooldown_ms (at least); unban_ms (after which a ban by the outcome ends, 0 = without an end)
--- RETURNS state (LockState in lock.go); id (the member); became (free, cooling, banned or empty); next_ms (when it may be had again,
---      up, 0 = now, -1 = not as things are)
+-- USES clock line breaker breaker_probe breaker_store unpacked pool pool_wake pool_lease pool_probe pool_release
+-- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line; beats
+-- ARGV token; member; session; waiter; inboxes; outcome; cooldown_ms; unban_ms
+-- RETURNS state; id; became; next_ms
 -- TTL members, changes, state: none; used: see prelude_pool.lua; breakers: see prelude_breaker_store.lua; heads: 65 s
 -- COST O(probes + lines + dead waiters): HGET, and when it is held HSET, HDEL, ZADD and PUBLISH for each line
-return pool_release(KEYS[9], KEYS[10], KEYS[11])
+return pool_release(pool, {
+  used = used_key, line = line_key, beats = beats_key, token = token, member = member, session = session, waiter = waiter,
+  inboxes = inboxes, outcome = outcome, cooldown_ms = cooldown_ms, unban_ms = unban_ms,
+})

@@ -58,22 +58,23 @@ func (r *poolRun) end(t require.TestingT) {
 }
 
 func (r *poolRun) put(t *rapid.T) {
-	var in []lua.PoolMember
+	var in []string
 	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(poolIDs), 1, 4, rapid.ID).Draw(t, "put") {
-		in = append(in, lua.PoolMember{ID: id, Meta: rapid.SampledFrom([]string{"", "m", "\xfe:"}).Draw(t, "meta")})
+		in = append(in, id, rapid.SampledFrom([]string{"", "m", "\xfe:"}).Draw(t, "meta"))
 	}
 	r.say("put %q", in)
 	added := 0
-	for _, x := range in {
-		m := r.m.find(x.ID)
+	for x := range slices.Chunk(in, 2) {
+		id, meta := x[0], x[1]
+		m := r.m.find(id)
 		if m == nil {
 			added++
-			m = &modelMember{id: x.ID, uses: map[string]int64{}, cools: map[string]int64{}, bucket: r.bucketOf(x.ID)}
+			m = &modelMember{id: id, uses: map[string]int64{}, cools: map[string]int64{}, bucket: r.bucketOf(id)}
 			r.m.members = append(r.m.members, m)
 		}
-		m.meta = x.Meta
+		m.meta = meta
 	}
-	got := call(t, r.s, lua.PoolPut, r.now, lua.PoolPutIn{PoolKeys: r.keys(), Most: 10, Inboxes: "in:", Members: in})
+	got := call(t, r.s, lua.PoolPut, r.now, lua.PoolPutIn{PoolKeys: r.keys(), Most: 10, Inboxes: "in:", List: in})
 	require.Equal(t, lua.PoolPutOut{Added: int64(added), Total: int64(len(r.m.members))}, got, "%s", r.story())
 }
 

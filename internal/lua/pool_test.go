@@ -18,7 +18,7 @@ func newPool(t require.TestingT, s *store, n int) *poolRun {
 	for from := 0; from < n; from += 500 {
 		in := lua.PoolPutIn{PoolKeys: r.keys(), Most: 10_000}
 		for i := from; i < min(from+500, n); i++ {
-			in.Members = append(in.Members, lua.PoolMember{ID: fmt.Sprintf("m%05d", i)})
+			in.List = append(in.List, fmt.Sprintf("m%05d", i), "")
 		}
 		call(t, s, lua.PoolPut, r.now, in)
 	}

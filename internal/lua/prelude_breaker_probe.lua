@@ -7,8 +7,8 @@ local function breaker_probe(b, id)
   end
 end
 
--- breaker_drop gives a probe back, if that session has it, or whichever when none is given. It returns 1 if it did, 0 if the
--- probe was lost, 2 if another session has it.
+-- breaker_drop gives a probe back if this session has it; an empty session matches any. It returns 1 if it did, 0 if the probe
+-- was lost, 2 if another session has it.
 local function breaker_drop(b, id, session)
   local i = breaker_probe(b, id)
   if not i then return 0 end
@@ -17,15 +17,13 @@ local function breaker_drop(b, id, session)
   return 1
 end
 
--- breaker_hold has a probe live for us from now on, unless it lives longer anyway, and returns 1 if it was not lost.
+-- breaker_hold extends a probe to us from now on, and never shortens it.
 local function breaker_hold(b, id, us)
   local i = breaker_probe(b, id)
-  if not i then return 0 end
-  b.probes[i].ends = math.max(b.probes[i].ends, now + us)
-  return 1
+  if i then b.probes[i].ends = math.max(b.probes[i].ends, now + us) end
 end
 
--- breaker_keep has a probe live for us from now on, shorter or longer.
+-- breaker_keep has a probe end us from now on, earlier or later than before.
 local function breaker_keep(b, id, us)
   local i = breaker_probe(b, id)
   if i then b.probes[i].ends = now + us end

@@ -1,6 +1,6 @@
--- How a breaker moves. Nothing here writes: who uses it keeps breaker_text(b) if it differs from what was read.
+-- How a breaker changes its state. Nothing here writes to Redis: the script writes the record with breaker_save.
 
--- breaker_enter begins a state: with a generation of its own, so that what was let through before changes nothing in it.
+-- breaker_enter begins a state. It has a new generation: reports of calls that passed before do not count in it.
 local function breaker_enter(b, state)
   b.state, b.generation, b.changed = state, b.generation + 1, now
   b.failures, b.successes, b.slices, b.probes = 0, 0, {}, {}
@@ -31,10 +31,10 @@ local function breaker_ready(b, p)
   return out >= breaker_most(b, p) and first or 0, breaker_state(b)
 end
 
--- breaker_pass has a call pass that breaker_ready lets through now, and returns the generation and whether (1 or 0) it is a
--- probe, which is then out under this id. A session holds it, empty = none.
+-- breaker_pass has a call pass that breaker_ready lets through now, and returns the generation and whether it is a probe,
+-- which is then out under this id. A session holds it, empty = none.
 local function breaker_pass(b, p, id, session)
-  if b.forced > 0 or b.state == 0 then return b.generation, 0 end
+  if b.forced > 0 or b.state == 0 then return b.generation, false end
   if b.state == 1 then breaker_enter(b, 2) end
   local out = {}
   for _, probe in ipairs(b.probes) do
@@ -42,34 +42,34 @@ local function breaker_pass(b, p, id, session)
   end
   out[#out + 1] = {id = id, ends = now + p.probe, session = session}
   b.probes = out
-  return b.generation, 1
+  return b.generation, true
 end
 
--- breaker_heard is told what became of a call (success, failure or ignored), of a generation (0 = the present one) and a
--- probe (empty = it was none). It returns whether that counted and whether the state changed, each 1 or 0.
+-- breaker_heard counts the outcome of a call (success, failure or ignored), with its generation (0 = the present one) and the
+-- id of its probe (empty = it was none). It returns whether that counted and whether the state changed.
 local function breaker_heard(b, p, generation, id, outcome, duration_us)
-  if generation ~= 0 and generation ~= b.generation or b.forced == 1 or b.forced == 3 or b.state == 1 then return 0, 0 end
+  if generation ~= 0 and generation ~= b.generation or b.forced == 1 or b.forced == 3 or b.state == 1 then return false, false end
   local slow = p.slow > 0 and p.slowed > 0 and duration_us >= p.slow
   if b.state == 2 then
     local i = breaker_probe(b, id)
-    if not i then return 0, 0 end
+    if not i then return false, false end
     table.remove(b.probes, i)
-    if outcome == 'ignored' then return 0, 0 end
+    if outcome == 'ignored' then return false, false end
     if outcome == 'failure' or slow then
       breaker_open(b, p)
-      return 1, 1
+      return true, true
     end
     b.successes = b.successes + 1
-    if b.successes < p.successes then return 1, 0 end
+    if b.successes < p.successes then return true, false end
     b.opened, b.ends = 0, 0
     breaker_enter(b, 0)
-    return 1, 1
+    return true, true
   end
   -- Closed there are no probes: one that names no generation is of a state before.
-  if outcome == 'ignored' or generation == 0 and id ~= '' then return 0, 0 end
+  if outcome == 'ignored' or generation == 0 and id ~= '' then return false, false end
   local bad = breaker_count(b, p, outcome == 'failure', slow)
   b.failures = outcome == 'failure' and b.failures + 1 or 0
-  if b.forced > 0 or not bad and b.failures < p.failures then return 1, 0 end
+  if b.forced > 0 or not bad and b.failures < p.failures then return true, false end
   breaker_open(b, p)
-  return 1, 1
+  return true, true
 end

@@ -26,7 +26,8 @@ local function breaker_save(key, field, b, p, before)
   end
 end
 
--- breaker_tell has every sidecar forget what it remembers of any breaker there. It comes last.
+-- breaker_tell tells every sidecar to forget what it remembers of the breakers of a key. It has to be the last thing that a
+-- script does.
 local function breaker_tell(channel, key)
   redis.pcall('PUBLISH', channel, table.concat({'breaker ', key}))
 end

@@ -1,26 +1,15 @@
--- What the scripts of pools share. A pool is: order (sorted set, member by when it came), meta (hash), changes (sorted set,
--- member by its last change, which views follow; see prelude_pool_view.lua), members (hash, a text for each, see below),
--- tokens (hash, the member of each lease), state (hash: fence, the last, and change, the last), heads (sorted set, see
--- prelude_pool_wake.lua) and breakers (hash, see prelude_breaker.lua). All but heads and breakers are definitions and have no
--- TTL; what has a limit of its own is as long as the pool has members.
+-- What the scripts of pools share. The table pool has its keys: order (sorted set, member by when it came), meta (hash),
+-- changes (sorted set, member by its last change, which views follow, see prelude_pool_view.lua), members (hash, a text for
+-- each, see below), tokens (hash, the member of each lease), state (hash: fence, the last one, and change, the last one),
+-- heads (sorted set, see prelude_pool_wake.lua) and breakers (hash, see prelude_breaker.lua). heads and breakers have a TTL.
+-- The others have none, and are bounded by the number of members.
 --
 -- A member's text is numbers: born (the change that made it), ends (us, of its lease), ban (until, us, -1 = without an end),
 -- pause (until, us), era (the change since which its cooldowns count), fence and since (us, of the last lease), prev (when it
 -- was acquired before that in the scope, us), failures and slips (of the transport, each in a row), probe (1 = the lease has a
 -- probe of the breaker) and generation (of the breaker); and then texts, each after its length: token (of the lease, empty =
 -- released), last (the token that was released last), session, client, instance and policy (of the breaker, empty = not asked).
-local ORDER, META, CHANGES, MEMBERS, TOKENS, STATE, HEADS, BREAKERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-
--- pool_texts reads texts that come each after its length and a colon, from a place on.
-local function pool_texts(text, at)
-  local out = {}
-  while at <= #text do
-    local colon = string.find(text, ':', at, true)
-    local n = tonumber(string.sub(text, at, colon - 1))
-    out[#out + 1], at = string.sub(text, colon + 1, colon + n), colon + n + 1
-  end
-  return out
-end
+-- A user uses unpacked before it, unless one of its inputs is a list, and then has that already.
 
 -- pool_times are the numbers that say whether a member may be had: born, ends, ban, pause and era.
 local function pool_times(text)
@@ -33,7 +22,7 @@ local function pool_read(text)
     '^(%d+) (%d+) (-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ()')}, nil
   for i = 1, 13 do n[i] = tonumber(n[i]) end
   m.born, m.ends, m.ban, m.pause, m.era, m.fence, m.since, m.prev, m.failures, m.slips, m.probe, m.generation, at = unpack(n)
-  m.token, m.last, m.session, m.client, m.instance, m.policy = unpack(pool_texts(text, at))
+  m.token, m.last, m.session, m.client, m.instance, m.policy = unpack(unpacked(text, at))
   return m
 end
 
@@ -64,6 +53,6 @@ local function pool_use(used, id, last, cool, era)
 end
 
 -- pool_changed tells all views that a member may be possible earlier than they believe.
-local function pool_changed(id)
-  redis.call('ZADD', CHANGES, redis.call('HINCRBY', STATE, 'change', 1), id)
+local function pool_changed(pool, id)
+  redis.call('ZADD', pool.changes, redis.call('HINCRBY', pool.state, 'change', 1), id)
 end

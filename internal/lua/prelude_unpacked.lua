@@ -1,6 +1,8 @@
--- unpacked are the texts of a list, which come each after its length and a colon.
-local function unpacked(text)
-  local list, at = {}, 1
+-- unpacked are the texts of a list, which come each after its length and a colon. The list begins at a place in text, by
+-- default at its start.
+local function unpacked(text, at)
+  local list = {}
+  at = at or 1
   while at <= #text do
     local colon = string.find(text, ':', at, true)
     local n = tonumber(string.sub(text, at, colon - 1))
