@@ -270,7 +270,7 @@ func TestTheTableIsTheContract(t *testing.T) {
 
 func TestMethodsAreDescribed(t *testing.T) {
 	t.Parallel()
-	p := serve(t, rpc.Options{}).dial(t)
+	p := serveAll(t).dial(t)
 	list := p.must("rpc.methods")["methods"].([]any)
 	require.Len(t, list, len(api.Methods()))
 	for i, s := range api.Methods() {
