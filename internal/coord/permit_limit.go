@@ -52,7 +52,7 @@ func (p *Permits) Charge(ctx context.Context, c Caller, m MemberRef, r LimitRequ
 	case !out.Value.Found:
 		return Decision{}, noMember("key")
 	}
-	d, err := lim.decision(lua.Outcome[lua.RatelimitOut]{Value: out.Value.RatelimitOut, Replayed: out.Replayed, Sent: out.Sent})
+	d, err := lim.decision(out.Value.RatelimitAnswer, out.Replayed)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+lim.label()+": reply", err)
 	}
@@ -80,7 +80,7 @@ func (p *Permits) Forget(ctx context.Context, m MemberRef, ref LimitRef) (bool, 
 	case !out.Value.Found:
 		return false, noMember("key")
 	}
-	return out.Value.Allowed, nil
+	return out.Value.Admitted(), nil
 }
 
 // bucketOf is what the rule is for a member.

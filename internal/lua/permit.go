@@ -108,7 +108,7 @@ var RatelimitMember = define[RatelimitMemberIn](Source{
 	Returns: names([]string{"found"}, ratelimitReturns),
 	Latched: true,
 }, func(r *Reply) RatelimitMemberOut {
-	return RatelimitMemberOut{Found: r.Bool(), RatelimitOut: readRatelimit(r)}
+	return RatelimitMemberOut{Found: r.Bool(), RatelimitAnswer: readRatelimit(r)}
 })
 
 // RatelimitMemberIn is one charge of a member's bucket; what RatelimitIn says of
@@ -136,5 +136,5 @@ func (in RatelimitMemberIn) args(to []any) []any {
 // Allowed says whether there was anything to forget.
 type RatelimitMemberOut struct {
 	Found bool // there is such a member
-	RatelimitOut
+	RatelimitAnswer
 }
