@@ -5,6 +5,8 @@
 -- RETURNS revision; replaced
 -- TTL none: a rule is kept until it is deleted
 -- COST O(1); O(rules) when there are too many
+-- The hash has r:<name> = revision, a space and the text of a rule; d:<name> = the revision at which it was deleted; and
+-- revision, that of the whole.
 local live, gone = table.concat({'r:', name}), table.concat({'d:', name})
 local f = redis.call('HMGET', rules_key, live, gone, 'revision')
 local was, kept = string.match(f[1] or '', '^(%d+) (.*)$')
@@ -23,4 +25,4 @@ redis.call('HDEL', rules_key, gone)
 redis.call('HSET', rules_key, live, table.concat({string.format('%.0f', revision), ' ', text}),
   'revision', math.max(tonumber(f[3] or 0) + 1, revision))
 redis.pcall('PUBLISH', channel, table.concat({'rules ', rules_key}))
-return {revision = revision, replaced = was ~= nil}
+return {revision = revision, replaced = not not was}
