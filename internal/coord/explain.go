@@ -84,17 +84,20 @@ func (l *RateLimiter) Explain(ctx context.Context, ref LimitRef) (Explanation, e
 	}
 	lim := t.lim
 	tag := limitTag(lim.rule, t.counted)
-	seat := lua.Seat{MaxConcurrent: lim.maxConcurrent, HoldMS: 1}
-	seat.Leases, seat.Holders, seat.LineKeys = l.keys.seats(tag)
+	leases, holders, line := l.keys.seats(tag)
+	seat := lua.Seat{
+		Leases: leases, Holders: holders, Line: line.Line, Beats: line.Beats, MaxConcurrent: lim.maxConcurrent, HoldMS: 1,
+	}
 	look, err := lua.Run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{
-		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag), Cost: 1, Peek: true, Each: true,
-		Revision: lim.revision, Signature: lim.signature, Seat: seat,
+		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag),
+		Charge: lua.Charge{Cost: 1, Peek: lua.PeekEach, Revision: lim.revision, Signature: lim.signature},
+		Seat:   seat,
 	}, lua.Latch{})
 	if err != nil {
 		return Explanation{}, failed("ratelimit "+lim.label()+": explain", err)
 	}
 	gate, err := lua.Run(ctx, l.runner, lua.RatelimitGate, lua.RatelimitGateIn{
-		Gate: l.keys.gate(tag), Leases: seat.Leases, Holders: seat.Holders, Line: seat.Line, Most: maxHolders,
+		Gate: l.keys.gate(tag), Leases: leases, Holders: holders, Line: line.Line, Most: maxHolders,
 	}, lua.Latch{})
 	if err != nil {
 		return Explanation{}, failed("ratelimit "+lim.label()+": explain", err)
@@ -137,7 +140,7 @@ func (e *Explanation) decide(o lua.RatelimitOut) {
 	switch {
 	case e.List == listDeny:
 		e.Decision, e.RetryAfter = ReasonDenyList, Never
-	case e.List == listAllow || o.Allowed:
+	case e.List == listAllow || o.Admitted():
 		e.Decision = explanationAllowed
 	case o.RetryAfterUS < 0:
 		e.Decision, e.RetryAfter = o.Denied, Never
@@ -167,8 +170,8 @@ func (e *Explanation) gate(g lua.RatelimitGateOut, forgive time.Duration) {
 	if g.PauseUS > g.NowUS {
 		e.Pause = &PauseState{Until: time.UnixMicro(g.PauseUS), Left: left(g.PauseUS), Reason: g.Why}
 	}
-	if len(g.Delays) > 0 && g.Delays[0].DelayUS > 0 {
-		d := g.Delays[0]
+	if delays := g.Delays(); len(delays) > 0 && delays[0].DelayUS > 0 {
+		d := delays[0]
 		e.Delay = &DelayState{
 			Delay: time.Duration(d.DelayUS) * time.Microsecond, Source: d.Source, Until: time.UnixMicro(d.EndsUS), Next: left(g.NextUS),
 		}
@@ -176,7 +179,7 @@ func (e *Explanation) gate(g lua.RatelimitGateOut, forgive time.Duration) {
 	if end := g.PenaltyUS + forgive.Microseconds(); g.PenaltyUS > 0 && end > g.NowUS {
 		e.Penalty = &PenaltyState{Level: g.Level, Forgiven: left(end)}
 	}
-	for _, h := range g.Leases {
+	for _, h := range g.Leases() {
 		e.Held = append(e.Held, HolderState{Client: h.Client, Instance: h.Instance, Since: time.UnixMicro(h.SinceUS), Left: left(h.EndsUS)})
 	}
 	e.Waiting = g.Waiting

@@ -117,7 +117,7 @@ func GrantedFor(text string) (rule, counted string, ok bool) {
 // granted is what a script took, as text.
 func (l *RateLimiter) granted(q question, out answer) string {
 	at := out.Value.NowUS
-	if out.Value.Reserved {
+	if out.Value.Reserved() {
 		at += out.Value.RetryAfterUS
 	}
 	if q.id == "" {

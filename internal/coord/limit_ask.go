@@ -59,7 +59,7 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, er
 		d, err := l.unanswered(ctx, q, err)
 		return d, answer{}, err
 	}
-	d, err := q.lim.decision(out)
+	d, err := q.lim.decision(out.Value.RatelimitAnswer, out.Replayed)
 	switch {
 	case err != nil:
 		return Decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
@@ -117,20 +117,23 @@ func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 		}
 	}
 	if lim.lean() {
-		return run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
+		b := lim.bands[0]
+		out, err := run(ctx, l.runner, lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{
 			State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
-			Revision: lim.revision, Signature: lim.signature, Band: lim.bands[0],
+			Revision: lim.revision, Signature: lim.signature, Capacity: b.Capacity, L: b.L, P: b.P,
 		}, q)
+		return answer{Value: lua.RatelimitOut{RatelimitAnswer: out.Value}, Replayed: out.Replayed, Sent: out.Sent}, err
 	}
-	return run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{
-		State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
-		Revision: lim.revision, Signature: lim.signature, ID: q.id, Seat: q.seat,
-	}, q)
+	charge := lua.Charge{Cost: q.cost, WaitUS: q.wait, Revision: lim.revision, Signature: lim.signature, ID: q.id}
+	if q.peek {
+		charge.Peek = lua.PeekOn
+	}
+	return run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}, q)
 }
 
 // run waits out an outage only when nothing else could answer, and refusals when
 // the caller said for how long.
-func run[I lua.Input](ctx context.Context, r *lua.Runner, s lua.Script[I, lua.RatelimitOut], in I, q question) (answer, error) {
+func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I, q question) (lua.Outcome[O], error) {
 	if q.wait > 0 {
 		var done context.CancelFunc
 		ctx, done = outlive(ctx, giveBackTime)
@@ -168,26 +171,25 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 
 // decision puts a script's answer into the rule's words. Waits are rounded up,
 // so that who sleeps exactly that long and asks again is not a moment early.
-func (l *limit) decision(out lua.Outcome[lua.RatelimitOut]) (Decision, error) {
-	o := out.Value
+func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (Decision, error) {
 	s, err := l.sizes.by(o.Newer)
 	if err != nil {
 		return Decision{}, err
 	}
-	if out.Replayed {
+	if replayed {
 		o.Band = min(o.Band, int64(len(s.bands))) // the rule had more then
 	}
 	if o.Band < 1 || o.Band > int64(len(s.bands)) {
 		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
 	}
 	d := Decision{
-		Allowed: o.Allowed || o.Reserved, Rule: l.rule, Algorithm: l.algorithm,
+		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm,
 		Band: s.names[o.Band-1], Limit: s.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
 		ResetAfter: ceilMS(o.ResetAfterUS),
 		ResetAt:    time.UnixMilli((o.NowUS + o.ResetAfterUS + 999) / 1000),
-		Replayed:   out.Replayed, Source: SourceRedis,
+		Replayed:   replayed, Source: SourceRedis,
 	}
-	if o.Reserved {
+	if o.Reserved() {
 		// When the slot comes, the debt has drained down to it.
 		d.Current = min(d.Current, s.bands[o.Band-1].Capacity)
 	}

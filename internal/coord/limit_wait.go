@@ -58,7 +58,7 @@ func (l *RateLimiter) reserved(
 		end(d, err)
 		return
 	}
-	if !out.Value.Reserved {
+	if !out.Value.Reserved() {
 		end(l.keepSeat(ctx, *q, d, out))
 		return
 	}

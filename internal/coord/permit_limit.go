@@ -52,11 +52,7 @@ func (p *Permits) Charge(ctx context.Context, c Caller, m MemberRef, r LimitRequ
 	case !out.Value.Found:
 		return Decision{}, noMember("key")
 	}
-	v := out.Value
-	d, err := lim.decision(lua.Outcome[lua.RatelimitOut]{Replayed: out.Replayed, Sent: out.Sent, Value: lua.RatelimitOut{
-		Allowed: v.Allowed, Band: v.Band, Remaining: v.Remaining, Current: v.Current, RetryAfterUS: v.RetryAfterUS,
-		ResetAfterUS: v.ResetAfterUS, NowUS: v.NowUS, Denied: v.Denied, Newer: v.Newer,
-	}})
+	d, err := lim.decision(out.Value.RatelimitAnswer, out.Replayed)
 	if err != nil {
 		return Decision{}, failed("ratelimit "+lim.label()+": reply", err)
 	}
@@ -84,7 +80,7 @@ func (p *Permits) Forget(ctx context.Context, m MemberRef, ref LimitRef) (bool, 
 	case !out.Value.Found:
 		return false, noMember("key")
 	}
-	return out.Value.Allowed, nil
+	return out.Value.Admitted(), nil
 }
 
 // bucketOf is what the rule is for a member.

@@ -239,9 +239,9 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, r ReportRequest) (Ba
 		return Backoff{}, failed("ratelimit "+g.label()+": report", err)
 	}
 	o := out.Value
-	if (o.Began || o.Prolonged) && !out.Replayed {
+	if o.Did != lua.PenaltyNone && !out.Replayed {
 		l.answers.forget(g.key)
-		if o.Began {
+		if o.Did == lua.PenaltyBegan {
 			l.paused(ctx, g, r.Key, causePenalty, status)
 		}
 	}

@@ -70,7 +70,9 @@ func (s seats) done(h hold) lua.RatelimitDoneIn {
 // seat is what a caller asks of a script beside its cost.
 func (l *RateLimiter) seat(q question) lua.Seat {
 	s := lua.Seat{MaxConcurrent: q.lim.maxConcurrent, HoldMS: holdUnbound.Milliseconds(), Inboxes: l.keys.inboxes()}
-	s.Leases, s.Holders, s.LineKeys = l.keys.seats(q.tag)
+	var line lua.LineKeys
+	s.Leases, s.Holders, line = l.keys.seats(q.tag)
+	s.Line, s.Beats = line.Line, line.Beats
 	if q.caller.Session != nil {
 		id := q.caller.identity()
 		s.Session, s.Client, s.Instance, s.HoldMS = q.caller.Session.ID, id.Client, id.Instance, holdFor.Milliseconds()
@@ -137,7 +139,7 @@ func (l *RateLimiter) settled(
 	if err != nil && !errors.As(err, &known) {
 		err = failed("ratelimit "+q.lim.label()+": acquire", err)
 	}
-	if waiter != "" && err == nil && d.Allowed && !out.Value.Reserved {
+	if waiter != "" && err == nil && d.Allowed && !out.Value.Reserved() {
 		d = d.after(l.now() - q.begun)
 		l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), d.Waited)
 	}
@@ -157,7 +159,7 @@ func (l *RateLimiter) inLine(
 	}
 	var doubt error
 	end := l.clock.Now().Add(wait)
-	l.lines.stand(ctx, q.seat.LineKeys, wait, func(ctx context.Context, at place) (look, error) {
+	l.lines.stand(ctx, q.seat.LineKeys(), wait, func(ctx context.Context, at place) (look, error) {
 		asked := *q
 		asked.seat.Waiter, asked.seat.BeatMS = at.waiter, at.beat.Milliseconds()
 		asked.wait = patienceUS(ctx, end.Sub(l.clock.Now()))

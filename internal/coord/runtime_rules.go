@@ -127,10 +127,11 @@ func (r *RuntimeRules) load(ctx context.Context) error {
 	if out.Value.Revision == r.known {
 		return nil
 	}
-	kept := make(map[string]keptRule, len(out.Value.Rules))
-	seen := make(map[string]lua.KeptRule, len(out.Value.Rules))
+	rules := out.Value.Rules()
+	kept := make(map[string]keptRule, len(rules))
+	seen := make(map[string]lua.KeptRule, len(rules))
 	var changed []string
-	for _, k := range out.Value.Rules {
+	for _, k := range rules {
 		seen[k.Name] = k
 		was := r.kept[k.Name]
 		if was != k {

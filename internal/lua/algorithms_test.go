@@ -46,12 +46,12 @@ func TestSleepingRetryAfterOfEachAlgorithmAndAskingOnceSucceeds(t *testing.T) {
 				least = min(least, r[b].burst)
 			}
 			now, cost := epoch+rng.Int64N(hour), 1+rng.Int64N(least)
-			require.True(t, take(now, key, r, 1, least).Allowed)
+			require.True(t, take(now, key, r, 1, least).Admitted())
 			now += rng.Int64N(5)
-			if out := take(now, key, r, 1, cost); !out.Allowed {
+			if out := take(now, key, r, 1, cost); !out.Admitted() {
 				refused++
-				require.False(t, take(now+out.RetryAfterUS-1, key, r, 1, cost).Allowed, "%v: earlier than told", r)
-				require.True(t, take(now+out.RetryAfterUS, key, r, 1, cost).Allowed, "%v: exactly when told", r)
+				require.False(t, take(now+out.RetryAfterUS-1, key, r, 1, cost).Admitted(), "%v: earlier than told", r)
+				require.True(t, take(now+out.RetryAfterUS, key, r, 1, cost).Admitted(), "%v: exactly when told", r)
 			}
 			s.del(t, s.key(key))
 		}
@@ -63,11 +63,11 @@ func TestARefusalOfEachAlgorithmLeavesTheKeyAsItWas(t *testing.T) {
 	t.Parallel()
 	eachOther(t, func(t *testing.T, s *store, take takes) {
 		r := rule{{limit: 10, periodMS: 6_000, burst: 10}}
-		require.True(t, take(epoch, "a", r, 1, 8).Allowed)
+		require.True(t, take(epoch, "a", r, 1, 8).Admitted())
 		before := s.raw(t, s.key("a"))
 		for _, cost := range []int64{3, 5, 10, 11} {
 			refused := take(epoch, "a", r, 1, cost)
-			require.False(t, refused.Allowed)
+			require.False(t, refused.Admitted())
 			require.EqualValues(t, 2, refused.Remaining)
 			require.Equal(t, cost > 10, refused.RetryAfterUS == -1)
 			require.Equal(t, before, s.raw(t, s.key("a")))
@@ -82,14 +82,14 @@ func TestAReloadedRuleOfEachAlgorithmTakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	eachOther(t, func(t *testing.T, _ *store, take takes) {
 		hourly, fast := rule{{limit: 10, periodMS: 3_600_000, burst: 10}}, rule{{limit: 1000, periodMS: 1000, burst: 1000}}
-		require.True(t, take(epoch, "raised", hourly, 1, 10).Allowed)
-		require.False(t, take(epoch, "raised", hourly, 1, 1).Allowed)
-		require.True(t, take(epoch, "raised", fast, 2, 1).Allowed)
+		require.True(t, take(epoch, "raised", hourly, 1, 10).Admitted())
+		require.False(t, take(epoch, "raised", hourly, 1, 1).Admitted())
+		require.True(t, take(epoch, "raised", fast, 2, 1).Admitted())
 
 		wide, narrow := rule{{limit: 100, periodMS: 60_000, burst: 100}}, rule{{limit: 10, periodMS: 60_000, burst: 10}}
-		require.True(t, take(epoch, "lowered", wide, 1, 80).Allowed)
+		require.True(t, take(epoch, "lowered", wide, 1, 80).Admitted())
 		refused := take(epoch, "lowered", narrow, 2, 1)
-		require.False(t, refused.Allowed)
+		require.False(t, refused.Admitted())
 		require.Zero(t, refused.Remaining)
 	})
 }
@@ -99,9 +99,9 @@ func TestHighRatesOfEachAlgorithm(t *testing.T) {
 	eachOther(t, func(t *testing.T, s *store, take takes) {
 		for _, limit := range []int64{10_000, 100_000, 1_000_000} {
 			key, r, admitted := fmt.Sprint("n", limit), rule{{limit: limit, periodMS: 1000, burst: 6000}}, int64(5900)
-			require.True(t, take(epoch, key, r, 1, 5900).Allowed)
+			require.True(t, take(epoch, key, r, 1, 5900).Admitted())
 			for i := range int64(200) {
-				if take(epoch+i, key, r, 1, 1).Allowed {
+				if take(epoch+i, key, r, 1, 1).Admitted() {
 					require.GreaterOrEqual(t, s.ttl(s.key(key)), time.Millisecond)
 					admitted++
 				}
@@ -116,12 +116,12 @@ func TestLongPeriodsOfEachAlgorithmAreNotForgottenEarly(t *testing.T) {
 	t.Parallel()
 	eachOther(t, func(t *testing.T, s *store, take takes) {
 		r := rule{{limit: 700, periodMS: 7 * 86_400_000, burst: 700}}
-		require.True(t, take(epoch, "week", r, 1, 700).Allowed)
+		require.True(t, take(epoch, "week", r, 1, 700).Admitted())
 		require.Greater(t, s.ttl(s.key("week")), 7*24*time.Hour)
 		require.LessOrEqual(t, take(epoch+25*hour, "week", r, 1, 0).Remaining, int64(25*100/24), "at most 25 hours' worth")
 		require.Less(t, s.client.PTTL(context.Background(), s.key("week")).Val(), time.Duration(0), "the key has no TTL")
 		r[0].limit, r[0].burst = 800, 800
-		require.True(t, take(epoch+25*hour, "week", r, 2, 1).Allowed)
+		require.True(t, take(epoch+25*hour, "week", r, 2, 1).Admitted())
 		require.Greater(t, s.ttl(s.key("week")), 5*24*time.Hour, "the next write heals it")
 	})
 }
@@ -134,14 +134,14 @@ func TestFixedWindowsBeginAnew(t *testing.T) {
 		a := ask{algorithm: "fixed_window", rule: rule{{limit: 2, periodMS: 6_000, burst: 2}}, revision: 1, cost: 1}
 		for i := range int64(10) {
 			out := a.run(t, s, epoch+i*3*second, s.key("halves"))
-			require.True(t, out.Allowed)
+			require.True(t, out.Admitted())
 			require.Equal(t, 1+i%2, out.Current, "the count starts again in each window")
 		}
 		for i := range int64(60) {
 			out := a.run(t, s, epoch+i*100_000, s.key("denied"))
-			require.Equal(t, i < 2, out.Allowed)
+			require.Equal(t, i < 2, out.Admitted())
 		}
-		require.True(t, a.run(t, s, epoch+6*second, s.key("denied")).Allowed)
+		require.True(t, a.run(t, s, epoch+6*second, s.key("denied")).Admitted())
 	})
 }
 
@@ -151,13 +151,13 @@ func TestALeakyBucketIsEven(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		a := ask{algorithm: "leaky_bucket", rule: rule{{limit: 10, periodMS: 6_000, burst: 1}}, revision: 1, cost: 1}
 		for i := range int64(601) {
-			require.Equal(t, i%12 == 0, a.run(t, s, epoch+i*50_000, s.key("even")).Allowed, "at %d ms", 50*i)
+			require.Equal(t, i%12 == 0, a.run(t, s, epoch+i*50_000, s.key("even")).Admitted(), "at %d ms", 50*i)
 		}
 		// 180 ms are 0.3 token.
 		a.rule[0].burst, a.revision = 10, 2
 		admitted := 0
 		for i := range int64(1001) {
-			if a.run(t, s, epoch+i*180_000, s.key("fractions")).Allowed {
+			if a.run(t, s, epoch+i*180_000, s.key("fractions")).Admitted() {
 				admitted++
 			}
 		}
@@ -171,12 +171,12 @@ func TestAllBandsOfEachAlgorithmOrNone(t *testing.T) {
 		r := rule{{limit: 10, periodMS: 1000, burst: 10}, {limit: 30, periodMS: 60_000, burst: 30}}
 		now := epoch
 		for range 3 {
-			require.True(t, take(now, "a", r, 1, 10).Allowed)
+			require.True(t, take(now, "a", r, 1, 10).Admitted())
 			now += second
 		}
 		before := s.raw(t, s.key("a"))
 		refused := take(now, "a", r, 1, 10)
-		require.False(t, refused.Allowed)
+		require.False(t, refused.Admitted())
 		require.EqualValues(t, 2, refused.Band, "the minute's band is named")
 		require.Equal(t, before, s.raw(t, s.key("a")), "the second's band was not charged")
 	})

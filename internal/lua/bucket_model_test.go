@@ -51,11 +51,12 @@ type ask struct {
 
 // run runs the script that coord would: the lean one for one band.
 func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
-	bands := a.rule.bands()
-	if len(bands) == 1 && a.named() == "token_bucket" {
-		return call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
-			State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands), Band: bands[0],
-		})
+	if bands := a.rule.bands(); len(bands) == 1 && a.named() == "token_bucket" {
+		b := bands[0]
+		return lua.RatelimitOut{RatelimitAnswer: call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
+			State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands),
+			Capacity: b.Capacity, L: b.L, P: b.P,
+		})}
 	}
 	return a.runBands(t, s, now, bucket)
 }
@@ -63,10 +64,29 @@ func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.Rat
 func (a ask) named() string { return cmp.Or(a.algorithm, "token_bucket") }
 
 func (a ask) runBands(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
-	bands := a.rule.bands()
-	return call(t, s, lua.Ratelimit[a.named()], now, lua.RatelimitIn{
-		State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands),
-	})
+	return call(t, s, lua.Ratelimit[a.named()], now, lua.RatelimitIn{State: bucket, Gate: bucket + "gate", Charge: a.charge()})
+}
+
+// charge is what the general scripts are asked.
+func (a ask) charge() lua.Charge {
+	c := lua.Charge{Cost: a.cost, WaitUS: a.wait, Revision: a.revision, Signature: signature(a.rule.bands())}
+	if a.peek {
+		c.Peek = lua.PeekOn
+	}
+	return c
+}
+
+// admitted is what a script answers where the cost fits after retry us, and takes tells
+// whether it was taken.
+func admitted(retry int64, takes bool) lua.Admission {
+	switch {
+	case retry == 0:
+		return lua.AdmissionNow
+	case takes:
+		return lua.AdmissionReserved
+	default:
+		return lua.AdmissionRefused
+	}
 }
 
 // charge asks without waiting.
@@ -275,12 +295,12 @@ func (m *modelBucket) charge(now int64, a ask, g *bucketGate) lua.RatelimitOut {
 		}
 	}
 	takes := cost > 0 && !a.peek && retry >= 0 && retry <= a.wait
-	out := lua.RatelimitOut{Allowed: retry == 0, Reserved: takes && retry > 0, RetryAfterUS: retry, NowUS: now}
+	out := lua.RatelimitOut{RatelimitAnswer: lua.RatelimitAnswer{Allowed: admitted(retry, takes), RetryAfterUS: retry, NowUS: now}}
 	at := late
 	if at < 0 {
 		at = least
 	}
-	if !out.Allowed && !out.Reserved {
+	if !out.Admitted() && !out.Reserved() {
 		out.Denied = denied
 	}
 	if takes {
@@ -293,7 +313,7 @@ func (m *modelBucket) charge(now int64, a ask, g *bucketGate) lua.RatelimitOut {
 			bands[i].level = level.Add(level, new(big.Rat).Mul(bands[i].rate(), new(big.Rat).SetInt64(slot)))
 		}
 		seen.bands, seen.at = bands, max(now, seen.at)
-		if out.Reserved {
+		if out.Reserved() {
 			seen.promises = append(slices.Clone(seen.promises), promise{now + retry, now, cost})
 			if retry > own {
 				seen.held = max(seen.held, now+retry)
@@ -568,10 +588,10 @@ func (b *bucketRun) charge(t *rapid.T) {
 	b.timeline = append(b.timeline, fmt.Sprintf("at %s charge %d peek=%t wait=%dus", shown(strconv.FormatInt(b.now, 10)), cost, a.peek, a.wait))
 	require.Equal(t, want, got, "%s", strings.Join(b.timeline, "\n"))
 	ttl := b.s.ttl(b.bucket)
-	if got.Reserved {
+	if got.Reserved() {
 		b.mine = append(b.mine, b.m.promises[len(b.m.promises)-1])
 	}
-	if (got.Allowed || got.Reserved) && cost > 0 && !a.peek {
+	if (got.Admitted() || got.Reserved()) && cost > 0 && !a.peek {
 		b.grants = append(b.grants, promise{b.now + got.RetryAfterUS, b.now, cost})
 		require.Positive(t, ttl, "a write sets a TTL")
 		b.forgets = b.now + ttl.Microseconds()

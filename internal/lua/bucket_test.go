@@ -25,7 +25,7 @@ func TestPollingNeverLosesAFraction(t *testing.T) {
 		r := rule{{limit: 10, periodMS: 6_000, burst: 10}}
 		admitted := 0
 		for i := range int64(60) {
-			if charge(t, s, epoch+i*second/2, s.key("half-seconds"), r, 1, 1, false).Allowed {
+			if charge(t, s, epoch+i*second/2, s.key("half-seconds"), r, 1, 1, false).Admitted() {
 				admitted++
 			}
 		}
@@ -34,7 +34,7 @@ func TestPollingNeverLosesAFraction(t *testing.T) {
 		// 180 ms are 0.3 token.
 		admitted = 0
 		for i := range int64(1001) {
-			if charge(t, s, epoch+i*180_000, s.key("fractions"), r, 1, 1, false).Allowed {
+			if charge(t, s, epoch+i*180_000, s.key("fractions"), r, 1, 1, false).Admitted() {
 				admitted++
 			}
 		}
@@ -46,7 +46,7 @@ func TestARefusalLeavesTheKeyAsItWas(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		key, r := s.key("a"), rule{{limit: 10, periodMS: 6_000, burst: 10}}
-		require.True(t, charge(t, s, epoch, key, r, 1, 8, false).Allowed)
+		require.True(t, charge(t, s, epoch, key, r, 1, 8, false).Admitted())
 		require.Positive(t, s.ttl(key))
 		before := s.raw(t, key)
 		unchanged := func() {
@@ -55,11 +55,11 @@ func TestARefusalLeavesTheKeyAsItWas(t *testing.T) {
 		}
 
 		refused := charge(t, s, epoch, key, r, 1, 5, false)
-		require.False(t, refused.Allowed)
+		require.False(t, refused.Admitted())
 		require.EqualValues(t, 2, refused.Remaining)
 		unchanged()
 		peeked := charge(t, s, epoch, key, r, 1, 2, true)
-		require.True(t, peeked.Allowed)
+		require.True(t, peeked.Admitted())
 		require.EqualValues(t, 2, peeked.Remaining, "looking takes nothing")
 		unchanged()
 		finite := charge(t, s, epoch, key, r, 1, 10, false)
@@ -88,14 +88,14 @@ func TestSleepingRetryAfterAndAskingOnceSucceeds(t *testing.T) {
 				least = min(least, r[b].burst)
 			}
 			key, now, cost := s.key(fmt.Sprint("r", i)), epoch, 1+rng.Int64N(least)
-			require.True(t, charge(t, s, now, key, r, 1, least, false).Allowed)
+			require.True(t, charge(t, s, now, key, r, 1, least, false).Admitted())
 			now += rng.Int64N(5)
 			refused := charge(t, s, now, key, r, 1, cost, false)
-			if !refused.Allowed && refused.RetryAfterUS < 1<<52 {
-				require.False(t, charge(t, s, now+refused.RetryAfterUS-1, key, r, 1, cost, false).Allowed, "%v: earlier than told", r)
+			if !refused.Admitted() && refused.RetryAfterUS < 1<<52 {
+				require.False(t, charge(t, s, now+refused.RetryAfterUS-1, key, r, 1, cost, false).Admitted(), "%v: earlier than told", r)
 				ms := (refused.RetryAfterUS + 999) / 1000
-				require.True(t, charge(t, s, now+ms*1000, key, r, 1, cost, true).Allowed, "%v: told in milliseconds", r)
-				require.True(t, charge(t, s, now+refused.RetryAfterUS, key, r, 1, cost, false).Allowed, "%v: exactly when told", r)
+				require.True(t, charge(t, s, now+ms*1000, key, r, 1, cost, true).Admitted(), "%v: told in milliseconds", r)
+				require.True(t, charge(t, s, now+refused.RetryAfterUS, key, r, 1, cost, false).Admitted(), "%v: exactly when told", r)
 			}
 			s.del(t, key)
 		}
@@ -106,14 +106,14 @@ func TestAReloadedRuleTakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		hourly, fast := rule{{limit: 10, periodMS: 3_600_000, burst: 10}}, rule{{limit: 1000, periodMS: 1000, burst: 1000}}
-		require.True(t, charge(t, s, epoch, s.key("raised"), hourly, 1, 10, false).Allowed)
-		require.False(t, charge(t, s, epoch, s.key("raised"), hourly, 1, 1, false).Allowed)
-		require.True(t, charge(t, s, epoch, s.key("raised"), fast, 2, 1, false).Allowed)
+		require.True(t, charge(t, s, epoch, s.key("raised"), hourly, 1, 10, false).Admitted())
+		require.False(t, charge(t, s, epoch, s.key("raised"), hourly, 1, 1, false).Admitted())
+		require.True(t, charge(t, s, epoch, s.key("raised"), fast, 2, 1, false).Admitted())
 
 		wide, narrow := rule{{limit: 100, periodMS: 60_000, burst: 100}}, rule{{limit: 10, periodMS: 60_000, burst: 10}}
-		require.True(t, charge(t, s, epoch, s.key("lowered"), wide, 1, 80, false).Allowed)
+		require.True(t, charge(t, s, epoch, s.key("lowered"), wide, 1, 80, false).Admitted())
 		refused := charge(t, s, epoch, s.key("lowered"), narrow, 2, 1, false)
-		require.False(t, refused.Allowed)
+		require.False(t, refused.Admitted())
 		require.Zero(t, refused.Remaining)
 		require.EqualValues(t, 6*second, refused.RetryAfterUS)
 	})
@@ -125,10 +125,10 @@ func TestHighRates(t *testing.T) {
 		for _, limit := range []int64{10_000, 100_000, 1_000_000} {
 			key, r := s.key(fmt.Sprint("n", limit)), rule{{limit: limit, periodMS: 1000, burst: 6000}}
 			// 6,100 within 200 us: most at once, then one each microsecond.
-			require.True(t, charge(t, s, epoch, key, r, 1, 5900, false).Allowed)
+			require.True(t, charge(t, s, epoch, key, r, 1, 5900, false).Admitted())
 			admitted := int64(5900)
 			for i := range int64(200) {
-				if charge(t, s, epoch+i, key, r, 1, 1, false).Allowed {
+				if charge(t, s, epoch+i, key, r, 1, 1, false).Admitted() {
 					require.GreaterOrEqual(t, s.ttl(key), time.Millisecond)
 					admitted++
 				}
@@ -142,12 +142,12 @@ func TestLongPeriodsAreNotForgottenEarly(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		key, r := s.key("week"), rule{{limit: 700, periodMS: 7 * 86_400_000, burst: 700}}
-		require.True(t, charge(t, s, epoch, key, r, 1, 700, false).Allowed)
+		require.True(t, charge(t, s, epoch, key, r, 1, 700, false).Admitted())
 		require.Greater(t, s.ttl(key), 7*24*time.Hour)
 		idle := charge(t, s, epoch+25*hour, key, r, 1, 0, true)
 		require.EqualValues(t, 25*100/24, idle.Remaining, "25 hours' worth")
 		require.Less(t, s.client.PTTL(context.Background(), key).Val(), time.Duration(0), "the key has no TTL")
-		require.True(t, charge(t, s, epoch+25*hour, key, r, 1, 1, false).Allowed)
+		require.True(t, charge(t, s, epoch+25*hour, key, r, 1, 1, false).Admitted())
 		require.Greater(t, s.ttl(key), 5*24*time.Hour, "the next write heals it")
 	})
 }
@@ -158,12 +158,12 @@ func TestAllBandsOrNone(t *testing.T) {
 		key, r := s.key("a"), rule{{limit: 10, periodMS: 1000, burst: 10}, {limit: 100, periodMS: 60_000, burst: 100}}
 		now := epoch
 		for range 11 { // 10 each second: 100, and what the minute refilled meanwhile
-			require.True(t, charge(t, s, now, key, r, 1, 10, false).Allowed)
+			require.True(t, charge(t, s, now, key, r, 1, 10, false).Admitted())
 			now += second
 		}
 		before := s.raw(t, key)
 		refused := charge(t, s, now, key, r, 1, 10, false)
-		require.False(t, refused.Allowed)
+		require.False(t, refused.Admitted())
 		require.EqualValues(t, 2, refused.Band, "the minute's band is named")
 		require.EqualValues(t, 8, refused.Remaining)
 		require.Equal(t, before, s.raw(t, key), "the second's band was not charged")
@@ -179,18 +179,17 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 		require.NoError(t, s.client.Set(ctx, s.key("text"), "v", 0).Err())
 		require.NoError(t, s.client.HSet(ctx, s.key("hash"), "f", "v").Err())
 		const sig = "1/1/1000/1"
-		band := lua.RatelimitBand{Capacity: 1, L: 1, P: 1000}
 		runs := []struct {
 			name string
 			run  func(key string, l latch) error
 		}{
 			{"lean", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Band: band})
+				keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Capacity: 1, L: 1, P: 1000})
 				_, err := s.eval(lua.RatelimitTokenBucket.Source, epoch, keys, args, l)
 				return err
 			}},
 			{"bands", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig})
+				keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key, Gate: key + "gate", Charge: lua.Charge{Cost: 1, Signature: sig}})
 				_, err := s.eval(lua.Ratelimit["token_bucket"].Source, epoch, keys, args, l)
 				return err
 			}},
@@ -219,7 +218,7 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 			require.Equal(t, src.SHA(), s.client.ScriptLoad(ctx, src.Text()).Val(), src.Name)
 		}
 		bands := rule{{limit: 5, periodMS: 1000, burst: 5}}.bands()
-		keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Band: bands[0]})
+		keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Capacity: bands[0].Capacity, L: bands[0].L, P: bands[0].P})
 		lockKeys, lockArgs := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
 		var from, to *redis.TimeCmd
 		var bucket, lock *redis.Cmd

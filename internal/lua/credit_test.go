@@ -72,9 +72,9 @@ func (k *taking) charge(t *testing.T) {
 	out := ask{algorithm: k.algorithm, rule: k.rule, revision: 1, cost: cost, wait: k.rng.Int64N(20 * second)}.run(t, k.s, k.now, k.state)
 	p := promise{k.now + out.RetryAfterUS, k.now, cost}
 	switch {
-	case out.Reserved:
+	case out.Reserved():
 		k.waiting = append(k.waiting, p)
-	case out.Allowed:
+	case out.Admitted():
 		k.let = append(k.let, p)
 	}
 }

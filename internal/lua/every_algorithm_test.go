@@ -26,7 +26,7 @@ func everyAlgorithm(t *testing.T, test func(t *testing.T, s lua.Script[lua.Ratel
 
 // one is a charge of 1 of 10,000 a year.
 func one(key string) lua.RatelimitIn {
-	return lua.RatelimitIn{State: key, Gate: key + "gate", Cost: 1, Revision: 1, Signature: "10000/1/3153600000/31536000000", ID: "id"}
+	return lua.RatelimitIn{State: key, Gate: key + "gate", Charge: lua.Charge{Cost: 1, Revision: 1, Signature: "10000/1/3153600000/31536000000", ID: "id"}}
 }
 
 // counted is what counts of one's limit.
@@ -52,7 +52,7 @@ func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 		out, err := lua.Run(deadline(t), r, s, one(key), lua.Latch{Key: key + "idem", Fingerprint: "f"})
 		require.NoError(t, err)
 		require.True(t, out.Replayed)
-		require.True(t, out.Value.Allowed)
+		require.True(t, out.Value.Admitted())
 		require.EqualValues(t, 2, counted(t, witness, s, key))
 	})
 }

@@ -242,9 +242,14 @@ func (g *gateRun) report(t *rapid.T) {
 	until, _ := g.m.paused(g.now)
 	changed := g.m.penalty != before
 	got := call(t, g.s, lua.RatelimitReport, g.now, in)
-	require.Equal(t, lua.RatelimitReportOut{
-		UntilUS: until, Began: changed && before <= g.now, Prolonged: changed && before > g.now, Level: g.m.level, NowUS: g.now,
-	}, got, strings.Join(g.timeline, "\n"))
+	did := lua.PenaltyNone
+	switch {
+	case changed && before <= g.now:
+		did = lua.PenaltyBegan
+	case changed:
+		did = lua.PenaltyProlonged
+	}
+	require.Equal(t, lua.RatelimitReportOut{UntilUS: until, Did: did, Level: g.m.level, NowUS: g.now}, got, strings.Join(g.timeline, "\n"))
 }
 
 // admit asks a bucket that never refuses.
@@ -264,10 +269,11 @@ func (g *gateRun) admit(t *rapid.T) {
 	}
 	b := a.rule.bands()
 	got := call(t, g.s, lua.RatelimitTokenBucket, g.now, lua.RatelimitTokenBucketIn{
-		State: g.gate + "bucket", Gate: g.gate, Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Signature: signature(b), Band: b[0],
+		State: g.gate + "bucket", Gate: g.gate, Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Signature: signature(b),
+		Capacity: b[0].Capacity, L: b[0].L, P: b[0].P,
 	})
 	g.s.del(t, g.gate+"bucket")
-	require.Equal(t, []any{retry == 0, taken && retry > 0, retry, why}, []any{got.Allowed, got.Reserved, got.RetryAfterUS, got.Denied},
+	require.Equal(t, []any{retry == 0, taken && retry > 0, retry, why}, []any{got.Admitted(), got.Reserved(), got.RetryAfterUS, got.Denied},
 		strings.Join(g.timeline, "\n"))
 }
 
@@ -280,16 +286,16 @@ func (g *gateRun) look(t *rapid.T) {
 		want.NextUS = g.m.last + slowest.delay
 	}
 	for source, w := range g.m.words {
-		want.Delays = append(want.Delays, lua.RatelimitDelay{Source: source, DelayUS: w.delay, EndsUS: w.ends})
+		want.Items = append(want.Items, lua.RatelimitGateItem{Kind: "delay", Name: source, US: w.delay, EndsUS: w.ends})
 	}
-	slices.SortFunc(want.Delays, func(a, b lua.RatelimitDelay) int {
+	slices.SortFunc(want.Items, func(a, b lua.RatelimitGateItem) int {
 		switch {
-		case a.DelayUS != b.DelayUS:
-			return int(b.DelayUS - a.DelayUS)
+		case a.US != b.US:
+			return int(b.US - a.US)
 		case a.EndsUS != b.EndsUS:
 			return int(b.EndsUS - a.EndsUS)
 		default:
-			return strings.Compare(a.Source, b.Source)
+			return strings.Compare(a.Name, b.Name)
 		}
 	})
 	got := call(t, g.s, lua.RatelimitGate, g.now, lua.RatelimitGateIn{

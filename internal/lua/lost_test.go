@@ -55,7 +55,7 @@ func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
 	out, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 50), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	require.True(t, out.Replayed)
-	require.True(t, out.Value.Allowed)
+	require.True(t, out.Value.Admitted())
 	require.EqualValues(t, 1, spent(t, witness, key, 50))
 }
 

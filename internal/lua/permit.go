@@ -91,13 +91,6 @@ type RatelimitMemberIn struct {
 // RatelimitMemberOut is the answer: what RatelimitOut says of its fields holds here.
 // After a Reset, Allowed says whether there was anything to forget.
 type RatelimitMemberOut struct {
-	Found              bool // there is such a member
-	Allowed            bool
-	Band               int64
-	Remaining, Current int64
-
-	RetryAfterUS, ResetAfterUS, NowUS int64
-
-	Denied string // limit or pause; empty when it is not refused
-	Newer  string
+	Found bool // there is such a member
+	RatelimitAnswer
 }

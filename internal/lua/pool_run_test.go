@@ -304,7 +304,7 @@ func (r *poolRun) charge(t *rapid.T) {
 		if wait == 0 {
 			m.bucket.take(r.now, 1)
 		}
-		require.Equal(t, wait == 0, got.Allowed, "%s", r.story())
+		require.Equal(t, wait == 0, got.Admitted(), "%s", r.story())
 		require.Equal(t, []int64{wait, m.bucket.left(r.now)}, []int64{got.RetryAfterUS, got.Remaining}, "%s", r.story())
 	}
 }

@@ -3,19 +3,27 @@
 -- spare there (negative = promised away), what counts, and how long (us) until it is as if unused; take(s, cost, ahead)
 -- writes cost into every band, as of ahead us from now.
 
--- admit decides on a request r: cost, peek (nothing is taken), wait (us, how far away a slot may be), sig (the bands
--- that the caller knows), gate (its key), each (every band is told), and with max also seat (see prelude_seat.lua),
--- leases, holders, line, beats, id, hold_ms, session, client, instance, waiter, beat_ms, inboxes. It returns the reply
--- and whether it wrote.
-local function admit(a, s, r)
-  local g = gate(r.gate)
-  local free, first, live = true, 0, 0
-  if r.seat then free, first, live = r.seat.ask(r) end
+-- band_views are how all bands stand, for the reply.
+local function band_views(a, s)
+  local views = {}
+  for i, b in ipairs(s.bands) do
+    local left, used, reset = a.view(s, b)
+    views[i] = {remaining = math.max(left, 0), current = used, reset_after_us = reset}
+  end
+  return views
+end
+
+-- admit decides on a charge (Charge in ratelimit.go). With max_concurrent seat is what prelude_seat.lua makes. It returns
+-- the script's outputs and whether it wrote.
+local function admit(a, s, gate_key, charge, seat)
+  local g, cost, peek = gate_read(gate_key), charge.cost, charge.peek > 0
+  local free, first, spare_seats = true, false, 0
+  if seat then free, first, spare_seats = seat.ask() end
   local retry, denied = gate_wait(g)
   local least, spare, late = 1, nil, 0
   for i = 1, #s.bands do
     local b = s.bands[i]
-    local left, w = #s.bands > 1 and a.view(s, b) or 0, a.wait(s, b, r.cost)
+    local left, w = #s.bands > 1 and a.view(s, b) or 0, a.wait(s, b, cost)
     if not spare or left < spare then least, spare = i, left end
     if w < 0 then
       if retry >= 0 then late, retry, denied = i, -1, 'limit' end
@@ -25,32 +33,25 @@ local function admit(a, s, r)
   end
   local wrote = false
   if retry >= 0 and not free then
-    retry, denied = math.max(retry, r.seat.wait(r)), 'concurrency'
-    if not r.peek then r.seat.stand(r) end
-  elseif r.peek or retry < 0 or retry > r.wait or r.cost == 0 then
-    if r.seat and not r.peek then r.seat.leave(r, r.max - live) end
+    retry, denied = math.max(retry, seat.wait()), 'concurrency'
+    if not peek then seat.stand() end
+  elseif peek or retry < 0 or retry > charge.wait_us or cost == 0 then
+    if seat and not peek then seat.leave(spare_seats) end
   else
     wrote = true
-    a.take(s, r.cost, retry)
-    gate_pass(r.gate, g, now + retry)
-    if r.seat then
-      r.seat.take(r, now + retry)
-      r.seat.leave(r, r.max - live - 1)
+    a.take(s, cost, retry)
+    gate_pass(gate_key, g, now + retry)
+    if seat then
+      seat.take(now + retry)
+      seat.leave(spare_seats - 1)
     end
   end
   local at = late > 0 and late or least
   local left, used, reset = a.view(s, s.bands[at])
   if retry == 0 or wrote then denied = '' end
-  local reply = {
-    retry == 0 and 1 or wrote and 2 or 0, at, math.max(left, 0), used, retry, reset, now, denied, newer(s, r.sig), first, 0,
-  }
-  if r.each then
-    reply[11] = #s.bands
-    for _, b in ipairs(s.bands) do
-      local k = #reply
-      left, reply[k + 2], reply[k + 3] = a.view(s, b)
-      reply[k + 1] = math.max(left, 0)
-    end
-  end
-  return reply, wrote
+  return {
+    allowed = retry == 0 and 1 or wrote and 2 or 0, band = at, remaining = math.max(left, 0), current = used,
+    retry_after_us = retry, reset_after_us = reset, now_us = now, denied = denied, newer = newer(s, charge.signature),
+    first = first, bands = charge.peek == 2 and band_views(a, s) or nil,
+  }, wrote
 end

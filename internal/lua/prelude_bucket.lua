@@ -3,9 +3,9 @@
 -- promised. A band is c, l, p, u, r: l tokens per p us, c at once.
 local bucket = {fields = {'t', 'v', 'sig', 'from', 'last', 'u1', 'r1', 'u2', 'r2', 'u3', 'r3', 'u4', 'r4'}}
 
--- refill lets d microseconds pass. A limit of 0 never refills, so its capacity counts as 0 and nothing is ever stored
+-- bucket_refill lets d microseconds pass. A limit of 0 never refills, so its capacity counts as 0 and nothing is ever stored
 -- for it.
-local function refill(b, d)
+local function bucket_refill(b, d)
   if b.l == 0 then
     b.c, b.u, b.r = 0, 0, 0
   elseif d * b.l >= (b.u + 1) * b.p * 1.000001 then
@@ -18,15 +18,15 @@ local function refill(b, d)
   end
 end
 
--- wait_us is how long x tokens take to refill, rounded up, when that starts lag us from now; at most 2^53 - 1.
-local function wait_us(b, x, lag)
+-- bucket_us is how long x tokens take to refill, rounded up, when that starts lag us from now; at most 2^53 - 1.
+local function bucket_us(b, x, lag)
   local q, rest = muldiv(x, b.p, b.l, 0)
   return math.min(q + math.ceil((rest - b.r) / b.l) + lag, 9007199254740991)
 end
 
--- owe raises a band that would be empty before a slot in us to what drains until then: the charge counts from the slot
+-- bucket_owe raises a band that would be empty before a slot in us to what drains until then: the charge counts from the slot
 -- on, and not before it. Any other band has at the slot just what it would have without the wait.
-local function owe(b, us)
+local function bucket_owe(b, us)
   if muldiv(us, b.l, b.p, b.r) < b.u then return end
   local q, rest = muldiv(us, b.l, b.p, 0)
   b.u, b.r = q, 0
@@ -43,25 +43,25 @@ end
 -- A clock that stepped back refills nothing until it is at t again.
 function bucket.open(s)
   s.lag = math.max(s.t - now, 0)
-  for _, b in ipairs(s.bands) do refill(b, math.max(now - s.t, 0)) end
+  for _, b in ipairs(s.bands) do bucket_refill(b, math.max(now - s.t, 0)) end
   return s
 end
 
 function bucket.wait(s, b, cost)
   if cost > b.c then return -1 end
-  return b.u + cost > b.c and wait_us(b, b.u + cost - b.c, s.lag) or 0
+  return b.u + cost > b.c and bucket_us(b, b.u + cost - b.c, s.lag) or 0
 end
 
 function bucket.view(s, b)
-  return b.c - b.u, b.u, b.u > 0 and wait_us(b, b.u, s.lag) or 0
+  return b.c - b.u, b.u, b.u > 0 and bucket_us(b, b.u, s.lag) or 0
 end
 
 function bucket.keep(s)
   local full = 0
   for _, b in ipairs(s.bands) do
-    if b.u > 0 then full = math.max(full, wait_us(b, b.u, s.lag)) end
+    if b.u > 0 then full = math.max(full, bucket_us(b, b.u, s.lag)) end
   end
-  keep(bucket, s, full)
+  state_keep(bucket, s, full)
 end
 
 function bucket.take(s, cost, ahead)
@@ -69,10 +69,10 @@ function bucket.take(s, cost, ahead)
   for _, b in ipairs(s.bands) do
     if ahead > 0 then
       own = math.max(own, bucket.wait(s, b, cost))
-      owe(b, ahead - s.lag)
+      bucket_owe(b, ahead - s.lag)
     end
     b.u = b.u + cost
   end
-  ahead_of(s, ahead, own)
+  state_ahead(s, ahead, own)
   bucket.keep(s)
 end

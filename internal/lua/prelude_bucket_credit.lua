@@ -5,12 +5,12 @@
 function bucket.due(s)
   local ends = 0
   for _, b in ipairs(s.bands) do
-    if b.u > b.c then ends = math.max(ends, now + wait_us(b, b.u - b.c, s.lag)) end
+    if b.u > b.c then ends = math.max(ends, now + bucket_us(b, b.u - b.c, s.lag)) end
   end
   return ends
 end
 
-function bucket.latest(s, slot) return latest(s, slot, bucket.due(s)) end
+function bucket.latest(s, slot) return credit_latest(s, slot, bucket.due(s)) end
 
 function bucket.give(s, cost)
   for _, b in ipairs(s.bands) do
@@ -20,7 +20,7 @@ function bucket.give(s, cost)
 end
 
 function bucket.refund(s, cost, at)
-  local since, found = horizon(s, bucket.due(s), at) - at, false
+  local since, found = credit_horizon(s, bucket.due(s), at) - at, false
   for _, b in ipairs(s.bands) do
     if b.l > 0 and b.u > 0 then
       local gone, rest = muldiv(since, b.l, b.p, 0)

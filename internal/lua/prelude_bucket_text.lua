@@ -3,7 +3,7 @@
 local function bucket_read(text, sig, revision)
   local words = {}
   for w in string.gmatch(text or '', '%S+') do words[#words + 1] = w end
-  local s = stored(bucket, sig, revision, words)
+  local s = stored(nil, bucket, sig, revision, words)
   s.bare = true
   return bucket.open(s)
 end

@@ -19,16 +19,16 @@ local function counter_used(b)
   return b.cur + share + (rest > 0 and 1 or 0)
 end
 
--- counter_read reads the state as a caller with this rule sees it. One whose rule is older than the state's decides by
+-- counter_read reads the state at key as a caller with this rule sees it. One whose rule is older than the state's decides by
 -- the state's. For any other the bands inherit by period, and then have the same counts, whatever the limit is now;
 -- then what is left in order, and then what counted stands in the present window, as far as both bands can hold it.
-local function counter_read(sig, revision)
-  local f = redis.call('HMGET', KEYS[1], 'v', 'sig', 'since', 'w1', 'c1', 'p1', 'w2', 'c2', 'p2', 'w3', 'c3', 'p3', 'w4', 'c4', 'p4')
+local function counter_read(key, sig, revision)
+  local f = redis.call('HMGET', key, 'v', 'sig', 'since', 'w1', 'c1', 'p1', 'w2', 'c2', 'p2', 'w3', 'c3', 'p3', 'w4', 'c4', 'p4')
   local v, old = tonumber(f[1] or -1), bands_of(f[2] or '')
   for i, b in ipairs(old) do
     counter_open(b, tonumber(f[3 * i + 1]), tonumber(f[3 * i + 2]), tonumber(f[3 * i + 3]))
   end
-  local s = {bands = old, had = #old, sig = f[2], v = math.max(v, revision), since = tonumber(f[3] or now)}
+  local s = {key = key, bands = old, had = #old, sig = f[2], v = math.max(v, revision), since = tonumber(f[3] or now)}
   if f[2] == sig or revision < v then return s end
   s.sig, s.bands = sig, bands_of(sig)
   for _, same_period in ipairs({true, false}) do
@@ -50,7 +50,7 @@ local function counter_read(sig, revision)
 end
 
 local function counter_write(s)
-  local out, ends = {'HSET', KEYS[1], 'v', s.v, 'sig', s.sig, 'since', s.since}, 0
+  local out, ends = {'HSET', s.key, 'v', s.v, 'sig', s.sig, 'since', s.since}, 0
   for i, b in ipairs(s.bands) do
     local k = #out
     out[k + 1], out[k + 3], out[k + 5] = counter_fields(i)
@@ -58,14 +58,14 @@ local function counter_write(s)
     ends = math.max(ends, (b.w + 2) * b.us)
   end
   redis.call(unpack(out))
-  for i = #s.bands + 1, s.had do redis.call('HDEL', KEYS[1], counter_fields(i)) end
-  redis.call('PEXPIRE', KEYS[1], lifetime_ms(ends - now))
+  for i = #s.bands + 1, s.had do redis.call('HDEL', s.key, counter_fields(i)) end
+  redis.call('PEXPIRE', s.key, lifetime_ms(ends - now))
 end
 
 -- counter_credit takes a cost that was charged at an instant (us) out of the counts of its own windows, and says
 -- whether it still was in any.
-local function counter_credit(cost, at)
-  local s, found = counter_read('', -1), false
+local function counter_credit(key, cost, at)
+  local s, found = counter_read(key, '', -1), false
   for _, b in ipairs(at >= s.since and s.bands or {}) do
     local ago = b.w - math.floor(at / b.us)
     if ago == 0 and b.cur > 0 then

@@ -34,7 +34,8 @@ local function gate_slow(g, word)
   g.delay, g.delay_ends = delay, word and word.ends or 0
 end
 
-local function gate(key)
+-- gate_read is what the gate at a key goes by.
+local function gate_read(key)
   local f = redis.call('HMGET', key, 'pause', 'delay', 'delay_ends', 'next', 'ends')
   local g = {pause = tonumber(f[1] or 0), delay = tonumber(f[2] or 0), next = tonumber(f[4] or 0), ends = tonumber(f[5] or 0)}
   g.delay_ends, g.over = tonumber(f[3] or 0), f[1] and g.pause <= now

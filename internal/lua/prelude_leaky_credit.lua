@@ -3,28 +3,28 @@
 function leaky.due(s)
   local ends = 0
   for _, b in ipairs(s.bands) do
-    if b.l > 0 then ends = math.max(ends, later_than(b, b.c)) end
+    if b.l > 0 then ends = math.max(ends, gcra_later_than(b, b.c)) end
   end
   return ends > s.at and ends or 0
 end
 
-function leaky.latest(s, slot) return latest(s, slot, leaky.due(s)) end
+function leaky.latest(s, slot) return credit_latest(s, slot, leaky.due(s)) end
 
 function leaky.give(s, cost)
   for _, b in ipairs(s.bands) do
-    local us, r = span(b, cost)
-    move(b, -us, -r)
+    local us, r = gcra_span(b, cost)
+    gcra_move(b, -us, -r)
   end
 end
 
 function leaky.refund(s, cost, at)
-  local since, found = horizon(s, leaky.due(s), at) - at, false
+  local since, found = credit_horizon(s, leaky.due(s), at) - at, false
   for _, b in ipairs(s.bands) do
     if b.l > 0 and (b.u > s.at or b.r > 0) then
-      local us, r = span(b, cost)
+      local us, r = gcra_span(b, cost)
       if us > since or us == since and r > 0 then
         found = true
-        move(b, since - us, -r)
+        gcra_move(b, since - us, -r)
         if b.u < s.at then b.u, b.r = s.at, 0 end
       end
     end
@@ -35,7 +35,7 @@ end
 function leaky.outlives(s, cost, at)
   local us = 0
   for _, b in ipairs(s.bands) do
-    if b.l > 0 then us = math.max(us, at - now + span(b, cost)) end
+    if b.l > 0 then us = math.max(us, at - now + gcra_span(b, cost)) end
   end
   return us
 end

@@ -4,28 +4,28 @@
 -- one entry to another is the difference of two totals whatever the costs, and entries of one instant stand in order.
 -- An entry is never put before the last one: a charge for an earlier instant stands at the last one's.
 
--- entry_of reads a member: total, cost and id.
-local function entry_of(member)
+-- log_entry reads a member: total, cost and id.
+local function log_entry(member)
   local total, cost, id = string.match(member, '^(%d+):(%d+):(.*)$')
   return tonumber(total), tonumber(cost), id
 end
 
-local function entry_text(total, cost, id)
+local function log_entry_text(total, cost, id)
   local digits = string.format('%.0f', total)
   return table.concat({string.rep('0', 16 - #digits), digits, string.format(':%.0f:', cost), id})
 end
 
 -- log_read reads the rule and the last entry. A caller whose rule is older than the state's decides by the state's;
 -- under any other the entries count as they are: raising a limit unblocks at once, and lowering one forgives nothing.
-local function log_read(sig, revision)
-  local s = {sig = sig, v = revision, at = -1, total = 0, rule = redis.call('ZRANGE', KEYS[1], 0, 0)[1]}
+local function log_read(key, sig, revision)
+  local s = {key = key, sig = sig, v = revision, at = -1, total = 0, rule = redis.call('ZRANGE', key, 0, 0)[1]}
   if s.rule then
     local v, stored = string.match(s.rule, '^rule:(%d+):(.*)$')
     if tonumber(v) > revision then s.v, s.sig = tonumber(v), stored end
-    local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
+    local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
     if last[1] ~= s.rule then
       s.last, s.at = last[1], tonumber(last[2])
-      s.total, s.cost, s.id = entry_of(s.last)
+      s.total, s.cost, s.id = log_entry(s.last)
     end
   end
   s.bands, s.longest = bands_of(s.sig), 0
@@ -39,38 +39,38 @@ end
 
 -- log_keep has the state live until its last entry counts no more.
 local function log_keep(s)
-  redis.call('PEXPIRE', KEYS[1], lifetime_ms(math.max(s.at + s.longest - now, 0)))
+  redis.call('PEXPIRE', s.key, lifetime_ms(math.max(s.at + s.longest - now, 0)))
 end
 
 -- log_give_back takes out the entry of a slot that has not come, and says whether it did: it has to be the last one.
-local function log_give_back(id)
-  local s = log_read('', -1)
+local function log_give_back(key, id)
+  local s = log_read(key, '', -1)
   if not s.last or s.id ~= id or s.at <= now then return false end
-  redis.call('ZREM', KEYS[1], s.last)
+  redis.call('ZREM', key, s.last)
   log_keep(s)
   return true
 end
 
 -- log_refund takes out an entry that was charged for the instant at (us), as if it had never been, and says whether it
 -- did: not when it counts no more, nor when more than 1,000 are later, whose totals had to be made right.
-local function log_refund(id, at)
-  local s = log_read('', -1)
-  local rank = redis.call('ZCOUNT', KEYS[1], '-inf', string.format('(%.0f', at))
-  if redis.call('ZCARD', KEYS[1]) > rank + 1001 then return false end
-  local found = redis.call('ZRANGE', KEYS[1], rank, -1, 'WITHSCORES')
+local function log_refund(key, id, at)
+  local s = log_read(key, '', -1)
+  local rank = redis.call('ZCOUNT', key, '-inf', string.format('(%.0f', at))
+  if redis.call('ZCARD', key) > rank + 1001 then return false end
+  local found = redis.call('ZRANGE', key, rank, -1, 'WITHSCORES')
   local old, new, refunded = {}, {}, nil
   for i = 1, #found, 2 do
-    local total, cost, of = entry_of(found[i])
+    local total, cost, of = log_entry(found[i])
     if refunded then
       old[#old + 1] = found[i]
-      new[#new + 1], new[#new + 2] = found[i + 1], entry_text(total - refunded, cost, of)
+      new[#new + 1], new[#new + 2] = found[i + 1], log_entry_text(total - refunded, cost, of)
     elseif of == id and tonumber(found[i + 1]) > now - s.longest then
       old[1], refunded = found[i], cost
     end
   end
   if not refunded then return false end
-  for i = 1, #old, 1000 do redis.call('ZREM', KEYS[1], unpack(old, i, math.min(i + 999, #old))) end
-  for i = 1, #new, 1000 do redis.call('ZADD', KEYS[1], unpack(new, i, math.min(i + 999, #new))) end
+  for i = 1, #old, 1000 do redis.call('ZREM', key, unpack(old, i, math.min(i + 999, #old))) end
+  for i = 1, #new, 1000 do redis.call('ZADD', key, unpack(new, i, math.min(i + 999, #new))) end
   log_keep(s)
   return true
 end

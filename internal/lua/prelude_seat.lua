@@ -1,43 +1,48 @@
--- The place that a request r under max_concurrent takes: see prelude_admit.lua for what r has. It is a table, since
--- most requests take none, and do not make it.
-local seat = {}
+-- seat is what a request under max_concurrent does with its leases and the line for them. input is the Seat in
+-- ratelimit.go, charge the Charge. Most requests have none and do not make it.
+local function seat(input, charge)
+  local leases, holders, line, beats, waiter = input.leases, input.holders, input.line, input.beats, input.waiter
+  local made = {}
 
--- ask says whether a lease is free for the caller, whose turn it has to be; whether it is; and how many are held.
-function seat.ask(r)
-  -- All that may be written is read first: a key of another type fails before anything is.
-  redis.call('ZCARD', r.leases)
-  redis.call('HEXISTS', r.holders, r.id)
-  redis.call('ZCARD', r.beats)
-  if not r.peek then line_hear(r.line, r.beats, r.waiter, r.beat_ms) end
-  local head = line_head(r.line, r.beats)
-  local first = (not head or r.waiter ~= '' and head == r.waiter) and 1 or 0
-  local live = leases_live(r.leases, r.holders)
-  return first == 1 and live < r.max, first, live
-end
-
--- wait is how long until the first lease ends by itself; at most a second, since others may be given back before.
-function seat.wait(r)
-  local ends = redis.call('ZRANGE', r.leases, 0, 0, 'WITHSCORES')[2]
-  return math.max(1, math.min(1000000, ends and tonumber(ends) - now or 1000000))
-end
-
--- stand has who may not go yet enter the line, keep its place, or leave it.
-function seat.stand(r)
-  if r.waiter == '' then return end
-  if r.beat_ms > 0 then
-    line_enter(r.line, r.beats, r.waiter, r.beat_ms)
-  else
-    redis.call('ZREM', r.line, r.waiter)
+  -- ask says whether a lease is free for the caller, whose turn it has to be; whether it is; and how many are free.
+  function made.ask()
+    -- All that may be written is read first: a key of another type fails before anything is.
+    redis.call('ZCARD', leases)
+    redis.call('HEXISTS', holders, charge.id)
+    redis.call('ZCARD', beats)
+    if charge.peek == 0 then line_hear(line, beats, waiter, input.beat_ms) end
+    local head = line_head(line, beats)
+    local first = not head or waiter ~= '' and head == waiter
+    local spare = input.max_concurrent - leases_live(leases, holders)
+    return first and spare > 0, first, spare
   end
-end
 
--- take has the caller hold a lease, from when (us) its cost may be used.
-function seat.take(r, at)
-  leases_take(r.leases, r.holders, r.id, at + r.hold_ms * 1000, r.session, r.client, r.instance)
-end
+  -- wait is how long until the first lease ends by itself; at most a second, since others may be given back before.
+  function made.wait()
+    local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
+    return math.max(1, math.min(1000000, ends and tonumber(ends) - now or 1000000))
+  end
 
--- leave takes who has its answer out of the line, and tells the next if there is something left for it.
-function seat.leave(r, left)
-  if r.waiter ~= '' then redis.call('ZREM', r.line, r.waiter) end
-  if left > 0 then line_wake(r.line, r.beats, r.inboxes) end
+  -- stand has a caller that may not go yet enter the line, keep its place, or leave it.
+  function made.stand()
+    if waiter == '' then return end
+    if input.beat_ms > 0 then
+      line_enter(line, beats, waiter, input.beat_ms)
+    else
+      redis.call('ZREM', line, waiter)
+    end
+  end
+
+  -- take has the caller hold a lease, from when (us) its cost may be used.
+  function made.take(at)
+    leases_take(leases, holders, charge.id, at + input.hold_ms * 1000, input.session, input.client, input.instance)
+  end
+
+  -- leave takes a caller that has its answer out of the line, and tells the next if a lease is left for it.
+  function made.leave(left)
+    if waiter ~= '' then redis.call('ZREM', line, waiter) end
+    if left > 0 then line_wake(line, beats, input.inboxes) end
+  end
+
+  return made
 end

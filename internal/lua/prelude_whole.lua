@@ -1,6 +1,5 @@
--- whole charges a token bucket of one band by the general way.
-local function whole(cost, peek, wait, revision, sig)
-  local s = bucket.open(stored(bucket, sig, revision))
-  local reply, wrote = admit(bucket, s, {cost = cost, peek = peek, wait = wait, sig = sig, gate = KEYS[2]})
-  return {unpack(reply, 1, 9)}, wrote
+-- whole charges a token bucket of one band as the general script does: the inputs are those of the lean one.
+local function whole(state_key, gate_key, cost, peek, wait_us, revision, signature)
+  local charge = {cost = cost, peek = peek and 1 or 0, wait_us = wait_us, signature = signature}
+  return admit(bucket, bucket.open(stored(state_key, bucket, signature, revision)), gate_key, charge)
 end

@@ -4,8 +4,8 @@
 -- c, ms, u, r: c in each ms milliseconds.
 local window = {fields = {'t', 'v', 'sig', 'from', 'last', 'n1', 'start1', 'n2', 'start2', 'n3', 'start3', 'n4', 'start4'}}
 
--- start_of is when the window begins that at is in.
-local function start_of(b, at)
+-- window_start is when the window begins that at is in.
+local function window_start(b, at)
   return math.floor(at / (b.ms * 1000)) * b.ms * 1000
 end
 
@@ -14,14 +14,14 @@ end
 -- last one what counts there.
 function window.inherit(new, old, t)
   local at, p = math.max(t, now), old.ms * 1000
-  local present = start_of(old, at)
+  local present = window_start(old, at)
   if old.r > at then
-    new.r, new.u = start_of(new, old.r), old.u
+    new.r, new.u = window_start(new, old.r), old.u
     if new.ms ~= old.ms then
       new.u = new.u + old.c * math.ceil(math.max(old.r - math.max(new.r, present), 0) / p)
     end
-  elseif old.r + p > start_of(new, at) then
-    new.r = start_of(new, at)
+  elseif old.r + p > window_start(new, at) then
+    new.r = window_start(new, at)
     new.u = math.min(old.u, old.c, new.c) + math.max(old.u - old.c, 0)
   end
 end
@@ -30,7 +30,7 @@ end
 function window.open(s)
   s.at = math.max(s.t, now)
   for _, b in ipairs(s.bands) do
-    local start = start_of(b, s.at)
+    local start = window_start(b, s.at)
     if b.r < start then b.r, b.u = start, 0 end
   end
   return s
@@ -57,12 +57,12 @@ end
 function window.keep(s)
   local full = 0
   for _, b in ipairs(s.bands) do full = math.max(full, b.r + 2000 * b.ms - now) end
-  keep(window, s, full)
+  state_keep(window, s, full)
 end
 
 function window.take(s, cost, ahead)
   for _, b in ipairs(s.bands) do
-    local start = start_of(b, now + ahead)
+    local start = window_start(b, now + ahead)
     if start > b.r then b.r, b.u = start, 0 end
     b.u = b.u + cost
   end

@@ -1,13 +1,13 @@
 -- How what was charged to fixed windows is taken back: in the last window that was charged, since nothing is kept of
 -- those before. There it may be whichever charge: they are alike.
 
-local function counts(b, at)
-  return start_of(b, at) == b.r and b.u > 0
+local function window_counts(b, at)
+  return window_start(b, at) == b.r and b.u > 0
 end
 
 function window.latest(s, slot)
   for _, b in ipairs(s.bands) do
-    if not counts(b, slot) then return false end
+    if not window_counts(b, slot) then return false end
   end
   return true
 end
@@ -19,7 +19,7 @@ end
 function window.refund(s, cost, at)
   local found = false
   for _, b in ipairs(s.bands) do
-    if counts(b, at) then
+    if window_counts(b, at) then
       b.u, found = math.max(b.u - cost, 0), true
     end
   end

@@ -1,55 +1,42 @@
 package lua
 
-// RatelimitGate tells all that holds up a key whatever its algorithm is.
-var RatelimitGate = define[RatelimitGateIn](Source{
-	Name: "ratelimit_gate",
-	Keys: []string{"gate", "leases", "holders", "line"},
-	Args: []string{"most"},
-	Returns: []string{
-		"now_us", "pause_us", "why", "penalty_us", "level", "next_us", "held", "waiting",
-		"items", "then", "kind", "name", "instance", "us", "ends_us",
-	},
-	Idempotent: true,
-}, func(r *Reply) RatelimitGateOut {
-	out := RatelimitGateOut{
-		NowUS: r.Int(), PauseUS: r.Int(), Why: r.Str(), PenaltyUS: r.Int(), Level: r.Int(),
-		NextUS: r.Int(), Held: r.Int(), Waiting: r.Int(),
-	}
-	for range r.Int() {
-		kind, name, instance, us, ends := r.Str(), r.Str(), r.Str(), r.Int(), r.Int()
-		if kind == "delay" {
-			out.Delays = append(out.Delays, RatelimitDelay{Source: name, DelayUS: us, EndsUS: ends})
-		} else {
-			out.Leases = append(out.Leases, RatelimitLease{Client: name, Instance: instance, SinceUS: us, EndsUS: ends})
-		}
-	}
-	return out
-})
+// RatelimitGate tells all that is known of a gate (prelude_gate.lua): the pause, the
+// delays and the penalty of a key, whatever its algorithm is, and its leases.
+var RatelimitGate = Define[RatelimitGateIn, RatelimitGateOut](files, Source{Name: "ratelimit_gate", Idempotent: true})
 
 // RatelimitGateIn names one gate and what is beside it; of the leases at most Most
 // are told.
 type RatelimitGateIn struct {
-	Gate, Leases, Holders, Line string // keys
+	Gate, Leases, Holders, Line string `lua:"key"`
 	Most                        int
 }
 
-func (in RatelimitGateIn) keys(to []string) []string {
-	return append(to, in.Gate, in.Leases, in.Holders, in.Line)
-}
-func (in RatelimitGateIn) args(to []any) []any { return append(to, in.Most) }
-
 // RatelimitGateOut is what the gate is now. Instants are 0 where there is nothing.
 type RatelimitGateOut struct {
-	NowUS, PauseUS   int64
-	Why              string // of the pause
-	PenaltyUS, Level int64  // when the last pause for what was reported ends or ended, and how many in a row
-	NextUS           int64  // when a delay lets the next go
-	Held, Waiting    int64
-	Delays           []RatelimitDelay // the slowest, which counts, first
-	Leases           []RatelimitLease // the first to end first
+	NowUS, PauseUS int64
+	Why            string // of the pause
+	// PenaltyUS is when the last pause for an answer of the remote server ends or
+	// ended, Level how many such pauses there were in a row.
+	PenaltyUS, Level int64
+	NextUS           int64 // when a delay lets the next go
+	Held             int64 // leases
+	Waiting          int64 // places in the line, those of dead sidecars too
+	// Items are the delays, the slowest, which counts, first; then the leases, the first to
+	// end first.
+	Items []RatelimitGateItem
 }
 
-// RatelimitDelay is the word of one source.
+// RatelimitGateItem is a delay or a lease.
+type RatelimitGateItem struct {
+	Kind string // delay or lease
+	Name string // a delay's source, or a lease's client
+	// Instance is that of a lease.
+	Instance string
+	// US is how long the delay is, or since when the lease is held; EndsUS is when it ends.
+	US, EndsUS int64
+}
+
+// RatelimitDelay is the delay that one source asks for.
 type RatelimitDelay struct {
 	Source          string
 	DelayUS, EndsUS int64
@@ -59,4 +46,24 @@ type RatelimitDelay struct {
 type RatelimitLease struct {
 	Client, Instance string
 	SinceUS, EndsUS  int64
+}
+
+// Delays are those in Items.
+func (o RatelimitGateOut) Delays() (all []RatelimitDelay) {
+	for _, i := range o.Items {
+		if i.Kind == "delay" {
+			all = append(all, RatelimitDelay{Source: i.Name, DelayUS: i.US, EndsUS: i.EndsUS})
+		}
+	}
+	return all
+}
+
+// Leases are those in Items.
+func (o RatelimitGateOut) Leases() (all []RatelimitLease) {
+	for _, i := range o.Items {
+		if i.Kind == "lease" {
+			all = append(all, RatelimitLease{Client: i.Name, Instance: i.Instance, SinceUS: i.US, EndsUS: i.EndsUS})
+		}
+	}
+	return all
 }

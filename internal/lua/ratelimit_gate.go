@@ -4,26 +4,17 @@ package lua
 // on Channel what they did, and the gate's key: pause, resume or delay.
 
 // RatelimitPause refuses a key until an instant. Of several pauses the longest counts.
-var RatelimitPause = define[RatelimitPauseIn](Source{
+var RatelimitPause = Define[RatelimitPauseIn, RatelimitPauseOut](files, Source{
 	Name:       "ratelimit_pause",
-	Keys:       []string{"gate"},
-	Args:       []string{"for_us", "until_us", "longest_us", "why", "channel"},
-	Returns:    []string{"until_us", "changed", "now_us"},
-	Idempotent: true, // a second run is no shorter, and later by no more than its way
-}, func(r *Reply) RatelimitPauseOut {
-	return RatelimitPauseOut{UntilUS: r.Int(), Changed: r.Bool(), NowUS: r.Int()}
+	Idempotent: true, // a second run makes no pause shorter, and ends it later by no more than the call was on its way
 })
 
 // RatelimitPauseIn is one pause: ForUS from now, or until UntilUS when that is 0.
 type RatelimitPauseIn struct {
-	Gate                      string // key
+	Gate string `lua:"key"`
+	// LongestUS is how far away the pause may end.
 	ForUS, UntilUS, LongestUS int64
 	Why, Channel              string
-}
-
-func (in RatelimitPauseIn) keys(to []string) []string { return append(to, in.Gate) }
-func (in RatelimitPauseIn) args(to []any) []any {
-	return append(to, in.ForUS, in.UntilUS, in.LongestUS, in.Why, in.Channel)
 }
 
 // RatelimitPauseOut is the pause in force.
@@ -37,71 +28,47 @@ type RatelimitPauseOut struct {
 
 // RatelimitResume ends the pause of a key and forgets its penalty, and reports
 // whether it was paused. Delays stay.
-var RatelimitResume = define[RatelimitResumeIn](Source{
+var RatelimitResume = Define[RatelimitResumeIn, bool](files, Source{
 	Name:       "ratelimit_resume",
-	Keys:       []string{"gate"},
-	Args:       []string{"channel"},
 	Returns:    []string{"resumed"},
 	Idempotent: true,
-}, func(r *Reply) bool { return r.Bool() })
+})
 
 // RatelimitResumeIn names a gate.
 type RatelimitResumeIn struct {
-	Gate    string // key
+	Gate    string `lua:"key"`
 	Channel string
 }
 
-func (in RatelimitResumeIn) keys(to []string) []string { return append(to, in.Gate) }
-func (in RatelimitResumeIn) args(to []any) []any       { return append(to, in.Channel) }
-
-// RatelimitSetDelay sets one source's word on the delay of a key; the slowest
-// word counts.
-var RatelimitSetDelay = define[RatelimitSetDelayIn](Source{
+// RatelimitSetDelay sets the delay that one source asks for from one admission of a key
+// to the next; the slowest of all sources counts.
+var RatelimitSetDelay = Define[RatelimitSetDelayIn, RatelimitDelayOut](files, Source{
 	Name:       "ratelimit_set_delay",
-	Keys:       []string{"gate"},
-	Args:       []string{"delay_us", "ttl_us", "source", "most", "channel"},
-	Returns:    []string{"delay_us", "until_us", "now_us"},
 	Idempotent: true,
-}, func(r *Reply) RatelimitDelayOut {
-	return RatelimitDelayOut{DelayUS: r.Int(), UntilUS: r.Int(), NowUS: r.Int()}
 })
 
-// RatelimitSetDelayIn is one source's word; a DelayUS of 0 takes it back. Of more
-// than Most words the one that ends first makes room.
+// RatelimitSetDelayIn is the delay of one source, which ends after TTLUS; a DelayUS of
+// 0 takes it back. Of more than Most sources the one whose delay ends first makes room.
 type RatelimitSetDelayIn struct {
-	Gate           string // key
+	Gate           string `lua:"key"`
 	DelayUS, TTLUS int64
 	Source         string
 	Most           int
 	Channel        string
 }
 
-func (in RatelimitSetDelayIn) keys(to []string) []string { return append(to, in.Gate) }
-func (in RatelimitSetDelayIn) args(to []any) []any {
-	return append(to, in.DelayUS, in.TTLUS, in.Source, in.Most, in.Channel)
-}
-
-// RatelimitDelayOut is the slowest word, and when it ends; 0 = there is none.
+// RatelimitDelayOut is the slowest delay, and when it ends; 0 = there is none.
 type RatelimitDelayOut struct{ DelayUS, UntilUS, NowUS int64 }
 
 // RatelimitReport pauses a key for what its remote server answered.
-var RatelimitReport = define[RatelimitReportIn](Source{
+var RatelimitReport = Define[RatelimitReportIn, RatelimitReportOut](files, Source{
 	Name:    "ratelimit_report",
-	Keys:    []string{"gate"},
-	Args:    []string{"hit", "retry_us", "base_ms", "max_ms", "factor", "forgive_us", "why", "channel"},
-	Returns: []string{"until_us", "did", "level", "now_us"},
 	Latched: true,
-}, func(r *Reply) RatelimitReportOut {
-	out := RatelimitReportOut{UntilUS: r.Int()}
-	did := r.Int()
-	out.Began, out.Prolonged = did == 1, did == 2
-	out.Level, out.NowUS = r.Int(), r.Int()
-	return out
 })
 
 // RatelimitReportIn is one answer of a remote server.
 type RatelimitReportIn struct {
-	Gate string // key
+	Gate string `lua:"key"`
 	Hit  bool   // it is one to pause for
 	// RetryUS is how long the server asks for; 0 = it does not say, and then the
 	// pause is BaseMS, doubling up to MaxMS, by Factor thousandths.
@@ -111,15 +78,20 @@ type RatelimitReportIn struct {
 	Why, Channel string
 }
 
-func (in RatelimitReportIn) keys(to []string) []string { return append(to, in.Gate) }
-func (in RatelimitReportIn) args(to []any) []any {
-	return append(to, flag(in.Hit), in.RetryUS, in.BaseMS, in.MaxMS, in.Factor, in.ForgiveUS, in.Why, in.Channel)
-}
-
 // RatelimitReportOut is the pause in force; a UntilUS of 0 is none.
 type RatelimitReportOut struct {
-	UntilUS          int64
-	Began, Prolonged bool // a penalty's pause, by this answer
-	Level            int64
-	NowUS            int64
+	UntilUS int64
+	Did     Penalty
+	Level   int64 // pauses in a row
+	NowUS   int64
 }
+
+// Penalty is what an answer of a remote server led to.
+type Penalty int64
+
+// The values of Penalty.
+const (
+	PenaltyNone      Penalty = 0
+	PenaltyBegan     Penalty = 1 // a pause began
+	PenaltyProlonged Penalty = 2 // the pause was prolonged
+)

@@ -11,7 +11,7 @@ if reset then
   redis.call('HDEL', buckets_key, member)
   pool_changed(pool, member)
   pool_wake(pool, inboxes)
-  return {found = true, allowed = bucket_was, band = 1, now_us = now}, true
+  return {found = true, allowed = bucket_was and 1 or 0, band = 1, now_us = now}, true
 end
 local s, denied = bucket_read(bucket_was, signature, revision), ''
 local retry_us, band = bucket_wait(s, cost)
@@ -22,6 +22,6 @@ local wrote = retry_us == 0 and cost > 0 and not peek
 if wrote then bucket_charge(buckets_key, member, s, cost) end
 local left, used, full_us = bucket.view(s, s.bands[band])
 return {
-  found = true, allowed = retry_us == 0, band = band, remaining = math.max(left, 0), current = used, retry_after_us = retry_us,
+  found = true, allowed = retry_us == 0 and 1 or 0, band = band, remaining = math.max(left, 0), current = used, retry_after_us = retry_us,
   reset_after_us = full_us, now_us = now, denied = denied, newer = newer(s, signature),
 }, wrote

@@ -7,19 +7,14 @@ import (
 
 // RatelimitPutRule keeps a rule, and tells every sidecar. The same text again
 // changes nothing.
-var RatelimitPutRule = define[RatelimitPutRuleIn](Source{
+var RatelimitPutRule = Define[RatelimitPutRuleIn, RatelimitPutRuleOut](files, Source{
 	Name:       "ratelimit_put_rule",
-	Keys:       []string{"rules"},
-	Args:       []string{"name", "text", "least", "most", "channel"},
-	Returns:    []string{"revision", "replaced"},
 	Idempotent: true,
-}, func(r *Reply) RatelimitPutRuleOut {
-	return RatelimitPutRuleOut{Revision: r.Int(), Replaced: r.Bool()}
 })
 
 // RatelimitPutRuleIn is one rule.
 type RatelimitPutRuleIn struct {
-	Rules string // key
+	Rules string `lua:"key"`
 	Name  string
 	Text  string // what sidecars read; the scripts do not
 	// Least is the lowest revision that is new to the caller, Unix milliseconds.
@@ -30,11 +25,6 @@ type RatelimitPutRuleIn struct {
 	Channel string // of the broadcast
 }
 
-func (in RatelimitPutRuleIn) keys(to []string) []string { return append(to, in.Rules) }
-func (in RatelimitPutRuleIn) args(to []any) []any {
-	return append(to, in.Name, in.Text, in.Least, in.Most, in.Channel)
-}
-
 // RatelimitPutRuleOut is what became of it.
 type RatelimitPutRuleOut struct {
 	Revision int64 // of the rule, Unix milliseconds; 0 = there are too many rules
@@ -43,57 +33,61 @@ type RatelimitPutRuleOut struct {
 
 // RatelimitDeleteRule removes a rule, and tells every sidecar; false when there
 // was none.
-var RatelimitDeleteRule = define[RatelimitDeleteRuleIn](Source{
+var RatelimitDeleteRule = Define[RatelimitDeleteRuleIn, bool](files, Source{
 	Name:       "ratelimit_delete_rule",
-	Keys:       []string{"rules"},
-	Args:       []string{"name", "least", "channel"},
 	Returns:    []string{"deleted"},
 	Idempotent: true,
-}, func(r *Reply) bool { return r.Bool() })
+})
 
 // RatelimitDeleteRuleIn names a rule; the rest is as of RatelimitPutRuleIn.
 type RatelimitDeleteRuleIn struct {
-	Rules   string // key
+	Rules   string `lua:"key"`
 	Name    string
 	Least   int64
 	Channel string
 }
 
-func (in RatelimitDeleteRuleIn) keys(to []string) []string { return append(to, in.Rules) }
-func (in RatelimitDeleteRuleIn) args(to []any) []any {
-	return append(to, in.Name, in.Least, in.Channel)
-}
-
 // RatelimitRules tells all rules that are kept, unless the caller has them.
-var RatelimitRules = define[RatelimitRulesIn](Source{
+var RatelimitRules = Define[RatelimitRulesIn, RatelimitRulesOut](files, Source{
 	Name:       "ratelimit_rules",
-	Keys:       []string{"rules"},
-	Args:       []string{"known"},
-	Returns:    []string{"revision", "fields", "then", "name", "value"},
 	Idempotent: true,
-}, func(r *Reply) RatelimitRulesOut {
-	out := RatelimitRulesOut{Revision: r.Int()}
-	for range r.Int() {
-		out.add(r.Str(), r.Str())
-	}
-	return out
 })
 
 // RatelimitRulesIn says what the caller has: Known is the revision of the whole
 // that it was told last, -1 = none.
 type RatelimitRulesIn struct {
-	Rules string // key
+	Rules string `lua:"key"`
 	Known int64
 }
-
-func (in RatelimitRulesIn) keys(to []string) []string { return append(to, in.Rules) }
-func (in RatelimitRulesIn) args(to []any) []any       { return append(to, in.Known) }
 
 // RatelimitRulesOut are the rules that are kept. When Revision is what the caller
 // knew, there are none in it, and nothing changed.
 type RatelimitRulesOut struct {
 	Revision int64 // of the whole: another number with each change; 0 = there never was a rule
-	Rules    []KeptRule
+	Fields   []RatelimitRuleField
+}
+
+// RatelimitRuleField is a field of the hash that has the rules, see ratelimit_put_rule.lua.
+type RatelimitRuleField struct{ Name, Value string }
+
+// Rules are those in Fields. What ratelimit_put_rule.lua does not write is left out.
+func (o RatelimitRulesOut) Rules() []KeptRule {
+	rules := make([]KeptRule, 0, len(o.Fields))
+	for _, f := range o.Fields {
+		kind, name, _ := strings.Cut(f.Name, ":")
+		number, text, _ := strings.Cut(f.Value, " ")
+		revision, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || revision < 0 {
+			revision, text = 0, ""
+		}
+		switch kind {
+		case "r":
+			rules = append(rules, KeptRule{Name: name, Revision: revision, Text: text})
+		case "d":
+			rules = append(rules, KeptRule{Name: name, Revision: revision, Deleted: true})
+		}
+	}
+	return rules
 }
 
 // KeptRule is one name.
@@ -102,21 +96,4 @@ type KeptRule struct {
 	Revision int64 // Unix milliseconds; 0 = it could not be read
 	Deleted  bool  // then there is no Text
 	Text     string
-}
-
-// add reads a field of the hash; what ratelimit_put_rule.lua does not write is
-// left out.
-func (o *RatelimitRulesOut) add(field, value string) {
-	kind, name, _ := strings.Cut(field, ":")
-	number, text, _ := strings.Cut(value, " ")
-	revision, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || revision < 0 {
-		revision, text = 0, ""
-	}
-	switch kind {
-	case "r":
-		o.Rules = append(o.Rules, KeptRule{Name: name, Revision: revision, Text: text})
-	case "d":
-		o.Rules = append(o.Rules, KeptRule{Name: name, Revision: revision, Deleted: true})
-	}
 }

@@ -37,11 +37,11 @@ func bucket(key string, capacity int64) lua.RatelimitTokenBucketIn {
 	const hour = 3_600_000
 	return lua.RatelimitTokenBucketIn{
 		State: key, Gate: key + "gate", Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
-		Band: lua.RatelimitBand{Capacity: capacity, L: 1, P: hour * 1000, PeriodMS: hour},
+		Capacity: capacity, L: 1, P: hour * 1000,
 	}
 }
 
-func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[lua.RatelimitOut], error) {
+func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[lua.RatelimitAnswer], error) {
 	return lua.Run(ctx, r, lua.RatelimitTokenBucket, bucket(key, capacity), lua.Latch{})
 }
 
@@ -63,7 +63,7 @@ func TestCallsAreAnsweredFromTheFirstMoment(t *testing.T) {
 		before := time.Now()
 		out, err := take(deadline(t), r, redistest.Prefix(t), 3)
 		require.NoError(t, err)
-		require.True(t, out.Value.Allowed)
+		require.True(t, out.Value.Admitted())
 		require.EqualValues(t, 2, out.Value.Remaining)
 		require.False(t, out.Replayed)
 		require.False(t, out.Sent.Before(before))
@@ -208,7 +208,7 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		// A lock where a bucket should be.
 		_, err := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key + "l", LineKeys: lineOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
 		require.NoError(t, err)
-		_, err = lua.Run(deadline(t), r, lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key + "l", Gate: key + "lgate", Cost: 1, Signature: "nonsense"}, lua.Latch{})
+		_, err = lua.Run(deadline(t), r, lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key + "l", Gate: key + "lgate", Charge: lua.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, lua.ErrUnavailable)
 		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)

@@ -199,9 +199,16 @@ func (s *Source) assemble(part func(string) string) string {
 		return b.String()
 	}
 	do, after, hasAfter := strings.Cut(body, "\n-- AFTER\n")
+	if !hasAfter {
+		do = s.contract.unnamed(stripComments(do))
+	}
 	s.function(&b, "body(keys, argv)", do)
-	b.WriteString(s.contract.epilogue())
-	b.WriteString("local made\nlocal function run()\nlocal r, wrote = body(KEYS, ARGV)\nmade = r\nreturn reply(r), wrote\nend\n")
+	if !hasAfter && s.contract.fixed() {
+		fmt.Fprintf(&b, "local function run()\nlocal r, wrote = body(KEYS, ARGV)\nif r[1] == nil then r = %s end\nreturn r, wrote\nend\n", s.contract.list("r"))
+	} else {
+		b.WriteString(s.contract.epilogue())
+		b.WriteString("local made\nlocal function run()\nlocal r, wrote = body(KEYS, ARGV)\nmade = r\nreturn reply(r), wrote\nend\n")
+	}
 	result := "(run())"
 	if s.Latched {
 		// The fingerprint comes with the latch, behind all other arguments.

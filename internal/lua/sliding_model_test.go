@@ -24,10 +24,11 @@ type slide struct {
 }
 
 func (a slide) run(t require.TestingT, s *store, algorithm string, now int64, state string) lua.RatelimitOut {
-	return call(t, s, lua.Ratelimit[algorithm], now, lua.RatelimitIn{
-		State: state, Gate: state + "gate", Cost: a.cost, Peek: a.peek, Each: a.each, WaitUS: a.wait,
-		Revision: a.revision, Signature: signature(a.rule.bands()), ID: a.id,
-	})
+	c := a.charge()
+	if c.ID = a.id; a.each {
+		c.Peek = lua.PeekEach
+	}
+	return call(t, s, lua.Ratelimit[algorithm], now, lua.RatelimitIn{State: state, Gate: state + "gate", Charge: c})
 }
 
 // slidingRule is a rule of one: what a window holds is its limit.
@@ -58,15 +59,15 @@ func takeBack(t require.TestingT, s *store, now int64, state, parts, expression 
 }
 
 func logGivesBack(t require.TestingT, s *store, now int64, state, id string) (bool, time.Duration) {
-	return takeBack(t, s, now, state, "log", "log_give_back(ARGV[2])", id)
+	return takeBack(t, s, now, state, "log", "log_give_back(KEYS[1], ARGV[2])", id)
 }
 
 func logRefunds(t require.TestingT, s *store, now int64, state, id string, at int64) (bool, time.Duration) {
-	return takeBack(t, s, now, state, "log", "log_refund(ARGV[2], tonumber(ARGV[3]))", id, at)
+	return takeBack(t, s, now, state, "log", "log_refund(KEYS[1], ARGV[2], tonumber(ARGV[3]))", id, at)
 }
 
 func counterCredits(t require.TestingT, s *store, now int64, state string, cost, at int64) (bool, time.Duration) {
-	return takeBack(t, s, now, state, "counter", "counter_credit(tonumber(ARGV[2]), tonumber(ARGV[3]))", cost, at)
+	return takeBack(t, s, now, state, "counter", "counter_credit(KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]))", cost, at)
 }
 
 // standing is how one band stands to a cost: what is spare and counts, how long
@@ -90,11 +91,11 @@ func decided(bands []standing, a slide, now int64) (out lua.RatelimitOut, at int
 		}
 	}
 	takes = a.cost > 0 && !a.peek && !a.each && retry >= 0 && retry <= a.wait
-	out = lua.RatelimitOut{Allowed: retry == 0, Reserved: takes && retry > 0, RetryAfterUS: retry, NowUS: now}
+	out = lua.RatelimitOut{RatelimitAnswer: lua.RatelimitAnswer{Allowed: admitted(retry, takes), RetryAfterUS: retry, NowUS: now}}
 	at = late
-	if out.Allowed {
+	if out.Admitted() {
 		at = least
-	} else if !out.Reserved {
+	} else if !out.Reserved() {
 		out.Denied = "limit"
 	}
 	out.Band = int64(at + 1)
@@ -238,10 +239,10 @@ func (b *slidingRun) charge(t *rapid.T) {
 	require.NotEqual(t, signature(b.rule.bands()), got.Newer, "it is told only when it is another")
 	want.Newer = got.Newer // the models keep no text
 	require.Equal(t, want, got, "%s", b.story())
-	if (got.Allowed || got.Reserved) && cost > 0 && !a.peek && !a.each {
+	if (got.Admitted() || got.Reserved()) && cost > 0 && !a.peek && !a.each {
 		require.Positive(t, b.s.ttl(b.state), "a write sets a TTL")
 		b.forgets = b.now + b.s.ttl(b.state).Microseconds()
-		b.grants = append(b.grants, admission{a.id, b.now + got.RetryAfterUS, cost, got.Reserved})
+		b.grants = append(b.grants, admission{a.id, b.now + got.RetryAfterUS, cost, got.Reserved()})
 		return
 	}
 	require.Equal(t, before, b.s.raw(t, b.state), "nothing taken, nothing written:\n%s", b.story())

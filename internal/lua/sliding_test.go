@@ -88,12 +88,12 @@ func TestSleepingRetryAfterOfAWindowAndAskingOnceSucceeds(t *testing.T) {
 				now += rng.Int64N(r[0].periodMS * 500)
 			}
 			cost := 1 + rng.Int64N(least)
-			if out := w.peek(t, now, cost); !out.Allowed {
+			if out := w.peek(t, now, cost); !out.Admitted() {
 				refused++
-				require.False(t, w.charge(t, now+out.RetryAfterUS-1, cost).Allowed, "%v: earlier than told", r)
+				require.False(t, w.charge(t, now+out.RetryAfterUS-1, cost).Admitted(), "%v: earlier than told", r)
 				ms := (out.RetryAfterUS + 999) / 1000
-				require.True(t, w.peek(t, now+ms*1000, cost).Allowed, "%v: told in milliseconds", r)
-				require.True(t, w.charge(t, now+out.RetryAfterUS, cost).Allowed, "%v: exactly when told", r)
+				require.True(t, w.peek(t, now+ms*1000, cost).Admitted(), "%v: told in milliseconds", r)
+				require.True(t, w.charge(t, now+out.RetryAfterUS, cost).Admitted(), "%v: exactly when told", r)
 			}
 			w.s.del(t, w.state)
 		}
@@ -105,11 +105,11 @@ func TestARefusedWindowLeavesTheKeyAsItWas(t *testing.T) {
 	t.Parallel()
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		w.with(slidingRule(10, 6_000))
-		require.True(t, w.charge(t, epoch, 8).Allowed)
+		require.True(t, w.charge(t, epoch, 8).Admitted())
 		before := w.s.raw(t, w.state)
 		for _, cost := range []int64{3, 5, 10, 11} {
 			refused := w.charge(t, epoch, cost)
-			require.False(t, refused.Allowed)
+			require.False(t, refused.Admitted())
 			require.EqualValues(t, 2, refused.Remaining)
 			require.Equal(t, cost > 10, refused.RetryAfterUS == -1, "%d can %v fit", cost, cost > 10)
 			require.Equal(t, before, w.s.raw(t, w.state), "refused and not counted")
@@ -126,16 +126,16 @@ func TestACounterNearItsLimitRefusesAndDoesNotCount(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		w := &slidingWindow{s: s, algorithm: slidingCounter, state: s.key("a"), rule: slidingRule(10, 1000), revision: 1}
-		require.True(t, w.charge(t, epoch, 8).Allowed)
-		require.True(t, w.charge(t, epoch+second+second/2, 4).Allowed, "4 of the 8 are left")
+		require.True(t, w.charge(t, epoch, 8).Admitted())
+		require.True(t, w.charge(t, epoch+second+second/2, 4).Admitted(), "4 of the 8 are left")
 		before := s.raw(t, w.state)
 		for range 3 {
 			refused := w.charge(t, epoch+second+second/2, 5)
-			require.False(t, refused.Allowed)
+			require.False(t, refused.Admitted())
 			require.EqualValues(t, 8, refused.Current)
 			require.Equal(t, before, s.raw(t, w.state))
 		}
-		require.True(t, w.charge(t, epoch+second+second/2, 2).Allowed, "what was refused took nothing")
+		require.True(t, w.charge(t, epoch+second+second/2, 2).Admitted(), "what was refused took nothing")
 	})
 }
 
@@ -143,17 +143,17 @@ func TestAReloadedWindowTakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		w.with(slidingRule(10, 3_600_000))
-		require.True(t, w.charge(t, epoch, 10).Allowed)
-		require.False(t, w.charge(t, epoch, 1).Allowed)
+		require.True(t, w.charge(t, epoch, 10).Admitted())
+		require.False(t, w.charge(t, epoch, 1).Admitted())
 		w.with(slidingRule(1000, 1000))
-		require.True(t, w.charge(t, epoch, 1).Allowed)
+		require.True(t, w.charge(t, epoch, 1).Admitted())
 
 		w.state = w.s.key("lowered")
 		w.with(slidingRule(100, 60_000))
-		require.True(t, w.charge(t, epoch, 80).Allowed)
+		require.True(t, w.charge(t, epoch, 80).Admitted())
 		w.with(slidingRule(10, 60_000))
 		refused := w.charge(t, epoch, 1)
-		require.False(t, refused.Allowed)
+		require.False(t, refused.Admitted())
 		require.Zero(t, refused.Remaining)
 		require.EqualValues(t, 80, refused.Current)
 	})
@@ -165,12 +165,12 @@ func TestAllBandsOfAWindowOrNone(t *testing.T) {
 		w.with(append(slidingRule(10, 1000), slidingRule(100, 60_000)...))
 		now := epoch
 		for range 10 {
-			require.True(t, w.charge(t, now, 10).Allowed)
+			require.True(t, w.charge(t, now, 10).Admitted())
 			now += 2 * second
 		}
 		before := w.s.raw(t, w.state)
 		refused := w.charge(t, now, 1)
-		require.False(t, refused.Allowed)
+		require.False(t, refused.Admitted())
 		require.EqualValues(t, 2, refused.Band, "the minute's band is named")
 		require.Equal(t, before, w.s.raw(t, w.state), "the second's band was not charged")
 		w.with(slidingRule(10, 1000))
@@ -182,12 +182,12 @@ func TestLongWindowsAreNotForgottenEarly(t *testing.T) {
 	t.Parallel()
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		w.with(slidingRule(700, 7*86_400_000))
-		require.True(t, w.charge(t, epoch, 700).Allowed)
+		require.True(t, w.charge(t, epoch, 700).Admitted())
 		require.Greater(t, w.s.ttl(w.state), 7*24*time.Hour)
 		require.Zero(t, w.peek(t, epoch+25*hour, 0).Remaining, "nothing is free before its time")
 		w.with(slidingRule(701, 7*86_400_000))
 		require.Less(t, w.s.client.PTTL(context.Background(), w.state).Val(), time.Duration(0), "the key has no TTL")
-		require.True(t, w.charge(t, epoch+25*hour, 1).Allowed)
+		require.True(t, w.charge(t, epoch+25*hour, 1).Admitted())
 		require.Greater(t, w.s.ttl(w.state), 5*24*time.Hour, "the next write heals it")
 	})
 }
@@ -196,7 +196,7 @@ func TestAWindowOfAnotherTypeIsAnErrorAndStays(t *testing.T) {
 	t.Parallel()
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		require.NoError(t, w.s.client.Set(context.Background(), w.state, "v", 0).Err())
-		keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: w.state, Gate: w.s.key("gate"), Cost: 1, Signature: "1/1/1000/1", ID: "i"})
+		keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: w.state, Gate: w.s.key("gate"), Charge: lua.Charge{Cost: 1, Signature: "1/1/1000/1", ID: "i"}})
 		_, err := w.s.eval(lua.Ratelimit[w.algorithm].Source, epoch, keys, args, latch{w.s.key("idem"), "f"})
 		require.ErrorContains(t, err, "WRONGTYPE")
 		require.Equal(t, `string "v"`, w.s.raw(t, w.state))
@@ -216,8 +216,8 @@ func slidingTraffic(t *testing.T, w *slidingWindow, rng *rand.Rand, wait int64, 
 			continue
 		}
 		a := slide{ask: ask{cost: 1 + rng.Int64N(1+rng.Int64N(w.rule[0].limit)), wait: rng.Int64N(1 + wait)}}
-		if out := w.ask(t, now, a); out.Allowed || out.Reserved {
-			each(admission{fmt.Sprint("i", w.charged), now + out.RetryAfterUS, a.cost, out.Reserved})
+		if out := w.ask(t, now, a); out.Admitted() || out.Reserved() {
+			each(admission{fmt.Sprint("i", w.charged), now + out.RetryAfterUS, a.cost, out.Reserved()})
 		}
 	}
 }
@@ -326,9 +326,9 @@ func TestACounterAdmitsWithinItsBound(t *testing.T) {
 		}
 		// The most there can be.
 		w := &slidingWindow{s: s, algorithm: slidingCounter, state: s.key("most"), rule: slidingRule(10, 1000), revision: 1}
-		require.True(t, w.charge(t, epoch+second-1, 10).Allowed)
-		require.False(t, w.charge(t, epoch+2*second-2, 10).Allowed)
-		require.True(t, w.charge(t, epoch+2*second-2, 9).Allowed, "19 within a second")
+		require.True(t, w.charge(t, epoch+second-1, 10).Admitted())
+		require.False(t, w.charge(t, epoch+2*second-2, 10).Admitted())
+		require.True(t, w.charge(t, epoch+2*second-2, 9).Admitted(), "19 within a second")
 	})
 }
 
@@ -337,7 +337,7 @@ func TestARefundedEntryDoesNotCreditTwice(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		w := &slidingWindow{s: s, algorithm: slidingLog, state: s.key("a"), rule: slidingRule(10, 1000), revision: 1}
 		for i, cost := range []int64{4, 3, 2, 1} { // i1 to i4
-			require.True(t, w.charge(t, epoch+int64(i)*second/10, cost).Allowed)
+			require.True(t, w.charge(t, epoch+int64(i)*second/10, cost).Admitted())
 		}
 		back, _ := logRefunds(t, s, epoch+second/2, w.state, "i2", epoch+second/10)
 		require.True(t, back)
@@ -380,7 +380,7 @@ func TestManyExpiredEntriesAreCleaned(t *testing.T) {
 		require.EqualValues(t, 10_000, w.peek(t, now, 0).Remaining, "none of them counts")
 		for i := range int64(25) {
 			out := w.charge(t, now, 1)
-			require.True(t, out.Allowed)
+			require.True(t, out.Admitted())
 			require.Equal(t, i+1, out.Current)
 			left := s.client.ZCard(context.Background(), w.state).Val()
 			require.Equal(t, max(n-1000*(i+1), 0)+i+2, left, "1,000 in one run, and beside them the rule and what was charged")

@@ -13,9 +13,9 @@ import (
 // key. Outputs implement it where there is a decision.
 type decided interface{ attrs() []attribute.KeyValue }
 
-func (o RatelimitOut) attrs() []attribute.KeyValue {
-	decision := either(o.Allowed, "allowed", "denied")
-	if o.Reserved {
+func (o RatelimitAnswer) attrs() []attribute.KeyValue {
+	decision := either(o.Admitted(), "allowed", "denied")
+	if o.Reserved() {
 		decision = "reserved"
 	}
 	return []attribute.KeyValue{

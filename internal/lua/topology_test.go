@@ -89,7 +89,7 @@ func TestTopologyReplicasAcknowledge(t *testing.T) {
 		in := bucket(spanning(t, 1)[0], 9)
 		out, acked, err := lua.RunReplicated(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{}, 1, 20*time.Second)
 		require.NoError(t, err)
-		require.True(t, out.Value.Allowed)
+		require.True(t, out.Value.Admitted())
 		require.GreaterOrEqual(t, acked, 1)
 		out, acked, err = lua.RunReplicated(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{}, 9, time.Millisecond)
 		require.NoError(t, err, "too few replicas are no error")
