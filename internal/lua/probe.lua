@@ -1,14 +1,14 @@
 -- Asks whether this user may run what scripts run, and whether writes are taken. It changes nothing.
 -- USES
--- KEYS scratch (string; nothing is ever written there)
--- ARGV commands (names in capitals, each followed by a space)
--- RETURNS unknown (names that the server does not know); denied (names that the user may not run)
+-- KEYS scratch
+-- ARGV commands
+-- RETURNS unknown; denied
 -- TTL none is written
 -- COST O(commands)
 local unknown, denied = {}, {}
 if redis.acl_check_cmd then
-  for name in string.gmatch(ARGV[1], '%S+') do
-    local known, may = pcall(redis.acl_check_cmd, name, KEYS[1])
+  for name in string.gmatch(commands, '%S+') do
+    local known, may = pcall(redis.acl_check_cmd, name, scratch_key)
     if not known then
       unknown[#unknown + 1] = name
     elseif not may then
@@ -17,5 +17,5 @@ if redis.acl_check_cmd then
   end
 end
 -- Refused as any write is, memory included; with XX it changes nothing where nothing is.
-if #unknown + #denied == 0 then redis.call('SET', KEYS[1], '', 'XX', 'PX', 1000) end
-return {table.concat(unknown, ' '), table.concat(denied, ' ')}
+if #unknown + #denied == 0 then redis.call('SET', scratch_key, '', 'XX', 'PX', 1000) end
+return {unknown = table.concat(unknown, ' '), denied = table.concat(denied, ' ')}

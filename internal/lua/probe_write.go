@@ -12,20 +12,17 @@ import (
 )
 
 // probing asks whether commands may be run and writes are taken.
-var probing = define[probeIn](Source{
-	Name:       "probe",
-	Keys:       []string{"scratch"},
-	Args:       []string{"commands"},
-	Returns:    []string{"unknown", "denied"},
-	Idempotent: true,
-}, func(r *Reply) probeOut { return probeOut{strings.Fields(r.Str()), strings.Fields(r.Str())} })
+var probing = Define[probeIn, probeOut](files, Source{Name: "probe", Idempotent: true})
 
-type probeIn struct{ scratch, commands string }
+// probeIn has the commands that scripts run, joined by spaces.
+type probeIn struct {
+	Scratch  string `lua:"key"` // nothing is ever written there
+	Commands string
+}
 
-func (in probeIn) keys(to []string) []string { return append(to, in.scratch) }
-func (in probeIn) args(to []any) []any       { return append(to, in.commands) }
-
-type probeOut struct{ unknown, denied []string }
+// probeOut has the commands that the server does not know and those that the user may
+// not run, joined by spaces.
+type probeOut struct{ Unknown, Denied string }
 
 // runs are the commands of a script's text.
 var runs = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
@@ -74,10 +71,10 @@ func (n *node) tryWriting(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("script probe: %w", err)
-	case len(out.unknown) > 0:
-		return denied(whyNoCommand, out.unknown)
-	case len(out.denied) > 0:
-		return denied(whyDenied, out.denied)
+	case out.Unknown != "":
+		return denied(whyNoCommand, strings.Fields(out.Unknown))
+	case out.Denied != "":
+		return denied(whyDenied, strings.Fields(out.Denied))
 	}
 	return nil
 }

@@ -30,26 +30,6 @@ func defineRatelimit(name string) Script[RatelimitIn, RatelimitOut] {
 	return Define[RatelimitIn, RatelimitOut](files, Source{Name: name, Latched: true})
 }
 
-// ratelimitReturns and readRatelimit are RatelimitAnswer for scripts that are described
-// by hand.
-var ratelimitReturns = []string{
-	"allowed", "band", "remaining", "current", "retry_after_us", "reset_after_us", "now_us", "denied", "newer",
-}
-
-func readRatelimit(r *Reply) RatelimitAnswer {
-	return RatelimitAnswer{
-		Allowed: Admission(r.Int()), Band: r.Int(), Remaining: r.Int(), Current: r.Int(),
-		RetryAfterUS: r.Int(), ResetAfterUS: r.Int(), NowUS: r.Int(), Denied: r.Str(), Newer: r.Str(),
-	}
-}
-
-func flag(set bool) int {
-	if set {
-		return 1
-	}
-	return 0
-}
-
 // RatelimitTokenBucketIn is one charge of one band; what Charge and RatelimitBand say
 // of its fields holds here.
 type RatelimitTokenBucketIn struct {

@@ -37,7 +37,7 @@ type Source struct {
 	Latched bool
 
 	files    embed.FS
-	contract *contract // nil for those that are described by hand
+	contract *contract
 
 	// plain and withClock make the script, once each and when it is first needed: a
 	// command that opens no store needs none of them.
@@ -57,14 +57,6 @@ func (s *Source) SHA() string { _, sha := s.plain(); return sha }
 // is one. It serves Options.Clock.
 func (s *Source) clocked() (text, sha string) { return s.withClock() }
 
-// Input is what one run of a script is given. Only this package implements it,
-// beside the descriptor it belongs to.
-type Input interface {
-	// keys and args append KEYS and ARGV in the descriptor's order.
-	keys(to []string) []string
-	args(to []any) []any
-}
-
 // Script is a Source that knows its input and output types.
 type Script[I, O any] struct {
 	*Source
@@ -82,33 +74,14 @@ var scripts []*Source
 // The slice is shared: do not change it.
 func Scripts() []*Source { return scripts }
 
-// define describes a script: its embedded file, behind the prelude's parts that
-// its header asks for (the line "-- USES clock once ...") before its body. Making
+// Define describes a script by its two structs, see contract, and its embedded file.
+// Where the output is a number or a bool and no struct, Returns has its name.
+//
+// Its header may ask for parts before its body (the line "-- USES clock lock ..."). Making
 // functions takes time at each run, so parts that a script rarely needs (the line
 // "-- LATER ...") are put into one function, later, which makes them and returns the
 // one that is called as the last part is. A build that lacks a file panics when it
 // opens a store: it must not start.
-func define[I Input, O any](src Source, read func(*Reply) O) Script[I, O] {
-	s := register(files, src)
-	return Script[I, O]{
-		s,
-		func(in I, latch string, to []any) ([]any, int) {
-			first := len(to)
-			for _, k := range in.keys(nil) {
-				to = append(to, k)
-			}
-			if latch != "" {
-				to = append(to, latch)
-			}
-			keys := len(to) - first
-			return in.args(to), keys
-		},
-		func(r *Reply, _ bool) O { return read(r) },
-	}
-}
-
-// Define describes a script by its two structs, see contract, and its embedded file.
-// Where the output is a number or a bool and no struct, Returns has its name.
 func Define[I, O any](files embed.FS, src Source) Script[I, O] {
 	c := contractOf(reflect.TypeFor[I](), reflect.TypeFor[O](), strings.Join(src.Returns, " "))
 	src.Keys, src.Args, src.Returns = c.names()
@@ -182,10 +155,10 @@ func (s *Source) assemble(part func(string) string) string {
 		}
 		return names
 	}
-	if s.contract != nil && s.contract.lists() {
+	if s.contract.lists() {
 		b.WriteString(part("unpacked"))
 	}
-	if s.contract != nil && s.Latched {
+	if s.Latched {
 		b.WriteString(part("once"))
 	}
 	parts("-- USES ")
@@ -193,10 +166,6 @@ func (s *Source) assemble(part func(string) string) string {
 		b.WriteString("local function later()\n")
 		names := parts("-- LATER ")
 		fmt.Fprintf(&b, "return %s\nend\n", names[len(names)-1])
-	}
-	if s.contract == nil {
-		b.WriteString(stripComments(body))
-		return b.String()
 	}
 	do, after, hasAfter := strings.Cut(body, "\n-- AFTER\n")
 	if !hasAfter {

@@ -1,7 +1,5 @@
 package lua
 
-import "reflect"
-
 // Clocked is the script on the caller's clock.
 func Clocked(s *Source) (text, sha string) { return s.clocked() }
 
@@ -26,11 +24,3 @@ var Files = files
 
 // ProbeSHA is the probe's script, for servers that play a part.
 func ProbeSHA() string { return probing.SHA() }
-
-// Contract tells whether the script is described by its structs.
-func Contract(s *Source) bool { return s.contract != nil }
-
-// Unnamed is a body of a script with the outputs O as it is put into the script's text.
-func Unnamed[O any](body string) string {
-	return contractOf(reflect.TypeFor[struct{}](), reflect.TypeFor[O](), "").unnamed(body)
-}
