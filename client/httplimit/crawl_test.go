@@ -34,7 +34,7 @@ func sidecar(t testing.TB, url, prefix string, clock *conformance.Clock, rules .
 	lines := coord.NewLines(r, signals, leases)
 	path := filepath.Join(t.TempDir(), "s")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Locks: coord.NewLocks(r, keys, leases, lines),
+		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: set, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
 		}),
