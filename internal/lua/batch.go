@@ -2,12 +2,9 @@ package lua
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
-	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // batchSize bounds one pipeline: its replies are read only after it is written.
@@ -24,16 +21,16 @@ const batchSize = 256
 func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([]Outcome[O], []error) {
 	outs, errs := make([]Outcome[O], len(ins)), make([]error, len(ins))
 	for from := 0; from < len(ins); from += batchSize {
-		cmds := make([]batched, min(batchSize, len(ins)-from))
-		for i := range cmds {
-			cmds[i].args = command(r, s, ins[from+i], Latch{})
+		runs := make([]batched, min(batchSize, len(ins)-from))
+		for i := range runs {
+			runs[i].Try = redis.Try{Args: command(r, s, ins[from+i], Latch{}), Script: s.Name, Runs: s.commands}
 		}
-		r.pipeline(ctx, s.Source, cmds)
-		for i, c := range cmds {
-			out, err := &outs[from+i], c.err
-			out.Sent = c.sent
+		r.batch(ctx, s.Source, runs)
+		for i := range runs {
+			b, out, err := &runs[i], &outs[from+i], runs[i].err
+			out.Sent = b.Sent
 			if err == nil {
-				out.Value, out.Replayed, err = decode(s, c.reply)
+				out.Value, out.Replayed, err = decode(s, b.Reply)
 			}
 			if err != nil {
 				errs[from+i] = fmt.Errorf("script %s: %w", s.Name, err)
@@ -43,146 +40,55 @@ func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([
 	return outs, errs
 }
 
-// batched is one run of a batch.
+// batched is one run of a batch, and the error of its last try.
 type batched struct {
-	args  []any
-	reply any
-	sent  time.Time
-	err   error
+	redis.Try
+	err error
 }
 
-// pipeline fills in replies and errors: one pipeline for each node that has
-// some of the keys, side by side.
-func (r *Runner) pipeline(ctx context.Context, s *Source, cmds []batched) {
+// batch sends the runs until none is worth another try.
+func (r *Runner) batch(ctx context.Context, s *Source, runs []batched) {
 	ctx, span := r.startSpan(ctx, s)
-	open := make([]*batched, len(cmds))
-	for i := range cmds {
-		open[i] = &cmds[i]
+	open := make([]*batched, len(runs))
+	for i := range runs {
+		open[i] = &runs[i]
 	}
 	tries := 1
-	if open = r.spread(ctx, s, open); len(open) > 0 {
-		tries += r.spreadAgain(ctx, s, open)
+	if open = r.exchange(ctx, open); len(open) > 0 {
+		tries += r.exchangeAgain(ctx, s, open)
 	}
 	if span != nil {
-		r.endBatchSpan(span, s, cmds, tries)
+		r.endBatchSpan(span, s, runs, tries)
 	}
 }
 
-// spreadAgain sends what is worth another try until all are answered or the time
+// exchangeAgain sends what is worth another try until all are answered or the time
 // is over, and returns how often.
-func (r *Runner) spreadAgain(ctx context.Context, s *Source, open []*batched) (times int) {
+func (r *Runner) exchangeAgain(ctx context.Context, s *Source, open []*batched) (times int) {
 	within, cancel := bounded(ctx)
 	defer cancel()
 	for pauses := newPauses(); len(open) > 0 && within.Err() == nil; times++ {
-		if times >= quickReloads && !pause(within, pauses) {
+		if times >= quickTries && !pause(within, pauses) {
 			break
 		}
-		r.tel.Retry(ctx, s.Name, whyNoScript)
-		open = r.spread(ctx, s, open)
+		r.tel.Retry(ctx, s.Name, open[0].Failure.Why)
+		open = r.exchange(ctx, open)
 	}
 	return times
 }
 
-// spread sends commands once, each to its node, and returns those that are
-// worth another try.
-func (r *Runner) spread(ctx context.Context, s *Source, cmds []*batched) (again []*batched) {
-	groups := map[*node][]*batched{}
-	for _, c := range cmds {
-		n, err := r.way(ctx, s, firstKey(c.args))
-		if err != nil {
-			c.sent, c.reply = time.Now(), nil
-			c.err = (&call{s: s}).fail(ctx, classify(err))
-			continue
+// exchange sends runs once and returns those that are worth another try.
+func (r *Runner) exchange(ctx context.Context, open []*batched) (again []*batched) {
+	tries := make([]*redis.Try, len(open))
+	for i, b := range open {
+		tries[i] = &b.Try
+	}
+	r.Exchange(ctx, tries)
+	for _, b := range open {
+		b.err = b.Failure.AsError(ctx, false)
+		if b.Again {
+			again = append(again, b)
 		}
-		groups[n] = append(groups[n], c)
-	}
-	if len(groups) == 1 {
-		for n, group := range groups {
-			return n.exchange(ctx, s, group)
-		}
-	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex // guards again
-	for n, group := range groups {
-		wg.Go(func() {
-			some := n.exchange(ctx, s, group)
-			mu.Lock()
-			defer mu.Unlock()
-			again = append(again, some...)
-		})
-	}
-	wg.Wait()
-	return again
-}
-
-// way is route for a script that has not begun.
-func (r *Runner) way(ctx context.Context, s *Source, key string) (*node, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	n, err := r.route(ctx, key, false)
-	if err != nil {
-		return nil, err
-	}
-	if t := n.bars(s); t != nil {
-		return nil, &unsent{"down", t}
-	}
-	return n, nil
-}
-
-// exchange sends commands once and returns those that met NOSCRIPT, once the
-// scripts are loaded, and those whose slot has another master.
-func (n *node) exchange(ctx context.Context, s *Source, cmds []*batched) (again []*batched) {
-	sent, loads := time.Now(), n.loads.Load()
-	replies, whole := n.exec(ctx, cmds)
-	worst := whole
-	var unloaded []*batched
-	for i, c := range cmds {
-		f := whole
-		if f.verdict == answered {
-			f = n.judge(replies[i].read(replies[i].Err()))
-		}
-		c.sent, c.reply, c.err = sent, nil, nil
-		if f.verdict == answered {
-			c.reply = replies[i].Val()
-			continue
-		}
-		worst = f
-		c.err = (&call{s: s}).fail(ctx, f)
-		switch {
-		case f.why == whyNoScript:
-			unloaded = append(unloaded, c)
-		case f.why == whyMoved && n.of.ring != nil:
-			n.of.ring.redirected(f, n.addr)
-			again = append(again, c)
-		}
-	}
-	n.of.tel.Script(ctx, s.Name, worst.outcome(), time.Since(sent))
-	if worst.suspect() && ctx.Err() == nil && (!worst.refused() || !n.condition.Load().refusing()) {
-		n.look()
-	}
-	if len(unloaded) > 0 && n.reload(ctx, loads) == nil {
-		again = append(again, unloaded...)
 	}
 	return again
-}
-
-// exec writes one pipeline and reads its replies. The failure is one of all
-// commands: none of them was written.
-func (n *node) exec(ctx context.Context, cmds []*batched) ([]sha1Call, failure) {
-	n.running.Add(1)
-	defer n.running.Add(-1)
-	replies := make([]sha1Call, len(cmds))
-	p := n.client.Pipeline()
-	for i, c := range cmds {
-		replies[i] = sha1Call{redis.NewCmd(ctx, c.args...)}
-		_ = p.Process(ctx, replies[i]) // it only queues
-	}
-	_, err := p.Exec(ctx)
-	// A handshake that Redis refused is not told to the commands.
-	var before *unsent
-	if errors.As(err, &before) {
-		return nil, classify(err)
-	}
-	return replies, failure{}
 }

@@ -2,7 +2,10 @@ package lua_test
 
 import (
 	"context"
+	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1; nothing is secured by it.
+	"encoding/hex"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -159,8 +163,18 @@ func (a *actor) script(c *server.Peer, args []string) {
 	}
 }
 
+// probeSHA is the script of the transport's probe.
+var probeSHA = func() string {
+	text, err := os.ReadFile("../redis/probe.lua")
+	if err != nil {
+		panic(err)
+	}
+	sum := sha1.Sum(text) //nolint:gosec // see the import
+	return hex.EncodeToString(sum[:])
+}()
+
 func (a *actor) evalsha(c *server.Peer, args []string) {
-	if args[0] == lua.ProbeSHA() {
+	if args[0] == probeSHA {
 		a.probes++
 		if a.writes != "" {
 			c.WriteError(a.writes)
@@ -282,13 +296,13 @@ func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
 			r := open(t, lua.Options{URL: a.url})
 			ready(t, r)
 			var err error
-			for err == nil || errors.Is(err, lua.ErrMaybeExecuted) { // the deadline cut the last reply off
+			for err == nil || errors.Is(err, redis.ErrMaybeExecuted) { // the deadline cut the last reply off
 				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 				_, err = lua.Insist(ctx, r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
 				cancel()
 				require.Error(t, err)
 			}
-			require.ErrorIs(t, err, lua.ErrUnavailable)
+			require.ErrorIs(t, err, redis.ErrUnavailable)
 			code, _, _ := strings.Cut(line, " ")
 			require.ErrorContains(t, err, code)
 			evals, _ := a.counts()
@@ -319,9 +333,9 @@ func TestARefusalEndsACallLongBeforeItsDeadline(t *testing.T) {
 			} {
 				err := run()
 				require.NoError(t, ctx.Err(), "%s: it took its whole time", name)
-				require.ErrorIs(t, err, lua.ErrUnavailable, name)
-				require.NotErrorIs(t, err, lua.ErrMaybeExecuted, name)
-				var trouble *lua.Trouble
+				require.ErrorIs(t, err, redis.ErrUnavailable, name)
+				require.NotErrorIs(t, err, redis.ErrMaybeExecuted, name)
+				var trouble *redis.Trouble
 				require.ErrorAs(t, err, &trouble, name)
 				require.NotEmpty(t, trouble.Remedy, name)
 			}
@@ -340,8 +354,8 @@ func TestErrorsOfTheScriptItselfAreNotTriedAgain(t *testing.T) {
 			a := startActor(t, line)
 			_, err := take(deadline(t), open(t, lua.Options{URL: a.url}), "k", 5)
 			require.ErrorContains(t, err, line)
-			require.NotErrorIs(t, err, lua.ErrUnavailable)
-			require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+			require.NotErrorIs(t, err, redis.ErrUnavailable)
+			require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 			evals, _ := a.counts()
 			require.Equal(t, 1, evals)
 		})
@@ -353,7 +367,7 @@ func TestALostReplyIsTriedAgainOnlyWhenThatCountsOnce(t *testing.T) {
 	a := startActor(t, "hang up")
 	r := open(t, lua.Options{URL: a.url})
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	evals, _ := a.counts()
 	require.Equal(t, 1, evals)
 
@@ -375,7 +389,7 @@ func TestAnUnknownOutcomeStaysUnknownWhateverComesAfter(t *testing.T) {
 	r := open(t, lua.Options{URL: a.url})
 	ready(t, r)
 	_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorContains(t, err, "LOADING", "what came last is told all the same")
 }
 
@@ -393,8 +407,8 @@ func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
 	cancel()
 	err := <-done
 	require.ErrorIs(t, err, context.Canceled)
-	require.NotErrorIs(t, err, lua.ErrUnavailable, "a fail mode must not answer for a caller that left")
-	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.NotErrorIs(t, err, redis.ErrUnavailable, "a fail mode must not answer for a caller that left")
+	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 }
 
 func TestAServerThatIsLoadingIsDownForNewCalls(t *testing.T) {
@@ -406,7 +420,7 @@ func TestAServerThatIsLoadingIsDownForNewCalls(t *testing.T) {
 	untilDown(t, r)
 	require.ErrorContains(t, r.Status().Trouble, "LOADING")
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
 	a.says("")
 	require.NoError(t, untilUp(t, r))
 }
@@ -420,7 +434,7 @@ func TestCallsWaitingForAServerAreAnsweredWhenItIsFoundDown(t *testing.T) {
 	a.await(func() bool { return a.evals == 1 })
 	a.says("LOADING Redis is loading the dataset in memory")
 	err := <-done
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
 	require.False(t, r.Status().Up)
 }
@@ -470,7 +484,7 @@ func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {
 	}
 	evals, loads := a.counts()
 	require.Equal(t, 128, evals)
-	require.Equal(t, len(lua.Scripts()), loads)
+	require.Equal(t, len(lua.Scripts())+1, loads, "and the probe")
 }
 
 // Somebody flushes scripts as fast as they are loaded.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -45,7 +46,7 @@ func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 		p, r, witness, key := behindProxy(t, lua.Options{})
 		p.lose(plan{})
 		_, err := lua.Run(deadline(t), r, s, one(key), lua.Latch{})
-		require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 		require.EqualValues(t, 1, counted(t, witness, s, key))
 
 		p.lose(plan{})

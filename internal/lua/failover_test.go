@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -73,9 +74,9 @@ func (l *load) work(t *testing.T, worker int) {
 		switch {
 		case charged == nil:
 			l.answered[worker].Add(1)
-		case errors.Is(charged, lua.ErrMaybeExecuted):
+		case errors.Is(charged, redis.ErrMaybeExecuted):
 			l.maybe[worker].Add(1)
-		case !errors.Is(charged, lua.ErrUnavailable):
+		case !errors.Is(charged, redis.ErrUnavailable):
 			l.failed <- charged.Error()
 		}
 		if err == nil && charged == nil {

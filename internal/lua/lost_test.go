@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -43,8 +44,8 @@ func TestLostReplyWithoutALatchIsReportedAndNotRunAgain(t *testing.T) {
 	p, r, witness, key := behindProxy(t, lua.Options{})
 	p.lose(plan{})
 	_, err := take(deadline(t), r, key, 50)
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
-	require.NotErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
+	require.NotErrorIs(t, err, redis.ErrUnavailable)
 	require.EqualValues(t, 1, spent(t, witness, key, 50))
 }
 
@@ -112,7 +113,7 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 						switch {
 						case err == nil:
 							ok++
-						case errors.Is(err, lua.ErrMaybeExecuted):
+						case errors.Is(err, redis.ErrMaybeExecuted):
 							maybe++
 						default:
 							others = append(others, err)
@@ -157,7 +158,7 @@ func TestRepliesLostInsideABatchAreToldOneByOne(t *testing.T) {
 			ok++
 			continue
 		}
-		require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	}
 	require.Positive(t, ok)
 	require.Less(t, ok, 100)
@@ -189,7 +190,7 @@ func TestOneSilentConnectionIsNoOutage(t *testing.T) {
 	p, r, witness, key := behindProxy(t, lua.Options{CommandTimeout: time.Second, Log: logTo(&log)})
 	p.lose(plan{mute: true})
 	_, err := take(deadline(t), r, key, 50)
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	_, err = take(deadline(t), r, key, 50)
 	require.NoError(t, err)
 	require.True(t, r.Status().Up)
@@ -204,7 +205,7 @@ func TestDeadlineThatEndsAfterSendingLeavesAnUnknownOutcome(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	_, err := take(ctx, r, key, 50)
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.EqualValues(t, 1, spent(t, witness, key, 50))
 }
@@ -222,11 +223,11 @@ func TestCancelledWaitInThePipelineReturnsAtOnceAndIsUnknown(t *testing.T) {
 	<-p.saw
 	cancel()
 	err := <-waits // the connections stay silent: only the cancellation can end it
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorIs(t, err, context.Canceled)
 	p.heal()
 	p.cut()
-	require.ErrorIs(t, <-alone, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, <-alone, redis.ErrMaybeExecuted)
 }
 
 func TestCallsThatCloseFindsRunningFail(t *testing.T) {
@@ -237,9 +238,9 @@ func TestCallsThatCloseFindsRunningFail(t *testing.T) {
 	go func() { _, err := take(deadline(t), r, key, 50); got <- err }()
 	<-p.saw
 	require.NoError(t, r.Close())
-	require.ErrorIs(t, <-got, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, <-got, redis.ErrMaybeExecuted)
 	_, err := take(deadline(t), r, key, 50)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.False(t, r.Status().Up)
 	require.NoError(t, r.Close())
 }

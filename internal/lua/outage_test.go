@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -35,13 +36,13 @@ func TestRedisDownAtOpenIsAStateAndEndsByItself(t *testing.T) {
 	s.Stop()
 	r := open(t, lua.Options{URL: s.URL()})
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.ErrorContains(t, err, "refused")
 	st := r.Status()
 	require.False(t, st.Up)
 	require.ErrorContains(t, st.Trouble, "refused")
 	require.False(t, st.ScriptsLoaded)
-	require.ErrorIs(t, r.Ping(deadline(t)), lua.ErrUnavailable)
+	require.ErrorIs(t, r.Ping(deadline(t)), redis.ErrUnavailable)
 	s.Restart()
 	require.NoError(t, untilUp(t, r))
 	require.True(t, r.Status().Up)
@@ -82,9 +83,9 @@ func TestWhileDownCallsFailWithoutDialling(t *testing.T) {
 	before := p.connections()
 	for range 5000 {
 		_, err := take(deadline(t), r, "k", 5)
-		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.ErrorIs(t, err, redis.ErrUnavailable)
 		_, errs := lua.Batch(deadline(t), r, lua.LockGet, []lua.LockGetIn{{Lock: "l"}})
-		require.ErrorIs(t, errs[0], lua.ErrUnavailable)
+		require.ErrorIs(t, errs[0], redis.ErrUnavailable)
 	}
 	require.Less(t, p.connections()-before, 500, "only the probe dials, and ever more rarely")
 }
@@ -106,7 +107,7 @@ func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
 	s.Stop()
 	untilDown(t, r)
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable, "a call that comes during the outage does not wait")
+	require.ErrorIs(t, err, redis.ErrUnavailable, "a call that comes during the outage does not wait")
 	s.Restart()
 	require.NoError(t, <-done)
 	require.EqualValues(t, 1, spent(t, r, "k", 5))
@@ -155,7 +156,7 @@ func TestConnectionsKilledUnderLoad(t *testing.T) {
 					case served <- struct{}{}:
 					default:
 					}
-				case errors.Is(err, lua.ErrMaybeExecuted):
+				case errors.Is(err, redis.ErrMaybeExecuted):
 					maybe++
 				default:
 					others = append(others, err)
@@ -186,10 +187,10 @@ func TestAServerThatStopsAnsweringIsFoundDownAndComesBack(t *testing.T) {
 	require.NoError(t, untilUp(t, r))
 	s.Pause()
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	untilDown(t, r)
 	_, err = take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
 	s.Resume()
 	require.NoError(t, untilUp(t, r))
 }
@@ -210,7 +211,7 @@ func TestPausedClientsMeetTheirOwnDeadlines(t *testing.T) {
 	wg.Wait()
 	close(errs)
 	for err := range errs {
-		require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 	require.NoError(t, admin.ClientUnpause(deadline(t)).Err())
@@ -232,7 +233,7 @@ func TestWrongCredentialsAreAStateAndNeverShown(t *testing.T) {
 			var log noise
 			r := open(t, lua.Options{URL: c.url, Log: logTo(&log)})
 			_, err := take(deadline(t), r, "k", 5)
-			require.ErrorIs(t, err, lua.ErrUnavailable)
+			require.ErrorIs(t, err, redis.ErrUnavailable)
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, r.Status().Trouble, c.want)
 			require.Equal(t, addr, r.Status().Address)
@@ -266,7 +267,7 @@ func TestAServerWithoutRoomIsDownUntilThereIs(t *testing.T) {
 	r := open(t, lua.Options{URL: s.URL(), MinIdle: 1, MaxConns: 2})
 	for range 100 {
 		_, err := take(deadline(t), r, "k", 5)
-		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.ErrorIs(t, err, redis.ErrUnavailable)
 		require.ErrorContains(t, err, "max number of clients reached")
 		require.ErrorContains(t, r.Ping(deadline(t)), "max number of clients reached")
 	}
@@ -292,7 +293,7 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, 7, st.PoolMax)
 	require.Positive(t, st.PoolTotal)
 
-	r = open(t, lua.Options{URL: lua.Embedded})
+	r = open(t, lua.Options{URL: redis.Embedded})
 	require.NoError(t, untilUp(t, r))
 	st = r.Status()
 	require.Equal(t, "embedded", st.Topology)

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
 // proxy stands between a runner and Redis and loses replies of scripts: what
@@ -86,7 +84,7 @@ func (p *proxy) requests(client, server net.Conn, fate chan<- plan) {
 			return
 		}
 		p.mu.Lock()
-		if p.plan != nil && bytes.Contains(buf[:n], []byte("evalsha")) && !bytes.Contains(buf[:n], []byte(lua.ProbeSHA())) {
+		if p.plan != nil && bytes.Contains(buf[:n], []byte("evalsha")) && !bytes.Contains(buf[:n], []byte(probeSHA)) {
 			select {
 			case fate <- *p.plan:
 			default:

@@ -7,15 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // witness is a server that is asked how often it was connected to.
-type witness struct{ *redis.Client }
+type witness struct{ *goredis.Client }
 
 // info is a number of INFO, or of the calls of a command: cmdstat_ping.
 func (w witness) info(t *testing.T, section, name string) int {
@@ -40,14 +41,14 @@ func (w witness) accepted(t *testing.T) int { return w.info(t, "stats", "total_c
 func secured(t *testing.T, names string, test func(t *testing.T, o lua.Options, masters []witness)) {
 	t.Helper()
 	client := func(t *testing.T, certs *redistest.Certificates, addr string) witness {
-		c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, PoolSize: 1, TLSConfig: certs.Config(t)})
+		c := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, PoolSize: 1, TLSConfig: certs.Config(t)})
 		t.Cleanup(func() { require.NoError(t, c.Close()) })
 		return witness{c}
 	}
 	options := func(url string, certs *redistest.Certificates) lua.Options {
 		o := lua.Options{URL: url, CommandTimeout: 20 * time.Second}
 		if certs != nil {
-			o.TLS = lua.TLSFiles{CA: certs.CA, Cert: certs.Cert, Key: certs.Key}
+			o.TLS = redis.TLSFiles{CA: certs.CA, Cert: certs.Cert, Key: certs.Key}
 		}
 		return o
 	}

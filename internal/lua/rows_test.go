@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -136,9 +137,9 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	_, run := lua.Run(ctx, r, lua.RatelimitTokenBucket, in, lua.Latch{})
 	require.NoError(t, ctx.Err(), "%s: it took its whole time", refusal.line)
 	for _, err := range []error{errs[0], attempt, run} {
-		require.ErrorIs(t, err, lua.ErrUnavailable, refusal.line)
-		require.NotErrorIs(t, err, lua.ErrMaybeExecuted, refusal.line)
-		var told *lua.Trouble
+		require.ErrorIs(t, err, redis.ErrUnavailable, refusal.line)
+		require.NotErrorIs(t, err, redis.ErrMaybeExecuted, refusal.line)
+		var told *redis.Trouble
 		require.ErrorAs(t, err, &told)
 		require.Equal(t, refusal.name, told.Name, refusal.line)
 	}
@@ -180,7 +181,7 @@ func wrongWays(t *testing.T) map[string]way {
 	require.NoError(t, os.WriteFile(noPEM, []byte("nothing"), 0o600))
 	nobody := startActor(t)
 	nobody.tells("")
-	trusted := lua.TLSFiles{CA: secure.CA, Cert: secure.Cert, Key: secure.Key}
+	trusted := redis.TLSFiles{CA: secure.CA, Cert: secure.Cert, Key: secure.Key}
 	at := func(url string) string { _, addr, _ := strings.Cut(url, "://"); return addr }
 	ways := map[string]way{
 		"nothing listens":      {o: lua.Options{URL: stopped.URL()}, want: "refused"},
@@ -190,7 +191,7 @@ func wrongWays(t *testing.T) map[string]way {
 		"no password":          {lua.Options{URL: secret.URL()}, "auth", servers},
 		"wrong password":       {lua.Options{URL: "redis://:hunter2@" + at(secret.URL())}, "auth", servers},
 		"no password file":     {lua.Options{URL: secret.URL(), PasswordFile: "/nowhere/password"}, "file", servers},
-		"none for sentinels":   {lua.Options{URL: nobody.url, Sentinel: lua.Login{PasswordFile: "/nowhere/password"}}, "file", reached[1:2]},
+		"none for sentinels":   {lua.Options{URL: nobody.url, Sentinel: redis.Login{PasswordFile: "/nowhere/password"}}, "file", reached[1:2]},
 		"no database":          {lua.Options{URL: plain.URL() + "/99"}, "no_database", []string{reached[0], sent[0]}},
 		"no cluster":           {lua.Options{URL: plain.URL()}, "standalone", []string{"cluster"}},
 		"no sentinel":          {lua.Options{URL: plain.URL()}, "no_command", []string{"sentinel"}},
@@ -198,12 +199,12 @@ func wrongWays(t *testing.T) map[string]way {
 		"silent":               {o: lua.Options{URL: "redis://" + mute.Addr().String(), CommandTimeout: 500 * time.Millisecond}, want: "silent"},
 		"TLS to a plain one":   {o: lua.Options{URL: "rediss://" + at(plain.URL()), TLS: trusted, DialTimeout: 500 * time.Millisecond}, want: "tls"},
 		"plain to one of TLS":  {o: lua.Options{URL: "redis://" + at(secure.URL()), CommandTimeout: 2 * time.Second}, want: "hung_up"},
-		"no CA file":           {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: "/nowhere/ca.pem"}}, "file", reached},
-		"no CA in the file":    {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: noPEM}}, "file", reached},
-		"another authority":    {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.Other}}, "certificate", reached},
+		"no CA file":           {lua.Options{URL: secure.URL(), TLS: redis.TLSFiles{CA: "/nowhere/ca.pem"}}, "file", reached},
+		"no CA in the file":    {lua.Options{URL: secure.URL(), TLS: redis.TLSFiles{CA: noPEM}}, "file", reached},
+		"another authority":    {lua.Options{URL: secure.URL(), TLS: redis.TLSFiles{CA: secure.Other}}, "certificate", reached},
 		"another certificate":  {o: lua.Options{URL: "rediss://" + others.Addr().String(), TLS: trusted}, want: "certificate"},
-		"another name":         {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.CA, ServerName: "elsewhere.test"}}, "certificate", reached},
-		"no certificate shown": {lua.Options{URL: secure.URL(), TLS: lua.TLSFiles{CA: secure.CA}}, "tls", reached},
+		"another name":         {lua.Options{URL: secure.URL(), TLS: redis.TLSFiles{CA: secure.CA, ServerName: "elsewhere.test"}}, "certificate", reached},
+		"no certificate shown": {lua.Options{URL: secure.URL(), TLS: redis.TLSFiles{CA: secure.CA}}, "tls", reached},
 	}
 	for _, refusal := range everyRefusal {
 		if !refusal.away && !slices.Contains(refusal.commands, "*") && refusal.name != "misconf" || refusal.name == "lost" {
@@ -293,9 +294,9 @@ func isNamed(t *testing.T, o lua.Options, place, want string) {
 		require.NotContains(t, found.Remedy, "redis.sentinel")
 	}
 	_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
-	require.ErrorIs(t, err, lua.ErrUnavailable)
-	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
-	var told *lua.Trouble
+	require.ErrorIs(t, err, redis.ErrUnavailable)
+	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
+	var told *redis.Trouble
 	require.ErrorAs(t, err, &told)
 	require.Equal(t, want, told.Name)
 	require.NotContains(t, err.Error()+log.String(), "hunter2")
@@ -314,7 +315,7 @@ func TestAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
 }
 
 // hasNoRoom takes all connections of the user app away, and lets none in.
-func hasNoRoom(t *testing.T, url string, masters ...*redis.Client) {
+func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 	t.Helper()
 	var log noise
 	r := open(t, lua.Options{URL: strings.Replace(url, "://", "://app:pw@", 1), MinIdle: 1, MaxConns: 2, Log: logTo(&log)})
@@ -328,7 +329,7 @@ func hasNoRoom(t *testing.T, url string, masters ...*redis.Client) {
 		}
 		_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("{k}", 1_000_000), lua.Latch{})
 		told := r.Status().Trouble
-		return errors.Is(err, lua.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
+		return errors.Is(err, redis.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
 			told != nil && told.Name == "maxclients"
 	})
 	// In a cluster a master is cut off again and again while another is asked.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // Latch makes a run happen once per request id, whatever is lost on the way.
@@ -31,39 +31,39 @@ type Outcome[O any] struct {
 // ambiguous only when the script is Idempotent or a latch is given. While Redis
 // answers and refuses it tries for 250 ms at most, and once where that is known.
 //
-// Errors: ErrConflict; ErrUnavailable (it did not run), with the *Trouble that kept it; ErrMaybeExecuted (it
-// may have run and was not repeated); the context's error when it ended before
-// anything was sent, else ErrMaybeExecuted wrapping it; anything else is a fault
-// of the script or its reply.
+// Errors: ErrConflict; redis.ErrUnavailable (it did not run), with the *redis.Trouble
+// that kept it; redis.ErrMaybeExecuted (it may have run and was not repeated); the
+// context's error when it ended before anything was sent, else ErrMaybeExecuted
+// wrapping it; anything else is a fault of the script or its reply.
 //
 // A call that ends its context while it is alone on the connection returns when
 // Redis answers, or after the command timeout at the latest.
 func Run[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return execute(ctx, r, s, in, latch, call{patient: true})
+	return execute(ctx, r, s, in, latch, &call{patient: true})
 }
 
 // Attempt is Run for who has another answer when Redis is down: it does not wait
 // for the end of an outage that came while it was under way.
 func Attempt[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return execute(ctx, r, s, in, latch, call{})
+	return execute(ctx, r, s, in, latch, &call{})
 }
 
 // Insist is Run for callers with a deadline of their own: while Redis answers and
 // refuses it tries until shortly before that deadline, where Run ends after 250 ms.
 func Insist[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return execute(ctx, r, s, in, latch, call{patient: true, insists: true})
+	return execute(ctx, r, s, in, latch, &call{patient: true, insists: true})
 }
 
 // execute runs a script; c says how, and the rest of it is filled in.
-func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c call) (Outcome[O], error) {
+func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c *call) (Outcome[O], error) {
 	if !s.Latched {
 		latch = Latch{}
 	}
 	c.s, c.repeatable = s.Source, s.Idempotent || latch.Key != ""
-	c.args = command(r, s, in, latch)
+	c.Args, c.Script, c.Runs = command(r, s, in, latch), s.Name, s.commands
 	ctx, span := r.startSpan(ctx, s.Source)
-	reply, err := r.run(ctx, &c)
-	out := Outcome[O]{Sent: c.sent}
+	reply, err := r.run(ctx, c)
+	out := Outcome[O]{Sent: c.Sent}
 	if err == nil {
 		out.Value, out.Replayed, err = decode(s, reply)
 	}
@@ -71,20 +71,18 @@ func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, lat
 		err = fmt.Errorf("script %s: %w", s.Name, err)
 	}
 	if span != nil {
-		r.endSpan(span, &c, out.Value, out.Replayed, err)
+		r.endSpan(span, c, out.Value, out.Replayed, err)
 	}
 	return out, err
 }
-
-// evalsha is the command as it is written: connections look for it in what they send.
-const evalsha = "evalsha"
 
 // command builds the arguments: name, script, count of keys, keys, ARGV.
 func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch) []any {
 	const before = 3 // the name, the script and the count
 	args := make([]any, before, before+len(s.Keys)+1+len(s.Args)+2)
 	args, keys := s.put(in, latch.Key, args)
-	args[0], args[1], args[2] = evalsha, r.shas[s.Source], keys
+	_, sha := r.made(s.Source)
+	args[0], args[1], args[2] = redis.EvalSHA, sha, keys
 	if latch.Key != "" {
 		args = append(args, latch.Fingerprint)
 	}
@@ -118,73 +116,4 @@ func decode[I, O any](s Script[I, O], reply any) (out O, replayed bool, err erro
 		return out, replayed, fmt.Errorf("reply: %w", rd.err)
 	}
 	return out, replayed, nil
-}
-
-// sha1Call is one EVALSHA. go-redis must never repeat it: in Cluster it follows
-// redirections and lost connections whatever MaxRetries says.
-type sha1Call struct{ *redis.Cmd }
-
-// NoRetry implements redis.Cmder.
-func (sha1Call) NoRetry() bool { return true }
-
-// read is the error of a command that is over. When a pipeline is cut, go-redis
-// marks all its commands as lost, those too whose replies it had read; only a
-// whole list is one, since other values are there in part.
-func (c sha1Call) read(err error) error {
-	if values, ok := c.Val().([]any); ok && values != nil {
-		return nil
-	}
-	return err
-}
-
-// pipelining is how concurrent calls share a connection: half duplex, one batch
-// under way while the next one gathers. Measured with the token bucket at 64 and
-// 256 callers: the same throughput as two batches under way or full duplex, with
-// less CPU per call than either.
-func pipelining() *redis.AutoPipelineOptions {
-	return &redis.AutoPipelineOptions{MaxBatchSize: 256, MaxConcurrentBatches: 1}
-}
-
-// crowd is how many calls after the last overlap still take the pipeline. A few
-// callers are often alone for a moment, and batches of one beside a direct call
-// cost them more than they save.
-const crowd = 16
-
-// alone tells whether a call may bypass the pipeline; so many are running.
-func (n *node) alone(running int64) bool {
-	left := n.crowded.Load()
-	switch {
-	case running > 1:
-		if left != crowd {
-			n.crowded.Store(crowd)
-		}
-		return false
-	case left > 0:
-		n.crowded.Store(left - 1)
-		return false
-	}
-	return true
-}
-
-// send executes a command. A lone call goes straight to a connection: handing
-// it to the pipeline's goroutine and back would double its latency.
-func (n *node) send(ctx context.Context, cmd sha1Call) error {
-	running := n.running.Add(1)
-	defer n.running.Add(-1)
-	if n.alone(running) {
-		err := cmd.read(n.client.Process(ctx, cmd))
-		// The connection's timer runs ahead of the context's by some microseconds.
-		if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
-			<-ctx.Done()
-		}
-		return err
-	}
-	// The pipeline does not know ctx. A wait that it ends leaves the command
-	// queued: it may be written later, and cmd must not be touched.
-	run := n.pipe.Submit(ctx, cmd)
-	err := run.WaitContext(ctx)
-	if over := ctx.Err(); over != nil && err == over { //nolint:errorlint // WaitContext returns it as it is
-		return &abandoned{err, run}
-	}
-	return cmd.read(err)
 }

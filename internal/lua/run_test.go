@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -167,7 +168,7 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 
 func TestBatchOfNothing(t *testing.T) {
 	t.Parallel()
-	outs, errs := lua.Batch(deadline(t), open(t, lua.Options{URL: lua.Embedded}), lua.LockGet, nil)
+	outs, errs := lua.Batch(deadline(t), open(t, lua.Options{URL: redis.Embedded}), lua.LockGet, nil)
 	require.Empty(t, outs)
 	require.Empty(t, errs)
 }
@@ -175,7 +176,7 @@ func TestBatchOfNothing(t *testing.T) {
 func TestScriptsRunOnTheTestsClock(t *testing.T) {
 	t.Parallel()
 	now := epoch
-	r := open(t, lua.Options{URL: lua.Embedded, Clock: func() int64 { return now }})
+	r := open(t, lua.Options{URL: redis.Embedded, Clock: func() int64 { return now }})
 	out, err := take(deadline(t), r, "k", 5)
 	require.NoError(t, err)
 	require.Equal(t, epoch, out.Value.NowUS)
@@ -186,18 +187,26 @@ func TestScriptsRunOnTheTestsClock(t *testing.T) {
 	require.Equal(t, epoch+17, out.Value.NowUS)
 }
 
+// command sends one that runs no script.
+func command(t *testing.T, r *lua.Runner, args ...any) any {
+	t.Helper()
+	try := redis.Try{Args: args}
+	require.True(t, r.Route(deadline(t), &try, false), "%v", try.Failure.Err)
+	try.Send(deadline(t))
+	require.NoError(t, try.Failure.Err)
+	return try.Reply
+}
+
 func TestEmbeddedStoreEndsTTLs(t *testing.T) {
 	t.Parallel()
-	c := lua.Client(open(t, lua.Options{URL: lua.Embedded}))
-	require.NoError(t, c.Set(deadline(t), "short", "v", 20*time.Millisecond).Err())
-	require.NoError(t, c.Set(deadline(t), "long", "v", time.Hour).Err())
+	r := open(t, lua.Options{URL: redis.Embedded})
+	command(t, r, "set", "short", "v", "px", 20)
+	command(t, r, "set", "long", "v", "px", 3_600_000)
 	ctx := deadline(t)
-	for left := int64(1); left == 1; { // the store's own clock, which runs without anyone's help
-		var err error
-		left, err = c.Exists(ctx, "short").Result()
-		require.NoError(t, err)
+	for command(t, r, "exists", "short") == int64(1) { // the store's own clock, which runs without anyone's help
+		require.NoError(t, ctx.Err())
 	}
-	require.EqualValues(t, 1, c.Exists(ctx, "long").Val())
+	require.EqualValues(t, 1, command(t, r, "exists", "long"))
 }
 
 func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
@@ -210,8 +219,8 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		require.NoError(t, err)
 		_, err = lua.Run(deadline(t), r, lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key + "l", Gate: key + "lgate", Charge: lua.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
 		require.Error(t, err)
-		require.NotErrorIs(t, err, lua.ErrUnavailable)
-		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.NotErrorIs(t, err, redis.ErrUnavailable)
+		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		require.ErrorContains(t, err, "ratelimit_token_bucket_bands")
 	})
 }
@@ -225,10 +234,10 @@ func TestContextThatHasEndedRunsNothing(t *testing.T) {
 		cancel()
 		_, err := take(ctx, r, key, 5)
 		require.ErrorIs(t, err, context.Canceled)
-		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		_, errs := lua.Batch(ctx, r, lua.RatelimitTokenBucket, []lua.RatelimitTokenBucketIn{bucket(key, 5)})
 		require.ErrorIs(t, errs[0], context.Canceled)
-		require.NotErrorIs(t, errs[0], lua.ErrMaybeExecuted)
+		require.NotErrorIs(t, errs[0], redis.ErrMaybeExecuted)
 		require.Zero(t, spent(t, r, key, 5))
 	})
 }

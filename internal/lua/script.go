@@ -1,11 +1,14 @@
-// Package lua owns everything that talks to Redis: the embedded scripts, their
-// typed descriptors, the one runner that executes them, and the connection.
+// Package lua is the script engine: it has the embedded scripts and their typed
+// descriptors, assembles their texts, and runs them, alone or many in one pipeline.
+// It decides which failed tries are repeated, for how long, and what the caller is
+// told.
 //
 // Its invariant: shared state changes only inside a script, a script that
 // refuses writes nothing, and a script whose outcome is unknown is run again
 // only when that cannot count twice.
 //
-// It knows neither rules nor sessions; it never imports coord.
+// It knows neither rules nor sessions, and never imports coord; connections are
+// those of package redis, which sends each try once.
 package lua
 
 import (
@@ -16,6 +19,8 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -124,6 +129,19 @@ func register(files embed.FS, src Source) *Source {
 	s.commands = sync.OnceValue(func() []string { return commandsOf(s.Text()) })
 	scripts = append(scripts, s)
 	return s
+}
+
+// redisCall is where a script's text runs a command.
+var redisCall = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
+
+// commandsOf are what a script runs, without PUBLISH: scripts do without it.
+func commandsOf(text string) []string {
+	var list []string
+	for _, m := range redisCall.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func digest(text string) string {

@@ -24,9 +24,6 @@ func ReadAs[I, O any](s Script[I, O], reply []any) (O, error) {
 // Files are the embedded scripts and prelude parts.
 var Files = files
 
-// ProbeSHA is the probe's script, for servers that play a part.
-func ProbeSHA() string { return probing.SHA() }
-
 // Unnamed is a body of a script with the outputs O as it is put into the script's text.
 func Unnamed[O any](body string) string {
 	return contractOf(reflect.TypeFor[struct{}](), reflect.TypeFor[O](), "").unnamed(body)

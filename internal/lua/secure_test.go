@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -19,10 +20,10 @@ func TestTLSFilesAreReadForEachConnection(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	copyFile(t, s.Other, ca)
 	r := open(t, lua.Options{
-		URL: s.URL(), TLS: lua.TLSFiles{CA: ca, Cert: s.Cert, Key: s.Key, ServerName: redistest.ServerName},
+		URL: s.URL(), TLS: redis.TLSFiles{CA: ca, Cert: s.Cert, Key: s.Key, ServerName: redistest.ServerName},
 	})
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.ErrorContains(t, err, "certificate")
 	// The right one, as some editors write it: after a byte order mark.
 	text, err := os.ReadFile(s.CA)
@@ -36,14 +37,14 @@ func TestTLSFilesAreReadForEachConnection(t *testing.T) {
 func TestTLSServersAreCheckedAndWantACertificate(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartTLS(t)
-	for name, files := range map[string]lua.TLSFiles{
+	for name, files := range map[string]redis.TLSFiles{
 		"another name":   {CA: s.CA, Cert: s.Cert, Key: s.Key, ServerName: "elsewhere.test"},
 		"no certificate": {CA: s.CA},
 		"no authority":   {Cert: s.Cert, Key: s.Key},
 		"no file":        {CA: s.CA + ".gone"},
 	} {
 		_, err := take(deadline(t), open(t, lua.Options{URL: s.URL(), TLS: files}), "k", 5)
-		require.ErrorIs(t, err, lua.ErrUnavailable, name)
+		require.ErrorIs(t, err, redis.ErrUnavailable, name)
 	}
 }
 

@@ -6,21 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // sentinelsOf are clients of the sentinels that a URL names.
-func sentinelsOf(t *testing.T, url string) []*redis.Client {
+func sentinelsOf(t *testing.T, url string) []*goredis.Client {
 	t.Helper()
 	_, rest, _ := strings.Cut(url, "://")
 	list, _, _ := strings.Cut(rest, "/")
-	var all []*redis.Client
+	var all []*goredis.Client
 	for addr := range strings.SplitSeq(list, ",") {
-		c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, PoolSize: 1})
+		c := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, PoolSize: 1})
 		t.Cleanup(func() { require.NoError(t, c.Close()) })
 		all = append(all, c)
 	}
@@ -40,7 +41,7 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(file, []byte("of-sentinels\n"), 0o600))
 
-	for name, login := range map[string]lua.Login{
+	for name, login := range map[string]redis.Login{
 		"password": {Username: "watcher", Password: "of-sentinels"},
 		"file":     {Username: "watcher", PasswordFile: file},
 	} {
@@ -54,22 +55,22 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		url   string
-		login lua.Login
+		login redis.Login
 		want  string
 	}{
-		"none":               {s.URL(), lua.Login{}, "NOAUTH"},
-		"that of the others": {url, lua.Login{}, "WRONGPASS"},
-		"a wrong one":        {url, lua.Login{Username: "watcher", Password: "hunter2"}, "WRONGPASS"},
-		"no file":            {url, lua.Login{Username: "watcher", PasswordFile: file + ".gone"}, "redis.sentinel.password_file"},
+		"none":               {s.URL(), redis.Login{}, "NOAUTH"},
+		"that of the others": {url, redis.Login{}, "WRONGPASS"},
+		"a wrong one":        {url, redis.Login{Username: "watcher", Password: "hunter2"}, "WRONGPASS"},
+		"no file":            {url, redis.Login{Username: "watcher", PasswordFile: file + ".gone"}, "redis.sentinel.password_file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log noise
 			r := open(t, lua.Options{URL: c.url, Sentinel: c.login, Log: logTo(&log)})
 			_, err := take(deadline(t), r, "k", 5)
-			require.ErrorIs(t, err, lua.ErrUnavailable)
+			require.ErrorIs(t, err, redis.ErrUnavailable)
 			ping := r.Ping(deadline(t))
-			require.ErrorIs(t, ping, lua.ErrUnavailable)
+			require.ErrorIs(t, ping, redis.ErrUnavailable)
 			await(t, func() bool { return strings.Contains(log.String(), "redis is down") })
 			for _, told := range []string{err.Error(), ping.Error(), r.Status().Trouble.Error(), log.String()} {
 				require.Contains(t, told, "no sentinel names a master that answers")
@@ -114,6 +115,6 @@ func TestTopologySentinelsAreAskedOverOneConnection(t *testing.T) {
 
 func TestASentinelsLoginWithoutSentinelsIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := lua.Open(lua.Options{URL: "redis://a", Sentinel: lua.Login{Username: "u"}})
+	_, err := lua.Open(lua.Options{URL: "redis://a", Sentinel: redis.Login{Username: "u"}})
 	require.ErrorContains(t, err, "redis+sentinel")
 }

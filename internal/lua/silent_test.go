@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
-	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // silent is a server that accepts and says nothing, as a stopped Redis does, or
@@ -82,8 +82,8 @@ func TestARedisThatAcceptsAndSaysNothingHoldsNobodyUp(t *testing.T) {
 				DialTimeout: time.Hour, CommandTimeout: time.Hour,
 			})
 			require.NoError(t, err)
-			stop := r.Subscribe([]string{"c"}, lua.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
-			second := r.Subscribe([]string{"d"}, lua.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
+			stop := r.Subscribe([]string{"c"}, redis.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
+			second := r.Subscribe([]string{"d"}, redis.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
 			<-s.accepted
 
 			ctx, cancel := context.WithCancel(t.Context())
@@ -99,25 +99,4 @@ func TestARedisThatAcceptsAndSaysNothingHoldsNobodyUp(t *testing.T) {
 			require.Error(t, <-asked)
 		})
 	}
-}
-
-// A server that stops in the middle of a call.
-func TestCallsToAStoppedRedisEndWithClose(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	r := open(t, lua.Options{URL: server.URL(), DialTimeout: time.Hour, CommandTimeout: time.Hour})
-	stop := r.Subscribe([]string{"c"}, lua.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
-	_, err := take(deadline(t), r, "k", 5)
-	require.NoError(t, err)
-	server.Pause()
-	defer server.Resume()
-
-	ctx, cancel := context.WithCancel(t.Context())
-	asked := make(chan error, 1)
-	go func() { _, err := take(ctx, r, "k", 5); asked <- err }()
-	require.Eventually(t, func() bool { return lua.Running(r) > 0 }, time.Minute, time.Millisecond)
-	cancel()
-	require.NoError(t, r.Close())
-	stop()
-	require.Error(t, <-asked)
 }

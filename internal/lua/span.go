@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // decided is what a script's output tells its span: what was decided, never a
@@ -50,20 +52,20 @@ func (r *Runner) startSpan(ctx context.Context, s *Source) (context.Context, tra
 
 // endSpan tells what became of one run.
 func (r *Runner) endSpan(span trace.Span, c *call, value any, replayed bool, err error) {
-	keys, _ := c.args[2].(int)
+	keys, _ := c.Args[2].(int)
 	span.SetAttributes(
 		attribute.String("db.system.name", "redis"),
 		attribute.String("db.operation.name", "EVALSHA"),
 		attribute.String("db.stored_procedure.name", c.s.Name),
 		attribute.Int("coxswain.keys", keys),
-		attribute.Int("coxswain.attempt", c.tries),
+		attribute.Int("coxswain.attempt", c.Tries),
 	)
 	if replayed {
 		span.SetAttributes(attribute.Bool("coxswain.replayed", true))
 	}
 	if r.tel.RecordKeys {
 		names := make([]string, 0, keys)
-		for _, k := range c.args[3 : 3+keys] {
+		for _, k := range c.Args[3 : 3+keys] {
 			names = append(names, k.(string))
 		}
 		span.SetAttributes(attribute.StringSlice("coxswain.key_names", names))
@@ -75,18 +77,18 @@ func (r *Runner) endSpan(span trace.Span, c *call, value any, replayed bool, err
 }
 
 // endBatchSpan tells what became of one pipeline.
-func (r *Runner) endBatchSpan(span trace.Span, s *Source, cmds []batched, tries int) {
+func (r *Runner) endBatchSpan(span trace.Span, s *Source, runs []batched, tries int) {
 	span.SetAttributes(
 		attribute.String("db.system.name", "redis"),
 		attribute.String("db.operation.name", "EVALSHA"),
 		attribute.String("db.stored_procedure.name", s.Name),
-		attribute.Int("db.operation.batch.size", len(cmds)),
-		attribute.Int("coxswain.keys", len(s.Keys)*len(cmds)),
+		attribute.Int("db.operation.batch.size", len(runs)),
+		attribute.Int("coxswain.keys", len(s.Keys)*len(runs)),
 		attribute.Int("coxswain.attempt", tries),
 	)
 	var first error
-	for _, c := range cmds {
-		if first = c.err; first != nil {
+	for _, b := range runs {
+		if first = b.err; first != nil {
 			break
 		}
 	}
@@ -99,9 +101,9 @@ func endWith(span trace.Span, err error) {
 	if err != nil {
 		kind := "error"
 		switch {
-		case errors.Is(err, ErrMaybeExecuted):
+		case errors.Is(err, redis.ErrMaybeExecuted):
 			kind = "maybe_executed"
-		case errors.Is(err, ErrUnavailable):
+		case errors.Is(err, redis.ErrUnavailable):
 			kind = "unavailable"
 		case errors.Is(err, ErrConflict):
 			kind = "conflict"

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -17,7 +18,7 @@ type heard struct{ messages, subscribed chan string }
 func listen(t *testing.T, r *lua.Runner, channels ...string) (heard, func()) {
 	t.Helper()
 	h := heard{make(chan string, 100), make(chan string, 100)}
-	stop := r.Subscribe(channels, lua.Subscriber{
+	stop := r.Subscribe(channels, redis.Subscriber{
 		Message:    func(channel, payload string) { h.messages <- channel + " " + payload },
 		Subscribed: func() { h.subscribed <- "" },
 	})
@@ -46,13 +47,12 @@ func TestASubscriberHearsItsChannels(t *testing.T) {
 		p := redistest.Prefix(t)
 		h, stop := listen(t, r, p+"a", p+"b")
 		next(t, h.subscribed)
-		c := lua.Client(r)
 		for _, m := range []string{p + "a 1", p + "b 2", p + "a 3"} {
-			require.NoError(t, c.Publish(context.Background(), m[:len(p)+1], m[len(p)+2:]).Err())
+			command(t, r, "publish", m[:len(p)+1], m[len(p)+2:])
 			require.Equal(t, m, next(t, h.messages))
 		}
 		stop()
-		require.NoError(t, c.Publish(context.Background(), p+"a", "late").Err())
+		command(t, r, "publish", p+"a", "late")
 		require.Empty(t, h.messages, "told after stop returned")
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -52,7 +53,7 @@ func (o observed) last(t *testing.T) (sdktrace.ReadOnlySpan, map[attribute.Key]a
 
 func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 	t.Parallel()
-	o := observe(t, lua.Embedded, false, sdktrace.AlwaysSample())
+	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample())
 	ctx, parent := o.tracer.Start(deadline(t), "rpc")
 	_, err := take(ctx, o.Runner, "secret-key", 2)
 	require.NoError(t, err)
@@ -89,7 +90,7 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 
 func TestReplayIsMarkedOnItsSpan(t *testing.T) {
 	t.Parallel()
-	o := observe(t, lua.Embedded, false, sdktrace.AlwaysSample())
+	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample())
 	for _, want := range []any{nil, true} {
 		_, err := lua.Run(deadline(t), o.Runner, lua.RatelimitTokenBucket, bucket("k", 2), lua.Latch{Key: "i", Fingerprint: "f"})
 		require.NoError(t, err)
@@ -101,7 +102,7 @@ func TestReplayIsMarkedOnItsSpan(t *testing.T) {
 func TestKeyTextIsRecordedOnlyWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, record := range []bool{false, true} {
-		o := observe(t, lua.Embedded, record, sdktrace.AlwaysSample())
+		o := observe(t, redis.Embedded, record, sdktrace.AlwaysSample())
 		_, err := take(deadline(t), o.Runner, "secret-key", 2)
 		require.NoError(t, err)
 		span, attrs := o.last(t)
@@ -134,7 +135,7 @@ func TestFailedSpanSaysItsKindOnly(t *testing.T) {
 
 func TestNoSpanUnderAParentThatIsNotSampled(t *testing.T) {
 	t.Parallel()
-	o := observe(t, lua.Embedded, false, sdktrace.AlwaysSample()) // which would sample a child
+	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample()) // which would sample a child
 	ctx := trace.ContextWithSpanContext(deadline(t), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1},
 	}))

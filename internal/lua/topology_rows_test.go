@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -21,15 +22,15 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	require.NoError(t, untilUp(t, r))
 	admin := c.Client(t)
 	every := func(args ...string) {
-		require.NoError(t, admin.ForEachShard(deadline(t), func(_ context.Context, m *redis.Client) error { return do(t, m, args) }))
+		require.NoError(t, admin.ForEachShard(deadline(t), func(_ context.Context, m *goredis.Client) error { return do(t, m, args) }))
 	}
 	every("config", "set", "cluster-require-full-coverage", "yes")
 	slot := int(admin.ClusterKeySlot(deadline(t), "{a}").Val())
-	owner := redis.NewClient(&redis.Options{Addr: c.Master("{a}"), MaxRetries: -1})
+	owner := goredis.NewClient(&goredis.Options{Addr: c.Master("{a}"), MaxRetries: -1})
 	t.Cleanup(func() { require.NoError(t, owner.Close()) })
 	require.NoError(t, owner.ClusterDelSlots(deadline(t), slot).Err())
 	// The others would take it for the owner's as long as nobody else claims it.
-	require.NoError(t, admin.ForEachShard(deadline(t), func(ctx context.Context, m *redis.Client) error {
+	require.NoError(t, admin.ForEachShard(deadline(t), func(ctx context.Context, m *goredis.Client) error {
 		if err := m.ClusterDelSlots(ctx, slot).Err(); err != nil {
 			require.ErrorContains(t, err, "unassigned")
 		}
@@ -41,9 +42,9 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	refused := func(key, name string) {
 		t.Helper()
 		_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 5), lua.Latch{})
-		require.ErrorIs(t, err, lua.ErrUnavailable)
-		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
-		var trouble *lua.Trouble
+		require.ErrorIs(t, err, redis.ErrUnavailable)
+		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
+		var trouble *redis.Trouble
 		require.ErrorAs(t, err, &trouble)
 		require.Equal(t, name, trouble.Name, key)
 	}
@@ -73,10 +74,10 @@ func TestTopologyAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartCluster(t)
-		require.NoError(t, c.Client(t).ForEachShard(deadline(t), func(_ context.Context, m *redis.Client) error { return do(t, m, user) }))
-		var masters []*redis.Client
+		require.NoError(t, c.Client(t).ForEachShard(deadline(t), func(_ context.Context, m *goredis.Client) error { return do(t, m, user) }))
+		var masters []*goredis.Client
 		for _, key := range []string{"a", "b", "c"} { // one of each
-			m := redis.NewClient(&redis.Options{Addr: c.Master(key), MaxRetries: -1, PoolSize: 1})
+			m := goredis.NewClient(&goredis.Options{Addr: c.Master(key), MaxRetries: -1, PoolSize: 1})
 			t.Cleanup(func() { require.NoError(t, m.Close()) })
 			require.NoError(t, m.Ping(deadline(t)).Err())
 			masters = append(masters, m)

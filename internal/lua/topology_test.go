@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -76,7 +77,7 @@ func TestTopologySubscribersHearWhatOthersPublish(t *testing.T) {
 		p := redistest.Prefix(t)
 		h, stop := listen(t, r, p+"a", p+"b")
 		next(t, h.subscribed)
-		require.NoError(t, lua.Client(r).Publish(deadline(t), p+"b", "1").Err())
+		command(t, r, "publish", p+"b", "1")
 		require.Equal(t, p+"b 1", next(t, h.messages))
 		stop()
 	})
@@ -107,7 +108,7 @@ func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
 	require.NoError(t, err)
 	witness := open(t, lua.Options{URL: c.URL()})
 	require.NoError(t, untilUp(t, witness))
-	node := redis.NewClient(&redis.Options{Addr: p.target})
+	node := goredis.NewClient(&goredis.Options{Addr: p.target})
 	defer func() { require.NoError(t, node.Close()) }()
 	require.NoError(t, node.ConfigSet(deadline(t), "cluster-announce-port", port).Err())
 	r := open(t, lua.Options{URL: c.URL()})
@@ -119,7 +120,7 @@ func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
 		p.lose(plan{})
 		_, err = take(ctx, r, key, 1_000_000)
 	}
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.EqualValues(t, count, spent(t, witness, key, 1_000_000), "each ran once")
 
 	for replayed := false; !replayed; count++ {
@@ -162,7 +163,7 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 				_, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, left)
 				var again []lua.RatelimitTokenBucketIn
 				for i, err := range failed {
-					if errors.Is(err, lua.ErrUnavailable) {
+					if errors.Is(err, redis.ErrUnavailable) {
 						again = append(again, left[i])
 					} else {
 						errs <- err
@@ -173,7 +174,7 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 		}
 	})
 	for range 20 {
-		require.NoError(t, admin.ForEachMaster(deadline(t), func(ctx context.Context, m *redis.Client) error {
+		require.NoError(t, admin.ForEachMaster(deadline(t), func(ctx context.Context, m *goredis.Client) error {
 			return m.ScriptFlush(ctx).Err()
 		}))
 	}

@@ -5,21 +5,21 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // untilTrouble returns what is wrong once it has that name; "" = nothing is.
-func untilTrouble(t *testing.T, r *lua.Runner, name string) *lua.Trouble {
+func untilTrouble(t *testing.T, r *lua.Runner, name string) *redis.Trouble {
 	t.Helper()
 	ctx := deadline(t)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -42,7 +42,7 @@ func untilTrouble(t *testing.T, r *lua.Runner, name string) *lua.Trouble {
 type harm struct {
 	name, words string
 	begin, end  []string
-	then        func(t *testing.T, master *redis.Client) // after begin
+	then        func(t *testing.T, master *goredis.Client) // after begin
 }
 
 var harms = []harm{
@@ -70,14 +70,14 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	}
 	for range 20 {
 		_, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
-		require.ErrorIs(t, err, lua.ErrUnavailable)
-		require.NotErrorIs(t, err, lua.ErrMaybeExecuted, "what was refused did not run")
-		var told *lua.Trouble
+		require.ErrorIs(t, err, redis.ErrUnavailable)
+		require.NotErrorIs(t, err, redis.ErrMaybeExecuted, "what was refused did not run")
+		var told *redis.Trouble
 		require.ErrorAs(t, err, &told)
 		require.Equal(t, h.name, told.Name)
 		_, errs := lua.Batch(ctx, r, lua.LockAcquire, []lua.LockAcquireIn{in})
-		require.ErrorIs(t, errs[0], lua.ErrUnavailable)
-		require.NotErrorIs(t, errs[0], lua.ErrMaybeExecuted)
+		require.ErrorIs(t, errs[0], redis.ErrUnavailable)
+		require.NotErrorIs(t, errs[0], redis.ErrMaybeExecuted)
 	}
 	insists := make(chan error, 1)
 	go func() {
@@ -116,7 +116,7 @@ var topologyHarms = append(harms[:len(harms):len(harms)],
 )
 
 // blockSnapshots puts a folder where the server writes its snapshot to, and asks for one.
-func blockSnapshots(t *testing.T, master *redis.Client) {
+func blockSnapshots(t *testing.T, master *goredis.Client) {
 	dir, err := master.ConfigGet(deadline(t), "dir").Result()
 	require.NoError(t, err)
 	file := filepath.Join(dir["dir"], "dump.rdb")
@@ -126,10 +126,10 @@ func blockSnapshots(t *testing.T, master *redis.Client) {
 }
 
 // runOn starts a script that does not end.
-func runOn(t *testing.T, master *redis.Client) {
+func runOn(t *testing.T, master *goredis.Client) {
 	opt := *master.Options()
 	opt.ReadTimeout = -1
-	c := redis.NewClient(&opt)
+	c := goredis.NewClient(&opt)
 	ended := make(chan error, 1)
 	go func() { ended <- c.Eval(context.Background(), "while true do end", nil).Err() }()
 	t.Cleanup(func() {
@@ -147,7 +147,7 @@ func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 		admin := c.Client(t)
 		for _, h := range topologyHarms {
 			refuses(t, r, &log, h, func(args []string) {
-				require.NoError(t, admin.ForEachMaster(deadline(t), func(_ context.Context, m *redis.Client) error { return harmful(t, m, h, args) }))
+				require.NoError(t, admin.ForEachMaster(deadline(t), func(_ context.Context, m *goredis.Client) error { return harmful(t, m, h, args) }))
 			})
 		}
 	})
@@ -172,7 +172,7 @@ func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 }
 
 // harmful sends one master what begins or ends a harm.
-func harmful(t *testing.T, master *redis.Client, h harm, args []string) error {
+func harmful(t *testing.T, master *goredis.Client, h harm, args []string) error {
 	err := do(t, master, args)
 	if err == nil && h.then != nil && &args[0] == &h.begin[0] {
 		h.then(t, master)
@@ -180,7 +180,7 @@ func harmful(t *testing.T, master *redis.Client, h harm, args []string) error {
 	return err
 }
 
-func do(t *testing.T, c *redis.Client, args []string) error {
+func do(t *testing.T, c *goredis.Client, args []string) error {
 	list := make([]any, len(args))
 	for i, a := range args {
 		list[i] = a
@@ -209,14 +209,14 @@ func TestRefusedCallsThatArePipelinedMakeNoStorm(t *testing.T) {
 	wg.Wait()
 	close(errs)
 	for err := range errs {
-		require.ErrorIs(t, err, lua.ErrUnavailable)
-		require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+		require.ErrorIs(t, err, redis.ErrUnavailable)
+		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	}
 	evals, _ := a.counts()
 	require.LessOrEqual(t, evals, 3*calls)
 	for range 100 {
 		_, err := take(ctx, r, "k", 5)
-		require.ErrorIs(t, err, lua.ErrUnavailable)
+		require.ErrorIs(t, err, redis.ErrUnavailable)
 	}
 	again, _ := a.counts()
 	require.Equal(t, 100, again-evals, "what is known is asked once each")
@@ -245,7 +245,7 @@ func TestAScriptIsNotBegunThatWouldStopInTheMiddle(t *testing.T) {
 	require.NoError(t, admin.Do(deadline(t), "acl", "setuser", "default", "-pexpire").Err())
 	untilTrouble(t, r, "denied")
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.ErrorContains(t, err, "PEXPIRE")
 	require.Zero(t, admin.Exists(deadline(t), "k").Val(), "no state without a TTL is left")
 }
@@ -258,8 +258,8 @@ func TestAReadOnlyRedisIsNamed(t *testing.T) {
 	require.NoError(t, admin.ReplicaOf(deadline(t), "127.0.0.1", "1").Err())
 	require.Contains(t, untilTrouble(t, r, "readonly").Words, "read only")
 	_, err := take(deadline(t), r, "k", 5)
-	require.ErrorIs(t, err, lua.ErrUnavailable)
-	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
+	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.NoError(t, admin.ConfigSet(deadline(t), "replica-serve-stale-data", "no").Err())
 	untilTrouble(t, r, "masterdown")
 	require.False(t, r.Status().Up, "it does not even answer")
@@ -276,8 +276,8 @@ func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
 			require.Contains(t, untilTrouble(t, r, "no_command").Words, name)
 			in := lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
 			_, err := lua.Attempt(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
-			require.ErrorIs(t, err, lua.ErrUnavailable)
-			require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+			require.ErrorIs(t, err, redis.ErrUnavailable)
+			require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		})
 	}
 	t.Run("EVAL is not needed", func(t *testing.T) {
@@ -301,8 +301,8 @@ func TestTopologyARedisURLThatNamesANodeOfAClusterIsNamed(t *testing.T) {
 			break
 		}
 	}
-	require.ErrorIs(t, err, lua.ErrUnavailable)
-	var told *lua.Trouble
+	require.ErrorIs(t, err, redis.ErrUnavailable)
+	var told *redis.Trouble
 	require.True(t, errors.As(err, &told))
 	require.Equal(t, "cluster_url", told.Name)
 	require.Contains(t, told.Remedy, "redis+cluster://")
@@ -332,24 +332,9 @@ func TestAScriptThatDoesNotEndIsNamed(t *testing.T) {
 	untilTrouble(t, r, "busy")
 	require.True(t, r.Status().Up, "it keeps its connections")
 	_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
-	require.ErrorIs(t, err, lua.ErrUnavailable)
-	require.NotErrorIs(t, err, lua.ErrMaybeExecuted)
+	require.ErrorIs(t, err, redis.ErrUnavailable)
+	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.NoError(t, s.Client(t).ScriptKill(deadline(t)).Err())
 	require.Error(t, <-ended)
 	untilTrouble(t, r, "")
-}
-
-func TestEveryTroubleIsInThePage(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/redis.md")
-	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(text), "\n## What Redis says\n")
-	require.True(t, ok)
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, name := range lua.TroubleNames() {
-		require.Contains(t, section, "`"+name+"`")
-	}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` ").FindAllStringSubmatch(section, -1) {
-		require.Contains(t, lua.TroubleNames(), m[1])
-	}
 }

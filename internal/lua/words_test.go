@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -34,23 +34,6 @@ func hangUp(t *testing.T, l net.Listener, words string) {
 		}
 	}()
 	t.Cleanup(func() { _ = l.Close(); <-done })
-}
-
-func TestAWriteThatFailsTellsWhatTheServerSaidBeforeItHungUp(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	hangUp(t, l, "-"+denied+"\r\n")
-	raw, err := net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
-	c := lua.Tracked(raw)
-	defer func() { require.NoError(t, c.Close()) }()
-	for err == nil { // the first may leave before the answer that nobody is there
-		_, err = c.Write([]byte("*1\r\n$4\r\nping\r\n"))
-	}
-	require.ErrorContains(t, err, denied)
-	var reply redis.Error
-	require.ErrorAs(t, err, &reply)
 }
 
 func TestWhatAServerSaysBeforeItHangsUpIsTold(t *testing.T) {
@@ -88,11 +71,11 @@ func TestWhatAServerSaysBeforeItHangsUpIsTold(t *testing.T) {
 			r := open(t, o)
 			for range 50 {
 				_, err := take(deadline(t), r, "k", 5)
-				require.ErrorIs(t, err, lua.ErrUnavailable)
+				require.ErrorIs(t, err, redis.ErrUnavailable)
 				require.ErrorContains(t, err, denied)
 				require.ErrorContains(t, r.Status().Trouble, denied)
 				err = r.Ping(context.Background())
-				require.ErrorIs(t, err, lua.ErrUnavailable)
+				require.ErrorIs(t, err, redis.ErrUnavailable)
 				require.ErrorContains(t, err, denied)
 			}
 			require.NotContains(t, log.String(), "broken pipe")

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // sentinels know which server is the master. They are asked by the probe only;
 // calls dial where it found the master last.
 type sentinels struct {
-	of  *Runner
+	of  *Store
 	all []*adviser // in the order in which they are asked
 	now atomic.Pointer[place]
 }
@@ -24,11 +24,11 @@ type place struct {
 	err  error
 }
 
-func newSentinels(r *Runner, addrs []string) *sentinels {
-	s := &sentinels{of: r}
+func newSentinels(of *Store, addrs []string) *sentinels {
+	s := &sentinels{of: of}
 	s.now.Store(&place{err: newTrouble(whyNoMaster, errors.New("the sentinels have not been asked yet"))})
 	for _, addr := range addrs {
-		s.all = append(s.all, r.connector.adviser(addr, r.connector.greetSentinel))
+		s.all = append(s.all, of.connector.adviser(addr, of.connector.greetSentinel))
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"bytes"
@@ -85,7 +85,7 @@ type conn struct {
 	owed bool // something was written since the last reply
 }
 
-var mark = []byte(evalsha)
+var mark = []byte(EvalSHA)
 
 // Read implements net.Conn.
 func (n *conn) Read(p []byte) (int, error) {

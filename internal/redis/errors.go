@@ -1,8 +1,9 @@
-package lua
+package redis
 
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -13,8 +14,6 @@ var (
 	ErrUnavailable = errors.New("redis is unavailable")
 	// ErrMaybeExecuted: the reply was lost and the call may have run.
 	ErrMaybeExecuted = errors.New("redis did not answer; the call may have been executed")
-	// ErrConflict: the request id was used with other parameters.
-	ErrConflict = errors.New("the request id was used before with other parameters")
 )
 
 // errClosed is the cause of ErrUnavailable once Close was called.
@@ -54,83 +53,107 @@ func Settle(ctx context.Context, err error) {
 func (a *abandoned) Error() string { return "the wait was abandoned: " + a.err.Error() }
 func (a *abandoned) Unwrap() error { return a.err }
 
-// verdict is what a failure of one try says about the script.
-type verdict uint8
+// Verdict is what the end of one try says about the script.
+type Verdict uint8
 
+// The verdicts. After the first three another try changes nothing.
 const (
-	answered verdict = iota // it ran and replied
-	fault                   // it failed, and fares no better by another try
-	ended                   // the caller's context ended before it was sent
-	notRun                  // it certainly did not run
-	maybeRun                // it may have run
+	Answered Verdict = iota // it ran and replied
+	Fault                   // it failed, and fares no better by another try
+	Ended                   // the caller's context ended before it was sent
+	NotRun                  // it certainly did not run
+	MaybeRun                // it may have run
 )
 
-// failure is one try, classified.
-type failure struct {
-	verdict verdict
-	// why names the trouble; it labels metrics and spans too.
-	why string
-	err error
+// Failure is how one try ended, classified; the zero Failure is none.
+type Failure struct {
+	Verdict Verdict
+	// Why names the trouble; it labels metrics and spans too.
+	Why string
+	Err error
+	// Known: it was known before the try that the node refuses.
+	Known bool
+}
+
+// AsError is what a caller is told whose last try ended so, nil if it was answered.
+// Maybe is that an earlier try may have run; ctx is the caller's.
+func (f Failure) AsError(ctx context.Context, maybe bool) error {
+	over := ctx.Err()
+	switch {
+	case f.Verdict == Answered:
+		return nil
+	case maybe || f.Verdict == MaybeRun:
+		if over != nil && !errors.Is(f.Err, over) {
+			return fmt.Errorf("%w: %w: %w", ErrMaybeExecuted, f.trouble(), over)
+		}
+		return fmt.Errorf("%w: %w", ErrMaybeExecuted, f.trouble())
+	case over != nil && (f.Verdict == Ended || errors.Is(over, context.Canceled)):
+		return over
+	case f.Verdict == NotRun:
+		return fmt.Errorf("%w: %w", ErrUnavailable, f.trouble())
+	default:
+		return f.Err
+	}
 }
 
 // outcome labels the try's time.
-func (f failure) outcome() string {
-	if f.verdict == answered {
+func (f Failure) outcome() string {
+	if f.Verdict == Answered {
 		return "ok"
 	}
 	return "error"
 }
 
 // trouble is what the failure means.
-func (f failure) trouble() *Trouble {
+func (f Failure) trouble() *Trouble {
 	var t *Trouble
-	if errors.As(f.err, &t) {
+	if errors.As(f.Err, &t) {
 		return t
 	}
-	return newTrouble(f.why, f.err)
+	return newTrouble(f.Why, f.Err)
 }
 
 // suspect tells whether the probe has to look now.
-func (f failure) suspect() bool { return troubles[f.why].suspect }
+func (f Failure) suspect() bool { return troubles[f.Why].suspect }
 
-// refused tells whether Redis answered, and refused.
-func (f failure) refused() bool { return troubles[f.why].refuses }
+// Refused tells whether Redis answered, and refused.
+func (f Failure) Refused() bool { return troubles[f.Why].refuses }
 
 // at tells whether it is a failure of that step of a connection.
-func (f failure) at(step string) bool {
+func (f Failure) at(step string) bool {
 	var before *unsent
-	return errors.As(f.err, &before) && before.step == step
+	return errors.As(f.Err, &before) && before.step == step
 }
 
 // classify tells what the error of one try means for the script that was tried.
-func classify(err error) failure {
+func classify(err error) Failure {
 	if err == nil { // before what follows, which is allocated
-		return failure{verdict: answered, why: "ok"}
+		return Failure{Verdict: Answered, Why: "ok"}
 	}
 	var before *unsent
 	var wait *abandoned
 	var reply redis.Error
 	switch {
 	case errors.As(err, &wait):
-		return failure{maybeRun, "abandoned", err}
+		return Failure{Verdict: MaybeRun, Why: "abandoned", Err: err}
 	case errors.Is(err, redis.ErrClosed), errors.Is(err, errClosed):
-		return failure{notRun, "closed", err}
+		return Failure{Verdict: NotRun, Why: "closed", Err: err}
 	case errors.Is(err, errBehind):
-		return failure{notRun, whyBehind, err}
+		return Failure{Verdict: NotRun, Why: whyBehind, Err: err}
 	// Before the replies: a handshake that Redis refused is no reply to the script.
 	case errors.As(err, &before):
-		return failure{notRun, before.why(), err}
+		return Failure{Verdict: NotRun, Why: before.why(), Err: err}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
 		errors.Is(err, redis.ErrAutoPipelineTimeout), errors.Is(err, redis.ErrAutoPipelineQueueFull):
-		return failure{notRun, "pool", err}
+		return Failure{Verdict: NotRun, Why: "pool", Err: err}
 	// Reads and writes end in os.ErrDeadlineExceeded; these two come only from
 	// waiting for a connection.
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return failure{ended, "ended", err}
+		return Failure{Verdict: Ended, Why: "ended", Err: err}
 	case errors.As(err, &reply):
 		return refusal(reply)
 	default:
-		return failure{maybeRun, nameOfWay("", err), err}
+		return Failure{Verdict: MaybeRun, Why: nameOfWay("", err), Err: err}
 	}
 }
 
@@ -151,23 +174,23 @@ func (u *unsent) why() string {
 
 // judge is classify for an error that this node gave. A redirection is followed
 // in a cluster only: elsewhere the URL is of the wrong kind, and stays so.
-func (n *node) judge(err error) failure {
+func (n *node) judge(err error) Failure {
 	f := classify(err)
-	if n.of.ring == nil && f.verdict == notRun && (f.why == whyMoved || f.why == whyAsk) {
-		f.why = whyWrongURL
+	if n.of.ring == nil && f.Verdict == NotRun && (f.Why == whyMoved || f.Why == whyAsk) {
+		f.Why = whyWrongURL
 	}
 	return f
 }
 
 // refusal is what a reply says that is an error. A command that is denied inside
 // a script ends it in the middle.
-func refusal(reply redis.Error) failure {
+func refusal(reply redis.Error) Failure {
 	name := nameOfReply(reply)
 	switch {
 	case name == "":
-		return failure{fault, "error", reply}
+		return Failure{Verdict: Fault, Why: "error", Err: reply}
 	case insideScript(reply) && (name == whyDenied || name == whyNoCommand):
-		return failure{maybeRun, name, reply}
+		return Failure{Verdict: MaybeRun, Why: name, Err: reply}
 	}
-	return failure{notRun, name, reply}
+	return Failure{Verdict: NotRun, Why: name, Err: reply}
 }

@@ -1,25 +1,20 @@
-package lua
+package redis
 
 import (
 	"context"
 	"maps"
 	"net"
 	"slices"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// Tracked is a connection as the runner uses it.
+// Tracked is a connection as the store uses it.
 func Tracked(c net.Conn) net.Conn { return &conn{tracked: &tracked{Conn: c, of: &conns{}}} }
 
 // CertainlyNotRun tells how a failure of one try is taken.
-func CertainlyNotRun(err error) bool { return classify(err).verdict == notRun }
+func CertainlyNotRun(err error) bool { return classify(err).Verdict == NotRun }
 
 // Suspect tells whether such a failure makes the probe look at once.
 func Suspect(err error) bool { return classify(err).suspect() }
-
-// Client is the runner's own pool, for looking into an embedded store.
-func Client(r *Runner) *redis.Client { return r.nodes()[0].client }
 
 // SayAsGoRedis is a line of the library's own log.
 func SayAsGoRedis(format string, args ...any) {
@@ -30,4 +25,7 @@ func SayAsGoRedis(format string, args ...any) {
 func TroubleNames() []string { return slices.Sorted(maps.Keys(troubles)) }
 
 // Running is how many calls wait for an answer.
-func Running(r *Runner) int64 { return r.nodes()[0].running.Load() }
+func Running(s *Store) int64 { return s.nodes()[0].running.Load() }
+
+// ProbeText is the probe's script.
+var ProbeText = probeText

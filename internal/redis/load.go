@@ -1,25 +1,10 @@
-package lua
+package redis
 
 import (
 	"context"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// prepareScripts fixes what is loaded and how it is called.
-func (r *Runner) prepareScripts() {
-	r.shas = make(map[*Source]string, len(scripts))
-	for _, s := range scripts {
-		text, sha := s.plain()
-		if r.clock != nil {
-			text, sha = s.clocked()
-		}
-		r.texts = append(r.texts, text)
-		r.shas[s] = sha
-	}
-	r.commands = strings.Join(commandsOf(strings.Join(r.texts, "\n")), " ")
-}
 
 // reload recovers from NOSCRIPT: of all callers that met it, one loads and the
 // others wait. A caller that was sent before the last load only has to go again.
@@ -48,12 +33,8 @@ func (n *node) reload(ctx context.Context, loads uint64) error {
 
 // ensureScripts loads unless the server has them all.
 func (n *node) ensureScripts(ctx context.Context, c *redis.Client) error {
-	shas := make([]string, 0, len(n.of.shas))
-	for _, sha := range n.of.shas {
-		shas = append(shas, sha)
-	}
 	missing := false
-	have, err := c.ScriptExists(ctx, shas...).Result()
+	have, err := c.ScriptExists(ctx, n.of.scripts.SHAs...).Result()
 	for _, h := range have {
 		missing = missing || !h
 	}
@@ -67,7 +48,7 @@ func (n *node) ensureScripts(ctx context.Context, c *redis.Client) error {
 // load sends every script in one round trip.
 func (n *node) load(ctx context.Context, c *redis.Client) error {
 	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, text := range n.of.texts {
+		for _, text := range n.of.scripts.Texts {
 			p.ScriptLoad(ctx, text)
 		}
 		return nil

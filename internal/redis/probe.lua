@@ -5,6 +5,7 @@
 -- RETURNS unknown; denied
 -- TTL none is written
 -- COST O(commands)
+local scratch_key, commands = KEYS[1], ARGV[1]
 local unknown, denied = {}, {}
 if redis.acl_check_cmd then
   for name in string.gmatch(commands, '%S+') do
@@ -18,4 +19,4 @@ if redis.acl_check_cmd then
 end
 -- Refused as any write is, memory included; with XX it changes nothing where nothing is.
 if #unknown + #denied == 0 then redis.call('SET', scratch_key, '', 'XX', 'PX', 1000) end
-return {unknown = table.concat(unknown, ' '), denied = table.concat(denied, ' ')}
+return {table.concat(unknown, ' '), table.concat(denied, ' ')}

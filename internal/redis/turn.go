@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func (c *inTurn) Args() []any {
 
 // SetErr is called, before the next batch is written, with how the try ended.
 func (c *inTurn) SetErr(err error) {
-	if f := classify(err); f.verdict == notRun || f.verdict == maybeRun {
+	if f := classify(err); f.Verdict == NotRun || f.Verdict == MaybeRun {
 		c.turn.Failed()
 	}
 	c.sha1Call.SetErr(err)

@@ -1,4 +1,4 @@
-package lua_test
+package redis_test
 
 import (
 	"bytes"
@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // Not parallel: the log of go-redis is that of the runner that was opened last.
 func TestWhatGoRedisSaysIsInTheLog(t *testing.T) {
 	var log bytes.Buffer
-	r, err := lua.Open(lua.Options{
-		URL: lua.Embedded, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
+	r, err := redis.Open(redis.Options{
+		URL: redis.Embedded, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, redis.Scripts{})
 	require.NoError(t, err)
-	lua.SayAsGoRedis("pool: %d", 1)
+	redis.SayAsGoRedis("pool: %d", 1)
 	require.NoError(t, r.Close())
 	require.Contains(t, log.String(), `level=DEBUG msg="go-redis: pool: 1"`)
 }

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -273,9 +273,9 @@ func refusedCommands(name, list string) string {
 // troubleOf names what an error means, whoever met it.
 func troubleOf(err error) *Trouble {
 	f := classify(err)
-	f.err = err
-	if f.verdict == ended && errors.Is(err, context.DeadlineExceeded) {
-		f.why = whySilent // a dial has a shorter limit, which says so itself
+	f.Err = err
+	if f.Verdict == Ended && errors.Is(err, context.DeadlineExceeded) {
+		f.Why = whySilent // a dial has a shorter limit, which says so itself
 	}
 	return f.trouble()
 }

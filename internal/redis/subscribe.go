@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -26,16 +26,16 @@ const (
 	listenBuffer = 1024
 )
 
-// Subscribe listens on channels until stop is called or the runner is closed,
+// Subscribe listens on channels until stop is called or the store is closed,
 // over a connection of its own that is made again whenever it breaks. It returns
 // before the subscription is made, and stop when the subscriber is told no more:
 // neither waits for Redis.
-func (r *Runner) Subscribe(channels []string, s Subscriber) (stop func()) {
-	sub := r.listen.Subscribe(r.ctx) // to nothing yet: that would connect here
+func (s *Store) Subscribe(channels []string, to Subscriber) (stop func()) {
+	sub := s.listen.Subscribe(s.ctx) // to nothing yet: that would connect here
 	var mu sync.Mutex                // guards stopped; held while the subscriber is told
 	stopped := false
-	r.wg.Go(func() {
-		_ = sub.Subscribe(r.ctx, channels...) // one that fails is made again by who receives
+	s.wg.Go(func() {
+		_ = sub.Subscribe(s.ctx, channels...) // one that fails is made again by who receives
 		made := 0
 		for m := range sub.ChannelWithSubscriptions(redis.WithChannelSize(listenBuffer),
 			redis.WithChannelHealthCheckInterval(listenCheck), redis.WithChannelPingTimeout(listenCheck)) {
@@ -43,18 +43,18 @@ func (r *Runner) Subscribe(channels []string, s Subscriber) (stop func()) {
 			switch m := m.(type) {
 			case *redis.Message:
 				if !stopped {
-					s.Message(m.Channel, m.Payload)
+					to.Message(m.Channel, m.Payload)
 				}
 			case *redis.Subscription:
 				if made++; made%len(channels) == 0 && !stopped {
-					s.Subscribed()
+					to.Subscribed()
 				}
 			}
 			mu.Unlock()
 		}
 	})
 	// Closing waits for a connection that is being made.
-	closed := context.AfterFunc(r.ctx, func() { _ = sub.Close() })
+	closed := context.AfterFunc(s.ctx, func() { _ = sub.Close() })
 	return func() {
 		mu.Lock()
 		stopped = true
@@ -68,35 +68,35 @@ func (r *Runner) Subscribe(channels []string, s Subscriber) (stop func()) {
 // listener makes the client of subscriptions. They read and write side by side,
 // and carry no scripts, so that their connections keep no account of what may
 // have run. In a cluster any node will do: messages reach all of them.
-func (r *Runner) listener() {
-	r.listened = newConns(func(ctx context.Context) (net.Conn, error) {
-		addr, err := r.listenAt()
+func (s *Store) listener() {
+	s.listened = newConns(func(ctx context.Context) (net.Conn, error) {
+		addr, err := s.listenAt()
 		if err != nil {
 			return nil, err
 		}
-		return r.connector.dial(ctx, addr)
+		return s.connector.dial(ctx, addr)
 	})
-	opt := r.connector.options(r.address)
+	opt := s.connector.options(s.address)
 	opt.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(r.ctx, cancel)()
-		return r.listened.track(ctx), nil
+		defer context.AfterFunc(s.ctx, cancel)()
+		return s.listened.track(ctx), nil
 	}
 	opt.MinIdleConns = 0
-	r.listen = redis.NewClient(&opt)
+	s.listen = redis.NewClient(&opt)
 }
 
 // listenAt is where a subscription goes now: to a node that is up, if one is.
-func (r *Runner) listenAt() (string, error) {
-	nodes := r.nodes()
+func (s *Store) listenAt() (string, error) {
+	nodes := s.nodes()
 	for _, n := range nodes {
 		if n.condition.Load().up {
 			return n.reach()
 		}
 	}
 	if len(nodes) == 0 {
-		return "", r.ring.trouble()
+		return "", s.ring.trouble()
 	}
 	return nodes[0].reach()
 }

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // probe and a condition of its own, so that one that is away holds up no call
 // to another.
 type node struct {
-	of *Runner
+	of *Store
 	// addr is the key of a cluster's node; where it is dialled says reach.
 	addr  string
 	reach func() (string, error)
@@ -46,9 +46,9 @@ type node struct {
 }
 
 // newNode makes the clients; nothing is awaited. It is probed from watch on.
-func (r *Runner) newNode(addr string, reach func() (string, error)) (*node, error) {
+func (s *Store) newNode(addr string, reach func() (string, error)) (*node, error) {
 	n := &node{
-		of: r, addr: addr, reach: reach,
+		of: s, addr: addr, reach: reach,
 		loading: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
 	}
 	n.conns = newConns(func(ctx context.Context) (net.Conn, error) {
@@ -56,13 +56,13 @@ func (r *Runner) newNode(addr string, reach func() (string, error)) (*node, erro
 		if err != nil {
 			return nil, err
 		}
-		return r.connector.dial(ctx, at)
+		return s.connector.dial(ctx, at)
 	})
-	n.ctx, n.cancel = context.WithCancel(r.ctx)
+	n.ctx, n.cancel = context.WithCancel(s.ctx)
 	n.condition.Store(&condition{changed: make(chan struct{})})
 	n.seen.Store(&seen{})
 	n.round.Store(newRound())
-	opt := r.connector.options(addr)
+	opt := s.connector.options(addr)
 	calls, probe := opt, opt
 	calls.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if c := n.condition.Load(); c.down() {

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -20,14 +20,14 @@ type scanned struct {
 }
 
 // scanNodes are the nodes with keys, in their order.
-func (r *Runner) scanNodes() []scanned {
-	if r.ring == nil {
-		return []scanned{{0, r.only}}
+func (s *Store) scanNodes() []scanned {
+	if s.ring == nil {
+		return []scanned{{0, s.only}}
 	}
 	var list []scanned
 	known := map[*node]bool{}
-	for slot := range r.ring.slots {
-		if n := r.ring.slots[slot].Load(); n != nil && !known[n] {
+	for slot := range s.ring.slots {
+		if n := s.ring.slots[slot].Load(); n != nil && !known[n] {
 			known[n] = true
 			list = append(list, scanned{slot, n})
 		}
@@ -42,26 +42,26 @@ func (r *Runner) scanNodes() []scanned {
 // masters change meanwhile.
 //
 // Errors: ErrCursor; ErrUnavailable; the context's.
-func (r *Runner) Scan(ctx context.Context, pattern, cursor string, count int) (keys []string, next string, err error) {
+func (s *Store) Scan(ctx context.Context, pattern, cursor string, count int) (keys []string, next string, err error) {
 	first, at, err := parseCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}
 	// Whoever comes before the first answer of Redis waits for it, as all calls do.
-	if _, err := r.route(ctx, pattern, false); err != nil {
+	if _, err := s.route(ctx, pattern, false); err != nil {
 		var down *unsent
 		if errors.As(err, &down) {
 			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		return nil, "", fmt.Errorf("scan: %w", err)
 	}
-	nodes := r.scanNodes()
-	if r.ring != nil {
-		if down := r.ring.trouble(); down != nil {
+	nodes := s.scanNodes()
+	if s.ring != nil {
+		if down := s.ring.trouble(); down != nil {
 			return nil, "", fmt.Errorf("scan: %w: %w", ErrUnavailable, down)
 		}
 	}
-	i, same := slices.BinarySearchFunc(nodes, first, func(s scanned, slot int) int { return s.first - slot })
+	i, same := slices.BinarySearchFunc(nodes, first, func(n scanned, slot int) int { return n.first - slot })
 	if i == len(nodes) {
 		return nil, "", nil
 	}
@@ -79,7 +79,7 @@ func (r *Runner) Scan(ctx context.Context, pattern, cursor string, count int) (k
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, "", fmt.Errorf("scan: %w", ctx.Err())
-	case f.verdict == fault:
+	case f.Verdict == Fault:
 		return nil, "", fmt.Errorf("scan: %w", err)
 	default: // it changes nothing, so that it is all the same whether it ran
 		if f.suspect() {

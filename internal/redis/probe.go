@@ -1,7 +1,6 @@
-package lua
+package redis
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,63 +66,33 @@ type Status struct {
 
 // Status answers from memory; a background probe keeps it fresh. Of a cluster
 // it is the sum of its masters, and the worst round trip.
-func (r *Runner) Status() Status {
-	st := Status{Topology: r.topology, Address: r.address, Up: true, ScriptsLoaded: true}
-	if r.ring != nil {
-		st.Trouble = r.ring.trouble()
+func (s *Store) Status() Status {
+	st := Status{Topology: s.topology, Address: s.address, Up: true, ScriptsLoaded: true}
+	if s.ring != nil {
+		st.Trouble = s.ring.trouble()
 		st.Up = st.Trouble == nil
 	}
-	for _, n := range r.nodes() {
-		c, s, pool := n.condition.Load(), n.seen.Load(), n.client.PoolStats()
+	for _, n := range s.nodes() {
+		c, saw, pool := n.condition.Load(), n.seen.Load(), n.client.PoolStats()
 		st.Up = st.Up && c.up
 		// Of several the one to tell of is what takes a node away. That a node refuses all
 		// slots since one has no master says more than that one has none.
 		if c.trouble != nil && (st.Trouble == nil || !c.up || st.Trouble == noMaster && c.trouble.Name == whyCluster) {
 			st.Trouble = c.trouble
 		}
-		st.ScriptsLoaded = st.ScriptsLoaded && s.scripts
+		st.ScriptsLoaded = st.ScriptsLoaded && saw.scripts
 		// The policy that evicts is the one to tell of.
-		if s.policy != "" && (st.EvictionPolicy == "" || st.EvictionPolicy == "noeviction") {
-			st.EvictionPolicy = s.policy
+		if saw.policy != "" && (st.EvictionPolicy == "" || st.EvictionPolicy == "noeviction") {
+			st.EvictionPolicy = saw.policy
 		}
-		st.RTT = max(st.RTT, s.rtt)
-		st.UsedMemory += s.memory
+		st.RTT = max(st.RTT, saw.rtt)
+		st.UsedMemory += saw.memory
 		st.PoolTotal += int(pool.TotalConns)
 		st.PoolIdle += int(pool.IdleConns)
-		st.PoolMax += r.maxConns
+		st.PoolMax += s.maxConns
 	}
 	st.ScriptsLoaded = st.ScriptsLoaded && st.Up
 	return st
-}
-
-// route finds the node of a key and lets the call pass while that node is up.
-// While it is known to be down it fails at once, unless the call is patient: it
-// was under way when the outage came. Before the first probe has ended everyone
-// waits. No call dials or asks for the way itself.
-func (r *Runner) route(ctx context.Context, key string, patient bool) (*node, error) {
-	for {
-		n := r.only
-		var c *condition
-		var moved <-chan struct{}
-		if r.ring != nil {
-			n, c, moved = r.ring.find(key)
-		}
-		if n != nil {
-			c = n.condition.Load()
-		}
-		switch {
-		case c.up:
-			return n, nil
-		case c.down() && !patient, c.closed():
-			return nil, &unsent{"down", c.trouble}
-		}
-		select {
-		case <-c.changed:
-		case <-moved:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 // become changes the condition. Only the probe calls it, and Close after it.
@@ -152,11 +121,11 @@ func (n *node) become(up bool, trouble *Trouble) {
 }
 
 // tell logs a trouble when it begins and when it ends.
-func (r *Runner) tell(address string, was, is *condition) {
+func (s *Store) tell(address string, was, is *condition) {
 	switch {
 	case is.trouble == nil:
 		if was.trouble != nil || !was.known {
-			r.log.Info("redis is up", "address", address)
+			s.log.Info("redis is up", "address", address)
 		}
 		return
 	case was.trouble != nil && was.trouble.Name == is.trouble.Name && was.up == is.up:
@@ -169,7 +138,7 @@ func (r *Runner) tell(address string, was, is *condition) {
 	case was.trouble != nil && !was.up:
 		text = "redis is away for another reason than before"
 	}
-	r.log.Warn(text, "address", address, "trouble", is.trouble.Name, "error", is.trouble, "remedy", is.trouble.Remedy)
+	s.log.Warn(text, "address", address, "trouble", is.trouble.Name, "error", is.trouble, "remedy", is.trouble.Remedy)
 }
 
 // look asks for a probe now. Failures of calls only ever do this: one reset

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // redisLog takes what go-redis says of itself, which would else be plain lines on
 // stderr that block when nobody reads them. It has one log for the process, so
-// the runner that was opened last gets them.
+// the store that was opened last gets them.
 type redisLog struct{ to atomic.Pointer[slog.Logger] }
 
 var libraryLog redisLog

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// dialer makes every connection of a runner to a server, also those on which the
-// nodes of a cluster or the sentinels are asked, and ends them with the runner: a
+// dialer makes every connection of a store to a server, also those on which the
+// nodes of a cluster or the sentinels are asked, and ends them with the store: a
 // read does not see that its context is cancelled, so that a server that accepts
 // and says nothing would hold up whoever ends.
 type dialer struct {

@@ -1,4 +1,4 @@
-package lua
+package redis
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // follows redirections itself, and has no notion of a master that is known to
 // be away.
 type ring struct {
-	of    *Runner
+	of    *Store
 	slots [slotCount]atomic.Pointer[node]
 	// state is known from the first answer on. It is replaced whenever a slot
 	// gets another node.
@@ -34,8 +34,8 @@ type ring struct {
 // spareFor is how long a node without a slot is kept for what is under way.
 const spareFor = 30 * time.Second
 
-func newRing(r *Runner) *ring {
-	g := &ring{of: r, hint: make(chan struct{}, 1), nodes: map[string]*node{}, spare: map[string]time.Time{}}
+func newRing(s *Store) *ring {
+	g := &ring{of: s, hint: make(chan struct{}, 1), nodes: map[string]*node{}, spare: map[string]time.Time{}}
 	g.state.Store(&condition{changed: make(chan struct{})})
 	return g
 }
@@ -258,22 +258,22 @@ func (g *ring) retire(used map[string]bool) {
 
 // redirected goes by MOVED, which mends a slot, or by ASK, which changes
 // nothing; it returns the node that was named.
-func (g *ring) redirected(f failure, asked string) *node {
-	slot, addr, ok := redirection(f.err, asked)
+func (g *ring) redirected(f Failure, asked string) *node {
+	slot, addr, ok := redirection(f.Err, asked)
 	if !ok {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := g.node(addr)
-	if n != nil && f.why == whyMoved && g.slots[slot].Swap(n) != n {
+	if n != nil && f.Why == whyMoved && g.slots[slot].Swap(n) != n {
 		g.change(&condition{known: true, up: true}, true)
 		g.look()
 	}
 	return n
 }
 
-// close ends all nodes; follow has been told by the runner's context.
+// close ends all nodes; follow has been told by the store's context.
 func (g *ring) close() error {
 	g.mu.Lock()
 	g.shut = true

@@ -1,4 +1,4 @@
-package lua_test
+package redis_test
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // exchange is a connection whose other side reads everything, answers what it
@@ -24,7 +24,7 @@ type exchange struct {
 func newExchange(t *testing.T) *exchange {
 	t.Helper()
 	client, server := net.Pipe()
-	e := &exchange{lua.Tracked(client), server, make(chan struct{})}
+	e := &exchange{redis.Tracked(client), server, make(chan struct{})}
 	go func() { defer close(e.read); _, _ = io.Copy(io.Discard, server) }()
 	t.Cleanup(func() { _, _ = client.Close(), server.Close(); <-e.read })
 	return e
@@ -82,7 +82,7 @@ func TestWhatAFailedConnectionCanHaveLost(t *testing.T) {
 			e.hangUp()
 			err := c.fail(e)
 			require.Error(t, err)
-			require.Equal(t, c.notRun, lua.CertainlyNotRun(err), "%v", err)
+			require.Equal(t, c.notRun, redis.CertainlyNotRun(err), "%v", err)
 		})
 	}
 }
@@ -94,8 +94,8 @@ func TestDeadlineThatCannotBeSetLosesNothing(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t)
 	require.NoError(t, e.Close())
-	require.True(t, lua.CertainlyNotRun(e.SetWriteDeadline(time.Now())))
-	require.True(t, lua.CertainlyNotRun(e.SetReadDeadline(time.Now())))
+	require.True(t, redis.CertainlyNotRun(e.SetWriteDeadline(time.Now())))
+	require.True(t, redis.CertainlyNotRun(e.SetReadDeadline(time.Now())))
 }
 
 func TestOnlyWhatMayLastAsksForAProbe(t *testing.T) {
@@ -103,7 +103,7 @@ func TestOnlyWhatMayLastAsksForAProbe(t *testing.T) {
 	for err, want := range map[error]bool{
 		io.EOF:                      true,
 		io.ErrClosedPipe:            true,
-		redis.ErrPoolTimeout:        false,
+		goredis.ErrPoolTimeout:      false,
 		context.Canceled:            false,
 		reply("LOADING wait"):       true,
 		reply("MASTERDOWN wait"):    true,
@@ -114,7 +114,7 @@ func TestOnlyWhatMayLastAsksForAProbe(t *testing.T) {
 		reply("NOSCRIPT gone"):      false,
 		reply("WRONGTYPE of a key"): false,
 	} {
-		require.Equal(t, want, lua.Suspect(err), "%v", err)
+		require.Equal(t, want, redis.Suspect(err), "%v", err)
 	}
 }
 

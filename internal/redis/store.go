@@ -1,4 +1,18 @@
-package lua
+// Package redis is the transport: it connects to Redis, whatever its topology, and
+// sends one command once. It reads addresses, makes and ends connections, finds the
+// node of a key (Cluster, Sentinel or one server), has the scripts loaded on every
+// node, probes each node in the background, listens on channels, and says what a
+// failed try means for the command that was tried. An embedded store for development
+// is part of it. It alone uses go-redis, which repeats nothing here.
+//
+// Its invariant: a try is called certainly not run only if no byte of its command can
+// have reached a server that executes it; everything else that failed without a reply
+// may have run. No call dials, and none waits for a node that is known to be down
+// unless it asks to.
+//
+// It does not decide whether a command is tried again, and knows no script but its
+// probe: others are texts that it loads.
+package redis
 
 import (
 	"context"
@@ -41,8 +55,9 @@ type Options struct {
 	// ScratchKey makes a key of a hash tag, to which the probe asks to write and does
 	// not; nil = outside of any prefix. It is one that the user may write.
 	ScratchKey func(tag string) string
-	// Clock, in tests and simulations, is what scripts read instead of TIME: Unix
-	// microseconds. On the embedded store no key expires then.
+	// Clock, in tests and simulations, is the time that scripts are given and read
+	// instead of TIME: Unix microseconds. The store itself never asks for it, but an
+	// embedded one expires no key then, since it knows only the real time.
 	Clock func() int64
 }
 
@@ -89,18 +104,23 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// Runner executes scripts on one store.
-type Runner struct {
+// Scripts are what every server has to have loaded before it is used.
+type Scripts struct {
+	// Texts are what is loaded, SHAs what Redis calls them then.
+	Texts, SHAs []string
+	// Commands are those that the texts run, in capitals. The probe asks whether the
+	// user may run them.
+	Commands []string
+}
+
+// Store is one Redis, whatever its topology.
+type Store struct {
 	topology, address string
 	log               *slog.Logger
 	tel               *telemetry.Telemetry
-	clock             func() int64
-	// texts are what is loaded, shas how it is called, by script.
-	texts []string
-	shas  map[*Source]string
-	// scratchKey is Options.ScratchKey, commands are what scripts run.
+	scripts           Scripts
+	// scratchKey is Options.ScratchKey.
 	scratchKey func(tag string) string
-	commands   string
 
 	connector *connector
 	// only is the one node of a store that is no cluster, ring is a cluster.
@@ -120,9 +140,9 @@ type Runner struct {
 	once   sync.Once
 }
 
-// Open makes a runner and starts connecting in the background: Redis being away
+// Open makes a store and starts connecting in the background: Redis being away
 // is a state, not an error. It fails only on options that can never work.
-func Open(o Options) (*Runner, error) {
+func Open(o Options, scripts Scripts) (*Store, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
@@ -137,89 +157,88 @@ func Open(o Options) (*Runner, error) {
 	if to.Topology != redisurl.Sentinel && o.Sentinel != (Login{}) {
 		return nil, errors.New("redis sentinel: a login is set, but the url names no sentinels: start it with redis+sentinel, or remove redis.sentinel")
 	}
-	r := &Runner{
-		topology: to.Topology, address: to.String(), log: o.Log, tel: o.Telemetry, clock: o.Clock,
+	s := &Store{
+		topology: to.Topology, address: to.String(), log: o.Log, tel: o.Telemetry, scripts: scripts.withProbe(),
 		maxConns: o.MaxConns, connector: newConnector(&o, to), scratchKey: o.ScratchKey,
 	}
 	if to.Topology == Embedded {
-		if r.connector.inside, err = startEmbedded(o.Clock != nil); err != nil {
+		if s.connector.inside, err = startEmbedded(o.Clock != nil); err != nil {
 			return nil, err
 		}
-		r.log.Warn("using the embedded store: its state is lost at exit and shared with no other sidecar; for development only")
+		s.log.Warn("using the embedded store: its state is lost at exit and shared with no other sidecar; for development only")
 	}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.prepareScripts()
-	r.listener()
-	if err := r.start(); err != nil {
-		return nil, errors.Join(err, r.listen.Close())
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.listener()
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, s.listen.Close())
 	}
-	return r, nil
+	return s, nil
 }
 
 // start begins to connect.
-func (r *Runner) start() error {
-	addrs := r.connector.target.Addrs
-	switch r.topology {
+func (s *Store) start() error {
+	addrs := s.connector.target.Addrs
+	switch s.topology {
 	case redisurl.Cluster:
-		r.ring = newRing(r)
-		r.wg.Go(r.ring.follow)
+		s.ring = newRing(s)
+		s.wg.Go(s.ring.follow)
 		return nil
 	case redisurl.Sentinel:
-		s := newSentinels(r, addrs)
-		n, err := r.newNode(r.address, s.master)
+		asked := newSentinels(s, addrs)
+		n, err := s.newNode(s.address, asked.master)
 		if err != nil {
-			return errors.Join(err, s.close())
+			return errors.Join(err, asked.close())
 		}
-		n.resolve = func(ctx context.Context) error { return s.find(ctx, n) }
-		r.only, r.sentinels = n, s
+		n.resolve = func(ctx context.Context) error { return asked.find(ctx, n) }
+		s.only, s.sentinels = n, asked
 	default:
-		n, err := r.newNode(r.address, func() (string, error) { return addrs[0], nil })
+		n, err := s.newNode(s.address, func() (string, error) { return addrs[0], nil })
 		if err != nil {
 			return err
 		}
-		r.only = n
+		s.only = n
 	}
-	r.only.wg.Go(r.only.watch)
+	s.only.wg.Go(s.only.watch)
 	return nil
 }
 
 // nodes are the servers in use.
-func (r *Runner) nodes() []*node {
-	if r.ring != nil {
-		return r.ring.masters()
+func (s *Store) nodes() []*node {
+	if s.ring != nil {
+		return s.ring.masters()
 	}
-	return []*node{r.only}
+	return []*node{s.only}
 }
 
-// Close ends the runner and its connections; calls that run then fail.
-func (r *Runner) Close() error {
+// Close ends the store and its connections; calls that run then fail.
+func (s *Store) Close() error {
 	var err error
-	r.once.Do(func() {
-		r.cancel()
-		r.connector.dialer.close()
-		r.listened.closeAll(true)
-		if r.ring != nil {
-			err = r.ring.close()
+	s.once.Do(func() {
+		s.cancel()
+		s.connector.dialer.close()
+		s.listened.closeAll(true)
+		if s.ring != nil {
+			err = s.ring.close()
 		} else {
-			err = r.only.close(errClosed)
+			err = s.only.close(errClosed)
 		}
-		r.wg.Wait()
-		if r.sentinels != nil {
-			err = errors.Join(err, r.sentinels.close())
+		s.wg.Wait()
+		if s.sentinels != nil {
+			err = errors.Join(err, s.sentinels.close())
 		}
-		err = errors.Join(err, r.listen.Close())
-		if r.connector.inside != nil {
-			r.connector.inside.close()
+		err = errors.Join(err, s.listen.Close())
+		if s.connector.inside != nil {
+			s.connector.inside.close()
 		}
 	})
 	return err
 }
 
 // Ping asks Redis now, within ctx; of a cluster every master.
-func (r *Runner) Ping(ctx context.Context) error {
-	nodes := r.nodes()
+func (s *Store) Ping(ctx context.Context) error {
+	nodes := s.nodes()
 	if len(nodes) == 0 {
-		return fmt.Errorf("ping: %w: %w", ErrUnavailable, r.ring.trouble())
+		return fmt.Errorf("ping: %w: %w", ErrUnavailable, s.ring.trouble())
 	}
 	for _, n := range nodes {
 		if _, err := n.reach(); err != nil {

@@ -1,0 +1,111 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Exchange sends each of the tries once: one pipeline for each node that has some of
+// the keys, side by side. Each gets its own Reply or Failure. Those that met NOSCRIPT
+// or MOVED, and only they, are worth another try, see Again: the scripts are loaded
+// and the slots are corrected by then.
+//
+// Nobody's turn is waited for and no replicas are. A pipeline whose context is
+// cancelled still waits for its replies, within the command timeout.
+func (s *Store) Exchange(ctx context.Context, tries []*Try) {
+	groups := map[*node][]*Try{}
+	for _, t := range tries {
+		t.Reply, t.Again = nil, false
+		if err := s.way(ctx, t); err != nil {
+			t.Sent, t.Failure = time.Now(), classify(err)
+			continue
+		}
+		groups[t.node] = append(groups[t.node], t)
+	}
+	if len(groups) == 1 {
+		for n, group := range groups {
+			n.exchange(ctx, group)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for n, group := range groups {
+		wg.Go(func() { n.exchange(ctx, group) })
+	}
+	wg.Wait()
+}
+
+// way is route for a script that has not begun.
+func (s *Store) way(ctx context.Context, t *Try) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if t.node, err = s.route(ctx, t.key(), false); err != nil {
+		return err
+	}
+	if bar := t.node.bars(t.Runs); bar != nil {
+		return &unsent{"down", bar}
+	}
+	return nil
+}
+
+// exchange sends tries to one node.
+func (n *node) exchange(ctx context.Context, tries []*Try) {
+	sent, loads := time.Now(), n.loads.Load()
+	replies, whole := n.exec(ctx, tries)
+	worst := whole
+	var unloaded []*Try
+	for i, t := range tries {
+		f := whole
+		if f.Verdict == Answered {
+			f = n.judge(replies[i].read(replies[i].Err()))
+		}
+		t.Tries++
+		t.Sent, t.Failure = sent, f
+		if f.Verdict == Answered {
+			t.Reply = replies[i].Val()
+			continue
+		}
+		worst = f
+		switch {
+		case f.Why == whyNoScript:
+			unloaded = append(unloaded, t)
+		case f.Why == whyMoved && n.of.ring != nil:
+			n.of.ring.redirected(f, n.addr)
+			t.Again = true
+		}
+	}
+	n.of.tel.Script(ctx, tries[0].Script, worst.outcome(), time.Since(sent))
+	if worst.suspect() && ctx.Err() == nil && (!worst.Refused() || !n.condition.Load().refusing()) {
+		n.look()
+	}
+	if len(unloaded) > 0 && n.reload(ctx, loads) == nil {
+		for _, t := range unloaded {
+			t.Again = true
+		}
+	}
+}
+
+// exec writes one pipeline and reads its replies. The failure is one of all
+// commands: none of them was written.
+func (n *node) exec(ctx context.Context, tries []*Try) ([]sha1Call, Failure) {
+	n.running.Add(1)
+	defer n.running.Add(-1)
+	replies := make([]sha1Call, len(tries))
+	p := n.client.Pipeline()
+	for i, t := range tries {
+		replies[i] = sha1Call{redis.NewCmd(ctx, t.Args...)}
+		_ = p.Process(ctx, replies[i]) // it only queues
+	}
+	_, err := p.Exec(ctx)
+	// A handshake that Redis refused is not told to the commands.
+	var before *unsent
+	if errors.As(err, &before) {
+		return nil, classify(err)
+	}
+	return replies, Failure{}
+}

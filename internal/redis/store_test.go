@@ -1,0 +1,160 @@
+package redis_test
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// incr is a script for tests: it counts its runs.
+const incr = "return redis.call('INCR', KEYS[1])"
+
+func sha(text string) string {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // see the import
+	return hex.EncodeToString(sum[:])
+}
+
+// open starts a store that is closed with the test.
+func open(t *testing.T, o redis.Options) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(o, redis.Scripts{Texts: []string{incr}, SHAs: []string{sha(incr)}, Commands: []string{"INCR"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// deadline is far beyond what anything here takes, so that only a hang meets it.
+func deadline(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// counting is one run of incr.
+func counting(key string) *redis.Try {
+	return &redis.Try{
+		Args: []any{redis.EvalSHA, sha(incr), 1, key}, Script: "incr", Runs: func() []string { return []string{"INCR"} },
+	}
+}
+
+// call sends once and tells how that ended.
+func call(ctx context.Context, s *redis.Store) error {
+	try := counting("k")
+	if s.Route(ctx, try, false) {
+		try.Send(ctx)
+	}
+	return try.Failure.AsError(ctx, false)
+}
+
+func TestATryIsSentOnceAndTellsHowItEnded(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s, try := open(t, redis.Options{URL: url}), counting(redistest.Prefix(t))
+		for want := range int64(2) {
+			require.True(t, s.Route(deadline(t), try, false))
+			before := time.Now()
+			try.Send(deadline(t))
+			require.Equal(t, redis.Answered, try.Failure.Verdict)
+			require.EqualValues(t, want+1, try.Reply)
+			require.EqualValues(t, want+1, try.Tries)
+			require.False(t, try.Sent.Before(before))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		try.Send(ctx)
+		require.Equal(t, redis.Ended, try.Failure.Verdict)
+		require.ErrorIs(t, try.Failure.AsError(ctx, false), context.Canceled)
+		require.ErrorIs(t, try.Failure.AsError(ctx, true), redis.ErrMaybeExecuted)
+		require.Equal(t, 2, try.Tries)
+	})
+}
+
+func TestScriptsThatWereFlushedAreLoadedByRecover(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s, try := open(t, redis.Options{URL: server.URL()}), counting("k")
+	require.NoError(t, call(deadline(t), s))
+	for try.Failure.Why != "noscript" { // the probe may be the first to load them
+		require.NoError(t, server.Client(t).ScriptFlush(deadline(t)).Err())
+		require.True(t, s.Route(deadline(t), try, false))
+		try.Send(deadline(t))
+	}
+	require.Equal(t, redis.NotRun, try.Failure.Verdict)
+	require.Equal(t, redis.Soon, try.Recover(deadline(t)))
+	require.True(t, s.Route(deadline(t), try, false))
+	try.Send(deadline(t))
+	require.NoError(t, try.Failure.AsError(deadline(t), false))
+}
+
+func TestExchangeAnswersEachTryAndSaysWhichGoAgain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, redis.Options{URL: server.URL()})
+	require.NoError(t, call(deadline(t), s))
+	unknown := counting("a")
+	unknown.Args[1] = sha("unknown")
+	wrong := counting("set")
+	require.NoError(t, server.Client(t).SAdd(deadline(t), "set", "member").Err())
+	fine := counting("b")
+	s.Exchange(deadline(t), []*redis.Try{unknown, wrong, fine})
+	require.True(t, unknown.Again)
+	require.ErrorIs(t, unknown.Failure.AsError(deadline(t), false), redis.ErrUnavailable)
+	require.False(t, wrong.Again)
+	require.Equal(t, redis.Fault, wrong.Failure.Verdict)
+	require.False(t, fine.Again)
+	require.EqualValues(t, 1, fine.Reply)
+}
+
+func TestTheProbeWritesNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Stores(t, probeWritesNothing)
+}
+
+func TestTopologyTheProbeWritesNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Topologies(t, probeWritesNothing)
+}
+
+// probeWritesNothing runs the probe on a key that is not there, and looks for it.
+func probeWritesNothing(t *testing.T, url string) {
+	s, key := open(t, redis.Options{URL: url}), redistest.Prefix(t)
+	run := &redis.Try{Args: []any{redis.EvalSHA, sha(redis.ProbeText), 1, key, "SET HSET"}}
+	require.True(t, s.Route(deadline(t), run, false))
+	run.Send(deadline(t))
+	require.NoError(t, run.Failure.AsError(deadline(t), false))
+	require.Equal(t, []any{"", ""}, run.Reply)
+	exists := counting(key)
+	require.True(t, s.Route(deadline(t), exists, false))
+	exists.Send(deadline(t))
+	require.EqualValues(t, 1, exists.Reply, "nothing is there")
+}
+
+// A server that stops in the middle of a call.
+func TestCallsToAStoppedRedisEndWithClose(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	r := open(t, redis.Options{URL: server.URL(), DialTimeout: time.Hour, CommandTimeout: time.Hour})
+	stop := r.Subscribe([]string{"c"}, redis.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
+	require.NoError(t, call(deadline(t), r))
+	server.Pause()
+	defer server.Resume()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() { asked <- call(ctx, r) }()
+	require.Eventually(t, func() bool { return redis.Running(r) > 0 }, time.Minute, time.Millisecond)
+	cancel()
+	require.NoError(t, r.Close())
+	stop()
+	require.Error(t, <-asked)
+}
