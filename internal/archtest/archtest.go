@@ -39,14 +39,15 @@ var arrows = map[string][]string{
 	"internal/telemetry": {},
 	"internal/nearest":   {},
 	"internal/redisurl":  {},
-	"internal/lua":       {"internal/redisurl", "internal/telemetry"},
-	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/telemetry"}, // api: its bounds, never its types
+	"internal/redis":     {"internal/redisurl", "internal/telemetry"},
+	"internal/lua":       {"internal/redis", "internal/telemetry"},
+	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/redis", "internal/telemetry"}, // api: its bounds, never its types
 	"internal/rpc":       {"client/api", "internal/coord", "internal/nearest", "internal/telemetry"},
 	"internal/config":    {"internal/nearest", "internal/redisurl"},
 	"internal/health":    {"client/api", "internal/telemetry"},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",
-		"internal/nearest", "internal/rpc", "internal/telemetry",
+		"internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry",
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/chartdoc":    {"client/api", "internal/config"},
@@ -71,8 +72,8 @@ var forTests = []string{
 
 // foreign says who alone may import a module of others, tests aside.
 var foreign = map[string][]string{
-	"github.com/redis/go-redis":         {"internal/lua", "internal/redistest"},
-	"github.com/alicebob/miniredis":     {"internal/lua"},
+	"github.com/redis/go-redis":         {"internal/redis", "internal/redistest"},
+	"github.com/alicebob/miniredis":     {"internal/redis", "internal/redistest"},
 	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc"},
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},

@@ -31,7 +31,7 @@ func lines(head string, n int) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte(head + strings.Repeat("\n", n-strings.Count(head, "\n")))}
 }
 
-const redisIsForLua = "internal/rpc/a.go imports github.com/redis/go-redis/v9, which is for internal/lua and internal/redistest alone"
+const goRedisHasItsRoom = " imports github.com/redis/go-redis/v9, which is for internal/redis and internal/redistest alone"
 
 func TestEveryRuleCanBreak(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,9 @@ func TestEveryRuleCanBreak(t *testing.T) {
 		as   *fstest.MapFile
 		want string
 	}{
-		"rpc sees Redis":        {"internal/rpc/a.go", imports("github.com/redis/go-redis/v9"), redisIsForLua},
+		"rpc sees Redis":        {"internal/rpc/a.go", imports("github.com/redis/go-redis/v9"), "internal/rpc/a.go" + goRedisHasItsRoom},
+		"lua sees Redis":        {"internal/lua/a.go", imports("github.com/redis/go-redis/v9"), "internal/lua/a.go" + goRedisHasItsRoom},
+		"redis sees lua":        {"internal/redis/a.go", imports(m + "internal/lua"), "internal/redis/a.go: internal/redis must not import internal/lua"},
 		"rpc skips coord":       {"internal/rpc/a.go", imports(m + "internal/lua"), "internal/rpc/a.go: internal/rpc must not import internal/lua"},
 		"lua sees coord":        {"internal/lua/a.go", imports(m + "internal/coord"), "internal/lua/a.go: internal/lua must not import internal/coord"},
 		"coord sees the wire":   {"internal/coord/a.go", imports(m + "internal/rpc"), "internal/coord/a.go: internal/coord must not import internal/rpc"},
@@ -74,7 +76,8 @@ func TestWhatIsAllowed(t *testing.T) {
 	broken, err := archtest.Check(fstest.MapFS{
 		"internal/rpc/a.go":      imports(m+"internal/coord", m+"client/api", "fmt"),
 		"internal/rpc/a_test.go": imports(m+"internal/redistest", m+"internal/lua", "github.com/stretchr/testify/require"),
-		"internal/lua/a.go":      imports("github.com/redis/go-redis/v9"),
+		"internal/redis/a.go":    imports("github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"),
+		"internal/lua/a.go":      imports(m + "internal/redis"),
 		"client/a.go":            lines("package p\nfunc f() {"+strings.Repeat("\n", 59)+"}\n", 400),
 		"client/a_test.go":       lines("package p\n", 900),
 		"client/httplimit/a.go":  imports(m+"client", m+"client/api", "net/http"),
