@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// ring is a cluster: which node is the master of which slot. One goroutine asks
-// the nodes for that, every second and when something hints at a change; calls
-// read it from memory, and mend one slot when they are told MOVED. The cluster
-// client of go-redis is not used: it asks for the way on a call's own path,
-// follows redirections itself, and has no notion of a master that is known to
-// be away.
+// ring is a cluster: it knows which node is the master of which slot. One goroutine
+// asks the nodes every second, and earlier when a call sees a sign of a change. Calls
+// read the slots from memory; a call that is told MOVED corrects one slot. The cluster
+// client of go-redis is not used: it looks up the slots while a call waits, follows
+// redirections itself, and does not know that a master is down.
 type ring struct {
 	of    *Store
 	slots [slotCount]atomic.Pointer[node]
-	// state is known from the first answer on. It is replaced whenever a slot
-	// gets another node.
+	// state is known from the first answer on. It is replaced whenever a slot gets
+	// another node.
 	state atomic.Pointer[condition]
 	hint  chan struct{}
 
@@ -31,7 +30,7 @@ type ring struct {
 	shut  bool
 }
 
-// spareFor is how long a node without a slot is kept for what is under way.
+// spareFor is how long a node without a slot is kept, so that calls on it can end.
 const spareFor = 30 * time.Second
 
 func newRing(s *Store) *ring {
@@ -40,10 +39,11 @@ func newRing(s *Store) *ring {
 	return g
 }
 
-// find returns the master of a key, or the condition of the cluster where there
-// is none, and a channel that is closed when slots have changed.
+// find returns the master of a key. If there is none, it returns the condition of the
+// cluster instead. The channel is closed when slots have changed.
 func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
-	// In this order: a change after the first line closes the channel.
+	// The order matters: state is read first, so that a change after it closes its
+	// channel.
 	state := g.state.Load()
 	n := g.slots[slotOf(key)].Load()
 	if n == nil && state.up {
@@ -58,7 +58,7 @@ var (
 	noSlots  = newTrouble(whyNoMaster, errors.New("it knows of no slots"))
 )
 
-// trouble is why the cluster as such is down, nil if it is not.
+// trouble is why the cluster as a whole is down; nil if it is not.
 func (g *ring) trouble() *Trouble {
 	state := g.state.Load()
 	switch {
@@ -89,7 +89,7 @@ func (g *ring) masters() []*node {
 	return list
 }
 
-// look asks for a fresh view.
+// look makes follow ask the nodes for their slots now.
 func (g *ring) look() {
 	select {
 	case g.hint <- struct{}{}:
@@ -97,9 +97,10 @@ func (g *ring) look() {
 	}
 }
 
-// follow keeps the slots true until Close.
+// follow keeps the slots up to date until Close.
 func (g *ring) follow() {
-	// Hints come by the hundred while a shard is away.
+	// Every call to a shard that is away asks for a look: at most one in this time is
+	// followed.
 	const least = 50 * time.Millisecond
 	for {
 		views, err := g.views()
@@ -129,8 +130,8 @@ func (g *ring) follow() {
 	}
 }
 
-// views asks every master that is up, since one that was cut off knows nothing
-// of a failover; where none is, the seeds, until one answers.
+// views asks every master that is up: one that was cut off does not know of a failover.
+// If no master answers, it asks the nodes of the URL until one does.
 func (g *ring) views() ([]view, error) {
 	var views []view
 	for _, n := range g.masters() {
@@ -159,7 +160,7 @@ func (g *ring) views() ([]view, error) {
 	return nil, fmt.Errorf("no node of the cluster tells its slots: %w", errors.Join(failed...))
 }
 
-// seed asks a node of the URL, over a connection of its own.
+// seed asks a node of the URL over a connection of its own.
 func (g *ring) seed(addr string) (string, error) {
 	c := g.of.connector
 	ctx, cancel := context.WithTimeout(g.of.ctx, c.opt.DialTimeout+c.opt.CommandTimeout)
@@ -169,13 +170,14 @@ func (g *ring) seed(addr string) (string, error) {
 	return a.client.ClusterNodes(ctx).Result()
 }
 
-// apply makes views the way that calls go.
+// apply sets the slots according to views.
 func (g *ring) apply(views []view, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.state.Load()
 	if err != nil {
-		// What was known stays: the nodes' own conditions hold calls up.
+		// The slots stay as they were; each node has its own condition, which stops
+		// calls.
 		if !before.known || before.up && len(g.nodes) == 0 || !before.up {
 			g.change(&condition{known: true, trouble: troubleOf(err)}, !before.known)
 			g.of.tell(g.of.address, before, g.state.Load())
@@ -206,7 +208,7 @@ func (g *ring) apply(views []view, err error) {
 	g.retire(used)
 }
 
-// change replaces the state; with wake, whoever waits looks again.
+// change replaces the state. With wake it also wakes the calls that wait for a change.
 func (g *ring) change(next *condition, wake bool) {
 	before := g.state.Load()
 	next.changed = before.changed
@@ -219,8 +221,8 @@ func (g *ring) change(next *condition, wake bool) {
 	}
 }
 
-// node returns the node of an address, made and probed if it is new; nil after
-// Close, or when it cannot be made.
+// node returns the node of an address. It makes a new one and starts its probe where
+// there is none. It returns nil after Close, or if the node cannot be made.
 func (g *ring) node(addr string) *node {
 	if n := g.nodes[addr]; n != nil {
 		delete(g.spare, addr)
@@ -256,8 +258,8 @@ func (g *ring) retire(used map[string]bool) {
 	}
 }
 
-// redirected goes by MOVED, which mends a slot, or by ASK, which changes
-// nothing; it returns the node that was named.
+// redirected reads a redirection and returns the node that it names. MOVED corrects the
+// slot; ASK changes nothing.
 func (g *ring) redirected(f Failure, asked string) *node {
 	slot, addr, ok := redirection(f.Err, asked)
 	if !ok {
@@ -273,7 +275,7 @@ func (g *ring) redirected(f Failure, asked string) *node {
 	return n
 }
 
-// close ends all nodes; follow has been told by the store's context.
+// close ends all nodes. The context of the store, which has ended before, ends follow.
 func (g *ring) close() error {
 	g.mu.Lock()
 	g.shut = true

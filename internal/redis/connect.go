@@ -17,18 +17,18 @@ import (
 )
 
 // TLSFiles are the PEM files of rediss:// connections. They are read for each
-// handshake, so that renewed ones are used without a restart.
+// handshake, so that renewed files are used without a restart.
 type TLSFiles struct {
 	// CA signs the servers' certificates; empty means the system's authorities.
 	CA string
 	// Cert and Key are shown to servers that ask for a client's certificate.
 	Cert, Key string
-	// ServerName is what the servers' certificates are made out to, where that is
-	// not the host that is dialled.
+	// ServerName is the name in the servers' certificates, where that is not the host
+	// that is dialled.
 	ServerName string
 }
 
-// connector makes connections: how a node is dialled, and what is said first.
+// connector makes connections: it dials a node and logs in.
 type connector struct {
 	target redisurl.URL
 	opt    *Options
@@ -52,7 +52,7 @@ func (c *connector) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return c.secure(ctx, raw, addr)
 }
 
-// tls reads the files anew.
+// tls makes the configuration of one handshake from the files.
 func (c *connector) tls(addr string) (*tls.Config, error) {
 	files := c.opt.TLS
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.ServerName}
@@ -83,8 +83,8 @@ func (c *connector) tls(addr string) (*tls.Config, error) {
 	return conf, nil
 }
 
-// credentials are read for every connection, so that a password may be rotated:
-// who was refused comes with the new one.
+// credentials are read for every connection, so that a password may be rotated: the
+// connection that replaces a refused one uses the new password.
 func (c *connector) credentials() (username, password string, err error) {
 	username, password = c.target.Username, c.target.Password
 	if c.opt.Username != "" {
@@ -96,7 +96,7 @@ func (c *connector) credentials() (username, password string, err error) {
 	return username, password, err
 }
 
-// readPassword reads the file that a key of the configuration names.
+// readPassword reads a password file; key is its name in the configuration.
 func readPassword(key, file string) (string, error) {
 	text, err := readText(file)
 	if err != nil {
@@ -105,9 +105,9 @@ func readPassword(key, file string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// handshake proves a connection before a script is written to it, so that its
-// failure is known to be one of the connection: auth, database, a server that is
-// loading or full.
+// handshake logs in and selects the database before any script is written to a
+// connection. A failure here (auth, database, a server that is loading or full) is thus
+// known to have run no script.
 func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 	username, password, err := c.credentials()
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *connector) handshake(ctx context.Context, cn *redis.Conn) error {
 	return &unsent{"setup", err}
 }
 
-// authenticate logs in, if there is anything to log in with.
+// authenticate logs in, if there are credentials.
 func authenticate(ctx context.Context, p redis.StatefulCmdable, username, password string) error {
 	switch {
 	case username != "":
@@ -139,8 +139,8 @@ func authenticate(ctx context.Context, p redis.StatefulCmdable, username, passwo
 	return nil
 }
 
-// adviser is a client with one connection to a sentinel or to a seed of a cluster,
-// which knows where the servers are.
+// adviser is a client with one connection to a sentinel or to a node of a cluster's
+// URL. It is asked where the servers are.
 type adviser struct {
 	client *redis.Client
 	conns  *conns
@@ -160,7 +160,7 @@ func (a *adviser) close() error {
 	return a.client.Close()
 }
 
-// options are those of every client, without a dialer.
+// options are the options that all clients share; a dialer is added by each.
 func (c *connector) options(addr string) redis.Options {
 	o := c.opt
 	return redis.Options{

@@ -13,9 +13,10 @@ import (
 // dialFunc makes one connection to the store.
 type dialFunc func(ctx context.Context) (net.Conn, error)
 
-// conns makes and knows every connection to Redis, so that an outage ends them
-// all at once: calls that wait on a dead server are answered as soon as it is
-// known to be dead, and no connection of before the outage is used after it.
+// conns makes the connections of a node and keeps a list of them, so that an outage can
+// close all of them at once. A call that waits on a dead server then ends as soon as
+// the probe knows that the server is dead, and no connection from before an outage is
+// used after it.
 type conns struct {
 	dial dialFunc
 
@@ -26,7 +27,7 @@ type conns struct {
 
 func newConns(dial dialFunc) *conns { return &conns{dial: dial, open: map[*tracked]struct{}{}} }
 
-// tracked is a connection that an outage ends.
+// tracked is a connection that is in the list of conns.
 type tracked struct {
 	net.Conn
 	of *conns
@@ -44,10 +45,10 @@ func (c *conns) connect(ctx context.Context) net.Conn {
 	return n
 }
 
-// track dials. It never fails: a connection that cannot be made is returned
-// dead. The pool of go-redis counts failed dials, opens a breaker of its own
-// after some, and then needs up to a second to notice that Redis is back; that
-// cannot be switched off.
+// track dials. It never fails: if no connection can be made, it returns a deadConn. The
+// pool of go-redis counts failed dials, opens a breaker of its own after some of them,
+// and then needs up to a second to notice that Redis is back. That cannot be switched
+// off.
 func (c *conns) track(ctx context.Context) net.Conn {
 	raw, err := c.dial(ctx)
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *conns) track(ctx context.Context) net.Conn {
 	return n
 }
 
-// closeAll ends every connection; with shut, for good.
+// closeAll closes every connection. With shut, no new one can be made either.
 func (c *conns) closeAll(shut bool) {
 	c.mu.Lock()
 	c.shut = c.shut || shut
@@ -76,9 +77,9 @@ func (c *conns) closeAll(shut bool) {
 	}
 }
 
-// conn is a connection that knows what a failure on it can have lost. It is
-// used by one goroutine at a time, which writes a whole pipeline and then reads
-// all its replies; full duplex would need another account of this.
+// conn is a connection that records whether a failure on it can have lost a script. One
+// goroutine at a time uses it: it writes a whole pipeline and then reads all replies.
+// With full duplex these records would not be enough.
 type conn struct {
 	*tracked
 	used bool // a script was ever written
@@ -124,8 +125,8 @@ func (n *conn) SetReadDeadline(t time.Time) error {
 	return err
 }
 
-// SetWriteDeadline implements net.Conn. The pool sets it right before a pipeline
-// is written, and it fails when the connection is closed.
+// SetWriteDeadline implements net.Conn. The pool calls it right before it writes a
+// pipeline; it fails if the connection is closed.
 func (n *conn) SetWriteDeadline(t time.Time) error {
 	err := n.Conn.SetWriteDeadline(t)
 	if err != nil && !n.owed {
@@ -164,9 +165,9 @@ func (n *tracked) Close() error {
 	return n.Conn.Close()
 }
 
-// SyscallConn lets the pool look whether the other side has hung up before it
-// hands an idle connection out. The pool takes every error for that, so that what
-// cannot be looked at counts as alive.
+// SyscallConn lets the pool check whether the server has closed the connection, before
+// the pool hands it out. The pool takes every error for a closed connection, so that a
+// connection that cannot be checked has to pass as open.
 func (n *tracked) SyscallConn() (syscall.RawConn, error) {
 	switch c := n.Conn.(type) {
 	case *secureConn:
@@ -177,10 +178,11 @@ func (n *tracked) SyscallConn() (syscall.RawConn, error) {
 	return looked{}, nil
 }
 
-// deadConn is a connection that could not be made, and why.
+// deadConn stands for a connection that could not be made. err is the reason.
 type deadConn struct{ err error }
 
-// net.Conn and syscall.Conn: everything fails, so that no pool keeps it.
+// deadConn implements net.Conn and syscall.Conn. Every method fails, so that no pool
+// keeps it.
 func (d deadConn) Read([]byte) (int, error)              { return 0, d.err }
 func (d deadConn) Write([]byte) (int, error)             { return 0, d.err }
 func (d deadConn) Close() error                          { return nil }

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// dialer makes every connection of a store to a server, also those on which the
-// nodes of a cluster or the sentinels are asked, and ends them with the store: a
-// read does not see that its context is cancelled, so that a server that accepts
-// and says nothing would hold up whoever ends.
+// dialer makes every connection of a store to a server, including those to sentinels
+// and to the nodes of a cluster's URL, and closes them when the store is closed. A read
+// does not notice that its context was cancelled, so that without this a server that
+// accepts and never answers would block Close.
 type dialer struct {
 	net.Dialer
 
@@ -58,7 +58,7 @@ func (d *dialer) close() {
 	}
 }
 
-// dialled is a connection that its dialer can end.
+// dialled is a connection that is in the list of its dialer.
 type dialled struct {
 	net.Conn
 	by *dialer
@@ -72,7 +72,7 @@ func (n *dialled) Close() error {
 	return n.Conn.Close()
 }
 
-// SyscallConn implements syscall.Conn. What is dialled has one.
+// SyscallConn implements syscall.Conn. Every connection that net.Dialer makes has one.
 func (n *dialled) SyscallConn() (syscall.RawConn, error) {
 	return n.Conn.(syscall.Conn).SyscallConn() //nolint:forcetypeassert // see above
 }

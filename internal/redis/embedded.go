@@ -13,8 +13,8 @@ import (
 )
 
 // embedded is a Redis in this process, for development. It opens no port: its
-// connections are socket pairs, which, unlike net.Pipe, have buffers; a pipeline
-// is written whole before its replies are read.
+// connections are socket pairs. net.Pipe cannot be used, since it has no buffer and a
+// pipeline is written whole before its replies are read.
 type embedded struct {
 	redis *miniredis.Miniredis
 
@@ -25,17 +25,16 @@ type embedded struct {
 	closed bool
 }
 
-// tick is how often keys expire. Each time visits every key: the store's own
-// ClockTTL, which does so at each command, is slow with some thousands of keys.
-// Scripts decide by the clock, never by a key that is gone, so that a TTL that
-// ends a little late changes nothing.
+// tick is how often keys are expired. Each tick visits every key; miniredis could do so
+// at each command, but that is slow with some thousands of keys. Scripts decide by the
+// clock and not by whether a key has gone, so that a TTL may end a little late.
 const tick = 100 * time.Millisecond
 
-// startEmbedded starts one. Frozen, no key expires: where scripts have a clock of
-// their own, the real one would end what still counts by theirs.
+// startEmbedded starts one. If frozen, no key expires: scripts then have a clock of
+// their own, and keys must not end by the real one.
 func startEmbedded(frozen bool) (*embedded, error) {
 	m := miniredis.NewMiniRedis()
-	// Its server starts with the first in-memory connection.
+	// miniredis starts its server with the first in-memory connection.
 	first, err := m.Dial()
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded store: %w", err)
@@ -48,7 +47,7 @@ func startEmbedded(frozen bool) (*embedded, error) {
 	return e, nil
 }
 
-// expire lets TTLs run, by the time that has really passed.
+// expire advances the TTLs by the time that has passed.
 func (e *embedded) expire() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -65,7 +64,7 @@ func (e *embedded) expire() {
 }
 
 func (e *embedded) dial(context.Context) (net.Conn, error) {
-	// Forks elsewhere in the process must not inherit the descriptors.
+	// A process that is forked meanwhile must not inherit the descriptors.
 	syscall.ForkLock.RLock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -86,7 +85,7 @@ func (e *embedded) dial(context.Context) (net.Conn, error) {
 		_ = theirs.Close()
 		return nil, err
 	}
-	// The pool goes on filling itself for a moment after it was closed.
+	// The pool may still dial for a moment after it was closed.
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -98,7 +97,7 @@ func (e *embedded) dial(context.Context) (net.Conn, error) {
 	return ours, nil
 }
 
-// fileConn takes a descriptor over.
+// fileConn makes a connection of a descriptor and closes the descriptor.
 func fileConn(fd int) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), "embedded")
 	defer func() { _ = f.Close() }() // FileConn duplicates it

@@ -16,15 +16,15 @@ var (
 	ErrMaybeExecuted = errors.New("redis did not answer; the call may have been executed")
 )
 
-// errClosed is the cause of ErrUnavailable once Close was called.
+// errClosed is the cause of ErrUnavailable after Close.
 var errClosed = errors.New("the connection was closed by its owner")
 
-// errRetired ends the connections to a node that is no master any more.
+// errRetired is why calls fail on a node that is not a master any more.
 var errRetired = errors.New("the node left the cluster's masters")
 
-// unsent is a failure to make a connection usable: no script ran over it. It
-// unwraps to a list, because go-redis strips one layer of errors.Unwrap from
-// what a handshake returns, and the type must survive that.
+// unsent is a failure before anything was sent: the connection could not be made or
+// used, and no script ran over it. Unwrap returns a list, because go-redis strips one
+// layer of errors.Unwrap from what a handshake returns.
 type unsent struct {
 	step string // dial, setup, write or down
 	err  error
@@ -33,16 +33,17 @@ type unsent struct {
 func (u *unsent) Error() string   { return u.step + ": " + u.err.Error() }
 func (u *unsent) Unwrap() []error { return []error{u.err} }
 
-// abandoned is the end of the caller's context while its command was queued or
-// under way; the command may still be written later, and must not be read.
+// abandoned is the error of a wait that the caller's context ended while the command
+// was queued or under way. The command may still be written later, and must not be
+// read.
 type abandoned struct {
 	err error
 	run redis.AutoFuture
 }
 
-// Settle waits until the run that err says was given up is over, or ctx is: what
-// undoes it goes over another connection and would else overtake it. It returns
-// at once for any other error.
+// Settle waits until the abandoned run of err has ended, or ctx has. Call it before a
+// call that undoes the run: that call goes over another connection and could be
+// executed first. For any other error it returns at once.
 func Settle(ctx context.Context, err error) {
 	var a *abandoned
 	if errors.As(err, &a) {
@@ -53,10 +54,10 @@ func Settle(ctx context.Context, err error) {
 func (a *abandoned) Error() string { return "the wait was abandoned: " + a.err.Error() }
 func (a *abandoned) Unwrap() error { return a.err }
 
-// Verdict is what the end of one try says about the script.
+// Verdict says whether the script of a try has run.
 type Verdict uint8
 
-// The verdicts. After the first three another try changes nothing.
+// The verdicts. After the first three another try is of no use.
 const (
 	Answered Verdict = iota // it ran and replied
 	Fault                   // it failed, and fares no better by another try
@@ -65,18 +66,19 @@ const (
 	MaybeRun                // it may have run
 )
 
-// Failure is how one try ended, classified; the zero Failure is none.
+// Failure is how one try ended. The zero Failure is that of a try that was answered.
 type Failure struct {
 	Verdict Verdict
-	// Why names the trouble; it labels metrics and spans too.
+	// Why is the name of the trouble, which also labels metrics and spans.
 	Why string
 	Err error
 	// Known: it was known before the try that the node refuses.
 	Known bool
 }
 
-// AsError is what a caller is told whose last try ended so, nil if it was answered.
-// Maybe is that an earlier try may have run; ctx is the caller's.
+// AsError is the error that a call returns whose last try ended so; nil if it was
+// answered. ctx is the caller's, and maybe says that an earlier try of the call may
+// have run.
 func (f Failure) AsError(ctx context.Context, maybe bool) error {
 	over := ctx.Err()
 	switch {
@@ -104,7 +106,7 @@ func (f Failure) outcome() string {
 	return "error"
 }
 
-// trouble is what the failure means.
+// trouble is the trouble behind the failure.
 func (f Failure) trouble() *Trouble {
 	var t *Trouble
 	if errors.As(f.Err, &t) {
@@ -113,19 +115,19 @@ func (f Failure) trouble() *Trouble {
 	return newTrouble(f.Why, f.Err)
 }
 
-// suspect tells whether the probe has to look now.
+// suspect reports whether the probe has to look now.
 func (f Failure) suspect() bool { return troubles[f.Why].suspect }
 
-// Refused tells whether Redis answered, and refused.
+// Refused reports whether Redis answered and refused to run the script.
 func (f Failure) Refused() bool { return troubles[f.Why].refuses }
 
-// at tells whether it is a failure of that step of a connection.
+// at reports whether the failure came in that step of making or using a connection.
 func (f Failure) at(step string) bool {
 	var before *unsent
 	return errors.As(f.Err, &before) && before.step == step
 }
 
-// classify tells what the error of one try means for the script that was tried.
+// classify tells from the error of one try whether its script has run.
 func classify(err error) Failure {
 	if err == nil { // before what follows, which is allocated
 		return Failure{Verdict: Answered, Why: "ok"}
@@ -140,14 +142,15 @@ func classify(err error) Failure {
 		return Failure{Verdict: NotRun, Why: "closed", Err: err}
 	case errors.Is(err, errBehind):
 		return Failure{Verdict: NotRun, Why: whyBehind, Err: err}
-	// Before the replies: a handshake that Redis refused is no reply to the script.
+	// This case comes before that of replies: a refused handshake is not a reply to the
+	// script.
 	case errors.As(err, &before):
 		return Failure{Verdict: NotRun, Why: before.why(), Err: err}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
 		errors.Is(err, redis.ErrAutoPipelineTimeout), errors.Is(err, redis.ErrAutoPipelineQueueFull):
 		return Failure{Verdict: NotRun, Why: "pool", Err: err}
-	// Reads and writes end in os.ErrDeadlineExceeded; these two come only from
-	// waiting for a connection.
+	// A read or write that is too late ends in os.ErrDeadlineExceeded. These two errors
+	// come only from the wait for a connection.
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Failure{Verdict: Ended, Why: "ended", Err: err}
 	case errors.As(err, &reply):
@@ -157,7 +160,7 @@ func classify(err error) Failure {
 	}
 }
 
-// why names what kept a connection from being used.
+// why is the name of the trouble that kept the connection from being used.
 func (u *unsent) why() string {
 	var t *Trouble
 	var reply redis.Error
@@ -172,8 +175,8 @@ func (u *unsent) why() string {
 	return nameOfWay(u.step, u.err)
 }
 
-// judge is classify for an error that this node gave. A redirection is followed
-// in a cluster only: elsewhere the URL is of the wrong kind, and stays so.
+// judge is classify for an error from this node. A redirection outside a cluster means
+// that the URL is of the wrong kind; no other try helps then.
 func (n *node) judge(err error) Failure {
 	f := classify(err)
 	if n.of.ring == nil && f.Verdict == NotRun && (f.Why == whyMoved || f.Why == whyAsk) {
@@ -182,8 +185,8 @@ func (n *node) judge(err error) Failure {
 	return f
 }
 
-// refusal is what a reply says that is an error. A command that is denied inside
-// a script ends it in the middle.
+// refusal classifies an error reply. A command that is denied inside a script stops the
+// script in the middle, so that it may have run in part.
 func refusal(reply redis.Error) Failure {
 	name := nameOfReply(reply)
 	switch {

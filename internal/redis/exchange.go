@@ -10,12 +10,11 @@ import (
 )
 
 // Exchange sends each of the tries once: one pipeline for each node that has some of
-// the keys, side by side. Each gets its own Reply or Failure. Those that met NOSCRIPT
-// or MOVED, and only they, are worth another try, see Again: the scripts are loaded
-// and the slots are corrected by then.
+// the keys, side by side. It sets Reply or Failure of each. Again is set for those that
+// met NOSCRIPT or MOVED: the scripts have been loaded or the slots corrected.
 //
-// Nobody's turn is waited for and no replicas are. A pipeline whose context is
-// cancelled still waits for its replies, within the command timeout.
+// It ignores turns and replicas. If ctx is cancelled it still waits for the replies of
+// a pipeline, within the command timeout.
 func (s *Store) Exchange(ctx context.Context, tries []*Try) {
 	groups := map[*node][]*Try{}
 	for _, t := range tries {
@@ -39,7 +38,7 @@ func (s *Store) Exchange(ctx context.Context, tries []*Try) {
 	wg.Wait()
 }
 
-// way is route for a script that has not begun.
+// way is route for a try that is not under way yet.
 func (s *Store) way(ctx context.Context, t *Try) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -90,8 +89,8 @@ func (n *node) exchange(ctx context.Context, tries []*Try) {
 	}
 }
 
-// exec writes one pipeline and reads its replies. The failure is one of all
-// commands: none of them was written.
+// exec writes one pipeline and reads its replies. The Failure is that of all tries:
+// none of them was written.
 func (n *node) exec(ctx context.Context, tries []*Try) ([]sha1Call, Failure) {
 	n.running.Add(1)
 	defer n.running.Add(-1)

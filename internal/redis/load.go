@@ -6,8 +6,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// reload recovers from NOSCRIPT: of all callers that met it, one loads and the
-// others wait. A caller that was sent before the last load only has to go again.
+// reload loads the scripts after NOSCRIPT. Of all callers that met it one loads and the
+// others wait. loads is the count of loads before the caller's try: if it has grown
+// since, the scripts are loaded already.
 func (n *node) reload(ctx context.Context, loads uint64) error {
 	select {
 	case n.loading <- struct{}{}:
@@ -22,7 +23,7 @@ func (n *node) reload(ctx context.Context, loads uint64) error {
 		return err
 	}
 	n.of.tel.ScriptsReloaded(ctx)
-	// Whoever flushed one master has flushed the others, or will.
+	// If one master was flushed, the others probably were or will be.
 	if n.of.ring != nil {
 		for _, other := range n.of.ring.masters() {
 			other.look()
@@ -31,21 +32,21 @@ func (n *node) reload(ctx context.Context, loads uint64) error {
 	return nil
 }
 
-// ensureScripts loads unless the server has them all.
+// ensureScripts loads the scripts if the server lacks one.
 func (n *node) ensureScripts(ctx context.Context, c *redis.Client) error {
 	missing := false
 	have, err := c.ScriptExists(ctx, n.of.scripts.SHAs...).Result()
 	for _, h := range have {
 		missing = missing || !h
 	}
-	// Who may not ask may still load.
+	// A user that may not run SCRIPT EXISTS may still run SCRIPT LOAD.
 	if err == nil && !missing {
 		return nil
 	}
 	return n.load(ctx, c)
 }
 
-// load sends every script in one round trip.
+// load sends all scripts in one round trip.
 func (n *node) load(ctx context.Context, c *redis.Client) error {
 	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, text := range n.of.scripts.Texts {

@@ -9,17 +9,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisLog takes what go-redis says of itself, which would else be plain lines on
-// stderr that block when nobody reads them. It has one log for the process, so
-// the store that was opened last gets them.
+// redisLog receives the log lines of go-redis, which otherwise go to stderr and block
+// if nobody reads them. go-redis has one logger for the process, so that the store that
+// was opened last receives them.
 type redisLog struct{ to atomic.Pointer[slog.Logger] }
 
 var libraryLog redisLog
 
 func init() { redis.SetLogger(&libraryLog) } // it is read without a lock: before the first client is made
 
-// Printf implements the interface of go-redis. It logs at debug: the
-// probe logs outages already, in words for operators.
+// Printf implements the logger of go-redis. It logs at debug level, since the probe
+// already logs outages in words for operators.
 func (l *redisLog) Printf(ctx context.Context, format string, args ...any) {
 	if to := l.to.Load(); to != nil {
 		to.DebugContext(ctx, "go-redis: "+fmt.Sprintf(format, args...))

@@ -11,16 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// node is one server that executes scripts: the only one there is, the present
-// master of some sentinels, or one master of a cluster. Each has a pool, a
-// probe and a condition of its own, so that one that is away holds up no call
-// to another.
+// node is one server that executes scripts: the only one there is, the present master
+// that sentinels name, or one master of a cluster. Each has its own pool, probe and
+// condition, so that a server that is away does not hold up calls to others.
 type node struct {
 	of *Store
-	// addr is the key of a cluster's node; where it is dialled says reach.
+	// addr is the key of a cluster's node. reach returns the address that is dialled.
 	addr  string
 	reach func() (string, error)
-	// resolve, where set, finds where the server is now; the probe calls it.
+	// resolve, if it is set, finds out where the server is now. Only the probe calls
+	// it.
 	resolve func(ctx context.Context) error
 
 	conns  *conns
@@ -45,7 +45,8 @@ type node struct {
 	wg     sync.WaitGroup
 }
 
-// newNode makes the clients; nothing is awaited. It is probed from watch on.
+// newNode makes a node and its clients. It waits for nothing; the caller starts watch,
+// which probes the node.
 func (s *Store) newNode(addr string, reach func() (string, error)) (*node, error) {
 	n := &node{
 		of: s, addr: addr, reach: reach,
@@ -81,7 +82,7 @@ func (s *Store) newNode(addr string, reach func() (string, error)) (*node, error
 	return n, nil
 }
 
-// dial connects until the node is closed.
+// dial makes a connection; closing the node cancels it.
 func (n *node) dial(ctx context.Context) net.Conn {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,7 +90,7 @@ func (n *node) dial(ctx context.Context) net.Conn {
 	return n.conns.connect(ctx)
 }
 
-// close ends the node and its connections; calls that run on it then fail.
+// close ends the node and its connections. Calls that still run on it fail with why.
 func (n *node) close(why error) error {
 	n.cancel()
 	n.conns.closeAll(true)

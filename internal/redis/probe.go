@@ -13,20 +13,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// condition is whether calls may go to Redis; a new one replaces it at each change.
+// condition tells whether calls may go to a node or cluster. It is replaced at each
+// change.
 type condition struct {
 	known bool // false until the first probe has ended
 	up    bool
-	// trouble is why it is down or, while it is up, what it refuses calls with.
+	// trouble is why it is down or, while it is up, why it refuses calls.
 	trouble *Trouble
-	// changed is closed when it is up or not, or has a trouble or none, otherwise.
+	// changed is closed when up changes, or when a trouble begins or ends.
 	changed chan struct{}
 }
 
-// refusing tells whether it answers and refuses.
+// refusing reports whether it answers and refuses.
 func (c *condition) refusing() bool { return c.up && c.trouble != nil }
 
-// closed tells whether it will not be used again.
+// closed reports whether it will not be used again.
 func (c *condition) closed() bool {
 	return c.trouble != nil && (errors.Is(c.trouble, errClosed) || errors.Is(c.trouble, errRetired))
 }
@@ -41,19 +42,19 @@ type seen struct {
 	memory  int64
 }
 
-// probeEvery is how often a healthy Redis is looked at.
+// probeEvery is the time between two probes of a healthy Redis.
 const probeEvery = time.Second
 
-// Status is what health pages show of the connection.
+// Status is what health pages and metrics show of the connection.
 type Status struct {
 	Topology string // standalone, sentinel, cluster or embedded
 	// Address is host:port, the path of a socket, or the list of the URL, without
 	// credentials.
 	Address string
-	// Up: it answers; of a cluster every slot has a master, and all answer.
+	// Up: Redis answers. In a cluster every slot has a master and all of them answer.
 	Up bool
-	// Trouble is why it is down or, while it answers, what it refuses calls with;
-	// nil where nothing is wrong. It holds no credentials.
+	// Trouble is why Redis is down or, while it is up, why it refuses calls; nil where
+	// nothing is wrong. It holds no credentials.
 	Trouble *Trouble
 	// ScriptsLoaded: every script was loaded since the connection last came up.
 	ScriptsLoaded bool
@@ -64,8 +65,8 @@ type Status struct {
 	PoolTotal, PoolIdle, PoolMax int
 }
 
-// Status answers from memory; a background probe keeps it fresh. Of a cluster
-// it is the sum of its masters, and the worst round trip.
+// Status answers from memory, which a background probe keeps up to date. For a cluster
+// it adds up the masters and takes the worst round trip.
 func (s *Store) Status() Status {
 	st := Status{Topology: s.topology, Address: s.address, Up: true, ScriptsLoaded: true}
 	if s.ring != nil {
@@ -75,13 +76,14 @@ func (s *Store) Status() Status {
 	for _, n := range s.nodes() {
 		c, saw, pool := n.condition.Load(), n.seen.Load(), n.client.PoolStats()
 		st.Up = st.Up && c.up
-		// Of several the one to tell of is what takes a node away. That a node refuses all
-		// slots since one has no master says more than that one has none.
+		// Of several troubles the one is told that takes a node down. That a node
+		// refuses all slots since one has no master says more than that a slot has
+		// none.
 		if c.trouble != nil && (st.Trouble == nil || !c.up || st.Trouble == noMaster && c.trouble.Name == whyCluster) {
 			st.Trouble = c.trouble
 		}
 		st.ScriptsLoaded = st.ScriptsLoaded && saw.scripts
-		// The policy that evicts is the one to tell of.
+		// Of several policies the one is told that evicts.
 		if saw.policy != "" && (st.EvictionPolicy == "" || st.EvictionPolicy == "noeviction") {
 			st.EvictionPolicy = saw.policy
 		}
@@ -95,12 +97,13 @@ func (s *Store) Status() Status {
 	return st
 }
 
-// become changes the condition. Only the probe calls it, and Close after it.
+// become replaces the condition. Only the probe calls it, and close after the probe has
+// ended.
 func (n *node) become(up bool, trouble *Trouble) {
 	was := n.condition.Load()
 	next := &condition{known: true, up: up, trouble: trouble, changed: was.changed}
 	if was.known && was.up == up && (was.trouble == nil) == (trouble == nil) && !next.closed() {
-		// Only the reason differs; whoever waits need not wake for that.
+		// Only the reason is another one: calls that wait need not be woken.
 		n.condition.Store(next)
 		n.of.tell(n.addr, was, next)
 		return
@@ -141,9 +144,9 @@ func (s *Store) tell(address string, was, is *condition) {
 	s.log.Warn(text, "address", address, "trouble", is.trouble.Name, "error", is.trouble, "remedy", is.trouble.Remedy)
 }
 
-// look asks for a probe now. Failures of calls only ever do this: one reset
-// connection or one slow command is no outage, and the probe knows within a
-// round trip.
+// look asks for a probe now. A failed call never does more than this: one reset
+// connection or one slow command is not an outage, and the probe knows within a round
+// trip.
 func (n *node) look() {
 	select {
 	case n.suspect <- struct{}{}:
@@ -151,8 +154,8 @@ func (n *node) look() {
 	}
 }
 
-// watch probes until Close: every second while Redis is up, with a growing
-// pause of at most a second while it is down, and at once when a call failed.
+// watch probes the node until it is closed: every second while it is up, after a
+// growing pause of at most a second while it is down, and at once when a call failed.
 func (n *node) watch() {
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(700*time.Millisecond),
@@ -162,8 +165,8 @@ func (n *node) watch() {
 	<-timer.C
 	for {
 		up, err := n.examine()
-		// Its connection may be the one that was reset; a server that is gone
-		// refuses the next.
+		// The probe's own connection may be the one that was reset. A server that is
+		// gone refuses the next.
 		for tries := 0; tries < 3 && hungUp(err) && n.condition.Load().up; tries++ {
 			up, err = n.examine()
 		}
@@ -189,17 +192,17 @@ func (n *node) watch() {
 	}
 }
 
-// looked ends a round of the probe: whoever waits for one goes on.
+// looked ends a round of the probe and wakes the calls that wait for it.
 func (n *node) looked() { close(n.round.Swap(newRound()).over) }
 
-// round is one look of the probe.
+// round is one round of the probe; over is closed at its end.
 type round struct{ over chan struct{} }
 
 func newRound() *round { return &round{make(chan struct{})} }
 
-// examine asks Redis for an answer, for its scripts, for its memory, and whether
-// it takes writes. Up is that calls may go there; with an error beside it, that
-// some of them are refused.
+// examine pings the node, loads the scripts if they are missing, reads its memory and
+// tries a write. Up means that calls may go there; with an error too, that some calls
+// are refused.
 func (n *node) examine() (up bool, err error) {
 	ctx := n.ctx // the connection's timeouts bound each step
 	if n.resolve != nil {
@@ -209,7 +212,7 @@ func (n *node) examine() (up bool, err error) {
 	}
 	now := *n.seen.Load()
 	start := time.Now()
-	// One that cannot save says so even to PING, and serves what does not write.
+	// A server that cannot save answers MISCONF even to PING, and still serves reads.
 	if err := n.probe.Ping(ctx).Err(); err != nil && !redis.HasErrorPrefix(err, "MISCONF") {
 		return busy(err) && n.condition.Load().up, err
 	}
@@ -220,7 +223,8 @@ func (n *node) examine() (up bool, err error) {
 		return false, fmt.Errorf("load scripts: %w", err)
 	}
 	now.scripts = true
-	// What may not be read stays unknown; the embedded store has no such section.
+	// The user may not be allowed to read it, and the embedded store has no such
+	// section: it stays unknown.
 	now.policy, now.memory = "", 0
 	if info, err := n.probe.Info(ctx, "memory").Result(); err == nil {
 		now.policy, now.memory = memory(info)
@@ -234,8 +238,8 @@ func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// busy are answers of a server that is alive and keeps its other connections:
-// it runs a long script, or has no room for one client more.
+// busy reports whether an error comes from a server that is alive and keeps its other
+// connections: it runs a long script, or has no room for another client.
 func busy(err error) bool {
 	name := troubleOf(err).Name
 	return name == whyBusy || name == whyNoRoom

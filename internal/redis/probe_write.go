@@ -13,7 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// probeText asks whether commands may be run and writes are taken.
+// probeText is a script that asks whether the user may run the commands of the scripts,
+// and whether the server takes writes.
 //
 //go:embed probe.lua
 var probeText string
@@ -32,9 +33,9 @@ func (s Scripts) withProbe() Scripts {
 	}
 }
 
-// bars is the trouble that keeps a script with these commands from this node: it
-// would stop in the middle, at a command that the user may not run, and leave what it
-// wrote before.
+// bars is the trouble that keeps a script with these commands from this node, nil if
+// there is none: the user may not run one of them, and the script would stop there and
+// leave what it wrote before.
 func (n *node) bars(runs func() []string) *Trouble {
 	t := n.condition.Load().trouble
 	if t == nil || len(t.commands) == 0 || runs == nil {
@@ -48,7 +49,7 @@ func (n *node) bars(runs func() []string) *Trouble {
 	return nil
 }
 
-// tryWriting finds out whether calls are refused though Redis answers.
+// tryWriting returns the trouble with which the node refuses calls though it answers.
 func (n *node) tryWriting(ctx context.Context) error {
 	key, ok := n.scratchKey()
 	if !ok {
@@ -77,8 +78,8 @@ func (n *node) tryWriting(ctx context.Context) error {
 	return nil
 }
 
-// scratchKey is one that this node serves; false while a cluster's has no slot.
-// About as many numbers are tried as the cluster has masters.
+// scratchKey is a key that this node serves; false while the node of a cluster has no
+// slot. It tries about as many numbers as the cluster has masters.
 func (n *node) scratchKey() (string, bool) {
 	for range slotCount {
 		key := n.of.scratchKey("probe" + strconv.Itoa(n.scratch))

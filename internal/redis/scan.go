@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// ErrCursor: the text is no cursor that Scan returned.
+// ErrCursor: the text is not a cursor that Scan returned.
 var ErrCursor = errors.New("not a cursor")
 
-// scanned is a node and its place among all: a cluster's is named by the lowest
-// slot that it has, since that does not change when a replica takes over.
+// scanned is a node and its position in a scan. In a cluster the position is the lowest
+// slot of the node, which stays the same when a replica takes over.
 type scanned struct {
 	first int
 	node  *node
 }
 
-// scanNodes are the nodes with keys, in their order.
+// scanNodes are the nodes that have keys, by position.
 func (s *Store) scanNodes() []scanned {
 	if s.ring == nil {
 		return []scanned{{0, s.only}}
@@ -35,11 +35,11 @@ func (s *Store) scanNodes() []scanned {
 	return list
 }
 
-// Scan goes through the keys that match a pattern, a step at a time and node by
-// node, from a cursor that it returned, empty for the start; about so many keys,
-// of whatever kind, are looked at in one step. Next is empty after the last step.
-// A key that is there all the time is returned at least once, unless slots or
-// masters change meanwhile.
+// Scan returns the keys that match a pattern, step by step and node by node. The cursor
+// is empty at the start, and then what the step before returned as next; next is empty
+// after the last step. One step looks at about count keys, of any kind. A key that
+// exists during the whole scan is returned at least once, unless slots or masters
+// change meanwhile.
 //
 // Errors: ErrCursor; ErrUnavailable; the context's.
 func (s *Store) Scan(ctx context.Context, pattern, cursor string, count int) (keys []string, next string, err error) {
@@ -47,7 +47,7 @@ func (s *Store) Scan(ctx context.Context, pattern, cursor string, count int) (ke
 	if err != nil {
 		return nil, "", err
 	}
-	// Whoever comes before the first answer of Redis waits for it, as all calls do.
+	// Before the first probe has ended a scan waits for it, as all calls do.
 	if _, err := s.route(ctx, pattern, false); err != nil {
 		var down *unsent
 		if errors.As(err, &down) {

@@ -11,15 +11,16 @@ import (
 	"syscall"
 )
 
-// secureConn is a connection over TLS that can tell, without waiting, whether
-// the other side has hung up. Its raw socket cannot tell that: a record that is
-// read there may be a session ticket as well as the end.
+// secureConn is a TLS connection that can check without waiting whether the server has
+// closed it. The raw socket cannot tell: data that waits there may be a session ticket
+// or the end of the connection.
 type secureConn struct {
 	*tls.Conn
 	under *transport
 }
 
-// secure makes a connection to addr one over TLS, or closes it.
+// secure does the TLS handshake on a connection to addr, and closes the connection if
+// that fails.
 func (c *connector) secure(ctx context.Context, raw net.Conn, addr string) (net.Conn, error) {
 	conf, err := c.tls(addr)
 	if err != nil {
@@ -33,7 +34,8 @@ func (c *connector) secure(ctx context.Context, raw net.Conn, addr string) (net.
 	if err := s.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		if hungUp(err) {
-			// What it has to say comes after the handshake, except for this one.
+			// A server says why it hangs up only after the handshake, except in this
+			// case.
 			return nil, &tlsFailed{fmt.Errorf("the server hung up during the handshake, as it does where its maxclients are reached: %w", err)}
 		}
 		return nil, &tlsFailed{err}
@@ -43,8 +45,9 @@ func (c *connector) secure(ctx context.Context, raw net.Conn, addr string) (net.
 
 var errUnasked = errors.New("the server sent what nobody asked for")
 
-// look reports whether the server has hung up, by reading without waiting; nil means
-// that it has not. No one else may use the connection meanwhile, and no reply may be due.
+// look checks whether the server has closed the connection; nil means that it has not.
+// It does not wait. Nobody else may use the connection meanwhile, and no reply may be
+// due.
 func (s *secureConn) look() error {
 	s.under.impatient = true
 	defer func() { s.under.impatient = false }()
@@ -61,9 +64,9 @@ func (s *secureConn) look() error {
 // transport is the connection below TLS.
 type transport struct {
 	net.Conn
-	// impatient reads take what has arrived and end in os.ErrDeadlineExceeded where
-	// that is nothing, after which TLS can go on. A deadline of the connection that
-	// has passed would end them before they have looked.
+	// impatient reads return what has arrived, or os.ErrDeadlineExceeded if that is
+	// nothing; TLS can go on after that error. A deadline in the past would not do: it
+	// ends a read before the read looks at the socket.
 	impatient bool
 }
 
@@ -84,7 +87,7 @@ func (t *transport) Read(p []byte) (int, error) {
 	var failed error
 	if err := raw.Read(func(fd uintptr) bool {
 		for {
-			// The runtime keeps sockets from blocking.
+			// The runtime has made the socket non-blocking.
 			if n, failed = syscall.Read(int(fd), p); !errors.Is(failed, syscall.EINTR) {
 				return true
 			}
@@ -103,11 +106,11 @@ func (t *transport) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// looked is the raw socket of a connection that was looked at by other means, or
-// cannot be: there is nothing to be seen on it.
+// looked is the raw socket that the pool gets for a connection that was checked in
+// another way or cannot be checked. The pool sees no data on it.
 type looked struct{}
 
-// syscall.RawConn.
+// looked implements syscall.RawConn.
 func (looked) Control(func(fd uintptr)) error    { return errors.ErrUnsupported }
 func (looked) Read(func(fd uintptr) bool) error  { return nil }
 func (looked) Write(func(fd uintptr) bool) error { return errors.ErrUnsupported }

@@ -8,16 +8,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sha1Call is one EVALSHA. go-redis must never repeat it: in Cluster it follows
-// redirections and lost connections whatever MaxRetries says.
+// sha1Call is one EVALSHA. go-redis must not repeat it: in a cluster it would, after
+// redirections and lost connections, whatever MaxRetries says.
 type sha1Call struct{ *redis.Cmd }
 
 // NoRetry implements redis.Cmder.
 func (sha1Call) NoRetry() bool { return true }
 
-// read is the error of a command that is over. When a pipeline is cut, go-redis
-// marks all its commands as lost, those too whose replies it had read; only a
-// whole list is one, since other values are there in part.
+// read is the error of a command that has ended. When a pipeline is cut, go-redis marks
+// all its commands as lost, also those whose replies it had read. Only a list is known
+// to be whole: other values may have been read in part.
 func (c sha1Call) read(err error) error {
 	if values, ok := c.Val().([]any); ok && values != nil {
 		return nil
@@ -25,20 +25,20 @@ func (c sha1Call) read(err error) error {
 	return err
 }
 
-// pipelining is how concurrent calls share a connection: half duplex, one batch
-// under way while the next one gathers. Measured with the token bucket at 64 and
-// 256 callers: the same throughput as two batches under way or full duplex, with
-// less CPU per call than either.
+// pipelining says how concurrent calls share a connection: half duplex, one batch under
+// way while the next one is collected. Measured with the token bucket at 64 and 256
+// callers, two batches under way and full duplex have the same throughput and need more
+// CPU per call.
 func pipelining() *redis.AutoPipelineOptions {
 	return &redis.AutoPipelineOptions{MaxBatchSize: 256, MaxConcurrentBatches: 1}
 }
 
-// crowd is how many calls after the last overlap still take the pipeline. A few
-// callers are often alone for a moment, and batches of one beside a direct call
-// cost them more than they save.
+// crowd is how many calls after the last overlap still take the pipeline. With a few
+// callers each is often alone for a moment, and mixing direct calls with batches of one
+// costs more than it saves.
 const crowd = 16
 
-// alone tells whether a call may bypass the pipeline; so many are running.
+// alone reports whether a call may bypass the pipeline while so many calls are running.
 func (n *node) alone(running int64) bool {
 	left := n.crowded.Load()
 	switch {
@@ -54,7 +54,7 @@ func (n *node) alone(running int64) bool {
 	return true
 }
 
-// send executes a command. A lone call goes straight to a connection: handing
+// send executes a command. A call that is alone goes directly to a connection: passing
 // it to the pipeline's goroutine and back would double its latency.
 func (n *node) send(ctx context.Context, cmd sha1Call) error {
 	running := n.running.Add(1)
@@ -67,8 +67,8 @@ func (n *node) send(ctx context.Context, cmd sha1Call) error {
 		}
 		return err
 	}
-	// The pipeline does not know ctx. A wait that it ends leaves the command
-	// queued: it may be written later, and cmd must not be touched.
+	// The pipeline ignores ctx. If ctx ends the wait, the command stays queued and may
+	// be written later: cmd must not be read.
 	run := n.pipe.Submit(ctx, cmd)
 	err := run.WaitContext(ctx)
 	if over := ctx.Err(); over != nil && err == over { //nolint:errorlint // WaitContext returns it as it is
@@ -77,8 +77,8 @@ func (n *node) send(ctx context.Context, cmd sha1Call) error {
 	return cmd.read(err)
 }
 
-// sticky sends a command and waits for replicas over the same connection, as Redis
-// wants it.
+// sticky sends a command and then waits for replicas over the same connection, since
+// WAIT counts for the connection's own writes.
 func (n *node) sticky(ctx context.Context, cmd sha1Call, t *Try) error {
 	n.running.Add(1)
 	defer n.running.Add(-1)
@@ -93,15 +93,15 @@ func (n *node) sticky(ctx context.Context, cmd sha1Call, t *Try) error {
 	if due, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(due))
 	}
-	// 0 would wait without end.
+	// WAIT with 0 has no time limit.
 	if n, err := cn.Wait(ctx, t.Replicas, max(wait, time.Millisecond)).Result(); err == nil {
 		t.Acked = int(n)
 	}
 	return nil
 }
 
-// asking sends a command to a node that is about to become the slot's master,
-// and runs it only when told that this is known.
+// asking sends a command to a node that is about to become the slot's master. Without
+// ASKING before it the node would redirect the command.
 func (n *node) asking(ctx context.Context, cmd sha1Call) error {
 	n.running.Add(1)
 	defer n.running.Add(-1)

@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sentinels know which server is the master. They are asked by the probe only;
-// calls dial where it found the master last.
+// sentinels know which server is the master. Only the probe asks them; calls dial the
+// address that was found last.
 type sentinels struct {
 	of  *Store
 	all []*adviser // in the order in which they are asked
 	now atomic.Pointer[place]
 }
 
-// place is where the master was last, or why it was never found.
+// place is the last known address of the master, or the reason why none was found yet.
 type place struct {
 	addr string
 	err  error
@@ -33,7 +33,7 @@ func newSentinels(of *Store, addrs []string) *sentinels {
 	return s
 }
 
-// close ends the connections to the sentinels, once nobody asks them any more.
+// close ends the connections to the sentinels. Nobody may ask them any more.
 func (s *sentinels) close() (err error) {
 	for _, a := range s.all {
 		err = errors.Join(err, a.close())
@@ -41,16 +41,16 @@ func (s *sentinels) close() (err error) {
 	return err
 }
 
-// master is where the master was last, or why there was none yet.
+// master returns the last known address of the master, or why there is none yet.
 func (s *sentinels) master() (string, error) {
 	now := s.now.Load()
 	return now.addr, now.err
 }
 
-// find asks for the master. When that is another server than before, no
-// connection to the old one is used any more: it may still take writes that
-// will be thrown away. While no sentinel answers, the last master is kept: their
-// outage is none of Redis.
+// find asks for the master. If the master is another server than before, all
+// connections to the old one are closed: it may still accept writes, which will be
+// lost. While no sentinel answers, the last master is kept: an outage of the sentinels
+// is not one of Redis.
 func (s *sentinels) find(ctx context.Context, n *node) error {
 	var failed []error
 	var why *Trouble // of the last server that was named, else of the first sentinel
@@ -75,7 +75,8 @@ func (s *sentinels) find(ctx context.Context, n *node) error {
 			why = troubleOf(err)
 			continue
 		}
-		// Whoever was right is asked first the next time; only the probe is here.
+		// The sentinel that was right is asked first the next time. Only the probe uses
+		// this list.
 		s.all[0], s.all[i] = s.all[i], s.all[0]
 		return nil
 	}
@@ -99,7 +100,7 @@ func (s *sentinels) set(n *node, at string) {
 	}
 }
 
-// isMaster refuses a server that is none any more, or not yet.
+// isMaster returns an error if the server is not a master, or not yet.
 func isMaster(ctx context.Context, n *node) error {
 	role, err := n.probe.Do(ctx, "role").Slice()
 	switch {
@@ -113,7 +114,7 @@ func isMaster(ctx context.Context, n *node) error {
 	return nil
 }
 
-// greetSentinel logs in to a sentinel with what was set for it.
+// greetSentinel logs in to a sentinel with the login that is set for sentinels.
 func (c *connector) greetSentinel(ctx context.Context, cn *redis.Conn) error {
 	username, password, err := c.sentinelCredentials()
 	if err != nil {
@@ -122,7 +123,7 @@ func (c *connector) greetSentinel(ctx context.Context, cn *redis.Conn) error {
 	return authenticate(ctx, cn, username, password)
 }
 
-// sentinelCredentials are read for each connection, as the servers' are.
+// sentinelCredentials are read for each connection, as those of the servers are.
 func (c *connector) sentinelCredentials() (username, password string, err error) {
 	own := c.opt.Sentinel
 	if own.PasswordFile != "" {
@@ -131,8 +132,8 @@ func (c *connector) sentinelCredentials() (username, password string, err error)
 	return own.Username, own.Password, err
 }
 
-// ask asks one sentinel. One that wants a password, while none is set for it, is
-// given the servers'.
+// ask asks one sentinel for the master. If the sentinel wants a password and none is
+// set for sentinels, it is given that of the servers.
 func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	c := s.of.connector
 	ctx, cancel := context.WithTimeout(ctx, c.opt.DialTimeout+c.opt.CommandTimeout)
@@ -163,7 +164,7 @@ func (s *sentinels) ask(ctx context.Context, a *adviser) (string, error) {
 	return "", at
 }
 
-// atSentinel is a failure at a sentinel, and not at a server.
+// atSentinel is a failure at a sentinel and not at a server.
 type atSentinel struct {
 	addr string
 	err  error

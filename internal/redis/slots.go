@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// slotCount is how many slots every cluster has.
+// slotCount is the number of slots of every cluster.
 const slotCount = 16384
 
-// slotOf is the slot of a key: the checksum of what is between its first { and
-// the next }, or of all where there is nothing.
+// slotOf is the slot of a key: the checksum of the text between its first { and the
+// next }, or of the whole key if there is no such text.
 func slotOf(key string) int {
 	if _, tail, ok := strings.Cut(key, "{"); ok {
 		if tag, _, closed := strings.Cut(tail, "}"); closed && tag != "" {
@@ -32,23 +32,23 @@ func slotOf(key string) int {
 	return int(crc) % slotCount
 }
 
-// owner is a master that claims slots, and how new its claim is.
+// owner is a master that claims slots, and the epoch of its claim.
 type owner struct {
 	addr  string
 	epoch int64
 }
 
-// claim is a span of slots, both ends included.
+// claim is a range of slots, both ends included.
 type claim struct {
 	owner
 	from, to int
 }
 
-// view is what one node tells of all slots.
+// view is the slots as one node tells them.
 type view []claim
 
-// readView reads CLUSTER NODES as told by the node at asked. What it cannot
-// read is left out: the next answer comes in a second.
+// readView reads the answer to CLUSTER NODES of the node at asked. It skips what it
+// cannot read: the next answer comes in a second.
 func readView(text, asked string) view {
 	var v view
 	for line := range strings.Lines(text) {
@@ -68,7 +68,7 @@ func readView(text, asked string) view {
 			}
 			from, err1 := strconv.Atoi(first)
 			to, err2 := strconv.Atoi(last)
-			// A slot on its way, [93-<-id], is no number.
+			// A slot that is being moved, [93-<-id], is not a number.
 			if err1 != nil || err2 != nil || from < 0 || to >= slotCount {
 				continue
 			}
@@ -78,7 +78,7 @@ func readView(text, asked string) view {
 	return v
 }
 
-// nodeAddr reads ip:port@busport[,hostname]. A node that was never met does not
+// nodeAddr reads ip:port@busport[,hostname]. The host is empty where a node does not
 // know its own address.
 func nodeAddr(field, asked string) (string, bool) {
 	field, _, _ = strings.Cut(field, "@")
@@ -89,7 +89,8 @@ func nodeAddr(field, asked string) (string, bool) {
 	return endpoint(field[:i], field[i+1:], asked)
 }
 
-// endpoint puts host and port together; no host means that of the node asked.
+// endpoint joins host and port. An empty host means the host of the node that was
+// asked.
 func endpoint(host, port, asked string) (string, bool) {
 	if host == "" {
 		h, _, err := net.SplitHostPort(asked)
@@ -101,7 +102,7 @@ func endpoint(host, port, asked string) (string, bool) {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port), true
 }
 
-// merge takes, for each slot, the newest claim.
+// merge takes, for each slot, the claim with the highest epoch.
 func merge(views []view) *[slotCount]owner {
 	all := new([slotCount]owner)
 	for _, v := range views {
@@ -116,7 +117,7 @@ func merge(views []view) *[slotCount]owner {
 	return all
 }
 
-// redirection reads "MOVED 3999 127.0.0.1:6381" and ASK alike.
+// redirection reads "MOVED 3999 127.0.0.1:6381"; ASK has the same form.
 func redirection(err error, asked string) (slot int, addr string, ok bool) {
 	words := strings.Fields(err.Error())
 	if len(words) != 3 {

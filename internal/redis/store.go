@@ -1,17 +1,17 @@
 // Package redis is the transport: it connects to Redis, whatever its topology, and
-// sends one command once. It reads addresses, makes and ends connections, finds the
-// node of a key (Cluster, Sentinel or one server), has the scripts loaded on every
-// node, probes each node in the background, listens on channels, and says what a
-// failed try means for the command that was tried. An embedded store for development
-// is part of it. It alone uses go-redis, which repeats nothing here.
+// sends commands, each once. It makes and closes connections, finds the node of a key
+// (one server, Sentinel or Cluster), loads the scripts on every node, probes the nodes
+// in the background, listens on channels, and says whether the script of a failed try
+// can have run. It also has an embedded store for development. No other package uses
+// go-redis, whose own retries are off.
 //
-// Its invariant: a try is called certainly not run only if no byte of its command can
-// have reached a server that executes it; everything else that failed without a reply
-// may have run. No call dials, and none waits for a node that is known to be down
-// unless it asks to.
+// Its invariant: a try is called not run only if that is certain, because nothing of it
+// was sent or Redis refused it before it changed anything. Every other try without a
+// reply may have run. No call dials, and no call waits for a node that is known to be
+// down unless it asks to.
 //
-// It does not decide whether a command is tried again, and knows no script but its
-// probe: others are texts that it loads.
+// It does not decide whether a try is repeated, and the only script that it knows is
+// its probe; it is given the others as texts to load.
 package redis
 
 import (
@@ -42,29 +42,29 @@ type Options struct {
 	// read for each new connection. A line break at its end is not part of it.
 	PasswordFile string
 	TLS          TLSFiles
-	// Sentinel is how the sentinels are logged in to; empty, those that ask for a
-	// password are given the servers'.
+	// Sentinel is the login for the sentinels. If it is empty, sentinels that ask for a
+	// password are given that of the servers.
 	Sentinel Login
 	// MinIdle and MaxConns bound the pool (10 and 50), of each master of a cluster.
 	MinIdle, MaxConns int
-	// DialTimeout (5 s) and CommandTimeout (3 s) bound one step each; the
-	// call's own deadline bounds all of them.
+	// DialTimeout (5 s) and CommandTimeout (3 s) bound one step each. The call's own
+	// deadline bounds all steps together.
 	DialTimeout, CommandTimeout time.Duration
 	Log                         *slog.Logger
 	Telemetry                   *telemetry.Telemetry
-	// ScratchKey makes a key of a hash tag, to which the probe asks to write and does
-	// not; nil = outside of any prefix. It is one that the user may write.
+	// ScratchKey makes a key with a hash tag, which the user may write. The probe asks
+	// to write to it and does not. Nil = a key without any prefix.
 	ScratchKey func(tag string) string
-	// Clock, in tests and simulations, is the time that scripts are given and read
-	// instead of TIME: Unix microseconds. The store itself never asks for it, but an
-	// embedded one expires no key then, since it knows only the real time.
+	// Clock, in tests and simulations, is the time that scripts are given instead of
+	// reading TIME: Unix microseconds. The store does not read it; but with a clock no
+	// key of an embedded store expires, since that store only knows the real time.
 	Clock func() int64
 }
 
-// Login is who logs in. The password is in a file or here.
+// Login is a user and a password, which is given here or in a file.
 type Login struct{ Username, Password, PasswordFile string }
 
-// defaults fills in what was left out and refuses what cannot work.
+// defaults sets what was left out and returns an error for what cannot work.
 func (o *Options) defaults() error {
 	orInt := func(v *int, d int) {
 		if *v == 0 {
@@ -80,7 +80,8 @@ func (o *Options) defaults() error {
 	orInt(&o.MinIdle, min(10, o.MaxConns))
 	orTime(&o.DialTimeout, 5*time.Second)
 	if o.URL == Embedded {
-		// It loses no reply, but a pipeline of scripts may take it seconds on a busy machine.
+		// The embedded store loses no reply, but a pipeline of scripts may take seconds
+		// on a busy machine.
 		orTime(&o.CommandTimeout, 30*time.Second)
 	}
 	orTime(&o.CommandTimeout, 3*time.Second)
@@ -104,12 +105,12 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// Scripts are what every server has to have loaded before it is used.
+// Scripts are what every server needs to have loaded.
 type Scripts struct {
-	// Texts are what is loaded, SHAs what Redis calls them then.
+	// Texts are the scripts, SHAs their names for EVALSHA.
 	Texts, SHAs []string
-	// Commands are those that the texts run, in capitals. The probe asks whether the
-	// user may run them.
+	// Commands are the commands that the texts run, in capitals. The probe asks whether
+	// the user may run them.
 	Commands []string
 }
 
@@ -123,10 +124,10 @@ type Store struct {
 	scratchKey func(tag string) string
 
 	connector *connector
-	// only is the one node of a store that is no cluster, ring is a cluster.
+	// only is the one node of a store that is not a cluster; ring is a cluster.
 	only *node
 	ring *ring
-	// sentinels say where only is, if the URL names them.
+	// sentinels know where only is, if the URL names sentinels.
 	sentinels *sentinels
 
 	listen   *redis.Client // makes the connections of subscriptions
@@ -210,7 +211,7 @@ func (s *Store) nodes() []*node {
 	return []*node{s.only}
 }
 
-// Close ends the store and its connections; calls that run then fail.
+// Close ends the store and its connections. Calls that still run fail.
 func (s *Store) Close() error {
 	var err error
 	s.once.Do(func() {
@@ -234,7 +235,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Ping asks Redis now, within ctx; of a cluster every master.
+// Ping pings Redis now, within ctx; in a cluster every master.
 func (s *Store) Ping(ctx context.Context) error {
 	nodes := s.nodes()
 	if len(nodes) == 0 {

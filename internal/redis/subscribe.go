@@ -9,27 +9,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Subscriber is told what arrives on its channels, on one goroutine: it must
-// not block.
+// Subscriber receives what arrives on its channels, on one goroutine. It must not
+// block.
 type Subscriber struct {
 	Message func(channel, payload string)
-	// Subscribed is called whenever the subscription to all channels was made,
-	// the first time included: whatever was sent before is lost.
+	// Subscribed is called whenever all channels have been subscribed to, also the
+	// first time. Messages that were sent before that are lost.
 	Subscribed func()
 }
 
 const (
-	// listenCheck is how often a silent subscription is asked for a sign of life,
-	// and for how long it may owe one.
+	// listenCheck is how often a subscription without messages is pinged, and how long
+	// the answer may take.
 	listenCheck = time.Second
 	// listenBuffer is how many messages may wait for the subscriber.
 	listenBuffer = 1024
 )
 
-// Subscribe listens on channels until stop is called or the store is closed,
-// over a connection of its own that is made again whenever it breaks. It returns
-// before the subscription is made, and stop when the subscriber is told no more:
-// neither waits for Redis.
+// Subscribe listens on channels over a connection of its own, which is made again
+// whenever it breaks, until stop is called or the store is closed. It returns before
+// the subscription is made. After stop has returned the subscriber is not called any
+// more. Neither waits for Redis.
 func (s *Store) Subscribe(channels []string, to Subscriber) (stop func()) {
 	sub := s.listen.Subscribe(s.ctx) // to nothing yet: that would connect here
 	var mu sync.Mutex                // guards stopped; held while the subscriber is told
@@ -53,7 +53,8 @@ func (s *Store) Subscribe(channels []string, to Subscriber) (stop func()) {
 			mu.Unlock()
 		}
 	})
-	// Closing waits for a connection that is being made.
+	// Close of a subscription waits for a connection that is being made, so that it
+	// needs a goroutine.
 	closed := context.AfterFunc(s.ctx, func() { _ = sub.Close() })
 	return func() {
 		mu.Lock()
@@ -65,9 +66,9 @@ func (s *Store) Subscribe(channels []string, to Subscriber) (stop func()) {
 	}
 }
 
-// listener makes the client of subscriptions. They read and write side by side,
-// and carry no scripts, so that their connections keep no account of what may
-// have run. In a cluster any node will do: messages reach all of them.
+// listener makes the client of subscriptions. Their connections carry no scripts and
+// are read and written at the same time, so that they are tracked without a record of
+// what may have run. In a cluster any node will do: messages reach all nodes.
 func (s *Store) listener() {
 	s.listened = newConns(func(ctx context.Context) (net.Conn, error) {
 		addr, err := s.listenAt()
@@ -87,7 +88,7 @@ func (s *Store) listener() {
 	s.listen = redis.NewClient(&opt)
 }
 
-// listenAt is where a subscription goes now: to a node that is up, if one is.
+// listenAt is the address for a new subscription: a node that is up, if there is one.
 func (s *Store) listenAt() (string, error) {
 	nodes := s.nodes()
 	for _, n := range nodes {

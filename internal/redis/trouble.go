@@ -16,15 +16,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Trouble is what is wrong with Redis, or with the way to it. It is made in this
-// file alone, so that log, health, metrics and errors name one thing by one name.
+// Trouble is something that is wrong with Redis or with the way to it. Only this file
+// makes them, so that log, health, metrics and errors have one name for one thing.
 type Trouble struct {
-	// Name is a short word that stays what it is, for metrics: oom, readonly, refused.
+	// Name is a short word for metrics that never changes: oom, readonly, refused.
 	Name string
-	// Words say it to people, and Remedy what to do about it. Neither names an
+	// Words describe the trouble to people, Remedy says what to do. Neither names an
 	// address, a user or a password: both may be sent to callers.
 	Words, Remedy string
-	// Err is what was said. It may name addresses and is for log and health pages.
+	// Err is the error itself. It may name addresses and is for log and health pages.
 	Err error
 
 	// commands are those that the user may not run, in capitals.
@@ -39,7 +39,7 @@ func (t *Trouble) Error() string {
 	return t.Words + " (" + t.Err.Error() + ")"
 }
 
-// Unwrap returns what was said.
+// Unwrap returns Err.
 func (t *Trouble) Unwrap() error { return t.Err }
 
 // Names of troubles that other files ask about.
@@ -60,18 +60,18 @@ const (
 	whySilent    = "silent"
 )
 
-// known is a trouble without what was said.
+// known is what is known of a trouble before it happens.
 type known struct {
 	words, remedy string
-	// refuses: Redis answers, and refuses. That may pass, but not by trying harder.
+	// refuses: Redis answers and refuses. Waiting may help, trying harder does not.
 	refuses bool
-	// suspect: the probe looks at once, since Redis may be away for everyone.
+	// suspect: the probe looks at once, since Redis may be away for all calls.
 	suspect bool
 }
 
 const page = "docs/redis.md, Access, has the line for the user"
 
-// troubles are all that are told apart, by name.
+// troubles are all kinds of trouble, by name.
 var troubles = map[string]known{
 	"oom": {
 		"redis is out of memory and takes no writes (OOM)",
@@ -214,8 +214,8 @@ var troubles = map[string]known{
 	},
 }
 
-// bySentinels are the words and remedies for what a sentinel, and not a server,
-// refuses: it has users and a configuration of its own.
+// bySentinels are the words and remedies for refusals of a sentinel, which has users
+// and a configuration of its own.
 var bySentinels = map[string]known{
 	whyAuth: {
 		words:  "a sentinel of redis refuses the user or the password (NOAUTH, WRONGPASS)",
@@ -235,8 +235,8 @@ var bySentinels = map[string]known{
 	},
 }
 
-// newTrouble is the trouble of a name. One that is not known is of its own kind,
-// and what was said is all there is to say.
+// newTrouble makes the trouble of a name. For an unknown name the error is all that can
+// be told.
 func newTrouble(name string, err error) *Trouble {
 	k, ok := troubles[name]
 	if !ok {
@@ -259,10 +259,10 @@ func newTrouble(name string, err error) *Trouble {
 	return t
 }
 
-// quoted is the command that Redis names when it does not run it.
+// quoted finds the command that Redis names in a refusal.
 var quoted = regexp.MustCompile("(?:run the |unknown command )['`]([A-Za-z|_-]+)['`]")
 
-// refusedCommands are the words for commands that are not run.
+// refusedCommands are the words for commands that Redis refuses.
 func refusedCommands(name, list string) string {
 	if name == whyDenied {
 		return "redis denies its user " + list + " (NOPERM)"
@@ -270,7 +270,7 @@ func refusedCommands(name, list string) string {
 	return "redis does not know " + list
 }
 
-// troubleOf names what an error means, whoever met it.
+// troubleOf is the trouble of an error from anywhere.
 func troubleOf(err error) *Trouble {
 	f := classify(err)
 	f.Err = err
@@ -280,18 +280,17 @@ func troubleOf(err error) *Trouble {
 	return f.trouble()
 }
 
-// denied is the trouble of a user who may not run some commands, or of a server
-// that does not know them.
+// denied is the trouble of commands that the user may not run, or that the server does
+// not know.
 func denied(name string, commands []string) *Trouble {
 	t := newTrouble(name, nil)
 	t.commands, t.Words = commands, refusedCommands(name, strings.Join(commands, ", "))
 	return t
 }
 
-// replyCodes are the first words with which Redis refuses, and the names of that.
-// From inside a script the first four come from the first command that writes,
-// since a script that has written is not refused any more: they too mean that
-// nothing was changed.
+// replyCodes are the codes of refusals, and the names of their troubles. Inside a
+// script the first four come from the first command that writes, since a script that
+// has written is not refused any more. So nothing was changed in that case either.
 var replyCodes = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
 	"LOADING": "loading", "CLUSTERDOWN": whyCluster, "TRYAGAIN": "tryagain",
@@ -300,7 +299,7 @@ var replyCodes = map[string]string{
 	"NOPERM": whyDenied, "DENIED": "protected",
 }
 
-// phrases are refusals that have no code of their own, by how they begin.
+// phrases are the beginnings of refusals that have no code of their own.
 var phrases = []struct{ begin, name string }{
 	{"ERR max number of clients", whyNoRoom},
 	{"ERR unknown command", whyNoCommand},
@@ -317,7 +316,8 @@ var phrases = []struct{ begin, name string }{
 	{"ERR Client sent AUTH, but no password is set", whyAuth},
 }
 
-// nameOfReply names what Redis said, and is empty for a fault of the script.
+// nameOfReply is the name of the trouble in an error reply; empty for a fault of the
+// script.
 func nameOfReply(reply redis.Error) string {
 	text := reply.Error()
 	code, _, _ := strings.Cut(text, " ")
@@ -332,17 +332,17 @@ func nameOfReply(reply redis.Error) string {
 	return ""
 }
 
-// insideScript tells whether a command of a script was refused, and not the script:
-// what the script wrote before is not taken back.
+// insideScript reports whether a command inside a script was refused, and not the
+// script as a whole. What the script wrote before stays.
 func insideScript(reply redis.Error) bool { return strings.Contains(reply.Error(), "@user_script") }
 
-// tlsFailed is a handshake that came to no end.
+// tlsFailed is the error of a TLS handshake.
 type tlsFailed struct{ err error }
 
 func (f *tlsFailed) Error() string { return fmt.Sprintf("tls: %v", f.err) }
 func (f *tlsFailed) Unwrap() error { return f.err }
 
-// nameOfWay names what went wrong on the way to Redis, in which step.
+// nameOfWay is the name of the trouble with a connection, by the step in which it came.
 func nameOfWay(step string, err error) string {
 	var shake *tlsFailed
 	var host *net.DNSError
@@ -376,7 +376,7 @@ func nameOfWay(step string, err error) string {
 	return "lost"
 }
 
-// untrusted tells whether a certificate is why.
+// untrusted reports whether the server's certificate was not accepted.
 func untrusted(err error) bool {
 	var seen *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -384,8 +384,8 @@ func untrusted(err error) bool {
 	return errors.As(err, &seen) || errors.As(err, &authority) || errors.As(err, &name)
 }
 
-// isAlert tells whether the server ended TLS by a word of its own. That it wants a
-// certificate comes after the handshake, as far as we see it.
+// isAlert reports whether the server ended TLS with an alert. A server that misses our
+// certificate sends it after the handshake.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"

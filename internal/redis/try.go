@@ -11,33 +11,33 @@ import (
 // send, so that it is written in no other way.
 const EvalSHA = "evalsha"
 
-// Try is one run of a script on its way: what is sent, how it goes, and how the last
-// try ended. One goroutine uses it, and sends it as often as it likes; nothing here
-// sends it twice.
+// Try is one run of a script: what is sent, how it is sent, and how the last try ended.
+// It may be sent again after a failure; the caller decides that. It is for one
+// goroutine.
 type Try struct {
 	// Args are EvalSHA, the script's SHA, the count of its keys, the keys and the
 	// other arguments. The first key is what it is routed by.
 	Args []any
-	// Script labels the time that a try takes.
+	// Script is the name of the script, a label of metrics.
 	Script string
-	// Runs tells the commands that the script runs, in capitals. It is asked only
-	// while the user is denied some, and keeps the script from being begun then.
+	// Runs returns the commands that the script runs, in capitals. It is called only
+	// while the user is denied some; a script that runs one of those is not sent.
 	Runs func() []string
-	// Replicas is how many are waited for behind an answer, for at most Wait and no
-	// longer than the context. An embedded store has none, and waits for none.
+	// Replicas is how many replicas Send waits for after an answer, for at most Wait
+	// and not longer than its context. An embedded store has none and does not wait.
 	Replicas int
 	Wait     time.Duration
 
 	// Tries is how often it was sent, Sent when that was last.
 	Tries int
 	Sent  time.Time
-	// Reply is Redis's answer, Acked how many replicas have what was written: 0 too
-	// where that could not be learned.
+	// Reply is the answer. Acked is how many replicas have what was written; 0 if that
+	// is not known.
 	Reply any
 	Acked int
 	// Failure is how the last try ended.
 	Failure Failure
-	// Again: Exchange found that another try makes sense.
+	// Again is set by Exchange: another try makes sense.
 	Again bool
 
 	node  *node
@@ -46,7 +46,7 @@ type Try struct {
 	turn  Turn   // its place among the calls before and behind it; nil = it has none
 }
 
-// key is what the try is routed by; a command that runs no script has none.
+// key is the key that the try is routed by; a command that runs no script has none.
 func (t *Try) key() string {
 	if len(t.Args) > 3 {
 		if n, _ := t.Args[2].(int); n > 0 {
@@ -57,10 +57,10 @@ func (t *Try) key() string {
 	return ""
 }
 
-// Route finds the node that the try goes to next and waits until that node may be
-// used. It returns false where there is none: Failure says why. While the node is
-// known to be down that is at once, unless the try is patient: it was under way when
-// the outage came. Before the first probe has ended everyone waits.
+// Route finds the node for the next try and waits until calls may go there. If it
+// returns false, Failure says why. While the node is known to be down it fails at once,
+// unless patient is set, which is for calls that were under way when the outage came.
+// Before the first probe has ended every call waits.
 func (s *Store) Route(ctx context.Context, t *Try, patient bool) bool {
 	if t.ask {
 		return true
@@ -71,7 +71,7 @@ func (s *Store) Route(ctx context.Context, t *Try, patient bool) bool {
 	return err == nil
 }
 
-// route is Route for a key. No call dials or asks for the way itself.
+// route is Route for a key. It never dials and never asks for the slots.
 func (s *Store) route(ctx context.Context, key string, patient bool) (*node, error) {
 	for {
 		n := s.only
@@ -98,7 +98,8 @@ func (s *Store) route(ctx context.Context, key string, patient bool) (*node, err
 	}
 }
 
-// Send sends once, to the node that Route found. Failure and Reply are set then.
+// Send sends the try once to the node that Route found, and sets Failure, and Reply if
+// it was answered.
 func (t *Try) Send(ctx context.Context) { t.Failure = t.send(ctx) }
 
 func (t *Try) send(ctx context.Context) Failure {
@@ -153,11 +154,11 @@ func (t *Try) transmit(ctx context.Context, cmd sha1Call) error {
 	return t.node.send(ctx, cmd)
 }
 
-// waits tells whether replicas are waited for.
+// waits reports whether Send waits for replicas.
 func (t *Try) waits() bool { return t.Replicas > 0 && t.node.of.topology != Embedded }
 
-// await waits for the try's turn. What is not sent through the node's pipeline, and
-// what failed once, goes when all calls ahead have ended.
+// await waits for the try's turn. A try that failed before, or that is not sent through
+// the node's pipeline, goes when all calls ahead have ended.
 func (t *Try) await(ctx context.Context) error {
 	switch {
 	case t.turn == nil:
@@ -169,7 +170,7 @@ func (t *Try) await(ctx context.Context) error {
 	}
 }
 
-// Next is when another try makes sense.
+// Next says when another try makes sense.
 type Next uint8
 
 // The answers of Recover.
@@ -179,9 +180,8 @@ const (
 	AtOnce             // at once
 )
 
-// Recover does what the failure of the last try asks for, so that the next one may
-// fare better: it loads the scripts, follows a redirection, or has the cluster asked
-// for its slots. Route comes next.
+// Recover does what the failure of the last try calls for, before another try: it loads
+// the scripts, follows a redirection, or asks for the slots. Call Route next.
 func (t *Try) Recover(ctx context.Context) Next {
 	f, n := t.Failure, t.node
 	ring := n.of.ring
@@ -208,9 +208,9 @@ func (t *Try) Recover(ctx context.Context) Next {
 	return Later
 }
 
-// Settled waits until the probe has looked and, if it finds that the node refuses,
-// until it does no more; false when ctx ended first. So a thousand calls that are
-// refused at once ask once, and not each for itself.
+// Settled waits after a refusal until the probe has looked and, if the node refuses,
+// until it stops refusing. It returns false if ctx ended first. So a thousand calls
+// that are refused at once cause one probe and not a thousand tries.
 func (t *Try) Settled(ctx context.Context) bool {
 	n := t.node
 	looked := n.round.Load().over

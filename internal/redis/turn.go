@@ -5,21 +5,20 @@ import (
 	"errors"
 )
 
-// Turn is the place of a call among those that have to take effect in the order in
-// which they came. Redis executes what one connection sends in order, and the
-// pipeline of a node sends in the order of submission, one batch after the other.
-// So it is enough that a call is submitted after the one ahead of it, and none has
-// to wait for the answer of another, as long as no try fails.
+// Turn is the position of a call among calls that have to take effect in the order in
+// which they came. Redis executes the commands of one connection in order, and the
+// pipeline of a node sends them in the order of submission, batch by batch. So it is
+// enough to submit a call after the one ahead of it; no call waits for the answer of
+// another as long as no try fails.
 //
-// Its methods may be called from any goroutine, and do nothing once the call ended.
+// Its methods may be called from any goroutine, and do nothing once the call has ended.
 type Turn interface {
-	// Await returns nil when the call ahead was submitted to the same pipeline, via,
-	// or has ended; with a nil via, when all calls ahead have ended.
+	// Await waits until the call ahead was submitted to the pipeline via or has ended.
+	// If via is nil, it waits until all calls ahead have ended.
 	Await(ctx context.Context, via any) error
 	// Sent lets the call behind be submitted to the same pipeline.
 	Sent(via any)
-	// Failed keeps back the calls behind until this one, which may be tried again,
-	// has ended.
+	// Failed stops the calls behind until this call has ended: it may be tried again.
 	Failed()
 	// Behind reports whether the call ahead failed and has not ended.
 	Behind() bool
@@ -39,25 +38,24 @@ func turnOf(ctx context.Context) Turn {
 	return t
 }
 
-// PassOn lets the calls behind go on, as an answer of Redis to the call's first script
-// does.
+// PassOn lets the calls behind go on, as an answer to the call's first script does.
 func PassOn(ctx context.Context) {
 	if t := turnOf(ctx); t != nil {
 		t.Answered()
 	}
 }
 
-// errBehind ends a try that was kept back: the call ahead, sent in a batch before,
-// failed and may be tried again.
+// errBehind is the error of a try that was not sent, because the call ahead of it,
+// which was in an earlier batch, failed and may be tried again.
 var errBehind = errors.New("the call ahead of it failed")
 
-// keptBack is sent in place of a script that is kept back. No script's answer is this
-// text.
+// keptBack is sent instead of a script that must not run yet. No script answers with
+// this text.
 var keptBack = []any{"echo", "coxswain: kept back"}
 
-// inTurn is a script's command that looks, when its batch is written, whether the
-// call ahead failed in a batch before: by then the caller is asleep, and a hook of
-// go-redis would make each wait for a reply look up its goroutine.
+// inTurn is a script's command that checks, when its batch is written, whether the call
+// ahead failed in an earlier batch. The caller is asleep by then. A hook of go-redis
+// could do the same, but would make each wait for a reply look up its goroutine.
 type inTurn struct {
 	sha1Call
 	turn Turn
@@ -72,7 +70,7 @@ func (c *inTurn) Args() []any {
 	return c.sha1Call.Args()
 }
 
-// SetErr is called, before the next batch is written, with how the try ended.
+// SetErr is called with how the try ended, before the next batch is written.
 func (c *inTurn) SetErr(err error) {
 	if f := classify(err); f.Verdict == NotRun || f.Verdict == MaybeRun {
 		c.turn.Failed()
@@ -80,7 +78,7 @@ func (c *inTurn) SetErr(err error) {
 	c.sha1Call.SetErr(err)
 }
 
-// outcome is the error of a try that is over.
+// outcome is the error of a try that has ended.
 func (c *inTurn) outcome(err error) error {
 	if err == nil && c.Val() == keptBack[1] {
 		return errBehind
@@ -88,7 +86,7 @@ func (c *inTurn) outcome(err error) error {
 	return c.read(err)
 }
 
-// sendInTurn is send for a call that others may be behind of.
+// sendInTurn is send for a call that has a turn.
 func (n *node) sendInTurn(ctx context.Context, cmd sha1Call, turn Turn) error {
 	n.running.Add(1)
 	defer n.running.Add(-1)

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// words are what a server wrote of its own accord: an error reply to nothing.
+// words are an error reply that a server sent without a request.
 type words string
 
-// Error and RedisError make it an error as go-redis reads it.
+// Error and RedisError implement redis.Error.
 func (w words) Error() string { return string(w) }
 func (words) RedisError()     {}
 
-// refusesHello are the replies to HELLO that say nothing about the connection.
-// go-redis sends it first and goes on after any error.
+// refusesHello are the replies to HELLO that do not concern the connection: go-redis
+// sends HELLO first and goes on after any error.
 var refusesHello = []string{"NOAUTH", "NOPERM", "NOPROTO", "ERR unknown command"}
 
-// hear remembers the error that a server begins with. One that wants to be rid of
-// us says why, such as protected mode or maxclients, and hangs up. What we sent
-// meanwhile then fails with an error of the socket, or go-redis takes the words
-// for its reply, throws them away and fails with its next command: both hide
-// them. From the first reply on that is no error the connection is a good one.
+// hear keeps the error that a server sends first. A server that refuses a connection
+// (protected mode, maxclients) sends a reason and hangs up. The error is then easily
+// lost: what was written meanwhile fails with an error of the socket, or go-redis takes
+// the reason for a reply to its own command, drops it and fails with the next one. Once
+// the server has sent anything but an error the connection counts as good, and nothing
+// is kept any more.
 func (n *tracked) hear(p []byte) {
 	if p[0] != '-' {
 		n.good.Store(true)
@@ -35,15 +36,16 @@ func (n *tracked) hear(p []byte) {
 	n.said = words(line)
 }
 
-// parting is the error of a connection that ended with err: what the server said
-// before, if it did. With unread, that may still be there to be read.
+// parting is the error to return for a connection that ended with err: what the server
+// said before it hung up, if it said something. With unread, that may not have been
+// read yet.
 func (n *tracked) parting(err error, unread bool) error {
 	if n.good.Load() || !hungUp(err) {
 		return err
 	}
 	if unread && n.said == "" {
 		p := make([]byte, 4096)
-		// Whoever hung up sends no more: nothing here waits.
+		// The server has hung up, so that this read does not wait.
 		_ = n.Conn.SetReadDeadline(time.Now().Add(time.Second))
 		got, why := n.Conn.Read(p)
 		switch {
