@@ -10,6 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -35,7 +36,7 @@ func newRulesSystem(t testing.TB, url string, deaf bool) *rulesSystem {
 	prefix := redistest.Prefix(t)
 	var r *lua.Runner
 	for i := range s.sockets {
-		if r == nil || url != lua.Embedded {
+		if r == nil || url != redis.Embedded {
 			r = openRunner(t, lua.Options{URL: url, Clock: s.Micros})
 		}
 		s.rules[i] = coord.NewRules()

@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // liveChecks never touch Redis: restarting a sidecar mends no Redis.
@@ -48,7 +48,7 @@ func (a *app) readyChecks() []health.Check {
 }
 
 func (a *app) checkRedis(ctx context.Context) (string, error) {
-	if a.config.Redis.URL == lua.Embedded {
+	if a.config.Redis.URL == redis.Embedded {
 		return "embedded store", health.Warning("its state is in this process alone and ends with it; for development only: set redis.url")
 	}
 	err := a.runner.Ping(ctx)
@@ -106,7 +106,7 @@ func (a *app) draining(until time.Time) {
 
 // addGauges registers what is read at each scrape.
 func (a *app) addGauges() error {
-	status := func(of func(lua.Status) float64) func(context.Context) float64 {
+	status := func(of func(redis.Status) float64) func(context.Context) float64 {
 		return func(context.Context) float64 { return of(a.runner.Status()) }
 	}
 	trouble := func(context.Context) (string, float64) {
@@ -115,7 +115,7 @@ func (a *app) addGauges() error {
 		}
 		return "none", 0
 	}
-	up := func(s lua.Status) float64 {
+	up := func(s redis.Status) float64 {
 		if s.Up {
 			return 1
 		}
@@ -144,15 +144,15 @@ func (a *app) addGauges() error {
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
 		t.State("coxswain.redis.trouble", "1 and its name while something is wrong with Redis or the way to it, else 0 and none.", "trouble", trouble),
 		t.Gauge("coxswain.redis.rtt", "s", "The last probe's round trip to Redis.",
-			status(func(s lua.Status) float64 { return s.RTT.Seconds() })),
+			status(func(s redis.Status) float64 { return s.RTT.Seconds() })),
 		t.Gauge("coxswain.redis.memory", "By", "Memory that Redis says it uses.",
-			status(func(s lua.Status) float64 { return float64(s.UsedMemory) })),
+			status(func(s redis.Status) float64 { return float64(s.UsedMemory) })),
 		t.Gauge("coxswain.redis.pool", "{connection}", "Connections of the pool, idle or used.",
-			status(func(s lua.Status) float64 { return float64(s.PoolIdle) }), state("idle")),
+			status(func(s redis.Status) float64 { return float64(s.PoolIdle) }), state("idle")),
 		t.Gauge("coxswain.redis.pool", "{connection}", "Connections of the pool, idle or used.",
-			status(func(s lua.Status) float64 { return float64(s.PoolTotal - s.PoolIdle) }), state("used")),
+			status(func(s redis.Status) float64 { return float64(s.PoolTotal - s.PoolIdle) }), state("used")),
 		t.Gauge("coxswain.redis.pool.max", "{connection}", "The most connections the pool may have (redis.pool.max).",
-			status(func(s lua.Status) float64 { return float64(s.PoolMax) })),
+			status(func(s redis.Status) float64 { return float64(s.PoolMax) })),
 	)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -57,7 +57,7 @@ func runDemo(ctx context.Context, p process) (err error) {
 // startDemoSidecar runs a whole sidecar, from the socket to the store.
 func startDemoSidecar(socket string, log io.Writer) (stop func(), err error) {
 	c := config.Default()
-	c.Socket.Path, c.HTTP.Addr, c.Redis.URL = socket, "", lua.Embedded
+	c.Socket.Path, c.HTTP.Addr, c.Redis.URL = socket, "", redis.Embedded
 	c.Limits.ShutdownGrace = 0
 	logger, err := telemetry.NewLog(log, telemetry.LogOptions{Level: "error"})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -117,7 +118,7 @@ func newSimulation(rules []coord.RuleOptions, rule string, epoch time.Time) (*si
 	s := &simulation{rule: rule, epoch: epoch, now: &traceClock{}}
 	s.now.us.Store(epoch.UnixMicro())
 	var err error
-	if s.runner, err = lua.Open(lua.Options{URL: lua.Embedded, Clock: s.now.us.Load}); err != nil {
+	if s.runner, err = lua.Open(lua.Options{URL: redis.Embedded, Clock: s.now.us.Load}); err != nil {
 		return nil, err
 	}
 	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{

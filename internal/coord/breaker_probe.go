@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // breakerAt is where one breaker is kept and what it goes by.
@@ -100,7 +101,7 @@ func (b *Breakers) replay(ctx context.Context, c Caller, r BreakerRef, x *lease,
 // mode answers instead, that does not wait for Redis to be back: the probe is
 // lost with its time, or given back with the session.
 func (b *Breakers) unsure(ctx context.Context, c Caller, x *lease, mode FailMode, err error) {
-	if !errors.Is(err, lua.ErrMaybeExecuted) {
+	if !errors.Is(err, redis.ErrMaybeExecuted) {
 		return
 	}
 	if mode == FailOpen && ctx.Err() == nil {

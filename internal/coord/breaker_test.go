@@ -12,6 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -25,7 +26,7 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 		var pods [3]*sidecar
 		var r *lua.Runner
 		for i := range pods {
-			if r == nil || url != lua.Embedded {
+			if r == nil || url != redis.Embedded {
 				r = openRunner(t, lua.Options{URL: url, Clock: clock.Micros})
 			}
 			pods[i] = newSidecarBy(t, r, prefix, clock)

@@ -10,6 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
@@ -38,7 +39,7 @@ func newRulesSystem(t *testing.T, url string, deaf bool) *rulesSystem {
 	s := &rulesSystem{system: &system{Clock: conformance.NewClock()}, prefix: prefix}
 	var r *lua.Runner
 	for i := range s.sidecars {
-		if r == nil || url != lua.Embedded {
+		if r == nil || url != redis.Embedded {
 			r = openRunner(t, lua.Options{URL: url, Clock: s.Micros})
 		}
 		s.sidecars[i] = newSidecarBy(t, r, prefix, s.Clock)

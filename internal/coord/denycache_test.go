@@ -12,6 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -224,7 +225,7 @@ func TestResetNeedsNoRightToPublish(t *testing.T) {
 
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, lua.Embedded, 1, coord.LimitRef{})
+	f := newFleet(t, redis.Embedded, 1, coord.LimitRef{})
 	for i := range coord.MaxRecent + 500 {
 		require.False(t, acquire(t, f.pods[0].limiter, asks(inFull(fmt.Sprint("k", i), band(0, time.Hour)), 1)).Allowed)
 	}
@@ -233,7 +234,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 }
 
 func TestAnAnswerFromTheCacheAllocatesNothing(t *testing.T) {
-	s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), "p")
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), "p")
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("r", band(1, 24*time.Hour))}, 1))
 	r := asks(byRule("r", "k"), 2)
 	acquire(t, s.limiter, r)

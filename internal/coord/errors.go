@@ -9,10 +9,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // Trouble is what is wrong with Redis. Its words and its name may be sent to callers.
-type Trouble = lua.Trouble
+type Trouble = redis.Trouble
 
 // Error is the one error type of this package.
 type Error struct {
@@ -57,9 +58,9 @@ func failed(op string, err error) *Error {
 	case errors.Is(err, lua.ErrConflict):
 		// The caller reads this one, and knows nothing of scripts.
 		e.Code, e.Err = api.Conflict, errConflict
-	case errors.Is(err, lua.ErrMaybeExecuted):
+	case errors.Is(err, redis.ErrMaybeExecuted):
 		e.Code, e.MaybeExecuted = api.Unavailable, true
-	case errors.Is(err, lua.ErrUnavailable):
+	case errors.Is(err, redis.ErrUnavailable):
 		e.Code = api.Unavailable
 	case errors.Is(err, errDraining):
 		e.Code = api.Draining

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // FailMode is what decides while Redis cannot.
@@ -48,5 +48,5 @@ func (m FailMode) mistake() string {
 // deadline says nothing of Redis: if it did, a caller with one that is shorter
 // than a round trip would be let through by every limit that fails open.
 func unanswered(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && (errors.Is(err, lua.ErrUnavailable) || errors.Is(err, lua.ErrMaybeExecuted))
+	return ctx.Err() == nil && (errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted))
 }

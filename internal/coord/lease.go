@@ -13,7 +13,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -301,7 +301,7 @@ func (l *Leases) giveBack(ctx context.Context, gone []hold) {
 	defer context.AfterFunc(l.ctx, cancel)()
 	byKind := make(map[leaseKind][]hold)
 	for _, h := range gone {
-		lua.Settle(ctx, h.doubt)
+		redis.Settle(ctx, h.doubt)
 		byKind[h.kind] = append(byKind[h.kind], h)
 	}
 	for kind, holds := range byKind {

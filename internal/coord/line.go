@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 const (
@@ -134,7 +135,7 @@ func capped(ctx context.Context, wait time.Duration) time.Duration {
 
 // passing are faults that the next look may not meet.
 func passing(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && (errors.Is(err, lua.ErrUnavailable) || errors.Is(err, lua.ErrMaybeExecuted))
+	return ctx.Err() == nil && (errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted))
 }
 
 var errDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // topicForced is the broadcast that a lock was freed by force.
@@ -25,7 +26,7 @@ func (l *Locks) List(ctx context.Context, _ Caller, p *api.LockListParams) (api.
 	for range scansAtOnce {
 		keys, next, err := l.runner.Scan(ctx, l.keys.locks(), page.Cursor, int(p.Count))
 		switch {
-		case errors.Is(err, lua.ErrCursor):
+		case errors.Is(err, redis.ErrCursor):
 			return api.LockListResult{}, invalid("cursor: not one that lock.list answered; leave it out to begin anew")
 		case err != nil:
 			return api.LockListResult{}, failed("lock: list", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -85,7 +86,7 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 func TestRulesThatPermitsCannotHave(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), prefix)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), prefix)
 	bands := []coord.Band{{Limit: 1, Period: time.Hour}}
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{
 		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []coord.Override{{Match: coord.Match{Glob: "a*"}, Limits: bands}}},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // DequeueRequest asks for the first entry of a queue.
@@ -149,13 +150,13 @@ func (q *Queues) take(
 	q.lines.stand(ctx, in.LineKeys, wait, func(ctx context.Context, at place) (look, error) {
 		in.Waiter, in.BeatMS = at.waiter, at.beat.Milliseconds()
 		err := run(ctx)
-		if err == nil || errors.Is(err, lua.ErrMaybeExecuted) {
+		if err == nil || errors.Is(err, redis.ErrMaybeExecuted) {
 			doubt = err
 		}
 		v := out.Value
 		return look{served: v.Found || out.Replayed, first: v.First, free: time.Duration(v.LeaseEndsMS) * time.Millisecond}, err
 	}, func(waiter string, err error) {
-		if err != nil && doubt != nil && !errors.Is(err, lua.ErrMaybeExecuted) {
+		if err != nil && doubt != nil && !errors.Is(err, redis.ErrMaybeExecuted) {
 			err = errors.Join(err, doubt)
 		}
 		done(out, waiter, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -55,7 +56,7 @@ func TestAPenaltyIsTheRules(t *testing.T) {
 
 func TestJitterMakesAPauseLongerOrShorter(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	r := rule("r", band(1000, time.Second))
 	r.Penalty.JitterPercent = 20
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
@@ -80,7 +81,7 @@ func TestJitterMakesAPauseLongerOrShorter(t *testing.T) {
 
 func TestARuleBoundsDelays(t *testing.T) {
 	t.Parallel()
-	sys := newSystem(t, lua.Embedded)
+	sys := newSystem(t, redis.Embedded)
 	s := sys.sidecars[0]
 	slow := rule("slow", band(1000, time.Second))
 	slow.MaxDelay = 3 * time.Second
@@ -96,7 +97,7 @@ func TestARuleBoundsDelays(t *testing.T) {
 
 func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("site", band(1000, time.Second))}, 1))
 	_, err := s.limiter.Pause(t.Context(), coord.PauseRequest{GateRef: gateOf("site", "k"), For: time.Minute})
 	require.NoError(t, err)
@@ -110,7 +111,7 @@ func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
 	t.Parallel()
 	clock := conformance.NewClock()
-	r := openRunner(t, lua.Options{URL: lua.Embedded, Clock: clock.Micros})
+	r := openRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros})
 	deaf := func() *coord.RateLimiter {
 		return coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: coord.NewKeys("p", ""), Rules: coord.NewRules(), Telemetry: telemetry.Nop(), Clock: clock,
@@ -132,7 +133,7 @@ func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
 // What was let through without Redis counts on when a key is paused or resumed.
 func TestAPauseForgetsNoLocalLimit(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	limit := asks(inFull("k", band(10, time.Hour)), 1)
 	limit.FailMode = coord.FailLocal
 	require.True(t, acquire(t, s.limiter, limit).Allowed)
@@ -181,7 +182,7 @@ func TestPausesAreToldAndCounted(t *testing.T) {
 	rules, clock := coord.NewRules(), conformance.NewClock()
 	require.NoError(t, rules.Set([]coord.RuleOptions{rule("r", band(2, time.Hour))}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
-		Runner: openRunner(t, lua.Options{URL: lua.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
+		Runner: openRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: a.hub, Telemetry: tel, Clock: clock,
 	})
 	pause := coord.PauseRequest{GateRef: gateOf("r", "secret"), For: time.Minute, Reason: "by hand"}
@@ -260,7 +261,7 @@ func second[T any](_ T, err error) error { return err }
 // of it is paused with it.
 func TestAGroupOfARuleIsPausedAsOne(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	r := rule("site", band(1000, time.Second))
 	r.Groups = []coord.Group{{Match: coord.Match{Suffix: "example.com"}}}
 	r.Overrides = []coord.Override{{Match: coord.Match{Exact: "example.com"}, Limits: []coord.Band{band(5, time.Second)}}}
@@ -278,7 +279,7 @@ func TestAGroupOfARuleIsPausedAsOne(t *testing.T) {
 
 func TestAReportFreesTheGrantsPlace(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	r := rule("site", band(1000, time.Second))
 	r.MaxConcurrent = 1
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))

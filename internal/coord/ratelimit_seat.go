@@ -9,6 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // A rule with max_concurrent gives out a place with each grant: a lease, taken in
@@ -103,7 +104,7 @@ func (l *RateLimiter) atOnce(ctx context.Context, q question) (Decision, answer,
 	}
 	d, out, err := l.ask(ctx, q)
 	var doubt error
-	if errors.Is(err, lua.ErrMaybeExecuted) {
+	if errors.Is(err, redis.ErrMaybeExecuted) {
 		doubt = err
 	}
 	return l.settled(ctx, q, d, out, "", doubt, err)
@@ -130,7 +131,7 @@ func (l *RateLimiter) settled(
 	ctx context.Context, q question, d Decision, out answer, waiter string, doubt, err error,
 ) (Decision, answer, error) {
 	if d.MaybeExecuted {
-		doubt = lua.ErrMaybeExecuted // the fail mode answered in place of a grant
+		doubt = redis.ErrMaybeExecuted // the fail mode answered in place of a grant
 	}
 	if doubt != nil || waiter != "" && (err != nil || d.Degraded || out.Replayed) {
 		l.unseat(ctx, q, waiter, doubt)
@@ -165,7 +166,7 @@ func (l *RateLimiter) inLine(
 		asked.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
 		d, out, err := l.ask(ctx, asked)
 		switch {
-		case errors.Is(err, lua.ErrMaybeExecuted):
+		case errors.Is(err, redis.ErrMaybeExecuted):
 			if doubt = err; q.latch.Key == "" {
 				return look{served: true}, nil
 			}
@@ -264,7 +265,7 @@ func (l *RateLimiter) unseat(ctx context.Context, q question, waiter string, dou
 	// in the line with the next beat. An answer does not wait for Redis to be back.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
-	lua.Settle(ctx, doubt)
+	redis.Settle(ctx, doubt)
 	_, _ = lua.Attempt(ctx, l.runner, lua.RatelimitDone, l.seats.done(h), lua.Latch{})
 }
 

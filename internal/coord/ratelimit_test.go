@@ -17,6 +17,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -68,7 +69,7 @@ func TestARuleDecidesUnderItsName(t *testing.T) {
 
 func TestAnUnknownRuleNamesTheNearest(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	_, err := s.limiter.Peek(t.Context(), asks(byRule("per-host", "a"), 1))
 	requireCode(t, err, api.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
 	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("per-host", band(1, time.Second))}, 1))
@@ -80,7 +81,7 @@ func TestAnUnknownRuleNamesTheNearest(t *testing.T) {
 
 func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	for _, cost := range []int64{-1, 1e9 + 1} {
 		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(inFull("a", band(1, time.Second)), cost))
 		requireCode(t, err, api.InvalidArgument, "cost: ")
@@ -113,7 +114,7 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
-			sys := newSystem(t, lua.Embedded)
+			sys := newSystem(t, redis.Embedded)
 			older, newer := sys.sidecars[0], sys.sidecars[1]
 			old := rule("r", band(10, time.Hour))
 			old.Algorithm = algorithm
@@ -217,7 +218,7 @@ func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
 	way.heal()
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
-	require.ErrorIs(t, err, lua.ErrMaybeExecuted, "the script may have run")
+	require.ErrorIs(t, err, redis.ErrMaybeExecuted, "the script may have run")
 	require.False(t, e.MaybeExecuted, "but it changes nothing")
 }
 
@@ -290,7 +291,7 @@ func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
 	rules := coord.NewRules()
 	require.NoError(t, rules.Set([]coord.RuleOptions{rule("r", band(2, time.Hour))}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
-		Runner: openRunner(t, lua.Options{URL: lua.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	for range 3 {
 		_, err := l.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "secret"), 1))

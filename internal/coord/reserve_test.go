@@ -16,6 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -63,7 +64,7 @@ func newFleet(t *testing.T, url string, pods int, ref coord.LimitRef) *fleet {
 	prefix := redistest.Prefix(t)
 	var r *lua.Runner
 	for range pods {
-		if r == nil || url != lua.Embedded {
+		if r == nil || url != redis.Embedded {
 			r = openRunner(t, lua.Options{URL: url, Clock: f.clock.Micros})
 		}
 		f.pods = append(f.pods, newDeafSidecar(t, r, prefix, f.clock))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -63,7 +64,7 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 	rules := coord.NewRules()
 	require.NoError(t, rules.Set([]coord.RuleOptions{r}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
-		Runner: openRunner(t, lua.Options{URL: lua.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	first := acquire(t, l, asks(byRule("r", "k"), 2))
 	require.True(t, first.Allowed && !first.Shadow)

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 func exact(key string) coord.Match     { return coord.Match{Exact: key} }
@@ -135,7 +135,7 @@ func TestTheCapacityIsTheAlgorithms(t *testing.T) {
 func TestHeadroomIsKeptBackFromEveryLimitAndBurst(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
-		s := newSystem(t, lua.Embedded).sidecars[0]
+		s := newSystem(t, redis.Embedded).sidecars[0]
 		r := rule("r", band(100, time.Hour), band(1000, 24*time.Hour))
 		r.Algorithm, r.HeadroomPercent = algorithm, 34
 		r.Overrides = []coord.Override{{Match: exact("o"), Limits: []coord.Band{band(50, time.Hour)}}}

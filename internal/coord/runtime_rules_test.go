@@ -17,6 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -219,7 +220,7 @@ func TestThereAreOnlySoManyRules(t *testing.T) {
 func TestAChangeOfRulesIsAnEvent(t *testing.T) {
 	t.Parallel()
 	prefix, events := redistest.Prefix(t), coord.NewEvents()
-	s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), prefix)
+	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), prefix)
 	told := make(chan coord.Event, 10)
 	defer events.Subscribe(nil, func(e coord.Event) { told <- e })()
 	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{Events: events})

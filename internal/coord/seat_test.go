@@ -13,6 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -180,7 +181,7 @@ func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
 
 func TestALostPlaceIsTold(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded)
+	s := newSystem(t, redis.Embedded)
 	a := s.sidecars[0]
 	require.NoError(t, a.rules.Set([]coord.RuleOptions{{
 		Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour)}, MaxConcurrent: 1,
@@ -212,7 +213,7 @@ func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := conformance.NewClock()
 	var late atomic.Bool
-	r := openRunner(t, lua.Options{URL: lua.Embedded, Clock: func() int64 {
+	r := openRunner(t, lua.Options{URL: redis.Embedded, Clock: func() int64 {
 		if late.Swap(false) {
 			cancel() // as the script is sent
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // Signals is what sidecars tell each other through Pub/Sub: in this sidecar's
@@ -28,7 +29,7 @@ type Signals struct {
 func NewSignals(r *lua.Runner, k Keys) *Signals {
 	s := &Signals{sidecar: rand.Text(), keys: k, turn: func(string) {}}
 	inbox := k.inbox(s.sidecar)
-	s.stop = r.Subscribe([]string{inbox, k.broadcast()}, lua.Subscriber{
+	s.stop = r.Subscribe([]string{inbox, k.broadcast()}, redis.Subscriber{
 		Message: func(channel, payload string) {
 			if channel == inbox {
 				s.inbox(payload)

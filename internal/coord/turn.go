@@ -3,18 +3,18 @@ package coord
 import (
 	"context"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // Turn is the place of a call among those of its connection that name the same.
-type Turn = lua.Turn
+type Turn = redis.Turn
 
 // InTurn returns a context whose scripts take effect after the calls ahead.
-func InTurn(ctx context.Context, t Turn) context.Context { return lua.WithTurn(ctx, t) }
+func InTurn(ctx context.Context, t Turn) context.Context { return redis.WithTurn(ctx, t) }
 
 // outOfTurn is for a script beside those that make up what the call does: it neither
 // waits for the calls ahead nor counts as this one's being sent or answered.
-func outOfTurn(ctx context.Context) context.Context { return lua.WithTurn(ctx, nil) }
+func outOfTurn(ctx context.Context) context.Context { return redis.WithTurn(ctx, nil) }
 
 // passOn lets the calls behind go ahead of one that waits without a script of its own.
-func passOn(ctx context.Context) { lua.PassOn(ctx) }
+func passOn(ctx context.Context) { redis.PassOn(ctx) }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
@@ -59,7 +59,7 @@ func TestAnswersKeepTheLimitOfFrames(t *testing.T) {
 	t.Parallel()
 	o := rpc.Options{}
 	o.Limits.MaxFrameBytes = 16 << 10
-	p := serveOn(t, o, openStore(t, lua.Embedded)).dial(t)
+	p := serveOn(t, o, openStore(t, redis.Embedded)).dial(t)
 	want := map[any]bool{}
 	for i := range 60 {
 		id := itoa(i)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
@@ -16,7 +16,7 @@ const rounds = 100
 // eachStore runs a test on Redis and on the embedded store.
 func eachStore(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("redis", func(t *testing.T) { test(t, redistest.URL(t)) })
-	t.Run("embedded", func(t *testing.T) { test(t, lua.Embedded) })
+	t.Run("embedded", func(t *testing.T) { test(t, redis.Embedded) })
 }
 
 // What a connection sent earlier takes effect earlier where it names the same.

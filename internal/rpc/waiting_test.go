@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
@@ -73,7 +73,7 @@ func TestWaitingCallsKeepNothingOut(t *testing.T) {
 
 func TestMoreWaitingCallsThanAllowedAreRefused(t *testing.T) {
 	t.Parallel()
-	b := serveOn(t, rpc.Options{Limits: api.Limits{MaxWaiting: 2, MaxInflight: 1}}, openStore(t, lua.Embedded))
+	b := serveOn(t, rpc.Options{Limits: api.Limits{MaxWaiting: 2, MaxInflight: 1}}, openStore(t, redis.Embedded))
 	p, eye := b.dial(t), b.dial(t)
 	held := p.must("lock.acquire", m{"name": "l"})
 	for id := range 2 {
