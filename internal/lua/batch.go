@@ -40,7 +40,7 @@ func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([
 	return outs, errs
 }
 
-// batched is one run of a batch, and the error of its last try.
+// batched is one run of a batch, with the error of its last try.
 type batched struct {
 	redis.Try
 	err error
@@ -62,8 +62,8 @@ func (r *Runner) batch(ctx context.Context, s *Source, runs []batched) {
 	}
 }
 
-// exchangeAgain sends what is worth another try until all are answered or the time
-// is over, and returns how often.
+// exchangeAgain sends again what is worth another try, until there is none or the time
+// is over. It returns how often it did.
 func (r *Runner) exchangeAgain(ctx context.Context, s *Source, open []*batched) (times int) {
 	within, cancel := bounded(ctx)
 	defer cancel()

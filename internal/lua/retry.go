@@ -13,14 +13,15 @@ import (
 type call struct {
 	redis.Try
 	s *Source
-	// repeatable: another run counts once at most.
+	// repeatable: another run of the script counts at most once.
 	repeatable bool
-	// patient: it may wait for the end of an outage.
+	// patient: the call may wait for the end of an outage that came while it was under
+	// way.
 	patient bool
-	// insists: it may wait for the end of refusals, too.
+	// insists: the call may also wait for the end of refusals.
 	insists bool
 
-	// refusals end what refusals may take; zero before the first of them.
+	// refusals is when the time for refusals ends; zero before the first of them.
 	refusals time.Time
 	// maybe: an earlier try may have run.
 	maybe bool
@@ -29,15 +30,16 @@ type call struct {
 const (
 	// patience bounds the retries of a call without a deadline.
 	patience = 5 * time.Second
-	// refusedFor is how long a call may try again that Redis answers and refuses: a
-	// failover or a script that was too slow is over by then, and who has another
-	// answer, or none, is not kept from it.
+	// refusedFor is how long a call is repeated that Redis answers and refuses. A
+	// failover, or a script that was too slow, is over by then, and a caller with a
+	// fallback gets to it soon.
 	refusedFor = 250 * time.Millisecond
-	// toAnswer is left of a deadline to tell why the call failed.
+	// toAnswer is the rest of a deadline that is kept for the answer why the call
+	// failed.
 	toAnswer = 100 * time.Millisecond
 )
 
-// run tries until there is an answer, or no further try is allowed.
+// run sends until there is an answer or no further try is allowed.
 func (r *Runner) run(ctx context.Context, c *call) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (r *Runner) run(ctx context.Context, c *call) (any, error) {
 	return r.again(ctx, c)
 }
 
-// again decides after a failure whether to try once more, and does.
+// again repeats the call after a failure as long as that is allowed.
 func (r *Runner) again(ctx context.Context, c *call) (any, error) {
 	caller := ctx
 	ctx, cancel := bounded(ctx)
@@ -71,7 +73,7 @@ func (r *Runner) again(ctx context.Context, c *call) (any, error) {
 		case v == redis.Answered:
 			return c.Reply, nil
 		case v == redis.Ended, v == redis.NotRun && ctx.Err() != nil:
-			// The time ran out on the way there; the failure before says more.
+			// The time has run out; the failure before says more than this one.
 			return nil, f.AsError(caller, c.maybe)
 		}
 	}
@@ -104,13 +106,13 @@ func pause(ctx context.Context, pauses backoff.BackOff) bool {
 	}
 }
 
-// quickTries is how often a call is tried again without a pause after NOSCRIPT or
-// MOVED. More of them mean that somebody flushes scripts as fast as they are loaded,
+// quickTries is how often a call is repeated without a pause after NOSCRIPT or MOVED.
+// More of them in a row mean that somebody flushes scripts as fast as they are loaded,
 // that they are loaded into another server than the one that runs them, or that the
 // nodes of a cluster do not agree.
 const quickTries = 3
 
-// prepareWithin is prepare within the time that refusals may take.
+// prepareWithin is prepare, within the time for refusals if Redis refused.
 func (r *Runner) prepareWithin(ctx context.Context, c *call, pauses backoff.BackOff) bool {
 	if !c.Failure.Refused() {
 		return r.prepare(ctx, c, pauses)
@@ -136,6 +138,6 @@ func (r *Runner) prepare(ctx context.Context, c *call, pauses backoff.BackOff) b
 	if !quick && !pause(ctx, pauses) {
 		return false
 	}
-	// It was under way when the outage came, so it may wait for its end.
+	// The call was under way when the outage came, so it may wait for the end of it.
 	return r.Route(ctx, &c.Try, c.patient)
 }

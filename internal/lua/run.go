@@ -42,8 +42,8 @@ func Run[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch L
 	return execute(ctx, r, s, in, latch, &call{patient: true})
 }
 
-// Attempt is Run for who has another answer when Redis is down: it does not wait
-// for the end of an outage that came while it was under way.
+// Attempt is Run for callers with a fallback for an outage: it does not wait for the
+// end of an outage that came while it was under way.
 func Attempt[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
 	return execute(ctx, r, s, in, latch, &call{})
 }
@@ -54,7 +54,7 @@ func Insist[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latc
 	return execute(ctx, r, s, in, latch, &call{patient: true, insists: true})
 }
 
-// execute runs a script; c says how, and the rest of it is filled in.
+// execute runs a script. c says how; execute fills in the rest of it.
 func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c *call) (Outcome[O], error) {
 	if !s.Latched {
 		latch = Latch{}
@@ -92,7 +92,8 @@ func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch) []any {
 	return args
 }
 
-// decode reads a reply, and what the prelude's once says instead of one.
+// decode reads a reply. Instead of the values it may hold what the prelude's once
+// answers.
 func decode[I, O any](s Script[I, O], reply any) (out O, replayed bool, err error) {
 	values, ok := reply.([]any)
 	if !ok {
