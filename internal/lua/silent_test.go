@@ -14,6 +14,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // silent is a server that accepts and says nothing, as a stopped Redis does, or
@@ -99,4 +100,27 @@ func TestARedisThatAcceptsAndSaysNothingHoldsNobodyUp(t *testing.T) {
 			require.Error(t, <-asked)
 		})
 	}
+}
+
+// A server that stops in the middle of a call.
+func TestCallsToAStoppedRedisEndWithClose(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	p := startProxy(t, server.URL())
+	r := open(t, lua.Options{URL: p.url, DialTimeout: time.Hour, CommandTimeout: time.Hour})
+	stop := r.Subscribe([]string{"c"}, redis.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
+	_, err := take(deadline(t), r, "k", 5)
+	require.NoError(t, err)
+	server.Pause()
+	defer server.Resume()
+	p.lose(plan{pass: 1 << 20})
+
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() { _, err := take(ctx, r, "k", 5); asked <- err }()
+	<-p.saw // it was written
+	cancel()
+	require.NoError(t, r.Close())
+	stop()
+	require.Error(t, <-asked)
 }
