@@ -11,24 +11,20 @@ import (
 // What the methods of ratelimit do whose params name a pool: the key is a member, and
 // the limit is its bucket under the rule that permits of it are acquired by.
 
-// checkGroup refuses a group that would count in a member's place.
-func checkGroup(group string) error {
-	if group != "" {
+// checkMember refuses what the bucket of a member does not have.
+func checkMember(group, algorithm string, limits []api.Band) error {
+	switch {
+	case group != "":
 		return invalid("group: given together with pool; a member counts for itself, so leave it out")
+	case algorithm != "" || len(limits) > 0:
+		return invalid("pool: given together with algorithm or limits; name the rule that permits of it are acquired by")
+	default:
+		return nil
 	}
-	return nil
 }
 
-// memberBucket is the bucket that a call of ratelimit names.
-func (p *Permits) memberBucket(
-	pool, id, rule, group, algorithm string, limits []api.Band,
-) (in lua.RatelimitMemberIn, lim MemberLimit, err error) {
-	if err := checkGroup(group); err != nil {
-		return in, nil, err
-	}
-	if algorithm != "" || len(limits) > 0 {
-		return in, nil, invalid("pool: given together with algorithm or limits; name the rule that permits of it are acquired by")
-	}
+// memberBucket is the bucket of a member under a rule.
+func (p *Permits) memberBucket(pool, id, rule string) (in lua.RatelimitMemberIn, lim MemberLimit, err error) {
 	if rule == "" {
 		return in, nil, invalid("rule: missing; with pool, name the rule that permits of it are acquired by")
 	}
@@ -45,13 +41,17 @@ func (p *Permits) memberBucket(
 // Charge carries out ratelimit.acquire for a member, whoever has it; with peek it only
 // looks, as ratelimit.peek.
 func (p *Permits) Charge(ctx context.Context, c Caller, q *api.RatelimitParams, peek bool) (api.RatelimitResult, error) {
-	in, lim, err := p.memberBucket(q.Pool, q.Key, q.Rule, q.Group, q.Algorithm, q.Limits)
+	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
+		return api.RatelimitResult{}, err
+	}
 	switch {
 	case q.WaitMS != 0:
 		return api.RatelimitResult{}, invalid("wait_ms: given together with pool; wait with permit.acquire instead")
 	case q.FailMode != "" && FailMode(q.FailMode) != FailClosed:
 		return api.RatelimitResult{}, invalid("fail_mode: given together with pool; members have no mode but closed, so leave it out")
-	case err != nil:
+	}
+	in, lim, err := p.memberBucket(q.Pool, q.Key, q.Rule)
+	if err != nil {
 		return api.RatelimitResult{}, err
 	}
 	in.Cost, in.Peek = q.Cost, peek || q.Cost == 0
@@ -67,7 +67,10 @@ func (p *Permits) Charge(ctx context.Context, c Caller, q *api.RatelimitParams, 
 
 // Forget carries out ratelimit.reset for a member.
 func (p *Permits) Forget(ctx context.Context, _ Caller, q *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
-	in, _, err := p.memberBucket(q.Pool, q.Key, q.Rule, q.Group, q.Algorithm, q.Limits)
+	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
+		return api.RatelimitResetResult{}, err
+	}
+	in, _, err := p.memberBucket(q.Pool, q.Key, q.Rule)
 	if err != nil {
 		return api.RatelimitResetResult{}, err
 	}
@@ -84,7 +87,7 @@ func (p *Permits) Forget(ctx context.Context, _ Caller, q *api.RatelimitResetPar
 
 // Pause carries out ratelimit.pause for a member: it holds up permits of it.
 func (p *Permits) Pause(ctx context.Context, _ Caller, q *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
-	if err := checkGroup(q.Group); err != nil {
+	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitPauseResult{}, err
 	}
 	r := PauseRequest{For: Millis(q.ForMS)}
@@ -113,7 +116,7 @@ func (p *Permits) Pause(ctx context.Context, _ Caller, q *api.RatelimitPausePara
 
 // Resume carries out ratelimit.resume for a member.
 func (p *Permits) Resume(ctx context.Context, _ Caller, q *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
-	if err := checkGroup(q.Group); err != nil {
+	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitResumeResult{}, err
 	}
 	out, err := p.pause(ctx, q.Pool, q.Key, lua.PoolPauseIn{Resume: true})
@@ -123,7 +126,7 @@ func (p *Permits) Resume(ctx context.Context, _ Caller, q *api.RatelimitResumePa
 // Answered carries out ratelimit.report for a member: it is paused for what its remote
 // server answered, as Report does with a permit.
 func (p *Permits) Answered(ctx context.Context, _ Caller, q *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
-	if err := checkGroup(q.Group); err != nil {
+	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitReportResult{}, err
 	}
 	if q.Grant != "" {

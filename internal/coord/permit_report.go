@@ -17,7 +17,7 @@ func (p *Permits) Report(ctx context.Context, c Caller, q *api.PermitReportParam
 	given := &api.PoolReleaseParams{
 		Pool: q.Pool, Lease: q.Lease, Outcome: q.Outcome, CooldownMS: q.CooldownMS, UnbanAfterMS: q.UnbanAfterMS,
 	}
-	l, err := p.released(given)
+	l, err := p.releasedLease(given)
 	if err != nil {
 		return api.PermitReportResult{}, err
 	}

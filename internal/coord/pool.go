@@ -182,7 +182,7 @@ func (p *Pools) Renew(ctx context.Context, _ Caller, q *api.PoolRenewParams) (ap
 // its own time: a caller that goes away does not stop it. Repeating it answers the
 // same, since the first reply may have been lost.
 func (p *Pools) Release(ctx context.Context, c Caller, q *api.PoolReleaseParams) (api.PoolReleaseResult, error) {
-	l, err := p.released(q)
+	l, err := p.releasedLease(q)
 	if err != nil {
 		return api.PoolReleaseResult{}, err
 	}

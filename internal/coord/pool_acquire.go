@@ -22,8 +22,8 @@ func checkAsked(c Caller, p *api.PermitAcquireParams, what string) error {
 	return checkBound(c, p.Bind == api.BindSession, what)
 }
 
-// memberScript is one run of a noun's script. What a pool's leaves out of a permit is
-// zero.
+// memberScript runs the script of a noun once. That of a pool leaves the fields of a
+// permit zero.
 type memberScript func(context.Context, lua.PoolAcquireIn, lua.Latch) (lua.Outcome[lua.PermitAcquireOut], error)
 
 // memberAcquisition is a call that acquires a member, alone or with a permit. A call
@@ -37,7 +37,7 @@ type memberAcquisition struct {
 	text   memberLease              // without its member
 	run    memberScript
 	once   lua.Latch
-	// tried: a script was asked. Only such calls are counted.
+	// tried: a script was run. A call that is refused before is not counted.
 	tried bool
 }
 
@@ -61,7 +61,7 @@ func (m *members) acquire(
 	}
 	in := a.input()
 	a.line, a.once = in.LineKeys, latch(in.State, c)
-	// What is in doubt leaves the line, too.
+	// A lease that is in doubt has no member yet, and leaves the line when it is given back.
 	x.token, x.kind = a.text.String(), memberKind{m, in.LineKeys}
 	acquire(ctx, &a.acquisition, func(r api.PermitAcquireResult, err error) {
 		if a.tried {
@@ -115,14 +115,15 @@ func (a *memberAcquisition) try(ctx context.Context, at place) (attempt[lua.Perm
 	}
 }
 
-// is has the lease be that of the member, now that it is known.
-func (a *memberAcquisition) is(member string) {
+// name puts the member into the lease's text. Nothing is in doubt any more, so that
+// the line goes from its kind.
+func (a *memberAcquisition) name(member string) {
 	a.text.member = member
 	a.lease.token, a.lease.kind = a.text.String(), memberKind{members: a.members}
 }
 
 func (a *memberAcquisition) granted(ctx context.Context, t attempt[lua.PermitAcquireOut]) (api.PermitAcquireResult, error) {
-	a.is(t.Value.ID)
+	a.name(t.Value.ID)
 	return a.keep(ctx, t.Value, t.Sent)
 }
 
@@ -147,7 +148,7 @@ func (a *memberAcquisition) refused(t attempt[lua.PermitAcquireOut]) api.PermitA
 // session, so that the give-back of the old one finds it moved.
 func (a *memberAcquisition) replayed(ctx context.Context, was lua.PermitAcquireOut) (api.PermitAcquireResult, error) {
 	in := a.input()
-	a.is(was.ID)
+	a.name(was.ID)
 	out, err := lua.Run(ctx, a.runner, lua.PoolRenew, lua.PoolRenewIn{
 		PoolKeys: in.PoolKeys, PoolLease: lua.PoolLease{Token: in.Token, Member: was.ID},
 		Session: in.Session, LeaseMS: in.LeaseMS, Move: true, Client: in.Client, Instance: in.Instance,

@@ -37,9 +37,9 @@ func (m *members) renewOne(ctx context.Context, p *api.PoolRenewParams) (api.Poo
 	return api.PoolRenewResult{Reason: reason}, nil
 }
 
-// released is the lease that a release names, once what the contract's tags do not
-// check is checked.
-func (m *members) released(p *api.PoolReleaseParams) (memberLease, error) {
+// releasedLease reads the lease that a release names. It checks what the contract's
+// tags do not.
+func (m *members) releasedLease(p *api.PoolReleaseParams) (memberLease, error) {
 	if p.UnbanAfterMS > 0 && p.Outcome != api.OutcomeBan {
 		return memberLease{}, invalid("unban_after_ms: given with the outcome %s; it is of ban alone", p.Outcome)
 	}
