@@ -31,7 +31,7 @@ const (
 	EnvImage = "COXSWAIN_TEST_REDIS_IMAGE"
 )
 
-// embedded is lua.Embedded, which cannot be imported: lua's own tests use this package.
+// embedded is Embedded of internal/redis, which cannot be imported: its own tests use this package.
 const embedded = "embedded"
 
 // backend is a running server of the whole test binary.
