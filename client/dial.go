@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"syscall"
 	"time"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -21,7 +20,8 @@ const (
 	// calm is how long a connection must have lived for the next try to come at
 	// once: one that breaks right after its hello must not be made in a tight loop.
 	calm = time.Second
-	// firstPause and longestPause bound the jittered pauses between tries.
+	// The pauses between tries double from firstPause to longestPause, and each is
+	// jittered by half.
 	firstPause   = 10 * time.Millisecond
 	longestPause = time.Second
 )
@@ -67,12 +67,7 @@ var errProtocol = errors.New("it does not speak protocol version 1")
 
 // keep makes the slot's connection again and again until Close.
 func (c *Client) keep(s *slot) {
-	pause := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(firstPause),
-		backoff.WithMaxInterval(longestPause),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxElapsedTime(0),
-	)
+	pause := firstPause
 	for c.ctx.Err() == nil {
 		began := time.Now()
 		cn, err := c.connect(s)
@@ -88,16 +83,17 @@ func (c *Client) keep(s *slot) {
 				c.o.Logger.Warn("connection to the sidecar lost", "socket", c.o.Socket, "err", cn.err)
 			}
 			if time.Since(began) >= calm {
-				pause.Reset()
+				pause = firstPause
 			}
 		} else if c.ctx.Err() == nil {
 			c.o.Logger.Debug("cannot connect to the sidecar", "socket", c.o.Socket, "err", err)
 			c.tell(err)
 		}
 		select {
-		case <-time.After(pause.NextBackOff()):
+		case <-time.After(pause/2 + rand.N(pause)):
 		case <-c.ctx.Done():
 		}
+		pause = min(2*pause, longestPause)
 	}
 }
 
