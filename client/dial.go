@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// helloTimeout bounds the first exchange on a connection: a socket that takes
-	// connections and answers nothing is as good as none.
+	// helloTimeout bounds the first exchange on a connection, for a socket that accepts
+	// connections and does not answer.
 	helloTimeout = 5 * time.Second
-	// calm is how long a connection must have lived for the next try to come at
-	// once: one that breaks right after its hello must not be made in a tight loop.
+	// calm is how long a connection must have lived for the pauses to start over. One that
+	// breaks right after its hello must not be made again in a tight loop.
 	calm = time.Second
-	// The pauses between tries double from firstPause to longestPause, and each is
-	// jittered by half.
+	// The pauses between attempts double from firstPause to longestPause. Each varies at
+	// random by up to half of itself.
 	firstPause   = 10 * time.Millisecond
 	longestPause = time.Second
 )
 
-// ConnectError says why the sidecar cannot be reached, and what to do.
+// ConnectError says why the sidecar cannot be reached, and how to remedy that.
 type ConnectError struct {
 	// Socket is the path that was tried.
 	Socket string
@@ -57,15 +57,15 @@ func (e *ConnectError) remedy() string {
 	}
 }
 
-// hopeless reports whether trying again cannot help.
+// hopeless reports whether a further attempt cannot succeed.
 func hopeless(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errProtocol)
 }
 
-// errProtocol: it is not the sidecar that answers, or one of another protocol.
+// errProtocol: another program answers, or a sidecar of another protocol.
 var errProtocol = errors.New("it does not speak protocol version 1")
 
-// keep makes the slot's connection again and again until Close.
+// keep connects the slot, and connects it again when the connection breaks, until Close.
 func (c *Client) keep(s *slot) {
 	pause := firstPause
 	for c.ctx.Err() == nil {
@@ -97,11 +97,11 @@ func (c *Client) keep(s *slot) {
 	}
 }
 
-// connect makes one connection, introduces the client on it, and puts it up.
+// connect makes one connection, introduces the client on it, and makes it available.
 func (c *Client) connect(s *slot) (*conn, error) {
 	nc, err := c.dial(c.ctx)
 	if err != nil {
-		// The operation's own text repeats the path.
+		// The text of the net.OpError repeats the path.
 		var op *net.OpError
 		if errors.As(err, &op) {
 			err = op.Err
