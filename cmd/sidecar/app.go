@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -205,7 +206,7 @@ func (a *app) readRules() error {
 		return err
 	}
 	a.policies = coord.NewBreakerPolicies()
-	return a.policies.Set(breakerOptions(c.Breakers.Items))
+	return a.policies.Set(c.Breakers.Items)
 }
 
 // serve makes the nouns and opens the socket to them.
@@ -248,17 +249,21 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
 		Telemetry: a.telemetry.Telemetry,
 	})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: a.runner, Keys: keys, Rules: a.rules, Breakers: breakers, Leases: a.leases, Lines: a.lines,
+	})
 	return rpc.Services{
-		Breakers:   breakers,
-		Leases:     a.leases,
-		Methods:    coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
+		Leases: a.leases,
+		Methods: slices.Concat(
+			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
+			breakers.Methods(),
+			coord.NewPools(a.runner, keys, a.leases, a.lines).Methods(),
+			permits.Methods(),
+		),
 		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
 		Seen:       coord.NewSeen(a.runner, keys, a.leases),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
-		}),
-		Pools: coord.NewPools(a.runner, keys, a.leases, a.lines),
+		Permits:    permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,

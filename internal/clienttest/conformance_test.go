@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,21 +136,27 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	if deaf {
 		heard = nil
 	}
-	answers, policies := coord.NewAnswers(heard), breakerPolicies(t)
+	answers := coord.NewAnswers(heard)
 	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: policies, Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+	})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(), Semaphores: coord.NewSemaphores(r, keys, leases, lines),
-		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
+		Leases: leases,
+		Methods: slices.Concat(
+			coord.NewLocks(r, keys, leases, lines).Methods(),
+			breakers.Methods(),
+			coord.NewPools(r, keys, leases, lines).Methods(),
+			permits.Methods(),
+		),
+		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
+		Queues:     coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
 		Rules: rules, RuntimeRules: runtime,
-		Breakers: breakers,
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
-		}),
-		Pools: coord.NewPools(r, keys, leases, lines),
+		Permits: permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
 		}),
