@@ -1,4 +1,4 @@
-package client_test
+package clienttest_test
 
 import (
 	"context"
@@ -295,11 +295,8 @@ func inline(key string, limit int64) api.RatelimitParams {
 // repeated call gets that reply, and it was counted once.
 func TestALostReplyIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	socket := live(t)
-	cut := &cutter{socket: socket}
-	c, err := client.DialBy(t.Context(), client.Options{}, cut.dial)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
+	cut := newCutter(t, live(t))
+	c := dial(t, cut.socket, client.Options{})
 	for i := range int64(5) {
 		cut.next.Store(true)
 		r, err := c.RatelimitAcquire(t.Context(), inline("k", 100))
@@ -316,10 +313,8 @@ func TestALostReplyIsCountedOnce(t *testing.T) {
 func TestALostGrantIsStillOneGrant(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
-	cut := &cutter{socket: socket}
-	c, err := client.DialBy(t.Context(), client.Options{Client: "cut"}, cut.dial)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
+	cut := newCutter(t, socket)
+	c := dial(t, cut.socket, client.Options{Client: "cut"})
 	other := dial(t, socket, client.Options{})
 	last := uint64(0)
 	for range 5 {
@@ -341,8 +336,8 @@ func TestALostGrantIsStillOneGrant(t *testing.T) {
 func TestAClientThatDiesFreesItsLock(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
-	cut := &cutter{socket: socket}
-	dying, err := client.DialBy(t.Context(), client.Options{}, cut.dial)
+	cut := newCutter(t, socket)
+	dying, err := client.Dial(t.Context(), client.Options{Socket: cut.socket})
 	require.NoError(t, err)
 	lk, err := dying.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 24 * time.Hour})
 	require.NoError(t, err)
