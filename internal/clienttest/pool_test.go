@@ -8,13 +8,13 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // What ratelimit.* and breaker.* say of a pool's member is what permits go by.
 func TestALimitAndABreakerOfAMember(t *testing.T) {
 	t.Parallel()
-	s := newRulesSystem(t, lua.Embedded, false)
+	s := newRulesSystem(t, redis.Embedded, false)
 	s.SetFile(t, 0, "file", api.Rule{Name: "two", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 2, PeriodMS: 3_600_000}}})
 	c := dial(t, s.sockets[0], client.Options{})
 	ctx := t.Context()
