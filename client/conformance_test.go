@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,10 +143,15 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(), Semaphores: coord.NewSemaphores(r, keys, leases, lines),
-		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
+		Leases: leases,
+		Methods: slices.Concat(
+			coord.NewLocks(r, keys, leases, lines).Methods(),
+			coord.NewQueues(r, keys, leases, lines).Methods(),
+			coord.NewSeen(r, keys, leases).Methods(),
+		),
 		Rules: rules, RuntimeRules: runtime,
-		Breakers: breakers,
+		Breakers:   breakers,
+		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
 		}),

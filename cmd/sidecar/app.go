@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -249,11 +250,13 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Telemetry: a.telemetry.Telemetry,
 	})
 	return rpc.Services{
-		Breakers:   breakers,
-		Leases:     a.leases,
-		Methods:    coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
-		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
-		Seen:       coord.NewSeen(a.runner, keys, a.leases),
+		Breakers: breakers,
+		Leases:   a.leases,
+		Methods: slices.Concat(
+			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
+			coord.NewQueues(a.runner, keys, a.leases, a.lines).Methods(),
+			coord.NewSeen(a.runner, keys, a.leases).Methods(),
+		),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,

@@ -86,7 +86,6 @@ type sidecar struct {
 	locks   *coord.Locks
 	sems    *coord.Semaphores
 	queues  *coord.Queues
-	seen    *coord.Seen
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
 
@@ -123,7 +122,6 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
 	s.sems = coord.NewSemaphores(r, keys, s.leases, s.lines)
 	s.queues = coord.NewQueues(r, keys, s.leases, s.lines)
-	s.seen = coord.NewSeen(r, keys, s.leases)
 	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	}
@@ -137,7 +135,11 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 		Runner: r, Keys: keys, Policies: s.policies, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
 	})
 	s.methods = map[string]coord.Method{}
-	for _, m := range slices.Concat(s.locks.Methods()) {
+	for _, m := range slices.Concat(
+		s.locks.Methods(),
+		s.queues.Methods(),
+		coord.NewSeen(r, keys, s.leases).Methods(),
+	) {
 		s.methods[m.Name] = m
 	}
 	t.Cleanup(func() {

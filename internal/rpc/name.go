@@ -20,12 +20,8 @@ func namingOf(method string, params reflect.Type) coord.Naming {
 		return namedBy("pool", pool, -1)
 	case "breaker":
 		return inPool(pool, namedBy(noun, at("name"), -1))
-	case "lock", "semaphore":
+	case "semaphore":
 		return namedBy(noun, at("name"), -1)
-	case "queue":
-		return namedBy(noun, at("queue"), -1)
-	case "seen":
-		return namedBy(noun, at("set"), at("key"))
 	case "ratelimit":
 		return inPool(pool, namedLimit(at))
 	}

@@ -63,8 +63,6 @@ type Services struct {
 	Semaphores  *coord.Semaphores
 	Permits     *coord.Permits
 	Pools       *coord.Pools
-	Queues      *coord.Queues
-	Seen        *coord.Seen
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules

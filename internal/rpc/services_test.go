@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,7 +45,12 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
 	t.Cleanup(runtime.Stop)
 	return serveWith(t, o, rpc.Services{
-		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(),
+		Leases: leases,
+		Methods: slices.Concat(
+			coord.NewLocks(r, keys, leases, lines).Methods(),
+			coord.NewQueues(r, keys, leases, lines).Methods(),
+			coord.NewSeen(r, keys, leases).Methods(),
+		),
 		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: r, Keys: keys, Rules: rules, Policies: coord.NewBreakerPolicies(), Leases: leases, Lines: lines,
@@ -53,7 +59,6 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 		Breakers: coord.NewBreakers(coord.BreakersOptions{
 			Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
 		}),
-		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
 		}),
