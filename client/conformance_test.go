@@ -146,12 +146,12 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 		Leases: leases,
 		Methods: slices.Concat(
 			coord.NewLocks(r, keys, leases, lines).Methods(),
+			coord.NewSemaphores(r, keys, leases, lines).Methods(),
 			coord.NewQueues(r, keys, leases, lines).Methods(),
 			coord.NewSeen(r, keys, leases).Methods(),
 		),
 		Rules: rules, RuntimeRules: runtime,
-		Breakers:   breakers,
-		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
+		Breakers: breakers,
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
 		}),

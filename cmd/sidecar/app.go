@@ -254,10 +254,10 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Leases:   a.leases,
 		Methods: slices.Concat(
 			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
+			coord.NewSemaphores(a.runner, keys, a.leases, a.lines).Methods(),
 			coord.NewQueues(a.runner, keys, a.leases, a.lines).Methods(),
 			coord.NewSeen(a.runner, keys, a.leases).Methods(),
 		),
-		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
 		}),

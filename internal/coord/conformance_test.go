@@ -84,7 +84,6 @@ type sidecar struct {
 	signals *coord.Signals
 	lines   *coord.Lines
 	locks   *coord.Locks
-	sems    *coord.Semaphores
 	queues  *coord.Queues
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
@@ -120,7 +119,6 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.signals = coord.NewSignals(r, keys)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
-	s.sems = coord.NewSemaphores(r, keys, s.leases, s.lines)
 	s.queues = coord.NewQueues(r, keys, s.leases, s.lines)
 	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
@@ -137,6 +135,7 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.methods = map[string]coord.Method{}
 	for _, m := range slices.Concat(
 		s.locks.Methods(),
+		coord.NewSemaphores(r, keys, s.leases, s.lines).Methods(),
 		s.queues.Methods(),
 		coord.NewSeen(r, keys, s.leases).Methods(),
 	) {

@@ -169,3 +169,20 @@ func checkHeld(c Caller, bind string, maxHoldMS int64, meta, what string) error 
 	}
 	return checkHold(Millis(maxHoldMS), meta)
 }
+
+// The bounds of max_hold_ms and meta, as on the wire.
+const (
+	maxHold      = 7 * 24 * time.Hour
+	maxMetaBytes = 512
+)
+
+func checkHold(d time.Duration, meta string) error {
+	if d != 0 && (d < minLockTTL || d > maxHold) {
+		return invalid("max_hold_ms: %d is out of range; use %d to %d, or 0 for no end",
+			d.Milliseconds(), minLockTTL.Milliseconds(), maxHold.Milliseconds())
+	}
+	if len(meta) > maxMetaBytes {
+		return invalid("meta: %d bytes are too many; give at most %d, such as the id of what is longer", len(meta), maxMetaBytes)
+	}
+	return nil
+}

@@ -20,8 +20,6 @@ func namingOf(method string, params reflect.Type) coord.Naming {
 		return namedBy("pool", pool, -1)
 	case "breaker":
 		return inPool(pool, namedBy(noun, at("name"), -1))
-	case "semaphore":
-		return namedBy(noun, at("name"), -1)
 	case "ratelimit":
 		return inPool(pool, namedLimit(at))
 	}

@@ -60,7 +60,6 @@ type Services struct {
 	Methods     []coord.Method
 	Breakers    *coord.Breakers
 	Leases      *coord.Leases
-	Semaphores  *coord.Semaphores
 	Permits     *coord.Permits
 	Pools       *coord.Pools
 	RateLimiter *coord.RateLimiter

@@ -48,10 +48,10 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 		Leases: leases,
 		Methods: slices.Concat(
 			coord.NewLocks(r, keys, leases, lines).Methods(),
+			coord.NewSemaphores(r, keys, leases, lines).Methods(),
 			coord.NewQueues(r, keys, leases, lines).Methods(),
 			coord.NewSeen(r, keys, leases).Methods(),
 		),
-		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		Permits: coord.NewPermits(coord.PermitsOptions{
 			Runner: r, Keys: keys, Rules: rules, Policies: coord.NewBreakerPolicies(), Leases: leases, Lines: lines,
 		}),
