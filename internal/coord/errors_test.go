@@ -29,7 +29,7 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 		{errors.New("WRONGTYPE"), api.Internal, false},
 	} {
 		e := coord.Failed("lock a: acquire", fmt.Errorf("script x: %w", c.err))
-		require.Equal(t, c.code, e.Code, "%v", c.err)
+		require.Equal(t, c.code, coord.Wire(e).Code, "%v", c.err)
 		require.Equal(t, c.maybe, e.MaybeExecuted, "%v", c.err)
 		require.ErrorIs(t, e, c.err)
 		require.Equal(t, "lock a: acquire: script x: "+c.err.Error(), e.Error())
