@@ -84,12 +84,12 @@ lint: ## check style and correctness of Go and shell
 	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh)
 	hack/tidy.sh
 	$(LINT) run ./...
-	lint=$(LINT) && cd bench && $$lint run ./...
-	@echo "4 passed, 0 failed"
+	lint=$(LINT) && for module in client bench; do (cd $$module && $$lint run ./...); done
+	@echo "5 passed, 0 failed"
 
 fmt: ## format the Go files
 	$(LINT) fmt ./...
-	lint=$(LINT) && cd bench && $$lint fmt ./...
+	lint=$(LINT) && for module in client bench; do (cd $$module && $$lint fmt ./...); done
 
 test-tools: ## build every pinned tool with an empty cache folder, as on a fresh machine
 	hack/test-tools.sh

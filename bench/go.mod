@@ -5,13 +5,12 @@ module github.com/coxswain-sidecar/coxswain/bench
 go 1.26.0
 
 require (
-	github.com/coxswain-sidecar/coxswain v0.0.0
+	github.com/coxswain-sidecar/coxswain/client v0.0.0
 	github.com/go-redis/redis_rate/v10 v10.0.1
 	github.com/redis/go-redis/v9 v9.23.0
 )
 
 require (
-	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
@@ -25,4 +24,4 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 )
 
-replace github.com/coxswain-sidecar/coxswain => ../
+replace github.com/coxswain-sidecar/coxswain/client => ../client

@@ -13,12 +13,12 @@ import (
 // *OpenError.
 var ErrOpen = errors.New("the circuit breaker is open")
 
-// OpenError is the answer to a call that a breaker did not let through.
+// OpenError is the refusal of a call by a breaker.
 type OpenError struct {
-	// Name is the breaker's, State what it is in: open, half_open when as many
-	// probes are out as may be, or forced_open.
+	// Name is the name of the breaker. State is open, forced_open, or half_open if all its
+	// probes are in use.
 	Name, State string
-	// RetryAfter is when a call may pass; negative = not before it is reset.
+	// RetryAfter is the time until a call may pass; negative = not before a reset.
 	RetryAfter time.Duration
 }
 
@@ -33,27 +33,29 @@ func (e *OpenError) Error() string {
 // Is makes errors.Is(err, ErrOpen) true.
 func (e *OpenError) Is(target error) bool { return target == ErrOpen }
 
-// BreakerOptions say how a call is guarded. The zero BreakerOptions go by the
-// policy that is configured for the breaker's name.
+// BreakerOptions say how to guard a call. The zero BreakerOptions use the policy that is
+// configured for the name of the breaker.
 type BreakerOptions struct {
-	// Pool is the pool whose member the breaker is of; empty = none.
+	// Pool is the pool, if the breaker belongs to a member of one.
 	Pool string
-	// Policy is the configured policy to go by; empty = the one for its name.
+	// Policy names a configured policy; empty = the one for the name of the breaker.
 	Policy string
-	// FailMode is closed or open: what decides while Redis is away; empty = the policy's.
+	// FailMode is closed or open and decides while Redis is unreachable; empty = that of the
+	// policy.
 	FailMode string
-	// IsIgnored reports errors that say nothing of what is behind the breaker, such
-	// as a refusal of our own or a "not found"; nil = there are none.
+	// IsIgnored reports whether an error says nothing about the health of the guarded
+	// service, for example a refusal of the caller itself or a "not found"; nil = no error
+	// is ignored.
 	IsIgnored func(error) bool
 }
 
-// BreakerDo calls fn if a breaker lets it through, and reports what became of it:
-// a failure when it returns an error or panics. Ignored is what IsIgnored names,
-// and whatever fn returns once ctx has ended: who gives up has learnt nothing of
-// the other side. A time limit that is to count as a failure belongs into fn.
+// BreakerDo calls fn if a breaker lets it pass, and reports a failure if fn returns an error
+// or panics. It ignores the errors that IsIgnored selects, and every result after ctx has
+// ended: a caller that gave up has learnt nothing about the service. To count a timeout
+// as a failure, set it in fn.
 //
-// The error is fn's own, an *OpenError when fn was not called, or the one of the
-// question. A report that fails is lost; a probe is then lost with its time.
+// It returns the error of fn, an *OpenError if fn was not called, or the error of asking the
+// breaker. A report that fails is not repeated; a probe then ends with its TTL.
 func (c *Client) BreakerDo(ctx context.Context, name string, o BreakerOptions, fn func(context.Context) error) error {
 	g, err := c.BreakerAllow(ctx, api.BreakerAllowParams{Name: name, Pool: o.Pool, Policy: o.Policy, FailMode: o.FailMode})
 	switch {
@@ -85,28 +87,28 @@ func (c *Client) BreakerDo(ctx context.Context, name string, o BreakerOptions, f
 	return err
 }
 
-// BreakerAllow asks whether a call may be made. What is allowed is to be reported,
-// with the generation and probe of the answer.
+// BreakerAllow asks whether a call may be made. Report an allowed call with the generation
+// and the probe of the result.
 func (c *Client) BreakerAllow(ctx context.Context, p api.BreakerAllowParams) (api.BreakerAllowResult, error) {
 	return Call(ctx, c, api.BreakerAllow, p)
 }
 
-// BreakerReport tells what became of a call that was allowed.
+// BreakerReport reports the outcome of a call that was allowed.
 func (c *Client) BreakerReport(ctx context.Context, p api.BreakerReportParams) (api.BreakerReportResult, error) {
 	return Call(ctx, c, api.BreakerReport, p)
 }
 
-// BreakerGet says in what state a breaker is, and why.
+// BreakerGet returns the state of a breaker and its reason.
 func (c *Client) BreakerGet(ctx context.Context, p api.BreakerParams) (api.BreakerGetResult, error) {
 	return Call(ctx, c, api.BreakerGet, p)
 }
 
-// BreakerReset closes a breaker and forgets what it counted, a forced state too.
+// BreakerReset closes a breaker, clears its counts and ends a forced state.
 func (c *Client) BreakerReset(ctx context.Context, p api.BreakerParams) (api.BreakerChangeResult, error) {
 	return Call(ctx, c, api.BreakerReset, p)
 }
 
-// BreakerForce holds a breaker in a state until BreakerReset.
+// BreakerForce sets a breaker to a state until BreakerReset.
 func (c *Client) BreakerForce(ctx context.Context, p api.BreakerForceParams) (api.BreakerChangeResult, error) {
 	return Call(ctx, c, api.BreakerForce, p)
 }

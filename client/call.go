@@ -17,8 +17,8 @@ import (
 
 const (
 	defaultDeadline = api.DefaultDeadlineMS * time.Millisecond
-	// maxSends bounds how often one call is sent. A call whose connection breaks
-	// each time may be what breaks it, and breaking costs others their locks.
+	// maxSends bounds how often one call is sent. A call whose connection breaks each time
+	// may be the cause, and every broken connection loses the locks of other callers.
 	maxSends = 4
 )
 
@@ -26,12 +26,12 @@ const (
 //
 //	r, err := client.Call(ctx, c, api.LockGet, api.LockGetParams{Name: "orders"})
 //
-// Without a deadline in ctx it has 5 s, and its wait_ms beside them. When ctx ends, the sidecar is told to
-// cancel the call and Call returns at once with ctx's error; what the call was
-// to do may then have been done.
+// Without a deadline in ctx the call has 5 s in addition to its wait_ms. When ctx ends, the
+// client asks the sidecar to cancel the call, and Call returns the error of ctx at once.
+// The sidecar may have executed the call all the same.
 //
-// Errors: *api.Error from the sidecar, for errors.Is with the codes of package
-// api; *ConnectError when there was no sidecar in time; ctx's error; ErrClosed.
+// Errors: *api.Error from the sidecar, for errors.Is with the codes of package api;
+// *ConnectError if no sidecar was reached in time; the error of ctx; ErrClosed.
 func Call[P, R any](ctx context.Context, c *Client, m api.Method[P, R], params P) (R, error) {
 	var result R
 	err := c.invoke(ctx, invocation{method: m.Name, idempotent: m.Idempotent, params: &params, result: &result})
@@ -50,32 +50,32 @@ func (c *Client) CallRaw(ctx context.Context, method string, params, result any)
 	return c.invoke(ctx, v)
 }
 
-// WithRequestID makes the one call that ctx is used for run once under this id
-// (1 to 64 bytes), across processes too: whoever repeats it with the same id
-// and parameters gets the first one's result. Without it every call has an id
-// of its own. The sidecar forgets an id after 150 s.
+// WithRequestID sets the request id (1 to 64 bytes) of the one call that uses ctx. The
+// sidecars execute a call with that id once: a repeated call with the same id and
+// parameters, also from another process, gets the result of the first. Without
+// WithRequestID every call has a new id. The sidecar forgets an id after 150 s.
 //
-// An empty id sends none, which spares Redis a write per call. A call that may
-// have been carried out when its connection broke is then not repeated, and
-// fails with an *api.Error that is api.Unavailable and MaybeExecuted.
+// With an empty id no id is sent, which saves Redis a write per call. A call that may have
+// been executed when its connection broke is then not repeated. It fails with an
+// *api.Error that is api.Unavailable and MaybeExecuted.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
 type requestIDKey struct{}
 
-// invocation is one call on its way through the client.
+// invocation describes one call.
 type invocation struct {
 	method         string
 	idempotent     bool
 	params, result any
-	given          map[string]any // params as a map, for its metadata
-	ownID          bool           // the context's request id is not for this call
-	lease          *held          // what the call acquires, if it does
-	on             *conn          // the connection that must carry it, if any
+	given          map[string]any // params, if they are a map: it may have metadata
+	ownID          bool           // the request id of the context is not used
+	lease          *held          // what the call acquires; nil = nothing
+	on             *conn          // the only connection to use; nil = any
 }
 
-// invoke runs a call to its end, on as many connections as it takes.
+// invoke executes a call, on several connections if they break.
 func (c *Client) invoke(ctx context.Context, v invocation) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", v.method, err)
@@ -99,14 +99,15 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 	if !errors.As(err, &reply) {
 		err = fmt.Errorf("%s: %w", v.method, err)
 	} else if reply.Code == api.DeadlineExceeded {
-		// The sidecar's clock was a moment ahead of ours: the same error to callers.
+		// The sidecar saw the deadline pass a moment before this client did. The caller gets
+		// the same error in both cases.
 		err = fmt.Errorf("%w: %w", reply, context.DeadlineExceeded)
 	}
 	mark(span, err)
 	return err
 }
 
-// carry sends the call until it is answered.
+// carry sends the call until a reply arrives.
 func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 	deadline, ok := ctx.Deadline()
 	var timer *time.Timer
@@ -121,7 +122,8 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 		expired = timer.C
 	}
 	for sends := 0; ; {
-		// Asked here, since a broken connection may have used up expired.
+		// The time is checked here because expired fires once, and a connection that broke
+		// may have received that.
 		if time.Until(deadline) <= 0 {
 			return ended(context.DeadlineExceeded)
 		} else if err := ctx.Err(); err != nil {
@@ -165,7 +167,7 @@ type call struct {
 	method string
 	params []byte // encoded pairs
 	pairs  int
-	scrap  []byte // what params is cut from
+	scrap  []byte // the encoder's output, of which params is a part
 
 	// Metadata; empty = not sent.
 	id                      []byte
@@ -173,20 +175,20 @@ type call struct {
 	ownDeadline, ownID      bool // params has them already
 
 	lease *held
-	wait  time.Duration // that the sidecar may take beside its own time
+	wait  time.Duration // the call's wait_ms, which is added to its time
 
 	enc *codec.Encoder
 	dec *codec.Decoder
 
-	// Of the connection that it is on, guarded by its mutex until done.
-	late  *held  // what is to be given back if the reply comes after the caller has gone
+	// These belong to the call's connection, and its mutex guards them until done.
+	late  *held  // the lease to give back when the reply arrives; the caller has gone
 	reply []byte // error and result
 	err   error
 	done  chan struct{} // has one place; filled when reply or err is set
 }
 
-// What calls are made of is reused, by each client for itself: channels and
-// timers must not pass from one test's synctest bubble to another's.
+// Every client has its own pools of calls and timers: a channel or a timer must not move
+// from one synctest bubble to another.
 
 func blankCall() any {
 	return &call{
@@ -217,9 +219,9 @@ func (c *Client) newCall(method string, params any) (*call, error) {
 	return cl, nil
 }
 
-// free gives the call back. Nobody else may know it any more.
+// free returns the call to the pool. No other goroutine may refer to it.
 func (c *Client) free(cl *call) {
-	// A large buffer is not kept for the sake of one call.
+	// A large buffer is not kept after one large call.
 	if cap(cl.scrap) > maxKept || cap(cl.reply) > maxKept {
 		return
 	}
@@ -259,8 +261,7 @@ func (cl *call) append(b []byte, msgid uint32, left time.Duration) []byte {
 	b = appendMap(b, pairs)
 	b = append(b, cl.params...)
 	if !cl.ownDeadline {
-		// Rounded up: a sidecar that gives up a moment late does no harm, and zero
-		// would be no deadline at all.
+		// Rounded up: a sidecar may give up a moment late, but 0 would mean no deadline.
 		ms := max((left+time.Millisecond-1)/time.Millisecond, 1)
 		b = appendUint(appendText(b, api.MetaDeadlineMS), uint64(ms))
 	}
@@ -278,8 +279,8 @@ func (cl *call) append(b []byte, msgid uint32, left time.Duration) []byte {
 
 func (cl *call) decode(result any) error { return decodeReply(cl.dec, cl.reply, result) }
 
-// requestIDs are unique in the fleet: a random part of 96 bits for the client,
-// and a count.
+// requestIDs makes ids that are unique across all clients: 96 random bits for the client,
+// and a counter.
 type requestIDs struct {
 	prefix string
 	count  *atomic.Uint64

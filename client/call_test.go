@@ -14,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/codes"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -296,8 +294,7 @@ func TestLongRepliesAndManyCallers(t *testing.T) {
 
 func TestCallsAreTraced(t *testing.T) {
 	t.Parallel()
-	spans := tracetest.NewSpanRecorder()
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	tp := &tracing{}
 	f := newFake(t)
 	c := dial(t, f.listen(), client.Options{TracerProvider: tp})
 	state, err := trace.ParseTraceState("vendor=value")
@@ -307,9 +304,9 @@ func TestCallsAreTraced(t *testing.T) {
 	})
 	_, err = c.Ping(trace.ContextWithSpanContext(t.Context(), parent))
 	require.NoError(t, err)
-	span := spans.Ended()[0]
-	require.Equal(t, "coxswain.session.ping", span.Name())
-	require.Equal(t, trace.SpanKindClient, span.SpanKind())
+	span := tp.ended()[0]
+	require.Equal(t, "coxswain.session.ping", span.name)
+	require.Equal(t, trace.SpanKindClient, span.kind)
 	require.Equal(t, parent.TraceID(), span.SpanContext().TraceID())
 	p := f.next("session.ping").params
 	require.Equal(t, fmt.Sprintf("00-%s-%s-01", span.SpanContext().TraceID(), span.SpanContext().SpanID()), p["_traceparent"])
@@ -318,7 +315,7 @@ func TestCallsAreTraced(t *testing.T) {
 	f.on("session.ping", func(frame) (any, any) { return nil, []any{1, "INVALID_ARGUMENT: key secret: unknown"} })
 	_, err = c.Ping(t.Context())
 	require.Error(t, err)
-	require.Equal(t, sdktrace.Status{Code: codes.Error, Description: "INVALID_ARGUMENT"}, spans.Ended()[1].Status())
+	require.Equal(t, status{codes.Error, "INVALID_ARGUMENT"}, tp.ended()[1].status)
 }
 
 // once dials the given connection, and none after it.

@@ -1,11 +1,10 @@
 // Package client calls the Coxswain sidecar over its Unix socket.
 //
-// Its invariant: every call ends within its context, and is carried out at most
-// once however often its connection breaks: a call is repeated on the next
-// connection only when it is idempotent or carries a request id, and every call
-// that is not idempotent carries one.
+// Its invariant: every call ends within its context, and is executed at most once however
+// often its connection breaks. A call is repeated on the next connection only if it is
+// idempotent or has a request id, and every call that is not idempotent has one.
 //
-// It decides nothing: limits, locks and their clocks are the sidecar's. It
+// The sidecar decides about limits and locks, by its own clock. Of this project the package
 // imports only the wire contract, package api.
 //
 //	c, err := client.Dial(ctx, client.Options{})
@@ -31,40 +30,39 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// DefaultSocket is where the sidecar listens unless it was told otherwise.
+// DefaultSocket is the path at which the sidecar listens by default.
 const DefaultSocket = "/run/coxswain/sidecar.sock"
 
 // SocketEnv is the environment variable that names the socket.
 const SocketEnv = "COXSWAIN_SOCKET"
 
-// Options say which sidecar to call, and as whom. The zero Options are right
-// for most programs.
+// Options say which sidecar to call, and how the client introduces itself. The zero
+// Options are right for most programs.
 type Options struct {
 	// Socket is the path of the sidecar's socket; empty = $COXSWAIN_SOCKET, else
 	// DefaultSocket.
 	Socket string
-	// Client, Version and Instance introduce the caller: holders of locks are
-	// shown by them. Empty: the program's name, nothing, and host/pid.
+	// Client, Version and Instance describe the caller. The holder of a lock is shown with
+	// them. Empty = the name of the program, nothing, and host/pid.
 	Client, Version, Instance string
-	// Connections is how many connections to keep, 1 unless given. More than one
-	// pays only for very many callers: every connection is a session of its own.
+	// Connections is how many connections to keep; 0 = 1. Every connection is a session of
+	// its own, and more than one helps only with very many callers.
 	Connections int
-	// FailFast makes Dial try once. Otherwise it waits for the sidecar within its
-	// context, which is what a program wants that starts together with it.
+	// FailFast makes Dial try once. Without it Dial waits for the sidecar within its
+	// context, for programs that start together with the sidecar.
 	FailFast bool
-	// TracerProvider makes the spans of calls; nil = otel's global one.
+	// TracerProvider makes the spans of calls; nil = the global one of package otel.
 	TracerProvider trace.TracerProvider
-	// Logger hears of connections made and lost; nil = nobody does.
+	// Logger logs the connections that are made and lost; nil = no log.
 	Logger *slog.Logger
-	// OnEvent is called for every notification of the sidecar, in order, on a
-	// goroutine of its own, so that it may make calls. Events that it is too slow
-	// for (256 wait) are dropped with a log line. Locks learn of their loss
-	// without it.
+	// OnEvent is called for every notification of the sidecar, in order and on its own
+	// goroutine, so it may make calls. At most 256 events wait for it; later ones are
+	// dropped with a log line. A lock learns of its loss without OnEvent.
 	OnEvent func(Event)
 }
 
-// Client is a sidecar to call. It is safe for concurrent use, and many
-// goroutines may share one connection at little cost.
+// Client calls one sidecar. It is safe for concurrent use, and many goroutines can share
+// one connection at little cost.
 type Client struct {
 	o      Options
 	tracer trace.Tracer
@@ -93,10 +91,10 @@ type slot struct {
 	up atomic.Pointer[conn] // nil while there is none
 }
 
-// Dial connects to the sidecar. It waits for it within ctx (5 s when ctx has no
-// deadline) unless Options.FailFast is set; an error that waiting cannot mend,
-// such as a socket this user may not open, is returned at once. Later
-// interruptions are mended in the background until Close.
+// Dial connects to the sidecar. Unless Options.FailFast is set, it waits for the sidecar
+// within ctx, or for 5 s if ctx has no deadline. It returns at once with an error that
+// waiting cannot change, for example if this user may not open the socket. A connection
+// that breaks later is made again in the background until Close.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	c := newClient(o)
 	d := net.Dialer{}
@@ -141,7 +139,7 @@ func newClient(o Options) *Client {
 	return c
 }
 
-// start makes the first connection in ctx and leaves the rest to the background.
+// start waits for the first connection within ctx. All others are made in the background.
 func (c *Client) start(ctx context.Context) error {
 	if c.o.OnEvent != nil {
 		c.event = make(chan Event, eventQueue)
@@ -164,22 +162,21 @@ func (c *Client) start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connections, so that the sidecar gives back what they hold,
-// and returns when no goroutine of the client is left. Calls in flight end with
-// ErrClosed.
+// Close closes the connections, so that the sidecar releases what they hold. It returns
+// when all goroutines of the client have ended. Calls in flight end with ErrClosed.
 func (c *Client) Close() error {
 	c.stop()
 	c.wg.Wait()
 	return nil
 }
 
-// pick returns a live connection, waiting for one until ctx or timer ends.
-// GiveUp, when not nil, says whether a failed try to connect ends the wait.
+// pick returns a live connection, and waits for one until ctx or timer ends. GiveUp, if not
+// nil, decides whether a failed attempt to connect ends the wait.
 func (c *Client) pick(ctx context.Context, timer <-chan time.Time, giveUp func(error) bool) (*conn, error) {
 	return c.await(ctx, timer, giveUp, c.live)
 }
 
-// await is pick among those connections that live may return.
+// await is pick with a function that returns a live connection or nil.
 func (c *Client) await(
 	ctx context.Context, timer <-chan time.Time, giveUp func(error) bool, live func() *conn,
 ) (*conn, error) {
@@ -190,7 +187,7 @@ func (c *Client) await(
 		c.mu.Lock()
 		changed, last := c.changed, c.lastErr
 		c.mu.Unlock()
-		// Asked again after taking the channel: one that came up in between has
+		// Checked again after reading the channel: a connection that was made in between has
 		// closed the channel before this one.
 		if cn := live(); cn != nil {
 			return cn, nil
@@ -210,7 +207,7 @@ func (c *Client) await(
 	}
 }
 
-// unreached says why there was no connection in time.
+// unreached is the error of a wait for a connection that ended.
 func (c *Client) unreached(last, ended error) error {
 	if last == nil {
 		last = &ConnectError{Socket: c.o.Socket, Err: errors.New("no answer yet")}
@@ -218,7 +215,7 @@ func (c *Client) unreached(last, ended error) error {
 	return fmt.Errorf("%w: %w", last, ended)
 }
 
-// live returns a connection that is up, taking turns, or nil.
+// live returns a connection that is up, a different one each time, or nil.
 func (c *Client) live() *conn {
 	first := 0
 	if len(c.slots) > 1 {
@@ -232,7 +229,7 @@ func (c *Client) live() *conn {
 	return nil
 }
 
-// tell wakes those who wait for a connection.
+// tell wakes the callers that wait for a connection.
 func (c *Client) tell(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// handle is how values are written and read. Integers come back signed, since
+// handle says how values are encoded and decoded. Integers are decoded as signed, because
 // all of them are within 2^53.
 var handle = func() *codec.MsgpackHandle {
 	h := &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
@@ -28,8 +28,8 @@ func decode(d *codec.Decoder, b []byte, v any) error {
 	return d.Decode(v)
 }
 
-// pairs cuts the header off an encoded params map and returns the number of its
-// pairs: metadata is added to them.
+// pairs removes the header of an encoded params map and returns the number of its pairs, to
+// which the metadata is added.
 func pairs(b []byte, params any) ([]byte, int, error) {
 	c := b[0]
 	if c == codeNil {

@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// maxQueueBytes bounds what waits to be written while the sidecar does not
-	// read: callers that gave up leave their frames behind.
+	// maxQueueBytes bounds the bytes that wait while the sidecar does not read. The frames
+	// of callers that gave up stay among them.
 	maxQueueBytes = 8 << 20
-	// writeTimeout is how long the sidecar may read nothing before the
-	// connection is given up.
+	// writeTimeout is how long the sidecar may read nothing before the connection is closed.
 	writeTimeout = 10 * time.Second
-	// readBuffer is the reading buffer's size while frames are small.
+	// readBuffer is the size of the read buffer while frames are small.
 	readBuffer = 32 << 10
 )
 
-// conn is one connection, which is one session of the sidecar. It has one
-// reading goroutine; whoever has something to say writes it, and what others
-// have to say meanwhile.
+// conn is one connection, which is one session of the sidecar. It has one reading
+// goroutine. A caller writes its own frame, and the frames that other callers add
+// meanwhile.
 type conn struct {
 	c    *Client
 	slot *slot
@@ -40,7 +39,7 @@ type conn struct {
 	// Set by hello, before others see the connection.
 	session  string
 	maxFrame int           // 0 = not known
-	inflight chan struct{} // a place for each call that the sidecar runs at once; nil = not known
+	inflight chan struct{} // has room for the calls that the sidecar runs at once; nil = not known
 
 	mu      sync.Mutex // guards what follows
 	err     error      // why it is dead
@@ -49,7 +48,7 @@ type conn struct {
 	held    map[string]*held // by token
 	out     []byte           // frames to write
 	spare   []byte           // the buffer that was written last
-	writing bool             // somebody writes, and will write out as well
+	writing bool             // a goroutine is writing, and will write out as well
 }
 
 func newConn(c *Client, s *slot, nc net.Conn) *conn {
@@ -71,7 +70,7 @@ type brokenError struct {
 func (e *brokenError) Error() string { return fmt.Sprintf("connection to the sidecar lost: %v", e.err) }
 func (e *brokenError) Unwrap() error { return e.err }
 
-// publish puts the connection up for calls, unless it is dead already.
+// publish makes the connection available for calls. It reports false if it is dead already.
 func (cn *conn) publish() bool {
 	cn.mu.Lock()
 	defer cn.mu.Unlock()
@@ -82,8 +81,7 @@ func (cn *conn) publish() bool {
 	return true
 }
 
-// fail ends the connection: its calls are answered with a brokenError, what it
-// held is lost.
+// fail closes the connection: its calls end with a brokenError, and its leases are lost.
 func (cn *conn) fail(err error) {
 	cn.mu.Lock()
 	if cn.err != nil {
@@ -91,16 +89,17 @@ func (cn *conn) fail(err error) {
 		return
 	}
 	cn.err = err
-	// Down in the same step: a caller that finds it dead must not be given it again.
+	// The slot is cleared under the same lock: a caller that finds the connection dead must
+	// not get it again.
 	cn.slot.up.CompareAndSwap(cn, nil)
 	pending, held := cn.pending, cn.held
 	cn.pending, cn.held, cn.out = nil, nil, nil
 	cn.mu.Unlock()
 
-	_ = cn.nc.Close() // it is given up, whatever Close says
+	_ = cn.nc.Close() // an error changes nothing: the connection is not used any more
 	close(cn.dead)
-	// What is held first: one that is still being acquired is bound anew, by its caller,
-	// as soon as its call is told.
+	// Leases before calls: the caller of an acquisition binds its lease to the next
+	// connection as soon as the call ends.
 	for _, lk := range held {
 		_ = lk.lose("the connection ended: " + err.Error())
 	}
@@ -135,12 +134,12 @@ func (cn *conn) roundTrip(ctx context.Context, cl *call, left time.Duration, exp
 	if cn.abandon(id, cl) {
 		return err
 	}
-	// Answered at the same moment: what is known is better than what is not.
+	// The reply arrived at the same moment, and is better than an error.
 	<-cl.done
 	return cl.err
 }
 
-// ended makes the caller's own end look like the sidecar's word for it.
+// ended gives the end of the caller's context the code that the sidecar would use.
 func ended(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", api.DeadlineExceeded, err)
@@ -148,8 +147,8 @@ func ended(err error) error {
 	return fmt.Errorf("%w: %w", api.Cancelled, err)
 }
 
-// enter takes a place among the calls that the sidecar runs at once: beyond
-// them it would answer OVERLOADED.
+// enter waits until the sidecar can run one more call. It would answer OVERLOADED to a call
+// beyond its limit.
 func (cn *conn) enter(ctx context.Context, expired <-chan time.Time) error {
 	select {
 	case cn.inflight <- struct{}{}:
@@ -168,7 +167,7 @@ func (cn *conn) enter(ctx context.Context, expired <-chan time.Time) error {
 	}
 }
 
-// submit gives the call an id and has its frame written.
+// submit gives the call an id and writes its frame, or leaves that to the current writer.
 func (cn *conn) submit(cl *call, left time.Duration) (uint32, error) {
 	cn.mu.Lock()
 	if err := cn.err; err != nil {
@@ -185,7 +184,7 @@ func (cn *conn) submit(cl *call, left time.Duration) (uint32, error) {
 	if n := len(cn.out) - start; cn.maxFrame > 0 && n > cn.maxFrame {
 		cn.out = cn.out[:start]
 		cn.mu.Unlock()
-		// Sent, it would end the connection, and with it everybody else's calls.
+		// The sidecar would close the connection, and with it end the calls of others.
 		return 0, &api.Error{Code: api.InvalidArgument, Message: fmt.Sprintf(
 			"the call takes %d bytes and the sidecar takes %d: send less, or raise limits.max_frame_bytes", n, cn.maxFrame)}
 	}
@@ -210,8 +209,8 @@ func (cn *conn) id() uint32 {
 	}
 }
 
-// abandon cancels a call whose caller goes away. It reports false when the call
-// has been answered.
+// abandon cancels a call whose caller stops waiting. It reports false if the reply has
+// arrived.
 func (cn *conn) abandon(id uint32, cl *call) bool {
 	cn.mu.Lock()
 	if cn.pending[id] != cl {
@@ -220,7 +219,7 @@ func (cn *conn) abandon(id uint32, cl *call) bool {
 	}
 	delete(cn.pending, id)
 	if cl.lease != nil {
-		// The grant may be on its way already, and nobody would know of it.
+		// The grant may be on its way. It is given back when it arrives.
 		delete(cn.held, cl.lease.token)
 		cn.pending[id] = &call{late: cl.lease}
 	}
@@ -229,7 +228,7 @@ func (cn *conn) abandon(id uint32, cl *call) bool {
 	return true
 }
 
-// notify sends a frame that nobody answers.
+// notify sends a notification, which has no reply.
 func (cn *conn) notify(frame []byte) {
 	cn.mu.Lock()
 	if cn.err != nil {
@@ -240,8 +239,8 @@ func (cn *conn) notify(frame []byte) {
 	cn.flush()
 }
 
-// flush writes what is to be written, unless somebody does. It is called with
-// cn.mu held and releases it.
+// flush writes cn.out unless another goroutine is writing. It is called with cn.mu held and
+// releases it.
 func (cn *conn) flush() {
 	if cn.writing {
 		cn.mu.Unlock()
@@ -259,8 +258,8 @@ func (cn *conn) flush() {
 		}
 		cn.mu.Lock()
 		if n < len(b) {
-			// The sidecar is behind. A caller must not block here, since its context
-			// may end first; cn.err is looked at, since fail waits for no late comer.
+			// The sidecar reads slowly. A caller must not block here, because its context may
+			// end first. After fail no goroutine is started, because nothing would wait for it.
 			if cn.err == nil {
 				cn.wg.Go(func() { cn.drain(b, n) })
 			}
@@ -278,7 +277,7 @@ func (cn *conn) flush() {
 // maxKept is the largest buffer that is kept for reuse.
 const maxKept = 256 << 10
 
-// drain writes the rest of b, blocking, and then whatever else has gathered.
+// drain writes the rest of b, blocking, and then the frames that were added meanwhile.
 func (cn *conn) drain(b []byte, n int) {
 	_ = cn.nc.SetWriteDeadline(time.Now().Add(writeTimeout)) // a closed connection fails the write
 	if _, err := cn.nc.Write(b[n:]); err != nil {
@@ -327,8 +326,8 @@ func (cn *conn) read() {
 	}
 }
 
-// roomy moves buf[start:end] to the front of a buffer that has room behind it:
-// the same one, a larger one for a long frame, a small one when that is over.
+// roomy moves buf[start:end] to the front of a buffer with free space at its end: the same
+// one, a larger one for a long frame, or a small one after a long frame.
 func roomy(buf []byte, start, end int) ([]byte, int) {
 	rest := buf[start:end]
 	switch {
@@ -370,8 +369,8 @@ func (cn *conn) take(frame []byte) error {
 	}
 }
 
-// deliver hands a reply to its caller. The caller decodes it: that keeps the
-// reader free, and the work on the goroutine that wants it.
+// deliver passes a reply to its caller, which decodes it. So decoding does not delay the
+// reader.
 func (cn *conn) deliver(id uint64, reply []byte) {
 	cn.mu.Lock()
 	cl, ok := cn.pending[uint32(id)]

@@ -5,28 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"syscall"
 	"time"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 const (
-	// helloTimeout bounds the first exchange on a connection: a socket that takes
-	// connections and answers nothing is as good as none.
+	// helloTimeout bounds the first exchange on a connection, for a socket that accepts
+	// connections and does not answer.
 	helloTimeout = 5 * time.Second
-	// calm is how long a connection must have lived for the next try to come at
-	// once: one that breaks right after its hello must not be made in a tight loop.
+	// calm is how long a connection must have lived for the pauses to start over. One that
+	// breaks right after its hello must not be made again in a tight loop.
 	calm = time.Second
-	// firstPause and longestPause bound the jittered pauses between tries.
+	// The pauses between attempts double from firstPause to longestPause. Each varies at
+	// random by up to half of itself.
 	firstPause   = 10 * time.Millisecond
 	longestPause = time.Second
 )
 
-// ConnectError says why the sidecar cannot be reached, and what to do.
+// ConnectError says why the sidecar cannot be reached, and how to remedy that.
 type ConnectError struct {
 	// Socket is the path that was tried.
 	Socket string
@@ -57,22 +57,17 @@ func (e *ConnectError) remedy() string {
 	}
 }
 
-// hopeless reports whether trying again cannot help.
+// hopeless reports whether a further attempt cannot succeed.
 func hopeless(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errProtocol)
 }
 
-// errProtocol: it is not the sidecar that answers, or one of another protocol.
+// errProtocol: another program answers, or a sidecar of another protocol.
 var errProtocol = errors.New("it does not speak protocol version 1")
 
-// keep makes the slot's connection again and again until Close.
+// keep connects the slot, and connects it again when the connection breaks, until Close.
 func (c *Client) keep(s *slot) {
-	pause := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(firstPause),
-		backoff.WithMaxInterval(longestPause),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxElapsedTime(0),
-	)
+	pause := firstPause
 	for c.ctx.Err() == nil {
 		began := time.Now()
 		cn, err := c.connect(s)
@@ -88,24 +83,25 @@ func (c *Client) keep(s *slot) {
 				c.o.Logger.Warn("connection to the sidecar lost", "socket", c.o.Socket, "err", cn.err)
 			}
 			if time.Since(began) >= calm {
-				pause.Reset()
+				pause = firstPause
 			}
 		} else if c.ctx.Err() == nil {
 			c.o.Logger.Debug("cannot connect to the sidecar", "socket", c.o.Socket, "err", err)
 			c.tell(err)
 		}
 		select {
-		case <-time.After(pause.NextBackOff()):
+		case <-time.After(pause/2 + rand.N(pause)):
 		case <-c.ctx.Done():
 		}
+		pause = min(2*pause, longestPause)
 	}
 }
 
-// connect makes one connection, introduces the client on it, and puts it up.
+// connect makes one connection, introduces the client on it, and makes it available.
 func (c *Client) connect(s *slot) (*conn, error) {
 	nc, err := c.dial(c.ctx)
 	if err != nil {
-		// The operation's own text repeats the path.
+		// The text of the net.OpError repeats the path.
 		var op *net.OpError
 		if errors.As(err, &op) {
 			err = op.Err

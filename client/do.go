@@ -3,25 +3,24 @@ package client
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// do runs fn while it is held, and gives it back however fn ends.
+// do runs fn and then releases the lease, however fn ends.
 func (h *held) do(ctx context.Context, fn func(context.Context) error) (err error) {
 	return h.doBy(ctx, fn, func(ctx context.Context, _ error) error { return h.Release(ctx) })
 }
 
-// errPanicked is how fn ended that did not return.
+// errPanicked stands for the error of a function that panicked.
 var errPanicked = errors.New("it panicked")
 
-// doBy is do with a release that is told how fn ended.
+// doBy is do with its own release, which is given the error of fn.
 func (h *held) doBy(ctx context.Context, fn func(context.Context) error, release func(context.Context, error) error) (err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.ctx, func() { end(context.Cause(h.ctx)) })
 	ended := errPanicked
-	defer func() { // when fn panics too
+	defer func() { // also runs when fn panics
 		stop()
 		gone := release(ctx, ended)
 		end(ErrReleased)
@@ -29,13 +28,12 @@ func (h *held) doBy(ctx context.Context, fn func(context.Context) error, release
 		case errors.Is(gone, ErrLost):
 			err = errors.Join(err, gone)
 		case errors.Is(gone, api.InvalidArgument):
-			// What was said of it is wrong, so that nothing was given back: it goes
-			// back without a word.
-			_ = h.giveBack(ctx, h.silence(), new(heldAnswer), new(heldAnswer))
+			// The outcome was not accepted, so nothing was released: release without it.
+			_ = h.endBy(ctx, h.kind.release, h.silence())
 			err = errors.Join(err, gone)
 		case gone != nil:
-			// What fn did was done while it was held; it is free when its TTL ends.
-			h.c.o.Logger.Warn("what was held is given back by its TTL", h.kind.noun, h.name, "err", gone)
+			// The work of fn was done under the lease, which ends with its TTL.
+			h.c.o.Logger.Warn("the release failed; the lease ends with its TTL", h.kind.noun, h.name, "err", gone)
 		}
 	}()
 	err = fn(ctx)
@@ -43,15 +41,10 @@ func (h *held) doBy(ctx context.Context, fn func(context.Context) error, release
 	return err
 }
 
-// silence is what is said of something that was not used.
+// silence is the release parameters of a lease that was not used.
 func (h *held) silence() map[string]any {
 	if h.kind.unused == "" {
 		return nil
 	}
 	return map[string]any{"outcome": h.kind.unused}
-}
-
-// millis rounds up: a TTL that was asked for must not become the default.
-func millis(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }

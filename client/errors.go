@@ -11,28 +11,29 @@ import (
 var (
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("the client is closed")
-	// ErrBusy: someone else holds it. The error is a *BusyError.
+	// ErrBusy: the acquisition was refused, for example because another client holds the
+	// lock. The error is a *BusyError.
 	ErrBusy = errors.New("busy")
-	// ErrLost: what was held is no longer held, though nobody released it.
+	// ErrLost: a lease ended although its holder did not release it.
 	ErrLost = errors.New("lost")
-	// ErrReleased: what was held was released by its own holder.
+	// ErrReleased: the holder released the lease.
 	ErrReleased = errors.New("released")
 )
 
-// BusyError is the answer to an acquisition of what someone else holds.
+// BusyError is the refusal of an acquisition.
 type BusyError struct {
-	// Noun is what it is: lock, semaphore, pool or permit.
+	// Noun is lock, semaphore, pool, permit or queue.
 	Noun string
-	// Name is what was wanted.
+	// Name is the name that was to be acquired.
 	Name string
-	// HeldBy is who has it; nil when that is not known.
+	// HeldBy is the holder; nil = unknown.
 	HeldBy *api.Holder
-	// Reason is why no member of a pool is to be had: busy, cooling, banned or
-	// empty; for permits also open, limit or pause. It is empty for locks and
-	// semaphores.
+	// Reason is why no member of a pool is available: busy, cooling, banned or empty; for
+	// permits also open, limit or pause. It is empty for all other nouns.
 	Reason string
-	// RetryAfter is when the holder's TTL ends unless it is renewed; of a pool when
-	// the soonest member may be had, and negative when none ever may, as things are.
+	// RetryAfter is the time until the TTL of the holder ends, unless it is renewed. For a
+	// pool it is the time until a member may be available; negative = never, unless the
+	// pool changes.
 	RetryAfter time.Duration
 }
 

@@ -18,8 +18,8 @@ type Event struct {
 	Params map[string]any
 }
 
-// Draining is when the sidecar's pod ends, if the event is session.draining: finish
-// what is under way and take on nothing long. Calls go on until then.
+// Draining returns when the pod of the sidecar ends, if the event is session.draining.
+// Finish the current work and start no long work. Calls are possible until then.
 func (e Event) Draining() (end time.Time, ok bool) {
 	if e.Method != api.SessionDraining.Name {
 		return time.Time{}, false
@@ -34,8 +34,8 @@ func (e Event) Draining() (end time.Time, ok bool) {
 	}
 }
 
-// hear handles a notification, on the reader: it must not block. Those that
-// this version does not know are for OnEvent alone.
+// hear handles a notification on the reading goroutine, and must not block. A notification
+// that this version does not know goes to OnEvent only.
 func (cn *conn) hear(method string, params []byte) error {
 	r := cursor{params}
 	if n, ok := r.array(); !ok {
@@ -61,7 +61,7 @@ func (cn *conn) hear(method string, params []byte) error {
 	return nil
 }
 
-// tell hands an event to OnEvent, which is set. It never blocks.
+// tell queues an event for OnEvent, which is set. It never blocks.
 func (cn *conn) tell(ev Event) {
 	select {
 	case cn.c.event <- ev:
@@ -70,13 +70,13 @@ func (cn *conn) tell(ev Event) {
 	}
 }
 
-// losses are the notifications that something is no longer held.
+// losses are the notifications that a lease is lost.
 var losses = map[string]bool{
 	api.LockLost.Name: true, api.SemaphoreLost.Name: true, api.PermitLost.Name: true, api.PoolLost.Name: true,
 	api.QueueLost.Name: true, api.SeenLost.Name: true,
 }
 
-// lost ends what a notification is about.
+// lost ends the lease of a notification.
 func (cn *conn) lost(p api.LostParams) {
 	cn.mu.Lock()
 	lk := cn.held[p.Token]
@@ -87,7 +87,7 @@ func (cn *conn) lost(p api.LostParams) {
 	}
 }
 
-// deliver hands events to OnEvent until Close.
+// deliver calls OnEvent for each event until Close.
 func (c *Client) deliver() {
 	for {
 		select {

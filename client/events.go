@@ -9,15 +9,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// EventsGap is the Method of an Event that the client itself tells, when it
-// follows events and its connection was made anew: what happened meanwhile was
-// missed. Params has reason: reconnected, or, when the sidecar then refused to
-// go on telling, refused and its error.
+// EventsGap is the Method of an Event that the client itself makes. It says that events were
+// missed: the client is subscribed and its connection was made again. Params has reason:
+// reconnected, or refused with an error if the sidecar refused the new subscription.
 const EventsGap = "events.gap"
 
-// following is what the program asked to be told of.
+// following is the subscription of the program.
 type following struct {
-	turn chan struct{} // has one place: changes take turns, as their callers' contexts allow
+	turn chan struct{} // has room for one: a mutex for changes, whose wait ends with a context
 
 	mu    sync.Mutex // guards what follows
 	on    bool
@@ -36,7 +35,7 @@ func (f *following) get() (on bool, kinds []string) {
 	return f.on, f.kinds
 }
 
-// take is taken before a change and given back after it.
+// take starts a change; giveBack ends it.
 func (f *following) take(ctx context.Context) error {
 	select {
 	case f.turn <- struct{}{}:
@@ -48,13 +47,12 @@ func (f *following) take(ctx context.Context) error {
 
 func (f *following) giveBack() { <-f.turn }
 
-// EventsSubscribe has Options.OnEvent told what happens in the sidecar, all of
-// it or what is of the given kinds, in place of the kinds before. It needs
-// Options.OnEvent. A connection that is made anew is told again; OnEvent then
-// hears of the gap (EventsGap).
+// EventsSubscribe subscribes Options.OnEvent, which must be set, to the events of the
+// sidecar: those of the given kinds, or all. It replaces the subscription before. When a
+// connection is made again, the client subscribes again and sends OnEvent an EventsGap.
 //
-// Errors are those of Call: api.InvalidArgument for a kind that does not exist,
-// api.PermissionDenied where socket.admin keeps this user out.
+// Errors are those of Call: api.InvalidArgument for an unknown kind, api.PermissionDenied if
+// socket.admin does not allow this user.
 func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 	if c.o.OnEvent == nil {
 		return errors.New(api.EventsSubscribe.Name + ": nobody would hear of events: set Options.OnEvent")
@@ -66,7 +64,7 @@ func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 	}
 	defer c.follows.giveBack()
 	for {
-		// One connection only, always the same one: each would send every event.
+		// Always the first connection: every subscribed connection gets every event.
 		cn, err := c.await(ctx, nil, nil, c.slots[0].up.Load)
 		if err != nil {
 			return fmt.Errorf("%s: %w", api.EventsSubscribe.Name, err)
@@ -82,15 +80,14 @@ func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 		c.follows.set(true, kinds)
 		select {
 		case <-cn.dead:
-			// The next connection may have looked before this was set.
+			// The next connection may have read the subscription before it was set.
 		default:
 			return nil
 		}
 	}
 }
 
-// EventsUnsubscribe ends what EventsSubscribe began. Events that are under way
-// may still come.
+// EventsUnsubscribe ends the subscription. Events that were sent before may still arrive.
 func (c *Client) EventsUnsubscribe(ctx context.Context) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
@@ -129,8 +126,8 @@ func (cn *conn) subscribe(ctx context.Context, kinds []string) error {
 	})
 }
 
-// resume subscribes a connection that was made anew, before others see it. That
-// it is refused is no reason to be without a connection.
+// resume subscribes a new connection before callers can use it. The connection is used
+// even if the sidecar refuses the subscription.
 func (cn *conn) resume(ctx context.Context) {
 	c := cn.c
 	on, kinds := c.follows.get()
@@ -142,7 +139,7 @@ func (cn *conn) resume(ctx context.Context) {
 	defer cancel()
 	err := cn.subscribe(ctx, kinds)
 	var broken *brokenError
-	// One that breaks meanwhile has refused nothing: the next is asked too.
+	// A connection that breaks here has not refused: the next one subscribes again.
 	if err != nil && !errors.As(err, &broken) && c.ctx.Err() == nil {
 		c.o.Logger.Warn("events are no longer told", "err", err)
 		cn.gap(map[string]any{"reason": "refused", "error": err.Error()})

@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
@@ -248,47 +246,4 @@ func dial(t testing.TB, socket string, o client.Options) *client.Client {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
-}
-
-// cutter dials a socket and breaks connections at a chosen moment.
-type cutter struct {
-	socket string
-	next   atomic.Bool // the next reply is lost with its connection
-	cuts   atomic.Int32
-	mu     sync.Mutex // guards last
-	last   net.Conn
-}
-
-func (c *cutter) dial(ctx context.Context) (net.Conn, error) {
-	nc, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = nc
-	return &cutConn{nc, c}, nil
-}
-
-// kill ends the latest connection as a dead process would.
-func (c *cutter) kill() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = c.last.Close()
-}
-
-type cutConn struct {
-	net.Conn
-	c *cutter
-}
-
-// Read loses what was read when it is time: what was asked for has been done.
-func (c *cutConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if err == nil && c.c.next.CompareAndSwap(true, false) {
-		c.c.cuts.Add(1)
-		_ = c.Close()
-		return 0, io.EOF
-	}
-	return n, err
 }

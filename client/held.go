@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -11,108 +12,83 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// releaseTime is what a release gets whose context has ended already.
+// releaseTime bounds a release whose context has ended already.
 const releaseTime = 2 * time.Second
 
-// heldKind is what one noun's leases have of their own.
-type heldKind struct {
-	noun                    string // for errors
-	acquire, renew, release string // its methods
-	name, token, ttl        string // the keys of their parameters
-	// named: its token is the sidecar's to make, and comes with the grant.
-	named bool
-	// unfenced: its grants have no fence.
-	unfenced bool
-	// key is the key of a second part of its name; empty = it has none.
-	key string
-	// unused is the outcome of what was granted and not used; empty = it has none.
-	unused string
-}
-
-// held is something that this client holds: what locks, permits of semaphores
-// and all other leases have in common.
+// held is one lease of this client: the common part of locks, semaphores and all others.
 type held struct {
-	c           *Client
-	kind        *heldKind
-	name, token string
-	key         string        // see heldKind.key
-	session     bool          // bound to the session, not to its TTL
-	maxHold     time.Duration // 0 = it may be held for good
+	c    *Client
+	kind *heldKind
+	terms
+	token string
 
 	// Set by the grant.
 	fence uint64
 	ttl   time.Duration
-	ends  time.Time // when it was held as long as it may be, zero = never
+	ends  time.Time // the end of the longest hold; zero = none
 	ctx   context.Context
 	end   context.CancelCauseFunc
 
 	mu        sync.Mutex // guards what follows
 	on        *conn      // the session that holds it
-	confirmed time.Time  // it was held for all that is known at this time
+	confirmed time.Time  // the last time at which it was certainly held
 	loss      error
-	timer     *time.Timer // nil until it is granted
+	timer     *time.Timer // nil until the grant
 	released  bool
 }
 
-// grant is what all answers to an acquisition have.
-type grant struct {
-	fence    string
-	ttlMS    int64
-	waitedMS int64
-}
-
-// heldAnswer is what all answers about a lease have.
+// heldAnswer is the result of a renewal or a release, for all nouns.
 type heldAnswer struct {
-	Renewed  bool `codec:"renewed"`
-	Released bool `codec:"released"`
-	// Acked and Committed are Released of what was dealt with.
+	Renewed   bool   `codec:"renewed"`
+	Released  bool   `codec:"released"`
 	Acked     bool   `codec:"acked"`
 	Committed bool   `codec:"committed"`
 	Reason    string `codec:"reason"`
 }
 
-func (a *heldAnswer) ended() bool { return a.Released || a.Acked || a.Committed }
-
-// params are those that name the lease, and more.
+// params are the parameters that name the lease, and more.
 func (h *held) params(more map[string]any) map[string]any {
 	p := map[string]any{h.kind.name: h.name, h.kind.token: h.token}
 	if h.kind.key != "" {
 		p[h.kind.key] = h.key
 	}
-	for k, v := range more {
-		p[k] = v
-	}
+	maps.Copy(p, more)
 	return p
 }
 
-// Name is the name of what is held.
+// errorf prefixes an error with the lease and the step that failed.
+func (h *held) errorf(step string, err error) error {
+	return fmt.Errorf("%s %s: %s: %w", h.kind.noun, h.name, step, err)
+}
+
+// Name is the name that was acquired.
 func (h *held) Name() string { return h.name }
 
-// Token is the owner's secret, with which another client may renew and release it.
+// Token is the secret of the owner. Another client can renew and release the lease with it.
 func (h *held) Token() string { return h.token }
 
-// Fence rises with every grant, through failovers and data loss too.
+// Fence is a number that rises with every grant, also across failovers and data loss.
 func (h *held) Fence() uint64 { return h.fence }
 
-// Context ends when it is no longer held; its cause is then ErrReleased, or an
-// error that is ErrLost and says why. It has the values of the context that it
-// was acquired with, but not its end.
+// Context ends when the lease ends. Its cause is then ErrReleased, or an error that is
+// ErrLost and has the reason. It has the values of the context of the acquisition, but
+// does not end with that one.
 func (h *held) Context() context.Context { return h.ctx }
 
-// Renew extends it by its TTL. Only what is bound to its TTL needs that. When it
-// is not held any more it is lost, and the error is ErrLost; after any other
-// error it is held until its TTL ends.
+// Renew extends the lease by its TTL. Only a lease that is bound to its TTL needs it. If the
+// lease is not held any more it is lost, and the error is ErrLost; after any other error
+// it is held until its TTL ends.
 func (h *held) Renew(ctx context.Context) error {
 	h.mu.Lock()
 	on, loss, released := h.on, h.loss, h.released
 	h.mu.Unlock()
 	switch {
 	case released:
-		return fmt.Errorf("%s %s: renew: %w", h.kind.noun, h.name, ErrReleased)
+		return h.errorf("renew", ErrReleased)
 	case loss != nil:
-		return fmt.Errorf("%s %s: renew: %w", h.kind.noun, h.name, loss)
+		return h.errorf("renew", loss)
 	case h.kind.renew == "":
-		return fmt.Errorf("%s %s: renew: there is no such call; bind it to the session, or give it a longer TTL", h.kind.noun, h.name)
+		return h.errorf("renew", errors.New("there is no such call; bind it to the session, or give it a longer TTL"))
 	case !h.session:
 		on = nil
 	}
@@ -126,35 +102,20 @@ func (h *held) Renew(ctx context.Context) error {
 		return err
 	}
 	if !r.Renewed {
-		return fmt.Errorf("%s %s: renew: %w", h.kind.noun, h.name, h.lose(r.Reason))
+		return h.errorf("renew", h.lose(r.Reason))
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.loss == nil && !h.released {
-		h.confirmed = sent
-		h.arm()
-	}
+	h.confirm(sent)
 	return nil
 }
 
-// Release gives it back and ends its Context. It works on a context that has
-// ended too, as in a defer. It returns an error that is ErrLost when it was not
-// held to the end; after any other error it may be called again, and it is free
-// when its session or its TTL ends at the latest. Once released, further calls
-// do nothing.
-func (h *held) Release(ctx context.Context) error {
-	var r heldAnswer
-	return h.giveBack(ctx, nil, &r, &r)
-}
+// Release ends the lease and its Context. It also works with a context that has ended, for
+// example in a defer. It returns an error that is ErrLost if the lease was not held to the
+// end. After any other error it may be called again; the lease ends with its session or
+// its TTL at the latest. After a successful release further calls do nothing.
+func (h *held) Release(ctx context.Context) error { return h.endBy(ctx, h.kind.release, nil) }
 
-// giveBack is Release with more parameters, and decodes the answer into result
-// too, of which answer is a part.
-func (h *held) giveBack(ctx context.Context, more map[string]any, result any, answer *heldAnswer) error {
-	return h.endBy(ctx, h.kind.release, more, result, answer)
-}
-
-// endBy is giveBack by another method than its release.
-func (h *held) endBy(ctx context.Context, method string, more map[string]any, result any, answer *heldAnswer) error {
+// endBy ends the lease by one of its methods, with more parameters.
+func (h *held) endBy(ctx context.Context, method string, more map[string]any) error {
 	h.mu.Lock()
 	if h.released {
 		h.mu.Unlock()
@@ -170,15 +131,14 @@ func (h *held) endBy(ctx context.Context, method string, more map[string]any, re
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 		defer cancel()
 	}
-	// The session that holds it must let go of it too, or it would take the
-	// release for a loss. Where that session has ended the token is enough, and
-	// frees at once what a killed sidecar left behind.
+	// The release goes to the session that holds the lease: that session would otherwise
+	// report it as lost. If the session has ended, any session can release it by the token.
+	// That frees at once a lease that a killed sidecar left behind.
 	if !h.session || loss != nil {
 		on = nil
 	}
-	err := h.c.invoke(ctx, invocation{
-		method: method, idempotent: true, params: h.params(more), result: result, on: on,
-	})
+	var r heldAnswer
+	err := h.c.invoke(ctx, invocation{method: method, idempotent: true, params: h.params(more), result: &r, on: on})
 	if err != nil {
 		return err
 	}
@@ -187,42 +147,40 @@ func (h *held) endBy(ctx context.Context, method string, more map[string]any, re
 	defer h.mu.Unlock()
 	h.released = true
 	if h.loss != nil {
-		return fmt.Errorf("%s %s: release: %w", h.kind.noun, h.name, h.loss)
+		return h.errorf("release", h.loss)
 	}
-	if !answer.ended() {
-		return fmt.Errorf("%s %s: release: %w", h.kind.noun, h.name, lost(answer.Reason))
+	if !r.Released && !r.Acked && !r.Committed {
+		return h.errorf("release", lost(r.Reason))
 	}
 	return nil
 }
 
-// take makes what was acquired a held one.
-func (h *held) take(ctx context.Context, g grant) error {
-	fence, err := strconv.ParseUint(g.fence, 10, 64)
+// take starts the lease that was granted.
+func (h *held) take(ctx context.Context, d decision) error {
+	fence, err := strconv.ParseUint(d.fence, 10, 64)
 	if err != nil && !h.kind.unfenced {
-		err = fmt.Errorf("%s: %w: fence: %w", h.kind.acquire, errMalformed, err)
-		h.disown(&brokenError{err, true})
-		return err
+		return fmt.Errorf("fence: %w", err)
 	}
-	h.fence, h.ttl = fence, time.Duration(g.ttlMS)*time.Millisecond
+	h.fence, h.ttl = fence, time.Duration(d.ttlMS)*time.Millisecond
 	h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(h.ttl, h.check)
-	// What granted it was not sent before that, by the sidecar's own count.
-	h.confirmed = h.confirmed.Add(time.Duration(g.waitedMS) * time.Millisecond)
+	// The sidecar waited for this long before it asked for the grant.
+	h.confirmed = h.confirmed.Add(time.Duration(d.waitedMS) * time.Millisecond)
 	if h.maxHold > 0 {
 		h.ends = h.confirmed.Add(validity(h.maxHold))
 	}
 	h.arm()
-	if h.loss != nil { // between the reply and now
+	if h.loss != nil { // lost between the reply and now
 		h.timer.Stop()
 		h.end(h.loss)
 	}
 	return nil
 }
 
-// bind notes which connection the acquisition is sent on, and when. Its validity
-// counts from here.
+// bind notes the connection and the time at which the acquisition is sent. The validity of
+// the grant counts from there.
 func (h *held) bind(cn *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -231,10 +189,9 @@ func (h *held) bind(cn *conn) {
 
 // arm sets the time of the next check, with h.mu held.
 //
-// What is bound to its TTL ends with its validity, or when it was held as long as
-// it may be. What is bound to the session is renewed by the sidecar, which tells
-// of a loss in time as long as it lives: so the sidecar itself is asked every
-// third of the TTL.
+// A lease that is bound to its TTL ends with its validity, or with its longest hold. A
+// lease that is bound to the session is renewed by the sidecar, which reports a loss in
+// time as long as it lives: so the client checks every third of the TTL that it lives.
 func (h *held) arm() {
 	next := h.confirmed.Add(h.ttl / 3)
 	if !h.session {
@@ -254,19 +211,19 @@ func (h *held) check() {
 	}
 	h.mu.Lock()
 	on := h.on
-	// The renewal that is known to have been made may be a third of the TTL older
-	// than the answer that vouches for it.
+	// The last certain renewal may be a third of the TTL older than the answer of the
+	// sidecar at h.confirmed.
 	until := h.confirmed.Add(validity(h.ttl) - h.ttl/3)
 	h.mu.Unlock()
 	asked := time.Now()
 	if !asked.Before(until) {
-		// This process did not run for a while, since it was stopped by a signal, say. The
-		// sidecar has renewed it all the same, or tells of the loss before it answers.
+		// This process did not run for a while; it may have been stopped by a signal. The
+		// sidecar has renewed the lease meanwhile, or reports the loss before it answers.
 		until = asked.Add(h.ttl / 3)
 	}
 	ctx, cancel := context.WithDeadline(h.ctx, until)
 	defer cancel()
-	// Not a call of the program's own: it has no span.
+	// The program did not make this call, so it gets no span.
 	cl, err := h.c.newCall(api.SessionPing.Name, nil)
 	if err == nil {
 		err = on.roundTrip(ctx, cl, time.Until(until), nil)
@@ -279,15 +236,20 @@ func (h *held) check() {
 		_ = h.lose("the sidecar does not answer")
 		return
 	}
+	h.confirm(asked)
+}
+
+// confirm notes that the lease was held at a time, and sets the next check.
+func (h *held) confirm(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.loss == nil && !h.released {
-		h.confirmed = asked
+		h.confirmed = at
 		h.arm()
 	}
 }
 
-// over is why what is bound to its TTL has ended.
+// over is the reason why a lease that is bound to its TTL has ended.
 func (h *held) over() string {
 	if !h.ends.IsZero() && !time.Now().Before(h.ends) {
 		return "max_hold"
@@ -295,11 +257,11 @@ func (h *held) over() string {
 	return "its TTL ran out"
 }
 
-// validity is how long a grant can be relied on from when it was asked for: its
-// TTL less 1 % for clocks that differ in speed and 2 ms for what they round.
+// validity is how long a grant is safe to rely on after it was asked for: its TTL, less 1 %
+// for clocks that differ in speed and 2 ms for rounding.
 func validity(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Millisecond }
 
-// lose ends it. It returns the first reason.
+// lose ends the lease as lost, and returns the first reason for its loss.
 func (h *held) lose(reason string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,12 +277,12 @@ func (h *held) lose(reason string) error {
 
 func lost(reason string) error { return fmt.Errorf("%w: %s", ErrLost, reason) }
 
-// disown gives back what may have been granted although the call failed. The
-// token is known to this call alone, so nothing else can be hit.
+// disown gives back a grant that may exist although its call failed. Only this call knows the
+// token, so no other lease can be affected.
 func (h *held) disown(err error) {
 	h.forget()
 	if h.token == "" {
-		return // nobody knows it but the sidecar, which gives it back
+		return // only the sidecar knows the token, and gives the grant back itself
 	}
 	var reply *api.Error
 	var broken *brokenError
@@ -340,7 +302,7 @@ func (h *held) disown(err error) {
 	}
 }
 
-// forget takes it off its connection.
+// forget removes the lease from its connection.
 func (h *held) forget() {
 	h.mu.Lock()
 	on := h.on

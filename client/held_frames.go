@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/go-msgpack/v2/codec"
 )
 
-// releaseFrame is the notification that gives it back.
+// releaseFrame is the notification that gives a grant back.
 func (h *held) releaseFrame(token string) []byte {
 	pairs := 2
 	if h.kind.unused != "" {
@@ -28,7 +28,7 @@ func (h *held) releaseFrame(token string) []byte {
 	return b
 }
 
-// lateFrame gives back what a reply grants whose caller has gone; nil = nothing.
+// lateFrame gives back the grant in a reply whose caller has gone; nil = there is none.
 func (h *held) lateFrame(d *codec.Decoder, reply []byte) []byte {
 	token := h.token
 	if h.kind.named {
@@ -39,7 +39,7 @@ func (h *held) lateFrame(d *codec.Decoder, reply []byte) []byte {
 	return h.releaseFrame(token)
 }
 
-// namedBy is the token that a reply tells, empty if it grants nothing.
+// namedBy is the token in a reply; empty if the reply grants nothing.
 func namedBy(d *codec.Decoder, reply []byte) string {
 	var r struct {
 		Lease string `codec:"lease"`
@@ -49,4 +49,15 @@ func namedBy(d *codec.Decoder, reply []byte) string {
 		return ""
 	}
 	return cmp.Or(r.Lease, r.Token)
+}
+
+// named notes the token of a lease that the sidecar names. The reader calls it with cn.mu
+// held, because the loss of the lease may be reported right behind its grant.
+func (cn *conn) named(h *held, reply []byte) {
+	if h == nil || !h.kind.named {
+		return
+	}
+	if h.token = namedBy(cn.dec, reply); h.token != "" && h.session {
+		cn.held[h.token] = h
+	}
 }

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"go.uber.org/goleak"
 )
 
-// patience bounds what a test repeats until another goroutine or process has done
-// something, on a machine that does ten other things too; it decides nothing.
+// patience bounds how long a test waits for another goroutine on a busy machine. No
+// assertion depends on it.
 const patience = 2 * time.Minute
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

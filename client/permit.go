@@ -1,29 +1,30 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// PermitOptions say what member of a pool to take and what it has to be good for.
+// PermitOptions say which member of a pool to take, and which limit and breaker must let
+// it pass.
 type PermitOptions struct {
 	PoolOptions
-	// Rule is the rule, a token_bucket, of which each member has a bucket of its
-	// own; empty = no limit.
+	// Rule names a token_bucket rule, of which each member has its own bucket; empty = no
+	// limit.
 	Rule string
-	// Breaker is the policy of the members' breakers, "default" for the built-in
-	// one; empty = breakers are not asked.
+	// Breaker names the policy of the members' breakers, "default" for the built-in one;
+	// empty = no breaker.
 	Breaker string
-	// Cost is what is taken from the member's bucket; 0 = 1.
+	// Cost is what is taken from the bucket of the member; 0 = 1.
 	Cost int64
 }
 
-// Permit is a member of a pool that this client may use now: its breaker let it
-// pass, and its bucket had the cost.
-//
-// Watch its Context: it ends when the member is no longer this client's.
+// Permit is a member of a pool that this client may use now: the member's breaker let it
+// pass, and its bucket had enough for the cost. Watch its Context: it ends when the member
+// is lost.
 type Permit struct {
 	member
 
@@ -32,67 +33,57 @@ type Permit struct {
 	remaining  int64
 }
 
-var permitKind = heldKind{
-	noun: "permit", acquire: api.PermitAcquire.Name, renew: api.PermitRenew.Name, release: api.PermitReport.Name,
-	name: "pool", token: "lease", ttl: "lease_ms", named: true, unused: api.OutcomeCancelled,
+var permits = noun[api.PermitAcquireParams, api.PermitAcquireResult]{
+	heldKind: heldKind{
+		noun: "permit", renew: api.PermitRenew.Name, release: api.PermitReport.Name, name: "pool", token: "lease", ttl: "lease_ms",
+		named: true, callersID: true, reported: true, unused: api.OutcomeCancelled,
+	},
+	acquire: api.PermitAcquire,
+	decide: func(p *api.PermitAcquireParams, r *api.PermitAcquireResult) decision {
+		return decision{
+			granted: r.Acquired, replayed: r.Replayed, fence: r.Fence, ttlMS: cmp.Or(p.LeaseMS, api.DefaultMemberLeaseMS),
+			waitedMS: r.WaitedMS, reason: r.DeniedBy, retryAfterMS: r.RetryAfterMS,
+		}
+	},
 }
 
-// Generation is that of the member's breaker.
+// Generation is the generation of the member's breaker.
 func (p *Permit) Generation() int64 { return p.generation }
 
-// Probe tells whether the breaker is half open, and this permit one of its probes.
+// Probe reports whether the breaker is half open and this permit is one of its probes.
 func (p *Permit) Probe() bool { return p.probe }
 
-// Remaining is what was left in the member's bucket, rounded down.
+// Remaining is what is left in the member's bucket, rounded down.
 func (p *Permit) Remaining() int64 { return p.remaining }
 
-// Report gives the member back and tells its breaker, its cooldown and its pause
-// how the work went; it is Release.
+// Report gives the member back and reports the outcome to its breaker, its cooldown and
+// its pause. It is the same as Release.
 func (p *Permit) Report(ctx context.Context, outcome ...Outcome) error {
 	return p.Release(ctx, outcome...)
 }
 
-// PermitAcquire takes the first member, in the order of their last use, that is
-// free, that its breaker lets pass and whose bucket has the cost: at once or in
-// turn within o.Wait. Else it returns a *BusyError that says why there is none
-// and when one may be had. A permit whose grant comes after ctx has ended is
-// given back.
+// PermitAcquire takes a member that is free, whose breaker lets it pass and whose bucket
+// has enough for the cost: the least recently used one, at once or in turn within o.Wait.
+// If there is none, the error is a *BusyError with the reason and the time until one may
+// be available. A grant that arrives after ctx has ended is given back.
 func (c *Client) PermitAcquire(ctx context.Context, pool string, o PermitOptions) (*Permit, error) {
-	params := api.PermitAcquireParams{
+	h, r, err := acquire(ctx, c, &permits, o.terms(pool), api.PermitAcquireParams{
 		Pool: pool, Rule: o.Rule, Breaker: o.Breaker, Cost: o.Cost, LeaseMS: millis(o.Lease), WaitMS: millis(o.Wait),
 		Scope: o.Scope, Exclude: o.Exclude, Sticky: o.Sticky, Bind: o.Bind,
+	})
+	if err != nil {
+		return nil, err
 	}
-	for {
-		p := &Permit{member: member{held: held{c: c, kind: &permitKind, name: pool, session: o.Bind != api.BindTTL}}}
-		var r api.PermitAcquireResult
-		err := c.invoke(ctx, invocation{method: api.PermitAcquire.Name, params: &params, result: &r, lease: &p.held})
-		if err != nil {
-			p.disown(err)
-			return nil, err
-		}
-		if r.Acquired {
-			p.id, p.meta, p.lastUsed = r.ID, r.Meta, instant(r.LastUsedAtMS)
-			p.generation, p.probe, p.remaining = r.Generation, r.Probe, r.Remaining
-			if err := p.take(ctx, grant{r.Fence, leaseMS(params.LeaseMS), r.WaitedMS}); err != nil {
-				return nil, err
-			}
-			return p, nil
-		}
-		if !again(ctx, r.Replayed) {
-			return nil, memberBusy(&permitKind, pool, r.DeniedBy, r.RetryAfterMS)
-		}
-	}
+	return &Permit{member{h, r.ID, r.Meta, instant(r.LastUsedAtMS)}, r.Generation, r.Probe, r.Remaining}, nil
 }
 
-// PermitDo runs fn while it has a permit, acquired as by PermitAcquire, and
-// reports it when fn returns or panics, with the outcome that o.OutcomeOf makes
-// of fn's error and the time that fn took. The context that fn gets ends with
-// ctx, and when the member is lost: fn has to end then. What fn reported itself
-// stays as it said.
+// PermitDo acquires a permit as PermitAcquire does, runs fn, and reports the outcome when
+// fn returns or panics: the one that o.OutcomeOf makes of the error of fn, with the time
+// that fn took. The context that fn gets ends with ctx, and also when the member is lost:
+// fn must end then. If fn has reported an outcome itself, that one stands.
 //
-// It returns fn's error, joined with one that is ErrLost when the member was not
-// held to the end; fn is not run, and the error is a *BusyError, when there is no
-// permit.
+// It returns the error of fn, joined with an error that is ErrLost if the member was not
+// held to the end. If there is no permit, fn does not run and the error is a *BusyError.
 func (c *Client) PermitDo(ctx context.Context, pool string, o PermitOptions, fn func(context.Context, *Permit) error) error {
 	p, err := c.PermitAcquire(ctx, pool, o)
 	if err != nil {

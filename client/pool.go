@@ -9,28 +9,30 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// PoolOptions say what member of a pool to take, and how to hold it. The zero
-// PoolOptions take the least recently used one at once, for as long as this
-// client is connected, a minute at a time.
+// PoolOptions say which member of a pool to take, and how to hold it. The zero
+// PoolOptions take the least recently used member if one is free now. It is held for as
+// long as this client is connected, and renewed for a minute each time.
 type PoolOptions struct {
-	// Lease is how long the member is held beyond its last renewal; 0 = a minute.
+	// Lease is how long the member is held after its last renewal; 0 = a minute.
 	Lease time.Duration
-	// Bind is api.BindSession (the default: renewed by the sidecar while the
-	// connection lives, given back when it closes) or api.BindTTL (neither).
+	// Bind is api.BindSession or api.BindTTL. With api.BindSession, the default, the
+	// sidecar renews the lease while the connection lives, and gives the member back when
+	// the connection closes. With api.BindTTL it does neither.
 	Bind string
-	// Wait is how long to stand in line, at most 60 s and no longer than the
-	// context lasts; 0 = not at all.
+	// Wait is how long to wait in line, at most 60 s and no longer than the context
+	// lasts; 0 = do not wait.
 	Wait time.Duration
-	// Scope is what the member is used for, such as a host: least recent use and
-	// cooldowns are of each scope alone.
+	// Scope is what the member is used for, for example a host. Each scope has its own
+	// order of last use and its own cooldowns.
 	Scope string
-	// Exclude are members not to take, at most 100.
+	// Exclude lists members that must not be taken, at most 100.
 	Exclude []string
-	// Sticky is who comes back: the same name gets the same member while it can be
-	// had.
+	// Sticky is a name for the caller. The same name gets the same member as long as that
+	// one is available.
 	Sticky string
-	// OutcomeOf says how the use went for which PoolWith or PermitDo ran a function
-	// that returned err; nil, or a zero Outcome from it, is DefaultOutcome's word.
+	// OutcomeOf returns the outcome of a use, given the error of the function that PoolWith
+	// or PermitDo ran. If it is nil, or returns an Outcome without a Kind, DefaultOutcome
+	// decides.
 	OutcomeOf func(err error) Outcome
 }
 
@@ -40,24 +42,24 @@ type Outcome struct {
 	// OutcomeTransport, OutcomeCaptcha, OutcomeFail, OutcomeBan and
 	// OutcomeCancelled; empty = ok.
 	Kind string
-	// Cooldown is how long the member rests in its scope at least.
+	// Cooldown is the least time that the member rests in its scope.
 	Cooldown time.Duration
 	// UnbanAfter is how long a ban lasts; 0 = until pool.unban.
 	UnbanAfter time.Duration
 
-	// The rest is for permits alone.
+	// The other fields are for permits only.
 
-	// Status is the HTTP status that came back: one of the rule's penalty codes
-	// pauses the member. 0 = not told.
+	// Status is the HTTP status of the response; 0 = unknown. A status among the rule's
+	// penalty codes pauses the member.
 	Status int
-	// RetryAfter is how long the server asks to be left alone.
+	// RetryAfter is how long the server asks the caller to stay away.
 	RetryAfter time.Duration
-	// Took is how long the work took, for the breaker's slow rate; 0 = not told.
+	// Took is how long the work took, for the breaker's slow rate; 0 = unknown.
 	Took time.Duration
 }
 
-// DefaultOutcome is ok for no error, cancelled when ctx, the caller's own, has
-// ended and err is of that, and fail for every other one.
+// DefaultOutcome is ok if err is nil, cancelled if ctx, which is the caller's own, has
+// ended and err says so, and fail for every other error.
 func DefaultOutcome(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:
@@ -69,60 +71,68 @@ func DefaultOutcome(ctx context.Context, err error) Outcome {
 	}
 }
 
-// outcome is how a function went that was run for a member.
+// outcome is the outcome of a function that ran with a member and returned err.
 func (o PoolOptions) outcome(ctx context.Context, err error) Outcome {
 	if o.OutcomeOf != nil && !errors.Is(err, errPanicked) {
-		said := o.OutcomeOf(err)
-		said.Kind = cmp.Or(said.Kind, DefaultOutcome(ctx, err).Kind)
-		return said
+		outcome := o.OutcomeOf(err)
+		outcome.Kind = cmp.Or(outcome.Kind, DefaultOutcome(ctx, err).Kind)
+		return outcome
 	}
 	return DefaultOutcome(ctx, err)
 }
 
-// member is what a PoolLease and a Permit have in common.
+// member is the common part of a PoolLease and a Permit.
 type member struct {
-	held
+	*held
 
 	id, meta string
 	lastUsed time.Time
 }
 
-// ID is the member.
+// ID is the id of the member.
 func (m *member) ID() string { return m.id }
 
-// Meta is what was put with the member.
+// Meta is the text that was stored with the member.
 func (m *member) Meta() string { return m.meta }
 
-// LastUsed is when the member was acquired before in its scope, by the Redis
-// server's clock; zero = never.
+// LastUsed is when the member was last acquired in its scope before this lease, by the
+// clock of the Redis server; zero = never.
 func (m *member) LastUsed() time.Time { return m.lastUsed }
 
-// Release gives the member back and says how its use went; without an outcome it
-// is ok. For its errors, and for contexts that have ended, see Lock.Release.
+// Release gives the member back and reports the outcome of its use; without an outcome
+// it is ok. For its errors, and for a context that has ended, see Lock.Release.
 func (m *member) Release(ctx context.Context, outcome ...Outcome) error {
-	var r heldAnswer
-	return m.giveBack(ctx, m.kind.outcomeParams(outcome), &r, &r)
+	return m.endBy(ctx, m.kind.release, m.kind.outcomeParams(outcome))
 }
 
-// PoolLease is a member of a pool that this client has.
-//
-// Watch its Context: it ends when the member is no longer this client's.
+// PoolLease is a member of a pool that this client holds. Watch its Context: it ends when
+// the member is lost.
 type PoolLease struct{ member }
 
-var poolKind = heldKind{
-	noun: "pool", acquire: api.PoolAcquire.Name, renew: api.PoolRenew.Name, release: api.PoolRelease.Name,
-	name: "pool", token: "lease", ttl: "lease_ms", named: true, unused: api.OutcomeCancelled,
+var pools = noun[api.PoolAcquireParams, api.PoolAcquireResult]{
+	heldKind: heldKind{
+		noun: "pool", renew: api.PoolRenew.Name, release: api.PoolRelease.Name, name: "pool", token: "lease", ttl: "lease_ms",
+		named: true, callersID: true, unused: api.OutcomeCancelled,
+	},
+	acquire: api.PoolAcquire,
+	decide: func(p *api.PoolAcquireParams, r *api.PoolAcquireResult) decision {
+		return decision{
+			granted: r.Acquired, replayed: r.Replayed, fence: r.Fence, ttlMS: cmp.Or(p.LeaseMS, api.DefaultMemberLeaseMS),
+			waitedMS: r.WaitedMS, reason: r.Reason, retryAfterMS: r.RetryAfterMS,
+		}
+	},
 }
 
-// The most that pool.release and permit.report take.
+// The largest values that pool.release and permit.report accept.
 const (
 	maxCooldown = 7 * 24 * time.Hour
-	maxTold     = 366 * 24 * time.Hour
+	maxReported = 366 * 24 * time.Hour
 	maxTook     = 24 * time.Hour
 )
 
-// outcomeParams are those of pool.release and permit.report, within their bounds:
-// what a server asks for in a header must not keep a member from going back.
+// outcomeParams are the parameters of pool.release and permit.report for an outcome. They
+// are kept within the accepted bounds: what a server sends in a header must not prevent
+// the release.
 func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 	if len(outcome) == 0 {
 		return nil
@@ -131,16 +141,16 @@ func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 	if o.Kind != "" {
 		m["outcome"] = o.Kind
 	}
-	told := map[string]int64{
-		"cooldown_ms": millis(min(o.Cooldown, maxCooldown)), "unban_after_ms": millis(min(o.UnbanAfter, maxTold)),
+	numbers := map[string]int64{
+		"cooldown_ms": millis(min(o.Cooldown, maxCooldown)), "unban_after_ms": millis(min(o.UnbanAfter, maxReported)),
 	}
-	if k == &permitKind {
-		told["retry_after_ms"], told["duration_ms"] = millis(min(o.RetryAfter, maxTold)), millis(min(o.Took, maxTook))
+	if k.reported {
+		numbers["retry_after_ms"], numbers["duration_ms"] = millis(min(o.RetryAfter, maxReported)), millis(min(o.Took, maxTook))
 		if o.Status >= 100 && o.Status <= 999 {
-			told["status"] = int64(o.Status)
+			numbers["status"] = int64(o.Status)
 		}
 	}
-	for key, n := range told {
+	for key, n := range numbers {
 		if n > 0 {
 			m[key] = n
 		}
@@ -148,57 +158,25 @@ func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 	return m
 }
 
-// PoolAcquire takes the least recently used member that may be had, at once or in
-// turn within o.Wait, or returns a *BusyError that says why there is none and
-// when one may be had. A member whose grant comes after ctx has ended is given
-// back.
+// PoolAcquire takes the least recently used member that is available, at once or in turn
+// within o.Wait. If there is none, the error is a *BusyError with the reason and the time
+// until one may be available. A grant that arrives after ctx has ended is given back.
 func (c *Client) PoolAcquire(ctx context.Context, pool string, o PoolOptions) (*PoolLease, error) {
-	params := api.PoolAcquireParams{
+	h, r, err := acquire(ctx, c, &pools, o.terms(pool), api.PoolAcquireParams{
 		Pool: pool, LeaseMS: millis(o.Lease), WaitMS: millis(o.Wait), Scope: o.Scope,
 		Exclude: o.Exclude, Sticky: o.Sticky, Bind: o.Bind,
+	})
+	if err != nil {
+		return nil, err
 	}
-	for {
-		l := &PoolLease{member{held: held{c: c, kind: &poolKind, name: pool, session: o.Bind != api.BindTTL}}}
-		var r api.PoolAcquireResult
-		err := c.invoke(ctx, invocation{method: api.PoolAcquire.Name, params: &params, result: &r, lease: &l.held})
-		if err != nil {
-			l.disown(err)
-			return nil, err
-		}
-		if r.Acquired {
-			l.id, l.meta, l.lastUsed = r.ID, r.Meta, instant(r.LastUsedAtMS)
-			if err := l.take(ctx, grant{r.Fence, leaseMS(params.LeaseMS), r.WaitedMS}); err != nil {
-				return nil, err
-			}
-			return l, nil
-		}
-		if !again(ctx, r.Replayed) {
-			return nil, memberBusy(&poolKind, pool, r.Reason, r.RetryAfterMS)
-		}
-	}
+	return &PoolLease{member{h, r.ID, r.Meta, instant(r.LastUsedAtMS)}}, nil
 }
 
-// again tells whether a refusal says nothing of the pool as it is now: it is about
-// a grant that ended with its broken connection before the call was repeated. An
-// id of the caller's own is about that grant for good.
-func again(ctx context.Context, replayed bool) bool {
-	_, own := ctx.Value(requestIDKey{}).(string)
-	return replayed && !own
+func (o PoolOptions) terms(pool string) terms {
+	return terms{name: pool, session: o.Bind != api.BindTTL}
 }
 
-func memberBusy(k *heldKind, pool, reason string, retryMS int64) *BusyError {
-	return &BusyError{Noun: k.noun, Name: pool, Reason: reason, RetryAfter: time.Duration(retryMS) * time.Millisecond}
-}
-
-// leaseMS is how long a member is leased, as the contract has it.
-func leaseMS(asked int64) int64 {
-	if asked == 0 {
-		return api.DefaultMemberLeaseMS
-	}
-	return asked
-}
-
-// instant is a time on the wire; 0 is none.
+// instant converts a time on the wire, where 0 means none.
 func instant(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -206,14 +184,13 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// PoolWith runs fn while it has a member, acquired as by PoolAcquire, and gives
-// that back when fn returns or panics, with the outcome that o.OutcomeOf makes of
-// fn's error. The context that fn gets ends with ctx, and when the member is
-// lost: fn has to end then. What fn released itself stays as it said.
+// PoolWith acquires a member as PoolAcquire does, runs fn, and gives the member back when
+// fn returns or panics, with the outcome that o.OutcomeOf makes of the error of fn. The
+// context that fn gets ends with ctx, and also when the member is lost: fn must end then.
+// If fn has released the member itself, its outcome stands.
 //
-// It returns fn's error, joined with one that is ErrLost when the member was not
-// held to the end; fn is not run, and the error is a *BusyError, when there is
-// none.
+// It returns the error of fn, joined with an error that is ErrLost if the member was not
+// held to the end. If there is no member, fn does not run and the error is a *BusyError.
 func (c *Client) PoolWith(ctx context.Context, pool string, o PoolOptions, fn func(context.Context, *PoolLease) error) error {
 	l, err := c.PoolAcquire(ctx, pool, o)
 	if err != nil {
@@ -224,24 +201,23 @@ func (c *Client) PoolWith(ctx context.Context, pool string, o PoolOptions, fn fu
 	})
 }
 
-// PoolPut adds members to a pool, and replaces the meta of those that are there;
-// these keep their state.
+// PoolPut adds members to a pool. A member that exists keeps its state and gets the new
+// meta.
 func (c *Client) PoolPut(ctx context.Context, p api.PoolPutParams) (api.PoolPutResult, error) {
 	return Call(ctx, c, api.PoolPut, p)
 }
 
-// PoolRemove removes members from a pool and forgets their state.
+// PoolRemove removes members from a pool and deletes their state.
 func (c *Client) PoolRemove(ctx context.Context, p api.PoolRemoveParams) (api.PoolRemoveResult, error) {
 	return Call(ctx, c, api.PoolRemove, p)
 }
 
-// PoolList lists the members of a pool and their states, a page at a time.
+// PoolList returns a page of the members of a pool with their states.
 func (c *Client) PoolList(ctx context.Context, p api.PoolListParams) (api.PoolListResult, error) {
 	return Call(ctx, c, api.PoolList, p)
 }
 
-// PoolStats counts the members of a pool: live, cooling, banned and free ones are
-// all there are.
+// PoolStats counts the members of a pool. Every member is leased, cooling, banned or free.
 func (c *Client) PoolStats(ctx context.Context, p api.PoolStatsParams) (api.PoolStatsResult, error) {
 	return Call(ctx, c, api.PoolStats, p)
 }
@@ -251,7 +227,7 @@ func (c *Client) PoolBan(ctx context.Context, p api.PoolBanParams) (api.PoolBanR
 	return Call(ctx, c, api.PoolBan, p)
 }
 
-// PoolUnban lifts the ban of a member, and forgets its failures and cooldowns.
+// PoolUnban lifts the ban of a member, and clears its failures and cooldowns.
 func (c *Client) PoolUnban(ctx context.Context, p api.PoolUnbanParams) (api.PoolBanResult, error) {
 	return Call(ctx, c, api.PoolUnban, p)
 }

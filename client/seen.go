@@ -2,87 +2,81 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// SeenOptions say how to reserve what is to be done once. The zero SeenOptions
-// reserve it for as long as this client is connected, 30 s at a time, and have it
-// remembered for a day once it is done.
+// SeenOptions say how to reserve a key whose work is to be done once. With the zero
+// SeenOptions the reservation lasts for as long as this client is connected and is renewed
+// for 30 s each time, and a commit is remembered for a day.
 type SeenOptions struct {
 	// TTL is how long the reservation outlives its last renewal; 0 = 30 s.
 	TTL time.Duration
-	// Bind is api.BindSession (the default: renewed by the sidecar while the
-	// connection lives, given up when it closes) or api.BindTTL (neither).
+	// Bind is api.BindSession or api.BindTTL. With api.BindSession, the default, the
+	// sidecar renews the reservation while the connection lives, and releases it when the
+	// connection closes. With api.BindTTL it does neither.
 	Bind string
-	// Keep is how long it is remembered that it is done; 0 = a day, at most 366 days.
+	// Keep is how long a commit is remembered; 0 = a day, at most 366 days.
 	Keep time.Duration
 }
 
-// Reservation is what this client has to do. Watch its Context: it ends when
-// others may do the same.
+// Reservation is a key whose work this client has to do. Watch its Context: it ends when
+// the reservation is lost, and another client may do the work then.
 type Reservation struct {
-	held
+	*held
 	keep time.Duration
 }
 
-// Key is what is to be done; Name is its set.
+// Key is the reserved key; Name is its set.
 func (r *Reservation) Key() string { return r.key }
 
-// Commit says that it is done. For its errors, and for contexts that have ended,
-// see Lock.Release; after one that is ErrLost others may do it too. Release gives
-// it up instead.
+// Commit records that the work is done. For its errors, and for a context that has ended,
+// see Lock.Release; after an error that is ErrLost another client may do the same work.
+// Release gives the reservation up without a record.
 func (r *Reservation) Commit(ctx context.Context) error {
-	var a heldAnswer
 	var more map[string]any
 	if r.keep > 0 {
 		more = map[string]any{"keep_ms": millis(r.keep)}
 	}
-	return r.endBy(ctx, api.SeenCommit.Name, more, &a, &a)
+	return r.endBy(ctx, api.SeenCommit.Name, more)
 }
 
-var seenKind = heldKind{
-	noun: "seen", acquire: api.SeenReserve.Name, release: api.SeenRelease.Name,
-	name: "set", key: "key", token: "token", named: true, unfenced: true,
+var seen = noun[api.SeenReserveParams, api.SeenReserveResult]{
+	heldKind: heldKind{
+		noun: "seen", release: api.SeenRelease.Name, name: "set", key: "key", token: "token", named: true, unfenced: true,
+	},
+	acquire: api.SeenReserve,
+	decide: func(p *api.SeenReserveParams, r *api.SeenReserveResult) decision {
+		return decision{granted: r.Reserved, replayed: r.Replayed, ttlMS: p.TTLMS}
+	},
 }
 
-// SeenReserve reserves a key of a set. The state says what it was: the
-// reservation is nil unless that is new; reserved is someone else's, and done was
-// committed.
+// SeenReserve reserves a key of a set. The state is what the key was before: new, reserved
+// by another client, or done. The reservation is nil unless the state is new.
 func (c *Client) SeenReserve(ctx context.Context, set, key string, o SeenOptions) (r *Reservation, state string, err error) {
 	if o.TTL == 0 {
 		o.TTL = 30 * time.Second
 	}
-	params := api.SeenReserveParams{Set: set, Key: key, TTLMS: millis(o.TTL), Bind: o.Bind}
-	for {
-		x := &Reservation{held: held{c: c, kind: &seenKind, name: set, key: key, session: o.Bind != api.BindTTL}, keep: o.Keep}
-		var a api.SeenReserveResult
-		err := c.invoke(ctx, invocation{method: api.SeenReserve.Name, params: &params, result: &a, lease: &x.held, ownID: true})
-		switch {
-		case err != nil:
-			x.disown(err)
-			return nil, "", err
-		case a.Reserved:
-			if err := x.take(ctx, grant{ttlMS: params.TTLMS}); err != nil {
-				return nil, "", err
-			}
-			return x, a.State, nil
-		}
-		x.forget()
-		// A reservation that ended with its broken connection says nothing of now.
-		if !a.Replayed {
-			return nil, a.State, nil
-		}
+	h, a, err := acquire(ctx, c, &seen, terms{name: set, key: key, session: o.Bind != api.BindTTL}, api.SeenReserveParams{
+		Set: set, Key: key, TTLMS: millis(o.TTL), Bind: o.Bind,
+	})
+	switch {
+	case errors.Is(err, ErrBusy):
+		return nil, a.State, nil
+	case err != nil:
+		return nil, "", err
 	}
+	return &Reservation{h, o.Keep}, a.State, nil
 }
 
-// SeenDo runs fn if nobody did before or does now, and has it remembered when fn
-// returns nil; after an error or a panic the next one who asks does it. The
-// context that fn gets ends with ctx, and when the reservation is lost.
+// SeenDo runs fn unless another client has done its work or does it now. When fn returns
+// nil that is recorded; after an error or a panic the next caller runs fn. The context
+// that fn gets ends with ctx, and also when the reservation is lost.
 //
-// It reports whether fn was run to its end without an error, and returns fn's
-// error, joined with one that is ErrLost when others may have done it too.
+// It reports whether fn ran to its end without an error. It returns the error of fn,
+// joined with an error that is ErrLost if another client may have done the work too.
 func (c *Client) SeenDo(ctx context.Context, set, key string, o SeenOptions, fn func(context.Context) error) (done bool, err error) {
 	r, _, err := c.SeenReserve(ctx, set, key, o)
 	if err != nil || r == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Ping asks the sidecar itself, without Redis, and returns its clock.
+// Ping calls the sidecar, which does not use Redis for it, and returns the sidecar's clock.
 func (c *Client) Ping(ctx context.Context) (time.Time, error) {
 	r, err := Call(ctx, c, api.SessionPing, api.Nothing{})
 	return time.UnixMilli(r.NowAtMS), err

@@ -35,7 +35,7 @@ func (c *Client) span(ctx context.Context, method string) (context.Context, trac
 	return c.tracer.Start(ctx, name, asClient...)
 }
 
-// mark records why a call failed: its code, never words that may hold keys.
+// mark records the code of a failed call, and no text that may contain a key.
 func mark(span trace.Span, err error) {
 	if !span.IsRecording() {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// waitFields remembers where a params type has its wait_ms: an index, or -1.
+// waitFields caches the index of the wait_ms field of a params type; -1 = none.
 var waitFields sync.Map
 
-// waitOf is how long a call asks the sidecar to wait, beside its own time.
+// waitOf is the wait_ms of a call, which is added to the time of the call itself.
 func waitOf(params any) time.Duration {
 	if m, ok := params.(map[string]any); ok {
 		if ms, ok := m[api.ParamWaitMS]; ok && reflect.ValueOf(ms).CanInt() {

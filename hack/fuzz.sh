@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz.sh TIME - fuzzes every target of the module for TIME each (10s, 5m), one after the other.
+# fuzz.sh TIME - fuzzes every target of the project and of client/ for TIME each (10s, 5m), one after the other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:?usage: fuzz.sh TIME}
@@ -16,12 +16,15 @@ fuzz() {
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 count=0
-for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do
-	dir=$(go list -f '{{.Dir}}' "$package")
-	for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go | sed 's/^func //' || true); do
-		echo "fuzz: $package $target for $time"
-		fuzz "$package" "$target"
-		count=$((count + 1))
+for module in "$PWD" "$PWD/client"; do
+	cd "$module"
+	for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do
+		dir=$(go list -f '{{.Dir}}' "$package")
+		for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go | sed 's/^func //' || true); do
+			echo "fuzz: $package $target for $time"
+			fuzz "$package" "$target"
+			count=$((count + 1))
+		done
 	done
 done
 if [ $count = 0 ]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# gotest.sh ARG... - runs go test with these arguments through gotestsum, says which Redis the tests used, and
-# closes with `N passed, N failed`, the runner's own count. It fails when no test ran. A package may take 40 minutes
-# (-timeout among the arguments says otherwise): a busy machine is slow, not wrong.
+# gotest.sh ARG... - runs go test with these arguments through gotestsum, in client/ too if ./... is among them, says
+# which Redis the tests used, and closes with `N passed, N failed`, the runner's own count. It fails when no test ran.
+# A package may take 40 minutes (-timeout among the arguments says otherwise): a busy machine is slow, not wrong.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 gotestsum=$("$here/tool.sh" gotestsum)
@@ -23,8 +23,16 @@ trap cleanup EXIT
 export TESTCONTAINERS_HOST_OVERRIDE=${TESTCONTAINERS_HOST_OVERRIDE:-127.0.0.1}
 export TESTCONTAINERS_RYUK_DISABLED=${TESTCONTAINERS_RYUK_DISABLED:-true}
 
+modules=(.)
+for arg in "$@"; do
+	[ "$arg" != ./... ] || modules=(. client) # ./... ends where another module begins
+done
 rc=0
-"$gotestsum" --format pkgname --hide-summary=skipped --jsonfile "$log" -- -timeout 40m "$@" 2>&1 | tee "$log.out" || rc=$?
+# shellcheck disable=SC2016 # the arguments are the inner shell's
+"$gotestsum" --format pkgname --hide-summary=skipped --jsonfile "$log" --raw-command -- bash -c '
+	rc=0
+	for module in $1; do (cd "$module" && go test -json -timeout 40m "${@:2}") || rc=$?; done
+	exit $rc' go-test "${modules[*]}" "$@" 2>&1 | tee "$log.out" || rc=$?
 
 # One line per kind of server, without its address.
 redis=$(sed -n 's/.*redistest: using \(.*\) at [^ ]*\\n.*/redis: \1/p' "$log" | sort -u)

@@ -11,8 +11,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// DefaultTimeout is how long a call to the sidecar may take unless the options
-// say otherwise. It is shorter than the client's own: a request waits behind it.
+// DefaultTimeout is how long a call to the sidecar may take by default. It is shorter than
+// the timeout of the client, because a request waits for the call.
 const DefaultTimeout = time.Second
 
 // maxWait is the longest wait_ms.
@@ -21,15 +21,15 @@ const maxWait = time.Minute
 // ErrLimited: the sidecar refused the request. The error is a *LimitError.
 var ErrLimited = errors.New("limited")
 
-// Decision is what the sidecar said of one request.
+// Decision is the decision of the sidecar about one request.
 type Decision struct {
-	// Key is what the request was counted under.
+	// Key is the key that the request was counted under.
 	Key string
 	api.RatelimitResult
 }
 
-// RetryAfter is how long to wait before the same request may be let through;
-// false when it never will be.
+// RetryAfter is how long to wait until the same request may be allowed; false = it is never
+// allowed.
 func (d Decision) RetryAfter() (time.Duration, bool) {
 	if d.RetryAfterMS < 0 {
 		return 0, false
@@ -52,7 +52,7 @@ func (e *LimitError) Error() string {
 // Is makes errors.Is(err, ErrLimited) true.
 func (e *LimitError) Is(target error) bool { return target == ErrLimited }
 
-// asker calls the sidecar for requests, whichever way they go.
+// asker calls the sidecar for the requests of a Transport or a Handler.
 type asker struct {
 	c       *client.Client
 	rule    func(*http.Request) string
@@ -63,8 +63,8 @@ type asker struct {
 	hear    func(*http.Request, error)
 }
 
-// newAsker checks what both kinds of options share. What is wrong is the
-// program's mistake, whatever is asked later.
+// newAsker checks the options that a Transport and a Handler share. It panics on a mistake
+// of the program.
 func newAsker(c *client.Client, options, rule string, ruleOf func(*http.Request) string) asker {
 	switch {
 	case c == nil:
@@ -77,7 +77,7 @@ func newAsker(c *client.Client, options, rule string, ruleOf func(*http.Request)
 	return asker{c: c, rule: ruleOf}
 }
 
-// ask takes the request's cost from the limit.
+// ask takes the cost of the request from the limit.
 func (a *asker) ask(r *http.Request, rule, key string) (Decision, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.timeout+a.wait)
 	defer cancel()
@@ -90,7 +90,7 @@ func (a *asker) ask(r *http.Request, rule, key string) (Decision, error) {
 	if p.Cost != 0 {
 		res, err = a.c.RatelimitAcquire(ctx, p)
 	} else {
-		// The struct leaves out a cost of 0, which then is 1 to the sidecar.
+		// The struct would leave out a cost of 0, and the sidecar would take 1.
 		err = a.c.CallRaw(ctx, api.RatelimitAcquire.Name, map[string]any{
 			"rule": rule, "key": key, "cost": 0, api.ParamWaitMS: p.WaitMS,
 		}, &res)
@@ -110,8 +110,8 @@ func (a *asker) passes(r *http.Request, err error) bool {
 	if !errors.As(err, &answer) {
 		return true
 	}
-	// UNAVAILABLE is not among them: it is what a rule whose fail_mode is closed
-	// decided. Neither is what the program did wrong, such as a rule that is not there.
+	// UNAVAILABLE is not among them: it is the decision of a rule whose fail_mode is
+	// closed. Neither are mistakes of the program, for example an unknown rule.
 	switch answer.Code {
 	case api.DeadlineExceeded, api.Draining, api.Internal, api.Overloaded:
 		return true
@@ -120,7 +120,7 @@ func (a *asker) passes(r *http.Request, err error) bool {
 	}
 }
 
-// done frees the place that a grant holds.
+// done releases the place of a grant under max_concurrent.
 func (a *asker) done(r *http.Request, d Decision) {
 	if !d.Held {
 		return
@@ -131,7 +131,7 @@ func (a *asker) done(r *http.Request, d Decision) {
 	a.tell(r, err)
 }
 
-// refund gives back what a request took that was never sent.
+// refund gives back the cost of a request that was never sent.
 func (a *asker) refund(r *http.Request, d Decision) {
 	if d.Grant == "" {
 		return
@@ -142,13 +142,13 @@ func (a *asker) refund(r *http.Request, d Decision) {
 	a.tell(r, err)
 }
 
-// after is the context of what follows a request. The request's own may have
-// ended with it: what is owed to others is then still due.
+// after is the context for the calls after a request. The context of the request may have
+// ended, but other requests depend on these calls.
 func (a *asker) after(r *http.Request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(r.Context()), a.timeout)
 }
 
-// tell lets the program hear of an error that did not fail the request.
+// tell reports an error that did not fail the request to the program.
 func (a *asker) tell(r *http.Request, err error) {
 	if err != nil && a.hear != nil {
 		a.hear(r, fmt.Errorf("httplimit: %w", err))
@@ -158,7 +158,7 @@ func (a *asker) tell(r *http.Request, err error) {
 // ceil is d in whole units, rounded up.
 func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
 
-// orDefault is the duration that an option means.
+// orDefault is the duration of an option, or its default.
 func orDefault(d, byDefault time.Duration) time.Duration {
 	if d <= 0 {
 		return byDefault

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Source is a place of a request that may say who is calling.
+// Source is a part of a request that may identify the caller.
 type Source string
 
 // The sources. Any other name is a header that holds a user's id, as X-User-Id.
@@ -23,7 +23,7 @@ const (
 	// SourceUserID is the header User-Id, for the key user:ID.
 	SourceUserID Source = "User-Id"
 	// SourceBearer is the token of Authorization: Bearer, for the key token:HASH.
-	// HASH is the SHA-256 of the token in hex; the token itself goes nowhere.
+	// HASH is the SHA-256 of the token in hex; the token itself is not used as a key.
 	SourceBearer Source = "bearer"
 	// SourceIP is the client's address, for the key ip:ADDRESS, or ip:PREFIX of IPv6.
 	SourceIP Source = "ip"
@@ -36,35 +36,35 @@ const (
 	defaultHeader = "X-Forwarded-For"
 )
 
-// Callers find who sent a request. Keys of different kinds never meet: a user
-// called 192.0.2.1 is user:192.0.2.1, that address ip:192.0.2.1.
+// Callers find out who sent a request. Keys of different kinds are never equal: a user
+// called 192.0.2.1 has the key user:192.0.2.1, and that address has ip:192.0.2.1.
 //
-// User ids and tokens are believed as they come. A server that strangers reach
-// directly has to check them first, or to ask SourceIP alone: else who invents a
-// new id with each request is never limited.
+// User ids and tokens are not verified. A server that strangers can reach directly must
+// verify them first, or use SourceIP only. Otherwise a client that invents a new id for
+// each request is never limited.
 type Callers struct {
-	// Sources are asked in this order, and the first that says anything counts;
+	// Sources are read in this order, and the first that is present counts;
 	// nil = X-User-Id, User-Id, bearer token, client IP.
 	Sources []Source
-	// TrustedProxies are the addresses of proxies whose Header is believed; none =
-	// the client is whoever connected.
+	// TrustedProxies are the addresses of the proxies whose Header is trusted; none = the
+	// client is the peer of the connection.
 	TrustedProxies []netip.Prefix
-	// TrustUnix believes Header of whoever connects over a Unix socket too, where
-	// only a proxy on the same machine does. Such a peer has no address of its own.
+	// TrustUnix trusts the Header of a peer that connects over a Unix socket. Set it if only
+	// a proxy on the same machine does. Such a peer has no address.
 	TrustUnix bool
-	// Header is where those proxies tell whom they speak for; empty = X-Forwarded-For.
-	// Forwarded is read as RFC 7239 says, any other as addresses separated by
-	// commas. Only this one is read: a proxy passes on what it does not write itself,
-	// as its client sent it.
+	// Header is the header in which those proxies name their client; empty =
+	// X-Forwarded-For. Forwarded is read by RFC 7239, and any other header as addresses
+	// separated by commas. No other header is read: a proxy forwards the headers that it
+	// does not write as its client sent them.
 	Header string
-	// IPv6Bits is how much of an IPv6 address counts, 1 to 128; 0 = 64.
+	// IPv6Bits is how many bits of an IPv6 address are used, 1 to 128; 0 = 64.
 	IPv6Bits int
 }
 
 var defaultSources = []Source{SourceXUserID, SourceUserID, SourceBearer, SourceIP}
 
-// Key is the key of the request's caller. An error is the caller's mistake: it
-// names the header and the remedy, and repeats no value.
+// Key is the key of the caller of a request. An error is a mistake of the caller: it names
+// the header and the remedy, and does not repeat the value.
 func (c Callers) Key(r *http.Request) (string, error) {
 	sources := c.Sources
 	if sources == nil {
@@ -115,7 +115,7 @@ func identifier(h http.Header, name string) (string, error) {
 	return "", fmt.Errorf("%s %s; send 1 to %d bytes of UTF-8 without control characters, or leave it out", name, wrong, maxIdentifier)
 }
 
-// bearer reads the token of RFC 6750. Other schemes say nothing to us.
+// bearer reads the token of RFC 6750. Other schemes are ignored.
 func bearer(h http.Header) (string, error) {
 	v := h.Values("Authorization")
 	for _, credentials := range v {
@@ -139,16 +139,16 @@ var (
 	errUnix = errors.New("a client on a Unix socket has no address; with Callers.TrustUnix the server believes the proxy there")
 )
 
-// overUnix reports whether a request came over a Unix socket. What RemoteAddr says
-// may be a router's own text.
+// overUnix reports whether a request came over a Unix socket. RemoteAddr does not say that:
+// a router may have replaced it.
 func overUnix(r *http.Request) bool {
 	_, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr)
 	return ok
 }
 
-// address finds the client's address: whoever connected, or, where that is a
-// trusted proxy, whom it speaks for. Of a chain of proxies the rightmost that is
-// not trusted counts, since everything left of it is that one's word.
+// address finds the address of the client: the peer of the connection, or the client that a
+// trusted proxy names. In a chain of proxies the rightmost address that is not trusted
+// counts, because that one wrote everything to the left of it.
 func (c Callers) address(r *http.Request) (string, error) {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	addr := plain(at.Addr()) // none of a peer on a Unix socket
@@ -204,8 +204,8 @@ func (c Callers) addressKey(addr netip.Addr) string {
 	return "ip:" + netip.PrefixFrom(addr, bits).Masked().String()
 }
 
-// plain is the address without what does not tell hosts apart: an IPv4 address
-// has one form, and the zone is the server's own interface.
+// plain is the address in the form that identifies a host: an IPv4 address has one form, and
+// the zone, which names an interface of the server, is removed.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 func join(sources []Source) string {

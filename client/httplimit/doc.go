@@ -1,15 +1,15 @@
-// Package httplimit puts Coxswain's rate limits into net/http, on both sides: a
-// Transport asks before each request that a program sends, a Handler before
-// each one that it serves. Which limit is asked is said by the name of a rule of
-// the sidecar, so that figures change without a build.
+// Package httplimit applies Coxswain's rate limits to net/http, on both sides: a Transport
+// asks before each request that a program sends, and a Handler before each request that it
+// serves. A limit is selected by the name of a rule of the sidecar, so its figures change
+// without a build.
 //
-// Its invariant: a request goes out, or reaches the next handler, only after
-// the sidecar let it, or after nobody could be asked and FailOpen is set. What a
-// grant holds, the place under max_concurrent, is given back once, when the
-// response's body has ended or the handler has returned.
+// Its invariant: a request is sent, or reaches the next handler, only after the sidecar
+// allowed it, or if the sidecar could not be asked and FailOpen is set. The place of a
+// grant under max_concurrent is released once, when the body of the response has ended or
+// the handler has returned.
 //
-// It decides nothing, remembers nothing between requests, and trusts no header
-// but those that Callers names.
+// The package makes no decisions, keeps no state between requests, and trusts no header
+// except those that Callers names.
 //
 // A crawler, polite to each host across all pods:
 //
@@ -23,41 +23,40 @@
 //	limit := httplimit.Handler(c, httplimit.HandlerOptions{Rule: "api"})
 //	http.ListenAndServe(":8080", limit(mux))
 //
-// # What a Transport tells
+// # Reports of a Transport
 //
-// Each response is reported (ratelimit.report) with its status, the time to its
-// headers and its Retry-After, in seconds or as a date (RFC 9110, 10.2.3). The
-// report is made before RoundTrip returns, so that whoever sees a 429 knows that
-// its key is paused for every pod; the next request to that host is then refused
-// with DeniedBy "pause". The report does not name the grant while a body is still
-// to come: that would free the grant's place. ratelimit.done frees it when the
-// body was read to its end, has failed or was closed. A response without a body
-// is reported with its grant, which frees the place at once. Bodies must be
-// closed, as net/http demands anyway: else the place is held as long as the
-// client's connection to the sidecar.
+// Each response is reported (ratelimit.report) with its status, the time to its headers and
+// its Retry-After, in seconds or as a date (RFC 9110, 10.2.3). The report is made before
+// RoundTrip returns. So when a caller sees a 429, its key is paused for every pod, and the
+// next request to that host is refused with DeniedBy "pause". While a body is still to
+// come the report does not name the grant, because that would release its place.
+// ratelimit.done releases it when the body was read to its end, has failed or was closed.
+// A response without a body is reported with its grant, which releases the place at once.
+// Close every body, as net/http demands: otherwise the place is held for as long as the
+// connection of the client to the sidecar.
 //
-// A request that failed is not reported, since there is no status; its place is
-// freed. If it certainly never left, because no connection could be made, its cost
-// is given back too (ratelimit.refund).
+// A request that failed is not reported, because it has no status; its place is released.
+// If it was certainly not sent, because no connection could be made, its cost is given
+// back too (ratelimit.refund).
 //
-// # What a Handler answers
+// # Responses of a Handler
 //
 //	400  a bad identifier of the caller; application/problem+json (RFC 9457) that names the header
 //	429  refused; problem+json with type, title, status, detail, rule, denied_by, retry_after_ms, violated-policies
 //	503  the sidecar is away, or Redis is and the rule fails closed; problem+json with a fixed text
 //	500  a fault of the sidecar or of the program; problem+json with a fixed text
 //
-// FailOpen has the request served in place of 500, and of 503 where it was not the rule that failed closed.
+// With FailOpen the request is served instead of a 500, and instead of a 503 unless the rule failed closed.
 //
-// retry_after_ms is -1 when the request can never be let through. With every
-// decision, refused or not, unless it says nothing of the limit:
+// retry_after_ms is -1 if the request can never be allowed. Every decision, refused or not,
+// adds these headers, unless its figures are not those of the limit:
 //
 //	RateLimit            "rule:band";r=remaining;t=seconds
 //	RateLimit-Policy     "rule:band";q=limit;w=seconds
 //	X-RateLimit-Limit    the band's limit
 //	X-RateLimit-Remaining
-//	X-RateLimit-Reset    seconds until the band is as if unused, rounded up
-//	Retry-After          refusals only: seconds, rounded up; absent when there is no use in trying again
+//	X-RateLimit-Reset    seconds until the band is unused again, rounded up
+//	Retry-After          refusals only: seconds, rounded up; absent if a further attempt cannot succeed
 //
 // The first two are of draft-ietf-httpapi-ratelimit-headers-10. They are about
 // one band, the one that refused, else the one with the least remaining, and name
@@ -67,7 +66,6 @@
 // number of seconds. r may exceed q by a burst. Both are lists, so that handlers
 // may be stacked; X-RateLimit-* are then of the inner one.
 //
-// Nothing is said of a limit when a fail mode let the request through without
-// counting, when the rule is in shadow and would have refused, or when a list of
-// the rule decided.
+// The headers are left out if a fail mode allowed the request without counting it, if the
+// rule is in shadow and would have refused, or if a list of the rule decided.
 package httplimit

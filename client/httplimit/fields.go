@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// setFields writes what a decision says of its limit into a response's header.
+// setFields writes the figures of a limit into the header of a response.
 func setFields(h http.Header, d Decision) {
 	if !d.Allowed && d.RetryAfterMS >= 0 {
 		h.Set("Retry-After", strconv.FormatInt(max(seconds(d.RetryAfterMS), 1), 10))
@@ -33,17 +33,17 @@ func setFields(h http.Header, d Decision) {
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(reset, 10))
 }
 
-// tellsOfLimit reports whether a decision's figures are those of the limit. A
-// shadow's would slow clients down that keep to them, which it must not.
+// tellsOfLimit reports whether the figures of a decision are those of the limit. Those of a
+// rule in shadow would slow down the clients that respect them.
 func tellsOfLimit(d Decision) bool {
 	uncounted := d.Degraded && d.ResetAtMS == 0
 	return d.Band != "" && d.Source != "list" && !d.Shadow && !uncounted
 }
 
-// policy names a band for good: the draft wants one name to mean one policy.
+// policy is the name of a band. By the draft a name always means the same policy.
 func policy(d Decision) string { return d.Rule + ":" + d.Band }
 
-// seconds rounds up, so that who comes back then is not early.
+// seconds rounds up, so that a client that waits for them is not early.
 func seconds(ms int64) int64 { return ceil(time.Duration(ms)*time.Millisecond, time.Second) }
 
 // structured is a String of RFC 9651, which has printable ASCII alone; the rest

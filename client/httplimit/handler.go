@@ -8,39 +8,39 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// HandlerOptions say how requests that are served are limited. Rule or RuleOf is
+// HandlerOptions say how to limit the requests that are served. Rule or RuleOf is
 // required.
 type HandlerOptions struct {
 	// Rule is the rule of every request.
 	Rule string
-	// RuleOf chooses the rule of each request, in place of Rule. A request for
-	// which it is empty is served unlimited.
+	// RuleOf selects the rule of each request, instead of Rule. If it returns an empty name,
+	// the request is not limited.
 	RuleOf func(*http.Request) string
-	// Key says who is calling; nil = Callers{}.Key. Behind proxies it is the Key of
-	// Callers that names them. An error, or an empty key, is answered with 400 and
-	// the error's text.
+	// Key identifies the caller; nil = Callers{}.Key. Behind proxies use the Key of Callers
+	// that names the proxies. The response to an error or an empty key is 400 with the text
+	// of the error.
 	Key func(*http.Request) (string, error)
-	// Cost says how much a request takes; nil = 1. One of cost 0 takes nothing, but
-	// is refused when nothing may go.
+	// Cost is what a request takes; nil = 1. A request of cost 0 takes nothing, but is
+	// refused while no request is allowed.
 	Cost func(*http.Request) int64
-	// Wait is how long a request may wait for its slot, rounded up to a millisecond,
-	// at most a minute; 0 = none waits. Not with a rule whose algorithm is
-	// sliding_window_counter.
+	// Wait is how long a request may wait for its slot, rounded up to a millisecond, at most
+	// a minute; 0 = do not wait. A rule with sliding_window_counter does not support it.
 	Wait time.Duration
-	// Timeout is how long a call to the sidecar may take, beside Wait; 0 = DefaultTimeout.
+	// Timeout is how long a call to the sidecar may take in addition to Wait; 0 =
+	// DefaultTimeout.
 	Timeout time.Duration
-	// FailOpen serves a request when the sidecar could not be asked; else the answer
-	// is 503 where asking again may help, and 500 otherwise. What happens when Redis is away is the rule's fail_mode, whatever is
-	// said here.
+	// FailOpen serves a request if the sidecar could not be asked. Without it the response is
+	// 503 if a further attempt may succeed, and 500 otherwise. While Redis is unreachable
+	// the fail_mode of the rule decides, not FailOpen.
 	FailOpen bool
-	// OnError hears why the sidecar could not be asked, or told that a request has
-	// ended: clients learn nothing of it. It may be called concurrently.
+	// OnError is called if the sidecar could not be asked, or could not be told that a
+	// request has ended. Clients do not see these errors. It may be called concurrently.
 	OnError func(*http.Request, error)
 }
 
-// Handler limits what reaches the handlers that it is put before. It panics when
-// c is nil or when no rule is named. The writer reaches the next handler as it is,
-// so that it can still flush and hijack.
+// Handler returns a middleware that limits the requests to a handler. It panics if c is nil
+// or no rule is named. The next handler gets the original writer, so it can flush and
+// hijack.
 func Handler(c *client.Client, o HandlerOptions) func(http.Handler) http.Handler {
 	h := handler{asker: newAsker(c, "HandlerOptions", o.Rule, o.RuleOf), key: o.Key}
 	h.cost, h.open, h.hear = o.Cost, o.FailOpen, o.OnError
@@ -53,8 +53,8 @@ func Handler(c *client.Client, o HandlerOptions) func(http.Handler) http.Handler
 	}
 }
 
-// FromContext is the decision that let a request through, for the handlers behind
-// Handler; false when it was not limited.
+// FromContext is the decision that allowed a request, for the handlers behind Handler;
+// false = the request was not limited.
 func FromContext(ctx context.Context) (Decision, bool) {
 	d, ok := ctx.Value(decisionKey{}).(Decision)
 	return d, ok

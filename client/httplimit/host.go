@@ -9,16 +9,16 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// HostKey is the host that a request goes to, as its URL says, without port: what
-// most limits of remote servers count. However a host is written it has one key:
-// names in lower case, without the dot at the end, and those beyond ASCII as
-// net/http asks DNS for them (xn--bcher-kva.de); addresses in their short form, and
-// IPv4 addresses as such.
+// HostKey is the host in the URL of a request, without the port: most remote servers limit
+// by host. All spellings of a host have one key. A name is in lower case and without the
+// dot at its end; beyond ASCII it has the form that net/http asks DNS for, as in
+// xn--bcher-kva.de. An address is in its short form, and an IPv4 address in IPv6 form
+// becomes a plain IPv4 address.
 func HostKey(r *http.Request) string {
 	host := r.URL.Hostname()
 	if strings.ContainsFunc(host, func(c rune) bool { return c >= utf8.RuneSelf }) {
 		if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-			host = ascii // any other fails to connect
+			host = ascii // a host without an ASCII form cannot be reached
 		}
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))

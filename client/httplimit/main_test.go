@@ -3,7 +3,7 @@ package httplimit_test
 import (
 	"testing"
 
-	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

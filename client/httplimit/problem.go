@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// problem is the body of an answer that is not the next handler's (RFC 9457).
+// problem is the body of a response that the next handler did not write (RFC 9457).
 type problem struct {
 	Type         string   `json:"type"`
 	Title        string   `json:"title"`
@@ -25,13 +25,13 @@ const (
 	// quotaExceeded and its title are of draft-ietf-httpapi-ratelimit-headers.
 	quotaExceeded      = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	quotaExceededTitle = "Request cannot be satisfied as assigned quota has been exceeded"
-	// masked is all that strangers learn of a fault of ours.
+	// masked is the text for clients about an internal error.
 	masked = "the request could not be checked against its limit"
 )
 
-// faultStatus is 503 for what may pass by itself: Redis is away or refuses and the
-// rule fails closed, the sidecar drains, is overloaded or not there. Anything else is
-// a fault of the sidecar or of the program, such as a rule that is not there.
+// faultStatus is 503 for a fault that may pass: Redis is unreachable or refuses and the rule
+// fails closed, or the sidecar drains, is overloaded or is not running. Any other fault is
+// one of the sidecar or of the program, for example an unknown rule.
 func faultStatus(err error) int {
 	var answer *api.Error
 	if errors.As(err, &answer) && !answer.Code.Retryable() {
@@ -40,12 +40,12 @@ func faultStatus(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// plainProblem has no type of its own: its status says all.
+// plainProblem is a problem without a type: its status explains it.
 func plainProblem(status int, detail string) problem {
 	return problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
-// refusal is the problem of a request that may not go.
+// refusal is the problem of a refused request.
 func refusal(d Decision) problem {
 	p := plainProblem(http.StatusTooManyRequests, reasons[d.DeniedBy])
 	if d.DeniedBy == "" || d.DeniedBy == "limit" {
@@ -62,7 +62,7 @@ func refusal(d Decision) problem {
 	return p
 }
 
-// reasons are the words for every denied_by but limit.
+// reasons are the texts for every denied_by except limit.
 var reasons = map[string]string{
 	"pause":       "requests are paused",
 	"delay":       "it is too soon after the last request",

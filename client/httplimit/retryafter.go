@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// retryAfter reads how long a server asks to stay away, by RFC 9110, 10.2.3: whole
-// seconds, or a date. 0 = it does not say, negative = now: 0 seconds, or a date that
-// has passed. What is neither is not guessed at.
+// retryAfter reads how long a server asks to stay away, by RFC 9110, 10.2.3: whole seconds,
+// or a date. 0 = not given or not valid; negative = 0 seconds, or a date that has passed.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if isDigits(text) {
@@ -24,16 +23,16 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// By the server's own clock, where it shows it: what it asks for is a
-	// difference, and ours may be off by more than that.
+	// The server's own clock is used if the response has its Date: the local clock may
+	// differ by more than the requested time.
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
 	return orNow(at.Sub(now))
 }
 
-// orNow tells a server that asks for no time at all, or for less than can be
-// reported, from one that does not say.
+// orNow distinguishes a server that asks for no time, or for less than can be reported, from
+// one that does not ask.
 func orNow(d time.Duration) time.Duration {
 	if d <= 0 {
 		return -time.Millisecond

@@ -15,47 +15,47 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// DefaultMaxRetryAfter is the longest Retry-After that is believed unless the
-// options say otherwise: as long as the longest penalty that a rule has by default.
+// DefaultMaxRetryAfter is the longest Retry-After that is accepted by default. It equals the
+// longest default penalty of a rule.
 const DefaultMaxRetryAfter = 24 * time.Hour
 
-// longestRetryAfter is what a report may say at most.
+// longestRetryAfter is the largest value that a report accepts.
 const longestRetryAfter = 366 * 24 * time.Hour
 
-// TransportOptions say how requests are limited. Rule or RuleOf is required.
+// TransportOptions say how to limit the requests that are sent. Rule or RuleOf is required.
 type TransportOptions struct {
-	// Base carries the requests that may go; nil = http.DefaultTransport.
+	// Base sends the allowed requests; nil = http.DefaultTransport.
 	Base http.RoundTripper
 	// Rule is the rule of every request.
 	Rule string
-	// RuleOf chooses the rule of each request, in place of Rule. A request for
-	// which it is empty goes unlimited and unreported.
+	// RuleOf selects the rule of each request, instead of Rule. If it returns an empty name,
+	// the request is neither limited nor reported.
 	RuleOf func(*http.Request) string
-	// Key says what a request counts against; nil = HostKey.
+	// Key is the key that a request is counted under; nil = HostKey.
 	Key func(*http.Request) string
-	// Cost says how much a request takes; nil = 1. One of cost 0 takes nothing, but
-	// is refused when nothing may go.
+	// Cost is what a request takes; nil = 1. A request of cost 0 takes nothing, but is
+	// refused while no request is allowed.
 	Cost func(*http.Request) int64
-	// Wait is how long a request may wait for its slot, rounded up to a millisecond,
-	// at most a minute: one that would have to wait longer fails at once. 0 = none
-	// waits. Not with a rule whose algorithm is sliding_window_counter.
+	// Wait is how long a request may wait for its slot, rounded up to a millisecond, at most
+	// a minute; 0 = do not wait. A request that would wait longer fails at once. A rule with
+	// sliding_window_counter does not support it.
 	Wait time.Duration
-	// Timeout is how long a call to the sidecar may take, beside Wait; 0 = DefaultTimeout.
+	// Timeout is how long a call to the sidecar may take in addition to Wait; 0 =
+	// DefaultTimeout.
 	Timeout time.Duration
-	// MaxRetryAfter is the longest Retry-After that is reported, longer ones are cut:
-	// else one header could stop a host for a year. 0 = DefaultMaxRetryAfter; at most
-	// 366 days.
+	// MaxRetryAfter is the longest Retry-After that is reported; 0 = DefaultMaxRetryAfter, at
+	// most 366 days. A longer one is cut, so that one header cannot pause a host for a year.
 	MaxRetryAfter time.Duration
-	// FailOpen lets a request go when the sidecar could not be asked. What happens
-	// when Redis is away is the rule's fail_mode, whatever is said here.
+	// FailOpen sends a request if the sidecar could not be asked. While Redis is unreachable
+	// the fail_mode of the rule decides, not FailOpen.
 	FailOpen bool
-	// OnError hears of errors that did not fail the request: one that FailOpen let
-	// go, and reports that did not get through. It may be called concurrently.
+	// OnError is called with errors that did not fail the request: the sidecar could not be
+	// asked and FailOpen is set, or a report failed. It may be called concurrently.
 	OnError func(*http.Request, error)
 }
 
 // Transport is an http.RoundTripper that asks the sidecar before each request.
-// It is safe for concurrent use. Redirects are requests of their own.
+// It is safe for concurrent use. A redirect is a new request.
 type Transport struct {
 	asker
 	base          http.RoundTripper
@@ -63,8 +63,8 @@ type Transport struct {
 	maxRetryAfter time.Duration
 }
 
-// NewTransport limits what o.Base carries. It panics when c is nil or when no
-// rule is named.
+// NewTransport limits the requests that o.Base sends. It panics if c is nil or no rule is
+// named.
 func NewTransport(c *client.Client, o TransportOptions) *Transport {
 	t := &Transport{
 		asker: newAsker(c, "TransportOptions", o.Rule, o.RuleOf),
@@ -81,10 +81,9 @@ func NewTransport(c *client.Client, o TransportOptions) *Transport {
 	return t
 }
 
-// RoundTrip sends the request when the sidecar lets it go. Errors: a *LimitError
-// when it is refused; those of client.Call, when the sidecar could not be asked
-// and FailOpen is not set; those of the base. The request is never modified, and
-// its body always closed.
+// RoundTrip sends the request if the sidecar allows it. Errors: a *LimitError if it is
+// refused; those of client.Call if the sidecar could not be asked and FailOpen is not set;
+// those of the base. The request is never modified, and its body is always closed.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	rule := t.rule(r)
 	if rule == "" {
@@ -115,7 +114,7 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// send carries a request that may go, and tells how that went.
+// send sends an allowed request and reports the result.
 func (t *Transport) send(r *http.Request, d Decision) (*http.Response, error) {
 	out, connected := r, new(atomic.Bool)
 	if d.Grant != "" {
@@ -127,8 +126,8 @@ func (t *Transport) send(r *http.Request, d Decision) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(out)
 	latency := time.Since(begun)
 	if err != nil {
-		// A request that was tried on a kept connection first may have been read by the
-		// server, though the dial that followed failed.
+		// The server may have read a request that was first sent on a kept connection,
+		// although the dial after that failed.
 		if !connected.Load() && isDial(err) {
 			t.unsent(r, d)
 		} else {
@@ -149,20 +148,20 @@ func (t *Transport) send(r *http.Request, d Decision) (*http.Response, error) {
 	return resp, nil
 }
 
-// unsent undoes a grant that was not used.
+// unsent gives back a grant that was not used.
 func (t *Transport) unsent(r *http.Request, d Decision) {
 	t.refund(r, d)
 	t.done(r, d)
 }
 
-// isDial reports whether the error says that no connection could be made.
+// isDial reports whether no connection could be made.
 func isDial(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
 }
 
-// report tells how the server answered; with ended, that the grant is done. It
-// says whether that got through.
+// report reports the response of the server, and with ended also the end of the grant. It
+// returns whether the call succeeded.
 func (t *Transport) report(r *http.Request, d Decision, resp *http.Response, latency time.Duration, ended bool) bool {
 	p := api.RatelimitReportParams{
 		Rule: d.Rule, Key: d.Key, Status: int64(resp.StatusCode),
@@ -179,22 +178,22 @@ func (t *Transport) report(r *http.Request, d Decision, resp *http.Response, lat
 	return err == nil
 }
 
-// closeBody does what the contract of RoundTripper asks of failures too.
+// closeBody closes the body of a request that is not sent: a RoundTripper must do that.
 func closeBody(r *http.Request) {
 	if r.Body != nil {
 		_ = r.Body.Close() // the request failed for another reason
 	}
 }
 
-// body is a response's body that knows its end.
+// body is the body of a response that calls a function at its end.
 type body struct {
 	io.ReadCloser
 	once sync.Once
 	end  func()
 }
 
-// follow calls end once, when b ends. What b can do beside reading, it still can:
-// after 101 Switching Protocols a body takes writes too, and their end.
+// follow calls end once, when b ends. The result has the other methods of b: after 101
+// Switching Protocols a body can also be written to, and its writing side can be closed.
 func follow(b io.ReadCloser, end func()) io.ReadCloser {
 	f := &body{ReadCloser: b, end: end}
 	w, writes := b.(io.Writer)
@@ -216,10 +215,10 @@ func follow(b io.ReadCloser, end func()) io.ReadCloser {
 	}
 }
 
-// halfCloser can end its writing side, and its reading side stays open.
+// halfCloser can close its writing side while its reading side stays open.
 type halfCloser interface{ CloseWrite() error }
 
-// Read ends the body with its last byte, since many read to the end and close
+// Read ends the body with its last byte, because many callers read to the end and close
 // late.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)

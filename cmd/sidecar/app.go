@@ -206,7 +206,7 @@ func (a *app) readRules() error {
 		return err
 	}
 	a.policies = coord.NewBreakerPolicies()
-	return a.policies.Set(breakerOptions(c.Breakers.Items))
+	return a.policies.Set(c.Breakers.Items)
 }
 
 // serve makes the nouns and opens the socket to them.
@@ -249,19 +249,21 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
 		Telemetry: a.telemetry.Telemetry,
 	})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: a.runner, Keys: keys, Rules: a.rules, Breakers: breakers, Leases: a.leases, Lines: a.lines,
+	})
 	return rpc.Services{
-		Breakers: breakers,
-		Leases:   a.leases,
+		Leases: a.leases,
 		Methods: slices.Concat(
 			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
 			coord.NewSemaphores(a.runner, keys, a.leases, a.lines).Methods(),
 			coord.NewQueues(a.runner, keys, a.leases, a.lines).Methods(),
 			coord.NewSeen(a.runner, keys, a.leases).Methods(),
+			breakers.Methods(),
+			coord.NewPools(a.runner, keys, a.leases, a.lines).Methods(),
+			permits.Methods(),
 		),
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
-		}),
-		Pools: coord.NewPools(a.runner, keys, a.leases, a.lines),
+		Permits: permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,

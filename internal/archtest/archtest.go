@@ -1,6 +1,7 @@
 // Package archtest enforces what ARCHITECTURE.md promises of the source: which
 // package imports which, and how long files and functions may be. It reads the
-// tree with go/parser alone, so that it needs neither the network nor a build.
+// tree with go/parser alone, so that it needs neither the network nor a build. The
+// client, a module of its own, is checked by the same rules.
 //
 // Its invariant: a package that no rule names fails, so that a new one gets its
 // place in the arrows when it is made.
@@ -42,7 +43,7 @@ var arrows = map[string][]string{
 	"internal/lua":       {"internal/redisurl", "internal/telemetry"},
 	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/telemetry"}, // api: its bounds, never its types
 	"internal/rpc":       {"client/api", "internal/coord", "internal/nearest", "internal/telemetry"},
-	"internal/config":    {"internal/nearest", "internal/redisurl"},
+	"internal/config":    {"client/api", "internal/nearest", "internal/redisurl"},
 	"internal/health":    {"client/api", "internal/telemetry"},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",
@@ -55,6 +56,7 @@ var arrows = map[string][]string{
 
 	"internal/archtest":    {},
 	"internal/chaostest":   {"client", "client/api"},
+	"internal/clienttest":  {},
 	"internal/conformance": {"client/api"},
 	"internal/doctest":     {},
 	"internal/helmtest":    {},
@@ -65,7 +67,7 @@ var arrows = map[string][]string{
 
 // forTests are packages that only test files and each other may import.
 var forTests = []string{
-	"internal/archtest", "internal/chaostest", "internal/conformance", "internal/doctest", "internal/helmtest", "internal/kubetest",
+	"internal/archtest", "internal/chaostest", "internal/clienttest", "internal/conformance", "internal/doctest", "internal/helmtest", "internal/kubetest",
 	"internal/otlptest", "internal/redistest",
 }
 
@@ -86,6 +88,17 @@ var foreign = map[string][]string{
 	"github.com/prometheus":             {"internal/telemetry"},
 	"go.opentelemetry.io/otel/sdk":      {"internal/telemetry"},
 	"go.opentelemetry.io/otel/exporter": {"internal/telemetry"},
+}
+
+// clientModule is the folder of the client, which is a module that users require.
+const clientModule = "client"
+
+// clientForeign says which packages of others the client's packages may import: every
+// module among them is one that users of the client require too.
+var clientForeign = map[string][]string{
+	"client/api":       {},
+	"client":           {"github.com/hashicorp/go-msgpack/", "go.opentelemetry.io/otel"},
+	"client/httplimit": {"golang.org/x/net/idna"},
 }
 
 // Check returns everything in the tree that breaks a rule, sorted.
@@ -112,7 +125,7 @@ func (c *checker) visit(file string, d fs.DirEntry, err error) error {
 		return err
 	}
 	if d.IsDir() {
-		if file != "." && (d.Name()[0] == '.' || d.Name() == "testdata" || c.isModule(file)) {
+		if file != "." && (d.Name()[0] == '.' || d.Name() == "testdata" || file != clientModule && c.isModule(file)) {
 			return fs.SkipDir
 		}
 		return nil
@@ -129,7 +142,7 @@ func (c *checker) visit(file string, d fs.DirEntry, err error) error {
 	}
 }
 
-// isModule reports whether a folder is another module, such as bench or tools.
+// isModule reports whether a folder is a module, such as bench or tools.
 func (c *checker) isModule(dir string) bool {
 	_, err := fs.Stat(c.tree, path.Join(dir, "go.mod"))
 	return err == nil
@@ -185,6 +198,9 @@ func (c *checker) imports(file string, f *ast.File) error {
 			c.own(file, pkg, own, allowed)
 			continue
 		}
+		if mayBe, ok := clientForeign[pkg]; ok && isForeign(to) && !hasPrefix(to, mayBe) {
+			c.add("%s imports %s, which every user of the client would require", file, to)
+		}
 		for prefix, only := range foreign {
 			tests := len(only) == 0 && slices.Contains(forTests, pkg)
 			if strings.HasPrefix(to, prefix) && !tests && !slices.Contains(only, pkg) {
@@ -193,6 +209,16 @@ func (c *checker) imports(file string, f *ast.File) error {
 		}
 	}
 	return nil
+}
+
+// isForeign reports whether a package is neither of this project nor of Go's library.
+func isForeign(pkg string) bool {
+	first, _, _ := strings.Cut(pkg, "/")
+	return strings.Contains(first, ".")
+}
+
+func hasPrefix(text string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
 }
 
 func (c *checker) own(file, pkg, to string, allowed []string) {

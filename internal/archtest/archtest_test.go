@@ -52,7 +52,9 @@ func TestEveryRuleCanBreak(t *testing.T) {
 		"api is not a leaf":     {"client/api/a.go", imports(m + "client"), "client/api/a.go: client/api must not import client"},
 		"example sees inside":   {"examples/go/main.go", imports(m + "internal/lua"), "examples/go/main.go: examples must not import internal/lua"},
 		"test kit in product":   {"internal/lua/a.go", imports(m + "internal/redistest"), "internal/lua/a.go imports internal/redistest, which is for tests"},
-		"go-cmp in product":     {"client/a.go", imports("github.com/google/go-cmp/cmp"), "client/a.go imports github.com/google/go-cmp/cmp, which is for tests"},
+		"go-cmp in product":     {"internal/lua/a.go", imports("github.com/google/go-cmp/cmp"), "internal/lua/a.go imports github.com/google/go-cmp/cmp, which is for tests"},
+		"client takes more":     {"client/a.go", imports("github.com/cenkalti/backoff/v4"), "client/a.go imports github.com/cenkalti/backoff/v4, which every user of the client would require"},
+		"client takes the SDK":  {"client/a.go", imports("go.opentelemetry.io/other"), "client/a.go imports go.opentelemetry.io/other, which every user of the client would require"},
 		"package without place": {"internal/x/a.go", imports(), "internal/x/a.go: package internal/x has no place in the arrows; give it one in internal/archtest"},
 		"long file":             {"client/a.go", lines("package p\n", 401), "client/a.go has 401 lines; at most 400"},
 		"long test":             {"client/a_test.go", lines("package p\n", 901), "client/a_test.go has 901 lines; at most 900"},
@@ -80,6 +82,7 @@ func TestWhatIsAllowed(t *testing.T) {
 		"client/httplimit/a.go":  imports(m+"client", m+"client/api", "net/http"),
 		"examples/go/main.go":    imports(m+"client", m+"client/api", m+"client/httplimit"),
 		"internal/lua/a.lua":     lines("", 80),
+		"client/b.go":            imports("github.com/hashicorp/go-msgpack/v2/codec", "go.opentelemetry.io/otel/trace"),
 		"bench/go.mod":           {Data: []byte("module bench")},
 		"bench/a.go":             imports(m + "internal/lua"),
 		".cache/a.go":            imports(m + "internal/lua"),
@@ -87,6 +90,16 @@ func TestWhatIsAllowed(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Empty(t, broken)
+}
+
+func TestTheClientIsCheckedAlthoughItIsAModule(t *testing.T) {
+	t.Parallel()
+	broken, err := archtest.Check(fstest.MapFS{
+		"client/go.mod": {Data: []byte("module client")},
+		"client/a.go":   imports(archtest.Module + "internal/lua"),
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"client/a.go: client must not import internal/lua"}, broken)
 }
 
 func TestATreeThatCannotBeReadIsAnError(t *testing.T) {

@@ -90,6 +90,8 @@ type sidecar struct {
 
 	policies *coord.BreakerPolicies
 	breakers *coord.Breakers
+	pools    *coord.Pools
+	permits  *coord.Permits
 
 	methods map[string]coord.Method
 }
@@ -132,12 +134,19 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.breakers = coord.NewBreakers(coord.BreakersOptions{
 		Runner: r, Keys: keys, Policies: s.policies, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
 	})
+	s.pools = coord.NewPools(r, keys, s.leases, s.lines)
+	s.permits = coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: s.rules, Breakers: s.breakers, Leases: s.leases, Lines: s.lines,
+	})
 	s.methods = map[string]coord.Method{}
 	for _, m := range slices.Concat(
 		s.locks.Methods(),
 		coord.NewSemaphores(r, keys, s.leases, s.lines).Methods(),
 		s.queues.Methods(),
 		coord.NewSeen(r, keys, s.leases).Methods(),
+		s.breakers.Methods(),
+		s.pools.Methods(),
+		s.permits.Methods(),
 	) {
 		s.methods[m.Name] = m
 	}
@@ -353,11 +362,4 @@ func fence(n int64) string {
 		return ""
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-func holder(h *coord.Holder) *api.Holder {
-	if h == nil {
-		return nil
-	}
-	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli(), Meta: h.Meta}
 }

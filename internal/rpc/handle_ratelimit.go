@@ -9,7 +9,7 @@ import (
 
 func ratelimitAcquire(ctx context.Context, k *call, p *api.RatelimitParams) (api.RatelimitResult, error) {
 	if p.Pool != "" {
-		return decision(k.services().Permits.Charge(ctx, k.caller(), memberRef(p.Pool, p.Key, p.Rule), limitRequest(p), false))
+		return k.services().Permits.Charge(ctx, k.caller(), p, false)
 	}
 	return decision(k.services().RateLimiter.Acquire(ctx, k.caller(), limitRequest(p)))
 }
@@ -25,7 +25,7 @@ func ratelimitAcquireThen(ctx context.Context, k *call, p *api.RatelimitParams, 
 
 func ratelimitPeek(ctx context.Context, k *call, p *api.RatelimitParams) (api.RatelimitResult, error) {
 	if p.Pool != "" {
-		return decision(k.services().Permits.Charge(ctx, coord.Caller{}, memberRef(p.Pool, p.Key, p.Rule), limitRequest(p), true))
+		return k.services().Permits.Charge(ctx, coord.Caller{}, p, true)
 	}
 	return decision(k.services().RateLimiter.Peek(ctx, limitRequest(p)))
 }
@@ -76,17 +76,11 @@ func ratelimitDone(ctx context.Context, k *call, p *api.RatelimitGrantParams) (a
 }
 
 func ratelimitReset(ctx context.Context, k *call, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
-	ref := limitRef(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group)
 	if p.Pool != "" {
-		was, err := k.services().Permits.Forget(ctx, memberRef(p.Pool, p.Key, p.Rule), ref)
-		return api.RatelimitResetResult{Reset: was}, err
+		return k.services().Permits.Forget(ctx, k.caller(), p)
 	}
-	was, err := k.services().RateLimiter.Reset(ctx, ref)
+	was, err := k.services().RateLimiter.Reset(ctx, limitRef(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
 	return api.RatelimitResetResult{Reset: was}, err
-}
-
-func memberRef(pool, id, rule string) coord.MemberRef {
-	return coord.MemberRef{Pool: pool, ID: id, Rule: rule}
 }
 
 func limitRequest(p *api.RatelimitParams) coord.LimitRequest {

@@ -9,28 +9,23 @@ import (
 )
 
 func ratelimitReport(ctx context.Context, k *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
-	r := coord.ReportRequest{
+	if p.Pool != "" {
+		return k.services().Permits.Answered(ctx, k.caller(), p)
+	}
+	b, err := k.services().RateLimiter.Report(ctx, k.caller(), coord.ReportRequest{
 		GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, Grant: p.Grant,
 		Status: p.Status, Latency: coord.Millis(p.LatencyMS), RetryAfter: coord.Millis(p.RetryAfterMS),
-	}
-	var b coord.Backoff
-	var err error
-	if p.Pool != "" {
-		b, err = k.services().Permits.Answered(ctx, memberRef(p.Pool, p.Key, p.Rule), r)
-	} else {
-		b, err = k.services().RateLimiter.Report(ctx, k.caller(), r)
-	}
+	})
 	return api.RatelimitReportResult{WaitMS: coord.MillisUp(b.Wait), PausedUntilAtMS: unixMillis(b.Until)}, err
 }
 
 func ratelimitPause(ctx context.Context, k *call, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
+	if p.Pool != "" {
+		return k.services().Permits.Pause(ctx, k.caller(), p)
+	}
 	r := coord.PauseRequest{GateRef: coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group}, For: coord.Millis(p.ForMS), Reason: p.Reason}
 	if p.UntilAtMS != 0 {
 		r.Until = time.UnixMilli(p.UntilAtMS)
-	}
-	if p.Pool != "" {
-		until, err := k.services().Permits.Pause(ctx, memberRef(p.Pool, p.Key, p.Rule), r)
-		return api.RatelimitPauseResult{PausedUntilAtMS: unixMillis(until)}, err
 	}
 	until, err := k.services().RateLimiter.Pause(ctx, r)
 	return api.RatelimitPauseResult{PausedUntilAtMS: unixMillis(until)}, err
@@ -38,8 +33,7 @@ func ratelimitPause(ctx context.Context, k *call, p *api.RatelimitPauseParams) (
 
 func ratelimitResume(ctx context.Context, k *call, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
 	if p.Pool != "" {
-		was, err := k.services().Permits.Resume(ctx, memberRef(p.Pool, p.Key, p.Rule), p.Group)
-		return api.RatelimitResumeResult{Resumed: was}, err
+		return k.services().Permits.Resume(ctx, k.caller(), p)
 	}
 	was, err := k.services().RateLimiter.Resume(ctx, coord.GateRef{Rule: p.Rule, Key: p.Key, Group: p.Group})
 	return api.RatelimitResumeResult{Resumed: was}, err

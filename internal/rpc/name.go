@@ -16,10 +16,6 @@ func namingOf(method string, params reflect.Type) coord.Naming {
 	at := func(key string) int { return coord.ParamAt(params, key) }
 	pool := at("pool")
 	switch noun {
-	case "pool", "permit":
-		return namedBy("pool", pool, -1)
-	case "breaker":
-		return inPool(pool, namedBy(noun, at("name"), -1))
 	case "ratelimit":
 		return inPool(pool, namedLimit(at))
 	}

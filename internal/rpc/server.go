@@ -58,10 +58,8 @@ type Options struct {
 type Services struct {
 	// Methods are those of the nouns.
 	Methods     []coord.Method
-	Breakers    *coord.Breakers
 	Leases      *coord.Leases
 	Permits     *coord.Permits
-	Pools       *coord.Pools
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules

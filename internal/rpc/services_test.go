@@ -44,6 +44,12 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	rules := coord.NewRules()
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
 	t.Cleanup(runtime.Stop)
+	breakers := coord.NewBreakers(coord.BreakersOptions{
+		Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
+	})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
+	})
 	return serveWith(t, o, rpc.Services{
 		Leases: leases,
 		Methods: slices.Concat(
@@ -51,14 +57,11 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 			coord.NewSemaphores(r, keys, leases, lines).Methods(),
 			coord.NewQueues(r, keys, leases, lines).Methods(),
 			coord.NewSeen(r, keys, leases).Methods(),
+			breakers.Methods(),
+			coord.NewPools(r, keys, leases, lines).Methods(),
+			permits.Methods(),
 		),
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: r, Keys: keys, Rules: rules, Policies: coord.NewBreakerPolicies(), Leases: leases, Lines: lines,
-		}),
-		Pools: coord.NewPools(r, keys, leases, lines),
-		Breakers: coord.NewBreakers(coord.BreakersOptions{
-			Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
-		}),
+		Permits: permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
 		}),

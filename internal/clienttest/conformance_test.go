@@ -1,4 +1,4 @@
-package client_test
+package clienttest_test
 
 import (
 	"context"
@@ -136,9 +136,12 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	if deaf {
 		heard = nil
 	}
-	answers, policies := coord.NewAnswers(heard), breakerPolicies(t)
+	answers := coord.NewAnswers(heard)
 	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: policies, Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+	})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
 	path := filepath.Join(t.TempDir(), "s.sock")
@@ -149,13 +152,12 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 			coord.NewSemaphores(r, keys, leases, lines).Methods(),
 			coord.NewQueues(r, keys, leases, lines).Methods(),
 			coord.NewSeen(r, keys, leases).Methods(),
+			breakers.Methods(),
+			coord.NewPools(r, keys, leases, lines).Methods(),
+			permits.Methods(),
 		),
 		Rules: rules, RuntimeRules: runtime,
-		Breakers: breakers,
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
-		}),
-		Pools: coord.NewPools(r, keys, leases, lines),
+		Permits: permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
 		}),
@@ -293,11 +295,8 @@ func inline(key string, limit int64) api.RatelimitParams {
 // repeated call gets that reply, and it was counted once.
 func TestALostReplyIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	socket := live(t)
-	cut := &cutter{socket: socket}
-	c, err := client.DialBy(t.Context(), client.Options{}, cut.dial)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
+	cut := newCutter(t, live(t))
+	c := dial(t, cut.socket, client.Options{})
 	for i := range int64(5) {
 		cut.next.Store(true)
 		r, err := c.RatelimitAcquire(t.Context(), inline("k", 100))
@@ -314,10 +313,8 @@ func TestALostReplyIsCountedOnce(t *testing.T) {
 func TestALostGrantIsStillOneGrant(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
-	cut := &cutter{socket: socket}
-	c, err := client.DialBy(t.Context(), client.Options{Client: "cut"}, cut.dial)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
+	cut := newCutter(t, socket)
+	c := dial(t, cut.socket, client.Options{Client: "cut"})
 	other := dial(t, socket, client.Options{})
 	last := uint64(0)
 	for range 5 {
@@ -339,8 +336,8 @@ func TestALostGrantIsStillOneGrant(t *testing.T) {
 func TestAClientThatDiesFreesItsLock(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
-	cut := &cutter{socket: socket}
-	dying, err := client.DialBy(t.Context(), client.Options{}, cut.dial)
+	cut := newCutter(t, socket)
+	dying, err := client.Dial(t.Context(), client.Options{Socket: cut.socket})
 	require.NoError(t, err)
 	lk, err := dying.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 24 * time.Hour})
 	require.NoError(t, err)

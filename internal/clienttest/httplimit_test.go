@@ -1,10 +1,11 @@
-package httplimit_test
+package clienttest_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
-	"path/filepath"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -18,54 +19,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
-	"github.com/coxswain-sidecar/coxswain/internal/rpc"
-	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// sidecar starts one with these rules, and returns a client of it.
-func sidecar(t testing.TB, url, prefix string, clock *conformance.Clock, rules ...coord.RuleOptions) *client.Client {
-	t.Helper()
-	tel, keys, set := telemetry.Nop(), coord.NewKeys(prefix, ""), coord.NewRules()
-	require.NoError(t, set.Set(rules, 1))
-	r, err := lua.Open(lua.Options{URL: url, Telemetry: tel, Clock: clock.Micros})
-	require.NoError(t, err)
-	leases := coord.NewLeases(tel)
-	signals := coord.NewSignals(r, keys)
-	lines := coord.NewLines(r, signals, leases)
-	path := filepath.Join(t.TempDir(), "s")
-	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(),
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: set, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
-		}),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.Shutdown(ended)
-		lines.Stop()
-		signals.Stop()
-		leases.Stop(context.Background())
-		require.NoError(t, r.Close())
-	})
-	c, err := client.Dial(t.Context(), client.Options{Socket: path})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	return c
-}
-
-// site is a web server of several hosts with a log of its own.
-type site struct {
+// hosts is a web server that answers under any name and logs the names.
+type hosts struct {
 	*http.Transport            // reaches it under any name
 	mu              sync.Mutex // guards what follows
 	log             []string   // the hosts that were asked for
 	refuse          bool       // the next request is answered 429
 }
 
-func newSite(t testing.TB) *site {
-	s := &site{}
-	server := remote(t, func(w http.ResponseWriter, r *http.Request) {
+func newHosts(t testing.TB) *hosts {
+	s := &hosts{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.log = append(s.log, r.Host)
@@ -75,8 +41,9 @@ func newSite(t testing.TB) *site {
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 			return
 		}
-		hello(w, r)
-	})
+		_, _ = io.WriteString(w, "hello")
+	}))
+	t.Cleanup(server.Close)
 	s.Transport = &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}}
@@ -84,14 +51,14 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-func (s *site) refuseNext() {
+func (s *hosts) refuseNext() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse = true
 }
 
 // asked are the hosts that were asked for since the last look.
-func (s *site) asked() []string {
+func (s *hosts) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	log := s.log
@@ -99,17 +66,40 @@ func (s *site) asked() []string {
 	return log
 }
 
+func get(t testing.TB, hc *http.Client, url string) *http.Response {
+	t.Helper()
+	resp, err := hc.Get(url)
+	require.NoError(t, err)
+	return resp
+}
+
+// failed is the error of a request that gets no response.
+func failed(t testing.TB, hc *http.Client, url string) error {
+	t.Helper()
+	resp, err := hc.Post(url, "", nil)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	require.Error(t, err)
+	return err
+}
+
 // One of three crawlers, each with a sidecar of its own, is told to stay away from
 // a host for 2 s: all of them do until then, and go on at another host.
 func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	t.Parallel()
-	clock, web, prefix, url := conformance.NewClock(), newSite(t), redistest.Prefix(t), redistest.URL(t)
+	clock, web, prefix, url := conformance.NewClock(), newHosts(t), redistest.Prefix(t), redistest.URL(t)
 	crawlers := make([]*http.Client, 3)
 	for i := range crawlers {
-		crawlers[i] = &http.Client{Transport: httplimit.NewTransport(sidecar(t, url, prefix, clock, coord.RuleOptions{
+		rules := coord.NewRules()
+		require.NoError(t, rules.Set([]coord.RuleOptions{{
 			Name: "crawl", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 1000, Period: time.Hour}},
 			Penalty: coord.PenaltyOptions{JitterPercent: -1},
-		}), httplimit.TransportOptions{Base: web, Rule: "crawl", Timeout: patience})}
+		}}, 1))
+		socket := serveRules(t, openRunner(t, lua.Options{URL: url, Clock: clock.Micros}), prefix, clock, rules, false)
+		crawlers[i] = &http.Client{Transport: httplimit.NewTransport(
+			dial(t, socket, client.Options{}), httplimit.TransportOptions{Base: web, Rule: "crawl", Timeout: patience},
+		)}
 	}
 	all := func(host string, want int) {
 		t.Helper()
@@ -124,7 +114,7 @@ func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 		t.Helper()
 		for _, hc := range crawlers {
 			var refused *httplimit.LimitError
-			require.ErrorAs(t, failed(t, hc, "http://"+host, nil), &refused)
+			require.ErrorAs(t, failed(t, hc, "http://"+host), &refused)
 			require.Equal(t, "pause", refused.DeniedBy)
 			got, ever := refused.RetryAfter()
 			require.True(t, ever)

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// heldKind describes the leases of one noun to code that serves all nouns.
+type heldKind struct {
+	noun             string // for errors
+	renew, release   string // its methods; renew is empty if it has none
+	name, token, ttl string // the keys of their parameters
+	// named: the sidecar makes the token and returns it with the grant.
+	named bool
+	// unfenced: a grant has no fence.
+	unfenced bool
+	// callersID: the request id of the caller's context is sent with an acquisition.
+	callersID bool
+	// reported: the release also takes an HTTP status, Retry-After and a duration.
+	reported bool
+	// key is the parameter with the second part of the name; empty = there is none.
+	key string
+	// unused is the outcome of a grant that was not used; empty = outcomes are not told.
+	unused string
+}
+
+// noun adds the acquisition, whose types differ from noun to noun.
+type noun[P, R any] struct {
+	heldKind
+	acquire api.Method[P, R]
+	// setToken puts the client's token into the parameters. Named nouns have none.
+	setToken func(*P, string)
+	decide   func(*P, *R) decision
+}
+
+// terms are what the caller of an acquisition chose.
+type terms struct {
+	name, key string        // key: see heldKind.key
+	session   bool          // bound to the session instead of its TTL
+	maxHold   time.Duration // the longest hold; 0 = unlimited
+}
+
+// decision is what the results of all acquisitions say.
+type decision struct {
+	granted, replayed bool
+
+	// Of a grant.
+	fence           string
+	ttlMS, waitedMS int64
+
+	// Of a refusal.
+	heldBy       *api.Holder
+	reason       string
+	retryAfterMS int64
+}
+
+// acquire asks for a lease until it is granted or refused, and returns the last result
+// too. A refusal is a *BusyError. A grant that arrives after ctx has ended is given back.
+func acquire[P, R any](ctx context.Context, c *Client, n *noun[P, R], t terms, params P) (*held, R, error) {
+	_, fixedID := ctx.Value(requestIDKey{}).(string)
+	for {
+		h := &held{c: c, kind: &n.heldKind, terms: t}
+		if n.setToken != nil {
+			h.token = rand.Text()
+			n.setToken(&params, h.token)
+		}
+		var r R
+		err := c.invoke(ctx, invocation{method: n.acquire.Name, params: &params, result: &r, lease: h, ownID: !n.callersID})
+		if err != nil {
+			h.disown(err)
+			return nil, r, err
+		}
+		d := n.decide(&params, &r)
+		if d.granted {
+			if err := h.take(ctx, d); err != nil {
+				err = fmt.Errorf("%s: %w: %w", n.acquire.Name, errMalformed, err)
+				h.disown(&brokenError{err, true})
+				return nil, r, err
+			}
+			return h, r, nil
+		}
+		h.forget()
+		// A replayed refusal is about a grant that ended with its broken connection, before
+		// the call was repeated. It says nothing of the present, so the call is made anew,
+		// unless its request id belongs to that grant for good.
+		if !d.replayed || n.callersID && fixedID {
+			return nil, r, &BusyError{
+				Noun: n.noun, Name: t.name, HeldBy: d.heldBy, Reason: d.reason,
+				RetryAfter: time.Duration(d.retryAfterMS) * time.Millisecond,
+			}
+		}
+	}
+}
+
+// millis rounds up, so that a short duration does not become 0, which asks for the default.
+func millis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
