@@ -38,5 +38,5 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 	require.Equal(t, api.Conflict, conflict.Code)
 	require.ErrorIs(t, conflict, lua.ErrConflict)
 	require.NotContains(t, conflict.Err.Error(), "script x", "the caller reads it")
-	require.Equal(t, api.Internal, new(coord.Error).Code, "no code is never the caller's mistake")
+	require.Equal(t, api.Internal, coord.Wire(new(coord.Error)).Code, "no code is never the caller's mistake")
 }
