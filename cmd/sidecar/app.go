@@ -17,6 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -91,7 +92,7 @@ func (a *app) Start() error {
 			return err
 		}
 	}
-	if a.config.Redis.URL != lua.Embedded {
+	if a.config.Redis.URL != redis.Embedded {
 		a.log.Info("while redis does not answer, limits and breakers allow and say degraded, unless a fail_mode says otherwise; all else answers UNAVAILABLE",
 			"redis", a.runner.Status().Address)
 	}
@@ -185,8 +186,8 @@ func (a *app) openStore() (err error) {
 	a.runner, err = lua.Open(lua.Options{
 		URL: r.URL, MinIdle: r.Pool.MinIdle, MaxConns: r.Pool.Max,
 		Username: r.Username, PasswordFile: r.PasswordFile,
-		Sentinel:    lua.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password, PasswordFile: r.Sentinel.PasswordFile},
-		TLS:         lua.TLSFiles{CA: r.TLS.CAFile, Cert: r.TLS.CertFile, Key: r.TLS.KeyFile, ServerName: r.TLS.ServerName},
+		Sentinel:    redis.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password, PasswordFile: r.Sentinel.PasswordFile},
+		TLS:         redis.TLSFiles{CA: r.TLS.CAFile, Cert: r.TLS.CertFile, Key: r.TLS.KeyFile, ServerName: r.TLS.ServerName},
 		DialTimeout: r.Pool.DialTimeout, CommandTimeout: r.Pool.CommandTimeout,
 		ScratchKey: coord.NewKeys(r.Prefix, r.Tenant).Scratch,
 		Log:        a.log, Telemetry: a.telemetry.Telemetry,

@@ -20,6 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -96,7 +97,7 @@ func newSystem(t testing.TB, url string) *system {
 	var r *lua.Runner
 	for i := range s.sockets {
 		// An embedded store belongs to its runner, so that both share that one.
-		if r == nil || url != lua.Embedded {
+		if r == nil || url != redis.Embedded {
 			r = openRunner(t, lua.Options{URL: url, Clock: s.Micros})
 		}
 		s.sockets[i] = serveBy(t, r, prefix, s.Clock)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
@@ -21,9 +22,9 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 		code  api.Code
 		maybe bool
 	}{
-		{lua.ErrUnavailable, api.Unavailable, false},
-		{lua.ErrMaybeExecuted, api.Unavailable, true},
-		{fmt.Errorf("%w: %w", lua.ErrMaybeExecuted, context.Canceled), api.Unavailable, true},
+		{redis.ErrUnavailable, api.Unavailable, false},
+		{redis.ErrMaybeExecuted, api.Unavailable, true},
+		{fmt.Errorf("%w: %w", redis.ErrMaybeExecuted, context.Canceled), api.Unavailable, true},
 		{context.DeadlineExceeded, api.DeadlineExceeded, false},
 		{context.Canceled, api.Cancelled, false},
 		{errors.New("WRONGTYPE"), api.Internal, false},

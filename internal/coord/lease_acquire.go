@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // acquisition is one call that acquires a lease, whatever its noun: once or in the
@@ -63,7 +64,7 @@ func acquire[O, R any](ctx context.Context, a *acquisition[O, R], done func(R, e
 		r := none
 		switch {
 		case err != nil:
-			if a.doubt != nil && !errors.Is(err, lua.ErrMaybeExecuted) {
+			if a.doubt != nil && !errors.Is(err, redis.ErrMaybeExecuted) {
 				err = errors.Join(err, a.doubt)
 			}
 			a.leases.unsure(ctx, a.caller, a.lease, a.made, waiter, err)
@@ -119,7 +120,7 @@ func (a *acquisition[O, R]) tooFewReplicas(ctx context.Context) {
 // inDoubt keeps the error of an attempt after which it is not known whether it was
 // served: the errors of later attempts say nothing of it.
 func inDoubt(earlier, err error) error {
-	if err == nil || errors.Is(err, lua.ErrMaybeExecuted) {
+	if err == nil || errors.Is(err, redis.ErrMaybeExecuted) {
 		return err
 	}
 	return earlier

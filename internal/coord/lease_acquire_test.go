@@ -9,6 +9,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -22,14 +23,14 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 		attempts []error
 		maybe    bool
 	}{
-		"lost, then a fault":                   {[]error{nil, lua.ErrMaybeExecuted, fault}, true},
-		"lost, then not sent, then a fault":    {[]error{nil, lua.ErrMaybeExecuted, lua.ErrUnavailable, fault}, true},
-		"lost, then answered, then a fault":    {[]error{nil, lua.ErrMaybeExecuted, nil, fault}, false},
+		"lost, then a fault":                   {[]error{nil, redis.ErrMaybeExecuted, fault}, true},
+		"lost, then not sent, then a fault":    {[]error{nil, redis.ErrMaybeExecuted, redis.ErrUnavailable, fault}, true},
+		"lost, then answered, then a fault":    {[]error{nil, redis.ErrMaybeExecuted, nil, fault}, false},
 		"a fault, and nothing was lost before": {[]error{nil, fault}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), redistest.Prefix(t))
+			s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
 			var back []string // tokens; empty for a place in the line alone
 			kind := &coord.Kind{OnGiveBack: func(_ context.Context, gone []coord.Hold) []error {
 				for _, h := range gone {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // What all nouns do that give out leases, around the scripts of their own.
@@ -55,7 +55,7 @@ func (l *Leases) takeBack(ctx context.Context, h hold) {
 // command may run after all, and a caller that knows the token, or repeats the
 // request, may still want it.
 func (l *Leases) unsure(ctx context.Context, c Caller, x *lease, made bool, waiter string, err error) {
-	maybe, abandoned := errors.Is(err, lua.ErrMaybeExecuted), false
+	maybe, abandoned := errors.Is(err, redis.ErrMaybeExecuted), false
 	h := hold{leaseID: leaseID{noun: x.noun, name: x.name}, kind: x.kind, waiter: waiter}
 	h.session = x.owner
 	if x.session != nil {
@@ -81,7 +81,7 @@ func (l *Leases) unsure(ctx context.Context, c Caller, x *lease, made bool, wait
 	// Once: a place that stays behind is taken out by a beat.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
-	lua.Settle(ctx, err)
+	redis.Settle(ctx, err)
 	_ = x.kind.giveBack(ctx, []hold{h})
 }
 

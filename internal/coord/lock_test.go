@@ -13,12 +13,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 
 	"github.com/Shopify/toxiproxy/v2"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -82,7 +83,7 @@ func take(t *testing.T, s *sidecar, c coord.Caller, p *api.LockAcquireParams) ap
 // stored looks at a lock where it is kept.
 type stored struct {
 	t     *testing.T
-	store *redis.Client
+	store *goredis.Client
 	key   string
 }
 
@@ -140,9 +141,9 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
-	opt, err := redis.ParseURL(server.URL())
+	opt, err := goredis.ParseURL(server.URL())
 	require.NoError(t, err)
-	store := redis.NewClient(opt)
+	store := goredis.NewClient(opt)
 	defer func() { require.NoError(t, store.Close()) }()
 	c := openSession(t, s)
 	for range 5 {
@@ -397,7 +398,7 @@ func TestALockThatMovedToAnotherSidecarIsForgottenInSilence(t *testing.T) {
 
 func TestAnExplicitRenewalSetsTheTTLOfThoseThatFollow(t *testing.T) {
 	t.Parallel()
-	sys := newSystem(t, lua.Embedded)
+	sys := newSystem(t, redis.Embedded)
 	s := sys.sidecars[0]
 	c := openSession(t, s)
 	g := take(t, s, c.caller(), bound("l", time.Minute))
@@ -418,7 +419,7 @@ func TestAnExplicitRenewalSetsTheTTLOfThoseThatFollow(t *testing.T) {
 
 func TestADrainingSidecarTakesNothingNew(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	c := openSession(t, s)
 	g := take(t, s, c.caller(), bound("l", time.Minute))
 	s.leases.Drain()
@@ -437,7 +438,7 @@ func TestADrainingSidecarTakesNothingNew(t *testing.T) {
 
 func TestALockNeedsASessionToBeBoundTo(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	_, err := s.locks.Acquire(t.Context(), coord.Caller{}, bound("l", time.Minute))
 	requireCode(t, err, api.InvalidArgument, "bind: this call has no session")
 	g := take(t, s, coord.Caller{}, unbound("l", time.Minute))
@@ -447,7 +448,7 @@ func TestALockNeedsASessionToBeBoundTo(t *testing.T) {
 
 func TestARequestIDNeedNotBeSecretlyShared(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, lua.Embedded).sidecars[0]
+	s := newSystem(t, redis.Embedded).sidecars[0]
 	tokens := make(map[string]bool)
 	for _, c := range []coord.Caller{
 		{RequestID: "id", Fingerprint: "f"}, {RequestID: "i", Fingerprint: "df"}, {RequestID: "id2", Fingerprint: "f"}, {RequestID: "id", Fingerprint: "f2"}, {}, {},
@@ -481,9 +482,9 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
 	c := openSession(t, s)
 	g := take(t, s, c.caller(), bound("l", time.Hour))
-	opt, err := redis.ParseURL(server.URL())
+	opt, err := goredis.ParseURL(server.URL())
 	require.NoError(t, err)
-	store := redis.NewClient(opt)
+	store := goredis.NewClient(opt)
 	defer func() { require.NoError(t, store.Close()) }()
 	l := stored{t, store, coord.NewKeys("p", "").Lock("l")}
 	// Redis answers nothing but errors to the script, as one that may not write does.

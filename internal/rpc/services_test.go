@@ -10,6 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -18,7 +19,7 @@ import (
 // serveAll starts a server with every service over the embedded store.
 func serveAll(t testing.TB, more ...rpc.Entry) *bench {
 	t.Helper()
-	return serveOn(t, rpc.Options{}, openStore(t, lua.Embedded), more...)
+	return serveOn(t, rpc.Options{}, openStore(t, redis.Embedded), more...)
 }
 
 func openStore(t testing.TB, url string) *lua.Runner {
