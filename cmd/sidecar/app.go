@@ -257,14 +257,14 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Leases: a.leases,
 		Methods: slices.Concat(
 			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
+			coord.NewSemaphores(a.runner, keys, a.leases, a.lines).Methods(),
+			coord.NewQueues(a.runner, keys, a.leases, a.lines).Methods(),
+			coord.NewSeen(a.runner, keys, a.leases).Methods(),
 			breakers.Methods(),
 			coord.NewPools(a.runner, keys, a.leases, a.lines).Methods(),
 			permits.Methods(),
 		),
-		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
-		Seen:       coord.NewSeen(a.runner, keys, a.leases),
-		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
-		Permits:    permits,
+		Permits: permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
 			Signals: a.signals, Answers: answers, Events: a.events,

@@ -150,12 +150,13 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 		Leases: leases,
 		Methods: slices.Concat(
 			coord.NewLocks(r, keys, leases, lines).Methods(),
+			coord.NewSemaphores(r, keys, leases, lines).Methods(),
+			coord.NewQueues(r, keys, leases, lines).Methods(),
+			coord.NewSeen(r, keys, leases).Methods(),
 			breakers.Methods(),
 			coord.NewPools(r, keys, leases, lines).Methods(),
 			permits.Methods(),
 		),
-		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
-		Queues:     coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
 		Rules: rules, RuntimeRules: runtime,
 		Permits: permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{

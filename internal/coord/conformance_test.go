@@ -85,9 +85,7 @@ type sidecar struct {
 	signals *coord.Signals
 	lines   *coord.Lines
 	locks   *coord.Locks
-	sems    *coord.Semaphores
 	queues  *coord.Queues
-	seen    *coord.Seen
 	rules   *coord.Rules
 	limiter *coord.RateLimiter
 
@@ -124,9 +122,7 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.signals = coord.NewSignals(r, keys)
 	s.lines = coord.NewLines(r, s.signals, s.leases)
 	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
-	s.sems = coord.NewSemaphores(r, keys, s.leases, s.lines)
 	s.queues = coord.NewQueues(r, keys, s.leases, s.lines)
-	s.seen = coord.NewSeen(r, keys, s.leases)
 	o := coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	}
@@ -146,6 +142,9 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.methods = map[string]coord.Method{}
 	for _, m := range slices.Concat(
 		s.locks.Methods(),
+		coord.NewSemaphores(r, keys, s.leases, s.lines).Methods(),
+		s.queues.Methods(),
+		coord.NewSeen(r, keys, s.leases).Methods(),
 		s.breakers.Methods(),
 		s.pools.Methods(),
 		s.permits.Methods(),
@@ -364,11 +363,4 @@ func fence(n int64) string {
 		return ""
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-func holder(h *coord.Holder) *api.Holder {
-	if h == nil {
-		return nil
-	}
-	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli(), Meta: h.Meta}
 }

@@ -30,7 +30,7 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 		{errors.New("WRONGTYPE"), api.Internal, false},
 	} {
 		e := coord.Failed("lock a: acquire", fmt.Errorf("script x: %w", c.err))
-		require.Equal(t, c.code, e.Code, "%v", c.err)
+		require.Equal(t, c.code, coord.Wire(e).Code, "%v", c.err)
 		require.Equal(t, c.maybe, e.MaybeExecuted, "%v", c.err)
 		require.ErrorIs(t, e, c.err)
 		require.Equal(t, "lock a: acquire: script x: "+c.err.Error(), e.Error())
@@ -39,5 +39,5 @@ func TestErrorsOfScriptsGetTheirCode(t *testing.T) {
 	require.Equal(t, api.Conflict, conflict.Code)
 	require.ErrorIs(t, conflict, lua.ErrConflict)
 	require.NotContains(t, conflict.Err.Error(), "script x", "the caller reads it")
-	require.Equal(t, api.Internal, new(coord.Error).Code, "no code is never the caller's mistake")
+	require.Equal(t, api.Internal, coord.Wire(new(coord.Error)).Code, "no code is never the caller's mistake")
 }

@@ -92,6 +92,7 @@ type (
 )
 
 func (h hold) Name() string       { return h.name }
+func (h hold) Token() string      { return h.token }
 func (h hold) Session() string    { return h.session }
 func (h hold) TTL() time.Duration { return h.ttl }
 
@@ -163,6 +164,27 @@ var Failed = failed
 func (s *Signals) Sidecar() string { return s.sidecar }
 
 const BeatFor = beatFor
+
+// Acquire acquires a fake lease in a line of its own, by attempts that find
+// nothing or end with these errors, and answers the error of the whole.
+func (l *Leases) Acquire(ctx context.Context, n *Lines, k *Kind, attempts ...error) error {
+	line := n.signals.keys.queueLine("fake")
+	a := &acquisition[int, int]{
+		leases: l, lines: n, verb: "acquire", lease: fake(nil, k, "name", time.Minute), made: true, line: line, wait: time.Minute,
+		refuse: func(attempt[int]) int { return 0 },
+		waited: func(*int, int64) bool { return false },
+	}
+	a.ask = func(context.Context, place) (attempt[int], error) {
+		err := attempts[0]
+		if len(attempts) > 1 {
+			attempts = attempts[1:]
+		}
+		a.doubt = inDoubt(a.doubt, err)
+		return attempt[int]{look: look{first: true, free: time.Millisecond}}, err
+	}
+	_, err := Await(func(done func(int, error)) { acquire(ctx, a, done) })
+	return err
+}
 
 var Capped = capped
 

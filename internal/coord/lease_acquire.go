@@ -27,6 +27,9 @@ type acquisition[O, R any] struct {
 	made bool
 	line lua.LineKeys
 	wait time.Duration
+	// doubt is the error of the last attempt of which it is not known whether it was
+	// served, while no later one has told. A noun's ask keeps it by inDoubt.
+	doubt error
 
 	// ask runs the noun's script once.
 	ask func(ctx context.Context, at place) (attempt[O], error)
@@ -61,6 +64,9 @@ func acquire[O, R any](ctx context.Context, a *acquisition[O, R], done func(R, e
 		r := none
 		switch {
 		case err != nil:
+			if a.doubt != nil && !errors.Is(err, redis.ErrMaybeExecuted) {
+				err = errors.Join(err, a.doubt)
+			}
 			a.leases.unsure(ctx, a.caller, a.lease, a.made, waiter, err)
 			err = failed(op, err)
 		case t.Replayed:

@@ -108,19 +108,6 @@ func release[F any](
 	return found, failed(id.noun+" "+id.name+": release", err)
 }
 
-// release is for nouns that keep what was found themselves.
-func (l *Leases) release(ctx context.Context, c Caller, id leaseID, run func(context.Context) error) error {
-	_, err := release(ctx, l, c, id, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
-	return err
-}
-
-// waited counts a call that was ready to stand in line since it came, and returns
-// for how long it did until the try that decided was sent.
-func (l *Leases) waited(ctx context.Context, noun string, came, sent time.Time, served bool, err error) time.Duration {
-	l.tel.Waited(ctx, noun, waitOutcome(served, err), time.Since(came))
-	return max(0, sent.Sub(came))
-}
-
 // left is what a TTL that Redis answered has left at least, now.
 func left(ttlMS int64, sent time.Time) time.Duration {
 	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)
@@ -168,4 +155,21 @@ func checkHeld(c Caller, bind string, maxHoldMS int64, meta, what string) error 
 		return err
 	}
 	return checkHold(Millis(maxHoldMS), meta)
+}
+
+// The bounds of max_hold_ms and meta, as on the wire.
+const (
+	maxHold      = 7 * 24 * time.Hour
+	maxMetaBytes = 512
+)
+
+func checkHold(d time.Duration, meta string) error {
+	if d != 0 && (d < minLockTTL || d > maxHold) {
+		return invalid("max_hold_ms: %d is out of range; use %d to %d, or 0 for no end",
+			d.Milliseconds(), minLockTTL.Milliseconds(), maxHold.Milliseconds())
+	}
+	if len(meta) > maxMetaBytes {
+		return invalid("meta: %d bytes are too many; give at most %d, such as the id of what is longer", len(meta), maxMetaBytes)
+	}
+	return nil
 }

@@ -154,7 +154,7 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 		// The renewer's own renewal might come between the two, or too late.
 		renewed, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: first.Token, TTLMS: (time.Hour).Milliseconds()})
 		require.NoError(t, err)
-		require.Equal(t, coord.LockRenewal{Reason: "not_owner"}, renewed)
+		require.Equal(t, api.LockRenewResult{Reason: "not_owner"}, renewed)
 		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: number(t, first.Fence), Reason: "not_owner"}, c.loss(t))
 		_, err = s.locks.Release(t.Context(), coord.Caller{}, &api.LockReleaseParams{Name: "l", Token: second.Token})
 		require.NoError(t, err)

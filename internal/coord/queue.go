@@ -20,8 +20,6 @@ const (
 )
 
 const (
-	// maxEntryTTL is how long an entry may wait, as on the wire (api.QueueEnqueueParams).
-	maxEntryTTL = 30 * 24 * time.Hour
 	// keepReplayed is how long an entry that left its queue can be put back or told
 	// again when the call has a request id: as long as replies are by one.
 	keepReplayed = 150 * time.Second
@@ -43,34 +41,31 @@ func NewQueues(r *lua.Runner, k Keys, l *Leases, n *Lines) *Queues {
 	return &Queues{runner: r, keys: k, leases: l, lines: n}
 }
 
-// QueueEntry is what is put into a queue.
-type QueueEntry struct {
-	Queue, ID string
-	TTL       time.Duration
-	Body      []byte
-}
-
-// Enqueued says where an entry is.
-type Enqueued struct {
-	New      bool  // its id was not there
-	Position int64 // 1 is the first; 0 = someone has it
-	Depth    int64
-	Replayed bool // it is the answer of an earlier call with the same request id
+// Methods are those of the noun.
+func (q *Queues) Methods() []Method {
+	byQueue := Named(nounQueue, "queue")
+	return []Method{
+		On(api.QueueEnqueue, q.Enqueue, Piped, byQueue),
+		OnParked(api.QueueDequeue, q.DequeueThen, Acquires, Piped, byQueue),
+		On(api.QueueAck, q.Ack, Piped, byQueue),
+		On(api.QueueRelease, q.Release, Piped, byQueue),
+		On(api.QueueRenew, q.Renew, byQueue),
+		On(api.QueuePosition, q.Position, byQueue),
+		On(api.QueueCancel, q.Cancel, byQueue),
+		On(api.QueueStats, q.Stats, byQueue),
+	}
 }
 
 // Enqueue puts an entry at the end of a queue. One whose id is there already
 // stays as it is.
-func (q *Queues) Enqueue(ctx context.Context, c Caller, e QueueEntry) (Enqueued, error) {
-	if err := checkEntry(e); err != nil {
-		return Enqueued{}, err
-	}
-	keys := q.keys.queueKeys(e.Queue)
+func (q *Queues) Enqueue(ctx context.Context, c Caller, p *api.QueueEnqueueParams) (api.QueueEnqueueResult, error) {
+	keys := q.keys.queueKeys(p.Queue)
 	out, err := lua.Run(ctx, q.runner, lua.QueueEnqueue, lua.QueueEnqueueIn{
-		Queue: keys, LineKeys: q.keys.queueLine(e.Queue),
-		ID: e.ID, TTLMS: e.TTL.Milliseconds(), Body: string(e.Body), Inboxes: q.keys.inboxes(),
+		Queue: keys, LineKeys: q.keys.queueLine(p.Queue),
+		ID: p.ID, TTLMS: p.TTLMS, Body: string(p.Body), Inboxes: q.keys.inboxes(),
 	}, latchAlways(keys.Order, c))
 	if err != nil {
-		return Enqueued{}, failed("queue "+e.Queue+": enqueue", err)
+		return api.QueueEnqueueResult{}, failed("queue "+p.Queue+": enqueue", err)
 	}
 	v := out.Value
 	if !out.Replayed {
@@ -79,27 +74,9 @@ func (q *Queues) Enqueue(ctx context.Context, c Caller, e QueueEntry) (Enqueued,
 			q.leases.tel.QueueEntries(ctx, "enqueued", 1)
 		}
 	}
-	return Enqueued{New: v.Enqueued, Position: v.Position, Depth: v.Depth, Replayed: out.Replayed && c.RequestID != ""}, nil
-}
-
-func checkEntry(e QueueEntry) error {
-	if err := checkQueued(e.Queue, e.ID); err != nil {
-		return err
-	}
-	if e.TTL < time.Millisecond || e.TTL > maxEntryTTL {
-		return invalid("ttl_ms: %d is out of range; use 1 to %d", e.TTL.Milliseconds(), maxEntryTTL.Milliseconds())
-	}
-	if len(e.Body) > api.MaxBodyBytes {
-		return invalid("body: %d bytes are too many; give at most %d, and of what is larger where it is kept", len(e.Body), api.MaxBodyBytes)
-	}
-	return nil
-}
-
-func checkQueued(queue, id string) error {
-	if err := checkText("queue", queue); err != nil {
-		return err
-	}
-	return checkText("id", id)
+	return api.QueueEnqueueResult{
+		Enqueued: v.Enqueued, Position: v.Position, Depth: v.Depth, Replayed: out.Replayed && c.RequestID != "",
+	}, nil
 }
 
 // tidied counts what a script found to have ended by itself.
@@ -108,37 +85,22 @@ func (q *Queues) tidied(ctx context.Context, t lua.QueueTidied) {
 	q.leases.tel.QueueEntries(ctx, "expired", t.Expired)
 }
 
-// EntryPlace is where an entry stands.
-type EntryPlace struct {
-	State    string // waiting, leased or absent
-	Position int64  // 1 is the first; 0 unless it waits
-	Depth    int64
-}
-
 // Position says where an entry stands.
-func (q *Queues) Position(ctx context.Context, queue, id string) (EntryPlace, error) {
-	if err := checkQueued(queue, id); err != nil {
-		return EntryPlace{}, err
+func (q *Queues) Position(ctx context.Context, _ Caller, p *api.QueueEntryParams) (api.QueuePositionResult, error) {
+	v, err := q.look(ctx, p.Queue, p.ID, "position")
+	if err != nil {
+		return api.QueuePositionResult{}, err
 	}
-	v, err := q.look(ctx, queue, id, "position")
-	return EntryPlace{State: entryState(v.State), Position: v.Position, Depth: v.Depth}, err
-}
-
-// QueueStats are counts of one instant.
-type QueueStats struct {
-	Depth, Leased, Waiting int64
-	Oldest                 time.Duration // since the first entry came; 0 when there is none
+	return api.QueuePositionResult{State: entryState(v.State), Position: v.Position, Depth: v.Depth}, nil
 }
 
 // Stats counts what a queue has.
-func (q *Queues) Stats(ctx context.Context, queue string) (QueueStats, error) {
-	if err := checkText("queue", queue); err != nil {
-		return QueueStats{}, err
+func (q *Queues) Stats(ctx context.Context, _ Caller, p *api.QueueParams) (api.QueueStatsResult, error) {
+	v, err := q.look(ctx, p.Queue, "", "stats")
+	if err != nil {
+		return api.QueueStatsResult{}, err
 	}
-	v, err := q.look(ctx, queue, "", "stats")
-	return QueueStats{
-		Depth: v.Depth, Leased: v.Leased, Waiting: v.Waiting, Oldest: time.Duration(v.OldestMS) * time.Millisecond,
-	}, err
+	return api.QueueStatsResult{Depth: v.Depth, Leased: v.Leased, Waiting: v.Waiting, OldestMS: v.OldestMS}, nil
 }
 
 func (q *Queues) look(ctx context.Context, queue, id, verb string) (lua.QueueLookOut, error) {
@@ -152,18 +114,15 @@ func (q *Queues) look(ctx context.Context, queue, id, verb string) (lua.QueueLoo
 	return out.Value, nil
 }
 
-// Cancel takes an entry out of its queue, unless someone has it. It returns what
-// it was: waiting, leased or absent.
-func (q *Queues) Cancel(ctx context.Context, queue, id string) (state string, err error) {
-	if err := checkQueued(queue, id); err != nil {
-		return "", err
-	}
-	out, err := lua.Run(ctx, q.runner, lua.QueueCancel, lua.QueueCancelIn{Queue: q.keys.queueKeys(queue), ID: id}, lua.Latch{})
+// Cancel takes an entry out of its queue, unless someone has it.
+func (q *Queues) Cancel(ctx context.Context, _ Caller, p *api.QueueEntryParams) (api.QueueCancelResult, error) {
+	out, err := lua.Run(ctx, q.runner, lua.QueueCancel, lua.QueueCancelIn{Queue: q.keys.queueKeys(p.Queue), ID: p.ID}, lua.Latch{})
 	if err != nil {
-		return "", failed("queue "+queue+": cancel", err)
+		return api.QueueCancelResult{}, failed("queue "+p.Queue+": cancel", err)
 	}
-	q.tidied(ctx, out.Value.QueueTidied)
-	return entryState(out.Value.State), nil
+	v := out.Value
+	q.tidied(ctx, v.QueueTidied)
+	return api.QueueCancelResult{Cancelled: v.State == lua.QueueWaiting, State: entryState(v.State)}, nil
 }
 
 // The states of an entry.

@@ -2,8 +2,8 @@ package coord
 
 import (
 	"context"
-	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -39,93 +39,72 @@ func (q *Queues) release(h hold) lua.QueueReleaseIn {
 	}
 }
 
-// LeaseOutcome says what was found of a lease.
-type LeaseOutcome struct {
-	Done   bool
-	Reason string // what was done, or expired
-}
-
-func leaseOutcome(s lua.QueueLeaseState, done string) LeaseOutcome {
-	if s == lua.QueueLeaseHeld || s == lua.QueueLeaseEnded {
-		return LeaseOutcome{Done: true, Reason: done}
-	}
-	return LeaseOutcome{Reason: ReasonExpired}
-}
-
 // Ack ends the lease of an entry that was dealt with, in whatever session. It
 // runs on its own time. Repeating it answers the same for a while, since the
 // first reply may have been lost.
-func (q *Queues) Ack(ctx context.Context, c Caller, queue, token string) (LeaseOutcome, error) {
-	return q.end(ctx, c, queue, token, ReasonAcked, func(ctx context.Context) (lua.QueueLeaseState, error) {
+func (q *Queues) Ack(ctx context.Context, c Caller, p *api.QueueLeaseParams) (api.QueueAckResult, error) {
+	ended, err := q.end(ctx, c, p, func(ctx context.Context) (lua.QueueLeaseState, error) {
 		out, err := lua.Run(ctx, q.runner, lua.QueueAck, lua.QueueAckIn{
-			Queue: q.keys.queueKeys(queue), Ended: q.keys.queueEnded(queue), Lease: token,
+			Queue: q.keys.queueKeys(p.Queue), Ended: q.keys.queueEnded(p.Queue), Lease: p.Lease,
 		}, lua.Latch{})
 		return out.Value, err
 	})
+	switch {
+	case err != nil:
+		return api.QueueAckResult{}, err
+	case !ended:
+		return api.QueueAckResult{Reason: ReasonExpired}, nil
+	}
+	return api.QueueAckResult{Acked: true, Reason: ReasonAcked}, nil
 }
 
 // Release puts an entry back that was not dealt with, as Ack ends a lease.
-func (q *Queues) Release(ctx context.Context, c Caller, queue, token string) (LeaseOutcome, error) {
-	return q.end(ctx, c, queue, token, ReasonReleased, func(ctx context.Context) (lua.QueueLeaseState, error) {
-		in := q.release(hold{leaseID: leaseID{nounQueue, queue, token}})
+func (q *Queues) Release(ctx context.Context, c Caller, p *api.QueueLeaseParams) (api.QueueReleaseResult, error) {
+	ended, err := q.end(ctx, c, p, func(ctx context.Context) (lua.QueueLeaseState, error) {
+		in := q.release(hold{leaseID: leaseID{nounQueue, p.Queue, p.Lease}})
 		out, err := lua.Run(ctx, q.runner, lua.QueueRelease, in, lua.Latch{})
 		if err == nil && out.Value == lua.QueueLeaseHeld {
 			q.leases.tel.QueueEntries(ctx, "returned", 1)
 		}
 		return out.Value, err
 	})
+	switch {
+	case err != nil:
+		return api.QueueReleaseResult{}, err
+	case !ended:
+		return api.QueueReleaseResult{Reason: ReasonExpired}, nil
+	}
+	return api.QueueReleaseResult{Released: true, Reason: ReasonReleased}, nil
 }
 
-// end ends a lease by run.
+// end ends a lease by run, and reports whether that, or the same call before, ended it.
 func (q *Queues) end(
-	ctx context.Context, c Caller, queue, token, done string, run func(context.Context) (lua.QueueLeaseState, error),
-) (LeaseOutcome, error) {
-	if err := checkLeased(queue, token); err != nil {
-		return LeaseOutcome{}, err
-	}
-	var found lua.QueueLeaseState
-	err := q.leases.release(ctx, c, leaseID{nounQueue, queue, token}, func(ctx context.Context) (err error) {
-		found, err = run(ctx)
-		return err
-	})
-	if err != nil {
-		return LeaseOutcome{}, err
-	}
-	return leaseOutcome(found, done), nil
-}
-
-func checkLeased(queue, token string) error {
-	if err := checkText("queue", queue); err != nil {
-		return err
-	}
-	return checkText("lease", token)
+	ctx context.Context, c Caller, p *api.QueueLeaseParams, run func(context.Context) (lua.QueueLeaseState, error),
+) (bool, error) {
+	found, err := release(ctx, q.leases, c, leaseID{nounQueue, p.Queue, p.Lease}, run)
+	return found == lua.QueueLeaseHeld || found == lua.QueueLeaseEnded, err
 }
 
 // Renew has the lease of an entry, in whatever session, live so long from now on,
-// shorter or longer than before. It also returns what is left at least.
-func (q *Queues) Renew(ctx context.Context, queue, token string, d time.Duration) (LeaseOutcome, time.Duration, error) {
-	if err := checkLeased(queue, token); err != nil {
-		return LeaseOutcome{}, 0, err
-	}
-	if err := checkLease(d); err != nil {
-		return LeaseOutcome{}, 0, err
-	}
+// shorter or longer than before.
+func (q *Queues) Renew(ctx context.Context, _ Caller, p *api.QueueRenewParams) (api.QueueRenewResult, error) {
+	op := "queue " + p.Queue + ": renew"
 	// Before the script, as Locks.Renew does.
-	x, err := q.leases.claim(ctx, leaseID{nounQueue, queue, token})
+	x, err := q.leases.claim(ctx, leaseID{nounQueue, p.Queue, p.Lease})
 	if err != nil {
-		return LeaseOutcome{}, 0, failed("queue "+queue+": renew", err)
+		return api.QueueRenewResult{}, failed(op, err)
 	}
 	out, err := lua.Run(ctx, q.runner, lua.QueueRenew, lua.QueueRenewIn{
-		Queue: q.keys.queueKeys(queue), Lease: token, LeaseMS: d.Milliseconds(),
+		Queue: q.keys.queueKeys(p.Queue), Lease: p.Lease, LeaseMS: p.LeaseMS,
 	}, lua.Latch{})
 	switch {
 	case err != nil:
 		q.leases.unclaim(x)
-		return LeaseOutcome{}, 0, failed("queue "+queue+": renew", err)
+		return api.QueueRenewResult{}, failed(op, err)
 	case out.Value != lua.QueueLeaseHeld:
 		q.leases.lose(x, ReasonExpired)
-		return LeaseOutcome{Reason: ReasonExpired}, 0, nil
+		return api.QueueRenewResult{Reason: ReasonExpired}, nil
 	}
-	q.leases.extend(x, d, renewal{sent: out.Sent})
-	return LeaseOutcome{Done: true, Reason: ReasonRenewed}, left(d.Milliseconds(), out.Sent), nil
+	q.leases.extend(x, Millis(p.LeaseMS), renewal{sent: out.Sent})
+	return api.QueueRenewResult{Renewed: true, LeaseMS: leftMS(p.LeaseMS, out.Sent), Reason: ReasonRenewed}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -18,14 +19,21 @@ import (
 func enqueue(t *testing.T, s *sidecar, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		_, err := s.queues.Enqueue(t.Context(), coord.Caller{}, coord.QueueEntry{Queue: "q", ID: id, TTL: time.Hour, Body: []byte("of " + id)})
+		_, err := s.queues.Enqueue(t.Context(), coord.Caller{}, &api.QueueEnqueueParams{
+			Queue: "q", ID: id, TTLMS: time.Hour.Milliseconds(), Body: []byte("of " + id),
+		})
 		require.NoError(t, err)
 	}
 }
 
-func dequeue(t *testing.T, s *sidecar, c coord.Caller, lease time.Duration) coord.Dequeued {
+// leased asks for an entry without waiting; a lease of 0 is none.
+func leased(d time.Duration) *api.QueueDequeueParams {
+	return &api.QueueDequeueParams{Queue: "q", LeaseMS: d.Milliseconds(), Bind: api.BindTTL}
+}
+
+func dequeue(t *testing.T, s *sidecar, c coord.Caller, lease time.Duration) api.QueueDequeueResult {
 	t.Helper()
-	d, err := s.queues.Dequeue(t.Context(), c, coord.DequeueRequest{Queue: "q", Lease: lease})
+	d, err := s.queues.Dequeue(t.Context(), c, leased(lease))
 	require.NoError(t, err)
 	return d
 }
@@ -35,14 +43,14 @@ func TestAnEnqueueIsRunOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	again := coord.Caller{RequestID: "the same", Fingerprint: "f"}
-	e := coord.QueueEntry{Queue: "q", ID: "1", TTL: time.Hour}
+	e := &api.QueueEnqueueParams{Queue: "q", ID: "1", TTLMS: time.Hour.Milliseconds()}
 	first, err := s.queues.Enqueue(t.Context(), again, e)
 	require.NoError(t, err)
-	require.Equal(t, coord.Enqueued{New: true, Position: 1, Depth: 1}, first)
+	require.Equal(t, api.QueueEnqueueResult{Enqueued: true, Position: 1, Depth: 1}, first)
 	require.Equal(t, "1", dequeue(t, s, coord.Caller{}, 0).ID)
 	second, err := s.queues.Enqueue(t.Context(), again, e)
 	require.NoError(t, err)
-	require.Equal(t, coord.Enqueued{New: true, Position: 1, Depth: 1, Replayed: true}, second)
+	require.Equal(t, api.QueueEnqueueResult{Enqueued: true, Position: 1, Depth: 1, Replayed: true}, second)
 	require.False(t, dequeue(t, s, coord.Caller{}, 0).Found, "it is not done twice")
 }
 
@@ -127,11 +135,11 @@ func TestALostReplyToADequeueIsFetched(t *testing.T) {
 			t.Parallel()
 			q := queueBehindProxy(t)
 			q.way.mute()
-			got := make(chan coord.Dequeued, 1)
+			got := make(chan api.QueueDequeueResult, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			go func() {
-				d, err := q.s.queues.Dequeue(ctx, coord.Caller{}, coord.DequeueRequest{Queue: "q", Lease: lease})
+				d, err := q.s.queues.Dequeue(ctx, coord.Caller{}, leased(lease))
 				if err != nil {
 					t.Error(err)
 				}
@@ -157,7 +165,7 @@ func TestAnEntryWhoseCallerWentAwayUnansweredGoesBack(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
-				_, err := q.s.queues.Dequeue(ctx, coord.Caller{}, coord.DequeueRequest{Queue: "q", Lease: lease})
+				_, err := q.s.queues.Dequeue(ctx, coord.Caller{}, leased(lease))
 				done <- err
 			}()
 			q.until(t, 1)
@@ -195,7 +203,7 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			go func() {
-				_, err := q.s.queues.Dequeue(ctx, who, coord.DequeueRequest{Queue: "q", Lease: lease})
+				_, err := q.s.queues.Dequeue(ctx, who, leased(lease))
 				done <- err
 			}()
 			q.until(t, 1)
@@ -206,7 +214,7 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 			q.way.heal()
 			<-done // whatever it heard
 			q.until(t, 0)
-			p, err := q.beside.queues.Position(t.Context(), "q", "1")
+			p, err := q.beside.queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
 			require.NoError(t, err)
 			want := coord.EntryAbsent
 			if lease > 0 {
@@ -221,18 +229,18 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 func TestAnEntryTakenForNobodyGoesBack(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
-		for _, r := range []coord.DequeueRequest{
-			{Queue: "q"}, {Queue: "q", Lease: time.Hour}, {Queue: "q", Lease: time.Hour, Bound: true}, {Queue: "q", Wait: time.Minute},
-		} {
+		bound, waits := leased(time.Hour), leased(0)
+		bound.Bind, waits.WaitMS = api.BindSession, time.Minute.Milliseconds()
+		for _, p := range []*api.QueueDequeueParams{leased(0), leased(time.Hour), bound, waits} {
 			s, before := hooked(t, url)
 			enqueue(t, s, "1", "2")
 			ctx, cancel := context.WithCancel(t.Context())
 			before(1, cancel)
-			_, err := s.queues.Dequeue(ctx, openSession(t, s).caller(), r)
-			require.Error(t, err, "%+v", r)
-			place, err := s.queues.Position(t.Context(), "q", "1")
+			_, err := s.queues.Dequeue(ctx, openSession(t, s).caller(), p)
+			require.Error(t, err, "%+v", p)
+			place, err := s.queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
 			require.NoError(t, err)
-			require.Equal(t, coord.EntryPlace{State: coord.EntryWaiting, Position: 1, Depth: 2}, place, "%+v", r)
+			require.Equal(t, api.QueuePositionResult{State: coord.EntryWaiting, Position: 1, Depth: 2}, place, "%+v", p)
 			require.Zero(t, s.leases.Held())
 		}
 	})

@@ -2,8 +2,8 @@ package coord
 
 import (
 	"context"
-	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -47,90 +47,63 @@ func (s *Semaphores) release(h hold) lua.SemaphoreReleaseIn {
 }
 
 // Renew has the permits of a token, in whatever session, live so long from now on,
-// shorter or longer than before. The reason is renewed or expired.
-func (s *Semaphores) Renew(ctx context.Context, _ Caller, name, token string, ttl time.Duration) (LockRenewal, error) {
-	if err := checkOwner(name, token); err != nil {
-		return LockRenewal{}, err
-	}
-	if err := checkTTL(ttl); err != nil {
-		return LockRenewal{}, err
-	}
+// shorter or longer than before.
+func (s *Semaphores) Renew(ctx context.Context, _ Caller, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
+	op := "semaphore " + p.Name + ": renew"
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
-	id := leaseID{nounSemaphore, name, token}
+	id := leaseID{nounSemaphore, p.Name, p.Token}
 	x, err := s.leases.claim(ctx, id)
 	if err != nil {
-		return LockRenewal{}, failed("semaphore "+name+": renew", err)
+		return api.SemaphoreRenewResult{}, failed(op, err)
 	}
+	ttl := Millis(p.TTLMS)
 	out, err := lua.Run(ctx, s.runner, lua.SemaphoreRenew, s.renewal(hold{leaseID: id, ttl: ttl}), lua.Latch{})
 	if err != nil {
 		s.leases.unclaim(x)
-		return LockRenewal{}, failed("semaphore "+name+": renew", err)
+		return api.SemaphoreRenewResult{}, failed(op, err)
 	}
 	v := out.Value
 	if v.State != lua.SemaphoreHeld {
 		s.leases.lose(x, ReasonExpired)
-		return LockRenewal{Reason: ReasonExpired}, nil
+		return api.SemaphoreRenewResult{Reason: ReasonExpired}, nil
 	}
 	s.leases.extend(x, ttl, renewal{sent: out.Sent, final: v.Final, left: ms(v.TTLMS)})
-	return LockRenewal{
-		Renewed: true, Fence: v.Fence, TTL: left(v.TTLMS, out.Sent), Reason: ReasonRenewed,
-	}, nil
+	return api.SemaphoreRenewResult{Renewed: true, Fence: Fence(v.Fence), TTLMS: leftMS(v.TTLMS, out.Sent), Reason: ReasonRenewed}, nil
 }
 
 // Release gives the permits of a token back, in whatever session, and nobody
 // else's. It runs on its own time: a caller that goes away does not stop it.
-// Repeating it answers the same, since the first reply may have been lost. The
-// reason is released or expired.
-func (s *Semaphores) Release(ctx context.Context, c Caller, name, token string) (LockRelease, error) {
-	if err := checkOwner(name, token); err != nil {
-		return LockRelease{}, err
-	}
-	id := leaseID{nounSemaphore, name, token}
-	var found lua.SemaphoreState
-	err := s.leases.release(ctx, c, id, func(ctx context.Context) error {
+// Repeating it answers the same, since the first reply may have been lost.
+func (s *Semaphores) Release(ctx context.Context, c Caller, p *api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error) {
+	id := leaseID{nounSemaphore, p.Name, p.Token}
+	found, err := release(ctx, s.leases, c, id, func(ctx context.Context) (lua.SemaphoreState, error) {
 		out, err := lua.Run(ctx, s.runner, lua.SemaphoreRelease, s.release(hold{leaseID: id}), lua.Latch{})
-		found = out.Value
-		return err
+		return out.Value, err
 	})
-	if err != nil {
-		return LockRelease{}, err
+	switch {
+	case err != nil:
+		return api.SemaphoreReleaseResult{}, err
+	case found == lua.SemaphoreHeld || found == lua.SemaphoreReleased:
+		return api.SemaphoreReleaseResult{Released: true, Reason: ReasonReleased}, nil
+	default:
+		return api.SemaphoreReleaseResult{Reason: ReasonExpired}, nil
 	}
-	if found == lua.SemaphoreHeld || found == lua.SemaphoreReleased {
-		return LockRelease{Released: true, Reason: ReasonReleased}, nil
-	}
-	return LockRelease{Reason: ReasonExpired}, nil
-}
-
-// SemaphoreInfo is a semaphore as others see it.
-type SemaphoreInfo struct {
-	Held, Waiting int64
-	Holders       []SemaphoreHolder // at most 100, by when their TTLs end
-}
-
-// SemaphoreHolder is one grant.
-type SemaphoreHolder struct {
-	Permits, Fence int64
-	TTL            time.Duration
-	Holder         *Holder
 }
 
 // Get reads a semaphore.
-func (s *Semaphores) Get(ctx context.Context, name string) (SemaphoreInfo, error) {
-	if err := checkText("name", name); err != nil {
-		return SemaphoreInfo{}, err
-	}
-	now, err := s.look(ctx, name)
+func (s *Semaphores) Get(ctx context.Context, _ Caller, p *api.SemaphoreGetParams) (api.SemaphoreGetResult, error) {
+	now, err := s.look(ctx, p.Name)
 	if err != nil {
-		return SemaphoreInfo{}, failed("semaphore "+name+": get", err)
+		return api.SemaphoreGetResult{}, failed("semaphore "+p.Name+": get", err)
 	}
-	i := SemaphoreInfo{Held: now.Held, Waiting: now.Waiting}
-	for _, h := range now.Holders {
-		i.Holders = append(i.Holders, SemaphoreHolder{
-			Permits: h.Permits, Fence: h.Fence, TTL: ms(h.TTLMS), Holder: holder(h.Client, h.Instance, h.Meta, h.SinceMS),
-		})
+	r := api.SemaphoreGetResult{Held: now.Held, Waiting: now.Waiting, Holders: make([]api.SemaphoreHolder, len(now.Holders))}
+	for i, h := range now.Holders {
+		r.Holders[i] = api.SemaphoreHolder{
+			Permits: h.Permits, Fence: Fence(h.Fence), TTLMS: h.TTLMS, HeldBy: heldBy(h.Client, h.Instance, h.Meta, h.SinceMS),
+		}
 	}
-	return i, nil
+	return r, nil
 }
 
 // look reads a semaphore, once all that has ended is out of it.

@@ -324,7 +324,7 @@ func TestMaybeExecutedReachesTheClient(t *testing.T) {
 
 func TestHelloChoosesTheFormOfErrors(t *testing.T) {
 	t.Parallel()
-	p := serve(t, rpc.Options{}).dial(t)
+	p := serveAll(t).dial(t)
 	_, err := p.call("no.such")
 	require.Contains(t, err, "METHOD_NOT_FOUND: ")
 

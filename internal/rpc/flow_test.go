@@ -43,7 +43,7 @@ func TestAReplyIsOneWrite(t *testing.T) {
 
 func TestAFrameMayComeByteByByte(t *testing.T) {
 	t.Parallel()
-	b := serve(t, rpc.Options{})
+	b := serveAll(t)
 	p, other := b.dial(t), b.dial(t)
 	for _, x := range request(t, 1, "rpc.describe", m{"method": "lock.acquire"}) {
 		p.send([]byte{x})
@@ -115,7 +115,7 @@ func TestAClientThatDoesNotReadIsClosedAndCounted(t *testing.T) {
 // A client that reads late, but reads, gets every reply.
 func TestAClientThatReadsLateGetsEverything(t *testing.T) {
 	t.Parallel()
-	b := serve(t, rpc.Options{})
+	b := serveAll(t)
 	p := b.dial(t)
 	const calls = 120
 	sent := make(chan error, 1)

@@ -16,12 +16,6 @@ func namingOf(method string, params reflect.Type) coord.Naming {
 	at := func(key string) int { return coord.ParamAt(params, key) }
 	pool := at("pool")
 	switch noun {
-	case "lock", "semaphore":
-		return namedBy(noun, at("name"), -1)
-	case "queue":
-		return namedBy(noun, at("queue"), -1)
-	case "seen":
-		return namedBy(noun, at("set"), at("key"))
 	case "ratelimit":
 		return inPool(pool, namedLimit(at))
 	}

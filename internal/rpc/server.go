@@ -59,10 +59,7 @@ type Services struct {
 	// Methods are those of the nouns.
 	Methods     []coord.Method
 	Leases      *coord.Leases
-	Semaphores  *coord.Semaphores
 	Permits     *coord.Permits
-	Queues      *coord.Queues
-	Seen        *coord.Seen
 	RateLimiter *coord.RateLimiter
 	// Rules are those that are shown, RuntimeRules those of Redis among them.
 	Rules        *coord.Rules

@@ -55,13 +55,14 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 		Leases: leases,
 		Methods: slices.Concat(
 			coord.NewLocks(r, keys, leases, lines).Methods(),
+			coord.NewSemaphores(r, keys, leases, lines).Methods(),
+			coord.NewQueues(r, keys, leases, lines).Methods(),
+			coord.NewSeen(r, keys, leases).Methods(),
 			breakers.Methods(),
 			coord.NewPools(r, keys, leases, lines).Methods(),
 			permits.Methods(),
 		),
-		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
-		Permits:    permits,
-		Queues:     coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
+		Permits: permits,
 		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
 		}),

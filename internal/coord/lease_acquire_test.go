@@ -1,0 +1,53 @@
+package coord_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// Of a call that waits, an earlier attempt may have been served although its reply was
+// lost. When the last one fails for sure, the call may have been carried out all the
+// same, and what it may have acquired is given back.
+func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
+	t.Parallel()
+	fault := errors.New("a fault")
+	for name, c := range map[string]struct {
+		attempts []error
+		maybe    bool
+	}{
+		"lost, then a fault":                   {[]error{nil, redis.ErrMaybeExecuted, fault}, true},
+		"lost, then not sent, then a fault":    {[]error{nil, redis.ErrMaybeExecuted, redis.ErrUnavailable, fault}, true},
+		"lost, then answered, then a fault":    {[]error{nil, redis.ErrMaybeExecuted, nil, fault}, false},
+		"a fault, and nothing was lost before": {[]error{nil, fault}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
+			var back []string // tokens; empty for a place in the line alone
+			kind := &coord.Kind{OnGiveBack: func(_ context.Context, gone []coord.Hold) []error {
+				for _, h := range gone {
+					back = append(back, h.Token())
+				}
+				return make([]error, len(gone))
+			}}
+			err := s.leases.Acquire(t.Context(), s.lines, kind, c.attempts...)
+			require.ErrorIs(t, err, fault)
+			var e *coord.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.maybe, e.MaybeExecuted)
+			want := ""
+			if c.maybe {
+				want = "token"
+			}
+			require.Equal(t, []string{want}, back)
+		})
+	}
+}
