@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,19 +141,25 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 		Runner: r, Keys: keys, Policies: policies, Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
 	})
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
+	})
+	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits,
+		Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
+	})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(), Semaphores: coord.NewSemaphores(r, keys, leases, lines),
-		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
-		Rules: rules, RuntimeRules: runtime,
+		Leases: leases,
+		Methods: slices.Concat(
+			coord.NewLocks(r, keys, leases, lines).Methods(),
+			limiter.Methods(), rules.Methods(), runtime.Methods(),
+		),
+		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
+		Queues:     coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
 		Breakers: breakers,
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
-		}),
-		Pools: coord.NewPools(r, keys, leases, lines),
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
-		}),
+		Permits:  permits,
+		Pools:    coord.NewPools(r, keys, leases, lines),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

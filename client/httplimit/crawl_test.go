@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -23,7 +24,7 @@ import (
 )
 
 // sidecar starts one with these rules, and returns a client of it.
-func sidecar(t testing.TB, url, prefix string, clock *conformance.Clock, rules ...coord.RuleOptions) *client.Client {
+func sidecar(t testing.TB, url, prefix string, clock *conformance.Clock, rules ...api.Rule) *client.Client {
 	t.Helper()
 	tel, keys, set := telemetry.Nop(), coord.NewKeys(prefix, ""), coord.NewRules()
 	require.NoError(t, set.Set(rules, 1))
@@ -34,10 +35,13 @@ func sidecar(t testing.TB, url, prefix string, clock *conformance.Clock, rules .
 	lines := coord.NewLines(r, signals, leases)
 	path := filepath.Join(t.TempDir(), "s")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
-		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(),
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: set, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
-		}),
+		Leases: leases,
+		Methods: slices.Concat(
+			coord.NewLocks(r, keys, leases, lines).Methods(),
+			coord.NewRateLimiter(coord.RateLimiterOptions{
+				Runner: r, Keys: keys, Rules: set, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
+			}).Methods(),
+		),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -106,9 +110,9 @@ func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	clock, web, prefix, url := conformance.NewClock(), newSite(t), redistest.Prefix(t), redistest.URL(t)
 	crawlers := make([]*http.Client, 3)
 	for i := range crawlers {
-		crawlers[i] = &http.Client{Transport: httplimit.NewTransport(sidecar(t, url, prefix, clock, coord.RuleOptions{
-			Name: "crawl", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 1000, Period: time.Hour}},
-			Penalty: coord.PenaltyOptions{JitterPercent: -1},
+		crawlers[i] = &http.Client{Transport: httplimit.NewTransport(sidecar(t, url, prefix, clock, api.Rule{
+			Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1000, PeriodMS: 3_600_000}},
+			Penalty: &api.Penalty{JitterPercent: new(int64)},
 		}), httplimit.TransportOptions{Base: web, Rule: "crawl", Timeout: patience})}
 	}
 	all := func(host string, want int) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -201,7 +202,7 @@ func (a *app) openStore() (err error) {
 func (a *app) readRules() error {
 	c := a.config
 	a.rules = coord.NewRules()
-	if err := a.rules.SetFirst(ruleOptions(c.Rules.Items), age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
+	if err := a.rules.SetFirst(c.Rules.Items, age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
 		return err
 	}
 	a.policies = coord.NewBreakerPolicies()
@@ -248,24 +249,28 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
 		Telemetry: a.telemetry.Telemetry,
 	})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
+	})
+	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines, Members: permits,
+		Signals: a.signals, Answers: answers, Events: a.events,
+		Telemetry: a.telemetry.Telemetry,
+	})
 	return rpc.Services{
-		Breakers:   breakers,
-		Leases:     a.leases,
-		Methods:    coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
+		Breakers: breakers,
+		Leases:   a.leases,
+		Methods: slices.Concat(
+			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
+			limiter.Methods(), a.rules.Methods(), runtime.Methods(),
+		),
 		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
 		Seen:       coord.NewSeen(a.runner, keys, a.leases),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
-		}),
-		Pools: coord.NewPools(a.runner, keys, a.leases, a.lines),
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
-			Signals: a.signals, Answers: answers, Events: a.events,
-			Telemetry: a.telemetry.Telemetry,
-		}),
-		Rules: a.rules, RuntimeRules: runtime,
-		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
+		Permits:    permits,
+		Pools:      coord.NewPools(a.runner, keys, a.leases, a.lines),
+		Rules:      a.rules.InForce,
+		Events:     a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	}
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"math"
+	"time"
+
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
@@ -22,4 +25,11 @@ func breakerOptions(items []config.Breaker) []coord.BreakerOptions {
 		}
 	}
 	return policies
+}
+
+// milliseconds keeps a period that no duration can hold out of every bound, where
+// multiplying it would wrap it around to a harmless one.
+func milliseconds(ms int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
 }

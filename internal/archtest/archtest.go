@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"internal/lua":       {"internal/redisurl", "internal/telemetry"},
 	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/telemetry"}, // api: its bounds, never its types
 	"internal/rpc":       {"client/api", "internal/coord", "internal/nearest", "internal/telemetry"},
-	"internal/config":    {"internal/nearest", "internal/redisurl"},
+	"internal/config":    {"client/api", "internal/nearest", "internal/redisurl"},
 	"internal/health":    {"client/api", "internal/telemetry"},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/config", "internal/coord", "internal/health", "internal/lua",

@@ -336,15 +336,6 @@ func plain(r rune, size int) bool {
 	}
 }
 
-// checkCounted bounds what a limit may count: a key, and the group in its place,
-// if there is one.
-func checkCounted(key, group string) error {
-	if err := checkText("key", key); err != nil || group == "" {
-		return err
-	}
-	return checkText("group", group)
-}
-
 // checkText bounds a name, a key or a token as the wire does; field is its key there.
 func checkText(field, text string) error {
 	switch {

@@ -179,7 +179,7 @@ func (r *rule) forPermits() error {
 		return bad("has lists, which permits do not know", "remove or ban the members (pool.remove, pool.ban)")
 	case len(o.Overrides) > maxMemberOverrides:
 		return bad(fmt.Sprintf("has %d overrides, and at most %d go with a permit", len(o.Overrides), maxMemberOverrides), "make several pools")
-	case slices.ContainsFunc(o.Overrides, func(x Override) bool { return x.Exact == "" }):
+	case slices.ContainsFunc(o.Overrides, func(x api.Override) bool { return x.Exact == "" }):
 		return bad("has overrides by glob or suffix, and a permit's are of single members", "write exact ones")
 	default:
 		return nil

@@ -3,175 +3,173 @@ package coord
 import (
 	"context"
 	"slices"
-	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// MemberRef names a member of a pool, and the rule under which it has a bucket.
-type MemberRef struct{ Pool, ID, Rule string }
+// checkMember refuses what a member's bucket does not have: a group, and a rule or limits
+// other than those that permits of its pool are acquired by.
+func checkMember(group, algorithm string, limits []api.Band) error {
+	switch {
+	case group != "":
+		return invalid("group: given together with pool; a member counts for itself, so leave it out")
+	case algorithm != "" || len(limits) > 0:
+		return invalid("pool: given together with algorithm or limits; name the rule that permits of it are acquired by")
+	default:
+		return nil
+	}
+}
 
-// check refuses what a member's bucket does not have: r is what else the caller said.
-func (m MemberRef) check(r LimitRequest) error {
-	if err := checkText("pool", m.Pool); err != nil {
+// checkCharge refuses what only a key's limit can be asked.
+func checkCharge(q *api.RatelimitParams) error {
+	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
 		return err
 	}
 	switch {
-	case r.Group != "":
-		return invalid("group: given together with pool; a member counts for itself, so leave it out")
-	case r.Algorithm != "" || len(r.Limits) > 0:
-		return invalid("pool: given together with algorithm or limits; name the rule that permits of it are acquired by")
-	case r.Wait != 0:
+	case q.WaitMS != 0:
 		return invalid("wait_ms: given together with pool; wait with permit.acquire instead")
-	case r.FailMode != "" && r.FailMode != FailClosed:
+	case q.FailMode != "" && q.FailMode != string(FailClosed):
 		return invalid("fail_mode: given together with pool; members have no mode but closed, so leave it out")
 	default:
-		return checkText("key", m.ID)
+		return nil
 	}
 }
 
 // Charge takes the cost from a member's bucket as RateLimiter.Acquire does from a
 // key's, whoever has the member; peek only looks.
-func (p *Permits) Charge(ctx context.Context, c Caller, m MemberRef, r LimitRequest, peek bool) (Decision, error) {
-	if err := m.check(r); err != nil {
-		return Decision{}, err
+func (p *Permits) Charge(ctx context.Context, c Caller, q *api.RatelimitParams, peek bool) (api.RatelimitResult, error) {
+	if err := checkCharge(q); err != nil {
+		return api.RatelimitResult{}, err
 	}
-	lim, err := p.bucketOf(m)
+	lim, err := p.bucketOf(q.Rule, q.Key)
 	if err != nil {
-		return Decision{}, err
+		return api.RatelimitResult{}, err
 	}
-	if r.Cost < 0 || r.Cost > maxLimit {
-		return Decision{}, invalid("cost: %d is out of range; use 0 to %d", r.Cost, int64(maxLimit))
-	}
-	in := p.bucketIn(m, lim)
-	in.Cost, in.Peek = r.Cost, peek || r.Cost == 0
+	in := p.bucketIn(q.Pool, q.Key, q.Rule, lim)
+	in.Cost, in.Peek = q.Cost, peek || q.Cost == 0
 	out, err := lua.Run(ctx, p.runner, lua.RatelimitMember, in, latch(in.State, c))
 	switch {
 	case err != nil:
-		return Decision{}, failed("ratelimit "+lim.label()+": acquire of a member", err)
+		return api.RatelimitResult{}, failed("ratelimit "+lim.label()+": acquire of a member", err)
 	case !out.Value.Found:
-		return Decision{}, noMember("key")
+		return api.RatelimitResult{}, noMember("key")
 	}
 	d, err := lim.decision(out.Value.RatelimitAnswer, out.Replayed)
 	if err != nil {
-		return Decision{}, failed("ratelimit "+lim.label()+": reply", err)
+		return api.RatelimitResult{}, failed("ratelimit "+lim.label()+": reply", err)
 	}
 	if !d.Allowed && lim.shadow {
-		d.Allowed, d.Shadow, d.RetryAfter = true, true, 0
+		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0
 	}
-	return d, nil
+	return d.RatelimitResult, nil
 }
 
 // Forget resets a member's bucket, and reports whether there was anything in it.
-func (p *Permits) Forget(ctx context.Context, m MemberRef, ref LimitRef) (bool, error) {
-	if err := m.check(LimitRequest{LimitRef: ref}); err != nil {
-		return false, err
+func (p *Permits) Forget(ctx context.Context, q *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
+	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
+		return api.RatelimitResetResult{}, err
 	}
-	lim, err := p.bucketOf(m)
+	lim, err := p.bucketOf(q.Rule, q.Key)
 	if err != nil {
-		return false, err
+		return api.RatelimitResetResult{}, err
 	}
-	in := p.bucketIn(m, lim)
+	in := p.bucketIn(q.Pool, q.Key, q.Rule, lim)
 	in.Reset = true
 	out, err := lua.Run(ctx, p.runner, lua.RatelimitMember, in, lua.Latch{})
 	switch {
 	case err != nil:
-		return false, failed("ratelimit "+lim.label()+": reset of a member", err)
+		return api.RatelimitResetResult{}, failed("ratelimit "+lim.label()+": reset of a member", err)
 	case !out.Value.Found:
-		return false, noMember("key")
+		return api.RatelimitResetResult{}, noMember("key")
 	}
-	return out.Value.Admitted(), nil
+	return api.RatelimitResetResult{Reset: out.Value.Admitted()}, nil
 }
 
 // bucketOf is what the rule is for a member.
-func (p *Permits) bucketOf(m MemberRef) (*limit, error) {
-	if m.Rule == "" {
+func (p *Permits) bucketOf(rule, member string) (*limit, error) {
+	if rule == "" {
 		return nil, invalid("rule: missing; with pool, name the rule that permits of it are acquired by")
 	}
-	found, err := p.rules.find(m.Rule)
+	found, err := p.rules.find(rule)
 	if err != nil {
 		return nil, err
 	}
 	if err := found.forPermits(); err != nil {
 		return nil, err
 	}
-	return found.of(m.ID, "").lim, nil
+	return found.of(member, "").lim, nil
 }
 
-func (p *Permits) bucketIn(m MemberRef, lim *limit) lua.RatelimitMemberIn {
+func (p *Permits) bucketIn(pool, member, rule string, lim *limit) lua.RatelimitMemberIn {
 	return lua.RatelimitMemberIn{
-		PoolKeys: p.keys.poolKeys(m.Pool), Buckets: p.keys.memberBuckets(m.Pool, m.Rule), Member: m.ID,
+		PoolKeys: p.keys.poolKeys(pool), Buckets: p.keys.memberBuckets(pool, rule), Member: member,
 		Revision: lim.revision, Signature: lim.signature, Inboxes: p.keys.inboxes(),
 	}
 }
 
-// Pause holds up permits of a member, and returns when the longest pause ends:
-// zero when none is in force. r is a PauseRequest as for a key.
-func (p *Permits) Pause(ctx context.Context, m MemberRef, r PauseRequest) (time.Time, error) {
-	if err := m.check(LimitRequest{LimitRef: LimitRef{Group: r.Group}}); err != nil {
-		return time.Time{}, err
+// Pause holds up permits of a member, and returns when the longest pause ends: 0 when
+// none is in force.
+func (p *Permits) Pause(ctx context.Context, q *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
+	if err := checkMember(q.Group, "", nil); err != nil {
+		return api.RatelimitPauseResult{}, err
 	}
-	if err := r.check(); err != nil {
-		return time.Time{}, err
+	if err := checkPause(q); err != nil {
+		return api.RatelimitPauseResult{}, err
 	}
-	in := lua.PoolPauseIn{ForUS: r.For.Microseconds(), LongestUS: maxPeriod.Microseconds()}
-	if r.For == 0 {
-		in.UntilUS = r.Until.UnixMicro()
-	}
-	out, err := p.pause(ctx, m, in)
+	out, err := p.pause(ctx, q.Pool, q.Key, lua.PoolPauseIn{
+		ForUS: q.ForMS * 1000, UntilUS: q.UntilAtMS * 1000, LongestUS: maxPeriod.Microseconds(),
+	})
 	if err != nil {
-		return time.Time{}, err
+		return api.RatelimitPauseResult{}, err
 	}
 	if out.UntilUS < 0 {
-		return time.Time{}, errFarPause
+		return api.RatelimitPauseResult{}, errFarPause
 	}
 	if out.Changed {
-		p.leases.tel.Paused(ctx, p.label(m.Rule), causeManual)
+		p.leases.tel.Paused(ctx, p.label(q.Rule), causeManual)
 	}
-	return instant(out.UntilUS), nil
+	return api.RatelimitPauseResult{PausedUntilAtMS: msUp(out.UntilUS)}, nil
 }
 
 // Resume ends the pause of a member, and reports whether it was paused.
-func (p *Permits) Resume(ctx context.Context, m MemberRef, group string) (bool, error) {
-	if err := m.check(LimitRequest{LimitRef: LimitRef{Group: group}}); err != nil {
-		return false, err
+func (p *Permits) Resume(ctx context.Context, q *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+	if err := checkMember(q.Group, "", nil); err != nil {
+		return api.RatelimitResumeResult{}, err
 	}
-	out, err := p.pause(ctx, m, lua.PoolPauseIn{Resume: true})
-	return out.Changed, err
+	out, err := p.pause(ctx, q.Pool, q.Key, lua.PoolPauseIn{Resume: true})
+	return api.RatelimitResumeResult{Resumed: out.Changed}, err
 }
 
 // Answered pauses a member for what its remote server answered, as Report does
 // with a permit.
-func (p *Permits) Answered(ctx context.Context, m MemberRef, r ReportRequest) (Backoff, error) {
-	if err := m.check(LimitRequest{LimitRef: LimitRef{Group: r.Group}}); err != nil {
-		return Backoff{}, err
+func (p *Permits) Answered(ctx context.Context, q *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
+	if err := checkMember(q.Group, "", nil); err != nil {
+		return api.RatelimitReportResult{}, err
 	}
-	if r.Grant != "" {
-		return Backoff{}, invalid("grant: given together with pool; a permit is given back by permit.report")
+	if q.Grant != "" {
+		return api.RatelimitReportResult{}, invalid("grant: given together with pool; a permit is given back by permit.report")
 	}
-	if err := r.check(); err != nil {
-		return Backoff{}, err
+	p.leases.tel.Reported(ctx, p.label(q.Rule), statusClass(q.Status), Millis(q.LatencyMS))
+	d := p.pauseFor(q.Rule, PermitReport{Status: q.Status, RetryAfter: Millis(q.RetryAfterMS)})
+	if !slices.Contains(p.penaltyOf(q.Rule).Codes, q.Status) || d <= 0 {
+		return api.RatelimitReportResult{}, nil
 	}
-	p.leases.tel.Reported(ctx, p.label(m.Rule), statusClass(r.Status), r.Latency)
-	d := p.pauseFor(m.Rule, PermitReport{Status: r.Status, RetryAfter: r.RetryAfter})
-	if !slices.Contains(p.penaltyOf(m.Rule).Codes, r.Status) || d <= 0 {
-		return Backoff{}, nil
-	}
-	out, err := p.pause(ctx, m, lua.PoolPauseIn{ForUS: d.Microseconds(), LongestUS: maxPeriod.Microseconds()})
+	out, err := p.pause(ctx, q.Pool, q.Key, lua.PoolPauseIn{ForUS: d.Microseconds(), LongestUS: maxPeriod.Microseconds()})
 	if err != nil {
-		return Backoff{}, err
+		return api.RatelimitReportResult{}, err
 	}
 	if out.Changed {
-		p.leases.tel.Paused(ctx, p.label(m.Rule), causePenalty)
+		p.leases.tel.Paused(ctx, p.label(q.Rule), causePenalty)
 	}
-	return Backoff{Wait: ceilMS(out.UntilUS - out.NowUS), Until: instant(out.UntilUS)}, nil
+	return api.RatelimitReportResult{WaitMS: msUp(out.UntilUS - out.NowUS), PausedUntilAtMS: msUp(out.UntilUS)}, nil
 }
 
-func (p *Permits) pause(ctx context.Context, m MemberRef, in lua.PoolPauseIn) (lua.RatelimitPauseOut, error) {
-	in.PoolKeys, in.Member, in.Inboxes = p.keys.poolKeys(m.Pool), m.ID, p.keys.inboxes()
+func (p *Permits) pause(ctx context.Context, pool, member string, in lua.PoolPauseIn) (lua.RatelimitPauseOut, error) {
+	in.PoolKeys, in.Member, in.Inboxes = p.keys.poolKeys(pool), member, p.keys.inboxes()
 	out, err := lua.Run(ctx, p.runner, lua.PoolPause, in, lua.Latch{})
 	if err != nil {
-		return lua.RatelimitPauseOut{}, failed("pool "+m.Pool+": pause", err)
+		return lua.RatelimitPauseOut{}, failed("pool "+pool+": pause", err)
 	}
 	if !out.Value.Found {
 		return lua.RatelimitPauseOut{}, noMember("key")

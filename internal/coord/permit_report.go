@@ -89,7 +89,7 @@ func heard(outcome string) string {
 
 // penaltyOf is what the rule of a permit leads to; one that is gone by now is as
 // one that says nothing of it.
-func (p *Permits) penaltyOf(rule string) PenaltyOptions {
+func (p *Permits) penaltyOf(rule string) api.Penalty {
 	if rule != "" {
 		if found, err := p.rules.find(rule); err == nil {
 			return found.upstream.penalty
@@ -109,7 +109,7 @@ func (p *Permits) pauseFor(rule string, r PermitReport) time.Duration {
 	case r.RetryAfter > 0:
 		return r.RetryAfter
 	default:
-		return min(o.Base/1000*time.Duration(o.factor()), o.Max)
+		return min(Millis(o.BaseMS)/1000*time.Duration(pauseFactor(o)), Millis(o.MaxMS))
 	}
 }
 

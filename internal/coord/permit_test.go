@@ -23,9 +23,9 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{{
-		Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 100, Period: time.Hour}},
-		Overrides: []coord.Override{{Match: coord.Match{Exact: "b"}, Limits: []coord.Band{{Limit: 5, Period: time.Hour}}}},
+	require.NoError(t, s.rules.Set([]api.Rule{{
+		Name: "r", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 100, PeriodMS: 3_600_000}},
+		Overrides: []api.Override{{Exact: "b", Limits: []api.Band{{Limit: 5, PeriodMS: 3_600_000}}}},
 	}}, 1))
 	pools, permits := newPools(s, prefix)
 	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}, {ID: "b"}})
@@ -86,12 +86,12 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: lua.Embedded}), prefix)
-	bands := []coord.Band{{Limit: 1, Period: time.Hour}}
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{
-		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []coord.Override{{Match: coord.Match{Glob: "a*"}, Limits: bands}}},
-		{Name: "group", Algorithm: "token_bucket", Limits: bands, Groups: []coord.Group{{Match: coord.Match{Suffix: "a"}}}},
-		{Name: "list", Algorithm: "token_bucket", Limits: bands, Deny: []coord.Match{{Exact: "a"}}},
-		{Name: "shadow", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 0, Period: time.Hour}}, Shadow: true},
+	bands := []api.Band{{Limit: 1, PeriodMS: 3_600_000}}
+	require.NoError(t, s.rules.Set([]api.Rule{
+		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []api.Override{{Glob: "a*", Limits: bands}}},
+		{Name: "group", Algorithm: "token_bucket", Limits: bands, Groups: []api.Group{{Suffix: "a"}}},
+		{Name: "list", Algorithm: "token_bucket", Limits: bands, Deny: []api.Match{{Exact: "a"}}},
+		{Name: "shadow", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 0, PeriodMS: 3_600_000}}, Shadow: true},
 	}, 1))
 	pools, permits := newPools(s, prefix)
 	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}})

@@ -15,7 +15,6 @@ import (
 // The bounds of a band, as on the wire (api.Band).
 const (
 	maxLimit  = 1_000_000_000
-	minPeriod = time.Millisecond
 	maxPeriod = 366 * 24 * time.Hour
 )
 
@@ -35,7 +34,7 @@ func bursts(algorithm string) bool {
 }
 
 // CheckRules returns every mistake in the rules, with paths that start with items[i].
-func CheckRules(items []RuleOptions) Problems {
+func CheckRules(items []api.Rule) Problems {
 	var p Problems
 	first := make(map[string]int, len(items))
 	for i, it := range items {
@@ -60,8 +59,8 @@ func CheckRules(items []RuleOptions) Problems {
 const maxShare = 1_000_000
 
 // checkFailure is about what happens when Redis is away, or need not be asked.
-func (p *Problems) checkFailure(at string, it RuleOptions) {
-	if m := it.FailMode.mistake(); m != "" {
+func (p *Problems) checkFailure(at string, it api.Rule) {
+	if m := FailMode(it.FailMode).mistake(); m != "" {
 		p.add(at+"fail_mode", "%s", m)
 	}
 	if it.LocalShareOf < 0 || it.LocalShareOf > maxShare {
@@ -89,7 +88,7 @@ func (p *Problems) checkRuleName(path, name string) {
 
 // checkLimit finds the mistakes of a limit, with the same words for a rule and
 // for a limit given in full. At is what paths start with.
-func (p *Problems) checkLimit(at, algorithm string, bands []Band) {
+func (p *Problems) checkLimit(at, algorithm string, bands []api.Band) {
 	if !slices.Contains(algorithms, algorithm) {
 		p.add(at+"algorithm", "%s", unknownAlgorithm(algorithm))
 	}
@@ -99,7 +98,7 @@ func (p *Problems) checkLimit(at, algorithm string, bands []Band) {
 	p.checkBands(at, algorithm, bands)
 }
 
-func (p *Problems) checkBands(at, algorithm string, bands []Band) {
+func (p *Problems) checkBands(at, algorithm string, bands []api.Band) {
 	if len(bands) > api.MaxBands {
 		p.add(at+"limits", "%d limits are too many; give at most %d", len(bands), api.MaxBands)
 	}
@@ -115,10 +114,10 @@ func (p *Problems) checkBands(at, algorithm string, bands []Band) {
 		} else {
 			p.checkAmount(band+"burst", b.Burst)
 		}
-		p.checkPeriod(band+"period_ms", b.Period)
-		if j := slices.IndexFunc(bands[:i], func(o Band) bool { return o.Period == b.Period }); j >= 0 {
+		p.checkPeriod(band+"period_ms", b.PeriodMS)
+		if j := slices.IndexFunc(bands[:i], func(o api.Band) bool { return o.PeriodMS == b.PeriodMS }); j >= 0 {
 			p.add(band+"period_ms", "%d is also the period of limits[%d]; keep one limit per period, the lower one",
-				b.Period.Milliseconds(), j)
+				b.PeriodMS, j)
 		}
 	}
 }
@@ -129,14 +128,12 @@ func (p *Problems) checkAmount(path string, n int64) {
 	}
 }
 
-func (p *Problems) checkPeriod(path string, d time.Duration) {
-	switch {
-	case d == 0:
+func (p *Problems) checkPeriod(path string, ms int64) {
+	switch most := maxPeriod.Milliseconds(); {
+	case ms == 0:
 		p.add(path, "missing; give the period in milliseconds, such as 60000 for a minute")
-	case d < minPeriod || d > maxPeriod:
-		p.add(path, "%d is out of range; use %d to %d (366 days)", d.Milliseconds(), minPeriod.Milliseconds(), maxPeriod.Milliseconds())
-	case d%time.Millisecond != 0:
-		p.add(path, "%v is not a whole number of milliseconds; round it", d)
+	case ms < 1 || ms > most:
+		p.add(path, "%d is out of range; use 1 to %d (366 days)", ms, most)
 	}
 }
 

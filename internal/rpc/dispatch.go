@@ -59,7 +59,6 @@ type flag func(*entry)
 func instant(e *entry)  { e.instant = true }
 func acquires(e *entry) { e.acquires = true }
 func piped(e *entry)    { e.piped = true }
-func edits(e *entry)    { e.edits = true }
 func parks(e *entry)    { e.parks = true }
 
 // others are the methods that no noun lists.
@@ -93,22 +92,6 @@ var others = []*entry{
 	on(api.QueueRelease, queueRelease, piped),
 	on(api.QueueRenew, queueRenew),
 	on(api.QueueStats, queueStats),
-	entryOf(api.RatelimitAcquire, &invocation[api.RatelimitParams, api.RatelimitResult]{run: ratelimitAcquire, then: ratelimitAcquireThen}, []flag{acquires, piped, parks}),
-	on(api.RatelimitAcquireAny, ratelimitAcquireAny, acquires),
-	on(api.RatelimitAcquireMany, ratelimitAcquireMany, acquires),
-	on(api.RatelimitDeleteRule, ratelimitDeleteRule, edits),
-	on(api.RatelimitDone, ratelimitDone),
-	on(api.RatelimitExplain, ratelimitExplain),
-	on(api.RatelimitPause, ratelimitPause),
-	on(api.RatelimitPeek, ratelimitPeek, piped),
-	on(api.RatelimitPutRule, ratelimitPutRule, edits),
-	on(api.RatelimitRefund, ratelimitRefund),
-	on(api.RatelimitReport, ratelimitReport),
-	on(api.RatelimitReset, ratelimitReset),
-	on(api.RatelimitResume, ratelimitResume),
-	on(api.RatelimitRules, ratelimitRules),
-	on(api.RatelimitSetDelay, ratelimitSetDelay),
-	on(api.RatelimitStats, ratelimitStats),
 	&entry{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
 	builtin(api.RPCDescribe, rpcDescribe, instant),
 	builtin(api.RPCMethods, rpcMethods, instant),
@@ -240,7 +223,7 @@ func onParked[P, R any](m api.Method[P, R], then func(context.Context, *call, *P
 
 func entryOf[P, R any](m api.Method[P, R], i *invocation[P, R], flags []flag) *entry {
 	e := newEntry(m.Spec)
-	e.naming, e.follows = namingOf(m.Name, m.Params), strings.HasPrefix(m.Name, "ratelimit.")
+	e.naming = namingOf(m.Name, m.Params)
 	for _, fl := range flags {
 		fl(e)
 	}
@@ -270,7 +253,7 @@ func (e *entry) finish(invoke func(*call) coord.Invocation) {
 	pool := &sync.Pool{}
 	pool.New = func() any {
 		x := &exchange{in: in, out: out, pool: pool}
-		x.entry, x.body = e, x
+		x.entry, x.body, x.itemFailed = e, x, x.report
 		x.invocation = invoke(&x.call)
 		x.params, x.result = reflect.ValueOf(x.invocation.Params()).Elem(), reflect.ValueOf(x.invocation.Result()).Elem()
 		return x

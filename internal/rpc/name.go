@@ -26,8 +26,6 @@ func namingOf(method string, params reflect.Type) coord.Naming {
 		return namedBy(noun, at("queue"), -1)
 	case "seen":
 		return namedBy(noun, at("set"), at("key"))
-	case "ratelimit":
-		return inPool(pool, namedLimit(at))
 	}
 	return nil
 }
@@ -59,56 +57,4 @@ func inPool(pool int, other coord.Naming) coord.Naming {
 		}
 		return other(names, v)
 	}
-}
-
-// namedLimit names a limit by rule and key, and by the group that counts in the
-// key's place, if the call gives one. What it cannot name goes by the rules alone.
-func namedLimit(at func(string) int) coord.Naming {
-	rule, key, group, keys, items, grant := at("rule"), at("key"), at("group"), at("keys"), at("items"), at("grant")
-	text := func(v reflect.Value, i int) string {
-		if i < 0 {
-			return ""
-		}
-		return v.Field(i).String()
-	}
-	switch {
-	case key >= 0:
-		return func(names []uint64, v reflect.Value) []uint64 {
-			return appendLimit(names, text(v, rule), text(v, key), text(v, group))
-		}
-	case keys >= 0:
-		return func(names []uint64, v reflect.Value) []uint64 {
-			for i := range v.Field(keys).Len() {
-				names = appendLimit(names, text(v, rule), v.Field(keys).Index(i).String(), "")
-			}
-			return names
-		}
-	case items >= 0:
-		return func(names []uint64, v reflect.Value) []uint64 {
-			list := v.Field(items)
-			of := func(key string) int { return coord.ParamAt(list.Type().Elem(), key) }
-			rule, key, group := of("rule"), of("key"), of("group")
-			for i := range list.Len() {
-				names = appendLimit(names, text(list.Index(i), rule), text(list.Index(i), key), text(list.Index(i), group))
-			}
-			return names
-		}
-	case grant >= 0:
-		return func(names []uint64, v reflect.Value) []uint64 {
-			if rule, counted, ok := coord.GrantedFor(v.Field(grant).String()); ok {
-				return append(names, coord.NameOf("ratelimit", rule, counted))
-			}
-			return names
-		}
-	default:
-		return func(names []uint64, _ reflect.Value) []uint64 { return append(names, coord.NameOf("ratelimit")) }
-	}
-}
-
-func appendLimit(names []uint64, rule, key, group string) []uint64 {
-	names = append(names, coord.NameOf("ratelimit", rule, key))
-	if group != "" {
-		names = append(names, coord.NameOf("ratelimit", rule, group))
-	}
-	return names
 }

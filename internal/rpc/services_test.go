@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,24 +44,31 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	rules := coord.NewRules()
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
 	t.Cleanup(runtime.Stop)
-	return serveWith(t, o, rpc.Services{
-		Leases: leases, Methods: coord.NewLocks(r, keys, leases, lines).Methods(),
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: rules, Policies: coord.NewBreakerPolicies(), Leases: leases, Lines: lines,
+	})
+	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits, Signals: signals, Telemetry: tel,
+	})
+	b := serveWith(t, o, rpc.Services{
+		Leases: leases,
+		Methods: slices.Concat(
+			coord.NewLocks(r, keys, leases, lines).Methods(),
+			limiter.Methods(), rules.Methods(), runtime.Methods(),
+		),
 		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
-		Permits: coord.NewPermits(coord.PermitsOptions{
-			Runner: r, Keys: keys, Rules: rules, Policies: coord.NewBreakerPolicies(), Leases: leases, Lines: lines,
-		}),
-		Pools: coord.NewPools(r, keys, leases, lines),
+		Permits:    permits,
+		Pools:      coord.NewPools(r, keys, leases, lines),
 		Breakers: coord.NewBreakers(coord.BreakersOptions{
 			Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
 		}),
 		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
-		}),
-		Rules: rules, RuntimeRules: runtime,
+		Rules:  rules.InForce,
 		Events: coord.NewEvents(),
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}
 		},
 	}, more...)
+	b.limiter = limiter
+	return b
 }
