@@ -74,7 +74,7 @@ func (d denial) shut() bool {
 // dearerIsExact reports whether each token more makes the wait longer by the same
 // whole microseconds: in one band of a bucket.
 func (l *limit) dearerIsExact() bool {
-	return bursts(l.algorithm) && len(l.bands) == 1 && l.bands[0].L == 1
+	return l.algorithm.bursts && len(l.bands) == 1 && l.bands[0].L == 1
 }
 
 // msLeft is what is left of a time, in milliseconds, rounded up.

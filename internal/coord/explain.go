@@ -25,7 +25,7 @@ func (l *RateLimiter) Explain(ctx context.Context, _ Caller, p *api.RatelimitExp
 	op := "ratelimit " + lim.label() + ": explain"
 	tag := limitTag(lim.rule, t.counted)
 	leases, holders, line := l.keys.seats(tag)
-	look, err := lua.Run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{
+	look, err := lua.Run(ctx, l.runner, lim.algorithm.script, lua.RatelimitIn{
 		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag),
 		Charge: lua.Charge{Cost: 1, Peek: lua.PeekEach, Revision: lim.revision, Signature: lim.signature},
 		Seat: lua.Seat{
@@ -46,7 +46,7 @@ func (l *RateLimiter) Explain(ctx context.Context, _ Caller, p *api.RatelimitExp
 		return api.RatelimitExplainResult{}, failed(op, err)
 	}
 	e := explanation{
-		Rule: lim.rule, Algorithm: lim.algorithm, Revision: lim.revision, Counted: t.counted,
+		Rule: lim.rule, Algorithm: lim.algorithm.name, Revision: lim.revision, Counted: t.counted,
 		List: t.list, Shadow: lim.shadow, MaxConcurrent: lim.maxConcurrent,
 	}
 	var written api.Rule // as it is now; it may have changed since
@@ -57,7 +57,7 @@ func (l *RateLimiter) Explain(ctx context.Context, _ Caller, p *api.RatelimitExp
 		e.Override = matchText(overridden(written.Overrides[t.override]))
 	}
 	e.decide(look.Value)
-	e.bands(decided, look.Value.Bands)
+	e.bands(lim.algorithm, decided, look.Value.Bands)
 	e.gate(gate.Value, penaltyOf(written.Penalty).ForgiveMS)
 	return api.RatelimitExplainResult(e), nil
 }
@@ -91,13 +91,13 @@ func (e *explanation) decide(o lua.RatelimitOut) {
 
 // bands puts what a script told of each band beside the size that it was
 // counted by.
-func (e *explanation) bands(by sizes, views []lua.RatelimitBandView) {
+func (e *explanation) bands(a *algorithm, by sizes, views []lua.RatelimitBandView) {
 	for i, v := range views[:min(len(views), len(by.bands))] {
 		b := api.ExplainBand{
 			Band: by.names[i], Limit: by.limits[i],
 			Remaining: v.Remaining, Current: v.Current, ResetAfterMS: msUp(v.ResetAfterUS),
 		}
-		if bursts(e.Algorithm) {
+		if a.bursts {
 			b.Burst = by.bands[i].Capacity
 		}
 		e.Bands = append(e.Bands, b)

@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -69,7 +68,7 @@ func statePart(rule, algorithm, signature string) string {
 // them: grants outlive rollouts.
 func isStatePart(rule, part string) bool {
 	algorithm, bands, banded := strings.Cut(part, ":")
-	return slices.Contains(algorithms, algorithm) && (!banded || rule == "" && bands != "") &&
+	return algorithmNamed(algorithm) != nil && (!banded || rule == "" && bands != "") &&
 		strings.Trim(bands, "0123456789/;") == ""
 }
 

@@ -15,7 +15,7 @@ import (
 // does not change once made.
 type limit struct {
 	rule      string // empty for a limit given in full
-	algorithm string
+	algorithm *algorithm
 	revision  int64 // 0 for a limit given in full
 	signature string
 	terms     string // the algorithm and the signature
@@ -72,19 +72,19 @@ func compile(o api.Rule, revision int64) *limit {
 	}
 	slices.SortFunc(bands, func(a, b api.Band) int { return cmp.Compare(a.PeriodMS, b.PeriodMS) })
 	l := &limit{
-		rule: o.Name, algorithm: o.Algorithm, revision: revision,
+		rule: o.Name, algorithm: algorithmNamed(o.Algorithm), revision: revision,
 		failMode: FailMode(o.FailMode).or(FailOpen), denyCache: o.DenyCache != "off",
 		shadow: o.Shadow, maxConcurrent: o.MaxConcurrent,
 	}
 	texts := make([]string, 0, len(bands))
 	for _, b := range bands {
-		t := reduced(o.Algorithm, b)
+		t := l.algorithm.reduced(b)
 		l.add(t, b)
 		texts = append(texts, fmt.Sprintf(bandFormat, t.Capacity, t.L, t.P, t.PeriodMS))
 	}
 	l.signature = strings.Join(texts, ";")
-	l.terms = l.algorithm + " " + l.signature
-	l.part = statePart(l.rule, l.algorithm, l.signature)
+	l.terms = o.Algorithm + " " + l.signature
+	l.part = statePart(l.rule, o.Algorithm, l.signature)
 	l.local = share(l.bands, max(1, o.LocalShareOf))
 	l.upstream = upstreamOf(o)
 	return l
@@ -102,27 +102,15 @@ func less(b api.Band, percent int64) api.Band {
 }
 
 // reduced divides limit and period by what they share, so that the scripts'
-// products stay small: 80 per 10 minutes is 1 per 7.5 s. A limit of 0 admits
-// nothing, whatever its burst: it would never come back.
-func reduced(algorithm string, b api.Band) lua.RatelimitBand {
+// products stay small: 80 per 10 minutes is 1 per 7.5 s.
+func (a *algorithm) reduced(b api.Band) lua.RatelimitBand {
 	us := b.PeriodMS * 1000
-	capacity := b.Burst
-	switch {
-	case b.Limit == 0:
-		capacity = 0
-	case algorithm == api.AlgorithmLeakyBucket:
-		capacity = max(1, b.Burst)
-	case capacity == 0:
-		capacity = b.Limit
-	}
 	g := gcd(b.Limit, us)
-	return lua.RatelimitBand{Capacity: capacity, L: b.Limit / g, P: us / g, PeriodMS: b.PeriodMS}
+	return lua.RatelimitBand{Capacity: a.capacity(b), L: b.Limit / g, P: us / g, PeriodMS: b.PeriodMS}
 }
 
 // lean limits have a script of their own.
-func (l *limit) lean() bool {
-	return l.algorithm == api.AlgorithmTokenBucket && len(l.bands) == 1 && l.maxConcurrent == 0
-}
+func (l *limit) lean() bool { return l.algorithm.lean && len(l.bands) == 1 && l.maxConcurrent == 0 }
 
 func gcd(a, b int64) int64 {
 	for b != 0 {

@@ -129,7 +129,7 @@ func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 	if q.peek {
 		charge.Peek = lua.PeekOn
 	}
-	return run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}, q)
+	return run(ctx, l.runner, lim.algorithm.script, lua.RatelimitIn{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}, q)
 }
 
 // run waits out an outage only when nothing else could answer, and refusals when
@@ -184,7 +184,7 @@ func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (decision, error)
 		return decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
 	}
 	d := decision{RatelimitResult: api.RatelimitResult{
-		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm,
+		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm.name,
 		Band: s.names[o.Band-1], Limit: s.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
 		ResetAfterMS: msUp(o.ResetAfterUS), ResetAtMS: msUp(o.NowUS + o.ResetAfterUS),
 		Replayed: replayed, Source: SourceRedis,

@@ -106,7 +106,7 @@ func (l *RateLimiter) stand(q question) decision {
 		})
 		d.ResetAtMS = l.clock.Now().Add(Millis(d.ResetAfterMS)).UnixMilli()
 	}
-	d.Rule, d.Algorithm = lim.rule, lim.algorithm
+	d.Rule, d.Algorithm = lim.rule, lim.algorithm.name
 	d.Band, d.Limit = lim.names[lim.local.band], lim.limits[lim.local.band]
 	return d
 }

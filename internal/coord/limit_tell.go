@@ -45,7 +45,7 @@ func (l *limit) label() string {
 // listed is what a list of the rule says of a key.
 func (l *limit) listed(list string) decision {
 	d := decision{RatelimitResult: api.RatelimitResult{
-		Allowed: list == listAllow, Rule: l.rule, Algorithm: l.algorithm,
+		Allowed: list == listAllow, Rule: l.rule, Algorithm: l.algorithm.name,
 		Band: l.names[0], Limit: l.limits[0], Source: SourceList,
 	}}
 	if !d.Allowed {

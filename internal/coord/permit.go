@@ -171,8 +171,8 @@ func (r *rule) forPermits() error {
 	}
 	o := r.options
 	switch {
-	case r.algorithm != api.AlgorithmTokenBucket:
-		return bad("is a "+r.algorithm+", and a permit takes from a token_bucket", "make it one")
+	case r.algorithm.name != api.AlgorithmTokenBucket:
+		return bad("is a "+r.algorithm.name+", and a permit takes from a token_bucket", "make it one")
 	case len(o.Groups) > 0:
 		return bad("has groups, and members have buckets of their own", "leave them out")
 	case len(o.Allow)+len(o.Deny) > 0:

@@ -66,7 +66,7 @@ func (p *Permits) Charge(ctx context.Context, c Caller, q *api.RatelimitParams, 
 }
 
 // Forget resets a member's bucket, and reports whether there was anything in it.
-func (p *Permits) Forget(ctx context.Context, q *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
+func (p *Permits) Forget(ctx context.Context, _ Caller, q *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
 		return api.RatelimitResetResult{}, err
 	}
@@ -110,7 +110,7 @@ func (p *Permits) bucketIn(pool, member, rule string, lim *limit) lua.RatelimitM
 
 // Pause holds up permits of a member, and returns when the longest pause ends: 0 when
 // none is in force.
-func (p *Permits) Pause(ctx context.Context, q *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
+func (p *Permits) Pause(ctx context.Context, _ Caller, q *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitPauseResult{}, err
 	}
@@ -133,7 +133,7 @@ func (p *Permits) Pause(ctx context.Context, q *api.RatelimitPauseParams) (api.R
 }
 
 // Resume ends the pause of a member, and reports whether it was paused.
-func (p *Permits) Resume(ctx context.Context, q *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+func (p *Permits) Resume(ctx context.Context, _ Caller, q *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitResumeResult{}, err
 	}
@@ -143,7 +143,7 @@ func (p *Permits) Resume(ctx context.Context, q *api.RatelimitResumeParams) (api
 
 // Answered pauses a member for what its remote server answered, as Report does
 // with a permit.
-func (p *Permits) Answered(ctx context.Context, q *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
+func (p *Permits) Answered(ctx context.Context, _ Caller, q *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitReportResult{}, err
 	}

@@ -14,10 +14,10 @@ import (
 // pauses of their own.
 type PoolMembers interface {
 	Charge(ctx context.Context, c Caller, p *api.RatelimitParams, peek bool) (api.RatelimitResult, error)
-	Forget(ctx context.Context, p *api.RatelimitResetParams) (api.RatelimitResetResult, error)
-	Answered(ctx context.Context, p *api.RatelimitReportParams) (api.RatelimitReportResult, error)
-	Pause(ctx context.Context, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error)
-	Resume(ctx context.Context, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error)
+	Forget(ctx context.Context, c Caller, p *api.RatelimitResetParams) (api.RatelimitResetResult, error)
+	Answered(ctx context.Context, c Caller, p *api.RatelimitReportParams) (api.RatelimitReportResult, error)
+	Pause(ctx context.Context, c Caller, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error)
+	Resume(ctx context.Context, c Caller, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error)
 }
 
 // RateLimiterOptions are what the noun is made of.
@@ -213,7 +213,7 @@ func (l *RateLimiter) open(c Caller, p *api.RatelimitParams, peek bool) (q quest
 	if err != nil {
 		return q, d, false, err
 	}
-	if err := checkWaits(p.WaitMS, t.lim.algorithm); err != nil {
+	if err := t.lim.algorithm.checkWait(p.WaitMS); err != nil {
 		return q, d, false, err
 	}
 	q = l.question(c, t, p, peek)
@@ -260,19 +260,11 @@ func (l *RateLimiter) unasked(q *question, list string, wait time.Duration) (dec
 	return denied.repeat(q.lim, q.cost, q.begun, wait)
 }
 
-// checkWaits refuses a wait where the algorithm promises no slots.
-func checkWaits(waitMS int64, algorithm string) error {
-	if waitMS > 0 && algorithm == api.AlgorithmSlidingWindowCounter {
-		return invalid("wait_ms: a %s cannot promise a slot; leave it out, or use %s", algorithm, api.AlgorithmSlidingWindowLog)
-	}
-	return nil
-}
-
 // Reset forgets the state of one key and reports whether there was any. Slots
 // that were promised stay so to those who wait for them.
-func (l *RateLimiter) Reset(ctx context.Context, _ Caller, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
+func (l *RateLimiter) Reset(ctx context.Context, c Caller, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	if p.Pool != "" {
-		return l.members.Forget(ctx, p)
+		return l.members.Forget(ctx, c, p)
 	}
 	t, err := l.resolve(&api.RatelimitParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group})
 	if err != nil {

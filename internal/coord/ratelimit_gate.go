@@ -55,9 +55,9 @@ func (l *RateLimiter) gate(rule, key, group string) (gate, error) {
 
 // Pause refuses a key for a time, in every sidecar, and returns when the longest
 // pause ends: 0 when none is in force, as when the given end has passed.
-func (l *RateLimiter) Pause(ctx context.Context, _ Caller, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
+func (l *RateLimiter) Pause(ctx context.Context, c Caller, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
 	if p.Pool != "" {
-		return l.members.Pause(ctx, p)
+		return l.members.Pause(ctx, c, p)
 	}
 	g, err := l.gate(p.Rule, p.Key, p.Group)
 	if err != nil {
@@ -112,9 +112,9 @@ func (l *RateLimiter) paused(ctx context.Context, g gate, key, cause, why string
 
 // Resume ends the pause of a key, forgets its penalty, and reports whether it was
 // paused. Delays stay.
-func (l *RateLimiter) Resume(ctx context.Context, _ Caller, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+func (l *RateLimiter) Resume(ctx context.Context, c Caller, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
 	if p.Pool != "" {
-		return l.members.Resume(ctx, p)
+		return l.members.Resume(ctx, c, p)
 	}
 	g, err := l.gate(p.Rule, p.Key, p.Group)
 	if err != nil {
@@ -159,7 +159,7 @@ func (l *RateLimiter) SetDelay(ctx context.Context, _ Caller, p *api.RatelimitSe
 // gets it who would go before the pause.
 func (l *RateLimiter) Report(ctx context.Context, c Caller, p *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
 	if p.Pool != "" {
-		return l.members.Answered(ctx, p)
+		return l.members.Answered(ctx, c, p)
 	}
 	g, err := l.gate(p.Rule, p.Key, p.Group)
 	if err != nil {

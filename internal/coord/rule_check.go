@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
 // The bounds of a band, as on the wire (api.Band).
@@ -21,17 +20,6 @@ const (
 // inlineLabel stands for all limits given in full where rules are told apart by
 // name, such as in metrics. No rule has this name, or it would share their figures.
 const inlineLabel = "inline"
-
-// algorithms are those that a rule may name, sorted.
-var algorithms = []string{
-	api.AlgorithmFixedWindow, api.AlgorithmLeakyBucket, api.AlgorithmSlidingWindowCounter,
-	api.AlgorithmSlidingWindowLog, api.AlgorithmTokenBucket,
-}
-
-// bursts reports whether an algorithm has a burst beside its limit.
-func bursts(algorithm string) bool {
-	return algorithm == api.AlgorithmTokenBucket || algorithm == api.AlgorithmLeakyBucket
-}
 
 // CheckRules returns every mistake in the rules, with paths that start with items[i].
 func CheckRules(items []api.Rule) Problems {
@@ -89,7 +77,7 @@ func (p *Problems) checkRuleName(path, name string) {
 // checkLimit finds the mistakes of a limit, with the same words for a rule and
 // for a limit given in full. At is what paths start with.
 func (p *Problems) checkLimit(at, algorithm string, bands []api.Band) {
-	if !slices.Contains(algorithms, algorithm) {
+	if algorithmNamed(algorithm) == nil {
 		p.add(at+"algorithm", "%s", unknownAlgorithm(algorithm))
 	}
 	if len(bands) == 0 {
@@ -102,17 +90,14 @@ func (p *Problems) checkBands(at, algorithm string, bands []api.Band) {
 	if len(bands) > api.MaxBands {
 		p.add(at+"limits", "%d limits are too many; give at most %d", len(bands), api.MaxBands)
 	}
+	known := algorithmNamed(algorithm)
 	for i, b := range bands {
 		band := fmt.Sprintf("%slimits[%d].", at, i)
 		p.checkAmount(band+"limit", b.Limit)
-		if algorithm == api.AlgorithmSlidingWindowLog && b.Limit > api.MaxLogLimit && b.Limit <= maxLimit {
-			p.add(band+"limit", "%d is more than a %s keeps; use at most %d, or %s",
-				b.Limit, algorithm, api.MaxLogLimit, api.AlgorithmSlidingWindowCounter)
-		}
-		if b.Burst > 0 && slices.Contains(algorithms, algorithm) && !bursts(algorithm) {
-			p.add(band+"burst", "a %s has none; remove it, or use %s or %s", algorithm, api.AlgorithmTokenBucket, api.AlgorithmLeakyBucket)
-		} else {
+		if known == nil {
 			p.checkAmount(band+"burst", b.Burst)
+		} else {
+			known.checkBand(p, band, b)
 		}
 		p.checkPeriod(band+"period_ms", b.PeriodMS)
 		if j := slices.IndexFunc(bands[:i], func(o api.Band) bool { return o.PeriodMS == b.PeriodMS }); j >= 0 {
@@ -135,18 +120,6 @@ func (p *Problems) checkPeriod(path string, ms int64) {
 	case ms < 1 || ms > most:
 		p.add(path, "%d is out of range; use 1 to %d (366 days)", ms, most)
 	}
-}
-
-func unknownAlgorithm(written string) string {
-	last := len(algorithms) - 1
-	known := strings.Join(algorithms[:last], ", ") + " or " + algorithms[last]
-	if written == "" {
-		return "missing; use " + known
-	}
-	if near, ok := nearest.Name(written, algorithms); ok {
-		return fmt.Sprintf("%q is not an algorithm; did you mean %q?", written, near)
-	}
-	return fmt.Sprintf("%q is not an algorithm; use %s", written, known)
 }
 
 func (p *Problems) add(path, format string, args ...any) {

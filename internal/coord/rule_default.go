@@ -58,8 +58,9 @@ func PlainRule(o api.Rule) api.Rule {
 // plainBands also sorts them, as their order means nothing.
 func plainBands(algorithm string, bands []api.Band) []api.Band {
 	out := slices.Clone(bands)
+	by := algorithmNamed(algorithm)
 	for i, b := range out {
-		if b.Limit == 0 || algorithm == api.AlgorithmTokenBucket && b.Burst == b.Limit || algorithm == api.AlgorithmLeakyBucket && b.Burst == 1 {
+		if by.plain(b) {
 			out[i].Burst = 0
 		}
 	}

@@ -185,7 +185,7 @@ func (r *Rules) InForce() []api.InspectRule {
 	set := *r.set.Load() // as one: it is replaced, never changed
 	all := make([]api.InspectRule, 0, len(set))
 	for name, l := range set {
-		i := api.InspectRule{Name: name, Algorithm: l.algorithm, Revision: l.revision}
+		i := api.InspectRule{Name: name, Algorithm: l.algorithm.name, Revision: l.revision}
 		for b, text := range l.names {
 			if c := l.bands[b].Capacity; c != l.limits[b] {
 				text += fmt.Sprintf(" burst %d", c)
