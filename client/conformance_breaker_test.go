@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,19 +23,8 @@ func TestBreakersConformThroughTheSocket(t *testing.T) {
 // breakerPolicies are those of the suite.
 func breakerPolicies(t testing.TB) *coord.BreakerPolicies {
 	t.Helper()
-	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	var items []coord.BreakerOptions
-	for _, p := range conformance.BreakerPolicies() {
-		items = append(items, coord.BreakerOptions{
-			Name: p.Name, FailureThreshold: p.FailureThreshold, SuccessThreshold: p.SuccessThreshold,
-			Open: ms(p.OpenMS), OpenMax: ms(p.OpenMaxMS), HalfOpenMax: p.HalfOpenMax, ProbeTTL: ms(p.ProbeTTLMS),
-			Window: coord.BreakerWindow{
-				Length: ms(p.WindowMS), MinCalls: p.MinCalls, FailureRate: p.FailureRate, Slow: ms(p.SlowMS), SlowRate: p.Slow,
-			},
-		})
-	}
 	policies := coord.NewBreakerPolicies()
-	require.NoError(t, policies.Set(items))
+	require.NoError(t, policies.Set(conformance.BreakerPolicies()))
 	return policies
 }
 

@@ -136,14 +136,14 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	if deaf {
 		heard = nil
 	}
-	answers, policies := coord.NewAnswers(heard), breakerPolicies(t)
+	answers := coord.NewAnswers(heard)
 	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: policies, Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+	})
+	permits := coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
-	permits := coord.NewPermits(coord.PermitsOptions{
-		Runner: r, Keys: keys, Rules: rules, Policies: policies, Leases: leases, Lines: lines, Breakers: breakers,
-	})
 	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits,
 		Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
@@ -154,12 +154,13 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 		Methods: slices.Concat(
 			coord.NewLocks(r, keys, leases, lines).Methods(),
 			limiter.Methods(), rules.Methods(), runtime.Methods(),
+			breakers.Methods(),
+			coord.NewPools(r, keys, leases, lines).Methods(),
+			permits.Methods(),
 		),
 		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		Queues:     coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
-		Breakers: breakers,
-		Permits:  permits,
-		Pools:    coord.NewPools(r, keys, leases, lines),
+		Permits: permits,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

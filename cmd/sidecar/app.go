@@ -206,7 +206,7 @@ func (a *app) readRules() error {
 		return err
 	}
 	a.policies = coord.NewBreakerPolicies()
-	return a.policies.Set(breakerOptions(c.Breakers.Items))
+	return a.policies.Set(c.Breakers.Items)
 }
 
 // serve makes the nouns and opens the socket to them.
@@ -250,7 +250,7 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Telemetry: a.telemetry.Telemetry,
 	})
 	permits := coord.NewPermits(coord.PermitsOptions{
-		Runner: a.runner, Keys: keys, Rules: a.rules, Policies: a.policies, Leases: a.leases, Lines: a.lines, Breakers: breakers,
+		Runner: a.runner, Keys: keys, Rules: a.rules, Breakers: breakers, Leases: a.leases, Lines: a.lines,
 	})
 	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines, Members: permits,
@@ -258,17 +258,18 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 		Telemetry: a.telemetry.Telemetry,
 	})
 	return rpc.Services{
-		Breakers: breakers,
-		Leases:   a.leases,
+		Leases: a.leases,
 		Methods: slices.Concat(
 			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
 			limiter.Methods(), a.rules.Methods(), runtime.Methods(),
+			breakers.Methods(),
+			coord.NewPools(a.runner, keys, a.leases, a.lines).Methods(),
+			permits.Methods(),
 		),
 		Queues:     coord.NewQueues(a.runner, keys, a.leases, a.lines),
 		Seen:       coord.NewSeen(a.runner, keys, a.leases),
 		Semaphores: coord.NewSemaphores(a.runner, keys, a.leases, a.lines),
 		Permits:    permits,
-		Pools:      coord.NewPools(a.runner, keys, a.leases, a.lines),
 		Rules:      a.rules.InForce,
 		Events:     a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	}

@@ -55,7 +55,7 @@ func checkRules(c *config.Config) []config.Problem {
 	for _, p := range coord.CheckRules(c.Rules.Items) {
 		all = append(all, config.Problem{Path: "rules." + p.Path, Message: p.Message})
 	}
-	for _, p := range coord.CheckBreakers(breakerOptions(c.Breakers.Items)) {
+	for _, p := range coord.CheckBreakers(c.Breakers.Items) {
 		all = append(all, config.Problem{Path: "breakers." + p.Path, Message: p.Message})
 	}
 	return all

@@ -162,7 +162,7 @@ func (r *reloads) apply(c *config.Config) error {
 		r.revision = next
 	}
 	if !reflect.DeepEqual(c.Breakers, was.config.Breakers) {
-		if err := a.policies.Set(breakerOptions(c.Breakers.Items)); err != nil {
+		if err := a.policies.Set(c.Breakers.Items); err != nil {
 			return err
 		}
 	}

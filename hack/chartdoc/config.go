@@ -19,11 +19,10 @@ var ofTheChart = []string{"socket.path", "http", "redis.password_file"}
 
 // words are keys of the configuration that hold one of a few.
 var words = map[string][]string{
-	"telemetry.log_level":        {"debug", "info", "warn", "error"},
-	"telemetry.log_format":       {"auto", "json", "text"},
-	"readiness.mode":             {config.ReadinessRedis, config.ReadinessAlways},
-	"rules.precedence":           {config.PrecedenceFile, config.PrecedenceRedis},
-	"breakers.items[].fail_mode": {"closed", "open"},
+	"telemetry.log_level":  {"debug", "info", "warn", "error"},
+	"telemetry.log_format": {"auto", "json", "text"},
+	"readiness.mode":       {config.ReadinessRedis, config.ReadinessAlways},
+	"rules.precedence":     {config.PrecedenceFile, config.PrecedenceRedis},
 }
 
 // more has the bounds of keys that are not part of the wire's contract. A test
@@ -46,19 +45,8 @@ var more = map[string]object{
 	"rules.items[].allow[]":            {"minProperties": 1, "maxProperties": 1},
 	"rules.items[].deny[]":             {"minProperties": 1, "maxProperties": 1},
 
-	"breakers.items[]":                     {"required": []string{"name"}},
-	"breakers.items[].failure_threshold":   {"minimum": 0, "maximum": 1_000_000},
-	"breakers.items[].success_threshold":   {"minimum": 0, "maximum": 1000},
-	"breakers.items[].half_open_max":       {"minimum": 0, "maximum": 1000},
-	"breakers.items[].open_ms":             {"minimum": 0, "maximum": 30 * day},
-	"breakers.items[].open_max_ms":         {"minimum": 0, "maximum": 30 * day},
-	"breakers.items[].probe_ttl_ms":        {"minimum": 0, "maximum": day},
-	"breakers.items[].window":              {"required": []string{"window_ms"}},
-	"breakers.items[].window.window_ms":    {"minimum": 100, "maximum": day},
-	"breakers.items[].window.min_calls":    {"minimum": 0, "maximum": 1_000_000},
-	"breakers.items[].window.failure_rate": {"minimum": 0, "maximum": 100},
-	"breakers.items[].window.slow_ms":      {"minimum": 0, "maximum": day},
-	"breakers.items[].window.slow_rate":    {"minimum": 0, "maximum": 100},
+	"breakers.items[]":        {"required": []string{"name"}},
+	"breakers.items[].window": {"required": []string{"window_ms"}},
 }
 
 const day = 24 * 60 * 60 * 1000 // milliseconds
@@ -82,6 +70,7 @@ func configuration() object {
 		maps.Copy(under(s, path), object{"enum": list})
 	}
 	asOnTheWire(under(s, "rules.items[]"), reflect.TypeFor[api.Rule]())
+	asOnTheWire(under(s, "breakers.items[]"), reflect.TypeFor[api.BreakerPolicy]())
 	for path, rules := range more {
 		maps.Copy(under(s, path), rules)
 	}

@@ -8,10 +8,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	main "github.com/coxswain-sidecar/coxswain/hack/chartdoc"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -166,7 +166,7 @@ func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
 	checked := 0
 	for path, rules := range main.More {
 		least, most := rules["minimum"], rules["maximum"]
-		if least == nil || path == "redis.pool.min_idle" || strings.HasPrefix(path, "breakers.") { // the first's most is redis.pool.max
+		if least == nil || path == "redis.pool.min_idle" { // the first's most is redis.pool.max
 			continue
 		}
 		for value, good := range map[int]bool{least.(int): true, most.(int): true, least.(int) - 1: false, most.(int) + 1: false} {
@@ -183,38 +183,45 @@ func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
 
 func TestTheBoundsOfBreakersAreThoseOfTheirCheck(t *testing.T) {
 	t.Parallel()
-	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	for path, set := range map[string]func(o *coord.BreakerOptions, n int){
-		"failure_threshold": func(o *coord.BreakerOptions, n int) { o.FailureThreshold = int64(n) },
-		"success_threshold": func(o *coord.BreakerOptions, n int) { o.SuccessThreshold = int64(n) },
-		"half_open_max":     func(o *coord.BreakerOptions, n int) { o.HalfOpenMax = int64(n) },
-		"open_ms":           func(o *coord.BreakerOptions, n int) { o.Open = ms(n) },
-		"open_max_ms":       func(o *coord.BreakerOptions, n int) { o.OpenMax = ms(n) },
-		"probe_ttl_ms":      func(o *coord.BreakerOptions, n int) { o.ProbeTTL = ms(n) },
-		"window.window_ms":  func(o *coord.BreakerOptions, n int) { o.Window = coord.BreakerWindow{Length: ms(n), FailureRate: 1} },
-		"window.min_calls":  func(o *coord.BreakerOptions, n int) { o.Window.MinCalls = int64(n) },
-		"window.failure_rate": func(o *coord.BreakerOptions, n int) {
-			o.Window.FailureRate, o.Window.SlowRate, o.Window.Slow = int64(n), 1, 1e9
-		},
-		"window.slow_ms":   func(o *coord.BreakerOptions, n int) { o.Window.Slow, o.Window.SlowRate = ms(n), min(int64(n), 1) },
-		"window.slow_rate": func(o *coord.BreakerOptions, n int) { o.Window.SlowRate, o.Window.Slow = int64(n), ms(min(n, 1)) },
-	} {
-		rules := main.More["breakers.items[]."+path]
-		least, most := rules["minimum"].(int), rules["maximum"].(int)
-		for value, good := range map[int]bool{least: true, most: true, least - 1: false, most + 1: false} {
-			o := coord.BreakerOptions{Name: "a", Window: coord.BreakerWindow{Length: time.Second, FailureRate: 1}}
-			set(&o, value)
-			var named []string
-			for _, p := range coord.CheckBreakers([]coord.BreakerOptions{o}) {
-				named = append(named, p.Path)
+	checked := 0
+	for _, c := range []struct {
+		prefix string
+		of     reflect.Type
+	}{{"", reflect.TypeFor[api.BreakerPolicy]()}, {"window.", reflect.TypeFor[api.BreakerWindow]()}} {
+		for _, f := range api.Fields(c.of) {
+			if f.Kind != api.KindInt {
+				continue
 			}
-			if good {
-				require.Empty(t, named, "%s: %d", path, value)
-			} else {
-				require.Contains(t, named, "items[0]."+path, "%d", value)
+			for value, good := range map[int64]bool{f.Min: true, f.Max: true, f.Min - 1: false, f.Max + 1: false} {
+				w := api.BreakerWindow{WindowMS: 1000, FailureRate: 1}
+				o := api.BreakerPolicy{Name: "a", Window: &w}
+				switch f.Name {
+				case "failure_rate":
+					w.SlowRate, w.SlowMS = 1, 1000
+				case "slow_ms":
+					w.SlowRate = min(value, 1)
+				case "slow_rate":
+					w.SlowMS = min(value, 1)
+				}
+				at := reflect.ValueOf(&o).Elem()
+				if c.prefix != "" {
+					at = reflect.ValueOf(&w).Elem()
+				}
+				at.Field(f.Index).SetInt(value)
+				var named []string
+				for _, p := range coord.CheckBreakers([]api.BreakerPolicy{o}) {
+					named = append(named, p.Path)
+				}
+				if good {
+					require.Empty(t, named, "%s: %d", f.Name, value)
+				} else {
+					require.Contains(t, named, "items[0]."+c.prefix+f.Name, "%d", value)
+				}
 			}
+			checked++
 		}
 	}
+	require.Equal(t, 11, checked)
 }
 
 func TestATypeThatNobodyThoughtOfIsNoGuess(t *testing.T) {

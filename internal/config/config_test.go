@@ -94,10 +94,10 @@ func TestEveryKeyIsRead(t *testing.T) {
 			Name: "burst", Algorithm: "token_bucket",
 			Limits: []api.Band{{Limit: 3, PeriodMS: 5_000}},
 		}}},
-		Breakers: config.Breakers{Items: []config.Breaker{{
+		Breakers: config.Breakers{Items: []api.BreakerPolicy{{
 			Name: "*.example.com", FailureThreshold: 5, SuccessThreshold: 2, OpenMS: 30_000, OpenMaxMS: 240_000, HalfOpenMax: 1,
 			ProbeTTLMS: 15_000, FailMode: "closed",
-			Window: &config.BreakerWindow{WindowMS: 60_000, MinCalls: 20, FailureRate: 50, SlowMS: 2000, SlowRate: 80},
+			Window: &api.BreakerWindow{WindowMS: 60_000, MinCalls: 20, FailureRate: 50, SlowMS: 2000, SlowRate: 80},
 		}}},
 	}, *c)
 }

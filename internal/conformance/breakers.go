@@ -11,15 +11,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// BreakerPolicy is one that a system under test has to have configured, as users
-// write it.
-type BreakerPolicy struct {
-	Name                                          string
-	FailureThreshold, SuccessThreshold            int64
-	OpenMS, OpenMaxMS, HalfOpenMax, ProbeTTLMS    int64
-	WindowMS, MinCalls, FailureRate, SlowMS, Slow int64
-}
-
 // The policies that the suite goes by.
 const (
 	quick    = "quick-*"
@@ -28,15 +19,16 @@ const (
 	many     = "many"
 )
 
-// BreakerPolicies are all of them, in their order.
-func BreakerPolicies() []BreakerPolicy {
-	return []BreakerPolicy{
+// BreakerPolicies are all of them, in their order. A system under test has them
+// configured.
+func BreakerPolicies() []api.BreakerPolicy {
+	return []api.BreakerPolicy{
 		{
 			Name: quick, FailureThreshold: 3, SuccessThreshold: 2, OpenMS: 10_000, OpenMaxMS: 40_000, HalfOpenMax: 2, ProbeTTLMS: 60_000,
 		},
 		{
 			Name: rates, FailureThreshold: 1000, SuccessThreshold: 1, OpenMS: 10_000,
-			WindowMS: 10_000, MinCalls: 10, FailureRate: 50, SlowMS: 200, Slow: 80,
+			Window: &api.BreakerWindow{WindowMS: 10_000, MinCalls: 10, FailureRate: 50, SlowMS: 200, SlowRate: 80},
 		},
 		{Name: fleeting, FailureThreshold: 1, OpenMS: 1000, ProbeTTLMS: 200, HalfOpenMax: 1},
 		{Name: many, FailureThreshold: 1, SuccessThreshold: 3, OpenMS: 1000, ProbeTTLMS: 60_000, HalfOpenMax: 5},

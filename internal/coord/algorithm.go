@@ -77,8 +77,8 @@ func (a *algorithm) plain(b api.Band) bool {
 }
 
 // checkWait refuses a wait where no slots are promised.
-func (a *algorithm) checkWait(waitMS int64) error {
-	if waitMS > 0 && !a.waits {
+func (a *algorithm) checkWait(ms int64) error {
+	if ms > 0 && !a.waits {
 		return invalid("wait_ms: a %s cannot promise a slot; leave it out, or use %s", a.name, api.AlgorithmSlidingWindowLog)
 	}
 	return nil

@@ -3,7 +3,7 @@ package coord
 import (
 	"context"
 	"fmt"
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -57,33 +57,24 @@ func NewBreakers(o BreakersOptions) *Breakers {
 	}
 }
 
-// BreakerRef names a breaker; with Pool it is that of the member Name.
-type BreakerRef struct {
-	Name, Pool string
-	Policy     string // empty = the first whose name matches, else the default
-}
-
-// BreakerDecision says whether a call may be made.
-type BreakerDecision struct {
-	Allowed    bool
-	State      string
-	Generation int64
-	Probe      string // the probe that the call is, if it is one
-	// RetryAfter is 0 when allowed, and Never of one that is forced open.
-	RetryAfter time.Duration
-	// Degraded: the fail mode decided, and neither state nor generation is known.
-	// MaybeExecuted: a probe may be out all the same.
-	Degraded, MaybeExecuted bool
-	Source                  string // redis, cache or local
-	Replayed                bool
+// Methods are those of the noun.
+func (b *Breakers) Methods() []Method {
+	byName := NamedBy(func(params reflect.Type) Naming { return inPool(params, named(params, nounBreaker, "name")) })
+	return []Method{
+		On(api.BreakerAllow, b.Allow, Acquires, Piped, byName),
+		On(api.BreakerReport, b.Report, Piped, byName),
+		On(api.BreakerGet, b.Get, byName),
+		On(api.BreakerReset, b.Reset, byName),
+		On(api.BreakerForce, b.Force, byName),
+	}
 }
 
 // shut is a refusal of an open breaker.
 type shut struct {
-	key      string
-	at       time.Duration // when it was asked for
-	retryUS  int64         // -1 = it is forced open
-	decision BreakerDecision
+	key     string
+	at      time.Duration // when it was asked for
+	retryUS int64         // -1 = it is forced open
+	result  api.BreakerAllowResult
 }
 
 func (s shut) about() string { return s.key }
@@ -95,52 +86,50 @@ func (s shut) ends() time.Duration {
 }
 
 // repeat is what the refusal says at now; false when Redis has to be asked.
-func (s shut) repeat(now time.Duration) (BreakerDecision, bool) {
-	d := s.decision
-	d.Source = SourceCache
+func (s shut) repeat(now time.Duration) (api.BreakerAllowResult, bool) {
+	r := s.result
+	r.Source = SourceCache
 	if s.retryUS >= 0 {
-		d.RetryAfter = roundUp(time.Duration(s.retryUS)*time.Microsecond - (now - s.at))
+		r.RetryAfterMS = roundUp(time.Duration(s.retryUS)*time.Microsecond - (now - s.at)).Milliseconds()
 	}
-	return d, now < s.ends()
+	return r, now < s.ends()
 }
 
 // Allow asks whether a call may be made. What it hands out while half open is a
 // probe, which the caller's session has until it reports, or until the policy's
-// ProbeTTL is over. mode is for when Redis does not answer; empty = the policy's.
+// probe_ttl_ms is over. The fail mode, of the call or else of the policy, is for when
+// Redis does not answer.
 //
 // A repeated request id is answered by what became of its probe.
-func (b *Breakers) Allow(ctx context.Context, c Caller, r BreakerRef, mode FailMode) (BreakerDecision, error) {
-	at, revision, err := b.find(r)
+func (b *Breakers) Allow(ctx context.Context, c Caller, p *api.BreakerAllowParams) (api.BreakerAllowResult, error) {
+	at, revision, err := b.find(p.Name, p.Pool, p.Policy)
 	if err != nil {
-		return BreakerDecision{}, err
-	}
-	if mode = mode.or(at.policy.FailMode); mode != FailOpen && mode != FailClosed {
-		return BreakerDecision{}, invalid("fail_mode: %q is not one of a breaker; use closed or open", mode)
+		return api.BreakerAllowResult{}, err
 	}
 	now := b.now()
-	id := answerKey{kindBreaker, r.Name, r.Pool, at.policy.Name, revision}
+	id := answerKey{kindBreaker, p.Name, p.Pool, at.policy.Name, revision}
 	known, _, epoch := b.answers.get(id)
 	repeated := b.answers.repeated(c.RequestID)
 	if s, ok := known.(shut); ok && !repeated {
-		if d, ok := s.repeat(now); ok {
-			b.tel.BreakerDecided(ctx, d.State)
-			return d, nil
+		if r, ok := s.repeat(now); ok {
+			b.tel.BreakerDecided(ctx, r.State)
+			return r, nil
 		}
 	}
-	d, retryUS, err := b.ask(ctx, c, r, at, mode)
+	r, retryUS, err := b.ask(ctx, c, at, FailMode(p.FailMode).or(FailMode(at.policy.FailMode)))
 	if err != nil {
-		return BreakerDecision{}, err
+		return api.BreakerAllowResult{}, err
 	}
-	if !d.Allowed && !d.Replayed && d.State != api.BreakerHalfOpen {
-		b.answers.put(id, shut{at.key, now, retryUS, d}, epoch)
+	if !r.Allowed && !r.Replayed && r.State != api.BreakerHalfOpen {
+		b.answers.put(id, shut{at.key, now, retryUS, r}, epoch)
 	}
-	return d, nil
+	return r, nil
 }
 
-// ask has Redis decide, or else the fail mode. It also tells, in microseconds,
-// when the call may pass.
-func (b *Breakers) ask(ctx context.Context, c Caller, r BreakerRef, at breakerAt, mode FailMode) (BreakerDecision, int64, error) {
-	probe := makeToken(c, nounBreaker, r.Pool+"/"+r.Name)
+// ask has Redis decide, or else the fail mode. It also returns after how many
+// microseconds the call may pass.
+func (b *Breakers) ask(ctx context.Context, c Caller, at breakerAt, mode FailMode) (api.BreakerAllowResult, int64, error) {
+	probe := makeToken(c, nounBreaker, at.pool+"/"+at.name)
 	in := lua.BreakerAllowIn{BreakerIn: at.in(), Probe: probe, Session: c.sessionID()}
 	run := lua.Run[lua.BreakerAllowIn, lua.BreakerAllowOut]
 	switch {
@@ -150,139 +139,108 @@ func (b *Breakers) ask(ctx context.Context, c Caller, r BreakerRef, at breakerAt
 		run = lua.Insist[lua.BreakerAllowIn, lua.BreakerAllowOut]
 	}
 	out, err := run(ctx, b.runner, lua.BreakerAllow, in, latch(at.key, c))
-	x := b.lease(c, r, probe, at)
+	x := b.lease(c, at, probe)
 	if err != nil {
 		b.unsure(ctx, c, x, mode, err)
-		d, err := b.unanswered(ctx, r, mode, err)
-		return d, 0, err
+		r, err := b.unanswered(ctx, at, mode, err)
+		return r, 0, err
 	}
 	v := out.Value
-	d := BreakerDecision{
-		Allowed: v.Allowed, State: v.State, Generation: v.Generation, RetryAfter: retryAfter(v.RetryUS),
+	r := api.BreakerAllowResult{
+		Allowed: v.Allowed, State: v.State, Generation: v.Generation, RetryAfterMS: waitMS(v.RetryUS),
 		Source: SourceRedis, Replayed: out.Replayed,
 	}
 	if v.Probe {
-		d.Probe = probe
+		r.Probe = probe
 		if out.Replayed {
-			d, err := b.replay(ctx, c, r, x, at, d)
+			r, err := b.replay(ctx, c, x, at, r)
 			if unanswered(ctx, err) {
-				d, err = b.unanswered(ctx, r, mode, err)
+				r, err = b.unanswered(ctx, at, mode, err)
 			}
-			return d, 0, err
+			return r, 0, err
 		}
-		b.changed(ctx, r, v.Was, v.State, "")
+		b.changed(ctx, at, v.Was, v.State, "")
 		if err := b.keepProbe(ctx, c, x, out.Sent); err != nil {
-			return BreakerDecision{}, 0, err
+			return api.BreakerAllowResult{}, 0, err
 		}
 	}
-	b.tel.BreakerDecided(ctx, decided(d))
-	return d, v.RetryUS, nil
+	b.tel.BreakerDecided(ctx, decided(r))
+	return r, v.RetryUS, nil
 }
 
 // decided is the outcome of a decision, for its metric.
-func decided(d BreakerDecision) string {
+func decided(r api.BreakerAllowResult) string {
 	switch {
-	case d.Probe != "":
+	case r.Probe != "":
 		return "probe"
-	case d.Allowed:
+	case r.Allowed:
 		return "allowed"
 	default:
-		return d.State
+		return r.State
 	}
 }
 
 // unanswered is what the fail mode makes of a script's failure.
-func (b *Breakers) unanswered(ctx context.Context, r BreakerRef, mode FailMode, err error) (BreakerDecision, error) {
-	e := failed("breaker "+r.Name+": allow", err)
+func (b *Breakers) unanswered(ctx context.Context, at breakerAt, mode FailMode, err error) (api.BreakerAllowResult, error) {
+	e := failed("breaker "+at.name+": allow", err)
 	if !unanswered(ctx, err) {
-		return BreakerDecision{}, e
+		return api.BreakerAllowResult{}, e
 	}
 	if b.events.Wanted() {
-		b.events.Publish(Event{Kind: EventDegraded, Noun: nounBreaker, Name: r.Name, Key: r.Pool, Reason: string(mode)})
+		b.events.Publish(Event{Kind: EventDegraded, Noun: nounBreaker, Name: at.name, Key: at.pool, Reason: string(mode)})
 	}
 	if mode == FailClosed {
 		b.tel.BreakerDecided(ctx, "unavailable")
-		return BreakerDecision{}, e
+		return api.BreakerAllowResult{}, e
 	}
 	b.tel.BreakerDecided(ctx, "degraded_allowed")
-	return BreakerDecision{
+	return api.BreakerAllowResult{
 		Allowed: true, State: api.BreakerClosed, Degraded: true, MaybeExecuted: e.MaybeExecuted, Source: SourceLocal,
 	}, nil
 }
 
-// BreakerReport is what became of a call.
-type BreakerReport struct {
-	BreakerRef
-	Generation int64         // that let it through; 0 = the present one, if it is closed
-	Probe      string        // that it was; empty = none
-	Outcome    string        // success, failure or ignored
-	Duration   time.Duration // 0 = nobody says
-}
-
-// BreakerState is a breaker after something happened to it.
-type BreakerState struct {
-	State      string
-	Generation int64
-	Changed    bool // by that
-	Counted    bool // the report did
-	Replayed   bool
-}
-
-// maxGeneration is what a script counts exactly.
-const maxGeneration = 1<<53 - 1
-
-var outcomes = []string{api.OutcomeFailure, api.OutcomeIgnored, api.OutcomeSuccess}
-
 // Report counts what became of a call, in whatever session. That of a probe runs
 // on its own time: a caller that goes away does not stop it.
-func (b *Breakers) Report(ctx context.Context, c Caller, r BreakerReport) (BreakerState, error) {
-	at, _, err := b.find(r.BreakerRef)
+func (b *Breakers) Report(ctx context.Context, c Caller, p *api.BreakerReportParams) (api.BreakerReportResult, error) {
+	at, _, err := b.find(p.Name, p.Pool, p.Policy)
 	if err != nil {
-		return BreakerState{}, err
+		return api.BreakerReportResult{}, err
 	}
-	if !slices.Contains(outcomes, r.Outcome) {
-		return BreakerState{}, invalid("outcome: %q is not one; use success, failure or ignored", r.Outcome)
-	}
-	if r.Generation < 0 || r.Generation > maxGeneration {
-		return BreakerState{}, invalid("generation: %d is out of range; give that of a breaker.allow, or leave it out", r.Generation)
-	}
-	if r.Duration < 0 || r.Duration > maxBreakerCall {
-		return BreakerState{}, invalid("duration_ms: %d is out of range; use 0 to %d", r.Duration.Milliseconds(), maxBreakerCall.Milliseconds())
+	run := func(ctx context.Context) (lua.Outcome[lua.BreakerReportOut], error) {
+		return lua.Run(ctx, b.runner, lua.BreakerReport, lua.BreakerReportIn{
+			BreakerIn: at.in(), Generation: p.Generation, Probe: p.Probe, Outcome: p.Outcome,
+			DurationUS: Millis(p.DurationMS).Microseconds(), Channel: b.keys.broadcast(),
+		}, latch(at.key, c))
 	}
 	var out lua.Outcome[lua.BreakerReportOut]
-	run := func(ctx context.Context) (err error) {
-		out, err = lua.Run(ctx, b.runner, lua.BreakerReport, lua.BreakerReportIn{
-			BreakerIn: at.in(), Generation: r.Generation, Probe: r.Probe, Outcome: r.Outcome,
-			DurationUS: r.Duration.Microseconds(), Channel: b.keys.broadcast(),
-		}, latch(at.key, c))
-		return err
-	}
-	if r.Probe != "" {
-		err = b.leases.release(ctx, c, leaseID{nounBreaker, r.Name, r.Probe}, run)
-	} else if err = run(ctx); err != nil {
-		err = failed("breaker "+r.Name+": report", err)
+	if p.Probe != "" {
+		out, err = release(ctx, b.leases, c, leaseID{nounBreaker, p.Name, p.Probe}, run)
+	} else if out, err = run(ctx); err != nil {
+		err = failed("breaker "+p.Name+": report", err)
 	}
 	if err != nil {
-		return BreakerState{}, err
+		return api.BreakerReportResult{}, err
 	}
 	v := out.Value
-	s := BreakerState{State: v.State, Generation: v.Generation, Counted: v.Counted, Changed: v.Was != v.State, Replayed: out.Replayed}
-	if s.Changed && !out.Replayed {
+	r := api.BreakerReportResult{
+		State: v.State, Generation: v.Generation, Counted: v.Counted, Changed: v.Was != v.State, Replayed: out.Replayed,
+	}
+	if r.Changed && !out.Replayed {
 		b.answers.forget(at.key)
 		detail := ""
 		if v.OpenUS > 0 {
 			detail = fmt.Sprintf("for %v", ceilMS(v.OpenUS))
 		}
-		b.changed(ctx, r.BreakerRef, v.Was, v.State, detail)
+		b.changed(ctx, at, v.Was, v.State, detail)
 	}
-	if s.Changed || r.Probe != "" {
-		_ = b.touched(ctx, r.BreakerRef) // it was counted; see there for what is late then
+	if r.Changed || p.Probe != "" {
+		_ = b.touched(ctx, at) // it was counted; see there for what is late then
 	}
-	return s, nil
+	return r, nil
 }
 
 // changed counts and tells a change of state that happened here.
-func (b *Breakers) changed(ctx context.Context, r BreakerRef, was, is, detail string) {
+func (b *Breakers) changed(ctx context.Context, at breakerAt, was, is, detail string) {
 	if was == is {
 		return
 	}
@@ -292,38 +250,34 @@ func (b *Breakers) changed(ctx context.Context, r BreakerRef, was, is, detail st
 			detail = ", " + detail
 		}
 		b.events.Publish(Event{
-			Kind: EventBreaker, Noun: nounBreaker, Name: r.Name, Key: r.Pool, Reason: is, Detail: "it was " + was + detail,
+			Kind: EventBreaker, Noun: nounBreaker, Name: at.name, Key: at.pool, Reason: is, Detail: "it was " + was + detail,
 		})
 	}
 }
 
-// find is where a breaker is kept, and the revision of the policies.
-func (b *Breakers) find(r BreakerRef) (breakerAt, int64, error) {
-	if err := checkText("name", r.Name); err != nil {
-		return breakerAt{}, 0, err
-	}
-	matched, key, field := r.Name, b.keys.breaker(r.Name), fieldBreaker
-	if r.Pool != "" {
-		if err := checkText("pool", r.Pool); err != nil {
-			return breakerAt{}, 0, err
-		}
-		matched, key, field = r.Pool, b.keys.memberBreakers(r.Pool), r.Name
+// breakerAt is one breaker: its name, where it is kept and what it goes by.
+type breakerAt struct {
+	name, pool string // with a pool it is that of the member name
+	key, field string
+	policy     BreakerPolicy
+}
+
+// find is a breaker, and the revision of the policies. Without a policy it goes by the
+// first whose name matches its own (with a pool, the pool's), else by the default.
+func (b *Breakers) find(name, pool, policy string) (breakerAt, int64, error) {
+	at, matched := breakerAt{name: name, pool: pool, key: b.keys.breaker(name), field: fieldBreaker}, name
+	if pool != "" {
+		at.key, at.field, matched = b.keys.memberBreakers(pool), name, pool
 	}
 	revision := b.policies.revision()
-	p, err := b.policies.Find(r.Policy, matched)
-	if err != nil {
-		return breakerAt{}, 0, err
-	}
-	return breakerAt{key, field, p}, revision, nil
+	var err error
+	at.policy, err = b.policies.Find(policy, matched)
+	return at, revision, err
+}
+
+func (at breakerAt) in() lua.BreakerIn {
+	return lua.BreakerIn{Breaker: at.key, Field: at.field, Policy: at.policy.text()}
 }
 
 // now is the time since the noun was made.
 func (b *Breakers) now() time.Duration { return b.clock.Now().Sub(b.made) }
-
-// retryAfter is a script's wait, rounded up; -1 is Never.
-func retryAfter(us int64) time.Duration {
-	if us < 0 {
-		return Never
-	}
-	return ceilMS(us)
-}

@@ -1,22 +1,14 @@
 package coord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
-
-// breakerAt is where one breaker is kept and what it goes by.
-type breakerAt struct {
-	key, field string
-	policy     BreakerPolicy
-}
-
-func (at breakerAt) in() lua.BreakerIn {
-	return lua.BreakerIn{Breaker: at.key, Field: at.field, Policy: at.policy.text()}
-}
 
 // probes is how the probes of one breaker are given back. It is comparable, so
 // that those of one breaker share a pipeline.
@@ -50,13 +42,13 @@ func (p probes) giveBack(ctx context.Context, gone []hold) []error {
 }
 
 // lease is a probe as the caller's session holds it.
-func (b *Breakers) lease(c Caller, r BreakerRef, probe string, at breakerAt) *lease {
+func (b *Breakers) lease(c Caller, at breakerAt, probe string) *lease {
 	kind := probes{runner: b.runner, at: at}
-	if r.Pool != "" {
-		kind.touch = b.touch(r)
+	if at.pool != "" {
+		kind.touch = b.touch(at)
 	}
 	return &lease{
-		leaseID: leaseID{nounBreaker, r.Name, probe}, ttl: at.policy.ProbeTTL, session: c.Session, kind: kind, fixed: true,
+		leaseID: leaseID{nounBreaker, at.name, probe}, ttl: Millis(at.policy.ProbeTTLMS), session: c.Session, kind: kind, fixed: true,
 	}
 }
 
@@ -76,24 +68,22 @@ func (b *Breakers) keepProbe(ctx context.Context, c Caller, x *lease, sent time.
 
 // replay answers a request id that was let through before: by what became of its
 // probe, which this session then holds.
-func (b *Breakers) replay(ctx context.Context, c Caller, r BreakerRef, x *lease, at breakerAt, d BreakerDecision) (BreakerDecision, error) {
+func (b *Breakers) replay(ctx context.Context, c Caller, x *lease, at breakerAt, r api.BreakerAllowResult) (api.BreakerAllowResult, error) {
 	out, err := lua.Attempt(ctx, b.runner, lua.BreakerMove, lua.BreakerProbeIn{
 		BreakerIn: at.in(), Probe: x.token, Session: c.sessionID(),
 	}, lua.Latch{})
 	if err != nil {
-		return BreakerDecision{}, failed("breaker "+r.Name+": replay", err)
+		return api.BreakerAllowResult{}, failed("breaker "+at.name+": replay", err)
 	}
 	v := out.Value
 	if v.LeftUS == 0 {
 		// Even if another may be out now: this call is over.
-		d.Allowed, d.Probe, d.State, d.Generation = false, "", v.State, v.Generation
-		if d.RetryAfter = retryAfter(v.RetryUS); d.RetryAfter == 0 {
-			d.RetryAfter = time.Millisecond
-		}
-		return d, nil
+		r.Allowed, r.Probe, r.State, r.Generation = false, "", v.State, v.Generation
+		r.RetryAfterMS = cmp.Or(waitMS(v.RetryUS), 1)
+		return r, nil
 	}
 	x.ttl = time.Duration(v.LeftUS) * time.Microsecond
-	return d, b.keepProbe(ctx, c, x, out.Sent)
+	return r, b.keepProbe(ctx, c, x, out.Sent)
 }
 
 // unsure sees to a probe that may be out although the call failed. Where the fail

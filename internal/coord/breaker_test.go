@@ -30,9 +30,10 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 			}
 			pods[i] = newSidecarBy(t, r, prefix, clock)
 		}
-		ref := coord.BreakerRef{Name: "b", Policy: "quick-*"}
 		for range 3 {
-			_, err := pods[0].breakers.Report(t.Context(), coord.Caller{}, coord.BreakerReport{BreakerRef: ref, Outcome: api.OutcomeFailure})
+			_, err := pods[0].breakers.Report(t.Context(), coord.Caller{}, &api.BreakerReportParams{
+				Name: "b", Policy: "quick-*", Outcome: api.OutcomeFailure,
+			})
 			require.NoError(t, err)
 		}
 		clock.Advance(11 * time.Second)
@@ -42,7 +43,7 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 100 {
 				wg.Go(func() {
-					d, err := pods[i%3].breakers.Allow(t.Context(), coord.Caller{}, ref, "")
+					d, err := pods[i%3].breakers.Allow(t.Context(), coord.Caller{}, &api.BreakerAllowParams{Name: "b", Policy: "quick-*"})
 					mu.Lock()
 					defer mu.Unlock()
 					switch {
@@ -65,19 +66,21 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 	t.Parallel()
 	s := newSidecar(t, openRunner(t, lua.Options{URL: "redis://" + newRefusing(t).Addr().String()}), "p")
-	ref := coord.BreakerRef{Name: "b"}
-	for _, mode := range []coord.FailMode{"", coord.FailOpen} {
-		d, err := s.breakers.Allow(t.Context(), coord.Caller{}, ref, mode)
-		require.NoError(t, err)
-		require.Equal(t, coord.BreakerDecision{Allowed: true, State: api.BreakerClosed, Degraded: true, Source: coord.SourceLocal}, d)
+	allow := func(mode coord.FailMode) (api.BreakerAllowResult, error) {
+		return s.breakers.Allow(t.Context(), coord.Caller{}, &api.BreakerAllowParams{Name: "b", FailMode: string(mode)})
 	}
-	_, err := s.breakers.Allow(t.Context(), coord.Caller{}, ref, coord.FailClosed)
+	for _, mode := range []coord.FailMode{"", coord.FailOpen} {
+		r, err := allow(mode)
+		require.NoError(t, err)
+		require.Equal(t, api.BreakerAllowResult{Allowed: true, State: api.BreakerClosed, Degraded: true, Source: coord.SourceLocal}, r)
+	}
+	_, err := allow(coord.FailClosed)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, api.Unavailable, e.Code)
-	_, err = s.breakers.Allow(t.Context(), coord.Caller{}, ref, coord.FailLocal)
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, api.InvalidArgument, e.Code)
+	c := (&system{sidecars: [2]*sidecar{s}}).Connect(t, 0, "c")
+	_, err = c.BreakerAllow(t.Context(), "", api.BreakerAllowParams{Name: "b", FailMode: string(coord.FailLocal)})
+	require.ErrorIs(t, err, api.InvalidArgument)
 }
 
 // The same policies in force again, or others, do not use what was cached under
@@ -91,8 +94,8 @@ func TestPoliciesAreReplacedAsAWhole(t *testing.T) {
 		return x.Name
 	}
 	require.Equal(t, "default", found("", "a.example.com"))
-	require.NoError(t, p.Set([]coord.BreakerOptions{
-		{Name: "a.example.com"}, {Name: "*.example.com", Open: 2 * time.Hour, SuccessThreshold: 7}, {Name: `a\*`}, {Name: "*", FailMode: coord.FailClosed},
+	require.NoError(t, p.Set([]api.BreakerPolicy{
+		{Name: "a.example.com"}, {Name: "*.example.com", OpenMS: 7_200_000, SuccessThreshold: 7}, {Name: `a\*`}, {Name: "*", FailMode: string(coord.FailClosed)},
 	}))
 	for name, want := range map[string]string{
 		"a.example.com": "a.example.com", "b.example.com": "*.example.com", "a*": `a\*`, "ab": "*",
@@ -102,39 +105,39 @@ func TestPoliciesAreReplacedAsAWhole(t *testing.T) {
 	require.Equal(t, "default", found("default", "ab"))
 	x, err := p.Find("*.example.com", "anything")
 	require.NoError(t, err)
-	require.Equal(t, 2*time.Hour, x.OpenMax, "never less than open_ms")
+	require.Equal(t, int64(7_200_000), x.OpenMaxMS, "never less than open_ms")
 	require.Equal(t, int64(7), x.HalfOpenMax, "the success threshold")
-	require.Error(t, p.Set([]coord.BreakerOptions{{Name: "x"}, {Name: "x"}}))
+	require.Error(t, p.Set([]api.BreakerPolicy{{Name: "x"}, {Name: "x"}}))
 	require.Equal(t, "*", found("", "ab"))
 }
 
 func TestEveryMistakeInAPolicyIsTold(t *testing.T) {
 	t.Parallel()
-	window := func(w coord.BreakerWindow) coord.BreakerOptions { return coord.BreakerOptions{Name: "w", Window: w} }
-	for want, o := range map[string]coord.BreakerOptions{
+	window := func(w api.BreakerWindow) api.BreakerPolicy { return api.BreakerPolicy{Name: "w", Window: &w} }
+	for want, o := range map[string]api.BreakerPolicy{
 		"items[0].name: missing":                                     {},
 		`items[0].name: "default" is the policy of`:                  {Name: "default"},
 		`items[0].name: the \ at byte 1`:                             {Name: `a\b`},
 		"items[0].failure_threshold: -1 is out of range; use 1 to":   {Name: "a", FailureThreshold: -1},
 		"items[0].success_threshold: 1001 is out of range; use 1 to": {Name: "a", SuccessThreshold: 1001},
 		"items[0].half_open_max: 1001 is out of range; use 1 to":     {Name: "a", HalfOpenMax: 1001},
-		"items[0].open_ms: -1 is out of range":                       {Name: "a", Open: -time.Millisecond},
-		"items[0].open_max_ms: 500 is less than open_ms, 600000":     {Name: "a", OpenMax: 500 * time.Millisecond},
-		"items[0].open_max_ms: 2592000001 is out of range":           {Name: "a", OpenMax: 30*24*time.Hour + time.Millisecond},
-		"items[0].probe_ttl_ms: 99 is out of range; use 100":         {Name: "a", ProbeTTL: 99 * time.Millisecond},
-		`items[0].fail_mode: "local" is not for breakers`:            {Name: "a", FailMode: coord.FailLocal},
+		"items[0].open_ms: -1 is out of range":                       {Name: "a", OpenMS: -1},
+		"items[0].open_max_ms: 500 is less than open_ms, 600000":     {Name: "a", OpenMaxMS: 500},
+		"items[0].open_max_ms: 2592000001 is out of range":           {Name: "a", OpenMaxMS: 2_592_000_001},
+		"items[0].probe_ttl_ms: 99 is out of range; use 100":         {Name: "a", ProbeTTLMS: 99},
+		`items[0].fail_mode: "local" is not for breakers`:            {Name: "a", FailMode: string(coord.FailLocal)},
 		`items[0].fail_mode: "opne" is not a fail mode; did you`:     {Name: "a", FailMode: "opne"},
-		"items[0].window.window_ms: 0 is out of range; use 100":      window(coord.BreakerWindow{FailureRate: 1}),
-		"items[0].window.failure_rate: missing":                      window(coord.BreakerWindow{Length: time.Minute}),
-		"items[0].window.failure_rate: 101 is out of range":          window(coord.BreakerWindow{Length: time.Minute, FailureRate: 101}),
-		"items[0].window.slow_ms: missing":                           window(coord.BreakerWindow{Length: time.Minute, SlowRate: 1}),
-		"items[0].window.slow_rate: missing":                         window(coord.BreakerWindow{Length: time.Minute, FailureRate: 1, Slow: time.Second}),
-		"items[0].window.min_calls: -1 is out of range":              window(coord.BreakerWindow{Length: time.Minute, FailureRate: 1, MinCalls: -1}),
+		"items[0].window.window_ms: 0 is out of range; use 100":      window(api.BreakerWindow{FailureRate: 1}),
+		"items[0].window.failure_rate: missing":                      window(api.BreakerWindow{WindowMS: 60_000}),
+		"items[0].window.failure_rate: 101 is out of range":          window(api.BreakerWindow{WindowMS: 60_000, FailureRate: 101}),
+		"items[0].window.slow_ms: missing":                           window(api.BreakerWindow{WindowMS: 60_000, SlowRate: 1}),
+		"items[0].window.slow_rate: missing":                         window(api.BreakerWindow{WindowMS: 60_000, FailureRate: 1, SlowMS: 1000}),
+		"items[0].window.min_calls: -1 is out of range":              window(api.BreakerWindow{WindowMS: 60_000, FailureRate: 1, MinCalls: -1}),
 	} {
-		p := coord.CheckBreakers([]coord.BreakerOptions{o})
+		p := coord.CheckBreakers([]api.BreakerPolicy{o})
 		require.Len(t, p, 1, "%s: %v", want, p)
 		require.True(t, strings.HasPrefix(p.Error(), want), "%s\n%v", want, p)
 	}
-	dup := coord.CheckBreakers([]coord.BreakerOptions{{Name: "a"}, {Name: "a"}})
+	dup := coord.CheckBreakers([]api.BreakerPolicy{{Name: "a"}, {Name: "a"}})
 	require.EqualError(t, dup, `items[1].name: "a" is also the name of items[0]; give each policy its own name`)
 }

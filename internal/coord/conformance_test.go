@@ -91,6 +91,8 @@ type sidecar struct {
 
 	policies *coord.BreakerPolicies
 	breakers *coord.Breakers
+	pools    *coord.Pools
+	permits  *coord.Permits
 
 	methods map[string]coord.Method
 }
@@ -135,10 +137,17 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	s.breakers = coord.NewBreakers(coord.BreakersOptions{
 		Runner: r, Keys: keys, Policies: s.policies, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
 	})
+	s.pools = coord.NewPools(r, keys, s.leases, s.lines)
+	s.permits = coord.NewPermits(coord.PermitsOptions{
+		Runner: r, Keys: keys, Rules: s.rules, Breakers: s.breakers, Leases: s.leases, Lines: s.lines,
+	})
 	s.methods = map[string]coord.Method{}
 	for _, m := range slices.Concat(
 		s.locks.Methods(),
 		s.limiter.Methods(), s.rules.Methods(),
+		s.breakers.Methods(),
+		s.pools.Methods(),
+		s.permits.Methods(),
 	) {
 		s.methods[m.Name] = m
 	}

@@ -85,7 +85,7 @@ func (e *explanation) decide(o lua.RatelimitOut) {
 	case e.List == listAllow || o.Admitted():
 		e.Decision = explanationAllowed
 	default:
-		e.Decision, e.RetryMS = o.Denied, retryMS(o.RetryAfterUS)
+		e.Decision, e.RetryMS = o.Denied, waitMS(o.RetryAfterUS)
 	}
 }
 
@@ -95,7 +95,7 @@ func (e *explanation) bands(a *algorithm, by sizes, views []lua.RatelimitBandVie
 	for i, v := range views[:min(len(views), len(by.bands))] {
 		b := api.ExplainBand{
 			Band: by.names[i], Limit: by.limits[i],
-			Remaining: v.Remaining, Current: v.Current, ResetAfterMS: msUp(v.ResetAfterUS),
+			Remaining: v.Remaining, Current: v.Current, ResetAfterMS: waitMS(v.ResetAfterUS),
 		}
 		if a.bursts {
 			b.Burst = by.bands[i].Capacity
@@ -106,7 +106,7 @@ func (e *explanation) bands(a *algorithm, by sizes, views []lua.RatelimitBandVie
 
 // gate reads what holds the key up, and who has places.
 func (e *explanation) gate(g lua.RatelimitGateOut, forgiveMS int64) {
-	left := func(us int64) int64 { return msUp(max(0, us-g.NowUS)) }
+	left := func(us int64) int64 { return waitMS(max(0, us-g.NowUS)) }
 	if g.PauseUS > g.NowUS {
 		e.Pause = &api.ExplainPause{UntilAtMS: g.PauseUS / 1000, LeftMS: left(g.PauseUS), Reason: g.Why}
 	}

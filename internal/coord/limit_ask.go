@@ -186,7 +186,7 @@ func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (decision, error)
 	d := decision{RatelimitResult: api.RatelimitResult{
 		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm.name,
 		Band: s.names[o.Band-1], Limit: s.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
-		ResetAfterMS: msUp(o.ResetAfterUS), ResetAtMS: msUp(o.NowUS + o.ResetAfterUS),
+		ResetAfterMS: waitMS(o.ResetAfterUS), ResetAtMS: instantMS(o.NowUS + o.ResetAfterUS),
 		Replayed: replayed, Source: SourceRedis,
 	}}
 	if o.Reserved() {
@@ -196,28 +196,9 @@ func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (decision, error)
 	if d.Allowed {
 		return d, nil
 	}
-	d.DeniedBy, d.RetryAfterMS = o.Denied, retryMS(o.RetryAfterUS)
+	d.DeniedBy, d.RetryAfterMS = o.Denied, waitMS(o.RetryAfterUS)
 	return d, nil
 }
 
-// retryMS is a script's wait, rounded up to milliseconds, or neverMS.
-func retryMS(us int64) int64 {
-	if us < 0 {
-		return neverMS
-	}
-	return msUp(us)
-}
-
-// retryAfter is the wait of a refusal; Never = the cost never fits.
-func (d decision) retryAfter() time.Duration {
-	if d.RetryAfterMS == neverMS {
-		return Never
-	}
-	return Millis(d.RetryAfterMS)
-}
-
-// msUp rounds microseconds up to milliseconds.
-func msUp(us int64) int64 { return (us + 999) / 1000 }
-
 // ceilMS is a duration of microseconds, rounded up to a millisecond.
-func ceilMS(us int64) time.Duration { return Millis(msUp(us)) }
+func ceilMS(us int64) time.Duration { return Millis(instantMS(us)) }

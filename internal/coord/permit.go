@@ -2,10 +2,7 @@ package coord
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -15,187 +12,153 @@ import (
 // nounPermit is the noun of permits' leases, losses and metrics.
 const nounPermit = "permit"
 
+// MemberRules are the rules as permits use them: each member of a pool has a bucket of
+// its own under a rule.
+type MemberRules interface {
+	// MemberTerms are what permits under a rule go by. The error says that there is no
+	// such rule, or why permits cannot go by it.
+	MemberTerms(rule string) (MemberTerms, error)
+	// MemberLimit is what the rule is for one member, with the same errors.
+	MemberLimit(rule, member string) (MemberLimit, error)
+	// MemberPause is for how long an HTTP status pauses a member; 0 = it does not.
+	// retryAfter is how long the server asks for: 0 = it does not say, negative = not
+	// at all.
+	MemberPause(rule string, status int64, retryAfter time.Duration) time.Duration
+	// Label is the rule's name for metrics, if it is in force.
+	Label(rule string) string
+}
+
+// MemberTerms are what the buckets of a rule (token_bucket) are, as scripts take them.
+// Zero ones ask for no bucket.
+type MemberTerms struct {
+	Revision  int64
+	Signature string
+	// Overrides has those members that have bands of their own, each with its
+	// signature after it.
+	Overrides []string
+}
+
+// MemberLimit is what a rule is for one member.
+type MemberLimit interface {
+	Terms() (revision int64, signature string)
+	// Answer is a script's answer on the wire.
+	Answer(a lua.RatelimitAnswer, replayed bool) (api.RatelimitResult, error)
+}
+
+// MemberBreakers are the breakers of pools' members, as permits use them.
+type MemberBreakers interface {
+	// MemberPolicy is a policy as scripts take it, and what tells it from others of
+	// its name. The error is NotFound.
+	MemberPolicy(name, pool string) (text, terms string, err error)
+	// MemberJitter is what the time of an opening by a report is multiplied with, in
+	// thousandths.
+	MemberJitter() int64
+	// MemberChanged hears of a breaker that a permit changed.
+	MemberChanged(ctx context.Context, pool, member, was, is string)
+}
+
 // PermitsOptions are what the noun is made of.
 type PermitsOptions struct {
 	Runner   *lua.Runner
 	Keys     Keys
-	Rules    *Rules
-	Policies *BreakerPolicies
+	Rules    MemberRules
+	Breakers MemberBreakers
 	Leases   *Leases
 	Lines    *Lines
-	// Breakers hear of changes of members' breakers. It may be nil.
-	Breakers *Breakers
 }
 
 // Permits are members of pools that may be used now: pool, breaker and bucket
 // decide in one step.
 type Permits struct {
 	members
-	rules    *Rules
-	policies *BreakerPolicies
-	breakers *Breakers
+	rules    MemberRules
+	breakers MemberBreakers
 }
 
 // NewPermits makes the noun.
 func NewPermits(o PermitsOptions) *Permits {
 	return &Permits{
 		members: members{nounPermit, o.Runner, o.Keys, o.Leases, o.Lines},
-		rules:   o.Rules, policies: o.Policies, breakers: o.Breakers,
+		rules:   o.Rules, breakers: o.Breakers,
 	}
 }
 
-// PermitRequest asks for a member that is good for something.
-type PermitRequest struct {
-	MemberRequest
-	// Rule is a token_bucket of which each member has its own; empty = no limit.
-	Rule string
-	// Breaker is the policy of the members' breakers; empty = they are not asked.
-	Breaker string
-	Cost    int64
-}
-
-// PermitGrant is a member that may be used now, or why there is none.
-type PermitGrant struct {
-	MemberGrant
-	Generation int64 // of its breaker; 0 when that was not asked
-	Probe      bool  // its breaker is half open, and this is a probe
-	Remaining  int64 // of its bucket, rounded down
+// Methods are those of the noun. A pool's members are ordered with those that permits
+// have of them.
+func (p *Permits) Methods() []Method {
+	byPool := Named(nounPool, "pool")
+	return []Method{
+		OnParked(api.PermitAcquire, p.AcquireThen, Acquires, Piped, byPool),
+		On(api.PermitRenew, p.Renew, byPool),
+		On(api.PermitReport, p.Report, Piped, byPool),
+	}
 }
 
 // Acquire leases the first member in the order of their last use that is free,
 // that its breaker lets pass and whose bucket has the cost, and takes all three.
 //
 // A repeated request id answers what became of its grant, as of a pool.
-func (p *Permits) Acquire(ctx context.Context, c Caller, r PermitRequest) (PermitGrant, error) {
-	return Await(func(done func(PermitGrant, error)) { p.AcquireThen(ctx, c, r, done) })
+func (p *Permits) Acquire(ctx context.Context, c Caller, q *api.PermitAcquireParams) (api.PermitAcquireResult, error) {
+	return Await(func(done func(api.PermitAcquireResult, error)) { p.AcquireThen(ctx, c, q, done) })
 }
 
 // AcquireThen is Acquire as that of Locks.
-func (p *Permits) AcquireThen(ctx context.Context, c Caller, r PermitRequest, done func(PermitGrant, error)) {
-	if err := r.check(c, nounPermit); err != nil {
-		done(PermitGrant{}, err)
+func (p *Permits) AcquireThen(ctx context.Context, c Caller, q *api.PermitAcquireParams, done func(api.PermitAcquireResult, error)) {
+	if err := checkAsked(c, q, nounPermit); err != nil {
+		done(api.PermitAcquireResult{}, err)
 		return
 	}
-	terms, text, err := p.terms(r)
+	terms, err := p.terms(q)
 	if err != nil {
-		done(PermitGrant{}, err)
+		done(api.PermitAcquireResult{}, err)
 		return
 	}
-	var got struct {
-		generation, remaining int64
-		probe                 bool
-	}
-	p.acquire(ctx, p.ask(c, r.MemberRequest, r.Rule, r.Breaker, text),
-		func(ctx context.Context, ask lua.PoolAcquireIn, once lua.Latch) (lua.PoolAcquireOut, bool, time.Time, error) {
-			out, err := lua.Run(ctx, p.runner, lua.PermitAcquire, terms.input(ask), once)
-			v := out.Value
-			got.generation, got.remaining, got.probe = v.Generation, v.Remaining, v.Probe
-			return v.PoolAcquireOut, out.Replayed, out.Sent, err
-		}, func(g MemberGrant, err error) {
-			all := PermitGrant{MemberGrant: g}
-			if err == nil && g.Acquired {
-				all.Generation, all.Probe, all.Remaining = got.generation, got.probe, got.remaining
-			}
-			done(all, err)
-		})
+	p.acquire(ctx, c, q, terms.text(), func(ctx context.Context, in lua.PoolAcquireIn, once lua.Latch) (lua.Outcome[lua.PermitAcquireOut], error) {
+		return lua.Run(ctx, p.runner, lua.PermitAcquire, terms.input(in), once)
+	}, done)
 }
 
 // permitTerms are those of lua.PermitAcquireIn that are a permit's own.
 type permitTerms struct {
-	buckets, signature, policy string
-	cost, revision             int64
-	overrides                  []string // of members, each with its signature after it
+	MemberTerms
+	buckets string
+	cost    int64
+	// policy is that of the breakers for the scripts, numbers what tells it from
+	// others of its name; empty = they are not asked.
+	policy, numbers string
 }
 
 func (t *permitTerms) input(ask lua.PoolAcquireIn) lua.PermitAcquireIn {
 	return lua.PermitAcquireIn{
-		PoolAcquireIn: ask, Buckets: t.buckets, Cost: t.cost, Revision: t.revision, Signature: t.signature,
-		Overrides: t.overrides, Policy: t.policy,
+		PoolAcquireIn: ask, Buckets: t.buckets, Cost: t.cost, Revision: t.Revision, Signature: t.Signature,
+		Overrides: t.Overrides, Policy: t.policy,
 	}
 }
 
-// terms is what a permit asks of members beyond being free. Its text tells apart
-// what makes members possible at different times.
-func (p *Permits) terms(r PermitRequest) (in *permitTerms, text string, err error) {
-	if r.Cost < 0 || r.Cost > maxLimit {
-		return in, "", invalid("cost: %d is out of range; use 0 to %d", r.Cost, int64(maxLimit))
-	}
-	in = &permitTerms{cost: r.Cost, buckets: p.keys.memberBuckets(r.Pool, r.Rule)}
-	if r.Rule != "" {
-		found, err := p.rules.find(r.Rule)
-		if err != nil {
-			return in, "", err
-		}
-		if err := found.forPermits(); err != nil {
-			return in, "", err
-		}
-		if !found.shadow {
-			in.revision, in.signature, in.overrides = found.revision, found.signature, found.ofMembers()
-		}
-	}
-	numbers := ""
-	if r.Breaker != "" {
-		policy, err := p.policy(r.Breaker, r.Pool)
-		if err != nil {
-			return in, "", err
-		}
-		in.policy, numbers = policy.text(), policy.numbers
-	}
-	return in, fmt.Sprintf("%d %d %s %s", in.cost, in.revision, in.signature, numbers), nil
+// text tells apart what makes members possible at different times.
+func (t *permitTerms) text() string {
+	return fmt.Sprintf("%d %d %s %s", t.cost, t.Revision, t.Signature, t.numbers)
 }
 
-// policy finds the policy that a permit names.
-func (p *Permits) policy(name, pool string) (BreakerPolicy, error) {
-	if err := checkText("breaker", name); err != nil {
-		return BreakerPolicy{}, err
-	}
-	policy, err := p.policies.Find(name, pool)
-	var e *Error
-	if errors.As(err, &e) {
-		// The parameter has another name here.
-		text := strings.Replace(e.Err.Error(), "policy: ", "breaker: ", 1)
-		return policy, notFound("%s", strings.Replace(text, "leave policy out", "leave breaker out", 1))
-	}
-	return policy, err
-}
-
-// maxMemberOverrides bounds what every acquisition sends along.
-const maxMemberOverrides = 100
-
-// forPermits tells whether a rule can be one of members: which one it will be is
-// not known before the script runs, so that what the rule says of single keys
-// travels along, and has to be a list of them.
-func (r *rule) forPermits() error {
-	bad := func(has, remedy string) error {
-		return invalid("rule: %s %s; %s, or name another rule", r.rule, has, remedy)
-	}
-	o := r.options
-	switch {
-	case r.algorithm.name != api.AlgorithmTokenBucket:
-		return bad("is a "+r.algorithm.name+", and a permit takes from a token_bucket", "make it one")
-	case len(o.Groups) > 0:
-		return bad("has groups, and members have buckets of their own", "leave them out")
-	case len(o.Allow)+len(o.Deny) > 0:
-		return bad("has lists, which permits do not know", "remove or ban the members (pool.remove, pool.ban)")
-	case len(o.Overrides) > maxMemberOverrides:
-		return bad(fmt.Sprintf("has %d overrides, and at most %d go with a permit", len(o.Overrides), maxMemberOverrides), "make several pools")
-	case slices.ContainsFunc(o.Overrides, func(x api.Override) bool { return x.Exact == "" }):
-		return bad("has overrides by glob or suffix, and a permit's are of single members", "write exact ones")
-	default:
-		return nil
-	}
-}
-
-// ofMembers are those members that have bands of their own, each with its signature
-// after it: of several overrides for one the first counts.
-func (r *rule) ofMembers() []string {
-	var all []string
-	had := make(map[string]bool, len(r.options.Overrides))
-	for i, x := range r.options.Overrides {
-		if !had[x.Exact] {
-			had[x.Exact] = true
-			all = append(all, x.Exact, r.others[i].signature)
+// terms is what a permit asks of members beyond being free.
+func (p *Permits) terms(q *api.PermitAcquireParams) (*permitTerms, error) {
+	t := &permitTerms{cost: q.Cost, buckets: p.keys.memberBuckets(q.Pool, q.Rule)}
+	var err error
+	if q.Rule != "" {
+		if t.MemberTerms, err = p.rules.MemberTerms(q.Rule); err != nil {
+			return nil, err
 		}
 	}
-	return all
+	if q.Breaker != "" {
+		if t.policy, t.numbers, err = p.breakers.MemberPolicy(q.Breaker, q.Pool); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Renew has a permit, in whatever session, live so long from now on, shorter or
+// longer than before. A probe stays out as long.
+func (p *Permits) Renew(ctx context.Context, _ Caller, q *api.PermitRenewParams) (api.PoolRenewResult, error) {
+	return p.renewOne(ctx, (*api.PoolRenewParams)(q))
 }

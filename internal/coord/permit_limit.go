@@ -2,14 +2,15 @@ package coord
 
 import (
 	"context"
-	"slices"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// checkMember refuses what a member's bucket does not have: a group, and a rule or limits
-// other than those that permits of its pool are acquired by.
+// What the methods of ratelimit do whose params name a pool: the key is a member, and
+// the limit is its bucket under the rule that permits of it are acquired by.
+
+// checkMember refuses what the bucket of a member does not have.
 func checkMember(group, algorithm string, limits []api.Band) error {
 	switch {
 	case group != "":
@@ -21,95 +22,69 @@ func checkMember(group, algorithm string, limits []api.Band) error {
 	}
 }
 
-// checkCharge refuses what only a key's limit can be asked.
-func checkCharge(q *api.RatelimitParams) error {
+// memberBucket is the bucket of a member under a rule.
+func (p *Permits) memberBucket(pool, id, rule string) (in lua.RatelimitMemberIn, lim MemberLimit, err error) {
+	if rule == "" {
+		return in, nil, invalid("rule: missing; with pool, name the rule that permits of it are acquired by")
+	}
+	if lim, err = p.rules.MemberLimit(rule, id); err != nil {
+		return in, nil, err
+	}
+	in = lua.RatelimitMemberIn{
+		PoolKeys: p.keys.poolKeys(pool), Buckets: p.keys.memberBuckets(pool, rule), Member: id, Inboxes: p.keys.inboxes(),
+	}
+	in.Revision, in.Signature = lim.Terms()
+	return in, lim, nil
+}
+
+// Charge carries out ratelimit.acquire for a member, whoever has it; with peek it only
+// looks, as ratelimit.peek.
+func (p *Permits) Charge(ctx context.Context, c Caller, q *api.RatelimitParams, peek bool) (api.RatelimitResult, error) {
 	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
-		return err
+		return api.RatelimitResult{}, err
 	}
 	switch {
 	case q.WaitMS != 0:
-		return invalid("wait_ms: given together with pool; wait with permit.acquire instead")
-	case q.FailMode != "" && q.FailMode != string(FailClosed):
-		return invalid("fail_mode: given together with pool; members have no mode but closed, so leave it out")
-	default:
-		return nil
+		return api.RatelimitResult{}, invalid("wait_ms: given together with pool; wait with permit.acquire instead")
+	case q.FailMode != "" && FailMode(q.FailMode) != FailClosed:
+		return api.RatelimitResult{}, invalid("fail_mode: given together with pool; members have no mode but closed, so leave it out")
 	}
-}
-
-// Charge takes the cost from a member's bucket as RateLimiter.Acquire does from a
-// key's, whoever has the member; peek only looks.
-func (p *Permits) Charge(ctx context.Context, c Caller, q *api.RatelimitParams, peek bool) (api.RatelimitResult, error) {
-	if err := checkCharge(q); err != nil {
-		return api.RatelimitResult{}, err
-	}
-	lim, err := p.bucketOf(q.Rule, q.Key)
+	in, lim, err := p.memberBucket(q.Pool, q.Key, q.Rule)
 	if err != nil {
 		return api.RatelimitResult{}, err
 	}
-	in := p.bucketIn(q.Pool, q.Key, q.Rule, lim)
 	in.Cost, in.Peek = q.Cost, peek || q.Cost == 0
 	out, err := lua.Run(ctx, p.runner, lua.RatelimitMember, in, latch(in.State, c))
 	switch {
 	case err != nil:
-		return api.RatelimitResult{}, failed("ratelimit "+lim.label()+": acquire of a member", err)
+		return api.RatelimitResult{}, failed("ratelimit "+q.Rule+": acquire of a member", err)
 	case !out.Value.Found:
 		return api.RatelimitResult{}, noMember("key")
 	}
-	d, err := lim.decision(out.Value.RatelimitAnswer, out.Replayed)
-	if err != nil {
-		return api.RatelimitResult{}, failed("ratelimit "+lim.label()+": reply", err)
-	}
-	if !d.Allowed && lim.shadow {
-		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0
-	}
-	return d.RatelimitResult, nil
+	return lim.Answer(out.Value.RatelimitAnswer, out.Replayed)
 }
 
-// Forget resets a member's bucket, and reports whether there was anything in it.
+// Forget carries out ratelimit.reset for a member.
 func (p *Permits) Forget(ctx context.Context, _ Caller, q *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	if err := checkMember(q.Group, q.Algorithm, q.Limits); err != nil {
 		return api.RatelimitResetResult{}, err
 	}
-	lim, err := p.bucketOf(q.Rule, q.Key)
+	in, _, err := p.memberBucket(q.Pool, q.Key, q.Rule)
 	if err != nil {
 		return api.RatelimitResetResult{}, err
 	}
-	in := p.bucketIn(q.Pool, q.Key, q.Rule, lim)
 	in.Reset = true
 	out, err := lua.Run(ctx, p.runner, lua.RatelimitMember, in, lua.Latch{})
 	switch {
 	case err != nil:
-		return api.RatelimitResetResult{}, failed("ratelimit "+lim.label()+": reset of a member", err)
+		return api.RatelimitResetResult{}, failed("ratelimit "+q.Rule+": reset of a member", err)
 	case !out.Value.Found:
 		return api.RatelimitResetResult{}, noMember("key")
 	}
 	return api.RatelimitResetResult{Reset: out.Value.Admitted()}, nil
 }
 
-// bucketOf is what the rule is for a member.
-func (p *Permits) bucketOf(rule, member string) (*limit, error) {
-	if rule == "" {
-		return nil, invalid("rule: missing; with pool, name the rule that permits of it are acquired by")
-	}
-	found, err := p.rules.find(rule)
-	if err != nil {
-		return nil, err
-	}
-	if err := found.forPermits(); err != nil {
-		return nil, err
-	}
-	return found.of(member, "").lim, nil
-}
-
-func (p *Permits) bucketIn(pool, member, rule string, lim *limit) lua.RatelimitMemberIn {
-	return lua.RatelimitMemberIn{
-		PoolKeys: p.keys.poolKeys(pool), Buckets: p.keys.memberBuckets(pool, rule), Member: member,
-		Revision: lim.revision, Signature: lim.signature, Inboxes: p.keys.inboxes(),
-	}
-}
-
-// Pause holds up permits of a member, and returns when the longest pause ends: 0 when
-// none is in force.
+// Pause carries out ratelimit.pause for a member: it holds up permits of it.
 func (p *Permits) Pause(ctx context.Context, _ Caller, q *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitPauseResult{}, err
@@ -117,22 +92,21 @@ func (p *Permits) Pause(ctx context.Context, _ Caller, q *api.RatelimitPausePara
 	if err := checkPause(q); err != nil {
 		return api.RatelimitPauseResult{}, err
 	}
-	out, err := p.pause(ctx, q.Pool, q.Key, lua.PoolPauseIn{
-		ForUS: q.ForMS * 1000, UntilUS: q.UntilAtMS * 1000, LongestUS: maxPeriod.Microseconds(),
-	})
-	if err != nil {
+	in := lua.PoolPauseIn{ForUS: q.ForMS * 1000, UntilUS: q.UntilAtMS * 1000, LongestUS: maxPeriod.Microseconds()}
+	out, err := p.pause(ctx, q.Pool, q.Key, in)
+	switch {
+	case err != nil:
 		return api.RatelimitPauseResult{}, err
-	}
-	if out.UntilUS < 0 {
+	case out.UntilUS < 0:
 		return api.RatelimitPauseResult{}, errFarPause
 	}
 	if out.Changed {
-		p.leases.tel.Paused(ctx, p.label(q.Rule), causeManual)
+		p.leases.tel.Paused(ctx, p.rules.Label(q.Rule), causeManual)
 	}
-	return api.RatelimitPauseResult{PausedUntilAtMS: msUp(out.UntilUS)}, nil
+	return api.RatelimitPauseResult{PausedUntilAtMS: instantMS(out.UntilUS)}, nil
 }
 
-// Resume ends the pause of a member, and reports whether it was paused.
+// Resume carries out ratelimit.resume for a member.
 func (p *Permits) Resume(ctx context.Context, _ Caller, q *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitResumeResult{}, err
@@ -141,8 +115,8 @@ func (p *Permits) Resume(ctx context.Context, _ Caller, q *api.RatelimitResumePa
 	return api.RatelimitResumeResult{Resumed: out.Changed}, err
 }
 
-// Answered pauses a member for what its remote server answered, as Report does
-// with a permit.
+// Answered carries out ratelimit.report for a member: it is paused for what its remote
+// server answered, as Report does with a permit.
 func (p *Permits) Answered(ctx context.Context, _ Caller, q *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitReportResult{}, err
@@ -150,9 +124,9 @@ func (p *Permits) Answered(ctx context.Context, _ Caller, q *api.RatelimitReport
 	if q.Grant != "" {
 		return api.RatelimitReportResult{}, invalid("grant: given together with pool; a permit is given back by permit.report")
 	}
-	p.leases.tel.Reported(ctx, p.label(q.Rule), statusClass(q.Status), Millis(q.LatencyMS))
-	d := p.pauseFor(q.Rule, PermitReport{Status: q.Status, RetryAfter: Millis(q.RetryAfterMS)})
-	if !slices.Contains(p.penaltyOf(q.Rule).Codes, q.Status) || d <= 0 {
+	p.leases.tel.Reported(ctx, p.rules.Label(q.Rule), statusClass(q.Status), Millis(q.LatencyMS))
+	d := p.rules.MemberPause(q.Rule, q.Status, Millis(q.RetryAfterMS))
+	if d <= 0 {
 		return api.RatelimitReportResult{}, nil
 	}
 	out, err := p.pause(ctx, q.Pool, q.Key, lua.PoolPauseIn{ForUS: d.Microseconds(), LongestUS: maxPeriod.Microseconds()})
@@ -160,13 +134,13 @@ func (p *Permits) Answered(ctx context.Context, _ Caller, q *api.RatelimitReport
 		return api.RatelimitReportResult{}, err
 	}
 	if out.Changed {
-		p.leases.tel.Paused(ctx, p.label(q.Rule), causePenalty)
+		p.leases.tel.Paused(ctx, p.rules.Label(q.Rule), causePenalty)
 	}
-	return api.RatelimitReportResult{WaitMS: msUp(out.UntilUS - out.NowUS), PausedUntilAtMS: msUp(out.UntilUS)}, nil
+	return api.RatelimitReportResult{WaitMS: ceilMS(out.UntilUS - out.NowUS).Milliseconds(), PausedUntilAtMS: instantMS(out.UntilUS)}, nil
 }
 
-func (p *Permits) pause(ctx context.Context, pool, member string, in lua.PoolPauseIn) (lua.RatelimitPauseOut, error) {
-	in.PoolKeys, in.Member, in.Inboxes = p.keys.poolKeys(pool), member, p.keys.inboxes()
+func (p *Permits) pause(ctx context.Context, pool, id string, in lua.PoolPauseIn) (lua.RatelimitPauseOut, error) {
+	in.PoolKeys, in.Member, in.Inboxes = p.keys.poolKeys(pool), id, p.keys.inboxes()
 	out, err := lua.Run(ctx, p.runner, lua.PoolPause, in, lua.Latch{})
 	if err != nil {
 		return lua.RatelimitPauseOut{}, failed("pool "+pool+": pause", err)
@@ -175,22 +149,4 @@ func (p *Permits) pause(ctx context.Context, pool, member string, in lua.PoolPau
 		return lua.RatelimitPauseOut{}, noMember("key")
 	}
 	return out.Value.RatelimitPauseOut, nil
-}
-
-// touched has views look at a member again whose breaker was changed from outside.
-// Without it they find out when they believe it to be possible: at the latest when
-// it is no longer open or a probe is lost, but never where it was forced open. It
-// runs on its own time: the change was made, whether or not its caller is there.
-func (b *Breakers) touched(ctx context.Context, r BreakerRef) error {
-	if r.Pool == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
-	defer cancel()
-	_, err := lua.Run(ctx, b.runner, lua.PoolTouch, b.touch(r), lua.Latch{})
-	return err
-}
-
-func (b *Breakers) touch(r BreakerRef) lua.PoolTouchIn {
-	return lua.PoolTouchIn{PoolKeys: b.keys.poolKeys(r.Pool), Member: r.Name, Inboxes: b.keys.inboxes()}
 }

@@ -27,20 +27,17 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 		Name: "r", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 100, PeriodMS: 3_600_000}},
 		Overrides: []api.Override{{Exact: "b", Limits: []api.Band{{Limit: 5, PeriodMS: 3_600_000}}}},
 	}}, 1))
-	pools, permits := newPools(s, prefix)
-	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}, {ID: "b"}})
+	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}, {ID: "b"}}})
 	require.NoError(t, err)
 	session := s.leases.Open(coord.Identity{}, func(coord.Loss) {})
 	defer s.leases.Close(context.Background(), session)
-	r := coord.PermitRequest{
-		MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Hour, Bound: true}, Rule: "r", Breaker: "default", Cost: 1,
-	}
-	once := func() coord.PermitGrant {
-		g, err := permits.Acquire(t.Context(), coord.Caller{Session: session}, r)
+	ask := &api.PermitAcquireParams{Pool: "p", LeaseMS: 3_600_000, Bind: api.BindSession, Rule: "r", Breaker: "default", Cost: 1}
+	once := func() api.PermitAcquireResult {
+		g, err := s.permits.Acquire(t.Context(), coord.Caller{Session: session}, ask)
 		require.NoError(t, err)
 		require.True(t, g.Acquired)
-		d, err := permits.Report(t.Context(), coord.Caller{Session: session}, coord.PermitReport{
-			MemberRelease: coord.MemberRelease{Pool: "p", Lease: g.Lease, Outcome: "ok"}, Status: 200,
+		d, err := s.permits.Report(t.Context(), coord.Caller{Session: session}, &api.PermitReportParams{
+			Pool: "p", Lease: g.Lease, Outcome: "ok", Status: 200,
 		})
 		require.NoError(t, err)
 		require.True(t, d.Released)
@@ -93,23 +90,18 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 		{Name: "list", Algorithm: "token_bucket", Limits: bands, Deny: []api.Match{{Exact: "a"}}},
 		{Name: "shadow", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 0, PeriodMS: 3_600_000}}, Shadow: true},
 	}, 1))
-	pools, permits := newPools(s, prefix)
-	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}})
+	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
 	require.NoError(t, err)
 	for rule, want := range map[string]string{
 		"glob": "write exact ones", "group": "leave them out", "list": "pool.ban",
 	} {
-		_, err := permits.Acquire(t.Context(), coord.Caller{}, coord.PermitRequest{
-			MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Minute}, Rule: rule, Cost: 1,
-		})
+		_, err := s.permits.Acquire(t.Context(), coord.Caller{}, &api.PermitAcquireParams{Pool: "p", LeaseMS: 60_000, Rule: rule, Cost: 1})
 		var e *coord.Error
 		require.ErrorAs(t, err, &e, rule)
 		require.Equal(t, api.InvalidArgument, e.Code)
 		require.ErrorContains(t, err, want)
 	}
-	g, err := permits.Acquire(t.Context(), coord.Caller{}, coord.PermitRequest{
-		MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Minute}, Rule: "shadow", Cost: 1,
-	})
+	g, err := s.permits.Acquire(t.Context(), coord.Caller{}, &api.PermitAcquireParams{Pool: "p", LeaseMS: 60_000, Rule: "shadow", Cost: 1})
 	require.NoError(t, err)
 	require.True(t, g.Acquired, "a rule in shadow refuses nothing")
 }
@@ -119,30 +111,30 @@ func TestPermitsHearOfProbesThatComeBack(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	pools, permits := newPools(s, prefix)
 	c := openSession(t, s)
-	_, err := pools.Put(t.Context(), "p", []coord.PoolMember{{ID: "a"}})
+	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
 	require.NoError(t, err)
-	ref := coord.BreakerRef{Name: "a", Pool: "p", Policy: "one"}
-	require.NoError(t, s.policies.Set([]coord.BreakerOptions{{
-		Name: "one", FailureThreshold: 1, SuccessThreshold: 1, HalfOpenMax: 1, Open: time.Millisecond, ProbeTTL: time.Hour,
+	require.NoError(t, s.policies.Set([]api.BreakerPolicy{{
+		Name: "one", FailureThreshold: 1, SuccessThreshold: 1, HalfOpenMax: 1, OpenMS: 1, ProbeTTLMS: 3_600_000,
 	}}))
-	failed, err := s.breakers.Report(t.Context(), coord.Caller{}, coord.BreakerReport{BreakerRef: ref, Outcome: "failure"})
+	failed, err := s.breakers.Report(t.Context(), coord.Caller{}, &api.BreakerReportParams{Name: "a", Pool: "p", Policy: "one", Outcome: "failure"})
 	require.NoError(t, err)
 	require.Equal(t, "open", failed.State)
-	var probe coord.BreakerDecision
+	var probe api.BreakerAllowResult
 	require.Eventually(t, func() bool {
-		probe, err = s.breakers.Allow(t.Context(), c.caller(), ref, "")
+		probe, err = s.breakers.Allow(t.Context(), c.caller(), &api.BreakerAllowParams{Name: "a", Pool: "p", Policy: "one"})
 		return err == nil && probe.Allowed
 	}, 30*time.Second, 10*time.Millisecond)
-	ask := coord.PermitRequest{MemberRequest: coord.MemberRequest{Pool: "p", Lease: time.Hour}, Breaker: "one", Cost: 1}
-	g, err := permits.Acquire(t.Context(), coord.Caller{}, ask)
+	ask := &api.PermitAcquireParams{Pool: "p", LeaseMS: 3_600_000, Breaker: "one", Cost: 1}
+	g, err := s.permits.Acquire(t.Context(), coord.Caller{}, ask)
 	require.NoError(t, err)
-	require.Equal(t, "open", g.Reason, "its only probe is out")
-	_, err = s.breakers.Report(t.Context(), c.caller(), coord.BreakerReport{BreakerRef: ref, Generation: probe.Generation, Probe: probe.Probe, Outcome: "ignored"})
+	require.Equal(t, "open", g.DeniedBy, "its only probe is out")
+	_, err = s.breakers.Report(t.Context(), c.caller(), &api.BreakerReportParams{
+		Name: "a", Pool: "p", Policy: "one", Generation: probe.Generation, Probe: probe.Probe, Outcome: "ignored",
+	})
 	require.NoError(t, err)
-	g, err = permits.Acquire(t.Context(), coord.Caller{}, ask)
+	g, err = s.permits.Acquire(t.Context(), coord.Caller{}, ask)
 	require.NoError(t, err)
-	require.True(t, g.Acquired, g.Reason)
+	require.True(t, g.Acquired, g.DeniedBy)
 	require.True(t, g.Probe)
 }

@@ -2,10 +2,8 @@ package coord
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -22,16 +20,9 @@ func NewPools(r *lua.Runner, k Keys, l *Leases, n *Lines) *Pools {
 	return &Pools{members{nounPool, r, k, l, n}}
 }
 
-// PoolMember is a member, and what is given to who acquires it.
-type PoolMember struct{ ID, Meta string }
-
-// PoolCount is how many members a call changed, and how many there are now.
-type PoolCount struct{ Changed, Total int64 }
-
 const (
 	// maxMembers is how many members one call may name.
 	maxMembers = 1000
-	maxMeta    = 4096
 	// What one run of a script takes of them; it touches several things for each.
 	removeAtOnce, listAtOnce, countAtOnce = 500, 250, 500
 	// maxPageBytes is about how much of ids and metas one page has, so that no client
@@ -47,98 +38,102 @@ const (
 	MemberBanned  = "banned"
 )
 
+// Methods are those of the noun.
+func (p *Pools) Methods() []Method {
+	byPool := Named(nounPool, "pool")
+	return []Method{
+		On(api.PoolPut, p.Put, byPool),
+		On(api.PoolRemove, p.Remove, byPool),
+		On(api.PoolList, p.List, byPool),
+		On(api.PoolStats, p.Stats, byPool),
+		On(api.PoolBan, p.Ban, byPool),
+		On(api.PoolUnban, p.Unban, byPool),
+		OnParked(api.PoolAcquire, p.AcquireThen, Acquires, Piped, byPool),
+		On(api.PoolRenew, p.Renew, byPool),
+		On(api.PoolRelease, p.Release, Piped, byPool),
+	}
+}
+
 // Put adds 1 to 1,000 members to a pool, and replaces the meta of those that are
 // there; these keep their state.
-func (p *Pools) Put(ctx context.Context, pool string, all []PoolMember) (PoolCount, error) {
-	if err := checkMembers(pool, "members", len(all)); err != nil {
-		return PoolCount{}, err
-	}
-	for i, m := range all {
-		if err := checkText(fmt.Sprintf("members[%d].id", i), m.ID); err != nil {
-			return PoolCount{}, err
-		}
-		if n := len(m.Meta); n > maxMeta {
-			return PoolCount{}, invalid("members[%d].meta: %d bytes are too many; give at most %d, such as the key of what is longer", i, n, maxMeta)
-		}
+func (p *Pools) Put(ctx context.Context, _ Caller, q *api.PoolPutParams) (api.PoolPutResult, error) {
+	if err := checkMembers("members", len(q.Members)); err != nil {
+		return api.PoolPutResult{}, err
 	}
 	// All in one run: a refusal leaves nothing behind.
-	in := lua.PoolPutIn{PoolKeys: p.keys.poolKeys(pool), Most: api.MaxPoolMembers, Inboxes: p.keys.inboxes()}
-	for _, m := range all {
+	in := lua.PoolPutIn{PoolKeys: p.keys.poolKeys(q.Pool), Most: api.MaxPoolMembers, Inboxes: p.keys.inboxes()}
+	for _, m := range q.Members {
 		in.List = append(in.List, m.ID, m.Meta)
 	}
 	out, err := lua.Run(ctx, p.runner, lua.PoolPut, in, lua.Latch{})
 	switch {
 	case err != nil:
-		return PoolCount{}, failed("pool "+pool+": put", err)
+		return api.PoolPutResult{}, failed("pool "+q.Pool+": put", err)
 	case out.Value.Added < 0:
-		return PoolCount{}, invalid("members: the pool has %d members and may have %d; remove some, or make another pool", out.Value.Total, api.MaxPoolMembers)
+		return api.PoolPutResult{}, invalid("members: the pool has %d members and may have %d; remove some, or make another pool", out.Value.Total, api.MaxPoolMembers)
 	}
-	return PoolCount{Changed: out.Value.Added, Total: out.Value.Total}, nil
+	return api.PoolPutResult{Added: out.Value.Added, Total: out.Value.Total}, nil
 }
 
 // Remove takes 1 to 1,000 members out of a pool and forgets their state. Who has
 // one is told when it renews.
-func (p *Pools) Remove(ctx context.Context, pool string, ids []string) (PoolCount, error) {
-	if err := checkMembers(pool, "ids", len(ids)); err != nil {
-		return PoolCount{}, err
+func (p *Pools) Remove(ctx context.Context, _ Caller, q *api.PoolRemoveParams) (api.PoolRemoveResult, error) {
+	if err := checkMembers("ids", len(q.IDs)); err != nil {
+		return api.PoolRemoveResult{}, err
 	}
-	for i, id := range ids {
-		if err := checkText(fmt.Sprintf("ids[%d]", i), id); err != nil {
-			return PoolCount{}, err
-		}
+	if err := checkTexts("ids", q.IDs); err != nil {
+		return api.PoolRemoveResult{}, err
 	}
-	var c PoolCount
-	for part := range slices.Chunk(ids, removeAtOnce) {
-		out, err := lua.Run(ctx, p.runner, lua.PoolRemove, lua.PoolRemoveIn{PoolKeys: p.keys.poolKeys(pool), IDs: part}, lua.Latch{})
+	var r api.PoolRemoveResult
+	for part := range slices.Chunk(q.IDs, removeAtOnce) {
+		out, err := lua.Run(ctx, p.runner, lua.PoolRemove, lua.PoolRemoveIn{PoolKeys: p.keys.poolKeys(q.Pool), IDs: part}, lua.Latch{})
 		if err != nil {
-			return PoolCount{}, failed("pool "+pool+": remove", err)
+			return api.PoolRemoveResult{}, failed("pool "+q.Pool+": remove", err)
 		}
-		c.Changed, c.Total = c.Changed+out.Value.Removed, out.Value.Total
+		r.Removed, r.Total = r.Removed+out.Value.Removed, out.Value.Total
 	}
-	return c, nil
+	return r, nil
 }
 
-func checkMembers(pool, field string, n int) error {
-	if err := checkText("pool", pool); err != nil {
-		return err
-	}
+func checkMembers(field string, n int) error {
 	if n < 1 || n > maxMembers {
 		return invalid("%s: %d are given; give 1 to %d", field, n, maxMembers)
 	}
 	return nil
 }
 
+// checkTexts checks each text of a list.
+func checkTexts(field string, list []string) error {
+	for i, text := range list {
+		if err := checkText(field+"["+strconv.Itoa(i)+"]", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Ban takes a member out of use for a time, or with 0 until Unban, and reports
 // whether it was not so before. Who has it keeps it until it is given back.
-func (p *Pools) Ban(ctx context.Context, pool, id string, d time.Duration) (bool, error) {
-	if d < 0 || d > maxPeriod {
-		return false, outOfRange("for_ms", d, 0, maxPeriod)
-	}
-	return p.ban(ctx, "ban", lua.PoolBanIn{Member: id, Ban: true, ForMS: d.Milliseconds()}, pool)
+func (p *Pools) Ban(ctx context.Context, _ Caller, q *api.PoolBanParams) (api.PoolBanResult, error) {
+	return p.ban(ctx, "ban", lua.PoolBanIn{Member: q.ID, Ban: true, ForMS: q.ForMS}, q.Pool)
 }
 
 // Unban lifts the ban of a member, and forgets its failures and cooldowns. It
 // reports whether there was anything to lift.
-func (p *Pools) Unban(ctx context.Context, pool, id string) (bool, error) {
-	return p.ban(ctx, "unban", lua.PoolBanIn{Member: id}, pool)
+func (p *Pools) Unban(ctx context.Context, _ Caller, q *api.PoolUnbanParams) (api.PoolBanResult, error) {
+	return p.ban(ctx, "unban", lua.PoolBanIn{Member: q.ID}, q.Pool)
 }
 
-func (p *Pools) ban(ctx context.Context, verb string, in lua.PoolBanIn, pool string) (bool, error) {
-	if err := checkText("pool", pool); err != nil {
-		return false, err
-	}
-	if err := checkText("id", in.Member); err != nil {
-		return false, err
-	}
+func (p *Pools) ban(ctx context.Context, verb string, in lua.PoolBanIn, pool string) (api.PoolBanResult, error) {
 	in.PoolKeys, in.Inboxes = p.keys.poolKeys(pool), p.keys.inboxes()
 	out, err := lua.Run(ctx, p.runner, lua.PoolBan, in, lua.Latch{})
-	if err != nil {
-		return false, failed("pool "+pool+": "+verb, err)
+	switch {
+	case err != nil:
+		return api.PoolBanResult{}, failed("pool "+pool+": "+verb, err)
+	case !out.Value.Found:
+		return api.PoolBanResult{}, noMember("id")
 	}
-	if !out.Value.Found {
-		return false, noMember("id")
-	}
-	return out.Value.Changed, nil
+	return api.PoolBanResult{Changed: out.Value.Changed}, nil
 }
 
 // noMember says that what a parameter names is no member.
@@ -151,158 +146,52 @@ func noMember(field string) *Error {
 //
 // A repeated request id answers what became of its grant: a live one is bound to
 // the calling session, a dead one is not taken again.
-func (p *Pools) Acquire(ctx context.Context, c Caller, r MemberRequest) (MemberGrant, error) {
-	return Await(func(done func(MemberGrant, error)) { p.AcquireThen(ctx, c, r, done) })
+func (p *Pools) Acquire(ctx context.Context, c Caller, q *api.PoolAcquireParams) (api.PoolAcquireResult, error) {
+	return Await(func(done func(api.PoolAcquireResult, error)) { p.AcquireThen(ctx, c, q, done) })
 }
 
 // AcquireThen is Acquire as that of Locks.
-func (p *Pools) AcquireThen(ctx context.Context, c Caller, r MemberRequest, done func(MemberGrant, error)) {
-	if err := r.check(c, "member"); err != nil {
-		done(MemberGrant{}, err)
+func (p *Pools) AcquireThen(ctx context.Context, c Caller, q *api.PoolAcquireParams, done func(api.PoolAcquireResult, error)) {
+	ask := &api.PermitAcquireParams{
+		Pool: q.Pool, LeaseMS: q.LeaseMS, WaitMS: q.WaitMS, Scope: q.Scope, Exclude: q.Exclude, Sticky: q.Sticky, Bind: q.Bind,
+	}
+	if err := checkAsked(c, ask, "member"); err != nil {
+		done(api.PoolAcquireResult{}, err)
 		return
 	}
-	p.acquire(ctx, p.ask(c, r, "", "", ""), func(ctx context.Context, in lua.PoolAcquireIn, once lua.Latch) (lua.PoolAcquireOut, bool, time.Time, error) {
+	p.acquire(ctx, c, ask, "", func(ctx context.Context, in lua.PoolAcquireIn, once lua.Latch) (lua.Outcome[lua.PermitAcquireOut], error) {
 		out, err := lua.Run(ctx, p.runner, lua.PoolAcquire, in, once)
-		return out.Value, out.Replayed, out.Sent, err
-	}, done)
+		return lua.Outcome[lua.PermitAcquireOut]{
+			Value: lua.PermitAcquireOut{PoolAcquireOut: out.Value}, Replayed: out.Replayed, Sent: out.Sent,
+		}, err
+	}, func(r api.PermitAcquireResult, err error) {
+		done(api.PoolAcquireResult{
+			Acquired: r.Acquired, ID: r.ID, Lease: r.Lease, Fence: r.Fence, Meta: r.Meta, LastUsedAtMS: r.LastUsedAtMS,
+			RetryAfterMS: r.RetryAfterMS, NextAtMS: r.NextAtMS, WaitedMS: r.WaitedMS, Replayed: r.Replayed, Reason: r.DeniedBy,
+		}, err)
+	})
 }
 
 // Renew has a lease, in whatever session, live so long from now on, shorter or
 // longer than before.
-func (p *Pools) Renew(ctx context.Context, _ Caller, pool, lease string, d time.Duration) (MemberRenewal, error) {
-	return p.renewOne(ctx, pool, lease, d)
+func (p *Pools) Renew(ctx context.Context, _ Caller, q *api.PoolRenewParams) (api.PoolRenewResult, error) {
+	return p.renewOne(ctx, q)
 }
 
 // Release gives a member back and says how it did, in whatever session. It runs on
-// its own time, and repeating it answers the same.
-func (p *Pools) Release(ctx context.Context, c Caller, r MemberRelease) (MemberReleased, error) {
-	return p.releaseBy(ctx, c, r, func(ctx context.Context, l memberLease) (lua.PoolReleaseOut, error) {
-		out, err := lua.Run(ctx, p.runner, lua.PoolRelease, p.releaseOf(r, l), lua.Latch{})
+// its own time: a caller that goes away does not stop it. Repeating it answers the
+// same, since the first reply may have been lost.
+func (p *Pools) Release(ctx context.Context, c Caller, q *api.PoolReleaseParams) (api.PoolReleaseResult, error) {
+	l, err := p.releasedLease(q)
+	if err != nil {
+		return api.PoolReleaseResult{}, err
+	}
+	out, err := release(ctx, p.leases, c, leaseID{nounPool, q.Pool, q.Lease}, func(ctx context.Context) (lua.PoolReleaseOut, error) {
+		out, err := lua.Run(ctx, p.runner, lua.PoolRelease, p.releaseOf(q, l), lua.Latch{})
 		return out.Value, err
 	})
-}
-
-// PoolListRequest says what to list.
-type PoolListRequest struct {
-	Pool, Scope string // whose use and cooldowns are shown
-	Cursor      string // of the page before; empty = from the start
-	Count       int64  // 1 to 1,000
-}
-
-// PoolPage is some of a pool's members, in the order in which they came.
-type PoolPage struct {
-	Members []PoolEntry
-	Cursor  string // empty = this was the last
-}
-
-// PoolEntry is one member and its state.
-type PoolEntry struct {
-	PoolMember
-	State     string        // free, leased, cooling or banned
-	For       time.Duration // that this lasts; 0 when free, Never without an end
-	Holder    *Holder
-	LastUsed  time.Time // in the scope; zero = never
-	Failures  int64     // in a row
-	Breaker   string    // its state, empty when it has none
-	PausedFor time.Duration
-}
-
-// List reads a page of members. Pages are read one after the other: who comes or
-// goes meanwhile may be missing or be there still.
-func (p *Pools) List(ctx context.Context, r PoolListRequest) (PoolPage, error) {
-	if err := checkScope(r.Pool, r.Scope); err != nil {
-		return PoolPage{}, err
+	if err != nil {
+		return api.PoolReleaseResult{}, err
 	}
-	if r.Count < 1 || r.Count > maxMembers {
-		return PoolPage{}, invalid("count: %d is out of range; use 1 to %d", r.Count, maxMembers)
-	}
-	var after int64
-	if r.Cursor != "" {
-		var err error
-		if after, err = strconv.ParseInt(r.Cursor, 10, 64); err != nil || after < 1 || after > api.MaxInt {
-			return PoolPage{}, invalid("cursor: this is none; give the cursor of the page before, or none to start")
-		}
-	}
-	var page PoolPage
-	bytes := 0
-	for {
-		out, err := lua.Run(ctx, p.runner, lua.PoolList, lua.PoolListIn{
-			PoolKeys: p.keys.poolKeys(r.Pool), Used: p.keys.used(r.Pool, r.Scope),
-			After: after, Count: min(listAtOnce, r.Count-int64(len(page.Members))),
-		}, lua.Latch{})
-		if err != nil {
-			return PoolPage{}, failed("pool "+r.Pool+": list", err)
-		}
-		for _, v := range out.Value.Members {
-			page.Members = append(page.Members, entryOf(v, out.Value.NowUS))
-			bytes += len(v.ID) + len(v.Meta)
-		}
-		after = out.Value.Cursor
-		switch {
-		case after == 0:
-			return page, nil
-		case int64(len(page.Members)) >= r.Count, bytes >= maxPageBytes:
-			page.Cursor = strconv.FormatInt(after, 10)
-			return page, nil
-		}
-	}
-}
-
-func checkScope(pool, scope string) error {
-	if err := checkText("pool", pool); err != nil || scope == "" {
-		return err
-	}
-	return checkText("scope", scope)
-}
-
-// entryOf puts a member's view into words. Of several states the lease counts
-// first, then the ban.
-func entryOf(v lua.PoolMemberView, now int64) PoolEntry {
-	e := PoolEntry{
-		PoolMember: PoolMember{v.ID, v.Meta}, State: MemberFree, Failures: v.Failures, Breaker: v.Breaker,
-		PausedFor: max(0, ceilMS(v.PauseUS-now)), LastUsed: instant(v.LastUS),
-	}
-	switch {
-	case v.LeaseUS > now:
-		e.State, e.For, e.Holder = MemberLeased, ceilMS(v.LeaseUS-now), holder(v.Client, v.Instance, "", v.SinceUS/1000)
-	case v.BanUS < 0:
-		e.State, e.For = MemberBanned, Never
-	case v.BanUS > now:
-		e.State, e.For = MemberBanned, ceilMS(v.BanUS-now)
-	case v.CoolUS > now:
-		e.State, e.For = MemberCooling, ceilMS(v.CoolUS-now)
-	}
-	return e
-}
-
-// PoolCounts are the members by state: live, cooling, banned and free ones are
-// Total.
-type PoolCounts struct {
-	Total, Live, Cooling, Banned, Free int64
-	// Waiting is how many stand in line in the scope for whichever member.
-	Waiting int64
-}
-
-// Stats counts the members, some at a time: each counts once, as it is then.
-func (p *Pools) Stats(ctx context.Context, pool, scope string) (PoolCounts, error) {
-	if err := checkScope(pool, scope); err != nil {
-		return PoolCounts{}, err
-	}
-	in := lua.PoolStatsIn{
-		PoolKeys: p.keys.poolKeys(pool), Used: p.keys.used(pool, scope),
-		Line: p.keys.view(pool, nounPool, [3]string{scope}, "").Line, Count: countAtOnce,
-	}
-	var c PoolCounts
-	for {
-		out, err := lua.Run(ctx, p.runner, lua.PoolStats, in, lua.Latch{})
-		if err != nil {
-			return PoolCounts{}, failed("pool "+pool+": stats", err)
-		}
-		v := out.Value
-		c.Live, c.Cooling, c.Banned, c.Free, c.Waiting = c.Live+v.Live, c.Cooling+v.Cooling, c.Banned+v.Banned, c.Free+v.Free, v.Waiting
-		if in.After = v.Cursor; in.After == 0 {
-			c.Total = c.Live + c.Cooling + c.Banned + c.Free
-			return c, nil
-		}
-	}
+	return p.releaseResult(ctx, q, out), nil
 }

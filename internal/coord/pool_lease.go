@@ -2,135 +2,60 @@ package coord
 
 import (
 	"context"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// MemberRenewal says whether the member is still the lease's.
-type MemberRenewal struct {
-	Renewed bool
-	Lease   time.Duration // left at least
-	Reason  string        // renewed, not_owner or expired
-}
-
-// MemberRelease gives a member back, and says how it did.
-type MemberRelease struct {
-	Pool, Lease string
-	// Outcome is ok, soft_block, hard_block, transport, captcha, fail, ban or
-	// cancelled.
-	Outcome string
-	// Cooldown is how long it rests in the scope at least, at most a week.
-	Cooldown time.Duration
-	// UnbanAfter is how long a ban lasts, at most 366 days; 0 = until Unban.
-	UnbanAfter time.Duration
-}
-
-// MemberReleased says what was found, and what the member is since.
-type MemberReleased struct {
-	Released bool
-	Reason   string    // released, not_owner or expired
-	State    string    // free, cooling or banned; empty unless this call released it
-	Next     time.Time // when it may be had again; zero = now
-	Never    bool      // it may not be had, as things are
-}
-
-const maxCooldown = 7 * 24 * time.Hour
-
-var memberOutcomes = []string{
-	api.OutcomeOK, api.OutcomeSoftBlock, api.OutcomeHardBlock, api.OutcomeTransport, api.OutcomeCaptcha,
-	api.OutcomeFail, api.OutcomeBan, api.OutcomeCancelled,
-}
-
-func (r MemberRelease) check() error {
-	if err := checkText("pool", r.Pool); err != nil {
-		return err
-	}
-	if !slices.Contains(memberOutcomes, r.Outcome) {
-		return invalid("outcome: %q is none; give one of %s", r.Outcome, strings.Join(memberOutcomes, ", "))
-	}
-	if r.Cooldown < 0 || r.Cooldown > maxCooldown {
-		return outOfRange("cooldown_ms", r.Cooldown, 0, maxCooldown)
-	}
-	if r.UnbanAfter < 0 || r.UnbanAfter > maxPeriod {
-		return outOfRange("unban_after_ms", r.UnbanAfter, 0, maxPeriod)
-	}
-	if r.UnbanAfter > 0 && r.Outcome != api.OutcomeBan {
-		return invalid("unban_after_ms: given with the outcome %s; it is of ban alone", r.Outcome)
-	}
-	return nil
-}
-
 // renewOne has a lease, in whatever session, live so long from now on, shorter or
 // longer than before.
-func (m *members) renewOne(ctx context.Context, pool, text string, d time.Duration) (MemberRenewal, error) {
-	if err := checkText("pool", pool); err != nil {
-		return MemberRenewal{}, err
-	}
-	l, err := parseLease(m.noun, text)
+func (m *members) renewOne(ctx context.Context, p *api.PoolRenewParams) (api.PoolRenewResult, error) {
+	l, err := parseLease(m.noun, p.Lease)
 	if err != nil {
-		return MemberRenewal{}, err
+		return api.PoolRenewResult{}, err
 	}
-	if err := checkMemberLease(d); err != nil {
-		return MemberRenewal{}, err
-	}
+	op := m.noun + " " + p.Pool + ": renew"
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
-	x, err := m.leases.claim(ctx, leaseID{m.noun, pool, text})
+	x, err := m.leases.claim(ctx, leaseID{m.noun, p.Pool, p.Lease})
 	if err != nil {
-		return MemberRenewal{}, failed(m.noun+" "+pool+": renew", err)
+		return api.PoolRenewResult{}, failed(op, err)
 	}
 	out, err := lua.Run(ctx, m.runner, lua.PoolRenew, lua.PoolRenewIn{
-		PoolKeys: m.keys.poolKeys(pool), PoolLease: lua.PoolLease{Token: l.token, Member: l.member}, LeaseMS: d.Milliseconds(),
+		PoolKeys: m.keys.poolKeys(p.Pool), PoolLease: lua.PoolLease{Token: l.token, Member: l.member}, LeaseMS: p.LeaseMS,
 	}, lua.Latch{})
 	if err != nil {
 		m.leases.unclaim(x)
-		return MemberRenewal{}, failed(m.noun+" "+pool+": renew", err)
+		return api.PoolRenewResult{}, failed(op, err)
 	}
 	if out.Value.State == lua.LockOwned {
-		m.leases.extend(x, d, renewal{sent: out.Sent})
-		return MemberRenewal{Renewed: true, Lease: left(out.Value.LeaseMS, out.Sent), Reason: ReasonRenewed}, nil
+		m.leases.extend(x, Millis(p.LeaseMS), renewal{sent: out.Sent})
+		return api.PoolRenewResult{Renewed: true, LeaseMS: leftMS(out.Value.LeaseMS, out.Sent), Reason: ReasonRenewed}, nil
 	}
 	reason := notHeld(out.Value.State)
 	m.leases.lose(x, reason)
-	return MemberRenewal{Reason: reason}, nil
+	return api.PoolRenewResult{Reason: reason}, nil
 }
 
-// releaseBy has run give a member back by the lease, in whatever session. It runs
-// on its own time: a caller that goes away does not stop it. Repeating it answers
-// the same, since the first reply may have been lost.
-func (m *members) releaseBy(ctx context.Context, c Caller, r MemberRelease,
-	run func(context.Context, memberLease) (lua.PoolReleaseOut, error),
-) (MemberReleased, error) {
-	if err := r.check(); err != nil {
-		return MemberReleased{}, err
+// releasedLease reads the lease that a release names. It checks what the contract's
+// tags do not.
+func (m *members) releasedLease(p *api.PoolReleaseParams) (memberLease, error) {
+	if p.UnbanAfterMS > 0 && p.Outcome != api.OutcomeBan {
+		return memberLease{}, invalid("unban_after_ms: given with the outcome %s; it is of ban alone", p.Outcome)
 	}
-	l, err := parseLease(m.noun, r.Lease)
-	if err != nil {
-		return MemberReleased{}, err
+	return parseLease(m.noun, p.Lease)
+}
+
+// releaseResult says what a release found, and what the member is since.
+func (m *members) releaseResult(ctx context.Context, p *api.PoolReleaseParams, out lua.PoolReleaseOut) api.PoolReleaseResult {
+	switch out.State {
+	case lua.LockOwned:
+		m.leases.tel.MemberReleased(ctx, m.noun, p.Outcome)
+	case lua.LockReleased:
+	default:
+		return api.PoolReleaseResult{Reason: notHeld(out.State)}
 	}
-	var out lua.PoolReleaseOut
-	err = m.leases.release(ctx, c, leaseID{m.noun, r.Pool, r.Lease}, func(ctx context.Context) (err error) {
-		out, err = run(ctx, l)
-		return err
-	})
-	if err != nil {
-		return MemberReleased{}, err
-	}
-	if out.State != lua.LockOwned && out.State != lua.LockReleased {
-		return MemberReleased{Reason: notHeld(out.State)}, nil
-	}
-	if out.State == lua.LockOwned {
-		m.leases.tel.MemberReleased(ctx, m.noun, r.Outcome)
-	}
-	d := MemberReleased{Released: true, Reason: ReasonReleased, State: out.Became, Never: out.NextMS < 0}
-	if out.NextMS > 0 {
-		d.Next = time.UnixMilli(out.NextMS)
-	}
-	return d, nil
+	return api.PoolReleaseResult{Released: true, Reason: ReasonReleased, State: out.Became, NextAtMS: out.NextMS}
 }
 
 // releaseIn is what gives a member back, with how it did if that is known.
@@ -142,12 +67,12 @@ func (m *members) releaseIn(pool string, l memberLease) lua.PoolReleaseIn {
 }
 
 // releaseOf is releaseIn with what the caller says of it.
-func (m *members) releaseOf(r MemberRelease, l memberLease) lua.PoolReleaseIn {
-	in := m.releaseIn(r.Pool, l)
-	if r.Outcome != api.OutcomeCancelled {
-		in.Outcome = r.Outcome
+func (m *members) releaseOf(p *api.PoolReleaseParams, l memberLease) lua.PoolReleaseIn {
+	in := m.releaseIn(p.Pool, l)
+	if p.Outcome != api.OutcomeCancelled {
+		in.Outcome = p.Outcome
 	}
-	in.CooldownMS, in.UnbanMS = r.Cooldown.Milliseconds(), r.UnbanAfter.Milliseconds()
+	in.CooldownMS, in.UnbanMS = p.CooldownMS, p.UnbanAfterMS
 	return in
 }
 

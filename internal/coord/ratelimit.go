@@ -124,9 +124,6 @@ const (
 	SourceList  = "list"  // the rule's allow or deny list has the key
 )
 
-// Never is how long something takes that never comes.
-const Never time.Duration = -1
-
 // The reasons of denied_by.
 const (
 	ReasonLimit       = "limit"       // a band is used up

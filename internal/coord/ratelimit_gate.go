@@ -80,7 +80,7 @@ func (l *RateLimiter) Pause(ctx context.Context, c Caller, p *api.RatelimitPause
 	if out.Value.Changed {
 		l.paused(ctx, g, p.Key, causeManual, p.Reason)
 	}
-	return api.RatelimitPauseResult{PausedUntilAtMS: msUp(out.Value.UntilUS)}, nil
+	return api.RatelimitPauseResult{PausedUntilAtMS: instantMS(out.Value.UntilUS)}, nil
 }
 
 var errFarPause = invalid("until_at_ms: that is more than 366 days away; pause for less, and again when that ends")
@@ -150,7 +150,7 @@ func (l *RateLimiter) SetDelay(ctx context.Context, _ Caller, p *api.RatelimitSe
 		return api.RatelimitSetDelayResult{}, failed("ratelimit "+g.label()+": set the delay", err)
 	}
 	l.answers.forget(g.key)
-	return api.RatelimitSetDelayResult{DelayMS: msUp(out.Value.DelayUS), UntilAtMS: msUp(out.Value.UntilUS)}, nil
+	return api.RatelimitSetDelayResult{DelayMS: waitMS(out.Value.DelayUS), UntilAtMS: instantMS(out.Value.UntilUS)}, nil
 }
 
 // Report pauses a key if its remote server's answer is one to pause for: as long
@@ -195,7 +195,7 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, p *api.RatelimitRepo
 	if o.UntilUS == 0 {
 		return api.RatelimitReportResult{}, nil
 	}
-	return api.RatelimitReportResult{WaitMS: msUp(o.UntilUS - o.NowUS), PausedUntilAtMS: msUp(o.UntilUS)}, nil
+	return api.RatelimitReportResult{WaitMS: waitMS(o.UntilUS - o.NowUS), PausedUntilAtMS: instantMS(o.UntilUS)}, nil
 }
 
 // pauseFactor is how many thousandths of a pause are kept to: keys that were paused at
@@ -228,21 +228,9 @@ func (l *RateLimiter) confirm(ctx context.Context, q question, d decision, us in
 				l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)
 			}
 			d.Allowed, d.DeniedBy, d.Grant, d.Held = false, ReasonPause, "", false
-			d.RetryAfterMS = msUp(out.Value.UntilUS - out.Value.NowUS)
+			d.RetryAfterMS = waitMS(out.Value.UntilUS - out.Value.NowUS)
 		}
 	}
 	l.tel.Waited(ctx, nounRatelimit, waitOutcome(d.Allowed, nil), d.waited)
 	return d
-}
-
-// instant is a time of Redis, rounded up to a millisecond; 0 is none.
-func instant(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli((us + 999) / 1000)
-}
-
-func outOfRange(field string, d, least, most time.Duration) error {
-	return invalid("%s: %d is out of range; use %d to %d", field, d.Milliseconds(), least.Milliseconds(), most.Milliseconds())
 }

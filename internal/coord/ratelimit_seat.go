@@ -179,7 +179,7 @@ func (l *RateLimiter) inLine(
 				out answer
 			}{d, out}
 		}
-		return look{served: served, first: out.Value.First, free: d.retryAfter()}, err
+		return look{served: served, first: out.Value.First, free: Millis(d.RetryAfterMS)}, err
 	}, func(waiter string, err error) {
 		if doubt != nil && q.latch.Key == "" {
 			err = doubt

@@ -146,13 +146,3 @@ func (p *Problems) checkMillis(path string, ms int64, most time.Duration) {
 		p.add(path, "%d is out of range; use 1 to %d, or leave it out", ms, most.Milliseconds())
 	}
 }
-
-// checkSpan is checkMillis for breakers.
-func (p *Problems) checkSpan(path string, d, most time.Duration) {
-	switch {
-	case d < 0 || d > most:
-		p.add(path, "%d is out of range; use 1 to %d, or leave it out", d.Milliseconds(), most.Milliseconds())
-	case d%time.Millisecond != 0:
-		p.add(path, "%v is not a whole number of milliseconds; round it", d)
-	}
-}

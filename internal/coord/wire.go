@@ -27,3 +27,16 @@ func MillisUp(d time.Duration) int64 {
 func heldBy(client, instance, meta string, sinceMS int64) *api.Holder {
 	return &api.Holder{Client: client, Instance: instance, SinceAtMS: sinceMS, Meta: meta}
 }
+
+// waitMS is a script's wait of so many microseconds, rounded up to milliseconds; -1 is
+// one without an end.
+func waitMS(us int64) int64 {
+	if us < 0 {
+		return -1
+	}
+	return ceilMS(us).Milliseconds()
+}
+
+// instantMS is an instant of Redis in microseconds, rounded up to milliseconds; 0 is
+// none.
+func instantMS(us int64) int64 { return (us + 999) / 1000 }

@@ -1,5 +1,7 @@
 package lua
 
+import "reflect"
+
 // Clocked is the script on the caller's clock.
 func Clocked(s *Source) (text, sha string) { return s.clocked() }
 
@@ -24,3 +26,8 @@ var Files = files
 
 // ProbeSHA is the probe's script, for servers that play a part.
 func ProbeSHA() string { return probing.SHA() }
+
+// Unnamed is a body of a script with the outputs O as it is put into the script's text.
+func Unnamed[O any](body string) string {
+	return contractOf(reflect.TypeFor[struct{}](), reflect.TypeFor[O](), "").unnamed(body)
+}

@@ -1,8 +1,6 @@
 package rpc
 
 import (
-	"time"
-
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
@@ -12,12 +10,4 @@ func holder(h *coord.Holder) *api.Holder {
 		return nil
 	}
 	return &api.Holder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.Since.UnixMilli(), Meta: h.Meta}
-}
-
-// unixMillis is an instant on the wire, 0 for none.
-func unixMillis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }

@@ -1,6 +1,13 @@
 package rpc
 
-import "context"
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// nameOfRules is the line of what changes rules, and of what comes behind it.
+var nameOfRules = coord.NameOf("rules")
 
 // An order has the calls of a connection that are in flight, in lines: one line for
 // each name, in the order in which its calls came. Whoever is first in its line goes

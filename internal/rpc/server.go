@@ -58,11 +58,9 @@ type Options struct {
 type Services struct {
 	// Methods are those of the nouns.
 	Methods    []coord.Method
-	Breakers   *coord.Breakers
 	Leases     *coord.Leases
 	Semaphores *coord.Semaphores
 	Permits    *coord.Permits
-	Pools      *coord.Pools
 	Queues     *coord.Queues
 	Seen       *coord.Seen
 	// Rules are those in force, sorted by name.

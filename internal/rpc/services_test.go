@@ -44,8 +44,11 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	rules := coord.NewRules()
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
 	t.Cleanup(runtime.Stop)
+	breakers := coord.NewBreakers(coord.BreakersOptions{
+		Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
+	})
 	permits := coord.NewPermits(coord.PermitsOptions{
-		Runner: r, Keys: keys, Rules: rules, Policies: coord.NewBreakerPolicies(), Leases: leases, Lines: lines,
+		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
 	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits, Signals: signals, Telemetry: tel,
@@ -55,14 +58,13 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 		Methods: slices.Concat(
 			coord.NewLocks(r, keys, leases, lines).Methods(),
 			limiter.Methods(), rules.Methods(), runtime.Methods(),
+			breakers.Methods(),
+			coord.NewPools(r, keys, leases, lines).Methods(),
+			permits.Methods(),
 		),
 		Semaphores: coord.NewSemaphores(r, keys, leases, lines),
 		Permits:    permits,
-		Pools:      coord.NewPools(r, keys, leases, lines),
-		Breakers: coord.NewBreakers(coord.BreakersOptions{
-			Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
-		}),
-		Queues: coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
+		Queues:     coord.NewQueues(r, keys, leases, lines), Seen: coord.NewSeen(r, keys, leases),
 		Rules:  rules.InForce,
 		Events: coord.NewEvents(),
 		Health: func(context.Context) api.HealthResult {
