@@ -194,11 +194,11 @@ func (s *simulation) parse(line string) (c simulated, ok bool, err error) {
 			return c, false, fmt.Errorf("cost %q is not a whole number; write one such as 1", f[2])
 		}
 		if c.cost < 0 || c.cost > maxCost {
-			return c, false, fmt.Errorf("cost %d is out of range; use 0 to %d", c.cost, maxCost)
+			return c, false, fmt.Errorf("params: cost: %d is out of range; use 0 to %d", c.cost, maxCost)
 		}
 	}
 	if len(c.key) > api.MaxNameBytes {
-		return c, false, fmt.Errorf("the key has %d bytes, more than the %d of any key", len(c.key), api.MaxNameBytes)
+		return c, false, fmt.Errorf("params: key: %d bytes are too many; give at most %d, such as a hash of what is longer", len(c.key), api.MaxNameBytes)
 	}
 	if len(f) > 3 {
 		c.rule = f[3]
