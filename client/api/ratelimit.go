@@ -58,9 +58,9 @@ const MaxItems = 100
 
 // Band is one limit of a rule: Limit per PeriodMS, up to Burst at once.
 type Band struct {
-	Limit    int64 `codec:"limit" required:"true" min:"0" max:"1000000000" doc:"how many per period; of sliding_window_log at most 10000"`
-	PeriodMS int64 `codec:"period_ms" required:"true" min:"1" max:"31622400000" doc:"the period in milliseconds, at most 366 days"`
-	Burst    int64 `codec:"burst,omitempty" min:"0" max:"1000000000" doc:"how many at once, of token_bucket and leaky_bucket; absent or 0 = limit for token_bucket, 1 for leaky_bucket"`
+	Limit    int64 `codec:"limit" yaml:"limit" json:"limit" required:"true" min:"0" max:"1000000000" doc:"how many per period; of sliding_window_log at most 10000"`
+	PeriodMS int64 `codec:"period_ms" yaml:"period_ms" json:"period_ms" required:"true" min:"1" max:"31622400000" doc:"the period in milliseconds, at most 366 days"`
+	Burst    int64 `codec:"burst,omitempty" yaml:"burst,omitempty" json:"burst,omitempty" min:"0" max:"1000000000" doc:"how many at once, of token_bucket and leaky_bucket; absent or 0 = limit for token_bucket, 1 for leaky_bucket"`
 }
 
 // RatelimitParams name a limit, by rule or in full, and what to take from it.

@@ -24,56 +24,60 @@ var (
 	})
 )
 
-// Rule is a named limit, as in a file of rules.
+// OnOff is on, off or, where it is absent, empty. Files may write true and false.
+type OnOff string
+
+// Rule is a named limit: as calls carry it, as files have it (yaml), and as it is kept
+// in Redis (json), where sidecars of several versions read it during a rollout.
 type Rule struct {
-	Name            string     `codec:"name" required:"true" doc:"what calls name it by"`
-	Algorithm       string     `codec:"algorithm" required:"true" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"how it counts"`
-	Limits          []Band     `codec:"limits" required:"true" doc:"its bands, 1 to 4, each with a period of its own"`
-	FailMode        string     `codec:"fail_mode,omitempty" enum:"closed,open,local" doc:"what decides when Redis does not answer; absent = open"`
-	LocalShareOf    int64      `codec:"local_share_of,omitempty" min:"0" max:"1000000" doc:"how many pods share the limit when it is local; absent = 1"`
-	DenyCache       string     `codec:"deny_cache,omitempty" enum:"on,off" doc:"whether refusals are answered locally for up to a second; absent = on"`
-	Overrides       []Override `codec:"overrides,omitempty" doc:"other limits for some keys; the first that matches counts"`
-	Allow           []Match    `codec:"allow,omitempty" doc:"keys that are always let through and count nowhere"`
-	Deny            []Match    `codec:"deny,omitempty" doc:"keys that are always refused, before allow"`
-	Groups          []Group    `codec:"groups,omitempty" doc:"keys that count together; the first that matches counts"`
-	Shadow          bool       `codec:"shadow,omitempty" doc:"count and tell, and refuse nothing"`
-	MaxConcurrent   int64      `codec:"max_concurrent,omitempty" min:"0" max:"1000000" doc:"how many grants of a key may be held at once; absent or 0 = any number"`
-	HeadroomPercent int64      `codec:"headroom_percent,omitempty" min:"0" max:"99" doc:"how much of each limit and burst is kept back, since what was granted arrives late; absent = 0"`
-	MaxDelayMS      int64      `codec:"max_delay_ms,omitempty" min:"0" max:"86400000" doc:"the longest delay that ratelimit.set_delay may set; absent = 60000"`
-	Penalty         *Penalty   `codec:"penalty,omitempty" doc:"what ratelimit.report does about refusals of the remote server"`
+	Name            string     `codec:"name" yaml:"name" json:"name" required:"true" doc:"what calls name it by"`
+	Algorithm       string     `codec:"algorithm" yaml:"algorithm" json:"algorithm" required:"true" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"how it counts"`
+	Limits          []Band     `codec:"limits" yaml:"limits" json:"limits" required:"true" doc:"its bands, 1 to 4, each with a period of its own"`
+	FailMode        string     `codec:"fail_mode,omitempty" yaml:"fail_mode,omitempty" json:"fail_mode,omitempty" enum:"closed,open,local" doc:"what decides when Redis does not answer; absent = open"`
+	LocalShareOf    int64      `codec:"local_share_of,omitempty" yaml:"local_share_of,omitempty" json:"local_share_of,omitempty" min:"0" max:"1000000" doc:"how many pods share the limit when it is local; absent = 1"`
+	DenyCache       OnOff      `codec:"deny_cache,omitempty" yaml:"deny_cache,omitempty" json:"deny_cache,omitempty" enum:"on,off" doc:"whether refusals are answered locally for up to a second; absent = on"`
+	Overrides       []Override `codec:"overrides,omitempty" yaml:"overrides,omitempty" json:"overrides,omitempty" doc:"other limits for some keys; the first that matches counts"`
+	Allow           []Match    `codec:"allow,omitempty" yaml:"allow,omitempty" json:"allow,omitempty" doc:"keys that are always let through and count nowhere"`
+	Deny            []Match    `codec:"deny,omitempty" yaml:"deny,omitempty" json:"deny,omitempty" doc:"keys that are always refused, before allow"`
+	Groups          []Group    `codec:"groups,omitempty" yaml:"groups,omitempty" json:"groups,omitempty" doc:"keys that count together; the first that matches counts"`
+	Shadow          bool       `codec:"shadow,omitempty" yaml:"shadow,omitempty" json:"shadow,omitempty" doc:"count and tell, and refuse nothing"`
+	MaxConcurrent   int64      `codec:"max_concurrent,omitempty" yaml:"max_concurrent,omitempty" json:"max_concurrent,omitempty" min:"0" max:"1000000" doc:"how many grants of a key may be held at once; absent or 0 = any number"`
+	HeadroomPercent int64      `codec:"headroom_percent,omitempty" yaml:"headroom_percent,omitempty" json:"headroom_percent,omitempty" min:"0" max:"99" doc:"how much of each limit and burst is kept back, since what was granted arrives late; absent = 0"`
+	MaxDelayMS      int64      `codec:"max_delay_ms,omitempty" yaml:"max_delay_ms,omitempty" json:"max_delay_ms,omitempty" min:"0" max:"86400000" doc:"the longest delay that ratelimit.set_delay may set; absent = 60000"`
+	Penalty         *Penalty   `codec:"penalty,omitempty" yaml:"penalty,omitempty" json:"penalty,omitempty" doc:"what ratelimit.report does about refusals of the remote server"`
 }
 
 // Match is a set of keys: one of its fields is given.
 type Match struct {
-	Exact  string `codec:"exact,omitempty" doc:"this key"`
-	Glob   string `codec:"glob,omitempty" doc:"keys of this form: * is any text, ? one character, \\ before either means itself"`
-	Suffix string `codec:"suffix,omitempty" doc:"this domain and those under it: example.com matches a.example.com, not anexample.com; in upper and lower case alike"`
+	Exact  string `codec:"exact,omitempty" yaml:"exact,omitempty" json:"exact,omitempty" doc:"this key"`
+	Glob   string `codec:"glob,omitempty" yaml:"glob,omitempty" json:"glob,omitempty" doc:"keys of this form: * is any text, ? one character, \\ before either means itself"`
+	Suffix string `codec:"suffix,omitempty" yaml:"suffix,omitempty" json:"suffix,omitempty" doc:"this domain and those under it: example.com matches a.example.com, not anexample.com; in upper and lower case alike"`
 }
 
 // Override is what a rule is for some keys.
 type Override struct {
-	Exact         string `codec:"exact,omitempty" doc:"as of allow"`
-	Glob          string `codec:"glob,omitempty" doc:"as of allow"`
-	Suffix        string `codec:"suffix,omitempty" doc:"as of allow"`
-	Limits        []Band `codec:"limits,omitempty" doc:"the bands for these keys; absent = the rule's"`
-	MaxConcurrent int64  `codec:"max_concurrent,omitempty" min:"0" max:"1000000" doc:"how many grants may be held at once; absent or 0 = the rule's"`
+	Exact         string `codec:"exact,omitempty" yaml:"exact,omitempty" json:"exact,omitempty" doc:"as of allow"`
+	Glob          string `codec:"glob,omitempty" yaml:"glob,omitempty" json:"glob,omitempty" doc:"as of allow"`
+	Suffix        string `codec:"suffix,omitempty" yaml:"suffix,omitempty" json:"suffix,omitempty" doc:"as of allow"`
+	Limits        []Band `codec:"limits,omitempty" yaml:"limits,omitempty" json:"limits,omitempty" doc:"the bands for these keys; absent = the rule's"`
+	MaxConcurrent int64  `codec:"max_concurrent,omitempty" yaml:"max_concurrent,omitempty" json:"max_concurrent,omitempty" min:"0" max:"1000000" doc:"how many grants may be held at once; absent or 0 = the rule's"`
 }
 
 // Group is a set of keys that count as one.
 type Group struct {
-	Exact  string `codec:"exact,omitempty" doc:"as of allow"`
-	Glob   string `codec:"glob,omitempty" doc:"as of allow"`
-	Suffix string `codec:"suffix,omitempty" doc:"as of allow"`
-	Name   string `codec:"name,omitempty" doc:"what counts in place of the key; absent = the suffix, which is then given"`
+	Exact  string `codec:"exact,omitempty" yaml:"exact,omitempty" json:"exact,omitempty" doc:"as of allow"`
+	Glob   string `codec:"glob,omitempty" yaml:"glob,omitempty" json:"glob,omitempty" doc:"as of allow"`
+	Suffix string `codec:"suffix,omitempty" yaml:"suffix,omitempty" json:"suffix,omitempty" doc:"as of allow"`
+	Name   string `codec:"name,omitempty" yaml:"name,omitempty" json:"name,omitempty" doc:"what counts in place of the key; absent = the suffix, which is then given"`
 }
 
 // Penalty is what refusals of the remote server lead to.
 type Penalty struct {
-	Codes         []int64 `codec:"codes,omitempty" min:"100" max:"999" doc:"the statuses that pause the key; absent = 429 and 503"`
-	BaseMS        int64   `codec:"base_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds of the first pause when the server gives none; absent = 60000"`
-	MaxMS         int64   `codec:"max_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds of the longest; each pause is twice the last one; absent = 86400000"`
-	ForgiveMS     int64   `codec:"forgive_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds after the end of a pause after which the next is a first one again; absent = 1800000"`
-	JitterPercent *int64  `codec:"jitter_percent,omitempty" min:"0" max:"100" doc:"how much longer or shorter a pause of our own may be, so that not all come back at once; absent = 10"`
+	Codes         []int64 `codec:"codes,omitempty" yaml:"codes,omitempty" json:"codes,omitempty" min:"100" max:"999" doc:"the statuses that pause the key; absent = 429 and 503"`
+	BaseMS        int64   `codec:"base_ms,omitempty" yaml:"base_ms,omitempty" json:"base_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds of the first pause when the server gives none; absent = 60000"`
+	MaxMS         int64   `codec:"max_ms,omitempty" yaml:"max_ms,omitempty" json:"max_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds of the longest; each pause is twice the last one; absent = 86400000"`
+	ForgiveMS     int64   `codec:"forgive_ms,omitempty" yaml:"forgive_ms,omitempty" json:"forgive_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds after the end of a pause after which the next is a first one again; absent = 1800000"`
+	JitterPercent *int64  `codec:"jitter_percent,omitempty" yaml:"jitter_percent,omitempty" json:"jitter_percent,omitempty" min:"0" max:"100" doc:"how much longer or shorter a pause of our own may be, so that not all come back at once; absent = 10"`
 }
 
 // RatelimitRulesResult are the rules in force.

@@ -203,7 +203,7 @@ func (a *app) openStore() (err error) {
 func (a *app) readRules() error {
 	c := a.config
 	a.rules = coord.NewRules()
-	if err := a.rules.SetFirst(ruleOptions(c.Rules.Items), age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
+	if err := a.rules.SetFirst(c.Rules.Items, age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
 		return err
 	}
 	a.policies = coord.NewBreakerPolicies()
@@ -253,6 +253,11 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 	permits := coord.NewPermits(coord.PermitsOptions{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Breakers: breakers, Leases: a.leases, Lines: a.lines,
 	})
+	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines, Members: permits,
+		Signals: a.signals, Answers: answers, Events: a.events,
+		Telemetry: a.telemetry.Telemetry,
+	})
 	return rpc.Services{
 		Leases: a.leases,
 		Methods: slices.Concat(
@@ -260,17 +265,12 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 			coord.NewSemaphores(a.runner, keys, a.leases, a.lines).Methods(),
 			coord.NewQueues(a.runner, keys, a.leases, a.lines).Methods(),
 			coord.NewSeen(a.runner, keys, a.leases).Methods(),
+			limiter.Methods(), a.rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
 			coord.NewPools(a.runner, keys, a.leases, a.lines).Methods(),
 			permits.Methods(),
 		),
-		Permits: permits,
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines,
-			Signals: a.signals, Answers: answers, Events: a.events,
-			Telemetry: a.telemetry.Telemetry,
-		}),
-		Rules: a.rules, RuntimeRules: runtime,
+		Rules:  a.rules.InForce,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	}
 }

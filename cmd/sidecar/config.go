@@ -52,7 +52,7 @@ func loadConfig(src config.Sources) (*config.Config, error) {
 // checkRules asks coord, which alone knows what a rule and a policy may say.
 func checkRules(c *config.Config) []config.Problem {
 	var all []config.Problem
-	for _, p := range coord.CheckRules(ruleOptions(c.Rules.Items)) {
+	for _, p := range coord.CheckRules(c.Rules.Items) {
 		all = append(all, config.Problem{Path: "rules." + p.Path, Message: p.Message})
 	}
 	for _, p := range coord.CheckBreakers(c.Breakers.Items) {

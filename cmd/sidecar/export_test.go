@@ -21,7 +21,6 @@ var (
 	PrintJSON  = printJSON
 	ShowDemo   = showDemo
 
-	RuleOptions = ruleOptions
 	LimitMemory = limitMemory
 )
 

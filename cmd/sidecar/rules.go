@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
@@ -52,7 +53,7 @@ rules.files, and its other sections are checked too, as by sidecar config check.
 }
 
 // loadRules reads and checks files of rules, or the rules of one whole configuration.
-func loadRules(files []string) ([]coord.RuleOptions, error) {
+func loadRules(files []string) ([]api.Rule, error) {
 	if i := slices.IndexFunc(files, config.IsWhole); i >= 0 {
 		if len(files) > 1 {
 			return nil, usage("%s is a whole configuration, not a file of rules: check it alone, or with sidecar config check %s", files[i], files[i])
@@ -61,17 +62,17 @@ func loadRules(files []string) ([]coord.RuleOptions, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ruleOptions(c.Rules.Items), nil
+		return c.Rules.Items, nil
 	}
 	items, err := config.LoadRules(files, checkRules)
 	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}
-	return ruleOptions(items), nil
+	return items, nil
 }
 
 // describeRules says what was found, one rule a line.
-func describeRules(to io.Writer, rules []coord.RuleOptions) error {
+func describeRules(to io.Writer, rules []api.Rule) error {
 	set := coord.NewRules()
 	if err := set.Set(rules, 0); err != nil {
 		return err
@@ -81,7 +82,7 @@ func describeRules(to io.Writer, rules []coord.RuleOptions) error {
 		more[r.Name] = strings.Join(extras(r), ", ")
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	for _, r := range set.List() {
+	for _, r := range set.InForce() {
 		_ = printLine(w, "%s\t%s\t%s\t%s", r.Name, r.Algorithm, strings.Join(r.Limits, ", "), more[r.Name])
 	}
 	if err := w.Flush(); err != nil {
@@ -92,7 +93,7 @@ func describeRules(to io.Writer, rules []coord.RuleOptions) error {
 }
 
 // extras are what a rule has beside its limits.
-func extras(r coord.RuleOptions) []string {
+func extras(r api.Rule) []string {
 	var all []string
 	for _, x := range []struct {
 		n    int
@@ -107,11 +108,11 @@ func extras(r coord.RuleOptions) []string {
 	if r.MaxConcurrent > 0 {
 		all = append(all, fmt.Sprintf("%d at once", r.MaxConcurrent))
 	}
-	if !r.Penalty.IsZero() {
+	if !coord.NoPenalty(r.Penalty) {
 		all = append(all, "penalty")
 	}
 	if r.FailMode != "" {
-		all = append(all, "fail mode "+string(r.FailMode))
+		all = append(all, "fail mode "+r.FailMode)
 	}
 	if r.Shadow {
 		all = append(all, "in shadow: it refuses nothing")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 func newRulesDiff(p process) *cobra.Command {
@@ -31,13 +31,13 @@ out and as by default is no difference. Exit code 0 when there is none, 1 when t
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the question may take")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, err := loadRules(args)
+		rules, err := loadRules(args)
 		if err != nil {
 			return err
 		}
-		wanted := make(map[string]api.Rule, len(options))
-		for _, o := range options {
-			wanted[o.Name] = rpc.WireRule(o)
+		wanted := make(map[string]api.Rule, len(rules))
+		for _, r := range rules {
+			wanted[r.Name] = coord.PlainRule(r)
 		}
 		running, err := ask(cmd.Context(), *socket, "sidecar rules diff", *timeout, api.RatelimitRules, api.Nothing{})
 		if err != nil {

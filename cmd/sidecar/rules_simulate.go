@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
@@ -98,7 +99,7 @@ func (c *traceClock) Now() time.Time { return time.UnixMicro(c.us.Load()) }
 // AfterFunc calls nothing: no call of a simulation waits.
 func (c *traceClock) AfterFunc(time.Duration, func()) func() bool { return func() bool { return true } }
 
-func newSimulation(rules []coord.RuleOptions, rule string, epoch time.Time) (*simulation, error) {
+func newSimulation(rules []api.Rule, rule string, epoch time.Time) (*simulation, error) {
 	set := coord.NewRules()
 	for i := range rules {
 		rules[i].MaxConcurrent = 0
@@ -136,7 +137,7 @@ type simulated struct {
 	key  string
 	cost int64
 	rule string
-	coord.Decision
+	api.RatelimitResult
 }
 
 // run decides on each line in its turn, and tells it.
@@ -156,8 +157,8 @@ func (s *simulation) run(ctx context.Context, name string, trace io.Reader, p *s
 		}
 		c.line, last = n, c.at
 		s.now.us.Store(s.epoch.UnixMicro() + c.at.Microseconds())
-		c.Decision, err = s.limiter.Acquire(ctx, coord.Caller{}, coord.LimitRequest{
-			LimitRef: coord.LimitRef{Rule: c.rule, Key: c.key}, Cost: c.cost, FailMode: coord.FailClosed,
+		c.RatelimitResult, err = s.limiter.Acquire(ctx, coord.Caller{}, &api.RatelimitParams{
+			Rule: c.rule, Key: c.key, Cost: c.cost, FailMode: string(coord.FailClosed),
 		})
 		if err != nil {
 			return usage("%s:%d: %w", name, n, err)
@@ -171,6 +172,9 @@ func (s *simulation) run(ctx context.Context, name string, trace io.Reader, p *s
 	}
 	return p.summary()
 }
+
+// maxCost is the most that a call may take, as on the wire (api.RatelimitParams).
+const maxCost = 1_000_000_000
 
 // parse reads a line; false when it has no call.
 func (s *simulation) parse(line string) (c simulated, ok bool, err error) {
@@ -190,6 +194,12 @@ func (s *simulation) parse(line string) (c simulated, ok bool, err error) {
 		if c.cost, err = strconv.ParseInt(f[2], 10, 64); err != nil {
 			return c, false, fmt.Errorf("cost %q is not a whole number; write one such as 1", f[2])
 		}
+		if c.cost < 0 || c.cost > maxCost {
+			return c, false, fmt.Errorf("params: cost: %d is out of range; use 0 to %d", c.cost, maxCost)
+		}
+	}
+	if len(c.key) > api.MaxNameBytes {
+		return c, false, fmt.Errorf("params: key: %d bytes are too many; give at most %d, such as a hash of what is longer", len(c.key), api.MaxNameBytes)
 	}
 	if len(f) > 3 {
 		c.rule = f[3]

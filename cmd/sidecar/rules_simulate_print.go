@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 // simulationPrinter tells a simulation, line by line.
@@ -56,7 +54,7 @@ func (p *simulationPrinter) call(c simulated) error {
 			RetryAfterMS int64   `json:"retry_after_ms"`
 		}{
 			float64(c.at) / float64(time.Millisecond), c.key, c.cost, c.rule, c.Allowed, c.DeniedBy, c.Shadow,
-			c.Band, c.Remaining, retryMS(c.RetryAfter),
+			c.Band, c.Remaining, c.RetryAfterMS,
 		}, outputJSON)
 	}
 	if p.calls == 1 {
@@ -64,7 +62,7 @@ func (p *simulationPrinter) call(c simulated) error {
 			return err
 		}
 	}
-	return printLine(p.to, "%-12v %-24s %6d  %-12s %9d  %s", c.at, c.key, c.cost, c.outcome(), c.Remaining, wait(c.RetryAfter))
+	return printLine(p.to, "%-12v %-24s %6d  %-12s %9d  %s", c.at, c.key, c.cost, c.outcome(), c.Remaining, wait(c.RetryAfterMS))
 }
 
 func (p *simulationPrinter) summary() error {
@@ -83,21 +81,14 @@ func (p *simulationPrinter) summary() error {
 	return err
 }
 
-func retryMS(d time.Duration) int64 {
-	if d == coord.Never {
-		return -1
-	}
-	return d.Milliseconds()
-}
-
 // wait is how long to stay away, for people.
-func wait(d time.Duration) string {
-	switch d {
+func wait(retryAfterMS int64) string {
+	switch retryAfterMS {
 	case 0:
 		return "-"
-	case coord.Never:
+	case -1:
 		return "never"
 	default:
-		return d.String()
+		return ms(retryAfterMS)
 	}
 }

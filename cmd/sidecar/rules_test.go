@@ -242,7 +242,7 @@ func liveSidecar(t *testing.T, clock *conformance.Clock) *client.Client {
 	items, err := config.LoadRules([]string{exampleRules})
 	require.NoError(t, err)
 	rules, keys, tel := coord.NewRules(), coord.NewKeys(redistest.Prefix(t), ""), telemetry.Nop()
-	require.NoError(t, rules.Set(main.RuleOptions(items), 1))
+	require.NoError(t, rules.Set(items, 1))
 	r, err := lua.Open(lua.Options{URL: redistest.URL(t), Clock: clock.Micros})
 	require.NoError(t, err)
 	leases, signals := coord.NewLeases(tel), coord.NewSignals(r, keys)
@@ -250,9 +250,9 @@ func liveSidecar(t *testing.T, clock *conformance.Clock) *client.Client {
 	path := socketIn(t)
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases,
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
+		Methods: coord.NewRateLimiter(coord.RateLimiterOptions{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
-		}),
+		}).Methods(),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

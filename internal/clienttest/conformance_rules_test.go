@@ -2,7 +2,6 @@ package clienttest_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,15 +46,7 @@ func newRulesSystem(t testing.TB, url string, deaf bool) *rulesSystem {
 
 func (s *rulesSystem) SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule) {
 	t.Helper()
-	items := make([]coord.RuleOptions, 0, len(rules))
-	for _, r := range rules {
-		o := coord.RuleOptions{Name: r.Name, Algorithm: r.Algorithm}
-		for _, b := range r.Limits {
-			o.Limits = append(o.Limits, coord.Band{Limit: b.Limit, Period: time.Duration(b.PeriodMS) * time.Millisecond, Burst: b.Burst})
-		}
-		items = append(items, o)
-	}
-	require.NoError(t, s.rules[sidecar].SetFirst(items, s.Now().UnixMilli(), coord.Precedence(precedence)))
+	require.NoError(t, s.rules[sidecar].SetFirst(rules, s.Now().UnixMilli(), coord.Precedence(precedence)))
 }
 
 func (s *rulesSystem) Rules(t testing.TB, sidecar int, name string) conformance.RulesClient {

@@ -145,6 +145,10 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
+	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits,
+		Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
+	})
 	path := filepath.Join(t.TempDir(), "s.sock")
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases,
@@ -153,15 +157,11 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 			coord.NewSemaphores(r, keys, leases, lines).Methods(),
 			coord.NewQueues(r, keys, leases, lines).Methods(),
 			coord.NewSeen(r, keys, leases).Methods(),
+			limiter.Methods(), rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
 			coord.NewPools(r, keys, leases, lines).Methods(),
 			permits.Methods(),
 		),
-		Rules: rules, RuntimeRules: runtime,
-		Permits: permits,
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
-		}),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -92,9 +93,9 @@ func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	crawlers := make([]*http.Client, 3)
 	for i := range crawlers {
 		rules := coord.NewRules()
-		require.NoError(t, rules.Set([]coord.RuleOptions{{
-			Name: "crawl", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 1000, Period: time.Hour}},
-			Penalty: coord.PenaltyOptions{JitterPercent: -1},
+		require.NoError(t, rules.Set([]api.Rule{{
+			Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1000, PeriodMS: 3_600_000}},
+			Penalty: &api.Penalty{JitterPercent: new(int64)},
 		}}, 1))
 		socket := serveRules(t, openRunner(t, lua.Options{URL: url, Clock: clock.Micros}), prefix, clock, rules, false)
 		crawlers[i] = &http.Client{Transport: httplimit.NewTransport(

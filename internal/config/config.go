@@ -8,6 +8,8 @@ package config
 import (
 	"strings"
 	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // Config is the file, key by key.
@@ -146,9 +148,9 @@ const (
 // after the file's own.
 type Rules struct {
 	// Precedence is file or redis: which of two rules of one name is in force.
-	Precedence string   `yaml:"precedence"`
-	Files      []string `yaml:"files"`
-	Items      []Rule   `yaml:"items"`
+	Precedence string     `yaml:"precedence"`
+	Files      []string   `yaml:"files"`
+	Items      []api.Rule `yaml:"items"`
 }
 
 // The values of rules.precedence.

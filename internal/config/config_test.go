@@ -76,23 +76,23 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		Telemetry: config.Telemetry{LogLevel: "debug", LogFormat: "text", RecordKeys: true},
 		Readiness: config.Readiness{Mode: config.ReadinessAlways},
-		Rules: config.Rules{Precedence: config.PrecedenceRedis, Files: []string{"rules.yaml"}, Items: []config.Rule{{
+		Rules: config.Rules{Precedence: config.PrecedenceRedis, Files: []string{"rules.yaml"}, Items: []api.Rule{{
 			Name: "user-agent", Algorithm: "token_bucket",
-			Limits:   []config.Band{{Limit: 80, PeriodMS: 600_000, Burst: 20}, {Limit: 3, PeriodMS: 5_000}},
+			Limits:   []api.Band{{Limit: 80, PeriodMS: 600_000, Burst: 20}, {Limit: 3, PeriodMS: 5_000}},
 			FailMode: "local", LocalShareOf: 12, DenyCache: "off",
-			Overrides: []config.Override{
-				{Exact: "partner", Limits: []config.Band{{Limit: 500, PeriodMS: 60_000}}},
+			Overrides: []api.Override{
+				{Exact: "partner", Limits: []api.Band{{Limit: 500, PeriodMS: 60_000}}},
 				{Glob: "bot-*", MaxConcurrent: 1},
-				{Suffix: "example.com", Limits: []config.Band{{Limit: 4, PeriodMS: 1000, Burst: 2}}, MaxConcurrent: 4},
+				{Suffix: "example.com", Limits: []api.Band{{Limit: 4, PeriodMS: 1000, Burst: 2}}, MaxConcurrent: 4},
 			},
-			Allow:  []config.Match{{Exact: "health"}, {Glob: "10.*"}},
-			Deny:   []config.Match{{Suffix: "example.org"}},
-			Groups: []config.Group{{Suffix: "example.net"}, {Glob: "*.cdn", Name: "cdn"}, {Exact: "a", Name: "b"}},
+			Allow:  []api.Match{{Exact: "health"}, {Glob: "10.*"}},
+			Deny:   []api.Match{{Suffix: "example.org"}},
+			Groups: []api.Group{{Suffix: "example.net"}, {Glob: "*.cdn", Name: "cdn"}, {Exact: "a", Name: "b"}},
 			Shadow: true, MaxConcurrent: 2, HeadroomPercent: 25, MaxDelayMS: 30_000,
-			Penalty: &config.Penalty{Codes: []int64{429, 403}, BaseMS: 1000, MaxMS: 60_000, ForgiveMS: 5000, JitterPercent: new(int64)},
+			Penalty: &api.Penalty{Codes: []int64{429, 403}, BaseMS: 1000, MaxMS: 60_000, ForgiveMS: 5000, JitterPercent: new(int64)},
 		}, {
 			Name: "burst", Algorithm: "token_bucket",
-			Limits: []config.Band{{Limit: 3, PeriodMS: 5_000}},
+			Limits: []api.Band{{Limit: 3, PeriodMS: 5_000}},
 		}}},
 		Breakers: config.Breakers{Items: []api.BreakerPolicy{{
 			Name: "*.example.com", FailureThreshold: 5, SuccessThreshold: 2, OpenMS: 30_000, OpenMaxMS: 240_000, HalfOpenMax: 1,
@@ -375,7 +375,7 @@ func TestWhatIsOnOrOffIsWrittenEitherWay(t *testing.T) {
 		require.NoError(t, err, written)
 		require.Equal(t, want, c.Telemetry.RecordKeys, written)
 		require.Equal(t, want, c.Rules.Items[0].Shadow, written)
-		require.Equal(t, map[bool]config.OnOff{true: "on", false: "off"}[want], c.Rules.Items[0].DenyCache, written)
+		require.Equal(t, map[bool]api.OnOff{true: "on", false: "off"}[want], c.Rules.Items[0].DenyCache, written)
 	}
 	_, err := config.Load(config.Sources{File: write(t, "rules: {items: [{name: a, deny_cache: maybe}]}")})
 	require.ErrorContains(t, err, `rules.items[0].deny_cache: "maybe" is neither on nor off; write one of them`)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // setting is one scalar or list of scalars that the environment and flags can set.
@@ -88,7 +90,7 @@ func trim(all []setting) {
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
-	onOffType    = reflect.TypeFor[OnOff]()
+	onOffType    = reflect.TypeFor[api.OnOff]()
 )
 
 // setText is the one reading of a value, whether file, environment or flag wrote

@@ -12,6 +12,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // maxRuleFiles is far more than anybody mounts, and few enough to read at each reload.
@@ -56,7 +58,7 @@ func (c *Config) importRules(s *source, misread map[string]bool, opened func(str
 }
 
 // readRules reads one of rules.files. Its error is that there is nothing to read.
-func (c *Config) readRules(name string, number int, opened func(string, fs.FileInfo)) (*source, []Rule, error) {
+func (c *Config) readRules(name string, number int, opened func(string, fs.FileInfo)) (*source, []api.Rule, error) {
 	// Opening a pipe would wait for whoever writes into it.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		opened(name, info)
@@ -70,7 +72,7 @@ func (c *Config) readRules(name string, number int, opened func(string, fs.FileI
 		c.modified = info.ModTime()
 	}
 	var file struct {
-		Items []Rule `yaml:"items"`
+		Items []api.Rule `yaml:"items"`
 	}
 	s := &source{name: name, number: number}
 	if err := s.parse(b, reflect.ValueOf(&file).Elem()); err != nil {
@@ -81,7 +83,7 @@ func (c *Config) readRules(name string, number int, opened func(string, fs.FileI
 
 // adopt takes over the rules of a file, their lines and what is misread of them
 // under the paths that they have in c.
-func (c *Config) adopt(s *source, rules []Rule, misread map[string]bool) {
+func (c *Config) adopt(s *source, rules []api.Rule, misread map[string]bool) {
 	base := len(c.Rules.Items)
 	here := func(path string) string {
 		index, rest, ok := itemIndex(path, "items")
@@ -188,7 +190,7 @@ func IsWhole(file string) bool {
 
 // LoadRules reads files of rules alone, as rules.files would. The error is a
 // Problems with every mistake of every file.
-func LoadRules(files []string, checks ...Check) ([]Rule, error) {
+func LoadRules(files []string, checks ...Check) ([]api.Rule, error) {
 	c := Default()
 	c.Rules.Files = files
 	loaded, err := finish(&c, &source{}, environment{}, Sources{Opened: func(string, fs.FileInfo) {}}, checks)

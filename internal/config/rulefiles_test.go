@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
@@ -139,5 +140,5 @@ func TestAPrintedConfigurationDrivesNoTerminal(t *testing.T) {
 	require.NotRegexp(t, "[\x1b\u009b\u202e]", b.String())
 	again, err := config.Load(config.Sources{File: beside(t, "c.yaml", b.String())})
 	require.NoError(t, err, b.String())
-	require.Equal(t, []config.Match{{Glob: "x\x1b[2J\u009b\u202e\n*"}, {Glob: "yes"}}, again.Rules.Items[0].Deny)
+	require.Equal(t, []api.Match{{Glob: "x\x1b[2J\u009b\u202e\n*"}, {Glob: "yes"}}, again.Rules.Items[0].Deny)
 }

@@ -48,7 +48,7 @@ func callers(b *testing.B, op func(n int64) error) {
 // BenchmarkLimiterAcquire is workload L: a million per second, 10,000 keys.
 func BenchmarkLimiterAcquire(b *testing.B) {
 	s := newSidecar(b, openRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
-	if err := s.rules.Set([]coord.RuleOptions{
+	if err := s.rules.Set([]api.Rule{
 		rule("one", band(1_000_000, time.Second)), rule("two", band(1_000_000, time.Second), band(10_000_000, time.Minute)),
 	}, 1); err != nil {
 		b.Fatal(err)
@@ -57,7 +57,7 @@ func BenchmarkLimiterAcquire(b *testing.B) {
 	for i := range keys {
 		keys[i] = fmt.Sprint("key-", i)
 	}
-	for name, ref := range map[string]coord.LimitRef{
+	for name, ref := range map[string]api.RatelimitParams{
 		"one_band": byRule("one", ""), "two_bands": byRule("two", ""), "in_full": inFull("", band(1_000_000, time.Second)),
 	} {
 		b.Run(name, func(b *testing.B) {

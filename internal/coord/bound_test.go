@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -22,20 +23,20 @@ type pressed struct{ at, cost int64 }
 
 // ceiling is the most that an algorithm may let through from one admission to
 // another, both included, which are so far apart (us).
-type ceiling func(b coord.Band, from, to int64) float64
+type ceiling func(b api.Band, from, to int64) float64
 
 // rated is capacity + rate x time. A slot is told in whole microseconds, rounded up.
 func rated(capacity int64) ceiling {
-	return func(b coord.Band, from, to int64) float64 {
-		return float64(capacity) + float64(b.Limit)*float64(to-from+1)/float64(b.Period.Microseconds())
+	return func(b api.Band, from, to int64) float64 {
+		return float64(capacity) + float64(b.Limit)*float64(to-from+1)/float64(b.PeriodMS*1000)
 	}
 }
 
 // windowed lets most through in any window of one period. Longer spans are made
 // of such windows.
 func windowed(most int64) ceiling {
-	return func(b coord.Band, from, to int64) float64 {
-		return float64(most * ((to-from)/b.Period.Microseconds() + 1))
+	return func(b api.Band, from, to int64) float64 {
+		return float64(most * ((to-from)/(b.PeriodMS*1000) + 1))
 	}
 }
 
@@ -54,7 +55,7 @@ func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 	leaky := b
 	leaky.Burst = 5
 	for algorithm, c := range map[string]struct {
-		band coord.Band
+		band api.Band
 		most ceiling
 	}{
 		"token_bucket":           {b, rated(b.Limit)},
@@ -65,7 +66,7 @@ func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 	} {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
-			log := press(t, coord.LimitRef{Algorithm: algorithm, Limits: []coord.Band{c.band}, Key: "k"}, length)
+			log := press(t, api.RatelimitParams{Algorithm: algorithm, Limits: []api.Band{c.band}, Key: "k"}, length)
 			t.Logf("%d admissions", len(log))
 			require.NotEmpty(t, log)
 			broken := ""
@@ -82,7 +83,7 @@ func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 			if algorithm == "fixed_window" {
 				windows := map[int64]int64{}
 				for _, x := range log {
-					windows[x.at/b.Period.Microseconds()] += x.cost
+					windows[x.at/(b.PeriodMS*1000)] += x.cost
 				}
 				for start, sum := range windows {
 					require.LessOrEqual(t, sum, b.Limit, "window %d", start)
@@ -95,7 +96,7 @@ func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 // press has 20 clients of three sidecars ask for a limit as often as they can, and
 // returns what was let through, in order. Every fourth client waits for its slots
 // where there are any.
-func press(t *testing.T, ref coord.LimitRef, length time.Duration) []pressed {
+func press(t *testing.T, ref api.RatelimitParams, length time.Duration) []pressed {
 	prefix := redistest.Prefix(t)
 	var limiters []*coord.RateLimiter
 	for range 3 {
@@ -109,11 +110,11 @@ func press(t *testing.T, ref coord.LimitRef, length time.Duration) []pressed {
 		clients.Go(func() {
 			rng := rand.New(rand.NewPCG(5, uint64(i)))
 			for ctx.Err() == nil {
-				r := coord.LimitRequest{LimitRef: ref, Cost: 1 + rng.Int64N(3), FailMode: coord.FailClosed}
+				p := by(coord.FailClosed, ref, 1+rng.Int64N(3))
 				if i%4 == 0 && ref.Algorithm != "sliding_window_counter" {
-					r.Wait = 200 * time.Millisecond
+					p.WaitMS = 200
 				}
-				d, err := limiters[i%3].Acquire(t.Context(), coord.Caller{}, r)
+				d, err := limiters[i%3].Acquire(t.Context(), coord.Caller{}, p)
 				if err != nil {
 					t.Error(err)
 					return

@@ -92,9 +92,9 @@ func (p *BreakerPolicies) Set(items []api.BreakerPolicy) error {
 		s.policies = append(s.policies, compileBreaker(o))
 		s.byName[o.Name] = i
 		if strings.ContainsAny(o.Name, `*?\`) {
-			s.names.add(i, Match{Glob: o.Name})
+			s.names.add(i, api.Match{Glob: o.Name})
 		} else {
-			s.names.add(i, Match{Exact: o.Name})
+			s.names.add(i, api.Match{Exact: o.Name})
 		}
 	}
 	p.set.Store(s)

@@ -12,7 +12,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
-	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
 func TestRulesConform(t *testing.T) {
@@ -25,12 +24,10 @@ func TestRulesConform(t *testing.T) {
 	})
 }
 
-// rulesSystem is a system whose sidecars take rules. Rules are turned into wire
-// values by package rpc itself, which the other run of the suite also tests.
+// rulesSystem is a system whose sidecars take rules.
 type rulesSystem struct {
 	*system
-	prefix  string
-	runtime [2]*coord.RuntimeRules
+	prefix string
 }
 
 func newRulesSystem(t *testing.T, url string, deaf bool) *rulesSystem {
@@ -47,54 +44,40 @@ func newRulesSystem(t *testing.T, url string, deaf bool) *rulesSystem {
 		if !deaf {
 			o.Signals = s.sidecars[i].signals
 		}
-		s.runtime[i] = runtimeRules(t, s.sidecars[i], prefix, s.Clock, o)
+		s.sidecars[i].has(runtimeRules(t, s.sidecars[i], prefix, s.Clock, o).Methods())
 	}
 	return s
 }
 
 func (s *rulesSystem) SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule) {
 	t.Helper()
-	items := make([]coord.RuleOptions, 0, len(rules))
-	for _, r := range rules {
-		items = append(items, rpc.RuleOptions(&r))
-	}
-	require.NoError(t, s.sidecars[sidecar].rules.SetFirst(items, s.Now().UnixMilli(), coord.Precedence(precedence)))
+	require.NoError(t, s.sidecars[sidecar].rules.SetFirst(rules, s.Now().UnixMilli(), coord.Precedence(precedence)))
 }
 
 func (s *rulesSystem) Rules(t testing.TB, sidecar int, name string) conformance.RulesClient {
 	t.Helper()
 	c, ok := s.Connect(t, sidecar, name).(*client)
 	require.True(t, ok)
-	return &rulesClient{client: c, runtime: s.runtime[sidecar]}
+	return c
 }
 
-type rulesClient struct {
-	*client
-	runtime *coord.RuntimeRules
+func (c *client) RatelimitRules(ctx context.Context) (api.RatelimitRulesResult, error) {
+	return do(ctx, c, "", api.RatelimitRules, api.Nothing{})
 }
 
-func (c *rulesClient) RatelimitRules(context.Context) (api.RatelimitRulesResult, error) {
-	return rpc.WireRules(c.rules.All()), nil
+func (c *client) RatelimitPutRule(ctx context.Context, r api.Rule) (api.RatelimitPutRuleResult, error) {
+	return do(ctx, c, "", api.RatelimitPutRule, api.RatelimitPutRuleParams{Rule: &r})
 }
 
-func (c *rulesClient) RatelimitPutRule(ctx context.Context, r api.Rule) (api.RatelimitPutRuleResult, error) {
-	p, err := c.runtime.Put(ctx, rpc.RuleOptions(&r))
-	return api.RatelimitPutRuleResult{Revision: p.Revision, Replaced: p.Replaced, Hidden: p.Hidden}, wire(err)
+func (c *client) RatelimitDeleteRule(ctx context.Context, name string) (bool, error) {
+	r, err := do(ctx, c, "", api.RatelimitDeleteRule, api.RatelimitDeleteRuleParams{Name: name})
+	return r.Deleted, err
 }
 
-func (c *rulesClient) RatelimitDeleteRule(ctx context.Context, name string) (bool, error) {
-	was, err := c.runtime.Delete(ctx, name)
-	return was, wire(err)
+func (c *client) RatelimitExplain(ctx context.Context, p api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
+	return do(ctx, c, "", api.RatelimitExplain, p)
 }
 
-func (c *rulesClient) RatelimitExplain(ctx context.Context, p api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
-	e, err := c.limiter.Explain(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
-	if err != nil {
-		return api.RatelimitExplainResult{}, wire(err)
-	}
-	return rpc.WireExplanation(e), nil
-}
-
-func (c *rulesClient) RatelimitStats(context.Context) (api.RatelimitStatsResult, error) {
-	return rpc.WireStats(c.limiter.Stats()), nil
+func (c *client) RatelimitStats(ctx context.Context) (api.RatelimitStatsResult, error) {
+	return do(ctx, c, "", api.RatelimitStats, api.Nothing{})
 }

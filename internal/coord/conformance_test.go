@@ -2,7 +2,6 @@ package coord_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -145,6 +144,7 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 		coord.NewSemaphores(r, keys, s.leases, s.lines).Methods(),
 		s.queues.Methods(),
 		coord.NewSeen(r, keys, s.leases).Methods(),
+		s.limiter.Methods(), s.rules.Methods(),
 		s.breakers.Methods(),
 		s.pools.Methods(),
 		s.permits.Methods(),
@@ -217,6 +217,16 @@ func (c *client) caller(id, method string, params any) coord.Caller {
 	return who
 }
 
+// client is one of this sidecar, without a session.
+func (s *sidecar) client(t testing.TB) *client { return &client{sidecar: s, open: t.Context()} }
+
+// has adds methods to those that can be called.
+func (s *sidecar) has(methods []coord.Method) {
+	for _, m := range methods {
+		s.methods[m.Name] = m
+	}
+}
+
 // do carries out a call of a method whose noun lists it, as package rpc does. It ends
 // with the connection.
 func do[P, R any](ctx context.Context, c *client, id string, m api.Method[P, R], p P) (r R, err error) {
@@ -246,84 +256,44 @@ func wire(err error) error {
 }
 
 func (c *client) RatelimitAcquire(ctx context.Context, id string, p api.RatelimitParams) (api.RatelimitResult, error) {
-	return result(c.limiter.Acquire(ctx, c.caller(id, "ratelimit.acquire", p), request(p)))
+	return do(ctx, c, id, api.RatelimitAcquire, p)
 }
 
 func (c *client) RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
-	return result(c.limiter.Peek(ctx, request(p)))
+	return do(ctx, c, "", api.RatelimitPeek, p)
 }
 
 func (c *client) RatelimitAcquireMany(ctx context.Context, id string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
-	items := make([]coord.LimitRequest, len(p.Items))
-	for i, it := range p.Items {
-		items[i] = request(api.RatelimitParams{
-			Rule: it.Rule, Algorithm: it.Algorithm, Limits: it.Limits, Key: it.Key, Group: it.Group, Cost: it.Cost, FailMode: it.FailMode,
-		})
-	}
-	all, err := c.limiter.AcquireMany(ctx, c.caller(id, "ratelimit.acquire_many", p), items, p.Atomic)
-	if err != nil {
-		return nil, wire(err)
-	}
-	results := make([]api.RatelimitItemResult, len(all))
-	for i, x := range all {
-		var e *api.Error
-		if r, err := result(x.Decision, x.Err); errors.As(err, &e) {
-			results[i].Error = &api.ItemError{Code: string(e.Code), Message: e.Message}
-		} else {
-			results[i].Result = &r
-		}
-	}
-	return results, nil
+	r, err := do(ctx, c, id, api.RatelimitAcquireMany, p)
+	return r.Results, err
 }
 
 func (c *client) RatelimitAcquireAny(ctx context.Context, id string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
-	key, d, err := c.limiter.AcquireAny(ctx, c.caller(id, "ratelimit.acquire_any", p), coord.AnyRequest{
-		LimitRequest: request(api.RatelimitParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Cost: p.Cost, FailMode: p.FailMode}),
-		Keys:         p.Keys,
-	})
-	r, err := result(d, err)
-	return api.RatelimitAnyResult{Key: key, Result: r}, err
+	return do(ctx, c, id, api.RatelimitAcquireAny, p)
 }
 
 func (c *client) RatelimitRefund(ctx context.Context, grant string) (api.RatelimitRefundResult, error) {
-	r, err := c.limiter.Refund(ctx, c.caller("", "", nil), grant)
-	return api.RatelimitRefundResult{Refunded: r.Refunded, Reason: r.Reason}, wire(err)
+	return do(ctx, c, "", api.RatelimitRefund, api.RatelimitGrantParams{Grant: grant})
 }
 
 func (c *client) RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error) {
-	was, err := c.limiter.Reset(ctx, ref(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group))
-	return api.RatelimitResetResult{Reset: was}, wire(err)
+	return do(ctx, c, "", api.RatelimitReset, p)
 }
 
-func request(p api.RatelimitParams) coord.LimitRequest {
-	return coord.LimitRequest{
-		LimitRef: ref(p.Rule, p.Algorithm, p.Limits, p.Key, p.Group),
-		Cost:     orDefault(p.Cost, 1), Wait: millis(p.WaitMS), FailMode: coord.FailMode(p.FailMode),
-	}
+func (c *client) RatelimitReport(ctx context.Context, id string, p api.RatelimitReportParams) (api.RatelimitReportResult, error) {
+	return do(ctx, c, id, api.RatelimitReport, p)
 }
 
-func ref(rule, algorithm string, limits []api.Band, key, group string) coord.LimitRef {
-	r := coord.LimitRef{Rule: rule, Algorithm: algorithm, Key: key, Group: group}
-	for _, b := range limits {
-		r.Limits = append(r.Limits, coord.Band{Limit: b.Limit, Period: time.Duration(b.PeriodMS) * time.Millisecond, Burst: b.Burst})
-	}
-	return r
+func (c *client) RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
+	return do(ctx, c, "", api.RatelimitPause, p)
 }
 
-func result(d coord.Decision, err error) (api.RatelimitResult, error) {
-	if err != nil {
-		return api.RatelimitResult{}, wire(err)
-	}
-	r := api.RatelimitResult{
-		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band, Limit: d.Limit,
-		Remaining: d.Remaining, Current: d.Current, ResetAfterMS: d.ResetAfter.Milliseconds(), ResetAtMS: max(0, d.ResetAt.UnixMilli()),
-		RetryAfterMS: d.RetryAfter.Milliseconds(), WaitedMS: d.Waited.Milliseconds(), DeniedBy: d.DeniedBy, Shadow: d.Shadow, Source: d.Source,
-		Grant: d.Grant, Held: d.Held, Replayed: d.Replayed, Degraded: d.Degraded, MaybeExecuted: d.MaybeExecuted,
-	}
-	if d.RetryAfter == coord.Never {
-		r.RetryAfterMS = -1
-	}
-	return r, nil
+func (c *client) RatelimitResume(ctx context.Context, p api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+	return do(ctx, c, "", api.RatelimitResume, p)
+}
+
+func (c *client) RatelimitSetDelay(ctx context.Context, p api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error) {
+	return do(ctx, c, "", api.RatelimitSetDelay, p)
 }
 
 func (c *client) LockAcquire(ctx context.Context, id string, p api.LockAcquireParams) (api.LockAcquireResult, error) {

@@ -18,7 +18,7 @@ type denial struct {
 	at       time.Duration
 	retryUS  int64 // -1 = never
 	resetUS  int64
-	decision Decision
+	decision decision
 	newer    bool // it is by a rule that this sidecar has not read yet
 }
 
@@ -33,35 +33,35 @@ func (d denial) about() string { return d.state }
 
 // repeat is what the refusal says at now of a call with this cost, which may
 // wait; false when Redis has to be asked.
-func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (Decision, bool) {
+func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (decision, bool) {
 	if now >= d.ends() || cost < d.cost && !d.shut() {
-		return Decision{}, false
+		return decision{}, false
 	}
 	passed, out := now-d.at, d.decision
 	out.Source = SourceCache
-	out.ResetAfter = roundUp(time.Duration(d.resetUS)*time.Microsecond - passed)
+	out.ResetAfterMS = msLeft(time.Duration(d.resetUS)*time.Microsecond - passed)
 	if d.retryUS < 0 {
 		return out, true
 	}
 	if cost > d.cost && (d.shut() || d.newer || !lim.dearerIsExact()) {
-		return Decision{}, false
+		return decision{}, false
 	}
 	if cost > d.cost && cost > lim.bands[0].Capacity {
-		out.RetryAfter = Never
+		out.RetryAfterMS = neverMS
 		return out, true
 	}
 	retry := time.Duration(d.retryUS)*time.Microsecond - passed
 	if cost > d.cost {
 		more := float64(cost-d.cost) * float64(lim.bands[0].P)
 		if more > maxExact {
-			return Decision{}, false
+			return decision{}, false
 		}
 		retry += time.Duration(more) * time.Microsecond
 	}
 	if wait > 0 && retry <= wait {
-		return Decision{}, false
+		return decision{}, false
 	}
-	out.RetryAfter = roundUp(retry)
+	out.RetryAfterMS = msLeft(retry)
 	return out, true
 }
 
@@ -74,8 +74,11 @@ func (d denial) shut() bool {
 // dearerIsExact reports whether each token more makes the wait longer by the same
 // whole microseconds: in one band of a bucket.
 func (l *limit) dearerIsExact() bool {
-	return bursts(l.algorithm) && len(l.bands) == 1 && l.bands[0].L == 1
+	return l.algorithm.bursts && len(l.bands) == 1 && l.bands[0].L == 1
 }
+
+// msLeft is what is left of a time, in milliseconds, rounded up.
+func msLeft(d time.Duration) int64 { return roundUp(d).Milliseconds() }
 
 // roundUp is a duration in whole milliseconds, not negative.
 func roundUp(d time.Duration) time.Duration {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -18,7 +19,7 @@ import (
 )
 
 // uncached is a rule without the deny cache.
-func uncached(name string, bands ...coord.Band) coord.RuleOptions {
+func uncached(name string, bands ...api.Band) api.Rule {
 	r := rule(name, bands...)
 	r.DenyCache = "off"
 	return r
@@ -34,7 +35,7 @@ func signalled(t *testing.T, url, prefix string, clock *conformance.Clock) *coor
 	})
 }
 
-func acquire(t *testing.T, l *coord.RateLimiter, r coord.LimitRequest) coord.Decision {
+func acquire(t *testing.T, l *coord.RateLimiter, r *api.RatelimitParams) api.RatelimitResult {
 	t.Helper()
 	d, err := l.Acquire(t.Context(), coord.Caller{}, r)
 	require.NoError(t, err)
@@ -44,16 +45,16 @@ func acquire(t *testing.T, l *coord.RateLimiter, r coord.LimitRequest) coord.Dec
 // The same calls with the cache and without: the same decisions, to the millisecond.
 func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 	t.Parallel()
-	two := []coord.Band{band(10, time.Second), band(60, time.Minute)}
+	two := []api.Band{band(10, time.Second), band(60, time.Minute)}
 	for name, c := range map[string]struct {
 		algorithm string
-		bands     []coord.Band
+		bands     []api.Band
 	}{
-		"whole microseconds": {tokenBucket, []coord.Band{band(80, time.Minute)}},
-		"fractions":          {tokenBucket, []coord.Band{band(7, 3*time.Second)}},
-		"a burst":            {tokenBucket, []coord.Band{{Limit: 3, Period: time.Second, Burst: 9}}},
+		"whole microseconds": {tokenBucket, []api.Band{band(80, time.Minute)}},
+		"fractions":          {tokenBucket, []api.Band{band(7, 3*time.Second)}},
+		"a burst":            {tokenBucket, []api.Band{{Limit: 3, PeriodMS: 1000, Burst: 9}}},
 		"two bands":          {tokenBucket, two},
-		"leaky":              {"leaky_bucket", []coord.Band{{Limit: 10, Period: 5 * time.Second, Burst: 8}}},
+		"leaky":              {"leaky_bucket", []api.Band{{Limit: 10, PeriodMS: 5000, Burst: 8}}},
 		"windows":            {"fixed_window", two},
 		"one window":         {"fixed_window", two[:1]},
 		"a log":              {"sliding_window_log", two},
@@ -62,18 +63,18 @@ func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bands := c.bands
-			f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+			f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
 			s, rng := f.pods[0], rand.New(rand.NewPCG(3, uint64(len(name))))
 			with, without := rule("on", bands...), uncached("off", bands...)
 			with.Algorithm, without.Algorithm = c.algorithm, c.algorithm
-			require.NoError(t, s.rules.Set([]coord.RuleOptions{with, without}, 1))
+			require.NoError(t, s.rules.Set([]api.Rule{with, without}, 1))
 			cached, refused := 0, 0
 			for range 2000 {
 				key, cost := fmt.Sprint("k", rng.IntN(2)), 1+rng.Int64N(min(12, bands[0].Limit))
 				if rng.IntN(3) > 0 {
 					cost = 1 + rng.Int64N(2)
 				}
-				ask := func(name string) coord.Decision {
+				ask := func(name string) api.RatelimitResult {
 					return acquire(t, s.limiter, asks(byRule(name, key), cost))
 				}
 				on, off := ask("on"), ask("off")
@@ -86,8 +87,8 @@ func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 				require.Equal(t, coord.SourceRedis, off.Source)
 				what := fmt.Sprintf("cost %d: %+v, without the cache %+v", cost, on, off)
 				require.Equal(t, off.Allowed, on.Allowed, what)
-				require.Equal(t, off.RetryAfter, on.RetryAfter, what)
-				require.Equal(t, off.ResetAfter, on.ResetAfter, what)
+				require.Equal(t, millis(off.RetryAfterMS), millis(on.RetryAfterMS), what)
+				require.Equal(t, millis(off.ResetAfterMS), millis(on.ResetAfterMS), what)
 				require.Equal(t, off.DeniedBy, on.DeniedBy, what)
 				f.clock.Advance(time.Duration(rng.Int64N(int64(400 * time.Millisecond))).Truncate(time.Microsecond))
 			}
@@ -99,7 +100,7 @@ func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 
 func TestARefusalIsRepeatedLocallyForASecondAtMost(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, redistest.URL(t), 2, coord.LimitRef{})
+	f := newFleet(t, redistest.URL(t), 2, api.RatelimitParams{})
 	here, there := f.pods[0].limiter, f.pods[1].limiter // they hear nothing of each other
 	limit := inFull("k", band(4, time.Minute))
 	require.True(t, acquire(t, here, asks(limit, 3)).Allowed)
@@ -108,24 +109,24 @@ func TestARefusalIsRepeatedLocallyForASecondAtMost(t *testing.T) {
 	f.clock.Advance(400 * time.Millisecond)
 	again := acquire(t, here, asks(limit, 2))
 	require.Equal(t, coord.SourceCache, again.Source)
-	require.Equal(t, first.RetryAfter-400*time.Millisecond, again.RetryAfter)
-	require.Equal(t, first.ResetAfter-400*time.Millisecond, again.ResetAfter)
-	require.Equal(t, first.ResetAt, again.ResetAt)
+	require.Equal(t, millis(first.RetryAfterMS)-400*time.Millisecond, millis(again.RetryAfterMS))
+	require.Equal(t, millis(first.ResetAfterMS)-400*time.Millisecond, millis(again.ResetAfterMS))
+	require.Equal(t, first.ResetAtMS, again.ResetAtMS)
 	dearer := acquire(t, here, asks(limit, 3))
 	require.Equal(t, coord.SourceCache, dearer.Source)
-	require.Equal(t, again.RetryAfter+15*time.Second, dearer.RetryAfter)
-	require.Equal(t, coord.Never, acquire(t, here, asks(limit, 5)).RetryAfter)
+	require.Equal(t, millis(again.RetryAfterMS)+15*time.Second, millis(dearer.RetryAfterMS))
+	require.Equal(t, int64(-1), acquire(t, here, asks(limit, 5)).RetryAfterMS)
 	require.True(t, acquire(t, here, asks(limit, 1)).Allowed, "what costs less is asked")
 	// Another key, other terms, and looking are others' business.
 	require.True(t, acquire(t, here, asks(inFull("other", band(4, time.Minute)), 2)).Allowed)
 	require.Equal(t, coord.SourceRedis, acquire(t, here, asks(inFull("k", band(5, time.Minute)), 5)).Source)
-	d, err := here.Peek(t.Context(), asks(limit, 2))
+	d, err := here.Peek(t.Context(), coord.Caller{}, asks(limit, 2))
 	require.NoError(t, err)
 	require.Equal(t, coord.SourceRedis, d.Source)
 
 	require.Equal(t, coord.SourceRedis, acquire(t, here, asks(limit, 2)).Source, "what was let through made the wait longer")
 
-	_, err = there.Reset(t.Context(), limit)
+	_, err = there.Reset(t.Context(), coord.Caller{}, reset(limit))
 	require.NoError(t, err)
 	f.clock.Advance(999_999 * time.Microsecond)
 	require.False(t, acquire(t, here, asks(limit, 2)).Allowed, "the broadcast was lost")
@@ -137,19 +138,19 @@ func TestAReadyWaiterIsNotRefusedLocally(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 1)
 	require.False(t, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).Allowed)
-	near := acquire(t, f.pods[0].limiter, coord.LimitRequest{LimitRef: f.ref, Cost: 1, Wait: 249 * time.Millisecond})
+	near := acquire(t, f.pods[0].limiter, waits(f.ref, 1, 249*time.Millisecond))
 	require.Equal(t, coord.SourceCache, near.Source)
 	w := f.start(0, "", 1, 250*time.Millisecond)
 	require.Equal(t, 1, f.sleeping())
 	// Who leaves makes room, which this sidecar knows at once.
 	require.False(t, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).Allowed)
 	w.leave(t)
-	require.Equal(t, 250*time.Millisecond, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).RetryAfter)
+	require.Equal(t, int64(250), acquire(t, f.pods[0].limiter, asks(f.ref, 1)).RetryAfterMS)
 }
 
 func TestARequestThatWasLetThroughIsAnsweredSo(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
 	l, limit := f.pods[0].limiter, inFull("k", band(1, time.Hour))
 	c := coord.Caller{RequestID: "id", Fingerprint: "f"}
 	first, err := l.Acquire(t.Context(), c, asks(limit, 1))
@@ -172,7 +173,7 @@ func TestAResetActsAtOnceInEverySidecar(t *testing.T) {
 	for _, l := range []*coord.RateLimiter{here, there} {
 		untilAllowed(t, here, limit)
 		require.False(t, acquire(t, here, asks(limit, 1)).Allowed)
-		_, err := l.Reset(t.Context(), limit)
+		_, err := l.Reset(t.Context(), coord.Caller{}, reset(limit))
 		require.NoError(t, err)
 	}
 	untilAllowed(t, here, limit)
@@ -180,7 +181,7 @@ func TestAResetActsAtOnceInEverySidecar(t *testing.T) {
 
 // untilAllowed asks until the limit lets a call through. The clock stands still,
 // so that no refusal ends by itself.
-func untilAllowed(t *testing.T, l *coord.RateLimiter, limit coord.LimitRef) {
+func untilAllowed(t *testing.T, l *coord.RateLimiter, limit api.RatelimitParams) {
 	t.Helper()
 	require.Eventually(t, func() bool { return acquire(t, l, asks(limit, 1)).Allowed }, 30*time.Second, time.Millisecond, "it was never told")
 }
@@ -216,16 +217,16 @@ func TestResetNeedsNoRightToPublish(t *testing.T) {
 	require.True(t, acquire(t, here, asks(limit, 1)).Allowed)
 	// The refusals of an interval before it has subscribed are forgotten.
 	require.False(t, acquire(t, here, asks(limit, 1)).Allowed)
-	was, err := there.Reset(t.Context(), limit)
+	was, err := there.Reset(t.Context(), coord.Caller{}, reset(limit))
 	require.NoError(t, err)
-	require.True(t, was)
+	require.True(t, was.Reset)
 	clock.Advance(time.Second)
 	require.True(t, acquire(t, here, asks(limit, 1)).Allowed)
 }
 
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, redis.Embedded, 1, coord.LimitRef{})
+	f := newFleet(t, redis.Embedded, 1, api.RatelimitParams{})
 	for i := range coord.MaxRecent + 500 {
 		require.False(t, acquire(t, f.pods[0].limiter, asks(inFull(fmt.Sprint("k", i), band(0, time.Hour)), 1)).Allowed)
 	}
@@ -235,7 +236,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 
 func TestAnAnswerFromTheCacheAllocatesNothing(t *testing.T) {
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), "p")
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("r", band(1, 24*time.Hour))}, 1))
+	require.NoError(t, s.rules.Set([]api.Rule{rule("r", band(1, 24*time.Hour))}, 1))
 	r := asks(byRule("r", "k"), 2)
 	acquire(t, s.limiter, r)
 	ctx, cached := t.Context(), true
@@ -251,10 +252,10 @@ func TestAnAnswerFromTheCacheAllocatesNothing(t *testing.T) {
 // A rule that is reloaded decides at once, whatever was refused under the old one.
 func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
 	s := f.pods[0]
-	set := func(revision int64, bands ...coord.Band) {
-		require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("r", bands...)}, revision))
+	set := func(revision int64, bands ...api.Band) {
+		require.NoError(t, s.rules.Set([]api.Rule{rule("r", bands...)}, revision))
 	}
 	set(1, band(10, time.Hour))
 	require.True(t, acquire(t, s.limiter, asks(byRule("r", "raised"), 10)).Allowed)
@@ -268,7 +269,7 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	d := acquire(t, s.limiter, asks(byRule("r", "lowered"), 1))
 	require.False(t, d.Allowed, "100 with 80 used, now 10")
 	require.Zero(t, d.Remaining, "never negative")
-	require.Equal(t, 6*time.Second, d.RetryAfter)
+	require.Equal(t, 6*time.Second, millis(d.RetryAfterMS))
 
 	// Two sets of one revision are told apart by what they say.
 	set(4, band(11, time.Minute))
@@ -281,7 +282,7 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	w := f.start(0, "", 1, time.Minute)
 	set(6, band(60, time.Minute))
 	d = acquire(t, s.limiter, asks(f.ref, 60))
-	require.Equal(t, 2*time.Second, d.RetryAfter, "one used and one promised")
+	require.Equal(t, 2*time.Second, millis(d.RetryAfterMS), "one used and one promised")
 	f.clock.Advance(time.Minute)
 	w.let(t, time.Minute)
 }
@@ -289,7 +290,7 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 // Limits given in full have no name that could tell them apart.
 func TestARefusalIsOfItsAlgorithmOnly(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, redistest.URL(t), 1, coord.LimitRef{})
+	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
 	l := f.pods[0].limiter
 	window, bucket := inFull("k", band(4, time.Minute)), inFull("k", band(4, time.Minute))
 	window.Algorithm = "fixed_window"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
@@ -231,15 +232,15 @@ func TestWhatASessionHoldsIsShown(t *testing.T) {
 func TestRulesAreShown(t *testing.T) {
 	t.Parallel()
 	r := coord.NewRules()
-	require.Empty(t, r.List())
-	require.NoError(t, r.Set([]coord.RuleOptions{
-		{Name: "ua", Algorithm: "token_bucket", Limits: []coord.Band{
-			{Limit: 80, Period: 10 * time.Minute}, {Limit: 3, Period: 5 * time.Second, Burst: 6},
+	require.Empty(t, r.InForce())
+	require.NoError(t, r.Set([]api.Rule{
+		{Name: "ua", Algorithm: "token_bucket", Limits: []api.Band{
+			{Limit: 80, PeriodMS: 600_000}, {Limit: 3, PeriodMS: 5000, Burst: 6},
 		}},
-		{Name: "crawl", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 1, Period: time.Hour}}},
+		{Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1, PeriodMS: 3_600_000}}},
 	}, 17))
-	require.Equal(t, []coord.RuleInfo{
+	require.Equal(t, []api.InspectRule{
 		{Name: "crawl", Algorithm: "token_bucket", Limits: []string{"1/1h"}, Revision: 17},
 		{Name: "ua", Algorithm: "token_bucket", Limits: []string{"3/5s burst 6", "80/10m"}, Revision: 17},
-	}, r.List())
+	}, r.InForce())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -14,8 +15,8 @@ import (
 func (k Keys) Limit(rule, key, part string) string { return k.limit(rule, key, part) }
 
 // InFull is the state of a limit given in full.
-func (k Keys) InFull(key, algorithm string, bands ...Band) string {
-	return k.limit("", key, compile(RuleOptions{Algorithm: algorithm, Limits: bands}, 0).part)
+func (k Keys) InFull(key, algorithm string, bands ...api.Band) string {
+	return k.limit("", key, compile(api.Rule{Algorithm: algorithm, Limits: bands}, 0).part)
 }
 func (k Keys) Lock(name string) string             { return k.lock(name) }
 func (k Keys) Line(lock string) string             { return k.line(k.lock(lock)).Line }
@@ -32,10 +33,10 @@ type Compiled struct {
 	Revision  int64
 }
 
-func Compile(bands ...Band) Compiled { return CompileBy("token_bucket", bands...) }
+func Compile(bands ...api.Band) Compiled { return CompileBy("token_bucket", bands...) }
 
-func CompileBy(algorithm string, bands ...Band) Compiled {
-	l := compile(RuleOptions{Algorithm: algorithm, Limits: bands}, 0)
+func CompileBy(algorithm string, bands ...api.Band) Compiled {
+	l := compile(api.Rule{Algorithm: algorithm, Limits: bands}, 0)
 	return Compiled{l.signature, l.bands, l.names, l.revision}
 }
 
@@ -56,7 +57,7 @@ func (r *Rules) Match(name, key, group string) Matched {
 }
 
 // First is the first of the sets that has the key, -1 = none.
-func First(key string, sets ...Match) int {
+func First(key string, sets ...api.Match) int {
 	m := newMatcher(sets)
 	return m.first(key)
 }
@@ -77,7 +78,7 @@ func GrantOf(text string) (Taken, error) {
 type Inline struct{ l inlineLimits }
 
 func NewInline() *Inline { return &Inline{inlineLimits{known: make(map[inlineKey]*limit)}} }
-func (i *Inline) Find(algorithm string, bands []Band) error {
+func (i *Inline) Find(algorithm string, bands []api.Band) error {
 	_, err := i.l.find(algorithm, bands)
 	return err
 }
@@ -246,5 +247,5 @@ const MaxBursts = maxBursts
 func (k Keys) Rules() string { return k.rules() }
 
 // TextOf and ReadRule are how rules are kept in Redis.
-func TextOf(o RuleOptions) (string, error)            { return textOf(o) }
-func ReadRule(name, text string) (RuleOptions, error) { return readRule(name, text) }
+func TextOf(o api.Rule) (string, error)            { return textOf(o) }
+func ReadRule(name, text string) (api.Rule, error) { return readRule(name, text) }

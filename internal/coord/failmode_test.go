@@ -24,14 +24,15 @@ import (
 )
 
 // by makes a request with a fail mode of its own.
-func by(mode coord.FailMode, ref coord.LimitRef, cost int64) coord.LimitRequest {
-	return coord.LimitRequest{LimitRef: ref, Cost: cost, FailMode: mode}
+func by(mode coord.FailMode, p api.RatelimitParams, cost int64) *api.RatelimitParams {
+	p.FailMode = string(mode)
+	return asks(p, cost)
 }
 
 // withMode is a rule with a fail mode.
-func withMode(mode coord.FailMode, name string, bands ...coord.Band) coord.RuleOptions {
+func withMode(mode coord.FailMode, name string, bands ...api.Band) api.Rule {
 	r := rule(name, bands...)
-	r.FailMode = mode
+	r.FailMode = string(mode)
 	return r
 }
 
@@ -66,17 +67,17 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 	server := redistest.Start(t)
 	server.Stop()
 	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{
+	require.NoError(t, s.rules.Set([]api.Rule{
 		rule("absent", band(10, time.Hour)), withMode(coord.FailOpen, "open", band(10, time.Hour)),
 		withMode(coord.FailClosed, "closed", band(10, time.Hour)), withMode(coord.FailLocal, "local", band(2, time.Hour)),
 	}, 1))
-	acquire := func(r coord.LimitRequest) (coord.Decision, error) {
+	acquire := func(r *api.RatelimitParams) (api.RatelimitResult, error) {
 		return s.limiter.Acquire(t.Context(), coord.Caller{}, r)
 	}
 	for _, name := range []string{"absent", "open"} {
 		d, err := acquire(asks(byRule(name, "k"), 1))
 		require.NoError(t, err)
-		require.Equal(t, coord.Decision{
+		require.Equal(t, api.RatelimitResult{
 			Allowed: true, Rule: name, Algorithm: tokenBucket, Band: "10/1h", Limit: 10, Degraded: true, Source: coord.SourceLocal,
 		}, d)
 	}
@@ -94,10 +95,10 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 	require.True(t, d.Degraded)
 	_, err = acquire(by(coord.FailClosed, byRule("open", "k"), 1))
 	requireCode(t, err, api.Unavailable, "redis")
-	_, err = acquire(by("shut", byRule("open", "k"), 1))
-	requireCode(t, err, api.InvalidArgument, `fail_mode: "shut" is not a fail mode; use closed, open or local`)
+	_, err = do(t.Context(), s.client(t), "", api.RatelimitAcquire, *by("shut", byRule("open", "k"), 1))
+	require.Equal(t, &api.Error{Code: api.InvalidArgument, Message: `fail_mode: one of closed, open, local is expected, not "shut"`}, err)
 	// To look is answered likewise, and takes nothing here either.
-	d, err = s.limiter.Peek(t.Context(), asks(byRule("local", "other"), 2))
+	d, err = s.limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("local", "other"), 2))
 	require.NoError(t, err)
 	require.True(t, d.Allowed && d.Degraded)
 	require.EqualValues(t, 2, d.Remaining)
@@ -202,7 +203,7 @@ func TestAHundredCancelledCallsTripNothing(t *testing.T) {
 }
 
 // outage is a limiter by a clock of its own whose Redis can be away.
-func outage(t *testing.T, rules ...coord.RuleOptions) (*sidecar, *conformance.Clock, *redistest.Server) {
+func outage(t *testing.T, rules ...api.Rule) (*sidecar, *conformance.Clock, *redistest.Server) {
 	server, clock := redistest.Start(t), conformance.NewClock()
 	r := openRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros})
 	s := newSidecarBy(t, r, "p", clock)
@@ -215,7 +216,7 @@ func TestTheLocalLimitIsThisPodsShareKeptWarm(t *testing.T) {
 	shared := withMode(coord.FailLocal, "shared", band(12, 12*time.Second), band(30, time.Minute))
 	shared.LocalShareOf = 3
 	s, clock, server := outage(t, shared, withMode(coord.FailLocal, "warm", band(4, time.Minute)))
-	acquire := func(name string, cost int64) coord.Decision {
+	acquire := func(name string, cost int64) api.RatelimitResult {
 		d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule(name, "k"), cost))
 		require.NoError(t, err)
 		return d
@@ -229,18 +230,18 @@ func TestTheLocalLimitIsThisPodsShareKeptWarm(t *testing.T) {
 	refused := acquire("shared", 2)
 	require.Equal(t, "30/1m", refused.Band)
 	require.Equal(t, coord.ReasonLimit, refused.DeniedBy)
-	require.Equal(t, 12*time.Second, refused.RetryAfter)
-	require.Equal(t, 24*time.Second, refused.ResetAfter)
+	require.Equal(t, 12*time.Second, millis(refused.RetryAfterMS))
+	require.Equal(t, 24*time.Second, millis(refused.ResetAfterMS))
 	require.Zero(t, refused.Remaining)
-	clock.Advance(refused.RetryAfter - time.Millisecond)
+	clock.Advance(millis(refused.RetryAfterMS) - time.Millisecond)
 	require.False(t, acquire("shared", 2).Allowed, "a millisecond early")
 	clock.Advance(time.Millisecond)
 	require.True(t, acquire("shared", 2).Allowed)
 	// More than the share fits once nothing is used; more than the limit, never.
 	dear := acquire("shared", 6)
-	clock.Advance(dear.RetryAfter)
+	clock.Advance(millis(dear.RetryAfterMS))
 	require.True(t, acquire("shared", 6).Allowed)
-	require.Equal(t, coord.Never, acquire("shared", 13).RetryAfter)
+	require.Equal(t, int64(-1), acquire("shared", 13).RetryAfterMS)
 
 	s2 := acquire("warm", 4)
 	require.Equal(t, coord.SourceLocal, s2.Source)
@@ -276,7 +277,7 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 		now = now.Add(time.Minute)
 		return now
 	})
-	require.NoError(t, rules.Set([]coord.RuleOptions{withMode(coord.FailLocal, "r", band(1, time.Hour))}, 1))
+	require.NoError(t, rules.Set([]api.Rule{withMode(coord.FailLocal, "r", band(1, time.Hour))}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: events, Telemetry: tel,
@@ -289,7 +290,7 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 		_, err := l.Acquire(t.Context(), coord.Caller{}, by(mode, byRule("r", "k"), 1))
 		var e *coord.Error
 		require.Equal(t, mode == coord.FailClosed, errors.As(err, &e), "%v", err)
-		_, _ = l.Peek(t.Context(), by(mode, byRule("r", "k"), 1))
+		_, _ = l.Peek(t.Context(), coord.Caller{}, by(mode, byRule("r", "k"), 1))
 	}
 	require.Equal(t, map[string]int64{"r degraded_allowed": 2, "r degraded_limit": 1, "r unavailable": 1}, decisions(t, reader), "looking decides nothing")
 	require.Equal(t, []string{
@@ -301,14 +302,14 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 
 func TestMistakesOfAFailModeNameTheirField(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(*coord.RuleOptions){
-		`items[0].fail_mode: "opened" is not a fail mode; did you mean "open"?`:                                  func(r *coord.RuleOptions) { r.FailMode = "opened" },
-		`items[0].local_share_of: -1 is out of range; use 1 to 1000000, the number of pods that share the limit`: func(r *coord.RuleOptions) { r.LocalShareOf = -1 },
-		`items[0].deny_cache: "maybe" is neither on nor off; write one of them`:                                  func(r *coord.RuleOptions) { r.DenyCache = "maybe" },
+	for want, change := range map[string]func(*api.Rule){
+		`items[0].fail_mode: "opened" is not a fail mode; did you mean "open"?`:                                  func(r *api.Rule) { r.FailMode = "opened" },
+		`items[0].local_share_of: -1 is out of range; use 1 to 1000000, the number of pods that share the limit`: func(r *api.Rule) { r.LocalShareOf = -1 },
+		`items[0].deny_cache: "maybe" is neither on nor off; write one of them`:                                  func(r *api.Rule) { r.DenyCache = "maybe" },
 	} {
 		r := rule("r", band(1, time.Second))
 		change(&r)
-		require.Equal(t, want, coord.CheckRules([]coord.RuleOptions{r}).Error())
+		require.Equal(t, want, coord.CheckRules([]api.Rule{r}).Error())
 	}
 }
 

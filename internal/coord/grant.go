@@ -103,9 +103,9 @@ func (g grantIDs) of(c Caller) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// GrantedFor is the rule that a grant was made by, and what it counts: the key or
+// grantedFor is the rule that a grant was made by, and what it counts: the key or
 // its group. It is false for what is no grant.
-func GrantedFor(text string) (rule, counted string, ok bool) {
+func grantedFor(text string) (rule, counted string, ok bool) {
 	g, _, err := parseGrant(text)
 	if err != nil {
 		return "", "", false

@@ -2,36 +2,10 @@ package coord
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
-
-// RuleInfo is a rule in force, for people.
-type RuleInfo struct {
-	Name, Algorithm string
-	Limits          []string // such as 80/10m, or 3/5s burst 6
-	Revision        int64
-}
-
-// List describes the rules in force, sorted by name.
-func (r *Rules) List() []RuleInfo {
-	set := *r.set.Load() // as one: it is replaced, never changed
-	all := make([]RuleInfo, 0, len(set))
-	for name, l := range set {
-		i := RuleInfo{Name: name, Algorithm: l.algorithm, Revision: l.revision}
-		for b, text := range l.names {
-			if c := l.bands[b].Capacity; c != l.limits[b] {
-				text += fmt.Sprintf(" burst %d", c)
-			}
-			i.Limits = append(i.Limits, text)
-		}
-		all = append(all, i)
-	}
-	slices.SortFunc(all, func(a, b RuleInfo) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
 
 // HeldInfo is something that a session holds, for people: without its token,
 // which is its owner's secret.

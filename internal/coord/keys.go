@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -69,7 +68,7 @@ func statePart(rule, algorithm, signature string) string {
 // them: grants outlive rollouts.
 func isStatePart(rule, part string) bool {
 	algorithm, bands, banded := strings.Cut(part, ":")
-	return slices.Contains(algorithms, algorithm) && (!banded || rule == "" && bands != "") &&
+	return algorithmNamed(algorithm) != nil && (!banded || rule == "" && bands != "") &&
 		strings.Trim(bands, "0123456789/;") == ""
 }
 
@@ -334,15 +333,6 @@ func plain(r rune, size int) bool {
 	default:
 		return r != utf8.RuneError || size > 1
 	}
-}
-
-// checkCounted bounds what a limit may count: a key, and the group in its place,
-// if there is one.
-func checkCounted(key, group string) error {
-	if err := checkText("key", key); err != nil || group == "" {
-		return err
-	}
-	return checkText("group", group)
 }
 
 // checkText bounds a name, a key or a token as the wire does; field is its key there.

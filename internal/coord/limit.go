@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -16,7 +15,7 @@ import (
 // does not change once made.
 type limit struct {
 	rule      string // empty for a limit given in full
-	algorithm string
+	algorithm *algorithm
 	revision  int64 // 0 for a limit given in full
 	signature string
 	terms     string // the algorithm and the signature
@@ -39,7 +38,7 @@ type sizes struct {
 	limits []int64             // per period
 }
 
-func (s *sizes) add(t lua.RatelimitBand, b Band) {
+func (s *sizes) add(t lua.RatelimitBand, b api.Band) {
 	s.bands = append(s.bands, t)
 	s.names = append(s.names, bandName(b))
 	s.limits = append(s.limits, b.Limit)
@@ -57,9 +56,7 @@ func (s sizes) by(newer string) (sizes, error) {
 		if err != nil || t.P < 1 {
 			return sizes{}, fmt.Errorf("%q is no band of a newer rule", text)
 		}
-		period := ms(t.PeriodMS)
-		b := Band{Limit: t.L * (period.Microseconds() / t.P), Period: period}
-		n.add(t, b)
+		n.add(t, api.Band{Limit: t.L * (t.PeriodMS * 1000 / t.P), PeriodMS: t.PeriodMS})
 	}
 	return n, nil
 }
@@ -68,26 +65,26 @@ func (s sizes) by(newer string) (sizes, error) {
 const bandFormat = "%d/%d/%d/%d"
 
 // compile makes a limit that was checked.
-func compile(o RuleOptions, revision int64) *limit {
+func compile(o api.Rule, revision int64) *limit {
 	bands := slices.Clone(o.Limits)
 	for i := range bands {
-		bands[i] = bands[i].less(o.HeadroomPercent)
+		bands[i] = less(bands[i], o.HeadroomPercent)
 	}
-	slices.SortFunc(bands, func(a, b Band) int { return cmp.Compare(a.Period, b.Period) })
+	slices.SortFunc(bands, func(a, b api.Band) int { return cmp.Compare(a.PeriodMS, b.PeriodMS) })
 	l := &limit{
-		rule: o.Name, algorithm: o.Algorithm, revision: revision,
-		failMode: o.FailMode.or(FailOpen), denyCache: o.DenyCache != "off",
+		rule: o.Name, algorithm: algorithmNamed(o.Algorithm), revision: revision,
+		failMode: FailMode(o.FailMode).or(FailOpen), denyCache: o.DenyCache != "off",
 		shadow: o.Shadow, maxConcurrent: o.MaxConcurrent,
 	}
 	texts := make([]string, 0, len(bands))
 	for _, b := range bands {
-		t := reduced(o.Algorithm, b)
+		t := l.algorithm.reduced(b)
 		l.add(t, b)
 		texts = append(texts, fmt.Sprintf(bandFormat, t.Capacity, t.L, t.P, t.PeriodMS))
 	}
 	l.signature = strings.Join(texts, ";")
-	l.terms = l.algorithm + " " + l.signature
-	l.part = statePart(l.rule, l.algorithm, l.signature)
+	l.terms = o.Algorithm + " " + l.signature
+	l.part = statePart(l.rule, o.Algorithm, l.signature)
 	l.local = share(l.bands, max(1, o.LocalShareOf))
 	l.upstream = upstreamOf(o)
 	return l
@@ -95,7 +92,7 @@ func compile(o RuleOptions, revision int64) *limit {
 
 // less takes percent off the limit and the burst of a band, rounded down. The burst of
 // a band with a limit above 0 stays at least 1.
-func (b Band) less(percent int64) Band {
+func less(b api.Band, percent int64) api.Band {
 	kept := 100 - percent
 	b.Limit = b.Limit * kept / 100
 	if b.Burst > 0 {
@@ -105,27 +102,15 @@ func (b Band) less(percent int64) Band {
 }
 
 // reduced divides limit and period by what they share, so that the scripts'
-// products stay small: 80 per 10 minutes is 1 per 7.5 s. A limit of 0 admits
-// nothing, whatever its burst: it would never come back.
-func reduced(algorithm string, b Band) lua.RatelimitBand {
-	us := b.Period.Microseconds()
-	capacity := b.Burst
-	switch {
-	case b.Limit == 0:
-		capacity = 0
-	case algorithm == api.AlgorithmLeakyBucket:
-		capacity = max(1, b.Burst)
-	case capacity == 0:
-		capacity = b.Limit
-	}
+// products stay small: 80 per 10 minutes is 1 per 7.5 s.
+func (a *algorithm) reduced(b api.Band) lua.RatelimitBand {
+	us := b.PeriodMS * 1000
 	g := gcd(b.Limit, us)
-	return lua.RatelimitBand{Capacity: capacity, L: b.Limit / g, P: us / g, PeriodMS: b.Period.Milliseconds()}
+	return lua.RatelimitBand{Capacity: a.capacity(b), L: b.Limit / g, P: us / g, PeriodMS: b.PeriodMS}
 }
 
 // lean limits have a script of their own.
-func (l *limit) lean() bool {
-	return l.algorithm == api.AlgorithmTokenBucket && len(l.bands) == 1 && l.maxConcurrent == 0
-}
+func (l *limit) lean() bool { return l.algorithm.lean && len(l.bands) == 1 && l.maxConcurrent == 0 }
 
 func gcd(a, b int64) int64 {
 	for b != 0 {
@@ -136,18 +121,18 @@ func gcd(a, b int64) int64 {
 
 var units = []struct {
 	name string
-	is   time.Duration
-}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
+	ms   int64
+}{{"d", 86_400_000}, {"h", 3_600_000}, {"m", 60_000}, {"s", 1000}}
 
 // bandName is limit/period in the largest unit that leaves a whole number:
 // 80/10m, 10/1s, 3/1500ms.
-func bandName(b Band) string {
+func bandName(b api.Band) string {
 	for _, u := range units {
-		if b.Period%u.is == 0 {
-			return fmt.Sprintf("%d/%d%s", b.Limit, b.Period/u.is, u.name)
+		if b.PeriodMS%u.ms == 0 {
+			return fmt.Sprintf("%d/%d%s", b.Limit, b.PeriodMS/u.ms, u.name)
 		}
 	}
-	return fmt.Sprintf("%d/%s", b.Limit, b.Period)
+	return fmt.Sprintf("%d/%dms", b.Limit, b.PeriodMS)
 }
 
 // maxInline bounds what is remembered of limits given in full: callers write
@@ -165,10 +150,10 @@ type inlineLimits struct {
 type inlineKey struct {
 	algorithm string
 	n         int
-	bands     [api.MaxBands]Band
+	bands     [api.MaxBands]api.Band
 }
 
-func (l *inlineLimits) find(algorithm string, bands []Band) (*limit, error) {
+func (l *inlineLimits) find(algorithm string, bands []api.Band) (*limit, error) {
 	key := inlineKey{algorithm: algorithm, n: len(bands)}
 	copy(key.bands[:], bands)
 	l.mu.RLock()
@@ -181,7 +166,7 @@ func (l *inlineLimits) find(algorithm string, bands []Band) (*limit, error) {
 	if p.checkLimit("", algorithm, bands); p != nil {
 		return nil, invalid("%s", strings.ReplaceAll(p.Error(), "\n", "; "))
 	}
-	c = compile(RuleOptions{Algorithm: algorithm, Limits: bands}, 0)
+	c = compile(api.Rule{Algorithm: algorithm, Limits: bands}, 0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.known) >= maxInline {

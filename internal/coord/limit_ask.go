@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -32,13 +33,13 @@ type question struct {
 
 // question is what is known of a call before Redis is named. A rule in shadow
 // refuses nothing while Redis is away either.
-func (l *RateLimiter) question(c Caller, t target, r LimitRequest, peek bool) question {
-	mode := r.FailMode.or(t.lim.failMode)
+func (l *RateLimiter) question(c Caller, t target, p *api.RatelimitParams, peek bool) question {
+	mode := FailMode(p.FailMode).or(t.lim.failMode)
 	if t.lim.shadow && mode == FailClosed {
 		mode = FailOpen
 	}
 	return question{
-		lim: t.lim, caller: c, key: r.Key, counted: t.counted, cost: r.Cost, peek: peek, mode: mode, begun: l.now(),
+		lim: t.lim, caller: c, key: p.Key, counted: t.counted, cost: p.Cost, peek: peek, mode: mode, begun: l.now(),
 	}
 }
 
@@ -53,7 +54,7 @@ func (q *question) address(k Keys) {
 type answer = lua.Outcome[lua.RatelimitOut]
 
 // ask has a script decide, or else the fail mode.
-func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, error) {
+func (l *RateLimiter) ask(ctx context.Context, q question) (decision, answer, error) {
 	out, err := l.charge(ctx, q)
 	if err != nil {
 		d, err := l.unanswered(ctx, q, err)
@@ -62,7 +63,7 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, er
 	d, err := q.lim.decision(out.Value.RatelimitAnswer, out.Replayed)
 	switch {
 	case err != nil:
-		return Decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
+		return decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
 	case d.Allowed && q.cost > 0 && (!q.peek || d.Replayed):
 		d.Grant = l.granted(q, out)
 	}
@@ -86,12 +87,12 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (Decision, answer, er
 }
 
 // unanswered is what the fail mode makes of a script's failure.
-func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (Decision, error) {
+func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (decision, error) {
 	e := failed("ratelimit "+q.lim.label()+": acquire", err)
 	// Looking changes nothing, so that nothing was executed.
 	e.MaybeExecuted = e.MaybeExecuted && !q.peek
 	if !unanswered(ctx, err) {
-		return Decision{}, e
+		return decision{}, e
 	}
 	if !q.peek && l.events.Wanted() {
 		l.events.Publish(Event{Kind: EventDegraded, Noun: nounRatelimit, Name: q.lim.rule, Key: q.key, Reason: string(q.mode)})
@@ -101,7 +102,7 @@ func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (De
 			l.stats.failed(q.lim.label())
 			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
 		}
-		return Decision{}, e
+		return decision{}, e
 	}
 	d := l.stand(q)
 	d.MaybeExecuted = e.MaybeExecuted
@@ -128,7 +129,7 @@ func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 	if q.peek {
 		charge.Peek = lua.PeekOn
 	}
-	return run(ctx, l.runner, lua.Ratelimit[lim.algorithm], lua.RatelimitIn{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}, q)
+	return run(ctx, l.runner, lim.algorithm.script, lua.RatelimitIn{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}, q)
 }
 
 // run waits out an outage only when nothing else could answer, and refusals when
@@ -171,24 +172,23 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 
 // decision puts a script's answer into the rule's words. Waits are rounded up,
 // so that who sleeps exactly that long and asks again is not a moment early.
-func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (Decision, error) {
+func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (decision, error) {
 	s, err := l.sizes.by(o.Newer)
 	if err != nil {
-		return Decision{}, err
+		return decision{}, err
 	}
 	if replayed {
 		o.Band = min(o.Band, int64(len(s.bands))) // the rule had more then
 	}
 	if o.Band < 1 || o.Band > int64(len(s.bands)) {
-		return Decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
+		return decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
 	}
-	d := Decision{
-		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm,
+	d := decision{RatelimitResult: api.RatelimitResult{
+		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm.name,
 		Band: s.names[o.Band-1], Limit: s.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
-		ResetAfter: ceilMS(o.ResetAfterUS),
-		ResetAt:    time.UnixMilli((o.NowUS + o.ResetAfterUS + 999) / 1000),
-		Replayed:   replayed, Source: SourceRedis,
-	}
+		ResetAfterMS: waitMS(o.ResetAfterUS), ResetAtMS: instantMS(o.NowUS + o.ResetAfterUS),
+		Replayed: replayed, Source: SourceRedis,
+	}}
 	if o.Reserved() {
 		// When the slot comes, the debt has drained down to it.
 		d.Current = min(d.Current, s.bands[o.Band-1].Capacity)
@@ -196,14 +196,9 @@ func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (Decision, error)
 	if d.Allowed {
 		return d, nil
 	}
-	d.DeniedBy, d.RetryAfter = o.Denied, Never
-	if o.RetryAfterUS >= 0 {
-		d.RetryAfter = ceilMS(o.RetryAfterUS)
-	}
+	d.DeniedBy, d.RetryAfterMS = o.Denied, waitMS(o.RetryAfterUS)
 	return d, nil
 }
 
 // ceilMS is a duration of microseconds, rounded up to a millisecond.
-func ceilMS(us int64) time.Duration {
-	return time.Duration((us+999)/1000) * time.Millisecond
-}
+func ceilMS(us int64) time.Duration { return Millis(instantMS(us)) }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -55,21 +56,21 @@ func (d drain) about() string       { return d.state }
 
 // decide lets cost through here if it fits. A cost beyond this pod's share waits
 // until nothing is used, and then holds up what follows.
-func (g gcra) decide(d *drain, cost int64, now time.Duration, peek bool) Decision {
+func (g gcra) decide(d *drain, cost int64, now time.Duration, peek bool) decision {
 	t := float64(now)
 	d.at = max(d.at, t)
-	out := Decision{Degraded: true, Source: SourceLocal}
+	out := decision{RatelimitResult: api.RatelimitResult{Degraded: true, Source: SourceLocal}}
 	over := 0.0
 	switch {
 	case cost > g.most:
-		out.DeniedBy, out.RetryAfter = ReasonLimit, Never
+		out.DeniedBy, out.RetryAfterMS = ReasonLimit, neverMS
 	case cost > 0:
 		over = d.at - t - float64(max(0, g.burst-cost))*g.interval
 	}
 	switch {
 	case out.DeniedBy != "":
 	case over >= 1: // less than a nanosecond is rounding
-		out.DeniedBy, out.RetryAfter = ReasonLimit, roundUp(time.Duration(math.Ceil(over)))
+		out.DeniedBy, out.RetryAfterMS = ReasonLimit, MillisUp(time.Duration(math.Ceil(over)))
 	default:
 		out.Allowed = true
 		if !peek && cost > 0 {
@@ -79,7 +80,7 @@ func (g gcra) decide(d *drain, cost int64, now time.Duration, peek bool) Decisio
 	if used := d.at - t; used > 0 {
 		tokens := used / g.interval
 		out.Current = int64(math.Ceil(tokens - 1e-9))
-		out.ResetAfter = roundUp(time.Duration(used))
+		out.ResetAfterMS = MillisUp(time.Duration(used))
 	}
 	out.Remaining = max(0, g.burst-out.Current)
 	return out
@@ -93,9 +94,9 @@ func (g gcra) warm(d *drain, cost int64, now time.Duration) {
 }
 
 // stand decides by the fail mode, which is not closed.
-func (l *RateLimiter) stand(q question) Decision {
+func (l *RateLimiter) stand(q question) decision {
 	lim := q.lim
-	d := Decision{Allowed: true, Degraded: true, Source: SourceLocal}
+	d := decision{RatelimitResult: api.RatelimitResult{Allowed: true, Degraded: true, Source: SourceLocal}}
 	if q.mode == FailLocal {
 		now := l.now()
 		l.local.update(lim.localKey(q.counted), func(was drain) drain {
@@ -103,9 +104,9 @@ func (l *RateLimiter) stand(q question) Decision {
 			d = lim.local.decide(&was, q.cost, now, q.peek)
 			return was
 		})
-		d.ResetAt = l.clock.Now().Add(d.ResetAfter)
+		d.ResetAtMS = l.clock.Now().Add(Millis(d.ResetAfterMS)).UnixMilli()
 	}
-	d.Rule, d.Algorithm = lim.rule, lim.algorithm
+	d.Rule, d.Algorithm = lim.rule, lim.algorithm.name
 	d.Band, d.Limit = lim.names[lim.local.band], lim.limits[lim.local.band]
 	return d
 }

@@ -5,12 +5,14 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // rule is a rule made ready: the limit that it is for each key.
 type rule struct {
-	*limit              // of keys that no override is for
-	options RuleOptions // as it was written
+	*limit           // of keys that no override is for
+	options api.Rule // as it was written
 
 	deny, allow, groups, overrides matcher
 
@@ -20,14 +22,14 @@ type rule struct {
 }
 
 // compileRule makes a rule that was checked.
-func compileRule(o RuleOptions, revision int64) *rule {
+func compileRule(o api.Rule, revision int64) *rule {
 	r := &rule{
 		limit: compile(o, revision), options: o,
 		deny: newMatcher(o.Deny), allow: newMatcher(o.Allow),
 		plain: len(o.Deny)+len(o.Allow)+len(o.Groups)+len(o.Overrides) == 0,
 	}
 	for i, g := range o.Groups {
-		r.groups.add(i, g.Match)
+		r.groups.add(i, api.Match{Exact: g.Exact, Glob: g.Glob, Suffix: g.Suffix})
 		name := g.Name
 		if name == "" {
 			name = ascii(lower(g.Suffix))
@@ -35,7 +37,7 @@ func compileRule(o RuleOptions, revision int64) *rule {
 		r.counts = append(r.counts, name)
 	}
 	for i, x := range o.Overrides {
-		r.overrides.add(i, x.Match)
+		r.overrides.add(i, overridden(x))
 		other := o
 		if len(x.Limits) > 0 {
 			other.Limits = x.Limits
@@ -46,6 +48,11 @@ func compileRule(o RuleOptions, revision int64) *rule {
 		r.others = append(r.others, compile(other, revision))
 	}
 	return r
+}
+
+// overridden are the keys that an override is for.
+func overridden(x api.Override) api.Match {
+	return api.Match{Exact: x.Exact, Glob: x.Glob, Suffix: x.Suffix}
 }
 
 // target is what a call comes down to.
@@ -102,7 +109,7 @@ type glob struct {
 	pattern string
 }
 
-func newMatcher(ms []Match) (m matcher) {
+func newMatcher(ms []api.Match) (m matcher) {
 	for i, x := range ms {
 		m.add(i, x)
 	}
@@ -110,7 +117,7 @@ func newMatcher(ms []Match) (m matcher) {
 }
 
 // add takes a set that comes after all that were added before.
-func (m *matcher) add(at int, x Match) {
+func (m *matcher) add(at int, x api.Match) {
 	first := func(in *map[string]int, text string) {
 		if *in == nil {
 			*in = make(map[string]int)

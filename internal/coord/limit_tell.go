@@ -1,9 +1,13 @@
 package coord
 
-import "context"
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
 
 // tell counts a decision, and shows those that operators may want to see.
-func (l *RateLimiter) tell(ctx context.Context, q question, d Decision) {
+func (l *RateLimiter) tell(ctx context.Context, q question, d decision) {
 	if q.peek {
 		return
 	}
@@ -39,13 +43,13 @@ func (l *limit) label() string {
 }
 
 // listed is what a list of the rule says of a key.
-func (l *limit) listed(list string) Decision {
-	d := Decision{
-		Allowed: list == listAllow, Rule: l.rule, Algorithm: l.algorithm,
+func (l *limit) listed(list string) decision {
+	d := decision{RatelimitResult: api.RatelimitResult{
+		Allowed: list == listAllow, Rule: l.rule, Algorithm: l.algorithm.name,
 		Band: l.names[0], Limit: l.limits[0], Source: SourceList,
-	}
+	}}
 	if !d.Allowed {
-		d.DeniedBy, d.RetryAfter = ReasonDenyList, Never
+		d.DeniedBy, d.RetryAfterMS = ReasonDenyList, neverMS
 	}
 	return d
 }

@@ -13,7 +13,7 @@ import (
 const answerTime = 10 * time.Millisecond
 
 // reserve asks for a slot that is at most wait away, and goes on when it comes.
-func (l *RateLimiter) reserve(ctx context.Context, q *question, wait time.Duration, done func(Decision, error)) {
+func (l *RateLimiter) reserve(ctx context.Context, q *question, wait time.Duration, done func(decision, error)) {
 	if q.id == "" {
 		q.id = l.grantIDs.of(q.caller)
 	}
@@ -24,13 +24,13 @@ func (l *RateLimiter) reserve(ctx context.Context, q *question, wait time.Durati
 	x, err := l.reservations.enter(ctx, q.state, q.latch, need)
 	switch {
 	case err != nil:
-		done(Decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err))
+		done(decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err))
 		return
 	case x == nil:
 		done(l.take(ctx, *q))
 		return
 	}
-	end := func(d Decision, err error) {
+	end := func(d decision, err error) {
 		if l.reservations.leave(ctx, x) {
 			l.answers.forget(q.state) // there is more than was told
 		}
@@ -47,12 +47,12 @@ func (l *RateLimiter) reserve(ctx context.Context, q *question, wait time.Durati
 		return
 	}
 	q.wait = patienceUS(ctx, wait)
-	l.inTurn(ctx, q, wait, func(d Decision, out answer, err error) { l.reserved(ctx, q, x, d, out, err, end) })
+	l.inTurn(ctx, q, wait, func(d decision, out answer, err error) { l.reserved(ctx, q, x, d, out, err, end) })
 }
 
 // reserved goes on with the answer to a call that may wait for a slot.
 func (l *RateLimiter) reserved(
-	ctx context.Context, q *question, x *reservation, d Decision, out answer, err error, end func(Decision, error),
+	ctx context.Context, q *question, x *reservation, d decision, out answer, err error, end func(decision, error),
 ) {
 	if err != nil {
 		end(d, err)
@@ -79,7 +79,7 @@ func (l *RateLimiter) reserved(
 
 // sit is keepSeat for a slot that has not come: the place goes with it, whichever
 // of its callers leaves last.
-func (l *RateLimiter) sit(ctx context.Context, q question, x *reservation, d Decision, out answer) (Decision, error) {
+func (l *RateLimiter) sit(ctx context.Context, q question, x *reservation, d decision, out answer) (decision, error) {
 	text, tag, session := d.Grant, q.tag, q.caller.Session
 	d, err := l.keepSeat(ctx, q, d, out)
 	if err == nil && d.Held {
@@ -89,7 +89,7 @@ func (l *RateLimiter) sit(ctx context.Context, q question, x *reservation, d Dec
 }
 
 // sleep goes on when the slot of a reservation has come, with what it was told.
-func (l *RateLimiter) sleep(ctx context.Context, q *question, x *reservation, d Decision, done func(Decision, error)) {
+func (l *RateLimiter) sleep(ctx context.Context, q *question, x *reservation, d decision, done func(decision, error)) {
 	held, replayed := d.Held, d.Replayed // what the promise does not know; it has the rest already
 	l.reservations.await(ctx, x, func(s slot, err error) {
 		d, _ := l.reservations.promised(x)
@@ -98,7 +98,7 @@ func (l *RateLimiter) sleep(ctx context.Context, q *question, x *reservation, d 
 			d, err = l.reseat(ctx, *q, d)
 		}
 		if err != nil {
-			done(Decision{}, failed("ratelimit "+q.lim.label()+": wait", err))
+			done(decision{}, failed("ratelimit "+q.lim.label()+": wait", err))
 			return
 		}
 		// The slot may be another call's that left: its charge is what is used.
@@ -119,7 +119,7 @@ func patienceUS(ctx context.Context, wait time.Duration) int64 {
 //
 // The time until the slot counts from when the answer came. From the sending it
 // would end early, by what the call was on its way to the script.
-func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d Decision, out answer) (bool, error) {
+func (l *RateLimiter) promise(ctx context.Context, q question, x *reservation, d decision, out answer) (bool, error) {
 	o, now := out.Value, out.Value.NowUS
 	s := slot{at: o.NowUS + o.RetryAfterUS, made: o.NowUS, cost: q.cost, id: q.id, borrowed: out.Replayed}
 	if out.Replayed {
@@ -149,8 +149,8 @@ func (l *RateLimiter) giveBack(ctx context.Context, bucket, latch string, s slot
 }
 
 // after is what a decision says once its slot has come.
-func (d Decision) after(waited time.Duration) Decision {
-	d.Waited = waited
-	d.ResetAfter = max(0, d.ResetAfter-waited)
+func (d decision) after(waited time.Duration) decision {
+	d.waited, d.WaitedMS = waited, waited.Milliseconds()
+	d.ResetAfterMS = max(0, d.ResetAfterMS-d.WaitedMS)
 	return d
 }

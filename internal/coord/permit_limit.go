@@ -2,7 +2,6 @@ package coord
 
 import (
 	"context"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -90,17 +89,10 @@ func (p *Permits) Pause(ctx context.Context, _ Caller, q *api.RatelimitPausePara
 	if err := checkMember(q.Group, "", nil); err != nil {
 		return api.RatelimitPauseResult{}, err
 	}
-	r := PauseRequest{For: Millis(q.ForMS)}
-	if q.UntilAtMS != 0 {
-		r.Until = time.UnixMilli(q.UntilAtMS)
-	}
-	if err := r.check(); err != nil {
+	if err := checkPause(q); err != nil {
 		return api.RatelimitPauseResult{}, err
 	}
-	in := lua.PoolPauseIn{ForUS: r.For.Microseconds(), LongestUS: maxPeriod.Microseconds()}
-	if r.For == 0 {
-		in.UntilUS = r.Until.UnixMicro()
-	}
+	in := lua.PoolPauseIn{ForUS: q.ForMS * 1000, UntilUS: q.UntilAtMS * 1000, LongestUS: maxPeriod.Microseconds()}
 	out, err := p.pause(ctx, q.Pool, q.Key, in)
 	switch {
 	case err != nil:

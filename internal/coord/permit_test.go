@@ -24,9 +24,9 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{{
-		Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 100, Period: time.Hour}},
-		Overrides: []coord.Override{{Match: coord.Match{Exact: "b"}, Limits: []coord.Band{{Limit: 5, Period: time.Hour}}}},
+	require.NoError(t, s.rules.Set([]api.Rule{{
+		Name: "r", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 100, PeriodMS: 3_600_000}},
+		Overrides: []api.Override{{Exact: "b", Limits: []api.Band{{Limit: 5, PeriodMS: 3_600_000}}}},
 	}}, 1))
 	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}, {ID: "b"}}})
 	require.NoError(t, err)
@@ -84,12 +84,12 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), prefix)
-	bands := []coord.Band{{Limit: 1, Period: time.Hour}}
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{
-		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []coord.Override{{Match: coord.Match{Glob: "a*"}, Limits: bands}}},
-		{Name: "group", Algorithm: "token_bucket", Limits: bands, Groups: []coord.Group{{Match: coord.Match{Suffix: "a"}}}},
-		{Name: "list", Algorithm: "token_bucket", Limits: bands, Deny: []coord.Match{{Exact: "a"}}},
-		{Name: "shadow", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 0, Period: time.Hour}}, Shadow: true},
+	bands := []api.Band{{Limit: 1, PeriodMS: 3_600_000}}
+	require.NoError(t, s.rules.Set([]api.Rule{
+		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []api.Override{{Glob: "a*", Limits: bands}}},
+		{Name: "group", Algorithm: "token_bucket", Limits: bands, Groups: []api.Group{{Suffix: "a"}}},
+		{Name: "list", Algorithm: "token_bucket", Limits: bands, Deny: []api.Match{{Exact: "a"}}},
+		{Name: "shadow", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 0, PeriodMS: 3_600_000}}, Shadow: true},
 	}, 1))
 	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
 	require.NoError(t, err)

@@ -10,23 +10,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// LimitRef names a limit: by rule, or in full.
-type LimitRef struct {
-	Rule      string
-	Algorithm string
-	Limits    []Band
-	Key       string
-	Group     string // counts in place of Key; empty = the rule's group of it, if any
-}
-
-// LimitRequest asks for a decision.
-type LimitRequest struct {
-	LimitRef
-	Cost int64 // 0 only looks
-	// Wait is how long the call may wait for a slot that is promised to it, at
-	// most 60 s; the call's deadline, less a moment for the answer, bounds it too.
-	Wait     time.Duration
-	FailMode FailMode // empty = the rule's; open for a limit given in full
+// PoolMembers are what calls act on that name a pool: its members have buckets and
+// pauses of their own.
+type PoolMembers interface {
+	Charge(ctx context.Context, c Caller, p *api.RatelimitParams, peek bool) (api.RatelimitResult, error)
+	Forget(ctx context.Context, c Caller, p *api.RatelimitResetParams) (api.RatelimitResetResult, error)
+	Answered(ctx context.Context, c Caller, p *api.RatelimitReportParams) (api.RatelimitReportResult, error)
+	Pause(ctx context.Context, c Caller, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error)
+	Resume(ctx context.Context, c Caller, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error)
 }
 
 // RateLimiterOptions are what the noun is made of.
@@ -36,9 +27,10 @@ type RateLimiterOptions struct {
 	Rules     *Rules
 	Leases    *Leases // with Lines, for rules with max_concurrent; nil where there are none
 	Lines     *Lines
-	Signals   *Signals // nil: what happens in other sidecars is seen within a second
-	Answers   *Answers // nil = its own
-	Events    *Events  // may be nil
+	Members   PoolMembers // nil where no call names a pool
+	Signals   *Signals    // nil: what happens in other sidecars is seen within a second
+	Answers   *Answers    // nil = its own
+	Events    *Events     // may be nil
 	Telemetry *telemetry.Telemetry
 	Clock     Clock // nil = the pod's
 }
@@ -54,6 +46,7 @@ type RateLimiter struct {
 	rules        *Rules
 	leases       *Leases
 	lines        *Lines
+	members      PoolMembers
 	seats        seats
 	seals        *seals
 	inline       inlineLimits
@@ -81,7 +74,7 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 	}
 	l := &RateLimiter{
 		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
-		leases: o.Leases, lines: o.Lines, seats: seats{o.Runner, o.Keys},
+		leases: o.Leases, lines: o.Lines, members: o.Members, seats: seats{o.Runner, o.Keys},
 		seals: newSeals(o.Runner, o.Keys, o.Clock),
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
@@ -95,37 +88,35 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 	return l
 }
 
-// Decision answers for one band.
-type Decision struct {
-	Allowed         bool
-	Rule, Algorithm string
-	// Band is limit/period of the band that refused, else of the one with the
-	// least remaining, such as 80/10m.
-	Band                      string
-	Limit, Remaining, Current int64
-	ResetAfter                time.Duration // rounded up to a millisecond
-	ResetAt                   time.Time     // by the Redis server's clock, or the pod's when Degraded; zero = not known
-	// RetryAfter is 0 when allowed and Never when the cost never fits.
-	RetryAfter time.Duration
-	Waited     time.Duration // for the slot
-	DeniedBy   string        // limit, pause, delay, concurrency or deny_list
-	// Shadow: it is allowed only because the rule refuses nothing; DeniedBy says
-	// why it would have been refused.
-	Shadow   bool
-	Replayed bool
-	// Degraded: the fail mode decided, and what is told of the limit is this
-	// sidecar's view; of an open one only its size is known. MaybeExecuted: the
-	// cost may have been taken from Redis all the same.
-	Degraded, MaybeExecuted bool
-	Source                  string // redis, cache, local or list
-	// Held: the grant has a place, until Done.
-	Held bool
-	// Grant names what was taken, for Refund and Done; empty when nothing was, or
-	// nobody knows.
-	Grant string
+// Methods are those of the noun, but for those of its rules: see RuntimeRules.
+func (l *RateLimiter) Methods() []Method {
+	return []Method{
+		OnEither(api.RatelimitAcquire, l.Acquire, l.AcquireThen, Acquires, Piped, limited),
+		On(api.RatelimitAcquireAny, l.AcquireAny, Acquires, limited),
+		On(api.RatelimitAcquireMany, l.AcquireMany, Acquires, limited),
+		On(api.RatelimitPeek, l.Peek, Piped, limited),
+		On(api.RatelimitRefund, l.Refund, limited),
+		On(api.RatelimitDone, l.Done, limited),
+		On(api.RatelimitReset, l.Reset, limited),
+		On(api.RatelimitReport, l.Report, limited),
+		On(api.RatelimitPause, l.Pause, limited),
+		On(api.RatelimitResume, l.Resume, limited),
+		On(api.RatelimitSetDelay, l.SetDelay, limited),
+		On(api.RatelimitExplain, l.Explain, limited),
+		On(api.RatelimitStats, l.Stats, limited),
+	}
 }
 
-// The sources of a Decision.
+// decision is an answer on its way.
+type decision struct {
+	api.RatelimitResult
+	waited time.Duration // for the slot; the result has whole milliseconds of it
+}
+
+// neverMS is the retry_after_ms of a cost that never fits.
+const neverMS = -1
+
+// The sources of a decision.
 const (
 	SourceRedis = "redis" // a script decided
 	SourceCache = "cache" // a refusal of a moment ago still holds
@@ -133,10 +124,7 @@ const (
 	SourceList  = "list"  // the rule's allow or deny list has the key
 )
 
-// Never is Decision.RetryAfter of a cost that never fits.
-const Never time.Duration = -1
-
-// The reasons of Decision.DeniedBy.
+// The reasons of denied_by.
 const (
 	ReasonLimit       = "limit"       // a band is used up
 	ReasonPause       = "pause"       // the key is paused
@@ -145,45 +133,70 @@ const (
 	ReasonDenyList    = "deny_list"   // the rule refuses the key
 )
 
-// Acquire takes the cost, or says when it may succeed. With Wait it takes it at a
+// Acquire takes the cost, or says when it may succeed. With wait_ms it takes it at a
 // slot that is near enough, and returns when that comes; a call whose ctx ends
 // before gives the slot back. Cost 0 only looks.
 //
 // A repeated request id takes over the waiting of the call before it.
-func (l *RateLimiter) Acquire(ctx context.Context, c Caller, r LimitRequest) (Decision, error) {
-	if r.Wait <= 0 {
-		return l.decide(ctx, c, r, r.Cost == 0)
+func (l *RateLimiter) Acquire(ctx context.Context, c Caller, p *api.RatelimitParams) (api.RatelimitResult, error) {
+	switch {
+	case p.Pool != "":
+		return l.chargeMember(ctx, c, p, false)
+	case p.WaitMS > 0:
+		return Await(func(done func(api.RatelimitResult, error)) { l.AcquireThen(ctx, c, p, done) })
 	}
-	return Await(func(done func(Decision, error)) { l.AcquireThen(ctx, c, r, done) })
+	d, err := l.decide(ctx, c, p, p.Cost == 0)
+	return d.RatelimitResult, err
 }
 
 // AcquireThen is Acquire for thousands of callers that wait: it returns when there
 // is nothing to do but wait, and done is called before, or later on another goroutine.
-func (l *RateLimiter) AcquireThen(ctx context.Context, c Caller, r LimitRequest, done func(Decision, error)) {
-	q, d, known, err := l.open(c, r, r.Cost == 0)
-	if err != nil {
-		done(Decision{}, err)
+func (l *RateLimiter) AcquireThen(ctx context.Context, c Caller, p *api.RatelimitParams, done func(api.RatelimitResult, error)) {
+	if p.Pool != "" {
+		done(l.chargeMember(ctx, c, p, false))
 		return
 	}
-	if known || r.Wait <= 0 || q.peek || q.lim.shadow { // a rule in shadow has nobody wait
-		if !known {
-			d, err = l.take(ctx, q)
-		}
-		done(l.decided(ctx, q, d, err))
+	q, d, known, err := l.open(c, p, p.Cost == 0)
+	if err != nil {
+		done(api.RatelimitResult{}, err)
 		return
 	}
-	l.reserve(ctx, &q, r.Wait, func(d Decision, err error) { done(l.decided(ctx, q, d, err)) })
+	decided := func(d decision, err error) {
+		d, err = l.decided(ctx, q, d, err)
+		done(d.RatelimitResult, err)
+	}
+	wait := Millis(p.WaitMS)
+	switch {
+	case known:
+		decided(d, nil)
+	case wait <= 0 || q.peek || q.lim.shadow: // a rule in shadow has nobody wait
+		decided(l.take(ctx, q))
+	default:
+		l.reserve(ctx, &q, wait, decided)
+	}
 }
 
-// Peek answers what Acquire would without waiting, and takes nothing.
-func (l *RateLimiter) Peek(ctx context.Context, r LimitRequest) (Decision, error) {
-	return l.decide(ctx, Caller{}, r, true)
+// Peek answers what Acquire would without waiting, and takes nothing. It answers no
+// reply that is stored under its request id.
+func (l *RateLimiter) Peek(ctx context.Context, _ Caller, p *api.RatelimitParams) (api.RatelimitResult, error) {
+	if p.Pool != "" {
+		return l.chargeMember(ctx, Caller{}, p, true)
+	}
+	d, err := l.decide(ctx, Caller{}, p, true)
+	return d.RatelimitResult, err
 }
 
-func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek bool) (Decision, error) {
-	q, d, known, err := l.open(c, r, peek)
+// chargeMember hands on a copy of p, so that params of other calls need not be on the
+// heap.
+func (l *RateLimiter) chargeMember(ctx context.Context, c Caller, p *api.RatelimitParams, peek bool) (api.RatelimitResult, error) {
+	own := *p
+	return l.members.Charge(ctx, c, &own, peek)
+}
+
+func (l *RateLimiter) decide(ctx context.Context, c Caller, p *api.RatelimitParams, peek bool) (decision, error) {
+	q, d, known, err := l.open(c, p, peek)
 	if err != nil {
-		return Decision{}, err
+		return decision{}, err
 	}
 	if !known {
 		d, err = l.take(ctx, q)
@@ -192,16 +205,16 @@ func (l *RateLimiter) decide(ctx context.Context, c Caller, r LimitRequest, peek
 }
 
 // open makes a question of a call, and answers it if that takes no Redis.
-func (l *RateLimiter) open(c Caller, r LimitRequest, peek bool) (q question, d Decision, known bool, err error) {
-	t, err := l.resolve(r.LimitRef)
+func (l *RateLimiter) open(c Caller, p *api.RatelimitParams, peek bool) (q question, d decision, known bool, err error) {
+	t, err := l.resolve(p)
 	if err != nil {
 		return q, d, false, err
 	}
-	if err := r.check(t.lim.algorithm); err != nil {
+	if err := t.lim.algorithm.checkWait(p.WaitMS); err != nil {
 		return q, d, false, err
 	}
-	q = l.question(c, t, r, peek)
-	if d, known = l.unasked(&q, t.list, r); known {
+	q = l.question(c, t, p, peek)
+	if d, known = l.unasked(&q, t.list, Millis(p.WaitMS)); known {
 		return q, d, true, nil
 	}
 	q.address(l.keys)
@@ -215,12 +228,12 @@ func (l *RateLimiter) open(c Caller, r LimitRequest, peek bool) (q question, d D
 }
 
 // decided is what the caller is told of an answer.
-func (l *RateLimiter) decided(ctx context.Context, q question, d Decision, err error) (Decision, error) {
+func (l *RateLimiter) decided(ctx context.Context, q question, d decision, err error) (decision, error) {
 	if err != nil {
-		return Decision{}, err
+		return decision{}, err
 	}
 	if !d.Allowed && q.lim.shadow {
-		d.Allowed, d.Shadow, d.RetryAfter = true, true, 0
+		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0
 	}
 	l.tell(ctx, q, d)
 	return d, nil
@@ -228,44 +241,31 @@ func (l *RateLimiter) decided(ctx context.Context, q question, d Decision, err e
 
 // unasked is what is decided without Redis: by a list of the rule, or as a
 // moment ago.
-func (l *RateLimiter) unasked(q *question, list string, r LimitRequest) (Decision, bool) {
+func (l *RateLimiter) unasked(q *question, list string, wait time.Duration) (decision, bool) {
 	if list != "" {
 		return q.lim.listed(list), true
 	}
 	if q.peek || !q.lim.denyCache {
-		return Decision{}, false
+		return decision{}, false
 	}
 	var known ending
 	known, q.denied, q.epoch = l.answers.get(q.lim.answerKey(q.counted))
 	denied, _ := known.(denial)
 	if l.answers.repeated(q.caller.RequestID) || !q.denied {
-		return Decision{}, false
+		return decision{}, false
 	}
-	return denied.repeat(q.lim, r.Cost, q.begun, r.Wait)
-}
-
-func (r LimitRequest) check(algorithm string) error {
-	if r.Cost < 0 || r.Cost > maxLimit {
-		return invalid("cost: %d is out of range; use 0 to %d", r.Cost, int64(maxLimit))
-	}
-	if err := checkWait(r.Wait); err != nil {
-		return err
-	}
-	if r.Wait > 0 && algorithm == api.AlgorithmSlidingWindowCounter {
-		return invalid("wait_ms: a %s cannot promise a slot; leave it out, or use %s", algorithm, api.AlgorithmSlidingWindowLog)
-	}
-	if m := r.FailMode.mistake(); m != "" {
-		return invalid("fail_mode: %s", m)
-	}
-	return nil
+	return denied.repeat(q.lim, q.cost, q.begun, wait)
 }
 
 // Reset forgets the state of one key and reports whether there was any. Slots
 // that were promised stay so to those who wait for them.
-func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
-	t, err := l.resolve(ref)
+func (l *RateLimiter) Reset(ctx context.Context, c Caller, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
+	if p.Pool != "" {
+		return l.members.Forget(ctx, c, p)
+	}
+	t, err := l.resolve(&api.RatelimitParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group})
 	if err != nil {
-		return false, err
+		return api.RatelimitResetResult{}, err
 	}
 	lim := t.lim
 	state := l.keys.limit(lim.rule, t.counted, lim.part)
@@ -273,36 +273,33 @@ func (l *RateLimiter) Reset(ctx context.Context, ref LimitRef) (bool, error) {
 		State: state, Channel: l.keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
-		return false, failed("ratelimit "+lim.label()+": reset", err)
+		return api.RatelimitResetResult{}, failed("ratelimit "+lim.label()+": reset", err)
 	}
 	l.forget(topicReset, state)
-	return out.Value, nil
+	return api.RatelimitResetResult{Reset: out.Value}, nil
 }
 
 // now is the time since the limiter was made.
 func (l *RateLimiter) now() time.Duration { return l.clock.Now().Sub(l.made) }
 
-// resolve finds what a call names, and checks its key and group.
-func (l *RateLimiter) resolve(ref LimitRef) (target, error) {
-	if err := checkCounted(ref.Key, ref.Group); err != nil {
-		return target{}, err
-	}
-	inline := ref.Algorithm != "" || len(ref.Limits) > 0
+// resolve finds the limit that a call names.
+func (l *RateLimiter) resolve(p *api.RatelimitParams) (target, error) {
+	inline := p.Algorithm != "" || len(p.Limits) > 0
 	switch {
-	case ref.Rule != "" && inline:
+	case p.Rule != "" && inline:
 		return target{}, invalid("rule: given together with algorithm or limits; give the one or the other")
-	case ref.Rule != "":
-		r, err := l.rules.find(ref.Rule)
+	case p.Rule != "":
+		r, err := l.rules.find(p.Rule)
 		if err != nil {
 			return target{}, err
 		}
-		return r.of(ref.Key, ref.Group), nil
+		return r.of(p.Key, p.Group), nil
 	case inline:
-		lim, err := l.inline.find(ref.Algorithm, ref.Limits)
+		lim, err := l.inline.find(p.Algorithm, p.Limits)
 		if err != nil {
 			return target{}, err
 		}
-		return target{lim: lim, counted: cmp.Or(ref.Group, ref.Key), override: -1}, nil
+		return target{lim: lim, counted: cmp.Or(p.Group, p.Key), override: -1}, nil
 	default:
 		return target{}, invalid("rule: missing; name a rule, or give algorithm and limits")
 	}

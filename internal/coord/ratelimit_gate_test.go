@@ -21,14 +21,24 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-func gateOf(rule, key string) coord.GateRef { return coord.GateRef{Rule: rule, Key: key} }
-
-// answered is a report without a request id.
-func answered(t *testing.T, l *coord.RateLimiter, r coord.ReportRequest) coord.Backoff {
+// answered is how long a key is paused by a report without a request id.
+func answered(t *testing.T, l *coord.RateLimiter, p api.RatelimitReportParams) time.Duration {
 	t.Helper()
-	b, err := l.Report(t.Context(), coord.Caller{}, r)
+	r, err := l.Report(t.Context(), coord.Caller{}, &p)
 	require.NoError(t, err)
-	return b
+	return millis(r.WaitMS)
+}
+
+// paused pauses a key.
+func paused(t *testing.T, l *coord.RateLimiter, rule, key string, d time.Duration) {
+	t.Helper()
+	_, err := l.Pause(t.Context(), coord.Caller{}, &api.RatelimitPauseParams{Rule: rule, Key: key, ForMS: d.Milliseconds()})
+	require.NoError(t, err)
+}
+
+func resume(ctx context.Context, l *coord.RateLimiter, rule, key string) (bool, error) {
+	r, err := l.Resume(ctx, coord.Caller{}, &api.RatelimitResumeParams{Rule: rule, Key: key})
+	return r.Resumed, err
 }
 
 func TestAPenaltyIsTheRules(t *testing.T) {
@@ -36,12 +46,10 @@ func TestAPenaltyIsTheRules(t *testing.T) {
 	sys := newSystem(t, redistest.URL(t))
 	s := sys.sidecars[0]
 	strict := rule("strict", band(1000, time.Second))
-	strict.Penalty = coord.PenaltyOptions{
-		Codes: []int64{403}, Base: time.Second, Max: 5 * time.Second, Forgive: 10 * time.Second, JitterPercent: -1,
-	}
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{strict, rule("plain", band(1000, time.Second))}, 1))
+	strict.Penalty = &api.Penalty{Codes: []int64{403}, BaseMS: 1000, MaxMS: 5000, ForgiveMS: 10_000, JitterPercent: new(int64)}
+	require.NoError(t, s.rules.Set([]api.Rule{strict, rule("plain", band(1000, time.Second))}, 1))
 	report := func(rule string, status int64) time.Duration {
-		return answered(t, s.limiter, coord.ReportRequest{GateRef: gateOf(rule, "k"), Status: status}).Wait
+		return answered(t, s.limiter, api.RatelimitReportParams{Rule: rule, Key: "k", Status: status})
 	}
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
 		require.Zero(t, report("strict", 429), "it is not among the rule's codes")
@@ -58,12 +66,13 @@ func TestJitterMakesAPauseLongerOrShorter(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded).sidecars[0]
 	r := rule("r", band(1000, time.Second))
-	r.Penalty.JitterPercent = 20
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+	percent := int64(20)
+	r.Penalty = &api.Penalty{JitterPercent: &percent}
+	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
 	shorter, longer := 0, 0
 	for i := range 200 {
-		ref := gateOf("r", string(rune('a'+i)))
-		wait := answered(t, s.limiter, coord.ReportRequest{GateRef: ref, Status: 429}).Wait
+		report := api.RatelimitReportParams{Rule: "r", Key: string(rune('a' + i)), Status: 429}
+		wait := answered(t, s.limiter, report)
 		require.InDelta(t, time.Minute, wait, float64(12*time.Second))
 		if wait < 55*time.Second {
 			shorter++
@@ -71,8 +80,8 @@ func TestJitterMakesAPauseLongerOrShorter(t *testing.T) {
 		if wait > 65*time.Second {
 			longer++
 		}
-		ref.Key += " asked"
-		asked := answered(t, s.limiter, coord.ReportRequest{GateRef: ref, Status: 429, RetryAfter: 7 * time.Second}).Wait
+		report.Key, report.RetryAfterMS = report.Key+" asked", 7000
+		asked := answered(t, s.limiter, report)
 		require.Equal(t, 7*time.Second, asked, "what the server asks for is kept to exactly")
 	}
 	require.Positive(t, shorter)
@@ -84,26 +93,27 @@ func TestARuleBoundsDelays(t *testing.T) {
 	sys := newSystem(t, redis.Embedded)
 	s := sys.sidecars[0]
 	slow := rule("slow", band(1000, time.Second))
-	slow.MaxDelay = 3 * time.Second
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{slow}, 1))
-	d, err := s.limiter.SetDelay(t.Context(), coord.DelayRequest{GateRef: gateOf("slow", "k"), Delay: time.Hour, TTL: time.Minute, Source: "robots"})
+	slow.MaxDelayMS = 3000
+	require.NoError(t, s.rules.Set([]api.Rule{slow}, 1))
+	d, err := s.limiter.SetDelay(t.Context(), coord.Caller{}, &api.RatelimitSetDelayParams{
+		Rule: "slow", Key: "k", DelayMS: 3_600_000, TTLMS: 60_000, Source: "robots",
+	})
 	require.NoError(t, err)
-	require.Equal(t, coord.Delay{Delay: 3 * time.Second, Until: sys.Now().Add(time.Minute)}, d)
+	require.Equal(t, api.RatelimitSetDelayResult{DelayMS: 3000, UntilAtMS: sys.Now().Add(time.Minute).UnixMilli()}, d)
 	require.True(t, acquire(t, s.limiter, asks(byRule("slow", "k"), 1)).Allowed)
 	refused := acquire(t, s.limiter, asks(byRule("slow", "k"), 1))
 	require.Equal(t, coord.ReasonDelay, refused.DeniedBy)
-	require.Equal(t, 3*time.Second, refused.RetryAfter)
+	require.Equal(t, 3*time.Second, millis(refused.RetryAfterMS))
 }
 
 func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded).sidecars[0]
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("site", band(1000, time.Second))}, 1))
-	_, err := s.limiter.Pause(t.Context(), coord.PauseRequest{GateRef: gateOf("site", "k"), For: time.Minute})
-	require.NoError(t, err)
+	require.NoError(t, s.rules.Set([]api.Rule{rule("site", band(1000, time.Second))}, 1))
+	paused(t, s.limiter, "site", "k", time.Minute)
 	require.True(t, acquire(t, s.limiter, asks(inFull("k", band(1000, time.Second)), 1)).Allowed)
 	require.Equal(t, coord.ReasonPause, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
-	_, err = s.limiter.Resume(t.Context(), gateOf("sites", "k"))
+	_, err := resume(t.Context(), s.limiter, "sites", "k")
 	requireCode(t, err, api.NotFound, `rule: there is no rule "sites"; did you mean "site"?`)
 }
 
@@ -119,10 +129,9 @@ func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
 	}
 	here, there := deaf(), deaf()
 	limit := inFull("k", band(1000, time.Second))
-	_, err := there.Pause(t.Context(), coord.PauseRequest{GateRef: gateOf("", "k"), For: time.Hour})
-	require.NoError(t, err)
+	paused(t, there, "", "k", time.Hour)
 	require.Equal(t, coord.SourceRedis, acquire(t, here, asks(limit, 1)).Source)
-	_, err = there.Resume(t.Context(), gateOf("", "k"))
+	_, err := resume(t.Context(), there, "", "k")
 	require.NoError(t, err)
 	clock.Advance(time.Second - time.Microsecond)
 	require.Equal(t, coord.SourceCache, acquire(t, here, asks(limit, 1)).Source)
@@ -135,13 +144,12 @@ func TestAPauseForgetsNoLocalLimit(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded).sidecars[0]
 	limit := asks(inFull("k", band(10, time.Hour)), 1)
-	limit.FailMode = coord.FailLocal
+	limit.FailMode = "local"
 	require.True(t, acquire(t, s.limiter, limit).Allowed)
 	_, local := s.limiter.Remembered()
 	require.Equal(t, 1, local)
-	_, err := s.limiter.Pause(t.Context(), coord.PauseRequest{GateRef: gateOf("", "k"), For: time.Hour})
-	require.NoError(t, err)
-	_, err = s.limiter.Resume(t.Context(), gateOf("", "k"))
+	paused(t, s.limiter, "", "k", time.Hour)
+	_, err := resume(t.Context(), s.limiter, "", "k")
 	require.NoError(t, err)
 	_, local = s.limiter.Remembered()
 	require.Equal(t, 1, local)
@@ -155,9 +163,9 @@ func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 	s := newSidecarBy(t, openRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros}), "p", clock)
 	r := asks(inFull("k", band(1, time.Second)), 1)
 	require.True(t, acquire(t, s.limiter, r).Allowed)
-	r.Wait = time.Minute
+	r.WaitMS = 60_000
 	type ended struct {
-		d   coord.Decision
+		d   api.RatelimitResult
 		err error
 	}
 	done := make(chan ended, 1)
@@ -171,7 +179,7 @@ func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 	e := <-done
 	require.NoError(t, e.err)
 	require.True(t, e.d.Allowed)
-	require.Equal(t, time.Second, e.d.Waited)
+	require.Equal(t, time.Second, millis(e.d.WaitedMS))
 }
 
 func TestPausesAreToldAndCounted(t *testing.T) {
@@ -180,24 +188,24 @@ func TestPausesAreToldAndCounted(t *testing.T) {
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
 	rules, clock := coord.NewRules(), conformance.NewClock()
-	require.NoError(t, rules.Set([]coord.RuleOptions{rule("r", band(2, time.Hour))}, 1))
+	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: openRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: a.hub, Telemetry: tel, Clock: clock,
 	})
-	pause := coord.PauseRequest{GateRef: gateOf("r", "secret"), For: time.Minute, Reason: "by hand"}
+	pause := &api.RatelimitPauseParams{Rule: "r", Key: "secret", ForMS: 60_000, Reason: "by hand"}
 	for range 2 { // the second one changes nothing
-		_, err = l.Pause(t.Context(), pause)
+		_, err = l.Pause(t.Context(), coord.Caller{}, pause)
 		require.NoError(t, err)
 	}
-	for _, r := range []coord.ReportRequest{
-		{Status: 429, RetryAfter: 2 * time.Second, Latency: 3 * time.Second}, {Status: 429, RetryAfter: 3 * time.Second}, {Status: 200}, {Status: 777},
+	for _, p := range []api.RatelimitReportParams{
+		{Status: 429, RetryAfterMS: 2000, LatencyMS: 3000}, {Status: 429, RetryAfterMS: 3000}, {Status: 200}, {Status: 777},
 	} {
-		r.GateRef = pause.GateRef
-		answered(t, l, r)
+		p.Rule, p.Key = "r", "secret"
+		answered(t, l, p)
 	}
 	for range 2 {
-		_, err = l.Resume(t.Context(), pause.GateRef)
+		_, err = resume(t.Context(), l, "r", "secret")
 		require.NoError(t, err)
 	}
 	at := a.now
@@ -242,13 +250,12 @@ func TestWithoutRedisNothingIsPaused(t *testing.T) {
 	server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	ref := gateOf("", "k")
-	_, err := s.limiter.Pause(ctx, coord.PauseRequest{GateRef: ref, For: time.Second})
+	_, err := s.limiter.Pause(ctx, coord.Caller{}, &api.RatelimitPauseParams{Key: "k", ForMS: 1000})
 	requireCode(t, err, api.Unavailable, "redis")
 	for _, err := range []error{
-		second(s.limiter.Resume(ctx, ref)),
-		second(s.limiter.SetDelay(ctx, coord.DelayRequest{GateRef: ref, Delay: time.Second, TTL: time.Second, Source: "s"})),
-		second(s.limiter.Report(ctx, coord.Caller{}, coord.ReportRequest{GateRef: ref, Status: 429})),
+		second(resume(ctx, s.limiter, "", "k")),
+		second(s.limiter.SetDelay(ctx, coord.Caller{}, &api.RatelimitSetDelayParams{Key: "k", DelayMS: 1000, TTLMS: 1000, Source: "s"})),
+		second(s.limiter.Report(ctx, coord.Caller{}, &api.RatelimitReportParams{Key: "k", Status: 429})),
 	} {
 		var e *coord.Error
 		require.ErrorAs(t, err, &e)
@@ -263,15 +270,15 @@ func TestAGroupOfARuleIsPausedAsOne(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded).sidecars[0]
 	r := rule("site", band(1000, time.Second))
-	r.Groups = []coord.Group{{Match: coord.Match{Suffix: "example.com"}}}
-	r.Overrides = []coord.Override{{Match: coord.Match{Exact: "example.com"}, Limits: []coord.Band{band(5, time.Second)}}}
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
-	answered(t, s.limiter, coord.ReportRequest{GateRef: gateOf("site", "a.example.com"), Status: 503})
+	r.Groups = []api.Group{{Suffix: "example.com"}}
+	r.Overrides = []api.Override{{Exact: "example.com", Limits: []api.Band{band(5, time.Second)}}}
+	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
+	answered(t, s.limiter, api.RatelimitReportParams{Rule: "site", Key: "a.example.com", Status: 503})
 	for _, key := range []string{"a.example.com", "b.example.com"} {
 		require.Equal(t, coord.ReasonPause, acquire(t, s.limiter, asks(byRule("site", key), 1)).DeniedBy, key)
 	}
 	require.True(t, acquire(t, s.limiter, asks(byRule("site", "example.org"), 1)).Allowed)
-	was, err := s.limiter.Resume(t.Context(), gateOf("site", "c.example.com"))
+	was, err := resume(t.Context(), s.limiter, "site", "c.example.com")
 	require.NoError(t, err)
 	require.True(t, was)
 	require.True(t, acquire(t, s.limiter, asks(byRule("site", "b.example.com"), 1)).Allowed)
@@ -282,12 +289,12 @@ func TestAReportFreesTheGrantsPlace(t *testing.T) {
 	s := newSystem(t, redis.Embedded).sidecars[0]
 	r := rule("site", band(1000, time.Second))
 	r.MaxConcurrent = 1
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
 	first := acquire(t, s.limiter, asks(byRule("site", "k"), 1))
 	require.NotEmpty(t, first.Grant)
 	require.Equal(t, coord.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 	for range 2 { // a second one finds nothing to free
-		require.Zero(t, answered(t, s.limiter, coord.ReportRequest{GateRef: gateOf("site", "k"), Status: 200, Grant: first.Grant}))
+		require.Zero(t, answered(t, s.limiter, api.RatelimitReportParams{Rule: "site", Key: "k", Status: 200, Grant: first.Grant}))
 	}
 	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
 	require.Equal(t, coord.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
@@ -300,26 +307,24 @@ func TestAPausedSlotLeavesItsPlace(t *testing.T) {
 	s := sys.sidecars[0]
 	r := rule("site", band(1, time.Second))
 	r.MaxConcurrent = 1
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
 	first := acquire(t, s.limiter, asks(byRule("site", "k"), 1))
-	_, err := s.limiter.Done(t.Context(), coord.Caller{}, first.Grant)
+	_, err := s.limiter.Done(t.Context(), coord.Caller{}, ended(first.Grant))
 	require.NoError(t, err)
-	waits := asks(byRule("site", "k"), 1)
-	waits.Wait = time.Minute
-	done := make(chan coord.Decision, 1)
+	waiting := waits(byRule("site", "k"), 1, time.Minute)
+	done := make(chan api.RatelimitResult, 1)
 	go func() {
-		d, err := s.limiter.Acquire(context.Background(), coord.Caller{}, waits)
+		d, err := s.limiter.Acquire(context.Background(), coord.Caller{}, waiting)
 		if err != nil {
 			t.Error(err)
 		}
 		done <- d
 	}()
 	require.Eventually(t, func() bool { return s.limiter.Sleeping() == 1 }, 30*time.Second, time.Millisecond)
-	_, err = s.limiter.Pause(t.Context(), coord.PauseRequest{GateRef: gateOf("site", "k"), For: 10 * time.Second})
-	require.NoError(t, err)
+	paused(t, s.limiter, "site", "k", 10*time.Second)
 	sys.Advance(time.Second)
 	d := <-done
-	require.Equal(t, []any{false, coord.ReasonPause, "", 9 * time.Second}, []any{d.Allowed, d.DeniedBy, d.Grant, d.RetryAfter})
+	require.Equal(t, []any{false, coord.ReasonPause, "", 9 * time.Second}, []any{d.Allowed, d.DeniedBy, d.Grant, millis(d.RetryAfterMS)})
 	sys.Advance(9 * time.Second)
 	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
 }

@@ -10,12 +10,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// ItemDecision is the decision of one of many, or why there is none.
-type ItemDecision struct {
-	Decision
-	Err error
-}
-
 // AcquireMany takes from 1 to api.MaxItems limits and answers in their order.
 // None waits. Those of one key go one after the other, so that the earlier comes
 // first; all others side by side.
@@ -23,30 +17,46 @@ type ItemDecision struct {
 // With atomic all are taken together or none is: they have one rule and what they
 // count under in common, else it is InvalidArgument. Then they share one
 // decision, and one grant.
-func (l *RateLimiter) AcquireMany(ctx context.Context, c Caller, items []LimitRequest, atomic bool) ([]ItemDecision, error) {
-	if len(items) == 0 || len(items) > api.MaxItems {
-		return nil, invalid("items: there are %d; give 1 to %d", len(items), api.MaxItems)
+func (l *RateLimiter) AcquireMany(ctx context.Context, c Caller, p *api.RatelimitManyParams) (api.RatelimitManyResult, error) {
+	n := len(p.Items)
+	if n == 0 || n > api.MaxItems {
+		return api.RatelimitManyResult{}, invalid("items: there are %d; give 1 to %d", n, api.MaxItems)
 	}
-	if atomic {
+	all := api.RatelimitManyResult{Results: make([]api.RatelimitItemResult, n)}
+	items := make([]api.RatelimitParams, n)
+	for i, it := range p.Items {
+		items[i] = api.RatelimitParams{
+			Rule: it.Rule, Algorithm: it.Algorithm, Limits: it.Limits, Key: it.Key, Group: it.Group, Cost: it.Cost, FailMode: it.FailMode,
+		}
+	}
+	if p.Atomic {
 		d, err := l.acquireTogether(ctx, c, items)
 		if err != nil {
-			return nil, err
+			return api.RatelimitManyResult{}, err
 		}
-		all := make([]ItemDecision, len(items))
-		for i := range all {
-			all[i].Decision = d
+		for i := range all.Results {
+			all.Results[i].Result = &d.RatelimitResult
 		}
 		return all, nil
 	}
+	for i, err := range l.acquireApart(ctx, c, items, all.Results) {
+		if err != nil {
+			all.Results[i] = api.RatelimitItemResult{Error: c.itemError(err)}
+		}
+	}
+	return all, nil
+}
+
+// acquireApart fills in the result of each item, or returns the error of it.
+func (l *RateLimiter) acquireApart(ctx context.Context, c Caller, items []api.RatelimitParams, results []api.RatelimitItemResult) []error {
 	// What a call counts under, whatever its limit is.
 	type state struct{ rule, part, counted string }
-	answers := make([]ItemDecision, len(items))
 	var order []state
-	lines := make(map[state][]int, len(items))
-	for i, it := range items {
-		t, err := l.resolve(it.LimitRef)
+	lines, errs := make(map[state][]int, len(items)), make([]error, len(items))
+	for i := range items {
+		t, err := l.resolve(&items[i])
 		if err != nil {
-			answers[i].Err = err
+			errs[i] = err
 			continue
 		}
 		s := state{t.lim.rule, t.lim.part, t.counted}
@@ -57,34 +67,33 @@ func (l *RateLimiter) AcquireMany(ctx context.Context, c Caller, items []LimitRe
 	}
 	sideBySide(len(order), func(n int) {
 		for _, i := range lines[order[n]] {
-			answers[i].Decision, answers[i].Err = l.Acquire(ctx, c.item(i), items[i])
+			var d decision
+			d, errs[i] = l.decide(ctx, c.item(i), &items[i], items[i].Cost == 0)
+			results[i].Result = &d.RatelimitResult
 		}
 	})
-	return answers, nil
+	return errs
 }
 
 // acquireTogether takes what all items cost at once. A key that is refused by the
 // rule's list refuses all of them, and one that is allowed by it costs nothing.
-func (l *RateLimiter) acquireTogether(ctx context.Context, c Caller, items []LimitRequest) (Decision, error) {
+func (l *RateLimiter) acquireTogether(ctx context.Context, c Caller, items []api.RatelimitParams) (decision, error) {
 	whole := items[0]
 	var first target
 	sum, list := int64(0), listAllow
 	for i, it := range items {
-		t, err := l.resolve(it.LimitRef)
-		if err == nil {
-			err = it.check(t.lim.algorithm)
-		}
+		t, err := l.resolve(&items[i])
 		if i == 0 {
 			first = t
 		}
 		switch {
 		case err != nil:
-			return Decision{}, within(fmt.Sprintf("items[%d]", i), err)
+			return decision{}, within(fmt.Sprintf("items[%d]", i), err)
 		case t.counted != first.counted || !t.lim.same(first.lim):
-			return Decision{}, invalid("items[%d]: it counts apart from items[0]; with atomic all have one rule and one group: "+
+			return decision{}, invalid("items[%d]: it counts apart from items[0]; with atomic all have one rule and one group: "+
 				"give both the same group, or leave atomic out", i)
 		case it.FailMode != items[0].FailMode:
-			return Decision{}, invalid("items[%d].fail_mode: it is not that of items[0]; with atomic all have one", i)
+			return decision{}, invalid("items[%d].fail_mode: it is not that of items[0]; with atomic all have one", i)
 		case t.list == listAllow || list == listDeny:
 			continue
 		case t.list == listDeny:
@@ -96,24 +105,17 @@ func (l *RateLimiter) acquireTogether(ctx context.Context, c Caller, items []Lim
 		sum += it.Cost
 	}
 	if sum > maxLimit {
-		return Decision{}, invalid("items: they cost %d together; with atomic at most %d", sum, int64(maxLimit))
+		return decision{}, invalid("items: they cost %d together; with atomic at most %d", sum, int64(maxLimit))
 	}
 	if list == "" {
 		whole.Cost = sum
 	}
-	return l.Acquire(ctx, c, whole)
+	return l.decide(ctx, c, &whole, whole.Cost == 0)
 }
 
 // same reports whether two limits are one, however often it was made ready.
 func (l *limit) same(o *limit) bool {
 	return l.rule == o.rule && l.algorithm == o.algorithm && l.signature == o.signature && l.maxConcurrent == o.maxConcurrent
-}
-
-// AnyRequest asks for whichever of several keys may go. The Key of its
-// LimitRequest is not used, nor is its Wait.
-type AnyRequest struct {
-	LimitRequest
-	Keys []string // the preferred first
 }
 
 // anyTries bounds how often a key is tried whose room somebody else took in
@@ -123,32 +125,41 @@ const anyTries = 3
 // AcquireAny takes the cost for the first of the keys that may go now, or tells
 // which may go soonest, with its refusal. All are looked at side by side; what
 // happens between the look and the try is told by the try.
-func (l *RateLimiter) AcquireAny(ctx context.Context, c Caller, r AnyRequest) (string, Decision, error) {
-	if len(r.Keys) == 0 || len(r.Keys) > api.MaxItems {
-		return "", Decision{}, invalid("keys: there are %d; give 1 to %d", len(r.Keys), api.MaxItems)
+func (l *RateLimiter) AcquireAny(ctx context.Context, c Caller, p *api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
+	if len(p.Keys) == 0 || len(p.Keys) > api.MaxItems {
+		return api.RatelimitAnyResult{}, invalid("keys: there are %d; give 1 to %d", len(p.Keys), api.MaxItems)
 	}
-	for i, k := range r.Keys {
-		if err := checkText(fmt.Sprintf("keys[%d]", i), k); err != nil {
-			return "", Decision{}, err
+	for i, k := range p.Keys {
+		if k == "" {
+			return api.RatelimitAnyResult{}, checkText(fmt.Sprintf("keys[%d]", i), k)
 		}
 	}
-	ask := func(i int, peek bool) (Decision, error) {
-		one := r.LimitRequest
-		one.Key, one.Wait = r.Keys[i], 0
+	one := api.RatelimitParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Cost: p.Cost, FailMode: p.FailMode}
+	at, d, err := firstOf(p.Keys, func(i int, peek bool) (decision, error) {
+		it := one
+		it.Key = p.Keys[i]
 		// The request id goes along with a look: what a call before this one took
 		// under it is its answer.
-		return l.decide(ctx, c.item(i), one, peek || r.Cost == 0)
+		return l.decide(ctx, c.item(i), &it, peek || it.Cost == 0)
+	})
+	if err != nil {
+		return api.RatelimitAnyResult{}, err
 	}
-	seen, errs := make([]Decision, len(r.Keys)), make([]error, len(r.Keys))
-	sideBySide(len(r.Keys), func(i int) { seen[i], errs[i] = ask(i, true) })
+	return api.RatelimitAnyResult{Key: p.Keys[at], Result: d.RatelimitResult}, nil
+}
+
+// firstOf finds the key that may go, or else the one that may go soonest, by its place.
+func firstOf(keys []string, ask func(i int, peek bool) (decision, error)) (int, decision, error) {
+	seen, errs := make([]decision, len(keys)), make([]error, len(keys))
+	sideBySide(len(keys), func(i int) { seen[i], errs[i] = ask(i, true) })
 	soonest, tries := -1, 0
 	for i, d := range seen {
 		if errs[i] != nil && faulty(errs[i]) {
-			return "", Decision{}, errs[i]
+			return 0, decision{}, errs[i]
 		}
 		if errs[i] == nil && d.Allowed && d.Replayed {
 			d, err := ask(i, false) // what became of its place is not seen by a look
-			return r.Keys[i], d, err
+			return i, d, err
 		}
 	}
 	for i := range seen {
@@ -160,10 +171,10 @@ func (l *RateLimiter) AcquireAny(ctx context.Context, c Caller, r AnyRequest) (s
 		case seen[i].Allowed:
 			tries++
 			if seen[i], errs[i] = ask(i, false); errs[i] != nil {
-				return "", Decision{}, errs[i]
+				return 0, decision{}, errs[i]
 			}
 			if seen[i].Allowed {
-				return r.Keys[i], seen[i], nil
+				return i, seen[i], nil
 			}
 		}
 		if soonest < 0 || sooner(seen[i], seen[soonest]) {
@@ -171,19 +182,19 @@ func (l *RateLimiter) AcquireAny(ctx context.Context, c Caller, r AnyRequest) (s
 		}
 	}
 	if soonest < 0 {
-		return "", Decision{}, errs[0]
+		return 0, decision{}, errs[0]
 	}
 	if tries > 0 {
-		return r.Keys[soonest], seen[soonest], nil
+		return soonest, seen[soonest], nil
 	}
 	// Looks are counted nowhere; this is the refusal that is.
 	d, err := ask(soonest, false)
-	return r.Keys[soonest], d, err
+	return soonest, d, err
 }
 
 // sooner reports whether a refused call may go before another.
-func sooner(a, b Decision) bool {
-	return a.RetryAfter != Never && (b.RetryAfter == Never || a.RetryAfter < b.RetryAfter)
+func sooner(a, b decision) bool {
+	return a.RetryAfterMS != neverMS && (b.RetryAfterMS == neverMS || a.RetryAfterMS < b.RetryAfterMS)
 }
 
 // faulty reports whether an error is about the call, not about one key's Redis.

@@ -40,7 +40,7 @@ func (r *Rules) MemberPause(name string, status int64, retryAfter time.Duration)
 	case retryAfter > 0:
 		return retryAfter
 	default:
-		return min(o.Base/1000*time.Duration(o.factor()), o.Max)
+		return min(Millis(o.BaseMS)/1000*time.Duration(pauseFactor(o)), Millis(o.MaxMS))
 	}
 }
 
@@ -68,21 +68,9 @@ func (l *limit) Answer(a lua.RatelimitAnswer, replayed bool) (api.RatelimitResul
 		return api.RatelimitResult{}, failed("ratelimit "+l.label()+": reply", err)
 	}
 	if !d.Allowed && l.shadow {
-		d.Allowed, d.Shadow, d.RetryAfter = true, true, 0
+		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0
 	}
-	r := api.RatelimitResult{
-		Allowed: d.Allowed, Rule: d.Rule, Algorithm: d.Algorithm, Band: d.Band,
-		Limit: d.Limit, Remaining: d.Remaining, Current: d.Current, ResetAfterMS: MillisUp(d.ResetAfter),
-		RetryAfterMS: -1, DeniedBy: d.DeniedBy, Shadow: d.Shadow, Grant: d.Grant, Held: d.Held,
-		Replayed: d.Replayed, Source: d.Source,
-	}
-	if !d.ResetAt.IsZero() {
-		r.ResetAtMS = d.ResetAt.UnixMilli()
-	}
-	if d.RetryAfter != Never {
-		r.RetryAfterMS = MillisUp(d.RetryAfter)
-	}
-	return r, nil
+	return d.RatelimitResult, nil
 }
 
 // maxMemberOverrides bounds what every acquisition sends along.
@@ -101,15 +89,15 @@ func (r *Rules) forPermits(name string) (*rule, error) {
 	}
 	o := found.options
 	switch {
-	case found.algorithm != api.AlgorithmTokenBucket:
-		err = bad("is a "+found.algorithm+", and a permit takes from a token_bucket", "make it one")
+	case found.algorithm.name != api.AlgorithmTokenBucket:
+		err = bad("is a "+found.algorithm.name+", and a permit takes from a token_bucket", "make it one")
 	case len(o.Groups) > 0:
 		err = bad("has groups, and members have buckets of their own", "leave them out")
 	case len(o.Allow)+len(o.Deny) > 0:
 		err = bad("has lists, which permits do not know", "remove or ban the members (pool.remove, pool.ban)")
 	case len(o.Overrides) > maxMemberOverrides:
 		err = bad(fmt.Sprintf("has %d overrides, and at most %d go with a permit", len(o.Overrides), maxMemberOverrides), "make several pools")
-	case slices.ContainsFunc(o.Overrides, func(x Override) bool { return x.Exact == "" }):
+	case slices.ContainsFunc(o.Overrides, func(x api.Override) bool { return x.Exact == "" }):
 		err = bad("has overrides by glob or suffix, and a permit's are of single members", "write exact ones")
 	}
 	return found, err

@@ -85,7 +85,7 @@ func (l *RateLimiter) seat(q question) lua.Seat {
 func (q question) seated() bool { return q.lim.maxConcurrent > 0 && !q.peek && q.cost > 0 }
 
 // take is ask, with a place where the rule has any.
-func (l *RateLimiter) take(ctx context.Context, q question) (Decision, error) {
+func (l *RateLimiter) take(ctx context.Context, q question) (decision, error) {
 	d, out, err := l.atOnce(ctx, q)
 	if err != nil {
 		return d, err
@@ -95,12 +95,12 @@ func (l *RateLimiter) take(ctx context.Context, q question) (Decision, error) {
 
 // atOnce asks, for a place too, and not in anybody's turn. The place is to be kept,
 // by keepSeat.
-func (l *RateLimiter) atOnce(ctx context.Context, q question) (Decision, answer, error) {
+func (l *RateLimiter) atOnce(ctx context.Context, q question) (decision, answer, error) {
 	if !q.seated() {
 		return l.ask(ctx, q)
 	}
 	if err := l.leases.admit("ratelimit " + q.lim.label() + ": acquire"); err != nil {
-		return Decision{}, answer{}, err
+		return decision{}, answer{}, err
 	}
 	d, out, err := l.ask(ctx, q)
 	var doubt error
@@ -111,16 +111,16 @@ func (l *RateLimiter) atOnce(ctx context.Context, q question) (Decision, answer,
 }
 
 // inTurn is atOnce for a place in the caller's turn.
-func (l *RateLimiter) inTurn(ctx context.Context, q *question, wait time.Duration, done func(Decision, answer, error)) {
+func (l *RateLimiter) inTurn(ctx context.Context, q *question, wait time.Duration, done func(decision, answer, error)) {
 	if !q.seated() || capped(ctx, wait) <= 0 {
 		done(l.atOnce(ctx, *q))
 		return
 	}
 	if err := l.leases.admit("ratelimit " + q.lim.label() + ": acquire"); err != nil {
-		done(Decision{}, answer{}, err)
+		done(decision{}, answer{}, err)
 		return
 	}
-	l.inLine(ctx, q, wait, func(d Decision, out answer, waiter string, doubt, err error) {
+	l.inLine(ctx, q, wait, func(d decision, out answer, waiter string, doubt, err error) {
 		done(l.settled(ctx, *q, d, out, waiter, doubt, err))
 	})
 }
@@ -128,8 +128,8 @@ func (l *RateLimiter) inTurn(ctx context.Context, q *question, wait time.Duratio
 // settled cleans up after an answer: it gives back a place that may have been taken,
 // and takes the call out of the waiting line.
 func (l *RateLimiter) settled(
-	ctx context.Context, q question, d Decision, out answer, waiter string, doubt, err error,
-) (Decision, answer, error) {
+	ctx context.Context, q question, d decision, out answer, waiter string, doubt, err error,
+) (decision, answer, error) {
 	if d.MaybeExecuted {
 		doubt = redis.ErrMaybeExecuted // the fail mode answered in place of a grant
 	}
@@ -142,7 +142,7 @@ func (l *RateLimiter) settled(
 	}
 	if waiter != "" && err == nil && d.Allowed && !out.Value.Reserved() {
 		d = d.after(l.now() - q.begun)
-		l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), d.Waited)
+		l.tel.Waited(ctx, nounRatelimit, waitOutcome(true, nil), d.waited)
 	}
 	return d, out, err
 }
@@ -151,11 +151,11 @@ func (l *RateLimiter) settled(
 // have run is not run again: that ends the wait. The doubt is the last try of
 // which it is not known whether it took a place.
 func (l *RateLimiter) inLine(
-	ctx context.Context, q *question, wait time.Duration, done func(d Decision, out answer, waiter string, doubt, err error),
+	ctx context.Context, q *question, wait time.Duration, done func(d decision, out answer, waiter string, doubt, err error),
 ) {
 	// found is the answer of the last look. A call that goes on waiting does not keep it.
 	var found *struct {
-		d   Decision
+		d   decision
 		out answer
 	}
 	var doubt error
@@ -176,17 +176,17 @@ func (l *RateLimiter) inLine(
 		served := d.DeniedBy != ReasonConcurrency
 		if found = nil; served || at.beat == 0 || err != nil {
 			found = &struct {
-				d   Decision
+				d   decision
 				out answer
 			}{d, out}
 		}
-		return look{served: served, first: out.Value.First, free: d.RetryAfter}, err
+		return look{served: served, first: out.Value.First, free: Millis(d.RetryAfterMS)}, err
 	}, func(waiter string, err error) {
 		if doubt != nil && q.latch.Key == "" {
 			err = doubt
 		}
 		if found == nil {
-			done(Decision{}, answer{}, waiter, doubt, err)
+			done(decision{}, answer{}, waiter, doubt, err)
 			return
 		}
 		done(found.d, found.out, waiter, doubt, err)
@@ -195,7 +195,7 @@ func (l *RateLimiter) inLine(
 
 // keepSeat has the caller's session hold the place of a grant, if it has one, and
 // answers a replayed grant by what became of its place.
-func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out answer) (Decision, error) {
+func (l *RateLimiter) keepSeat(ctx context.Context, q question, d decision, out answer) (decision, error) {
 	if !q.seated() || d.Grant == "" {
 		return d, nil
 	}
@@ -208,9 +208,9 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out 
 		moved, err := lua.Run(ctx, l.runner, lua.RatelimitRenew, in, lua.Latch{})
 		switch {
 		case err != nil:
-			return Decision{}, failed(op+"replay", err)
+			return decision{}, failed(op+"replay", err)
 		case moved.Value == lua.SeatGone:
-			d.Allowed, d.DeniedBy, d.Grant, d.RetryAfter = false, ReasonConcurrency, "", pollEvery
+			d.Allowed, d.DeniedBy, d.Grant, d.RetryAfterMS = false, ReasonConcurrency, "", pollEvery.Milliseconds()
 			return d, nil
 		}
 		sent = moved.Sent
@@ -218,14 +218,14 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out 
 	if over := ctx.Err(); over != nil && !out.Replayed {
 		// Nobody hears of the grant, to end it.
 		l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
-		return Decision{}, failed(op+"acquire", over)
+		return decision{}, failed(op+"acquire", over)
 	}
 	d.Held = true
 	if c.Session == nil || l.leases.bind(&lease{leaseID: h.leaseID, ttl: h.ttl, session: c.Session, kind: l.seats}, sent) {
 		return d, nil
 	}
 	l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
-	return Decision{}, &Error{
+	return decision{}, &Error{
 		Code: api.Cancelled, Op: op + "bind",
 		Err: errors.New("the connection closed before the grant came; its place was given back"),
 	}
@@ -233,7 +233,7 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d Decision, out 
 
 // reseat has the session of a call whose slot has come hold the place, when a
 // repetition of the call has moved it, and gives it back when nobody hears of it.
-func (l *RateLimiter) reseat(ctx context.Context, q question, d Decision) (Decision, error) {
+func (l *RateLimiter) reseat(ctx context.Context, q question, d decision) (decision, error) {
 	if over := ctx.Err(); over != nil {
 		l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)
 		return d, over
@@ -291,12 +291,12 @@ func (l *RateLimiter) holds(text string) bool {
 // Done frees the place of a grant under a rule with max_concurrent, in whatever
 // session, and reports whether it had one. It runs on its own time: a caller that
 // goes away does not stop it.
-func (l *RateLimiter) Done(ctx context.Context, c Caller, text string) (bool, error) {
-	g, _, err := parseGrant(text)
+func (l *RateLimiter) Done(ctx context.Context, c Caller, p *api.RatelimitGrantParams) (api.RatelimitDoneResult, error) {
+	g, _, err := parseGrant(p.Grant)
 	if err != nil {
-		return false, err
+		return api.RatelimitDoneResult{}, err
 	}
-	h := hold{leaseID: leaseID{nounRatelimit, g.tag, text}, kind: l.seats}
+	h := hold{leaseID: leaseID{nounRatelimit, g.tag, p.Grant}, kind: l.seats}
 	// Before the script: nothing renews or reports what is being given back.
 	x := l.leases.forget(h.leaseID)
 	if x != nil && x.session != c.Session {
@@ -311,7 +311,7 @@ func (l *RateLimiter) Done(ctx context.Context, c Caller, text string) (bool, er
 			l.leases.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: l.seats}, err)
 		}
 		rule, _, _ := strings.Cut(g.tag, ":")
-		return false, failed("ratelimit "+rule+": done", err)
+		return api.RatelimitDoneResult{}, failed("ratelimit "+rule+": done", err)
 	}
-	return out.Value == lua.SeatHeld, nil
+	return api.RatelimitDoneResult{Done: out.Value == lua.SeatHeld}, nil
 }

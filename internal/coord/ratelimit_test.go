@@ -22,16 +22,36 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-func byRule(name, key string) coord.LimitRef { return coord.LimitRef{Rule: name, Key: key} }
+func byRule(name, key string) api.RatelimitParams { return api.RatelimitParams{Rule: name, Key: key} }
 
-func inFull(key string, bands ...coord.Band) coord.LimitRef {
-	return coord.LimitRef{Algorithm: tokenBucket, Limits: bands, Key: key}
+func inFull(key string, bands ...api.Band) api.RatelimitParams {
+	return api.RatelimitParams{Algorithm: tokenBucket, Limits: bands, Key: key}
 }
 
-// asks is a request for cost that does not wait.
-func asks(ref coord.LimitRef, cost int64) coord.LimitRequest {
-	return coord.LimitRequest{LimitRef: ref, Cost: cost}
+// asks is a call for cost that does not wait.
+func asks(p api.RatelimitParams, cost int64) *api.RatelimitParams {
+	p.Cost = cost
+	return &p
 }
+
+// waits is a call for cost that may wait so long.
+func waits(p api.RatelimitParams, cost int64, wait time.Duration) *api.RatelimitParams {
+	p.Cost, p.WaitMS = cost, wait.Milliseconds()
+	return &p
+}
+
+// reset is a call that forgets the state of a limit.
+func reset(p api.RatelimitParams) *api.RatelimitResetParams {
+	return &api.RatelimitResetParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group}
+}
+
+// explain is a call that tells all of a limit.
+func explain(p api.RatelimitParams) *api.RatelimitExplainParams {
+	return &api.RatelimitExplainParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group}
+}
+
+// ended is a call about a grant.
+func ended(grant string) *api.RatelimitGrantParams { return &api.RatelimitGrantParams{Grant: grant} }
 
 func requireCode(t *testing.T, err error, code api.Code, text string) {
 	t.Helper()
@@ -44,14 +64,14 @@ func requireCode(t *testing.T, err error, code api.Code, text string) {
 func TestARuleDecidesUnderItsName(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redistest.URL(t)).sidecars[0]
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{
+	require.NoError(t, s.rules.Set([]api.Rule{
 		rule("per-host", band(80, 10*time.Minute)), rule("two", band(100, time.Minute), band(2, time.Second)),
 	}, 1))
 	d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("per-host", "a"), 1))
 	require.NoError(t, err)
-	require.Equal(t, coord.Decision{
+	require.Equal(t, api.RatelimitResult{
 		Allowed: true, Rule: "per-host", Algorithm: tokenBucket, Band: "80/10m",
-		Limit: 80, Remaining: 79, Current: 1, ResetAfter: 7500 * time.Millisecond, ResetAt: d.ResetAt,
+		Limit: 80, Remaining: 79, Current: 1, ResetAfterMS: 7500, ResetAtMS: d.ResetAtMS,
 		Source: coord.SourceRedis, Grant: d.Grant,
 	}, d)
 	require.NotEmpty(t, d.Grant)
@@ -59,23 +79,23 @@ func TestARuleDecidesUnderItsName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "2/1s", d.Band)
 	// The same key under another rule, or none, is another state.
-	d, err = s.limiter.Peek(t.Context(), asks(inFull("a", band(80, 10*time.Minute)), 1))
+	d, err = s.limiter.Peek(t.Context(), coord.Caller{}, asks(inFull("a", band(80, 10*time.Minute)), 1))
 	require.NoError(t, err)
 	require.Equal(t, int64(80), d.Remaining)
-	reset, err := s.limiter.Reset(t.Context(), byRule("per-host", "a"))
+	was, err := s.limiter.Reset(t.Context(), coord.Caller{}, reset(byRule("per-host", "a")))
 	require.NoError(t, err)
-	require.True(t, reset)
+	require.True(t, was.Reset)
 }
 
 func TestAnUnknownRuleNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded).sidecars[0]
-	_, err := s.limiter.Peek(t.Context(), asks(byRule("per-host", "a"), 1))
+	_, err := s.limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("per-host", "a"), 1))
 	requireCode(t, err, api.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{rule("per-host", band(1, time.Second))}, 1))
+	require.NoError(t, s.rules.Set([]api.Rule{rule("per-host", band(1, time.Second))}, 1))
 	_, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("perhost", "a"), 1))
 	requireCode(t, err, api.NotFound, `rule: there is no rule "perhost"; did you mean "per-host"?`)
-	_, err = s.limiter.Reset(t.Context(), byRule("something else", "a"))
+	_, err = s.limiter.Reset(t.Context(), coord.Caller{}, reset(byRule("something else", "a")))
 	requireCode(t, err, api.NotFound, `rule: there is no rule "something else"; add it to rules.items, or give algorithm and limits`)
 }
 
@@ -83,8 +103,11 @@ func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded).sidecars[0]
 	for _, cost := range []int64{-1, 1e9 + 1} {
-		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(inFull("a", band(1, time.Second)), cost))
-		requireCode(t, err, api.InvalidArgument, "cost: ")
+		_, err := do(t.Context(), s.client(t), "", api.RatelimitAcquire, *asks(inFull("a", band(1, time.Second)), cost))
+		var e *api.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, api.InvalidArgument, e.Code)
+		require.Contains(t, e.Message, "cost: ")
 	}
 }
 
@@ -93,8 +116,8 @@ func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 	redistest.Stores(t, func(t *testing.T, url string) {
 		sys := newSystem(t, url)
 		older, newer := sys.sidecars[0], sys.sidecars[1]
-		require.NoError(t, older.rules.Set([]coord.RuleOptions{rule("r", band(100, time.Hour))}, 1))
-		require.NoError(t, newer.rules.Set([]coord.RuleOptions{rule("r", band(5, time.Hour))}, 2))
+		require.NoError(t, older.rules.Set([]api.Rule{rule("r", band(100, time.Hour))}, 1))
+		require.NoError(t, newer.rules.Set([]api.Rule{rule("r", band(5, time.Hour))}, 2))
 		acquire := func(s *sidecar, cost int64) bool {
 			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
 			require.NoError(t, err)
@@ -103,7 +126,7 @@ func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 		require.True(t, acquire(older, 3))
 		require.True(t, acquire(newer, 2))
 		require.False(t, acquire(older, 1), "a pod that was not reloaded keeps to the newer parameters")
-		require.NoError(t, older.rules.Set([]coord.RuleOptions{rule("r", band(6, time.Hour))}, 3))
+		require.NoError(t, older.rules.Set([]api.Rule{rule("r", band(6, time.Hour))}, 3))
 		require.True(t, acquire(older, 1))
 		require.False(t, acquire(newer, 1))
 	})
@@ -121,11 +144,11 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 			next := rule("r", band(500, 1500*time.Minute), band(100, time.Hour))
 			next.Algorithm = algorithm
 			if algorithm == "leaky_bucket" {
-				next.Limits = []coord.Band{{Limit: 500, Period: 1500 * time.Minute, Burst: 500}, {Limit: 100, Period: time.Hour, Burst: 100}}
+				next.Limits = []api.Band{{Limit: 500, PeriodMS: 90_000_000, Burst: 500}, {Limit: 100, PeriodMS: 3_600_000, Burst: 100}}
 			}
-			require.NoError(t, older.rules.Set([]coord.RuleOptions{old}, 1))
-			require.NoError(t, newer.rules.Set([]coord.RuleOptions{next}, 2))
-			acquire := func(s *sidecar, cost int64) coord.Decision {
+			require.NoError(t, older.rules.Set([]api.Rule{old}, 1))
+			require.NoError(t, newer.rules.Set([]api.Rule{next}, 2))
+			acquire := func(s *sidecar, cost int64) api.RatelimitResult {
 				d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
 				require.NoError(t, err)
 				return d
@@ -136,8 +159,8 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 			d = acquire(older, 90)
 			require.Equal(t, []any{false, "100/1h", int64(100), int64(86)}, []any{d.Allowed, d.Band, d.Limit, d.Remaining})
 			d = acquire(older, 101)
-			require.Equal(t, coord.Never, d.RetryAfter, "by the newer rule")
-			e, err := older.limiter.Explain(t.Context(), byRule("r", "k"))
+			require.Equal(t, int64(-1), d.RetryAfterMS, "by the newer rule")
+			e, err := older.limiter.Explain(t.Context(), coord.Caller{}, explain(byRule("r", "k")))
 			require.NoError(t, err)
 			require.Len(t, e.Bands, 2)
 			require.Equal(t, []any{"100/1h", int64(86), "500/25h", int64(486)},
@@ -152,13 +175,13 @@ func TestARefusalWritesNothing(t *testing.T) {
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	store, ctx := redistest.Client(t), t.Context()
-	for name, bands := range map[string][]coord.Band{
+	for name, bands := range map[string][]api.Band{
 		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
 	} {
 		key := coord.NewKeys(prefix, "").InFull(name, tokenBucket, bands...)
 		never, err := s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 11))
 		require.NoError(t, err)
-		require.Equal(t, coord.Never, never.RetryAfter)
+		require.Equal(t, int64(-1), never.RetryAfterMS)
 		require.Zero(t, store.Exists(ctx, key).Val(), "a cost that never fits stores nothing")
 
 		_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 8))
@@ -170,7 +193,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 		d, err := s.limiter.Acquire(ctx, c, asks(inFull(name, bands...), 5))
 		require.NoError(t, err)
 		require.False(t, d.Allowed)
-		_, err = s.limiter.Peek(ctx, asks(inFull(name, bands...), 2))
+		_, err = s.limiter.Peek(ctx, coord.Caller{}, asks(inFull(name, bands...), 2))
 		require.NoError(t, err)
 		_, err = s.limiter.Acquire(ctx, c, asks(inFull(name, bands...), 0))
 		require.NoError(t, err)
@@ -191,16 +214,16 @@ func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	closed := asks(limit, 1)
-	closed.FailMode = coord.FailClosed
+	closed.FailMode = "closed"
 	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, closed)
 	requireCode(t, err, api.Unavailable, "redis")
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Peek(ctx, closed)
+	_, err = s.limiter.Peek(ctx, coord.Caller{}, closed)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.False(t, e.MaybeExecuted, "there was nothing to execute")
-	_, err = s.limiter.Reset(ctx, limit)
+	_, err = s.limiter.Reset(ctx, coord.Caller{}, reset(limit))
 	require.Error(t, err)
 }
 
@@ -209,12 +232,12 @@ func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
 	way := throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Peek(t.Context(), asks(limit, 1))
+	_, err := s.limiter.Peek(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
 	way.mute()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Peek(ctx, asks(limit, 1))
+	_, err = s.limiter.Peek(ctx, coord.Caller{}, asks(limit, 1))
 	way.heal()
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
@@ -242,7 +265,7 @@ func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 				if d.Allowed {
 					admitted.Add(1)
 				}
-				for at := d.ResetAt.UnixMilli(); ; {
+				for at := d.ResetAtMS; ; {
 					if old := last.Load(); old >= at || last.CompareAndSwap(old, at) {
 						break
 					}
@@ -253,7 +276,7 @@ func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 	wg.Wait()
 	// What was admitted since is exactly what moved the reset: 0.6 per
 	// millisecond, each end rounded up to one.
-	moved := float64(last.Load()-first.ResetAt.UnixMilli()) * 0.6
+	moved := float64(last.Load()-first.ResetAtMS) * 0.6
 	require.InDelta(t, moved, float64(admitted.Load()), 1)
 	require.GreaterOrEqual(t, admitted.Load(), int64(5500))
 }
@@ -289,7 +312,7 @@ func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
 	rules := coord.NewRules()
-	require.NoError(t, rules.Set([]coord.RuleOptions{rule("r", band(2, time.Hour))}, 1))
+	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
@@ -299,7 +322,7 @@ func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
 	}
 	_, err = l.Acquire(t.Context(), coord.Caller{}, asks(inFull("secret", band(1, time.Hour)), 1))
 	require.NoError(t, err)
-	_, err = l.Peek(t.Context(), asks(byRule("r", "secret"), 1))
+	_, err = l.Peek(t.Context(), coord.Caller{}, asks(byRule("r", "secret"), 1))
 	require.NoError(t, err)
 	_, err = l.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "secret"), 0))
 	require.NoError(t, err)

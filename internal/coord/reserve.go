@@ -50,7 +50,7 @@ type reservation struct {
 
 	stage stage
 	slot  slot
-	told  *Decision // what the promise said; known to who repeats the request
+	told  *decision // what the promise said; known to who repeats the request
 	// seat gives back the place that goes with the slot, of whichever call's session
 	// has it now; nil = there is none.
 	seat func(context.Context)
@@ -128,18 +128,18 @@ func (r *reservations) enter(ctx context.Context, bucket string, request lua.Lat
 }
 
 // promised reports what an earlier call with this request id was told, if that is known.
-func (r *reservations) promised(x *reservation) (Decision, bool) {
+func (r *reservations) promised(x *reservation) (decision, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if x.told == nil {
-		return Decision{}, false
+		return decision{}, false
 	}
 	return *x.told, true
 }
 
 // promise gives a reservation its slot, unless another call with its request id
 // has already.
-func (r *reservations) promise(x *reservation, s slot, told Decision) {
+func (r *reservations) promise(x *reservation, s slot, told decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

@@ -37,7 +37,7 @@ func (c *signalling) AfterFunc(d time.Duration, f func()) func() bool {
 
 // answer is what became of a waiting call, and when.
 type answer struct {
-	d   coord.Decision
+	d   api.RatelimitResult
 	err error
 	at  time.Time
 }
@@ -56,10 +56,10 @@ type fleet struct {
 	t     *testing.T
 	clock *signalling
 	pods  []*sidecar
-	ref   coord.LimitRef
+	ref   api.RatelimitParams
 }
 
-func newFleet(t *testing.T, url string, pods int, ref coord.LimitRef) *fleet {
+func newFleet(t *testing.T, url string, pods int, ref api.RatelimitParams) *fleet {
 	f := &fleet{t: t, clock: &signalling{conformance.NewClock(), make(chan struct{}, 1)}, ref: ref}
 	prefix := redistest.Prefix(t)
 	var r *lua.Runner
@@ -86,7 +86,7 @@ func (f *fleet) start(pod int, id string, cost int64, wait time.Duration) *waite
 		c.Fingerprint = fingerprint(cost, wait)
 	}
 	go func() {
-		d, err := f.pods[pod].limiter.Acquire(ctx, c, coord.LimitRequest{LimitRef: f.ref, Cost: cost, Wait: wait})
+		d, err := f.pods[pod].limiter.Acquire(ctx, c, waits(f.ref, cost, wait))
 		w.done <- answer{d, err, f.clock.Now()}
 	}()
 	select {
@@ -106,7 +106,7 @@ func (f *fleet) join(w *waiter, wait time.Duration) *waiter {
 	again := &waiter{pod: w.pod, id: w.id, cost: w.cost, cancel: cancel, done: make(chan answer, 1)}
 	go func() {
 		d, err := l.Acquire(ctx, coord.Caller{RequestID: w.id, Fingerprint: fingerprint(w.cost, wait)},
-			coord.LimitRequest{LimitRef: f.ref, Cost: w.cost, Wait: wait})
+			waits(f.ref, w.cost, wait))
 		again.done <- answer{d, err, f.clock.Now()}
 	}()
 	for l.Callers() == before {
@@ -127,12 +127,12 @@ func (w *waiter) leave(t *testing.T) {
 }
 
 // let is the answer of a call that was let through, after what wait.
-func (w *waiter) let(t *testing.T, waited time.Duration) coord.Decision {
+func (w *waiter) let(t *testing.T, waited time.Duration) api.RatelimitResult {
 	t.Helper()
 	a := w.end(t)
 	require.NoError(t, a.err)
 	require.True(t, a.d.Allowed)
-	require.Equal(t, waited, a.d.Waited)
+	require.Equal(t, waited, millis(a.d.WaitedMS))
 	return a.d
 }
 
@@ -167,20 +167,20 @@ func TestNoCancelsPassTheBound(t *testing.T) {
 	for name, c := range map[string]struct {
 		algorithm string
 		cancels   int
-		bands     []coord.Band
+		bands     []api.Band
 	}{
-		"one band":       {tokenBucket, 5000, []coord.Band{band(4, time.Second)}},
-		"a burst of one": {tokenBucket, 5000, []coord.Band{{Limit: 7, Period: 3 * time.Second, Burst: 1}}},
-		"two bands":      {tokenBucket, 5000, []coord.Band{band(5, time.Second), band(12, 10*time.Second)}},
-		"far apart":      {tokenBucket, 5000, []coord.Band{{Limit: 50, Period: time.Second, Burst: 3}, band(6, time.Minute)}},
-		"leaky":          {"leaky_bucket", 2000, []coord.Band{{Limit: 7, Period: 3 * time.Second, Burst: 3}, {Limit: 30, Period: 20 * time.Second, Burst: 5}}},
-		"windows":        {"fixed_window", 2000, []coord.Band{band(5, time.Second), band(12, 10*time.Second)}},
-		"a log":          {"sliding_window_log", 2000, []coord.Band{band(5, time.Second), band(12, 10*time.Second)}},
+		"one band":       {tokenBucket, 5000, []api.Band{band(4, time.Second)}},
+		"a burst of one": {tokenBucket, 5000, []api.Band{{Limit: 7, PeriodMS: 3000, Burst: 1}}},
+		"two bands":      {tokenBucket, 5000, []api.Band{band(5, time.Second), band(12, 10*time.Second)}},
+		"far apart":      {tokenBucket, 5000, []api.Band{{Limit: 50, PeriodMS: 1000, Burst: 3}, band(6, time.Minute)}},
+		"leaky":          {"leaky_bucket", 2000, []api.Band{{Limit: 7, PeriodMS: 3000, Burst: 3}, {Limit: 30, PeriodMS: 20_000, Burst: 5}}},
+		"windows":        {"fixed_window", 2000, []api.Band{band(5, time.Second), band(12, 10*time.Second)}},
+		"a log":          {"sliding_window_log", 2000, []api.Band{band(5, time.Second), band(12, 10*time.Second)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bands := c.bands
-			f := newFleet(t, redistest.URL(t), 3, coord.LimitRef{Algorithm: c.algorithm, Limits: bands, Key: "k"})
+			f := newFleet(t, redistest.URL(t), 3, api.RatelimitParams{Algorithm: c.algorithm, Limits: bands, Key: "k"})
 			h := history{f: f, rng: rand.New(rand.NewPCG(7, uint64(len(name)))), most: 1}
 			for _, b := range bands {
 				h.most = max(h.most, min(b.Burst, 3))
@@ -287,7 +287,7 @@ func (h *history) drain() {
 }
 
 // check holds what was let through against each band.
-func (h *history) check(bands []coord.Band) {
+func (h *history) check(bands []api.Band) {
 	slices.SortStableFunc(h.admitted, func(a, b admission) int { return int(a.at - b.at) })
 	switch h.f.ref.Algorithm {
 	case "fixed_window":
@@ -300,10 +300,10 @@ func (h *history) check(bands []coord.Band) {
 }
 
 // checkWindows adds up what was let through from each admission to the end of its window.
-func (h *history) checkWindows(bands []coord.Band, end func(at, period int64) int64) {
+func (h *history) checkWindows(bands []api.Band, end func(at, period int64) int64) {
 	for _, b := range bands {
 		for i, first := range h.admitted {
-			sum, until := int64(0), end(first.at, b.Period.Microseconds())
+			sum, until := int64(0), end(first.at, b.PeriodMS*1000)
 			for _, a := range h.admitted[i:] {
 				if a.at >= until {
 					break
@@ -316,9 +316,9 @@ func (h *history) checkWindows(bands []coord.Band, end func(at, period int64) in
 }
 
 // pour fills an exact bucket of each band, in units of 1/period tokens.
-func (h *history) pour(bands []coord.Band) {
+func (h *history) pour(bands []api.Band) {
 	for _, b := range bands {
-		p, capacity := b.Period.Microseconds(), b.Burst
+		p, capacity := b.PeriodMS*1000, b.Burst
 		if capacity == 0 {
 			capacity = b.Limit
 		}
@@ -353,14 +353,14 @@ func TestWaitingCallsGetTheirSlotsInOrderAcrossSidecars(t *testing.T) {
 		got := far.end(t)
 		require.NoError(t, got.err)
 		require.False(t, got.d.Allowed, "further than it would wait: refused at once")
-		require.Equal(t, 1250*time.Millisecond, got.d.RetryAfter)
+		require.Equal(t, 1250*time.Millisecond, millis(got.d.RetryAfterMS))
 		f.clock.Advance(249_999 * time.Microsecond)
 		require.False(t, a.answered())
 		f.clock.Advance(time.Microsecond)
 		d := a.let(t, 250*time.Millisecond)
 		require.Zero(t, d.Remaining)
 		require.EqualValues(t, 4, d.Current)
-		require.Zero(t, d.RetryAfter)
+		require.Zero(t, millis(d.RetryAfterMS))
 		f.clock.Advance(500 * time.Millisecond)
 		b.let(t, 750*time.Millisecond)
 		require.False(t, c.answered())
@@ -464,9 +464,9 @@ func TestResetHonoursWhatWasPromised(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 2)
 	waits := f.start(0, "", 1, time.Minute)
-	was, err := f.pods[1].limiter.Reset(t.Context(), f.ref)
+	was, err := f.pods[1].limiter.Reset(t.Context(), coord.Caller{}, reset(f.ref))
 	require.NoError(t, err)
-	require.True(t, was)
+	require.True(t, was.Reset)
 	f.start(1, "", 4, 0).let(t, 0)
 	f.clock.Advance(250 * time.Millisecond)
 	waits.let(t, 250*time.Millisecond)
@@ -477,17 +477,19 @@ func TestASlotAfterTheDeadlineIsTooFar(t *testing.T) {
 	f := perSecond(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	r := coord.LimitRequest{LimitRef: f.ref, Cost: 4, Wait: time.Minute}
+	r := waits(f.ref, 4, time.Minute)
 	d, err := f.pods[0].limiter.Acquire(ctx, coord.Caller{}, r)
 	require.NoError(t, err)
 	require.False(t, d.Allowed)
 	r.Cost = 1
-	d, err = f.pods[0].limiter.Peek(t.Context(), r)
+	d, err = f.pods[0].limiter.Peek(t.Context(), coord.Caller{}, r)
 	require.NoError(t, err)
-	require.Equal(t, 250*time.Millisecond, d.RetryAfter, "nothing was charged; to look is not to wait")
-	r.Wait = time.Minute + time.Millisecond
-	_, err = f.pods[0].limiter.Acquire(t.Context(), coord.Caller{}, r)
-	requireCode(t, err, api.InvalidArgument, "wait_ms: 60001 is out of range; use 0 to 60000")
+	require.Equal(t, 250*time.Millisecond, millis(d.RetryAfterMS), "nothing was charged; to look is not to wait")
+	r.WaitMS = 60_001
+	_, err = do(t.Context(), f.pods[0].client(t), "", api.RatelimitAcquire, *r)
+	var e *api.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, []any{api.InvalidArgument, "wait_ms: an integer from 0 to 60000 is expected, not 60001"}, []any{e.Code, e.Message})
 }
 
 // The one connection that there is stays free, and all get their slots.

@@ -9,13 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
 // The bounds of a band, as on the wire (api.Band).
 const (
 	maxLimit  = 1_000_000_000
-	minPeriod = time.Millisecond
 	maxPeriod = 366 * 24 * time.Hour
 )
 
@@ -23,19 +21,8 @@ const (
 // name, such as in metrics. No rule has this name, or it would share their figures.
 const inlineLabel = "inline"
 
-// algorithms are those that a rule may name, sorted.
-var algorithms = []string{
-	api.AlgorithmFixedWindow, api.AlgorithmLeakyBucket, api.AlgorithmSlidingWindowCounter,
-	api.AlgorithmSlidingWindowLog, api.AlgorithmTokenBucket,
-}
-
-// bursts reports whether an algorithm has a burst beside its limit.
-func bursts(algorithm string) bool {
-	return algorithm == api.AlgorithmTokenBucket || algorithm == api.AlgorithmLeakyBucket
-}
-
 // CheckRules returns every mistake in the rules, with paths that start with items[i].
-func CheckRules(items []RuleOptions) Problems {
+func CheckRules(items []api.Rule) Problems {
 	var p Problems
 	first := make(map[string]int, len(items))
 	for i, it := range items {
@@ -60,8 +47,8 @@ func CheckRules(items []RuleOptions) Problems {
 const maxShare = 1_000_000
 
 // checkFailure is about what happens when Redis is away, or need not be asked.
-func (p *Problems) checkFailure(at string, it RuleOptions) {
-	if m := it.FailMode.mistake(); m != "" {
+func (p *Problems) checkFailure(at string, it api.Rule) {
+	if m := FailMode(it.FailMode).mistake(); m != "" {
 		p.add(at+"fail_mode", "%s", m)
 	}
 	if it.LocalShareOf < 0 || it.LocalShareOf > maxShare {
@@ -89,8 +76,8 @@ func (p *Problems) checkRuleName(path, name string) {
 
 // checkLimit finds the mistakes of a limit, with the same words for a rule and
 // for a limit given in full. At is what paths start with.
-func (p *Problems) checkLimit(at, algorithm string, bands []Band) {
-	if !slices.Contains(algorithms, algorithm) {
+func (p *Problems) checkLimit(at, algorithm string, bands []api.Band) {
+	if algorithmNamed(algorithm) == nil {
 		p.add(at+"algorithm", "%s", unknownAlgorithm(algorithm))
 	}
 	if len(bands) == 0 {
@@ -99,26 +86,23 @@ func (p *Problems) checkLimit(at, algorithm string, bands []Band) {
 	p.checkBands(at, algorithm, bands)
 }
 
-func (p *Problems) checkBands(at, algorithm string, bands []Band) {
+func (p *Problems) checkBands(at, algorithm string, bands []api.Band) {
 	if len(bands) > api.MaxBands {
 		p.add(at+"limits", "%d limits are too many; give at most %d", len(bands), api.MaxBands)
 	}
+	known := algorithmNamed(algorithm)
 	for i, b := range bands {
 		band := fmt.Sprintf("%slimits[%d].", at, i)
 		p.checkAmount(band+"limit", b.Limit)
-		if algorithm == api.AlgorithmSlidingWindowLog && b.Limit > api.MaxLogLimit && b.Limit <= maxLimit {
-			p.add(band+"limit", "%d is more than a %s keeps; use at most %d, or %s",
-				b.Limit, algorithm, api.MaxLogLimit, api.AlgorithmSlidingWindowCounter)
-		}
-		if b.Burst > 0 && slices.Contains(algorithms, algorithm) && !bursts(algorithm) {
-			p.add(band+"burst", "a %s has none; remove it, or use %s or %s", algorithm, api.AlgorithmTokenBucket, api.AlgorithmLeakyBucket)
-		} else {
+		if known == nil {
 			p.checkAmount(band+"burst", b.Burst)
+		} else {
+			known.checkBand(p, band, b)
 		}
-		p.checkPeriod(band+"period_ms", b.Period)
-		if j := slices.IndexFunc(bands[:i], func(o Band) bool { return o.Period == b.Period }); j >= 0 {
+		p.checkPeriod(band+"period_ms", b.PeriodMS)
+		if j := slices.IndexFunc(bands[:i], func(o api.Band) bool { return o.PeriodMS == b.PeriodMS }); j >= 0 {
 			p.add(band+"period_ms", "%d is also the period of limits[%d]; keep one limit per period, the lower one",
-				b.Period.Milliseconds(), j)
+				b.PeriodMS, j)
 		}
 	}
 }
@@ -129,27 +113,13 @@ func (p *Problems) checkAmount(path string, n int64) {
 	}
 }
 
-func (p *Problems) checkPeriod(path string, d time.Duration) {
-	switch {
-	case d == 0:
+func (p *Problems) checkPeriod(path string, ms int64) {
+	switch most := maxPeriod.Milliseconds(); {
+	case ms == 0:
 		p.add(path, "missing; give the period in milliseconds, such as 60000 for a minute")
-	case d < minPeriod || d > maxPeriod:
-		p.add(path, "%d is out of range; use %d to %d (366 days)", d.Milliseconds(), minPeriod.Milliseconds(), maxPeriod.Milliseconds())
-	case d%time.Millisecond != 0:
-		p.add(path, "%v is not a whole number of milliseconds; round it", d)
+	case ms < 1 || ms > most:
+		p.add(path, "%d is out of range; use 1 to %d (366 days)", ms, most)
 	}
-}
-
-func unknownAlgorithm(written string) string {
-	last := len(algorithms) - 1
-	known := strings.Join(algorithms[:last], ", ") + " or " + algorithms[last]
-	if written == "" {
-		return "missing; use " + known
-	}
-	if near, ok := nearest.Name(written, algorithms); ok {
-		return fmt.Sprintf("%q is not an algorithm; did you mean %q?", written, near)
-	}
-	return fmt.Sprintf("%q is not an algorithm; use %s", written, known)
 }
 
 func (p *Problems) add(path, format string, args ...any) {

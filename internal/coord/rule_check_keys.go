@@ -22,14 +22,14 @@ func (p *Problems) checkConcurrency(path string, n int64) {
 const maxHeadroom = 99
 
 // checkHeadroom wants something left of every limit.
-func (p *Problems) checkHeadroom(at string, it RuleOptions) {
+func (p *Problems) checkHeadroom(at string, it api.Rule) {
 	if it.HeadroomPercent < 0 || it.HeadroomPercent > maxHeadroom {
 		p.add(at+"headroom_percent", "%d is out of range; use 0 to %d", it.HeadroomPercent, maxHeadroom)
 		return
 	}
-	check := func(at string, bands []Band) {
+	check := func(at string, bands []api.Band) {
 		for i, b := range bands {
-			if b.Limit > 0 && b.less(it.HeadroomPercent).Limit == 0 {
+			if b.Limit > 0 && less(b, it.HeadroomPercent).Limit == 0 {
 				p.add(fmt.Sprintf("%slimits[%d].limit", at, i),
 					"nothing of %d is left without headroom_percent, %d; lower that, or write the same rate over a longer period", b.Limit, it.HeadroomPercent)
 			}
@@ -42,10 +42,10 @@ func (p *Problems) checkHeadroom(at string, it RuleOptions) {
 }
 
 // checkKeys is about what a rule says of some keys apart from others.
-func (p *Problems) checkKeys(at string, it RuleOptions) {
+func (p *Problems) checkKeys(at string, it api.Rule) {
 	for i, o := range it.Overrides {
 		path := fmt.Sprintf("%soverrides[%d]", at, i)
-		p.checkMatch(path, o.Match)
+		p.checkMatch(path, overridden(o))
 		p.checkBands(path+".", it.Algorithm, o.Limits)
 		p.checkConcurrency(path+".max_concurrent", o.MaxConcurrent)
 		if len(o.Limits) == 0 && o.MaxConcurrent == 0 {
@@ -60,7 +60,7 @@ func (p *Problems) checkKeys(at string, it RuleOptions) {
 	}
 	for i, g := range it.Groups {
 		path := fmt.Sprintf("%sgroups[%d]", at, i)
-		p.checkMatch(path, g.Match)
+		p.checkMatch(path, api.Match{Exact: g.Exact, Glob: g.Glob, Suffix: g.Suffix})
 		switch {
 		case g.Name == "" && g.Suffix == "":
 			p.add(path+".name", "missing; give the name under which these keys count together, as only a suffix has one of its own")
@@ -71,7 +71,7 @@ func (p *Problems) checkKeys(at string, it RuleOptions) {
 }
 
 // checkMatch wants one way to tell keys, which can tell some.
-func (p *Problems) checkMatch(path string, m Match) {
+func (p *Problems) checkMatch(path string, m api.Match) {
 	given := 0
 	for _, way := range [...]struct{ name, text string }{{"exact", m.Exact}, {"glob", m.Glob}, {"suffix", m.Suffix}} {
 		if way.text != "" {
@@ -116,55 +116,33 @@ const (
 )
 
 // checkUpstream is about delays and penalties.
-func (p *Problems) checkUpstream(at string, it RuleOptions) {
-	p.checkSpan(at+"max_delay_ms", it.MaxDelay, maxDelay)
-	o := it.Penalty
+func (p *Problems) checkUpstream(at string, it api.Rule) {
+	p.checkMillis(at+"max_delay_ms", it.MaxDelayMS, maxDelay)
+	if it.Penalty == nil {
+		return
+	}
+	o := *it.Penalty
 	for i, code := range o.Codes {
 		if code < minStatus || code > maxStatus {
 			p.add(fmt.Sprintf("%spenalty.codes[%d]", at, i), "%d is no HTTP status; use %d to %d", code, minStatus, maxStatus)
 		}
 	}
 	good := len(*p)
-	p.checkSpan(at+"penalty.base_ms", o.Base, maxPeriod)
-	p.checkSpan(at+"penalty.max_ms", o.Max, maxPeriod)
-	if full := o.orDefault(); len(*p) == good && full.Base > full.Max {
+	p.checkMillis(at+"penalty.base_ms", o.BaseMS, maxPeriod)
+	p.checkMillis(at+"penalty.max_ms", o.MaxMS, maxPeriod)
+	if full := penaltyOf(&o); len(*p) == good && full.BaseMS > full.MaxMS {
 		p.add(at+"penalty.max_ms", "%d is less than base_ms, %d; raise it, or lower base_ms (absent they are %d and %d)",
-			full.Max.Milliseconds(), full.Base.Milliseconds(), DefaultPenalty.Max.Milliseconds(), DefaultPenalty.Base.Milliseconds())
+			full.MaxMS, full.BaseMS, defaultPenalty.MaxMS, defaultPenalty.BaseMS)
 	}
-	p.checkSpan(at+"penalty.forgive_ms", o.Forgive, maxPeriod)
-	if percent, _ := o.Jitter(); percent < 0 || percent > maxPercent {
-		p.add(at+"penalty.jitter_percent", "%d is out of range; use 0 to %d", percent, maxPercent)
-	}
-}
-
-// checkSpan bounds a time that may be left out.
-func (p *Problems) checkSpan(path string, d, most time.Duration) {
-	switch {
-	case d < 0 || d > most:
-		p.add(path, "%d is out of range; use 1 to %d, or leave it out", d.Milliseconds(), most.Milliseconds())
-	case d%time.Millisecond != 0:
-		p.add(path, "%v is not a whole number of milliseconds; round it", d)
+	p.checkMillis(at+"penalty.forgive_ms", o.ForgiveMS, maxPeriod)
+	if n := o.JitterPercent; n != nil && (*n < 0 || *n > maxPercent) {
+		p.add(at+"penalty.jitter_percent", "%d is out of range; use 0 to %d", *n, maxPercent)
 	}
 }
 
-// orDefault fills in what was left out.
-func (o PenaltyOptions) orDefault() PenaltyOptions {
-	d := DefaultPenalty
-	if len(o.Codes) == 0 {
-		o.Codes = d.Codes
+// checkMillis bounds a time that may be left out.
+func (p *Problems) checkMillis(path string, ms int64, most time.Duration) {
+	if ms < 0 || ms > most.Milliseconds() {
+		p.add(path, "%d is out of range; use 1 to %d, or leave it out", ms, most.Milliseconds())
 	}
-	if o.Base == 0 {
-		o.Base = d.Base
-	}
-	if o.Max == 0 {
-		o.Max = d.Max
-	}
-	if o.Forgive == 0 {
-		o.Forgive = d.Forgive
-	}
-	if o.JitterPercent == 0 {
-		o.JitterPercent = d.JitterPercent
-	}
-	o.JitterPercent = max(0, o.JitterPercent)
-	return o
 }

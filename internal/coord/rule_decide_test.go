@@ -8,6 +8,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
@@ -16,9 +17,9 @@ import (
 )
 
 // ruled is a sidecar with rules.
-func ruled(t *testing.T, url string, rules ...coord.RuleOptions) (*coord.RateLimiter, *fleet) {
+func ruled(t *testing.T, url string, rules ...api.Rule) (*coord.RateLimiter, *fleet) {
 	t.Helper()
-	f := newFleet(t, url, 1, coord.LimitRef{})
+	f := newFleet(t, url, 1, api.RatelimitParams{})
 	require.NoError(t, f.pods[0].rules.Set(rules, 1))
 	return f.pods[0].limiter, f
 }
@@ -26,16 +27,16 @@ func ruled(t *testing.T, url string, rules ...coord.RuleOptions) (*coord.RateLim
 func TestAListDecidesWithoutCounting(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(2, time.Minute), band(10, time.Hour))
-	r.Allow, r.Deny = []coord.Match{suffix("example.com")}, []coord.Match{exact("bad.example.com")}
+	r.Allow, r.Deny = []api.Match{suffix("example.com")}, []api.Match{exact("bad.example.com")}
 	l, _ := ruled(t, redistest.URL(t), r)
-	allowed := coord.Decision{Allowed: true, Rule: "r", Algorithm: tokenBucket, Band: "2/1m", Limit: 2, Source: coord.SourceList}
+	allowed := api.RatelimitResult{Allowed: true, Rule: "r", Algorithm: tokenBucket, Band: "2/1m", Limit: 2, Source: coord.SourceList}
 	denied := allowed
-	denied.Allowed, denied.DeniedBy, denied.RetryAfter = false, coord.ReasonDenyList, coord.Never
+	denied.Allowed, denied.DeniedBy, denied.RetryAfterMS = false, coord.ReasonDenyList, -1
 	for range 3 {
 		require.Equal(t, allowed, acquire(t, l, asks(byRule("r", "a.example.com"), 5)))
-		require.Equal(t, denied, acquire(t, l, coord.LimitRequest{LimitRef: byRule("r", "bad.example.com"), Cost: 1, Wait: time.Minute}))
+		require.Equal(t, denied, acquire(t, l, waits(byRule("r", "bad.example.com"), 1, time.Minute)))
 	}
-	look, err := l.Peek(t.Context(), asks(byRule("r", "bad.example.com"), 1))
+	look, err := l.Peek(t.Context(), coord.Caller{}, asks(byRule("r", "bad.example.com"), 1))
 	require.NoError(t, err)
 	require.Equal(t, denied, look)
 	// A group is no way around the lists, and what is not in one is counted.
@@ -48,7 +49,7 @@ func TestAListDecidesWithoutCounting(t *testing.T) {
 func TestAListDecidesWithoutRedis(t *testing.T) {
 	t.Parallel()
 	r := withMode(coord.FailClosed, "r", band(2, time.Minute))
-	r.Allow, r.Deny = []coord.Match{exact("good")}, []coord.Match{exact("bad")}
+	r.Allow, r.Deny = []api.Match{exact("good")}, []api.Match{exact("bad")}
 	l, _ := ruled(t, "redis://"+newRefusing(t).Addr().String(), r)
 	require.True(t, acquire(t, l, asks(byRule("r", "good"), 1)).Allowed)
 	require.Equal(t, coord.ReasonDenyList, acquire(t, l, asks(byRule("r", "bad"), 1)).DeniedBy)
@@ -60,9 +61,9 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
 	r := rule("r", band(2, time.Hour))
-	r.Shadow, r.Deny = true, []coord.Match{exact("bad")}
+	r.Shadow, r.Deny = true, []api.Match{exact("bad")}
 	rules := coord.NewRules()
-	require.NoError(t, rules.Set([]coord.RuleOptions{r}, 1))
+	require.NoError(t, rules.Set([]api.Rule{r}, 1))
 	l := coord.NewRateLimiter(coord.RateLimiterOptions{
 		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
@@ -71,16 +72,16 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 	require.NotEmpty(t, first.Grant)
 	for _, source := range []string{coord.SourceRedis, coord.SourceCache} {
 		// It never waits.
-		d := acquire(t, l, coord.LimitRequest{LimitRef: byRule("r", "k"), Cost: 1, Wait: time.Minute})
+		d := acquire(t, l, waits(byRule("r", "k"), 1, time.Minute))
 		if d.Source != source { // the second may have passed meanwhile
 			require.Equal(t, coord.SourceRedis, d.Source)
 		}
 		require.True(t, d.Allowed && d.Shadow)
 		require.Equal(t, coord.ReasonLimit, d.DeniedBy)
-		require.Zero(t, d.RetryAfter)
+		require.Zero(t, millis(d.RetryAfterMS))
 		require.Empty(t, d.Grant, "nothing was taken")
 	}
-	look, err := l.Peek(t.Context(), asks(byRule("r", "k"), 1))
+	look, err := l.Peek(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
 	require.NoError(t, err)
 	require.True(t, look.Allowed && look.Shadow)
 	d := acquire(t, l, asks(byRule("r", "bad"), 1))
@@ -108,8 +109,8 @@ func TestARuleInShadowLetsThroughWithoutRedis(t *testing.T) {
 func TestAnOverrideIsTheLimitOfItsKeys(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(2, time.Hour))
-	r.Overrides = []coord.Override{{Match: glob("vip-*"), Limits: []coord.Band{band(5, time.Minute)}}}
-	r.Groups = []coord.Group{{Match: suffix("example.com"), Name: "vip-group"}}
+	r.Overrides = []api.Override{{Glob: "vip-*", Limits: []api.Band{band(5, time.Minute)}}}
+	r.Groups = []api.Group{{Suffix: "example.com", Name: "vip-group"}}
 	l, f := ruled(t, redistest.URL(t), r)
 	require.Equal(t, "2/1h", acquire(t, l, asks(byRule("r", "k"), 1)).Band)
 	d := acquire(t, l, asks(byRule("r", "vip-1"), 1))
@@ -120,32 +121,30 @@ func TestAnOverrideIsTheLimitOfItsKeys(t *testing.T) {
 	// What was used stays when a key gets a limit of its own.
 	require.True(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
 	require.False(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
-	r.Overrides = append(r.Overrides, coord.Override{Match: exact("k"), Limits: []coord.Band{band(3, time.Hour)}})
-	require.NoError(t, f.pods[0].rules.Set([]coord.RuleOptions{r}, 2))
+	r.Overrides = append(r.Overrides, api.Override{Exact: "k", Limits: []api.Band{band(3, time.Hour)}})
+	require.NoError(t, f.pods[0].rules.Set([]api.Rule{r}, 2))
 	require.True(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
 	require.False(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
-	was, err := l.Reset(t.Context(), byRule("r", "a.example.com"))
+	was, err := l.Reset(t.Context(), coord.Caller{}, reset(byRule("r", "a.example.com")))
 	require.NoError(t, err)
-	require.True(t, was)
+	require.True(t, was.Reset)
 	require.Equal(t, int64(4), acquire(t, l, asks(byRule("r", "b.example.com"), 1)).Remaining)
 }
 
 func TestAtomicHeedsTheListsOfEachKey(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(10, time.Hour))
-	r.Allow, r.Deny = []coord.Match{exact("good")}, []coord.Match{exact("bad")}
+	r.Allow, r.Deny = []api.Match{exact("good")}, []api.Match{exact("bad")}
 	l, _ := ruled(t, redistest.URL(t), r)
-	many := func(keys ...string) coord.Decision {
-		var items []coord.LimitRequest
+	many := func(keys ...string) api.RatelimitResult {
+		p := &api.RatelimitManyParams{Atomic: true}
 		for _, k := range keys {
-			it := asks(byRule("r", k), 4)
-			it.Group = "g"
-			items = append(items, it)
+			p.Items = append(p.Items, api.RatelimitItem{Rule: "r", Key: k, Group: "g", Cost: 4})
 		}
-		all, err := l.AcquireMany(t.Context(), coord.Caller{}, items, true)
+		all, err := l.AcquireMany(t.Context(), coord.Caller{}, p)
 		require.NoError(t, err)
-		require.Len(t, all, len(keys))
-		return all[0].Decision
+		require.Len(t, all.Results, len(keys))
+		return *all.Results[0].Result
 	}
 	require.Equal(t, int64(6), many("good", "a", "good").Remaining, "only a is counted")
 	for _, keys := range [][]string{{"bad", "a"}, {"a", "good", "bad"}} {

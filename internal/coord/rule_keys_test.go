@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -12,91 +14,90 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-func exact(key string) coord.Match     { return coord.Match{Exact: key} }
-func glob(pattern string) coord.Match  { return coord.Match{Glob: pattern} }
-func suffix(domain string) coord.Match { return coord.Match{Suffix: domain} }
+func exact(key string) api.Match     { return api.Match{Exact: key} }
+func glob(pattern string) api.Match  { return api.Match{Glob: pattern} }
+func suffix(domain string) api.Match { return api.Match{Suffix: domain} }
 
 func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("n", 513)
-	for want, change := range map[string]func(*coord.RuleOptions){
-		`items[0].limits[0].burst: a fixed_window has none; remove it, or use token_bucket or leaky_bucket`: func(r *coord.RuleOptions) {
-			r.Algorithm, r.Limits = "fixed_window", []coord.Band{{Limit: 1, Period: time.Second, Burst: 2}}
+	for want, change := range map[string]func(*api.Rule){
+		`items[0].limits[0].burst: a fixed_window has none; remove it, or use token_bucket or leaky_bucket`: func(r *api.Rule) {
+			r.Algorithm, r.Limits = "fixed_window", []api.Band{{Limit: 1, PeriodMS: 1000, Burst: 2}}
 		},
-		`items[0].limits[0].limit: 10001 is more than a sliding_window_log keeps; use at most 10000, or sliding_window_counter`: func(r *coord.RuleOptions) {
-			r.Algorithm, r.Limits = "sliding_window_log", []coord.Band{band(10_001, time.Second)}
+		`items[0].limits[0].limit: 10001 is more than a sliding_window_log keeps; use at most 10000, or sliding_window_counter`: func(r *api.Rule) {
+			r.Algorithm, r.Limits = "sliding_window_log", []api.Band{band(10_001, time.Second)}
 		},
-		`items[0].max_concurrent: -1 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *coord.RuleOptions) { r.MaxConcurrent = -1 },
-		`items[0].max_concurrent: 1000001 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *coord.RuleOptions) {
+		`items[0].max_concurrent: -1 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *api.Rule) { r.MaxConcurrent = -1 },
+		`items[0].max_concurrent: 1000001 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *api.Rule) {
 			r.MaxConcurrent = 1_000_001
 		},
-		`items[0].allow[0]: matches no key; give exact, glob or suffix`: func(r *coord.RuleOptions) { r.Allow = []coord.Match{{}} },
-		`items[0].deny[1]: has 2 of exact, glob and suffix; keep one, and write another entry for the other`: func(r *coord.RuleOptions) {
-			r.Deny = []coord.Match{exact("a"), {Exact: "a", Suffix: "b"}}
+		`items[0].allow[0]: matches no key; give exact, glob or suffix`: func(r *api.Rule) { r.Allow = []api.Match{{}} },
+		`items[0].deny[1]: has 2 of exact, glob and suffix; keep one, and write another entry for the other`: func(r *api.Rule) {
+			r.Deny = []api.Match{exact("a"), {Exact: "a", Suffix: "b"}}
 		},
-		`items[0].deny[0].exact: 513 bytes are too many, since no key has more than 512; shorten it`: func(r *coord.RuleOptions) { r.Deny = []coord.Match{exact(long)} },
-		`items[0].allow[0].glob: the \ at byte 3 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *coord.RuleOptions) {
-			r.Allow = []coord.Match{glob(`\**\`)}
+		`items[0].deny[0].exact: 513 bytes are too many, since no key has more than 512; shorten it`: func(r *api.Rule) { r.Deny = []api.Match{exact(long)} },
+		`items[0].allow[0].glob: the \ at byte 3 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *api.Rule) {
+			r.Allow = []api.Match{glob(`\**\`)}
 		},
-		`items[0].allow[0].glob: the \ at byte 0 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *coord.RuleOptions) {
-			r.Allow = []coord.Match{glob(`\d`)}
+		`items[0].allow[0].glob: the \ at byte 0 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *api.Rule) {
+			r.Allow = []api.Match{glob(`\d`)}
 		},
-		`items[0].allow[0].suffix: ".example.com" begins or ends with a dot; write the domain alone, such as example.com`: func(r *coord.RuleOptions) {
-			r.Allow = []coord.Match{suffix(".example.com")}
+		`items[0].allow[0].suffix: ".example.com" begins or ends with a dot; write the domain alone, such as example.com`: func(r *api.Rule) {
+			r.Allow = []api.Match{suffix(".example.com")}
 		},
-		`items[0].deny[0].suffix: "*.star.example" has a wildcard, which no host has; write the domain alone, since those under it match too, or use glob`: func(r *coord.RuleOptions) {
-			r.Deny = []coord.Match{suffix("*.star.example")}
+		`items[0].deny[0].suffix: "*.star.example" has a wildcard, which no host has; write the domain alone, since those under it match too, or use glob`: func(r *api.Rule) {
+			r.Deny = []api.Match{suffix("*.star.example")}
 		},
-		`items[0].overrides[0].suffix: "http://url.example/" is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts`: func(r *coord.RuleOptions) {
-			r.Overrides = []coord.Override{{Match: suffix("http://url.example/"), MaxConcurrent: 1}}
+		`items[0].overrides[0].suffix: "http://url.example/" is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts`: func(r *api.Rule) {
+			r.Overrides = []api.Override{{Suffix: "http://url.example/", MaxConcurrent: 1}}
 		},
-		`items[0].groups[0].suffix: "two words.example" is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts`: func(r *coord.RuleOptions) {
-			r.Groups = []coord.Group{{Match: suffix("two words.example")}}
+		`items[0].groups[0].suffix: "two words.example" is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts`: func(r *api.Rule) {
+			r.Groups = []api.Group{{Suffix: "two words.example"}}
 		},
-		`items[0].allow[0].suffix: "a..example" has two dots side by side; write the domain alone, such as example.com`: func(r *coord.RuleOptions) {
-			r.Allow = []coord.Match{suffix("a..example")}
+		`items[0].allow[0].suffix: "a..example" has two dots side by side; write the domain alone, such as example.com`: func(r *api.Rule) {
+			r.Allow = []api.Match{suffix("a..example")}
 		},
-		`items[0].groups[0].name: missing; give the name under which these keys count together, as only a suffix has one of its own`: func(r *coord.RuleOptions) {
-			r.Groups = []coord.Group{{Match: glob("*")}}
+		`items[0].groups[0].name: missing; give the name under which these keys count together, as only a suffix has one of its own`: func(r *api.Rule) {
+			r.Groups = []api.Group{{Glob: "*"}}
 		},
-		`items[0].groups[0].name: 513 bytes are too many; use at most 512`: func(r *coord.RuleOptions) {
-			r.Groups = []coord.Group{{Match: glob("*"), Name: long}}
+		`items[0].groups[0].name: 513 bytes are too many; use at most 512`: func(r *api.Rule) {
+			r.Groups = []api.Group{{Glob: "*", Name: long}}
 		},
-		`items[0].overrides[0]: changes nothing; give limits or max_concurrent, or remove it`: func(r *coord.RuleOptions) {
-			r.Overrides = []coord.Override{{Match: exact("a")}}
+		`items[0].overrides[0]: changes nothing; give limits or max_concurrent, or remove it`: func(r *api.Rule) {
+			r.Overrides = []api.Override{{Exact: "a"}}
 		},
-		`items[0].overrides[0].limits[1].period_ms: 1000 is also the period of limits[0]; keep one limit per period, the lower one`: func(r *coord.RuleOptions) {
-			r.Overrides = []coord.Override{{Match: exact("a"), Limits: []coord.Band{band(1, time.Second), band(2, time.Second)}}}
+		`items[0].overrides[0].limits[1].period_ms: 1000 is also the period of limits[0]; keep one limit per period, the lower one`: func(r *api.Rule) {
+			r.Overrides = []api.Override{{Exact: "a", Limits: []api.Band{band(1, time.Second), band(2, time.Second)}}}
 		},
-		`items[0].overrides[0].max_concurrent: -1 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *coord.RuleOptions) {
-			r.Overrides = []coord.Override{{Match: exact("a"), MaxConcurrent: -1}}
+		`items[0].overrides[0].max_concurrent: -1 is out of range; use 1 to 1000000, or leave it out for any number`: func(r *api.Rule) {
+			r.Overrides = []api.Override{{Exact: "a", MaxConcurrent: -1}}
 		},
-		`items[0].headroom_percent: 100 is out of range; use 0 to 99`: func(r *coord.RuleOptions) { r.HeadroomPercent = 100 },
-		`items[0].headroom_percent: -1 is out of range; use 0 to 99`:  func(r *coord.RuleOptions) { r.HeadroomPercent = -1 },
-		`items[0].limits[0].limit: nothing of 80 is left without headroom_percent, 99; lower that, or write the same rate over a longer period`: func(r *coord.RuleOptions) {
+		`items[0].headroom_percent: 100 is out of range; use 0 to 99`: func(r *api.Rule) { r.HeadroomPercent = 100 },
+		`items[0].headroom_percent: -1 is out of range; use 0 to 99`:  func(r *api.Rule) { r.HeadroomPercent = -1 },
+		`items[0].limits[0].limit: nothing of 80 is left without headroom_percent, 99; lower that, or write the same rate over a longer period`: func(r *api.Rule) {
 			r.HeadroomPercent = 99
 		},
-		`items[0].overrides[0].limits[1].limit: nothing of 1 is left without headroom_percent, 1; lower that, or write the same rate over a longer period`: func(r *coord.RuleOptions) {
+		`items[0].overrides[0].limits[1].limit: nothing of 1 is left without headroom_percent, 1; lower that, or write the same rate over a longer period`: func(r *api.Rule) {
 			r.HeadroomPercent = 1
-			r.Overrides = []coord.Override{{Match: exact("a"), Limits: []coord.Band{band(0, time.Minute), band(1, time.Second)}}}
+			r.Overrides = []api.Override{{Exact: "a", Limits: []api.Band{band(0, time.Minute), band(1, time.Second)}}}
 		},
-		`items[0].max_delay_ms: 86400001 is out of range; use 1 to 86400000, or leave it out`: func(r *coord.RuleOptions) { r.MaxDelay = 24*time.Hour + time.Millisecond },
-		`items[0].max_delay_ms: 1.5ms is not a whole number of milliseconds; round it`:        func(r *coord.RuleOptions) { r.MaxDelay = 1500 * time.Microsecond },
-		`items[0].penalty.codes[1]: 99 is no HTTP status; use 100 to 999`:                     func(r *coord.RuleOptions) { r.Penalty.Codes = []int64{429, 99} },
-		`items[0].penalty.base_ms: -1000 is out of range; use 1 to 31622400000, or leave it out`: func(r *coord.RuleOptions) {
-			r.Penalty.Base = -time.Second
+		`items[0].max_delay_ms: 86400001 is out of range; use 1 to 86400000, or leave it out`: func(r *api.Rule) { r.MaxDelayMS = 86_400_001 },
+		`items[0].penalty.codes[1]: 99 is no HTTP status; use 100 to 999`:                     func(r *api.Rule) { r.Penalty = &api.Penalty{Codes: []int64{429, 99}} },
+		`items[0].penalty.base_ms: -1000 is out of range; use 1 to 31622400000, or leave it out`: func(r *api.Rule) {
+			r.Penalty = &api.Penalty{BaseMS: -1000}
 		},
-		`items[0].penalty.max_ms: 30000 is less than base_ms, 60000; raise it, or lower base_ms (absent they are 86400000 and 60000)`: func(r *coord.RuleOptions) {
-			r.Penalty.Max = 30 * time.Second
+		`items[0].penalty.max_ms: 30000 is less than base_ms, 60000; raise it, or lower base_ms (absent they are 86400000 and 60000)`: func(r *api.Rule) {
+			r.Penalty = &api.Penalty{MaxMS: 30_000}
 		},
-		`items[0].penalty.forgive_ms: 31622400001 is out of range; use 1 to 31622400000, or leave it out`: func(r *coord.RuleOptions) {
-			r.Penalty.Forgive = 366*24*time.Hour + time.Millisecond
+		`items[0].penalty.forgive_ms: 31622400001 is out of range; use 1 to 31622400000, or leave it out`: func(r *api.Rule) {
+			r.Penalty = &api.Penalty{ForgiveMS: 31_622_400_001}
 		},
-		`items[0].penalty.jitter_percent: 101 is out of range; use 0 to 100`: func(r *coord.RuleOptions) { r.Penalty.JitterPercent = 101 },
+		`items[0].penalty.jitter_percent: 101 is out of range; use 0 to 100`: func(r *api.Rule) { percent := int64(101); r.Penalty = &api.Penalty{JitterPercent: &percent} },
 	} {
 		r := rule("a", band(80, 10*time.Minute))
 		change(&r)
-		problems := coord.CheckRules([]coord.RuleOptions{r})
+		problems := coord.CheckRules([]api.Rule{r})
 		require.Len(t, problems, 1, "%v", problems)
 		require.Equal(t, want, problems.Error())
 	}
@@ -105,18 +106,18 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 func TestWhatARuleMayHaveIsAllowed(t *testing.T) {
 	t.Parallel()
 	r := rule("all", band(80, 10*time.Minute))
-	r.Overrides = []coord.Override{
-		{Match: exact("a"), Limits: []coord.Band{band(0, time.Second)}}, {Match: glob(`a\*\?\\*?`), MaxConcurrent: 1_000_000},
+	r.Overrides = []api.Override{
+		{Exact: "a", Limits: []api.Band{band(0, time.Second)}}, {Glob: `a\*\?\\*?`, MaxConcurrent: 1_000_000},
 	}
-	r.Allow, r.Deny = []coord.Match{suffix("example.com")}, []coord.Match{glob("*")}
-	r.Groups = []coord.Group{{Match: suffix("example.com")}, {Match: exact("x"), Name: "y"}}
-	r.MaxDelay = 24 * time.Hour
-	r.Penalty = coord.PenaltyOptions{Codes: []int64{100, 999}, Base: time.Hour, Max: time.Hour, Forgive: time.Millisecond, JitterPercent: -1}
+	r.Allow, r.Deny = []api.Match{suffix("example.com")}, []api.Match{glob("*")}
+	r.Groups = []api.Group{{Suffix: "example.com"}, {Exact: "x", Name: "y"}}
+	r.MaxDelayMS = 86_400_000
+	r.Penalty = &api.Penalty{Codes: []int64{100, 999}, BaseMS: 3_600_000, MaxMS: 3_600_000, ForgiveMS: 1, JitterPercent: new(int64)}
 	log := rule("log", band(10_000, time.Second))
 	log.Algorithm = "sliding_window_log"
-	leaky := rule("leaky", coord.Band{Limit: 1, Period: time.Second, Burst: 3})
+	leaky := rule("leaky", api.Band{Limit: 1, PeriodMS: 1000, Burst: 3})
 	leaky.Algorithm = "leaky_bucket"
-	require.Empty(t, coord.CheckRules([]coord.RuleOptions{r, log, leaky}))
+	require.Empty(t, coord.CheckRules([]api.Rule{r, log, leaky}))
 }
 
 func TestTheCapacityIsTheAlgorithms(t *testing.T) {
@@ -128,8 +129,8 @@ func TestTheCapacityIsTheAlgorithms(t *testing.T) {
 	} {
 		require.Equal(t, want, coord.CompileBy(algorithm, b).Signature, algorithm)
 	}
-	require.Equal(t, "6/3/5000000/5000", coord.CompileBy("leaky_bucket", coord.Band{Limit: 3, Period: 5 * time.Second, Burst: 6}).Signature)
-	require.Equal(t, "0/0/1/5000", coord.CompileBy("leaky_bucket", coord.Band{Limit: 0, Period: 5 * time.Second, Burst: 6}).Signature)
+	require.Equal(t, "6/3/5000000/5000", coord.CompileBy("leaky_bucket", api.Band{Limit: 3, PeriodMS: 5000, Burst: 6}).Signature)
+	require.Equal(t, "0/0/1/5000", coord.CompileBy("leaky_bucket", api.Band{Limit: 0, PeriodMS: 5000, Burst: 6}).Signature)
 }
 
 func TestHeadroomIsKeptBackFromEveryLimitAndBurst(t *testing.T) {
@@ -138,20 +139,20 @@ func TestHeadroomIsKeptBackFromEveryLimitAndBurst(t *testing.T) {
 		s := newSystem(t, redis.Embedded).sidecars[0]
 		r := rule("r", band(100, time.Hour), band(1000, 24*time.Hour))
 		r.Algorithm, r.HeadroomPercent = algorithm, 34
-		r.Overrides = []coord.Override{{Match: exact("o"), Limits: []coord.Band{band(50, time.Hour)}}}
+		r.Overrides = []api.Override{{Exact: "o", Limits: []api.Band{band(50, time.Hour)}}}
 		if algorithm == "leaky_bucket" {
 			r.Limits[0].Burst, r.Limits[1].Burst, r.Overrides[0].Limits[0].Burst = 100, 1000, 50
 		}
-		require.NoError(t, s.rules.Set([]coord.RuleOptions{r}, 1))
+		require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
 		for key, left := range map[string]int64{"k": 66, "o": 33} {
 			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left+1))
 			require.NoError(t, err)
-			require.Equal(t, []any{false, coord.Never}, []any{d.Allowed, d.RetryAfter}, "%s %s", algorithm, key)
+			require.Equal(t, []any{false, int64(-1)}, []any{d.Allowed, d.RetryAfterMS}, "%s %s", algorithm, key)
 			d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left))
 			require.NoError(t, err)
 			require.Equal(t, []any{true, left, int64(0)}, []any{d.Allowed, d.Limit, d.Remaining}, "%s %s", algorithm, key)
 		}
-		e, err := s.limiter.Explain(t.Context(), byRule("r", "k"))
+		e, err := s.limiter.Explain(t.Context(), coord.Caller{}, explain(byRule("r", "k")))
 		require.NoError(t, err)
 		require.Equal(t, []string{"66/1h", "660/1d"}, []string{e.Bands[0].Band, e.Bands[1].Band})
 	}
@@ -161,28 +162,28 @@ func TestTheFirstSetThatHasAKeyCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		key  string
-		sets []coord.Match
+		sets []api.Match
 		want int
 	}{
 		{"a", nil, -1},
-		{"a", []coord.Match{exact("b")}, -1},
-		{"a", []coord.Match{exact("b"), exact("a"), exact("a")}, 1},
-		{"a.example.com", []coord.Match{exact("b"), suffix("com"), suffix("example.com")}, 1},
-		{"a.example.com", []coord.Match{suffix("example.com"), glob("*")}, 0},
-		{"a.example.com", []coord.Match{glob("*"), suffix("example.com"), exact("a.example.com")}, 0},
-		{"example.com", []coord.Match{suffix("example.com")}, 0},
-		{"anexample.com", []coord.Match{suffix("example.com")}, -1},
-		{"a.example.com.", []coord.Match{suffix("example.com")}, -1},
-		{"a..com", []coord.Match{suffix("com")}, 0},
-		{"a.internal.example", []coord.Match{suffix("Internal.Example")}, 0},
-		{"A.Internal.EXAMPLE", []coord.Match{suffix("internal.example")}, 0},
-		{"a.xn--bcher-kva.de", []coord.Match{suffix("Bücher.de")}, 0},
-		{"a.bücher.de", []coord.Match{suffix("Bücher.de")}, 0},
-		{"xn--bcher-kva.de", []coord.Match{exact("bücher.de")}, 0},
-		{"bücher.de", []coord.Match{exact("bücher.de")}, 0},
-		{"Alice", []coord.Match{exact("alice"), suffix("alic")}, -1},
-		{"a\xff.example", []coord.Match{suffix("b\xff.example"), suffix("a\xff.example")}, 1},
-		{"x", []coord.Match{glob("y*"), glob("x?"), glob("*x"), exact("x")}, 2},
+		{"a", []api.Match{exact("b")}, -1},
+		{"a", []api.Match{exact("b"), exact("a"), exact("a")}, 1},
+		{"a.example.com", []api.Match{exact("b"), suffix("com"), suffix("example.com")}, 1},
+		{"a.example.com", []api.Match{suffix("example.com"), glob("*")}, 0},
+		{"a.example.com", []api.Match{glob("*"), suffix("example.com"), exact("a.example.com")}, 0},
+		{"example.com", []api.Match{suffix("example.com")}, 0},
+		{"anexample.com", []api.Match{suffix("example.com")}, -1},
+		{"a.example.com.", []api.Match{suffix("example.com")}, -1},
+		{"a..com", []api.Match{suffix("com")}, 0},
+		{"a.internal.example", []api.Match{suffix("Internal.Example")}, 0},
+		{"A.Internal.EXAMPLE", []api.Match{suffix("internal.example")}, 0},
+		{"a.xn--bcher-kva.de", []api.Match{suffix("Bücher.de")}, 0},
+		{"a.bücher.de", []api.Match{suffix("Bücher.de")}, 0},
+		{"xn--bcher-kva.de", []api.Match{exact("bücher.de")}, 0},
+		{"bücher.de", []api.Match{exact("bücher.de")}, 0},
+		{"Alice", []api.Match{exact("alice"), suffix("alic")}, -1},
+		{"a\xff.example", []api.Match{suffix("b\xff.example"), suffix("a\xff.example")}, 1},
+		{"x", []api.Match{glob("y*"), glob("x?"), glob("*x"), exact("x")}, 2},
 	} {
 		require.Equal(t, c.want, coord.First(c.key, c.sets...), "%q %v", c.key, c.sets)
 	}
@@ -236,17 +237,17 @@ func TestGlobs(t *testing.T) {
 func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(10, time.Second))
-	r.Groups = []coord.Group{{Match: suffix("Example.com")}, {Match: glob("api-*"), Name: "apis"}, {Match: glob("*.example.com"), Name: "never"}}
-	r.Overrides = []coord.Override{
-		{Match: exact("apis"), Limits: []coord.Band{band(20, time.Second)}},
-		{Match: exact("api-1"), Limits: []coord.Band{band(30, time.Second)}},
-		{Match: glob("vip*"), MaxConcurrent: 3},
-		{Match: exact("vip"), Limits: []coord.Band{band(40, time.Second)}},
+	r.Groups = []api.Group{{Suffix: "Example.com"}, {Glob: "api-*", Name: "apis"}, {Glob: "*.example.com", Name: "never"}}
+	r.Overrides = []api.Override{
+		{Exact: "apis", Limits: []api.Band{band(20, time.Second)}},
+		{Exact: "api-1", Limits: []api.Band{band(30, time.Second)}},
+		{Glob: "vip*", MaxConcurrent: 3},
+		{Exact: "vip", Limits: []api.Band{band(40, time.Second)}},
 	}
-	r.Deny, r.Allow = []coord.Match{exact("bad.example.com")}, []coord.Match{suffix("example.com"), exact("apis")}
+	r.Deny, r.Allow = []api.Match{exact("bad.example.com")}, []api.Match{suffix("example.com"), exact("apis")}
 	r.MaxConcurrent = 7
 	rules := coord.NewRules()
-	require.NoError(t, rules.Set([]coord.RuleOptions{r}, 1))
+	require.NoError(t, rules.Set([]api.Rule{r}, 1))
 	ten, twenty := coord.Compile(r.Limits...).Signature, coord.Compile(r.Overrides[0].Limits...).Signature
 	for _, c := range []struct {
 		key, group string
@@ -267,11 +268,11 @@ func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
 // Not parallel: it counts the allocations of the whole process.
 func TestAKeyIsMatchedWithoutAllocating(t *testing.T) {
 	r := rule("r", band(10, time.Second))
-	r.Groups = []coord.Group{{Match: suffix("example.com")}}
-	r.Overrides = []coord.Override{{Match: glob("*x*"), MaxConcurrent: 3}}
-	r.Deny = []coord.Match{exact("bad.example.com")}
+	r.Groups = []api.Group{{Suffix: "example.com"}}
+	r.Overrides = []api.Override{{Glob: "*x*", MaxConcurrent: 3}}
+	r.Deny = []api.Match{exact("bad.example.com")}
 	rules := coord.NewRules()
-	require.NoError(t, rules.Set([]coord.RuleOptions{r, rule("plain", band(1, time.Second))}, 1))
+	require.NoError(t, rules.Set([]api.Rule{r, rule("plain", band(1, time.Second))}, 1))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		rules.Match("r", "a.b.c.example.com", "")
 		rules.Match("plain", "a.b.c.example.com", "")

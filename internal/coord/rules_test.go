@@ -19,78 +19,74 @@ import (
 
 const tokenBucket = "token_bucket"
 
-func rule(name string, bands ...coord.Band) coord.RuleOptions {
-	return coord.RuleOptions{Name: name, Algorithm: tokenBucket, Limits: bands}
+func rule(name string, bands ...api.Band) api.Rule {
+	return api.Rule{Name: name, Algorithm: tokenBucket, Limits: bands}
 }
 
-func band(limit int64, period time.Duration) coord.Band {
-	return coord.Band{Limit: limit, Period: period}
+func band(limit int64, period time.Duration) api.Band {
+	return api.Band{Limit: limit, PeriodMS: period.Milliseconds()}
 }
 
 func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	ok := band(80, 10*time.Minute)
 	for name, c := range map[string]struct {
-		items []coord.RuleOptions
+		items []api.Rule
 		want  string
 	}{
 		"a name that metrics have": {
-			[]coord.RuleOptions{rule("inline", ok)},
+			[]api.Rule{rule("inline", ok)},
 			`items[0].name: "inline" is what metrics and ratelimit.stats call limits given in full; give the rule another name`,
 		},
-		"no name":   {[]coord.RuleOptions{rule("", ok)}, "items[0].name: missing; give the rule the name that calls will use"},
-		"long name": {[]coord.RuleOptions{rule(strings.Repeat("n", 513), ok)}, "items[0].name: 513 bytes are too many; use at most 512"},
+		"no name":   {[]api.Rule{rule("", ok)}, "items[0].name: missing; give the rule the name that calls will use"},
+		"long name": {[]api.Rule{rule(strings.Repeat("n", 513), ok)}, "items[0].name: 513 bytes are too many; use at most 512"},
 		"control byte": {
-			[]coord.RuleOptions{rule("a\x00b", ok)},
+			[]api.Rule{rule("a\x00b", ok)},
 			`items[0].name: "a\x00b" has bytes that cannot be shown; use UTF-8 without control characters`,
 		},
 		"not UTF-8": {
-			[]coord.RuleOptions{rule("\xff", ok)},
+			[]api.Rule{rule("\xff", ok)},
 			`items[0].name: "\xff" has bytes that cannot be shown; use UTF-8 without control characters`,
 		},
 		"duplicate": {
-			[]coord.RuleOptions{rule("a", ok), rule("b", ok), rule("a", ok)},
+			[]api.Rule{rule("a", ok), rule("b", ok), rule("a", ok)},
 			`items[2].name: "a" is also the name of items[0]; give each rule its own name`,
 		},
 		"no algorithm": {
-			[]coord.RuleOptions{{Name: "a", Limits: []coord.Band{ok}}},
+			[]api.Rule{{Name: "a", Limits: []api.Band{ok}}},
 			"items[0].algorithm: missing; use fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log or token_bucket",
 		},
 		"misspelt algorithm": {
-			[]coord.RuleOptions{{Name: "a", Algorithm: "token-bucket", Limits: []coord.Band{ok}}},
+			[]api.Rule{{Name: "a", Algorithm: "token-bucket", Limits: []api.Band{ok}}},
 			`items[0].algorithm: "token-bucket" is not an algorithm; did you mean "token_bucket"?`,
 		},
 		"unknown algorithm": {
-			[]coord.RuleOptions{{Name: "a", Algorithm: "magic", Limits: []coord.Band{ok}}},
+			[]api.Rule{{Name: "a", Algorithm: "magic", Limits: []api.Band{ok}}},
 			`items[0].algorithm: "magic" is not an algorithm; use fixed_window, leaky_bucket, sliding_window_counter, sliding_window_log or token_bucket`,
 		},
-		"no limits": {[]coord.RuleOptions{rule("a")}, "items[0].limits: missing; give 1 to 4 limits, each with limit and period_ms"},
+		"no limits": {[]api.Rule{rule("a")}, "items[0].limits: missing; give 1 to 4 limits, each with limit and period_ms"},
 		"five limits": {
-			[]coord.RuleOptions{rule("a", band(1, 1*time.Second), band(2, 2*time.Second), band(3, 3*time.Second), band(4, 4*time.Second), band(5, 5*time.Second))},
+			[]api.Rule{rule("a", band(1, 1*time.Second), band(2, 2*time.Second), band(3, 3*time.Second), band(4, 4*time.Second), band(5, 5*time.Second))},
 			"items[0].limits: 5 limits are too many; give at most 4",
 		},
-		"negative limit": {[]coord.RuleOptions{rule("a", band(-1, time.Second))}, "items[0].limits[0].limit: -1 is out of range; use 0 to 1000000000"},
-		"huge limit":     {[]coord.RuleOptions{rule("a", band(1e9+1, time.Second))}, "items[0].limits[0].limit: 1000000001 is out of range; use 0 to 1000000000"},
+		"negative limit": {[]api.Rule{rule("a", band(-1, time.Second))}, "items[0].limits[0].limit: -1 is out of range; use 0 to 1000000000"},
+		"huge limit":     {[]api.Rule{rule("a", band(1e9+1, time.Second))}, "items[0].limits[0].limit: 1000000001 is out of range; use 0 to 1000000000"},
 		"negative burst": {
-			[]coord.RuleOptions{rule("a", coord.Band{Limit: 1, Period: time.Second, Burst: -2})},
+			[]api.Rule{rule("a", api.Band{Limit: 1, PeriodMS: 1000, Burst: -2})},
 			"items[0].limits[0].burst: -2 is out of range; use 0 to 1000000000",
 		},
 		"huge burst": {
-			[]coord.RuleOptions{rule("a", coord.Band{Limit: 1, Period: time.Second, Burst: 1e9 + 1})},
+			[]api.Rule{rule("a", api.Band{Limit: 1, PeriodMS: 1000, Burst: 1e9 + 1})},
 			"items[0].limits[0].burst: 1000000001 is out of range; use 0 to 1000000000",
 		},
-		"no period":       {[]coord.RuleOptions{rule("a", band(1, 0))}, "items[0].limits[0].period_ms: missing; give the period in milliseconds, such as 60000 for a minute"},
-		"negative period": {[]coord.RuleOptions{rule("a", band(1, -time.Second))}, "items[0].limits[0].period_ms: -1000 is out of range; use 1 to 31622400000 (366 days)"},
+		"no period":       {[]api.Rule{rule("a", band(1, 0))}, "items[0].limits[0].period_ms: missing; give the period in milliseconds, such as 60000 for a minute"},
+		"negative period": {[]api.Rule{rule("a", band(1, -time.Second))}, "items[0].limits[0].period_ms: -1000 is out of range; use 1 to 31622400000 (366 days)"},
 		"long period": {
-			[]coord.RuleOptions{rule("a", band(1, 366*24*time.Hour+time.Millisecond))},
+			[]api.Rule{rule("a", band(1, 366*24*time.Hour+time.Millisecond))},
 			"items[0].limits[0].period_ms: 31622400001 is out of range; use 1 to 31622400000 (366 days)",
 		},
-		"half a millisecond": {
-			[]coord.RuleOptions{rule("a", band(1, 1500*time.Microsecond))},
-			"items[0].limits[0].period_ms: 1.5ms is not a whole number of milliseconds; round it",
-		},
 		"same period twice": {
-			[]coord.RuleOptions{rule("a", band(1, time.Second), band(9, time.Minute), band(5, time.Second))},
+			[]api.Rule{rule("a", band(1, time.Second), band(9, time.Minute), band(5, time.Second))},
 			"items[0].limits[2].period_ms: 1000 is also the period of limits[0]; keep one limit per period, the lower one",
 		},
 	} {
@@ -106,10 +102,10 @@ func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 func TestAllMistakesAreToldAtOnceAndNothingChanges(t *testing.T) {
 	t.Parallel()
 	r := coord.NewRules()
-	require.NoError(t, r.Set([]coord.RuleOptions{rule("old", band(1, time.Second))}, 1))
-	err := r.Set([]coord.RuleOptions{
+	require.NoError(t, r.Set([]api.Rule{rule("old", band(1, time.Second))}, 1))
+	err := r.Set([]api.Rule{
 		rule("good", band(1, time.Second)),
-		{Algorithm: "x", Limits: []coord.Band{band(-1, 0), band(1, time.Second)}},
+		{Algorithm: "x", Limits: []api.Band{band(-1, 0), band(1, time.Second)}},
 	}, 2)
 	var p coord.Problems
 	require.True(t, errors.As(err, &p))
@@ -125,7 +121,7 @@ func TestASetReplacesTheOneBefore(t *testing.T) {
 	t.Parallel()
 	r := coord.NewRules()
 	require.Empty(t, r.Names())
-	require.NoError(t, r.Set([]coord.RuleOptions{rule("b", band(1, time.Second)), rule("a", band(0, time.Second))}, 1))
+	require.NoError(t, r.Set([]api.Rule{rule("b", band(1, time.Second)), rule("a", band(0, time.Second))}, 1))
 	require.Equal(t, []string{"a", "b"}, r.Names())
 	require.NoError(t, r.Set(nil, 2))
 	require.Empty(t, r.Names())
@@ -133,10 +129,10 @@ func TestASetReplacesTheOneBefore(t *testing.T) {
 
 func TestTheBoundsOfARuleAreAllowed(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, coord.CheckRules([]coord.RuleOptions{
+	require.Empty(t, coord.CheckRules([]api.Rule{
 		rule(strings.Repeat("n", 512),
-			coord.Band{Limit: 0, Period: time.Millisecond, Burst: 0},
-			coord.Band{Limit: 1e9, Period: 366 * 24 * time.Hour, Burst: 1e9}),
+			api.Band{Limit: 0, PeriodMS: 1, Burst: 0},
+			api.Band{Limit: 1e9, PeriodMS: 31_622_400_000, Burst: 1e9}),
 		rule("grüße 世界", band(1, time.Second), band(2, 2*time.Second), band(3, 3*time.Second), band(4, 4*time.Second)),
 	}))
 }
@@ -144,10 +140,10 @@ func TestTheBoundsOfARuleAreAllowed(t *testing.T) {
 func TestALimitIsReducedAndSortedByPeriod(t *testing.T) {
 	t.Parallel()
 	c := coord.Compile(
-		coord.Band{Limit: 80, Period: 10 * time.Minute},
-		coord.Band{Limit: 10, Period: time.Second, Burst: 25},
-		coord.Band{Limit: 3, Period: 1500 * time.Millisecond},
-		coord.Band{Limit: 0, Period: 24 * time.Hour, Burst: 9},
+		api.Band{Limit: 80, PeriodMS: 600_000},
+		api.Band{Limit: 10, PeriodMS: 1000, Burst: 25},
+		api.Band{Limit: 3, PeriodMS: 1500},
+		api.Band{Limit: 0, PeriodMS: 86_400_000, Burst: 9},
 	)
 	require.Equal(t, "25/1/100000/1000;3/1/500000/1500;80/1/7500000/600000;0/0/1/86400000", c.Signature)
 	require.Equal(t, []string{"10/1s", "3/1500ms", "80/10m", "0/1d"}, c.Names)
@@ -157,7 +153,7 @@ func TestALimitIsReducedAndSortedByPeriod(t *testing.T) {
 
 func TestBandNamesUseTheLargestWholeUnit(t *testing.T) {
 	t.Parallel()
-	for want, b := range map[string]coord.Band{
+	for want, b := range map[string]api.Band{
 		"1/1ms":           band(1, time.Millisecond),
 		"10/1s":           band(10, time.Second),
 		"3/90s":           band(3, 90*time.Second),
@@ -172,14 +168,14 @@ func TestBandNamesUseTheLargestWholeUnit(t *testing.T) {
 func TestReducingALimitChangesNoRate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b := coord.Band{
-			Limit:  rapid.Int64Range(1, 1e9).Draw(t, "limit"),
-			Period: time.Duration(rapid.Int64Range(1, 31_622_400_000).Draw(t, "period_ms")) * time.Millisecond,
-			Burst:  rapid.Int64Range(0, 1e9).Draw(t, "burst"),
+		b := api.Band{
+			Limit:    rapid.Int64Range(1, 1e9).Draw(t, "limit"),
+			PeriodMS: rapid.Int64Range(1, 31_622_400_000).Draw(t, "period_ms"),
+			Burst:    rapid.Int64Range(0, 1e9).Draw(t, "burst"),
 		}
 		c := coord.Compile(b)
 		got := c.Bands[0]
-		require.Zero(t, big.NewRat(b.Limit, b.Period.Microseconds()).Cmp(big.NewRat(got.L, got.P)))
+		require.Zero(t, big.NewRat(b.Limit, b.PeriodMS*1000).Cmp(big.NewRat(got.L, got.P)))
 		require.Equal(t, int64(1), new(big.Int).GCD(nil, nil, big.NewInt(got.L), big.NewInt(got.P)).Int64())
 		want := b.Burst
 		if want == 0 {
@@ -188,7 +184,7 @@ func TestReducingALimitChangesNoRate(t *testing.T) {
 		require.Equal(t, want, got.Capacity)
 		// The signature is what the scripts read the parameters back from.
 		var parts []string
-		for _, n := range []int64{got.Capacity, got.L, got.P, b.Period.Milliseconds()} {
+		for _, n := range []int64{got.Capacity, got.L, got.P, b.PeriodMS} {
 			parts = append(parts, strconv.FormatInt(n, 10))
 		}
 		require.Equal(t, strings.Join(parts, "/"), c.Signature)
@@ -199,14 +195,14 @@ func TestLimitsGivenInFullAreRememberedWithinABound(t *testing.T) {
 	t.Parallel()
 	in := coord.NewInline()
 	for i := range 3 * coord.MaxInline {
-		require.NoError(t, in.Find(tokenBucket, []coord.Band{band(int64(i), time.Second)}))
+		require.NoError(t, in.Find(tokenBucket, []api.Band{band(int64(i), time.Second)}))
 	}
 	require.Equal(t, coord.MaxInline, in.Known())
 }
 
 // Not parallel: it counts the allocations of the whole process.
 func TestAKnownLimitIsFoundWithoutAllocating(t *testing.T) {
-	in, bands := coord.NewInline(), []coord.Band{band(10, time.Second), band(100, time.Minute)}
+	in, bands := coord.NewInline(), []api.Band{band(10, time.Second), band(100, time.Minute)}
 	require.NoError(t, in.Find(tokenBucket, bands))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if in.Find(tokenBucket, bands) != nil {
@@ -218,7 +214,7 @@ func TestAKnownLimitIsFoundWithoutAllocating(t *testing.T) {
 func TestWrongLimitsGivenInFullNameTheirFields(t *testing.T) {
 	t.Parallel()
 	in := coord.NewInline()
-	for want, bands := range map[string][]coord.Band{
+	for want, bands := range map[string][]api.Band{
 		"limits[0].period_ms: missing; give the period in milliseconds, such as 60000 for a minute":                                                                     {band(1, 0)},
 		"limits: missing; give 1 to 4 limits, each with limit and period_ms":                                                                                            nil,
 		"limits[0].limit: -1 is out of range; use 0 to 1000000000; limits[1].period_ms: 1000 is also the period of limits[0]; keep one limit per period, the lower one": {band(-1, time.Second), band(1, time.Second)},
@@ -234,9 +230,9 @@ func TestWrongLimitsGivenInFullNameTheirFields(t *testing.T) {
 }
 
 func ExampleCheckRules() {
-	problems := coord.CheckRules([]coord.RuleOptions{{
+	problems := coord.CheckRules([]api.Rule{{
 		Name: "per-host", Algorithm: "token_buckt",
-		Limits: []coord.Band{{Limit: 80, Period: 10 * time.Minute}, {Limit: -1, Period: time.Second}},
+		Limits: []api.Band{{Limit: 80, PeriodMS: 600_000}, {Limit: -1, PeriodMS: 1000}},
 	}})
 	fmt.Println(problems)
 	// Output:

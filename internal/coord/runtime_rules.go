@@ -84,6 +84,14 @@ func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 	return r
 }
 
+// Methods are those that change rules.
+func (r *RuntimeRules) Methods() []Method {
+	return []Method{
+		On(api.RatelimitPutRule, r.Put, Edits, limited),
+		On(api.RatelimitDeleteRule, r.Delete, Edits, limited),
+	}
+}
+
 // Stop ends it; the rules stay as they are.
 func (r *RuntimeRules) Stop() {
 	r.cancel()
@@ -183,52 +191,43 @@ func (r *RuntimeRules) tell(changed []string) {
 	r.o.Events.Publish(Event{Kind: EventReloaded, Noun: nounRatelimit, Reason: "ok", Detail: "rules in redis changed: " + names})
 }
 
-// RulePut says what became of a rule that was put.
-type RulePut struct {
-	Revision int64 // of the rule, Unix milliseconds
-	Replaced bool  // there was another one of its name in Redis
-	Hidden   bool  // a file of this sidecar has one that comes first
-}
-
 // Put keeps a rule for every sidecar, in place of another one of its name. The
 // same rule again changes nothing. It is in force here when Put returns.
-func (r *RuntimeRules) Put(ctx context.Context, o RuleOptions) (RulePut, error) {
-	if p := CheckRules([]RuleOptions{o}); p != nil {
-		return RulePut{}, invalid("%s", strings.ReplaceAll(p.Error(), "items[0].", "rule."))
+func (r *RuntimeRules) Put(ctx context.Context, _ Caller, p *api.RatelimitPutRuleParams) (api.RatelimitPutRuleResult, error) {
+	if bad := CheckRules([]api.Rule{*p.Rule}); bad != nil {
+		return api.RatelimitPutRuleResult{}, invalid("%s", strings.ReplaceAll(bad.Error(), "items[0].", "rule."))
 	}
-	text, err := textOf(o)
+	text, err := textOf(*p.Rule)
 	if err != nil {
-		return RulePut{}, err
+		return api.RatelimitPutRuleResult{}, err
 	}
+	name := p.Rule.Name
 	out, err := lua.Run(ctx, r.o.Runner, lua.RatelimitPutRule, lua.RatelimitPutRuleIn{
-		Rules: r.key, Name: o.Name, Text: text, Least: r.o.Rules.next(), Most: maxKept + 1, Channel: r.o.Keys.broadcast(),
+		Rules: r.key, Name: name, Text: text, Least: r.o.Rules.next(), Most: maxKept + 1, Channel: r.o.Keys.broadcast(),
 	}, lua.Latch{})
 	switch {
 	case err != nil:
-		return RulePut{}, failed("ratelimit "+o.Name+": put", err)
+		return api.RatelimitPutRuleResult{}, failed("ratelimit "+name+": put", err)
 	case out.Value.Revision == 0:
-		return RulePut{}, &Error{Code: api.FailedPrecondition, Op: "params", Err: errManyRules}
+		return api.RatelimitPutRuleResult{}, &Error{Code: api.FailedPrecondition, Op: "params", Err: errManyRules}
 	}
 	r.settle(ctx)
-	return RulePut{Revision: out.Value.Revision, Replaced: out.Value.Replaced, Hidden: r.o.Rules.hides(o.Name)}, nil
+	return api.RatelimitPutRuleResult{Revision: out.Value.Revision, Replaced: out.Value.Replaced, Hidden: r.o.Rules.hides(name)}, nil
 }
 
 var errManyRules = fmt.Errorf("rule: redis keeps %d rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file", maxKept)
 
 // Delete removes a rule that was put, and reports whether there was one. It is
 // in force here no more when Delete returns.
-func (r *RuntimeRules) Delete(ctx context.Context, name string) (bool, error) {
-	if err := checkText("name", name); err != nil {
-		return false, err
-	}
+func (r *RuntimeRules) Delete(ctx context.Context, _ Caller, p *api.RatelimitDeleteRuleParams) (api.RatelimitDeleteRuleResult, error) {
 	out, err := lua.Run(ctx, r.o.Runner, lua.RatelimitDeleteRule, lua.RatelimitDeleteRuleIn{
-		Rules: r.key, Name: name, Least: r.o.Rules.next(), Channel: r.o.Keys.broadcast(),
+		Rules: r.key, Name: p.Name, Least: r.o.Rules.next(), Channel: r.o.Keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
-		return false, failed("ratelimit "+name+": delete", err)
+		return api.RatelimitDeleteRuleResult{}, failed("ratelimit "+p.Name+": delete", err)
 	}
 	r.settle(ctx)
-	return out.Value, nil
+	return api.RatelimitDeleteRuleResult{Deleted: out.Value}, nil
 }
 
 // settle puts a change of this sidecar's own in force before it is answered. Where

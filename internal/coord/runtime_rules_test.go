@@ -21,18 +21,18 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// What a rule says gets through Redis whole: a field that is added to
-// RuleOptions and forgotten in its text is found here.
+// What a rule says gets through Redis whole, and in the form that sidecars of other
+// versions read.
 func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
 	t.Parallel()
-	o := coord.RuleOptions{
-		Name: "full", Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 3, Period: time.Second, Burst: 4}},
-		FailMode: coord.FailLocal, LocalShareOf: 7, DenyCache: "off",
-		Overrides: []coord.Override{{Match: coord.Match{Glob: "b*"}, Limits: []coord.Band{{Limit: 10, Period: time.Minute}}, MaxConcurrent: 2}},
-		Allow:     []coord.Match{{Exact: "e"}}, Deny: []coord.Match{{Suffix: "g.h"}},
-		Groups: []coord.Group{{Match: coord.Match{Exact: "k"}, Name: "l"}},
-		Shadow: true, MaxConcurrent: 9, HeadroomPercent: 10, MaxDelay: time.Second,
-		Penalty: coord.PenaltyOptions{Codes: []int64{403}, Base: time.Millisecond, Max: time.Second, Forgive: time.Hour, JitterPercent: -1},
+	o := api.Rule{
+		Name: "full", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 3, PeriodMS: 1000, Burst: 4}},
+		FailMode: "local", LocalShareOf: 7, DenyCache: "off",
+		Overrides: []api.Override{{Glob: "b*", Limits: []api.Band{{Limit: 10, PeriodMS: 60_000}}, MaxConcurrent: 2}},
+		Allow:     []api.Match{{Exact: "e"}}, Deny: []api.Match{{Suffix: "g.h"}},
+		Groups: []api.Group{{Exact: "k", Name: "l"}},
+		Shadow: true, MaxConcurrent: 9, HeadroomPercent: 10, MaxDelayMS: 1000,
+		Penalty: &api.Penalty{Codes: []int64{403}, BaseMS: 1, MaxMS: 1000, ForgiveMS: 3_600_000, JitterPercent: new(int64)},
 	}
 	for i := range reflect.TypeOf(o).NumField() {
 		require.False(t, reflect.ValueOf(o).Field(i).IsZero(), "%s is not in this test", reflect.TypeOf(o).Field(i).Name)
@@ -43,14 +43,17 @@ func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, o, got)
 
-	for percent, option := range map[int64]int64{0: -1, 1: 1, 100: 100, -1: -2} {
-		var p coord.PenaltyOptions
-		p.SetJitter(&percent)
-		require.Equal(t, option, p.JitterPercent)
-		back, given := p.Jitter()
-		require.True(t, given)
-		require.Equal(t, percent, back)
-	}
+	require.Equal(t, `{"name":"full","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":1000,"burst":4}],`+
+		`"fail_mode":"local","local_share_of":7,"deny_cache":"off",`+
+		`"overrides":[{"glob":"b*","limits":[{"limit":10,"period_ms":60000}],"max_concurrent":2}],`+
+		`"allow":[{"exact":"e"}],"deny":[{"suffix":"g.h"}],"groups":[{"exact":"k","name":"l"}],`+
+		`"shadow":true,"max_concurrent":9,"headroom_percent":10,"max_delay_ms":1000,`+
+		`"penalty":{"codes":[403],"base_ms":1,"max_ms":1000,"forgive_ms":3600000,"jitter_percent":0}}`, text)
+
+	o.Penalty = &api.Penalty{}
+	text, err = coord.TextOf(o)
+	require.NoError(t, err)
+	require.NotContains(t, text, "penalty", "one that says nothing is none")
 }
 
 func TestATextThatIsNoRuleIsRefused(t *testing.T) {
@@ -70,11 +73,11 @@ func TestATextThatIsNoRuleIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	o := rule("a", band(1, time.Second))
-	o.Allow = []coord.Match{{Exact: "\xff"}}
+	o.Allow = []api.Match{{Exact: "\xff"}}
 	_, err = coord.TextOf(o)
 	requireCode(t, err, api.InvalidArgument, `rule: "\xff" is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?`)
 	for i := range 2000 {
-		o.Allow = append(o.Allow[1:], coord.Match{Exact: strconv.Itoa(i)}, coord.Match{Exact: strings.Repeat("x", 100)})
+		o.Allow = append(o.Allow[1:], api.Match{Exact: strconv.Itoa(i)}, api.Match{Exact: strings.Repeat("x", 100)})
 	}
 	_, err = coord.TextOf(o)
 	require.ErrorContains(t, err, "more than 65536; keep a rule with so long lists in a file")
@@ -83,22 +86,22 @@ func TestATextThatIsNoRuleIsRefused(t *testing.T) {
 func TestTwoWaysToWriteARuleAreOne(t *testing.T) {
 	t.Parallel()
 	short := rule("a", band(1, time.Second), band(80, time.Minute))
-	long := coord.RuleOptions{
-		Name: "a", Algorithm: "token_bucket", FailMode: coord.FailOpen, LocalShareOf: 1, DenyCache: "on", MaxDelay: time.Minute,
-		Limits:  []coord.Band{{Limit: 80, Period: time.Minute, Burst: 80}, {Limit: 1, Period: time.Second, Burst: 1}},
-		Penalty: coord.DefaultPenalty,
-	}
-	require.Empty(t, long.Plain().Overrides)
-	long = long.Plain()
+	ten := int64(10)
+	long := coord.PlainRule(api.Rule{
+		Name: "a", Algorithm: "token_bucket", FailMode: "open", LocalShareOf: 1, DenyCache: "on", MaxDelayMS: 60_000,
+		Limits:  []api.Band{{Limit: 80, PeriodMS: 60_000, Burst: 80}, {Limit: 1, PeriodMS: 1000, Burst: 1}},
+		Penalty: &api.Penalty{Codes: []int64{429, 503}, BaseMS: 60_000, MaxMS: 86_400_000, ForgiveMS: 1_800_000, JitterPercent: &ten},
+	})
+	require.Empty(t, long.Overrides)
 	long.Overrides = nil
-	require.Equal(t, short.Plain().Limits, long.Limits)
-	require.True(t, long.Penalty.IsZero())
+	require.Equal(t, coord.PlainRule(short).Limits, long.Limits)
+	require.Nil(t, long.Penalty)
 	require.Equal(t, short.FailMode, long.FailMode)
 	require.Zero(t, long.LocalShareOf)
-	require.Zero(t, long.MaxDelay)
+	require.Zero(t, long.MaxDelayMS)
 	other := long
-	other.Limits = []coord.Band{{Limit: 1, Period: time.Second, Burst: 2}}
-	require.NotEqual(t, short.Limits, other.Plain().Limits, "what says something stays")
+	other.Limits = []api.Band{{Limit: 1, PeriodMS: 1000, Burst: 2}}
+	require.NotEqual(t, short.Limits, coord.PlainRule(other).Limits, "what says something stays")
 }
 
 // log is a handler's output that several goroutines may write.
@@ -127,6 +130,22 @@ func runtimeRules(t *testing.T, s *sidecar, prefix string, clock coord.Clock, o 
 	return r
 }
 
+func put(t *testing.T, r *coord.RuntimeRules, rule api.Rule) (api.RatelimitPutRuleResult, error) {
+	return r.Put(t.Context(), coord.Caller{}, &api.RatelimitPutRuleParams{Rule: &rule})
+}
+
+func deleted(t *testing.T, r *coord.RuntimeRules, name string) (bool, error) {
+	d, err := r.Delete(t.Context(), coord.Caller{}, &api.RatelimitDeleteRuleParams{Name: name})
+	return d.Deleted, err
+}
+
+// unreadable are the rules in Redis that are in force nowhere here.
+func unreadable(t *testing.T, r *coord.Rules) []string {
+	all, err := r.All(t.Context(), coord.Caller{}, &api.Nothing{})
+	require.NoError(t, err)
+	return all.Unreadable
+}
+
 // lasts waits until something is so.
 func lasts(t *testing.T, what string, is func() bool) {
 	t.Helper()
@@ -141,7 +160,7 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	var log syncLog
 	r := runtimeRules(t, s, prefix, clock, coord.RuntimeRulesOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	_, err := r.Put(t.Context(), rule("good", band(1, time.Second)))
+	_, err := put(t, r, rule("good", band(1, time.Second)))
 	require.NoError(t, err)
 
 	// A later version put a rule with a field that this one does not know.
@@ -149,20 +168,20 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	key := coord.NewKeys(prefix, "").Rules()
 	require.NoError(t, raw.HSet(t.Context(), key, "r:new", `5000000000000 {"name":"new","weight":1}`, "revision", 5_000_000_000_000).Err())
 	clock.Advance(time.Second)
-	lasts(t, "it is seen", func() bool { return len(s.rules.All().Unreadable) > 0 })
-	require.Equal(t, []string{"new"}, s.rules.All().Unreadable)
+	lasts(t, "it is seen", func() bool { return len(unreadable(t, s.rules)) > 0 })
+	require.Equal(t, []string{"new"}, unreadable(t, s.rules))
 	require.Equal(t, []string{"good"}, s.rules.Names())
 	lasts(t, "it is told", func() bool { return log.count("weight") > 0 })
 	require.Equal(t, 1, log.count("this version cannot read it"))
 
 	// Another change does not tell of it again, and it does not come back changed.
-	_, err = r.Put(t.Context(), rule("third", band(1, time.Second)))
+	_, err = put(t, r, rule("third", band(1, time.Second)))
 	require.NoError(t, err)
 	require.Equal(t, 1, log.count("this version cannot read it"))
-	put, err := r.Put(t.Context(), rule("new", band(1, time.Second)))
+	again, err := put(t, r, rule("new", band(1, time.Second)))
 	require.NoError(t, err)
-	require.Greater(t, put.Revision, int64(5_000_000_000_000))
-	require.Empty(t, s.rules.All().Unreadable)
+	require.Greater(t, again.Revision, int64(5_000_000_000_000))
+	require.Empty(t, unreadable(t, s.rules))
 	require.Equal(t, []string{"good", "new", "third"}, s.rules.Names())
 }
 
@@ -171,12 +190,12 @@ func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 	clock, server := conformance.NewClock(), redistest.Start(t)
 	first := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
 	r := runtimeRules(t, first, "p", clock, coord.RuntimeRulesOptions{})
-	_, err := r.Put(t.Context(), rule("kept", band(1, time.Hour)))
+	_, err := put(t, r, rule("kept", band(1, time.Hour)))
 	require.NoError(t, err)
 	server.Stop()
-	_, err = r.Put(t.Context(), rule("late", band(1, time.Hour)))
+	_, err = put(t, r, rule("late", band(1, time.Hour)))
 	require.Error(t, err)
-	_, err = r.Delete(t.Context(), "kept")
+	_, err = deleted(t, r, "kept")
 	require.Error(t, err)
 	clock.Advance(time.Second)
 	require.Equal(t, []string{"kept"}, first.rules.Names())
@@ -206,15 +225,19 @@ func TestThereAreOnlySoManyRules(t *testing.T) {
 	}
 	require.NoError(t, raw.HSet(t.Context(), key, fields...).Err())
 	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{})
-	_, err := r.Put(t.Context(), rule("one more", band(1, time.Second)))
+	_, err := put(t, r, rule("one more", band(1, time.Second)))
 	requireCode(t, err, api.FailedPrecondition, "rule: redis keeps 999 rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file")
-	_, err = r.Delete(t.Context(), "5")
+	_, err = deleted(t, r, "5")
 	require.NoError(t, err)
-	_, err = r.Put(t.Context(), rule("one more", band(1, time.Second)))
+	_, err = put(t, r, rule("one more", band(1, time.Second)))
 	require.NoError(t, err)
 	require.Equal(t, []string{"one more"}, s.rules.Names())
-	_, err = r.Delete(t.Context(), "")
-	requireCode(t, err, api.InvalidArgument, "name: missing; give 1 to 512 bytes")
+	s.has(r.Methods())
+	_, err = s.client(t).RatelimitDeleteRule(t.Context(), "")
+	var e *api.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, api.InvalidArgument, e.Code)
+	require.Contains(t, e.Message, "name: text of 1 to 512 bytes is expected")
 }
 
 func TestAChangeOfRulesIsAnEvent(t *testing.T) {
@@ -224,9 +247,9 @@ func TestAChangeOfRulesIsAnEvent(t *testing.T) {
 	told := make(chan coord.Event, 10)
 	defer events.Subscribe(nil, func(e coord.Event) { told <- e })()
 	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{Events: events})
-	_, err := r.Put(t.Context(), rule("a", band(1, time.Second)))
+	_, err := put(t, r, rule("a", band(1, time.Second)))
 	require.NoError(t, err)
-	_, err = r.Put(t.Context(), rule("b", band(1, time.Second)))
+	_, err = put(t, r, rule("b", band(1, time.Second)))
 	require.NoError(t, err)
 	e := <-told
 	require.Equal(t, coord.EventReloaded, e.Kind)

@@ -18,13 +18,13 @@ import (
 )
 
 // seatsOf is two sidecars with one rule "r" of max places, on each store.
-func seatsOf(t *testing.T, maxConcurrent int64, bands []coord.Band, test func(t *testing.T, s *system)) {
+func seatsOf(t *testing.T, maxConcurrent int64, bands []api.Band, test func(t *testing.T, s *system)) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newSystem(t, url)
 		for _, c := range s.sidecars {
-			require.NoError(t, c.rules.Set([]coord.RuleOptions{{
+			require.NoError(t, c.rules.Set([]api.Rule{{
 				Name: "r", Algorithm: "token_bucket", Limits: bands, MaxConcurrent: maxConcurrent,
 			}}, 1))
 		}
@@ -33,11 +33,11 @@ func seatsOf(t *testing.T, maxConcurrent int64, bands []coord.Band, test func(t 
 }
 
 // seat asks for cost 1 of the rule.
-func seat(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (coord.Decision, error) {
-	return s.limiter.Acquire(ctx, c, coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r", Key: "k"}, Cost: 1, Wait: wait})
+func seat(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (api.RatelimitResult, error) {
+	return s.limiter.Acquire(ctx, c, waits(byRule("r", "k"), 1, wait))
 }
 
-func seated(t *testing.T, s *sidecar, c coord.Caller, wait time.Duration) coord.Decision {
+func seated(t *testing.T, s *sidecar, c coord.Caller, wait time.Duration) api.RatelimitResult {
 	t.Helper()
 	d, err := seat(t.Context(), s, c, wait)
 	require.NoError(t, err)
@@ -47,13 +47,13 @@ func seated(t *testing.T, s *sidecar, c coord.Caller, wait time.Duration) coord.
 // used is what counts against the rule.
 func used(t *testing.T, s *sidecar) int64 {
 	t.Helper()
-	d, err := s.limiter.Peek(t.Context(), coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r", Key: "k"}})
+	d, err := s.limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 0))
 	require.NoError(t, err)
 	return d.Current
 }
 
 func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
-	seatsOf(t, 2, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+	seatsOf(t, 2, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
 		a, b := s.sidecars[0], s.sidecars[1]
 		one, two := openSession(t, a), openSession(t, b)
 		first := seated(t, a, one.caller(), 0)
@@ -63,17 +63,17 @@ func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
 		refused := seated(t, b, two.caller(), 0)
 		require.False(t, refused.Allowed)
 		require.Equal(t, coord.ReasonConcurrency, refused.DeniedBy)
-		require.Positive(t, refused.RetryAfter)
+		require.Positive(t, millis(refused.RetryAfterMS))
 		require.EqualValues(t, 2, used(t, a), "a refusal takes nothing")
-		looked, err := b.limiter.Peek(t.Context(), coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r", Key: "k"}, Cost: 1})
+		looked, err := b.limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
 		require.NoError(t, err)
 		require.Equal(t, coord.ReasonConcurrency, looked.DeniedBy)
 
 		// In another sidecar, and once only.
 		for _, want := range []bool{true, false} {
-			done, err := b.limiter.Done(t.Context(), two.caller(), first.Grant)
+			done, err := b.limiter.Done(t.Context(), two.caller(), ended(first.Grant))
 			require.NoError(t, err)
-			require.Equal(t, want, done)
+			require.Equal(t, want, done.Done)
 		}
 		require.True(t, seated(t, a, one.caller(), 0).Allowed)
 		require.False(t, seated(t, a, one.caller(), 0).Allowed)
@@ -83,18 +83,18 @@ func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
 		require.True(t, seated(t, a, one.caller(), 0).Allowed)
 		require.EqualValues(t, 4, used(t, a), "what a grant took stays taken")
 
-		_, err = a.limiter.Done(t.Context(), one.caller(), "nonsense")
+		_, err = a.limiter.Done(t.Context(), one.caller(), ended("nonsense"))
 		require.ErrorContains(t, err, "grant: ")
 	})
 }
 
 func TestOthersAreSeatedInTheirTurn(t *testing.T) {
-	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
 		a, b := s.sidecars[0], s.sidecars[1]
 		who := openSession(t, a)
 		held := seated(t, a, who.caller(), 0)
 		type end struct {
-			d   coord.Decision
+			d   api.RatelimitResult
 			err error
 		}
 		enter := func(c *sidecar, n int) (chan end, context.CancelFunc) {
@@ -118,7 +118,7 @@ func TestOthersAreSeatedInTheirTurn(t *testing.T) {
 		leave()
 		require.Error(t, (<-first).err)
 		for _, next := range []chan end{second, third} {
-			_, err := a.limiter.Done(t.Context(), who.caller(), held.Grant)
+			_, err := a.limiter.Done(t.Context(), who.caller(), ended(held.Grant))
 			require.NoError(t, err)
 			e := <-next
 			require.NoError(t, e.err)
@@ -130,7 +130,7 @@ func TestOthersAreSeatedInTheirTurn(t *testing.T) {
 }
 
 func TestAPlaceAndASlotAreLeftTogether(t *testing.T) {
-	seatsOf(t, 2, []coord.Band{band(1, 2*time.Second)}, func(t *testing.T, s *system) {
+	seatsOf(t, 2, []api.Band{band(1, 2*time.Second)}, func(t *testing.T, s *system) {
 		a, b := s.sidecars[0], s.sidecars[1]
 		who := openSession(t, a)
 		require.True(t, seated(t, a, who.caller(), 0).Allowed)
@@ -152,7 +152,7 @@ func TestAPlaceAndASlotAreLeftTogether(t *testing.T) {
 }
 
 func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
-	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
 		a, b := s.sidecars[0], s.sidecars[1]
 		one, two := openSession(t, a), openSession(t, b)
 		asks := func(s session) coord.Caller {
@@ -183,8 +183,8 @@ func TestALostPlaceIsTold(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, redis.Embedded)
 	a := s.sidecars[0]
-	require.NoError(t, a.rules.Set([]coord.RuleOptions{{
-		Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour)}, MaxConcurrent: 1,
+	require.NoError(t, a.rules.Set([]api.Rule{{
+		Name: "r", Algorithm: "token_bucket", Limits: []api.Band{band(10, time.Hour)}, MaxConcurrent: 1,
 	}}, 1))
 	who := openSession(t, a)
 	d := seated(t, a, who.caller(), 0)
@@ -196,7 +196,7 @@ func TestALostPlaceIsTold(t *testing.T) {
 }
 
 func TestNoPlacesAreGivenOutWhileDraining(t *testing.T) {
-	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
 		a := s.sidecars[0]
 		who := openSession(t, a)
 		a.leases.Drain()
@@ -220,12 +220,12 @@ func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
 		return clock.Micros()
 	}})
 	s := newSidecarBy(t, r, "p", clock)
-	require.NoError(t, s.rules.Set([]coord.RuleOptions{{
-		Name: "r", Algorithm: "fixed_window", Limits: []coord.Band{band(10, time.Hour)}, MaxConcurrent: 1,
+	require.NoError(t, s.rules.Set([]api.Rule{{
+		Name: "r", Algorithm: "fixed_window", Limits: []api.Band{band(10, time.Hour)}, MaxConcurrent: 1,
 	}}, 1))
 	who := openSession(t, s)
 	// What seals grants is read once, by a script of its own.
-	_, err := s.limiter.Peek(ctx, coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r", Key: "k"}, Cost: 1})
+	_, err := s.limiter.Peek(ctx, coord.Caller{}, asks(byRule("r", "k"), 1))
 	require.NoError(t, err)
 	late.Store(true)
 	_, err = seat(ctx, s, who.caller(), time.Minute)
@@ -238,7 +238,7 @@ func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
 }
 
 func TestWhoStandsInLineIsToldOfTheDrain(t *testing.T) {
-	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
 		a := s.sidecars[0]
 		holder, waiter := openSession(t, a), openSession(t, a)
 		require.True(t, seated(t, a, holder.caller(), 0).Allowed)
@@ -256,14 +256,14 @@ func TestWhoStandsInLineIsToldOfTheDrain(t *testing.T) {
 }
 
 func TestARepetitionOfAnyIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
-	seatsOf(t, 1, []coord.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
+	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *system) {
 		a, b := s.sidecars[0], s.sidecars[1]
-		ask := func(s *sidecar, c session) (string, coord.Decision) {
-			key, d, err := s.limiter.AcquireAny(t.Context(), coord.Caller{Session: c.Session, RequestID: "id", Fingerprint: "f"}, coord.AnyRequest{
-				LimitRequest: coord.LimitRequest{LimitRef: coord.LimitRef{Rule: "r"}, Cost: 1}, Keys: []string{"k", "other"},
+		ask := func(s *sidecar, c session) (string, api.RatelimitResult) {
+			r, err := s.limiter.AcquireAny(t.Context(), coord.Caller{Session: c.Session, RequestID: "id", Fingerprint: "f"}, &api.RatelimitAnyParams{
+				Rule: "r", Keys: []string{"k", "other"}, Cost: 1,
 			})
 			require.NoError(t, err)
-			return key, d
+			return r.Key, r.Result
 		}
 		one, two := openSession(t, a), openSession(t, b)
 		key, d := ask(a, one)
@@ -288,12 +288,12 @@ func TestARepetitionOutlivesAReload(t *testing.T) {
 	s := newSystem(t, redistest.URL(t)).sidecars[0]
 	who := openSession(t, s)
 	asks := coord.Caller{Session: who.Session, RequestID: "id", Fingerprint: "f"}
-	for i, rule := range []coord.RuleOptions{
-		{Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour)}},
-		{Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour), band(20, 24*time.Hour)}},
-		{Name: "r", Algorithm: "token_bucket", Limits: []coord.Band{band(10, time.Hour)}},
+	for i, rule := range []api.Rule{
+		{Name: "r", Algorithm: "token_bucket", Limits: []api.Band{band(10, time.Hour)}},
+		{Name: "r", Algorithm: "token_bucket", Limits: []api.Band{band(10, time.Hour), band(20, 24*time.Hour)}},
+		{Name: "r", Algorithm: "token_bucket", Limits: []api.Band{band(10, time.Hour)}},
 	} {
-		require.NoError(t, s.rules.Set([]coord.RuleOptions{rule}, int64(i+1)))
+		require.NoError(t, s.rules.Set([]api.Rule{rule}, int64(i+1)))
 		d := seated(t, s, asks, 0)
 		require.True(t, d.Allowed)
 		require.Equal(t, i > 0, d.Replayed)

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"sync"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
 // Identity is how a client introduced itself; holders are shown by it.
@@ -19,6 +21,18 @@ type Caller struct {
 	HasDeadline bool
 	// Log is that of its connection; nil = what is told there is dropped.
 	Log *slog.Logger
+	// ItemFailed hears what failed in a call that does not fail: what its caller is told
+	// of one item, and why. It is called on the call's goroutine; nil = nobody hears it.
+	ItemFailed func(*api.Error, error)
+}
+
+// itemError is what the caller is told of an item that failed alone.
+func (c Caller) itemError(err error) *api.ItemError {
+	e := Wire(err)
+	if c.ItemFailed != nil {
+		c.ItemFailed(e, err)
+	}
+	return &api.ItemError{Code: string(e.Code), Message: e.Message}
 }
 
 func (c Caller) log() *slog.Logger {

@@ -2,22 +2,14 @@ package coord
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// RuleStats counts this sidecar's decisions under one rule.
-type RuleStats struct {
-	Rule     string // inline for limits given in full
-	Allowed  int64  // those in shadow included
-	Refused  int64
-	Shadowed int64 // allowed only because the rule is in shadow
-	Degraded int64 // a fail mode answered; those that failed included
-	Waited   int64 // allowed at a slot or a place
-	Wait     time.Duration
-}
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
 
 // stats are the counters of all rules, of those that are gone too: as many as
 // there were names of rules, which callers cannot make up.
@@ -45,7 +37,7 @@ func (s *stats) of(rule string) *counters {
 }
 
 // count takes one decision.
-func (s *stats) count(rule string, d Decision) {
+func (s *stats) count(rule string, d decision) {
 	c := s.of(rule)
 	if d.Allowed {
 		c.allowed.Add(1)
@@ -58,26 +50,27 @@ func (s *stats) count(rule string, d Decision) {
 	if d.Degraded {
 		c.degraded.Add(1)
 	}
-	if d.Allowed && d.Waited > 0 {
+	if d.Allowed && d.waited > 0 {
 		c.waited.Add(1)
-		c.wait.Add(int64(d.Waited))
+		c.wait.Add(int64(d.waited))
 	}
 }
 
 // failed takes a call that fail mode closed ended.
 func (s *stats) failed(rule string) { s.of(rule).degraded.Add(1) }
 
-// Stats are what this sidecar decided since then, by rule, sorted by name. Of calls
-// that are under way while it looks some counts may be in and others not.
-func (l *RateLimiter) Stats() (since time.Time, rules []RuleStats) {
+// Stats are what this sidecar decided since it started, by rule, sorted by name. Of
+// calls that are under way while it looks some counts may be in and others not.
+func (l *RateLimiter) Stats(context.Context, Caller, *api.Nothing) (api.RatelimitStatsResult, error) {
+	r := api.RatelimitStatsResult{Since: l.made.UnixMilli()}
 	l.stats.mu.RLock()
 	defer l.stats.mu.RUnlock()
 	for name, c := range l.stats.rules {
-		rules = append(rules, RuleStats{
+		r.Rules = append(r.Rules, api.RuleStats{
 			Rule: name, Allowed: c.allowed.Load(), Refused: c.refused.Load(), Shadowed: c.shadowed.Load(),
-			Degraded: c.degraded.Load(), Waited: c.waited.Load(), Wait: time.Duration(c.wait.Load()),
+			Degraded: c.degraded.Load(), Waited: c.waited.Load(), WaitedMS: time.Duration(c.wait.Load()).Milliseconds(),
 		})
 	}
-	slices.SortFunc(rules, func(a, b RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
-	return l.made, rules
+	slices.SortFunc(r.Rules, func(a, b api.RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
+	return r, nil
 }

@@ -33,7 +33,7 @@ func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 			caller := coord.Caller{Session: c.Session, RequestID: "id:" + name, Fingerprint: "f"}
 			g := take(t, s, caller, bound(name, time.Minute))
 			require.True(t, g.Acquired, "%q", name)
-			d, err := s.limiter.Acquire(t.Context(), caller, coord.LimitRequest{LimitRef: inFull(name, band(5, time.Hour)), Cost: 1, FailMode: coord.FailClosed})
+			d, err := s.limiter.Acquire(t.Context(), caller, by(coord.FailClosed, inFull(name, band(5, time.Hour)), 1))
 			require.NoError(t, err, "%q", name)
 			require.True(t, d.Allowed)
 		}

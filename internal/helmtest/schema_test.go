@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
 )
@@ -94,5 +95,5 @@ func TestASectionOfTheConfigurationWithoutKeysIsAsByDefault(t *testing.T) {
 	want := config.Default()
 	require.Equal(t, want.Limits, got.Limits)
 	require.Equal(t, want.Socket, got.Socket)
-	require.Equal(t, config.OnOff("off"), got.Rules.Items[0].DenyCache)
+	require.Equal(t, api.OnOff("off"), got.Rules.Items[0].DenyCache)
 }

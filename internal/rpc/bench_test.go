@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
@@ -75,13 +75,15 @@ func BenchmarkAcquire(b *testing.B) {
 			callLoop(b, srv.path, frame, min(callers, 4), callers)
 		})
 		b.Run(fmt.Sprintf("direct/callers=%d", callers), func(b *testing.B) {
-			ref := coord.LimitRef{Algorithm: "token_bucket", Limits: []coord.Band{{Limit: 1_000_000, Period: time.Second}}, Key: "k"}
+			p := &api.RatelimitParams{
+				Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 1_000_000, PeriodMS: 1000}}, Key: "k", Cost: 1,
+			}
 			var done sync.WaitGroup
 			b.ReportAllocs()
 			for range callers {
 				done.Go(func() {
 					for range b.N / callers {
-						if _, err := srv.limiter.Acquire(b.Context(), coord.Caller{}, coord.LimitRequest{LimitRef: ref, Cost: 1}); err != nil {
+						if _, err := srv.limiter.Acquire(b.Context(), coord.Caller{}, p); err != nil {
 							b.Error(err)
 							return
 						}

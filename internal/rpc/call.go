@@ -25,6 +25,8 @@ type call struct {
 	conn  *conn
 	meta  metadata
 	print string // the fingerprint, once it was asked for
+	// itemFailed is report. It is made once, as it would else be made anew for each call.
+	itemFailed func(*api.Error, error)
 
 	// id is the msgid, and idBytes how it was written; none = a notification.
 	id      integer
@@ -113,7 +115,7 @@ func (k *call) services() *Services { return &k.conn.server.services }
 
 // caller is who calls, for package coord.
 func (k *call) caller() coord.Caller {
-	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Log: k.conn.log}
+	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Log: k.conn.log, ItemFailed: k.itemFailed}
 	if k.meta.requestID != "" {
 		c.RequestID, c.Fingerprint = k.meta.requestID, k.fingerprint()
 	}
@@ -294,13 +296,6 @@ func (k *call) fail(err error, cancelled bool) string {
 		k.out = append(appendError(k.begun(), e, k.conn.errorsAsMap.Load()), 0xc0)
 	}
 	return string(e.Code)
-}
-
-// itemError is what the caller is told of an item that failed alone.
-func (k *call) itemError(err error) *api.ItemError {
-	e := coord.Wire(err)
-	k.report(e, err)
-	return &api.ItemError{Code: string(e.Code), Message: e.Message}
 }
 
 // report logs what the caller is not told, and remembers the error.

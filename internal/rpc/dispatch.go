@@ -56,11 +56,7 @@ type entry struct {
 // flag is a property of a method that only this package knows.
 type flag func(*entry)
 
-func instant(e *entry)  { e.instant = true }
-func acquires(e *entry) { e.acquires = true }
-func piped(e *entry)    { e.piped = true }
-func edits(e *entry)    { e.edits = true }
-func parks(e *entry)    { e.parks = true }
+func instant(e *entry) { e.instant = true }
 
 // others are the methods that no noun lists.
 var others = []*entry{
@@ -68,22 +64,6 @@ var others = []*entry{
 	builtin(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	builtin(api.HealthGet, healthGet),
 	builtin(api.InspectSnapshot, inspectSnapshot),
-	entryOf(api.RatelimitAcquire, &invocation[api.RatelimitParams, api.RatelimitResult]{run: ratelimitAcquire, then: ratelimitAcquireThen}, []flag{acquires, piped, parks}),
-	on(api.RatelimitAcquireAny, ratelimitAcquireAny, acquires),
-	on(api.RatelimitAcquireMany, ratelimitAcquireMany, acquires),
-	on(api.RatelimitDeleteRule, ratelimitDeleteRule, edits),
-	on(api.RatelimitDone, ratelimitDone),
-	on(api.RatelimitExplain, ratelimitExplain),
-	on(api.RatelimitPause, ratelimitPause),
-	on(api.RatelimitPeek, ratelimitPeek, piped),
-	on(api.RatelimitPutRule, ratelimitPutRule, edits),
-	on(api.RatelimitRefund, ratelimitRefund),
-	on(api.RatelimitReport, ratelimitReport),
-	on(api.RatelimitReset, ratelimitReset),
-	on(api.RatelimitResume, ratelimitResume),
-	on(api.RatelimitRules, ratelimitRules),
-	on(api.RatelimitSetDelay, ratelimitSetDelay),
-	on(api.RatelimitStats, ratelimitStats),
 	&entry{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
 	builtin(api.RPCDescribe, rpcDescribe, instant),
 	builtin(api.RPCMethods, rpcMethods, instant),
@@ -173,7 +153,6 @@ func builtin[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R
 type invocation[P, R any] struct {
 	call   *call
 	run    func(context.Context, *call, *P) (R, error)
-	then   func(context.Context, *call, *P, func(R, error))
 	params P
 	result R
 }
@@ -182,38 +161,13 @@ func (i *invocation[P, R]) Params() any { return &i.params }
 func (i *invocation[P, R]) Result() any { return &i.result }
 
 func (i *invocation[P, R]) Run(ctx context.Context, _ coord.Caller) (err error) {
-	if i.run == nil {
-		i.result, err = coord.Await(func(done func(R, error)) { i.then(ctx, i.call, &i.params, done) })
-		return err
-	}
 	i.result, err = i.run(ctx, i.call, &i.params)
 	return err
 }
 
-func (i *invocation[P, R]) Start(ctx context.Context, _ coord.Caller, done func(error)) {
-	i.then(ctx, i.call, &i.params, func(r R, err error) {
-		i.result = r
-		done(err)
-	})
-}
-
-// on and onParked bind methods whose nouns do not list them so far.
-func on[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
-	return entryOf(m, &invocation[P, R]{run: f}, flags)
-}
-
-func onParked[P, R any](m api.Method[P, R], then func(context.Context, *call, *P, func(R, error)), flags ...flag) *entry {
-	return entryOf(m, &invocation[P, R]{then: then}, append(flags, parks))
-}
-
-func entryOf[P, R any](m api.Method[P, R], i *invocation[P, R], flags []flag) *entry {
-	e := newEntry(m.Spec)
-	e.naming, e.follows = namingOf(m.Name, m.Params), strings.HasPrefix(m.Name, "ratelimit.")
-	for _, fl := range flags {
-		fl(e)
-	}
-	e.finish(func(k *call) coord.Invocation { return &invocation[P, R]{call: k, run: i.run, then: i.then} })
-	return e
+// Start is for methods that park, of which this package has none.
+func (i *invocation[P, R]) Start(ctx context.Context, c coord.Caller, done func(error)) {
+	done(i.Run(ctx, c))
 }
 
 func newEntry(s *api.Spec) *entry {
@@ -238,7 +192,7 @@ func (e *entry) finish(invoke func(*call) coord.Invocation) {
 	pool := &sync.Pool{}
 	pool.New = func() any {
 		x := &exchange{in: in, out: out, pool: pool}
-		x.entry, x.body = e, x
+		x.entry, x.body, x.itemFailed = e, x, x.report
 		x.invocation = invoke(&x.call)
 		x.params, x.result = reflect.ValueOf(x.invocation.Params()).Elem(), reflect.ValueOf(x.invocation.Result()).Elem()
 		return x

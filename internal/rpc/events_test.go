@@ -319,7 +319,7 @@ func TestALongConfigurationIsCutBetweenLines(t *testing.T) {
 		Redis: func() api.InspectRedis {
 			return api.InspectRedis{Topology: "standalone", Address: "r:1", Pool: api.InspectPool{Max: 5}}
 		},
-		Rules: coord.NewRules(),
+		Rules: coord.NewRules().InForce,
 	})
 	p := b.dial(t)
 	r := p.must("inspect.snapshot")

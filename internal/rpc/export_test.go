@@ -23,7 +23,7 @@ var compiling sync.Mutex
 func On[P, R any](m api.Method[P, R], f func(context.Context, *P) (R, error), flags ...string) Entry {
 	compiling.Lock()
 	defer compiling.Unlock()
-	e := on(m, func(ctx context.Context, _ *call, p *P) (R, error) { return f(ctx, p) })
+	e := builtin(m, func(ctx context.Context, _ *call, p *P) (R, error) { return f(ctx, p) })
 	for _, fl := range flags {
 		switch fl {
 		case "instant":

@@ -60,11 +60,9 @@ func inspectRules(services *Services) (rules []api.InspectRule, more int64) {
 	if services.Rules == nil {
 		return nil, 0
 	}
-	all := services.Rules.List()
-	for _, r := range all[:min(len(all), maxShownRules)] {
-		rules = append(rules, api.InspectRule{Name: r.Name, Algorithm: r.Algorithm, Limits: r.Limits, Revision: r.Revision})
-	}
-	return rules, int64(len(all) - len(rules))
+	rules = services.Rules()
+	shown := min(len(rules), maxShownRules)
+	return rules[:shown], int64(len(rules) - shown)
 }
 
 // inspectSessions shows the connections. No lock is held for more than one of them.

@@ -1,6 +1,13 @@
 package rpc
 
-import "context"
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// edited is the line of calls that edit, and of those that follow behind one.
+var edited = coord.NameOf("edited")
 
 // An order has the calls of a connection that are in flight, in lines: one line for
 // each name, in the order in which its calls came. Whoever is first in its line goes
@@ -11,7 +18,7 @@ import "context"
 // Two names that have one hash are ordered too, which does no harm.
 type order struct {
 	tails [64]*place // the last of each line, by hash; those that share a slot are chained
-	// edits are the calls in flight that change rules.
+	// edits are the calls in flight that edit, see coord.Method.
 	edits int
 }
 
@@ -51,7 +58,7 @@ func (c *conn) line(k *call) {
 		}
 	}
 	if k.entry.follows && o.edits > 0 {
-		k.names = append(k.names, nameOfRules)
+		k.names = append(k.names, edited)
 	}
 	k.piped = k.entry.piped && !k.body.chosen()
 	k.places = k.single[:0]

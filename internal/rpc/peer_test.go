@@ -70,7 +70,7 @@ func serve(t testing.TB, o rpc.Options, more ...rpc.Entry) *bench {
 
 func serveWith(t testing.TB, o rpc.Options, s rpc.Services, more ...rpc.Entry) *bench {
 	t.Helper()
-	b := &bench{leases: s.Leases, limiter: s.RateLimiter, log: &lockedBuffer{}}
+	b := &bench{leases: s.Leases, log: &lockedBuffer{}}
 	if o.Path == "" {
 		o.Path = filepath.Join(t.TempDir(), "s.sock")
 	}

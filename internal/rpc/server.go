@@ -57,15 +57,12 @@ type Options struct {
 // Services are what the handlers call.
 type Services struct {
 	// Methods are those of the nouns.
-	Methods     []coord.Method
-	Leases      *coord.Leases
-	Permits     *coord.Permits
-	RateLimiter *coord.RateLimiter
-	// Rules are those that are shown, RuntimeRules those of Redis among them.
-	Rules        *coord.Rules
-	RuntimeRules *coord.RuntimeRules
-	// Events is what events.subscribe follows. It may be nil, and so may Config and
-	// Redis.
+	Methods []coord.Method
+	Leases  *coord.Leases
+	// Rules are those in force, sorted by name.
+	Rules func() []api.InspectRule
+	// Events is what events.subscribe follows. It may be nil, and so may Rules, Config
+	// and Redis.
 	Events *coord.Events
 	// Config is the configuration in force as YAML, without secrets.
 	Config func() (string, error)

@@ -51,25 +51,27 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	permits := coord.NewPermits(coord.PermitsOptions{
 		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
-	return serveWith(t, o, rpc.Services{
+	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits, Signals: signals, Telemetry: tel,
+	})
+	b := serveWith(t, o, rpc.Services{
 		Leases: leases,
 		Methods: slices.Concat(
 			coord.NewLocks(r, keys, leases, lines).Methods(),
 			coord.NewSemaphores(r, keys, leases, lines).Methods(),
 			coord.NewQueues(r, keys, leases, lines).Methods(),
 			coord.NewSeen(r, keys, leases).Methods(),
+			limiter.Methods(), rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
 			coord.NewPools(r, keys, leases, lines).Methods(),
 			permits.Methods(),
 		),
-		Permits: permits,
-		RateLimiter: coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel,
-		}),
-		Rules: rules, RuntimeRules: runtime,
+		Rules:  rules.InForce,
 		Events: coord.NewEvents(),
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}
 		},
 	}, more...)
+	b.limiter = limiter
+	return b
 }
