@@ -215,19 +215,25 @@ func endedAcksNothing(q queuer) {
 func renewedIsKept(q queuer) {
 	q.put(q.a, "1", minute)
 	r := q.get(q.a, "1", api.QueueDequeueParams{LeaseMS: 1000})
-	renew := func() api.QueueRenewResult {
-		x, err := q.b.QueueRenew(q.t.Context(), api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: 5000})
+	renew := func(ms int64) api.QueueRenewResult {
+		x, err := q.b.QueueRenew(q.t.Context(), api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: ms})
 		require.NoError(q.t, err)
 		return x
 	}
-	x := renew()
+	none := func() {
+		require.Equal(q.t, api.QueueDequeueResult{Reason: "empty", RetryAfterMS: 1}, q.try(q.b, "", api.QueueDequeueParams{}))
+	}
+	x := renew(5000)
 	require.True(q.t, x.Renewed)
 	require.Equal(q.t, "renewed", x.Reason)
 	q.sys.Advance(4999 * time.Millisecond)
-	none := q.try(q.b, "", api.QueueDequeueParams{})
-	require.Equal(q.t, api.QueueDequeueResult{Reason: "empty", RetryAfterMS: 1}, none)
+	none()
+	require.True(q.t, renew(5000).Renewed)
+	require.True(q.t, renew(2000).Renewed, "the owner's own word makes it shorter too")
+	q.sys.Advance(1999 * time.Millisecond)
+	none()
 	q.sys.Advance(time.Millisecond)
-	require.Equal(q.t, api.QueueRenewResult{Reason: "expired"}, renew())
+	require.Equal(q.t, api.QueueRenewResult{Reason: "expired"}, renew(5000))
 	q.get(q.b, "1", api.QueueDequeueParams{})
 }
 
