@@ -63,11 +63,13 @@ func (o *Options) defaults() error {
 	}
 	orInt(&o.MaxConns, 50)
 	orInt(&o.MinIdle, min(10, o.MaxConns))
-	orTime(&o.DialTimeout, 5*time.Second)
 	if o.URL == Embedded {
-		// It loses no reply, but a pipeline of scripts may take it seconds on a busy machine.
+		// It loses no reply, but a pipeline of scripts, which keeps a new connection
+		// waiting too, may take it seconds on a busy machine.
+		orTime(&o.DialTimeout, 30*time.Second)
 		orTime(&o.CommandTimeout, 30*time.Second)
 	}
+	orTime(&o.DialTimeout, 5*time.Second)
 	orTime(&o.CommandTimeout, 3*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
