@@ -51,6 +51,11 @@ func TestExecIsNotOutlivedByItsCommand(t *testing.T) {
 			t.Parallel()
 			e := execute(t, s, `echo "command $$."; while :; do sleep 0.02; done`, "--lock", "l"+strconv.Itoa(int(n)))
 			command := e.number(t, "command ")
+			defer func() {
+				if t.Failed() {
+					_ = syscall.Kill(command, syscall.SIGKILL)
+				}
+			}()
 			require.NoError(t, e.cmd.Process.Signal(n))
 			require.NoError(t, e.cmd.Process.Signal(syscall.SIGTERM))
 			e.code(t)

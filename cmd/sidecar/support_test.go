@@ -208,6 +208,7 @@ func spawn(t testing.TB, env []string, args ...string) (*exec.Cmd, *output) {
 	cmd := exec.CommandContext(t.Context(), exe, args...)
 	cmd.Env = append([]string{asMain + "=1", "TMPDIR=" + os.TempDir()}, env...)
 	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.WaitDelay = limit // what outlives it keeps its output open
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {

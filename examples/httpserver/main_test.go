@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	main "github.com/coxswain-sidecar/coxswain/examples/httpserver"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -126,6 +127,12 @@ func TestCurlSeesWhatTheMiddlewareStates(t *testing.T) {
 	defer cancel()
 	c, err := client.Dial(ctx, client.Options{Socket: socket})
 	require.NoError(t, err, "it serves")
+	// Until it is ready a rule's fail mode answers, and counts nothing.
+	for ready := false; !ready; {
+		h, err := client.Call(ctx, c, api.HealthGet, api.Nothing{})
+		require.NoError(t, err)
+		ready = h.Ready
+	}
 	require.NoError(t, c.Close())
 	url := serve(t, "-socket", socket, "-addr", "127.0.0.1:0", "-timeout", patience.String())
 

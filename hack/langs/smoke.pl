@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use Data::MessagePack;
+use Fcntl;
 use IO::Socket::UNIX;
 
 my $socket = IO::Socket::UNIX->new(Peer => $ENV{COXSWAIN_SOCKET}) or die "connect: $!";
@@ -28,6 +29,8 @@ sub check {
 
 my $r = call('session.ping', {});
 check('ping', $r->{now_at_ms} > 1.5e12, $r->{now_at_ms});
+# A child that did would keep the program's locks held after its end.
+check('a child does not keep the connection open', fcntl($socket, F_GETFD, 0) & FD_CLOEXEC);
 my %limit = (key => 'perl', algorithm => 'token_bucket', limits => [{ limit => 1, period_ms => 60000 }]);
 check('the first is allowed', call('ratelimit.acquire', \%limit)->{allowed});
 $r = call('ratelimit.acquire', \%limit);

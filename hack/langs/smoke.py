@@ -32,6 +32,8 @@ a, b = Coxswain("smoke", lambda *event: events.put(event)), Coxswain("other")
 limit = dict(key="python", algorithm="token_bucket", limits=[{"limit": 3, "period_ms": 60000}])
 answers = [a.call("ratelimit.acquire", **limit) for _ in range(4)]
 check("three are allowed", [r["allowed"] for r in answers] == [True, True, True, False], answers)
+# A child that did would keep the program's locks held after its end.
+check("a child does not keep the connection open", not a.socket.get_inheritable(), a.socket)
 check("the fourth is told when", 0 < answers[3]["retry_after_ms"] <= 20000, answers[3])
 
 mine = a.call("lock.acquire", name="python")

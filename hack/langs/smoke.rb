@@ -5,6 +5,8 @@ require "socket"
 
 # Client makes one call at a time.
 class Client
+  attr_reader :socket
+
   def initialize
     @socket = UNIXSocket.new(ENV.fetch("COXSWAIN_SOCKET"))
     @unpacker = MessagePack::Unpacker.new(@socket)
@@ -27,6 +29,8 @@ end
 client = Client.new
 got = client.call("session.ping")
 check("ping without params", got["now_at_ms"].is_a?(Integer), got)
+# A child that did would keep the program's locks held after its end.
+check("a child does not keep the connection open", client.socket.close_on_exec?, nil)
 limit = { key: "ruby", algorithm: "token_bucket", limits: [{ limit: 2, period_ms: 60_000.0 }] } # a float, as JavaScript sends
 got = Array.new(3) { client.call("ratelimit.acquire", limit)["allowed"] }
 check("symbols as keys, a float as period", got == [true, true, false], got)

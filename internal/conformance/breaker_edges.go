@@ -156,7 +156,7 @@ func reportOnce(b breaker) {
 
 func breakerConflict(b breaker) {
 	b.tell(b.a, "id", api.BreakerReportParams{Outcome: api.OutcomeFailure})
-	_, err := b.b.BreakerReport(b.t.Context(), "id", api.BreakerReportParams{Name: b.name, Policy: b.policy, Outcome: api.OutcomeSuccess})
+	_, err := b.b.BreakerReport(patient(b.t), "id", api.BreakerReportParams{Name: b.name, Policy: b.policy, Outcome: api.OutcomeSuccess})
 	require.ErrorIs(b.t, err, api.Conflict)
 	require.Equal(b.t, int64(1), b.get(b.a).Failures)
 }
@@ -224,27 +224,27 @@ func probesAreMissed(b breaker) {
 
 func policiesByName(b breaker) {
 	for name, want := range map[string]string{"quick-" + b.name: quick, b.name: "default", "rates": rates, "rates ": "default"} {
-		r, err := b.a.BreakerGet(b.t.Context(), api.BreakerParams{Name: name})
+		r, err := b.a.BreakerGet(patient(b.t), api.BreakerParams{Name: name})
 		require.NoError(b.t, err)
 		require.Equal(b.t, want, r.Policy, name)
 	}
-	r, err := b.a.BreakerGet(b.t.Context(), api.BreakerParams{Name: "m", Pool: "quick-" + b.name})
+	r, err := b.a.BreakerGet(patient(b.t), api.BreakerParams{Name: "m", Pool: "quick-" + b.name})
 	require.NoError(b.t, err)
 	require.Equal(b.t, quick, r.Policy, "by the pool")
 
 	b.policy, b.name = "", "quick-"+b.name
 	b.open()
 
-	_, err = b.a.BreakerAllow(b.t.Context(), "", api.BreakerAllowParams{Name: "x", Policy: "ratse"})
+	_, err = b.a.BreakerAllow(patient(b.t), "", api.BreakerAllowParams{Name: "x", Policy: "ratse"})
 	require.ErrorIs(b.t, err, api.NotFound)
 	require.ErrorContains(b.t, err, `policy: there is no breaker policy "ratse"; did you mean "rates"?`)
-	_, err = b.a.BreakerAllow(b.t.Context(), "", api.BreakerAllowParams{Name: "x", Policy: "something else"})
+	_, err = b.a.BreakerAllow(patient(b.t), "", api.BreakerAllowParams{Name: "x", Policy: "something else"})
 	require.ErrorIs(b.t, err, api.NotFound)
 	require.ErrorContains(b.t, err, "add it to breakers.items")
 }
 
 func breakerMistakes(b breaker) {
-	ctx := b.t.Context()
+	ctx := patient(b.t)
 	_, err := b.a.BreakerAllow(ctx, "", api.BreakerAllowParams{})
 	mistake(b, err, "name: ")
 	_, err = b.a.BreakerAllow(ctx, "", api.BreakerAllowParams{Name: "x", FailMode: "local"})

@@ -81,6 +81,14 @@ type Client interface {
 // patience ends a wait for what never comes. No outcome depends on it.
 const patience = 30 * time.Second
 
+// patient is a context whose deadline no call comes near on a slow machine, where the
+// one that a client gives a call by itself may be over before Redis is asked.
+func patient(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // nasty names are those that a careless key would confuse or a cluster misplace.
 var nasty = []string{
 	"a", "a{b}c", "{}", "}{", "{a}", "x:y", "x", "y", ":", "%", "%3A", "a%7Bb%7Dc", "", // the last is replaced by 512 bytes

@@ -47,7 +47,7 @@ func maxHoldIsNotPassed(l locker) {
 
 func (l locker) force(c Client) api.LockForceReleaseResult {
 	l.t.Helper()
-	r, err := c.LockForceRelease(l.t.Context(), api.LockForceReleaseParams{Name: l.name, Reason: "a test"})
+	r, err := c.LockForceRelease(patient(l.t), api.LockForceReleaseParams{Name: l.name, Reason: "a test"})
 	require.NoError(l.t, err)
 	return r
 }
@@ -56,7 +56,7 @@ func (l locker) force(c Client) api.LockForceReleaseResult {
 func forcedIsTold(l locker) {
 	require.Equal(l.t, api.LockForceReleaseResult{}, l.force(l.b), "nobody holds it")
 	g := l.take(l.a, api.LockAcquireParams{TTLMS: 86_400_000, Meta: "job 7"})
-	next := l.stand(l.t.Context(), l.b, "", api.LockAcquireParams{})
+	next := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	r := l.force(l.b)
 	require.True(l.t, r.Released)
 	require.Equal(l.t, g.Fence, r.Fence)
@@ -100,7 +100,7 @@ func forcedWasNotReleased(l locker) {
 // listed has the locks of this test among those that are listed, by pages of some.
 func (l locker) listed(c Client, count int64) map[string]api.LockEntry {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(patient(l.t), patience)
 	defer cancel()
 	all := map[string]api.LockEntry{}
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
@@ -142,7 +142,7 @@ func heldAreListed(l locker) {
 
 func listMistakes(l locker) {
 	for _, cursor := range []string{"x", "1", "-1.0", "16384.0", "0.x", "0.-1"} {
-		_, err := l.a.LockList(l.t.Context(), api.LockListParams{Cursor: cursor})
+		_, err := l.a.LockList(patient(l.t), api.LockListParams{Cursor: cursor})
 		require.ErrorIs(l.t, err, api.InvalidArgument, cursor)
 		require.ErrorContains(l.t, err, "cursor: ")
 	}
@@ -151,7 +151,7 @@ func listMistakes(l locker) {
 		"max_hold_ms":   {Name: l.name, MaxHoldMS: 604_800_001},
 		"meta: ":        {Name: l.name, Meta: strings.Repeat("m", 513)},
 	} {
-		_, err := l.a.LockAcquire(l.t.Context(), "", p)
+		_, err := l.a.LockAcquire(patient(l.t), "", p)
 		require.ErrorIs(l.t, err, api.InvalidArgument, "%+v", p)
 		require.ErrorContains(l.t, err, field)
 	}

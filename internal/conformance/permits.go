@@ -48,7 +48,7 @@ func Permits(t *testing.T, sys PoolSystem) {
 func (p permits) ask(c PoolClient, id string, in api.PermitAcquireParams) api.PermitAcquireResult {
 	p.t.Helper()
 	in.Pool = p.pool
-	r, err := c.PermitTake(p.t.Context(), id, in)
+	r, err := c.PermitTake(patient(p.t), id, in)
 	require.NoError(p.t, err)
 	require.Equal(p.t, r.Acquired, r.Lease != "", "%+v", r)
 	return r
@@ -66,7 +66,7 @@ func (p permits) get(c PoolClient, in api.PermitAcquireParams) api.PermitAcquire
 func (p permits) report(c PoolClient, lease string, in api.PermitReportParams) api.PermitReportResult {
 	p.t.Helper()
 	in.Pool, in.Lease = p.pool, lease
-	r, err := c.PermitReport(p.t.Context(), in)
+	r, err := c.PermitReport(patient(p.t), in)
 	require.NoError(p.t, err)
 	return r
 }
@@ -130,10 +130,10 @@ func permitProbes(p permits) {
 	p.sys.Advance(time.Hour)
 	// beside reports whether one more would be let through, and gives it back.
 	beside := func() bool {
-		r, err := p.a.BreakerAllow(p.t.Context(), "", api.BreakerAllowParams{Name: "x", Pool: p.pool, Policy: "default"})
+		r, err := p.a.BreakerAllow(patient(p.t), "", api.BreakerAllowParams{Name: "x", Pool: p.pool, Policy: "default"})
 		require.NoError(p.t, err)
 		if r.Allowed {
-			_, err = p.a.BreakerReport(p.t.Context(), "", api.BreakerReportParams{
+			_, err = p.a.BreakerReport(patient(p.t), "", api.BreakerReportParams{
 				Name: "x", Pool: p.pool, Policy: "default", Generation: r.Generation, Probe: r.Probe, Outcome: api.OutcomeIgnored,
 			})
 			require.NoError(p.t, err)
@@ -179,7 +179,7 @@ func permitAndMember(p permits) {
 	p.put("x")
 	g := p.get(p.a, api.PermitAcquireParams{Rule: "two", Breaker: "default"})
 	require.Equal(p.t, "busy", p.try(p.b, "", api.PoolAcquireParams{}).Reason)
-	_, err := p.a.PoolRelease(p.t.Context(), api.PoolReleaseParams{Pool: p.pool, Lease: g.Lease})
+	_, err := p.a.PoolRelease(patient(p.t), api.PoolReleaseParams{Pool: p.pool, Lease: g.Lease})
 	require.ErrorIs(p.t, err, api.InvalidArgument, "a permit is reported")
 	p.report(p.a, g.Lease, api.PermitReportParams{})
 	m := p.held(p.b, "")
@@ -253,7 +253,7 @@ func permitWaiting(p permits) {
 	g := p.ask(p.a, "", api.PermitAcquireParams{Rule: "two", Breaker: "default"})
 	done := make(chan api.PermitAcquireResult, 1)
 	go func() {
-		r, err := p.b.PermitTake(p.t.Context(), "", api.PermitAcquireParams{Pool: p.pool, Rule: "two", Breaker: "default", WaitMS: 60_000})
+		r, err := p.b.PermitTake(patient(p.t), "", api.PermitAcquireParams{Pool: p.pool, Rule: "two", Breaker: "default", WaitMS: 60_000})
 		if err != nil {
 			p.t.Error(err)
 		}
@@ -280,7 +280,7 @@ func permitMistakes(p permits) {
 		"lease_ms": {Pool: p.pool, LeaseMS: 99},
 		"wait_ms":  {Pool: p.pool, WaitMS: 60_001},
 	} {
-		_, err := p.a.PermitTake(p.t.Context(), "", in)
+		_, err := p.a.PermitTake(patient(p.t), "", in)
 		require.ErrorIs(p.t, err, api.InvalidArgument, want)
 		require.ErrorContains(p.t, err, want)
 	}
@@ -288,7 +288,7 @@ func permitMistakes(p permits) {
 		"rule":    {Pool: p.pool, Rule: "twos"},
 		"breaker": {Pool: p.pool, Breaker: "defaults"},
 	} {
-		_, err := p.a.PermitTake(p.t.Context(), "", in)
+		_, err := p.a.PermitTake(patient(p.t), "", in)
 		require.ErrorIs(p.t, err, api.NotFound, want)
 		require.ErrorContains(p.t, err, want+": ")
 	}
@@ -296,14 +296,14 @@ func permitMistakes(p permits) {
 		"status": {Pool: p.pool, Lease: "m1.T.0.0.x", Status: 99},
 		"lease":  {Pool: p.pool, Lease: "p1.T.0.0.x"},
 	} {
-		_, err := p.a.PermitReport(p.t.Context(), in)
+		_, err := p.a.PermitReport(patient(p.t), in)
 		require.ErrorIs(p.t, err, api.InvalidArgument, want)
 		require.ErrorContains(p.t, err, want+": ")
 	}
 }
 
 func permitRules(p permits) {
-	_, err := p.a.PermitTake(p.t.Context(), "", api.PermitAcquireParams{Pool: p.pool, Rule: "leaky"})
+	_, err := p.a.PermitTake(patient(p.t), "", api.PermitAcquireParams{Pool: p.pool, Rule: "leaky"})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "rule: leaky is a leaky_bucket")
 }
@@ -312,7 +312,7 @@ func permitRenewing(p permits) {
 	p.put("x")
 	g := p.get(p.a, api.PermitAcquireParams{})
 	p.sys.Advance(50 * time.Second)
-	r, err := p.b.PermitRenew(p.t.Context(), api.PermitRenewParams{Pool: p.pool, Lease: g.Lease, LeaseMS: 60_000})
+	r, err := p.b.PermitRenew(patient(p.t), api.PermitRenewParams{Pool: p.pool, Lease: g.Lease, LeaseMS: 60_000})
 	require.NoError(p.t, err)
 	require.True(p.t, r.Renewed)
 	p.sys.Advance(50 * time.Second)

@@ -13,7 +13,7 @@ import (
 func removedIsTold(p pooled) {
 	p.put("x", "y")
 	g := p.take(p.a, api.PoolAcquireParams{LeaseMS: 300})
-	r, err := p.b.PoolRemove(p.t.Context(), api.PoolRemoveParams{Pool: p.pool, IDs: []string{"x", "nobody"}})
+	r, err := p.b.PoolRemove(patient(p.t), api.PoolRemoveParams{Pool: p.pool, IDs: []string{"x", "nobody"}})
 	require.NoError(p.t, err)
 	require.Equal(p.t, api.PoolRemoveResult{Removed: 1, Total: 1}, r)
 	lost := locker{t: p.t}.loss(p.a)
@@ -34,7 +34,7 @@ func poolReleasedTwice(p pooled) {
 		require.True(p.t, again.Released)
 		require.Equal(p.t, "released", again.Reason)
 	}
-	list, err := p.a.PoolList(p.t.Context(), api.PoolListParams{Pool: p.pool})
+	list, err := p.a.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool})
 	require.NoError(p.t, err)
 	require.Equal(p.t, int64(1), list.Members[0].Failures, "counted once")
 	require.Equal(p.t, "expired", p.renew(p.a, g.Lease, time.Minute).Reason)
@@ -129,7 +129,7 @@ func poolReplayOfExpired(p pooled) {
 func poolConflict(p pooled) {
 	p.put("x", "y")
 	p.try(p.a, "id", api.PoolAcquireParams{})
-	_, err := p.b.PoolTake(p.t.Context(), "id", api.PoolAcquireParams{Pool: p.pool, LeaseMS: 1000})
+	_, err := p.b.PoolTake(patient(p.t), "id", api.PoolAcquireParams{Pool: p.pool, LeaseMS: 1000})
 	require.ErrorIs(p.t, err, api.Conflict)
 }
 
@@ -138,7 +138,7 @@ func (p pooled) queued(c PoolClient, n int64) chan api.PoolAcquireResult {
 	p.t.Helper()
 	done := make(chan api.PoolAcquireResult, 1)
 	go func() {
-		r, err := c.PoolTake(p.t.Context(), "", api.PoolAcquireParams{Pool: p.pool, WaitMS: 60_000})
+		r, err := c.PoolTake(patient(p.t), "", api.PoolAcquireParams{Pool: p.pool, WaitMS: 60_000})
 		if err != nil {
 			p.t.Error(err)
 		}
@@ -191,22 +191,22 @@ func poolMistakes(p pooled) {
 		"exclude[1]": {Pool: p.pool, Exclude: []string{"a", long}},
 		"exclude":    {Pool: p.pool, Exclude: make([]string, 101)},
 	} {
-		_, err := p.a.PoolTake(p.t.Context(), "", in)
+		_, err := p.a.PoolTake(patient(p.t), "", in)
 		require.ErrorIs(p.t, err, api.InvalidArgument, want)
 		require.ErrorContains(p.t, err, want)
 	}
-	_, err := p.a.PoolPut(p.t.Context(), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a"}, {ID: "b"}, {ID: "c"}, {}}})
+	_, err := p.a.PoolPut(patient(p.t), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a"}, {ID: "b"}, {ID: "c"}, {}}})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "members[3]")
-	_, err = p.a.PoolPut(p.t.Context(), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a", Meta: strings.Repeat("x", 4097)}}})
+	_, err = p.a.PoolPut(patient(p.t), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a", Meta: strings.Repeat("x", 4097)}}})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "meta")
 	for _, lease := range []string{"x", "1.2.token_bucket.1.1.a:b", "p1.T.9.0.x", "m1.T.0.0.x"} {
-		_, err := p.a.PoolRelease(p.t.Context(), api.PoolReleaseParams{Pool: p.pool, Lease: lease})
+		_, err := p.a.PoolRelease(patient(p.t), api.PoolReleaseParams{Pool: p.pool, Lease: lease})
 		require.ErrorIs(p.t, err, api.InvalidArgument, lease)
 		require.ErrorContains(p.t, err, "lease")
 	}
-	_, err = p.a.PoolList(p.t.Context(), api.PoolListParams{Pool: p.pool, Cursor: "x"})
+	_, err = p.a.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool, Cursor: "x"})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "cursor")
 	require.Zero(p.t, p.stats("").Total)
@@ -259,7 +259,7 @@ func poolSums(p pooled) {
 				require.False(p.t, p.release(c, lease, api.PoolReleaseParams{}).Released)
 			}
 			for _, id := range []string{"a", "b", "c", "d", "e"} {
-				_, err := c.PoolUnban(p.t.Context(), api.PoolUnbanParams{Pool: p.pool, ID: id})
+				_, err := c.PoolUnban(patient(p.t), api.PoolUnbanParams{Pool: p.pool, ID: id})
 				require.NoError(p.t, err)
 			}
 		case 5:

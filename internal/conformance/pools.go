@@ -85,7 +85,7 @@ func (p pooled) put(ids ...string) {
 	for _, id := range ids {
 		in.Members = append(in.Members, api.PoolMember{ID: id, Meta: "meta of " + id})
 	}
-	r, err := p.a.PoolPut(p.t.Context(), in)
+	r, err := p.a.PoolPut(patient(p.t), in)
 	require.NoError(p.t, err)
 	require.Equal(p.t, int64(len(ids)), r.Added)
 }
@@ -93,7 +93,7 @@ func (p pooled) put(ids ...string) {
 func (p pooled) try(c PoolClient, id string, in api.PoolAcquireParams) api.PoolAcquireResult {
 	p.t.Helper()
 	in.Pool = p.pool
-	r, err := c.PoolTake(p.t.Context(), id, in)
+	r, err := c.PoolTake(patient(p.t), id, in)
 	require.NoError(p.t, err)
 	require.Equal(p.t, r.Acquired, r.Lease != "", "%+v", r)
 	return r
@@ -115,21 +115,21 @@ func (p pooled) held(c PoolClient, scope string) api.PoolAcquireResult {
 func (p pooled) release(c PoolClient, lease string, in api.PoolReleaseParams) api.PoolReleaseResult {
 	p.t.Helper()
 	in.Pool, in.Lease = p.pool, lease
-	r, err := c.PoolRelease(p.t.Context(), in)
+	r, err := c.PoolRelease(patient(p.t), in)
 	require.NoError(p.t, err)
 	return r
 }
 
 func (p pooled) renew(c PoolClient, lease string, d time.Duration) api.PoolRenewResult {
 	p.t.Helper()
-	r, err := c.PoolRenew(p.t.Context(), api.PoolRenewParams{Pool: p.pool, Lease: lease, LeaseMS: d.Milliseconds()})
+	r, err := c.PoolRenew(patient(p.t), api.PoolRenewParams{Pool: p.pool, Lease: lease, LeaseMS: d.Milliseconds()})
 	require.NoError(p.t, err)
 	return r
 }
 
 func (p pooled) stats(scope string) api.PoolStatsResult {
 	p.t.Helper()
-	s, err := p.b.PoolStats(p.t.Context(), api.PoolStatsParams{Pool: p.pool, Scope: scope})
+	s, err := p.b.PoolStats(patient(p.t), api.PoolStatsParams{Pool: p.pool, Scope: scope})
 	require.NoError(p.t, err)
 	require.Equal(p.t, s.Total, s.Live+s.Cooling+s.Banned+s.Free, "%+v", s)
 	return s
@@ -174,7 +174,7 @@ func oneAtATime(p pooled) {
 	require.Equal(p.t, int64(60_000), busy.RetryAfterMS, "when its lease is over")
 	require.Equal(p.t, p.sys.Now().UnixMilli()+60_000, busy.NextAtMS)
 	require.Equal(p.t, "busy", p.try(p.b, "", api.PoolAcquireParams{Scope: "another"}).Reason, "in whatever scope")
-	list, err := p.b.PoolList(p.t.Context(), api.PoolListParams{Pool: p.pool})
+	list, err := p.b.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool})
 	require.NoError(p.t, err)
 	require.Equal(p.t, "leased", list.Members[0].State)
 	require.Equal(p.t, "a", list.Members[0].HeldBy.Client)
@@ -241,16 +241,16 @@ func bans(p pooled) {
 	require.Equal(p.t, int64(-1), none.RetryAfterMS)
 	require.Equal(p.t, api.PoolStatsResult{Total: 1, Banned: 1}, p.stats(""))
 	for _, changed := range []bool{true, false} {
-		u, err := p.b.PoolUnban(p.t.Context(), api.PoolUnbanParams{Pool: p.pool, ID: "x"})
+		u, err := p.b.PoolUnban(patient(p.t), api.PoolUnbanParams{Pool: p.pool, ID: "x"})
 		require.NoError(p.t, err)
 		require.Equal(p.t, changed, u.Changed)
 	}
 	g := p.held(p.b, "")
-	_, err := p.a.PoolBan(p.t.Context(), api.PoolBanParams{Pool: p.pool, ID: "x"})
+	_, err := p.a.PoolBan(patient(p.t), api.PoolBanParams{Pool: p.pool, ID: "x"})
 	require.NoError(p.t, err)
 	require.True(p.t, p.renew(p.b, g.Lease, time.Minute).Renewed, "who has it keeps it")
 	require.Equal(p.t, "banned", p.release(p.b, g.Lease, api.PoolReleaseParams{}).State)
-	_, err = p.a.PoolBan(p.t.Context(), api.PoolBanParams{Pool: p.pool, ID: "nobody"})
+	_, err = p.a.PoolBan(patient(p.t), api.PoolBanParams{Pool: p.pool, ID: "nobody"})
 	require.ErrorIs(p.t, err, api.NotFound)
 }
 
@@ -291,10 +291,10 @@ func stickiness(p pooled) {
 func putKeepsState(p pooled) {
 	p.put("x")
 	p.release(p.a, p.held(p.a, "").Lease, api.PoolReleaseParams{Outcome: "ban"})
-	r, err := p.b.PoolPut(p.t.Context(), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "x", Meta: "new"}, {ID: "y"}}})
+	r, err := p.b.PoolPut(patient(p.t), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "x", Meta: "new"}, {ID: "y"}}})
 	require.NoError(p.t, err)
 	require.Equal(p.t, api.PoolPutResult{Added: 1, Total: 2}, r)
-	list, err := p.a.PoolList(p.t.Context(), api.PoolListParams{Pool: p.pool})
+	list, err := p.a.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool})
 	require.NoError(p.t, err)
 	require.Equal(p.t, "banned", list.Members[0].State)
 	require.Equal(p.t, "new", list.Members[0].Meta)
@@ -311,7 +311,7 @@ func listedInPages(p pooled) {
 	var seen []string
 	in := api.PoolListParams{Pool: p.pool, Count: 300}
 	for pages := 1; ; pages++ {
-		r, err := p.a.PoolList(p.t.Context(), in)
+		r, err := p.a.PoolList(patient(p.t), in)
 		require.NoError(p.t, err)
 		for _, m := range r.Members {
 			seen = append(seen, m.ID)

@@ -24,7 +24,7 @@ func lostLeaseIsTold(q queuer) {
 	q.put(q.a, "1", 2*time.Hour)
 	r := q.get(q.a, "1", api.QueueDequeueParams{LeaseMS: 86_400_000, Bind: api.BindSession})
 	require.True(q.t, q.release(q.b, r.Lease).Released)
-	x, err := q.a.QueueRenew(q.t.Context(), api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: 1000})
+	x, err := q.a.QueueRenew(patient(q.t), api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: 1000})
 	require.NoError(q.t, err)
 	require.False(q.t, x.Renewed)
 	select {
@@ -53,7 +53,7 @@ func repeatedIsTheSame(q queuer) {
 			require.Equal(q.t, api.QueueDequeueResult{Replayed: true, Reason: "released"}, q.try(q.a, id, p))
 		}
 		q.get(q.b, "2", api.QueueDequeueParams{})
-		_, err := q.a.QueueDequeue(q.t.Context(), id, api.QueueDequeueParams{Queue: q.name, LeaseMS: 777})
+		_, err := q.a.QueueDequeue(patient(q.t), id, api.QueueDequeueParams{Queue: q.name, LeaseMS: 777})
 		require.ErrorIs(q.t, err, api.Conflict)
 	}
 	q.put(q.a, "3", minute)
@@ -80,7 +80,7 @@ func repeatedMoves(q queuer) {
 func queueServedInOrder(q queuer) {
 	var line []<-chan api.QueueDequeueResult
 	for i := range 8 {
-		line = append(line, q.wait(q.t.Context(), []Client{q.a, q.b}[i%2], api.QueueDequeueParams{}))
+		line = append(line, q.wait(patient(q.t), []Client{q.a, q.b}[i%2], api.QueueDequeueParams{}))
 	}
 	for i, found := range line {
 		q.put(q.a, fmt.Sprint(i), minute)
@@ -91,13 +91,13 @@ func queueServedInOrder(q queuer) {
 
 func goneTakesNothing(q queuer) {
 	gone, mind := q.sys.Connect(q.t, 0, "gone"), q.sys.Connect(q.t, 1, "changes its mind")
-	early, leave := context.WithCancel(q.t.Context())
+	early, leave := context.WithCancel(patient(q.t))
 	left := q.wait(early, q.b, api.QueueDequeueParams{})
 	held := api.QueueDequeueParams{LeaseMS: 86_400_000, Bind: api.BindSession}
-	first := q.wait(q.t.Context(), gone, held)
-	ctx, cancel := context.WithCancel(q.t.Context())
+	first := q.wait(patient(q.t), gone, held)
+	ctx, cancel := context.WithCancel(patient(q.t))
 	second := q.wait(ctx, mind, held)
-	third := q.wait(q.t.Context(), q.b, api.QueueDequeueParams{})
+	third := q.wait(patient(q.t), q.b, api.QueueDequeueParams{})
 	leave()
 	q.until(func(s api.QueueStatsResult) bool { return s.Waiting == 3 })
 	require.False(q.t, q.served(left).Found)
@@ -116,11 +116,11 @@ func goneTakesNothing(q queuer) {
 func endedIsWaitedFor(q queuer) {
 	q.put(q.a, "1", minute)
 	held := q.get(q.a, "1", api.QueueDequeueParams{LeaseMS: 2000})
-	found := q.wait(q.t.Context(), q.b, api.QueueDequeueParams{LeaseMS: 5000})
+	found := q.wait(patient(q.t), q.b, api.QueueDequeueParams{LeaseMS: 5000})
 	q.sys.Advance(2 * time.Second)
 	r := q.served(found) // nobody released it: the first looks by itself
 	require.Equal(q.t, "1", r.ID)
-	next := q.wait(q.t.Context(), q.a, api.QueueDequeueParams{})
+	next := q.wait(patient(q.t), q.a, api.QueueDequeueParams{})
 	require.Equal(q.t, "expired", q.ack(q.a, held.Lease).Reason)
 	require.True(q.t, q.release(q.b, r.Lease).Released)
 	require.Equal(q.t, "1", q.served(next).ID)

@@ -44,7 +44,7 @@ func (s seer) try(c Client, id string, p api.SeenReserveParams) api.SeenReserveR
 	if p.Key == "" {
 		p.Key = "k"
 	}
-	r, err := c.SeenReserve(s.t.Context(), id, p)
+	r, err := c.SeenReserve(patient(s.t), id, p)
 	require.NoError(s.t, err)
 	return r
 }
@@ -59,14 +59,14 @@ func (s seer) take(c Client, p api.SeenReserveParams) string {
 
 func (s seer) commit(c Client, token string) api.SeenCommitResult {
 	s.t.Helper()
-	r, err := c.SeenCommit(s.t.Context(), api.SeenCommitParams{Set: s.set, Key: "k", Token: token, KeepMS: 60_000})
+	r, err := c.SeenCommit(patient(s.t), api.SeenCommitParams{Set: s.set, Key: "k", Token: token, KeepMS: 60_000})
 	require.NoError(s.t, err)
 	return r
 }
 
 func (s seer) release(c Client, token string) api.SeenReleaseResult {
 	s.t.Helper()
-	r, err := c.SeenRelease(s.t.Context(), api.SeenReleaseParams{Set: s.set, Key: "k", Token: token})
+	r, err := c.SeenRelease(patient(s.t), api.SeenReleaseParams{Set: s.set, Key: "k", Token: token})
 	require.NoError(s.t, err)
 	return r
 }
@@ -114,7 +114,7 @@ func closedIsGivenUp(s seer) {
 	gone := s.sys.Connect(s.t, 0, "gone")
 	s.take(gone, api.SeenReserveParams{TTLMS: 86_400_000})
 	gone.Close()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(patient(s.t), patience)
 	defer cancel()
 	for !s.try(s.b, "", api.SeenReserveParams{}).Reserved {
 		require.NoError(s.t, ctx.Err(), "it is never given up")
@@ -139,7 +139,7 @@ func repeatedReservation(s seer) {
 	require.Equal(s.t, api.SeenReserveResult{Reserved: true, State: "new", Token: first.Token, Replayed: true}, again)
 	marker := s.take(s.a, api.SeenReserveParams{Key: "marker", TTLMS: 86_400_000})
 	s.a.Close()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(patient(s.t), patience)
 	defer cancel()
 	for r := s.try(s.b, "", api.SeenReserveParams{Key: "marker"}); !r.Reserved; r = s.try(s.b, "", api.SeenReserveParams{Key: "marker"}) {
 		require.NotEqual(s.t, marker, r.Token)
@@ -147,7 +147,7 @@ func repeatedReservation(s seer) {
 	}
 	require.True(s.t, s.commit(s.b, first.Token).Committed, "the lost connection's end does not give it up")
 	require.Equal(s.t, api.SeenReserveResult{State: "done", Replayed: true, Reason: "released"}, s.try(s.b, "id", api.SeenReserveParams{TTLMS: 86_400_000}))
-	_, err := s.b.SeenReserve(s.t.Context(), "id", api.SeenReserveParams{Set: s.set, Key: "k", TTLMS: 777})
+	_, err := s.b.SeenReserve(patient(s.t), "id", api.SeenReserveParams{Set: s.set, Key: "k", TTLMS: 777})
 	require.ErrorIs(s.t, err, api.Conflict)
 }
 
@@ -164,7 +164,7 @@ func oneReserves(s seer) {
 	results := make(chan bool, 100)
 	for i := range cap(results) {
 		go func() {
-			r, err := []Client{s.a, s.b}[i%2].SeenReserve(s.t.Context(), "", api.SeenReserveParams{Set: s.set, Key: "k"})
+			r, err := []Client{s.a, s.b}[i%2].SeenReserve(patient(s.t), "", api.SeenReserveParams{Set: s.set, Key: "k"})
 			if err != nil {
 				s.t.Error(err)
 			}
@@ -186,11 +186,11 @@ func seenMistakes(s seer) {
 		"key":    {Set: s.set},
 		"ttl_ms": {Set: s.set, Key: "k", TTLMS: 99},
 	} {
-		_, err := s.a.SeenReserve(s.t.Context(), "", p)
+		_, err := s.a.SeenReserve(patient(s.t), "", p)
 		require.ErrorIs(s.t, err, api.InvalidArgument, "%+v", p)
 		require.ErrorContains(s.t, err, want)
 	}
-	_, err := s.a.SeenCommit(s.t.Context(), api.SeenCommitParams{Set: s.set, Key: "k", Token: "t", KeepMS: -1})
+	_, err := s.a.SeenCommit(patient(s.t), api.SeenCommitParams{Set: s.set, Key: "k", Token: "t", KeepMS: -1})
 	require.ErrorIs(s.t, err, api.InvalidArgument)
 	require.ErrorContains(s.t, err, "keep_ms")
 }

@@ -35,7 +35,7 @@ func (p semaphore) stand(ctx context.Context, c Client, q api.SemaphoreAcquirePa
 
 func (p semaphore) waiting(want int64) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(patient(p.t), patience)
 	defer cancel()
 	for p.get(p.b).Waiting != want {
 		require.NoError(p.t, ctx.Err(), "never so many in line: %d", want)
@@ -57,8 +57,8 @@ func (p semaphore) served(w waits) api.SemaphoreAcquireResult {
 
 func nobodyPasses(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{})
-	many := p.stand(p.t.Context(), p.b, api.SemaphoreAcquireParams{Permits: 3})
-	one := p.stand(p.t.Context(), p.a, api.SemaphoreAcquireParams{})
+	many := p.stand(patient(p.t), p.b, api.SemaphoreAcquireParams{Permits: 3})
+	one := p.stand(patient(p.t), p.a, api.SemaphoreAcquireParams{})
 	r := p.try(p.b, "", api.SemaphoreAcquireParams{})
 	require.Equal(p.t, []any{"busy", int64(2)}, []any{r.Reason, r.Free}, "two are free, and not for newcomers")
 	require.Positive(p.t, r.RetryAfterMS)
@@ -72,9 +72,9 @@ func nobodyPasses(p semaphore) {
 
 func leavingLetsIn(p semaphore) {
 	p.take(p.a, api.SemaphoreAcquireParams{})
-	ctx, cancel := context.WithCancel(p.t.Context())
+	ctx, cancel := context.WithCancel(patient(p.t))
 	many := p.stand(ctx, p.a, api.SemaphoreAcquireParams{Permits: 3})
-	one := p.stand(p.t.Context(), p.b, api.SemaphoreAcquireParams{})
+	one := p.stand(patient(p.t), p.b, api.SemaphoreAcquireParams{})
 	cancel()
 	require.Error(p.t, (<-many.ended).err)
 	p.served(one)
@@ -89,9 +89,9 @@ func cancelledPermits(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 3})
 	gone := p.sys.Connect(p.t, 0, "gone")
 	for range 20 {
-		p.stand(p.t.Context(), gone, api.SemaphoreAcquireParams{})
+		p.stand(patient(p.t), gone, api.SemaphoreAcquireParams{})
 	}
-	live := p.stand(p.t.Context(), p.b, api.SemaphoreAcquireParams{Permits: 3})
+	live := p.stand(patient(p.t), p.b, api.SemaphoreAcquireParams{Permits: 3})
 	p.release(p.a, g.Token)
 	// Some of the twenty are granted theirs meanwhile, and hand them on as they go.
 	gone.Close()
@@ -104,7 +104,7 @@ func severalServed(p semaphore) {
 	g := p.take(p.a, api.SemaphoreAcquireParams{Permits: 3})
 	line := make([]waits, 6)
 	for i := range line {
-		line[i] = p.stand(p.t.Context(), []Client{p.a, p.b}[i%2], api.SemaphoreAcquireParams{})
+		line[i] = p.stand(patient(p.t), []Client{p.a, p.b}[i%2], api.SemaphoreAcquireParams{})
 	}
 	p.release(p.a, g.Token)
 	last, tokens := p.fence(g.Fence), []string{}

@@ -52,14 +52,14 @@ func (l limiter) other() limiter {
 func (l limiter) pause(p api.RatelimitPauseParams) int64 {
 	l.t.Helper()
 	p.Key = l.key
-	r, err := l.client.RatelimitPause(l.t.Context(), p)
+	r, err := l.client.RatelimitPause(patient(l.t), p)
 	require.NoError(l.t, err)
 	return r.PausedUntilAtMS
 }
 
 func (l limiter) resume() bool {
 	l.t.Helper()
-	r, err := l.client.RatelimitResume(l.t.Context(), api.RatelimitResumeParams{Key: l.key})
+	r, err := l.client.RatelimitResume(patient(l.t), api.RatelimitResumeParams{Key: l.key})
 	require.NoError(l.t, err)
 	return r.Resumed
 }
@@ -67,14 +67,14 @@ func (l limiter) resume() bool {
 func (l limiter) delay(p api.RatelimitSetDelayParams) api.RatelimitSetDelayResult {
 	l.t.Helper()
 	p.Key = l.key
-	r, err := l.client.RatelimitSetDelay(l.t.Context(), p)
+	r, err := l.client.RatelimitSetDelay(patient(l.t), p)
 	require.NoError(l.t, err)
 	return r
 }
 
 func (l limiter) report(status, retryAfter int64) api.RatelimitReportResult {
 	l.t.Helper()
-	r, err := l.client.RatelimitReport(l.t.Context(), "", api.RatelimitReportParams{Key: l.key, Status: status, RetryAfterMS: retryAfter})
+	r, err := l.client.RatelimitReport(patient(l.t), "", api.RatelimitReportParams{Key: l.key, Status: status, RetryAfterMS: retryAfter})
 	require.NoError(l.t, err)
 	return r
 }
@@ -162,12 +162,12 @@ func pauseIsOfOneKey(l limiter) {
 }
 
 func groupIsPaused(l limiter) {
-	_, err := l.client.RatelimitPause(l.t.Context(), api.RatelimitPauseParams{Key: l.key, Group: l.key + " group", ForMS: 60_000})
+	_, err := l.client.RatelimitPause(patient(l.t), api.RatelimitPauseParams{Key: l.key, Group: l.key + " group", ForMS: 60_000})
 	require.NoError(l.t, err)
 	l.allowed()
 	l.key += " group"
 	l.refused("pause", 60_000)
-	r, err := l.client.RatelimitResume(l.t.Context(), api.RatelimitResumeParams{Key: "any", Group: l.key})
+	r, err := l.client.RatelimitResume(patient(l.t), api.RatelimitResumeParams{Key: "any", Group: l.key})
 	require.NoError(l.t, err)
 	require.True(l.t, r.Resumed)
 	l.allowed()
@@ -201,7 +201,7 @@ func waitsForThePause(l limiter) {
 	l.pause(api.RatelimitPauseParams{ForMS: 3_000})
 	p := l.params(1, plenty)
 	p.WaitMS = 2_999
-	r, err := l.client.RatelimitAcquire(l.t.Context(), "", p)
+	r, err := l.client.RatelimitAcquire(patient(l.t), "", p)
 	require.NoError(l.t, err)
 	require.Equal(l.t, "pause", r.DeniedBy, "its end is too far")
 	w := l.wait("", 1, plenty)
@@ -337,10 +337,10 @@ func fineAnswer(l limiter) {
 func reportCountsOnce(l limiter) {
 	other := l.other()
 	p := api.RatelimitReportParams{Key: l.key, Status: 429}
-	first, err := l.client.RatelimitReport(l.t.Context(), "id", p)
+	first, err := l.client.RatelimitReport(patient(l.t), "id", p)
 	require.NoError(l.t, err)
 	l.sys.Advance(time.Duration(first.WaitMS) * time.Millisecond)
-	again, err := other.client.RatelimitReport(l.t.Context(), "id", p)
+	again, err := other.client.RatelimitReport(patient(l.t), "id", p)
 	require.NoError(l.t, err)
 	require.Equal(l.t, first, again)
 	l.allowed()
@@ -348,7 +348,7 @@ func reportCountsOnce(l limiter) {
 }
 
 func upstreamMistakes(l limiter) {
-	ctx := l.t.Context()
+	ctx := patient(l.t)
 	pause := func(change func(*api.RatelimitPauseParams)) error {
 		p := api.RatelimitPauseParams{Key: l.key, ForMS: 1_000}
 		change(&p)

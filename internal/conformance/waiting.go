@@ -57,7 +57,7 @@ func (l locker) stand(ctx context.Context, c Client, id string, p api.LockAcquir
 // waiting returns when so many stand in line.
 func (l locker) waiting(want int64) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(patient(l.t), patience)
 	defer cancel()
 	for l.get(l.b).Waiting != want {
 		require.NoError(l.t, ctx.Err(), "never so many in line: %d", want)
@@ -94,7 +94,7 @@ func (l locker) inOrder(n int) {
 	g := l.take(l.a, api.LockAcquireParams{})
 	line := make([]<-chan outcome, n)
 	for i := range line {
-		line[i] = l.stand(l.t.Context(), []Client{l.a, l.b}[i%2], "", api.LockAcquireParams{})
+		line[i] = l.stand(patient(l.t), []Client{l.a, l.b}[i%2], "", api.LockAcquireParams{})
 	}
 	fence, token := l.fence(g.Fence), g.Token
 	for i, ended := range line {
@@ -111,7 +111,7 @@ func (l locker) inOrder(n int) {
 
 func newcomersDoNotPass(l locker) {
 	l.take(l.a, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 1000})
-	first := l.stand(l.t.Context(), l.a, "", api.LockAcquireParams{})
+	first := l.stand(patient(l.t), l.a, "", api.LockAcquireParams{})
 	l.sys.Advance(time.Second)
 	for range 3 {
 		busy := l.try(l.b, "", api.LockAcquireParams{})
@@ -134,9 +134,9 @@ func waitInVain(l locker) {
 
 func cancelledWait(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{})
-	ctx, cancel := context.WithCancel(l.t.Context())
+	ctx, cancel := context.WithCancel(patient(l.t))
 	first := l.stand(ctx, l.b, "", api.LockAcquireParams{})
-	second := l.stand(l.t.Context(), l.a, "", api.LockAcquireParams{})
+	second := l.stand(patient(l.t), l.a, "", api.LockAcquireParams{})
 	cancel()
 	require.Error(l.t, (<-first).err)
 	l.waiting(1)
@@ -147,8 +147,8 @@ func cancelledWait(l locker) {
 func closedWait(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{})
 	gone := l.sys.Connect(l.t, 0, "gone")
-	first := l.stand(l.t.Context(), gone, "", api.LockAcquireParams{})
-	second := l.stand(l.t.Context(), l.b, "", api.LockAcquireParams{})
+	first := l.stand(patient(l.t), gone, "", api.LockAcquireParams{})
+	second := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	gone.Close()
 	require.Error(l.t, (<-first).err)
 	l.waiting(1)
@@ -162,9 +162,9 @@ func fiftyLeave(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{})
 	gone := l.sys.Connect(l.t, 0, "gone")
 	for range 50 {
-		l.stand(l.t.Context(), gone, "", api.LockAcquireParams{})
+		l.stand(patient(l.t), gone, "", api.LockAcquireParams{})
 	}
-	live := l.stand(l.t.Context(), l.b, "", api.LockAcquireParams{})
+	live := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	l.release(l.a, g.Token)
 	// Some of the fifty are granted it meanwhile, and hand it on as they go.
 	gone.Close()
@@ -175,8 +175,8 @@ func fiftyLeave(l locker) {
 func holderGone(l locker) {
 	// Less than what a beat is good for: the scripts' clock makes a jump.
 	g := l.take(l.a, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 2000})
-	first := l.stand(l.t.Context(), l.b, "", api.LockAcquireParams{})
-	second := l.stand(l.t.Context(), l.a, "", api.LockAcquireParams{})
+	first := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
+	second := l.stand(patient(l.t), l.a, "", api.LockAcquireParams{})
 	l.sys.Advance(1999 * time.Millisecond)
 	require.True(l.t, l.get(l.a).Held)
 	l.notServed(first)
@@ -193,7 +193,7 @@ func holderGone(l locker) {
 func clientDies(l locker) {
 	dying := l.sys.Connect(l.t, 0, "dying")
 	g := l.take(dying, api.LockAcquireParams{TTLMS: 86_400_000})
-	next := l.stand(l.t.Context(), l.b, "", api.LockAcquireParams{})
+	next := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	dying.Close()
 	require.Greater(l.t, l.fence(l.served(next).Fence), l.fence(g.Fence))
 }
@@ -207,17 +207,17 @@ func freeIsNotWaited(l locker) {
 func ownerDoesNotWait(l locker) {
 	p := api.LockAcquireParams{Token: "mine", WaitMS: 60_000}
 	g := l.take(l.a, p)
-	l.stand(l.t.Context(), l.b, "", api.LockAcquireParams{})
+	l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	require.Equal(l.t, g.Fence, l.take(l.a, p).Fence)
 }
 
 func repeatedWait(l locker) {
 	held := l.take(l.a, api.LockAcquireParams{})
 	p := api.LockAcquireParams{Name: l.name, WaitMS: 60_000}
-	first := l.stand(l.t.Context(), l.b, "the-same", p)
+	first := l.stand(patient(l.t), l.b, "the-same", p)
 	l.release(l.a, held.Token)
 	g := l.served(first)
-	again, err := l.a.LockAcquire(l.t.Context(), "the-same", p)
+	again, err := l.a.LockAcquire(patient(l.t), "the-same", p)
 	require.NoError(l.t, err)
 	require.True(l.t, again.Replayed)
 	require.Equal(l.t, []string{g.Token, g.Fence}, []string{again.Token, again.Fence})
@@ -229,7 +229,7 @@ func repeatedWait(l locker) {
 
 func waitMistakes(l locker) {
 	for _, ms := range []int64{-1, 60_001} {
-		_, err := l.a.LockAcquire(l.t.Context(), "", api.LockAcquireParams{Name: l.name, WaitMS: ms})
+		_, err := l.a.LockAcquire(patient(l.t), "", api.LockAcquireParams{Name: l.name, WaitMS: ms})
 		require.ErrorIs(l.t, err, api.InvalidArgument)
 		require.ErrorContains(l.t, err, "wait_ms: ")
 		require.ErrorContains(l.t, err, "0 to 60000")

@@ -22,7 +22,7 @@ func (l limiter) wait(id string, cost int64, bands ...api.Band) *waiting {
 	l.t.Helper()
 	p := l.params(cost, bands...)
 	p.WaitMS = 60_000
-	ctx, cancel := context.WithCancel(l.t.Context())
+	ctx, cancel := context.WithCancel(patient(l.t))
 	w := &waiting{l: l, cancel: cancel, done: make(chan error, 1)}
 	before := l.peek(1, bands...)
 	go func() {
@@ -91,7 +91,7 @@ func tooFarIsRefused(l limiter) {
 	l.acquire(4, band)
 	p := l.params(1, band)
 	p.WaitMS = 499
-	r, err := l.client.RatelimitAcquire(l.t.Context(), "", p)
+	r, err := l.client.RatelimitAcquire(patient(l.t), "", p)
 	require.NoError(l.t, err)
 	require.False(l.t, r.Allowed)
 	require.Equal(l.t, int64(500), r.RetryAfterMS)
@@ -102,8 +102,8 @@ func tooFarIsRefused(l limiter) {
 	p.WaitMS = 60_000
 	p.Cost = 4
 	p.Limits = []api.Band{per(4, time.Hour)}
-	l.client.RatelimitReset(l.t.Context(), api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}) //nolint:errcheck // there may be none
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	l.client.RatelimitReset(patient(l.t), api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}) //nolint:errcheck // there may be none
+	ctx, cancel := context.WithTimeout(patient(l.t), patience)
 	defer cancel()
 	l.acquire(4, p.Limits...)
 	r, err = l.client.RatelimitAcquire(ctx, "", p)
@@ -116,7 +116,7 @@ func tooFarIsRefused(l limiter) {
 	} {
 		p := l.params(1, band)
 		change(&p)
-		_, err := l.client.RatelimitAcquire(l.t.Context(), "", p)
+		_, err := l.client.RatelimitAcquire(patient(l.t), "", p)
 		require.ErrorIs(l.t, err, api.InvalidArgument)
 		require.ErrorContains(l.t, err, want)
 	}
@@ -152,7 +152,7 @@ func repetitionTakesOver(l limiter) {
 	again := &waiting{l: l, cancel: func() {}, done: make(chan error, 1)}
 	client := l.sys.Connect(l.t, 0, "limits")
 	go func() {
-		r, err := client.RatelimitAcquire(l.t.Context(), "repeated", p)
+		r, err := client.RatelimitAcquire(patient(l.t), "repeated", p)
 		again.result = r
 		again.done <- err
 	}()

@@ -30,7 +30,7 @@ func crawlers(t *testing.T) fleet {
 	f.apply("redis.yaml")
 	scripts := filepath.Join(helmtest.Root(), "examples", "python", "coxswain.py")
 	f.kubectl("create", "configmap", "scripts", "--from-file", scripts,
-		"--from-file", fixture("once.py"), "--from-file", fixture("calls.py"), "--from-file", fixture("produce.py"), "--from-file", fixture("work.py"))
+		"--from-file", fixture("once.py"), "--from-file", fixture("first.py"), "--from-file", fixture("calls.py"), "--from-file", fixture("produce.py"), "--from-file", fixture("work.py"))
 	// No DNS answers on the node.
 	redis := f.kubectl("get", "service", "redis", "--output", "jsonpath={.spec.clusterIP}")
 	f.kubectl("rollout", "status", "deployment/redis", "--timeout=3m")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +51,29 @@ func TestNodeJobCompletes(t *testing.T) {
 	n, err := strconv.Atoi(kept[1])
 	require.NoError(t, err)
 	require.InDelta(t, 90<<20, n, 1, "nine tenths of the pod's 100Mi")
+}
+
+// The kubelet starts a pod's program when the sidecar's socket is there: its first call
+// works. How long after the pod's creation that is, with and without a sidecar, is for
+// people to compare; it is in the test's log.
+func TestNodeTheFirstCallOfAPodWorks(t *testing.T) {
+	t.Parallel()
+	f := crawlers(t)
+	for round := range 3 {
+		for _, pod := range []struct{ name, inject, says string }{
+			{"with", "true", "the first call works"}, {"without", "false", "the first call fails"},
+		} {
+			name := fmt.Sprint(pod.name, round)
+			created := time.Now()
+			f.apply("crawler.yaml", "NAME", name, "MODE", "always", "SCRIPT", "first.py", `inject: "true"`, `inject: "`+pod.inject+`"`)
+			f.says(name, "python", pod.says)
+			line := f.kubectl("logs", name, "--container=python", "--timestamps")
+			stamp, _, _ := strings.Cut(line, " ")
+			called, err := time.Parse(time.RFC3339Nano, stamp)
+			require.NoError(t, err, line)
+			t.Logf("%s a sidecar, round %d: %v", pod.name, round, called.Sub(created).Round(time.Millisecond))
+		}
+	}
 }
 
 // Redis goes away and comes back: who counts on it leaves the Services, who does not

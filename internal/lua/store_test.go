@@ -70,6 +70,7 @@ func clusterStore(t *testing.T) *store {
 func newStore(t *testing.T, name string, o *redis.Options, prefix string) *store {
 	t.Helper()
 	o.MaxRetries = -1
+	o.ReadTimeout = time.Minute // a script of the embedded store takes long on a busy machine
 	c := redis.NewClient(o)
 	t.Cleanup(func() { _ = c.Close() })
 	s := &store{name: name, client: c, prefix: prefix, ttls: map[string]time.Duration{}}

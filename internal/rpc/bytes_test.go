@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
@@ -45,6 +46,17 @@ func TestBytesThatAreNotUTF8ComeBackAsTheyCame(t *testing.T) {
 		require.Contains(t, text, `xe9`, "people are shown which byte it is")
 		require.NotContains(t, text, "\ufffd")
 	})
+}
+
+// A text for people is UTF-8 whatever was put into it.
+func TestTextsForPeopleShowBytesThatAreNotUTF8(t *testing.T) {
+	t.Parallel()
+	b, hub := serveEvents(t, rpc.Options{})
+	p := b.dial(t)
+	p.must("events.subscribe")
+	hub.Publish(coord.Event{Kind: coord.EventForced, Noun: "lock", Name: "a\xe9", Detail: "b\xe9\u00e9"})
+	e := p.event()
+	require.Equal(t, []any{[]byte("a\xe9"), `b\xe9é`}, []any{e["name"], e["detail"]})
 }
 
 func names(page map[string]any) (all []any) {

@@ -56,6 +56,24 @@ func number(t testing.TB, v any) int64 {
 	return 0
 }
 
+// A Retry-After of 0 is a server's word too; only where it says nothing, the penalty is the rule's.
+func TestARetryAfterOfZeroAsksForNoPause(t *testing.T) {
+	t.Parallel()
+	p := serveAll(t).dial(t)
+	p.must("pool.put", m{"pool": "p", "members": []m{{"id": "a"}}})
+	report := m{"key": "a", "status": 429, "retry_after_ms": 0}
+	require.Zero(t, number(t, p.must("ratelimit.report", report)["wait_ms"]))
+	permit := m{"pool": "p", "lease": p.must("permit.acquire", m{"pool": "p"})["lease"], "status": 429, "retry_after_ms": 0}
+	p.must("permit.report", permit)
+	again := p.must("permit.acquire", m{"pool": "p"})
+	require.Equal(t, true, again["acquired"], again["denied_by"])
+
+	delete(report, "retry_after_ms")
+	require.Positive(t, number(t, p.must("ratelimit.report", report)["wait_ms"]))
+	p.must("permit.report", m{"pool": "p", "lease": again["lease"], "status": 429})
+	require.Equal(t, "pause", p.must("permit.acquire", m{"pool": "p"})["denied_by"])
+}
+
 func TestMistakesOfALimitAreTheCallers(t *testing.T) {
 	t.Parallel()
 	p := serveAll(t).dial(t)

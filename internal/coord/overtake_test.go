@@ -1,0 +1,233 @@
+package coord_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// gate stands between a sidecar and Redis, and keeps back what has a certain text in it
+// and all that follows on that connection.
+type gate struct {
+	target string
+	ln     net.Listener
+
+	mu   sync.Mutex // guards what follows
+	next *held
+	open []net.Conn
+	wg   sync.WaitGroup
+}
+
+// held is what is kept back.
+type held struct {
+	text []byte
+	// came is closed when it is here, passed when it is let through, answered when
+	// Redis has answered it.
+	came, passed, answered chan struct{}
+}
+
+func startGate(t *testing.T, url string) *gate {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := &gate{target: strings.TrimPrefix(url, "redis://"), ln: ln}
+	g.wg.Go(g.accept)
+	t.Cleanup(func() {
+		_ = ln.Close()
+		g.mu.Lock()
+		for _, c := range g.open {
+			_ = c.Close()
+		}
+		g.mu.Unlock()
+		g.wg.Wait()
+	})
+	return g
+}
+
+func (g *gate) url() string { return "redis://" + g.ln.Addr().String() }
+
+// hold keeps back the next write with this text.
+func (g *gate) hold(text string) *held {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.next = &held{[]byte(text), make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	return g.next
+}
+
+func (g *gate) accept() {
+	for {
+		client, err := g.ln.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", g.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		g.mu.Lock()
+		g.open = append(g.open, client, server)
+		g.mu.Unlock()
+		asked := make(chan *held, 64)
+		g.wg.Go(func() { g.requests(client, server, asked) })
+		g.wg.Go(func() { replies(client, server, asked) })
+	}
+}
+
+func (g *gate) requests(client, server net.Conn, asked chan<- *held) {
+	defer server.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		g.mu.Lock()
+		h := g.next
+		if h != nil && bytes.Contains(buf[:n], h.text) {
+			g.next = nil
+		} else {
+			h = nil
+		}
+		g.mu.Unlock()
+		if h != nil {
+			close(h.came)
+			<-h.passed
+			asked <- h
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func replies(client, server net.Conn, asked <-chan *held) {
+	defer client.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := server.Read(buf)
+		if err != nil {
+			return
+		}
+		select {
+		case h := <-asked:
+			close(h.answered)
+		default:
+		}
+		if _, err := client.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// Who gives up while their script is on its way leaves nothing behind, neither a place in
+// a line nor what was asked for: what gives it back may go over another connection, and
+// must not overtake the script. Which way a call goes depends on how many were alone since
+// there was a crowd, so that each number of them is tried.
+func TestWhatGivesBackDoesNotOvertakeWhatTakes(t *testing.T) {
+	t.Parallel()
+	const most = 20 // more than matter
+	prefix, way := redistest.Prefix(t), startGate(t, redistest.URL(t))
+	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
+	other := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	for _, s := range []*sidecar{s, other} {
+		require.NoError(t, s.rules.Set([]api.Rule{{
+			Name: "r", Algorithm: "token_bucket", Limits: []api.Band{band(10_000, time.Hour)}, MaxConcurrent: 1,
+		}}, 1))
+	}
+	calls := func(n int) {
+		for range n {
+			_, err := s.limiter.Peek(t.Context(), coord.Caller{}, &api.RatelimitParams{Rule: "r", Key: "k", Cost: 1})
+			require.NoError(t, err)
+		}
+	}
+	caller := func(s *sidecar, name string) coord.Caller {
+		return coord.Caller{Session: s.leases.Open(coord.Identity{Client: name}, func(coord.Loss) {})}
+	}
+	one, late, next := caller(s, "one of a crowd"), caller(s, "too late"), caller(other, "the next")
+
+	type take func(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (give func(), served bool, err error)
+	lock := func(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (func(), bool, error) {
+		p := unbound("l", time.Hour)
+		p.Token, p.WaitMS = "of "+c.Session.Identity().Client, wait.Milliseconds()
+		g, err := s.locks.Acquire(ctx, c, p)
+		return func() {
+			_, err := s.locks.Release(t.Context(), c, &api.LockReleaseParams{Name: p.Name, Token: p.Token})
+			require.NoError(t, err)
+		}, g.Acquired, err
+	}
+	place := func(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (func(), bool, error) {
+		d, err := seat(ctx, s, c, wait)
+		return func() {
+			_, err := s.limiter.Done(t.Context(), c, &api.RatelimitGrantParams{Grant: d.Grant})
+			require.NoError(t, err)
+		}, d.Allowed, err
+	}
+	free := func(t *testing.T, take take) (give func()) {
+		t.Helper()
+		give, served, err := take(t.Context(), other, next, 0)
+		require.NoError(t, err)
+		require.True(t, served, "something was left behind")
+		return give
+	}
+	for _, c := range []struct {
+		name string
+		take take
+		wait time.Duration
+	}{
+		{"a place in the line for a lock", lock, time.Minute},
+		{"a place under max_concurrent", place, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for alone := range most {
+				give := free(t, c.take)
+				if c.wait == 0 {
+					give()
+				}
+				calls(most) // so that the first of the crowd has a connection for itself
+				crowd, ended := way.hold("one of a crowd"), make(chan error, 1)
+				go func() {
+					_, err := s.locks.Acquire(t.Context(), one, &api.LockAcquireParams{Name: "crowd", Token: "one", TTLMS: time.Hour.Milliseconds(), Bind: api.BindTTL})
+					ended <- err
+				}()
+				<-crowd.came
+				calls(1)
+				close(crowd.passed)
+				require.NoError(t, <-ended)
+				calls(alone)
+
+				script := way.hold("too late")
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() {
+					_, _, err := c.take(ctx, s, late, c.wait)
+					ended <- err
+				}()
+				<-script.came
+				cancel()
+				select {
+				case err := <-ended: // it was overtaken
+					ended <- err
+				case <-time.After(50 * time.Millisecond): // it waits for its script, or behind it
+				}
+				close(script.passed)
+				<-script.answered
+				require.Error(t, <-ended)
+				if c.wait > 0 {
+					give()
+				}
+				free(t, c.take)()
+			}
+		})
+	}
+}
