@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"internal/redisurl":  {},
 	"internal/redis":     {"internal/redisurl", "internal/telemetry"},
 	"internal/lua":       {"internal/redis", "internal/telemetry"},
-	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/redis", "internal/telemetry"}, // api: its bounds, never its types
+	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/redis", "internal/telemetry"},
 	"internal/rpc":       {"client/api", "internal/coord", "internal/nearest", "internal/telemetry"},
 	"internal/config":    {"client/api", "internal/nearest", "internal/redisurl"},
 	"internal/health":    {"client/api", "internal/telemetry"},

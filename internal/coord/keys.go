@@ -1,12 +1,12 @@
-// Package coord is the coordination logic: one file per noun between the wire
-// and the scripts.
+// Package coord is the coordination logic: the nouns, each of which lists the methods
+// of the contract that it carries out, and what they share.
 //
 // Its invariants: every key is built in keys.go; everything that a session
 // holds is renewed by one renewer and given back by one path; refusals are
 // results and only faults are errors.
 //
-// It knows neither sockets nor Redis commands: calls come in as Go values and
-// go out through package lua.
+// It knows neither sockets nor Redis commands: calls come in as the contract's types
+// and go out as runs of scripts.
 package coord
 
 import (

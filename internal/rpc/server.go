@@ -1,11 +1,11 @@
-// Package rpc speaks MessagePack-RPC on a Unix socket: it reads bounded frames,
-// finds the method, and turns wire values into calls of package coord and back.
+// Package rpc speaks MessagePack-RPC on a Unix socket: it reads bounded frames, finds
+// the method in the table that it was given, and decodes params and encodes results.
 //
 // Its invariant: nothing is allocated for a length that a client merely
 // declares, every request gets exactly one reply or a closed connection, and a
 // connection that closes gives back what it held.
 //
-// It decides nothing about limits or locks, and never sees Redis.
+// It knows no noun, decides nothing, and never sees Redis.
 package rpc
 
 import (
