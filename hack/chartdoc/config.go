@@ -49,8 +49,6 @@ var more = map[string]object{
 	"breakers.items[].window": {"required": []string{"window_ms"}},
 }
 
-const day = 24 * 60 * 60 * 1000 // milliseconds
-
 // onOff is what every key takes that is on or off: helm reads YAML 1.1, where a
 // bare off is false, and what comes as JSON keeps the word.
 func onOff() []any { return []any{true, false, "on", "off", "true", "false"} }

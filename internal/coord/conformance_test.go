@@ -321,13 +321,6 @@ func (c *client) Close() {
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-func orDefault(n, absent int64) int64 {
-	if n == 0 {
-		return absent
-	}
-	return n
-}
-
 func fence(n int64) string {
 	if n == 0 {
 		return ""

@@ -101,16 +101,6 @@ type look struct {
 	free time.Duration
 }
 
-// maxWait is the longest wait, as on the wire (api.LockAcquireParams).
-const maxWait = 60 * time.Second
-
-func checkWait(d time.Duration) error {
-	if d < 0 || d > maxWait {
-		return invalid("wait_ms: %d is out of range; use 0 to %d", d.Milliseconds(), maxWait.Milliseconds())
-	}
-	return nil
-}
-
 // waitOutcome is how a wait ended, for metrics.
 func waitOutcome(served bool, err error) string {
 	switch {

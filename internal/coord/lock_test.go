@@ -152,7 +152,7 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 		second := take(t, s, coord.Caller{}, unbound("l", time.Minute))
 		require.Greater(t, number(t, second.Fence), number(t, first.Fence))
 		// The renewer's own renewal might come between the two, or too late.
-		renewed, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: first.Token, TTLMS: (time.Hour).Milliseconds()})
+		renewed, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: first.Token, TTLMS: time.Hour.Milliseconds()})
 		require.NoError(t, err)
 		require.Equal(t, api.LockRenewResult{Reason: "not_owner"}, renewed)
 		require.Equal(t, coord.Loss{Noun: "lock", Name: "l", Token: first.Token, Fence: number(t, first.Fence), Reason: "not_owner"}, c.loss(t))
@@ -175,7 +175,7 @@ func TestALockThatCannotBeRenewedIsTold(t *testing.T) {
 	requireCode(t, err, api.Unavailable, "redis")
 	_, err = s.locks.Get(ctx, coord.Caller{}, &api.LockGetParams{Name: "l"})
 	require.Error(t, err)
-	_, err = s.locks.Renew(ctx, c.caller(), &api.LockRenewParams{Name: "l", Token: "t", TTLMS: (time.Second).Milliseconds()})
+	_, err = s.locks.Renew(ctx, c.caller(), &api.LockRenewParams{Name: "l", Token: "t", TTLMS: time.Second.Milliseconds()})
 	require.Error(t, err)
 }
 
@@ -425,7 +425,7 @@ func TestADrainingSidecarTakesNothingNew(t *testing.T) {
 	s.leases.Drain()
 	_, err := s.locks.Acquire(t.Context(), c.caller(), bound("m", time.Minute))
 	requireCode(t, err, api.Draining, "shutting down")
-	r, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: g.Token, TTLMS: (time.Minute).Milliseconds()})
+	r, err := s.locks.Renew(t.Context(), c.caller(), &api.LockRenewParams{Name: "l", Token: g.Token, TTLMS: time.Minute.Milliseconds()})
 	require.NoError(t, err)
 	require.True(t, r.Renewed)
 	d, err := s.limiter.Acquire(t.Context(), c.caller(), asks(inFull("k", band(1, time.Second)), 1))

@@ -44,11 +44,17 @@ type Invocation interface {
 // Option is a property of a method.
 type Option func(*Method)
 
-// Acquires, Piped, Edits and Follows set what Method says of them.
+// Acquires sets Method.Acquires.
 func Acquires(m *Method) { m.Acquires = true }
-func Piped(m *Method)    { m.Piped = true }
-func Edits(m *Method)    { m.Edits = true }
-func Follows(m *Method)  { m.Follows = true }
+
+// Piped sets Method.Piped.
+func Piped(m *Method) { m.Piped = true }
+
+// Edits sets Method.Edits.
+func Edits(m *Method) { m.Edits = true }
+
+// Follows sets Method.Follows.
+func Follows(m *Method) { m.Follows = true }
 
 // Named orders the calls of a method by the params that name what they act on.
 func Named(noun string, params ...string) Option {

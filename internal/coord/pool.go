@@ -70,7 +70,8 @@ func (p *Pools) Put(ctx context.Context, _ Caller, q *api.PoolPutParams) (api.Po
 	case err != nil:
 		return api.PoolPutResult{}, failed("pool "+q.Pool+": put", err)
 	case out.Value.Added < 0:
-		return api.PoolPutResult{}, invalid("members: the pool has %d members and may have %d; remove some, or make another pool", out.Value.Total, api.MaxPoolMembers)
+		return api.PoolPutResult{}, invalid("members: the pool has %d members and may have %d; remove some, or make another pool",
+			out.Value.Total, api.MaxPoolMembers)
 	}
 	return api.PoolPutResult{Added: out.Value.Added, Total: out.Value.Total}, nil
 }

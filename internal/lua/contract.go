@@ -144,20 +144,18 @@ func inLua(name string) string {
 }
 
 func kindOf(t reflect.Type, name string) kind {
-	switch t.Kind() {
-	case reflect.String:
+	slice := t.Kind() == reflect.Slice
+	switch {
+	case t.Kind() == reflect.String:
 		return kindText
-	case reflect.Int, reflect.Int64:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
 		return kindInt
-	case reflect.Bool:
+	case t.Kind() == reflect.Bool:
 		return kindFlag
-	case reflect.Slice:
-		switch t.Elem().Kind() {
-		case reflect.String:
-			return kindTexts
-		case reflect.Struct:
-			return kindItems
-		}
+	case slice && t.Elem().Kind() == reflect.String:
+		return kindTexts
+	case slice && t.Elem().Kind() == reflect.Struct:
+		return kindItems
 	}
 	panic(fmt.Sprintf("lua: %s is %s, which has no form in Lua", name, t))
 }
@@ -282,6 +280,7 @@ func (c *contract) names() (keys, args, returns []string) {
 			}
 		case kindTexts:
 			returns = append(returns, "then", "text")
+		default:
 		}
 	}
 	return keys, args, returns

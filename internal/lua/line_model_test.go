@@ -135,7 +135,7 @@ func (l *lineRun) step(t *rapid.T) {
 			}
 		}
 		got := call(t, l.s, lua.LineBeat, l.m.now, lua.LineBeatIn{
-			LineKeys: lineOf(l.lock), Sidecar: s, BeatMS: beat / 1000, Waiters: strings.Join([]string{s + ":1", s + ":2"}, " "),
+			LineKeys: lineOf(l.lock), Sidecar: s, BeatMS: beat / 1000, Waiters: s + ":1 " + s + ":2",
 		})
 		require.Equal(t, l.m.head(), got.Head, "%s", strings.Join(l.story, "\n"))
 		require.ElementsMatch(t, missing, strings.Fields(got.Missing), "%s", strings.Join(l.story, "\n"))

@@ -64,7 +64,7 @@ var others = []*entry{
 	builtin(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	builtin(api.HealthGet, healthGet),
 	builtin(api.InspectSnapshot, inspectSnapshot),
-	&entry{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
+	{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
 	builtin(api.RPCDescribe, rpcDescribe, instant),
 	builtin(api.RPCMethods, rpcMethods, instant),
 	builtin(api.SessionDrain, sessionDrain),

@@ -62,9 +62,10 @@ var contract = func() *methodTable {
 // blank has params and a result, and no method.
 type blank struct{ params, result reflect.Value }
 
-func (b blank) Params() any                                      { return b.params.Interface() }
-func (b blank) Result() any                                      { return b.result.Interface() }
-func (b blank) Run(context.Context, coord.Caller) error          { panic("it cannot be carried out") }
+func (b blank) Params() any                             { return b.params.Interface() }
+func (b blank) Result() any                             { return b.result.Interface() }
+func (b blank) Run(context.Context, coord.Caller) error { panic("it cannot be carried out") }
+
 func (b blank) Start(context.Context, coord.Caller, func(error)) { panic("it cannot be carried out") }
 
 // SetRunning bounds the calls that run at once. Use it before there are any.
