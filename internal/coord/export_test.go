@@ -180,7 +180,6 @@ func (l *Leases) Acquire(ctx context.Context, n *Lines, k *Kind, attempts ...err
 		if len(attempts) > 1 {
 			attempts = attempts[1:]
 		}
-		a.doubt = inDoubt(a.doubt, err)
 		return attempt[int]{look: look{first: true, free: time.Millisecond}}, err
 	}
 	_, err := Await(func(done func(int, error)) { acquire(ctx, a, done) })

@@ -28,7 +28,7 @@ type acquisition[O, R any] struct {
 	line lua.LineKeys
 	wait time.Duration
 	// doubt is the error of the last attempt of which it is not known whether it was
-	// served, while no later one has told. A noun's ask keeps it by inDoubt.
+	// served, while no later one has told.
 	doubt error
 
 	// ask runs the noun's script once.
@@ -60,7 +60,12 @@ func acquire[O, R any](ctx context.Context, a *acquisition[O, R], done func(R, e
 		return
 	}
 	came := time.Now()
-	stand(ctx, a.lines, a.line, a.wait, a.ask, func(t attempt[O], waiter string, err error) {
+	ask := func(ctx context.Context, at place) (attempt[O], error) {
+		t, err := a.ask(ctx, at)
+		a.doubt = inDoubt(a.doubt, err)
+		return t, err
+	}
+	stand(ctx, a.lines, a.line, a.wait, ask, func(t attempt[O], waiter string, err error) {
 		r := none
 		switch {
 		case err != nil:

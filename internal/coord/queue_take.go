@@ -45,9 +45,7 @@ func (q *Queues) DequeueThen(ctx context.Context, c Caller, p *api.QueueDequeueP
 		line: a.in.LineKeys, wait: Millis(p.WaitMS),
 		ask: func(ctx context.Context, at place) (attempt[lua.QueueDequeueOut], error) {
 			a.in.Waiter, a.in.BeatMS = at.waiter, at.beat.Milliseconds()
-			t, err := a.run(ctx, once)
-			a.doubt = inDoubt(a.doubt, err)
-			return t, err
+			return a.run(ctx, once)
 		},
 		grant: func(ctx context.Context, t attempt[lua.QueueDequeueOut]) (api.QueueDequeueResult, error) {
 			r, err := a.taken(ctx, t.Outcome)
