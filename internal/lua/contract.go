@@ -3,7 +3,6 @@ package lua
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,19 +127,32 @@ func membersOf(t reflect.Type, index []int, table string) (all []member) {
 	return all
 }
 
-var (
-	unitAtEnd = regexp.MustCompile(`([A-Z]*)(MS|US)$`)
-	wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
-)
-
-// inLua is the name of a field there: TTLMS is ttl_ms, LastToken is last_token.
+// inLua is the name of a field in Lua: TTLMS is ttl_ms, LastToken is last_token. All
+// fields are named when the package is loaded, so that it uses no regular expression.
 func inLua(name string) string {
-	if name == "IDs" {
-		return "ids"
+	b := make([]byte, 0, len(name)+4)
+	for i := range len(name) {
+		if i > 0 && beginsWord(name, i) {
+			b = append(b, '_')
+		}
+		b = append(b, name[i])
 	}
-	name = unitAtEnd.ReplaceAllString(name, "${1}_$2")
-	name = wordStart.ReplaceAllString(name, "${1}${3}_${2}${4}")
-	return strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(name, "__", "_"), "_"))
+	return strings.ToLower(string(b))
+}
+
+// beginsWord reports whether a word of a Go name begins at i, which is not 0: at an
+// upper-case letter behind another letter, at a unit behind an acronym (TTLMS), and at
+// the last letter of an acronym that a word follows. The s of IDs is no word.
+func beginsWord(name string, i int) bool {
+	upper := func(i int) bool { return 'A' <= name[i] && name[i] <= 'Z' }
+	switch rest := name[i:]; {
+	case !upper(i):
+		return false
+	case !upper(i-1), rest == "MS", rest == "US":
+		return true
+	default:
+		return len(rest) > 2 && !upper(i+1)
+	}
 }
 
 func kindOf(t reflect.Type, name string) kind {
