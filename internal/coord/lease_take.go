@@ -108,16 +108,11 @@ func release[F any](
 	return found, failed(id.noun+" "+id.name+": release", err)
 }
 
-// left is what a TTL that Redis answered has left at least, now.
-func left(ttlMS int64, sent time.Time) time.Duration {
-	return max(0, time.Duration(ttlMS)*time.Millisecond-time.Since(sent)).Truncate(time.Millisecond)
+// leftMS is what is left at least of a TTL that a call sent at that time was answered,
+// in milliseconds, rounded down.
+func leftMS(ttlMS int64, sent time.Time) int64 {
+	return max(0, Millis(ttlMS)-time.Since(sent)).Milliseconds()
 }
-
-// leftMS is left as it is answered.
-func leftMS(ttlMS int64, sent time.Time) int64 { return left(ttlMS, sent).Milliseconds() }
-
-// ms is a duration that Redis answered.
-func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // checkBound refuses to bind what has no session to be bound to.
 func checkBound(c Caller, bound bool, what string) error {

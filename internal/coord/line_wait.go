@@ -240,11 +240,3 @@ func (n *Lines) drain() {
 		n.wake(w)
 	}
 }
-
-// stand is for nouns that keep the answer themselves.
-func (n *Lines) stand(
-	ctx context.Context, keys lua.LineKeys, limit time.Duration,
-	try func(context.Context, place) (look, error), then func(waiter string, err error),
-) {
-	stand(ctx, n, keys, limit, try, func(_ look, waiter string, err error) { then(waiter, err) })
-}

@@ -125,7 +125,7 @@ const replicaTime = time.Second
 // granted answers a lock that was taken, and binds it to the session if asked to.
 func (a *lockAcquisition) granted(ctx context.Context, out lua.Outcome[lua.LockAcquireOut]) (api.LockAcquireResult, error) {
 	v, x := out.Value, a.lease
-	x.fence, x.final, x.granted = v.Fence, v.Final, ms(v.TTLMS)
+	x.fence, x.final, x.granted = v.Fence, v.Final, Millis(v.TTLMS)
 	if err := a.held(ctx, out.Sent); err != nil {
 		return api.LockAcquireResult{}, err
 	}
@@ -144,7 +144,7 @@ func lockBusy(v lua.LockAcquireOut) api.LockAcquireResult {
 }
 
 // untilFree is when the holder's TTL is over: what it has left is rounded down.
-func untilFree(v lua.LockAcquireOut) time.Duration { return ms(v.TTLMS + 1) }
+func untilFree(v lua.LockAcquireOut) time.Duration { return Millis(v.TTLMS + 1) }
 
 // replayed answers a request id whose grant was given before. The stored reply
 // is only a memory, so that the lock itself is asked, by token and fence. A live
@@ -213,7 +213,7 @@ func (l *Locks) Renew(ctx context.Context, _ Caller, p *api.LockRenewParams) (ap
 		l.leases.lose(x, reason)
 		return api.LockRenewResult{Reason: reason}, nil
 	}
-	l.leases.extend(x, Millis(p.TTLMS), renewal{sent: out.Sent, final: v.Final, left: ms(v.TTLMS)})
+	l.leases.extend(x, Millis(p.TTLMS), renewal{sent: out.Sent, final: v.Final, left: Millis(v.TTLMS)})
 	return api.LockRenewResult{Renewed: true, Fence: Fence(v.Fence), TTLMS: leftMS(v.TTLMS, out.Sent), Reason: ReasonRenewed}, nil
 }
 
@@ -269,7 +269,7 @@ func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
 	}, func(v lua.LockRenewOut) renewal {
 		switch v.State {
 		case lua.LockOwned:
-			return renewal{held: true, final: v.Final, left: ms(v.TTLMS)}
+			return renewal{held: true, final: v.Final, left: Millis(v.TTLMS)}
 		case lua.LockMoved:
 			return renewal{moved: true}
 		default:

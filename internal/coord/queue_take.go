@@ -87,7 +87,7 @@ func (a *dequeuing) run(ctx context.Context, once lua.Latch) (attempt[lua.QueueD
 			a.queues.tidied(ctx, v.QueueTidied)
 		}
 		if err != nil || out.Replayed || !v.More {
-			return attempt[lua.QueueDequeueOut]{Outcome: out, look: look{v.Found || out.Replayed, v.First, ms(v.LeaseEndsMS)}}, err
+			return attempt[lua.QueueDequeueOut]{Outcome: out, look: look{v.Found || out.Replayed, v.First, Millis(v.LeaseEndsMS)}}, err
 		}
 	}
 }

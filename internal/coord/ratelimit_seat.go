@@ -147,20 +147,22 @@ func (l *RateLimiter) settled(
 	return d, out, err
 }
 
-// inLine asks whenever it may be the caller's turn. Without a request id what may
-// have run is not run again: that ends the wait. The doubt is the last try of
-// which it is not known whether it took a place.
+// seatAttempt is one try of a call that waits for a place under max_concurrent.
+type seatAttempt struct {
+	look
+	d   decision
+	out answer
+}
+
+// inLine asks whenever it may be the caller's turn. A try that may have run is not run
+// again unless the call has a request id: it ends the wait. doubt is the error of the
+// last try of which it is not known whether it took a place.
 func (l *RateLimiter) inLine(
 	ctx context.Context, q *question, wait time.Duration, done func(d decision, out answer, waiter string, doubt, err error),
 ) {
-	// found is the answer of the last look. A call that goes on waiting does not keep it.
-	var found *struct {
-		d   decision
-		out answer
-	}
 	var doubt error
 	end := l.clock.Now().Add(wait)
-	l.lines.stand(ctx, q.seat.LineKeys(), wait, func(ctx context.Context, at place) (look, error) {
+	stand(ctx, l.lines, q.seat.LineKeys(), wait, func(ctx context.Context, at place) (seatAttempt, error) {
 		asked := *q
 		asked.seat.Waiter, asked.seat.BeatMS = at.waiter, at.beat.Milliseconds()
 		asked.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
@@ -168,28 +170,18 @@ func (l *RateLimiter) inLine(
 		switch {
 		case errors.Is(err, redis.ErrMaybeExecuted):
 			if doubt = err; q.latch.Key == "" {
-				return look{served: true}, nil
+				return seatAttempt{look: look{served: true}}, nil
 			}
 		case err == nil && d.Grant != "":
 			doubt = nil // its repetition was answered
 		}
-		served := d.DeniedBy != ReasonConcurrency
-		if found = nil; served || at.beat == 0 || err != nil {
-			found = &struct {
-				d   decision
-				out answer
-			}{d, out}
-		}
-		return look{served: served, first: out.Value.First, free: Millis(d.RetryAfterMS)}, err
-	}, func(waiter string, err error) {
+		found := look{served: d.DeniedBy != ReasonConcurrency, first: out.Value.First, free: Millis(d.RetryAfterMS)}
+		return seatAttempt{found, d, out}, err
+	}, func(last seatAttempt, waiter string, err error) {
 		if doubt != nil && q.latch.Key == "" {
 			err = doubt
 		}
-		if found == nil {
-			done(decision{}, answer{}, waiter, doubt, err)
-			return
-		}
-		done(found.d, found.out, waiter, doubt, err)
+		done(last.d, last.out, waiter, doubt, err)
 	})
 }
 

@@ -124,13 +124,13 @@ func untilEnough(out lua.SemaphoreAcquireOut) time.Duration {
 	if out.WaitUS == 0 {
 		return pollEvery
 	}
-	return ms((out.WaitUS + 999) / 1000)
+	return Millis((out.WaitUS + 999) / 1000)
 }
 
 // granted answers permits that were taken, and binds them to the session if asked to.
 func (a *semaphoreAcquisition) granted(ctx context.Context, out lua.Outcome[lua.SemaphoreAcquireOut]) (api.SemaphoreAcquireResult, error) {
 	v, x := out.Value, a.lease
-	x.fence, x.final, x.granted = v.Fence, v.Final, ms(v.TTLMS)
+	x.fence, x.final, x.granted = v.Fence, v.Final, Millis(v.TTLMS)
 	if err := a.held(ctx, out.Sent); err != nil {
 		return api.SemaphoreAcquireResult{}, err
 	}

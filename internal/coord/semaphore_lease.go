@@ -12,7 +12,7 @@ func (s *Semaphores) renew(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, s.runner, lua.SemaphoreRenew, due, s.renewal, func(v lua.SemaphoreRenewOut) renewal {
 		switch v.State {
 		case lua.SemaphoreHeld:
-			return renewal{held: true, final: v.Final, left: ms(v.TTLMS)}
+			return renewal{held: true, final: v.Final, left: Millis(v.TTLMS)}
 		case lua.SemaphoreMoved:
 			return renewal{moved: true}
 		default:
@@ -68,7 +68,7 @@ func (s *Semaphores) Renew(ctx context.Context, _ Caller, p *api.SemaphoreRenewP
 		s.leases.lose(x, ReasonExpired)
 		return api.SemaphoreRenewResult{Reason: ReasonExpired}, nil
 	}
-	s.leases.extend(x, ttl, renewal{sent: out.Sent, final: v.Final, left: ms(v.TTLMS)})
+	s.leases.extend(x, ttl, renewal{sent: out.Sent, final: v.Final, left: Millis(v.TTLMS)})
 	return api.SemaphoreRenewResult{Renewed: true, Fence: Fence(v.Fence), TTLMS: leftMS(v.TTLMS, out.Sent), Reason: ReasonRenewed}, nil
 }
 
