@@ -37,14 +37,14 @@ type noun[P, R any] struct {
 	decide   func(*P, *R) decision
 }
 
-// terms are what the caller of an acquisition chose.
+// terms are the choices of the caller of an acquisition.
 type terms struct {
 	name, key string        // key: see heldKind.key
 	session   bool          // bound to the session instead of its TTL
 	maxHold   time.Duration // the longest hold; 0 = unlimited
 }
 
-// decision is what the results of all acquisitions say.
+// decision holds what the results of all acquisitions have in common.
 type decision struct {
 	granted, replayed bool
 

@@ -18,7 +18,7 @@ type PermitOptions struct {
 	// Breaker names the policy of the members' breakers, "default" for the built-in one;
 	// empty = no breaker.
 	Breaker string
-	// Cost is what is taken from the bucket of the member; 0 = 1.
+	// Cost is how many tokens the permit takes from the member's bucket; 0 = 1.
 	Cost int64
 }
 
@@ -53,7 +53,7 @@ func (p *Permit) Generation() int64 { return p.generation }
 // Probe reports whether the breaker is half open and this permit is one of its probes.
 func (p *Permit) Probe() bool { return p.probe }
 
-// Remaining is what is left in the member's bucket, rounded down.
+// Remaining is how many tokens the member's bucket still has, rounded down.
 func (p *Permit) Remaining() int64 { return p.remaining }
 
 // Report gives the member back and reports the outcome to its breaker, its cooldown and

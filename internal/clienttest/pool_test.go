@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// What ratelimit.* and breaker.* say of a pool's member is what permits go by.
+// Calls of ratelimit.* and breaker.* that name a pool's member change what permits of it go by.
 func TestALimitAndABreakerOfAMember(t *testing.T) {
 	t.Parallel()
 	s := newRulesSystem(t, redis.Embedded, false)

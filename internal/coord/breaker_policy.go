@@ -58,8 +58,8 @@ func compileBreaker(o api.BreakerPolicy) BreakerPolicy {
 // microseconds.
 func (p BreakerPolicy) text() string { return p.numbers + fmt.Sprint(breakerJitter()) }
 
-// breakerJitter is what the time of an opening is multiplied with, in thousandths: 5 %
-// to either side, so that breakers that opened together do not all probe together.
+// breakerJitter is a random factor for the time of an opening, in thousandths: 5 % to
+// either side, so that breakers that opened together do not all probe together.
 func breakerJitter() int64 { return 950 + rand.Int64N(101) }
 
 // BreakerPolicies are the policies in force. They are replaced as a whole.

@@ -77,7 +77,7 @@ func (l *limit) dearerIsExact() bool {
 	return l.algorithm.bursts && len(l.bands) == 1 && l.bands[0].L == 1
 }
 
-// msLeft is what is left of a time, in milliseconds, rounded up.
+// msLeft is a remaining time in milliseconds, rounded up; 0 when it is over.
 func msLeft(d time.Duration) int64 { return roundUp(d).Milliseconds() }
 
 // roundUp is a duration in whole milliseconds, not negative.

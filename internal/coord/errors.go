@@ -72,7 +72,7 @@ func failed(op string, err error) *Error {
 	return e
 }
 
-// texts are what callers are told where the fault is not theirs: the cause may
+// texts are the messages of errors that are not the caller's fault. The cause may
 // hold addresses or script text, so it goes to the log only.
 var texts = map[api.Code]string{
 	api.DeadlineExceeded: "the call's time ran out before it was carried out; give it more with _deadline_ms",

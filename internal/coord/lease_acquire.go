@@ -9,26 +9,26 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// acquisition is one call that acquires a lease, whatever its noun: once or in the
-// caller's turn, with an answer to a repeated request, bound to the caller's session
-// if asked to, and given back where nobody hears of it. O is what the noun's script
-// returns, R the result on the wire.
+// acquisition is one call that acquires a lease of any noun. It asks once or waits in
+// line, answers a repeated request, binds the lease to the caller's session if the call
+// says so, and gives it back if the caller has gone. O is the output of the noun's
+// script, R the result on the wire.
 type acquisition[O, R any] struct {
 	leases *Leases
 	lines  *Lines
 	caller Caller
 	// verb is what the call does, for errors: acquire or dequeue.
 	verb string
-	// lease is what is acquired, as the session is to hold it; without a session it is
-	// bound to its TTL.
+	// lease is the lease that the call asks for, as its session would hold it. If it has
+	// no session, it ends at its TTL.
 	lease *lease
-	// made: the token was made here, so that nobody can give the lease back who does
-	// not hear of it.
+	// made: the token was made here, so that a caller that gets no answer cannot give
+	// the lease back.
 	made bool
 	line lua.LineKeys
 	wait time.Duration
-	// doubt is the error of the last attempt of which it is not known whether it was
-	// served, while no later one has told.
+	// doubt is the error of an attempt whose reply was lost, so that it may have acquired
+	// the lease. A later attempt that is answered clears it.
 	doubt error
 
 	// ask runs the noun's script once.
@@ -99,8 +99,8 @@ func (a *acquisition[O, R]) held(ctx context.Context, sent time.Time) error {
 	return a.leases.keep(ctx, a.lease, sent)
 }
 
-// heard is held for nouns whose caller knows the token from the answer alone: where
-// the call has ended, a lease that is bound to its TTL is given back.
+// heard is held for nouns whose callers learn the token from the answer. If the call has
+// ended, nobody can use a lease that is bound to its TTL: it is given back.
 func (a *acquisition[O, R]) heard(ctx context.Context, sent time.Time) error {
 	over := ctx.Err()
 	if over == nil || a.lease.session != nil {
@@ -111,7 +111,7 @@ func (a *acquisition[O, R]) heard(ctx context.Context, sent time.Time) error {
 	return failed(x.noun+" "+x.name+": "+a.verb, over)
 }
 
-// tooFewReplicas gives a grant back that fewer replicas have than were asked for.
+// tooFewReplicas gives a grant back: fewer replicas have it than the call asked for.
 func (a *acquisition[O, R]) tooFewReplicas(ctx context.Context) {
 	x := a.lease
 	a.leases.forget(x.leaseID)
@@ -122,8 +122,8 @@ func (a *acquisition[O, R]) tooFewReplicas(ctx context.Context) {
 	a.leases.takeBack(ctx, h)
 }
 
-// inDoubt keeps the error of an attempt after which it is not known whether it was
-// served: the errors of later attempts say nothing of it.
+// inDoubt returns err if the attempt may have acquired the lease although it failed. An
+// attempt that certainly did not says nothing about earlier ones: their doubt stays.
 func inDoubt(earlier, err error) error {
 	if err == nil || errors.Is(err, redis.ErrMaybeExecuted) {
 		return err

@@ -2,7 +2,7 @@ package coord
 
 import "context"
 
-// holdings are what one session holds.
+// holdings are the leases of one session.
 type holdings struct {
 	leases map[*lease]struct{}
 	// closed: nothing can be bound to it any more.

@@ -108,8 +108,8 @@ func release[F any](
 	return found, failed(id.noun+" "+id.name+": release", err)
 }
 
-// leftMS is what is left at least of a TTL that a call sent at that time was answered,
-// in milliseconds, rounded down.
+// leftMS is the part of a TTL that has not passed since the call was sent, in
+// milliseconds, rounded down.
 func leftMS(ttlMS int64, sent time.Time) int64 {
 	return max(0, Millis(ttlMS)-time.Since(sent)).Milliseconds()
 }
@@ -122,8 +122,8 @@ func checkBound(c Caller, bound bool, what string) error {
 	return nil
 }
 
-// newLease is what a call acquires under its token, or one that is made for it, and
-// binds to the caller's session if it says so.
+// newLease makes the lease that a call asks for. An empty token is replaced by a new
+// one; bind says whether the lease is bound to the caller's session.
 func newLease(c Caller, noun, name, token, bind string, ttlMS int64, k leaseKind) *lease {
 	x := &lease{leaseID: leaseID{noun, name, token}, ttl: Millis(ttlMS), kind: k}
 	if token == "" {

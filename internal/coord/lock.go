@@ -284,7 +284,8 @@ func (l *Locks) giveBack(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, l.runner, lua.LockRelease, gone, l.release)
 }
 
-// release is what gives a hold back: the lock, its place in the line, or both.
+// release is the input of the script that gives back a lock, a ticket in its waiting
+// line, or both.
 func (l *Locks) release(h hold) lua.LockReleaseIn {
 	key := l.keys.lock(h.name)
 	return lua.LockReleaseIn{

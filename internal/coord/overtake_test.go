@@ -29,7 +29,7 @@ type gate struct {
 	wg   sync.WaitGroup
 }
 
-// held is what is kept back.
+// held is a script that the gate does not let through yet.
 type held struct {
 	text []byte
 	// came is closed when it is here, passed when it is let through, answered when

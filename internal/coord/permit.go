@@ -15,12 +15,12 @@ const nounPermit = "permit"
 // MemberRules are the rules as permits use them: each member of a pool has a bucket of
 // its own under a rule.
 type MemberRules interface {
-	// MemberTerms are what permits under a rule go by. The error says that there is no
-	// such rule, or why permits cannot go by it.
+	// MemberTerms returns the bands that permits under a rule go by. The error says that
+	// there is no such rule, or why permits cannot use it.
 	MemberTerms(rule string) (MemberTerms, error)
-	// MemberLimit is what the rule is for one member, with the same errors.
+	// MemberLimit returns the limit of one member under a rule, with the same errors.
 	MemberLimit(rule, member string) (MemberLimit, error)
-	// MemberPause is for how long an HTTP status pauses a member; 0 = it does not.
+	// MemberPause returns for how long an HTTP status pauses a member; 0 = it does not.
 	// retryAfter is how long the server asks for: 0 = it does not say, negative = not
 	// at all.
 	MemberPause(rule string, status int64, retryAfter time.Duration) time.Duration
@@ -28,8 +28,8 @@ type MemberRules interface {
 	Label(rule string) string
 }
 
-// MemberTerms are what the buckets of a rule (token_bucket) are, as scripts take them.
-// Zero ones ask for no bucket.
+// MemberTerms are the bands of a rule (token_bucket), in the form that scripts take.
+// The zero value asks for no bucket.
 type MemberTerms struct {
 	Revision  int64
 	Signature string
@@ -38,7 +38,7 @@ type MemberTerms struct {
 	Overrides []string
 }
 
-// MemberLimit is what a rule is for one member.
+// MemberLimit is the limit of one member under a rule.
 type MemberLimit interface {
 	Terms() (revision int64, signature string)
 	// Answer is a script's answer on the wire.
@@ -50,8 +50,7 @@ type MemberBreakers interface {
 	// MemberPolicy is a policy as scripts take it, and what tells it from others of
 	// its name. The error is NotFound.
 	MemberPolicy(name, pool string) (text, terms string, err error)
-	// MemberJitter is what the time of an opening by a report is multiplied with, in
-	// thousandths.
+	// MemberJitter returns a random factor for the time of an opening, in thousandths.
 	MemberJitter() int64
 	// MemberChanged hears of a breaker that a permit changed.
 	MemberChanged(ctx context.Context, pool, member, was, is string)
@@ -140,7 +139,7 @@ func (t *permitTerms) text() string {
 	return fmt.Sprintf("%d %d %s %s", t.cost, t.Revision, t.Signature, t.numbers)
 }
 
-// terms is what a permit asks of members beyond being free.
+// terms are the conditions, beyond being free, that a member has to meet.
 func (p *Permits) terms(q *api.PermitAcquireParams) (*permitTerms, error) {
 	t := &permitTerms{cost: q.Cost, buckets: p.keys.memberBuckets(q.Pool, q.Rule)}
 	var err error

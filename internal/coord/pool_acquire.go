@@ -83,7 +83,7 @@ func memberOutcome(r api.PermitAcquireResult, err error) string {
 	}
 }
 
-// input is what scripts are asked. The line is one for each scope, rule and policy.
+// input is the input of the scripts. Each scope, rule and policy has a waiting line of its own.
 func (a *memberAcquisition) input() lua.PoolAcquireIn {
 	p, id := a.params, a.caller.identity()
 	in := lua.PoolAcquireIn{

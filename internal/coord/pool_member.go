@@ -9,8 +9,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// members is what pools and permits are made of: both lease a member, in the same
-// place, and a permit asks for more of it.
+// members is the part that pools and permits share: both lease members of a pool, and a
+// permit has more conditions.
 type members struct {
 	noun   string
 	runner *lua.Runner

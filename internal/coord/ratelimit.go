@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// PoolMembers are what calls act on that name a pool: its members have buckets and
+// PoolMembers carries out the calls that name a pool: its members have buckets and
 // pauses of their own.
 type PoolMembers interface {
 	Charge(ctx context.Context, c Caller, p *api.RatelimitParams, peek bool) (api.RatelimitResult, error)

@@ -155,8 +155,8 @@ type seatAttempt struct {
 }
 
 // inLine asks whenever it may be the caller's turn. A try that may have run is not run
-// again unless the call has a request id: it ends the wait. doubt is the error of the
-// last try of which it is not known whether it took a place.
+// again unless the call has a request id: it ends the wait. doubt is the error of a
+// try whose reply was lost, so that it may have taken a place.
 func (l *RateLimiter) inLine(
 	ctx context.Context, q *question, wait time.Duration, done func(d decision, out answer, waiter string, doubt, err error),
 ) {

@@ -36,7 +36,8 @@ func (s *Semaphores) giveBack(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, s.runner, lua.SemaphoreRelease, gone, s.release)
 }
 
-// release is what gives a hold back: the permits, its place in the line, or both.
+// release is the input of the script that gives back permits, a ticket in the waiting
+// line, or both.
 func (s *Semaphores) release(h hold) lua.SemaphoreReleaseIn {
 	in := lua.SemaphoreReleaseIn{
 		Gone: s.keys.semaphoreGone(h.name, h.token), Token: h.token, Session: h.session,

@@ -26,7 +26,7 @@ type Caller struct {
 	ItemFailed func(*api.Error, error)
 }
 
-// itemError is what the caller is told of an item that failed alone.
+// itemError is the error of one item of a call that goes on with the others.
 func (c Caller) itemError(err error) *api.ItemError {
 	e := Wire(err)
 	if c.ItemFailed != nil {

@@ -23,7 +23,7 @@ func MillisUp(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// heldBy is who holds something, by its session's names.
+// heldBy is the holder of a lease, by the names that its client gave.
 func heldBy(client, instance, meta string, sinceMS int64) *api.Holder {
 	return &api.Holder{Client: client, Instance: instance, SinceAtMS: sinceMS, Meta: meta}
 }

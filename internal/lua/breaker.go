@@ -133,10 +133,10 @@ type BreakerProbeIn struct {
 	Probe, Session string
 }
 
-// BreakerMoveOut is what is left of a probe, 0 = it is not out, and the state. RetryUS
-// is as in BreakerAllowOut.
+// BreakerMoveOut is the time that a probe has left and the state of its breaker.
+// RetryUS is as in BreakerAllowOut.
 type BreakerMoveOut struct {
-	LeftUS     int64
+	LeftUS     int64 // 0 = the probe has ended, or never was
 	Generation int64
 	State      string
 	RetryUS    int64

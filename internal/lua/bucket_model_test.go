@@ -67,7 +67,7 @@ func (a ask) runBands(t require.TestingT, s *store, now int64, bucket string) lu
 	return call(t, s, lua.Ratelimit[a.named()], now, lua.RatelimitIn{State: bucket, Gate: bucket + "gate", Charge: a.charge()})
 }
 
-// charge is what the general scripts are asked.
+// charge is the input of the general scripts.
 func (a ask) charge() lua.Charge {
 	c := lua.Charge{Cost: a.cost, WaitUS: a.wait, Revision: a.revision, Signature: signature(a.rule.bands())}
 	if a.peek {
@@ -76,8 +76,8 @@ func (a ask) charge() lua.Charge {
 	return c
 }
 
-// admitted is what a script answers where the cost fits after retry us, and takes tells
-// whether it was taken.
+// admitted is the answer of a script to a cost that fits after retry microseconds;
+// takes tells whether the script charged it.
 func admitted(retry int64, takes bool) lua.Admission {
 	switch {
 	case retry == 0:

@@ -84,7 +84,7 @@ func contractOf(in, out reflect.Type, value string) *contract {
 
 func (m member) isKey() bool { return m.kind == kindKey || m.kind == kindOptionalKey }
 
-// local is what the script calls it.
+// local is the name of the script's local variable.
 func (m member) local() string {
 	if m.isKey() && m.table == "" {
 		return m.name + "_key"

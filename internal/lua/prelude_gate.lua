@@ -34,7 +34,7 @@ local function gate_slow(g, word)
   g.delay, g.delay_ends = delay, word and word.ends or 0
 end
 
--- gate_read is what the gate at a key goes by.
+-- gate_read reads the pause and the delay of the gate at a key.
 local function gate_read(key)
   local f = redis.call('HMGET', key, 'pause', 'delay', 'delay_ends', 'next', 'ends')
   local g = {pause = tonumber(f[1] or 0), delay = tonumber(f[2] or 0), next = tonumber(f[4] or 0), ends = tonumber(f[5] or 0)}

@@ -72,6 +72,6 @@ local function permits_keep(semaphore, token, p, ttl_ms, shorten)
   permits_remember(semaphore)
 end
 
--- permits_left_ms is what a lease has left, rounded down, permits_final whether no renewal extends it any more.
+-- permits_left_ms is the time until a lease ends, rounded down; permits_final says whether no renewal extends it any more.
 local function permits_left_ms(p) return math.floor((p.ends - now) / 1000) end
 local function permits_final(p) return p.max > 0 and p.ends >= p.max end

@@ -1,4 +1,4 @@
--- seat is what a request under max_concurrent does with its leases and the line for them. input is the Seat in
+-- seat handles the leases and the waiting line of a request under max_concurrent. input is the Seat in
 -- ratelimit.go, charge the Charge. Most requests have none and do not make it.
 local function seat(input, charge)
   local leases, holders, line, beats, waiter = input.leases, input.holders, input.line, input.beats, input.waiter

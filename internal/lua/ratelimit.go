@@ -109,14 +109,13 @@ type RatelimitOut struct {
 	Bands []RatelimitBandView // with PeekEach
 }
 
-// RatelimitAnswer answers for one band, counted from 1: the one that is in the way
-// (of several the one that is possible last), else the one with the least
-// remaining.
+// RatelimitAnswer describes one band, counted from 1: the band that refuses (of several
+// the one that admits last), else the one with the least remaining.
 type RatelimitAnswer struct {
 	Allowed Admission
 	Band    int64
-	// Remaining is never negative and rounded down. Current is rounded up; past the
-	// capacity it is what was promised.
+	// Remaining is rounded down and never negative. Current is rounded up; the part above
+	// the capacity is promised to slots that have not come.
 	Remaining, Current int64
 	// RetryAfterUS is 0 when allowed and -1 when the cost never fits. Waits past
 	// 2^53 us (285 years) are told as that.
@@ -128,7 +127,7 @@ type RatelimitAnswer struct {
 	Newer string
 }
 
-// Admission is what became of a charge.
+// Admission is the decision about a charge.
 type Admission int64
 
 // The values of Admission.

@@ -86,7 +86,7 @@ type RatelimitReportOut struct {
 	NowUS   int64
 }
 
-// Penalty is what an answer of a remote server led to.
+// Penalty says whether an answer of a remote server began or prolonged a pause.
 type Penalty int64
 
 // The values of Penalty.

@@ -22,7 +22,7 @@ local function covers(b, prev, room)
   return b.us - muldiv(room, b.us, prev, 0)
 end
 
--- wait tries this window, then the next, to which cur is what prev is to this one; in the one after all is gone.
+-- wait tries this window, then the next one, where cur counts as prev does here. In the window after that nothing counts any more.
 function a.wait(_, b, cost)
   if cost > b.c then return -1 end
   local room, start = b.c - b.cur - cost, b.w * b.us

@@ -37,7 +37,7 @@ func Open(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// scripts are what the store loads.
+// scripts are the texts and names of all scripts, for the store to load.
 func (r *Runner) scripts() redis.Scripts {
 	var all redis.Scripts
 	for _, s := range scripts {

@@ -134,7 +134,7 @@ func register(files embed.FS, src Source) *Source {
 // redisCall is where a script's text runs a command.
 var redisCall = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
 
-// commandsOf are what a script runs, without PUBLISH: scripts do without it.
+// commandsOf are the commands that a script runs, without PUBLISH: scripts go on if it is denied.
 func commandsOf(text string) []string {
 	var list []string
 	for _, m := range redisCall.FindAllStringSubmatch(text, -1) {

@@ -34,7 +34,7 @@ func (c *condition) closed() bool {
 
 func (c *condition) down() bool { return c.known && !c.up }
 
-// seen is what the last probe found.
+// seen is the result of the last probe.
 type seen struct {
 	scripts bool
 	policy  string

@@ -106,7 +106,7 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// Scripts are what every server needs to have loaded.
+// Scripts are the scripts that every server has to have loaded.
 type Scripts struct {
 	// Texts are the scripts, SHAs their names for EVALSHA.
 	Texts, SHAs []string

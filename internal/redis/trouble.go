@@ -60,7 +60,7 @@ const (
 	whySilent    = "silent"
 )
 
-// known is what is known of a trouble before it happens.
+// known describes a kind of trouble: its words, its remedy, and how the transport reacts.
 type known struct {
 	words, remedy string
 	// refuses: Redis answers and refuses. Waiting may help, trying harder does not.
