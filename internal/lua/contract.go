@@ -148,7 +148,7 @@ func beginsWord(name string, i int) bool {
 	switch rest := name[i:]; {
 	case !upper(i):
 		return false
-	case !upper(i-1), rest == "MS", rest == "US":
+	case !upper(i - 1), rest == "MS", rest == "US":
 		return true
 	default:
 		return len(rest) > 2 && !upper(i+1)
