@@ -203,8 +203,7 @@ func documentedValues(t *testing.T) func(metric, label, value string) bool {
 	}
 }
 
-// The fourth of the demonstrations. An alert on a name that no sidecar
-// tells never fires, and nobody notices.
+// An alert on a name that no sidecar tells never fires, and nobody notices.
 func TestAlertsAndDashboardNameOnlyWhatASidecarTells(t *testing.T) {
 	t.Parallel()
 	u := useEverything(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// The second of the demonstrations, word for word but for the paths.
+// What the README shows, word for word but for the paths.
 func TestALimitALockAndATypoFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	s := ready(t)

@@ -135,7 +135,7 @@ func (o *observed) scrape(t *testing.T) (string, map[string]*dto.MetricFamily) {
 	return string(text), families
 }
 
-// The fifth of the demonstrations.
+// A trace shows what the client asked, what the sidecar did for it and which scripts ran.
 func TestATraceHoldsTheClientsSpanTheCallsAndTheScripts(t *testing.T) {
 	t.Parallel()
 	o := observe(t)

@@ -22,7 +22,6 @@ func (n *node) reload(ctx context.Context, loads uint64) error {
 	if err := n.load(ctx, n.client); err != nil {
 		return err
 	}
-	n.of.tel.ScriptsReloaded(ctx)
 	// If one master was flushed, the others probably were or will be.
 	if n.of.ring != nil {
 		for _, other := range n.of.ring.masters() {
@@ -41,12 +40,14 @@ func (n *node) ensureScripts(ctx context.Context, c *redis.Client) error {
 	}
 	// A user that may not run SCRIPT EXISTS may still run SCRIPT LOAD.
 	if err == nil && !missing {
+		n.had.Store(true)
 		return nil
 	}
 	return n.load(ctx, c)
 }
 
-// load sends all scripts in one round trip.
+// load sends all scripts in one round trip. It counts a reload if the server had them
+// before, whether a call or a probe found that it has forgotten them.
 func (n *node) load(ctx context.Context, c *redis.Client) error {
 	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, text := range n.of.scripts.Texts {
@@ -56,6 +57,9 @@ func (n *node) load(ctx context.Context, c *redis.Client) error {
 	})
 	if err == nil {
 		n.loads.Add(1)
+		if n.had.Swap(true) {
+			n.of.tel.ScriptsReloaded(ctx)
+		}
 	}
 	return err
 }

@@ -33,6 +33,7 @@ type node struct {
 
 	loading chan struct{} // held while scripts are loaded
 	loads   atomic.Uint64 // how often they were
+	had     atomic.Bool   // the server has had all of them
 
 	condition atomic.Pointer[condition]
 	seen      atomic.Pointer[seen]

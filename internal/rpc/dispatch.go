@@ -200,10 +200,9 @@ func (e *entry) finish(invoke func(*call) coord.Invocation) {
 	e.open = func() *call { return &pool.Get().(*exchange).call }
 }
 
-// compiled holds the tables of all types of the contract. It is complete once
-// the package is loaded.
-var compiled = func() tables {
-	ts := tables{}
+// compiled holds the tables of all types of the contract from the start.
+var compiled = func() *tables {
+	ts := newTables()
 	for _, m := range api.Methods() {
 		ts.of(m.Params)
 		ts.of(m.Result)

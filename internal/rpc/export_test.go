@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -15,14 +14,8 @@ import (
 // Entry is one method of a test's own table.
 type Entry = *entry
 
-// compiling makes parallel tests take turns at the tables, which are complete
-// before anything else runs.
-var compiling sync.Mutex
-
 // On makes an entry whose handler sees no more than tests need.
 func On[P, R any](m api.Method[P, R], f func(context.Context, *P) (R, error), flags ...string) Entry {
-	compiling.Lock()
-	defer compiling.Unlock()
 	e := builtin(m, func(ctx context.Context, _ *call, p *P) (R, error) { return f(ctx, p) })
 	for _, fl := range flags {
 		switch fl {
@@ -161,7 +154,7 @@ func DecodeParams(s *api.Spec, params []byte) (any, *Meta, *api.Error) {
 
 // DecodeInto decodes skimmed params into a new struct of any type.
 func DecodeInto(typ reflect.Type, params []byte) (any, *Meta, *api.Error) {
-	t := tables{}.of(typ)
+	t := newTables().of(typ)
 	v := reflect.New(typ)
 	v.Elem().Set(t.blank)
 	m := &metadata{}
@@ -174,7 +167,7 @@ func DecodeInto(typ reflect.Type, params []byte) (any, *Meta, *api.Error) {
 // Encode writes a result.
 func Encode(b []byte, result any) []byte {
 	v := reflect.ValueOf(result)
-	return tables{}.of(v.Type()).append(b, v)
+	return newTables().of(v.Type()).append(b, v)
 }
 
 // AppendError writes an error in either form.
@@ -196,7 +189,7 @@ func Fingerprint(method string, params []byte) string {
 // Encoder writes one result over and over, for benchmarks.
 func Encoder[R any](r *R) func([]byte) []byte {
 	v := reflect.ValueOf(r).Elem()
-	t := tables{}.of(v.Type())
+	t := newTables().of(v.Type())
 	return func(b []byte) []byte { return t.append(b, v) }
 }
 

@@ -56,7 +56,7 @@ func wrong(key, format string, args ...any) *mistake {
 // defaults and bounds, into a struct of the contract. The error is an *api.Error.
 func ReadParams(params []byte, to any) error {
 	v := reflect.ValueOf(to).Elem()
-	t := compiled[v.Type()]
+	t := compiled.of(v.Type())
 	v.Set(t.blank)
 	if bad := decodeParams(t, params, v, &metadata{}); bad != nil {
 		return bad.wire()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -45,17 +46,30 @@ var prose = []string{"message", "text", "detail"}
 // maxFields bounds a table to the bits of its masks.
 const maxFields = 64
 
-// tables compiles types, each once, so that a type may hold itself.
-type tables map[reflect.Type]*table
+// tables are those of struct types, each compiled once. They are safe for concurrent use:
+// servers of one process share them, and each lists methods of its own.
+type tables struct {
+	mu     sync.Mutex
+	byType map[reflect.Type]*table
+}
 
-// of compiles a struct type. It panics on a type that has no wire form: that is
-// a fault of the contract, found when the package is loaded.
-func (ts tables) of(t reflect.Type) *table {
-	if c, ok := ts[t]; ok {
+func newTables() *tables { return &tables{byType: map[reflect.Type]*table{}} }
+
+// of returns the table of a struct type. It panics on a type that has no wire form, which
+// is a fault of the contract; every server compiles all of its methods when it is made.
+func (ts *tables) of(t reflect.Type) *table {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.compile(t)
+}
+
+// compile enters a type before its fields, so that a type may hold itself.
+func (ts *tables) compile(t reflect.Type) *table {
+	if c, ok := ts.byType[t]; ok {
 		return c
 	}
 	c := &table{blank: reflect.New(t).Elem()}
-	ts[t] = c
+	ts.byType[t] = c
 	described := api.Fields(t)
 	if len(described) > maxFields {
 		panic(fmt.Sprintf("rpc: %s has more than %d fields", t, maxFields))
@@ -68,7 +82,7 @@ func (ts tables) of(t reflect.Type) *table {
 		f.prose = slices.Contains(prose, d.Name)
 		switch {
 		case d.Elem != nil:
-			f.sub = ts.of(d.Elem)
+			f.sub = ts.compile(d.Elem)
 		case d.Kind == api.KindList:
 			if d.Items != api.KindStr && d.Items != api.KindInt {
 				panic(fmt.Sprintf("rpc: %s.%s: a list of %s has no codec here", t, d.Name, d.Items))
