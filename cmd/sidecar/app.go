@@ -246,8 +246,9 @@ func (a *app) serve() error {
 // nouns are what handlers call.
 func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 	answers := coord.NewAnswers(a.signals)
+	pools := coord.NewPools(a.runner, keys, a.leases, a.lines)
 	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: a.runner, Keys: keys, Policies: a.policies, Leases: a.leases, Answers: answers, Events: a.events,
+		Runner: a.runner, Keys: keys, Policies: a.policies, Members: pools, Leases: a.leases, Answers: answers, Events: a.events,
 		Telemetry: a.telemetry.Telemetry,
 	})
 	permits := coord.NewPermits(coord.PermitsOptions{
@@ -267,7 +268,7 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 			coord.NewSeen(a.runner, keys, a.leases).Methods(),
 			limiter.Methods(), a.rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
-			coord.NewPools(a.runner, keys, a.leases, a.lines).Methods(),
+			pools.Methods(),
 			permits.Methods(),
 		),
 		Rules:  a.rules.InForce,

@@ -138,8 +138,9 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 		heard = nil
 	}
 	answers := coord.NewAnswers(heard)
+	pools := coord.NewPools(r, keys, leases, lines)
 	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: breakerPolicies(t), Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
+		Runner: r, Keys: keys, Policies: breakerPolicies(t), Members: pools, Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
 	})
 	permits := coord.NewPermits(coord.PermitsOptions{
 		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
@@ -159,7 +160,7 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 			coord.NewSeen(r, keys, leases).Methods(),
 			limiter.Methods(), rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
-			coord.NewPools(r, keys, leases, lines).Methods(),
+			pools.Methods(),
 			permits.Methods(),
 		),
 	})

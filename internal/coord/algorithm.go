@@ -87,12 +87,12 @@ func (a *algorithm) checkWait(ms int64) error {
 // checkBand finds what a band cannot have under this algorithm.
 func (a *algorithm) checkBand(p *Problems, at string, b api.Band) {
 	if b.Limit > a.maxLimit && b.Limit <= maxLimit {
-		p.add(at+"limit", "%d is more than a %s keeps; use at most %d, or %s", b.Limit, a.name, a.maxLimit, api.AlgorithmSlidingWindowCounter)
+		p.Add(at+"limit", "%d is more than a %s keeps; use at most %d, or %s", b.Limit, a.name, a.maxLimit, api.AlgorithmSlidingWindowCounter)
 	}
 	if b.Burst > 0 && !a.bursts {
-		p.add(at+"burst", "a %s has none; remove it, or use %s or %s", a.name, api.AlgorithmTokenBucket, api.AlgorithmLeakyBucket)
+		p.Add(at+"burst", "a %s has none; remove it, or use %s or %s", a.name, api.AlgorithmTokenBucket, api.AlgorithmLeakyBucket)
 	} else {
-		p.checkAmount(at+"burst", b.Burst)
+		checkAmount(p, at+"burst", b.Burst)
 	}
 }
 

@@ -6,19 +6,13 @@ import (
 	"time"
 )
 
-// answerKey names what a local answer is about. A limit given in full has no
+// answerKey names what a local answer is about; kind is its noun. A limit given in full has no
 // name and no revision; its terms tell it apart. They also tell apart two rule
 // sets of one revision.
 type answerKey struct {
 	kind, name, key, terms string
 	revision               int64
 }
-
-// The kinds of answers.
-const (
-	kindBreaker = "br"
-	kindLimit   = "rl"
-)
 
 // maxCached bounds how long a refusal is answered locally, whatever its own end:
 // what changes it elsewhere is seen by then even if its broadcast was lost.

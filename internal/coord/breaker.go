@@ -23,6 +23,7 @@ type BreakersOptions struct {
 	Runner    *lua.Runner
 	Keys      Keys
 	Policies  *BreakerPolicies
+	Members   Members
 	Leases    *Leases
 	Answers   *Answers
 	Events    *Events // may be nil
@@ -36,8 +37,9 @@ type BreakersOptions struct {
 // still spare what is down. A probe of it is given back with its session.
 type Breakers struct {
 	runner   *lua.Runner
-	keys     Keys
+	keys     breakerKeys
 	policies *BreakerPolicies
+	members  Members
 	leases   *Leases
 	answers  *Answers
 	events   *Events
@@ -52,7 +54,7 @@ func NewBreakers(o BreakersOptions) *Breakers {
 		o.Clock = systemClock{}
 	}
 	return &Breakers{
-		runner: o.Runner, keys: o.Keys, policies: o.Policies, leases: o.Leases, answers: o.Answers, events: o.Events,
+		runner: o.Runner, keys: breakerKeys{o.Keys}, policies: o.Policies, members: o.Members, leases: o.Leases, answers: o.Answers, events: o.Events,
 		tel: o.Telemetry, clock: o.Clock, made: o.Clock.Now(),
 	}
 }
@@ -107,7 +109,7 @@ func (b *Breakers) Allow(ctx context.Context, c Caller, p *api.BreakerAllowParam
 		return api.BreakerAllowResult{}, err
 	}
 	now := b.now()
-	id := answerKey{kindBreaker, p.Name, p.Pool, at.policy.Name, revision}
+	id := answerKey{nounBreaker, p.Name, p.Pool, at.policy.Name, revision}
 	known, _, epoch := b.answers.get(id)
 	repeated := b.answers.repeated(c.RequestID)
 	if s, ok := known.(shut); ok && !repeated {
@@ -138,7 +140,7 @@ func (b *Breakers) ask(ctx context.Context, c Caller, at breakerAt, mode FailMod
 	case c.HasDeadline:
 		run = lua.Insist[lua.BreakerAllowIn, lua.BreakerAllowOut]
 	}
-	out, err := run(ctx, b.runner, lua.BreakerAllow, in, latch(at.key, c))
+	out, err := run(ctx, b.runner, lua.BreakerAllow, in, Latch(at.key, c))
 	x := b.lease(c, at, probe)
 	if err != nil {
 		b.unsure(ctx, c, x, mode, err)
@@ -182,7 +184,7 @@ func decided(r api.BreakerAllowResult) string {
 
 // unanswered is what the fail mode makes of a script's failure.
 func (b *Breakers) unanswered(ctx context.Context, at breakerAt, mode FailMode, err error) (api.BreakerAllowResult, error) {
-	e := failed("breaker "+at.name+": allow", err)
+	e := Failed("breaker "+at.name+": allow", err)
 	if !unanswered(ctx, err) {
 		return api.BreakerAllowResult{}, e
 	}
@@ -210,13 +212,13 @@ func (b *Breakers) Report(ctx context.Context, c Caller, p *api.BreakerReportPar
 		return lua.Run(ctx, b.runner, lua.BreakerReport, lua.BreakerReportIn{
 			BreakerIn: at.in(), Generation: p.Generation, Probe: p.Probe, Outcome: p.Outcome,
 			DurationUS: Millis(p.DurationMS).Microseconds(), Channel: b.keys.broadcast(),
-		}, latch(at.key, c))
+		}, Latch(at.key, c))
 	}
 	var out lua.Outcome[lua.BreakerReportOut]
 	if p.Probe != "" {
 		out, err = release(ctx, b.leases, c, leaseID{nounBreaker, p.Name, p.Probe}, run)
 	} else if out, err = run(ctx); err != nil {
-		err = failed("breaker "+p.Name+": report", err)
+		err = Failed("breaker "+p.Name+": report", err)
 	}
 	if err != nil {
 		return api.BreakerReportResult{}, err

@@ -31,13 +31,13 @@ func (b *Breakers) force(ctx context.Context, p *api.BreakerParams, f lua.Forced
 		BreakerIn: at.in(), Forced: f, Channel: b.keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
-		return api.BreakerChangeResult{}, failed("breaker "+p.Name+": "+verb, err)
+		return api.BreakerChangeResult{}, Failed("breaker "+p.Name+": "+verb, err)
 	}
 	b.answers.forget(at.key)
 	v := out.Value
 	b.changed(ctx, at, v.Was, v.State, "by hand")
 	if err := b.touched(ctx, at); err != nil {
-		return api.BreakerChangeResult{}, failed("breaker "+p.Name+": "+verb+", pool "+p.Pool, err)
+		return api.BreakerChangeResult{}, Failed("breaker "+p.Name+": "+verb+", pool "+p.Pool, err)
 	}
 	return api.BreakerChangeResult{State: v.State, Generation: v.Generation, Changed: v.Was != v.State}, nil
 }
@@ -50,7 +50,7 @@ func (b *Breakers) Get(ctx context.Context, _ Caller, p *api.BreakerParams) (api
 	}
 	out, err := lua.Run(ctx, b.runner, lua.BreakerGet, at.in(), lua.Latch{})
 	if err != nil {
-		return api.BreakerGetResult{}, failed("breaker "+p.Name+": get", err)
+		return api.BreakerGetResult{}, Failed("breaker "+p.Name+": get", err)
 	}
 	v := out.Value
 	r := api.BreakerGetResult{

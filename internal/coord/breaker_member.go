@@ -2,8 +2,6 @@ package coord
 
 import (
 	"context"
-
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
 // MemberPolicy is the policy of a pool's breakers that a permit names: its text for the
@@ -24,20 +22,22 @@ func (b *Breakers) MemberChanged(ctx context.Context, pool, member, was, is stri
 	b.changed(ctx, breakerAt{name: member, pool: pool}, was, is, "")
 }
 
-// touched has views look at a member again whose breaker was changed from outside.
-// Without it they find out when they believe it to be possible: at the latest when
-// it is no longer open or a probe is lost, but never where it was forced open. It
-// runs on its own time: the change was made, whether or not its caller is there.
+// Members are the members of pools, as their breakers see them.
+type Members interface {
+	// Touched has a pool look at a member again whose breaker was changed by a script of
+	// this package. Without it the pool finds out when it believes the member to be
+	// possible: at the latest when its breaker is no longer open or a probe is lost, but
+	// never where it was forced open.
+	Touched(ctx context.Context, pool, member string) error
+}
+
+// touched tells the pool of a breaker, if it has one, that it was changed. It runs on its
+// own time: the change was made, whether or not its caller is there.
 func (b *Breakers) touched(ctx context.Context, at breakerAt) error {
 	if at.pool == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
-	_, err := lua.Run(ctx, b.runner, lua.PoolTouch, b.touch(at), lua.Latch{})
-	return err
-}
-
-func (b *Breakers) touch(at breakerAt) lua.PoolTouchIn {
-	return lua.PoolTouchIn{PoolKeys: b.keys.poolKeys(at.pool), Member: at.name, Inboxes: b.keys.inboxes()}
+	return b.members.Touched(ctx, at.pool, at.name)
 }

@@ -144,60 +144,60 @@ func CheckBreakers(items []api.BreakerPolicy) Problems {
 		j, dup := first[o.Name]
 		switch {
 		case o.Name == "":
-			p.add(at+"name", "missing; give the name of the breakers that it is for, or a glob of them such as *.example.com")
+			p.Add(at+"name", "missing; give the name of the breakers that it is for, or a glob of them such as *.example.com")
 		case o.Name == DefaultBreaker.Name:
-			p.add(at+"name", "%q is the policy of breakers that no other is for; write * as the last item to be another one", o.Name)
+			p.Add(at+"name", "%q is the policy of breakers that no other is for; write * as the last item to be another one", o.Name)
 		case dup:
-			p.add(at+"name", "%q is also the name of items[%d]; give each policy its own name", o.Name, j)
+			p.Add(at+"name", "%q is also the name of items[%d]; give each policy its own name", o.Name, j)
 		default:
 			first[o.Name] = i
-			p.checkRuleName(at+"name", o.Name)
+			checkRuleName(&p, at+"name", o.Name)
 		}
 		if bad := badEscape(o.Name); bad >= 0 {
-			p.add(at+"name", "the \\ at byte %d stands before nothing that it could take the meaning from; write \\*, \\? or \\\\", bad)
+			p.Add(at+"name", "the \\ at byte %d stands before nothing that it could take the meaning from; write \\*, \\? or \\\\", bad)
 		}
-		p.checkBreaker(at, o)
+		checkBreaker(&p, at, o)
 		if w := o.Window; w != nil && *w != (api.BreakerWindow{}) {
-			p.checkBreakerWindow(at+"window.", *w)
+			checkBreakerWindow(&p, at+"window.", *w)
 		}
 	}
 	return p
 }
 
-func (p *Problems) checkBreaker(at string, o api.BreakerPolicy) {
-	p.checkBounds(at, o)
+func checkBreaker(p *Problems, at string, o api.BreakerPolicy) {
+	checkBounds(p, at, o)
 	if full := compileBreaker(o); o.OpenMaxMS >= 0 && full.OpenMaxMS < full.OpenMS {
-		p.add(at+"open_max_ms", "%d is less than open_ms, %d; raise it, or leave it out", full.OpenMaxMS, full.OpenMS)
+		p.Add(at+"open_max_ms", "%d is less than open_ms, %d; raise it, or leave it out", full.OpenMaxMS, full.OpenMS)
 	}
 	if o.ProbeTTLMS > 0 && o.ProbeTTLMS < minProbeTTLMS {
-		p.add(at+"probe_ttl_ms", "%d is out of range; use %d to %d: a probe has to last as long as the call that it is",
+		p.Add(at+"probe_ttl_ms", "%d is out of range; use %d to %d: a probe has to last as long as the call that it is",
 			o.ProbeTTLMS, minProbeTTLMS, bounds(o, "probe_ttl_ms").Max)
 	}
 	if m := FailMode(o.FailMode); m == FailLocal {
-		p.add(at+"fail_mode", "%q is not for breakers, whose state is in Redis alone; use closed or open", m)
+		p.Add(at+"fail_mode", "%q is not for breakers, whose state is in Redis alone; use closed or open", m)
 	} else if mistake := m.mistake(); mistake != "" {
-		p.add(at+"fail_mode", "%s", mistake)
+		p.Add(at+"fail_mode", "%s", mistake)
 	}
 }
 
-func (p *Problems) checkBreakerWindow(at string, w api.BreakerWindow) {
-	p.checkBounds(at, w)
+func checkBreakerWindow(p *Problems, at string, w api.BreakerWindow) {
+	checkBounds(p, at, w)
 	if b := bounds(w, "window_ms"); w.WindowMS >= 0 && w.WindowMS < b.Min {
-		p.add(at+"window_ms", "%d is out of range; use %d to %d", w.WindowMS, b.Min, b.Max)
+		p.Add(at+"window_ms", "%d is out of range; use %d to %d", w.WindowMS, b.Min, b.Max)
 	}
 	switch {
 	case w.FailureRate == 0 && w.SlowRate == 0:
-		p.add(at+"failure_rate", "missing, and so is slow_rate: the window would open nothing; give one of them in percent, or remove it")
+		p.Add(at+"failure_rate", "missing, and so is slow_rate: the window would open nothing; give one of them in percent, or remove it")
 	case w.SlowRate > 0 && w.SlowMS == 0:
-		p.add(at+"slow_ms", "missing; give the milliseconds from which on a call is slow, or remove slow_rate")
+		p.Add(at+"slow_ms", "missing; give the milliseconds from which on a call is slow, or remove slow_rate")
 	case w.SlowMS > 0 && w.SlowRate == 0:
-		p.add(at+"slow_rate", "missing; give the percent of slow calls that opens it, or remove slow_ms")
+		p.Add(at+"slow_rate", "missing; give the percent of slow calls that opens it, or remove slow_ms")
 	}
 }
 
 // checkBounds checks the numbers of a struct of the contract by its tags. What is 0 was
 // left out.
-func (p *Problems) checkBounds(at string, of any) {
+func checkBounds(p *Problems, at string, of any) {
 	v := reflect.ValueOf(of)
 	for _, f := range api.Fields(v.Type()) {
 		if f.Kind != api.KindInt {
@@ -208,7 +208,7 @@ func (p *Problems) checkBounds(at string, of any) {
 			unit = " percent"
 		}
 		if n := v.Field(f.Index).Int(); n < 0 || n > f.Max {
-			p.add(at+f.Name, "%d is out of range; use 1 to %d%s, or leave it out", n, f.Max, unit)
+			p.Add(at+f.Name, "%d is out of range; use 1 to %d%s, or leave it out", n, f.Max, unit)
 		}
 	}
 }

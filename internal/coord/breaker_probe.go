@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -16,8 +17,8 @@ import (
 type probes struct {
 	runner *lua.Runner
 	at     breakerAt
-	// touch is for a member of a pool, whose views are to look at it again.
-	touch lua.PoolTouchIn
+	// members is who looks at it again when it is a member of a pool.
+	members Members
 }
 
 // renew implements leaseKind. It is never asked: a probe is not renewed, or a
@@ -35,21 +36,17 @@ func (p probes) giveBack(ctx context.Context, gone []hold) []error {
 	errs := giveBackBy(ctx, p.runner, lua.BreakerDrop, gone, func(h hold) lua.BreakerProbeIn {
 		return lua.BreakerProbeIn{BreakerIn: p.at.in(), Probe: h.token, Session: h.session}
 	})
-	if p.touch.Member != "" {
-		// What fails here is late by no more than the probe's time.
-		_, _ = lua.Attempt(ctx, p.runner, lua.PoolTouch, p.touch, lua.Latch{})
+	if p.at.pool != "" && slices.Contains(errs, nil) {
+		_ = p.members.Touched(ctx, p.at.pool, p.at.name) // without it, the pool looks when the probe's time is over
 	}
 	return errs
 }
 
 // lease is a probe as the caller's session holds it.
 func (b *Breakers) lease(c Caller, at breakerAt, probe string) *lease {
-	kind := probes{runner: b.runner, at: at}
-	if at.pool != "" {
-		kind.touch = b.touch(at)
-	}
 	return &lease{
-		leaseID: leaseID{nounBreaker, at.name, probe}, ttl: Millis(at.policy.ProbeTTLMS), session: c.Session, kind: kind, fixed: true,
+		leaseID: leaseID{nounBreaker, at.name, probe}, ttl: Millis(at.policy.ProbeTTLMS), session: c.Session,
+		kind: probes{runner: b.runner, at: at, members: b.members}, fixed: true,
 	}
 }
 
@@ -59,7 +56,7 @@ func (b *Breakers) keepProbe(ctx context.Context, c Caller, x *lease, sent time.
 	if over := ctx.Err(); over != nil {
 		h := hold{leaseID: x.leaseID, session: c.sessionID(), kind: x.kind}
 		b.leases.takeBack(ctx, h)
-		return failed("breaker "+x.name+": allow", over)
+		return Failed("breaker "+x.name+": allow", over)
 	}
 	if c.Session == nil {
 		return nil
@@ -74,7 +71,7 @@ func (b *Breakers) replay(ctx context.Context, c Caller, x *lease, at breakerAt,
 		BreakerIn: at.in(), Probe: x.token, Session: c.sessionID(),
 	}, lua.Latch{})
 	if err != nil {
-		return api.BreakerAllowResult{}, failed("breaker "+at.name+": replay", err)
+		return api.BreakerAllowResult{}, Failed("breaker "+at.name+": replay", err)
 	}
 	v := out.Value
 	if v.LeftUS == 0 {
@@ -101,12 +98,4 @@ func (b *Breakers) unsure(ctx context.Context, c Caller, x *lease, mode FailMode
 		return
 	}
 	b.leases.unsure(ctx, c, x, true, "", err)
-}
-
-// sessionID is that of the caller's session, empty when it has none.
-func (c Caller) sessionID() string {
-	if c.Session == nil {
-		return ""
-	}
-	return c.Session.ID
 }

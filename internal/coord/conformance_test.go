@@ -131,10 +131,10 @@ func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf b
 	o.Answers = coord.NewAnswers(o.Signals)
 	s.limiter = coord.NewRateLimiter(o)
 	s.policies = breakerPolicies(t)
-	s.breakers = coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: s.policies, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
-	})
 	s.pools = coord.NewPools(r, keys, s.leases, s.lines)
+	s.breakers = coord.NewBreakers(coord.BreakersOptions{
+		Runner: r, Keys: keys, Policies: s.policies, Members: s.pools, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
+	})
 	s.permits = coord.NewPermits(coord.PermitsOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Breakers: s.breakers, Leases: s.leases, Lines: s.lines,
 	})

@@ -3,7 +3,7 @@ package coord
 import "time"
 
 func (l *limit) answerKey(key string) answerKey {
-	return answerKey{kindLimit, l.rule, key, l.terms, l.revision}
+	return answerKey{nounRatelimit, l.rule, key, l.terms, l.revision}
 }
 
 // maxExact keeps sums of waits, in us, within what a duration holds.
@@ -75,14 +75,6 @@ func (d denial) shut() bool {
 // whole microseconds: in one band of a bucket.
 func (l *limit) dearerIsExact() bool {
 	return l.algorithm.bursts && len(l.bands) == 1 && l.bands[0].L == 1
-}
-
-// msLeft is a remaining time in milliseconds, rounded up; 0 when it is over.
-func msLeft(d time.Duration) int64 { return roundUp(d).Milliseconds() }
-
-// roundUp is a duration in whole milliseconds, not negative.
-func roundUp(d time.Duration) time.Duration {
-	return max(0, (d + time.Millisecond - 1).Truncate(time.Millisecond))
 }
 
 // topicReset is what ratelimit_reset.lua broadcasts.

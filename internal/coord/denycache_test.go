@@ -195,7 +195,7 @@ func TestASubscriptionThatBrokeForgetsAllRefusals(t *testing.T) {
 	require.False(t, acquire(t, l, asks(limit, 1)).Allowed)
 	// A reset whose broadcast is lost.
 	c := server.Client(t)
-	require.EqualValues(t, 1, c.Del(t.Context(), coord.NewKeys("p", "").InFull("k", tokenBucket, band(1, time.Hour))).Val())
+	require.EqualValues(t, 1, c.Del(t.Context(), coord.InFullKey(coord.NewKeys("p", ""), "k", tokenBucket, band(1, time.Hour))).Val())
 	require.Eventually(t, func() bool {
 		if acquire(t, l, asks(limit, 1)).Allowed {
 			return true

@@ -50,8 +50,8 @@ func notFound(format string, args ...any) *Error {
 
 var errConflict = fmt.Errorf("_request_id: %w; give every call an id of its own", lua.ErrConflict)
 
-// failed classifies an error of package lua, once, for every noun.
-func failed(op string, err error) *Error {
+// Failed classifies an error of package lua, once, for every noun.
+func Failed(op string, err error) *Error {
 	e := &Error{Op: op, Err: err}
 	_ = errors.As(err, &e.Trouble)
 	switch {
@@ -157,4 +157,10 @@ func (p Problems) Error() string {
 		lines[i] = x.Path + ": " + x.Message
 	}
 	return strings.Join(lines, "\n")
+}
+
+var errDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
+
+func (p *Problems) Add(path, format string, args ...any) {
+	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }

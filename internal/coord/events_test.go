@@ -200,7 +200,7 @@ func TestALostLeaseIsAnEvent(t *testing.T) {
 		})
 		l.Report(hub)
 		w.Identify(coord.Identity{Client: "billing", Instance: "pod-7"})
-		w.Bind(&n.Kind, "a", ttl)
+		w.Bind(&n.FakeKind, "a", ttl)
 		l.Lookup("a")(coord.ReasonNotOwner)
 		require.Equal(t, []coord.Event{{
 			Kind: coord.EventLost, At: time.Now(), Noun: "fake", Name: "a", Reason: "not_owner", Count: 1,
@@ -215,9 +215,9 @@ func TestWhatASessionHoldsIsShown(t *testing.T) {
 		held, more := l.HeldBy(w.Session, 10)
 		require.Empty(t, held)
 		require.Zero(t, more)
-		w.Bind(&n.Kind, "b", ttl)
-		w.Bind(&n.Kind, "a", ttl)
-		w.Doubt(&n.Kind, "who knows", ttl)
+		w.Bind(&n.FakeKind, "b", ttl)
+		w.Bind(&n.FakeKind, "a", ttl)
+		w.Doubt(&n.FakeKind, "who knows", ttl)
 		time.Sleep(time.Second) // of the bubble
 		held, more = l.HeldBy(w.Session, 10)
 		require.Zero(t, more)

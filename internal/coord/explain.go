@@ -33,17 +33,17 @@ func (l *RateLimiter) Explain(ctx context.Context, _ Caller, p *api.RatelimitExp
 		},
 	}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitExplainResult{}, failed(op, err)
+		return api.RatelimitExplainResult{}, Failed(op, err)
 	}
 	gate, err := lua.Run(ctx, l.runner, lua.RatelimitGate, lua.RatelimitGateIn{
 		Gate: l.keys.gate(tag), Leases: leases, Holders: holders, Line: line.Line, Most: maxHolders,
 	}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitExplainResult{}, failed(op, err)
+		return api.RatelimitExplainResult{}, Failed(op, err)
 	}
 	decided, err := lim.sizes.by(look.Value.Newer)
 	if err != nil {
-		return api.RatelimitExplainResult{}, failed(op, err)
+		return api.RatelimitExplainResult{}, Failed(op, err)
 	}
 	e := explanation{
 		Rule: lim.rule, Algorithm: lim.algorithm.name, Revision: lim.revision, Counted: t.counted,

@@ -50,3 +50,11 @@ func (m FailMode) mistake() string {
 func unanswered(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted))
 }
+
+// The sources of a decision.
+const (
+	SourceRedis = "redis" // a script decided
+	SourceCache = "cache" // a refusal of a moment ago still holds
+	SourceLocal = "local" // the fail mode decided
+	SourceList  = "list"  // the rule's allow or deny list has the key
+)

@@ -11,8 +11,6 @@ package coord
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 	"strings"
 	"unicode"
@@ -36,197 +34,36 @@ type Keys struct{ base string }
 
 // NewKeys takes redis.prefix and redis.tenant; an empty tenant is left out.
 func NewKeys(prefix, tenant string) Keys {
-	base := escaped(prefix) + ":"
+	base := Escaped(prefix) + ":"
 	if tenant != "" {
-		base += escaped(tenant) + ":"
+		base += Escaped(tenant) + ":"
 	}
 	return Keys{base + layout + ":{"}
 }
 
-// limit is the state of one key of a rule, with an empty rule for limits given
-// in full: rule names are never empty, so the two never meet. The part is a
-// statePart; another algorithm never meets a foreign type.
-func (k Keys) limit(rule, key, part string) string {
-	return k.base + escaped(rule) + ":" + escaped(key) + limitMark + part
-}
-
-// limitMark stands between the tag of a limit and the part. No tag has a brace.
-const limitMark = "}:rl:"
-
-// statePart tells a limit's state from the others under its tag: the algorithm,
-// and of a limit given in full its bands too. A rule keeps its state when its
-// bands change; where there is no name, other bands are another limit.
-func statePart(rule, algorithm, signature string) string {
-	if rule != "" {
-		return algorithm
-	}
-	return algorithm + ":" + signature
-}
-
-// isStatePart reports whether a text can be what statePart made for a rule. It
-// takes those of limits in full without their bands too, as older sidecars made
-// them: grants outlive rollouts.
-func isStatePart(rule, part string) bool {
-	algorithm, bands, banded := strings.Cut(part, ":")
-	return algorithmNamed(algorithm) != nil && (!banded || rule == "" && bands != "") &&
-		strings.Trim(bands, "0123456789/;") == ""
-}
-
-// algorithmOf is the algorithm of a statePart.
-func algorithmOf(part string) string {
-	algorithm, _, _ := strings.Cut(part, ":")
-	return algorithm
-}
-
-// ofState is the gate beside the state of a limit, and its algorithm.
-func (k Keys) ofState(state string) (gate, algorithm string) {
-	_, part, _ := strings.Cut(state, limitMark)
-	return k.gate(k.tag(state)), algorithmOf(part)
-}
-
-// tag is that of a key. It copies nothing.
-func (k Keys) tag(key string) string { return key[len(k.base):strings.IndexByte(key, '}')] }
-
-// limitTag is the tag of all that one key of a rule has.
-func limitTag(rule, key string) string { return escaped(rule) + ":" + escaped(key) }
-
-// limitPart is one of the keys under it.
-func (k Keys) limitPart(tag, part string) string { return k.base + tag + limitMark + part }
-
-// gate is what holds up one key of a rule whatever its algorithm is. No algorithm
-// has its name.
-func (k Keys) gate(tag string) string { return k.limitPart(tag, "gate") }
-
-// refunded is the mark that a grant under that tag was given back. Its id has
-// neither braces nor percent signs.
-func (k Keys) refunded(tag, id string) string { return k.limitPart(tag, "refunded:"+id) }
-
-// seats are the leases of a limit with max_concurrent, who holds them, and the
-// line for them.
-func (k Keys) seats(tag string) (leases, holders string, line lua.LineKeys) {
-	leases = k.limitPart(tag, "leases")
-	return leases, k.limitPart(tag, "holders"), k.line(leases)
-}
-
 // Scratch is a key under a tag of the probe's, where nothing is ever written. No
 // other kind of key ends as it does.
-func (k Keys) Scratch(tag string) string { return k.base + "probe:" + tag + "}:probe" }
+func (k Keys) Scratch(tag string) string { return k.key("probe:"+tag, "probe", "") }
 
-// rules are those that all sidecars share. A limit's tag has a colon, so that no
-// key of a limit is under this one.
-func (k Keys) rules() string { return k.base + "rules}:rules" }
+// memberBreakers are the breakers of a pool's members, under the tag of the pool.
+func (k Keys) memberBreakers(pool string) string { return k.key(Escaped(pool), "br:members", "") }
 
-// seal is what grants are sealed with. See rules for its tag.
-func (k Keys) seal() string { return k.base + "grants}:seal" }
+// key is a key under a tag, which is escaped text. It takes its kind and its part apart,
+// so that callers need not join them first.
+func (k Keys) key(tag, kind, part string) string { return k.base + tag + "}:" + kind + part }
 
-// lock is a lock's state. Its tag has no colon and a limit's always has one, so
-// that a lock and a limit of one name do not even share a slot.
-func (k Keys) lock(name string) string {
-	return k.base + escaped(name) + "}:lock"
-}
-
-// lockName is whose state a key is, if it is a lock's.
-func (k Keys) lockName(key string) (string, bool) {
-	tag, ok := strings.CutPrefix(key, k.base)
+// split undoes key: it returns the tag of a key and its kind with its part. False is a
+// key of another prefix or tenant. It copies nothing.
+func (k Keys) split(key string) (tag, kind string, ok bool) {
+	rest, ok := strings.CutPrefix(key, k.base)
 	if !ok {
-		return "", false
+		return "", "", false
 	}
-	tag, ok = strings.CutSuffix(tag, "}:lock")
-	return unescaped(tag), ok && isEscaped(tag)
+	return strings.Cut(rest, "}:")
 }
 
-// locks is the pattern of all locks' keys, for SCAN.
-func (k Keys) locks() string { return globbed(strings.TrimSuffix(k.base, "{")) + "{*}:lock" }
-
-// semaphore is a semaphore's leases, who holds them and how many permits each,
-// and the line for them.
-func (k Keys) semaphore(name string) (s lua.SemaphoreKeys, line lua.LineKeys) {
-	leases := k.base + escaped(name) + "}:sem"
-	return lua.SemaphoreKeys{Leases: leases, Holders: leases + ":holders", Weights: leases + ":weights"}, k.line(leases)
-}
-
-// semaphoreGone is the mark that a token gave permits back.
-func (k Keys) semaphoreGone(name, token string) string {
-	return k.base + escaped(name) + "}:sem:gone:" + escaped(token)
-}
-
-// breaker is the state of a breaker that is not a pool member's.
-func (k Keys) breaker(name string) string { return k.base + escaped(name) + "}:br" }
-
-// seenTag is the tag of one key of a set, by which its reservation is known too.
-func seenTag(set, key string) string { return escaped(set) + ":" + escaped(key) }
-
-// seenUnder is seen by its tag.
-func (k Keys) seen(tag string) string { return k.base + tag + "}:seen" }
-
-// pool is what a pool has besides its members' states, by part.
-func (k Keys) pool(pool, part string) string { return k.base + escaped(pool) + "}:pool:" + part }
-
-// poolKeys are what a pool has, whatever is asked of it.
-func (k Keys) poolKeys(pool string) lua.PoolKeys {
-	return lua.PoolKeys{
-		Order: k.pool(pool, "order"), Meta: k.pool(pool, "meta"), Changes: k.pool(pool, "changes"), Members: k.members(pool),
-		Tokens: k.pool(pool, "tokens"), State: k.pool(pool, "state"), Heads: k.pool(pool, "heads"), Breakers: k.memberBreakers(pool),
-	}
-}
-
-// used are the last uses and cooldowns of a pool's members in one scope.
-func (k Keys) used(pool, scope string) string { return k.pool(pool, "used:"+escaped(scope)) }
-
-// sticky is the member that a name gets again in a scope.
-func (k Keys) sticky(pool, scope, name string) string {
-	return k.pool(pool, "sticky:"+escaped(scope)+":"+escaped(name))
-}
-
-// view is one view of a pool, of what that noun asks for in a scope, under a rule
-// and a breaker policy. Its terms are hashed: they are long, and nobody reads them.
-func (k Keys) view(pool, noun string, of [3]string, terms string) lua.ViewKeys {
-	id := noun + ":" + escaped(of[0]) + ":" + escaped(of[1]) + ":" + escaped(of[2])
-	sum := sha256.Sum256([]byte(terms))
-	part := func(name string) string { return k.pool(pool, name+":"+id+":"+hex.EncodeToString(sum[:8])) }
-	return lua.ViewKeys{
-		Idle: part("idle"), Away: part("away"), Seen: part("seen"), Used: k.used(pool, of[0]), LineKeys: k.line(k.pool(pool, "view:"+id)),
-	}
-}
-
-// members are the states of a pool's members: lease, use, failures, ban, pause.
-func (k Keys) members(pool string) string { return k.base + escaped(pool) + "}:st" }
-
-// memberBreakers are the breakers of a pool's members.
-func (k Keys) memberBreakers(pool string) string { return k.base + escaped(pool) + "}:br:members" }
-
-// memberBuckets are the buckets of a pool's members under one rule.
-func (k Keys) memberBuckets(pool, rule string) string {
-	return k.base + escaped(pool) + "}:bk:" + escaped(rule)
-}
-
-// queue is what a queue has, by part.
-func (k Keys) queue(queue, part string) string { return k.base + escaped(queue) + "}:queue:" + part }
-
-// queueKeys are those of all that a queue holds.
-func (k Keys) queueKeys(queue string) lua.QueueKeys {
-	part := func(name string) string { return k.queue(queue, name) }
-	return lua.QueueKeys{
-		Order: part("order"), Entries: part("entries"), Bodies: part("bodies"), Expiry: part("expiry"),
-		Leased: part("leased"), Holders: part("holders"),
-	}
-}
-
-// queueEnded is which of its leases ended by their holder's word.
-func (k Keys) queueEnded(queue string) string { return k.queue(queue, "ended") }
-
-// queueTaken is what left a queue by that token, to be put back if nobody hears
-// of it.
-func (k Keys) queueTaken(queue, token string) string { return k.queue(queue, "taken:"+escaped(token)) }
-
-// queueLine is the line for its entries.
-func (k Keys) queueLine(queue string) lua.LineKeys { return k.line(k.queue(queue, "order")) }
-
-// line is the waiting line for what has this state: one for each name, whatever
-// its noun.
-func (k Keys) line(state string) lua.LineKeys {
-	return lua.LineKeys{Line: state + ":line", Beats: state + ":beats"}
-}
+// pattern is that of all keys of a kind, for SCAN.
+func (k Keys) pattern(kind string) string { return globbed(k.channels()) + "{*}:" + kind }
 
 // inbox is the Pub/Sub channel of one sidecar: whose turn it is among its waiters.
 func (k Keys) inbox(sidecar string) string { return k.inboxes() + sidecar }
@@ -246,14 +83,14 @@ func globbed(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
-// latch is where the reply of a call with this request id is kept: under the tag
+// Latch is where the reply of a call with this request id is kept: under the tag
 // of the key that the call changes.
-func latch(key string, c Caller) lua.Latch {
+func Latch(key string, c Caller) lua.Latch {
 	if c.RequestID == "" {
 		return lua.Latch{}
 	}
 	tag := key[:strings.IndexByte(key, '}')]
-	return lua.Latch{Key: tag + "}:idem:" + escaped(c.RequestID), Fingerprint: c.Fingerprint}
+	return lua.Latch{Key: tag + "}:idem:" + Escaped(c.RequestID), Fingerprint: c.Fingerprint}
 }
 
 // latchAlways is latch, by an id of its own for a call that has none: what would
@@ -262,13 +99,13 @@ func latchAlways(key string, c Caller) lua.Latch {
 	if c.RequestID == "" {
 		c.RequestID = rand.Text()
 	}
-	return latch(key, c)
+	return Latch(key, c)
 }
 
-// escaped makes text safe inside a key: %, braces, colons and control bytes
+// Escaped makes text safe inside a key: %, braces, colons and control bytes
 // become %XX, and so do bytes that are not UTF-8, since keys appear in logs and
 // spans, which are text. It returns the text itself where nothing is to be done.
-func escaped(text string) string {
+func Escaped(text string) string {
 	const digits = "0123456789ABCDEF"
 	var b []byte
 	for i := 0; i < len(text); {

@@ -16,14 +16,14 @@ import (
 func TestKeysHaveTheDocumentedForm(t *testing.T) {
 	t.Parallel()
 	k := coord.NewKeys("coxswain", "")
-	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", k.Limit("per-host", "example.com", "token_bucket"))
-	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket:80/1/7500000/600000", k.InFull("example.com", "token_bucket", band(80, 10*time.Minute)))
-	require.Equal(t, "coxswain:v1:{nightly}:lock", k.Lock("nightly"))
-	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", coord.NewKeys("coxswain", "acme").Lock("nightly"))
-	l := coord.Latch(k.Lock("a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
+	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", coord.LimitKey(k, "per-host", "example.com", "token_bucket"))
+	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket:80/1/7500000/600000", coord.InFullKey(k, "example.com", "token_bucket", band(80, 10*time.Minute)))
+	require.Equal(t, "coxswain:v1:{nightly}:lock", coord.LockKey(k, "nightly"))
+	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", coord.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
+	l := coord.Latch(coord.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
 	require.Equal(t, "coxswain:v1:{a%3Ab}:idem:r%3A1", l.Key)
 	require.Equal(t, "f", l.Fingerprint)
-	require.Zero(t, coord.Latch(k.Lock("a"), coord.Caller{}), "no request id, no latch")
+	require.Zero(t, coord.Latch(coord.LockKey(k, "a"), coord.Caller{}), "no request id, no latch")
 }
 
 func TestKeysEscapeWhatWouldChangeTheirMeaning(t *testing.T) {
@@ -56,9 +56,9 @@ type place struct {
 
 func (p place) key() string {
 	k := coord.NewKeys(p.prefix, p.tenant)
-	key := k.Lock(p.name)
+	key := coord.LockKey(k, p.name)
 	if p.noun == "rl" {
-		key = k.Limit(p.rule, p.name, p.algorithm)
+		key = coord.LimitKey(k, p.rule, p.name, p.algorithm)
 	}
 	if p.id != "" {
 		key = coord.Latch(key, coord.Caller{RequestID: p.id}).Key
@@ -165,6 +165,6 @@ func BenchmarkLimitKey(b *testing.B) {
 	k := coord.NewKeys("coxswain", "")
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = k.Limit("per-host", "www.example.com", "token_bucket")
+		_ = coord.LimitKey(k, "per-host", "www.example.com", "token_bucket")
 	}
 }

@@ -288,15 +288,15 @@ func (l *Leases) drop(x *lease) {
 // maxBatch bounds one pipeline, so that one answer never waits for thousands.
 const maxBatch = 500
 
-// giveBackTime bounds how long giving back is tried: who closes a connection or
+// GiveBackTime bounds how long giving back is tried: who closes a connection or
 // cancels a call does not wait for the TTL, which frees the rest.
-const giveBackTime = 5 * time.Second
+const GiveBackTime = 5 * time.Second
 
 // giveBack is the one path by which leases return: when a session closes, when
 // the sidecar stops, when a grant comes too late. It tries again what fails
 // until ctx ends, or Stop has returned.
 func (l *Leases) giveBack(ctx context.Context, gone []hold) {
-	ctx, cancel := context.WithTimeout(ctx, giveBackTime)
+	ctx, cancel := context.WithTimeout(ctx, GiveBackTime)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	byKind := make(map[leaseKind][]hold)
@@ -329,3 +329,11 @@ func failedOf(holds []hold, errs []error) []hold {
 	}
 	return left
 }
+
+// The reasons of a lock that is not acquired or renewed, beside those of a Loss.
+const (
+	ReasonBusy     = "busy"
+	ReasonReplicas = "replicas"
+	ReasonReleased = "released"
+	ReasonRenewed  = "renewed"
+)

@@ -73,7 +73,7 @@ func acquire[O, R any](ctx context.Context, a *acquisition[O, R], done func(R, e
 				err = errors.Join(err, a.doubt)
 			}
 			a.leases.unsure(ctx, a.caller, a.lease, a.made, waiter, err)
-			err = failed(op, err)
+			err = Failed(op, err)
 		case t.Replayed:
 			r, err = a.replay(ctx, t.Value)
 		case !t.served:
@@ -108,7 +108,7 @@ func (a *acquisition[O, R]) heard(ctx context.Context, sent time.Time) error {
 	}
 	x := a.lease
 	a.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: x.owner, ttl: x.ttl, kind: x.kind})
-	return failed(x.noun+" "+x.name+": "+a.verb, over)
+	return Failed(x.noun+" "+x.name+": "+a.verb, over)
 }
 
 // tooFewReplicas gives a grant back: fewer replicas have it than the call asked for.
@@ -130,3 +130,7 @@ func inDoubt(earlier, err error) error {
 	}
 	return earlier
 }
+
+// replicaTime bounds the wait for replicas, which have a grant within a round
+// trip or are away.
+const replicaTime = time.Second

@@ -32,9 +32,9 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 			t.Parallel()
 			s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
 			var back []string // tokens; empty for a place in the line alone
-			kind := &coord.Kind{OnGiveBack: func(_ context.Context, gone []coord.Hold) []error {
+			kind := &coord.FakeKind{OnGiveBack: func(_ context.Context, gone []coord.TestHold) []error {
 				for _, h := range gone {
-					back = append(back, h.Token())
+					back = append(back, h.GotToken())
 				}
 				return make([]error, len(gone))
 			}}

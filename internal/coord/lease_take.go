@@ -11,6 +11,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
@@ -79,7 +80,7 @@ func (l *Leases) unsure(ctx context.Context, c Caller, x *lease, made bool, wait
 		return
 	}
 	// Once: a place that stays behind is taken out by a beat.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	redis.Settle(ctx, err)
 	_ = x.kind.giveBack(ctx, []hold{h})
@@ -95,7 +96,7 @@ func release[F any](
 	if x != nil && x.session != c.Session {
 		l.tell(x, ReasonExpired) // someone else gave it back
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	found, err = run(ctx)
 	if err == nil {
@@ -105,7 +106,7 @@ func release[F any](
 		// No longer renewed, but closing the session tries once more.
 		l.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: x.kind}, err)
 	}
-	return found, failed(id.noun+" "+id.name+": release", err)
+	return found, Failed(id.noun+" "+id.name+": release", err)
 }
 
 // leftMS is the part of a TTL that has not passed since the call was sent, in
@@ -167,4 +168,20 @@ func checkHold(d time.Duration, meta string) error {
 		return invalid("meta: %d bytes are too many; give at most %d, such as the id of what is longer", len(meta), maxMetaBytes)
 	}
 	return nil
+}
+
+// The bounds of a lock's TTL, as on the wire (api.LockAcquireParams): below
+// 100 ms there is no time to renew it, and a lock of days is a mistake.
+const (
+	minLockTTL = 100 * time.Millisecond
+	maxLockTTL = 24 * time.Hour
+)
+
+// notHeld is the reason for a token that does not hold the lock. Who asks to
+// renew what was released is told that it is gone: expired.
+func notHeld(s lua.LockState) string {
+	if s == lua.LockNotOwner {
+		return ReasonNotOwner
+	}
+	return ReasonExpired
 }

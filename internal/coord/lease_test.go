@@ -21,7 +21,7 @@ import (
 
 // noun is a fake noun that keeps what it is asked to do, and when.
 type noun struct {
-	coord.Kind
+	coord.FakeKind
 	start time.Time
 
 	mu       sync.Mutex // guards what follows
@@ -29,28 +29,28 @@ type noun struct {
 	batches  []int      // sizes
 	returned []string   // names, sorted within a batch
 	sessions map[string]bool
-	answer   func(name string, sent time.Time) coord.Renewal
+	answer   func(name string, sent time.Time) coord.TestRenewal
 	// delay is how long a renewal's reply takes.
 	delay time.Duration
 }
 
 func newNoun() *noun {
 	n := &noun{start: time.Now(), sessions: make(map[string]bool)}
-	n.answer = func(_ string, sent time.Time) coord.Renewal { return coord.Renewed(sent) }
+	n.answer = func(_ string, sent time.Time) coord.TestRenewal { return coord.Renewed(sent) }
 	n.OnRenew = n.renew
 	n.OnGiveBack = n.giveBack
 	return n
 }
 
-func (n *noun) renew(ctx context.Context, due []coord.Hold) []coord.Renewal {
+func (n *noun) renew(ctx context.Context, due []coord.TestHold) []coord.TestRenewal {
 	sent := time.Now()
 	n.mu.Lock()
 	n.batches = append(n.batches, len(due))
-	results := make([]coord.Renewal, len(due))
+	results := make([]coord.TestRenewal, len(due))
 	for i, h := range due {
-		n.renewals = append(n.renewals, fmt.Sprintf("%s@%v", h.Name(), sent.Sub(n.start).Truncate(time.Second)))
-		n.sessions[h.Session()] = true
-		results[i] = n.answer(h.Name(), sent)
+		n.renewals = append(n.renewals, fmt.Sprintf("%s@%v", h.GotName(), sent.Sub(n.start).Truncate(time.Second)))
+		n.sessions[h.GotSession()] = true
+		results[i] = n.answer(h.GotName(), sent)
 	}
 	delay := n.delay
 	n.mu.Unlock()
@@ -58,25 +58,25 @@ func (n *noun) renew(ctx context.Context, due []coord.Hold) []coord.Renewal {
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
-			return slices.Repeat([]coord.Renewal{coord.Faulty(ctx.Err())}, len(due))
+			return slices.Repeat([]coord.TestRenewal{coord.Faulty(ctx.Err())}, len(due))
 		}
 	}
 	return results
 }
 
-func (n *noun) giveBack(_ context.Context, gone []coord.Hold) []error {
+func (n *noun) giveBack(_ context.Context, gone []coord.TestHold) []error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var names []string
 	for _, h := range gone {
-		names = append(names, h.Name())
+		names = append(names, h.GotName())
 	}
 	slices.Sort(names)
 	n.returned = append(n.returned, names...)
 	return make([]error, len(gone))
 }
 
-func (n *noun) set(answer func(name string, sent time.Time) coord.Renewal) {
+func (n *noun) set(answer func(name string, sent time.Time) coord.TestRenewal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.answer = answer
@@ -116,12 +116,12 @@ func open(l *coord.Leases) *watch {
 func (w *watch) Close(ctx context.Context) { w.leases.Close(ctx, w.Session) }
 
 // Bind makes the session hold a fake lease granted now.
-func (w *watch) Bind(k *coord.Kind, name string, ttl time.Duration) bool {
+func (w *watch) Bind(k *coord.FakeKind, name string, ttl time.Duration) bool {
 	return w.leases.Bind(w.Session, k, name, ttl)
 }
 
 // Doubt makes the session remember a fake lease that may be held.
-func (w *watch) Doubt(k *coord.Kind, name string, ttl time.Duration) bool {
+func (w *watch) Doubt(k *coord.FakeKind, name string, ttl time.Duration) bool {
 	return w.leases.Doubt(w.Session, k, name, ttl)
 }
 
@@ -144,7 +144,7 @@ const ttl = 30 * time.Second
 func TestALeaseIsRenewedAtAThirdOfItsTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		require.True(t, w.Bind(&n.Kind, "a", ttl))
+		require.True(t, w.Bind(&n.FakeKind, "a", ttl))
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
 		require.Zero(t, n.count(), "never before nine tenths of a third")
@@ -165,7 +165,7 @@ func TestLeasesTakenTogetherShareTheirPipelines(t *testing.T) {
 		n, w := newNoun(), open(l)
 		// 2,000 leases are due within a second, so that most share a window of 10 ms.
 		for i := range 2000 {
-			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
+			w.Bind(&n.FakeKind, fmt.Sprint(i), ttl)
 		}
 		time.Sleep(ttl / 3)
 		synctest.Wait()
@@ -179,8 +179,8 @@ func TestShortAndLongLeasesDoNotShareTheirPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
 		// Replies about long leases take longer than a short one can wait.
-		n.OnRenew = func(ctx context.Context, due []coord.Hold) []coord.Renewal {
-			if slices.ContainsFunc(due, func(h coord.Hold) bool { return h.TTL() == ttl }) {
+		n.OnRenew = func(ctx context.Context, due []coord.TestHold) []coord.TestRenewal {
+			if slices.ContainsFunc(due, func(h coord.TestHold) bool { return h.GotTTL() == ttl }) {
 				select {
 				case <-time.After(60 * time.Millisecond):
 				case <-ctx.Done():
@@ -191,8 +191,8 @@ func TestShortAndLongLeasesDoNotShareTheirPatience(t *testing.T) {
 			return n.renew(ctx, due)
 		}
 		for i := range 100 {
-			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
-			w.Bind(&n.Kind, fmt.Sprint("short", i), 200*time.Millisecond)
+			w.Bind(&n.FakeKind, fmt.Sprint(i), ttl)
+			w.Bind(&n.FakeKind, fmt.Sprint("short", i), 200*time.Millisecond)
 		}
 		time.Sleep(ttl)
 		synctest.Wait()
@@ -205,16 +205,16 @@ func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
 		first := true
-		n.set(func(_ string, sent time.Time) coord.Renewal {
+		n.set(func(_ string, sent time.Time) coord.TestRenewal {
 			if first {
 				first = false
 				n.delay = time.Hour // the reply never comes
-				return coord.Renewal{}
+				return coord.TestRenewal{}
 			}
 			n.delay = 0
 			return coord.Renewed(sent)
 		})
-		w.Bind(&n.Kind, "a", ttl)
+		w.Bind(&n.FakeKind, "a", ttl)
 		time.Sleep(3 * ttl)
 		synctest.Wait()
 		require.Empty(t, w.lost(), "one lost reply loses nothing")
@@ -225,7 +225,7 @@ func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
 func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 	for name, fail := range map[string]func(*noun){
 		"refused": func(n *noun) {
-			n.answer = func(string, time.Time) coord.Renewal { return coord.Faulty(errors.New("refused")) }
+			n.answer = func(string, time.Time) coord.TestRenewal { return coord.Faulty(errors.New("refused")) }
 		},
 		"silent": func(n *noun) { n.delay = 100 * time.Hour },
 	} {
@@ -241,7 +241,7 @@ func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 						}
 					})
 					sent := time.Now()
-					l.Bind(w, &n.Kind, "a"+ttl.String(), ttl)
+					l.Bind(w, &n.FakeKind, "a"+ttl.String(), ttl)
 					told := <-s
 					require.True(t, told.Before(coord.Validity(sent, ttl)), "%v: told %v after the grant", ttl, told.Sub(sent))
 					require.True(t, told.After(sent.Add(ttl*9/10)), "%v: not given up too early, at %v", ttl, told.Sub(sent))
@@ -256,9 +256,9 @@ func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 func TestRetriesBackOff(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		n.answer = func(string, time.Time) coord.Renewal { return coord.Faulty(errors.New("down")) }
+		n.answer = func(string, time.Time) coord.TestRenewal { return coord.Faulty(errors.New("down")) }
 		for i := range 100 {
-			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
+			w.Bind(&n.FakeKind, fmt.Sprint(i), ttl)
 		}
 		time.Sleep(ttl)
 		synctest.Wait()
@@ -271,7 +271,7 @@ func TestRetriesBackOff(t *testing.T) {
 func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		n.set(func(name string, sent time.Time) coord.Renewal {
+		n.set(func(name string, sent time.Time) coord.TestRenewal {
 			switch name {
 			case "moved":
 				return coord.Moved()
@@ -284,7 +284,7 @@ func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
 			}
 		})
 		for _, name := range []string{"moved", "taken", "gone", "held"} {
-			w.Bind(&n.Kind, name, ttl)
+			w.Bind(&n.FakeKind, name, ttl)
 		}
 		time.Sleep(ttl / 3)
 		synctest.Wait()
@@ -299,15 +299,15 @@ func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
 }
 
 func TestAReleasedLeaseIsNeverRenewedOrReported(t *testing.T) {
-	for name, answer := range map[string]coord.Renewal{
+	for name, answer := range map[string]coord.TestRenewal{
 		"found gone": coord.Gone(coord.ReasonExpired), "renewed": coord.Renewed(time.Time{}), "faulty": coord.Faulty(errors.New("x")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, l *coord.Leases) {
 				n, w := newNoun(), open(l)
 				n.delay = time.Second
-				n.answer = func(string, time.Time) coord.Renewal { return answer }
-				w.Bind(&n.Kind, "a", ttl)
+				n.answer = func(string, time.Time) coord.TestRenewal { return answer }
+				w.Bind(&n.FakeKind, "a", ttl)
 				time.Sleep(ttl / 3)
 				synctest.Wait()
 				require.Equal(t, 1, n.count(), "a renewal is in flight")
@@ -327,12 +327,12 @@ func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, old, heir := newNoun(), open(l), open(l)
 		n.delay = time.Second
-		n.set(func(string, time.Time) coord.Renewal { return coord.Moved() })
-		old.Bind(&n.Kind, "a", ttl)
+		n.set(func(string, time.Time) coord.TestRenewal { return coord.Moved() })
+		old.Bind(&n.FakeKind, "a", ttl)
 		time.Sleep(ttl / 3)
 		synctest.Wait()
-		heir.Bind(&n.Kind, "a", ttl) // the same token, through another connection
-		n.set(func(_ string, sent time.Time) coord.Renewal { return coord.Renewed(sent) })
+		heir.Bind(&n.FakeKind, "a", ttl) // the same token, through another connection
+		n.set(func(_ string, sent time.Time) coord.TestRenewal { return coord.Renewed(sent) })
 		old.Close(t.Context())
 		require.Empty(t, n.returned, "what moved is not given back by its old session")
 		time.Sleep(3 * ttl)
@@ -348,7 +348,7 @@ func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
 func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		w.Bind(&n.Kind, "a", ttl)
+		w.Bind(&n.FakeKind, "a", ttl)
 		for range 10 {
 			time.Sleep(8 * time.Second)
 			l.Extend("a", ttl)
@@ -368,8 +368,8 @@ func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
 func TestAShorterRenewalByTheOwnerEndsTheValidityEarlier(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		n.answer = func(string, time.Time) coord.Renewal { return coord.Faulty(errors.New("down")) }
-		w.Bind(&n.Kind, "a", ttl)
+		n.answer = func(string, time.Time) coord.TestRenewal { return coord.Faulty(errors.New("down")) }
+		w.Bind(&n.FakeKind, "a", ttl)
 		l.Extend("a", time.Second)
 		time.Sleep(ttl)
 		synctest.Wait()
@@ -382,7 +382,7 @@ func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
 		n.delay = time.Second
-		w.Bind(&n.Kind, "a", ttl)
+		w.Bind(&n.FakeKind, "a", ttl)
 		time.Sleep(ttl/3 + time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, 1, n.count(), "it is under way")
@@ -402,9 +402,9 @@ func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
 func TestARenewalThatFindsItGoneEndsOnlyTheLeaseItKnew(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		w.Bind(&n.Kind, "a", ttl)
+		w.Bind(&n.FakeKind, "a", ttl)
 		stale := l.Lookup("a")
-		w.Bind(&n.Kind, "a", ttl) // granted again while the renewal ran
+		w.Bind(&n.FakeKind, "a", ttl) // granted again while the renewal ran
 		stale(coord.ReasonExpired)
 		require.Empty(t, w.lost())
 		l.Lookup("a")(coord.ReasonNotOwner)
@@ -418,17 +418,17 @@ func TestClosingASessionGivesBackAllItHolds(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w, other := newNoun(), open(l), open(l)
 		for _, name := range []string{"a", "b", "c"} {
-			w.Bind(&n.Kind, name, ttl)
+			w.Bind(&n.FakeKind, name, ttl)
 		}
-		other.Bind(&n.Kind, "x", ttl)
-		require.True(t, w.Doubt(&n.Kind, "maybe", ttl))
+		other.Bind(&n.FakeKind, "x", ttl)
+		require.True(t, w.Doubt(&n.FakeKind, "maybe", ttl))
 		require.Equal(t, 4, l.Held(), "what is in doubt does not count")
 		w.Close(t.Context())
 		w.Close(t.Context()) // again is nothing
 		require.Equal(t, []string{"a", "b", "c", "maybe"}, n.returned)
 		require.Equal(t, 1, l.Held())
-		require.False(t, w.Bind(&n.Kind, "late", ttl), "nothing binds to a closed session")
-		require.False(t, w.Doubt(&n.Kind, "late", ttl))
+		require.False(t, w.Bind(&n.FakeKind, "late", ttl), "nothing binds to a closed session")
+		require.False(t, w.Doubt(&n.FakeKind, "late", ttl))
 		time.Sleep(ttl)
 		synctest.Wait()
 		require.Empty(t, w.lost())
@@ -438,12 +438,12 @@ func TestClosingASessionGivesBackAllItHolds(t *testing.T) {
 func TestWhatIsInDoubtIsForgottenWithItsTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
-		w.Doubt(&n.Kind, "never", ttl)
-		w.Doubt(&n.Kind, "wrong", ttl)
+		w.Doubt(&n.FakeKind, "never", ttl)
+		w.Doubt(&n.FakeKind, "wrong", ttl)
 		l.Lookup("wrong")(coord.ReasonExpired)
-		w.Doubt(&n.Kind, "granted", ttl)
-		w.Bind(&n.Kind, "granted", ttl)
-		require.True(t, w.Doubt(&n.Kind, "granted", ttl), "what is held is in no doubt")
+		w.Doubt(&n.FakeKind, "granted", ttl)
+		w.Bind(&n.FakeKind, "granted", ttl)
+		require.True(t, w.Doubt(&n.FakeKind, "granted", ttl), "what is held is in no doubt")
 		time.Sleep(ttl)
 		synctest.Wait()
 		require.NotContains(t, fmt.Sprint(n.renewals), "never", "nor is it renewed")
@@ -458,12 +458,12 @@ func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
 		var tries [][]string
-		n.OnGiveBack = func(_ context.Context, gone []coord.Hold) []error {
+		n.OnGiveBack = func(_ context.Context, gone []coord.TestHold) []error {
 			errs := make([]error, len(gone))
 			var names []string
 			for i, h := range gone {
-				names = append(names, h.Name())
-				if h.Name() == "stuck" || len(tries) == 0 {
+				names = append(names, h.GotName())
+				if h.GotName() == "stuck" || len(tries) == 0 {
 					errs[i] = errors.New("down")
 				}
 			}
@@ -471,8 +471,8 @@ func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
 			tries = append(tries, names)
 			return errs
 		}
-		w.Bind(&n.Kind, "stuck", ttl)
-		w.Bind(&n.Kind, "free", ttl)
+		w.Bind(&n.FakeKind, "stuck", ttl)
+		w.Bind(&n.FakeKind, "free", ttl)
 		start := time.Now()
 		w.Close(context.Background())
 		require.LessOrEqual(t, time.Since(start), coord.GiveBackTime)
@@ -482,7 +482,7 @@ func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
 		require.Greater(t, len(tries), 4)
 
 		w = open(l)
-		w.Bind(&n.Kind, "stuck", ttl)
+		w.Bind(&n.FakeKind, "stuck", ttl)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start = time.Now()
@@ -498,7 +498,7 @@ func TestStopGivesBackEverythingAndEndsTheRenewer(t *testing.T) {
 		var sessions []*watch
 		for i := range 3 {
 			w := open(l)
-			w.Bind(&n.Kind, fmt.Sprint(i), ttl)
+			w.Bind(&n.FakeKind, fmt.Sprint(i), ttl)
 			sessions = append(sessions, w)
 		}
 		time.Sleep(ttl / 3) // renewals hang
@@ -510,7 +510,7 @@ func TestStopGivesBackEverythingAndEndsTheRenewer(t *testing.T) {
 			w.Close(t.Context())
 		}
 		late := open(l)
-		require.False(t, late.Bind(&n.Kind, "late", ttl))
+		require.False(t, late.Bind(&n.FakeKind, "late", ttl))
 		late.Close(t.Context())
 		require.Len(t, n.returned, 3)
 	})
@@ -520,12 +520,12 @@ func TestStopWaitsForSessionsThatAreClosing(t *testing.T) {
 	bubble(t, func(t *testing.T, l *coord.Leases) {
 		n, w := newNoun(), open(l)
 		begun, goOn := make(chan struct{}), make(chan struct{})
-		n.OnGiveBack = func(_ context.Context, gone []coord.Hold) []error {
+		n.OnGiveBack = func(_ context.Context, gone []coord.TestHold) []error {
 			close(begun)
 			<-goOn
 			return n.giveBack(t.Context(), gone)
 		}
-		w.Bind(&n.Kind, "a", ttl)
+		w.Bind(&n.FakeKind, "a", ttl)
 		go w.Close(t.Context())
 		<-begun
 		stopped := make(chan struct{})
@@ -566,7 +566,7 @@ func TestLeasesAreSafeForConcurrentUse(t *testing.T) {
 				w := open(l)
 				for i := range 200 {
 					name := fmt.Sprint(g, "/", i%5)
-					w.Bind(&n.Kind, name, 100*time.Millisecond+time.Duration(i)*time.Millisecond)
+					w.Bind(&n.FakeKind, name, 100*time.Millisecond+time.Duration(i)*time.Millisecond)
 					time.Sleep(time.Duration(i) * time.Millisecond)
 					l.Extend(name, 150*time.Millisecond)
 					if i%3 == 0 {

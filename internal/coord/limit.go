@@ -163,7 +163,7 @@ func (l *inlineLimits) find(algorithm string, bands []api.Band) (*limit, error) 
 		return c, nil
 	}
 	var p Problems
-	if p.checkLimit("", algorithm, bands); p != nil {
+	if checkLimit(&p, "", algorithm, bands); p != nil {
 		return nil, invalid("%s", strings.ReplaceAll(p.Error(), "\n", "; "))
 	}
 	c = compile(api.Rule{Algorithm: algorithm, Limits: bands}, 0)

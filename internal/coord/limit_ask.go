@@ -44,11 +44,11 @@ func (l *RateLimiter) question(c Caller, t target, p *api.RatelimitParams, peek 
 }
 
 // address builds the keys.
-func (q *question) address(k Keys) {
+func (q *question) address(k limitKeys) {
 	q.state = k.limit(q.lim.rule, q.counted, q.lim.part)
-	q.tag = k.tag(q.state)
+	q.tag, _, _ = k.split(q.state)
 	q.gate = k.gate(q.tag)
-	q.latch = latch(q.state, q.caller)
+	q.latch = Latch(q.state, q.caller)
 }
 
 type answer = lua.Outcome[lua.RatelimitOut]
@@ -63,7 +63,7 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (decision, answer, er
 	d, err := q.lim.decision(out.Value.RatelimitAnswer, out.Replayed)
 	switch {
 	case err != nil:
-		return decision{}, out, failed("ratelimit "+q.lim.label()+": reply", err)
+		return decision{}, out, Failed("ratelimit "+q.lim.label()+": reply", err)
 	case d.Allowed && q.cost > 0 && (!q.peek || d.Replayed):
 		d.Grant = l.granted(q, out)
 	}
@@ -88,7 +88,7 @@ func (l *RateLimiter) ask(ctx context.Context, q question) (decision, answer, er
 
 // unanswered is what the fail mode makes of a script's failure.
 func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (decision, error) {
-	e := failed("ratelimit "+q.lim.label()+": acquire", err)
+	e := Failed("ratelimit "+q.lim.label()+": acquire", err)
 	// Looking changes nothing, so that nothing was executed.
 	e.MaybeExecuted = e.MaybeExecuted && !q.peek
 	if !unanswered(ctx, err) {
@@ -99,7 +99,7 @@ func (l *RateLimiter) unanswered(ctx context.Context, q question, err error) (de
 	}
 	if q.mode == FailClosed {
 		if !q.peek {
-			l.stats.failed(q.lim.label())
+			l.stats.Failed(q.lim.label())
 			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
 		}
 		return decision{}, e
@@ -137,7 +137,7 @@ func (l *RateLimiter) charge(ctx context.Context, q question) (answer, error) {
 func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I, q question) (lua.Outcome[O], error) {
 	if q.wait > 0 {
 		var done context.CancelFunc
-		ctx, done = outlive(ctx, giveBackTime)
+		ctx, done = outlive(ctx, GiveBackTime)
 		defer done()
 	}
 	switch {
@@ -199,6 +199,3 @@ func (l *limit) decision(o lua.RatelimitAnswer, replayed bool) (decision, error)
 	d.DeniedBy, d.RetryAfterMS = o.Denied, waitMS(o.RetryAfterUS)
 	return d, nil
 }
-
-// ceilMS is a duration of microseconds, rounded up to a millisecond.
-func ceilMS(us int64) time.Duration { return Millis(instantMS(us)) }

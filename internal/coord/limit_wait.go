@@ -24,7 +24,7 @@ func (l *RateLimiter) reserve(ctx context.Context, q *question, wait time.Durati
 	x, err := l.reservations.enter(ctx, q.state, q.latch, need)
 	switch {
 	case err != nil:
-		done(decision{}, failed("ratelimit "+q.lim.label()+": wait for an earlier call", err))
+		done(decision{}, Failed("ratelimit "+q.lim.label()+": wait for an earlier call", err))
 		return
 	case x == nil:
 		done(l.take(ctx, *q))
@@ -98,7 +98,7 @@ func (l *RateLimiter) sleep(ctx context.Context, q *question, x *reservation, d 
 			d, err = l.reseat(ctx, *q, d)
 		}
 		if err != nil {
-			done(decision{}, failed("ratelimit "+q.lim.label()+": wait", err))
+			done(decision{}, Failed("ratelimit "+q.lim.label()+": wait", err))
 			return
 		}
 		// The slot may be another call's that left: its charge is what is used.

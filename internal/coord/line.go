@@ -113,9 +113,9 @@ func waitOutcome(served bool, err error) string {
 	}
 }
 
-// capped is how long a call may wait within its own deadline: a tenth of its
+// Capped is how long a call may wait within its own deadline: a tenth of its
 // time is left to answer that the wait was in vain.
-func capped(ctx context.Context, wait time.Duration) time.Duration {
+func Capped(ctx context.Context, wait time.Duration) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		left := time.Until(end)
 		wait = min(wait, left-left/10)
@@ -127,8 +127,6 @@ func capped(ctx context.Context, wait time.Duration) time.Duration {
 func passing(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted))
 }
-
-var errDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
 
 // enter makes a waiter known here; its ticket is the script's to give.
 func (n *Lines) enter(keys lua.LineKeys) *waiter {
@@ -240,4 +238,10 @@ func (n *Lines) report(l *line) lua.LineBeatIn {
 	}
 	in.Waiters = strings.Join(some, " ")
 	return in
+}
+
+// lineKeys are those of the waiting line for what has this state: one for each name, whatever
+// its noun.
+func lineKeys(state string) lua.LineKeys {
+	return lua.LineKeys{Line: state + ":line", Beats: state + ":beats"}
 }

@@ -41,7 +41,7 @@ func (q queue) sidecar() *sidecar {
 // places returns when so many have a place in the line.
 func (q queue) places(want int64) {
 	q.t.Helper()
-	key := coord.NewKeys(q.prefix, "").Line("l")
+	key := coord.LockLine(coord.NewKeys(q.prefix, ""), "l")
 	require.Eventually(q.t, func() bool {
 		n, err := q.redis.ZCard(q.t.Context(), key).Result()
 		return err == nil && n == want
@@ -315,8 +315,8 @@ func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
 	s := q.sidecar()
 	g := q.hold(s)
 	next := q.stand(t.Context(), s, 0)
-	line := coord.NewKeys(q.prefix, "").Line("l")
-	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.signals.Sidecar() + ":0"}).Err())
+	line := coord.LockLine(coord.NewKeys(q.prefix, ""), "l")
+	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.signals.GotSidecar() + ":0"}).Err())
 	q.release(s, g.Token)
 	q.served(next)
 	q.places(0)

@@ -85,7 +85,7 @@ func stand[T looked](
 	ctx context.Context, n *Lines, keys lua.LineKeys, limit time.Duration,
 	try func(context.Context, place) (T, error), done func(last T, waiter string, err error),
 ) {
-	if limit = capped(ctx, limit); limit <= 0 {
+	if limit = Capped(ctx, limit); limit <= 0 {
 		last, err := try(ctx, place{})
 		done(last, "", err)
 		return

@@ -11,21 +11,6 @@ import (
 // nounLock is the noun of a lock's leases, losses and metrics.
 const nounLock = "lock"
 
-// The reasons of a lock that is not acquired or renewed, beside those of a Loss.
-const (
-	ReasonBusy     = "busy"
-	ReasonReplicas = "replicas"
-	ReasonReleased = "released"
-	ReasonRenewed  = "renewed"
-)
-
-// The bounds of a lock's TTL, as on the wire (api.LockAcquireParams): below
-// 100 ms there is no time to renew it, and a lock of days is a mistake.
-const (
-	minLockTTL = 100 * time.Millisecond
-	maxLockTTL = 24 * time.Hour
-)
-
 // Locks are mutual exclusion with owners, TTLs and fencing tokens.
 //
 // A fence is made by the script that grants: it rises with every new owner and never
@@ -33,7 +18,7 @@ const (
 // the least that a fence can be.
 type Locks struct {
 	runner *lua.Runner
-	keys   Keys
+	keys   lockKeys
 	leases *Leases
 	lines  *Lines
 }
@@ -41,12 +26,13 @@ type Locks struct {
 // NewLocks makes the lock noun. It hears of locks that are freed by force, through
 // the signals of the lines.
 func NewLocks(r *lua.Runner, k Keys, l *Leases, n *Lines) *Locks {
+	keys := lockKeys{k}
 	n.signals.onForget(func(topic, key string) {
-		if name, ok := k.lockName(key); ok && topic == topicForced {
+		if name, ok := keys.lockName(key); ok && topic == topicForced {
 			l.hurry(nounLock, name)
 		}
 	}, func() {}) // what was missed meanwhile is found by the next renewals
-	return &Locks{runner: r, keys: k, leases: l, lines: n}
+	return &Locks{runner: r, keys: keys, leases: l, lines: n}
 }
 
 // Methods are those of the noun.
@@ -88,10 +74,10 @@ func (l *Locks) AcquireThen(ctx context.Context, c Caller, p *api.LockAcquirePar
 	x := newLease(c, nounLock, p.Name, p.Token, p.Bind, p.TTLMS, l)
 	id, key := c.identity(), l.keys.lock(p.Name)
 	a := &lockAcquisition{runner: l.runner, in: lua.LockAcquireIn{
-		Lock: key, LineKeys: l.keys.line(key), Token: x.token, TTLMS: p.TTLMS, Session: x.sessionID(),
+		Lock: key, LineKeys: lineKeys(key), Token: x.token, TTLMS: p.TTLMS, Session: x.sessionID(),
 		Client: id.Client, Instance: id.Instance, MaxHoldMS: p.MaxHoldMS, Meta: p.Meta,
 	}}
-	once := latch(key, c)
+	once := Latch(key, c)
 	a.acquisition = acquisition[lua.LockAcquireOut, api.LockAcquireResult]{
 		leases: l.leases, lines: l.lines, caller: c, verb: "acquire", lease: x, made: p.Token == "",
 		line: a.in.LineKeys, wait: Millis(p.WaitMS),
@@ -117,10 +103,6 @@ func (l *Locks) AcquireThen(ctx context.Context, c Caller, p *api.LockAcquirePar
 	}
 	acquire(ctx, &a.acquisition, done)
 }
-
-// replicaTime bounds the wait for replicas, which have a grant within a round
-// trip or are away.
-const replicaTime = time.Second
 
 // granted answers a lock that was taken, and binds it to the session if asked to.
 func (a *lockAcquisition) granted(ctx context.Context, out lua.Outcome[lua.LockAcquireOut]) (api.LockAcquireResult, error) {
@@ -159,7 +141,7 @@ func (a *lockAcquisition) replayed(ctx context.Context, was lua.LockAcquireOut) 
 	op := "lock " + x.name + ": replay"
 	found, err := lua.Run(ctx, a.runner, lua.LockGet, lua.LockGetIn{Lock: a.in.Lock, Line: a.in.Line}, lua.Latch{})
 	if err != nil {
-		return api.LockAcquireResult{}, failed(op, err)
+		return api.LockAcquireResult{}, Failed(op, err)
 	}
 	v := found.Value
 	switch {
@@ -178,7 +160,7 @@ func (a *lockAcquisition) replayed(ctx context.Context, was lua.LockAcquireOut) 
 	switch {
 	case err != nil:
 		a.leases.unsure(ctx, a.caller, x, false, "", err)
-		return api.LockAcquireResult{}, failed(op, err)
+		return api.LockAcquireResult{}, Failed(op, err)
 	case !again.Value.Acquired:
 		return api.LockAcquireResult{Replayed: true, Reason: ReasonReleased}, nil
 	case again.Value.Fence != was.Fence:
@@ -198,14 +180,14 @@ func (l *Locks) Renew(ctx context.Context, _ Caller, p *api.LockRenewParams) (ap
 	// another one, and not lost by what the script finds.
 	x, err := l.leases.claim(ctx, leaseID{nounLock, p.Name, p.Token})
 	if err != nil {
-		return api.LockRenewResult{}, failed(op, err)
+		return api.LockRenewResult{}, Failed(op, err)
 	}
 	out, err := lua.Run(ctx, l.runner, lua.LockRenew, lua.LockRenewIn{
 		Lock: l.keys.lock(p.Name), Token: p.Token, TTLMS: p.TTLMS,
 	}, lua.Latch{})
 	if err != nil {
 		l.leases.unclaim(x)
-		return api.LockRenewResult{}, failed(op, err)
+		return api.LockRenewResult{}, Failed(op, err)
 	}
 	v := out.Value
 	if v.State != lua.LockOwned {
@@ -215,15 +197,6 @@ func (l *Locks) Renew(ctx context.Context, _ Caller, p *api.LockRenewParams) (ap
 	}
 	l.leases.extend(x, Millis(p.TTLMS), renewal{sent: out.Sent, final: v.Final, left: Millis(v.TTLMS)})
 	return api.LockRenewResult{Renewed: true, Fence: Fence(v.Fence), TTLMS: leftMS(v.TTLMS, out.Sent), Reason: ReasonRenewed}, nil
-}
-
-// notHeld is the reason for a token that does not hold the lock. Who asks to
-// renew what was released is told that it is gone: expired.
-func notHeld(s lua.LockState) string {
-	if s == lua.LockNotOwner {
-		return ReasonNotOwner
-	}
-	return ReasonExpired
 }
 
 // Release gives a lock back, in whatever session. It runs on its own time: a
@@ -248,11 +221,11 @@ func (l *Locks) Release(ctx context.Context, c Caller, p *api.LockReleaseParams)
 // Get reads a lock.
 func (l *Locks) Get(ctx context.Context, _ Caller, p *api.LockGetParams) (api.LockGetResult, error) {
 	key := l.keys.lock(p.Name)
-	out, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: key, Line: l.keys.line(key).Line}, lua.Latch{})
+	out, err := lua.Run(ctx, l.runner, lua.LockGet, lua.LockGetIn{Lock: key, Line: lineKeys(key).Line}, lua.Latch{})
 	v := out.Value
 	switch {
 	case err != nil:
-		return api.LockGetResult{}, failed("lock "+p.Name+": get", err)
+		return api.LockGetResult{}, Failed("lock "+p.Name+": get", err)
 	case !v.Held:
 		return api.LockGetResult{Waiting: v.Waiting}, nil
 	}
@@ -289,7 +262,7 @@ func (l *Locks) giveBack(ctx context.Context, gone []hold) []error {
 func (l *Locks) release(h hold) lua.LockReleaseIn {
 	key := l.keys.lock(h.name)
 	return lua.LockReleaseIn{
-		Lock: key, LineKeys: l.keys.line(key), Token: h.token, Session: h.session,
+		Lock: key, LineKeys: lineKeys(key), Token: h.token, Session: h.session,
 		Waiter: h.waiter, Inboxes: l.keys.inboxes(),
 	}
 }

@@ -29,10 +29,10 @@ func (l *Locks) List(ctx context.Context, _ Caller, p *api.LockListParams) (api.
 		case errors.Is(err, redis.ErrCursor):
 			return api.LockListResult{}, invalid("cursor: not one that lock.list answered; leave it out to begin anew")
 		case err != nil:
-			return api.LockListResult{}, failed("lock: list", err)
+			return api.LockListResult{}, Failed("lock: list", err)
 		}
 		if err := l.add(ctx, &page, keys); err != nil {
-			return api.LockListResult{}, failed("lock: list", err)
+			return api.LockListResult{}, Failed("lock: list", err)
 		}
 		page.Cursor = next
 		if next == "" || len(page.Locks) >= int(p.Count) {
@@ -49,7 +49,7 @@ func (l *Locks) add(ctx context.Context, page *api.LockListResult, keys []string
 	for _, key := range keys {
 		if name, ok := l.keys.lockName(key); ok {
 			names = append(names, name)
-			ins = append(ins, lua.LockGetIn{Lock: key, Line: l.keys.line(key).Line})
+			ins = append(ins, lua.LockGetIn{Lock: key, Line: lineKeys(key).Line})
 		}
 	}
 	outs, errs := lua.Batch(ctx, l.runner, lua.LockGet, ins)
@@ -77,12 +77,12 @@ func (l *Locks) ForceRelease(ctx context.Context, c Caller, p *api.LockForceRele
 	}
 	key := l.keys.lock(p.Name)
 	out, err := lua.Run(ctx, l.runner, lua.LockForceRelease, lua.LockForceReleaseIn{
-		Lock: key, LineKeys: l.keys.line(key), Inboxes: l.keys.inboxes(), Channel: l.keys.broadcast(),
+		Lock: key, LineKeys: lineKeys(key), Inboxes: l.keys.inboxes(), Channel: l.keys.broadcast(),
 	}, latchAlways(key, c))
 	v := out.Value
 	switch {
 	case err != nil:
-		return api.LockForceReleaseResult{}, failed("lock "+p.Name+": force release", err)
+		return api.LockForceReleaseResult{}, Failed("lock "+p.Name+": force release", err)
 	case !v.Released:
 		return api.LockForceReleaseResult{}, nil
 	}

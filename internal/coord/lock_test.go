@@ -107,7 +107,7 @@ func onRedis(t *testing.T) (*sidecar, func(name string) stored) {
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	store := redistest.Client(t)
-	return s, func(name string) stored { return stored{t, store, coord.NewKeys(prefix, "").Lock(name)} }
+	return s, func(name string) stored { return stored{t, store, coord.LockKey(coord.NewKeys(prefix, ""), name)} }
 }
 
 func TestALockIsHeldFarBeyondItsTTL(t *testing.T) {
@@ -212,7 +212,7 @@ func TestALostReplyToARenewalLosesNothing(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
-	l := stored{t, redistest.Client(t), coord.NewKeys(prefix, "").Lock("l")}
+	l := stored{t, redistest.Client(t), coord.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("l", 3*time.Second))
 	granted := l.field("until")
@@ -261,7 +261,7 @@ func TestNoLockIsRenewedAfterItsRelease(t *testing.T) {
 	require.Zero(t, s.leases.Held())
 	for g := range 64 {
 		for i := range 7 {
-			held := store.HExists(t.Context(), keys.Lock(fmt.Sprint(g, "/", i)), "token").Val()
+			held := store.HExists(t.Context(), coord.LockKey(keys, fmt.Sprint(g, "/", i)), "token").Val()
 			require.False(t, held, "a released lock is held again")
 		}
 	}
@@ -271,7 +271,7 @@ func TestACancelledAcquisitionIsGivenBack(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
-	l := stored{t, redistest.Client(t), coord.NewKeys(prefix, "").Lock("l")}
+	l := stored{t, redistest.Client(t), coord.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("warm up", time.Minute))
 	for _, r := range []*api.LockAcquireParams{bound("l", time.Minute), unbound("l", time.Minute)} {
@@ -295,7 +295,7 @@ func TestAnUnansweredAcquisitionGoesWithItsSession(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
-	l := stored{t, redistest.Client(t), coord.NewKeys(prefix, "").Lock("l")}
+	l := stored{t, redistest.Client(t), coord.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("warm up", time.Minute))
 	r := bound("l", time.Minute)
@@ -486,7 +486,7 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	require.NoError(t, err)
 	store := goredis.NewClient(opt)
 	defer func() { require.NoError(t, store.Close()) }()
-	l := stored{t, store, coord.NewKeys("p", "").Lock("l")}
+	l := stored{t, store, coord.LockKey(coord.NewKeys("p", ""), "l")}
 	// Redis answers nothing but errors to the script, as one that may not write does.
 	require.NoError(t, store.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 	_, err = s.locks.Release(t.Context(), c.caller(), &api.LockReleaseParams{Name: "l", Token: g.Token})

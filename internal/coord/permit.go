@@ -28,23 +28,6 @@ type MemberRules interface {
 	Label(rule string) string
 }
 
-// MemberTerms are the bands of a rule (token_bucket), in the form that scripts take.
-// The zero value asks for no bucket.
-type MemberTerms struct {
-	Revision  int64
-	Signature string
-	// Overrides has those members that have bands of their own, each with its
-	// signature after it.
-	Overrides []string
-}
-
-// MemberLimit is the limit of one member under a rule.
-type MemberLimit interface {
-	Terms() (revision int64, signature string)
-	// Answer is a script's answer on the wire.
-	Answer(a lua.RatelimitAnswer, replayed bool) (api.RatelimitResult, error)
-}
-
 // MemberBreakers are the breakers of pools' members, as permits use them.
 type MemberBreakers interface {
 	// MemberPolicy is a policy as scripts take it, and what tells it from others of
@@ -77,7 +60,7 @@ type Permits struct {
 // NewPermits makes the noun.
 func NewPermits(o PermitsOptions) *Permits {
 	return &Permits{
-		members: members{nounPermit, o.Runner, o.Keys, o.Leases, o.Lines},
+		members: members{nounPermit, o.Runner, poolKeys{o.Keys}, o.Leases, o.Lines},
 		rules:   o.Rules, breakers: o.Breakers,
 	}
 }

@@ -54,10 +54,10 @@ func (p *Permits) Charge(ctx context.Context, c Caller, q *api.RatelimitParams, 
 		return api.RatelimitResult{}, err
 	}
 	in.Cost, in.Peek = q.Cost, peek || q.Cost == 0
-	out, err := lua.Run(ctx, p.runner, lua.RatelimitMember, in, latch(in.State, c))
+	out, err := lua.Run(ctx, p.runner, lua.RatelimitMember, in, Latch(in.State, c))
 	switch {
 	case err != nil:
-		return api.RatelimitResult{}, failed("ratelimit "+q.Rule+": acquire of a member", err)
+		return api.RatelimitResult{}, Failed("ratelimit "+q.Rule+": acquire of a member", err)
 	case !out.Value.Found:
 		return api.RatelimitResult{}, noMember("key")
 	}
@@ -77,7 +77,7 @@ func (p *Permits) Forget(ctx context.Context, _ Caller, q *api.RatelimitResetPar
 	out, err := lua.Run(ctx, p.runner, lua.RatelimitMember, in, lua.Latch{})
 	switch {
 	case err != nil:
-		return api.RatelimitResetResult{}, failed("ratelimit "+q.Rule+": reset of a member", err)
+		return api.RatelimitResetResult{}, Failed("ratelimit "+q.Rule+": reset of a member", err)
 	case !out.Value.Found:
 		return api.RatelimitResetResult{}, noMember("key")
 	}
@@ -143,7 +143,7 @@ func (p *Permits) pause(ctx context.Context, pool, id string, in lua.PoolPauseIn
 	in.PoolKeys, in.Member, in.Inboxes = p.keys.poolKeys(pool), id, p.keys.inboxes()
 	out, err := lua.Run(ctx, p.runner, lua.PoolPause, in, lua.Latch{})
 	if err != nil {
-		return lua.RatelimitPauseOut{}, failed("pool "+pool+": pause", err)
+		return lua.RatelimitPauseOut{}, Failed("pool "+pool+": pause", err)
 	}
 	if !out.Value.Found {
 		return lua.RatelimitPauseOut{}, noMember("key")

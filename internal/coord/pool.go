@@ -17,7 +17,7 @@ type Pools struct{ members }
 
 // NewPools makes the noun.
 func NewPools(r *lua.Runner, k Keys, l *Leases, n *Lines) *Pools {
-	return &Pools{members{nounPool, r, k, l, n}}
+	return &Pools{members{nounPool, r, poolKeys{k}, l, n}}
 }
 
 const (
@@ -68,7 +68,7 @@ func (p *Pools) Put(ctx context.Context, _ Caller, q *api.PoolPutParams) (api.Po
 	out, err := lua.Run(ctx, p.runner, lua.PoolPut, in, lua.Latch{})
 	switch {
 	case err != nil:
-		return api.PoolPutResult{}, failed("pool "+q.Pool+": put", err)
+		return api.PoolPutResult{}, Failed("pool "+q.Pool+": put", err)
 	case out.Value.Added < 0:
 		return api.PoolPutResult{}, invalid("members: the pool has %d members and may have %d; remove some, or make another pool",
 			out.Value.Total, api.MaxPoolMembers)
@@ -89,7 +89,7 @@ func (p *Pools) Remove(ctx context.Context, _ Caller, q *api.PoolRemoveParams) (
 	for part := range slices.Chunk(q.IDs, removeAtOnce) {
 		out, err := lua.Run(ctx, p.runner, lua.PoolRemove, lua.PoolRemoveIn{PoolKeys: p.keys.poolKeys(q.Pool), IDs: part}, lua.Latch{})
 		if err != nil {
-			return api.PoolRemoveResult{}, failed("pool "+q.Pool+": remove", err)
+			return api.PoolRemoveResult{}, Failed("pool "+q.Pool+": remove", err)
 		}
 		r.Removed, r.Total = r.Removed+out.Value.Removed, out.Value.Total
 	}
@@ -130,11 +130,20 @@ func (p *Pools) ban(ctx context.Context, verb string, in lua.PoolBanIn, pool str
 	out, err := lua.Run(ctx, p.runner, lua.PoolBan, in, lua.Latch{})
 	switch {
 	case err != nil:
-		return api.PoolBanResult{}, failed("pool "+pool+": "+verb, err)
+		return api.PoolBanResult{}, Failed("pool "+pool+": "+verb, err)
 	case !out.Value.Found:
 		return api.PoolBanResult{}, noMember("id")
 	}
 	return api.PoolBanResult{Changed: out.Value.Changed}, nil
+}
+
+// Touched has the pool look at a member again that may be possible earlier than it
+// believes, since its breaker was changed from outside.
+func (p *Pools) Touched(ctx context.Context, pool, member string) error {
+	_, err := lua.Run(ctx, p.runner, lua.PoolTouch, lua.PoolTouchIn{
+		PoolKeys: p.keys.poolKeys(pool), Member: member, Inboxes: p.keys.inboxes(),
+	}, lua.Latch{})
+	return err
 }
 
 // noMember says that what a parameter names is no member.

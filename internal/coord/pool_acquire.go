@@ -60,7 +60,7 @@ func (m *members) acquire(
 		},
 	}
 	in := a.input()
-	a.line, a.once = in.LineKeys, latch(in.State, c)
+	a.line, a.once = in.LineKeys, Latch(in.State, c)
 	// A lease that is in doubt has no member yet, and leaves the line when it is given back.
 	x.token, x.kind = a.text.String(), memberKind{m, in.LineKeys}
 	acquire(ctx, &a.acquisition, func(r api.PermitAcquireResult, err error) {
@@ -155,7 +155,7 @@ func (a *memberAcquisition) replayed(ctx context.Context, was lua.PermitAcquireO
 	}, lua.Latch{})
 	if err != nil {
 		a.acquisition.leases.unsure(ctx, a.caller, a.lease, false, "", err)
-		return api.PermitAcquireResult{}, failed(a.noun+" "+a.params.Pool+": replay", err)
+		return api.PermitAcquireResult{}, Failed(a.noun+" "+a.params.Pool+": replay", err)
 	}
 	switch out.Value.State {
 	case lua.LockOwned:

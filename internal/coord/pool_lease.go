@@ -19,14 +19,14 @@ func (m *members) renewOne(ctx context.Context, p *api.PoolRenewParams) (api.Poo
 	// another one, and not lost by what the script finds.
 	x, err := m.leases.claim(ctx, leaseID{m.noun, p.Pool, p.Lease})
 	if err != nil {
-		return api.PoolRenewResult{}, failed(op, err)
+		return api.PoolRenewResult{}, Failed(op, err)
 	}
 	out, err := lua.Run(ctx, m.runner, lua.PoolRenew, lua.PoolRenewIn{
 		PoolKeys: m.keys.poolKeys(p.Pool), PoolLease: lua.PoolLease{Token: l.token, Member: l.member}, LeaseMS: p.LeaseMS,
 	}, lua.Latch{})
 	if err != nil {
 		m.leases.unclaim(x)
-		return api.PoolRenewResult{}, failed(op, err)
+		return api.PoolRenewResult{}, Failed(op, err)
 	}
 	if out.Value.State == lua.LockOwned {
 		m.leases.extend(x, Millis(p.LeaseMS), renewal{sent: out.Sent})
@@ -61,7 +61,7 @@ func (m *members) releaseResult(ctx context.Context, p *api.PoolReleaseParams, o
 // releaseIn is what gives a member back, with how it did if that is known.
 func (m *members) releaseIn(pool string, l memberLease) lua.PoolReleaseIn {
 	return lua.PoolReleaseIn{
-		PoolKeys: m.keys.poolKeys(pool), Used: m.keys.used(pool, l.scope), LineKeys: m.keys.line(m.keys.pool(pool, "none")),
+		PoolKeys: m.keys.poolKeys(pool), Used: m.keys.used(pool, l.scope), LineKeys: lineKeys(m.keys.pool(pool, "none")),
 		PoolLease: lua.PoolLease{Token: l.token, Member: l.member}, Inboxes: m.keys.inboxes(),
 	}
 }

@@ -26,7 +26,7 @@ func (p *Pools) List(ctx context.Context, _ Caller, q *api.PoolListParams) (api.
 			After: after, Count: min(listAtOnce, q.Count-int64(len(page.Members))),
 		}, lua.Latch{})
 		if err != nil {
-			return api.PoolListResult{}, failed("pool "+q.Pool+": list", err)
+			return api.PoolListResult{}, Failed("pool "+q.Pool+": list", err)
 		}
 		for _, v := range out.Value.Members {
 			page.Members = append(page.Members, entryOf(v, out.Value.NowUS))
@@ -74,7 +74,7 @@ func (p *Pools) Stats(ctx context.Context, _ Caller, q *api.PoolStatsParams) (ap
 	for {
 		out, err := lua.Run(ctx, p.runner, lua.PoolStats, in, lua.Latch{})
 		if err != nil {
-			return api.PoolStatsResult{}, failed("pool "+q.Pool+": stats", err)
+			return api.PoolStatsResult{}, Failed("pool "+q.Pool+": stats", err)
 		}
 		v := out.Value
 		r.Live, r.Cooling, r.Banned, r.Free, r.Waiting = r.Live+v.Live, r.Cooling+v.Cooling, r.Banned+v.Banned, r.Free+v.Free, v.Waiting

@@ -14,7 +14,7 @@ import (
 type members struct {
 	noun   string
 	runner *lua.Runner
-	keys   Keys
+	keys   poolKeys
 	leases *Leases
 	lines  *Lines
 }

@@ -31,14 +31,14 @@ const (
 // taken with a lease come back to their place unless they are acknowledged.
 type Queues struct {
 	runner *lua.Runner
-	keys   Keys
+	keys   queueKeys
 	leases *Leases
 	lines  *Lines
 }
 
 // NewQueues makes the queue noun.
 func NewQueues(r *lua.Runner, k Keys, l *Leases, n *Lines) *Queues {
-	return &Queues{runner: r, keys: k, leases: l, lines: n}
+	return &Queues{runner: r, keys: queueKeys{k}, leases: l, lines: n}
 }
 
 // Methods are those of the noun.
@@ -65,7 +65,7 @@ func (q *Queues) Enqueue(ctx context.Context, c Caller, p *api.QueueEnqueueParam
 		ID: p.ID, TTLMS: p.TTLMS, Body: string(p.Body), Inboxes: q.keys.inboxes(),
 	}, latchAlways(keys.Order, c))
 	if err != nil {
-		return api.QueueEnqueueResult{}, failed("queue "+p.Queue+": enqueue", err)
+		return api.QueueEnqueueResult{}, Failed("queue "+p.Queue+": enqueue", err)
 	}
 	v := out.Value
 	if !out.Replayed {
@@ -108,7 +108,7 @@ func (q *Queues) look(ctx context.Context, queue, id, verb string) (lua.QueueLoo
 		Queue: q.keys.queueKeys(queue), Line: q.keys.queueLine(queue).Line, ID: id,
 	}, lua.Latch{})
 	if err != nil {
-		return lua.QueueLookOut{}, failed("queue "+queue+": "+verb, err)
+		return lua.QueueLookOut{}, Failed("queue "+queue+": "+verb, err)
 	}
 	q.tidied(ctx, out.Value.QueueTidied)
 	return out.Value, nil
@@ -118,7 +118,7 @@ func (q *Queues) look(ctx context.Context, queue, id, verb string) (lua.QueueLoo
 func (q *Queues) Cancel(ctx context.Context, _ Caller, p *api.QueueEntryParams) (api.QueueCancelResult, error) {
 	out, err := lua.Run(ctx, q.runner, lua.QueueCancel, lua.QueueCancelIn{Queue: q.keys.queueKeys(p.Queue), ID: p.ID}, lua.Latch{})
 	if err != nil {
-		return api.QueueCancelResult{}, failed("queue "+p.Queue+": cancel", err)
+		return api.QueueCancelResult{}, Failed("queue "+p.Queue+": cancel", err)
 	}
 	v := out.Value
 	q.tidied(ctx, v.QueueTidied)

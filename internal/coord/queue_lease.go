@@ -92,7 +92,7 @@ func (q *Queues) Renew(ctx context.Context, _ Caller, p *api.QueueRenewParams) (
 	// Before the script, as Locks.Renew does.
 	x, err := q.leases.claim(ctx, leaseID{nounQueue, p.Queue, p.Lease})
 	if err != nil {
-		return api.QueueRenewResult{}, failed(op, err)
+		return api.QueueRenewResult{}, Failed(op, err)
 	}
 	out, err := lua.Run(ctx, q.runner, lua.QueueRenew, lua.QueueRenewIn{
 		Queue: q.keys.queueKeys(p.Queue), Lease: p.Lease, LeaseMS: p.LeaseMS,
@@ -100,7 +100,7 @@ func (q *Queues) Renew(ctx context.Context, _ Caller, p *api.QueueRenewParams) (
 	switch {
 	case err != nil:
 		q.leases.unclaim(x)
-		return api.QueueRenewResult{}, failed(op, err)
+		return api.QueueRenewResult{}, Failed(op, err)
 	case out.Value != lua.QueueLeaseHeld:
 		q.leases.lose(x, ReasonExpired)
 		return api.QueueRenewResult{Reason: ReasonExpired}, nil

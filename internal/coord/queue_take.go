@@ -39,7 +39,7 @@ func (q *Queues) DequeueThen(ctx context.Context, c Caller, p *api.QueueDequeueP
 	if c.RequestID != "" {
 		a.in.KeepMS = keepReplayed.Milliseconds()
 	}
-	once := latch(a.in.Queue.Order, c)
+	once := Latch(a.in.Queue.Order, c)
 	a.acquisition = acquisition[lua.QueueDequeueOut, api.QueueDequeueResult]{
 		leases: q.leases, lines: q.lines, caller: c, verb: "dequeue", lease: x, made: true,
 		line: a.in.LineKeys, wait: Millis(p.WaitMS),
@@ -112,7 +112,7 @@ func (a *dequeuing) taken(ctx context.Context, out lua.Outcome[lua.QueueDequeueO
 		// Even one that is to be bound: its session may go on for long, and nobody
 		// would acknowledge it.
 		a.leases.takeBack(ctx, hold{leaseID: x.leaseID, session: x.owner, kind: x.kind})
-		return api.QueueDequeueResult{}, failed("queue "+x.name+": dequeue", over)
+		return api.QueueDequeueResult{}, Failed("queue "+x.name+": dequeue", over)
 	}
 	if err := a.held(ctx, out.Sent); err != nil {
 		return api.QueueDequeueResult{}, err
@@ -137,7 +137,7 @@ func (a *dequeuing) replayed(ctx context.Context, was lua.QueueDequeueOut) (api.
 	}, lua.Latch{})
 	if err != nil {
 		q.leases.unsure(ctx, a.caller, x, false, "", err)
-		return api.QueueDequeueResult{}, failed("queue "+x.name+": replay", err)
+		return api.QueueDequeueResult{}, Failed("queue "+x.name+": replay", err)
 	}
 	switch out.Value.State {
 	case lua.QueueLeaseHeld:

@@ -64,7 +64,9 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	now.Store(1_700_000_000_000_000)
 	var look atomic.Bool
 	var depths []int64 // before each run, and after the last
-	depth := func() { depths = append(depths, store.ZCard(context.Background(), keys.Queue("q").Order).Val()) }
+	depth := func() {
+		depths = append(depths, store.ZCard(context.Background(), coord.QueueKeys(keys, "q").Order).Val())
+	}
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
 		if look.Load() {
 			depth()
@@ -74,7 +76,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	ins := make([]lua.QueueEnqueueIn, dead)
 	for i := range ins {
 		ins[i] = lua.QueueEnqueueIn{
-			Queue: keys.Queue("q"), LineKeys: keys.QueueLine("q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
+			Queue: coord.QueueKeys(keys, "q"), LineKeys: coord.QueueLine(keys, "q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
 		}
 	}
 	_, errs := lua.Batch(t.Context(), s.runner, lua.QueueEnqueue, ins)
@@ -94,7 +96,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	for i := range depths[1:] {
 		require.LessOrEqual(t, depths[i]-depths[i+1], int64(most), "run %d", i)
 	}
-	for _, key := range []string{keys.Queue("q").Entries, keys.Queue("q").Bodies, keys.Queue("q").Expiry} {
+	for _, key := range []string{coord.QueueKeys(keys, "q").Entries, coord.QueueKeys(keys, "q").Bodies, coord.QueueKeys(keys, "q").Expiry} {
 		require.Zero(t, store.Exists(t.Context(), key).Val(), "%s is left", key)
 	}
 }
@@ -116,7 +118,7 @@ func queueBehindProxy(t *testing.T) queued {
 		// that only heal ends the wait for one.
 		way: way, s: newSidecar(t, openRunner(t, lua.Options{URL: way.url(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
 		beside: newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix),
-		store:  redistest.Client(t), order: coord.NewKeys(prefix, "").Queue("q").Order,
+		store:  redistest.Client(t), order: coord.QueueKeys(coord.NewKeys(prefix, ""), "q").Order,
 	}
 	enqueue(t, q.s, "1", "2")
 	return q

@@ -42,7 +42,7 @@ type RateLimiterOptions struct {
 // finishes its last requests must still keep to the limits it shares.
 type RateLimiter struct {
 	runner       *lua.Runner
-	keys         Keys
+	keys         limitKeys
 	rules        *Rules
 	leases       *Leases
 	lines        *Lines
@@ -73,8 +73,8 @@ func NewRateLimiter(o RateLimiterOptions) *RateLimiter {
 		o.Answers = NewAnswers(o.Signals)
 	}
 	l := &RateLimiter{
-		runner: o.Runner, keys: o.Keys, rules: o.Rules, tel: o.Telemetry, events: o.Events,
-		leases: o.Leases, lines: o.Lines, members: o.Members, seats: seats{o.Runner, o.Keys},
+		runner: o.Runner, keys: limitKeys{o.Keys}, rules: o.Rules, tel: o.Telemetry, events: o.Events,
+		leases: o.Leases, lines: o.Lines, members: o.Members, seats: seats{o.Runner, limitKeys{o.Keys}},
 		seals: newSeals(o.Runner, o.Keys, o.Clock),
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
@@ -115,14 +115,6 @@ type decision struct {
 
 // neverMS is the retry_after_ms of a cost that never fits.
 const neverMS = -1
-
-// The sources of a decision.
-const (
-	SourceRedis = "redis" // a script decided
-	SourceCache = "cache" // a refusal of a moment ago still holds
-	SourceLocal = "local" // the fail mode decided
-	SourceList  = "list"  // the rule's allow or deny list has the key
-)
 
 // The reasons of denied_by.
 const (
@@ -273,7 +265,7 @@ func (l *RateLimiter) Reset(ctx context.Context, c Caller, p *api.RatelimitReset
 		State: state, Channel: l.keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitResetResult{}, failed("ratelimit "+lim.label()+": reset", err)
+		return api.RatelimitResetResult{}, Failed("ratelimit "+lim.label()+": reset", err)
 	}
 	l.forget(topicReset, state)
 	return api.RatelimitResetResult{Reset: out.Value}, nil

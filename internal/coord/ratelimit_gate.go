@@ -15,12 +15,6 @@ import (
 // maxSources bounds what one key may have of words.
 const maxSources = 16
 
-// The causes of pauses, for metrics and events.
-const (
-	causeManual  = "manual"
-	causePenalty = "penalty"
-)
-
 // upstream is what a rule says of the remote server behind it.
 type upstream struct {
 	penalty    api.Penalty // with nothing left out
@@ -71,7 +65,7 @@ func (l *RateLimiter) Pause(ctx context.Context, c Caller, p *api.RatelimitPause
 		Why: p.Reason, Channel: l.keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitPauseResult{}, failed("ratelimit "+g.label()+": pause", err)
+		return api.RatelimitPauseResult{}, Failed("ratelimit "+g.label()+": pause", err)
 	}
 	if out.Value.UntilUS < 0 {
 		return api.RatelimitPauseResult{}, errFarPause
@@ -81,25 +75,6 @@ func (l *RateLimiter) Pause(ctx context.Context, c Caller, p *api.RatelimitPause
 		l.paused(ctx, g, p.Key, causeManual, p.Reason)
 	}
 	return api.RatelimitPauseResult{PausedUntilAtMS: instantMS(out.Value.UntilUS)}, nil
-}
-
-var errFarPause = invalid("until_at_ms: that is more than 366 days away; pause for less, and again when that ends")
-
-// lastSecond is one whose microseconds are exact in scripts, far from now.
-const lastSecond = 1 << 33
-
-// checkPause wants one end of a pause, which scripts can reckon with.
-func checkPause(p *api.RatelimitPauseParams) error {
-	switch {
-	case p.ForMS != 0 && p.UntilAtMS != 0:
-		return invalid("for_ms: given together with until_at_ms; give the one or the other")
-	case p.ForMS == 0 && p.UntilAtMS == 0:
-		return invalid("for_ms: missing; give it, or until_at_ms")
-	case p.UntilAtMS/1000 > lastSecond:
-		return errFarPause
-	default:
-		return nil
-	}
 }
 
 // paused counts and tells what paused a key.
@@ -122,7 +97,7 @@ func (l *RateLimiter) Resume(ctx context.Context, c Caller, p *api.RatelimitResu
 	}
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitResume, lua.RatelimitResumeIn{Gate: g.key, Channel: l.keys.broadcast()}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitResumeResult{}, failed("ratelimit "+g.label()+": resume", err)
+		return api.RatelimitResumeResult{}, Failed("ratelimit "+g.label()+": resume", err)
 	}
 	l.answers.forget(g.key)
 	if out.Value && l.events.Wanted() {
@@ -147,7 +122,7 @@ func (l *RateLimiter) SetDelay(ctx context.Context, _ Caller, p *api.RatelimitSe
 		Source: p.Source, Most: maxSources, Channel: l.keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitSetDelayResult{}, failed("ratelimit "+g.label()+": set the delay", err)
+		return api.RatelimitSetDelayResult{}, Failed("ratelimit "+g.label()+": set the delay", err)
 	}
 	l.answers.forget(g.key)
 	return api.RatelimitSetDelayResult{DelayMS: waitMS(out.Value.DelayUS), UntilAtMS: instantMS(out.Value.UntilUS)}, nil
@@ -176,9 +151,9 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, p *api.RatelimitRepo
 		Gate: g.key, Hit: slices.Contains(by.Codes, p.Status) && p.RetryAfterMS >= 0, RetryUS: max(p.RetryAfterMS, 0) * 1000,
 		BaseMS: by.BaseMS, MaxMS: by.MaxMS, Factor: pauseFactor(by), ForgiveUS: by.ForgiveMS * 1000,
 		Why: status, Channel: l.keys.broadcast(),
-	}, latch(g.key, c))
+	}, Latch(g.key, c))
 	if err != nil {
-		return api.RatelimitReportResult{}, failed("ratelimit "+g.label()+": report", err)
+		return api.RatelimitReportResult{}, Failed("ratelimit "+g.label()+": report", err)
 	}
 	o := out.Value
 	if o.Did != lua.PenaltyNone && !out.Replayed {
@@ -203,14 +178,6 @@ func (l *RateLimiter) Report(ctx context.Context, c Caller, p *api.RatelimitRepo
 func pauseFactor(p api.Penalty) int64 {
 	most := *p.JitterPercent * 10
 	return max(1, 1000-most+rand.Int64N(2*most+1))
-}
-
-// statusClass is one of a closed list.
-func statusClass(status int64) string {
-	if status >= 100 && status < 600 {
-		return string('0'+rune(status/100)) + "xx"
-	}
-	return "other"
 }
 
 // confirmAfter is how long a call may have waited for its slot without asking

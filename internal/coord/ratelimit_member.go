@@ -65,7 +65,7 @@ func (l *limit) Terms() (revision int64, signature string) { return l.revision, 
 func (l *limit) Answer(a lua.RatelimitAnswer, replayed bool) (api.RatelimitResult, error) {
 	d, err := l.decision(a, replayed)
 	if err != nil {
-		return api.RatelimitResult{}, failed("ratelimit "+l.label()+": reply", err)
+		return api.RatelimitResult{}, Failed("ratelimit "+l.label()+": reply", err)
 	}
 	if !d.Allowed && l.shadow {
 		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0

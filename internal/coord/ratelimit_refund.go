@@ -25,7 +25,7 @@ func (l *RateLimiter) Refund(ctx context.Context, c Caller, p *api.RatelimitGran
 	if err != nil {
 		return api.RatelimitRefundResult{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	if l.holds(p.Grant) {
 		if _, err := l.Done(ctx, c, p); err != nil {
@@ -35,7 +35,7 @@ func (l *RateLimiter) Refund(ctx context.Context, c Caller, p *api.RatelimitGran
 	body, _ := g.appendBody(nil)
 	genuine, err := l.seals.made(ctx, body, seal)
 	if err != nil {
-		return api.RatelimitRefundResult{}, failed("ratelimit "+g.rule()+": refund", err)
+		return api.RatelimitRefundResult{}, Failed("ratelimit "+g.rule()+": refund", err)
 	}
 	if !genuine {
 		return api.RatelimitRefundResult{Reason: ReasonExpired}, nil
@@ -45,7 +45,7 @@ func (l *RateLimiter) Refund(ctx context.Context, c Caller, p *api.RatelimitGran
 		State: state, Marker: l.keys.refunded(g.tag, g.id), Algorithm: algorithmOf(g.part), ID: g.id, Cost: g.cost, AtUS: g.at,
 	}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitRefundResult{}, failed("ratelimit "+g.rule()+": refund", err)
+		return api.RatelimitRefundResult{}, Failed("ratelimit "+g.rule()+": refund", err)
 	}
 	switch out.Value {
 	case lua.Refunded:

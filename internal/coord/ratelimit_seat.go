@@ -28,7 +28,7 @@ const (
 // the grant as text, which has all that is needed for its keys.
 type seats struct {
 	runner *lua.Runner
-	keys   Keys
+	keys   limitKeys
 }
 
 // renew implements leaseKind.
@@ -112,7 +112,7 @@ func (l *RateLimiter) atOnce(ctx context.Context, q question) (decision, answer,
 
 // inTurn is atOnce for a place in the caller's turn.
 func (l *RateLimiter) inTurn(ctx context.Context, q *question, wait time.Duration, done func(decision, answer, error)) {
-	if !q.seated() || capped(ctx, wait) <= 0 {
+	if !q.seated() || Capped(ctx, wait) <= 0 {
 		done(l.atOnce(ctx, *q))
 		return
 	}
@@ -138,7 +138,7 @@ func (l *RateLimiter) settled(
 	}
 	var known *Error
 	if err != nil && !errors.As(err, &known) {
-		err = failed("ratelimit "+q.lim.label()+": acquire", err)
+		err = Failed("ratelimit "+q.lim.label()+": acquire", err)
 	}
 	if waiter != "" && err == nil && d.Allowed && !out.Value.Reserved() {
 		d = d.after(l.now() - q.begun)
@@ -200,7 +200,7 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d decision, out 
 		moved, err := lua.Run(ctx, l.runner, lua.RatelimitRenew, in, lua.Latch{})
 		switch {
 		case err != nil:
-			return decision{}, failed(op+"replay", err)
+			return decision{}, Failed(op+"replay", err)
 		case moved.Value == lua.SeatGone:
 			d.Allowed, d.DeniedBy, d.Grant, d.RetryAfterMS = false, ReasonConcurrency, "", pollEvery.Milliseconds()
 			return d, nil
@@ -210,7 +210,7 @@ func (l *RateLimiter) keepSeat(ctx context.Context, q question, d decision, out 
 	if over := ctx.Err(); over != nil && !out.Replayed {
 		// Nobody hears of the grant, to end it.
 		l.leases.giveBack(context.WithoutCancel(ctx), []hold{h})
-		return decision{}, failed(op+"acquire", over)
+		return decision{}, Failed(op+"acquire", over)
 	}
 	d.Held = true
 	if c.Session == nil || l.leases.bind(&lease{leaseID: h.leaseID, ttl: h.ttl, session: c.Session, kind: l.seats}, sent) {
@@ -255,7 +255,7 @@ func (l *RateLimiter) unseat(ctx context.Context, q question, waiter string, dou
 	}
 	// Once: what stays behind ends with its time, or with the session, and a place
 	// in the line with the next beat. An answer does not wait for Redis to be back.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	redis.Settle(ctx, doubt)
 	_, _ = lua.Attempt(ctx, l.runner, lua.RatelimitDone, l.seats.done(h), lua.Latch{})
@@ -294,7 +294,7 @@ func (l *RateLimiter) Done(ctx context.Context, c Caller, p *api.RatelimitGrantP
 	if x != nil && x.session != c.Session {
 		l.leases.tell(x, ReasonExpired) // someone else gave it back
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	out, err := lua.Run(ctx, l.runner, lua.RatelimitDone, l.seats.done(h), lua.Latch{})
 	if err != nil {
@@ -303,7 +303,7 @@ func (l *RateLimiter) Done(ctx context.Context, c Caller, p *api.RatelimitGrantP
 			l.leases.doubt(&lease{leaseID: x.leaseID, ttl: x.ttl, session: x.session, kind: l.seats}, err)
 		}
 		rule, _, _ := strings.Cut(g.tag, ":")
-		return api.RatelimitDoneResult{}, failed("ratelimit "+rule+": done", err)
+		return api.RatelimitDoneResult{}, Failed("ratelimit "+rule+": done", err)
 	}
 	return api.RatelimitDoneResult{Done: out.Value == lua.SeatHeld}, nil
 }

@@ -178,7 +178,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 	for name, bands := range map[string][]api.Band{
 		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
 	} {
-		key := coord.NewKeys(prefix, "").InFull(name, tokenBucket, bands...)
+		key := coord.InFullKey(coord.NewKeys(prefix, ""), name, tokenBucket, bands...)
 		never, err := s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 11))
 		require.NoError(t, err)
 		require.Equal(t, int64(-1), never.RetryAfterMS)

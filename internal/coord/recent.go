@@ -103,3 +103,10 @@ func (r *recent[K, V]) clear() {
 	r.epoch++
 	clear(r.items)
 }
+
+// Len is how many are kept.
+func (r *recent[K, V]) Len() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.items)
+}

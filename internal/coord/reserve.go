@@ -246,7 +246,7 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool
 	if x.stage == leaving {
 		seat := x.seat
 		r.mu.Unlock()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 		if seat != nil {
 			seat(ctx)
 		}

@@ -67,7 +67,7 @@ func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &RuntimeRules{
-		o: o, key: o.Keys.rules(), known: -1,
+		o: o, key: limitKeys{o.Keys}.rules(), known: -1,
 		woken: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -130,7 +130,7 @@ func (r *RuntimeRules) load(ctx context.Context) error {
 	defer r.mu.Unlock()
 	out, err := lua.Attempt(ctx, r.o.Runner, lua.RatelimitRules, lua.RatelimitRulesIn{Rules: r.key, Known: r.known}, lua.Latch{})
 	if err != nil {
-		return failed("ratelimit: rules", err)
+		return Failed("ratelimit: rules", err)
 	}
 	if out.Value.Revision == r.known {
 		return nil
@@ -207,7 +207,7 @@ func (r *RuntimeRules) Put(ctx context.Context, _ Caller, p *api.RatelimitPutRul
 	}, lua.Latch{})
 	switch {
 	case err != nil:
-		return api.RatelimitPutRuleResult{}, failed("ratelimit "+name+": put", err)
+		return api.RatelimitPutRuleResult{}, Failed("ratelimit "+name+": put", err)
 	case out.Value.Revision == 0:
 		return api.RatelimitPutRuleResult{}, &Error{Code: api.FailedPrecondition, Op: "params", Err: errManyRules}
 	}
@@ -224,7 +224,7 @@ func (r *RuntimeRules) Delete(ctx context.Context, _ Caller, p *api.RatelimitDel
 		Rules: r.key, Name: p.Name, Least: r.o.Rules.next(), Channel: r.o.Keys.broadcast(),
 	}, lua.Latch{})
 	if err != nil {
-		return api.RatelimitDeleteRuleResult{}, failed("ratelimit "+p.Name+": delete", err)
+		return api.RatelimitDeleteRuleResult{}, Failed("ratelimit "+p.Name+": delete", err)
 	}
 	r.settle(ctx)
 	return api.RatelimitDeleteRuleResult{Deleted: out.Value}, nil

@@ -165,7 +165,7 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 
 	// A later version put a rule with a field that this one does not know.
 	raw := redistest.Client(t)
-	key := coord.NewKeys(prefix, "").Rules()
+	key := coord.RulesKey(coord.NewKeys(prefix, ""))
 	require.NoError(t, raw.HSet(t.Context(), key, "r:new", `5000000000000 {"name":"new","weight":1}`, "revision", 5_000_000_000_000).Err())
 	clock.Advance(time.Second)
 	lasts(t, "it is seen", func() bool { return len(unreadable(t, s.rules)) > 0 })
@@ -205,7 +205,7 @@ func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 	runtimeRules(t, later, "p", nil, coord.RuntimeRulesOptions{})
 	require.Empty(t, later.rules.Names())
 	server.Restart()
-	require.NoError(t, server.Client(t).HSet(t.Context(), coord.NewKeys("p", "").Rules(),
+	require.NoError(t, server.Client(t).HSet(t.Context(), coord.RulesKey(coord.NewKeys("p", "")),
 		"r:back", `7 {"name":"back","algorithm":"token_bucket","limits":[{"limit":1,"period_ms":1000}]}`, "revision", 7).Err())
 	lasts(t, "they are seen", func() bool { return reflect.DeepEqual(later.rules.Names(), []string{"back"}) })
 	lasts(t, "what Redis lost is gone everywhere", func() bool {
@@ -218,7 +218,7 @@ func TestThereAreOnlySoManyRules(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	raw, key := redistest.Client(t), coord.NewKeys(prefix, "").Rules()
+	raw, key := redistest.Client(t), coord.RulesKey(coord.NewKeys(prefix, ""))
 	fields := []any{"revision", 1}
 	for i := range 999 {
 		fields = append(fields, "r:"+strconv.Itoa(i), "1 {}")

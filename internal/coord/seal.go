@@ -65,7 +65,7 @@ func (k *secret) appendSeal(b, body []byte) []byte {
 const sealFor = time.Minute
 
 func newSeals(r *lua.Runner, k Keys, clock Clock) *seals {
-	return &seals{runner: r, key: k.seal(), clock: clock}
+	return &seals{runner: r, key: limitKeys{k}.seal(), clock: clock}
 }
 
 // ready has a text to seal with, or says why there is none. Once there is one,

@@ -17,12 +17,14 @@ const ReasonCommitted = "committed"
 // Seen has things done once: who reserves a key does it, and commits.
 type Seen struct {
 	runner *lua.Runner
-	keys   Keys
+	keys   seenKeys
 	leases *Leases
 }
 
 // NewSeen makes the seen noun.
-func NewSeen(r *lua.Runner, k Keys, l *Leases) *Seen { return &Seen{runner: r, keys: k, leases: l} }
+func NewSeen(r *lua.Runner, k Keys, l *Leases) *Seen {
+	return &Seen{runner: r, keys: seenKeys{k}, leases: l}
+}
 
 // Methods are those of the noun.
 func (s *Seen) Methods() []Method {
@@ -60,7 +62,7 @@ func (s *Seen) Reserve(ctx context.Context, c Caller, p *api.SeenReserveParams) 
 	a := &reserving{seen: s, in: lua.SeenReserveIn{
 		Seen: s.keys.seen(x.name), Token: x.token, TTLMS: p.TTLMS, Session: x.sessionID(),
 	}}
-	once := latch(a.in.Seen, c)
+	once := Latch(a.in.Seen, c)
 	// There is no line: who finds the key reserved does something else meanwhile.
 	a.acquisition = acquisition[lua.SeenReserveOut, api.SeenReserveResult]{
 		leases: s.leases, caller: c, verb: "reserve", lease: x, made: true,
@@ -95,7 +97,7 @@ func (a *reserving) replayed(ctx context.Context, _ lua.SeenReserveOut) (api.See
 	}, lua.Latch{})
 	if err != nil {
 		a.leases.unsure(ctx, a.caller, a.lease, false, "", err)
-		return api.SeenReserveResult{}, failed("seen "+a.lease.name+": replay", err)
+		return api.SeenReserveResult{}, Failed("seen "+a.lease.name+": replay", err)
 	}
 	switch out.Value {
 	case lua.SeenHeld:

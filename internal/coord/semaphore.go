@@ -16,14 +16,14 @@ const nounSemaphore = "semaphore"
 // counted apart, so that nothing can be counted wrongly.
 type Semaphores struct {
 	runner *lua.Runner
-	keys   Keys
+	keys   semaphoreKeys
 	leases *Leases
 	lines  *Lines
 }
 
 // NewSemaphores makes the semaphore noun.
 func NewSemaphores(r *lua.Runner, k Keys, l *Leases, n *Lines) *Semaphores {
-	return &Semaphores{runner: r, keys: k, leases: l, lines: n}
+	return &Semaphores{runner: r, keys: semaphoreKeys{k}, leases: l, lines: n}
 }
 
 // Methods are those of the noun.
@@ -67,7 +67,7 @@ func (s *Semaphores) AcquireThen(
 	}
 	x := newLease(c, nounSemaphore, p.Name, p.Token, p.Bind, p.TTLMS, s)
 	a := &semaphoreAcquisition{semaphores: s, in: s.input(c, p, x)}
-	once := latch(a.in.Semaphore.Leases, c)
+	once := Latch(a.in.Semaphore.Leases, c)
 	a.acquisition = acquisition[lua.SemaphoreAcquireOut, api.SemaphoreAcquireResult]{
 		leases: s.leases, lines: s.lines, caller: c, verb: "acquire", lease: x, made: p.Token == "",
 		line: a.in.LineKeys, wait: Millis(p.WaitMS),
@@ -152,7 +152,7 @@ func (a *semaphoreAcquisition) replayed(ctx context.Context, was lua.SemaphoreAc
 	}
 	now, err := s.look(ctx, x.name)
 	if err != nil {
-		return api.SemaphoreAcquireResult{}, failed(op, err)
+		return api.SemaphoreAcquireResult{}, Failed(op, err)
 	}
 	free := max(0, a.in.Limit-now.Held)
 	found, err := lua.Run(ctx, s.runner, lua.SemaphoreRenew, ask, lua.Latch{})
@@ -160,7 +160,7 @@ func (a *semaphoreAcquisition) replayed(ctx context.Context, was lua.SemaphoreAc
 		if x.session != nil {
 			s.leases.unsure(ctx, a.caller, x, false, "", err)
 		}
-		return api.SemaphoreAcquireResult{}, failed(op, err)
+		return api.SemaphoreAcquireResult{}, Failed(op, err)
 	}
 	v := found.Value
 	if v.State != lua.SemaphoreHeld {

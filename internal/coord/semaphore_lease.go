@@ -56,13 +56,13 @@ func (s *Semaphores) Renew(ctx context.Context, _ Caller, p *api.SemaphoreRenewP
 	id := leaseID{nounSemaphore, p.Name, p.Token}
 	x, err := s.leases.claim(ctx, id)
 	if err != nil {
-		return api.SemaphoreRenewResult{}, failed(op, err)
+		return api.SemaphoreRenewResult{}, Failed(op, err)
 	}
 	ttl := Millis(p.TTLMS)
 	out, err := lua.Run(ctx, s.runner, lua.SemaphoreRenew, s.renewal(hold{leaseID: id, ttl: ttl}), lua.Latch{})
 	if err != nil {
 		s.leases.unclaim(x)
-		return api.SemaphoreRenewResult{}, failed(op, err)
+		return api.SemaphoreRenewResult{}, Failed(op, err)
 	}
 	v := out.Value
 	if v.State != lua.SemaphoreHeld {
@@ -96,7 +96,7 @@ func (s *Semaphores) Release(ctx context.Context, c Caller, p *api.SemaphoreRele
 func (s *Semaphores) Get(ctx context.Context, _ Caller, p *api.SemaphoreGetParams) (api.SemaphoreGetResult, error) {
 	now, err := s.look(ctx, p.Name)
 	if err != nil {
-		return api.SemaphoreGetResult{}, failed("semaphore "+p.Name+": get", err)
+		return api.SemaphoreGetResult{}, Failed("semaphore "+p.Name+": get", err)
 	}
 	r := api.SemaphoreGetResult{Held: now.Held, Waiting: now.Waiting, Holders: make([]api.SemaphoreHolder, len(now.Holders))}
 	for i, h := range now.Holders {

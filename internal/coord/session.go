@@ -92,3 +92,11 @@ func (s *Session) Identity() Identity {
 	defer s.mu.Unlock()
 	return s.identity
 }
+
+// sessionID is that of the caller's session, empty when it has none.
+func (c Caller) sessionID() string {
+	if c.Session == nil {
+		return ""
+	}
+	return c.Session.ID
+}

@@ -56,8 +56,8 @@ func (s *stats) count(rule string, d decision) {
 	}
 }
 
-// failed takes a call that fail mode closed ended.
-func (s *stats) failed(rule string) { s.of(rule).degraded.Add(1) }
+// Failed takes a call that fail mode closed ended.
+func (s *stats) Failed(rule string) { s.of(rule).degraded.Add(1) }
 
 // Stats are what this sidecar decided since it started, by rule, sorted by name. Of
 // calls that are under way while it looks some counts may be in and others not.

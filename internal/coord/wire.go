@@ -40,3 +40,14 @@ func waitMS(us int64) int64 {
 // instantMS is an instant of Redis in microseconds, rounded up to milliseconds; 0 is
 // none.
 func instantMS(us int64) int64 { return (us + 999) / 1000 }
+
+// msLeft is a remaining time in milliseconds, rounded up; 0 when it is over.
+func msLeft(d time.Duration) int64 { return roundUp(d).Milliseconds() }
+
+// roundUp is a duration in whole milliseconds, not negative.
+func roundUp(d time.Duration) time.Duration {
+	return max(0, (d + time.Millisecond - 1).Truncate(time.Millisecond))
+}
+
+// ceilMS is a duration of microseconds, rounded up to a millisecond.
+func ceilMS(us int64) time.Duration { return Millis(instantMS(us)) }

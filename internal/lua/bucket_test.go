@@ -221,18 +221,18 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 		keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Capacity: bands[0].Capacity, L: bands[0].L, P: bands[0].P})
 		lockKeys, lockArgs := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
 		var from, to *redis.TimeCmd
-		var bucket, lock *redis.Cmd
+		var bucket, locked *redis.Cmd
 		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			from = p.Time(ctx)
 			bucket = p.EvalSha(ctx, lua.RatelimitTokenBucket.SHA(), keys, args...)
-			lock = p.EvalSha(ctx, lua.LockAcquire.SHA(), lockKeys, lockArgs...)
+			locked = p.EvalSha(ctx, lua.LockAcquire.SHA(), lockKeys, lockArgs...)
 			to = p.Time(ctx)
 			return nil
 		})
 		require.NoError(t, err)
 		charged, err := lua.ReadAs(lua.RatelimitTokenBucket, bucket.Val().([]any))
 		require.NoError(t, err)
-		granted, err := lua.ReadAs(lua.LockAcquire, lock.Val().([]any))
+		granted, err := lua.ReadAs(lua.LockAcquire, locked.Val().([]any))
 		require.NoError(t, err)
 		for _, at := range []int64{charged.NowUS, granted.Fence} {
 			require.GreaterOrEqual(t, at, from.Val().UnixMicro())
@@ -244,7 +244,7 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 // TestMuldivIsExact asks the prelude's long multiplication over its whole range.
 func TestMuldivIsExact(t *testing.T) {
 	t.Parallel()
-	text, err := lua.Files.ReadFile("prelude_muldiv.lua")
+	text, err := lua.AllFiles.ReadFile("prelude_muldiv.lua")
 	require.NoError(t, err)
 	script := string(text) + `
 local out = {}

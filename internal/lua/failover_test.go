@@ -61,14 +61,14 @@ func (l *load) work(t *testing.T, worker int) {
 			return
 		case <-tick.C:
 		}
-		lock, token := l.keys[worker]+":lock", fmt.Sprintf("t%d", round)
-		got, err := lua.Run(ctx, l.r, lua.LockAcquire, lua.LockAcquireIn{Lock: lock, LineKeys: lineOf(lock), Token: token, TTLMS: 100}, lua.Latch{})
+		name, token := l.keys[worker]+":lock", fmt.Sprintf("t%d", round)
+		got, err := lua.Run(ctx, l.r, lua.LockAcquire, lua.LockAcquireIn{Lock: name, LineKeys: lineOf(name), Token: token, TTLMS: 100}, lua.Latch{})
 		if err == nil && got.Value.Acquired {
 			if got.Value.Fence <= last {
-				l.failed <- fmt.Sprintf("%s: fence %d after %d", lock, got.Value.Fence, last)
+				l.failed <- fmt.Sprintf("%s: fence %d after %d", name, got.Value.Fence, last)
 			}
 			last = got.Value.Fence
-			_, _ = lua.Run(ctx, l.r, lua.LockRelease, lua.LockReleaseIn{Lock: lock, LineKeys: lineOf(lock), Token: token}, lua.Latch{})
+			_, _ = lua.Run(ctx, l.r, lua.LockRelease, lua.LockReleaseIn{Lock: name, LineKeys: lineOf(name), Token: token}, lua.Latch{})
 		}
 		_, charged := take(ctx, l.r, l.keys[worker]+":bucket", 1_000_000_000)
 		switch {

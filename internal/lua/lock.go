@@ -1,5 +1,7 @@
 package lua
 
+import "go.opentelemetry.io/otel/attribute"
+
 // LockAcquire grants a lock, or says who holds it. Repeated with the same token
 // it answers the same fence and restarts the TTL.
 var LockAcquire = Define[LockAcquireIn, LockAcquireOut](files, Source{
@@ -49,23 +51,6 @@ var LockRenew = Define[LockRenewIn, LockRenewOut](files, Source{
 	Name:       "lock_renew",
 	Idempotent: true,
 })
-
-// LockState is what renew and release found.
-type LockState int64
-
-// What renew and release find, as the scripts return it.
-const (
-	// LockExpired: nobody holds it, and this token was its last owner or nobody knows.
-	LockExpired LockState = 0
-	// LockOwned: this token held it, and what was asked is done.
-	LockOwned LockState = 1
-	// LockNotOwner: someone else holds it.
-	LockNotOwner LockState = 2
-	// LockReleased: this token was its last owner and gave it back.
-	LockReleased LockState = 3
-	// LockMoved: this token holds it, bound to another session by a replay.
-	LockMoved LockState = 4
-)
 
 // LockRenewIn extends one lock. A Session other than the stored one finds
 // LockMoved; an empty Session matches any.
@@ -163,4 +148,13 @@ type LockForceReleaseOut struct {
 	Client, Instance string
 	SinceMS          int64
 	Meta             string
+}
+
+// SpanAttrs are the decision.
+func (o LockAcquireOut) SpanAttrs() []attribute.KeyValue {
+	decision := "busy"
+	if o.Acquired {
+		decision = "acquired"
+	}
+	return []attribute.KeyValue{attribute.String("coxswain.decision", decision)}
 }

@@ -190,23 +190,23 @@ func (r *poolRun) lease(t *rapid.T) (lua.PoolLease, *modelMember) {
 }
 
 func (r *poolRun) release(t *rapid.T) {
-	lease, m := r.lease(t)
+	held, m := r.lease(t)
 	session := rapid.SampledFrom([]string{"", "s", "s", "other"}).Draw(t, "session")
 	scope := rapid.SampledFrom([]string{"", "h"}).Draw(t, "scope")
 	in := lua.PoolReleaseIn{
-		PoolKeys: r.keys(), Used: r.used(scope), LineKeys: lineOf(r.s.key(r.name + "line")), PoolLease: lease, Session: session, Inboxes: "in:",
+		PoolKeys: r.keys(), Used: r.used(scope), LineKeys: lineOf(r.s.key(r.name + "line")), PoolLease: held, Session: session, Inboxes: "in:",
 		Outcome:    rapid.SampledFrom([]string{"", "ok", "soft_block", "hard_block", "transport", "captcha", "fail", "ban", "cancelled"}).Draw(t, "outcome"),
 		CooldownMS: rapid.SampledFrom([]int64{0, 0, 1, 20_000}).Draw(t, "cooldown"),
 		UnbanMS:    rapid.SampledFrom([]int64{0, 3_000}).Draw(t, "unban"),
 	}
-	r.say("release %q %q in %q: %q, %d ms, unban %d ms", lease, session, scope, in.Outcome, in.CooldownMS, in.UnbanMS)
-	want := lua.PoolReleaseOut{State: m.state(r.now, lease.Token, session)}
+	r.say("release %q %q in %q: %q, %d ms, unban %d ms", held, session, scope, in.Outcome, in.CooldownMS, in.UnbanMS)
+	want := lua.PoolReleaseOut{State: m.state(r.now, held.Token, session)}
 	if want.State == lua.LockOwned {
 		cool := max(m.judged(r.now, in.Outcome, in.UnbanMS).Microseconds(), in.CooldownMS*1000)
 		if cool > 0 {
 			m.cools[scope] = max(m.cools[scope], r.now+cool)
 		}
-		m.token, m.last, m.ends, m.session = "", lease.Token, 0, ""
+		m.token, m.last, m.ends, m.session = "", held.Token, 0, ""
 		next := m.cools[scope]
 		switch {
 		case m.ban > r.now:
@@ -227,10 +227,10 @@ func (r *poolRun) release(t *rapid.T) {
 }
 
 func (r *poolRun) renew(t *rapid.T) {
-	lease, m := r.lease(t)
+	held, m := r.lease(t)
 	session, ms := rapid.SampledFrom([]string{"", "s", "other"}).Draw(t, "session"), rapid.SampledFrom([]int64{100, 90_000}).Draw(t, "ms")
-	r.say("renew %q %q %d ms", lease, session, ms)
-	want := lua.PoolRenewOut{State: m.state(r.now, lease.Token, session)}
+	r.say("renew %q %q %d ms", held, session, ms)
+	want := lua.PoolRenewOut{State: m.state(r.now, held.Token, session)}
 	if want.State == lua.LockOwned {
 		if session == "" {
 			m.ends = 0 // the owner's own word
@@ -240,7 +240,7 @@ func (r *poolRun) renew(t *rapid.T) {
 	if want.State == lua.LockOwned || want.State == lua.LockMoved {
 		want.Fence, want.LeaseMS = m.fence, (m.ends-r.now)/1000
 	}
-	got := call(t, r.s, lua.PoolRenew, r.now, lua.PoolRenewIn{PoolKeys: r.keys(), PoolLease: lease, Session: session, LeaseMS: ms})
+	got := call(t, r.s, lua.PoolRenew, r.now, lua.PoolRenewIn{PoolKeys: r.keys(), PoolLease: held, Session: session, LeaseMS: ms})
 	got.ID = ""
 	require.Equal(t, want, got, "%s", r.story())
 }

@@ -109,40 +109,6 @@ type RatelimitOut struct {
 	Bands []RatelimitBandView // with PeekEach
 }
 
-// RatelimitAnswer describes one band, counted from 1: the band that refuses (of several
-// the one that admits last), else the one with the least remaining.
-type RatelimitAnswer struct {
-	Allowed Admission
-	Band    int64
-	// Remaining is rounded down and never negative. Current is rounded up; the part above
-	// the capacity is promised to slots that have not come.
-	Remaining, Current int64
-	// RetryAfterUS is 0 when allowed and -1 when the cost never fits. Waits past
-	// 2^53 us (285 years) are told as that.
-	RetryAfterUS, ResetAfterUS, NowUS int64
-	// Denied is limit, pause, delay or concurrency; empty when it is not refused.
-	Denied string
-	// Newer is the signature of the rule that decided, whose bands Band and Bands
-	// are about, when it is newer than the caller's; empty = it is the caller's.
-	Newer string
-}
-
-// Admission is the decision about a charge.
-type Admission int64
-
-// The values of Admission.
-const (
-	AdmissionRefused  Admission = 0
-	AdmissionNow      Admission = 1
-	AdmissionReserved Admission = 2 // at the slot, which is at NowUS + RetryAfterUS
-)
-
-// Admitted tells whether the cost fits now.
-func (a RatelimitAnswer) Admitted() bool { return a.Allowed == AdmissionNow }
-
-// Reserved tells whether a slot was promised.
-func (a RatelimitAnswer) Reserved() bool { return a.Allowed == AdmissionReserved }
-
 // RatelimitBandView is how one band stands.
 type RatelimitBandView struct{ Remaining, Current, ResetAfterUS int64 }
 

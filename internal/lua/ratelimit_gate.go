@@ -17,15 +17,6 @@ type RatelimitPauseIn struct {
 	Why, Channel              string
 }
 
-// RatelimitPauseOut is the pause in force.
-type RatelimitPauseOut struct {
-	// UntilUS is when it ends; 0 = there is none, -1 = it would end later than
-	// LongestUS from now, and nothing was done.
-	UntilUS int64
-	Changed bool // the pause in force is the one that was asked for
-	NowUS   int64
-}
-
 // RatelimitResume ends the pause of a key and forgets its penalty, and reports
 // whether it was paused. Delays stay.
 var RatelimitResume = Define[RatelimitResumeIn, bool](files, Source{

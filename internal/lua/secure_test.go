@@ -112,21 +112,21 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			require.NoError(t, err)
 			_, err = lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: key, Channel: "coxswain:v1:broadcast"}, lua.Latch{})
 			require.NoError(t, err)
-			lock, line := key+":lock", lineOf(key+":lock")
+			name, line := key+":lock", lineOf(key+":lock")
 			_, _, err = lua.RunReplicated(deadline(t), r, lua.LockAcquire,
-				lua.LockAcquireIn{Lock: lock, LineKeys: line, Token: "t", TTLMS: 60_000}, lua.Latch{}, 1, 1)
+				lua.LockAcquireIn{Lock: name, LineKeys: line, Token: "t", TTLMS: 60_000}, lua.Latch{}, 1, 1)
 			require.NoError(t, err)
 			_, err = lua.Run(deadline(t), r, lua.LockAcquire,
-				lua.LockAcquireIn{Lock: lock, LineKeys: line, Token: "u", TTLMS: 60_000, Waiter: "s:1", BeatMS: 3000}, lua.Latch{})
+				lua.LockAcquireIn{Lock: name, LineKeys: line, Token: "u", TTLMS: 60_000, Waiter: "s:1", BeatMS: 3000}, lua.Latch{})
 			require.NoError(t, err)
 			beat, err := lua.Run(deadline(t), r, lua.LineBeat,
 				lua.LineBeatIn{LineKeys: line, Sidecar: "s", BeatMS: 3000, Waiters: strings.Join([]string{"s:1"}, " "), Gone: "s:0"}, lua.Latch{})
 			require.NoError(t, err)
 			require.Equal(t, "s:1", beat.Value.Head)
 			_, err = lua.Run(deadline(t), r, lua.LockRelease,
-				lua.LockReleaseIn{Lock: lock, LineKeys: line, Token: "t", Inboxes: "coxswain:v1:inbox:"}, lua.Latch{})
+				lua.LockReleaseIn{Lock: name, LineKeys: line, Token: "t", Inboxes: "coxswain:v1:inbox:"}, lua.Latch{})
 			require.NoError(t, err)
-			_, err = lua.Run(deadline(t), r, lua.LockGet, lua.LockGetIn{Lock: lock, Line: line.Line}, lua.Latch{})
+			_, err = lua.Run(deadline(t), r, lua.LockGet, lua.LockGetIn{Lock: name, Line: line.Line}, lua.Latch{})
 			require.NoError(t, err)
 			require.NoError(t, untilUpOn(t, r, key))
 			require.True(t, r.Status().ScriptsLoaded)

@@ -41,7 +41,7 @@ func slidingRule(limit, periodMS int64) rule {
 func takeBack(t require.TestingT, s *store, now int64, state, parts, expression string, args ...any) (bool, time.Duration) {
 	text := "local now = tonumber(ARGV[1])\n"
 	for _, part := range append([]string{"lifetime", "muldiv", "bands"}, strings.Fields(parts)...) {
-		b, err := lua.Files.ReadFile("prelude_" + part + ".lua")
+		b, err := lua.AllFiles.ReadFile("prelude_" + part + ".lua")
 		require.NoError(t, err)
 		text += string(b)
 	}

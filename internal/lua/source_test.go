@@ -15,11 +15,11 @@ import (
 
 // sources are the embedded files by name.
 func sources(t *testing.T) map[string]string {
-	files, err := fs.Glob(lua.Files, "*.lua")
+	files, err := fs.Glob(lua.AllFiles, "*.lua")
 	require.NoError(t, err)
 	out := map[string]string{}
 	for _, f := range files {
-		b, err := lua.Files.ReadFile(f)
+		b, err := lua.AllFiles.ReadFile(f)
 		require.NoError(t, err)
 		out[f] = string(b)
 	}

@@ -13,29 +13,7 @@ import (
 
 // decided is what a script's output tells its span: what was decided, never a
 // key. Outputs implement it where there is a decision.
-type decided interface{ attrs() []attribute.KeyValue }
-
-func (o RatelimitAnswer) attrs() []attribute.KeyValue {
-	decision := either(o.Admitted(), "allowed", "denied")
-	if o.Reserved() {
-		decision = "reserved"
-	}
-	return []attribute.KeyValue{
-		attribute.String("coxswain.decision", decision),
-		attribute.Int64("coxswain.remaining", o.Remaining),
-	}
-}
-
-func (o LockAcquireOut) attrs() []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("coxswain.decision", either(o.Acquired, "acquired", "busy"))}
-}
-
-func either(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
-}
+type decided interface{ SpanAttrs() []attribute.KeyValue }
 
 // startSpan starts the span of a script, or none: under a parent that is not
 // recorded nothing is built at all.
@@ -71,7 +49,7 @@ func (r *Runner) endSpan(span trace.Span, c *call, value any, replayed bool, err
 		span.SetAttributes(attribute.StringSlice("coxswain.key_names", names))
 	}
 	if d, ok := value.(decided); ok && err == nil {
-		span.SetAttributes(d.attrs()...)
+		span.SetAttributes(d.SpanAttrs()...)
 	}
 	endWith(span, err)
 }

@@ -45,8 +45,9 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	rules := coord.NewRules()
 	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
 	t.Cleanup(runtime.Stop)
+	pools := coord.NewPools(r, keys, leases, lines)
 	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
+		Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Members: pools, Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
 	})
 	permits := coord.NewPermits(coord.PermitsOptions{
 		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
@@ -63,7 +64,7 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 			coord.NewSeen(r, keys, leases).Methods(),
 			limiter.Methods(), rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
-			coord.NewPools(r, keys, leases, lines).Methods(),
+			pools.Methods(),
 			permits.Methods(),
 		),
 		Rules:  rules.InForce,

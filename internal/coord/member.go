@@ -1,0 +1,23 @@
+package coord
+
+import (
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// MemberTerms are the bands of a rule (token_bucket), in the form that scripts take.
+// The zero value asks for no bucket.
+type MemberTerms struct {
+	Revision  int64
+	Signature string
+	// Overrides has those members that have bands of their own, each with its
+	// signature after it.
+	Overrides []string
+}
+
+// MemberLimit is the limit of one member under a rule.
+type MemberLimit interface {
+	Terms() (revision int64, signature string)
+	// Answer is a script's answer on the wire.
+	Answer(a lua.RatelimitAnswer, replayed bool) (api.RatelimitResult, error)
+}
