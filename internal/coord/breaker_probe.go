@@ -21,9 +21,9 @@ type probes struct {
 	members Members
 }
 
-// renew implements leaseKind. It is never asked: a probe is not renewed, or a
+// RenewHeld implements Kind. It is never asked: a probe is not renewed, or a
 // caller that hangs would keep a breaker half open for as long as it is connected.
-func (p probes) renew(_ context.Context, due []hold) []renewal {
+func (p probes) RenewHeld(_ context.Context, due []hold) []renewal {
 	lost := make([]renewal, len(due))
 	for i := range due {
 		lost[i].reason = ReasonExpired
@@ -31,8 +31,8 @@ func (p probes) renew(_ context.Context, due []hold) []renewal {
 	return lost
 }
 
-// giveBack implements leaseKind.
-func (p probes) giveBack(ctx context.Context, gone []hold) []error {
+// GiveBackHeld implements Kind.
+func (p probes) GiveBackHeld(ctx context.Context, gone []hold) []error {
 	errs := giveBackBy(ctx, p.runner, lua.BreakerDrop, gone, func(h hold) lua.BreakerProbeIn {
 		return lua.BreakerProbeIn{BreakerIn: p.at.in(), Probe: h.token, Session: h.session}
 	})

@@ -23,8 +23,8 @@ type FakeKind struct {
 	OnGiveBack func(context.Context, []TestHold) []error
 }
 
-func (k *FakeKind) renew(ctx context.Context, due []hold) []renewal   { return k.OnRenew(ctx, due) }
-func (k *FakeKind) giveBack(ctx context.Context, gone []hold) []error { return k.OnGiveBack(ctx, gone) }
+func (k *FakeKind) RenewHeld(ctx context.Context, due []hold) []renewal   { return k.OnRenew(ctx, due) }
+func (k *FakeKind) GiveBackHeld(ctx context.Context, gone []hold) []error { return k.OnGiveBack(ctx, gone) }
 
 func fake(s *Session, k *FakeKind, name string, ttl time.Duration) *lease {
 	return &lease{leaseID: leaseID{"fake", name, "token"}, fence: 7, ttl: ttl, session: s, kind: k}

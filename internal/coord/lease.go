@@ -309,7 +309,7 @@ func (l *Leases) giveBack(ctx context.Context, gone []hold) {
 			again := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(time.Second))
 			// The error is not news: what is left now is left to its TTL.
 			_ = backoff.Retry(func() error {
-				batch = failedOf(batch, kind.giveBack(ctx, batch))
+				batch = failedOf(batch, kind.GiveBackHeld(ctx, batch))
 				if len(batch) > 0 {
 					return errors.New("some are left")
 				}

@@ -11,8 +11,8 @@ import (
 // in one pipeline, and how to give many back. Both answer in the order of what
 // they are given, and neither touches a lease that moved to another session.
 type leaseKind interface {
-	renew(ctx context.Context, due []hold) []renewal
-	giveBack(ctx context.Context, gone []hold) []error
+	RenewHeld(ctx context.Context, due []hold) []renewal
+	GiveBackHeld(ctx context.Context, gone []hold) []error
 }
 
 // renewal is what became of one lease.

@@ -83,7 +83,7 @@ func (l *Leases) unsure(ctx context.Context, c Caller, x *lease, made bool, wait
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	redis.Settle(ctx, err)
-	_ = x.kind.giveBack(ctx, []hold{h})
+	_ = x.kind.GiveBackHeld(ctx, []hold{h})
 }
 
 // release has run give a lease back, in whatever session it is, and returns what the

@@ -235,8 +235,8 @@ func (l *Locks) Get(ctx context.Context, _ Caller, p *api.LockGetParams) (api.Lo
 	}, nil
 }
 
-// renew implements leaseKind.
-func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
+// RenewHeld implements Kind.
+func (l *Locks) RenewHeld(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, l.runner, lua.LockRenew, due, func(h hold) lua.LockRenewIn {
 		return lua.LockRenewIn{Lock: l.keys.lock(h.name), Token: h.token, TTLMS: h.ttl.Milliseconds(), Session: h.session}
 	}, func(v lua.LockRenewOut) renewal {
@@ -251,9 +251,9 @@ func (l *Locks) renew(ctx context.Context, due []hold) []renewal {
 	})
 }
 
-// giveBack implements leaseKind. Whatever the scripts find, the holds are no
+// GiveBackHeld implements Kind. Whatever the scripts find, the holds are no
 // longer ours: only an error is worth another try.
-func (l *Locks) giveBack(ctx context.Context, gone []hold) []error {
+func (l *Locks) GiveBackHeld(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, l.runner, lua.LockRelease, gone, l.release)
 }
 

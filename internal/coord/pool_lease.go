@@ -83,8 +83,8 @@ type memberKind struct {
 	line lua.LineKeys
 }
 
-// renew implements leaseKind.
-func (k memberKind) renew(ctx context.Context, due []hold) []renewal {
+// RenewHeld implements Kind.
+func (k memberKind) RenewHeld(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, k.runner, lua.PoolRenew, due, func(h hold) lua.PoolRenewIn {
 		l, _ := parseLease(k.noun, h.token) // ours
 		return lua.PoolRenewIn{
@@ -103,9 +103,9 @@ func (k memberKind) renew(ctx context.Context, due []hold) []renewal {
 	})
 }
 
-// giveBack implements leaseKind. Nobody says how the members did, so that nothing
+// GiveBackHeld implements Kind. Nobody says how the members did, so that nothing
 // of that is counted.
-func (k memberKind) giveBack(ctx context.Context, gone []hold) []error {
+func (k memberKind) GiveBackHeld(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, k.runner, lua.PoolRelease, gone, func(h hold) lua.PoolReleaseIn {
 		l, _ := parseLease(k.noun, h.token) // ours, or none
 		in := k.releaseIn(h.name, l)

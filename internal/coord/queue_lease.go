@@ -7,8 +7,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// renew implements leaseKind.
-func (q *Queues) renew(ctx context.Context, due []hold) []renewal {
+// RenewHeld implements Kind.
+func (q *Queues) RenewHeld(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, q.runner, lua.QueueRenew, due, func(h hold) lua.QueueRenewIn {
 		return lua.QueueRenewIn{
 			Queue: q.keys.queueKeys(h.name), Lease: h.token, Session: h.session, LeaseMS: h.ttl.Milliseconds(),
@@ -25,8 +25,8 @@ func (q *Queues) renew(ctx context.Context, due []hold) []renewal {
 	})
 }
 
-// giveBack implements leaseKind.
-func (q *Queues) giveBack(ctx context.Context, gone []hold) []error {
+// GiveBackHeld implements Kind.
+func (q *Queues) GiveBackHeld(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, q.runner, lua.QueueRelease, gone, q.release)
 }
 

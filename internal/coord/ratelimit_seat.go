@@ -31,8 +31,8 @@ type seats struct {
 	keys   limitKeys
 }
 
-// renew implements leaseKind.
-func (s seats) renew(ctx context.Context, due []hold) []renewal {
+// RenewHeld implements Kind.
+func (s seats) RenewHeld(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, s.runner, lua.RatelimitRenew, due, s.renewal, func(state lua.SeatState) renewal {
 		switch state {
 		case lua.SeatHeld:
@@ -52,8 +52,8 @@ func (s seats) renewal(h hold) lua.RatelimitRenewIn {
 	return lua.RatelimitRenewIn{Leases: leases, Holders: holders, ID: g.id, Session: h.session, HoldMS: h.ttl.Milliseconds()}
 }
 
-// giveBack implements leaseKind.
-func (s seats) giveBack(ctx context.Context, gone []hold) []error {
+// GiveBackHeld implements Kind.
+func (s seats) GiveBackHeld(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, s.runner, lua.RatelimitDone, gone, s.done)
 }
 

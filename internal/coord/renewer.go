@@ -154,7 +154,7 @@ func (l *Leases) renew(b batch) {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, patience)
 	defer cancel()
-	results := b.kind.renew(ctx, b.holds)
+	results := b.kind.RenewHeld(ctx, b.holds)
 
 	var lost []*lease
 	var reasons []string

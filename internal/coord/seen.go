@@ -151,8 +151,8 @@ func (s *Seen) Release(ctx context.Context, c Caller, p *api.SeenReleaseParams) 
 	}
 }
 
-// renew implements leaseKind.
-func (s *Seen) renew(ctx context.Context, due []hold) []renewal {
+// RenewHeld implements Kind.
+func (s *Seen) RenewHeld(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, s.runner, lua.SeenRenew, due, func(h hold) lua.SeenRenewIn {
 		return lua.SeenRenewIn{Seen: s.keys.seen(h.name), Token: h.token, Session: h.session, TTLMS: h.ttl.Milliseconds()}
 	}, func(state lua.SeenState) renewal {
@@ -167,8 +167,8 @@ func (s *Seen) renew(ctx context.Context, due []hold) []renewal {
 	})
 }
 
-// giveBack implements leaseKind.
-func (s *Seen) giveBack(ctx context.Context, gone []hold) []error {
+// GiveBackHeld implements Kind.
+func (s *Seen) GiveBackHeld(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, s.runner, lua.SeenRelease, gone, func(h hold) lua.SeenReleaseIn {
 		return lua.SeenReleaseIn{Seen: s.keys.seen(h.name), Token: h.token, Session: h.session}
 	})

@@ -7,8 +7,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// renew implements leaseKind.
-func (s *Semaphores) renew(ctx context.Context, due []hold) []renewal {
+// RenewHeld implements Kind.
+func (s *Semaphores) RenewHeld(ctx context.Context, due []hold) []renewal {
 	return renewBy(ctx, s.runner, lua.SemaphoreRenew, due, s.renewal, func(v lua.SemaphoreRenewOut) renewal {
 		switch v.State {
 		case lua.SemaphoreHeld:
@@ -30,9 +30,9 @@ func (s *Semaphores) renewal(h hold) lua.SemaphoreRenewIn {
 	return in
 }
 
-// giveBack implements leaseKind. Whatever the scripts find, the holds are no
+// GiveBackHeld implements Kind. Whatever the scripts find, the holds are no
 // longer ours: only an error is worth another try.
-func (s *Semaphores) giveBack(ctx context.Context, gone []hold) []error {
+func (s *Semaphores) GiveBackHeld(ctx context.Context, gone []hold) []error {
 	return giveBackBy(ctx, s.runner, lua.SemaphoreRelease, gone, s.release)
 }
 
