@@ -15,6 +15,14 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
@@ -45,11 +53,11 @@ type app struct {
 
 	telemetry *telemetry.SDK
 	runner    *lua.Runner
-	leases    *coord.Leases
+	leases    *lease.Leases
 	signals   *coord.Signals
-	rules     *coord.Rules
-	policies  *coord.BreakerPolicies
-	lines     *coord.Lines
+	rules     *ratelimit.Rules
+	policies  *breaker.Policies
+	lines     *lease.Lines
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
 	port      net.Listener                  // nil without http.addr, as is http
@@ -202,11 +210,11 @@ func (a *app) openStore() (err error) {
 // readRules puts what the configuration says of limits and breakers in force.
 func (a *app) readRules() error {
 	c := a.config
-	a.rules = coord.NewRules()
-	if err := a.rules.SetFirst(c.Rules.Items, age(c), coord.Precedence(c.Rules.Precedence)); err != nil {
+	a.rules = ratelimit.NewRules()
+	if err := a.rules.SetFirst(c.Rules.Items, age(c), ratelimit.Precedence(c.Rules.Precedence)); err != nil {
 		return err
 	}
-	a.policies = coord.NewBreakerPolicies()
+	a.policies = breaker.NewPolicies()
 	return a.policies.Set(c.Breakers.Items)
 }
 
@@ -218,16 +226,16 @@ func (a *app) serve() error {
 		return fmt.Errorf("socket.mode: %w", err)
 	}
 	keys := coord.NewKeys(c.Redis.Prefix, c.Redis.Tenant)
-	a.leases = coord.NewLeases(a.telemetry.Telemetry)
+	a.leases = lease.NewLeases(a.telemetry.Telemetry)
 	a.leases.Report(a.events)
 	a.onStop("leases", cleanupTime, a.giveBack)
 	a.signals = coord.NewSignals(a.runner, keys)
 	a.onStop("signals", 0, func(context.Context) error { a.signals.Stop(); return nil })
-	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{
+	runtime := ratelimit.NewRuntimeRules(ratelimit.RuntimeRulesOptions{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Signals: a.signals, Events: a.events, Log: a.log,
 	})
 	a.onStop("rules", 0, func(context.Context) error { runtime.Stop(); return nil })
-	a.lines = coord.NewLines(a.runner, a.signals, a.leases)
+	a.lines = lease.NewLines(a.runner, a.signals, a.leases)
 	a.onStop("lines", 0, func(context.Context) error { a.lines.Stop(); return nil })
 	a.server, err = rpc.Listen(rpc.Options{
 		Path: c.Socket.Path, Mode: mode, UID: c.Socket.UID, GID: c.Socket.GID,
@@ -244,17 +252,17 @@ func (a *app) serve() error {
 }
 
 // nouns are what handlers call.
-func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
+func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Services {
 	answers := coord.NewAnswers(a.signals)
-	pools := coord.NewPools(a.runner, keys, a.leases, a.lines)
-	breakers := coord.NewBreakers(coord.BreakersOptions{
+	pools := pool.New(a.runner, keys, a.leases, a.lines)
+	breakers := breaker.New(breaker.Options{
 		Runner: a.runner, Keys: keys, Policies: a.policies, Members: pools, Leases: a.leases, Answers: answers, Events: a.events,
 		Telemetry: a.telemetry.Telemetry,
 	})
-	permits := coord.NewPermits(coord.PermitsOptions{
+	permits := pool.NewPermits(pool.PermitsOptions{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Breakers: breakers, Leases: a.leases, Lines: a.lines,
 	})
-	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+	limiter := ratelimit.New(ratelimit.Options{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines, Members: permits,
 		Signals: a.signals, Answers: answers, Events: a.events,
 		Telemetry: a.telemetry.Telemetry,
@@ -262,10 +270,10 @@ func (a *app) nouns(keys coord.Keys, runtime *coord.RuntimeRules) rpc.Services {
 	return rpc.Services{
 		Leases: a.leases,
 		Methods: slices.Concat(
-			coord.NewLocks(a.runner, keys, a.leases, a.lines).Methods(),
-			coord.NewSemaphores(a.runner, keys, a.leases, a.lines).Methods(),
-			coord.NewQueues(a.runner, keys, a.leases, a.lines).Methods(),
-			coord.NewSeen(a.runner, keys, a.leases).Methods(),
+			lock.New(a.runner, keys, a.leases, a.lines).Methods(),
+			semaphore.New(a.runner, keys, a.leases, a.lines).Methods(),
+			queue.New(a.runner, keys, a.leases, a.lines).Methods(),
+			seen.New(a.runner, keys, a.leases).Methods(),
 			limiter.Methods(), a.rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
 			pools.Methods(),

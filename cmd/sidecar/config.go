@@ -4,7 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coxswain-sidecar/coxswain/internal/config"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // serveFlags are what serve takes from its command line.
@@ -52,10 +53,10 @@ func loadConfig(src config.Sources) (*config.Config, error) {
 // checkRules asks coord, which alone knows what a rule and a policy may say.
 func checkRules(c *config.Config) []config.Problem {
 	var all []config.Problem
-	for _, p := range coord.CheckRules(c.Rules.Items) {
+	for _, p := range ratelimit.CheckRules(c.Rules.Items) {
 		all = append(all, config.Problem{Path: "rules." + p.Path, Message: p.Message})
 	}
-	for _, p := range coord.CheckBreakers(c.Breakers.Items) {
+	for _, p := range breaker.CheckPolicies(c.Breakers.Items) {
 		all = append(all, config.Problem{Path: "breakers." + p.Path, Message: p.Message})
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // reloadable are the settings that take effect without a restart, beside the
@@ -156,7 +157,7 @@ func (r *reloads) apply(c *config.Config) error {
 		// Other rules under a revision that is not higher would be taken for
 		// older ones by the state in Redis: a file may come with an old age.
 		next := max(age(c), r.revision+1)
-		if err := a.rules.SetFirst(c.Rules.Items, next, coord.Precedence(c.Rules.Precedence)); err != nil {
+		if err := a.rules.SetFirst(c.Rules.Items, next, ratelimit.Precedence(c.Rules.Precedence)); err != nil {
 			return err
 		}
 		r.revision = next

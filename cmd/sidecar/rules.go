@@ -11,7 +11,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 func newRules(p process) *cobra.Command {
@@ -73,7 +73,7 @@ func loadRules(files []string) ([]api.Rule, error) {
 
 // describeRules says what was found, one rule a line.
 func describeRules(to io.Writer, rules []api.Rule) error {
-	set := coord.NewRules()
+	set := ratelimit.NewRules()
 	if err := set.Set(rules, 0); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func extras(r api.Rule) []string {
 	if r.MaxConcurrent > 0 {
 		all = append(all, fmt.Sprintf("%d at once", r.MaxConcurrent))
 	}
-	if !coord.NoPenalty(r.Penalty) {
+	if !ratelimit.NoPenalty(r.Penalty) {
 		all = append(all, "penalty")
 	}
 	if r.FailMode != "" {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 func newRulesDiff(p process) *cobra.Command {
@@ -37,7 +37,7 @@ out and as by default is no difference. Exit code 0 when there is none, 1 when t
 		}
 		wanted := make(map[string]api.Rule, len(rules))
 		for _, r := range rules {
-			wanted[r.Name] = coord.PlainRule(r)
+			wanted[r.Name] = ratelimit.PlainRule(r)
 		}
 		running, err := ask(cmd.Context(), *socket, "sidecar rules diff", *timeout, api.RatelimitRules, api.Nothing{})
 		if err != nil {

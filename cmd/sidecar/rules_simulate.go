@@ -15,6 +15,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -85,7 +86,7 @@ func openTrace(name string, in io.Reader) (io.Reader, func(), error) {
 // simulation is a limiter that lives by the clock of a trace.
 type simulation struct {
 	runner  *lua.Runner
-	limiter *coord.RateLimiter
+	limiter *ratelimit.Limiter
 	rule    string // of lines that name none
 	epoch   time.Time
 	now     *traceClock
@@ -100,7 +101,7 @@ func (c *traceClock) Now() time.Time { return time.UnixMicro(c.us.Load()) }
 func (c *traceClock) AfterFunc(time.Duration, func()) func() bool { return func() bool { return true } }
 
 func newSimulation(rules []api.Rule, rule string, epoch time.Time) (*simulation, error) {
-	set := coord.NewRules()
+	set := ratelimit.NewRules()
 	for i := range rules {
 		rules[i].MaxConcurrent = 0
 		// What a refusal of a moment ago says is the scripts' word too, but not of
@@ -122,7 +123,7 @@ func newSimulation(rules []api.Rule, rule string, epoch time.Time) (*simulation,
 	if s.runner, err = lua.Open(lua.Options{URL: redis.Embedded, Clock: s.now.us.Load}); err != nil {
 		return nil, err
 	}
-	s.limiter = coord.NewRateLimiter(coord.RateLimiterOptions{
+	s.limiter = ratelimit.New(ratelimit.Options{
 		Runner: s.runner, Keys: coord.NewKeys("simulate", ""), Rules: set, Telemetry: telemetry.Nop(), Clock: s.now,
 	})
 	return s, nil

@@ -14,6 +14,9 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
@@ -241,16 +244,16 @@ func TestASimulationTellsEachCall(t *testing.T) {
 func liveSidecar(t *testing.T, clock *conformance.Clock) *client.Client {
 	items, err := config.LoadRules([]string{exampleRules})
 	require.NoError(t, err)
-	rules, keys, tel := coord.NewRules(), coord.NewKeys(redistest.Prefix(t), ""), telemetry.Nop()
+	rules, keys, tel := ratelimit.NewRules(), coord.NewKeys(redistest.Prefix(t), ""), telemetry.Nop()
 	require.NoError(t, rules.Set(items, 1))
 	r, err := lua.Open(lua.Options{URL: redistest.URL(t), Clock: clock.Micros})
 	require.NoError(t, err)
-	leases, signals := coord.NewLeases(tel), coord.NewSignals(r, keys)
-	lines := coord.NewLines(r, signals, leases)
+	leases, signals := lease.NewLeases(tel), coord.NewSignals(r, keys)
+	lines := lease.NewLines(r, signals, leases)
 	path := socketIn(t)
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases,
-		Methods: coord.NewRateLimiter(coord.RateLimiterOptions{
+		Methods: ratelimit.New(ratelimit.Options{
 			Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Signals: signals, Telemetry: tel, Clock: clock,
 		}).Methods(),
 	})

@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+
 	main "github.com/coxswain-sidecar/coxswain/hack/chartdoc"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
 const chart = "../../" + main.Chart
@@ -209,7 +210,7 @@ func TestTheBoundsOfBreakersAreThoseOfTheirCheck(t *testing.T) {
 				}
 				at.Field(f.Index).SetInt(value)
 				var named []string
-				for _, p := range coord.CheckBreakers([]api.BreakerPolicy{o}) {
+				for _, p := range breaker.CheckPolicies([]api.BreakerPolicy{o}) {
 					named = append(named, p.Path)
 				}
 				if good {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -26,7 +26,7 @@ func TestRulesConformThroughTheSocket(t *testing.T) {
 // rulesSystem is a system whose sidecars take rules.
 type rulesSystem struct {
 	system
-	rules [2]*coord.Rules
+	rules [2]*ratelimit.Rules
 }
 
 func newRulesSystem(t testing.TB, url string, deaf bool) *rulesSystem {
@@ -38,7 +38,7 @@ func newRulesSystem(t testing.TB, url string, deaf bool) *rulesSystem {
 		if r == nil || url != redis.Embedded {
 			r = openRunner(t, lua.Options{URL: url, Clock: s.Micros})
 		}
-		s.rules[i] = coord.NewRules()
+		s.rules[i] = ratelimit.NewRules()
 		s.sockets[i] = serveRules(t, r, prefix, s.Clock, s.rules[i], deaf)
 	}
 	return s
@@ -46,7 +46,7 @@ func newRulesSystem(t testing.TB, url string, deaf bool) *rulesSystem {
 
 func (s *rulesSystem) SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule) {
 	t.Helper()
-	require.NoError(t, s.rules[sidecar].SetFirst(rules, s.Now().UnixMilli(), coord.Precedence(precedence)))
+	require.NoError(t, s.rules[sidecar].SetFirst(rules, s.Now().UnixMilli(), ratelimit.Precedence(precedence)))
 }
 
 func (s *rulesSystem) Rules(t testing.TB, sidecar int, name string) conformance.RulesClient {

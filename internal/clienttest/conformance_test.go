@@ -19,6 +19,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -123,30 +131,30 @@ func serve(t testing.TB, r *lua.Runner, prefix string) string {
 // serveBy starts one by another clock than the pod's.
 func serveBy(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock) string {
 	t.Helper()
-	return serveRules(t, r, prefix, clock, coord.NewRules(), false)
+	return serveRules(t, r, prefix, clock, ratelimit.NewRules(), false)
 }
 
 // serveRules starts one with these rules, which those in Redis join. A deaf one hears
 // nothing of others.
-func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, rules *coord.Rules, deaf bool) string {
+func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, rules *ratelimit.Rules, deaf bool) string {
 	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
-	leases, signals := coord.NewLeases(tel), coord.NewSignals(r, keys)
-	lines := coord.NewLines(r, signals, leases)
+	leases, signals := lease.NewLeases(tel), coord.NewSignals(r, keys)
+	lines := lease.NewLines(r, signals, leases)
 	heard := signals
 	if deaf {
 		heard = nil
 	}
 	answers := coord.NewAnswers(heard)
-	pools := coord.NewPools(r, keys, leases, lines)
-	breakers := coord.NewBreakers(coord.BreakersOptions{
+	pools := pool.New(r, keys, leases, lines)
+	breakers := breaker.New(breaker.Options{
 		Runner: r, Keys: keys, Policies: breakerPolicies(t), Members: pools, Leases: leases, Answers: answers, Telemetry: tel, Clock: clock,
 	})
-	permits := coord.NewPermits(coord.PermitsOptions{
+	permits := pool.NewPermits(pool.PermitsOptions{
 		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
-	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
-	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+	runtime := ratelimit.NewRuntimeRules(ratelimit.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: heard, Clock: clock})
+	limiter := ratelimit.New(ratelimit.Options{
 		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits,
 		Signals: heard, Answers: answers, Telemetry: tel, Clock: clock,
 	})
@@ -154,10 +162,10 @@ func serveRules(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, r
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: tel}, rpc.Services{
 		Leases: leases,
 		Methods: slices.Concat(
-			coord.NewLocks(r, keys, leases, lines).Methods(),
-			coord.NewSemaphores(r, keys, leases, lines).Methods(),
-			coord.NewQueues(r, keys, leases, lines).Methods(),
-			coord.NewSeen(r, keys, leases).Methods(),
+			lock.New(r, keys, leases, lines).Methods(),
+			semaphore.New(r, keys, leases, lines).Methods(),
+			queue.New(r, keys, leases, lines).Methods(),
+			seen.New(r, keys, leases).Methods(),
 			limiter.Methods(), rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
 			pools.Methods(),

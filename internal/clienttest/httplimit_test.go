@@ -17,7 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -92,7 +92,7 @@ func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	clock, web, prefix, url := conformance.NewClock(), newHosts(t), redistest.Prefix(t), redistest.URL(t)
 	crawlers := make([]*http.Client, 3)
 	for i := range crawlers {
-		rules := coord.NewRules()
+		rules := ratelimit.NewRules()
 		require.NoError(t, rules.Set([]api.Rule{{
 			Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1000, PeriodMS: 3_600_000}},
 			Penalty: &api.Penalty{JitterPercent: new(int64)},

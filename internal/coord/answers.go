@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// answerKey names what a local answer is about; kind is its noun. A limit given in full has no
-// name and no revision; its terms tell it apart. They also tell apart two rule
+// AnswerKey names what a local answer is about; kind is its noun. A limit given in full has no
+// Name and no revision; its terms tell it apart. They also tell apart two rule
 // sets of one revision.
-type answerKey struct {
-	kind, name, key, terms string
-	revision               int64
+type AnswerKey struct {
+	Kind, Name, Key, Terms string
+	Revision               int64
 }
 
-// maxCached bounds how long a refusal is answered locally, whatever its own end:
+// MaxCached bounds how long a refusal is answered locally, whatever its own end:
 // what changes it elsewhere is seen by then even if its broadcast was lost.
-const maxCached = time.Second
+const MaxCached = time.Second
 
 // Answers are the refusals of all nouns that are answered locally: one bounded
 // cache, which forgets what is broadcast.
 type Answers struct {
-	*recent[answerKey, ending]
+	*Recent[AnswerKey, Ending]
 	// asked has the ids of requests that were sent to Redis: one that was let
 	// through and lost its reply has to be answered from there. It is a table of
 	// hashes, where a later one takes the place of an earlier.
@@ -32,15 +32,15 @@ type Answers struct {
 // NewAnswers makes the cache. Without signals (nil) what happens in other
 // sidecars is seen within a second.
 func NewAnswers(s *Signals) *Answers {
-	a := &Answers{recent: newRecent[answerKey, ending](), seed: maphash.MakeSeed()}
+	a := &Answers{Recent: NewRecent[AnswerKey, Ending](), seed: maphash.MakeSeed()}
 	if s != nil {
-		s.onForget(func(_, key string) { a.forget(key) }, a.clear)
+		s.OnForget(func(_, key string) { a.Forget(key) }, a.clear)
 	}
 	return a
 }
 
-// repeated reports whether a request with this id was sent before, and notes it.
-func (a *Answers) repeated(id string) bool {
+// Repeated reports whether a request with this id was sent before, and notes it.
+func (a *Answers) Repeated(id string) bool {
 	if id == "" {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -98,7 +99,7 @@ func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 // where there are any.
 func press(t *testing.T, ref api.RatelimitParams, length time.Duration) []pressed {
 	prefix := redistest.Prefix(t)
-	var limiters []*coord.RateLimiter
+	var limiters []*ratelimit.Limiter
 	for range 3 {
 		limiters = append(limiters, newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix).limiter)
 	}
@@ -122,7 +123,7 @@ func press(t *testing.T, ref api.RatelimitParams, length time.Duration) []presse
 				if !d.Allowed {
 					continue
 				}
-				g, err := coord.GrantOf(d.Grant)
+				g, err := ratelimit.GrantOf(d.Grant)
 				if err != nil {
 					t.Error(err)
 					return

@@ -11,6 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -88,7 +89,7 @@ func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 // those before; a set with a mistake changes nothing.
 func TestPoliciesAreReplacedAsAWhole(t *testing.T) {
 	t.Parallel()
-	p := coord.NewBreakerPolicies()
+	p := breaker.NewPolicies()
 	found := func(policy, name string) string {
 		x, err := p.Find(policy, name)
 		require.NoError(t, err)
@@ -135,10 +136,10 @@ func TestEveryMistakeInAPolicyIsTold(t *testing.T) {
 		"items[0].window.slow_rate: missing":                         window(api.BreakerWindow{WindowMS: 60_000, FailureRate: 1, SlowMS: 1000}),
 		"items[0].window.min_calls: -1 is out of range":              window(api.BreakerWindow{WindowMS: 60_000, FailureRate: 1, MinCalls: -1}),
 	} {
-		p := coord.CheckBreakers([]api.BreakerPolicy{o})
+		p := breaker.CheckPolicies([]api.BreakerPolicy{o})
 		require.Len(t, p, 1, "%s: %v", want, p)
 		require.True(t, strings.HasPrefix(p.Error(), want), "%s\n%v", want, p)
 	}
-	dup := coord.CheckBreakers([]api.BreakerPolicy{{Name: "a"}, {Name: "a"}})
+	dup := breaker.CheckPolicies([]api.BreakerPolicy{{Name: "a"}, {Name: "a"}})
 	require.EqualError(t, dup, `items[1].name: "a" is also the name of items[0]; give each policy its own name`)
 }

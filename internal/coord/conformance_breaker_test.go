@@ -8,7 +8,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -21,9 +21,9 @@ func TestBreakersConform(t *testing.T) {
 }
 
 // breakerPolicies are those of the suite.
-func breakerPolicies(t testing.TB) *coord.BreakerPolicies {
+func breakerPolicies(t testing.TB) *breaker.Policies {
 	t.Helper()
-	policies := coord.NewBreakerPolicies()
+	policies := breaker.NewPolicies()
 	require.NoError(t, policies.Set(conformance.BreakerPolicies()))
 	return policies
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -40,7 +40,7 @@ func newRulesSystem(t *testing.T, url string, deaf bool) *rulesSystem {
 			r = openRunner(t, lua.Options{URL: url, Clock: s.Micros})
 		}
 		s.sidecars[i] = newSidecarBy(t, r, prefix, s.Clock)
-		o := coord.RuntimeRulesOptions{}
+		o := ratelimit.RuntimeRulesOptions{}
 		if !deaf {
 			o.Signals = s.sidecars[i].signals
 		}
@@ -51,7 +51,7 @@ func newRulesSystem(t *testing.T, url string, deaf bool) *rulesSystem {
 
 func (s *rulesSystem) SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule) {
 	t.Helper()
-	require.NoError(t, s.sidecars[sidecar].rules.SetFirst(rules, s.Now().UnixMilli(), coord.Precedence(precedence)))
+	require.NoError(t, s.sidecars[sidecar].rules.SetFirst(rules, s.Now().UnixMilli(), ratelimit.Precedence(precedence)))
 }
 
 func (s *rulesSystem) Rules(t testing.TB, sidecar int, name string) conformance.RulesClient {

@@ -14,6 +14,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -80,18 +88,18 @@ func TestUpstreamConforms(t *testing.T) {
 // sidecar is all of coord that one process has.
 type sidecar struct {
 	runner  *lua.Runner
-	leases  *coord.Leases
+	leases  *lease.Leases
 	signals *coord.Signals
-	lines   *coord.Lines
-	locks   *coord.Locks
-	queues  *coord.Queues
-	rules   *coord.Rules
-	limiter *coord.RateLimiter
+	lines   *lease.Lines
+	locks   *lock.Locks
+	queues  *queue.Queues
+	rules   *ratelimit.Rules
+	limiter *ratelimit.Limiter
 
-	policies *coord.BreakerPolicies
-	breakers *coord.Breakers
-	pools    *coord.Pools
-	permits  *coord.Permits
+	policies *breaker.Policies
+	breakers *breaker.Breakers
+	pools    *pool.Pools
+	permits  *pool.Permits
 
 	methods map[string]coord.Method
 }
@@ -117,33 +125,33 @@ func newDeafSidecar(t testing.TB, r *lua.Runner, prefix string, clock coord.Cloc
 func build(t testing.TB, r *lua.Runner, prefix string, clock coord.Clock, deaf bool) *sidecar {
 	t.Helper()
 	tel, keys := telemetry.Nop(), coord.NewKeys(prefix, "")
-	s := &sidecar{runner: r, leases: coord.NewLeases(tel), rules: coord.NewRules()}
+	s := &sidecar{runner: r, leases: lease.NewLeases(tel), rules: ratelimit.NewRules()}
 	s.signals = coord.NewSignals(r, keys)
-	s.lines = coord.NewLines(r, s.signals, s.leases)
-	s.locks = coord.NewLocks(r, keys, s.leases, s.lines)
-	s.queues = coord.NewQueues(r, keys, s.leases, s.lines)
-	o := coord.RateLimiterOptions{
+	s.lines = lease.NewLines(r, s.signals, s.leases)
+	s.locks = lock.New(r, keys, s.leases, s.lines)
+	s.queues = queue.New(r, keys, s.leases, s.lines)
+	o := ratelimit.Options{
 		Runner: r, Keys: keys, Rules: s.rules, Leases: s.leases, Lines: s.lines, Signals: s.signals, Telemetry: tel, Clock: clock,
 	}
 	if deaf {
 		o.Signals = nil
 	}
 	o.Answers = coord.NewAnswers(o.Signals)
-	s.limiter = coord.NewRateLimiter(o)
+	s.limiter = ratelimit.New(o)
 	s.policies = breakerPolicies(t)
-	s.pools = coord.NewPools(r, keys, s.leases, s.lines)
-	s.breakers = coord.NewBreakers(coord.BreakersOptions{
+	s.pools = pool.New(r, keys, s.leases, s.lines)
+	s.breakers = breaker.New(breaker.Options{
 		Runner: r, Keys: keys, Policies: s.policies, Members: s.pools, Leases: s.leases, Answers: o.Answers, Telemetry: tel, Clock: clock,
 	})
-	s.permits = coord.NewPermits(coord.PermitsOptions{
+	s.permits = pool.NewPermits(pool.PermitsOptions{
 		Runner: r, Keys: keys, Rules: s.rules, Breakers: s.breakers, Leases: s.leases, Lines: s.lines,
 	})
 	s.methods = map[string]coord.Method{}
 	for _, m := range slices.Concat(
 		s.locks.Methods(),
-		coord.NewSemaphores(r, keys, s.leases, s.lines).Methods(),
+		semaphore.New(r, keys, s.leases, s.lines).Methods(),
 		s.queues.Methods(),
-		coord.NewSeen(r, keys, s.leases).Methods(),
+		seen.New(r, keys, s.leases).Methods(),
 		s.limiter.Methods(), s.rules.Methods(),
 		s.breakers.Methods(),
 		s.pools.Methods(),

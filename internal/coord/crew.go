@@ -89,13 +89,13 @@ func (t *Parked) End() {
 	}
 }
 
-// hearEnd calls f on a goroutine of its own when ctx is cancelled, or at once if it has
+// HearEnd calls f on a goroutine of its own when ctx is cancelled, or at once if it has
 // ended, unless deaf was called before. A Parked context has one listener at a time, and
 // does not tell it of the deadline.
-func hearEnd(ctx context.Context, f func()) (deaf func()) {
+func HearEnd(ctx context.Context, f func()) (deaf func()) {
 	t, _ := ctx.Value(parkedKey{}).(*Parked)
 	if t == nil {
-		return hearDeadline(ctx, f)
+		return HearDeadline(ctx, f)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,15 +118,15 @@ func hearEnd(ctx context.Context, f func()) (deaf func()) {
 	}
 }
 
-// hearDeadline is hearEnd that hears of the deadline, whatever ctx is.
-func hearDeadline(ctx context.Context, f func()) (deaf func()) {
+// HearDeadline is hearEnd that hears of the deadline, whatever ctx is.
+func HearDeadline(ctx context.Context, f func()) (deaf func()) {
 	stop := context.AfterFunc(ctx, f)
 	return func() { stop() }
 }
 
-// tellPanic is deferred where a call goes on after its wait. Without a Parked a panic
+// TellPanic is deferred where a call goes on after its wait. Without a Parked a panic
 // ends the process.
-func tellPanic(ctx context.Context) {
+func TellPanic(ctx context.Context) {
 	t, _ := ctx.Value(parkedKey{}).(*Parked)
 	if t == nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -26,16 +27,16 @@ func uncached(name string, bands ...api.Band) api.Rule {
 }
 
 // signalled is a sidecar by a clock that hears what others do.
-func signalled(t *testing.T, url, prefix string, clock *conformance.Clock) *coord.RateLimiter {
+func signalled(t *testing.T, url, prefix string, clock *conformance.Clock) *ratelimit.Limiter {
 	r, keys := openRunner(t, lua.Options{URL: url, Clock: clock.Micros}), coord.NewKeys(prefix, "")
 	signals := coord.NewSignals(r, keys)
 	t.Cleanup(signals.Stop)
-	return coord.NewRateLimiter(coord.RateLimiterOptions{
-		Runner: r, Keys: keys, Rules: coord.NewRules(), Signals: signals, Telemetry: telemetry.Nop(), Clock: clock,
+	return ratelimit.New(ratelimit.Options{
+		Runner: r, Keys: keys, Rules: ratelimit.NewRules(), Signals: signals, Telemetry: telemetry.Nop(), Clock: clock,
 	})
 }
 
-func acquire(t *testing.T, l *coord.RateLimiter, r *api.RatelimitParams) api.RatelimitResult {
+func acquire(t *testing.T, l *ratelimit.Limiter, r *api.RatelimitParams) api.RatelimitResult {
 	t.Helper()
 	d, err := l.Acquire(t.Context(), coord.Caller{}, r)
 	require.NoError(t, err)
@@ -170,7 +171,7 @@ func TestAResetActsAtOnceInEverySidecar(t *testing.T) {
 	clock, prefix := conformance.NewClock(), redistest.Prefix(t)
 	here, there := signalled(t, redistest.URL(t), prefix, clock), signalled(t, redistest.URL(t), prefix, clock)
 	limit := inFull("k", band(1, time.Hour))
-	for _, l := range []*coord.RateLimiter{here, there} {
+	for _, l := range []*ratelimit.Limiter{here, there} {
 		untilAllowed(t, here, limit)
 		require.False(t, acquire(t, here, asks(limit, 1)).Allowed)
 		_, err := l.Reset(t.Context(), coord.Caller{}, reset(limit))
@@ -181,7 +182,7 @@ func TestAResetActsAtOnceInEverySidecar(t *testing.T) {
 
 // untilAllowed asks until the limit lets a call through. The clock stands still,
 // so that no refusal ends by itself.
-func untilAllowed(t *testing.T, l *coord.RateLimiter, limit api.RatelimitParams) {
+func untilAllowed(t *testing.T, l *ratelimit.Limiter, limit api.RatelimitParams) {
 	t.Helper()
 	require.Eventually(t, func() bool { return acquire(t, l, asks(limit, 1)).Allowed }, 30*time.Second, time.Millisecond, "it was never told")
 }
@@ -195,7 +196,7 @@ func TestASubscriptionThatBrokeForgetsAllRefusals(t *testing.T) {
 	require.False(t, acquire(t, l, asks(limit, 1)).Allowed)
 	// A reset whose broadcast is lost.
 	c := server.Client(t)
-	require.EqualValues(t, 1, c.Del(t.Context(), coord.InFullKey(coord.NewKeys("p", ""), "k", tokenBucket, band(1, time.Hour))).Val())
+	require.EqualValues(t, 1, c.Del(t.Context(), ratelimit.InFullKey(coord.NewKeys("p", ""), "k", tokenBucket, band(1, time.Hour))).Val())
 	require.Eventually(t, func() bool {
 		if acquire(t, l, asks(limit, 1)).Allowed {
 			return true

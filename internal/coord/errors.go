@@ -38,13 +38,13 @@ func (e *Error) Error() string { return e.Op + ": " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// invalid is the caller's mistake in one parameter; the text names it and the remedy.
-func invalid(format string, args ...any) *Error {
+// Invalid is the caller's mistake in one parameter; the text names it and the remedy.
+func Invalid(format string, args ...any) *Error {
 	return &Error{Code: api.InvalidArgument, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
-// notFound says that what a parameter names does not exist; the text names the remedy.
-func notFound(format string, args ...any) *Error {
+// NotFound says that what a parameter names does not exist; the text names the remedy.
+func NotFound(format string, args ...any) *Error {
 	return &Error{Code: api.NotFound, Op: "params", Err: fmt.Errorf(format, args...)}
 }
 
@@ -62,7 +62,7 @@ func Failed(op string, err error) *Error {
 		e.Code, e.MaybeExecuted = api.Unavailable, true
 	case errors.Is(err, redis.ErrUnavailable):
 		e.Code = api.Unavailable
-	case errors.Is(err, errDraining):
+	case errors.Is(err, ErrDraining):
 		e.Code = api.Draining
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code = api.DeadlineExceeded
@@ -159,7 +159,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-var errDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
+var ErrDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
 
 func (p *Problems) Add(path, format string, args ...any) {
 	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // audience follows a hub whose clock is the test's.
@@ -190,7 +192,7 @@ func TestNoHubIsSafeEverywhere(t *testing.T) {
 }
 
 func TestALostLeaseIsAnEvent(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		hub := coord.NewEvents()
 		var heard []coord.Event
@@ -201,7 +203,7 @@ func TestALostLeaseIsAnEvent(t *testing.T) {
 		l.Report(hub)
 		w.Identify(coord.Identity{Client: "billing", Instance: "pod-7"})
 		w.Bind(&n.FakeKind, "a", ttl)
-		l.Lookup("a")(coord.ReasonNotOwner)
+		l.Lookup("a")(lease.ReasonNotOwner)
 		require.Equal(t, []coord.Event{{
 			Kind: coord.EventLost, At: time.Now(), Noun: "fake", Name: "a", Reason: "not_owner", Count: 1,
 			Detail: `session ` + w.ID + ` of client "billing", instance "pod-7"`,
@@ -210,7 +212,7 @@ func TestALostLeaseIsAnEvent(t *testing.T) {
 }
 
 func TestWhatASessionHoldsIsShown(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		held, more := l.HeldBy(w.Session, 10)
 		require.Empty(t, held)
@@ -222,7 +224,7 @@ func TestWhatASessionHoldsIsShown(t *testing.T) {
 		held, more = l.HeldBy(w.Session, 10)
 		require.Zero(t, more)
 		left := ttl - ttl/100 - 2*time.Millisecond - time.Second
-		require.Equal(t, []coord.HeldInfo{{Noun: "fake", Name: "a", Left: left, Fence: 7}, {Noun: "fake", Name: "b", Left: left, Fence: 7}}, held)
+		require.Equal(t, []lease.HeldInfo{{Noun: "fake", Name: "a", Left: left, Fence: 7}, {Noun: "fake", Name: "b", Left: left, Fence: 7}}, held)
 		held, more = l.HeldBy(w.Session, 1)
 		require.Len(t, held, 1)
 		require.Equal(t, 1, more)
@@ -231,7 +233,7 @@ func TestWhatASessionHoldsIsShown(t *testing.T) {
 
 func TestRulesAreShown(t *testing.T) {
 	t.Parallel()
-	r := coord.NewRules()
+	r := ratelimit.NewRules()
 	require.Empty(t, r.InForce())
 	require.NoError(t, r.Set([]api.Rule{
 		{Name: "ua", Algorithm: "token_bucket", Limits: []api.Band{

@@ -19,4 +19,4 @@ func (e *Events) Bursts() int {
 // MaxBursts bounds that.
 const MaxBursts = maxBursts
 
-func (s *Signals) GotSidecar() string { return s.sidecar }
+func (s *Signals) GotSidecar() string { return s.Sidecar }

@@ -21,16 +21,16 @@ const (
 
 var failModes = []string{string(FailClosed), string(FailLocal), string(FailOpen)}
 
-// or is m, or what holds where it says nothing.
-func (m FailMode) or(other FailMode) FailMode {
+// Or is m, or what holds where it says nothing.
+func (m FailMode) Or(other FailMode) FailMode {
 	if m == "" {
 		return other
 	}
 	return m
 }
 
-// mistake is what is wrong with m, empty for nothing.
-func (m FailMode) mistake() string {
+// Mistake is what is wrong with m, empty for nothing.
+func (m FailMode) Mistake() string {
 	switch m {
 	case "", FailClosed, FailOpen, FailLocal:
 		return ""
@@ -41,13 +41,13 @@ func (m FailMode) mistake() string {
 	return fmt.Sprintf("%q is not a fail mode; use closed, open or local", m)
 }
 
-// unanswered reports whether a run of a script failed for want of Redis, so that
+// Unanswered reports whether a run of a script failed for want of Redis, so that
 // a fail mode has to answer: it did not run, or nobody knows.
 //
 // A call that is over is never among them. Who cancels reads no answer. And a
 // deadline says nothing of Redis: if it did, a caller with one that is shorter
 // than a round trip would be let through by every limit that fails open.
-func unanswered(ctx context.Context, err error) bool {
+func Unanswered(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted))
 }
 

@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -229,7 +231,7 @@ func TestTheLocalLimitIsThisPodsShareKeptWarm(t *testing.T) {
 	}
 	refused := acquire("shared", 2)
 	require.Equal(t, "30/1m", refused.Band)
-	require.Equal(t, coord.ReasonLimit, refused.DeniedBy)
+	require.Equal(t, ratelimit.ReasonLimit, refused.DeniedBy)
 	require.Equal(t, 12*time.Second, millis(refused.RetryAfterMS))
 	require.Equal(t, 24*time.Second, millis(refused.ResetAfterMS))
 	require.Zero(t, refused.Remaining)
@@ -271,14 +273,14 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
 	down := newRefusing(t)
-	rules, events := coord.NewRules(), coord.NewEvents()
+	rules, events := ratelimit.NewRules(), coord.NewEvents()
 	now := time.Now()
 	events.SetClock(func() time.Time { // slow enough for each to be told
 		now = now.Add(time.Minute)
 		return now
 	})
 	require.NoError(t, rules.Set([]api.Rule{withMode(coord.FailLocal, "r", band(1, time.Hour))}, 1))
-	l := coord.NewRateLimiter(coord.RateLimiterOptions{
+	l := ratelimit.New(ratelimit.Options{
 		Runner: openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: events, Telemetry: tel,
 	})
@@ -309,7 +311,7 @@ func TestMistakesOfAFailModeNameTheirField(t *testing.T) {
 	} {
 		r := rule("r", band(1, time.Second))
 		change(&r)
-		require.Equal(t, want, coord.CheckRules([]api.Rule{r}).Error())
+		require.Equal(t, want, ratelimit.CheckRules([]api.Rule{r}).Error())
 	}
 }
 

@@ -43,18 +43,18 @@ func NewKeys(prefix, tenant string) Keys {
 
 // Scratch is a key under a tag of the probe's, where nothing is ever written. No
 // other kind of key ends as it does.
-func (k Keys) Scratch(tag string) string { return k.key("probe:"+tag, "probe", "") }
+func (k Keys) Scratch(tag string) string { return k.Key("probe:"+tag, "probe", "") }
 
-// memberBreakers are the breakers of a pool's members, under the tag of the pool.
-func (k Keys) memberBreakers(pool string) string { return k.key(Escaped(pool), "br:members", "") }
+// MemberBreakers are the breakers of a pool's members, under the tag of the pool.
+func (k Keys) MemberBreakers(pool string) string { return k.Key(Escaped(pool), "br:members", "") }
 
-// key is a key under a tag, which is escaped text. It takes its kind and its part apart,
+// Key is a key under a tag, which is escaped text. It takes its kind and its part apart,
 // so that callers need not join them first.
-func (k Keys) key(tag, kind, part string) string { return k.base + tag + "}:" + kind + part }
+func (k Keys) Key(tag, kind, part string) string { return k.base + tag + "}:" + kind + part }
 
-// split undoes key: it returns the tag of a key and its kind with its part. False is a
-// key of another prefix or tenant. It copies nothing.
-func (k Keys) split(key string) (tag, kind string, ok bool) {
+// Split undoes key: it returns the tag of a key and its kind with its part. False is a
+// Key of another prefix or tenant. It copies nothing.
+func (k Keys) Split(key string) (tag, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(key, k.base)
 	if !ok {
 		return "", "", false
@@ -62,17 +62,17 @@ func (k Keys) split(key string) (tag, kind string, ok bool) {
 	return strings.Cut(rest, "}:")
 }
 
-// pattern is that of all keys of a kind, for SCAN.
-func (k Keys) pattern(kind string) string { return globbed(k.channels()) + "{*}:" + kind }
+// Pattern is that of all keys of a kind, for SCAN.
+func (k Keys) Pattern(kind string) string { return globbed(k.channels()) + "{*}:" + kind }
 
 // inbox is the Pub/Sub channel of one sidecar: whose turn it is among its waiters.
-func (k Keys) inbox(sidecar string) string { return k.inboxes() + sidecar }
+func (k Keys) inbox(sidecar string) string { return k.Inboxes() + sidecar }
 
-// inboxes is what the names of all sidecars' inboxes begin with.
-func (k Keys) inboxes() string { return k.channels() + "inbox:" }
+// Inboxes is what the names of all sidecars' inboxes begin with.
+func (k Keys) Inboxes() string { return k.channels() + "inbox:" }
 
-// broadcast is the Pub/Sub channel of all sidecars: what caches must forget.
-func (k Keys) broadcast() string { return k.channels() + "broadcast" }
+// Broadcast is the Pub/Sub channel of all sidecars: what caches must forget.
+func (k Keys) Broadcast() string { return k.channels() + "broadcast" }
 
 // channels is what the names of all channels begin with. A channel has no slot,
 // hence no tag.
@@ -93,9 +93,9 @@ func Latch(key string, c Caller) lua.Latch {
 	return lua.Latch{Key: tag + "}:idem:" + Escaped(c.RequestID), Fingerprint: c.Fingerprint}
 }
 
-// latchAlways is latch, by an id of its own for a call that has none: what would
+// LatchAlways is latch, by an id of its own for a call that has none: what would
 // do something else when it is run again can then be tried again here.
-func latchAlways(key string, c Caller) lua.Latch {
+func LatchAlways(key string, c Caller) lua.Latch {
 	if c.RequestID == "" {
 		c.RequestID = rand.Text()
 	}
@@ -131,8 +131,8 @@ func Escaped(text string) string {
 	return string(b)
 }
 
-// unescaped is the text of which escaped made this one.
-func unescaped(text string) string {
+// Unescaped is the text of which escaped made this one.
+func Unescaped(text string) string {
 	if strings.IndexByte(text, '%') < 0 {
 		return text
 	}
@@ -150,8 +150,8 @@ func unescaped(text string) string {
 	return string(b)
 }
 
-// isEscaped reports whether text can be what escaped returned.
-func isEscaped(text string) bool {
+// IsEscaped reports whether text can be what escaped returned.
+func IsEscaped(text string) bool {
 	for i, r := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])
 		if r != '%' && !plain(r, size) {
@@ -172,13 +172,13 @@ func plain(r rune, size int) bool {
 	}
 }
 
-// checkText bounds a name, a key or a token as the wire does; field is its key there.
-func checkText(field, text string) error {
+// CheckText bounds a name, a key or a token as the wire does; field is its key there.
+func CheckText(field, text string) error {
 	switch {
 	case text == "":
-		return invalid("%s: missing; give 1 to %d bytes", field, api.MaxNameBytes)
+		return Invalid("%s: missing; give 1 to %d bytes", field, api.MaxNameBytes)
 	case len(text) > api.MaxNameBytes:
-		return invalid("%s: %d bytes are too many; give at most %d, such as a hash of what is longer", field, len(text), api.MaxNameBytes)
+		return Invalid("%s: %d bytes are too many; give at most %d, such as a hash of what is longer", field, len(text), api.MaxNameBytes)
 	default:
 		return nil
 	}

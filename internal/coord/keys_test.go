@@ -11,19 +11,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 func TestKeysHaveTheDocumentedForm(t *testing.T) {
 	t.Parallel()
 	k := coord.NewKeys("coxswain", "")
-	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", coord.LimitKey(k, "per-host", "example.com", "token_bucket"))
-	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket:80/1/7500000/600000", coord.InFullKey(k, "example.com", "token_bucket", band(80, 10*time.Minute)))
-	require.Equal(t, "coxswain:v1:{nightly}:lock", coord.LockKey(k, "nightly"))
-	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", coord.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
-	l := coord.Latch(coord.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
+	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", ratelimit.LimitKey(k, "per-host", "example.com", "token_bucket"))
+	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket:80/1/7500000/600000", ratelimit.InFullKey(k, "example.com", "token_bucket", band(80, 10*time.Minute)))
+	require.Equal(t, "coxswain:v1:{nightly}:lock", lock.LockKey(k, "nightly"))
+	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", lock.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
+	l := coord.Latch(lock.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
 	require.Equal(t, "coxswain:v1:{a%3Ab}:idem:r%3A1", l.Key)
 	require.Equal(t, "f", l.Fingerprint)
-	require.Zero(t, coord.Latch(coord.LockKey(k, "a"), coord.Caller{}), "no request id, no latch")
+	require.Zero(t, coord.Latch(lock.LockKey(k, "a"), coord.Caller{}), "no request id, no latch")
 }
 
 func TestKeysEscapeWhatWouldChangeTheirMeaning(t *testing.T) {
@@ -56,9 +58,9 @@ type place struct {
 
 func (p place) key() string {
 	k := coord.NewKeys(p.prefix, p.tenant)
-	key := coord.LockKey(k, p.name)
+	key := lock.LockKey(k, p.name)
 	if p.noun == "rl" {
-		key = coord.LimitKey(k, p.rule, p.name, p.algorithm)
+		key = ratelimit.LimitKey(k, p.rule, p.name, p.algorithm)
 	}
 	if p.id != "" {
 		key = coord.Latch(key, coord.Caller{RequestID: p.id}).Key
@@ -165,6 +167,6 @@ func BenchmarkLimitKey(b *testing.B) {
 	k := coord.NewKeys("coxswain", "")
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = coord.LimitKey(k, "per-host", "www.example.com", "token_bucket")
+		_ = ratelimit.LimitKey(k, "per-host", "www.example.com", "token_bucket")
 	}
 }

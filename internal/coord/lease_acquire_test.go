@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -32,7 +33,7 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 			t.Parallel()
 			s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
 			var back []string // tokens; empty for a place in the line alone
-			kind := &coord.FakeKind{OnGiveBack: func(_ context.Context, gone []coord.TestHold) []error {
+			kind := &lease.FakeKind{OnGiveBack: func(_ context.Context, gone []lease.TestHold) []error {
 				for _, h := range gone {
 					back = append(back, h.GotToken())
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -21,7 +22,7 @@ import (
 
 // noun is a fake noun that keeps what it is asked to do, and when.
 type noun struct {
-	coord.FakeKind
+	lease.FakeKind
 	start time.Time
 
 	mu       sync.Mutex // guards what follows
@@ -29,24 +30,24 @@ type noun struct {
 	batches  []int      // sizes
 	returned []string   // names, sorted within a batch
 	sessions map[string]bool
-	answer   func(name string, sent time.Time) coord.TestRenewal
+	answer   func(name string, sent time.Time) lease.TestRenewal
 	// delay is how long a renewal's reply takes.
 	delay time.Duration
 }
 
 func newNoun() *noun {
 	n := &noun{start: time.Now(), sessions: make(map[string]bool)}
-	n.answer = func(_ string, sent time.Time) coord.TestRenewal { return coord.Renewed(sent) }
+	n.answer = func(_ string, sent time.Time) lease.TestRenewal { return lease.Renewed(sent) }
 	n.OnRenew = n.renew
 	n.OnGiveBack = n.giveBack
 	return n
 }
 
-func (n *noun) renew(ctx context.Context, due []coord.TestHold) []coord.TestRenewal {
+func (n *noun) renew(ctx context.Context, due []lease.TestHold) []lease.TestRenewal {
 	sent := time.Now()
 	n.mu.Lock()
 	n.batches = append(n.batches, len(due))
-	results := make([]coord.TestRenewal, len(due))
+	results := make([]lease.TestRenewal, len(due))
 	for i, h := range due {
 		n.renewals = append(n.renewals, fmt.Sprintf("%s@%v", h.GotName(), sent.Sub(n.start).Truncate(time.Second)))
 		n.sessions[h.GotSession()] = true
@@ -58,13 +59,13 @@ func (n *noun) renew(ctx context.Context, due []coord.TestHold) []coord.TestRene
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
-			return slices.Repeat([]coord.TestRenewal{coord.Faulty(ctx.Err())}, len(due))
+			return slices.Repeat([]lease.TestRenewal{lease.Faulty(ctx.Err())}, len(due))
 		}
 	}
 	return results
 }
 
-func (n *noun) giveBack(_ context.Context, gone []coord.TestHold) []error {
+func (n *noun) giveBack(_ context.Context, gone []lease.TestHold) []error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var names []string
@@ -76,7 +77,7 @@ func (n *noun) giveBack(_ context.Context, gone []coord.TestHold) []error {
 	return make([]error, len(gone))
 }
 
-func (n *noun) set(answer func(name string, sent time.Time) coord.TestRenewal) {
+func (n *noun) set(answer func(name string, sent time.Time) lease.TestRenewal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.answer = answer
@@ -91,7 +92,7 @@ func (n *noun) count() int {
 // watch is a session that keeps its losses, and when it was told.
 type watch struct {
 	*coord.Session
-	leases *coord.Leases
+	leases *lease.Leases
 	mu     sync.Mutex // guards losses
 	losses []string
 }
@@ -102,7 +103,7 @@ func (w *watch) lost() []string {
 	return slices.Clone(w.losses)
 }
 
-func open(l *coord.Leases) *watch {
+func open(l *lease.Leases) *watch {
 	w := &watch{leases: l}
 	start := time.Now()
 	w.Session = l.Open(coord.Identity{Client: "test"}, func(x coord.Loss) {
@@ -116,21 +117,21 @@ func open(l *coord.Leases) *watch {
 func (w *watch) Close(ctx context.Context) { w.leases.Close(ctx, w.Session) }
 
 // Bind makes the session hold a fake lease granted now.
-func (w *watch) Bind(k *coord.FakeKind, name string, ttl time.Duration) bool {
+func (w *watch) Bind(k *lease.FakeKind, name string, ttl time.Duration) bool {
 	return w.leases.Bind(w.Session, k, name, ttl)
 }
 
 // Doubt makes the session remember a fake lease that may be held.
-func (w *watch) Doubt(k *coord.FakeKind, name string, ttl time.Duration) bool {
+func (w *watch) Doubt(k *lease.FakeKind, name string, ttl time.Duration) bool {
 	return w.leases.Doubt(w.Session, k, name, ttl)
 }
 
 // bubble runs a test with a renewer, which ends before the bubble does.
-func bubble(t *testing.T, f func(t *testing.T, l *coord.Leases)) {
+func bubble(t *testing.T, f func(t *testing.T, l *lease.Leases)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := coord.NewLeases(telemetry.Nop())
+		l := lease.NewLeases(telemetry.Nop())
 		t.Cleanup(func() {
 			l.Stop(context.Background())
 			require.Zero(t, l.Held())
@@ -142,7 +143,7 @@ func bubble(t *testing.T, f func(t *testing.T, l *coord.Leases)) {
 const ttl = 30 * time.Second
 
 func TestALeaseIsRenewedAtAThirdOfItsTTL(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		require.True(t, w.Bind(&n.FakeKind, "a", ttl))
 		time.Sleep(9 * time.Second)
@@ -161,7 +162,7 @@ func TestALeaseIsRenewedAtAThirdOfItsTTL(t *testing.T) {
 }
 
 func TestLeasesTakenTogetherShareTheirPipelines(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		// 2,000 leases are due within a second, so that most share a window of 10 ms.
 		for i := range 2000 {
@@ -176,11 +177,11 @@ func TestLeasesTakenTogetherShareTheirPipelines(t *testing.T) {
 }
 
 func TestShortAndLongLeasesDoNotShareTheirPatience(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		// Replies about long leases take longer than a short one can wait.
-		n.OnRenew = func(ctx context.Context, due []coord.TestHold) []coord.TestRenewal {
-			if slices.ContainsFunc(due, func(h coord.TestHold) bool { return h.GotTTL() == ttl }) {
+		n.OnRenew = func(ctx context.Context, due []lease.TestHold) []lease.TestRenewal {
+			if slices.ContainsFunc(due, func(h lease.TestHold) bool { return h.GotTTL() == ttl }) {
 				select {
 				case <-time.After(60 * time.Millisecond):
 				case <-ctx.Done():
@@ -202,17 +203,17 @@ func TestShortAndLongLeasesDoNotShareTheirPatience(t *testing.T) {
 }
 
 func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		first := true
-		n.set(func(_ string, sent time.Time) coord.TestRenewal {
+		n.set(func(_ string, sent time.Time) lease.TestRenewal {
 			if first {
 				first = false
 				n.delay = time.Hour // the reply never comes
-				return coord.TestRenewal{}
+				return lease.TestRenewal{}
 			}
 			n.delay = 0
-			return coord.Renewed(sent)
+			return lease.Renewed(sent)
 		})
 		w.Bind(&n.FakeKind, "a", ttl)
 		time.Sleep(3 * ttl)
@@ -225,25 +226,25 @@ func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
 func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 	for name, fail := range map[string]func(*noun){
 		"refused": func(n *noun) {
-			n.answer = func(string, time.Time) coord.TestRenewal { return coord.Faulty(errors.New("refused")) }
+			n.answer = func(string, time.Time) lease.TestRenewal { return lease.Faulty(errors.New("refused")) }
 		},
 		"silent": func(n *noun) { n.delay = 100 * time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, l *coord.Leases) {
+			bubble(t, func(t *testing.T, l *lease.Leases) {
 				n := newNoun()
 				fail(n)
 				for _, ttl := range []time.Duration{100 * time.Millisecond, time.Second, 30 * time.Second, 24 * time.Hour} {
 					s := make(chan time.Time, 1)
 					w := l.Open(coord.Identity{}, func(x coord.Loss) {
-						if x.Reason == coord.ReasonUnreachable {
+						if x.Reason == lease.ReasonUnreachable {
 							s <- time.Now()
 						}
 					})
 					sent := time.Now()
 					l.Bind(w, &n.FakeKind, "a"+ttl.String(), ttl)
 					told := <-s
-					require.True(t, told.Before(coord.Validity(sent, ttl)), "%v: told %v after the grant", ttl, told.Sub(sent))
+					require.True(t, told.Before(lease.Validity(sent, ttl)), "%v: told %v after the grant", ttl, told.Sub(sent))
 					require.True(t, told.After(sent.Add(ttl*9/10)), "%v: not given up too early, at %v", ttl, told.Sub(sent))
 					require.GreaterOrEqual(t, n.count(), 3, "tries")
 				}
@@ -254,9 +255,9 @@ func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 }
 
 func TestRetriesBackOff(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		n.answer = func(string, time.Time) coord.TestRenewal { return coord.Faulty(errors.New("down")) }
+		n.answer = func(string, time.Time) lease.TestRenewal { return lease.Faulty(errors.New("down")) }
 		for i := range 100 {
 			w.Bind(&n.FakeKind, fmt.Sprint(i), ttl)
 		}
@@ -269,18 +270,18 @@ func TestRetriesBackOff(t *testing.T) {
 }
 
 func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		n.set(func(name string, sent time.Time) coord.TestRenewal {
+		n.set(func(name string, sent time.Time) lease.TestRenewal {
 			switch name {
 			case "moved":
-				return coord.Moved()
+				return lease.Moved()
 			case "taken":
-				return coord.Gone(coord.ReasonNotOwner)
+				return lease.Gone(lease.ReasonNotOwner)
 			case "gone":
-				return coord.Gone(coord.ReasonExpired)
+				return lease.Gone(lease.ReasonExpired)
 			default:
-				return coord.Renewed(sent)
+				return lease.Renewed(sent)
 			}
 		})
 		for _, name := range []string{"moved", "taken", "gone", "held"} {
@@ -299,14 +300,14 @@ func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
 }
 
 func TestAReleasedLeaseIsNeverRenewedOrReported(t *testing.T) {
-	for name, answer := range map[string]coord.TestRenewal{
-		"found gone": coord.Gone(coord.ReasonExpired), "renewed": coord.Renewed(time.Time{}), "faulty": coord.Faulty(errors.New("x")),
+	for name, answer := range map[string]lease.TestRenewal{
+		"found gone": lease.Gone(lease.ReasonExpired), "renewed": lease.Renewed(time.Time{}), "faulty": lease.Faulty(errors.New("x")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, l *coord.Leases) {
+			bubble(t, func(t *testing.T, l *lease.Leases) {
 				n, w := newNoun(), open(l)
 				n.delay = time.Second
-				n.answer = func(string, time.Time) coord.TestRenewal { return answer }
+				n.answer = func(string, time.Time) lease.TestRenewal { return answer }
 				w.Bind(&n.FakeKind, "a", ttl)
 				time.Sleep(ttl / 3)
 				synctest.Wait()
@@ -324,15 +325,15 @@ func TestAReleasedLeaseIsNeverRenewedOrReported(t *testing.T) {
 }
 
 func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, old, heir := newNoun(), open(l), open(l)
 		n.delay = time.Second
-		n.set(func(string, time.Time) coord.TestRenewal { return coord.Moved() })
+		n.set(func(string, time.Time) lease.TestRenewal { return lease.Moved() })
 		old.Bind(&n.FakeKind, "a", ttl)
 		time.Sleep(ttl / 3)
 		synctest.Wait()
 		heir.Bind(&n.FakeKind, "a", ttl) // the same token, through another connection
-		n.set(func(_ string, sent time.Time) coord.TestRenewal { return coord.Renewed(sent) })
+		n.set(func(_ string, sent time.Time) lease.TestRenewal { return lease.Renewed(sent) })
 		old.Close(t.Context())
 		require.Empty(t, n.returned, "what moved is not given back by its old session")
 		time.Sleep(3 * ttl)
@@ -346,7 +347,7 @@ func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
 }
 
 func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		w.Bind(&n.FakeKind, "a", ttl)
 		for range 10 {
@@ -366,9 +367,9 @@ func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
 }
 
 func TestAShorterRenewalByTheOwnerEndsTheValidityEarlier(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		n.answer = func(string, time.Time) coord.TestRenewal { return coord.Faulty(errors.New("down")) }
+		n.answer = func(string, time.Time) lease.TestRenewal { return lease.Faulty(errors.New("down")) }
 		w.Bind(&n.FakeKind, "a", ttl)
 		l.Extend("a", time.Second)
 		time.Sleep(ttl)
@@ -379,7 +380,7 @@ func TestAShorterRenewalByTheOwnerEndsTheValidityEarlier(t *testing.T) {
 
 // A renewal that the renewer has sent with the TTL of before would undo the owner's.
 func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		n.delay = time.Second
 		w.Bind(&n.FakeKind, "a", ttl)
@@ -400,22 +401,22 @@ func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
 }
 
 func TestARenewalThatFindsItGoneEndsOnlyTheLeaseItKnew(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		w.Bind(&n.FakeKind, "a", ttl)
 		stale := l.Lookup("a")
 		w.Bind(&n.FakeKind, "a", ttl) // granted again while the renewal ran
-		stale(coord.ReasonExpired)
+		stale(lease.ReasonExpired)
 		require.Empty(t, w.lost())
-		l.Lookup("a")(coord.ReasonNotOwner)
+		l.Lookup("a")(lease.ReasonNotOwner)
 		require.Equal(t, []string{"fake a 7 not_owner at 0s"}, w.lost())
-		l.Lookup("a")(coord.ReasonNotOwner) // there is none
+		l.Lookup("a")(lease.ReasonNotOwner) // there is none
 		require.Len(t, w.lost(), 1)
 	})
 }
 
 func TestClosingASessionGivesBackAllItHolds(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w, other := newNoun(), open(l), open(l)
 		for _, name := range []string{"a", "b", "c"} {
 			w.Bind(&n.FakeKind, name, ttl)
@@ -436,11 +437,11 @@ func TestClosingASessionGivesBackAllItHolds(t *testing.T) {
 }
 
 func TestWhatIsInDoubtIsForgottenWithItsTTL(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		w.Doubt(&n.FakeKind, "never", ttl)
 		w.Doubt(&n.FakeKind, "wrong", ttl)
-		l.Lookup("wrong")(coord.ReasonExpired)
+		l.Lookup("wrong")(lease.ReasonExpired)
 		w.Doubt(&n.FakeKind, "granted", ttl)
 		w.Bind(&n.FakeKind, "granted", ttl)
 		require.True(t, w.Doubt(&n.FakeKind, "granted", ttl), "what is held is in no doubt")
@@ -455,10 +456,10 @@ func TestWhatIsInDoubtIsForgottenWithItsTTL(t *testing.T) {
 }
 
 func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		var tries [][]string
-		n.OnGiveBack = func(_ context.Context, gone []coord.TestHold) []error {
+		n.OnGiveBack = func(_ context.Context, gone []lease.TestHold) []error {
 			errs := make([]error, len(gone))
 			var names []string
 			for i, h := range gone {
@@ -475,7 +476,7 @@ func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
 		w.Bind(&n.FakeKind, "free", ttl)
 		start := time.Now()
 		w.Close(context.Background())
-		require.LessOrEqual(t, time.Since(start), coord.GiveBackTime)
+		require.LessOrEqual(t, time.Since(start), lease.GiveBackTime)
 		require.Equal(t, []string{"free", "stuck"}, tries[0])
 		require.Equal(t, []string{"free", "stuck"}, tries[1])
 		require.Equal(t, []string{"stuck"}, tries[2], "only what failed")
@@ -492,7 +493,7 @@ func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
 }
 
 func TestStopGivesBackEverythingAndEndsTheRenewer(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n := newNoun()
 		n.delay = time.Hour
 		var sessions []*watch
@@ -517,10 +518,10 @@ func TestStopGivesBackEverythingAndEndsTheRenewer(t *testing.T) {
 }
 
 func TestStopWaitsForSessionsThatAreClosing(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		begun, goOn := make(chan struct{}), make(chan struct{})
-		n.OnGiveBack = func(_ context.Context, gone []coord.TestHold) []error {
+		n.OnGiveBack = func(_ context.Context, gone []lease.TestHold) []error {
 			close(begun)
 			<-goOn
 			return n.giveBack(t.Context(), gone)
@@ -543,7 +544,7 @@ func TestStopWaitsForSessionsThatAreClosing(t *testing.T) {
 }
 
 func TestSessionsHaveTheirOwnIDsAndNames(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		ids := make(map[string]bool)
 		for range 1000 {
 			ids[open(l).ID] = true
@@ -557,7 +558,7 @@ func TestSessionsHaveTheirOwnIDsAndNames(t *testing.T) {
 }
 
 func TestLeasesAreSafeForConcurrentUse(t *testing.T) {
-	bubble(t, func(t *testing.T, l *coord.Leases) {
+	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n := newNoun()
 		n.delay = time.Millisecond
 		var wg sync.WaitGroup

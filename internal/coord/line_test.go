@@ -8,13 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -41,7 +42,7 @@ func (q queue) sidecar() *sidecar {
 // places returns when so many have a place in the line.
 func (q queue) places(want int64) {
 	q.t.Helper()
-	key := coord.LockLine(coord.NewKeys(q.prefix, ""), "l")
+	key := lock.LockLine(coord.NewKeys(q.prefix, ""), "l")
 	require.Eventually(q.t, func() bool {
 		n, err := q.redis.ZCard(q.t.Context(), key).Result()
 		return err == nil && n == want
@@ -115,7 +116,7 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	require.NoError(t, doomed.Close()) // as kill -9: nothing is given up
 	q.release(live, g.Token)
 
-	now.Advance(coord.BeatFor - time.Microsecond)
+	now.Advance(lease.BeatFor - time.Microsecond)
 	busy, err := live.locks.Acquire(t.Context(), coord.Caller{}, unbound("l", time.Hour))
 	require.NoError(t, err)
 	require.False(t, busy.Acquired, "the dead may be alive")
@@ -268,9 +269,9 @@ func TestAWaitLeavesTimeToAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		require.Equal(t, 9*time.Second, coord.Capped(ctx, time.Minute))
-		require.Equal(t, 2*time.Second, coord.Capped(ctx, 2*time.Second))
-		require.Equal(t, time.Minute, coord.Capped(t.Context(), time.Minute))
+		require.Equal(t, 9*time.Second, lease.Capped(ctx, time.Minute))
+		require.Equal(t, 2*time.Second, lease.Capped(ctx, 2*time.Second))
+		require.Equal(t, time.Minute, lease.Capped(t.Context(), time.Minute))
 	})
 }
 
@@ -315,7 +316,7 @@ func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
 	s := q.sidecar()
 	g := q.hold(s)
 	next := q.stand(t.Context(), s, 0)
-	line := coord.LockLine(coord.NewKeys(q.prefix, ""), "l")
+	line := lock.LockLine(coord.NewKeys(q.prefix, ""), "l")
 	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.signals.GotSidecar() + ":0"}).Err())
 	q.release(s, g.Token)
 	q.served(next)

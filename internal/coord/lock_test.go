@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/Shopify/toxiproxy/v2"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -26,7 +29,7 @@ import (
 // session is one whose losses can be waited for.
 type session struct {
 	*coord.Session
-	leases *coord.Leases
+	leases *lease.Leases
 	lost   chan coord.Loss
 }
 
@@ -107,7 +110,7 @@ func onRedis(t *testing.T) (*sidecar, func(name string) stored) {
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	store := redistest.Client(t)
-	return s, func(name string) stored { return stored{t, store, coord.LockKey(coord.NewKeys(prefix, ""), name)} }
+	return s, func(name string) stored { return stored{t, store, lock.LockKey(coord.NewKeys(prefix, ""), name)} }
 }
 
 func TestALockIsHeldFarBeyondItsTTL(t *testing.T) {
@@ -212,7 +215,7 @@ func TestALostReplyToARenewalLosesNothing(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
-	l := stored{t, redistest.Client(t), coord.LockKey(coord.NewKeys(prefix, ""), "l")}
+	l := stored{t, redistest.Client(t), lock.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("l", 3*time.Second))
 	granted := l.field("until")
@@ -261,7 +264,7 @@ func TestNoLockIsRenewedAfterItsRelease(t *testing.T) {
 	require.Zero(t, s.leases.Held())
 	for g := range 64 {
 		for i := range 7 {
-			held := store.HExists(t.Context(), coord.LockKey(keys, fmt.Sprint(g, "/", i)), "token").Val()
+			held := store.HExists(t.Context(), lock.LockKey(keys, fmt.Sprint(g, "/", i)), "token").Val()
 			require.False(t, held, "a released lock is held again")
 		}
 	}
@@ -271,7 +274,7 @@ func TestACancelledAcquisitionIsGivenBack(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
-	l := stored{t, redistest.Client(t), coord.LockKey(coord.NewKeys(prefix, ""), "l")}
+	l := stored{t, redistest.Client(t), lock.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("warm up", time.Minute))
 	for _, r := range []*api.LockAcquireParams{bound("l", time.Minute), unbound("l", time.Minute)} {
@@ -295,7 +298,7 @@ func TestAnUnansweredAcquisitionGoesWithItsSession(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), throughProxy(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
-	l := stored{t, redistest.Client(t), coord.LockKey(coord.NewKeys(prefix, ""), "l")}
+	l := stored{t, redistest.Client(t), lock.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := openSession(t, s)
 	take(t, s, c.caller(), bound("warm up", time.Minute))
 	r := bound("l", time.Minute)
@@ -486,7 +489,7 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	require.NoError(t, err)
 	store := goredis.NewClient(opt)
 	defer func() { require.NoError(t, store.Close()) }()
-	l := stored{t, store, coord.LockKey(coord.NewKeys("p", ""), "l")}
+	l := stored{t, store, lock.LockKey(coord.NewKeys("p", ""), "l")}
 	// Redis answers nothing but errors to the script, as one that may not write does.
 	require.NoError(t, store.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 	_, err = s.locks.Release(t.Context(), c.caller(), &api.LockReleaseParams{Name: "l", Token: g.Token})

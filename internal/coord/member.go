@@ -2,7 +2,6 @@ package coord
 
 import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
 // MemberTerms are the bands of a rule (token_bucket), in the form that scripts take.
@@ -19,5 +18,5 @@ type MemberTerms struct {
 type MemberLimit interface {
 	Terms() (revision int64, signature string)
 	// Answer is a script's answer on the wire.
-	Answer(a lua.RatelimitAnswer, replayed bool) (api.RatelimitResult, error)
+	Answer(a LimitAnswer, replayed bool) (api.RatelimitResult, error)
 }

@@ -58,7 +58,7 @@ func Follows(m *Method) { m.Follows = true }
 
 // Named orders the calls of a method by the params that name what they act on.
 func Named(noun string, params ...string) Option {
-	return func(m *Method) { m.Names = named(m.Params, noun, params...) }
+	return func(m *Method) { m.Names = NamingBy(m.Params, noun, params...) }
 }
 
 // NamedBy orders the calls of a method by names that are not single params.

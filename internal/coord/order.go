@@ -32,8 +32,8 @@ func ParamAt(params reflect.Type, key string) int {
 	return -1
 }
 
-// named is for nouns that one or two params name.
-func named(params reflect.Type, noun string, keys ...string) Naming {
+// NamingBy is for nouns that one or two params name.
+func NamingBy(params reflect.Type, noun string, keys ...string) Naming {
 	at := make([]int, len(keys))
 	for i, key := range keys {
 		if at[i] = ParamAt(params, key); at[i] < 0 {
@@ -52,8 +52,8 @@ func named(params reflect.Type, noun string, keys ...string) Naming {
 	}
 }
 
-// inPool names a pool, where the call says that it acts on a member of one.
-func inPool(params reflect.Type, other Naming) Naming {
+// InPool names a pool, where the call says that it acts on a member of one.
+func InPool(params reflect.Type, other Naming) Naming {
 	pool := ParamAt(params, "pool")
 	if pool < 0 {
 		return other

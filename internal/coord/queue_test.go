@@ -12,6 +12,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -65,7 +66,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	var look atomic.Bool
 	var depths []int64 // before each run, and after the last
 	depth := func() {
-		depths = append(depths, store.ZCard(context.Background(), coord.QueueKeys(keys, "q").Order).Val())
+		depths = append(depths, store.ZCard(context.Background(), queue.QueueKeys(keys, "q").Order).Val())
 	}
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
 		if look.Load() {
@@ -73,13 +74,13 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 		}
 		return now.Load()
 	}}), prefix)
-	ins := make([]lua.QueueEnqueueIn, dead)
+	ins := make([]queue.EnqueueIn, dead)
 	for i := range ins {
-		ins[i] = lua.QueueEnqueueIn{
-			Queue: coord.QueueKeys(keys, "q"), LineKeys: coord.QueueLine(keys, "q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
+		ins[i] = queue.EnqueueIn{
+			Queue: queue.QueueKeys(keys, "q"), LineKeys: queue.QueueLine(keys, "q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
 		}
 	}
-	_, errs := lua.Batch(t.Context(), s.runner, lua.QueueEnqueue, ins)
+	_, errs := lua.Batch(t.Context(), s.runner, queue.EnqueueScript, ins)
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
@@ -96,7 +97,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	for i := range depths[1:] {
 		require.LessOrEqual(t, depths[i]-depths[i+1], int64(most), "run %d", i)
 	}
-	for _, key := range []string{coord.QueueKeys(keys, "q").Entries, coord.QueueKeys(keys, "q").Bodies, coord.QueueKeys(keys, "q").Expiry} {
+	for _, key := range []string{queue.QueueKeys(keys, "q").Entries, queue.QueueKeys(keys, "q").Bodies, queue.QueueKeys(keys, "q").Expiry} {
 		require.Zero(t, store.Exists(t.Context(), key).Val(), "%s is left", key)
 	}
 }
@@ -118,7 +119,7 @@ func queueBehindProxy(t *testing.T) queued {
 		// that only heal ends the wait for one.
 		way: way, s: newSidecar(t, openRunner(t, lua.Options{URL: way.url(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
 		beside: newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix),
-		store:  redistest.Client(t), order: coord.QueueKeys(coord.NewKeys(prefix, ""), "q").Order,
+		store:  redistest.Client(t), order: queue.QueueKeys(coord.NewKeys(prefix, ""), "q").Order,
 	}
 	enqueue(t, q.s, "1", "2")
 	return q
@@ -218,9 +219,9 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 			q.until(t, 0)
 			p, err := q.beside.queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
 			require.NoError(t, err)
-			want := coord.EntryAbsent
+			want := queue.EntryAbsent
 			if lease > 0 {
-				want = coord.EntryLeased
+				want = queue.EntryLeased
 			}
 			require.Equal(t, want, p.State, "it is the other's, whatever the first one heard")
 		})
@@ -242,7 +243,7 @@ func TestAnEntryTakenForNobodyGoesBack(t *testing.T) {
 			require.Error(t, err, "%+v", p)
 			place, err := s.queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
 			require.NoError(t, err)
-			require.Equal(t, api.QueuePositionResult{State: coord.EntryWaiting, Position: 1, Depth: 2}, place, "%+v", p)
+			require.Equal(t, api.QueuePositionResult{State: queue.EntryWaiting, Position: 1, Depth: 2}, place, "%+v", p)
 			require.Zero(t, s.leases.Held())
 		}
 	})

@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -22,7 +24,7 @@ import (
 )
 
 // answered is how long a key is paused by a report without a request id.
-func answered(t *testing.T, l *coord.RateLimiter, p api.RatelimitReportParams) time.Duration {
+func answered(t *testing.T, l *ratelimit.Limiter, p api.RatelimitReportParams) time.Duration {
 	t.Helper()
 	r, err := l.Report(t.Context(), coord.Caller{}, &p)
 	require.NoError(t, err)
@@ -30,13 +32,13 @@ func answered(t *testing.T, l *coord.RateLimiter, p api.RatelimitReportParams) t
 }
 
 // paused pauses a key.
-func paused(t *testing.T, l *coord.RateLimiter, rule, key string, d time.Duration) {
+func paused(t *testing.T, l *ratelimit.Limiter, rule, key string, d time.Duration) {
 	t.Helper()
 	_, err := l.Pause(t.Context(), coord.Caller{}, &api.RatelimitPauseParams{Rule: rule, Key: key, ForMS: d.Milliseconds()})
 	require.NoError(t, err)
 }
 
-func resume(ctx context.Context, l *coord.RateLimiter, rule, key string) (bool, error) {
+func resume(ctx context.Context, l *ratelimit.Limiter, rule, key string) (bool, error) {
 	r, err := l.Resume(ctx, coord.Caller{}, &api.RatelimitResumeParams{Rule: rule, Key: key})
 	return r.Resumed, err
 }
@@ -102,7 +104,7 @@ func TestARuleBoundsDelays(t *testing.T) {
 	require.Equal(t, api.RatelimitSetDelayResult{DelayMS: 3000, UntilAtMS: sys.Now().Add(time.Minute).UnixMilli()}, d)
 	require.True(t, acquire(t, s.limiter, asks(byRule("slow", "k"), 1)).Allowed)
 	refused := acquire(t, s.limiter, asks(byRule("slow", "k"), 1))
-	require.Equal(t, coord.ReasonDelay, refused.DeniedBy)
+	require.Equal(t, ratelimit.ReasonDelay, refused.DeniedBy)
 	require.Equal(t, 3*time.Second, millis(refused.RetryAfterMS))
 }
 
@@ -112,7 +114,7 @@ func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 	require.NoError(t, s.rules.Set([]api.Rule{rule("site", band(1000, time.Second))}, 1))
 	paused(t, s.limiter, "site", "k", time.Minute)
 	require.True(t, acquire(t, s.limiter, asks(inFull("k", band(1000, time.Second)), 1)).Allowed)
-	require.Equal(t, coord.ReasonPause, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+	require.Equal(t, ratelimit.ReasonPause, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 	_, err := resume(t.Context(), s.limiter, "sites", "k")
 	requireCode(t, err, api.NotFound, `rule: there is no rule "sites"; did you mean "site"?`)
 }
@@ -122,9 +124,9 @@ func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
 	t.Parallel()
 	clock := conformance.NewClock()
 	r := openRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros})
-	deaf := func() *coord.RateLimiter {
-		return coord.NewRateLimiter(coord.RateLimiterOptions{
-			Runner: r, Keys: coord.NewKeys("p", ""), Rules: coord.NewRules(), Telemetry: telemetry.Nop(), Clock: clock,
+	deaf := func() *ratelimit.Limiter {
+		return ratelimit.New(ratelimit.Options{
+			Runner: r, Keys: coord.NewKeys("p", ""), Rules: ratelimit.NewRules(), Telemetry: telemetry.Nop(), Clock: clock,
 		})
 	}
 	here, there := deaf(), deaf()
@@ -187,9 +189,9 @@ func TestPausesAreToldAndCounted(t *testing.T) {
 	reader, a := sdk.NewManualReader(), newAudience(coord.EventPaused, coord.EventResumed)
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
-	rules, clock := coord.NewRules(), conformance.NewClock()
+	rules, clock := ratelimit.NewRules(), conformance.NewClock()
 	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
-	l := coord.NewRateLimiter(coord.RateLimiterOptions{
+	l := ratelimit.New(ratelimit.Options{
 		Runner: openRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: a.hub, Telemetry: tel, Clock: clock,
 	})
@@ -275,7 +277,7 @@ func TestAGroupOfARuleIsPausedAsOne(t *testing.T) {
 	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
 	answered(t, s.limiter, api.RatelimitReportParams{Rule: "site", Key: "a.example.com", Status: 503})
 	for _, key := range []string{"a.example.com", "b.example.com"} {
-		require.Equal(t, coord.ReasonPause, acquire(t, s.limiter, asks(byRule("site", key), 1)).DeniedBy, key)
+		require.Equal(t, ratelimit.ReasonPause, acquire(t, s.limiter, asks(byRule("site", key), 1)).DeniedBy, key)
 	}
 	require.True(t, acquire(t, s.limiter, asks(byRule("site", "example.org"), 1)).Allowed)
 	was, err := resume(t.Context(), s.limiter, "site", "c.example.com")
@@ -292,12 +294,12 @@ func TestAReportFreesTheGrantsPlace(t *testing.T) {
 	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
 	first := acquire(t, s.limiter, asks(byRule("site", "k"), 1))
 	require.NotEmpty(t, first.Grant)
-	require.Equal(t, coord.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 	for range 2 { // a second one finds nothing to free
 		require.Zero(t, answered(t, s.limiter, api.RatelimitReportParams{Rule: "site", Key: "k", Status: 200, Grant: first.Grant}))
 	}
 	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
-	require.Equal(t, coord.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 }
 
 // A slot that is given up frees its place with it.
@@ -324,7 +326,7 @@ func TestAPausedSlotLeavesItsPlace(t *testing.T) {
 	paused(t, s.limiter, "site", "k", 10*time.Second)
 	sys.Advance(time.Second)
 	d := <-done
-	require.Equal(t, []any{false, coord.ReasonPause, "", 9 * time.Second}, []any{d.Allowed, d.DeniedBy, d.Grant, millis(d.RetryAfterMS)})
+	require.Equal(t, []any{false, ratelimit.ReasonPause, "", 9 * time.Second}, []any{d.Allowed, d.DeniedBy, d.Grant, millis(d.RetryAfterMS)})
 	sys.Advance(9 * time.Second)
 	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
 }

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -178,7 +180,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 	for name, bands := range map[string][]api.Band{
 		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
 	} {
-		key := coord.InFullKey(coord.NewKeys(prefix, ""), name, tokenBucket, bands...)
+		key := ratelimit.InFullKey(coord.NewKeys(prefix, ""), name, tokenBucket, bands...)
 		never, err := s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 11))
 		require.NoError(t, err)
 		require.Equal(t, int64(-1), never.RetryAfterMS)
@@ -311,9 +313,9 @@ func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
 	reader := sdk.NewManualReader()
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
-	rules := coord.NewRules()
+	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
-	l := coord.NewRateLimiter(coord.RateLimiterOptions{
+	l := ratelimit.New(ratelimit.Options{
 		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	for range 3 {

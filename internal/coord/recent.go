@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// recent remembers a bounded number of things, each until it ends. Times are
+// Recent remembers a bounded number of things, each until it ends. Times are
 // since the start of its owner's clock.
-type recent[K comparable, V ending] struct {
+type Recent[K comparable, V Ending] struct {
 	mu    sync.RWMutex // guards items
 	items map[K]V
 	// epoch changes with everything that is forgotten: what was learnt before and
@@ -16,10 +16,10 @@ type recent[K comparable, V ending] struct {
 	epoch uint64
 }
 
-// ending is what is not worth keeping from some time on, and which Redis key it is about.
-type ending interface {
-	ends() time.Duration
-	about() string
+// Ending is what is not worth keeping from some time on, and which Redis key it is about.
+type Ending interface {
+	Ends() time.Duration
+	About() string
 }
 
 const (
@@ -29,19 +29,19 @@ const (
 	lookAround = 8
 )
 
-func newRecent[K comparable, V ending]() *recent[K, V] {
-	return &recent[K, V]{items: make(map[K]V)}
+func NewRecent[K comparable, V Ending]() *Recent[K, V] {
+	return &Recent[K, V]{items: make(map[K]V)}
 }
 
-func (r *recent[K, V]) get(k K) (v V, ok bool, epoch uint64) {
+func (r *Recent[K, V]) Get(k K) (v V, ok bool, epoch uint64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	v, ok = r.items[k]
 	return v, ok, r.epoch
 }
 
-// put remembers what was learnt in an epoch, unless that is over.
-func (r *recent[K, V]) put(k K, v V, epoch uint64) {
+// Put remembers what was learnt in an epoch, unless that is over.
+func (r *Recent[K, V]) Put(k K, v V, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.epoch == epoch {
@@ -49,8 +49,8 @@ func (r *recent[K, V]) put(k K, v V, epoch uint64) {
 	}
 }
 
-// update replaces what is remembered, which may be the zero V.
-func (r *recent[K, V]) update(k K, f func(V) V) {
+// Update replaces what is remembered, which may be the zero V.
+func (r *Recent[K, V]) Update(k K, f func(V) V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.set(k, f(r.items[k]))
@@ -58,13 +58,13 @@ func (r *recent[K, V]) update(k K, f func(V) V) {
 
 // set needs r.mu. Of the few that a map happens to start with, the one that ends
 // first makes room.
-func (r *recent[K, V]) set(k K, v V) {
+func (r *Recent[K, V]) set(k K, v V) {
 	if _, ok := r.items[k]; !ok && len(r.items) >= maxRecent {
 		var victim K
 		var first time.Duration
 		n := 0
 		for o, w := range r.items {
-			if e := w.ends(); n == 0 || e < first {
+			if e := w.Ends(); n == 0 || e < first {
 				victim, first = o, e
 			}
 			if n++; n == lookAround {
@@ -76,28 +76,28 @@ func (r *recent[K, V]) set(k K, v V) {
 	r.items[k] = v
 }
 
-func (r *recent[K, V]) drop(k K) {
+func (r *Recent[K, V]) Drop(k K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.items, k)
 }
 
-// forget drops all that is about a Redis key or others under its tag: what
+// Forget drops all that is about a Redis key or others under its tag: what
 // happened to one of them may have changed what all together say. That is rare,
 // and looking through all is cheaper than a second index is for every call.
-func (r *recent[K, V]) forget(key string) {
+func (r *Recent[K, V]) Forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.epoch++
 	tagged := key[:strings.IndexByte(key, '}')+1]
 	for k, v := range r.items {
-		if strings.HasPrefix(v.about(), tagged) {
+		if strings.HasPrefix(v.About(), tagged) {
 			delete(r.items, k)
 		}
 	}
 }
 
-func (r *recent[K, V]) clear() {
+func (r *Recent[K, V]) clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.epoch++
@@ -105,7 +105,7 @@ func (r *recent[K, V]) clear() {
 }
 
 // Len is how many are kept.
-func (r *recent[K, V]) Len() int {
+func (r *Recent[K, V]) Len() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return len(r.items)

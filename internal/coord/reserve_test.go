@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -259,7 +259,7 @@ func (h *history) collect() {
 		a := <-w.done
 		w.cancel()
 		if a.err == nil && a.d.Allowed {
-			g, err := coord.GrantOf(a.d.Grant)
+			g, err := ratelimit.GrantOf(a.d.Grant)
 			require.NoError(h.f.t, err)
 			require.GreaterOrEqual(h.f.t, g.Cost, w.cost)
 			require.GreaterOrEqual(h.f.t, a.at.UnixMicro(), g.At)

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -17,7 +20,7 @@ import (
 )
 
 // ruled is a sidecar with rules.
-func ruled(t *testing.T, url string, rules ...api.Rule) (*coord.RateLimiter, *fleet) {
+func ruled(t *testing.T, url string, rules ...api.Rule) (*ratelimit.Limiter, *fleet) {
 	t.Helper()
 	f := newFleet(t, url, 1, api.RatelimitParams{})
 	require.NoError(t, f.pods[0].rules.Set(rules, 1))
@@ -31,7 +34,7 @@ func TestAListDecidesWithoutCounting(t *testing.T) {
 	l, _ := ruled(t, redistest.URL(t), r)
 	allowed := api.RatelimitResult{Allowed: true, Rule: "r", Algorithm: tokenBucket, Band: "2/1m", Limit: 2, Source: coord.SourceList}
 	denied := allowed
-	denied.Allowed, denied.DeniedBy, denied.RetryAfterMS = false, coord.ReasonDenyList, -1
+	denied.Allowed, denied.DeniedBy, denied.RetryAfterMS = false, ratelimit.ReasonDenyList, -1
 	for range 3 {
 		require.Equal(t, allowed, acquire(t, l, asks(byRule("r", "a.example.com"), 5)))
 		require.Equal(t, denied, acquire(t, l, waits(byRule("r", "bad.example.com"), 1, time.Minute)))
@@ -52,7 +55,7 @@ func TestAListDecidesWithoutRedis(t *testing.T) {
 	r.Allow, r.Deny = []api.Match{exact("good")}, []api.Match{exact("bad")}
 	l, _ := ruled(t, "redis://"+newRefusing(t).Addr().String(), r)
 	require.True(t, acquire(t, l, asks(byRule("r", "good"), 1)).Allowed)
-	require.Equal(t, coord.ReasonDenyList, acquire(t, l, asks(byRule("r", "bad"), 1)).DeniedBy)
+	require.Equal(t, ratelimit.ReasonDenyList, acquire(t, l, asks(byRule("r", "bad"), 1)).DeniedBy)
 }
 
 func TestARuleInShadowRefusesNothing(t *testing.T) {
@@ -62,9 +65,9 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 	require.NoError(t, err)
 	r := rule("r", band(2, time.Hour))
 	r.Shadow, r.Deny = true, []api.Match{exact("bad")}
-	rules := coord.NewRules()
+	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{r}, 1))
-	l := coord.NewRateLimiter(coord.RateLimiterOptions{
+	l := ratelimit.New(ratelimit.Options{
 		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	first := acquire(t, l, asks(byRule("r", "k"), 2))
@@ -77,7 +80,7 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 			require.Equal(t, coord.SourceRedis, d.Source)
 		}
 		require.True(t, d.Allowed && d.Shadow)
-		require.Equal(t, coord.ReasonLimit, d.DeniedBy)
+		require.Equal(t, ratelimit.ReasonLimit, d.DeniedBy)
 		require.Zero(t, millis(d.RetryAfterMS))
 		require.Empty(t, d.Grant, "nothing was taken")
 	}
@@ -86,7 +89,7 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 	require.True(t, look.Allowed && look.Shadow)
 	d := acquire(t, l, asks(byRule("r", "bad"), 1))
 	require.True(t, d.Allowed && d.Shadow)
-	require.Equal(t, coord.ReasonDenyList, d.DeniedBy)
+	require.Equal(t, ratelimit.ReasonDenyList, d.DeniedBy)
 	require.Equal(t, map[string]int64{"r allowed": 1, "r shadow_limit": 2, "r shadow_deny_list": 1}, decisions(t, reader))
 }
 
@@ -103,7 +106,7 @@ func TestARuleInShadowLetsThroughWithoutRedis(t *testing.T) {
 	require.False(t, acquire(t, l, asks(byRule("local", "k"), 1)).Shadow)
 	d := acquire(t, l, asks(byRule("local", "k"), 1))
 	require.True(t, d.Allowed && d.Degraded && d.Shadow)
-	require.Equal(t, coord.ReasonLimit, d.DeniedBy)
+	require.Equal(t, ratelimit.ReasonLimit, d.DeniedBy)
 }
 
 func TestAnOverrideIsTheLimitOfItsKeys(t *testing.T) {
@@ -150,7 +153,7 @@ func TestAtomicHeedsTheListsOfEachKey(t *testing.T) {
 	for _, keys := range [][]string{{"bad", "a"}, {"a", "good", "bad"}} {
 		d := many(keys...)
 		require.False(t, d.Allowed)
-		require.Equal(t, coord.ReasonDenyList, d.DeniedBy)
+		require.Equal(t, ratelimit.ReasonDenyList, d.DeniedBy)
 	}
 	require.Equal(t, coord.SourceList, many("good", "good").Source)
 	require.False(t, many("a", "b").Allowed, "8 of the 6 that are left")
@@ -162,11 +165,11 @@ func TestAGrantSaysWhatWasTaken(t *testing.T) {
 	for _, name := range []string{"r", "two"} {
 		f.ref = byRule(name, "a.b:c")
 		d := acquire(t, l, asks(f.ref, 2))
-		g, err := coord.GrantOf(d.Grant)
+		g, err := ratelimit.GrantOf(d.Grant)
 		require.NoError(t, err)
-		require.Equal(t, coord.Taken{ID: g.ID, Tag: name + ":a.b%3Ac", Part: tokenBucket, Cost: 2, At: f.clock.Micros()}, g)
+		require.Equal(t, ratelimit.Taken{ID: g.ID, Tag: name + ":a.b%3Ac", Part: tokenBucket, Cost: 2, At: f.clock.Micros()}, g)
 		require.Empty(t, acquire(t, l, asks(f.ref, 1)).Grant)
-		other, err := coord.GrantOf(acquire(t, l, asks(byRule(name, "other"), 1)).Grant)
+		other, err := ratelimit.GrantOf(acquire(t, l, asks(byRule(name, "other"), 1)).Grant)
 		require.NoError(t, err)
 		require.NotEqual(t, g.ID, other.ID)
 
@@ -174,7 +177,7 @@ func TestAGrantSaysWhatWasTaken(t *testing.T) {
 		w := f.start(0, "id", 1, time.Minute)
 		f.clock.Advance(time.Second)
 		got := w.let(t, time.Second)
-		g, err = coord.GrantOf(got.Grant)
+		g, err = ratelimit.GrantOf(got.Grant)
 		require.NoError(t, err)
 		require.Equal(t, []int64{1, slot}, []int64{g.Cost, g.At})
 	}

@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/match"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
@@ -97,7 +98,7 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 	} {
 		r := rule("a", band(80, 10*time.Minute))
 		change(&r)
-		problems := coord.CheckRules([]api.Rule{r})
+		problems := ratelimit.CheckRules([]api.Rule{r})
 		require.Len(t, problems, 1, "%v", problems)
 		require.Equal(t, want, problems.Error())
 	}
@@ -117,7 +118,7 @@ func TestWhatARuleMayHaveIsAllowed(t *testing.T) {
 	log.Algorithm = "sliding_window_log"
 	leaky := rule("leaky", api.Band{Limit: 1, PeriodMS: 1000, Burst: 3})
 	leaky.Algorithm = "leaky_bucket"
-	require.Empty(t, coord.CheckRules([]api.Rule{r, log, leaky}))
+	require.Empty(t, ratelimit.CheckRules([]api.Rule{r, log, leaky}))
 }
 
 func TestTheCapacityIsTheAlgorithms(t *testing.T) {
@@ -127,10 +128,10 @@ func TestTheCapacityIsTheAlgorithms(t *testing.T) {
 		"token_bucket": "3/3/5000000/5000", "leaky_bucket": "1/3/5000000/5000", "fixed_window": "3/3/5000000/5000",
 		"sliding_window_log": "3/3/5000000/5000", "sliding_window_counter": "3/3/5000000/5000",
 	} {
-		require.Equal(t, want, coord.CompileBy(algorithm, b).Signature, algorithm)
+		require.Equal(t, want, ratelimit.CompileBy(algorithm, b).Signature, algorithm)
 	}
-	require.Equal(t, "6/3/5000000/5000", coord.CompileBy("leaky_bucket", api.Band{Limit: 3, PeriodMS: 5000, Burst: 6}).Signature)
-	require.Equal(t, "0/0/1/5000", coord.CompileBy("leaky_bucket", api.Band{Limit: 0, PeriodMS: 5000, Burst: 6}).Signature)
+	require.Equal(t, "6/3/5000000/5000", ratelimit.CompileBy("leaky_bucket", api.Band{Limit: 3, PeriodMS: 5000, Burst: 6}).Signature)
+	require.Equal(t, "0/0/1/5000", ratelimit.CompileBy("leaky_bucket", api.Band{Limit: 0, PeriodMS: 5000, Burst: 6}).Signature)
 }
 
 func TestHeadroomIsKeptBackFromEveryLimitAndBurst(t *testing.T) {
@@ -185,7 +186,7 @@ func TestTheFirstSetThatHasAKeyCounts(t *testing.T) {
 		{"a\xff.example", []api.Match{suffix("b\xff.example"), suffix("a\xff.example")}, 1},
 		{"x", []api.Match{glob("y*"), glob("x?"), glob("*x"), exact("x")}, 2},
 	} {
-		require.Equal(t, c.want, coord.First(c.key, c.sets...), "%q %v", c.key, c.sets)
+		require.Equal(t, c.want, match.First(c.key, c.sets...), "%q %v", c.key, c.sets)
 	}
 }
 
@@ -208,10 +209,10 @@ func TestGlobs(t *testing.T) {
 		`exact.com`: {[]string{"exact.com"}, []string{"exactxcom", "exact.com.", "exact.co"}},
 	} {
 		for _, key := range keys.has {
-			require.Zero(t, coord.First(key, glob(pattern)), "%q has %q", pattern, key)
+			require.Zero(t, match.First(key, glob(pattern)), "%q has %q", pattern, key)
 		}
 		for _, key := range keys.not {
-			require.Equal(t, -1, coord.First(key, glob(pattern)), "%q has not %q", pattern, key)
+			require.Equal(t, -1, match.First(key, glob(pattern)), "%q has not %q", pattern, key)
 		}
 	}
 	// As its recursive definition says.
@@ -228,10 +229,10 @@ func TestGlobs(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		p, s := rapid.StringMatching(`[ab*?]{1,8}`).Draw(t, "pattern"), rapid.StringMatching(`[ab]{1,8}`).Draw(t, "key")
-		require.Equal(t, is(p, s), coord.First(s, glob(p)) == 0, "%q %q", p, s)
+		require.Equal(t, is(p, s), match.First(s, glob(p)) == 0, "%q %q", p, s)
 	})
 	// A pattern that is made to be slow is not.
-	require.Equal(t, -1, coord.First(strings.Repeat("a", 512), glob(strings.Repeat("*a", 255)+"*b")))
+	require.Equal(t, -1, match.First(strings.Repeat("a", 512), glob(strings.Repeat("*a", 255)+"*b")))
 }
 
 func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
@@ -246,20 +247,20 @@ func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
 	}
 	r.Deny, r.Allow = []api.Match{exact("bad.example.com")}, []api.Match{suffix("example.com"), exact("apis")}
 	r.MaxConcurrent = 7
-	rules := coord.NewRules()
+	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{r}, 1))
-	ten, twenty := coord.Compile(r.Limits...).Signature, coord.Compile(r.Overrides[0].Limits...).Signature
+	ten, twenty := ratelimit.Compile(r.Limits...).Signature, ratelimit.Compile(r.Overrides[0].Limits...).Signature
 	for _, c := range []struct {
 		key, group string
-		want       coord.Matched
+		want       ratelimit.Matched
 	}{
-		{"other", "", coord.Matched{Counted: "other", Signature: ten, MaxConcurrent: 7}},
-		{"a.example.com", "", coord.Matched{Counted: "example.com", List: "allow", Signature: ten, MaxConcurrent: 7}},
-		{"bad.example.com", "", coord.Matched{Counted: "example.com", List: "deny", Signature: ten, MaxConcurrent: 7}},
-		{"api-1", "", coord.Matched{Counted: "apis", Signature: twenty, MaxConcurrent: 7}},
-		{"api-1", "mine", coord.Matched{Counted: "mine", Signature: ten, MaxConcurrent: 7}},
-		{"x", "vip", coord.Matched{Counted: "vip", Signature: ten, MaxConcurrent: 3}},
-		{"vip", "x", coord.Matched{Counted: "x", Signature: ten, MaxConcurrent: 7}},
+		{"other", "", ratelimit.Matched{Counted: "other", Signature: ten, MaxConcurrent: 7}},
+		{"a.example.com", "", ratelimit.Matched{Counted: "example.com", List: "allow", Signature: ten, MaxConcurrent: 7}},
+		{"bad.example.com", "", ratelimit.Matched{Counted: "example.com", List: "deny", Signature: ten, MaxConcurrent: 7}},
+		{"api-1", "", ratelimit.Matched{Counted: "apis", Signature: twenty, MaxConcurrent: 7}},
+		{"api-1", "mine", ratelimit.Matched{Counted: "mine", Signature: ten, MaxConcurrent: 7}},
+		{"x", "vip", ratelimit.Matched{Counted: "vip", Signature: ten, MaxConcurrent: 3}},
+		{"vip", "x", ratelimit.Matched{Counted: "x", Signature: ten, MaxConcurrent: 7}},
 	} {
 		require.Equal(t, c.want, rules.Match("r", c.key, c.group), "%s in %q", c.key, c.group)
 	}
@@ -271,7 +272,7 @@ func TestAKeyIsMatchedWithoutAllocating(t *testing.T) {
 	r.Groups = []api.Group{{Suffix: "example.com"}}
 	r.Overrides = []api.Override{{Glob: "*x*", MaxConcurrent: 3}}
 	r.Deny = []api.Match{exact("bad.example.com")}
-	rules := coord.NewRules()
+	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{r, rule("plain", band(1, time.Second))}, 1))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		rules.Match("r", "a.b.c.example.com", "")

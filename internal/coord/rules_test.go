@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 const tokenBucket = "token_bucket"
@@ -92,7 +92,7 @@ func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			problems := coord.CheckRules(c.items)
+			problems := ratelimit.CheckRules(c.items)
 			require.Len(t, problems, 1, "%v", problems)
 			require.Equal(t, c.want, problems.Error())
 		})
@@ -101,7 +101,7 @@ func TestEachMistakeInARuleHasOneMessageWithItsRemedy(t *testing.T) {
 
 func TestAllMistakesAreToldAtOnceAndNothingChanges(t *testing.T) {
 	t.Parallel()
-	r := coord.NewRules()
+	r := ratelimit.NewRules()
 	require.NoError(t, r.Set([]api.Rule{rule("old", band(1, time.Second))}, 1))
 	err := r.Set([]api.Rule{
 		rule("good", band(1, time.Second)),
@@ -119,7 +119,7 @@ func TestAllMistakesAreToldAtOnceAndNothingChanges(t *testing.T) {
 
 func TestASetReplacesTheOneBefore(t *testing.T) {
 	t.Parallel()
-	r := coord.NewRules()
+	r := ratelimit.NewRules()
 	require.Empty(t, r.Names())
 	require.NoError(t, r.Set([]api.Rule{rule("b", band(1, time.Second)), rule("a", band(0, time.Second))}, 1))
 	require.Equal(t, []string{"a", "b"}, r.Names())
@@ -129,7 +129,7 @@ func TestASetReplacesTheOneBefore(t *testing.T) {
 
 func TestTheBoundsOfARuleAreAllowed(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, coord.CheckRules([]api.Rule{
+	require.Empty(t, ratelimit.CheckRules([]api.Rule{
 		rule(strings.Repeat("n", 512),
 			api.Band{Limit: 0, PeriodMS: 1, Burst: 0},
 			api.Band{Limit: 1e9, PeriodMS: 31_622_400_000, Burst: 1e9}),
@@ -139,7 +139,7 @@ func TestTheBoundsOfARuleAreAllowed(t *testing.T) {
 
 func TestALimitIsReducedAndSortedByPeriod(t *testing.T) {
 	t.Parallel()
-	c := coord.Compile(
+	c := ratelimit.Compile(
 		api.Band{Limit: 80, PeriodMS: 600_000},
 		api.Band{Limit: 10, PeriodMS: 1000, Burst: 25},
 		api.Band{Limit: 3, PeriodMS: 1500},
@@ -161,7 +161,7 @@ func TestBandNamesUseTheLargestWholeUnit(t *testing.T) {
 		"5/36h":           band(5, 36*time.Hour),
 		"1000000000/366d": band(1e9, 366*24*time.Hour),
 	} {
-		require.Equal(t, []string{want}, coord.Compile(b).Names)
+		require.Equal(t, []string{want}, ratelimit.Compile(b).Names)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestReducingALimitChangesNoRate(t *testing.T) {
 			PeriodMS: rapid.Int64Range(1, 31_622_400_000).Draw(t, "period_ms"),
 			Burst:    rapid.Int64Range(0, 1e9).Draw(t, "burst"),
 		}
-		c := coord.Compile(b)
+		c := ratelimit.Compile(b)
 		got := c.Bands[0]
 		require.Zero(t, big.NewRat(b.Limit, b.PeriodMS*1000).Cmp(big.NewRat(got.L, got.P)))
 		require.Equal(t, int64(1), new(big.Int).GCD(nil, nil, big.NewInt(got.L), big.NewInt(got.P)).Int64())
@@ -193,16 +193,16 @@ func TestReducingALimitChangesNoRate(t *testing.T) {
 
 func TestLimitsGivenInFullAreRememberedWithinABound(t *testing.T) {
 	t.Parallel()
-	in := coord.NewInline()
-	for i := range 3 * coord.MaxInline {
+	in := ratelimit.NewInline()
+	for i := range 3 * ratelimit.MaxInline {
 		require.NoError(t, in.Find(tokenBucket, []api.Band{band(int64(i), time.Second)}))
 	}
-	require.Equal(t, coord.MaxInline, in.Known())
+	require.Equal(t, ratelimit.MaxInline, in.Known())
 }
 
 // Not parallel: it counts the allocations of the whole process.
 func TestAKnownLimitIsFoundWithoutAllocating(t *testing.T) {
-	in, bands := coord.NewInline(), []api.Band{band(10, time.Second), band(100, time.Minute)}
+	in, bands := ratelimit.NewInline(), []api.Band{band(10, time.Second), band(100, time.Minute)}
 	require.NoError(t, in.Find(tokenBucket, bands))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if in.Find(tokenBucket, bands) != nil {
@@ -213,7 +213,7 @@ func TestAKnownLimitIsFoundWithoutAllocating(t *testing.T) {
 
 func TestWrongLimitsGivenInFullNameTheirFields(t *testing.T) {
 	t.Parallel()
-	in := coord.NewInline()
+	in := ratelimit.NewInline()
 	for want, bands := range map[string][]api.Band{
 		"limits[0].period_ms: missing; give the period in milliseconds, such as 60000 for a minute":                                                                     {band(1, 0)},
 		"limits: missing; give 1 to 4 limits, each with limit and period_ms":                                                                                            nil,
@@ -230,7 +230,7 @@ func TestWrongLimitsGivenInFullNameTheirFields(t *testing.T) {
 }
 
 func ExampleCheckRules() {
-	problems := coord.CheckRules([]api.Rule{{
+	problems := ratelimit.CheckRules([]api.Rule{{
 		Name: "per-host", Algorithm: "token_buckt",
 		Limits: []api.Band{{Limit: 80, PeriodMS: 600_000}, {Limit: -1, PeriodMS: 1000}},
 	}})

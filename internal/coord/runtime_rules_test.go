@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -37,9 +37,9 @@ func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
 	for i := range reflect.TypeOf(o).NumField() {
 		require.False(t, reflect.ValueOf(o).Field(i).IsZero(), "%s is not in this test", reflect.TypeOf(o).Field(i).Name)
 	}
-	text, err := coord.TextOf(o)
+	text, err := ratelimit.TextOf(o)
 	require.NoError(t, err)
-	got, err := coord.ReadRule("full", text)
+	got, err := ratelimit.ReadRule("full", text)
 	require.NoError(t, err)
 	require.Equal(t, o, got)
 
@@ -51,14 +51,14 @@ func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
 		`"penalty":{"codes":[403],"base_ms":1,"max_ms":1000,"forgive_ms":3600000,"jitter_percent":0}}`, text)
 
 	o.Penalty = &api.Penalty{}
-	text, err = coord.TextOf(o)
+	text, err = ratelimit.TextOf(o)
 	require.NoError(t, err)
 	require.NotContains(t, text, "penalty", "one that says nothing is none")
 }
 
 func TestATextThatIsNoRuleIsRefused(t *testing.T) {
 	t.Parallel()
-	good, err := coord.TextOf(rule("a", band(1, time.Second)))
+	good, err := ratelimit.TextOf(rule("a", band(1, time.Second)))
 	require.NoError(t, err)
 	for text, want := range map[string]string{
 		"":         "EOF",
@@ -69,17 +69,17 @@ func TestATextThatIsNoRuleIsRefused(t *testing.T) {
 		strings.Replace(good, "token_bucket", "token_bin", 1):       "items[0].algorithm",
 		strings.Replace(good, ":1000}", ":9223372036854775807}", 1): "items[0].limits[0].period_ms",
 	} {
-		_, err := coord.ReadRule("a", text)
+		_, err := ratelimit.ReadRule("a", text)
 		require.ErrorContains(t, err, want, text)
 	}
 	o := rule("a", band(1, time.Second))
 	o.Allow = []api.Match{{Exact: "\xff"}}
-	_, err = coord.TextOf(o)
+	_, err = ratelimit.TextOf(o)
 	requireCode(t, err, api.InvalidArgument, `rule: "\xff" is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?`)
 	for i := range 2000 {
 		o.Allow = append(o.Allow[1:], api.Match{Exact: strconv.Itoa(i)}, api.Match{Exact: strings.Repeat("x", 100)})
 	}
-	_, err = coord.TextOf(o)
+	_, err = ratelimit.TextOf(o)
 	require.ErrorContains(t, err, "more than 65536; keep a rule with so long lists in a file")
 }
 
@@ -87,21 +87,21 @@ func TestTwoWaysToWriteARuleAreOne(t *testing.T) {
 	t.Parallel()
 	short := rule("a", band(1, time.Second), band(80, time.Minute))
 	ten := int64(10)
-	long := coord.PlainRule(api.Rule{
+	long := ratelimit.PlainRule(api.Rule{
 		Name: "a", Algorithm: "token_bucket", FailMode: "open", LocalShareOf: 1, DenyCache: "on", MaxDelayMS: 60_000,
 		Limits:  []api.Band{{Limit: 80, PeriodMS: 60_000, Burst: 80}, {Limit: 1, PeriodMS: 1000, Burst: 1}},
 		Penalty: &api.Penalty{Codes: []int64{429, 503}, BaseMS: 60_000, MaxMS: 86_400_000, ForgiveMS: 1_800_000, JitterPercent: &ten},
 	})
 	require.Empty(t, long.Overrides)
 	long.Overrides = nil
-	require.Equal(t, coord.PlainRule(short).Limits, long.Limits)
+	require.Equal(t, ratelimit.PlainRule(short).Limits, long.Limits)
 	require.Nil(t, long.Penalty)
 	require.Equal(t, short.FailMode, long.FailMode)
 	require.Zero(t, long.LocalShareOf)
 	require.Zero(t, long.MaxDelayMS)
 	other := long
 	other.Limits = []api.Band{{Limit: 1, PeriodMS: 1000, Burst: 2}}
-	require.NotEqual(t, short.Limits, coord.PlainRule(other).Limits, "what says something stays")
+	require.NotEqual(t, short.Limits, ratelimit.PlainRule(other).Limits, "what says something stays")
 }
 
 // log is a handler's output that several goroutines may write.
@@ -123,24 +123,24 @@ func (l *syncLog) count(text string) int {
 }
 
 // runtimeRules starts the rules of a sidecar that hears no broadcast.
-func runtimeRules(t *testing.T, s *sidecar, prefix string, clock coord.Clock, o coord.RuntimeRulesOptions) *coord.RuntimeRules {
+func runtimeRules(t *testing.T, s *sidecar, prefix string, clock coord.Clock, o ratelimit.RuntimeRulesOptions) *ratelimit.RuntimeRules {
 	o.Runner, o.Keys, o.Rules, o.Clock = s.runner, coord.NewKeys(prefix, ""), s.rules, clock
-	r := coord.NewRuntimeRules(o)
+	r := ratelimit.NewRuntimeRules(o)
 	t.Cleanup(r.Stop)
 	return r
 }
 
-func put(t *testing.T, r *coord.RuntimeRules, rule api.Rule) (api.RatelimitPutRuleResult, error) {
+func put(t *testing.T, r *ratelimit.RuntimeRules, rule api.Rule) (api.RatelimitPutRuleResult, error) {
 	return r.Put(t.Context(), coord.Caller{}, &api.RatelimitPutRuleParams{Rule: &rule})
 }
 
-func deleted(t *testing.T, r *coord.RuntimeRules, name string) (bool, error) {
+func deleted(t *testing.T, r *ratelimit.RuntimeRules, name string) (bool, error) {
 	d, err := r.Delete(t.Context(), coord.Caller{}, &api.RatelimitDeleteRuleParams{Name: name})
 	return d.Deleted, err
 }
 
 // unreadable are the rules in Redis that are in force nowhere here.
-func unreadable(t *testing.T, r *coord.Rules) []string {
+func unreadable(t *testing.T, r *ratelimit.Rules) []string {
 	all, err := r.All(t.Context(), coord.Caller{}, &api.Nothing{})
 	require.NoError(t, err)
 	return all.Unreadable
@@ -159,13 +159,13 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	clock, prefix := conformance.NewClock(), redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	var log syncLog
-	r := runtimeRules(t, s, prefix, clock, coord.RuntimeRulesOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := runtimeRules(t, s, prefix, clock, ratelimit.RuntimeRulesOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := put(t, r, rule("good", band(1, time.Second)))
 	require.NoError(t, err)
 
 	// A later version put a rule with a field that this one does not know.
 	raw := redistest.Client(t)
-	key := coord.RulesKey(coord.NewKeys(prefix, ""))
+	key := ratelimit.RulesKey(coord.NewKeys(prefix, ""))
 	require.NoError(t, raw.HSet(t.Context(), key, "r:new", `5000000000000 {"name":"new","weight":1}`, "revision", 5_000_000_000_000).Err())
 	clock.Advance(time.Second)
 	lasts(t, "it is seen", func() bool { return len(unreadable(t, s.rules)) > 0 })
@@ -189,7 +189,7 @@ func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 	t.Parallel()
 	clock, server := conformance.NewClock(), redistest.Start(t)
 	first := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
-	r := runtimeRules(t, first, "p", clock, coord.RuntimeRulesOptions{})
+	r := runtimeRules(t, first, "p", clock, ratelimit.RuntimeRulesOptions{})
 	_, err := put(t, r, rule("kept", band(1, time.Hour)))
 	require.NoError(t, err)
 	server.Stop()
@@ -202,10 +202,10 @@ func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 
 	// A sidecar that starts meanwhile has them when Redis comes back.
 	later := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
-	runtimeRules(t, later, "p", nil, coord.RuntimeRulesOptions{})
+	runtimeRules(t, later, "p", nil, ratelimit.RuntimeRulesOptions{})
 	require.Empty(t, later.rules.Names())
 	server.Restart()
-	require.NoError(t, server.Client(t).HSet(t.Context(), coord.RulesKey(coord.NewKeys("p", "")),
+	require.NoError(t, server.Client(t).HSet(t.Context(), ratelimit.RulesKey(coord.NewKeys("p", "")),
 		"r:back", `7 {"name":"back","algorithm":"token_bucket","limits":[{"limit":1,"period_ms":1000}]}`, "revision", 7).Err())
 	lasts(t, "they are seen", func() bool { return reflect.DeepEqual(later.rules.Names(), []string{"back"}) })
 	lasts(t, "what Redis lost is gone everywhere", func() bool {
@@ -218,13 +218,13 @@ func TestThereAreOnlySoManyRules(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	raw, key := redistest.Client(t), coord.RulesKey(coord.NewKeys(prefix, ""))
+	raw, key := redistest.Client(t), ratelimit.RulesKey(coord.NewKeys(prefix, ""))
 	fields := []any{"revision", 1}
 	for i := range 999 {
 		fields = append(fields, "r:"+strconv.Itoa(i), "1 {}")
 	}
 	require.NoError(t, raw.HSet(t.Context(), key, fields...).Err())
-	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{})
+	r := runtimeRules(t, s, prefix, nil, ratelimit.RuntimeRulesOptions{})
 	_, err := put(t, r, rule("one more", band(1, time.Second)))
 	requireCode(t, err, api.FailedPrecondition, "rule: redis keeps 999 rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file")
 	_, err = deleted(t, r, "5")
@@ -246,7 +246,7 @@ func TestAChangeOfRulesIsAnEvent(t *testing.T) {
 	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), prefix)
 	told := make(chan coord.Event, 10)
 	defer events.Subscribe(nil, func(e coord.Event) { told <- e })()
-	r := runtimeRules(t, s, prefix, nil, coord.RuntimeRulesOptions{Events: events})
+	r := runtimeRules(t, s, prefix, nil, ratelimit.RuntimeRulesOptions{Events: events})
 	_, err := put(t, r, rule("a", band(1, time.Second)))
 	require.NoError(t, err)
 	_, err = put(t, r, rule("b", band(1, time.Second)))

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -62,12 +63,12 @@ func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
 		require.True(t, seated(t, b, two.caller(), 0).Allowed)
 		refused := seated(t, b, two.caller(), 0)
 		require.False(t, refused.Allowed)
-		require.Equal(t, coord.ReasonConcurrency, refused.DeniedBy)
+		require.Equal(t, ratelimit.ReasonConcurrency, refused.DeniedBy)
 		require.Positive(t, millis(refused.RetryAfterMS))
 		require.EqualValues(t, 2, used(t, a), "a refusal takes nothing")
 		looked, err := b.limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
 		require.NoError(t, err)
-		require.Equal(t, coord.ReasonConcurrency, looked.DeniedBy)
+		require.Equal(t, ratelimit.ReasonConcurrency, looked.DeniedBy)
 
 		// In another sidecar, and once only.
 		for _, want := range []bool{true, false} {
@@ -142,11 +143,11 @@ func TestAPlaceAndASlotAreLeftTogether(t *testing.T) {
 			ended <- err
 		}()
 		require.Eventually(t, func() bool { return used(t, a) == 2 }, 30*time.Second, time.Millisecond)
-		require.Equal(t, coord.ReasonConcurrency, seated(t, a, who.caller(), 0).DeniedBy, "it has its place while it waits")
+		require.Equal(t, ratelimit.ReasonConcurrency, seated(t, a, who.caller(), 0).DeniedBy, "it has its place while it waits")
 		cancel()
 		require.Error(t, <-ended)
 		require.EqualValues(t, 1, used(t, a))
-		require.Equal(t, coord.ReasonLimit, seated(t, a, who.caller(), 0).DeniedBy)
+		require.Equal(t, ratelimit.ReasonLimit, seated(t, a, who.caller(), 0).DeniedBy)
 		require.False(t, waiter.Holding())
 	})
 }
@@ -168,7 +169,7 @@ func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
 
 		// It is the second session's now: the end of the first frees nothing.
 		one.Close(t.Context())
-		require.Equal(t, coord.ReasonConcurrency, seated(t, b, two.caller(), 0).DeniedBy)
+		require.Equal(t, ratelimit.ReasonConcurrency, seated(t, b, two.caller(), 0).DeniedBy)
 		two.Close(t.Context())
 		gone := seated(t, a, asks(openSession(t, a)), 0)
 		require.False(t, gone.Allowed)
@@ -192,7 +193,7 @@ func TestALostPlaceIsTold(t *testing.T) {
 	s.Advance(time.Hour)
 	a.leases.Hasten()
 	lost := who.loss(t)
-	require.Equal(t, coord.Loss{Noun: "ratelimit", Name: "r:k", Token: d.Grant, Reason: coord.ReasonExpired}, lost)
+	require.Equal(t, coord.Loss{Noun: "ratelimit", Name: "r:k", Token: d.Grant, Reason: lease.ReasonExpired}, lost)
 }
 
 func TestNoPlacesAreGivenOutWhileDraining(t *testing.T) {

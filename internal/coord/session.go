@@ -26,8 +26,8 @@ type Caller struct {
 	ItemFailed func(*api.Error, error)
 }
 
-// itemError is the error of one item of a call that goes on with the others.
-func (c Caller) itemError(err error) *api.ItemError {
+// ItemError is the error of one item of a call that goes on with the others.
+func (c Caller) ItemError(err error) *api.ItemError {
 	e := Wire(err)
 	if c.ItemFailed != nil {
 		c.ItemFailed(e, err)
@@ -35,15 +35,16 @@ func (c Caller) itemError(err error) *api.ItemError {
 	return &api.ItemError{Code: string(e.Code), Message: e.Message}
 }
 
-func (c Caller) log() *slog.Logger {
+// Logger is that of the caller's connection, or one that drops what it is told.
+func (c Caller) Logger() *slog.Logger {
 	if c.Log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return c.Log
 }
 
-// identity is that of the caller's session, if it has one.
-func (c Caller) identity() Identity {
+// Identity is that of the caller's session, if it has one.
+func (c Caller) Identity() Identity {
 	if c.Session == nil {
 		return Identity{}
 	}
@@ -76,8 +77,8 @@ func NewSession(id Identity, lost func(Loss)) *Session {
 	return &Session{ID: rand.Text(), lost: lost, identity: id}
 }
 
-// lose tells the session that it no longer holds a lease.
-func (s *Session) lose(l Loss) { s.lost(l) }
+// Lose tells the session that it no longer holds a lease.
+func (s *Session) Lose(l Loss) { s.lost(l) }
 
 // Identify sets the names by which holders are shown.
 func (s *Session) Identify(id Identity) {
@@ -93,8 +94,8 @@ func (s *Session) Identity() Identity {
 	return s.identity
 }
 
-// sessionID is that of the caller's session, empty when it has none.
-func (c Caller) sessionID() string {
+// SessionID is that of the caller's session, empty when it has none.
+func (c Caller) SessionID() string {
 	if c.Session == nil {
 		return ""
 	}

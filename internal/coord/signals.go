@@ -14,8 +14,8 @@ import (
 // must forget. Messages may be lost, and then things are only slower: nothing
 // rests on one that arrives.
 type Signals struct {
-	// sidecar is this process among all of the fleet.
-	sidecar string
+	// Sidecar is this process among all of the fleet.
+	Sidecar string
 	keys    Keys
 	stop    func()
 
@@ -27,9 +27,9 @@ type Signals struct {
 
 // NewSignals subscribes in the background; Stop ends it.
 func NewSignals(r *lua.Runner, k Keys) *Signals {
-	s := &Signals{sidecar: rand.Text(), keys: k, turn: func(string) {}}
-	inbox := k.inbox(s.sidecar)
-	s.stop = r.Subscribe([]string{inbox, k.broadcast()}, redis.Subscriber{
+	s := &Signals{Sidecar: rand.Text(), keys: k, turn: func(string) {}}
+	inbox := k.inbox(s.Sidecar)
+	s.stop = r.Subscribe([]string{inbox, k.Broadcast()}, redis.Subscriber{
 		Message: func(channel, payload string) {
 			if channel == inbox {
 				s.inbox(payload)
@@ -46,18 +46,18 @@ func NewSignals(r *lua.Runner, k Keys) *Signals {
 // Stop ends the subscription.
 func (s *Signals) Stop() { s.stop() }
 
-// onTurn has turn called for each waiter of this sidecar whose turn it is. It
+// OnTurn has turn called for each waiter of this sidecar whose turn it is. It
 // must not block.
-func (s *Signals) onTurn(turn func(waiter string)) {
+func (s *Signals) OnTurn(turn func(waiter string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = turn
 }
 
-// onForget has forget called for each broadcast: topic is what happened, such
+// OnForget has forget called for each broadcast: topic is what happened, such
 // as reset, and key the Redis key that it happened to. Afresh is called after
 // each interval in which broadcasts may have been lost. Neither may block.
-func (s *Signals) onForget(forget func(topic, key string), afresh func()) {
+func (s *Signals) OnForget(forget func(topic, key string), afresh func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget, s.afresh = append(s.forget, forget), append(s.afresh, afresh)

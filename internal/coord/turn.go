@@ -12,9 +12,9 @@ type Turn = redis.Turn
 // InTurn returns a context whose scripts take effect after the calls ahead.
 func InTurn(ctx context.Context, t Turn) context.Context { return redis.WithTurn(ctx, t) }
 
-// outOfTurn is for a script beside those that make up what the call does: it neither
+// OutOfTurn is for a script beside those that make up what the call does: it neither
 // waits for the calls ahead nor counts as this one's being sent or answered.
-func outOfTurn(ctx context.Context) context.Context { return redis.WithTurn(ctx, nil) }
+func OutOfTurn(ctx context.Context) context.Context { return redis.WithTurn(ctx, nil) }
 
-// passOn lets the calls behind go ahead of one that waits without a script of its own.
-func passOn(ctx context.Context) { redis.PassOn(ctx) }
+// PassOn lets the calls behind go ahead of one that waits without a script of its own.
+func PassOn(ctx context.Context) { redis.PassOn(ctx) }

@@ -23,31 +23,31 @@ func MillisUp(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// heldBy is the holder of a lease, by the names that its client gave.
-func heldBy(client, instance, meta string, sinceMS int64) *api.Holder {
+// HeldBy is the holder of a lease, by the names that its client gave.
+func HeldBy(client, instance, meta string, sinceMS int64) *api.Holder {
 	return &api.Holder{Client: client, Instance: instance, SinceAtMS: sinceMS, Meta: meta}
 }
 
-// waitMS is a script's wait of so many microseconds, rounded up to milliseconds; -1 is
+// WaitMS is a script's wait of so many microseconds, rounded up to milliseconds; -1 is
 // one without an end.
-func waitMS(us int64) int64 {
+func WaitMS(us int64) int64 {
 	if us < 0 {
 		return -1
 	}
-	return ceilMS(us).Milliseconds()
+	return CeilMS(us).Milliseconds()
 }
 
-// instantMS is an instant of Redis in microseconds, rounded up to milliseconds; 0 is
+// InstantMS is an instant of Redis in microseconds, rounded up to milliseconds; 0 is
 // none.
-func instantMS(us int64) int64 { return (us + 999) / 1000 }
+func InstantMS(us int64) int64 { return (us + 999) / 1000 }
 
-// msLeft is a remaining time in milliseconds, rounded up; 0 when it is over.
-func msLeft(d time.Duration) int64 { return roundUp(d).Milliseconds() }
+// MsLeft is a remaining time in milliseconds, rounded up; 0 when it is over.
+func MsLeft(d time.Duration) int64 { return RoundUp(d).Milliseconds() }
 
-// roundUp is a duration in whole milliseconds, not negative.
-func roundUp(d time.Duration) time.Duration {
+// RoundUp is a duration in whole milliseconds, not negative.
+func RoundUp(d time.Duration) time.Duration {
 	return max(0, (d + time.Millisecond - 1).Truncate(time.Millisecond))
 }
 
-// ceilMS is a duration of microseconds, rounded up to a millisecond.
-func ceilMS(us int64) time.Duration { return Millis(instantMS(us)) }
+// CeilMS is a duration of microseconds, rounded up to a millisecond.
+func CeilMS(us int64) time.Duration { return Millis(InstantMS(us)) }

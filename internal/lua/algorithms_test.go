@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // takes charges a key, or says why not.
-type takes = func(now int64, key string, r rule, revision, cost int64) lua.RatelimitOut
+type takes = func(now int64, key string, r rule, revision, cost int64) ratelimit.Out
 
 // eachOther runs a test for the algorithms whose state is that of prelude_state,
 // the token bucket apart, which has its own.
@@ -23,7 +23,7 @@ func eachOther(t *testing.T, test func(t *testing.T, s *store, take takes)) {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
 			eachStore(t, func(t *testing.T, s *store) {
-				test(t, s, func(now int64, key string, r rule, revision, cost int64) lua.RatelimitOut {
+				test(t, s, func(now int64, key string, r rule, revision, cost int64) ratelimit.Out {
 					return ask{algorithm: algorithm, rule: r, revision: revision, cost: cost}.run(t, s, now, s.key(key))
 				})
 			})

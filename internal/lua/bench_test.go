@@ -14,6 +14,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -27,21 +29,21 @@ func BenchmarkRun(b *testing.B) {
 	for i := range keys {
 		keys[i] = fmt.Sprint(prefix, i)
 	}
-	charge := func(i int64) lua.RatelimitTokenBucketIn {
-		return lua.RatelimitTokenBucketIn{
+	charge := func(i int64) ratelimit.TokenBucketIn {
+		return ratelimit.TokenBucketIn{
 			State: keys[i%10_000], Gate: keys[i%10_000] + "gate", Cost: 1, Revision: 1, Signature: "1000000:1000:1000000",
 			Capacity: 1_000_000, L: 1, P: 1,
 		}
 	}
 	r := open(b, lua.Options{URL: url})
-	_, err := lua.Run(deadline(b), r, lua.RatelimitTokenBucket, charge(0), lua.Latch{})
+	_, err := lua.Run(deadline(b), r, ratelimit.TokenBucketScript, charge(0), lua.Latch{})
 	require.NoError(b, err)
 	loop := bareLoop(b, url)
-	_, args := lua.InputOf(lua.RatelimitTokenBucket, charge(0))
+	_, args := lua.InputOf(ratelimit.TokenBucketScript, charge(0))
 	for _, callers := range []int{1, 4, 64, 256} {
 		for name, call := range map[string]func(context.Context, int64) error{
 			"runner": func(ctx context.Context, i int64) error {
-				_, err := lua.Run(ctx, r, lua.RatelimitTokenBucket, charge(i), lua.Latch{})
+				_, err := lua.Run(ctx, r, ratelimit.TokenBucketScript, charge(i), lua.Latch{})
 				return err
 			},
 			"loop": func(ctx context.Context, i int64) error {
@@ -97,7 +99,7 @@ func bareLoop(b *testing.B, url string) func(ctx context.Context, key string, ar
 	b.Cleanup(func() { require.NoError(b, c.Close()) })
 	p, err := c.AsyncAutoPipeline()
 	require.NoError(b, err)
-	sha := lua.RatelimitTokenBucket.SHA()
+	sha := ratelimit.TokenBucketScript.SHA()
 	return func(ctx context.Context, key string, args ...any) error {
 		return p.EvalSha(ctx, sha, []string{key, key + "gate"}, args...).Err()
 	}
@@ -119,13 +121,13 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 	prefix := "{" + redistest.Prefix(b) + "}"
 	p := &poolRun{s: &store{prefix: strings.Trim(prefix, "{}")}, name: "p"}
 	r := open(b, lua.Options{URL: redistest.URL(b)})
-	put := lua.PoolPutIn{PoolKeys: p.keys(), Most: 10_000}
+	put := pool.PutIn{Keys: p.keys(), Most: 10_000}
 	for i := range n {
 		put.List = append(put.List, fmt.Sprintf("m%05d", i), "")
 	}
 	for half := range slices.Chunk(put.List, 1000) {
 		put.List = half
-		_, err := lua.Run(deadline(b), r, lua.PoolPut, put, lua.Latch{})
+		_, err := lua.Run(deadline(b), r, pool.PutScript, put, lua.Latch{})
 		require.NoError(b, err)
 	}
 	ask := p.acquireIn(poolAsk{permit: true, cost: 1, lease: 60_000})
@@ -135,20 +137,20 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 		ask.Signature = "1/1/86400000000/86400000"
 		ask.Overrides = []string{fmt.Sprintf("m%05d", n-1), "1000000000/1/1/1000"}
 	}
-	report := lua.PermitReportIn{PoolReleaseIn: lua.PoolReleaseIn{
-		PoolKeys: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",
+	report := pool.PermitReportIn{ReleaseIn: pool.ReleaseIn{
+		Keys: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",
 	}, Heard: "success", Jitter: 1000}
 	i := 0
 	once := func(b *testing.B) {
 		i++
 		ask.Token = fmt.Sprint("t", i)
-		out, err := lua.Run(deadline(b), r, lua.PermitAcquire, ask, lua.Latch{})
+		out, err := lua.Run(deadline(b), r, pool.PermitAcquireScript, ask, lua.Latch{})
 		require.NoError(b, err)
 		if !out.Value.Acquired {
 			return
 		}
 		report.Token, report.Member = ask.Token, out.Value.ID
-		_, err = lua.Run(deadline(b), r, lua.PermitReport, report, lua.Latch{})
+		_, err = lua.Run(deadline(b), r, pool.PermitReportScript, report, lua.Latch{})
 		require.NoError(b, err)
 	}
 	for range 2 * n {

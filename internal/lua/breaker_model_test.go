@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -116,16 +117,16 @@ func (m *modelBreaker) wait(p modelPolicy, now int64) int64 {
 	return 0
 }
 
-func (m *modelBreaker) allow(p modelPolicy, now int64, probe, session string) lua.BreakerAllowOut {
+func (m *modelBreaker) allow(p modelPolicy, now int64, probe, session string) breaker.AllowOut {
 	was := m.state()
 	wait := m.wait(p, now)
 	if x, mine := m.phase().probes[probe]; mine && x.ends > now {
 		wait = 0
 	}
 	if wait != 0 {
-		return lua.BreakerAllowOut{RetryUS: wait, Generation: m.generation(), Was: was, State: was}
+		return breaker.AllowOut{RetryUS: wait, Generation: m.generation(), Was: was, State: was}
 	}
-	out := lua.BreakerAllowOut{Allowed: true, Was: was}
+	out := breaker.AllowOut{Allowed: true, Was: was}
 	if m.forced == "" && m.phase().state != "closed" {
 		if m.phase().state == "open" {
 			m.enter("half_open", now)
@@ -139,7 +140,7 @@ func (m *modelBreaker) allow(p modelPolicy, now int64, probe, session string) lu
 	return out
 }
 
-func (m *modelBreaker) report(p modelPolicy, now, generation int64, probe, outcome string, us int64) lua.BreakerReportOut {
+func (m *modelBreaker) report(p modelPolicy, now, generation int64, probe, outcome string, us int64) breaker.ReportOut {
 	was, ph := m.state(), m.phase()
 	counted := false
 	slow := p.slowPct > 0 && us >= p.slow
@@ -169,7 +170,7 @@ func (m *modelBreaker) report(p modelPolicy, now, generation int64, probe, outco
 			m.open(p, now)
 		}
 	}
-	return lua.BreakerReportOut{Counted: counted, Generation: m.generation(), Was: was, State: m.state(), OpenUS: m.wait(p, now)}
+	return breaker.ReportOut{Counted: counted, Generation: m.generation(), Was: was, State: m.state(), OpenUS: m.wait(p, now)}
 }
 
 // slice is the tenth of the window that now is in; after a step back of the clock
@@ -218,7 +219,7 @@ func (m *modelBreaker) tripped(p modelPolicy, now int64) bool {
 		(p.failedPct > 0 && 100*failed >= p.failedPct*calls || p.slowPct > 0 && 100*slow >= p.slowPct*calls)
 }
 
-func (m *modelBreaker) force(now int64, to string) lua.BreakerForceOut {
+func (m *modelBreaker) force(now int64, to string) breaker.ForceOut {
 	was := m.state()
 	if to != m.forced || to == "" && m.phase().state != "closed" {
 		m.enter("closed", now)
@@ -227,13 +228,13 @@ func (m *modelBreaker) force(now int64, to string) lua.BreakerForceOut {
 		m.row = 0
 		m.phase().calls = nil
 	}
-	return lua.BreakerForceOut{Generation: m.generation(), Was: was, State: m.state()}
+	return breaker.ForceOut{Generation: m.generation(), Was: was, State: m.state()}
 }
 
-func (m *modelBreaker) get(p modelPolicy, now int64) lua.BreakerGetOut {
+func (m *modelBreaker) get(p modelPolicy, now int64) breaker.GetOut {
 	ph := m.phase()
 	calls, failed, slow := m.rates(p, now)
-	out := lua.BreakerGetOut{
+	out := breaker.GetOut{
 		State: m.state(), Generation: m.generation(), Failures: int64(ph.row()), Successes: int64(ph.successes),
 		Probes: int64(len(m.out(now))), Opened: int64(m.row), Calls: int64(calls), Failed: int64(failed), Slow: int64(slow),
 		ChangedUS: ph.began, Forced: m.forced != "",
@@ -260,13 +261,13 @@ type breakerRun struct {
 	m        *modelBreaker
 	now      int64
 	policies []modelPolicy // of the sidecars, one of which has reloaded
-	given    []lua.BreakerAllowOut
+	given    []breaker.AllowOut
 	probes   []string
 	story    []string
 }
 
-func (b *breakerRun) in(p modelPolicy) lua.BreakerIn {
-	return lua.BreakerIn{Breaker: b.key, Field: "b", Policy: p.text()}
+func (b *breakerRun) in(p modelPolicy) breaker.In {
+	return breaker.In{Breaker: b.key, Field: "b", Policy: p.text()}
 }
 
 // pass lets time go by, often exactly to an end, and back.
@@ -312,23 +313,23 @@ func (b *breakerRun) step(t *rapid.T) {
 		}
 		session := rapid.SampledFrom([]string{"s1", "s 2", ""}).Draw(t, "session")
 		want := b.m.allow(p, b.now, id, session)
-		got := call(t, b.s, lua.BreakerAllow, b.now, lua.BreakerAllowIn{BreakerIn: b.in(p), Probe: id, Session: session})
+		got := call(t, b.s, breaker.AllowScript, b.now, breaker.AllowIn{In: b.in(p), Probe: id, Session: session})
 		require.Equal(t, want, got, told)
 		b.given, b.probes = append(b.given, got), append(b.probes, id)
 	case "report":
 		b.report(t, p, told)
 	case "get":
-		require.Equal(t, b.m.get(p, b.now), call(t, b.s, lua.BreakerGet, b.now, b.in(p)), told)
+		require.Equal(t, b.m.get(p, b.now), call(t, b.s, breaker.GetScript, b.now, b.in(p)), told)
 	case "force":
 		i := rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "to")
 		want := b.m.force(b.now, []string{"", "open", "closed", "disabled"}[i])
-		got := call(t, b.s, lua.BreakerForce, b.now, lua.BreakerForceIn{BreakerIn: b.in(p), Forced: lua.Forced(i), Channel: "none"})
+		got := call(t, b.s, breaker.ForceScript, b.now, breaker.ForceIn{In: b.in(p), Forced: breaker.Forced(i), Channel: "none"})
 		require.Equal(t, want, got, told)
 	default:
 		b.hold(t, p, verb, told)
 	}
 	after, ttl := b.s.raw(t, b.key), b.s.ttl(b.key)
-	require.Equal(t, b.m.get(p, b.now), call(t, b.s, lua.BreakerGet, b.now, b.in(p)), told)
+	require.Equal(t, b.m.get(p, b.now), call(t, b.s, breaker.GetScript, b.now, b.in(p)), told)
 	switch {
 	case after == before:
 	case after == "none", b.m.forced != "":
@@ -342,8 +343,8 @@ func (b *breakerRun) step(t *rapid.T) {
 // report tells of a call that was let through, or of none, now and then with what
 // nobody was told.
 func (b *breakerRun) report(t *rapid.T, p modelPolicy, told func() string) {
-	in := lua.BreakerReportIn{
-		BreakerIn: b.in(p), Outcome: rapid.SampledFrom([]string{"success", "failure", "failure", "ignored"}).Draw(t, "outcome"), Channel: "none",
+	in := breaker.ReportIn{
+		In: b.in(p), Outcome: rapid.SampledFrom([]string{"success", "failure", "failure", "ignored"}).Draw(t, "outcome"), Channel: "none",
 		DurationUS: rapid.SampledFrom([]int64{0, 100_000, 200_000}).Draw(t, "took"),
 	}
 	if len(b.given) > 0 && rapid.IntRange(0, 4).Draw(t, "of") > 0 {
@@ -357,13 +358,13 @@ func (b *breakerRun) report(t *rapid.T, p modelPolicy, told func() string) {
 		in.Generation = 0
 	}
 	want := b.m.report(p, b.now, in.Generation, in.Probe, in.Outcome, in.DurationUS)
-	require.Equal(t, want, call(t, b.s, lua.BreakerReport, b.now, in), told)
+	require.Equal(t, want, call(t, b.s, breaker.ReportScript, b.now, in), told)
 }
 
 // hold gives a probe back, or moves it to another session.
 func (b *breakerRun) hold(t *rapid.T, p modelPolicy, verb string, told func() string) {
-	in := lua.BreakerProbeIn{
-		BreakerIn: b.in(p), Probe: rapid.SampledFrom(append([]string{"nobody's"}, b.probes...)).Draw(t, "probe"),
+	in := breaker.ProbeIn{
+		In: b.in(p), Probe: rapid.SampledFrom(append([]string{"nobody's"}, b.probes...)).Draw(t, "probe"),
 		Session: rapid.SampledFrom([]string{"s1", "s 2", ""}).Draw(t, "session"),
 	}
 	probes := b.m.phase().probes
@@ -375,19 +376,19 @@ func (b *breakerRun) hold(t *rapid.T, p modelPolicy, verb string, told func() st
 			left = x.ends - b.now
 			probes[in.Probe] = modelProbe{x.ends, in.Session}
 		}
-		want := lua.BreakerMoveOut{LeftUS: left, Generation: b.m.generation(), State: b.m.state(), RetryUS: b.m.wait(p, b.now)}
-		require.Equal(t, want, call(t, b.s, lua.BreakerMove, b.now, in), told)
+		want := breaker.MoveOut{LeftUS: left, Generation: b.m.generation(), State: b.m.state(), RetryUS: b.m.wait(p, b.now)}
+		require.Equal(t, want, call(t, b.s, breaker.MoveScript, b.now, in), told)
 		return
 	}
-	want := lua.ProbeLost
+	want := breaker.ProbeLost
 	switch {
 	case known && in.Session != "" && in.Session != x.session:
-		want = lua.ProbeMoved
+		want = breaker.ProbeMoved
 	case known:
-		want = lua.ProbeHeld
+		want = breaker.ProbeHeld
 		delete(probes, in.Probe)
 	}
-	require.Equal(t, want, call(t, b.s, lua.BreakerDrop, b.now, in), told)
+	require.Equal(t, want, call(t, b.s, breaker.DropScript, b.now, in), told)
 }
 
 // Three sidecars, one of which has another policy by now, and a clock that steps.
@@ -421,16 +422,16 @@ func TestBreakersSideBySideLiveAsLongAsTheLast(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		key := s.key("members")
-		keep := func(field string, forced lua.Forced, window int64) time.Duration {
-			in := lua.BreakerIn{Breaker: key, Field: field, Policy: modelPolicy{failures: 9, window: window, jitter: 1000}.text()}
+		keep := func(field string, forced breaker.Forced, window int64) time.Duration {
+			in := breaker.In{Breaker: key, Field: field, Policy: modelPolicy{failures: 9, window: window, jitter: 1000}.text()}
 			ctx := t.Context()
-			if forced != lua.ForcedNot {
-				keys, args := lua.InputOf(lua.BreakerForce, lua.BreakerForceIn{BreakerIn: in, Forced: forced, Channel: "none"})
-				_, sha := lua.Clocked(lua.BreakerForce.Source)
+			if forced != breaker.ForcedNot {
+				keys, args := lua.InputOf(breaker.ForceScript, breaker.ForceIn{In: in, Forced: forced, Channel: "none"})
+				_, sha := lua.Clocked(breaker.ForceScript.Source)
 				require.NoError(t, s.client.EvalSha(ctx, sha, keys, append(args, epoch)...).Err())
 			} else {
-				keys, args := lua.InputOf(lua.BreakerReport, lua.BreakerReportIn{BreakerIn: in, Outcome: "failure", Channel: "none"})
-				_, sha := lua.Clocked(lua.BreakerReport.Source)
+				keys, args := lua.InputOf(breaker.ReportScript, breaker.ReportIn{In: in, Outcome: "failure", Channel: "none"})
+				_, sha := lua.Clocked(breaker.ReportScript.Source)
 				require.NoError(t, s.client.EvalSha(ctx, sha, keys, append(args, epoch)...).Err())
 			}
 			if left := s.client.PTTL(ctx, key).Val(); left > 0 {
@@ -439,10 +440,10 @@ func TestBreakersSideBySideLiveAsLongAsTheLast(t *testing.T) {
 			return -1
 		}
 		hour := time.Hour.Microseconds()
-		require.Equal(t, 25*time.Hour, keep("m1", lua.ForcedNot, hour))
-		require.Equal(t, 28*time.Hour, keep("m2", lua.ForcedNot, 4*hour))
-		require.Equal(t, 28*time.Hour, keep("m1", lua.ForcedNot, hour), "no shorter for the other")
-		require.Negative(t, keep("m3", lua.ForcedOpen, 0))
-		require.Negative(t, keep("m1", lua.ForcedNot, hour), "while one is forced")
+		require.Equal(t, 25*time.Hour, keep("m1", breaker.ForcedNot, hour))
+		require.Equal(t, 28*time.Hour, keep("m2", breaker.ForcedNot, 4*hour))
+		require.Equal(t, 28*time.Hour, keep("m1", breaker.ForcedNot, hour), "no shorter for the other")
+		require.Negative(t, keep("m3", breaker.ForcedOpen, 0))
+		require.Negative(t, keep("m1", breaker.ForcedNot, hour), "while one is forced")
 	})
 }

@@ -15,24 +15,25 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // rule is a limit as users write it: limit per period in ms, burst at once.
 type rule []struct{ limit, periodMS, burst int64 }
 
 // bands reduces the rule as coord does.
-func (r rule) bands() []lua.RatelimitBand {
-	out := make([]lua.RatelimitBand, len(r))
+func (r rule) bands() []ratelimit.Band {
+	out := make([]ratelimit.Band, len(r))
 	for i, b := range r {
 		p := b.periodMS * 1000
 		g := new(big.Int).GCD(nil, nil, big.NewInt(b.limit), big.NewInt(p)).Int64()
-		out[i] = lua.RatelimitBand{Capacity: b.burst, L: b.limit / g, P: p / g, PeriodMS: b.periodMS}
+		out[i] = ratelimit.Band{Capacity: b.burst, L: b.limit / g, P: p / g, PeriodMS: b.periodMS}
 	}
 	return out
 }
 
-func signature(bands []lua.RatelimitBand) string {
+func signature(bands []ratelimit.Band) string {
 	texts := make([]string, len(bands))
 	for i, b := range bands {
 		texts[i] = fmt.Sprintf("%d/%d/%d/%d", b.Capacity, b.L, b.P, b.PeriodMS)
@@ -50,10 +51,10 @@ type ask struct {
 }
 
 // run runs the script that coord would: the lean one for one band.
-func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
+func (a ask) run(t require.TestingT, s *store, now int64, bucket string) ratelimit.Out {
 	if bands := a.rule.bands(); len(bands) == 1 && a.named() == "token_bucket" {
 		b := bands[0]
-		return lua.RatelimitOut{RatelimitAnswer: call(t, s, lua.RatelimitTokenBucket, now, lua.RatelimitTokenBucketIn{
+		return ratelimit.Out{LimitAnswer: call(t, s, ratelimit.TokenBucketScript, now, ratelimit.TokenBucketIn{
 			State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands),
 			Capacity: b.Capacity, L: b.L, P: b.P,
 		})}
@@ -63,40 +64,40 @@ func (a ask) run(t require.TestingT, s *store, now int64, bucket string) lua.Rat
 
 func (a ask) named() string { return cmp.Or(a.algorithm, "token_bucket") }
 
-func (a ask) runBands(t require.TestingT, s *store, now int64, bucket string) lua.RatelimitOut {
-	return call(t, s, lua.Ratelimit[a.named()], now, lua.RatelimitIn{State: bucket, Gate: bucket + "gate", Charge: a.charge()})
+func (a ask) runBands(t require.TestingT, s *store, now int64, bucket string) ratelimit.Out {
+	return call(t, s, ratelimit.Ratelimit[a.named()], now, ratelimit.In{State: bucket, Gate: bucket + "gate", Charge: a.charge()})
 }
 
 // charge is the input of the general scripts.
-func (a ask) charge() lua.Charge {
-	c := lua.Charge{Cost: a.cost, WaitUS: a.wait, Revision: a.revision, Signature: signature(a.rule.bands())}
+func (a ask) charge() ratelimit.Charge {
+	c := ratelimit.Charge{Cost: a.cost, WaitUS: a.wait, Revision: a.revision, Signature: signature(a.rule.bands())}
 	if a.peek {
-		c.Peek = lua.PeekOn
+		c.Peek = ratelimit.PeekOn
 	}
 	return c
 }
 
 // admitted is the answer of a script to a cost that fits after retry microseconds;
 // takes tells whether the script charged it.
-func admitted(retry int64, takes bool) lua.Admission {
+func admitted(retry int64, takes bool) coord.Admission {
 	switch {
 	case retry == 0:
-		return lua.AdmissionNow
+		return coord.AdmissionNow
 	case takes:
-		return lua.AdmissionReserved
+		return coord.AdmissionReserved
 	default:
-		return lua.AdmissionRefused
+		return coord.AdmissionRefused
 	}
 }
 
 // charge asks without waiting.
-func charge(t require.TestingT, s *store, now int64, bucket string, r rule, revision, cost int64, peek bool) lua.RatelimitOut {
+func charge(t require.TestingT, s *store, now int64, bucket string, r rule, revision, cost int64, peek bool) ratelimit.Out {
 	return ask{rule: r, revision: revision, cost: cost, peek: peek}.run(t, s, now, bucket)
 }
 
 // modelBand is a bucket that leaks: level is what is in it, exactly.
 type modelBand struct {
-	lua.RatelimitBand
+	ratelimit.Band
 	level *big.Rat
 }
 
@@ -199,7 +200,7 @@ func ceil(x *big.Rat) *big.Int {
 func floor(x *big.Rat) *big.Int { return new(big.Int).Div(x.Num(), x.Denom()) }
 
 // under is the bucket as a caller with a rule and its revision sees it.
-func (m modelBucket) under(bands []lua.RatelimitBand, revision, now int64) modelBucket {
+func (m modelBucket) under(bands []ratelimit.Band, revision, now int64) modelBucket {
 	sig := signature(bands)
 	fresh := modelBucket{leaky: m.leaky, known: true, at: now, from: now, revision: revision, sig: sig, promises: m.promises, held: m.held}
 	for _, b := range bands {
@@ -237,7 +238,7 @@ func (m modelBucket) under(bands []lua.RatelimitBand, revision, now int64) model
 }
 
 // most is how many tokens of a leaky bucket fit at once: what drains in 2^52 us.
-func most(b lua.RatelimitBand) int64 {
+func most(b ratelimit.Band) int64 {
 	x := floor(new(big.Rat).Mul(big.NewRat(b.L, b.P), new(big.Rat).SetInt64(1<<52)))
 	if !x.IsInt64() {
 		return math.MaxInt64
@@ -264,7 +265,7 @@ func moved(from, to modelBand) *big.Rat {
 }
 
 // charge answers as the script should, and changes the model as it should.
-func (m *modelBucket) charge(now int64, a ask, g *bucketGate) lua.RatelimitOut {
+func (m *modelBucket) charge(now int64, a ask, g *bucketGate) ratelimit.Out {
 	cost := a.cost
 	seen := m.under(a.rule.bands(), a.revision, now)
 	bands := slices.Clone(seen.bands)
@@ -295,7 +296,7 @@ func (m *modelBucket) charge(now int64, a ask, g *bucketGate) lua.RatelimitOut {
 		}
 	}
 	takes := cost > 0 && !a.peek && retry >= 0 && retry <= a.wait
-	out := lua.RatelimitOut{RatelimitAnswer: lua.RatelimitAnswer{Allowed: admitted(retry, takes), RetryAfterUS: retry, NowUS: now}}
+	out := ratelimit.Out{LimitAnswer: coord.LimitAnswer{Allowed: admitted(retry, takes), RetryAfterUS: retry, NowUS: now}}
 	at := late
 	if at < 0 {
 		at = least
@@ -349,24 +350,24 @@ func (m *modelBucket) due() int64 {
 // giveBack credits a promise when it is the last of those that the bucket still
 // owes: of promises for one instant any is. What the gate was in the way of does
 // not show in the debt.
-func (m *modelBucket) giveBack(now int64, p promise, g *bucketGate) lua.SlotState {
+func (m *modelBucket) giveBack(now int64, p promise, g *bucketGate) ratelimit.SlotState {
 	switch {
 	case p.slot <= now:
-		return lua.SlotCome
+		return ratelimit.SlotCome
 	case !m.known, m.from > p.made:
-		return lua.SlotInner
+		return ratelimit.SlotInner
 	}
 	due := m.due()
 	switch {
 	case g.delay > 0 && g.next != p.slot+g.delay, due > p.slot, p.slot < m.held, p.slot > m.held && due != p.slot:
-		return lua.SlotInner
+		return ratelimit.SlotInner
 	}
 	m.credit(now, func(modelBand) *big.Rat { return new(big.Rat).SetInt64(p.cost) })
 	if g.delay > 0 {
 		g.next = p.slot
 		g.forget(now)
 	}
-	return lua.SlotCredited
+	return ratelimit.SlotCredited
 }
 
 // credit takes from the level of each band what it is told.
@@ -385,9 +386,9 @@ func (m *modelBucket) credit(now int64, of func(b modelBand) *big.Rat) {
 
 // refund credits of a grant what would be left when all that was promised has
 // come, had the grant drained ever since; nothing drains while the clock is behind.
-func (m *modelBucket) refund(now, at, cost int64) lua.RefundState {
+func (m *modelBucket) refund(now, at, cost int64) ratelimit.RefundState {
 	if !m.known || m.from > at {
-		return lua.RefundExpired
+		return ratelimit.RefundExpired
 	}
 	since, passed := max(now, m.at, m.held, m.due(), at)-at, max(now-m.at, 0)
 	left := func(b modelBand) *big.Rat {
@@ -398,10 +399,10 @@ func (m *modelBucket) refund(now, at, cost int64) lua.RefundState {
 		return x
 	}
 	if !slices.ContainsFunc(m.bands, func(b modelBand) bool { return left(b).Sign() > 0 }) {
-		return lua.RefundExpired
+		return ratelimit.RefundExpired
 	}
 	m.credit(now, left)
-	return lua.Refunded
+	return ratelimit.Refunded
 }
 
 // limits that rules are drawn from: usual, tiny, fast, and with products past 2^53.
@@ -505,11 +506,11 @@ func (b *bucketRun) giveBack(t *rapid.T) {
 	before := b.s.raw(t, b.bucket)
 	b.timeline = append(b.timeline, fmt.Sprintf("at %s give back %+v", shown(strconv.FormatInt(b.now, 10)), p))
 	want := b.m.giveBack(b.now, p, &b.gate)
-	got := call(t, b.s, lua.RatelimitGiveBack, b.now, lua.RatelimitGiveBackIn{
+	got := call(t, b.s, ratelimit.GiveBackScript, b.now, ratelimit.GiveBackIn{
 		State: b.bucket, Gate: b.bucket + "gate", Algorithm: ask{algorithm: b.algorithm}.named(), Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
 	})
 	require.Equal(t, want, got, "%s", strings.Join(b.timeline, "\n"))
-	if got != lua.SlotCredited {
+	if got != ratelimit.SlotCredited {
 		require.Equal(t, before, b.s.raw(t, b.bucket), "nothing given back, nothing written: %v", b.timeline)
 		return
 	}
@@ -526,9 +527,9 @@ func (b *bucketRun) refund(t *rapid.T) {
 	before, marker := b.s.raw(t, b.bucket), b.bucket+"marker"
 	b.timeline = append(b.timeline, fmt.Sprintf("at %s refund %+v", shown(strconv.FormatInt(b.now, 10)), g))
 	want := b.m.refund(b.now, g.slot, g.cost)
-	in := lua.RatelimitRefundIn{State: b.bucket, Marker: marker, Algorithm: b.algorithm, Cost: g.cost, AtUS: g.slot}
-	require.Equal(t, want, call(t, b.s, lua.RatelimitRefund, b.now, in), "%s", strings.Join(b.timeline, "\n"))
-	if want != lua.Refunded {
+	in := ratelimit.RefundIn{State: b.bucket, Marker: marker, Algorithm: b.algorithm, Cost: g.cost, AtUS: g.slot}
+	require.Equal(t, want, call(t, b.s, ratelimit.RefundScript, b.now, in), "%s", strings.Join(b.timeline, "\n"))
+	if want != ratelimit.Refunded {
 		require.Equal(t, before, b.s.raw(t, b.bucket), "nothing refunded, nothing written: %v", b.timeline)
 		require.Equal(t, "none", b.s.raw(t, marker))
 		return
@@ -536,7 +537,7 @@ func (b *bucketRun) refund(t *rapid.T) {
 	require.Positive(t, b.s.ttl(b.bucket), "a write sets a TTL")
 	require.GreaterOrEqual(t, b.s.ttl(marker), 149*time.Second)
 	b.forgets = b.now + b.s.ttl(b.bucket).Microseconds()
-	require.Equal(t, lua.RefundRepeated, call(t, b.s, lua.RatelimitRefund, b.now, in))
+	require.Equal(t, ratelimit.RefundRepeated, call(t, b.s, ratelimit.RefundScript, b.now, in))
 	b.s.del(t, marker)
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -184,18 +186,18 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 			run  func(key string, l latch) error
 		}{
 			{"lean", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Capacity: 1, L: 1, P: 1000})
-				_, err := s.eval(lua.RatelimitTokenBucket.Source, epoch, keys, args, l)
+				keys, args := lua.InputOf(ratelimit.TokenBucketScript, ratelimit.TokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Capacity: 1, L: 1, P: 1000})
+				_, err := s.eval(ratelimit.TokenBucketScript.Source, epoch, keys, args, l)
 				return err
 			}},
 			{"bands", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key, Gate: key + "gate", Charge: lua.Charge{Cost: 1, Signature: sig}})
-				_, err := s.eval(lua.Ratelimit["token_bucket"].Source, epoch, keys, args, l)
+				keys, args := lua.InputOf(ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Signature: sig}})
+				_, err := s.eval(ratelimit.Ratelimit["token_bucket"].Source, epoch, keys, args, l)
 				return err
 			}},
 			{"lock", func(key string, l latch) error {
-				keys, args := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 1000})
-				_, err := s.eval(lua.LockAcquire.Source, epoch, keys, args, l)
+				keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 1000})
+				_, err := s.eval(lock.AcquireScript.Source, epoch, keys, args, l)
 				return err
 			}},
 		}
@@ -218,21 +220,21 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 			require.Equal(t, src.SHA(), s.client.ScriptLoad(ctx, src.Text()).Val(), src.Name)
 		}
 		bands := rule{{limit: 5, periodMS: 1000, burst: 5}}.bands()
-		keys, args := lua.InputOf(lua.RatelimitTokenBucket, lua.RatelimitTokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Capacity: bands[0].Capacity, L: bands[0].L, P: bands[0].P})
-		lockKeys, lockArgs := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
+		keys, args := lua.InputOf(ratelimit.TokenBucketScript, ratelimit.TokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Capacity: bands[0].Capacity, L: bands[0].L, P: bands[0].P})
+		lockKeys, lockArgs := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
 		var from, to *redis.TimeCmd
 		var bucket, locked *redis.Cmd
 		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			from = p.Time(ctx)
-			bucket = p.EvalSha(ctx, lua.RatelimitTokenBucket.SHA(), keys, args...)
-			locked = p.EvalSha(ctx, lua.LockAcquire.SHA(), lockKeys, lockArgs...)
+			bucket = p.EvalSha(ctx, ratelimit.TokenBucketScript.SHA(), keys, args...)
+			locked = p.EvalSha(ctx, lock.AcquireScript.SHA(), lockKeys, lockArgs...)
 			to = p.Time(ctx)
 			return nil
 		})
 		require.NoError(t, err)
-		charged, err := lua.ReadAs(lua.RatelimitTokenBucket, bucket.Val().([]any))
+		charged, err := lua.ReadAs(ratelimit.TokenBucketScript, bucket.Val().([]any))
 		require.NoError(t, err)
-		granted, err := lua.ReadAs(lua.LockAcquire, locked.Val().([]any))
+		granted, err := lua.ReadAs(lock.AcquireScript, locked.Val().([]any))
 		require.NoError(t, err)
 		for _, at := range []int64{charged.NowUS, granted.Fence} {
 			require.GreaterOrEqual(t, at, from.Val().UnixMicro())
@@ -244,7 +246,7 @@ func TestScriptsReadTheServersClock(t *testing.T) {
 // TestMuldivIsExact asks the prelude's long multiplication over its whole range.
 func TestMuldivIsExact(t *testing.T) {
 	t.Parallel()
-	text, err := lua.AllFiles.ReadFile("prelude_muldiv.lua")
+	text, err := lua.AllFiles.ReadFile("lib/muldiv.lua")
 	require.NoError(t, err)
 	script := string(text) + `
 local out = {}

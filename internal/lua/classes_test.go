@@ -15,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -275,7 +276,7 @@ func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			a := startActor(t, line, line, line)
-			out, err := lua.Insist(deadline(t), open(t, lua.Options{URL: a.url}), lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+			out, err := lua.Insist(deadline(t), open(t, lua.Options{URL: a.url}), ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 			require.NoError(t, err)
 			require.EqualValues(t, 4, out.Value.Remaining)
 			evals, _ := a.counts()
@@ -298,7 +299,7 @@ func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
 			var err error
 			for err == nil || errors.Is(err, redis.ErrMaybeExecuted) { // the deadline cut the last reply off
 				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-				_, err = lua.Insist(ctx, r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+				_, err = lua.Insist(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 				cancel()
 				require.Error(t, err)
 			}
@@ -327,7 +328,7 @@ func TestARefusalEndsACallLongBeforeItsDeadline(t *testing.T) {
 			for name, run := range map[string]func() error{
 				"run": func() error { _, err := take(ctx, r, "k", 5); return err },
 				"attempt": func() error {
-					_, err := lua.Attempt(ctx, r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+					_, err := lua.Attempt(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 					return err
 				},
 			} {
@@ -373,7 +374,7 @@ func TestALostReplyIsTriedAgainOnlyWhenThatCountsOnce(t *testing.T) {
 
 	a = startActor(t, "hang up", "LOADING wait", "hang up")
 	r = open(t, lua.Options{URL: a.url})
-	_, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	_, err = lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
 	require.NoError(t, err)
 	evals, _ = a.counts()
 	require.Equal(t, 4, evals)
@@ -388,7 +389,7 @@ func TestAnUnknownOutcomeStaysUnknownWhateverComesAfter(t *testing.T) {
 	a := startActor(t, part...)
 	r := open(t, lua.Options{URL: a.url})
 	ready(t, r)
-	_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorContains(t, err, "LOADING", "what came last is told all the same")
 }
@@ -400,7 +401,7 @@ func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		_, err := lua.Insist(ctx, r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+		_, err := lua.Insist(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 		done <- err
 	}()
 	a.await(func() bool { return a.evals >= 3 })
@@ -474,11 +475,11 @@ func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {
 	a := startActor(t, part...)
 	r := open(t, lua.Options{URL: a.url})
 	ready(t, r)
-	ins := make([]lua.RatelimitTokenBucketIn, 64)
+	ins := make([]ratelimit.TokenBucketIn, 64)
 	for i := range ins {
 		ins[i] = bucket("k", 5)
 	}
-	_, errs := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+	_, errs := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
@@ -498,7 +499,7 @@ func TestABatchGoesOnWhileScriptsAreFlushed(t *testing.T) {
 	a := startActor(t, part...)
 	r := open(t, lua.Options{URL: a.url})
 	ready(t, r)
-	_, errs := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, []lua.RatelimitTokenBucketIn{bucket("k", 5)})
+	_, errs := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, []ratelimit.TokenBucketIn{bucket("k", 5)})
 	require.NoError(t, errs[0])
 	evals, _ := a.counts()
 	require.Equal(t, flushes+1, evals)

@@ -9,12 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // modelWindows is one band of the sliding window counter.
 type modelWindows struct {
-	lua.RatelimitBand
+	ratelimit.Band
 	w, cur, prev int64
 }
 
@@ -41,7 +41,7 @@ func (b modelWindows) used(instant int64) int64 {
 func (b modelWindows) stands(now, cost int64) standing {
 	b = b.at(now)
 	used := b.used(now)
-	out := standing{left: limitOf(b.RatelimitBand) - used, used: used, wait: -1}
+	out := standing{left: limitOf(b.Band) - used, used: used, wait: -1}
 	ends := (b.w+2)*b.us() - now
 	if used > 0 {
 		out.reset = ends
@@ -50,8 +50,8 @@ func (b modelWindows) stands(now, cost int64) standing {
 		}
 	}
 	// What counts only falls until all of it is gone.
-	first := sort.Search(int(ends), func(d int) bool { return b.used(now+int64(d))+cost <= limitOf(b.RatelimitBand) })
-	if cost <= limitOf(b.RatelimitBand) {
+	first := sort.Search(int(ends), func(d int) bool { return b.used(now+int64(d))+cost <= limitOf(b.Band) })
+	if cost <= limitOf(b.Band) {
 		out.wait = int64(first)
 	}
 	return out
@@ -65,16 +65,16 @@ type modelCounter struct {
 	bands    []modelWindows
 }
 
-func bandsOf(bands []modelWindows) []lua.RatelimitBand {
-	out := make([]lua.RatelimitBand, len(bands))
+func bandsOf(bands []modelWindows) []ratelimit.Band {
+	out := make([]ratelimit.Band, len(bands))
 	for i, b := range bands {
-		out[i] = b.RatelimitBand
+		out[i] = b.Band
 	}
 	return out
 }
 
 // under is the counter as a caller with a rule and its revision sees it.
-func (m modelCounter) under(bands []lua.RatelimitBand, revision, now int64) modelCounter {
+func (m modelCounter) under(bands []ratelimit.Band, revision, now int64) modelCounter {
 	if m.known && (revision < m.revision || slices.Equal(bandsOf(m.bands), bands)) {
 		m.bands, m.revision = slices.Clone(m.bands), max(m.revision, revision)
 		return m
@@ -85,7 +85,7 @@ func (m modelCounter) under(bands []lua.RatelimitBand, revision, now int64) mode
 	}
 	heirs, gone := make([]bool, len(bands)), make([]bool, len(m.bands))
 	for _, b := range bands {
-		fresh.bands = append(fresh.bands, modelWindows{RatelimitBand: b, w: now / (b.PeriodMS * 1000)})
+		fresh.bands = append(fresh.bands, modelWindows{Band: b, w: now / (b.PeriodMS * 1000)})
 	}
 	for n := range fresh.bands {
 		for o, old := range m.bands {
@@ -108,12 +108,12 @@ func (m modelCounter) under(bands []lua.RatelimitBand, revision, now int64) mode
 		old := m.bands[o].at(now)
 		at := max(now, old.w*old.us())
 		fresh.bands[n].w = at / fresh.bands[n].us()
-		fresh.bands[n].cur = min(old.used(now), limitOf(old.RatelimitBand), limitOf(bands[n]))
+		fresh.bands[n].cur = min(old.used(now), limitOf(old.Band), limitOf(bands[n]))
 	}
 	return fresh
 }
 
-func (m *modelCounter) charge(now int64, a slide) lua.RatelimitOut {
+func (m *modelCounter) charge(now int64, a slide) ratelimit.Out {
 	seen := m.under(a.rule.bands(), a.revision, now)
 	stand := func() (out []standing) {
 		for _, b := range seen.bands {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // reserving are the algorithms here that promise slots; the log has its own tests.
@@ -83,13 +83,13 @@ func (k *taking) charge(t *testing.T) {
 func (k *taking) leave(t *testing.T) {
 	i := k.rng.IntN(len(k.waiting))
 	p := k.waiting[i]
-	got := call(t, k.s, lua.RatelimitGiveBack, k.now, lua.RatelimitGiveBackIn{
+	got := call(t, k.s, ratelimit.GiveBackScript, k.now, ratelimit.GiveBackIn{
 		State: k.state, Gate: k.state + "gate", Algorithm: k.algorithm, Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
 	})
-	require.NotEqual(t, lua.SlotCome, got)
+	require.NotEqual(t, ratelimit.SlotCome, got)
 	k.waiting = slices.Delete(k.waiting, i, i+1)
 	k.back++
-	if got == lua.SlotCredited {
+	if got == ratelimit.SlotCredited {
 		k.credited++
 	}
 }
@@ -98,11 +98,11 @@ func (k *taking) refund(t *testing.T) {
 	i := max(len(k.let)-1-k.rng.IntN(8), 0)
 	p := k.let[i]
 	k.n++
-	got := call(t, k.s, lua.RatelimitRefund, k.now, lua.RatelimitRefundIn{
+	got := call(t, k.s, ratelimit.RefundScript, k.now, ratelimit.RefundIn{
 		State: k.state, Marker: k.s.key(fmt.Sprint("m", k.n)), Algorithm: k.algorithm, Cost: p.cost, AtUS: p.slot,
 	})
 	k.s.del(t, k.s.key(fmt.Sprint("m", k.n)))
-	if got == lua.Refunded {
+	if got == ratelimit.Refunded {
 		k.let = slices.Delete(k.let, i, i+1)
 		k.refunded++
 	}
@@ -113,11 +113,11 @@ func (k *taking) hold(t *testing.T) {
 	gate := k.state + "gate"
 	switch k.rng.IntN(4) {
 	case 0:
-		call(t, k.s, lua.RatelimitPause, k.now, lua.RatelimitPauseIn{Gate: gate, ForUS: 1 + k.rng.Int64N(3*second), LongestUS: 60 * second, Channel: "c"})
+		call(t, k.s, ratelimit.PauseScript, k.now, ratelimit.PauseIn{Gate: gate, ForUS: 1 + k.rng.Int64N(3*second), LongestUS: 60 * second, Channel: "c"})
 	case 1:
-		call(t, k.s, lua.RatelimitResume, k.now, lua.RatelimitResumeIn{Gate: gate, Channel: "c"})
+		call(t, k.s, ratelimit.ResumeScript, k.now, ratelimit.ResumeIn{Gate: gate, Channel: "c"})
 	default:
-		call(t, k.s, lua.RatelimitSetDelay, k.now, lua.RatelimitSetDelayIn{
+		call(t, k.s, ratelimit.SetDelayScript, k.now, ratelimit.SetDelayIn{
 			Gate: gate, DelayUS: k.rng.Int64N(700_000), TTLUS: 1 + k.rng.Int64N(5*second), Source: "robots", Most: 16, Channel: "c",
 		})
 	}

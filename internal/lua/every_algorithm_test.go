@@ -9,29 +9,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // everyAlgorithm runs a test for the general script of each.
-func everyAlgorithm(t *testing.T, test func(t *testing.T, s lua.Script[lua.RatelimitIn, lua.RatelimitOut])) {
+func everyAlgorithm(t *testing.T, test func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out])) {
 	t.Parallel()
-	for _, name := range slices.Sorted(maps.Keys(lua.Ratelimit)) {
+	for _, name := range slices.Sorted(maps.Keys(ratelimit.Ratelimit)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, lua.Ratelimit[name])
+			test(t, ratelimit.Ratelimit[name])
 		})
 	}
 }
 
 // one is a charge of 1 of 10,000 a year.
-func one(key string) lua.RatelimitIn {
-	return lua.RatelimitIn{State: key, Gate: key + "gate", Charge: lua.Charge{Cost: 1, Revision: 1, Signature: "10000/1/3153600000/31536000000", ID: "id"}}
+func one(key string) ratelimit.In {
+	return ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Revision: 1, Signature: "10000/1/3153600000/31536000000", ID: "id"}}
 }
 
 // counted is what counts of one's limit.
-func counted(t *testing.T, r *lua.Runner, s lua.Script[lua.RatelimitIn, lua.RatelimitOut], key string) int64 {
+func counted(t *testing.T, r *lua.Runner, s lua.Script[ratelimit.In, ratelimit.Out], key string) int64 {
 	t.Helper()
 	in := one(key)
 	in.Cost = 0
@@ -42,7 +43,7 @@ func counted(t *testing.T, r *lua.Runner, s lua.Script[lua.RatelimitIn, lua.Rate
 
 // Case 14: at most once without a request id, and then it is told; once with one.
 func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
-	everyAlgorithm(t, func(t *testing.T, s lua.Script[lua.RatelimitIn, lua.RatelimitOut]) {
+	everyAlgorithm(t, func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out]) {
 		p, r, witness, key := behindProxy(t, lua.Options{})
 		p.lose(plan{})
 		_, err := lua.Run(deadline(t), r, s, one(key), lua.Latch{})
@@ -60,7 +61,7 @@ func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 
 // Case 15: scripts that are flushed under many calls count each of them once.
 func TestFlushedScriptsCountOnceWithEveryAlgorithm(t *testing.T) {
-	everyAlgorithm(t, func(t *testing.T, s lua.Script[lua.RatelimitIn, lua.RatelimitOut]) {
+	everyAlgorithm(t, func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out]) {
 		const callers, each, flushes = 20, 25, 20
 		server := redistest.Start(t)
 		r, admin := open(t, lua.Options{URL: server.URL()}), server.Client(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // modelGate is a gate as the spec words it: all that ever happened, of which each
@@ -101,7 +102,7 @@ func (m *modelGate) setDelay(now int64, source string, w modelWord, most int) {
 }
 
 // report is one answer of the server that is to be paused for.
-func (m *modelGate) report(now int64, in lua.RatelimitReportIn) {
+func (m *modelGate) report(now int64, in ratelimit.ReportIn) {
 	quiet := now - m.penalty
 	if m.penalty > 0 && quiet >= in.ForgiveUS {
 		m.level = 0
@@ -140,7 +141,7 @@ type gateRun struct {
 	m        modelGate
 	now      int64
 	forgets  int64 // when Redis drops the key, 0 = not known
-	rule     lua.RatelimitReportIn
+	rule     ratelimit.ReportIn
 	timeline []string
 }
 
@@ -188,27 +189,27 @@ func (g *gateRun) pass(t *rapid.T) {
 }
 
 func (g *gateRun) pause(t *rapid.T) {
-	in := lua.RatelimitPauseIn{Gate: g.gate, LongestUS: hour, Why: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "why"), Channel: "c"}
+	in := ratelimit.PauseIn{Gate: g.gate, LongestUS: hour, Why: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "why"), Channel: "c"}
 	d := rapid.Int64Range(-second, hour+1).Draw(t, "us")
 	if in.UntilUS = g.now + d; d > 0 && rapid.Bool().Draw(t, "for") {
 		in.ForUS, in.UntilUS = d, 0
 	}
 	g.note("pause %d %q", d, in.Why)
 	was, _ := g.m.paused(g.now)
-	want := lua.RatelimitPauseOut{UntilUS: -1, NowUS: g.now}
+	want := coord.PauseOut{UntilUS: -1, NowUS: g.now}
 	if d <= hour {
 		g.m.pauses = append(g.m.pauses, modelPause{g.now + d, in.Why})
 		want.UntilUS, _ = g.m.paused(g.now)
 		want.Changed = want.UntilUS != was
 	}
-	require.Equal(t, want, call(t, g.s, lua.RatelimitPause, g.now, in), strings.Join(g.timeline, "\n"))
+	require.Equal(t, want, call(t, g.s, ratelimit.PauseScript, g.now, in), strings.Join(g.timeline, "\n"))
 }
 
 func (g *gateRun) resume(t *rapid.T) {
 	g.note("resume")
 	until, _ := g.m.paused(g.now)
 	g.m.pauses, g.m.penalty, g.m.level = nil, 0, 0
-	got := call(t, g.s, lua.RatelimitResume, g.now, lua.RatelimitResumeIn{Gate: g.gate, Channel: "c"})
+	got := call(t, g.s, ratelimit.ResumeScript, g.now, ratelimit.ResumeIn{Gate: g.gate, Channel: "c"})
 	require.Equal(t, until > 0, got, strings.Join(g.timeline, "\n"))
 }
 
@@ -220,10 +221,10 @@ func (g *gateRun) setDelay(t *rapid.T) {
 	g.note("delay %s %dus for %dus", source, w.delay, ttl)
 	g.m.setDelay(g.now, source, w, mostWords)
 	slowest := g.m.slowest(g.now)
-	got := call(t, g.s, lua.RatelimitSetDelay, g.now, lua.RatelimitSetDelayIn{
+	got := call(t, g.s, ratelimit.SetDelayScript, g.now, ratelimit.SetDelayIn{
 		Gate: g.gate, DelayUS: w.delay, TTLUS: ttl, Source: source, Most: mostWords, Channel: "c",
 	})
-	require.Equal(t, lua.RatelimitDelayOut{DelayUS: slowest.delay, UntilUS: slowest.ends, NowUS: g.now}, got, strings.Join(g.timeline, "\n"))
+	require.Equal(t, ratelimit.DelayOut{DelayUS: slowest.delay, UntilUS: slowest.ends, NowUS: g.now}, got, strings.Join(g.timeline, "\n"))
 }
 
 func (g *gateRun) report(t *rapid.T) {
@@ -241,15 +242,15 @@ func (g *gateRun) report(t *rapid.T) {
 	}
 	until, _ := g.m.paused(g.now)
 	changed := g.m.penalty != before
-	got := call(t, g.s, lua.RatelimitReport, g.now, in)
-	did := lua.PenaltyNone
+	got := call(t, g.s, ratelimit.ReportScript, g.now, in)
+	did := ratelimit.PenaltyNone
 	switch {
 	case changed && before <= g.now:
-		did = lua.PenaltyBegan
+		did = ratelimit.PenaltyBegan
 	case changed:
-		did = lua.PenaltyProlonged
+		did = ratelimit.PenaltyProlonged
 	}
-	require.Equal(t, lua.RatelimitReportOut{UntilUS: until, Did: did, Level: g.m.level, NowUS: g.now}, got, strings.Join(g.timeline, "\n"))
+	require.Equal(t, ratelimit.ReportOut{UntilUS: until, Did: did, Level: g.m.level, NowUS: g.now}, got, strings.Join(g.timeline, "\n"))
 }
 
 // admit asks a bucket that never refuses.
@@ -268,7 +269,7 @@ func (g *gateRun) admit(t *rapid.T) {
 		}
 	}
 	b := a.rule.bands()
-	got := call(t, g.s, lua.RatelimitTokenBucket, g.now, lua.RatelimitTokenBucketIn{
+	got := call(t, g.s, ratelimit.TokenBucketScript, g.now, ratelimit.TokenBucketIn{
 		State: g.gate + "bucket", Gate: g.gate, Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Signature: signature(b),
 		Capacity: b[0].Capacity, L: b[0].L, P: b[0].P,
 	})
@@ -281,14 +282,14 @@ func (g *gateRun) admit(t *rapid.T) {
 func (g *gateRun) look(t *rapid.T) {
 	until, why := g.m.paused(g.now)
 	slowest := g.m.slowest(g.now)
-	want := lua.RatelimitGateOut{NowUS: g.now, PauseUS: until, Why: why, PenaltyUS: g.m.penalty, Level: g.m.level}
+	want := ratelimit.GateOut{NowUS: g.now, PauseUS: until, Why: why, PenaltyUS: g.m.penalty, Level: g.m.level}
 	if g.m.last > 0 {
 		want.NextUS = g.m.last + slowest.delay
 	}
 	for source, w := range g.m.words {
-		want.Items = append(want.Items, lua.RatelimitGateItem{Kind: "delay", Name: source, US: w.delay, EndsUS: w.ends})
+		want.Items = append(want.Items, ratelimit.GateItem{Kind: "delay", Name: source, US: w.delay, EndsUS: w.ends})
 	}
-	slices.SortFunc(want.Items, func(a, b lua.RatelimitGateItem) int {
+	slices.SortFunc(want.Items, func(a, b ratelimit.GateItem) int {
 		switch {
 		case a.US != b.US:
 			return int(b.US - a.US)
@@ -298,7 +299,7 @@ func (g *gateRun) look(t *rapid.T) {
 			return strings.Compare(a.Name, b.Name)
 		}
 	})
-	got := call(t, g.s, lua.RatelimitGate, g.now, lua.RatelimitGateIn{
+	got := call(t, g.s, ratelimit.GateScript, g.now, ratelimit.GateIn{
 		Gate: g.gate, Leases: g.gate + "leases", Holders: g.gate + "holders", Line: g.gate + "line", Most: 9,
 	})
 	require.Equal(t, want, got, strings.Join(g.timeline, "\n"))
@@ -311,7 +312,7 @@ func TestTheGateEqualsTheModel(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			run++
 			g := &gateRun{s: s, gate: s.key(fmt.Sprintf("g%d", run)), now: epoch, m: modelGate{words: map[string]modelWord{}}}
-			g.rule = lua.RatelimitReportIn{
+			g.rule = ratelimit.ReportIn{
 				BaseMS:    rapid.Int64Range(1, 60_000).Draw(rt, "base"),
 				MaxMS:     rapid.SampledFrom([]int64{30_000, 300_000, 86_400_000, 31_622_400_000}).Draw(rt, "max"),
 				ForgiveUS: rapid.Int64Range(0, 600).Draw(rt, "forgive") * second,

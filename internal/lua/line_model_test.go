@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 )
 
 // modelLine is the waiting line as the spec words it: a list of who came, and
@@ -112,7 +113,7 @@ func (l *lineRun) step(t *rapid.T) {
 		beats := rapid.SampledFrom([]int64{0, beat, beat}).Draw(t, "beat")
 		l.say("acquire %s beat %d", token, beats)
 		want, first := l.m.acquire(token, waiter, ttl, beats)
-		got := call(t, l.s, lua.LockAcquire, l.m.now, lua.LockAcquireIn{
+		got := call(t, l.s, lock.AcquireScript, l.m.now, lock.AcquireIn{
 			Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, TTLMS: ttl / 1000, Waiter: waiter, BeatMS: beats / 1000,
 		})
 		require.Equal(t, []bool{want, first}, []bool{got.Acquired, got.First}, "%s", strings.Join(l.story, "\n"))
@@ -120,7 +121,7 @@ func (l *lineRun) step(t *rapid.T) {
 		given := rapid.SampledFrom([]string{token, l.m.holder, ""}).Draw(t, "token")
 		l.say("release %s, leave %s", given, waiter)
 		l.m.release(given, waiter)
-		call(t, l.s, lua.LockRelease, l.m.now, lua.LockReleaseIn{
+		call(t, l.s, lock.ReleaseScript, l.m.now, lock.ReleaseIn{
 			Lock: l.lock, LineKeys: lineOf(l.lock), Token: given, Waiter: waiter, Inboxes: "in:",
 		})
 	case 6:
@@ -134,7 +135,7 @@ func (l *lineRun) step(t *rapid.T) {
 				missing = append(missing, w)
 			}
 		}
-		got := call(t, l.s, lua.LineBeat, l.m.now, lua.LineBeatIn{
+		got := call(t, l.s, lease.LineBeat, l.m.now, lease.LineBeatIn{
 			LineKeys: lineOf(l.lock), Sidecar: s, BeatMS: beat / 1000, Waiters: s + ":1 " + s + ":2",
 		})
 		require.Equal(t, l.m.head(), got.Head, "%s", strings.Join(l.story, "\n"))

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 )
 
 // modelLock is the lock as the spec words it: grants in order, and what became
@@ -57,19 +58,19 @@ func (m *modelLock) lastToken() string {
 }
 
 // state is what renew and release should find.
-func (m *modelLock) state(now int64, token, session string) lua.LockState {
+func (m *modelLock) state(now int64, token, session string) lease.State {
 	switch h := m.holder(now); {
 	case h != nil && h.token != token:
-		return lua.LockNotOwner
+		return lease.StateNotOwner
 	case h != nil && session != "" && session != h.session:
-		return lua.LockMoved
+		return lease.StateMoved
 	case h != nil:
-		return lua.LockOwned
+		return lease.StateOwned
 	}
 	if m.lastToken() == token {
-		return lua.LockReleased
+		return lease.StateReleased
 	}
-	return lua.LockExpired
+	return lease.StateExpired
 }
 
 // hold extends a grant, up to what it may be held.
@@ -83,10 +84,10 @@ func (g *modelGrant) hold(until int64) {
 // final says that nothing extends it any more.
 func (g *modelGrant) final() bool { return g.max > 0 && g.ends == g.max }
 
-func (m *modelLock) acquire(now, ttl, maxHold int64, token, session, client string) lua.LockAcquireOut {
+func (m *modelLock) acquire(now, ttl, maxHold int64, token, session, client string) lock.AcquireOut {
 	h := m.holder(now)
 	if h != nil && h.token != token {
-		return lua.LockAcquireOut{First: true, TTLMS: (h.ends - now) / 1000, Client: h.client, Instance: h.client + "-1", Meta: h.client + "!", SinceMS: h.since / 1000}
+		return lock.AcquireOut{First: true, TTLMS: (h.ends - now) / 1000, Client: h.client, Instance: h.client + "-1", Meta: h.client + "!", SinceMS: h.since / 1000}
 	}
 	if h == nil {
 		g := modelGrant{token: token, fence: now, since: now}
@@ -101,7 +102,7 @@ func (m *modelLock) acquire(now, ttl, maxHold int64, token, session, client stri
 	}
 	h.session, h.client = session, client
 	h.hold(now + ttl)
-	return lua.LockAcquireOut{
+	return lock.AcquireOut{
 		First:    true,
 		Acquired: true, Fence: h.fence, TTLMS: (h.ends - now) / 1000,
 		Client: client, Instance: client + "-1", SinceMS: h.since / 1000, Meta: client + "!", Final: h.final(),
@@ -171,7 +172,7 @@ func (l *lockRun) acquire(t *rapid.T, token, session string, ttl int64) {
 	l.say("acquire %s %s %dms for at most %dms", token, session, ttl, maxHold)
 	free := l.m.holder(l.now) == nil
 	want := l.m.acquire(l.now, ttl*1000, maxHold*1000, token, session, client)
-	got := call(t, l.s, lua.LockAcquire, l.now, lua.LockAcquireIn{
+	got := call(t, l.s, lock.AcquireScript, l.now, lock.AcquireIn{
 		Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, TTLMS: ttl, Session: session, Client: client, Instance: client + "-1",
 		MaxHoldMS: maxHold, Meta: client + "!",
 	})
@@ -186,45 +187,45 @@ func (l *lockRun) acquire(t *rapid.T, token, session string, ttl int64) {
 func (l *lockRun) renew(t *rapid.T, token, session string, ttl int64) {
 	before := l.s.raw(t, l.lock)
 	l.say("renew %s %s %dms", token, session, ttl)
-	want := lua.LockRenewOut{State: l.m.state(l.now, token, session)}
-	if want.State == lua.LockOwned {
+	want := lock.RenewOut{State: l.m.state(l.now, token, session)}
+	if want.State == lease.StateOwned {
 		if session == "" {
 			l.m.last().ends = 0 // the owner's own word
 		}
 		l.m.last().hold(l.now + ttl*1000)
 	}
-	if want.State == lua.LockOwned || want.State == lua.LockMoved {
+	if want.State == lease.StateOwned || want.State == lease.StateMoved {
 		g := l.m.last()
 		want.Fence, want.TTLMS, want.Final = g.fence, (g.ends-l.now)/1000, g.final()
 	}
-	got := call(t, l.s, lua.LockRenew, l.now, lua.LockRenewIn{Lock: l.lock, Token: token, TTLMS: ttl, Session: session})
+	got := call(t, l.s, lock.RenewScript, l.now, lock.RenewIn{Lock: l.lock, Token: token, TTLMS: ttl, Session: session})
 	require.Equal(t, want, got, "%s", l.story())
-	l.wrote(t, before, got.State == lua.LockOwned)
+	l.wrote(t, before, got.State == lease.StateOwned)
 }
 
 func (l *lockRun) release(t *rapid.T, token, session string) {
 	before := l.s.raw(t, l.lock)
 	l.say("release %s %s", token, session)
 	want := l.m.state(l.now, token, session)
-	if want == lua.LockOwned {
+	if want == lease.StateOwned {
 		l.m.last().released = true
 	}
-	got := call(t, l.s, lua.LockRelease, l.now, lua.LockReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, Session: session})
+	got := call(t, l.s, lock.ReleaseScript, l.now, lock.ReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, Session: session})
 	require.Equal(t, want, got, "%s", l.story())
-	l.wrote(t, before, got == lua.LockOwned)
+	l.wrote(t, before, got == lease.StateOwned)
 }
 
 func (l *lockRun) force(t *rapid.T) {
 	before := l.s.raw(t, l.lock)
 	l.say("force release")
-	want := lua.LockForceReleaseOut{}
+	want := lock.ForceReleaseOut{}
 	if h := l.m.holder(l.now); h != nil {
 		h.forced = true
-		want = lua.LockForceReleaseOut{
+		want = lock.ForceReleaseOut{
 			Released: true, Fence: h.fence, Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000, Meta: h.client + "!",
 		}
 	}
-	got := call(t, l.s, lua.LockForceRelease, l.now, lua.LockForceReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock)})
+	got := call(t, l.s, lock.ForceReleaseScript, l.now, lock.ForceReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock)})
 	require.Equal(t, want, got, "%s", l.story())
 	l.wrote(t, before, got.Released)
 }
@@ -232,13 +233,13 @@ func (l *lockRun) force(t *rapid.T) {
 func (l *lockRun) get(t *rapid.T) {
 	before := l.s.raw(t, l.lock)
 	l.say("get")
-	want := lua.LockGetOut{LastToken: l.m.lastToken()}
+	want := lock.GetOut{LastToken: l.m.lastToken()}
 	if g := l.m.last(); g != nil {
 		want.Fence = g.fence
 	}
-	got := call(t, l.s, lua.LockGet, l.now, lua.LockGetIn{Lock: l.lock, Line: lineOf(l.lock).Line})
+	got := call(t, l.s, lock.GetScript, l.now, lock.GetIn{Lock: l.lock, Line: lineOf(l.lock).Line})
 	if h := l.m.holder(l.now); h != nil {
-		want = lua.LockGetOut{
+		want = lock.GetOut{
 			Held: true, Fence: h.fence, TTLMS: (h.ends - l.now) / 1000,
 			Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000,
 			Token: h.token, LastToken: l.m.lastToken(), Meta: h.client + "!", Final: h.final(),

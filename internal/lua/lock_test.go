@@ -5,24 +5,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
 // lineOf are the keys of the line for a lock.
-func lineOf(lock string) lua.LineKeys {
-	return lua.LineKeys{Line: lock + ":line", Beats: lock + ":beats"}
+func lineOf(lock string) lease.LineKeys {
+	return lease.LineKeys{Line: lock + ":line", Beats: lock + ":beats"}
 }
 
-func acquire(t require.TestingT, s *store, now int64, key, token string) lua.LockAcquireOut {
-	return call(t, s, lua.LockAcquire, now, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: token, TTLMS: 30_000, Session: "s-" + token})
+func acquire(t require.TestingT, s *store, now int64, key, token string) lock.AcquireOut {
+	return call(t, s, lock.AcquireScript, now, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: token, TTLMS: 30_000, Session: "s-" + token})
 }
 
-func release(t require.TestingT, s *store, now int64, key, token string) lua.LockState {
-	return call(t, s, lua.LockRelease, now, lua.LockReleaseIn{Lock: key, LineKeys: lineOf(key), Token: token})
+func release(t require.TestingT, s *store, now int64, key, token string) lease.State {
+	return call(t, s, lock.ReleaseScript, now, lock.ReleaseIn{Lock: key, LineKeys: lineOf(key), Token: token})
 }
 
-func renew(t require.TestingT, s *store, now int64, key, token string) lua.LockRenewOut {
-	return call(t, s, lua.LockRenew, now, lua.LockRenewIn{Lock: key, Token: token, TTLMS: 30_000})
+func renew(t require.TestingT, s *store, now int64, key, token string) lock.RenewOut {
+	return call(t, s, lock.RenewScript, now, lock.RenewIn{Lock: key, Token: token, TTLMS: 30_000})
 }
 
 func TestARetriedAcquireIsTheSameGrant(t *testing.T) {
@@ -45,10 +47,10 @@ func TestAnExpiredOwnerCannotTouchTheNextOnesLock(t *testing.T) {
 		require.True(t, b.Acquired)
 		require.Greater(t, b.Fence, a.Fence)
 		before := s.raw(t, key)
-		require.Equal(t, lua.LockNotOwner, release(t, s, epoch+31*second, key, "tA"))
-		require.Equal(t, lua.LockNotOwner, renew(t, s, epoch+31*second, key, "tA").State)
+		require.Equal(t, lease.StateNotOwner, release(t, s, epoch+31*second, key, "tA"))
+		require.Equal(t, lease.StateNotOwner, renew(t, s, epoch+31*second, key, "tA").State)
 		require.Equal(t, before, s.raw(t, key))
-		require.Equal(t, lua.LockOwned, renew(t, s, epoch+31*second, key, "tB").State)
+		require.Equal(t, lease.StateOwned, renew(t, s, epoch+31*second, key, "tB").State)
 	})
 }
 
@@ -57,9 +59,9 @@ func TestAnExpiredLockIsNotRevived(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		key := s.key("a")
 		acquire(t, s, epoch, key, "tA")
-		require.Equal(t, lua.LockExpired, renew(t, s, epoch+30*second, key, "tA").State)
-		require.Equal(t, lua.LockExpired, release(t, s, epoch+30*second, key, "tA"))
-		require.False(t, call(t, s, lua.LockGet, epoch+30*second, lua.LockGetIn{Lock: key, Line: lineOf(key).Line}).Held)
+		require.Equal(t, lease.StateExpired, renew(t, s, epoch+30*second, key, "tA").State)
+		require.Equal(t, lease.StateExpired, release(t, s, epoch+30*second, key, "tA"))
+		require.False(t, call(t, s, lock.GetScript, epoch+30*second, lock.GetIn{Lock: key, Line: lineOf(key).Line}).Held)
 	})
 }
 
@@ -82,22 +84,22 @@ func TestAReplayLearnsWhatBecameOfItsGrant(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
 		key, l := s.key("a"), latch{s.key("idem"), "print"}
-		keys, args := lua.InputOf(lua.LockAcquire, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "tA", TTLMS: 30_000})
-		reply, err := s.eval(lua.LockAcquire.Source, epoch, keys, args, l)
+		keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "tA", TTLMS: 30_000})
+		reply, err := s.eval(lock.AcquireScript.Source, epoch, keys, args, l)
 		require.NoError(t, err)
 		fence := reply[1]
-		get := func(now int64) lua.LockGetOut {
-			return call(t, s, lua.LockGet, now, lua.LockGetIn{Lock: key, Line: lineOf(key).Line})
+		get := func(now int64) lock.GetOut {
+			return call(t, s, lock.GetScript, now, lock.GetIn{Lock: key, Line: lineOf(key).Line})
 		}
 
-		again, err := s.eval(lua.LockAcquire.Source, epoch+second, keys, args, l)
+		again, err := s.eval(lock.AcquireScript.Source, epoch+second, keys, args, l)
 		require.NoError(t, err)
 		require.Equal(t, []any{"replayed", reply}, again)
 		require.Equal(t, fence, get(epoch+second).Fence)
 		require.True(t, get(epoch+second).Held)
 
-		require.Equal(t, lua.LockOwned, release(t, s, epoch+second, key, "tA"))
-		again, err = s.eval(lua.LockAcquire.Source, epoch+2*second, keys, args, l)
+		require.Equal(t, lease.StateOwned, release(t, s, epoch+second, key, "tA"))
+		again, err = s.eval(lock.AcquireScript.Source, epoch+2*second, keys, args, l)
 		require.NoError(t, err)
 		require.Equal(t, []any{"replayed", reply}, again)
 		now := get(epoch + 2*second)

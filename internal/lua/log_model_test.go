@@ -7,14 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // modelLog is the sliding window log as a list of all that is known.
 type modelLog struct {
 	known    bool
 	revision int64
-	rule     []lua.RatelimitBand
+	rule     []ratelimit.Band
 	entries  []admission
 }
 
@@ -29,14 +29,14 @@ func (m *modelLog) counted(at, us int64) int64 {
 	return sum
 }
 
-func limitOf(b lua.RatelimitBand) int64 {
+func limitOf(b ratelimit.Band) int64 {
 	if b.L == 0 {
 		return 0
 	}
 	return b.Capacity
 }
 
-func (m *modelLog) standings(bands []lua.RatelimitBand, now, cost int64) []standing {
+func (m *modelLog) standings(bands []ratelimit.Band, now, cost int64) []standing {
 	out := make([]standing, len(bands))
 	for i, b := range bands {
 		us := b.PeriodMS * 1000
@@ -61,7 +61,7 @@ func (m *modelLog) standings(bands []lua.RatelimitBand, now, cost int64) []stand
 	return out
 }
 
-func (m *modelLog) charge(now int64, a slide) lua.RatelimitOut {
+func (m *modelLog) charge(now int64, a slide) ratelimit.Out {
 	bands, revision := a.rule.bands(), a.revision
 	if m.known && a.revision < m.revision {
 		bands, revision = m.rule, m.revision

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -31,7 +33,7 @@ func untilUp(t *testing.T, r *lua.Runner) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := lua.Run(ctx, r, lua.RatelimitReset, lua.RatelimitResetIn{State: "nobody"}, lua.Latch{})
+		_, err := lua.Run(ctx, r, ratelimit.ResetScript, ratelimit.ResetIn{State: "nobody"}, lua.Latch{})
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -53,7 +55,7 @@ func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
 	t.Parallel()
 	p, r, witness, key := behindProxy(t, lua.Options{})
 	p.lose(plan{})
-	out, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 50), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+	out, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 50), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	require.True(t, out.Replayed)
 	require.True(t, out.Value.Admitted())
@@ -63,15 +65,15 @@ func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
 func TestLostReplyOfAnIdempotentScriptIsFetchedByAnotherRun(t *testing.T) {
 	t.Parallel()
 	p, r, _, key := behindProxy(t, lua.Options{})
-	in := lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
+	in := lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
 	p.lose(plan{})
 	before := time.Now()
-	out, err := lua.Run(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+	out, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
 	require.True(t, out.Value.Acquired)
 	require.False(t, out.Replayed)
 	require.True(t, out.Sent.After(before))
-	again, err := lua.Run(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+	again, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
 	require.Equal(t, out.Value.Fence, again.Value.Fence)
 }
@@ -82,7 +84,7 @@ func TestSentIsTheTimeOfTheTryThatAnswered(t *testing.T) {
 	p.lose(plan{})
 	done := make(chan time.Time, 1)
 	go func() {
-		out, _ := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
+		out, _ := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
 		done <- out.Sent
 	}()
 	<-p.saw // the first try has been written
@@ -108,7 +110,7 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 						if latched {
 							latch = lua.Latch{Key: fmt.Sprintf("%s:idem:%d.%d", key, c, i), Fingerprint: "f"}
 						}
-						_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 1_000_000), latch)
+						_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), latch)
 						mu.Lock()
 						switch {
 						case err == nil:
@@ -144,12 +146,12 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 func TestRepliesLostInsideABatchAreToldOneByOne(t *testing.T) {
 	t.Parallel()
 	p, r, witness, key := behindProxy(t, lua.Options{})
-	ins := make([]lua.RatelimitTokenBucketIn, 100)
+	ins := make([]ratelimit.TokenBucketIn, 100)
 	for i := range ins {
 		ins[i] = bucket(key, 1000)
 	}
 	p.lose(plan{pass: 500})
-	outs, errs := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+	outs, errs := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
 	var ok int
 	for i, err := range errs {
 		if err == nil {

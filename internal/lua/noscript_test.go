@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -49,13 +51,13 @@ func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
 			})
 		})
 	}
-	ins := make([]lua.RatelimitTokenBucketIn, perBatch)
+	ins := make([]ratelimit.TokenBucketIn, perBatch)
 	for i := range ins {
 		ins[i] = bucket("k", 100_000_000)
 	}
 	wg.Go(func() {
 		until(10, func() {
-			_, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+			_, failed := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
 			count(perBatch, errors.Join(failed...))
 		})
 	})
@@ -81,7 +83,7 @@ func TestScriptsAreLoadedAgainAfterAFlushWithoutACall(t *testing.T) {
 	require.NoError(t, admin.ScriptFlush(deadline(t)).Err())
 	for have := []bool{false}; !have[0]; { // the probe looks every second
 		var err error
-		have, err = admin.ScriptExists(deadline(t), lua.LockAcquire.SHA()).Result()
+		have, err = admin.ScriptExists(deadline(t), lock.AcquireScript.SHA()).Result()
 		require.NoError(t, err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -84,7 +86,7 @@ func TestWhileDownCallsFailWithoutDialling(t *testing.T) {
 	for range 5000 {
 		_, err := take(deadline(t), r, "k", 5)
 		require.ErrorIs(t, err, redis.ErrUnavailable)
-		_, errs := lua.Batch(deadline(t), r, lua.LockGet, []lua.LockGetIn{{Lock: "l"}})
+		_, errs := lua.Batch(deadline(t), r, lock.GetScript, []lock.GetIn{{Lock: "l"}})
 		require.ErrorIs(t, errs[0], redis.ErrUnavailable)
 	}
 	require.Less(t, p.connections()-before, 500, "only the probe dials, and ever more rarely")
@@ -100,7 +102,7 @@ func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
 	p.lose(plan{pass: 1 << 20})
 	done := make(chan error, 1)
 	go func() {
-		_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{Key: "k:idem", Fingerprint: "f"})
+		_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "k:idem", Fingerprint: "f"})
 		done <- err
 	}()
 	<-p.saw // it was written

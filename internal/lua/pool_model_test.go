@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
 )
 
 // modelPool is a pool as the spec words it: a list of members, looked through from
@@ -162,20 +163,20 @@ func (p *modelPool) lease(now int64, a poolAsk, m *modelMember) {
 }
 
 // state is what renew and release should find of a member and a token.
-func (m *modelMember) state(now int64, token, session string) lua.LockState {
+func (m *modelMember) state(now int64, token, session string) lease.State {
 	switch {
 	case m == nil:
-		return lua.LockExpired
+		return lease.StateExpired
 	case m.token == token && m.ends > now && (session == "" || session == m.session):
-		return lua.LockOwned
+		return lease.StateOwned
 	case m.token == token && m.ends > now:
-		return lua.LockMoved
+		return lease.StateMoved
 	case m.last == token:
-		return lua.LockReleased
+		return lease.StateReleased
 	case m.ends > now:
-		return lua.LockNotOwner
+		return lease.StateNotOwner
 	}
-	return lua.LockExpired
+	return lease.StateExpired
 }
 
 // judged counts an outcome, and returns how long the member cools down.
@@ -214,8 +215,8 @@ func (m *modelMember) judged(now int64, outcome string, unban int64) time.Durati
 }
 
 // stats counts as pool.stats does.
-func (p *modelPool) stats(now int64, scope string) lua.PoolStatsOut {
-	var out lua.PoolStatsOut
+func (p *modelPool) stats(now int64, scope string) pool.StatsOut {
+	var out pool.StatsOut
 	for _, m := range p.members {
 		switch {
 		case m.ends > now:
@@ -276,10 +277,10 @@ func (r *poolRun) step(t *rapid.T) {
 // check compares what is counted and listed.
 func (r *poolRun) check(t *rapid.T) {
 	for _, scope := range []string{"", "h"} {
-		var sum lua.PoolStatsOut
+		var sum pool.StatsOut
 		for cursor, first := int64(0), true; first || cursor != 0; first = false {
-			out := call(t, r.s, lua.PoolStats, r.now, lua.PoolStatsIn{
-				PoolKeys: r.keys(), Used: r.used(scope), Line: r.s.key(r.name + "line"), After: cursor, Count: 2,
+			out := call(t, r.s, pool.StatsScript, r.now, pool.StatsIn{
+				Keys: r.keys(), Used: r.used(scope), Line: r.s.key(r.name + "line"), After: cursor, Count: 2,
 			})
 			cursor = out.Cursor
 			sum.Live, sum.Cooling, sum.Banned, sum.Free = sum.Live+out.Live, sum.Cooling+out.Cooling, sum.Banned+out.Banned, sum.Free+out.Free
@@ -287,7 +288,7 @@ func (r *poolRun) check(t *rapid.T) {
 		require.Equal(t, r.m.stats(r.now, scope), sum, "scope %q: %s", scope, r.story())
 		require.EqualValues(t, len(r.m.members), sum.Live+sum.Cooling+sum.Banned+sum.Free, "%s", r.story())
 	}
-	list := call(t, r.s, lua.PoolList, r.now, lua.PoolListIn{PoolKeys: r.keys(), Used: r.used("h"), Count: 250})
+	list := call(t, r.s, pool.ListScript, r.now, pool.ListIn{Keys: r.keys(), Used: r.used("h"), Count: 250})
 	require.Len(t, list.Members, len(r.m.members), "%s", r.story())
 	for i, m := range r.m.members {
 		got := list.Members[i]

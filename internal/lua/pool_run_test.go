@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
 )
 
 // poolRun is one random life of one pool and of its model.
@@ -26,9 +27,9 @@ type poolRun struct {
 
 var poolIDs = []string{"a", "b", "c\x00 1:", "\xff"}
 
-func (r *poolRun) keys() lua.PoolKeys {
+func (r *poolRun) keys() pool.Keys {
 	key := func(part string) string { return r.s.key(r.name + part) }
-	return lua.PoolKeys{
+	return pool.Keys{
 		Order: key("o"), Meta: key("m"), Changes: key("c"), Members: key("st"), Tokens: key("tk"),
 		State: key("s"), Heads: key("hd"), Breakers: key("br"),
 	}
@@ -36,10 +37,10 @@ func (r *poolRun) keys() lua.PoolKeys {
 
 func (r *poolRun) used(scope string) string { return r.s.key(r.name + "used" + scope) }
 
-func (r *poolRun) view(a poolAsk) lua.ViewKeys {
+func (r *poolRun) view(a poolAsk) pool.ViewKeys {
 	id := fmt.Sprintf("%s/%s/%t/%d/", r.name, a.scope, a.permit, a.cost)
 	line := r.s.key(id + "line")
-	return lua.ViewKeys{
+	return pool.ViewKeys{
 		Idle: r.s.key(id + "idle"), Away: r.s.key(id + "away"), Seen: r.s.key(id + "seen"), Used: r.used(a.scope),
 		LineKeys: lineOf(line),
 	}
@@ -74,8 +75,8 @@ func (r *poolRun) put(t *rapid.T) {
 		}
 		m.meta = meta
 	}
-	got := call(t, r.s, lua.PoolPut, r.now, lua.PoolPutIn{PoolKeys: r.keys(), Most: 10, Inboxes: "in:", List: in})
-	require.Equal(t, lua.PoolPutOut{Added: int64(added), Total: int64(len(r.m.members))}, got, "%s", r.story())
+	got := call(t, r.s, pool.PutScript, r.now, pool.PutIn{Keys: r.keys(), Most: 10, Inboxes: "in:", List: in})
+	require.Equal(t, pool.PutOut{Added: int64(added), Total: int64(len(r.m.members))}, got, "%s", r.story())
 }
 
 // bucketOf: a member that comes back meets its bucket.
@@ -94,8 +95,8 @@ func (r *poolRun) remove(t *rapid.T) {
 		}
 		return false
 	})
-	got := call(t, r.s, lua.PoolRemove, r.now, lua.PoolRemoveIn{PoolKeys: r.keys(), IDs: ids})
-	require.Equal(t, lua.PoolRemoveOut{Removed: int64(before - len(r.m.members)), Total: int64(len(r.m.members))}, got, "%s", r.story())
+	got := call(t, r.s, pool.RemoveScript, r.now, pool.RemoveIn{Keys: r.keys(), IDs: ids})
+	require.Equal(t, pool.RemoveOut{Removed: int64(before - len(r.m.members)), Total: int64(len(r.m.members))}, got, "%s", r.story())
 }
 
 func drawAsk(t *rapid.T) poolAsk {
@@ -115,21 +116,21 @@ func drawAsk(t *rapid.T) poolAsk {
 	return a
 }
 
-func (r *poolRun) ask(t *rapid.T, a poolAsk) lua.PermitAcquireOut {
-	in := lua.PoolAcquireIn{
-		PoolKeys: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
+func (r *poolRun) ask(t *rapid.T, a poolAsk) pool.PermitAcquireOut {
+	in := pool.AcquireIn{
+		Keys: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
 	}
 	if a.sticky != "" {
 		in.Sticky, in.StickyMS = r.s.key(r.name+"sticky"+a.scope), 1000
 	}
 	for {
-		var out lua.PermitAcquireOut
+		var out pool.PermitAcquireOut
 		if a.permit {
-			out = call(t, r.s, lua.PermitAcquire, r.now, lua.PermitAcquireIn{
-				PoolAcquireIn: in, Buckets: r.s.key(r.name + "bk"), Cost: a.cost, Revision: 1, Signature: dripText,
+			out = call(t, r.s, pool.PermitAcquireScript, r.now, pool.PermitAcquireIn{
+				AcquireIn: in, Buckets: r.s.key(r.name + "bk"), Cost: a.cost, Revision: 1, Signature: dripText,
 			})
 		} else {
-			out.PoolAcquireOut = call(t, r.s, lua.PoolAcquire, r.now, in)
+			out.AcquireOut = call(t, r.s, pool.AcquireScript, r.now, in)
 		}
 		if !out.More {
 			return out
@@ -170,38 +171,38 @@ func (r *poolRun) acquire(t *rapid.T) {
 	if a.permit {
 		left = m.bucket.left(r.now)
 	}
-	require.Equal(t, lua.PermitAcquireOut{PoolAcquireOut: lua.PoolAcquireOut{
+	require.Equal(t, pool.PermitAcquireOut{AcquireOut: pool.AcquireOut{
 		Acquired: true, ID: m.id, Fence: m.fence, Meta: m.meta, LeaseMS: (m.ends - r.now) / 1000, LastUsedMS: m.prev / 1000, First: true,
 	}, Remaining: left}, got, "%s", r.story())
 	r.given[a.token] = m.id
 }
 
 // lease is a token and the member that it had, or none, or another.
-func (r *poolRun) lease(t *rapid.T) (lua.PoolLease, *modelMember) {
+func (r *poolRun) lease(t *rapid.T) (pool.Lease, *modelMember) {
 	token := rapid.SampledFrom([]string{"t1", "t2", "t3"}).Draw(t, "token")
 	if rapid.IntRange(0, 4).Draw(t, "knows the token alone") == 0 {
-		return lua.PoolLease{Token: token}, r.m.holder(r.now, token)
+		return pool.Lease{Token: token}, r.m.holder(r.now, token)
 	}
 	id := r.given[token]
 	if id == "" || rapid.IntRange(0, 9).Draw(t, "another's") == 0 {
 		id = rapid.SampledFrom(poolIDs).Draw(t, "member")
 	}
-	return lua.PoolLease{Token: token, Member: id}, r.m.find(id)
+	return pool.Lease{Token: token, Member: id}, r.m.find(id)
 }
 
 func (r *poolRun) release(t *rapid.T) {
 	held, m := r.lease(t)
 	session := rapid.SampledFrom([]string{"", "s", "s", "other"}).Draw(t, "session")
 	scope := rapid.SampledFrom([]string{"", "h"}).Draw(t, "scope")
-	in := lua.PoolReleaseIn{
-		PoolKeys: r.keys(), Used: r.used(scope), LineKeys: lineOf(r.s.key(r.name + "line")), PoolLease: held, Session: session, Inboxes: "in:",
+	in := pool.ReleaseIn{
+		Keys: r.keys(), Used: r.used(scope), LineKeys: lineOf(r.s.key(r.name + "line")), Lease: held, Session: session, Inboxes: "in:",
 		Outcome:    rapid.SampledFrom([]string{"", "ok", "soft_block", "hard_block", "transport", "captcha", "fail", "ban", "cancelled"}).Draw(t, "outcome"),
 		CooldownMS: rapid.SampledFrom([]int64{0, 0, 1, 20_000}).Draw(t, "cooldown"),
 		UnbanMS:    rapid.SampledFrom([]int64{0, 3_000}).Draw(t, "unban"),
 	}
 	r.say("release %q %q in %q: %q, %d ms, unban %d ms", held, session, scope, in.Outcome, in.CooldownMS, in.UnbanMS)
-	want := lua.PoolReleaseOut{State: m.state(r.now, held.Token, session)}
-	if want.State == lua.LockOwned {
+	want := pool.ReleaseOut{State: m.state(r.now, held.Token, session)}
+	if want.State == lease.StateOwned {
 		cool := max(m.judged(r.now, in.Outcome, in.UnbanMS).Microseconds(), in.CooldownMS*1000)
 		if cool > 0 {
 			m.cools[scope] = max(m.cools[scope], r.now+cool)
@@ -221,7 +222,7 @@ func (r *poolRun) release(t *rapid.T) {
 			want.NextMS = -1
 		}
 	}
-	got := call(t, r.s, lua.PoolRelease, r.now, in)
+	got := call(t, r.s, pool.ReleaseScript, r.now, in)
 	got.ID = ""
 	require.Equal(t, want, got, "%s", r.story())
 }
@@ -230,17 +231,17 @@ func (r *poolRun) renew(t *rapid.T) {
 	held, m := r.lease(t)
 	session, ms := rapid.SampledFrom([]string{"", "s", "other"}).Draw(t, "session"), rapid.SampledFrom([]int64{100, 90_000}).Draw(t, "ms")
 	r.say("renew %q %q %d ms", held, session, ms)
-	want := lua.PoolRenewOut{State: m.state(r.now, held.Token, session)}
-	if want.State == lua.LockOwned {
+	want := pool.RenewOut{State: m.state(r.now, held.Token, session)}
+	if want.State == lease.StateOwned {
 		if session == "" {
 			m.ends = 0 // the owner's own word
 		}
 		m.ends = max(m.ends, r.now+ms*1000)
 	}
-	if want.State == lua.LockOwned || want.State == lua.LockMoved {
+	if want.State == lease.StateOwned || want.State == lease.StateMoved {
 		want.Fence, want.LeaseMS = m.fence, (m.ends-r.now)/1000
 	}
-	got := call(t, r.s, lua.PoolRenew, r.now, lua.PoolRenewIn{PoolKeys: r.keys(), PoolLease: held, Session: session, LeaseMS: ms})
+	got := call(t, r.s, pool.RenewScript, r.now, pool.RenewIn{Keys: r.keys(), Lease: held, Session: session, LeaseMS: ms})
 	got.ID = ""
 	require.Equal(t, want, got, "%s", r.story())
 }
@@ -249,9 +250,9 @@ func (r *poolRun) ban(t *rapid.T) {
 	id, ban := rapid.SampledFrom(poolIDs).Draw(t, "member"), rapid.Bool().Draw(t, "ban")
 	ms := rapid.SampledFrom([]int64{0, 2_000}).Draw(t, "ms")
 	r.say("ban %q %t %d ms", id, ban, ms)
-	m, want := r.m.find(id), lua.PoolChangeOut{}
+	m, want := r.m.find(id), pool.ChangeOut{}
 	if m != nil {
-		want = lua.PoolChangeOut{Found: true, Changed: ban != (m.ban > r.now)}
+		want = pool.ChangeOut{Found: true, Changed: ban != (m.ban > r.now)}
 		switch {
 		case !ban:
 			m.ban, m.failures, m.slips = 0, 0, 0
@@ -262,7 +263,7 @@ func (r *poolRun) ban(t *rapid.T) {
 			m.ban = max(m.ban, r.now+ms*1000)
 		}
 	}
-	got := call(t, r.s, lua.PoolBan, r.now, lua.PoolBanIn{PoolKeys: r.keys(), Member: id, Ban: ban, ForMS: ms, Inboxes: "in:"})
+	got := call(t, r.s, pool.BanScript, r.now, pool.BanIn{Keys: r.keys(), Member: id, Ban: ban, ForMS: ms, Inboxes: "in:"})
 	require.Equal(t, want, got, "%s", r.story())
 }
 
@@ -276,8 +277,8 @@ func (r *poolRun) pause(t *rapid.T) {
 	} else if m != nil {
 		m.pause = max(m.pause, r.now+us)
 	}
-	got := call(t, r.s, lua.PoolPause, r.now, lua.PoolPauseIn{
-		PoolKeys: r.keys(), Member: id, ForUS: us, LongestUS: us, Resume: resume, Inboxes: "in:",
+	got := call(t, r.s, pool.PauseScript, r.now, pool.PauseIn{
+		Keys: r.keys(), Member: id, ForUS: us, LongestUS: us, Resume: resume, Inboxes: "in:",
 	})
 	require.Equal(t, m != nil, got.Found, "%s", r.story())
 	if m != nil {
@@ -290,8 +291,8 @@ func (r *poolRun) charge(t *rapid.T) {
 	id, reset := rapid.SampledFrom(poolIDs).Draw(t, "member"), rapid.Bool().Draw(t, "reset")
 	r.say("charge %q reset %t", id, reset)
 	m := r.m.find(id)
-	got := call(t, r.s, lua.RatelimitMember, r.now, lua.RatelimitMemberIn{
-		PoolKeys: r.keys(), Buckets: r.s.key(r.name + "bk"), Member: id, Cost: 1, Reset: reset, Revision: 1, Signature: dripText, Inboxes: "in:",
+	got := call(t, r.s, pool.RatelimitMemberScript, r.now, pool.RatelimitMemberIn{
+		Keys: r.keys(), Buckets: r.s.key(r.name + "bk"), Member: id, Cost: 1, Reset: reset, Revision: 1, Signature: dripText, Inboxes: "in:",
 	})
 	require.Equal(t, m != nil, got.Found, "%s", r.story())
 	switch {

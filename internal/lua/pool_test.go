@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -16,28 +17,28 @@ import (
 func newPool(t require.TestingT, s *store, n int) *poolRun {
 	r := &poolRun{s: s, name: "p", now: epoch, given: map[string]string{}, sticky: map[string]string{}}
 	for from := 0; from < n; from += 500 {
-		in := lua.PoolPutIn{PoolKeys: r.keys(), Most: 10_000}
+		in := pool.PutIn{Keys: r.keys(), Most: 10_000}
 		for i := from; i < min(from+500, n); i++ {
 			in.List = append(in.List, fmt.Sprintf("m%05d", i), "")
 		}
-		call(t, s, lua.PoolPut, r.now, in)
+		call(t, s, pool.PutScript, r.now, in)
 	}
 	return r
 }
 
-func (r *poolRun) acquireIn(a poolAsk) lua.PermitAcquireIn {
-	return lua.PermitAcquireIn{
-		PoolAcquireIn: lua.PoolAcquireIn{
-			PoolKeys: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
+func (r *poolRun) acquireIn(a poolAsk) pool.PermitAcquireIn {
+	return pool.PermitAcquireIn{
+		AcquireIn: pool.AcquireIn{
+			Keys: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
 		},
 		Buckets: r.s.key(r.name + "bk"), Cost: a.cost, Revision: 1, Signature: "1/1/60000000/60000",
 	}
 }
 
 // runs asks until there is an answer, and counts how often.
-func (r *poolRun) runs(t require.TestingT, in lua.PermitAcquireIn) (out lua.PermitAcquireOut, runs int) {
+func (r *poolRun) runs(t require.TestingT, in pool.PermitAcquireIn) (out pool.PermitAcquireOut, runs int) {
 	for {
-		out = call(t, r.s, lua.PermitAcquire, r.now, in)
+		out = call(t, r.s, pool.PermitAcquireScript, r.now, in)
 		runs++
 		if !out.More {
 			return out, runs
@@ -53,8 +54,8 @@ func TestAPoolOfTokenlessMembersIsNotLookedThrough(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		r := newPool(t, s, n)
 		for i := range n {
-			call(t, s, lua.RatelimitMember, r.now+int64(i), lua.RatelimitMemberIn{
-				PoolKeys: r.keys(), Buckets: s.key("pbk"), Member: fmt.Sprintf("m%05d", i), Cost: 1, Revision: 1, Signature: "1/1/60000000/60000",
+			call(t, s, pool.RatelimitMemberScript, r.now+int64(i), pool.RatelimitMemberIn{
+				Keys: r.keys(), Buckets: s.key("pbk"), Member: fmt.Sprintf("m%05d", i), Cost: 1, Revision: 1, Signature: "1/1/60000000/60000",
 			})
 		}
 		ask := r.acquireIn(poolAsk{token: "t", permit: true, cost: 1, lease: 1000})
@@ -133,15 +134,15 @@ func TestAReleaseWakesTheFirstOfEachLine(t *testing.T) {
 			require.False(t, got.Acquired)
 		}
 	}
-	call(t, s, lua.PoolRelease, r.now, lua.PoolReleaseIn{
-		PoolKeys: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, PoolLease: lua.PoolLease{Token: "a"}, Inboxes: inboxes,
+	call(t, s, pool.ReleaseScript, r.now, pool.ReleaseIn{
+		Keys: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Lease: pool.Lease{Token: "a"}, Inboxes: inboxes,
 	})
 	woken := []string{next(t, h.messages), next(t, h.messages)}
 	require.ElementsMatch(t, []string{inboxes + "P P:1", inboxes + "Q Q:7"}, woken, "%s", strings.Join(woken, ", "))
 
 	// The first goes away, and the second is known without having looked.
-	call(t, s, lua.PoolRelease, r.now, lua.PoolReleaseIn{
-		PoolKeys: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Waiter: "P:1", Inboxes: inboxes,
+	call(t, s, pool.ReleaseScript, r.now, pool.ReleaseIn{
+		Keys: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Waiter: "P:1", Inboxes: inboxes,
 	})
 	woken = []string{next(t, h.messages), next(t, h.messages)}
 	require.ElementsMatch(t, []string{inboxes + "P P:2", inboxes + "Q Q:7"}, woken, "%s", strings.Join(woken, ", "))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 )
 
 // modelQueue is a queue as the spec words it: entries in the order in which they
@@ -90,14 +90,14 @@ func (m *modelQueue) drop(gone *modelEntry) {
 	m.entries = slices.DeleteFunc(m.entries, func(e *modelEntry) bool { return e == gone })
 }
 
-func (e *modelEntry) state() lua.QueueEntryState {
+func (e *modelEntry) state() queue.EntryState {
 	switch {
 	case e == nil:
-		return lua.QueueAbsent
+		return queue.Absent
 	case e.lease == "":
-		return lua.QueueWaiting
+		return queue.Waiting
 	default:
-		return lua.QueueLeased
+		return queue.Leased
 	}
 }
 
@@ -109,7 +109,7 @@ type queueRun struct {
 	now      int64
 	forgets  int64 // when Redis drops what is in the queue, 0 = there is nothing
 	silence  int64 // when it drops what was said of leases
-	told     lua.QueueTidied
+	told     queue.Tidied
 	timeline []string
 }
 
@@ -119,9 +119,9 @@ func (p *queueRun) say(format string, args ...any) {
 
 func (p *queueRun) story() string { return strings.Join(p.timeline, "\n") }
 
-func (p *queueRun) keys() lua.QueueKeys {
+func (p *queueRun) keys() queue.Keys {
 	n := p.name
-	return lua.QueueKeys{Order: n + ":o", Entries: n + ":n", Bodies: n + ":b", Expiry: n + ":x", Leased: n + ":l", Holders: n + ":h"}
+	return queue.Keys{Order: n + ":o", Entries: n + ":n", Bodies: n + ":b", Expiry: n + ":x", Leased: n + ":l", Holders: n + ":h"}
 }
 
 func (p *queueRun) all() []string {
@@ -144,7 +144,7 @@ func (p *queueRun) wrote(t *rapid.T) {
 	}
 }
 
-func (p *queueRun) tidied(t *rapid.T, n lua.QueueTidied) {
+func (p *queueRun) tidied(t *rapid.T, n queue.Tidied) {
 	p.told.Returned += n.Returned
 	p.told.Expired += n.Expired
 	p.wrote(t)
@@ -175,7 +175,7 @@ func (p *queueRun) forget(t *rapid.T) {
 		for _, key := range p.all() {
 			p.s.del(t, key)
 		}
-		p.forgets, p.told = 0, lua.QueueTidied{Returned: p.m.returned, Expired: p.m.expired}
+		p.forgets, p.told = 0, queue.Tidied{Returned: p.m.returned, Expired: p.m.expired}
 		p.say("redis forgets the queue")
 	}
 	if p.silence > 0 && p.now >= p.silence {
@@ -205,12 +205,12 @@ func (p *queueRun) enqueue(t *rapid.T, id, body string, ttl int64) {
 		e = &modelEntry{id: id, body: body, serial: p.m.serial, came: p.now, patience: ttl * 1000, since: p.now}
 		p.m.entries = append(p.m.entries, e)
 	}
-	got := call(t, p.s, lua.QueueEnqueue, p.now, lua.QueueEnqueueIn{
+	got := call(t, p.s, queue.EnqueueScript, p.now, queue.EnqueueIn{
 		Queue: p.keys(), LineKeys: lineOf(p.name), ID: id, TTLMS: ttl, Body: body, Inboxes: "inbox:",
 	})
-	p.tidied(t, got.QueueTidied)
-	got.QueueTidied = lua.QueueTidied{}
-	require.Equal(t, lua.QueueEnqueueOut{
+	p.tidied(t, got.Tidied)
+	got.Tidied = queue.Tidied{}
+	require.Equal(t, queue.EnqueueOut{
 		Enqueued: isNew, Position: p.m.position(id), Depth: int64(len(p.m.waiting())),
 	}, got, "%s", p.story())
 }
@@ -218,13 +218,13 @@ func (p *queueRun) enqueue(t *rapid.T, id, body string, ttl int64) {
 func (p *queueRun) dequeue(t *rapid.T, lease, session string, ms int64) (found bool) {
 	p.say("dequeue %s %s for %dms", lease, session, ms)
 	const keep = 75_000
-	got := call(t, p.s, lua.QueueDequeue, p.now, lua.QueueDequeueIn{
+	got := call(t, p.s, queue.DequeueScript, p.now, queue.DequeueIn{
 		Queue: p.keys(), LineKeys: lineOf(p.name), Taken: p.taken(lease), Lease: lease, LeaseMS: ms, Session: session,
 		KeepMS: keep, Inboxes: "inbox:",
 	})
-	defer func(n lua.QueueTidied) { p.tidied(t, n) }(got.QueueTidied)
-	got.QueueTidied = lua.QueueTidied{}
-	want := lua.QueueDequeueOut{First: true, Depth: int64(len(p.m.waiting()))}
+	defer func(n queue.Tidied) { p.tidied(t, n) }(got.Tidied)
+	got.Tidied = queue.Tidied{}
+	want := queue.DequeueOut{First: true, Depth: int64(len(p.m.waiting()))}
 	e, x, waiting := p.m.leasedBy(lease), p.m.taken[lease], p.m.waiting()
 	switch {
 	case e == nil && x != nil:
@@ -271,32 +271,32 @@ func (p *queueRun) firstEnd() (ms int64) {
 
 func (p *queueRun) ack(t *rapid.T, lease string) {
 	p.say("ack %s", lease)
-	want := lua.QueueLeaseGone
+	want := queue.LeaseGone
 	if e := p.m.leasedBy(lease); e != nil {
-		want = lua.QueueLeaseHeld
+		want = queue.LeaseHeld
 		p.m.drop(e)
 		p.said("a", lease)
 	} else if p.m.said["a"+lease] {
-		want = lua.QueueLeaseEnded
+		want = queue.LeaseEnded
 	}
-	got := call(t, p.s, lua.QueueAck, p.now, lua.QueueAckIn{Queue: p.keys(), Ended: p.ended(), Lease: lease})
+	got := call(t, p.s, queue.AckScript, p.now, queue.AckIn{Queue: p.keys(), Ended: p.ended(), Lease: lease})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
 }
 
 func (p *queueRun) release(t *rapid.T, lease, session string) {
 	p.say("release %s %s", lease, session)
-	want := lua.QueueLeaseGone
+	want := queue.LeaseGone
 	e, x := p.m.leasedBy(lease), p.m.taken[lease]
 	switch {
 	case e != nil && session != "" && e.session != session, e == nil && x != nil && session != "" && x.session != session:
-		want = lua.QueueLeaseMoved
+		want = queue.LeaseMoved
 	case e != nil:
-		want = lua.QueueLeaseHeld
+		want = queue.LeaseHeld
 		e.lease, e.session, e.since, e.leaseEnds = "", "", p.now, 0
 		p.said("r", lease)
 	case x != nil:
-		want = lua.QueueLeaseHeld
+		want = queue.LeaseHeld
 		delete(p.m.taken, lease)
 		if p.m.of(x.entry.id) == nil {
 			back := x.entry
@@ -305,9 +305,9 @@ func (p *queueRun) release(t *rapid.T, lease, session string) {
 		}
 		p.said("r", lease)
 	case p.m.said["r"+lease]:
-		want = lua.QueueLeaseEnded
+		want = queue.LeaseEnded
 	}
-	got := call(t, p.s, lua.QueueRelease, p.now, lua.QueueReleaseIn{
+	got := call(t, p.s, queue.ReleaseScript, p.now, queue.ReleaseIn{
 		Queue: p.keys(), LineKeys: lineOf(p.name), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, Inboxes: "inbox:",
 	})
 	require.Equal(t, want, got, "%s", p.story())
@@ -317,34 +317,34 @@ func (p *queueRun) release(t *rapid.T, lease, session string) {
 
 func (p *queueRun) renew(t *rapid.T, lease, session string, ms int64) {
 	p.say("renew %s %s %dms", lease, session, ms)
-	want := lua.QueueLeaseGone
+	want := queue.LeaseGone
 	if e := p.m.leasedBy(lease); e != nil && session != "" && e.session != session {
-		want = lua.QueueLeaseMoved
+		want = queue.LeaseMoved
 	} else if e != nil {
-		want = lua.QueueLeaseHeld
+		want = queue.LeaseHeld
 		if session == "" {
 			e.leaseEnds = 0 // the owner's own word
 		}
 		e.leaseEnds = max(e.leaseEnds, p.now+ms*1000)
 	}
-	got := call(t, p.s, lua.QueueRenew, p.now, lua.QueueRenewIn{Queue: p.keys(), Lease: lease, Session: session, LeaseMS: ms})
+	got := call(t, p.s, queue.RenewScript, p.now, queue.RenewIn{Queue: p.keys(), Lease: lease, Session: session, LeaseMS: ms})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
 }
 
 func (p *queueRun) replay(t *rapid.T, lease, session string, ms int64) {
 	p.say("replay %s %s %dms", lease, session, ms)
-	want := lua.QueueReplayOut{}
+	want := queue.ReplayOut{}
 	if e, x := p.m.leasedBy(lease), p.m.taken[lease]; e != nil {
 		e.session, e.leaseEnds = session, max(e.leaseEnds, p.now+ms*1000)
-		want = lua.QueueReplayOut{State: lua.QueueLeaseHeld, Body: e.body}
+		want = queue.ReplayOut{State: queue.LeaseHeld, Body: e.body}
 	} else if x != nil {
 		x.session, x.forgets = session, p.now+150_000_000
-		want = lua.QueueReplayOut{State: lua.QueueLeaseHeld, Body: x.entry.body}
+		want = queue.ReplayOut{State: queue.LeaseHeld, Body: x.entry.body}
 	} else if p.m.said["a"+lease] || p.m.said["r"+lease] {
-		want.State = lua.QueueLeaseEnded
+		want.State = queue.LeaseEnded
 	}
-	got := call(t, p.s, lua.QueueReplay, p.now, lua.QueueReplayIn{
+	got := call(t, p.s, queue.ReplayScript, p.now, queue.ReplayIn{
 		Queue: p.keys(), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, LeaseMS: ms,
 	})
 	require.Equal(t, want, got, "%s", p.story())
@@ -355,22 +355,22 @@ func (p *queueRun) cancel(t *rapid.T, id string) {
 	p.say("cancel %s", id)
 	e := p.m.of(id)
 	want := e.state()
-	if want == lua.QueueWaiting {
+	if want == queue.Waiting {
 		p.m.drop(e)
 	}
-	got := call(t, p.s, lua.QueueCancel, p.now, lua.QueueCancelIn{Queue: p.keys(), ID: id})
-	p.tidied(t, got.QueueTidied)
+	got := call(t, p.s, queue.CancelScript, p.now, queue.CancelIn{Queue: p.keys(), ID: id})
+	p.tidied(t, got.Tidied)
 	require.Equal(t, want, got.State, "%s", p.story())
 }
 
 // look compares all that can be seen of an entry, and of the queue.
 func (p *queueRun) look(t *rapid.T, id string) {
 	p.say("look for %q", id)
-	got := call(t, p.s, lua.QueueLook, p.now, lua.QueueLookIn{Queue: p.keys(), Line: lineOf(p.name).Line, ID: id})
-	p.tidied(t, got.QueueTidied)
-	got.QueueTidied = lua.QueueTidied{}
+	got := call(t, p.s, queue.LookScript, p.now, queue.LookIn{Queue: p.keys(), Line: lineOf(p.name).Line, ID: id})
+	p.tidied(t, got.Tidied)
+	got.Tidied = queue.Tidied{}
 	waiting := p.m.waiting()
-	want := lua.QueueLookOut{
+	want := queue.LookOut{
 		State: p.m.of(id).state(), Position: p.m.position(id), Depth: int64(len(waiting)), Leased: int64(len(p.m.entries) - len(waiting)),
 	}
 	if len(waiting) > 0 {
@@ -393,7 +393,7 @@ func (p *queueRun) end(t *rapid.T, ids []string) {
 	require.LessOrEqual(t, p.told.Returned, p.m.returned, "%s", p.story())
 	require.LessOrEqual(t, p.told.Expired, p.m.expired, "%s", p.story())
 	if !strings.Contains(p.story(), "release") {
-		require.Equal(t, lua.QueueTidied{Returned: p.m.returned, Expired: p.m.expired}, p.told, "%s", p.story())
+		require.Equal(t, queue.Tidied{Returned: p.m.returned, Expired: p.m.expired}, p.told, "%s", p.story())
 	}
 	for i := 0; p.dequeue(t, fmt.Sprint("last", i), "", 1000); i++ {
 		p.now++

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -132,9 +134,9 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	require.NotContains(t, told.Remedy, "redis.sentinel", "it is no sentinel that refuses")
 	ctx := deadline(t)
 	in := bucket("k", 1_000_000)
-	_, errs := lua.Batch(ctx, r, lua.RatelimitTokenBucket, []lua.RatelimitTokenBucketIn{in})
-	_, attempt := lua.Attempt(ctx, r, lua.RatelimitTokenBucket, in, lua.Latch{})
-	_, run := lua.Run(ctx, r, lua.RatelimitTokenBucket, in, lua.Latch{})
+	_, errs := lua.Batch(ctx, r, ratelimit.TokenBucketScript, []ratelimit.TokenBucketIn{in})
+	_, attempt := lua.Attempt(ctx, r, ratelimit.TokenBucketScript, in, lua.Latch{})
+	_, run := lua.Run(ctx, r, ratelimit.TokenBucketScript, in, lua.Latch{})
 	require.NoError(t, ctx.Err(), "%s: it took its whole time", refusal.line)
 	for _, err := range []error{errs[0], attempt, run} {
 		require.ErrorIs(t, err, redis.ErrUnavailable, refusal.line)
@@ -145,7 +147,7 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	}
 	a.turnDown("")
 	untilTrouble(t, r, "")
-	_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{})
+	_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
 	require.NoError(t, err, "after %s", refusal.line)
 }
 
@@ -293,7 +295,7 @@ func isNamed(t *testing.T, o lua.Options, place, want string) {
 	} else {
 		require.NotContains(t, found.Remedy, "redis.sentinel")
 	}
-	_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+	_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	var told *redis.Trouble
@@ -327,7 +329,7 @@ func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 		for _, m := range masters { // again and again: one that is logging in has no user yet
 			require.NoError(t, do(t, m, []string{"client", "kill", "user", "app"}))
 		}
-		_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("{k}", 1_000_000), lua.Latch{})
+		_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket("{k}", 1_000_000), lua.Latch{})
 		told := r.Status().Trouble
 		return errors.Is(err, redis.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
 			told != nil && told.Name == "maxclients"

@@ -12,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -34,16 +37,16 @@ func deadline(t testing.TB) context.Context {
 }
 
 // bucket is a charge of one token from a bucket that hardly refills.
-func bucket(key string, capacity int64) lua.RatelimitTokenBucketIn {
+func bucket(key string, capacity int64) ratelimit.TokenBucketIn {
 	const hour = 3_600_000
-	return lua.RatelimitTokenBucketIn{
+	return ratelimit.TokenBucketIn{
 		State: key, Gate: key + "gate", Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
 		Capacity: capacity, L: 1, P: hour * 1000,
 	}
 }
 
-func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[lua.RatelimitAnswer], error) {
-	return lua.Run(ctx, r, lua.RatelimitTokenBucket, bucket(key, capacity), lua.Latch{})
+func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[coord.LimitAnswer], error) {
+	return lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, capacity), lua.Latch{})
 }
 
 // spent is how many tokens were taken from key.
@@ -51,7 +54,7 @@ func spent(t testing.TB, r *lua.Runner, key string, capacity int64) int64 {
 	t.Helper()
 	in := bucket(key, capacity)
 	in.Cost = 0
-	out, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{})
+	out, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
 	require.NoError(t, err)
 	return capacity - out.Value.Remaining
 }
@@ -111,15 +114,15 @@ func TestLatchRunsOnceAndRefusesOtherParameters(t *testing.T) {
 		t.Parallel()
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		latch := lua.Latch{Key: key + ":idem", Fingerprint: "f1"}
-		first, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 9), latch)
+		first, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
 		require.NoError(t, err)
 		require.False(t, first.Replayed)
-		second, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 9), latch)
+		second, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
 		require.NoError(t, err)
 		require.True(t, second.Replayed)
 		require.Equal(t, first.Value, second.Value)
 		latch.Fingerprint = "f2"
-		_, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 9), latch)
+		_, err = lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
 		require.ErrorIs(t, err, lua.ErrConflict)
 		require.EqualValues(t, 1, spent(t, r, key, 9))
 	})
@@ -129,11 +132,11 @@ func TestLatchIsKeptFromScriptsThatTakeNone(t *testing.T) {
 	t.Parallel()
 	a := startActor(t)
 	r := open(t, lua.Options{URL: a.url})
-	_, err := lua.Run(deadline(t), r, lua.RatelimitReset, lua.RatelimitResetIn{State: "k", Channel: "c"}, lua.Latch{Key: "idem", Fingerprint: "f"})
+	_, err := lua.Run(deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: "k", Channel: "c"}, lua.Latch{Key: "idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	require.Equal(t, []string{lua.RatelimitReset.SHA(), "1", "k", "c"}, a.args)
+	require.Equal(t, []string{ratelimit.ResetScript.SHA(), "1", "k", "c"}, a.args)
 }
 
 func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
@@ -142,12 +145,12 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 		t.Parallel()
 		const n = 300 // two pipelines
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
-		ins := make([]lua.LockAcquireIn, n)
+		ins := make([]lock.AcquireIn, n)
 		for i := range ins {
-			ins[i] = lua.LockAcquireIn{Lock: fmt.Sprint(key, i), LineKeys: lineOf(fmt.Sprint(key, i)), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
+			ins[i] = lock.AcquireIn{Lock: fmt.Sprint(key, i), LineKeys: lineOf(fmt.Sprint(key, i)), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
 		}
 		before := time.Now()
-		outs, errs := lua.Batch(deadline(t), r, lua.LockAcquire, ins)
+		outs, errs := lua.Batch(deadline(t), r, lock.AcquireScript, ins)
 		require.Len(t, outs, n)
 		require.NoError(t, errors.Join(errs...))
 		for i := range ins {
@@ -155,7 +158,7 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 			require.True(t, outs[i].Value.Acquired)
 			require.False(t, outs[i].Sent.Before(before))
 		}
-		outs, errs = lua.Batch(deadline(t), r, lua.LockAcquire, ins)
+		outs, errs = lua.Batch(deadline(t), r, lock.AcquireScript, ins)
 		require.NoError(t, errors.Join(errs...))
 		for i := range ins {
 			require.Equal(t, i%2 == 1, outs[i].Value.Acquired, i)
@@ -168,7 +171,7 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 
 func TestBatchOfNothing(t *testing.T) {
 	t.Parallel()
-	outs, errs := lua.Batch(deadline(t), open(t, lua.Options{URL: redis.Embedded}), lua.LockGet, nil)
+	outs, errs := lua.Batch(deadline(t), open(t, lua.Options{URL: redis.Embedded}), lock.GetScript, nil)
 	require.Empty(t, outs)
 	require.Empty(t, errs)
 }
@@ -182,7 +185,7 @@ func TestScriptsRunOnTheTestsClock(t *testing.T) {
 	require.Equal(t, epoch, out.Value.NowUS)
 	now += 17
 	latch := lua.Latch{Key: "k:idem", Fingerprint: "f"}
-	out, err = lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), latch)
+	out, err = lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), latch)
 	require.NoError(t, err)
 	require.Equal(t, epoch+17, out.Value.NowUS)
 }
@@ -215,9 +218,9 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		t.Parallel()
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		// A lock where a bucket should be.
-		_, err := lua.Run(deadline(t), r, lua.LockAcquire, lua.LockAcquireIn{Lock: key + "l", LineKeys: lineOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
+		_, err := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lineOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
 		require.NoError(t, err)
-		_, err = lua.Run(deadline(t), r, lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: key + "l", Gate: key + "lgate", Charge: lua.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
+		_, err = lua.Run(deadline(t), r, ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: key + "l", Gate: key + "lgate", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
@@ -235,7 +238,7 @@ func TestContextThatHasEndedRunsNothing(t *testing.T) {
 		_, err := take(ctx, r, key, 5)
 		require.ErrorIs(t, err, context.Canceled)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
-		_, errs := lua.Batch(ctx, r, lua.RatelimitTokenBucket, []lua.RatelimitTokenBucketIn{bucket(key, 5)})
+		_, errs := lua.Batch(ctx, r, ratelimit.TokenBucketScript, []ratelimit.TokenBucketIn{bucket(key, 5)})
 		require.ErrorIs(t, errs[0], context.Canceled)
 		require.NotErrorIs(t, errs[0], redis.ErrMaybeExecuted)
 		require.Zero(t, spent(t, r, key, 5))

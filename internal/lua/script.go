@@ -1,5 +1,6 @@
-// Package lua is the script engine: it has the embedded scripts and their typed
-// descriptors, assembles their texts, and runs them, alone or many in one pipeline.
+// Package lua is the script engine: it assembles the texts of scripts from their files and
+// from the parts that nouns share (lib), knows their contracts, and runs them, alone or
+// many in one pipeline.
 // It decides which failed tries are repeated, for how long, and what the caller is
 // told.
 //
@@ -25,8 +26,8 @@ import (
 	"sync"
 )
 
-//go:embed *.lua
-var files embed.FS
+//go:embed lib/*.lua
+var lib embed.FS
 
 // Source is the part of a script that the runner needs, without its types.
 type Source struct {
@@ -51,7 +52,7 @@ type Source struct {
 	commands func() []string
 }
 
-// Text is what is sent to Redis: the prelude's parts, then the body.
+// Text is what is sent to Redis: its parts, then the body.
 func (s *Source) Text() string { text, _ := s.plain(); return text }
 
 // SHA is the script's name for EVALSHA.
@@ -149,10 +150,10 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// callersClock stands in for prelude_clock.lua in clocked.
+// callersClock stands in for lib/clock.lua in clocked.
 const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
 
-// assemble builds a script's text; part maps the name of a prelude part to its
+// assemble builds a script's text; part maps the name of a part to its
 // text without comments, so that the clock can be swapped.
 //
 // A script is the body of a function that sees its inputs as locals and returns a
@@ -160,7 +161,11 @@ const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
 // when the reply was kept, or was found: r is what the body returned, nil where it did
 // not run; what is added to r is answered and not kept.
 func (s *Source) assemble(part func(string) string) string {
-	body := s.mustRead(s.Name + ".lua")
+	file, err := s.files.ReadFile(s.Name + ".lua")
+	if err != nil {
+		panic(fmt.Sprintf("lua: %v", err))
+	}
+	body := string(file)
 	var b strings.Builder
 	parts := func(header string) (names []string) {
 		for line := range strings.Lines(body) {
@@ -218,12 +223,19 @@ func (s *Source) function(b *strings.Builder, head, body string) {
 // stripped has what part has made: many scripts share a part.
 var stripped sync.Map
 
-// part is the text of a prelude part without comments: one of the script's own
-// folder, or one that all share.
+// part is the text of a part without comments: part_<name>.lua of the script's own
+// folder, or lib/<name>.lua, which all nouns share.
 func (s *Source) part(name string) string {
 	text, ok := stripped.Load(partOf{s.files, name})
 	if !ok {
-		text, _ = stripped.LoadOrStore(partOf{s.files, name}, stripComments(s.mustRead("prelude_"+name+".lua")))
+		body, err := s.files.ReadFile("part_" + name + ".lua")
+		if errors.Is(err, fs.ErrNotExist) {
+			body, err = lib.ReadFile("lib/" + name + ".lua")
+		}
+		if err != nil {
+			panic(fmt.Sprintf("lua: %s: part %s: %v", s.Name, name, err))
+		}
+		text, _ = stripped.LoadOrStore(partOf{s.files, name}, stripComments(string(body)))
 	}
 	return text.(string) //nolint:forcetypeassert // nothing else is stored
 }
@@ -246,16 +258,4 @@ func stripComments(text string) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// mustRead reads a file of the script's folder, or of the shared one.
-func (s *Source) mustRead(file string) string {
-	b, err := s.files.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		b, err = files.ReadFile(file)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("lua: %v", err))
-	}
-	return string(b)
 }

@@ -21,8 +21,8 @@ func ReadAs[I, O any](s Script[I, O], reply []any) (O, error) {
 	return out, r.err
 }
 
-// AllFiles are the embedded scripts and prelude parts.
-var AllFiles = files
+// AllFiles are the embedded scripts and parts.
+var AllFiles = Files
 
 // Unnamed is a body of a script with the outputs O as it is put into the script's text.
 func Unnamed[O any](body string) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
 )
 
 // modelSeen is a key of a set as the spec words it: who reserved it, in order, and
@@ -43,14 +43,14 @@ func (m *modelSeen) holder(now int64) *modelReservation {
 	return nil
 }
 
-func (m *modelSeen) reserve(now, ttl int64, token, session string) lua.SeenReserveOut {
+func (m *modelSeen) reserve(now, ttl int64, token, session string) seen.ReserveOut {
 	last := m.last()
 	if last != nil && last.committed && last.forgotten > now {
-		return lua.SeenReserveOut{Was: lua.SeenDone, LeftMS: ceilMS(last.forgotten - now)}
+		return seen.ReserveOut{Was: seen.WasDone, LeftMS: ceilMS(last.forgotten - now)}
 	}
 	h := m.holder(now)
 	if h != nil && h.token != token {
-		return lua.SeenReserveOut{Was: lua.SeenReserved, LeftMS: ceilMS(h.ends - now)}
+		return seen.ReserveOut{Was: seen.WasReserved, LeftMS: ceilMS(h.ends - now)}
 	}
 	if h == nil {
 		if last != nil && last.committed {
@@ -60,30 +60,30 @@ func (m *modelSeen) reserve(now, ttl int64, token, session string) lua.SeenReser
 		m.reservations = append(m.reservations, h)
 	}
 	h.session, h.ends = session, max(h.ends, now+ttl)
-	return lua.SeenReserveOut{Reserved: true, LeftMS: (h.ends - now) / 1000}
+	return seen.ReserveOut{Reserved: true, LeftMS: (h.ends - now) / 1000}
 }
 
 // state is what renewing, committing and releasing should find.
-func (m *modelSeen) state(now int64, token, session string) lua.SeenState {
+func (m *modelSeen) state(now int64, token, session string) seen.State {
 	if h := m.holder(now); h != nil && h.token == token {
 		if session != "" && session != h.session {
-			return lua.SeenMoved
+			return seen.StateMoved
 		}
-		return lua.SeenHeld
+		return seen.StateHeld
 	}
 	// The newest that ended by its holder's word is remembered, unless its token
 	// reserved again.
 	for i := len(m.reservations) - 1; i >= 0; i-- {
 		switch r := m.reservations[i]; {
 		case r.token == token && r.released:
-			return lua.SeenReleased
+			return seen.StateReleased
 		case r.token == token && r.committed && !r.overtaken:
-			return lua.SeenCommitted
+			return seen.StateCommitted
 		case r.token == token || r.released || r.committed:
-			return lua.SeenGone
+			return seen.StateGone
 		}
 	}
-	return lua.SeenGone
+	return seen.StateGone
 }
 
 func ceilMS(us int64) int64 { return (us + 999) / 1000 }
@@ -145,7 +145,7 @@ func (p *seenRun) reserve(t *rapid.T, token, session string, ttl int64) {
 	before := p.s.raw(t, p.key)
 	p.say("reserve %s %s %dms", token, session, ttl)
 	want := p.m.reserve(p.now, ttl*1000, token, session)
-	got := call(t, p.s, lua.SeenReserve, p.now, lua.SeenReserveIn{Seen: p.key, Token: token, TTLMS: ttl, Session: session})
+	got := call(t, p.s, seen.ReserveScript, p.now, seen.ReserveIn{Seen: p.key, Token: token, TTLMS: ttl, Session: session})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t, before, got.Reserved)
 }
@@ -158,41 +158,41 @@ func (p *seenRun) renew(t *rapid.T, token, session string, ttl int64, move bool)
 		whose = ""
 	}
 	want := p.m.state(p.now, token, whose)
-	if want == lua.SeenHeld {
+	if want == seen.StateHeld {
 		h := p.m.last()
 		h.ends = max(h.ends, p.now+ttl*1000)
 		if move {
 			h.session = session
 		}
 	}
-	got := call(t, p.s, lua.SeenRenew, p.now, lua.SeenRenewIn{Seen: p.key, Token: token, Session: session, TTLMS: ttl, Move: move})
+	got := call(t, p.s, seen.RenewScript, p.now, seen.RenewIn{Seen: p.key, Token: token, Session: session, TTLMS: ttl, Move: move})
 	require.Equal(t, want, got, "%s", p.story())
-	p.wrote(t, before, got == lua.SeenHeld)
+	p.wrote(t, before, got == seen.StateHeld)
 }
 
 func (p *seenRun) commit(t *rapid.T, token string, keep int64) {
 	before := p.s.raw(t, p.key)
 	p.say("commit %s for %dms", token, keep)
 	want := p.m.state(p.now, token, "")
-	if want == lua.SeenHeld {
+	if want == seen.StateHeld {
 		h := p.m.last()
 		h.committed, h.forgotten = true, p.now+keep*1000
 	}
-	got := call(t, p.s, lua.SeenCommit, p.now, lua.SeenCommitIn{Seen: p.key, Token: token, KeepMS: keep})
+	got := call(t, p.s, seen.CommitScript, p.now, seen.CommitIn{Seen: p.key, Token: token, KeepMS: keep})
 	require.Equal(t, want, got, "%s", p.story())
-	p.wrote(t, before, got == lua.SeenHeld)
+	p.wrote(t, before, got == seen.StateHeld)
 }
 
 func (p *seenRun) release(t *rapid.T, token, session string) {
 	before := p.s.raw(t, p.key)
 	p.say("release %s %s", token, session)
 	want := p.m.state(p.now, token, session)
-	if want == lua.SeenHeld {
+	if want == seen.StateHeld {
 		p.m.last().released = true
 	}
-	got := call(t, p.s, lua.SeenRelease, p.now, lua.SeenReleaseIn{Seen: p.key, Token: token, Session: session})
+	got := call(t, p.s, seen.ReleaseScript, p.now, seen.ReleaseIn{Seen: p.key, Token: token, Session: session})
 	require.Equal(t, want, got, "%s", p.story())
-	p.wrote(t, before, got == lua.SeenHeld)
+	p.wrote(t, before, got == seen.StateHeld)
 }
 
 func TestSeenEqualsTheModel(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
 )
 
 // modelPermits is a semaphore as the spec words it: a list of grants, and what
@@ -78,15 +78,15 @@ func (p *permitRun) say(format string, args ...any) {
 
 func (p *permitRun) story() string { return strings.Join(p.timeline, "\n") }
 
-func (p *permitRun) keys() lua.SemaphoreKeys {
-	return lua.SemaphoreKeys{Leases: p.name, Holders: p.name + ":h", Weights: p.name + ":w"}
+func (p *permitRun) keys() semaphore.Keys {
+	return semaphore.Keys{Leases: p.name, Holders: p.name + ":h", Weights: p.name + ":w"}
 }
 
 func (p *permitRun) gone(token string) string { return p.name + ":gone:" + token }
 
 func (p *permitRun) acquire(t *rapid.T, token, session string, permits, ttl, maxHold int64) {
 	p.say("acquire %s %s %d for %dms, at most %dms", token, session, permits, ttl, maxHold)
-	got := call(t, p.s, lua.SemaphoreAcquire, p.now, lua.SemaphoreAcquireIn{
+	got := call(t, p.s, semaphore.AcquireScript, p.now, semaphore.AcquireIn{
 		Semaphore: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Limit: p.limit,
 		Permits: permits, TTLMS: ttl, Session: session, MaxHoldMS: maxHold,
 	})
@@ -114,31 +114,31 @@ func (p *permitRun) acquire(t *rapid.T, token, session string, permits, ttl, max
 	}
 	g.session = session
 	g.hold(p.now + ttl*1000)
-	require.Equal(t, lua.SemaphoreAcquireOut{
+	require.Equal(t, semaphore.AcquireOut{
 		Acquired: true, Fence: g.fence, TTLMS: (g.ends - p.now) / 1000, Final: g.max > 0 && g.ends == g.max,
 		Free: p.limit - held, First: true,
 	}, got, "%s", p.story())
 }
 
 // state is what renewing and releasing should find.
-func (p *permitRun) state(token, session string) (lua.SemaphoreState, *modelPermit) {
+func (p *permitRun) state(token, session string) (semaphore.State, *modelPermit) {
 	switch g := p.m.of(p.now, token); {
 	case g != nil && session != "" && session != g.session:
-		return lua.SemaphoreMoved, g
+		return semaphore.Moved, g
 	case g != nil:
-		return lua.SemaphoreHeld, g
+		return semaphore.Held, g
 	case p.m.gone(token):
-		return lua.SemaphoreReleased, nil
+		return semaphore.Released, nil
 	default:
-		return lua.SemaphoreExpired, nil
+		return semaphore.Expired, nil
 	}
 }
 
 func (p *permitRun) renew(t *rapid.T, token, session string, ttl int64) {
 	p.say("renew %s %s %dms", token, session, ttl)
 	state, g := p.state(token, session)
-	want := lua.SemaphoreRenewOut{State: state}
-	if state == lua.SemaphoreHeld {
+	want := semaphore.RenewOut{State: state}
+	if state == semaphore.Held {
 		if session == "" {
 			g.ends = 0 // the owner's own word
 		}
@@ -147,7 +147,7 @@ func (p *permitRun) renew(t *rapid.T, token, session string, ttl int64) {
 	if g != nil {
 		want.Fence, want.TTLMS, want.Final = g.fence, (g.ends-p.now)/1000, g.max > 0 && g.ends == g.max
 	}
-	require.Equal(t, want, call(t, p.s, lua.SemaphoreRenew, p.now, lua.SemaphoreRenewIn{
+	require.Equal(t, want, call(t, p.s, semaphore.RenewScript, p.now, semaphore.RenewIn{
 		Semaphore: p.keys(), Gone: p.gone(token), Token: token, TTLMS: ttl, Session: session,
 	}), "%s", p.story())
 }
@@ -155,10 +155,10 @@ func (p *permitRun) renew(t *rapid.T, token, session string, ttl int64) {
 func (p *permitRun) release(t *rapid.T, token, session string) {
 	p.say("release %s %s", token, session)
 	state, g := p.state(token, session)
-	if state == lua.SemaphoreHeld {
+	if state == semaphore.Held {
 		g.released = true
 	}
-	require.Equal(t, state, call(t, p.s, lua.SemaphoreRelease, p.now, lua.SemaphoreReleaseIn{
+	require.Equal(t, state, call(t, p.s, semaphore.ReleaseScript, p.now, semaphore.ReleaseIn{
 		Semaphore: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Session: session,
 	}), "%s", p.story())
 }
@@ -166,7 +166,7 @@ func (p *permitRun) release(t *rapid.T, token, session string) {
 // check is case 21: what is held is what live leases hold, after every step.
 func (p *permitRun) check(t *rapid.T) {
 	live, held := p.m.live(p.now)
-	got := call(t, p.s, lua.SemaphoreGet, p.now, lua.SemaphoreGetIn{Semaphore: p.keys(), Line: lineOf(p.name).Line})
+	got := call(t, p.s, semaphore.GetScript, p.now, semaphore.GetIn{Semaphore: p.keys(), Line: lineOf(p.name).Line})
 	require.Equal(t, []any{held, len(live)}, []any{got.Held, len(got.Holders)}, "%s", p.story())
 	require.LessOrEqual(t, held, p.limit, "%s", p.story())
 	for _, h := range got.Holders {

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -23,12 +25,12 @@ type slide struct {
 	each bool
 }
 
-func (a slide) run(t require.TestingT, s *store, algorithm string, now int64, state string) lua.RatelimitOut {
+func (a slide) run(t require.TestingT, s *store, algorithm string, now int64, state string) ratelimit.Out {
 	c := a.charge()
 	if c.ID = a.id; a.each {
-		c.Peek = lua.PeekEach
+		c.Peek = ratelimit.PeekEach
 	}
-	return call(t, s, lua.Ratelimit[algorithm], now, lua.RatelimitIn{State: state, Gate: state + "gate", Charge: c})
+	return call(t, s, ratelimit.Ratelimit[algorithm], now, ratelimit.In{State: state, Gate: state + "gate", Charge: c})
 }
 
 // slidingRule is a rule of one: what a window holds is its limit.
@@ -36,7 +38,7 @@ func slidingRule(limit, periodMS int64) rule {
 	return rule{{limit: limit, periodMS: periodMS, burst: limit}}
 }
 
-// takeBack calls a function of a prelude part, as the scripts do that give back
+// takeBack calls a function of a part, as the scripts do that give back
 // and refund: what it says, and the TTL that it set (-1 = none).
 func takeBack(t require.TestingT, s *store, now int64, state, parts, expression string, args ...any) (bool, time.Duration) {
 	text := "local now = tonumber(ARGV[1])\n"
@@ -74,13 +76,13 @@ func counterCredits(t require.TestingT, s *store, now int64, state string, cost,
 // until it is as if unused, and until the cost fits (-1 = never).
 type standing struct{ left, used, reset, wait int64 }
 
-func (b standing) view() lua.RatelimitBandView {
-	return lua.RatelimitBandView{Remaining: max(b.left, 0), Current: b.used, ResetAfterUS: b.reset}
+func (b standing) view() ratelimit.BandView {
+	return ratelimit.BandView{Remaining: max(b.left, 0), Current: b.used, ResetAfterUS: b.reset}
 }
 
 // decided is the answer when bands stand so, without its view of them; at is the
 // band that it is for.
-func decided(bands []standing, a slide, now int64) (out lua.RatelimitOut, at int, takes bool) {
+func decided(bands []standing, a slide, now int64) (out ratelimit.Out, at int, takes bool) {
 	least, late, retry := 0, -1, int64(0)
 	for i, b := range bands {
 		if b.left < bands[least].left {
@@ -91,7 +93,7 @@ func decided(bands []standing, a slide, now int64) (out lua.RatelimitOut, at int
 		}
 	}
 	takes = a.cost > 0 && !a.peek && !a.each && retry >= 0 && retry <= a.wait
-	out = lua.RatelimitOut{RatelimitAnswer: lua.RatelimitAnswer{Allowed: admitted(retry, takes), RetryAfterUS: retry, NowUS: now}}
+	out = ratelimit.Out{LimitAnswer: coord.LimitAnswer{Allowed: admitted(retry, takes), RetryAfterUS: retry, NowUS: now}}
 	at = late
 	if out.Admitted() {
 		at = least
@@ -103,7 +105,7 @@ func decided(bands []standing, a slide, now int64) (out lua.RatelimitOut, at int
 }
 
 // told completes the answer with how the bands stand after it.
-func told(out lua.RatelimitOut, bands []standing, a slide, at int) lua.RatelimitOut {
+func told(out ratelimit.Out, bands []standing, a slide, at int) ratelimit.Out {
 	v := bands[at].view()
 	out.Remaining, out.Current, out.ResetAfterUS = v.Remaining, v.Current, v.ResetAfterUS
 	if a.each {
@@ -124,7 +126,7 @@ type admission struct {
 // slidingModel is an algorithm in plain Go.
 type slidingModel interface {
 	// charge answers as the script should, and changes the model as it should.
-	charge(now int64, a slide) lua.RatelimitOut
+	charge(now int64, a slide) ratelimit.Out
 	// takeBack gives back a slot or refunds, and says whether it did.
 	takeBack(now int64, g admission, giveBack bool) bool
 	// counting says whether anything counts.

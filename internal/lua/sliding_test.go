@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -40,17 +41,17 @@ type slidingWindow struct {
 	charged          int // so far, for the next id
 }
 
-func (w *slidingWindow) ask(t require.TestingT, now int64, a slide) lua.RatelimitOut {
+func (w *slidingWindow) ask(t require.TestingT, now int64, a slide) ratelimit.Out {
 	w.charged++
 	a.rule, a.revision, a.id = w.rule, w.revision, fmt.Sprint("i", w.charged)
 	return a.run(t, w.s, w.algorithm, now, w.state)
 }
 
-func (w *slidingWindow) charge(t require.TestingT, now, cost int64) lua.RatelimitOut {
+func (w *slidingWindow) charge(t require.TestingT, now, cost int64) ratelimit.Out {
 	return w.ask(t, now, slide{ask: ask{cost: cost}})
 }
 
-func (w *slidingWindow) peek(t require.TestingT, now, cost int64) lua.RatelimitOut {
+func (w *slidingWindow) peek(t require.TestingT, now, cost int64) ratelimit.Out {
 	return w.ask(t, now, slide{ask: ask{cost: cost, peek: true}})
 }
 
@@ -196,8 +197,8 @@ func TestAWindowOfAnotherTypeIsAnErrorAndStays(t *testing.T) {
 	t.Parallel()
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		require.NoError(t, w.s.client.Set(context.Background(), w.state, "v", 0).Err())
-		keys, args := lua.InputOf(lua.Ratelimit["token_bucket"], lua.RatelimitIn{State: w.state, Gate: w.s.key("gate"), Charge: lua.Charge{Cost: 1, Signature: "1/1/1000/1", ID: "i"}})
-		_, err := w.s.eval(lua.Ratelimit[w.algorithm].Source, epoch, keys, args, latch{w.s.key("idem"), "f"})
+		keys, args := lua.InputOf(ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: w.state, Gate: w.s.key("gate"), Charge: ratelimit.Charge{Cost: 1, Signature: "1/1/1000/1", ID: "i"}})
+		_, err := w.s.eval(ratelimit.Ratelimit[w.algorithm].Source, epoch, keys, args, latch{w.s.key("idem"), "f"})
 		require.ErrorContains(t, err, "WRONGTYPE")
 		require.Equal(t, `string "v"`, w.s.raw(t, w.state))
 		require.Equal(t, "none", w.s.raw(t, w.s.key("idem")))

@@ -119,7 +119,7 @@ func writeHeader(t *testing.T, src *lua.Source, texts map[string]string) {
 func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	t.Parallel()
 	// What contracts ask for by themselves.
-	texts, used := sources(t), map[string]bool{"probe.lua": true, "prelude_unpacked.lua": true, "prelude_once.lua": true}
+	texts, used := sources(t), map[string]bool{"probe.lua": true, "lib/unpacked.lua": true, "lib/once.lua": true}
 	for _, src := range lua.Scripts() {
 		_, _, sections := header(texts[src.Name+".lua"])
 		used[src.Name+".lua"] = true
@@ -164,7 +164,7 @@ var forbidden = []struct{ pattern, why string }{
 func TestScriptsUseOnlyWhatTheyMay(t *testing.T) {
 	t.Parallel()
 	for name, text := range sources(t) {
-		require.Equal(t, name == "prelude_clock.lua", strings.Contains(text, "'TIME'"), "%s: prelude_clock alone reads the time", name)
+		require.Equal(t, name == "lib/clock.lua", strings.Contains(text, "'TIME'"), "%s: prelude_clock alone reads the time", name)
 		for line := range strings.Lines(text) {
 			code := strings.TrimSpace(line)
 			if strings.HasPrefix(code, "--") {

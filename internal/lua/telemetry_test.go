@@ -9,6 +9,10 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -68,20 +72,20 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 
 	in := bucket("secret-key", 2)
 	in.Cost = 2
-	_, err = lua.Run(ctx, o.Runner, lua.RatelimitTokenBucket, in, lua.Latch{Key: "i", Fingerprint: "f"})
+	_, err = lua.Run(ctx, o.Runner, ratelimit.TokenBucketScript, in, lua.Latch{Key: "i", Fingerprint: "f"})
 	require.NoError(t, err)
 	_, attrs = o.last(t)
 	require.Equal(t, "denied", attrs["coxswain.decision"])
 	require.Equal(t, int64(3), attrs["coxswain.keys"])
 
 	for _, want := range []string{"acquired", "busy"} {
-		_, err = lua.Run(ctx, o.Runner, lua.LockAcquire, lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
+		_, err = lua.Run(ctx, o.Runner, lock.AcquireScript, lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
 		require.NoError(t, err)
 		_, attrs = o.last(t)
 		require.Equal(t, want, attrs["coxswain.decision"])
 	}
 
-	_, errs := lua.Batch(ctx, o.Runner, lua.LockGet, make([]lua.LockGetIn, 3))
+	_, errs := lua.Batch(ctx, o.Runner, lock.GetScript, make([]lock.GetIn, 3))
 	require.NoError(t, errs[0])
 	span, attrs = o.last(t)
 	require.Equal(t, "lua.lock_get", span.Name())
@@ -92,7 +96,7 @@ func TestReplayIsMarkedOnItsSpan(t *testing.T) {
 	t.Parallel()
 	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample())
 	for _, want := range []any{nil, true} {
-		_, err := lua.Run(deadline(t), o.Runner, lua.RatelimitTokenBucket, bucket("k", 2), lua.Latch{Key: "i", Fingerprint: "f"})
+		_, err := lua.Run(deadline(t), o.Runner, ratelimit.TokenBucketScript, bucket("k", 2), lua.Latch{Key: "i", Fingerprint: "f"})
 		require.NoError(t, err)
 		_, attrs := o.last(t)
 		require.Equal(t, want, attrs["coxswain.replayed"])

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -41,7 +43,7 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	require.Contains(t, told.Remedy, "cluster-require-full-coverage no")
 	refused := func(key, name string) {
 		t.Helper()
-		_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket(key, 5), lua.Latch{})
+		_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{})
 		require.ErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		var trouble *redis.Trouble

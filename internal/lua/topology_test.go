@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -45,18 +47,18 @@ func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
 		errs := make(chan error, len(keys))
 		for _, k := range keys {
 			wg.Go(func() {
-				_, err := lua.Run(deadline(t), r, lua.RatelimitTokenBucket, bucket(k, 9), lua.Latch{Key: k + ":idem", Fingerprint: "f"})
+				_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(k, 9), lua.Latch{Key: k + ":idem", Fingerprint: "f"})
 				errs <- err
 			})
 		}
 		wg.Wait()
 		close(errs)
 		require.NoError(t, errors.Join(drain(errs)...))
-		var ins []lua.RatelimitTokenBucketIn
+		var ins []ratelimit.TokenBucketIn
 		for _, k := range keys {
 			ins = append(ins, bucket(k, 9))
 		}
-		outs, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, ins)
+		outs, failed := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
 		require.NoError(t, errors.Join(failed...))
 		for _, o := range outs {
 			require.EqualValues(t, 7, o.Value.Remaining, "in the order of the inputs, counted once each")
@@ -88,11 +90,11 @@ func TestTopologyReplicasAcknowledge(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {
 		r := open(t, lua.Options{URL: url})
 		in := bucket(spanning(t, 1)[0], 9)
-		out, acked, err := lua.RunReplicated(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{}, 1, 20*time.Second)
+		out, acked, err := lua.RunReplicated(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 1, 20*time.Second)
 		require.NoError(t, err)
 		require.True(t, out.Value.Admitted())
 		require.GreaterOrEqual(t, acked, 1)
-		out, acked, err = lua.RunReplicated(deadline(t), r, lua.RatelimitTokenBucket, in, lua.Latch{}, 9, time.Millisecond)
+		out, acked, err = lua.RunReplicated(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 9, time.Millisecond)
 		require.NoError(t, err, "too few replicas are no error")
 		require.Less(t, acked, 9)
 		require.EqualValues(t, 7, out.Value.Remaining)
@@ -126,7 +128,7 @@ func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
 	for replayed := false; !replayed; count++ {
 		p.lose(plan{})
 		latch := lua.Latch{Key: fmt.Sprintf("%s:idem%d", key, count), Fingerprint: "f"}
-		out, err := lua.Run(ctx, r, lua.RatelimitTokenBucket, bucket(key, 1_000_000), latch)
+		out, err := lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), latch)
 		require.NoError(t, err)
 		replayed = out.Replayed
 	}
@@ -139,7 +141,7 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 	r, admin := open(t, lua.Options{URL: c.URL()}), c.Client(t)
 	require.NoError(t, untilUp(t, r))
 	keys := spanning(t, 30)
-	var ins []lua.RatelimitTokenBucketIn
+	var ins []ratelimit.TokenBucketIn
 	for _, k := range keys {
 		ins = append(ins, bucket(k, 1_000_000))
 	}
@@ -160,8 +162,8 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 			calls.Add(int64(len(ins)))
 			// What met too many flushes in a row did not run, and is the caller's to repeat.
 			for left := ins; len(left) > 0; {
-				_, failed := lua.Batch(deadline(t), r, lua.RatelimitTokenBucket, left)
-				var again []lua.RatelimitTokenBucketIn
+				_, failed := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, left)
+				var again []ratelimit.TokenBucketIn
 				for i, err := range failed {
 					if errors.Is(err, redis.ErrUnavailable) {
 						again = append(again, left[i])

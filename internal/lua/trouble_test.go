@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -63,31 +66,31 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	require.NotEmpty(t, took.Remedy)
 	require.True(t, r.Status().Up, "it answers")
 	ctx := deadline(t)
-	in := lua.LockAcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
+	in := lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
 	// Of a cluster it is known of one node first.
-	for _, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{}); err == nil; {
-		_, err = lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
+	for _, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{}); err == nil; {
+		_, err = lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
 	}
 	for range 20 {
-		_, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
+		_, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
 		require.ErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted, "what was refused did not run")
 		var told *redis.Trouble
 		require.ErrorAs(t, err, &told)
 		require.Equal(t, h.name, told.Name)
-		_, errs := lua.Batch(ctx, r, lua.LockAcquire, []lua.LockAcquireIn{in})
+		_, errs := lua.Batch(ctx, r, lock.AcquireScript, []lock.AcquireIn{in})
 		require.ErrorIs(t, errs[0], redis.ErrUnavailable)
 		require.NotErrorIs(t, errs[0], redis.ErrMaybeExecuted)
 	}
 	insists := make(chan error, 1)
 	go func() {
-		_, err := lua.Insist(ctx, r, lua.LockAcquire, in, lua.Latch{})
+		_, err := lua.Insist(ctx, r, lock.AcquireScript, in, lua.Latch{})
 		insists <- err
 	}()
 	tell(h.end)
 	untilTrouble(t, r, "")
 	require.NoError(t, <-insists, "who has time is served when it is over")
-	_, err := lua.Run(ctx, r, lua.LockAcquire, in, lua.Latch{})
+	_, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "trouble="+h.name)
 }
@@ -227,12 +230,12 @@ func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	r := open(t, lua.Options{URL: s.URL()})
-	in := lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
-	_, err := lua.Run(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+	in := lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
+	_, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
 	require.NoError(t, s.Client(t).ConfigSet(deadline(t), "maxmemory", "1").Err())
 	untilTrouble(t, r, "oom")
-	got, err := lua.Run(deadline(t), r, lua.LockGet, lua.LockGetIn{Lock: "l", Line: lineOf("l").Line}, lua.Latch{})
+	got, err := lua.Run(deadline(t), r, lock.GetScript, lock.GetIn{Lock: "l", Line: lineOf("l").Line}, lua.Latch{})
 	require.NoError(t, err)
 	require.True(t, got.Value.Held)
 }
@@ -274,8 +277,8 @@ func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
 			t.Parallel()
 			r := open(t, lua.Options{URL: redistest.Start(t, "--rename-command", name, "").URL()})
 			require.Contains(t, untilTrouble(t, r, "no_command").Words, name)
-			in := lua.LockAcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
-			_, err := lua.Attempt(deadline(t), r, lua.LockAcquire, in, lua.Latch{})
+			in := lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
+			_, err := lua.Attempt(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 			require.ErrorIs(t, err, redis.ErrUnavailable)
 			require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		})
@@ -331,7 +334,7 @@ func TestAScriptThatDoesNotEndIsNamed(t *testing.T) {
 	go func() { ended <- admin.Eval(context.Background(), "while true do end", nil).Err() }()
 	untilTrouble(t, r, "busy")
 	require.True(t, r.Status().Up, "it keeps its connections")
-	_, err := lua.Attempt(deadline(t), r, lua.RatelimitTokenBucket, bucket("k", 5), lua.Latch{})
+	_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.NoError(t, s.Client(t).ScriptKill(deadline(t)).Err())

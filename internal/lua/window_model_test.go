@@ -7,13 +7,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 )
 
 // modelWindow is one band of the fixed window: its last window that was charged,
 // as periods since 1970, and what counts there.
 type modelWindow struct {
-	lua.RatelimitBand
+	ratelimit.Band
 	w, count int64
 }
 
@@ -30,10 +30,10 @@ type modelFixed struct {
 	made     map[string]int64 // when each charge was made, by its id
 }
 
-func fixedBands(bands []modelWindow) []lua.RatelimitBand {
-	out := make([]lua.RatelimitBand, len(bands))
+func fixedBands(bands []modelWindow) []ratelimit.Band {
+	out := make([]ratelimit.Band, len(bands))
 	for i, b := range bands {
-		out[i] = b.RatelimitBand
+		out[i] = b.Band
 	}
 	return out
 }
@@ -50,7 +50,7 @@ func opened(bands []modelWindow, at int64) []modelWindow {
 }
 
 // under is the state as a caller with a rule and its revision sees it.
-func (m *modelFixed) under(rule []lua.RatelimitBand, revision, now int64) modelFixed {
+func (m *modelFixed) under(rule []ratelimit.Band, revision, now int64) modelFixed {
 	seen, at := *m, max(m.at, now)
 	if m.known && (revision < m.revision || slices.Equal(fixedBands(m.bands), rule)) {
 		seen.revision, seen.bands = max(m.revision, revision), opened(m.bands, at)
@@ -60,7 +60,7 @@ func (m *modelFixed) under(rule []lua.RatelimitBand, revision, now int64) modelF
 	seen.bands = make([]modelWindow, len(rule))
 	heirs, gone := make([]bool, len(rule)), make([]bool, len(m.bands))
 	for n, b := range rule {
-		seen.bands[n].RatelimitBand = b
+		seen.bands[n].Band = b
 	}
 	for _, wanted := range []bool{true, false} {
 		for n := range seen.bands {
@@ -120,7 +120,7 @@ func (m *modelFixed) stand(now, cost int64) (out []standing) {
 	return out
 }
 
-func (m *modelFixed) charge(now int64, a slide) lua.RatelimitOut {
+func (m *modelFixed) charge(now int64, a slide) ratelimit.Out {
 	seen := m.under(a.rule.bands(), a.revision, now)
 	before := seen.stand(now, a.cost)
 	out, at, takes := decided(before, a, now)
@@ -174,16 +174,16 @@ func TestFixedWindowEqualsTheModel(t *testing.T) {
 		b.takesBackBy = func(g admission, giveBack bool) (bool, time.Duration) {
 			if giveBack {
 				made := b.m.(*modelFixed).made[g.id]
-				got := call(rt, b.s, lua.RatelimitGiveBack, b.now, lua.RatelimitGiveBackIn{
+				got := call(rt, b.s, ratelimit.GiveBackScript, b.now, ratelimit.GiveBackIn{
 					State: b.state, Gate: b.state + "gate", Algorithm: b.algorithm, ID: g.id, Cost: g.cost, SlotUS: g.at, PromisedUS: made,
 				})
-				return got == lua.SlotCredited, b.s.ttl(b.state)
+				return got == ratelimit.SlotCredited, b.s.ttl(b.state)
 			}
-			got := call(rt, b.s, lua.RatelimitRefund, b.now, lua.RatelimitRefundIn{
+			got := call(rt, b.s, ratelimit.RefundScript, b.now, ratelimit.RefundIn{
 				State: b.state, Marker: marker, Algorithm: b.algorithm, ID: g.id, Cost: g.cost, AtUS: g.at,
 			})
 			b.s.del(rt, marker)
-			return got == lua.Refunded, b.s.ttl(b.state)
+			return got == ratelimit.Refunded, b.s.ttl(b.state)
 		}
 	})
 }

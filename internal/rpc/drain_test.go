@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -133,7 +133,7 @@ func TestWhoeverServesHearsOnceThatThePodEnds(t *testing.T) {
 	t.Parallel()
 	told := make(chan time.Time, 2)
 	b := serveWith(t, rpc.Options{}, rpc.Services{
-		Leases: coord.NewLeases(telemetry.Nop()), Draining: func(until time.Time) { told <- until },
+		Leases: lease.NewLeases(telemetry.Nop()), Draining: func(until time.Time) { told <- until },
 	})
 	end := b.Drain(time.UnixMilli(4_000_000_000_000))
 	require.Equal(t, end, b.Drain(time.Now()))

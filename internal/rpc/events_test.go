@@ -13,6 +13,8 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -21,7 +23,7 @@ import (
 func serveEvents(t testing.TB, o rpc.Options) (*bench, *coord.Events) {
 	t.Helper()
 	hub := coord.NewEvents()
-	return serveWith(t, o, rpc.Services{Leases: coord.NewLeases(telemetry.Nop()), Events: hub}), hub
+	return serveWith(t, o, rpc.Services{Leases: lease.NewLeases(telemetry.Nop()), Events: hub}), hub
 }
 
 // event reads the next message, which has to be an event, and returns its params.
@@ -315,11 +317,11 @@ func TestALongConfigurationIsCutBetweenLines(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("rule: x\n", 100_000)
 	b := serveWith(t, rpc.Options{}, rpc.Services{
-		Leases: coord.NewLeases(telemetry.Nop()), Config: func() (string, error) { return text, nil },
+		Leases: lease.NewLeases(telemetry.Nop()), Config: func() (string, error) { return text, nil },
 		Redis: func() api.InspectRedis {
 			return api.InspectRedis{Topology: "standalone", Address: "r:1", Pool: api.InspectPool{Max: 5}}
 		},
-		Rules: coord.NewRules().InForce,
+		Rules: ratelimit.NewRules().InForce,
 	})
 	p := b.dial(t)
 	r := p.must("inspect.snapshot")

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -27,7 +27,7 @@ import (
 // listen takes a path, and gives it back with the test.
 func listen(t testing.TB, o rpc.Options) (*rpc.Server, error) {
 	t.Helper()
-	leases := coord.NewLeases(telemetry.Nop())
+	leases := lease.NewLeases(telemetry.Nop())
 	t.Cleanup(func() { leases.Stop(context.Background()) })
 	if o.Mode == 0 {
 		o.Mode = 0o660
@@ -74,7 +74,7 @@ func TestTheSocketGoesToItsOwner(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.sock")
 	o := rpc.Options{Path: path, Mode: 0o660, UID: os.Getuid(), GID: os.Getgid()}
-	leases := coord.NewLeases(telemetry.Nop())
+	leases := lease.NewLeases(telemetry.Nop())
 	defer leases.Stop(context.Background())
 	s, err := rpc.Listen(o, rpc.Services{Leases: leases})
 	require.NoError(t, err)
@@ -262,7 +262,7 @@ func TestNoOtherFileIsGivenAMode(t *testing.T) {
 		}
 	})
 	for range 100 {
-		leases := coord.NewLeases(telemetry.Nop())
+		leases := lease.NewLeases(telemetry.Nop())
 		s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o666, UID: -1, GID: -1, Log: slog.New(slog.DiscardHandler)}, rpc.Services{Leases: leases})
 		if err == nil {
 			_ = s.Shutdown(context.Background()) // its file may be gone
@@ -346,7 +346,7 @@ func TestAliveSaysWhyNot(t *testing.T) {
 func TestShutdownOfAnIdleServer(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.sock")
-	leases := coord.NewLeases(telemetry.Nop())
+	leases := lease.NewLeases(telemetry.Nop())
 	defer leases.Stop(context.Background())
 	s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o660, UID: -1, GID: -1, Log: slog.New(slog.DiscardHandler)}, rpc.Services{Leases: leases})
 	require.NoError(t, err)

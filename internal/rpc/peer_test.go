@@ -13,7 +13,8 @@ import (
 	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -56,15 +57,15 @@ func notification(t testing.TB, method string, params any) []byte {
 type bench struct {
 	*rpc.Server
 	path    string
-	leases  *coord.Leases
-	limiter *coord.RateLimiter
+	leases  *lease.Leases
+	limiter *ratelimit.Limiter
 	log     *lockedBuffer
 }
 
 // serve starts a server that ends with the test.
 func serve(t testing.TB, o rpc.Options, more ...rpc.Entry) *bench {
 	t.Helper()
-	s := rpc.Services{Leases: coord.NewLeases(telemetry.Nop())}
+	s := rpc.Services{Leases: lease.NewLeases(telemetry.Nop())}
 	return serveWith(t, o, s, more...)
 }
 

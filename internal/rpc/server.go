@@ -27,6 +27,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -58,7 +59,7 @@ type Options struct {
 type Services struct {
 	// Methods are those of the nouns.
 	Methods []coord.Method
-	Leases  *coord.Leases
+	Leases  *lease.Leases
 	// Rules are those in force, sorted by name.
 	Rules func() []api.InspectRule
 	// Events is what events.subscribe follows. It may be nil, and so may Rules, Config

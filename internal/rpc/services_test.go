@@ -9,6 +9,14 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -37,31 +45,31 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 		tel = telemetry.Nop()
 	}
 	keys := coord.NewKeys(redistest.Prefix(t), "")
-	leases := coord.NewLeases(tel)
+	leases := lease.NewLeases(tel)
 	signals := coord.NewSignals(r, keys)
 	t.Cleanup(signals.Stop)
-	lines := coord.NewLines(r, signals, leases)
+	lines := lease.NewLines(r, signals, leases)
 	t.Cleanup(lines.Stop)
-	rules := coord.NewRules()
-	runtime := coord.NewRuntimeRules(coord.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
+	rules := ratelimit.NewRules()
+	runtime := ratelimit.NewRuntimeRules(ratelimit.RuntimeRulesOptions{Runner: r, Keys: keys, Rules: rules, Signals: signals})
 	t.Cleanup(runtime.Stop)
-	pools := coord.NewPools(r, keys, leases, lines)
-	breakers := coord.NewBreakers(coord.BreakersOptions{
-		Runner: r, Keys: keys, Policies: coord.NewBreakerPolicies(), Members: pools, Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
+	pools := pool.New(r, keys, leases, lines)
+	breakers := breaker.New(breaker.Options{
+		Runner: r, Keys: keys, Policies: breaker.NewPolicies(), Members: pools, Leases: leases, Answers: coord.NewAnswers(signals), Telemetry: tel,
 	})
-	permits := coord.NewPermits(coord.PermitsOptions{
+	permits := pool.NewPermits(pool.PermitsOptions{
 		Runner: r, Keys: keys, Rules: rules, Breakers: breakers, Leases: leases, Lines: lines,
 	})
-	limiter := coord.NewRateLimiter(coord.RateLimiterOptions{
+	limiter := ratelimit.New(ratelimit.Options{
 		Runner: r, Keys: keys, Rules: rules, Leases: leases, Lines: lines, Members: permits, Signals: signals, Telemetry: tel,
 	})
 	b := serveWith(t, o, rpc.Services{
 		Leases: leases,
 		Methods: slices.Concat(
-			coord.NewLocks(r, keys, leases, lines).Methods(),
-			coord.NewSemaphores(r, keys, leases, lines).Methods(),
-			coord.NewQueues(r, keys, leases, lines).Methods(),
-			coord.NewSeen(r, keys, leases).Methods(),
+			lock.New(r, keys, leases, lines).Methods(),
+			semaphore.New(r, keys, leases, lines).Methods(),
+			queue.New(r, keys, leases, lines).Methods(),
+			seen.New(r, keys, leases).Methods(),
 			limiter.Methods(), rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
 			pools.Methods(),

@@ -1,0 +1,289 @@
+package breaker
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// noun is the noun of probes, events and metrics.
+const noun = "breaker"
+
+// fieldBreaker is where a breaker of its own is kept in its hash: those of a
+// pool's members are side by side, under the members' names.
+const fieldBreaker = "b"
+
+// Options are what the noun is made of.
+type Options struct {
+	Runner    *lua.Runner
+	Keys      coord.Keys
+	Policies  *Policies
+	Members   Members
+	Leases    *lease.Leases
+	Answers   *coord.Answers
+	Events    *coord.Events // may be nil
+	Telemetry *telemetry.Telemetry
+	Clock     coord.Clock // nil = the pod's
+}
+
+// Breakers are circuit breakers that all sidecars share.
+//
+// They go on while the sidecar drains: a pod that finishes its last requests must
+// still spare what is down. A probe of it is given back with its session.
+type Breakers struct {
+	runner   *lua.Runner
+	keys     keys
+	policies *Policies
+	members  Members
+	leases   *lease.Leases
+	answers  *coord.Answers
+	events   *coord.Events
+	tel      *telemetry.Telemetry
+	clock    coord.Clock
+	made     time.Time
+}
+
+// New makes the noun.
+func New(o Options) *Breakers {
+	if o.Clock == nil {
+		o.Clock = coord.SystemClock{}
+	}
+	return &Breakers{
+		runner: o.Runner, keys: keys{o.Keys}, policies: o.Policies, members: o.Members, leases: o.Leases, answers: o.Answers, events: o.Events,
+		tel: o.Telemetry, clock: o.Clock, made: o.Clock.Now(),
+	}
+}
+
+// Methods are those of the noun.
+func (b *Breakers) Methods() []coord.Method {
+	byName := coord.NamedBy(func(params reflect.Type) coord.Naming {
+		return coord.InPool(params, coord.NamingBy(params, noun, "name"))
+	})
+	return []coord.Method{
+		coord.On(api.BreakerAllow, b.Allow, coord.Acquires, coord.Piped, byName),
+		coord.On(api.BreakerReport, b.Report, coord.Piped, byName),
+		coord.On(api.BreakerGet, b.Get, byName),
+		coord.On(api.BreakerReset, b.Reset, byName),
+		coord.On(api.BreakerForce, b.Force, byName),
+	}
+}
+
+// shut is a refusal of an open breaker.
+type shut struct {
+	key     string
+	at      time.Duration // when it was asked for
+	retryUS int64         // -1 = it is forced open
+	result  api.BreakerAllowResult
+}
+
+func (s shut) About() string { return s.key }
+func (s shut) Ends() time.Duration {
+	if s.retryUS < 0 {
+		return s.at + coord.MaxCached
+	}
+	return s.at + min(time.Duration(s.retryUS)*time.Microsecond, coord.MaxCached)
+}
+
+// repeat is what the refusal says at now; false when Redis has to be asked.
+func (s shut) repeat(now time.Duration) (api.BreakerAllowResult, bool) {
+	r := s.result
+	r.Source = coord.SourceCache
+	if s.retryUS >= 0 {
+		r.RetryAfterMS = coord.RoundUp(time.Duration(s.retryUS)*time.Microsecond - (now - s.at)).Milliseconds()
+	}
+	return r, now < s.Ends()
+}
+
+// Allow asks whether a call may be made. What it hands out while half open is a
+// probe, which the caller's session has until it reports, or until the policy's
+// probe_ttl_ms is over. The fail mode, of the call or else of the policy, is for when
+// Redis does not answer.
+//
+// A repeated request id is answered by what became of its probe.
+func (b *Breakers) Allow(ctx context.Context, c coord.Caller, p *api.BreakerAllowParams) (api.BreakerAllowResult, error) {
+	at, revision, err := b.find(p.Name, p.Pool, p.Policy)
+	if err != nil {
+		return api.BreakerAllowResult{}, err
+	}
+	now := b.now()
+	id := coord.AnswerKey{noun, p.Name, p.Pool, at.policy.Name, revision}
+	known, _, epoch := b.answers.Get(id)
+	repeated := b.answers.Repeated(c.RequestID)
+	if s, ok := known.(shut); ok && !repeated {
+		if r, ok := s.repeat(now); ok {
+			b.tel.BreakerDecided(ctx, r.State)
+			return r, nil
+		}
+	}
+	r, retryUS, err := b.ask(ctx, c, at, coord.FailMode(p.FailMode).Or(coord.FailMode(at.policy.FailMode)))
+	if err != nil {
+		return api.BreakerAllowResult{}, err
+	}
+	if !r.Allowed && !r.Replayed && r.State != api.BreakerHalfOpen {
+		b.answers.Put(id, shut{at.key, now, retryUS, r}, epoch)
+	}
+	return r, nil
+}
+
+// ask has Redis decide, or else the fail mode. It also returns after how many
+// microseconds the call may pass.
+func (b *Breakers) ask(ctx context.Context, c coord.Caller, at address, mode coord.FailMode) (api.BreakerAllowResult, int64, error) {
+	probe := lease.MakeToken(c, noun, at.pool+"/"+at.name)
+	in := AllowIn{In: at.in(), Probe: probe, Session: c.SessionID()}
+	run := lua.Run[AllowIn, AllowOut]
+	switch {
+	case mode == coord.FailOpen:
+		run = lua.Attempt[AllowIn, AllowOut]
+	case c.HasDeadline:
+		run = lua.Insist[AllowIn, AllowOut]
+	}
+	out, err := run(ctx, b.runner, AllowScript, in, coord.Latch(at.key, c))
+	x := b.lease(c, at, probe)
+	if err != nil {
+		b.unsure(ctx, c, x, mode, err)
+		r, err := b.unanswered(ctx, at, mode, err)
+		return r, 0, err
+	}
+	v := out.Value
+	r := api.BreakerAllowResult{
+		Allowed: v.Allowed, State: v.State, Generation: v.Generation, RetryAfterMS: coord.WaitMS(v.RetryUS),
+		Source: coord.SourceRedis, Replayed: out.Replayed,
+	}
+	if v.Probe {
+		r.Probe = probe
+		if out.Replayed {
+			r, err := b.replay(ctx, c, x, at, r)
+			if coord.Unanswered(ctx, err) {
+				r, err = b.unanswered(ctx, at, mode, err)
+			}
+			return r, 0, err
+		}
+		b.changed(ctx, at, v.Was, v.State, "")
+		if err := b.keepProbe(ctx, c, x, out.Sent); err != nil {
+			return api.BreakerAllowResult{}, 0, err
+		}
+	}
+	b.tel.BreakerDecided(ctx, decided(r))
+	return r, v.RetryUS, nil
+}
+
+// decided is the outcome of a decision, for its metric.
+func decided(r api.BreakerAllowResult) string {
+	switch {
+	case r.Probe != "":
+		return "probe"
+	case r.Allowed:
+		return "allowed"
+	default:
+		return r.State
+	}
+}
+
+// unanswered is what the fail mode makes of a script's failure.
+func (b *Breakers) unanswered(ctx context.Context, at address, mode coord.FailMode, err error) (api.BreakerAllowResult, error) {
+	e := coord.Failed("breaker "+at.name+": allow", err)
+	if !coord.Unanswered(ctx, err) {
+		return api.BreakerAllowResult{}, e
+	}
+	if b.events.Wanted() {
+		b.events.Publish(coord.Event{Kind: coord.EventDegraded, Noun: noun, Name: at.name, Key: at.pool, Reason: string(mode)})
+	}
+	if mode == coord.FailClosed {
+		b.tel.BreakerDecided(ctx, "unavailable")
+		return api.BreakerAllowResult{}, e
+	}
+	b.tel.BreakerDecided(ctx, "degraded_allowed")
+	return api.BreakerAllowResult{
+		Allowed: true, State: api.BreakerClosed, Degraded: true, MaybeExecuted: e.MaybeExecuted, Source: coord.SourceLocal,
+	}, nil
+}
+
+// Report counts what became of a call, in whatever session. That of a probe runs
+// on its own time: a caller that goes away does not stop it.
+func (b *Breakers) Report(ctx context.Context, c coord.Caller, p *api.BreakerReportParams) (api.BreakerReportResult, error) {
+	at, _, err := b.find(p.Name, p.Pool, p.Policy)
+	if err != nil {
+		return api.BreakerReportResult{}, err
+	}
+	run := func(ctx context.Context) (lua.Outcome[ReportOut], error) {
+		return lua.Run(ctx, b.runner, ReportScript, ReportIn{
+			In: at.in(), Generation: p.Generation, Probe: p.Probe, Outcome: p.Outcome,
+			DurationUS: coord.Millis(p.DurationMS).Microseconds(), Channel: b.keys.Broadcast(),
+		}, coord.Latch(at.key, c))
+	}
+	var out lua.Outcome[ReportOut]
+	if p.Probe != "" {
+		out, err = lease.Release(ctx, b.leases, c, lease.ID{noun, p.Name, p.Probe}, run)
+	} else if out, err = run(ctx); err != nil {
+		err = coord.Failed("breaker "+p.Name+": report", err)
+	}
+	if err != nil {
+		return api.BreakerReportResult{}, err
+	}
+	v := out.Value
+	r := api.BreakerReportResult{
+		State: v.State, Generation: v.Generation, Counted: v.Counted, Changed: v.Was != v.State, Replayed: out.Replayed,
+	}
+	if r.Changed && !out.Replayed {
+		b.answers.Forget(at.key)
+		detail := ""
+		if v.OpenUS > 0 {
+			detail = fmt.Sprintf("for %v", coord.CeilMS(v.OpenUS))
+		}
+		b.changed(ctx, at, v.Was, v.State, detail)
+	}
+	if r.Changed || p.Probe != "" {
+		_ = b.touched(ctx, at) // it was counted; see there for what is late then
+	}
+	return r, nil
+}
+
+// changed counts and tells a change of state that happened here.
+func (b *Breakers) changed(ctx context.Context, at address, was, is, detail string) {
+	if was == is {
+		return
+	}
+	b.tel.BreakerChanged(ctx, was, is)
+	if b.events.Wanted() {
+		if detail != "" {
+			detail = ", " + detail
+		}
+		b.events.Publish(coord.Event{
+			Kind: coord.EventBreaker, Noun: noun, Name: at.name, Key: at.pool, Reason: is, Detail: "it was " + was + detail,
+		})
+	}
+}
+
+// address is one breaker: its name, where it is kept and what it goes by.
+type address struct {
+	name, pool string // with a pool it is that of the member name
+	key, field string
+	policy     Policy
+}
+
+// find is a breaker, and the revision of the policies. Without a policy it goes by the
+// first whose name matches its own (with a pool, the pool's), else by the default.
+func (b *Breakers) find(name, pool, policy string) (address, int64, error) {
+	at, matched := address{name: name, pool: pool, key: b.keys.breaker(name), field: fieldBreaker}, name
+	if pool != "" {
+		at.key, at.field, matched = b.keys.MemberBreakers(pool), name, pool
+	}
+	revision := b.policies.revision()
+	var err error
+	at.policy, err = b.policies.Find(policy, matched)
+	return at, revision, err
+}
+
+func (at address) in() In {
+	return In{Breaker: at.key, Field: at.field, Policy: at.policy.text()}
+}
+
+// now is the time since the noun was made.
+func (b *Breakers) now() time.Duration { return b.clock.Now().Sub(b.made) }

@@ -1,0 +1,66 @@
+package breaker
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// forces are what a breaker can be forced to be, as users write it.
+var forces = map[string]Forced{
+	api.BreakerOpen: ForcedOpen, api.BreakerClosed: ForcedClosed, api.BreakerDisabled: Disabled,
+}
+
+// Force holds a breaker in a state until Reset: open, closed or disabled.
+func (b *Breakers) Force(ctx context.Context, _ coord.Caller, p *api.BreakerForceParams) (api.BreakerChangeResult, error) {
+	return b.force(ctx, &api.BreakerParams{Name: p.Name, Pool: p.Pool, Policy: p.Policy}, forces[p.State], "force")
+}
+
+// Reset closes a breaker and forgets what it counted, and that it was forced.
+func (b *Breakers) Reset(ctx context.Context, _ coord.Caller, p *api.BreakerParams) (api.BreakerChangeResult, error) {
+	return b.force(ctx, p, ForcedNot, "reset")
+}
+
+func (b *Breakers) force(ctx context.Context, p *api.BreakerParams, f Forced, verb string) (api.BreakerChangeResult, error) {
+	at, _, err := b.find(p.Name, p.Pool, p.Policy)
+	if err != nil {
+		return api.BreakerChangeResult{}, err
+	}
+	out, err := lua.Run(ctx, b.runner, ForceScript, ForceIn{
+		In: at.in(), Forced: f, Channel: b.keys.Broadcast(),
+	}, lua.Latch{})
+	if err != nil {
+		return api.BreakerChangeResult{}, coord.Failed("breaker "+p.Name+": "+verb, err)
+	}
+	b.answers.Forget(at.key)
+	v := out.Value
+	b.changed(ctx, at, v.Was, v.State, "by hand")
+	if err := b.touched(ctx, at); err != nil {
+		return api.BreakerChangeResult{}, coord.Failed("breaker "+p.Name+": "+verb+", pool "+p.Pool, err)
+	}
+	return api.BreakerChangeResult{State: v.State, Generation: v.Generation, Changed: v.Was != v.State}, nil
+}
+
+// Get reads a breaker.
+func (b *Breakers) Get(ctx context.Context, _ coord.Caller, p *api.BreakerParams) (api.BreakerGetResult, error) {
+	at, _, err := b.find(p.Name, p.Pool, p.Policy)
+	if err != nil {
+		return api.BreakerGetResult{}, err
+	}
+	out, err := lua.Run(ctx, b.runner, GetScript, at.in(), lua.Latch{})
+	if err != nil {
+		return api.BreakerGetResult{}, coord.Failed("breaker "+p.Name+": get", err)
+	}
+	v := out.Value
+	r := api.BreakerGetResult{
+		State: v.State, Generation: v.Generation, Policy: at.policy.Name, Failures: v.Failures, Successes: v.Successes,
+		Probes: v.Probes, OpenForMS: coord.CeilMS(v.OpenUS).Milliseconds(), Opened: v.Opened,
+		WindowCalls: v.Calls, WindowFailed: v.Failed, WindowSlow: v.Slow, ChangedAtMS: max(0, v.ChangedUS) / 1000,
+	}
+	if v.Forced {
+		r.ForcedAtMS = r.ChangedAtMS
+	}
+	return r, nil
+}

@@ -1,0 +1,149 @@
+package breaker
+
+import "embed"
+import "github.com/coxswain-sidecar/coxswain/internal/lua"
+
+//go:embed *.lua
+var files embed.FS
+
+// In addresses one breaker: a field of a hash, and the policy that it
+// goes by, as text (see lib/breaker.lua).
+type In struct {
+	Breaker       string `lua:"key"`
+	Field, Policy string
+}
+
+// AllowScript says whether a call may pass. Repeated with the same probe it
+// answers the same while that is out.
+var AllowScript = lua.Define[AllowIn, AllowOut](files, lua.Source{
+	Name:       "breaker_allow",
+	Idempotent: true,
+	Latched:    true,
+})
+
+// AllowIn is one call that wants to pass.
+type AllowIn struct {
+	In
+	// Probe is the id of the probe that it is, should it be one; Session the id of
+	// who then holds it, empty for none.
+	Probe, Session string
+}
+
+// AllowOut is the decision, and the state before and after. RetryUS is until a
+// call may pass: 0 = it may now, -1 = never.
+type AllowOut struct {
+	Allowed, Probe bool
+	RetryUS        int64
+	Generation     int64
+	Was, State     string
+}
+
+// ReportScript counts what became of a call.
+var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
+	Name:    "breaker_report",
+	Latched: true,
+})
+
+// ReportIn is what became of one call.
+type ReportIn struct {
+	In
+	Generation int64  // 0 = the present one
+	Probe      string // empty = it was none
+	Outcome    string // success, failure or ignored
+	DurationUS int64
+	Channel    string
+}
+
+// ReportOut is the state after it. OpenUS is how long it stays open, -1 =
+// without an end.
+type ReportOut struct {
+	Counted    bool
+	Generation int64
+	Was, State string
+	OpenUS     int64
+}
+
+// GetScript reads a breaker.
+var GetScript = lua.Define[In, GetOut](files, lua.Source{
+	Name:       "breaker_get",
+	Idempotent: true,
+})
+
+// GetOut is all that is kept of a breaker.
+type GetOut struct {
+	State                       string
+	Generation                  int64
+	Failures, Successes, Probes int64 // in a row while closed; of probes while half open; out now
+	OpenUS, Opened              int64 // left of being open; how often in a row it opened
+	Calls, Failed, Slow         int64 // in the window
+	ChangedUS                   int64 // 0 = never
+	Forced                      bool
+}
+
+// ForceScript holds a breaker in a state, or resets it.
+var ForceScript = lua.Define[ForceIn, ForceOut](files, lua.Source{
+	Name:       "breaker_force",
+	Idempotent: true,
+})
+
+// Forced is a state that a breaker is held in.
+type Forced int64
+
+// What a breaker can be forced to be.
+const (
+	ForcedNot    Forced = 0 // it is closed, and goes by what is reported
+	ForcedOpen   Forced = 1
+	ForcedClosed Forced = 2
+	Disabled     Forced = 3
+)
+
+// ForceIn is a breaker and what it is to be.
+type ForceIn struct {
+	In
+	Forced  Forced
+	Channel string
+}
+
+// ForceOut is the state before and after.
+type ForceOut struct {
+	Generation int64
+	Was, State string
+}
+
+// ProbeState is what a probe was found to be.
+type ProbeState int64
+
+// The states of a probe.
+const (
+	ProbeLost  ProbeState = 0 // reported, given back, or its time is over
+	ProbeHeld  ProbeState = 1 // by that session
+	ProbeMoved ProbeState = 2 // another session has it
+)
+
+// DropScript gives a probe back.
+var DropScript = lua.Define[ProbeIn, ProbeState](files, lua.Source{
+	Name:       "breaker_drop",
+	Returns:    []string{"state"},
+	Idempotent: true,
+})
+
+// MoveScript has another session hold a probe.
+var MoveScript = lua.Define[ProbeIn, MoveOut](files, lua.Source{
+	Name:       "breaker_move",
+	Idempotent: true,
+})
+
+// ProbeIn is one probe, and the session that has it or is to have it.
+type ProbeIn struct {
+	In
+	Probe, Session string
+}
+
+// MoveOut is the time that a probe has left and the state of its breaker.
+// RetryUS is as in BreakerAllowOut.
+type MoveOut struct {
+	LeftUS     int64 // 0 = the probe has ended, or never was
+	Generation int64
+	State      string
+	RetryUS    int64
+}

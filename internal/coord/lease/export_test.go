@@ -1,0 +1,104 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// Hold is what a fake noun is given; TestRenewal is what it answers.
+type (
+	TestHold    = Hold
+	TestRenewal = Renewal
+)
+
+func Renewed(sent time.Time) TestRenewal { return Renewal{Sent: sent, Held: true} }
+func Moved() TestRenewal                 { return Renewal{Moved: true} }
+func Gone(reason string) TestRenewal     { return Renewal{Reason: reason} }
+func Faulty(err error) TestRenewal       { return Renewal{Err: err} }
+
+// FakeKind is a noun made of two functions.
+type FakeKind struct {
+	OnRenew    func(context.Context, []TestHold) []TestRenewal
+	OnGiveBack func(context.Context, []TestHold) []error
+}
+
+func (k *FakeKind) RenewHeld(ctx context.Context, due []Hold) []Renewal { return k.OnRenew(ctx, due) }
+func (k *FakeKind) GiveBackHeld(ctx context.Context, gone []Hold) []error {
+	return k.OnGiveBack(ctx, gone)
+}
+
+func fake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) *Lease {
+	return &Lease{ID: ID{"fake", name, "token"}, Fence: 7, TTL: ttl, Session: s, Kind: k}
+}
+
+// Bind makes the session hold a fake lease granted now.
+func (l *Leases) Bind(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
+	return l.Bind(fake(s, k, name, ttl), time.Now())
+}
+
+// Doubt makes the session remember a fake lease that may be held.
+func (l *Leases) Doubt(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
+	return l.Doubt(fake(s, k, name, ttl), errors.New("lost"))
+}
+
+// Forget is what a release does first; it reports whether there was a lease.
+func (l *Leases) Forget(name string) bool {
+	return l.Forget(ID{"fake", name, "token"}) != nil
+}
+
+// Extend is what an explicit renewal does after its script.
+func (l *Leases) Extend(name string, ttl time.Duration) {
+	x, _ := l.Claim(context.Background(), ID{"fake", name, "token"})
+	l.Extend(x, ttl, Renewal{Sent: time.Now()})
+}
+
+// Lookup returns what ends a lease as an explicit renewal that finds it gone does.
+func (l *Leases) Lookup(name string) (lose func(reason string)) {
+	x := l.Find(ID{"fake", name, "token"})
+	return func(reason string) { l.Lose(x, reason) }
+}
+
+var Validity = validity
+
+// Hasten makes every lease due for renewal now.
+func (l *Leases) Hasten() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	for _, x := range l.bound {
+		if !x.renewing && x.doubt == nil {
+			l.due.move(x, now)
+		}
+	}
+	l.arm(now)
+}
+
+const BeatFor = beatFor
+
+// Acquire acquires a fake lease in a line of its own, by attempts that find
+// nothing or end with these errors, and answers the error of the whole.
+func (l *Leases) Acquire(ctx context.Context, n *Lines, k *FakeKind, attempts ...error) error {
+	line := LineKeysOf("fake{fake}")
+	a := &Acquisition[int, int]{
+		Leases: l, Lines: n, Verb: "acquire", Lease: fake(nil, k, "name", time.Minute), Made: true, Line: line, Wait: time.Minute,
+		Refuse: func(Attempt[int]) int { return 0 },
+		Waited: func(*int, int64) bool { return false },
+	}
+	a.Ask = func(context.Context, Place) (Attempt[int], error) {
+		err := attempts[0]
+		if len(attempts) > 1 {
+			attempts = attempts[1:]
+		}
+		return Attempt[int]{Look: Look{First: true, Free: time.Millisecond}}, err
+	}
+	_, err := coord.Await(func(done func(int, error)) { Acquire(ctx, a, done) })
+	return err
+}
+
+func (h Hold) GotName() string       { return h.Name }
+func (h Hold) GotToken() string      { return h.Token }
+func (h Hold) GotSession() string    { return h.Session }
+func (h Hold) GotTTL() time.Duration { return h.TTL }

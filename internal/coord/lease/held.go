@@ -1,0 +1,42 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// HeldInfo is something that a session holds, for people: without its token,
+// which is its owner's secret.
+type HeldInfo struct {
+	Noun, Name string
+	// Left is how long it can be relied on unless it is renewed.
+	Left  time.Duration
+	Fence int64
+}
+
+// HeldBy describes at most that many of what a session holds, and says how many
+// more there are. What Redis may hold after a lost reply is not among them.
+func (l *Leases) HeldBy(s *coord.Session, most int) (held []HeldInfo, more int) {
+	now := time.Now()
+	l.mu.Lock()
+	if h := l.opened(s); h != nil {
+		for x := range h.leases {
+			switch {
+			case x.doubt != nil:
+			case len(held) >= most:
+				more++
+			default:
+				held = append(held, HeldInfo{x.Noun, x.Name, max(x.validUntil.Sub(now), 0), x.Fence})
+			}
+		}
+	}
+	l.mu.Unlock()
+	slices.SortFunc(held, func(a, b HeldInfo) int {
+		return cmp.Or(strings.Compare(a.Noun, b.Noun), strings.Compare(a.Name, b.Name))
+	})
+	return held, more
+}

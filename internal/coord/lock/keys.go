@@ -1,0 +1,24 @@
+package lock
+
+import "github.com/coxswain-sidecar/coxswain/internal/coord"
+
+// keys are those of locks.
+type keys struct{ coord.Keys }
+
+// kindLock is what the key of a lock ends with.
+const kindLock = "lock"
+
+// lock is a lock's state. Its tag has no colon and a limit's always has one, so
+// that a lock and a limit of one name do not even share a slot.
+func (k keys) lock(name string) string {
+	return k.Key(coord.Escaped(name), kindLock, "")
+}
+
+// lockName is whose state a key is, if it is a lock's.
+func (k keys) lockName(key string) (string, bool) {
+	tag, kind, ok := k.Split(key)
+	return coord.Unescaped(tag), ok && kind == kindLock && coord.IsEscaped(tag)
+}
+
+// locks is the pattern of all locks' keys, for SCAN.
+func (k keys) locks() string { return k.Pattern(kindLock) }

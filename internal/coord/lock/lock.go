@@ -1,0 +1,270 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// noun is the noun of a lock's leases, losses and metrics.
+const noun = "lock"
+
+// Locks are mutual exclusion with owners, TTLs and fencing tokens.
+//
+// A fence is made by the script that grants: it rises with every new owner and never
+// goes back, since a free lock is remembered with its fence, and the server's clock is
+// the least that a fence can be.
+type Locks struct {
+	runner *lua.Runner
+	keys   keys
+	leases *lease.Leases
+	lines  *lease.Lines
+}
+
+// New makes the lock noun. It hears of locks that are freed by force, through
+// the signals of the lines.
+func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Locks {
+	keys := keys{k}
+	n.Signals.OnForget(func(topic, key string) {
+		if name, ok := keys.lockName(key); ok && topic == topicForced {
+			l.Hurry(noun, name)
+		}
+	}, func() {}) // what was missed meanwhile is found by the next renewals
+	return &Locks{runner: r, keys: keys, leases: l, lines: n}
+}
+
+// Methods are those of the noun.
+func (l *Locks) Methods() []coord.Method {
+	byName := coord.Named(noun, "name")
+	return []coord.Method{
+		coord.OnParked(api.LockAcquire, l.AcquireThen, coord.Acquires, coord.Piped, byName),
+		coord.On(api.LockRenew, l.Renew, byName),
+		coord.On(api.LockRelease, l.Release, coord.Piped, byName),
+		coord.On(api.LockGet, l.Get, byName),
+		coord.On(api.LockList, l.List),
+		coord.On(api.LockForceRelease, l.ForceRelease, byName),
+	}
+}
+
+// Acquire takes a lock, at once or in turn within its wait_ms. A token that holds it
+// already gets the same fence again.
+//
+// A repeated request id answers what became of its grant: a live one is bound
+// to the calling session, a dead one is not taken again.
+func (l *Locks) Acquire(ctx context.Context, c coord.Caller, p *api.LockAcquireParams) (api.LockAcquireResult, error) {
+	return coord.Await(func(done func(api.LockAcquireResult, error)) { l.AcquireThen(ctx, c, p, done) })
+}
+
+// lockAcquisition is a call of Acquire.
+type lockAcquisition struct {
+	lease.Acquisition[AcquireOut, api.LockAcquireResult]
+	runner *lua.Runner
+	in     AcquireIn
+}
+
+// AcquireThen is Acquire for thousands of callers that wait: it returns when there
+// is nothing to do but wait, and done is called before, or later on another goroutine.
+func (l *Locks) AcquireThen(ctx context.Context, c coord.Caller, p *api.LockAcquireParams, done func(api.LockAcquireResult, error)) {
+	if err := lease.CheckHeld(c, p.Bind, p.MaxHoldMS, p.Meta, noun); err != nil {
+		done(api.LockAcquireResult{}, err)
+		return
+	}
+	x := lease.NewLease(c, noun, p.Name, p.Token, p.Bind, p.TTLMS, l)
+	id, key := c.Identity(), l.keys.lock(p.Name)
+	a := &lockAcquisition{runner: l.runner, in: AcquireIn{
+		Lock: key, LineKeys: lease.LineKeysOf(key), Token: x.Token, TTLMS: p.TTLMS, Session: x.SessionID(),
+		Client: id.Client, Instance: id.Instance, MaxHoldMS: p.MaxHoldMS, Meta: p.Meta,
+	}}
+	once := coord.Latch(key, c)
+	a.Acquisition = lease.Acquisition[AcquireOut, api.LockAcquireResult]{
+		Leases: l.leases, Lines: l.lines, Caller: c, Verb: "acquire", Lease: x, Made: p.Token == "",
+		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS),
+		Ask: func(ctx context.Context, at lease.Place) (lease.Attempt[AcquireOut], error) {
+			a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+			out, acked, err := lua.RunReplicated(ctx, l.runner, AcquireScript, a.in, once, int(p.WaitReplicas), lease.ReplicaTime)
+			v := out.Value
+			return lease.Attempt[AcquireOut]{out, lease.Look{v.Acquired || out.Replayed, v.First, untilFree(v)}, acked}, err
+		},
+		Grant: func(ctx context.Context, t lease.Attempt[AcquireOut]) (api.LockAcquireResult, error) {
+			if t.Acked < int(p.WaitReplicas) {
+				a.TooFewReplicas(ctx)
+				return api.LockAcquireResult{Reason: lease.ReasonReplicas, RetryAfterMS: lease.PollEvery.Milliseconds()}, nil
+			}
+			return a.granted(ctx, t.Outcome)
+		},
+		Refuse: func(t lease.Attempt[AcquireOut]) api.LockAcquireResult { return lockBusy(t.Value) },
+		Replay: a.replayed,
+		Waited: func(r *api.LockAcquireResult, ms int64) bool {
+			r.WaitedMS = ms
+			return r.Acquired
+		},
+	}
+	lease.Acquire(ctx, &a.Acquisition, done)
+}
+
+// granted answers a lock that was taken, and binds it to the session if asked to.
+func (a *lockAcquisition) granted(ctx context.Context, out lua.Outcome[AcquireOut]) (api.LockAcquireResult, error) {
+	v, x := out.Value, a.Lease
+	x.Fence, x.Final, x.Granted = v.Fence, v.Final, coord.Millis(v.TTLMS)
+	if err := a.Held(ctx, out.Sent); err != nil {
+		return api.LockAcquireResult{}, err
+	}
+	return api.LockAcquireResult{Acquired: true, Token: x.Token, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, out.Sent)}, nil
+}
+
+func lockBusy(v AcquireOut) api.LockAcquireResult {
+	if v.TTLMS == 0 && v.SinceMS == 0 {
+		// It is free, and those who wait for it come first.
+		return api.LockAcquireResult{Reason: lease.ReasonBusy, RetryAfterMS: lease.PollEvery.Milliseconds()}
+	}
+	return api.LockAcquireResult{
+		Reason: lease.ReasonBusy, TTLMS: v.TTLMS, RetryAfterMS: untilFree(v).Milliseconds(),
+		HeldBy: coord.HeldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
+	}
+}
+
+// untilFree is when the holder's TTL is over: what it has left is rounded down.
+func untilFree(v AcquireOut) time.Duration { return coord.Millis(v.TTLMS + 1) }
+
+// replayed answers a request id whose grant was given before. The stored reply
+// is only a memory, so that the lock itself is asked, by token and fence. A live
+// grant is acquired again without the latch: for a token that holds the lock
+// this changes no fence, restarts the TTL and binds it to this session, so that
+// the give-back of the old one finds it moved. Between the two looks the old
+// session may still give it back; the second then took the lock anew, which
+// shows in the fence, and returns it: the answer to a replay is its own grant
+// or none.
+func (a *lockAcquisition) replayed(ctx context.Context, was AcquireOut) (api.LockAcquireResult, error) {
+	x := a.Lease
+	op := "lock " + x.Name + ": replay"
+	found, err := lua.Run(ctx, a.runner, GetScript, GetIn{Lock: a.in.Lock, Line: a.in.Line}, lua.Latch{})
+	if err != nil {
+		return api.LockAcquireResult{}, coord.Failed(op, err)
+	}
+	v := found.Value
+	switch {
+	case !v.Held || v.Token != x.Token || v.Fence != was.Fence:
+		reason := lease.ReasonExpired
+		if v.LastToken == x.Token {
+			reason = lease.ReasonReleased
+		}
+		return api.LockAcquireResult{Replayed: true, Reason: reason}, nil
+	case x.Session == nil:
+		return api.LockAcquireResult{
+			Acquired: true, Token: x.Token, Fence: coord.Fence(was.Fence), TTLMS: lease.LeftMS(v.TTLMS, found.Sent), Replayed: true,
+		}, nil
+	}
+	again, err := lua.Run(ctx, a.runner, AcquireScript, a.in, lua.Latch{})
+	switch {
+	case err != nil:
+		a.Leases.Unsure(ctx, a.Caller, x, false, "", err)
+		return api.LockAcquireResult{}, coord.Failed(op, err)
+	case !again.Value.Acquired:
+		return api.LockAcquireResult{Replayed: true, Reason: lease.ReasonReleased}, nil
+	case again.Value.Fence != was.Fence:
+		a.Leases.TakeBack(ctx, x.Hold())
+		return api.LockAcquireResult{Replayed: true, Reason: lease.ReasonReleased}, nil
+	}
+	r, err := a.granted(ctx, again)
+	r.Replayed = err == nil
+	return r, err
+}
+
+// Renew has a lock that the token holds, in whatever session, live so long from now
+// on, shorter or longer than before.
+func (l *Locks) Renew(ctx context.Context, _ coord.Caller, p *api.LockRenewParams) (api.LockRenewResult, error) {
+	op := "lock " + p.Name + ": renew"
+	// Looked up before the script: a lease that is granted while it runs is
+	// another one, and not lost by what the script finds.
+	x, err := l.leases.Claim(ctx, lease.ID{noun, p.Name, p.Token})
+	if err != nil {
+		return api.LockRenewResult{}, coord.Failed(op, err)
+	}
+	out, err := lua.Run(ctx, l.runner, RenewScript, RenewIn{
+		Lock: l.keys.lock(p.Name), Token: p.Token, TTLMS: p.TTLMS,
+	}, lua.Latch{})
+	if err != nil {
+		l.leases.Unclaim(x)
+		return api.LockRenewResult{}, coord.Failed(op, err)
+	}
+	v := out.Value
+	if v.State != lease.StateOwned {
+		reason := lease.NotHeld(v.State)
+		l.leases.Lose(x, reason)
+		return api.LockRenewResult{Reason: reason}, nil
+	}
+	l.leases.Extend(x, coord.Millis(p.TTLMS), lease.Renewal{Sent: out.Sent, Final: v.Final, Left: coord.Millis(v.TTLMS)})
+	return api.LockRenewResult{Renewed: true, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, out.Sent), Reason: lease.ReasonRenewed}, nil
+}
+
+// Release gives a lock back, in whatever session. It runs on its own time: a
+// caller that goes away does not stop it. Repeating it answers the same, since
+// the first reply may have been lost.
+func (l *Locks) Release(ctx context.Context, c coord.Caller, p *api.LockReleaseParams) (api.LockReleaseResult, error) {
+	id := lease.ID{noun, p.Name, p.Token}
+	found, err := lease.Release(ctx, l.leases, c, id, func(ctx context.Context) (lease.State, error) {
+		out, err := lua.Run(ctx, l.runner, ReleaseScript, l.release(lease.Hold{ID: id}), lua.Latch{})
+		return out.Value, err
+	})
+	switch {
+	case err != nil:
+		return api.LockReleaseResult{}, err
+	case found == lease.StateOwned || found == lease.StateReleased:
+		return api.LockReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
+	default:
+		return api.LockReleaseResult{Reason: lease.NotHeld(found)}, nil
+	}
+}
+
+// Get reads a lock.
+func (l *Locks) Get(ctx context.Context, _ coord.Caller, p *api.LockGetParams) (api.LockGetResult, error) {
+	key := l.keys.lock(p.Name)
+	out, err := lua.Run(ctx, l.runner, GetScript, GetIn{Lock: key, Line: lease.LineKeysOf(key).Line}, lua.Latch{})
+	v := out.Value
+	switch {
+	case err != nil:
+		return api.LockGetResult{}, coord.Failed("lock "+p.Name+": get", err)
+	case !v.Held:
+		return api.LockGetResult{Waiting: v.Waiting}, nil
+	}
+	return api.LockGetResult{
+		Held: true, Fence: coord.Fence(v.Fence), TTLMS: v.TTLMS, Waiting: v.Waiting,
+		HeldBy: coord.HeldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
+	}, nil
+}
+
+// RenewHeld implements Kind.
+func (l *Locks) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
+	return lease.RenewBy(ctx, l.runner, RenewScript, due, func(h lease.Hold) RenewIn {
+		return RenewIn{Lock: l.keys.lock(h.Name), Token: h.Token, TTLMS: h.TTL.Milliseconds(), Session: h.Session}
+	}, func(v RenewOut) lease.Renewal {
+		switch v.State {
+		case lease.StateOwned:
+			return lease.Renewal{Held: true, Final: v.Final, Left: coord.Millis(v.TTLMS)}
+		case lease.StateMoved:
+			return lease.Renewal{Moved: true}
+		default:
+			return lease.Renewal{Reason: lease.NotHeld(v.State)}
+		}
+	})
+}
+
+// GiveBackHeld implements Kind. Whatever the scripts find, the holds are no
+// longer ours: only an error is worth another try.
+func (l *Locks) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
+	return lease.GiveBackBy(ctx, l.runner, ReleaseScript, gone, l.release)
+}
+
+// release is the input of the script that gives back a lock, a ticket in its waiting
+// line, or both.
+func (l *Locks) release(h lease.Hold) ReleaseIn {
+	key := l.keys.lock(h.Name)
+	return ReleaseIn{
+		Lock: key, LineKeys: lease.LineKeysOf(key), Token: h.Token, Session: h.Session,
+		Waiter: h.Waiter, Inboxes: l.keys.Inboxes(),
+	}
+}

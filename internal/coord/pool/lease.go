@@ -1,0 +1,120 @@
+package pool
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// renewOne has a lease, in whatever session, live so long from now on, shorter or
+// longer than before.
+func (m *members) renewOne(ctx context.Context, p *api.PoolRenewParams) (api.PoolRenewResult, error) {
+	l, err := parseLease(m.noun, p.Lease)
+	if err != nil {
+		return api.PoolRenewResult{}, err
+	}
+	op := m.noun + " " + p.Pool + ": renew"
+	// Looked up before the script: a lease that is granted while it runs is
+	// another one, and not lost by what the script finds.
+	x, err := m.leases.Claim(ctx, lease.ID{m.noun, p.Pool, p.Lease})
+	if err != nil {
+		return api.PoolRenewResult{}, coord.Failed(op, err)
+	}
+	out, err := lua.Run(ctx, m.runner, RenewScript, RenewIn{
+		Keys: m.keys.poolKeys(p.Pool), Lease: Lease{Token: l.token, Member: l.member}, LeaseMS: p.LeaseMS,
+	}, lua.Latch{})
+	if err != nil {
+		m.leases.Unclaim(x)
+		return api.PoolRenewResult{}, coord.Failed(op, err)
+	}
+	if out.Value.State == lease.StateOwned {
+		m.leases.Extend(x, coord.Millis(p.LeaseMS), lease.Renewal{Sent: out.Sent})
+		return api.PoolRenewResult{Renewed: true, LeaseMS: lease.LeftMS(out.Value.LeaseMS, out.Sent), Reason: lease.ReasonRenewed}, nil
+	}
+	reason := lease.NotHeld(out.Value.State)
+	m.leases.Lose(x, reason)
+	return api.PoolRenewResult{Reason: reason}, nil
+}
+
+// releasedLease reads the lease that a release names. It checks what the contract's
+// tags do not.
+func (m *members) releasedLease(p *api.PoolReleaseParams) (memberLease, error) {
+	if p.UnbanAfterMS > 0 && p.Outcome != api.OutcomeBan {
+		return memberLease{}, coord.Invalid("unban_after_ms: given with the outcome %s; it is of ban alone", p.Outcome)
+	}
+	return parseLease(m.noun, p.Lease)
+}
+
+// releaseResult says what a release found, and what the member is since.
+func (m *members) releaseResult(ctx context.Context, p *api.PoolReleaseParams, out ReleaseOut) api.PoolReleaseResult {
+	switch out.State {
+	case lease.StateOwned:
+		m.leases.Tel.MemberReleased(ctx, m.noun, p.Outcome)
+	case lease.StateReleased:
+	default:
+		return api.PoolReleaseResult{Reason: lease.NotHeld(out.State)}
+	}
+	return api.PoolReleaseResult{Released: true, Reason: lease.ReasonReleased, State: out.Became, NextAtMS: out.NextMS}
+}
+
+// releaseIn is what gives a member back, with how it did if that is known.
+func (m *members) releaseIn(pool string, l memberLease) ReleaseIn {
+	return ReleaseIn{
+		Keys: m.keys.poolKeys(pool), Used: m.keys.used(pool, l.scope), LineKeys: lease.LineKeysOf(m.keys.pool(pool, "none")),
+		Lease: Lease{Token: l.token, Member: l.member}, Inboxes: m.keys.Inboxes(),
+	}
+}
+
+// releaseOf is releaseIn with what the caller says of it.
+func (m *members) releaseOf(p *api.PoolReleaseParams, l memberLease) ReleaseIn {
+	in := m.releaseIn(p.Pool, l)
+	if p.Outcome != api.OutcomeCancelled {
+		in.Outcome = p.Outcome
+	}
+	in.CooldownMS, in.UnbanMS = p.CooldownMS, p.UnbanAfterMS
+	return in
+}
+
+// memberKind is how members are renewed and given back. The line is that of who
+// waited, and only of what is in doubt.
+type memberKind struct {
+	*members
+	line lease.LineKeys
+}
+
+// RenewHeld implements Kind.
+func (k memberKind) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
+	return lease.RenewBy(ctx, k.runner, RenewScript, due, func(h lease.Hold) RenewIn {
+		l, _ := parseLease(k.noun, h.Token) // ours
+		return RenewIn{
+			Keys: k.keys.poolKeys(h.Name), Lease: Lease{Token: l.token, Member: l.member},
+			Session: h.Session, LeaseMS: h.TTL.Milliseconds(),
+		}
+	}, func(v RenewOut) lease.Renewal {
+		switch v.State {
+		case lease.StateOwned:
+			return lease.Renewal{Held: true}
+		case lease.StateMoved:
+			return lease.Renewal{Moved: true}
+		default:
+			return lease.Renewal{Reason: lease.NotHeld(v.State)}
+		}
+	})
+}
+
+// GiveBackHeld implements Kind. Nobody says how the members did, so that nothing
+// of that is counted.
+func (k memberKind) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
+	return lease.GiveBackBy(ctx, k.runner, ReleaseScript, gone, func(h lease.Hold) ReleaseIn {
+		l, _ := parseLease(k.noun, h.Token) // ours, or none
+		in := k.releaseIn(h.Name, l)
+		in.Session, in.Waiter = h.Session, h.Waiter
+		if k.line != (lease.LineKeys{}) {
+			in.LineKeys = k.line
+		}
+		return in
+	})
+}

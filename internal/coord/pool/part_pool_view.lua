@@ -1,0 +1,72 @@
+-- A view of a pool. The table view has its keys: idle (sorted set, members that may be possible now, by their last use in the
+-- scope, or by born if they have none), away (sorted set, the others, by when each is next possible, us), seen (string, the
+-- last change that the view has followed), used (hash of the scope, see pool_used), and line and beats (see lib/line.lua).
+-- A change is written whenever a member becomes possible earlier than a view has it; that a member is possible later is found
+-- when it is looked at. So a view that was lost begins with no change seen, and is made anew. idle, away and seen have the
+-- same TTL, seen a little less. The others are no part of the view. A user uses pool before it.
+local VIEW_MS = 600000
+local NEVER = 9007199254740991
+-- So many members are moved in one run, and looked at among the idle.
+local MOVED, LOOKED = 400, 128
+
+local function view_keep(view)
+  redis.call('PEXPIRE', view.idle, VIEW_MS + 60000)
+  redis.call('PEXPIRE', view.away, VIEW_MS + 60000)
+  redis.call('PEXPIRE', view.seen, VIEW_MS)
+end
+
+-- view_read reads what is stored of some members. An acquisition r that asks more of members than a pool does has r.read,
+-- which reads that, and r.judge, which view_judge calls. Both may be absent, and so may r.
+local function view_read(pool, view, ids, r)
+  return {
+    ids = ids, texts = redis.call('HMGET', pool.members, unpack(ids)), used = redis.call('HMGET', view.used, unpack(ids)),
+    more = r and r.read and r.read(ids),
+  }
+end
+
+-- view_later says that a candidate is not possible before an instant (us), and why.
+local function view_later(c, at, why)
+  if at > now and at > c.at then c.at, c.why = at, why end
+end
+
+-- view_judge makes a candidate of the i-th of the members that view_read has read: id, text, last, cool, era, score (in idle),
+-- at (us, when it is possible, 0 = now) and why (not before). It returns nil when the member is not in the pool any more.
+local function view_judge(rows, i, r)
+  local text = rows.texts[i]
+  if not text then return nil end
+  local born, ends, ban, pause, era = pool_times(text)
+  local c = {id = rows.ids[i], text = text, pause = pause, era = era, at = 0}
+  c.last, c.cool = pool_used(rows.used[i], born, era)
+  c.score = c.last > 0 and c.last or born
+  view_later(c, ends, 'busy')
+  view_later(c, c.cool, 'cooling')
+  view_later(c, ban < 0 and NEVER or ban, 'banned')
+  if r and r.judge then r.judge(c, rows.more, i) end
+  return c
+end
+
+-- view_idle moves members to idle.
+local function view_idle(pool, view, ids)
+  if #ids == 0 then return end
+  local rows, add = view_read(pool, view, ids), {'ZADD', view.idle}
+  for i = 1, #ids do
+    local c = view_judge(rows, i)
+    if c then add[#add + 1], add[#add + 2] = c.score, c.id end
+  end
+  if #add > 2 then redis.call(unpack(add)) end
+  redis.call('ZREM', view.away, unpack(ids))
+end
+
+-- view_follow moves to idle the members that have changed, and those that are possible by now. It returns false when there are
+-- more than one run moves.
+local function view_follow(pool, view)
+  local seen, ids = tonumber(redis.call('GET', view.seen) or 0), {}
+  local list = redis.call('ZRANGEBYSCORE', pool.changes, string.format('(%.0f', seen), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED)
+  for i = 1, #list, 2 do ids[#ids + 1] = list[i] end
+  view_idle(pool, view, ids)
+  if #list > 0 then redis.call('SET', view.seen, list[#list]) end
+  if #ids == MOVED then return false end
+  local due = redis.call('ZRANGEBYSCORE', view.away, '-inf', now, 'LIMIT', 0, MOVED - #ids)
+  view_idle(pool, view, due)
+  return #ids + #due < MOVED
+end

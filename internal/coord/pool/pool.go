@@ -1,0 +1,209 @@
+package pool
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// nounPool is the noun of a pool member's leases, losses and metrics.
+const nounPool = "pool"
+
+// Pools are named members of which each is one caller's at a time.
+type Pools struct{ members }
+
+// New makes the noun.
+func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Pools {
+	return &Pools{members{nounPool, r, keys{k}, l, n}}
+}
+
+const (
+	// maxMembers is how many members one call may name.
+	maxMembers = 1000
+	// What one run of a script takes of them; it touches several things for each.
+	removeAtOnce, listAtOnce, countAtOnce = 500, 250, 500
+	// maxPageBytes is about how much of ids and metas one page has, so that no client
+	// takes it for a reply that is too long.
+	maxPageBytes = 1 << 20
+)
+
+// The states of a member.
+const (
+	MemberFree    = "free"
+	MemberLeased  = "leased"
+	MemberCooling = "cooling"
+	MemberBanned  = "banned"
+)
+
+// Methods are those of the noun.
+func (p *Pools) Methods() []coord.Method {
+	byPool := coord.Named(nounPool, "pool")
+	return []coord.Method{
+		coord.On(api.PoolPut, p.Put, byPool),
+		coord.On(api.PoolRemove, p.Remove, byPool),
+		coord.On(api.PoolList, p.List, byPool),
+		coord.On(api.PoolStats, p.Stats, byPool),
+		coord.On(api.PoolBan, p.Ban, byPool),
+		coord.On(api.PoolUnban, p.Unban, byPool),
+		coord.OnParked(api.PoolAcquire, p.AcquireThen, coord.Acquires, coord.Piped, byPool),
+		coord.On(api.PoolRenew, p.Renew, byPool),
+		coord.On(api.PoolRelease, p.Release, coord.Piped, byPool),
+	}
+}
+
+// Put adds 1 to 1,000 members to a pool, and replaces the meta of those that are
+// there; these keep their state.
+func (p *Pools) Put(ctx context.Context, _ coord.Caller, q *api.PoolPutParams) (api.PoolPutResult, error) {
+	if err := checkMembers("members", len(q.Members)); err != nil {
+		return api.PoolPutResult{}, err
+	}
+	// All in one run: a refusal leaves nothing behind.
+	in := PutIn{Keys: p.keys.poolKeys(q.Pool), Most: api.MaxPoolMembers, Inboxes: p.keys.Inboxes()}
+	for _, m := range q.Members {
+		in.List = append(in.List, m.ID, m.Meta)
+	}
+	out, err := lua.Run(ctx, p.runner, PutScript, in, lua.Latch{})
+	switch {
+	case err != nil:
+		return api.PoolPutResult{}, coord.Failed("pool "+q.Pool+": put", err)
+	case out.Value.Added < 0:
+		return api.PoolPutResult{}, coord.Invalid("members: the pool has %d members and may have %d; remove some, or make another pool",
+			out.Value.Total, api.MaxPoolMembers)
+	}
+	return api.PoolPutResult{Added: out.Value.Added, Total: out.Value.Total}, nil
+}
+
+// Remove takes 1 to 1,000 members out of a pool and forgets their state. Who has
+// one is told when it renews.
+func (p *Pools) Remove(ctx context.Context, _ coord.Caller, q *api.PoolRemoveParams) (api.PoolRemoveResult, error) {
+	if err := checkMembers("ids", len(q.IDs)); err != nil {
+		return api.PoolRemoveResult{}, err
+	}
+	if err := checkTexts("ids", q.IDs); err != nil {
+		return api.PoolRemoveResult{}, err
+	}
+	var r api.PoolRemoveResult
+	for part := range slices.Chunk(q.IDs, removeAtOnce) {
+		out, err := lua.Run(ctx, p.runner, RemoveScript, RemoveIn{Keys: p.keys.poolKeys(q.Pool), IDs: part}, lua.Latch{})
+		if err != nil {
+			return api.PoolRemoveResult{}, coord.Failed("pool "+q.Pool+": remove", err)
+		}
+		r.Removed, r.Total = r.Removed+out.Value.Removed, out.Value.Total
+	}
+	return r, nil
+}
+
+func checkMembers(field string, n int) error {
+	if n < 1 || n > maxMembers {
+		return coord.Invalid("%s: %d are given; give 1 to %d", field, n, maxMembers)
+	}
+	return nil
+}
+
+// checkTexts checks each text of a list.
+func checkTexts(field string, list []string) error {
+	for i, text := range list {
+		if err := coord.CheckText(field+"["+strconv.Itoa(i)+"]", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ban takes a member out of use for a time, or with 0 until Unban, and reports
+// whether it was not so before. Who has it keeps it until it is given back.
+func (p *Pools) Ban(ctx context.Context, _ coord.Caller, q *api.PoolBanParams) (api.PoolBanResult, error) {
+	return p.ban(ctx, "ban", BanIn{Member: q.ID, Ban: true, ForMS: q.ForMS}, q.Pool)
+}
+
+// Unban lifts the ban of a member, and forgets its failures and cooldowns. It
+// reports whether there was anything to lift.
+func (p *Pools) Unban(ctx context.Context, _ coord.Caller, q *api.PoolUnbanParams) (api.PoolBanResult, error) {
+	return p.ban(ctx, "unban", BanIn{Member: q.ID}, q.Pool)
+}
+
+func (p *Pools) ban(ctx context.Context, verb string, in BanIn, pool string) (api.PoolBanResult, error) {
+	in.Keys, in.Inboxes = p.keys.poolKeys(pool), p.keys.Inboxes()
+	out, err := lua.Run(ctx, p.runner, BanScript, in, lua.Latch{})
+	switch {
+	case err != nil:
+		return api.PoolBanResult{}, coord.Failed("pool "+pool+": "+verb, err)
+	case !out.Value.Found:
+		return api.PoolBanResult{}, noMember("id")
+	}
+	return api.PoolBanResult{Changed: out.Value.Changed}, nil
+}
+
+// Touched has the pool look at a member again that may be possible earlier than it
+// believes, since its breaker was changed from outside.
+func (p *Pools) Touched(ctx context.Context, pool, member string) error {
+	_, err := lua.Run(ctx, p.runner, TouchScript, TouchIn{
+		Keys: p.keys.poolKeys(pool), Member: member, Inboxes: p.keys.Inboxes(),
+	}, lua.Latch{})
+	return err
+}
+
+// noMember says that what a parameter names is no member.
+func noMember(field string) *coord.Error {
+	return coord.NotFound("%s: the pool has no such member; pool.list shows those that there are", field)
+}
+
+// Acquire leases the least recently used member that is not leased, cooling or
+// banned.
+//
+// A repeated request id answers what became of its grant: a live one is bound to
+// the calling session, a dead one is not taken again.
+func (p *Pools) Acquire(ctx context.Context, c coord.Caller, q *api.PoolAcquireParams) (api.PoolAcquireResult, error) {
+	return coord.Await(func(done func(api.PoolAcquireResult, error)) { p.AcquireThen(ctx, c, q, done) })
+}
+
+// AcquireThen is Acquire as that of Locks.
+func (p *Pools) AcquireThen(ctx context.Context, c coord.Caller, q *api.PoolAcquireParams, done func(api.PoolAcquireResult, error)) {
+	ask := &api.PermitAcquireParams{
+		Pool: q.Pool, LeaseMS: q.LeaseMS, WaitMS: q.WaitMS, Scope: q.Scope, Exclude: q.Exclude, Sticky: q.Sticky, Bind: q.Bind,
+	}
+	if err := checkAsked(c, ask, "member"); err != nil {
+		done(api.PoolAcquireResult{}, err)
+		return
+	}
+	p.acquire(ctx, c, ask, "", func(ctx context.Context, in AcquireIn, once lua.Latch) (lua.Outcome[PermitAcquireOut], error) {
+		out, err := lua.Run(ctx, p.runner, AcquireScript, in, once)
+		return lua.Outcome[PermitAcquireOut]{
+			Value: PermitAcquireOut{AcquireOut: out.Value}, Replayed: out.Replayed, Sent: out.Sent,
+		}, err
+	}, func(r api.PermitAcquireResult, err error) {
+		done(api.PoolAcquireResult{
+			Acquired: r.Acquired, ID: r.ID, Lease: r.Lease, Fence: r.Fence, Meta: r.Meta, LastUsedAtMS: r.LastUsedAtMS,
+			RetryAfterMS: r.RetryAfterMS, NextAtMS: r.NextAtMS, WaitedMS: r.WaitedMS, Replayed: r.Replayed, Reason: r.DeniedBy,
+		}, err)
+	})
+}
+
+// Renew has a lease, in whatever session, live so long from now on, shorter or
+// longer than before.
+func (p *Pools) Renew(ctx context.Context, _ coord.Caller, q *api.PoolRenewParams) (api.PoolRenewResult, error) {
+	return p.renewOne(ctx, q)
+}
+
+// Release gives a member back and says how it did, in whatever session. It runs on
+// its own time: a caller that goes away does not stop it. Repeating it answers the
+// same, since the first reply may have been lost.
+func (p *Pools) Release(ctx context.Context, c coord.Caller, q *api.PoolReleaseParams) (api.PoolReleaseResult, error) {
+	l, err := p.releasedLease(q)
+	if err != nil {
+		return api.PoolReleaseResult{}, err
+	}
+	out, err := lease.Release(ctx, p.leases, c, lease.ID{nounPool, q.Pool, q.Lease}, func(ctx context.Context) (ReleaseOut, error) {
+		out, err := lua.Run(ctx, p.runner, ReleaseScript, p.releaseOf(q, l), lua.Latch{})
+		return out.Value, err
+	})
+	if err != nil {
+		return api.PoolReleaseResult{}, err
+	}
+	return p.releaseResult(ctx, q, out), nil
+}

@@ -1,0 +1,148 @@
+package pool
+
+import (
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// PutScript adds members, and replaces the meta of those that are there.
+var PutScript = lua.Define[PutIn, PutOut](files, lua.Source{
+	Name:       "pool_put",
+	Idempotent: true,
+})
+
+// Member is a member and what is given to who acquires it.
+type Member struct{ ID, Meta string }
+
+// PutIn are 1 to 1,000 members, all in one run: a pool that would have too
+// many gets none of them.
+type PutIn struct {
+	Keys    `lua:"table"`
+	Most    int64 // members that a pool may have
+	Inboxes string
+	// List has the id and the meta of each member, one after the other.
+	List []string
+}
+
+// PutOut says what was new; an Added of -1 says that there would be more than
+// Most, and that nothing was done.
+type PutOut struct{ Added, Total int64 }
+
+// RemoveScript removes members and forgets their state.
+var RemoveScript = lua.Define[RemoveIn, RemoveOut](files, lua.Source{
+	Name:       "pool_remove",
+	Idempotent: true,
+})
+
+// RemoveIn are 1 to 500 members.
+type RemoveIn struct {
+	Keys `lua:"table"`
+	IDs  []string
+}
+
+// RemoveOut says what was there.
+type RemoveOut struct{ Removed, Total int64 }
+
+// ListScript reads members in the order in which they came.
+var ListScript = lua.Define[ListIn, ListOut](files, lua.Source{
+	Name:       "pool_list",
+	Idempotent: true,
+})
+
+// ListIn is one page: at most 250 members after a cursor, 0 = from the start.
+type ListIn struct {
+	Keys         `lua:"table"`
+	Used         string `lua:"key"` // of the scope whose use and cooldowns are shown
+	After, Count int64
+}
+
+// ListOut is one page; a Cursor of 0 says that it was the last.
+type ListOut struct {
+	NowUS, Cursor int64
+	Members       []MemberView
+}
+
+// MemberView is one member. All times are instants in us, 0 = not at all or
+// over; a BanUS of -1 has no end.
+type MemberView struct {
+	Member
+	LeaseUS, SinceUS int64 // until when it is leased, and since when
+	Client, Instance string
+	CoolUS, BanUS    int64
+	Failures         int64 // in a row, those of the transport too
+	LastUS, PauseUS  int64
+	Breaker          string // its breaker's state, empty when it has none
+}
+
+// StatsScript counts members, a page at a time: the sums of all pages are the pool's.
+var StatsScript = lua.Define[StatsIn, StatsOut](files, lua.Source{
+	Name:       "pool_stats",
+	Idempotent: true,
+})
+
+// StatsIn is one page: at most 500 members after a cursor, 0 = from the start.
+type StatsIn struct {
+	Keys         `lua:"table"`
+	Used, Line   string `lua:"key"`
+	After, Count int64
+}
+
+// StatsOut counts each member of the page once; a Cursor of 0 says that it was
+// the last page. Waiting is of the whole line, whatever the page.
+type StatsOut struct{ Cursor, Live, Cooling, Banned, Free, Waiting int64 }
+
+// BanScript bans a member or lifts its ban, which also forgets its failures and
+// cooldowns.
+var BanScript = lua.Define[BanIn, ChangeOut](files, lua.Source{
+	Name:       "pool_ban",
+	Idempotent: true,
+})
+
+// BanIn is one member, and whether it is banned from now on, for ForMS or with
+// 0 without an end.
+type BanIn struct {
+	Keys    `lua:"table"`
+	Member  string
+	Ban     bool
+	ForMS   int64
+	Inboxes string
+}
+
+// ChangeOut says whether there is such a member, and whether it was not so before.
+type ChangeOut struct{ Found, Changed bool }
+
+// PauseScript holds up permits of a member until an instant, as ratelimit_pause does
+// a key, or no longer. Of several pauses the longest counts.
+var PauseScript = lua.Define[PauseIn, PauseOut](files, lua.Source{
+	Name:       "pool_pause",
+	Idempotent: true,
+})
+
+// PauseIn is one pause, in the terms of RatelimitPauseIn, or with Resume the
+// end of whichever there is.
+type PauseIn struct {
+	Keys                      `lua:"table"`
+	Member                    string
+	ForUS, UntilUS, LongestUS int64
+	Resume                    bool
+	Inboxes                   string
+}
+
+// PauseOut is the pause in force, as RatelimitPauseOut says.
+type PauseOut struct {
+	Found bool
+	coord.PauseOut
+}
+
+// TouchScript says that a member may be possible earlier than views believe, since
+// its breaker was changed by another script: they look at it again.
+var TouchScript = lua.Define[TouchIn, ChangeOut](files, lua.Source{
+	Name:       "pool_touch",
+	Idempotent: true,
+})
+
+// TouchIn is one member.
+type TouchIn struct {
+	Keys            `lua:"table"`
+	Member, Inboxes string
+}

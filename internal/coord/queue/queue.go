@@ -1,0 +1,146 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// noun is the noun of leases of entries, of losses and metrics.
+const noun = "queue"
+
+// The reasons of a dequeue that found nothing, beside those of a lease.
+const (
+	// ReasonEmpty: there is nothing to take.
+	ReasonEmpty = "empty"
+	// ReasonAcked: the entry was dealt with.
+	ReasonAcked = "acked"
+)
+
+const (
+	// keepReplayed is how long an entry that left its queue can be put back or told
+	// again when the call has a request id: as long as replies are by one.
+	keepReplayed = 150 * time.Second
+	// keepTaken is how long one can without: longer than any call lasts.
+	keepTaken = 75 * time.Second
+)
+
+// Queues are first in, first out, across all pods. Entries expire, and those
+// taken with a lease come back to their place unless they are acknowledged.
+type Queues struct {
+	runner *lua.Runner
+	keys   keys
+	leases *lease.Leases
+	lines  *lease.Lines
+}
+
+// New makes the queue noun.
+func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Queues {
+	return &Queues{runner: r, keys: keys{k}, leases: l, lines: n}
+}
+
+// Methods are those of the noun.
+func (q *Queues) Methods() []coord.Method {
+	byQueue := coord.Named(noun, "queue")
+	return []coord.Method{
+		coord.On(api.QueueEnqueue, q.Enqueue, coord.Piped, byQueue),
+		coord.OnParked(api.QueueDequeue, q.DequeueThen, coord.Acquires, coord.Piped, byQueue),
+		coord.On(api.QueueAck, q.Ack, coord.Piped, byQueue),
+		coord.On(api.QueueRelease, q.Release, coord.Piped, byQueue),
+		coord.On(api.QueueRenew, q.Renew, byQueue),
+		coord.On(api.QueuePosition, q.Position, byQueue),
+		coord.On(api.QueueCancel, q.Cancel, byQueue),
+		coord.On(api.QueueStats, q.Stats, byQueue),
+	}
+}
+
+// Enqueue puts an entry at the end of a queue. One whose id is there already
+// stays as it is.
+func (q *Queues) Enqueue(ctx context.Context, c coord.Caller, p *api.QueueEnqueueParams) (api.QueueEnqueueResult, error) {
+	keys := q.keys.queueKeys(p.Queue)
+	out, err := lua.Run(ctx, q.runner, EnqueueScript, EnqueueIn{
+		Queue: keys, LineKeys: q.keys.queueLine(p.Queue),
+		ID: p.ID, TTLMS: p.TTLMS, Body: string(p.Body), Inboxes: q.keys.Inboxes(),
+	}, coord.LatchAlways(keys.Order, c))
+	if err != nil {
+		return api.QueueEnqueueResult{}, coord.Failed("queue "+p.Queue+": enqueue", err)
+	}
+	v := out.Value
+	if !out.Replayed {
+		q.tidied(ctx, v.Tidied)
+		if v.Enqueued {
+			q.leases.Tel.QueueEntries(ctx, "enqueued", 1)
+		}
+	}
+	return api.QueueEnqueueResult{
+		Enqueued: v.Enqueued, Position: v.Position, Depth: v.Depth, Replayed: out.Replayed && c.RequestID != "",
+	}, nil
+}
+
+// tidied counts what a script found to have ended by itself.
+func (q *Queues) tidied(ctx context.Context, t Tidied) {
+	q.leases.Tel.QueueEntries(ctx, "returned", t.Returned)
+	q.leases.Tel.QueueEntries(ctx, "expired", t.Expired)
+}
+
+// Position says where an entry stands.
+func (q *Queues) Position(ctx context.Context, _ coord.Caller, p *api.QueueEntryParams) (api.QueuePositionResult, error) {
+	v, err := q.look(ctx, p.Queue, p.ID, "position")
+	if err != nil {
+		return api.QueuePositionResult{}, err
+	}
+	return api.QueuePositionResult{State: entryState(v.State), Position: v.Position, Depth: v.Depth}, nil
+}
+
+// Stats counts what a queue has.
+func (q *Queues) Stats(ctx context.Context, _ coord.Caller, p *api.QueueParams) (api.QueueStatsResult, error) {
+	v, err := q.look(ctx, p.Queue, "", "stats")
+	if err != nil {
+		return api.QueueStatsResult{}, err
+	}
+	return api.QueueStatsResult{Depth: v.Depth, Leased: v.Leased, Waiting: v.Waiting, OldestMS: v.OldestMS}, nil
+}
+
+func (q *Queues) look(ctx context.Context, queue, id, verb string) (LookOut, error) {
+	out, err := lua.Run(ctx, q.runner, LookScript, LookIn{
+		Queue: q.keys.queueKeys(queue), Line: q.keys.queueLine(queue).Line, ID: id,
+	}, lua.Latch{})
+	if err != nil {
+		return LookOut{}, coord.Failed("queue "+queue+": "+verb, err)
+	}
+	q.tidied(ctx, out.Value.Tidied)
+	return out.Value, nil
+}
+
+// Cancel takes an entry out of its queue, unless someone has it.
+func (q *Queues) Cancel(ctx context.Context, _ coord.Caller, p *api.QueueEntryParams) (api.QueueCancelResult, error) {
+	out, err := lua.Run(ctx, q.runner, CancelScript, CancelIn{Queue: q.keys.queueKeys(p.Queue), ID: p.ID}, lua.Latch{})
+	if err != nil {
+		return api.QueueCancelResult{}, coord.Failed("queue "+p.Queue+": cancel", err)
+	}
+	v := out.Value
+	q.tidied(ctx, v.Tidied)
+	return api.QueueCancelResult{Cancelled: v.State == Waiting, State: entryState(v.State)}, nil
+}
+
+// The states of an entry.
+const (
+	EntryWaiting = "waiting"
+	EntryLeased  = "leased"
+	EntryAbsent  = "absent"
+)
+
+func entryState(s EntryState) string {
+	switch s {
+	case Waiting:
+		return EntryWaiting
+	case Leased:
+		return EntryLeased
+	default:
+		return EntryAbsent
+	}
+}

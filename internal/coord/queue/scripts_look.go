@@ -1,0 +1,85 @@
+package queue
+
+import "github.com/coxswain-sidecar/coxswain/internal/lua"
+
+// RenewScript extends the lease of an entry.
+var RenewScript = lua.Define[RenewIn, LeaseState](files, lua.Source{
+	Name:       "queue_renew",
+	Returns:    []string{"state"},
+	Idempotent: true,
+})
+
+// RenewIn is one lease and how long it lives from now on. A Session never shortens
+// it; the holder's own call, with an empty one, may.
+type RenewIn struct {
+	Queue   Keys `lua:"table"`
+	Lease   string
+	Session string // whose it has to be; empty = whoever's
+	LeaseMS int64
+}
+
+// ReplayScript tells what became of what an earlier call took, and moves it to
+// another session.
+var ReplayScript = lua.Define[ReplayIn, ReplayOut](files, lua.Source{Name: "queue_replay", Idempotent: true})
+
+// ReplayIn is what the earlier call took, and whose it is from now on.
+type ReplayIn struct {
+	Queue   Keys   `lua:"table"`
+	Ended   string `lua:"key"`
+	Taken   string `lua:"key"` // see QueueDequeueIn
+	Lease   string
+	Session string // empty = none
+	LeaseMS int64  // from now; it never shortens what is left
+}
+
+// ReplayOut is what was found. Body is empty unless it is held.
+type ReplayOut struct {
+	State LeaseState
+	Body  string
+}
+
+// EntryState is what an entry was found to be.
+type EntryState int64
+
+// The states of an entry.
+const (
+	Absent  EntryState = 0
+	Waiting EntryState = 1
+	Leased  EntryState = 2
+)
+
+// CancelScript takes an entry out of the queue, unless someone has it.
+var CancelScript = lua.Define[CancelIn, CancelOut](files, lua.Source{Name: "queue_cancel", Idempotent: true})
+
+// CancelIn is one entry.
+type CancelIn struct {
+	Queue Keys `lua:"table"`
+	ID    string
+}
+
+// CancelOut says what it was.
+type CancelOut struct {
+	State EntryState
+	Tidied
+}
+
+// LookScript counts what a queue has, and finds one entry.
+var LookScript = lua.Define[LookIn, LookOut](files, lua.Source{Name: "queue_look", Idempotent: true})
+
+// LookIn is a queue and, unless it is empty, an entry.
+type LookIn struct {
+	Queue Keys   `lua:"table"`
+	Line  string `lua:"key"`
+	ID    string
+}
+
+// LookOut is what was counted.
+type LookOut struct {
+	State    EntryState
+	Position int64 // 0 unless it waits
+	Depth    int64
+	Leased   int64
+	Waiting  int64 // calls in the line, those of dead sidecars too until they come first
+	OldestMS int64 // since the first one came, rounded down
+	Tidied
+}

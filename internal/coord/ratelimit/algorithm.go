@@ -1,0 +1,115 @@
+package ratelimit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/nearest"
+)
+
+// algorithm is a way to count: all that is to be known of one is here and in its
+// scripts.
+type algorithm struct {
+	name string
+	// bursts: a band may have a burst beside its limit.
+	bursts bool
+	// unburst is how many a band with that limit lets through at once when it has no
+	// burst.
+	unburst func(limit int64) int64
+	// waits: a call may wait for a slot that is promised to it.
+	waits bool
+	// lean: one band without max_concurrent has a script of its own
+	// (lua.RatelimitTokenBucket), on the same state.
+	lean bool
+	// maxLimit is the highest limit of a band.
+	maxLimit int64
+	script   lua.Script[In, Out]
+}
+
+// algorithms are those that a rule may name, sorted by name.
+var algorithms = []*algorithm{
+	{name: api.AlgorithmFixedWindow, unburst: wholeLimit, waits: true, maxLimit: coord.MaxLimit},
+	{name: api.AlgorithmLeakyBucket, bursts: true, unburst: oneAtOnce, waits: true, maxLimit: coord.MaxLimit},
+	// It cannot tell when what it estimates has room again.
+	{name: api.AlgorithmSlidingWindowCounter, unburst: wholeLimit, maxLimit: coord.MaxLimit},
+	// It keeps an entry for each charge.
+	{name: api.AlgorithmSlidingWindowLog, unburst: wholeLimit, waits: true, maxLimit: api.MaxLogLimit},
+	{name: api.AlgorithmTokenBucket, bursts: true, unburst: wholeLimit, waits: true, lean: true, maxLimit: coord.MaxLimit},
+}
+
+func init() {
+	for _, a := range algorithms {
+		a.script = Ratelimit[a.name]
+	}
+}
+
+func wholeLimit(limit int64) int64 { return limit }
+func oneAtOnce(int64) int64        { return 1 }
+
+// algorithmNamed finds an algorithm, nil = there is none of that name.
+func algorithmNamed(name string) *algorithm {
+	for _, a := range algorithms {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// capacity is how many a band lets through at once. A limit of 0 lets nothing
+// through, whatever its burst: it would never come back.
+func (a *algorithm) capacity(b api.Band) int64 {
+	switch {
+	case b.Limit == 0:
+		return 0
+	case b.Burst > 0:
+		return b.Burst
+	default:
+		return a.unburst(b.Limit)
+	}
+}
+
+// plain reports whether the burst of a band says no more than its absence.
+func (a *algorithm) plain(b api.Band) bool {
+	return b.Limit == 0 || a.bursts && b.Burst == a.unburst(b.Limit)
+}
+
+// checkWait refuses a wait where no slots are promised.
+func (a *algorithm) checkWait(ms int64) error {
+	if ms > 0 && !a.waits {
+		return coord.Invalid("wait_ms: a %s cannot promise a slot; leave it out, or use %s", a.name, api.AlgorithmSlidingWindowLog)
+	}
+	return nil
+}
+
+// checkBand finds what a band cannot have under this algorithm.
+func (a *algorithm) checkBand(p *coord.Problems, at string, b api.Band) {
+	if b.Limit > a.maxLimit && b.Limit <= coord.MaxLimit {
+		p.Add(at+"limit", "%d is more than a %s keeps; use at most %d, or %s", b.Limit, a.name, a.maxLimit, api.AlgorithmSlidingWindowCounter)
+	}
+	if b.Burst > 0 && !a.bursts {
+		p.Add(at+"burst", "a %s has none; remove it, or use %s or %s", a.name, api.AlgorithmTokenBucket, api.AlgorithmLeakyBucket)
+	} else {
+		checkAmount(p, at+"burst", b.Burst)
+	}
+}
+
+// unknownAlgorithm says what to write in place of a name that is none.
+func unknownAlgorithm(written string) string {
+	var names []string
+	for _, a := range algorithms {
+		names = append(names, a.name)
+	}
+	last := len(names) - 1
+	known := strings.Join(names[:last], ", ") + " or " + names[last]
+	if written == "" {
+		return "missing; use " + known
+	}
+	if near, ok := nearest.Name(written, names); ok {
+		return fmt.Sprintf("%q is not an algorithm; did you mean %q?", written, near)
+	}
+	return fmt.Sprintf("%q is not an algorithm; use %s", written, known)
+}

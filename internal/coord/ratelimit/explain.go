@@ -1,0 +1,125 @@
+package ratelimit
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// maxHolders is how many of those who hold places are told.
+const maxHolders = 100
+
+// explanationAllowed is the decision on what is not refused.
+const explanationAllowed = "allowed"
+
+// Explain tells all there is to know of a limit and a key, and changes nothing.
+// It looks twice, so that what happens meanwhile may be in one part and not in
+// the other.
+func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
+	t, err := l.resolve(&api.RatelimitParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group})
+	if err != nil {
+		return api.RatelimitExplainResult{}, err
+	}
+	lim := t.lim
+	op := "ratelimit " + lim.label() + ": explain"
+	tag := limitTag(lim.rule, t.counted)
+	leases, holders, line := l.keys.seats(tag)
+	look, err := lua.Run(ctx, l.runner, lim.algorithm.script, In{
+		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag),
+		Charge: Charge{Cost: 1, Peek: PeekEach, Revision: lim.revision, Signature: lim.signature},
+		Seat: Seat{
+			Leases: leases, Holders: holders, Line: line.Line, Beats: line.Beats, MaxConcurrent: lim.maxConcurrent, HoldMS: 1,
+		},
+	}, lua.Latch{})
+	if err != nil {
+		return api.RatelimitExplainResult{}, coord.Failed(op, err)
+	}
+	gate, err := lua.Run(ctx, l.runner, GateScript, GateIn{
+		Gate: l.keys.gate(tag), Leases: leases, Holders: holders, Line: line.Line, Most: maxHolders,
+	}, lua.Latch{})
+	if err != nil {
+		return api.RatelimitExplainResult{}, coord.Failed(op, err)
+	}
+	decided, err := lim.sizes.by(look.Value.Newer)
+	if err != nil {
+		return api.RatelimitExplainResult{}, coord.Failed(op, err)
+	}
+	e := explanation{
+		Rule: lim.rule, Algorithm: lim.algorithm.name, Revision: lim.revision, Counted: t.counted,
+		List: t.list, Shadow: lim.shadow, MaxConcurrent: lim.maxConcurrent,
+	}
+	var written api.Rule // as it is now; it may have changed since
+	if r, err := l.rules.find(p.Rule); err == nil {
+		written = r.options
+	}
+	if t.override >= 0 && t.override < len(written.Overrides) {
+		e.Override = matchText(overridden(written.Overrides[t.override]))
+	}
+	e.decide(look.Value)
+	e.bands(lim.algorithm, decided, look.Value.Bands)
+	e.gate(gate.Value, penaltyOf(written.Penalty).ForgiveMS)
+	return api.RatelimitExplainResult(e), nil
+}
+
+// explanation is a result that is filled in part by part.
+type explanation api.RatelimitExplainResult
+
+// matchText is how a set of keys is written, such as glob:api-*.
+func matchText(m api.Match) string {
+	switch {
+	case m.Exact != "":
+		return "exact:" + m.Exact
+	case m.Suffix != "":
+		return "suffix:" + m.Suffix
+	default:
+		return "glob:" + m.Glob
+	}
+}
+
+// decide says what a call would be told.
+func (e *explanation) decide(o Out) {
+	switch {
+	case e.List == listDeny:
+		e.Decision, e.RetryMS = ReasonDenyList, neverMS
+	case e.List == listAllow || o.Admitted():
+		e.Decision = explanationAllowed
+	default:
+		e.Decision, e.RetryMS = o.Denied, coord.WaitMS(o.RetryAfterUS)
+	}
+}
+
+// bands puts what a script told of each band beside the size that it was
+// counted by.
+func (e *explanation) bands(a *algorithm, by sizes, views []BandView) {
+	for i, v := range views[:min(len(views), len(by.bands))] {
+		b := api.ExplainBand{
+			Band: by.names[i], Limit: by.limits[i],
+			Remaining: v.Remaining, Current: v.Current, ResetAfterMS: coord.WaitMS(v.ResetAfterUS),
+		}
+		if a.bursts {
+			b.Burst = by.bands[i].Capacity
+		}
+		e.Bands = append(e.Bands, b)
+	}
+}
+
+// gate reads what holds the key up, and who has places.
+func (e *explanation) gate(g GateOut, forgiveMS int64) {
+	left := func(us int64) int64 { return coord.WaitMS(max(0, us-g.NowUS)) }
+	if g.PauseUS > g.NowUS {
+		e.Pause = &api.ExplainPause{UntilAtMS: g.PauseUS / 1000, LeftMS: left(g.PauseUS), Reason: g.Why}
+	}
+	if delays := g.Delays(); len(delays) > 0 && delays[0].DelayUS > 0 {
+		d := delays[0] // of the slowest source
+		e.Delay = &api.ExplainDelay{DelayMS: d.DelayUS / 1000, Source: d.Source, UntilAtMS: d.EndsUS / 1000, NextMS: left(g.NextUS)}
+	}
+	if end := g.PenaltyUS + forgiveMS*1000; g.PenaltyUS > 0 && end > g.NowUS {
+		e.Penalty = &api.ExplainPenalty{Level: g.Level, ForgivenMS: left(end)}
+	}
+	for _, h := range g.Leases() {
+		e.Held = append(e.Held, api.ExplainHolder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.SinceUS / 1000, LeftMS: left(h.EndsUS)})
+	}
+	e.Waiting = g.Waiting
+}

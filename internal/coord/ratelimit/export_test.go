@@ -1,0 +1,110 @@
+package ratelimit
+
+import (
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// LimitKey is the state of a limit.
+func LimitKey(k coord.Keys, rule, key, part string) string { return keys{k}.limit(rule, key, part) }
+
+// RulesKey is where rules are.
+func RulesKey(k coord.Keys) string { return keys{k}.rules() }
+
+// InFullKey is the state of a limit given in full.
+func InFullKey(k coord.Keys, key, algorithm string, bands ...api.Band) string {
+	return keys{k}.limit("", key, compile(api.Rule{Algorithm: algorithm, Limits: bands}, 0).part)
+}
+
+// Compiled is a limit as the scripts get it.
+type Compiled struct {
+	Signature string
+	Bands     []Band
+	Names     []string
+	Revision  int64
+}
+
+func Compile(bands ...api.Band) Compiled { return CompileBy("token_bucket", bands...) }
+
+func CompileBy(algorithm string, bands ...api.Band) Compiled {
+	l := compile(api.Rule{Algorithm: algorithm, Limits: bands}, 0)
+	return Compiled{l.signature, l.bands, l.names, l.revision}
+}
+
+// Matched is what a rule is for a key.
+type Matched struct {
+	Counted, List, Signature string
+	MaxConcurrent            int64
+}
+
+// Match finds it for a rule in force.
+func (r *Rules) Match(name, key, group string) Matched {
+	x, err := r.find(name)
+	if err != nil {
+		panic(err)
+	}
+	t := x.of(key, group)
+	return Matched{t.counted, t.list, t.lim.signature, t.lim.maxConcurrent}
+}
+
+// Taken is what a grant says.
+type Taken struct {
+	ID, Tag, Part string
+	Cost, At      int64
+}
+
+// GrantOf reads a grant.
+func GrantOf(text string) (Taken, error) {
+	g, _, err := parseGrant(text)
+	return Taken{g.id, g.tag, g.part, g.cost, g.at}, err
+}
+
+// Inline finds a limit given in full and reports how many are remembered.
+type Inline struct{ l inlineLimits }
+
+func NewInline() *Inline { return &Inline{inlineLimits{known: make(map[inlineKey]*limit)}} }
+func (i *Inline) Find(algorithm string, bands []api.Band) error {
+	_, err := i.l.find(algorithm, bands)
+	return err
+}
+func (i *Inline) Known() int { return len(i.l.known) }
+
+const MaxInline = maxInline
+
+// Sleeping counts the calls that wait for a slot.
+func (l *Limiter) Sleeping() int {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	n := 0
+	for _, line := range l.reservations.waiting {
+		n += len(line)
+	}
+	return n
+}
+
+// Reserved counts the calls that wait or may, and the requests known by id.
+func (l *Limiter) Reserved() (calls, requests int) {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	return l.reservations.n, len(l.reservations.requests)
+}
+
+// Callers counts the calls behind the requests known by id.
+func (l *Limiter) Callers() int {
+	l.reservations.mu.Lock()
+	defer l.reservations.mu.Unlock()
+	n := 0
+	for _, x := range l.reservations.requests {
+		n += x.callers
+	}
+	return n
+}
+
+// Remembered counts the refusals and the local limits that are kept.
+func (l *Limiter) Remembered() (denials, local int) {
+	return l.answers.Len(), l.local.Len()
+}
+
+// TextOf and ReadRule are how rules are kept in Redis.
+func TextOf(o api.Rule) (string, error)            { return textOf(o) }
+func ReadRule(name, text string) (api.Rule, error) { return readRule(name, text) }

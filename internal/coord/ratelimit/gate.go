@@ -1,0 +1,205 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// maxSources bounds what one key may have of words.
+const maxSources = 16
+
+// upstream is what a rule says of the remote server behind it.
+type upstream struct {
+	penalty    api.Penalty // with nothing left out
+	maxDelayMS int64
+}
+
+func upstreamOf(o api.Rule) upstream {
+	return upstream{penaltyOf(o.Penalty), cmp.Or(o.MaxDelayMS, defaultMaxDelayMS)}
+}
+
+// noRule stands for the rule of limits given in full.
+var noRule = &limit{upstream: upstreamOf(api.Rule{})}
+
+// gate is a key of a rule with all that holds it up whatever is left of the limit: a
+// pause, delays and a penalty. Limits given in full share those of no rule.
+type gate struct {
+	*limit
+	key string // Redis's
+}
+
+func (l *Limiter) gate(rule, key, group string) (gate, error) {
+	t := target{lim: noRule, counted: cmp.Or(group, key)}
+	if rule != "" {
+		r, err := l.rules.find(rule)
+		if err != nil {
+			return gate{}, err
+		}
+		t = r.of(key, group)
+	}
+	return gate{t.lim, l.keys.gate(limitTag(t.lim.rule, t.counted))}, nil
+}
+
+// Pause refuses a key for a time, in every sidecar, and returns when the longest
+// pause ends: 0 when none is in force, as when the given end has passed.
+func (l *Limiter) Pause(ctx context.Context, c coord.Caller, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
+	if p.Pool != "" {
+		return l.members.Pause(ctx, c, p)
+	}
+	g, err := l.gate(p.Rule, p.Key, p.Group)
+	if err != nil {
+		return api.RatelimitPauseResult{}, err
+	}
+	if err := coord.CheckPause(p); err != nil {
+		return api.RatelimitPauseResult{}, err
+	}
+	out, err := lua.Run(ctx, l.runner, PauseScript, PauseIn{
+		Gate: g.key, ForUS: p.ForMS * 1000, UntilUS: p.UntilAtMS * 1000, LongestUS: coord.MaxPeriod.Microseconds(),
+		Why: p.Reason, Channel: l.keys.Broadcast(),
+	}, lua.Latch{})
+	if err != nil {
+		return api.RatelimitPauseResult{}, coord.Failed("ratelimit "+g.label()+": pause", err)
+	}
+	if out.Value.UntilUS < 0 {
+		return api.RatelimitPauseResult{}, coord.ErrFarPause
+	}
+	l.answers.Forget(g.key)
+	if out.Value.Changed {
+		l.paused(ctx, g, p.Key, coord.CauseManual, p.Reason)
+	}
+	return api.RatelimitPauseResult{PausedUntilAtMS: coord.InstantMS(out.Value.UntilUS)}, nil
+}
+
+// paused counts and tells what paused a key.
+func (l *Limiter) paused(ctx context.Context, g gate, key, cause, why string) {
+	l.tel.Paused(ctx, g.label(), cause)
+	if l.events.Wanted() {
+		l.events.Publish(coord.Event{Kind: coord.EventPaused, Noun: noun, Name: g.rule, Key: key, Reason: cause, Detail: why})
+	}
+}
+
+// Resume ends the pause of a key, forgets its penalty, and reports whether it was
+// paused. Delays stay.
+func (l *Limiter) Resume(ctx context.Context, c coord.Caller, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
+	if p.Pool != "" {
+		return l.members.Resume(ctx, c, p)
+	}
+	g, err := l.gate(p.Rule, p.Key, p.Group)
+	if err != nil {
+		return api.RatelimitResumeResult{}, err
+	}
+	out, err := lua.Run(ctx, l.runner, ResumeScript, ResumeIn{Gate: g.key, Channel: l.keys.Broadcast()}, lua.Latch{})
+	if err != nil {
+		return api.RatelimitResumeResult{}, coord.Failed("ratelimit "+g.label()+": resume", err)
+	}
+	l.answers.Forget(g.key)
+	if out.Value && l.events.Wanted() {
+		l.events.Publish(coord.Event{Kind: coord.EventResumed, Noun: noun, Name: g.rule, Key: p.Key})
+	}
+	return api.RatelimitResumeResult{Resumed: out.Value}, nil
+}
+
+// SetDelay sets one source's word on the delay of a key, of which the rule's
+// max_delay_ms counts at most, and returns what is in force then. 0 takes the word
+// back. Of more than 16 sources the word that ends first makes room.
+func (l *Limiter) SetDelay(ctx context.Context, _ coord.Caller, p *api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error) {
+	g, err := l.gate(p.Rule, p.Key, p.Group)
+	if err != nil {
+		return api.RatelimitSetDelayResult{}, err
+	}
+	if p.Source == "" {
+		return api.RatelimitSetDelayResult{}, coord.Invalid("source: 0 bytes; give 1 to 64, such as robots")
+	}
+	out, err := lua.Run(ctx, l.runner, SetDelayScript, SetDelayIn{
+		Gate: g.key, DelayUS: min(p.DelayMS, g.upstream.maxDelayMS) * 1000, TTLUS: p.TTLMS * 1000,
+		Source: p.Source, Most: maxSources, Channel: l.keys.Broadcast(),
+	}, lua.Latch{})
+	if err != nil {
+		return api.RatelimitSetDelayResult{}, coord.Failed("ratelimit "+g.label()+": set the delay", err)
+	}
+	l.answers.Forget(g.key)
+	return api.RatelimitSetDelayResult{DelayMS: coord.WaitMS(out.Value.DelayUS), UntilAtMS: coord.InstantMS(out.Value.UntilUS)}, nil
+}
+
+// Report pauses a key if its remote server's answer is one to pause for: as long
+// as the server asks, else as the rule's penalty says. It returns how long the key
+// is paused, whoever paused it. Then it frees the grant's place, so that nobody
+// gets it who would go before the pause.
+func (l *Limiter) Report(ctx context.Context, c coord.Caller, p *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
+	if p.Pool != "" {
+		return l.members.Answered(ctx, c, p)
+	}
+	g, err := l.gate(p.Rule, p.Key, p.Group)
+	if err != nil {
+		return api.RatelimitReportResult{}, err
+	}
+	if p.Grant != "" {
+		if _, _, err := parseGrant(p.Grant); err != nil {
+			return api.RatelimitReportResult{}, err
+		}
+	}
+	l.tel.Reported(ctx, g.label(), coord.StatusClass(p.Status), coord.Millis(p.LatencyMS))
+	by, status := g.upstream.penalty, strconv.FormatInt(p.Status, 10)
+	out, err := lua.Run(ctx, l.runner, ReportScript, ReportIn{
+		Gate: g.key, Hit: slices.Contains(by.Codes, p.Status) && p.RetryAfterMS >= 0, RetryUS: max(p.RetryAfterMS, 0) * 1000,
+		BaseMS: by.BaseMS, MaxMS: by.MaxMS, Factor: pauseFactor(by), ForgiveUS: by.ForgiveMS * 1000,
+		Why: status, Channel: l.keys.Broadcast(),
+	}, coord.Latch(g.key, c))
+	if err != nil {
+		return api.RatelimitReportResult{}, coord.Failed("ratelimit "+g.label()+": report", err)
+	}
+	o := out.Value
+	if o.Did != PenaltyNone && !out.Replayed {
+		l.answers.Forget(g.key)
+		if o.Did == PenaltyBegan {
+			l.paused(ctx, g, p.Key, coord.CausePenalty, status)
+		}
+	}
+	if p.Grant != "" && (g.maxConcurrent > 0 || l.holds(p.Grant)) {
+		if _, err := l.Done(ctx, c, &api.RatelimitGrantParams{Grant: p.Grant}); err != nil {
+			return api.RatelimitReportResult{}, err
+		}
+	}
+	if o.UntilUS == 0 {
+		return api.RatelimitReportResult{}, nil
+	}
+	return api.RatelimitReportResult{WaitMS: coord.WaitMS(o.UntilUS - o.NowUS), PausedUntilAtMS: coord.InstantMS(o.UntilUS)}, nil
+}
+
+// pauseFactor is how many thousandths of a pause are kept to: keys that were paused at
+// one time are not to come back at one time.
+func pauseFactor(p api.Penalty) int64 {
+	most := *p.JitterPercent * 10
+	return max(1, 1000-most+rand.Int64N(2*most+1))
+}
+
+// confirmAfter is how long a call may have waited for its slot without asking
+// whether the key was paused meanwhile.
+const confirmAfter = 250 * time.Millisecond
+
+// confirm looks again after a long wait for a slot, us after it was promised: the call
+// is refused when its key was paused meanwhile. What it took counts as used, since
+// others were promised slots after it. When Redis does not say, the slot counts.
+func (l *Limiter) confirm(ctx context.Context, q question, d decision, us int64) decision {
+	if us > confirmAfter.Microseconds() {
+		out, err := lua.Attempt(ctx, l.runner, PauseScript, PauseIn{Gate: q.gate}, lua.Latch{})
+		if err == nil && out.Value.UntilUS > 0 {
+			if q.seated() {
+				l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)
+			}
+			d.Allowed, d.DeniedBy, d.Grant, d.Held = false, ReasonPause, "", false
+			d.RetryAfterMS = coord.WaitMS(out.Value.UntilUS - out.Value.NowUS)
+		}
+	}
+	l.tel.Waited(ctx, noun, lease.WaitOutcome(d.Allowed, nil), d.waited)
+	return d
+}

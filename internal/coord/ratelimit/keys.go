@@ -1,0 +1,80 @@
+package ratelimit
+
+import (
+	"strings"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+)
+
+// keys are those of limits.
+type keys struct{ coord.Keys }
+
+// limit is the state of one key of a rule, with an empty rule for limits given
+// in full: rule names are never empty, so the two never meet. The part is a
+// statePart; another algorithm never meets a foreign type.
+func (k keys) limit(rule, key, part string) string {
+	return k.limitPart(limitTag(rule, key), part)
+}
+
+// kindLimit is the kind of all keys of limits.
+const kindLimit = "rl:"
+
+// statePart tells a limit's state from the others under its tag: the algorithm,
+// and of a limit given in full its bands too. A rule keeps its state when its
+// bands change; where there is no name, other bands are another limit.
+func statePart(rule, algorithm, signature string) string {
+	if rule != "" {
+		return algorithm
+	}
+	return algorithm + ":" + signature
+}
+
+// isStatePart reports whether a text can be what statePart made for a rule. It
+// takes those of limits in full without their bands too, as older sidecars made
+// them: grants outlive rollouts.
+func isStatePart(rule, part string) bool {
+	algorithm, bands, banded := strings.Cut(part, ":")
+	return algorithmNamed(algorithm) != nil && (!banded || rule == "" && bands != "") &&
+		strings.Trim(bands, "0123456789/;") == ""
+}
+
+// algorithmOf is the algorithm of a statePart.
+func algorithmOf(part string) string {
+	algorithm, _, _ := strings.Cut(part, ":")
+	return algorithm
+}
+
+// ofState is the gate beside the state of a limit, and its algorithm.
+func (k keys) ofState(state string) (gate, algorithm string) {
+	tag, kind, _ := k.Split(state)
+	return k.gate(tag), algorithmOf(strings.TrimPrefix(kind, kindLimit))
+}
+
+// limitTag is the tag of all that one key of a rule has.
+func limitTag(rule, key string) string { return coord.Escaped(rule) + ":" + coord.Escaped(key) }
+
+// limitPart is one of the keys under it.
+func (k keys) limitPart(tag, part string) string { return k.Key(tag, kindLimit, part) }
+
+// gate is what holds up one key of a rule whatever its algorithm is. No algorithm
+// has its name.
+func (k keys) gate(tag string) string { return k.limitPart(tag, "gate") }
+
+// refunded is the mark that a grant under that tag was given back. Its id has
+// neither braces nor percent signs.
+func (k keys) refunded(tag, id string) string { return k.limitPart(tag, "refunded:"+id) }
+
+// seats are the leases of a limit with max_concurrent, who holds them, and the
+// line for them.
+func (k keys) seats(tag string) (leases, holders string, line lease.LineKeys) {
+	leases = k.limitPart(tag, "leases")
+	return leases, k.limitPart(tag, "holders"), lease.LineKeysOf(leases)
+}
+
+// rules are those that all sidecars share. A limit's tag has a colon, so that no
+// key of a limit is under this one.
+func (k keys) rules() string { return k.Key("rules", "rules", "") }
+
+// seal is what grants are sealed with. See rules for its tag.
+func (k keys) seal() string { return k.Key("grants", "seal", "") }

@@ -1,0 +1,203 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// question is what a script is asked.
+type question struct {
+	lim     *limit
+	caller  coord.Caller
+	key     string // as the caller wrote it
+	counted string // what its state is kept under
+	tag     string // of all its keys in Redis
+	state   string // the one of its algorithm
+	gate    string // the one beside it
+	latch   lua.Latch
+	id      string // of the grant; empty until it is wanted
+	cost    int64
+	peek    bool
+	wait    int64 // us
+	seat    Seat
+	mode    coord.FailMode
+	begun   time.Duration // on the limiter's clock
+	epoch   uint64        // of the answers, then
+	// denied: a refusal is remembered, whose wait is longer once this is let through.
+	denied bool
+}
+
+// question is what is known of a call before Redis is named. A rule in shadow
+// refuses nothing while Redis is away either.
+func (l *Limiter) question(c coord.Caller, t target, p *api.RatelimitParams, peek bool) question {
+	mode := coord.FailMode(p.FailMode).Or(t.lim.failMode)
+	if t.lim.shadow && mode == coord.FailClosed {
+		mode = coord.FailOpen
+	}
+	return question{
+		lim: t.lim, caller: c, key: p.Key, counted: t.counted, cost: p.Cost, peek: peek, mode: mode, begun: l.now(),
+	}
+}
+
+// address builds the keys.
+func (q *question) address(k keys) {
+	q.state = k.limit(q.lim.rule, q.counted, q.lim.part)
+	q.tag, _, _ = k.Split(q.state)
+	q.gate = k.gate(q.tag)
+	q.latch = coord.Latch(q.state, q.caller)
+}
+
+type answer = lua.Outcome[Out]
+
+// ask has a script decide, or else the fail mode.
+func (l *Limiter) ask(ctx context.Context, q question) (decision, answer, error) {
+	out, err := l.charge(ctx, q)
+	if err != nil {
+		d, err := l.unanswered(ctx, q, err)
+		return d, answer{}, err
+	}
+	d, err := q.lim.decision(out.Value.LimitAnswer, out.Replayed)
+	switch {
+	case err != nil:
+		return decision{}, out, coord.Failed("ratelimit "+q.lim.label()+": reply", err)
+	case d.Allowed && q.cost > 0 && (!q.peek || d.Replayed):
+		d.Grant = l.granted(q, out)
+	}
+	switch {
+	case q.peek:
+	case !d.Allowed && q.lim.denyCache && d.DeniedBy != ReasonConcurrency:
+		l.answers.Put(q.lim.answerKey(q.counted), denial{
+			state: q.state, cost: q.cost, at: q.begun,
+			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
+			newer: out.Value.Newer != "",
+		}, q.epoch)
+	case d.Allowed:
+		if q.denied {
+			l.answers.Drop(q.lim.answerKey(q.counted))
+		}
+		if q.mode == coord.FailLocal && !d.Replayed {
+			l.keepWarm(q)
+		}
+	}
+	return d, out, nil
+}
+
+// unanswered is what the fail mode makes of a script's failure.
+func (l *Limiter) unanswered(ctx context.Context, q question, err error) (decision, error) {
+	e := coord.Failed("ratelimit "+q.lim.label()+": acquire", err)
+	// Looking changes nothing, so that nothing was executed.
+	e.MaybeExecuted = e.MaybeExecuted && !q.peek
+	if !coord.Unanswered(ctx, err) {
+		return decision{}, e
+	}
+	if !q.peek && l.events.Wanted() {
+		l.events.Publish(coord.Event{Kind: coord.EventDegraded, Noun: noun, Name: q.lim.rule, Key: q.key, Reason: string(q.mode)})
+	}
+	if q.mode == coord.FailClosed {
+		if !q.peek {
+			l.stats.Failed(q.lim.label())
+			l.tel.Degraded(ctx, q.lim.label(), "unavailable")
+		}
+		return decision{}, e
+	}
+	d := l.stand(q)
+	d.MaybeExecuted = e.MaybeExecuted
+	return d, nil
+}
+
+// charge runs the lean script where there is one, on the same state.
+func (l *Limiter) charge(ctx context.Context, q question) (answer, error) {
+	lim := q.lim
+	if q.cost > 0 {
+		if err := l.seals.ready(ctx, q.mode == coord.FailClosed); err != nil {
+			return answer{}, err
+		}
+	}
+	if lim.lean() {
+		b := lim.bands[0]
+		out, err := run(ctx, l.runner, TokenBucketScript, TokenBucketIn{
+			State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+			Revision: lim.revision, Signature: lim.signature, Capacity: b.Capacity, L: b.L, P: b.P,
+		}, q)
+		return answer{Value: Out{LimitAnswer: out.Value}, Replayed: out.Replayed, Sent: out.Sent}, err
+	}
+	charge := Charge{Cost: q.cost, WaitUS: q.wait, Revision: lim.revision, Signature: lim.signature, ID: q.id}
+	if q.peek {
+		charge.Peek = PeekOn
+	}
+	return run(ctx, l.runner, lim.algorithm.script, In{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}, q)
+}
+
+// run waits out an outage only when nothing else could answer, and refusals when
+// the caller said for how long.
+func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I, q question) (lua.Outcome[O], error) {
+	if q.wait > 0 {
+		var done context.CancelFunc
+		ctx, done = outlive(ctx, lease.GiveBackTime)
+		defer done()
+	}
+	switch {
+	case q.mode != coord.FailClosed:
+		return lua.Attempt(ctx, r, s, in, q.latch)
+	case q.caller.HasDeadline:
+		return lua.Insist(ctx, r, s, in, q.latch)
+	}
+	return lua.Run(ctx, r, s, in, q.latch)
+}
+
+// outlive is a context that ends only some time after ctx: who leaves while its
+// slot is being promised has to learn of it, or nobody could give it back.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var late *time.Timer
+	if end, ok := ctx.Deadline(); ok {
+		late = time.AfterFunc(time.Until(end)+by, cancel)
+	}
+	deaf := coord.HearEnd(ctx, func() {
+		ended := time.AfterFunc(by, cancel)
+		context.AfterFunc(longer, func() { ended.Stop() })
+	})
+	return longer, func() {
+		deaf()
+		cancel()
+		if late != nil {
+			late.Stop()
+		}
+	}
+}
+
+// decision puts a script's answer into the rule's words. Waits are rounded up,
+// so that who sleeps exactly that long and asks again is not a moment early.
+func (l *limit) decision(o coord.LimitAnswer, replayed bool) (decision, error) {
+	s, err := l.sizes.by(o.Newer)
+	if err != nil {
+		return decision{}, err
+	}
+	if replayed {
+		o.Band = min(o.Band, int64(len(s.bands))) // the rule had more then
+	}
+	if o.Band < 1 || o.Band > int64(len(s.bands)) {
+		return decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
+	}
+	d := decision{RatelimitResult: api.RatelimitResult{
+		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm.name,
+		Band: s.names[o.Band-1], Limit: s.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
+		ResetAfterMS: coord.WaitMS(o.ResetAfterUS), ResetAtMS: coord.InstantMS(o.NowUS + o.ResetAfterUS),
+		Replayed: replayed, Source: coord.SourceRedis,
+	}}
+	if o.Reserved() {
+		// When the slot comes, the debt has drained down to it.
+		d.Current = min(d.Current, s.bands[o.Band-1].Capacity)
+	}
+	if d.Allowed {
+		return d, nil
+	}
+	d.DeniedBy, d.RetryAfterMS = o.Denied, coord.WaitMS(o.RetryAfterUS)
+	return d, nil
+}

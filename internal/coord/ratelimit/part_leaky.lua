@@ -1,0 +1,62 @@
+-- The leaky bucket as GCRA. Of each band the state (see lib/state.lua) has u, the theoretical arrival time: when it
+-- is as if unused, whole us, and r, l-ths of a microsecond beyond. A band is c, l, p, u, r: one token each p / l us, and
+-- c at once: a cost moves u on by as many times p / l, and fits if u is then at most c * p / l from now.
+local leaky = {fields = {'t', 'v', 'sig', 'from', 'last', 'tat1', 'r1', 'tat2', 'r2', 'tat3', 'r3', 'tat4', 'r4'}}
+
+-- What old had used counts as far as both could hold it, in whole tokens, and what was promised beyond old's capacity
+-- whole. Their fraction counts only at the same rate.
+function leaky.inherit(new, old, t)
+  gcra_fit(new)
+  gcra_fit(old)
+  if old.l == 0 or new.l == 0 or old.u < t then return end
+  local used, rest = gcra_level(old, old.u - t, old.r)
+  local spare = 0
+  if rest > 0 then used, spare = used + 1, old.p - rest end
+  used = math.min(math.min(used, old.c, new.c) + math.max(used - old.c, 0), gcra_most(new))
+  new.u, new.r = gcra_span(new, used)
+  new.u = new.u + t
+  if new.l == old.l and new.p == old.p and used > 0 then gcra_move(new, -math.floor(spare / new.l), -(spare % new.l)) end
+end
+
+-- A clock that stepped back drains nothing until it is at t again.
+function leaky.open(s)
+  s.at = math.max(s.t, now)
+  for _, b in ipairs(s.bands) do
+    gcra_fit(b)
+    if b.u < s.at or b.l == 0 then b.u, b.r = s.at, 0 end
+  end
+  return s
+end
+
+function leaky.wait(s, b, cost)
+  if cost > b.c then return -1 end
+  local at = b.l > 0 and gcra_later_than(b, b.c - cost) or 0
+  return at > s.at and at - now or 0
+end
+
+function leaky.view(s, b)
+  if b.u == s.at and b.r == 0 then return b.c, 0, 0 end
+  local used, rest = gcra_level(b, b.u - s.at, b.r)
+  if rest > 0 then used = used + 1 end
+  return b.c - used, used, b.u - now + (b.r > 0 and 1 or 0)
+end
+
+function leaky.keep(s)
+  local full = 0
+  for _, b in ipairs(s.bands) do full = math.max(full, b.u - now + (b.r > 0 and 1 or 0)) end
+  state_keep(leaky, s, full)
+end
+
+function leaky.take(s, cost, ahead)
+  local own = 0
+  for _, b in ipairs(s.bands) do
+    if ahead > 0 then
+      own = math.max(own, leaky.wait(s, b, cost))
+      if b.u < now + ahead then b.u, b.r = now + ahead, 0 end
+    end
+    local us, r = muldiv(cost, b.p, b.l, b.r)
+    b.u, b.r = b.u + us, r
+  end
+  state_ahead(s, ahead, own)
+  leaky.keep(s)
+end

@@ -1,0 +1,30 @@
+-- Gives back a slot that was promised and has not come: it is credited when it is the last one.
+-- USES clock muldiv lifetime bands state gate credit bucket bucket_credit gcra leaky leaky_credit window window_credit log
+-- KEYS state; gate; latch
+-- ARGV algorithm; id; cost; slot_us; promised_us
+-- RETURNS slot
+-- TTL state: as with a charge of its algorithm; gate: see part_gate.lua
+-- COST O(bands): HMGET twice, and when it credits HSET and PEXPIRE
+if slot_us <= now then return 2 end
+
+-- taken_back credits the cost, and says whether it did. A state that began after the promise, by a reset or with other
+-- bands, owes to others.
+local function taken_back()
+  if algorithm == 'sliding_window_log' then return log_give_back(state_key, id) end
+  local a = ({token_bucket = bucket, leaky_bucket = leaky, fixed_window = window})[algorithm]
+  local s = a.open(stored(state_key, a, '', -1))
+  if s.had == 0 or s.from > promised_us or not a.latest(s, slot_us) then return false end
+  a.give(s, cost)
+  a.keep(s)
+  return true
+end
+
+-- With a delay every admission moves when the next one may go, so that this too tells the last one.
+local g = gate_read(gate_key)
+local last = (g.delay == 0 or g.next == slot_us + g.delay) and taken_back()
+if last and g.delay > 0 then
+  g.next = slot_us
+  gate_keep(gate_key, g)
+end
+if latch_key then redis.call('DEL', latch_key) end
+return last and 1 or 0

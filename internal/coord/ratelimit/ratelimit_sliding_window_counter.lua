@@ -1,0 +1,47 @@
+-- Charges two counters, all bands or none, or says when it may succeed. A window is aligned; what counts is the present
+-- one and, of prev in the one before, the share that a window ending now still covers: a cost fits at e us into the
+-- present one if ceil(prev * (p - e) / p) <= limit - cur - cost. So an aligned window has at most the limit; and any
+-- half-open interval of one period, beginning x us after n was charged in a window, has at most n there and, up to x - 1
+-- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
+-- USES clock lifetime muldiv bands counter gate admit
+-- LATER line leases seat
+-- KEYS state; gate; leases; holders; line; beats
+-- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; beat_ms; inboxes
+-- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; first; bands; then; remaining;
+--      current; reset_after_us
+-- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; gate, leases, holders, line, beats: see
+--      their parts
+-- COST O(bands + ended leases + dead waiters): HMGET twice, and when it took something HSET and PEXPIRE
+-- What will count in a window to come is not known, so that no slot in it can be promised.
+charge.wait_us = 0
+local a = {}
+
+-- covers is the first instant of a window, us into it, when of prev at most room counts; at its end it is all gone.
+local function covers(b, prev, room)
+  if prev <= room then return 0 end
+  return b.us - muldiv(room, b.us, prev, 0)
+end
+
+-- wait tries this window, then the next one, where cur counts as prev does here. In the window after that nothing counts any more.
+function a.wait(_, b, cost)
+  if cost > b.c then return -1 end
+  local room, start = b.c - b.cur - cost, b.w * b.us
+  if counter_used(b) <= b.c - cost then return 0 end
+  local e = room > 0 and covers(b, b.prev, room) or b.us
+  if e == b.us then e = b.us + covers(b, b.cur, b.c - cost) end
+  return start + e - now
+end
+
+function a.view(_, b)
+  local used, ends = counter_used(b), b.w * b.us
+  if used > 0 then ends = ends + (b.cur > 0 and 2 or 1) * b.us end
+  return b.c - used, used, used > 0 and ends - now or 0
+end
+
+function a.take(s, cost)
+  for _, b in ipairs(s.bands) do b.cur = b.cur + cost end
+  counter_write(s)
+end
+
+local s = counter_read(state_key, charge.signature, charge.revision)
+return admit(a, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))

@@ -1,0 +1,71 @@
+package ratelimit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// A rule is kept in Redis as JSON, under the names that files have. Sidecars of
+// several versions read it during a rollout: fields are added, and one that a version
+// does not know makes the rule unreadable to it, since what it would enforce without
+// the field is another rule.
+
+// maxRuleText bounds the text of a rule, in bytes: all of them come in one reply.
+const maxRuleText = 64 << 10
+
+// textOf is the rule, which was checked, as it is kept. Equal rules have equal
+// texts. Its error is the caller's.
+func textOf(o api.Rule) (string, error) {
+	for _, text := range anyBytes(o) {
+		if !utf8.ValidString(text) {
+			return "", coord.Invalid("rule: %q is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?", text)
+		}
+	}
+	if NoPenalty(o.Penalty) {
+		o.Penalty = nil
+	}
+	b, err := json.Marshal(o)
+	if err == nil && len(b) > maxRuleText {
+		return "", coord.Invalid("rule: has %d bytes as text, more than %d; keep a rule with so long lists in a file", len(b), maxRuleText)
+	}
+	return string(b), err
+}
+
+// anyBytes are the texts of a rule that need not be UTF-8.
+func anyBytes(o api.Rule) []string {
+	var all []string
+	for _, m := range slices.Concat(o.Allow, o.Deny) {
+		all = append(all, m.Exact, m.Glob, m.Suffix)
+	}
+	for _, x := range o.Overrides {
+		all = append(all, x.Exact, x.Glob, x.Suffix)
+	}
+	for _, g := range o.Groups {
+		all = append(all, g.Exact, g.Glob, g.Suffix, g.Name)
+	}
+	return all
+}
+
+// readRule reads what is kept under a name. Its error is that it is no rule for
+// this version.
+func readRule(name, text string) (api.Rule, error) {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	var o api.Rule
+	if err := d.Decode(&o); err != nil {
+		return api.Rule{}, err
+	}
+	if d.More() || o.Name != name {
+		return api.Rule{}, fmt.Errorf("it is not the text of one rule of that name")
+	}
+	if p := CheckRules([]api.Rule{o}); p != nil {
+		return api.Rule{}, p
+	}
+	return o, nil
+}

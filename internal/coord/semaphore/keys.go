@@ -1,0 +1,21 @@
+package semaphore
+
+import (
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+)
+
+// keys are those of semaphores.
+type keys struct{ coord.Keys }
+
+// semaphore is a semaphore's leases, who holds them and how many permits each,
+// and the line for them.
+func (k keys) semaphore(name string) (s Keys, line lease.LineKeys) {
+	leases := k.Key(coord.Escaped(name), "sem", "")
+	return Keys{Leases: leases, Holders: leases + ":holders", Weights: leases + ":weights"}, lease.LineKeysOf(leases)
+}
+
+// semaphoreGone is the mark that a token gave permits back.
+func (k keys) semaphoreGone(name, token string) string {
+	return k.Key(coord.Escaped(name), "sem:gone:", coord.Escaped(token))
+}

@@ -1,0 +1,121 @@
+package semaphore
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// RenewHeld implements Kind.
+func (s *Semaphores) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
+	return lease.RenewBy(ctx, s.runner, RenewScript, due, s.renewal, func(v RenewOut) lease.Renewal {
+		switch v.State {
+		case Held:
+			return lease.Renewal{Held: true, Final: v.Final, Left: coord.Millis(v.TTLMS)}
+		case Moved:
+			return lease.Renewal{Moved: true}
+		default:
+			return lease.Renewal{Reason: lease.ReasonExpired}
+		}
+	})
+}
+
+// renewal is what extends a hold.
+func (s *Semaphores) renewal(h lease.Hold) RenewIn {
+	in := RenewIn{
+		Gone: s.keys.semaphoreGone(h.Name, h.Token), Token: h.Token, TTLMS: h.TTL.Milliseconds(), Session: h.Session,
+	}
+	in.Semaphore, _ = s.keys.semaphore(h.Name)
+	return in
+}
+
+// GiveBackHeld implements Kind. Whatever the scripts find, the holds are no
+// longer ours: only an error is worth another try.
+func (s *Semaphores) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
+	return lease.GiveBackBy(ctx, s.runner, ReleaseScript, gone, s.release)
+}
+
+// release is the input of the script that gives back permits, a ticket in the waiting
+// line, or both.
+func (s *Semaphores) release(h lease.Hold) ReleaseIn {
+	in := ReleaseIn{
+		Gone: s.keys.semaphoreGone(h.Name, h.Token), Token: h.Token, Session: h.Session,
+		Waiter: h.Waiter, Inboxes: s.keys.Inboxes(),
+	}
+	in.Semaphore, in.LineKeys = s.keys.semaphore(h.Name)
+	return in
+}
+
+// Renew has the permits of a token, in whatever session, live so long from now on,
+// shorter or longer than before.
+func (s *Semaphores) Renew(ctx context.Context, _ coord.Caller, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
+	op := "semaphore " + p.Name + ": renew"
+	// Looked up before the script: a lease that is granted while it runs is
+	// another one, and not lost by what the script finds.
+	id := lease.ID{noun, p.Name, p.Token}
+	x, err := s.leases.Claim(ctx, id)
+	if err != nil {
+		return api.SemaphoreRenewResult{}, coord.Failed(op, err)
+	}
+	ttl := coord.Millis(p.TTLMS)
+	out, err := lua.Run(ctx, s.runner, RenewScript, s.renewal(lease.Hold{ID: id, TTL: ttl}), lua.Latch{})
+	if err != nil {
+		s.leases.Unclaim(x)
+		return api.SemaphoreRenewResult{}, coord.Failed(op, err)
+	}
+	v := out.Value
+	if v.State != Held {
+		s.leases.Lose(x, lease.ReasonExpired)
+		return api.SemaphoreRenewResult{Reason: lease.ReasonExpired}, nil
+	}
+	s.leases.Extend(x, ttl, lease.Renewal{Sent: out.Sent, Final: v.Final, Left: coord.Millis(v.TTLMS)})
+	return api.SemaphoreRenewResult{Renewed: true, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, out.Sent), Reason: lease.ReasonRenewed}, nil
+}
+
+// Release gives the permits of a token back, in whatever session, and nobody
+// else's. It runs on its own time: a caller that goes away does not stop it.
+// Repeating it answers the same, since the first reply may have been lost.
+func (s *Semaphores) Release(ctx context.Context, c coord.Caller, p *api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error) {
+	id := lease.ID{noun, p.Name, p.Token}
+	found, err := lease.Release(ctx, s.leases, c, id, func(ctx context.Context) (State, error) {
+		out, err := lua.Run(ctx, s.runner, ReleaseScript, s.release(lease.Hold{ID: id}), lua.Latch{})
+		return out.Value, err
+	})
+	switch {
+	case err != nil:
+		return api.SemaphoreReleaseResult{}, err
+	case found == Held || found == Released:
+		return api.SemaphoreReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
+	default:
+		return api.SemaphoreReleaseResult{Reason: lease.ReasonExpired}, nil
+	}
+}
+
+// Get reads a semaphore.
+func (s *Semaphores) Get(ctx context.Context, _ coord.Caller, p *api.SemaphoreGetParams) (api.SemaphoreGetResult, error) {
+	now, err := s.look(ctx, p.Name)
+	if err != nil {
+		return api.SemaphoreGetResult{}, coord.Failed("semaphore "+p.Name+": get", err)
+	}
+	r := api.SemaphoreGetResult{Held: now.Held, Waiting: now.Waiting, Holders: make([]api.SemaphoreHolder, len(now.Holders))}
+	for i, h := range now.Holders {
+		r.Holders[i] = api.SemaphoreHolder{
+			Permits: h.Permits, Fence: coord.Fence(h.Fence), TTLMS: h.TTLMS, HeldBy: coord.HeldBy(h.Client, h.Instance, h.Meta, h.SinceMS),
+		}
+	}
+	return r, nil
+}
+
+// look reads a semaphore, once all that has ended is out of it.
+func (s *Semaphores) look(ctx context.Context, name string) (GetOut, error) {
+	keys, line := s.keys.semaphore(name)
+	for {
+		out, err := lua.Run(ctx, s.runner, GetScript, GetIn{Semaphore: keys, Line: line.Line}, lua.Latch{})
+		if err != nil || !out.Value.More {
+			return out.Value, err
+		}
+	}
+}

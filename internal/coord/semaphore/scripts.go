@@ -1,0 +1,153 @@
+package semaphore
+
+import (
+	"embed"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// Keys are what a semaphore has; part_permits.lua says what they hold.
+type Keys struct {
+	Leases, Holders, Weights string `lua:"key"`
+}
+
+// AcquireScript grants permits of a semaphore, all or none. Repeated with the
+// same token it answers the same grant and restarts its TTL.
+var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
+	Name:       "semaphore_acquire",
+	Idempotent: true,
+	Latched:    true,
+})
+
+// AcquireIn is one try to take permits.
+type AcquireIn struct {
+	Semaphore Keys `lua:"table"`
+	lease.LineKeys
+	Gone           string `lua:"key"` // keeps the fence of what the token gave back
+	Token          string // the owner's secret
+	Limit, Permits int64  // Permits, asked for, is at most Limit
+	TTLMS          int64
+	// Session is the id of the session they are bound to, empty when they are bound to their TTL.
+	Session string
+	// Client, Instance and Meta are any bytes.
+	Client, Instance, Meta string
+	// MaxHoldMS is after how long no renewal extends them any more; 0 = any does.
+	MaxHoldMS int64
+	// Waiter and BeatMS are as for LockAcquireIn.
+	Waiter string
+	BeatMS int64
+	// Inboxes is what the names of the sidecars' channels begin with.
+	Inboxes string
+}
+
+// AcquireOut is a grant, or what is in the way.
+type AcquireOut struct {
+	Acquired bool
+	Fence    int64 // 0 when it was not acquired
+	TTLMS    int64 // left, rounded down; 0 when it was not acquired
+	// Final: no renewal extends the grant any more.
+	Final bool
+	Free  int64 // permits, after this
+	// WaitUS is until enough TTLs have ended; 0 = it is not known.
+	WaitUS int64
+	// First: nobody alive is before the caller in the line.
+	First bool
+	// More: leases that have ended are counted still, and the caller should ask again at once.
+	More bool
+}
+
+// State is what renew and release found.
+type State int64
+
+// What renew and release find, as the scripts return it.
+const (
+	// Expired: the token holds nothing, and did not give it back lately.
+	Expired State = 0
+	// Held: it held permits, and what was asked is done.
+	Held State = 1
+	// Moved: it holds permits, bound to another session by a replay.
+	Moved State = 2
+	// Released: it gave them back.
+	Released State = 3
+)
+
+// RenewScript extends the permits of a token. With Move they are then Session's,
+// whoever held them.
+var RenewScript = lua.Define[RenewIn, RenewOut](files, lua.Source{Name: "semaphore_renew", Idempotent: true})
+
+// RenewIn extends what one token holds. A Session other than the stored
+// one finds SemaphoreMoved; an empty Session matches any, and so does a Fence of 0.
+// A TTLMS of 0 extends nothing. A Session never shortens what is left; the owner's
+// own call, with an empty one and no Move, may.
+type RenewIn struct {
+	Semaphore Keys   `lua:"table"`
+	Gone      string `lua:"key"` // see SemaphoreAcquireIn
+	Token     string
+	TTLMS     int64
+	Session   string
+	Fence     int64
+	Move      bool
+	// Client and Instance are those of who they move to.
+	Client, Instance string
+}
+
+// RenewOut says what was found.
+type RenewOut struct {
+	State State
+	Fence int64
+	TTLMS int64 // left, rounded down
+	// Final: no renewal extends it any more.
+	Final bool
+}
+
+// ReleaseScript gives the permits of a token back, takes a waiter out of the
+// line, and wakes the next one: so it is also how a waiting call is cancelled,
+// whether or not it was granted anything meanwhile.
+var ReleaseScript = lua.Define[ReleaseIn, State](files, lua.Source{
+	Name:       "semaphore_release",
+	Returns:    []string{"state"},
+	Idempotent: true,
+})
+
+// ReleaseIn gives back what one token holds. A Session other than the
+// stored one finds SemaphoreMoved and changes nothing; an empty one matches any.
+type ReleaseIn struct {
+	Semaphore Keys `lua:"table"`
+	lease.LineKeys
+	Gone    string `lua:"key"` // see SemaphoreAcquireIn
+	Token   string // empty releases nothing
+	Session string
+	Waiter  string // that leaves the line, empty = none
+	Inboxes string
+}
+
+// GetScript reads a semaphore.
+var GetScript = lua.Define[GetIn, GetOut](files, lua.Source{Name: "semaphore_get", Idempotent: true})
+
+// GetIn names one semaphore.
+type GetIn struct {
+	Semaphore Keys   `lua:"table"`
+	Line      string `lua:"key"`
+}
+
+// GetOut is the semaphore's state.
+type GetOut struct {
+	Held    int64 // permits
+	Waiting int64 // places in the line, those of dead sidecars too until they come first
+	// More: leases that have ended are counted still, and the caller should ask again at once.
+	More    bool
+	Holders []Holder // at most 100, by when they end
+}
+
+// Holder is one grant.
+type Holder struct {
+	Permits, Fence   int64
+	TTLMS            int64 // left, rounded down
+	Client, Instance string
+	SinceMS          int64
+	Meta             string
+}

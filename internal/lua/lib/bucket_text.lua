@@ -1,0 +1,42 @@
+-- A token bucket (see lib/bucket.lua) as one text, so that a hash may hold many: t, v, sig, from, last, and u and r of each
+-- band. A user uses muldiv, bands, state and bucket before it.
+local function bucket_read(text, sig, revision)
+  local words = {}
+  for w in string.gmatch(text or '', '%S+') do words[#words + 1] = w end
+  local s = stored(nil, bucket, sig, revision, words)
+  s.bare = true
+  return bucket.open(s)
+end
+
+local function bucket_text(s)
+  local out = {string.format('%.0f %.0f ', math.max(s.t, now), s.v), s.sig,
+    string.format(' %.0f %.0f', s.begins and now or s.from, s.last)}
+  for _, b in ipairs(s.bands) do out[#out + 1] = string.format(' %.0f %.0f', b.u, b.r) end
+  return table.concat(out)
+end
+
+-- bucket_wait is how long (us) until all bands have the cost, -1 = never, and the band that is last to have it, else the one
+-- with the least left.
+local function bucket_wait(s, cost)
+  local wait, late, least, spare = 0, nil, 1, nil
+  for i, b in ipairs(s.bands) do
+    local w, left = bucket.wait(s, b, cost), b.c - b.u
+    if not spare or left < spare then least, spare = i, left end
+    if wait >= 0 and (w < 0 or w > wait) then wait, late = w, i end
+  end
+  return wait, late or least
+end
+
+-- bucket_left is what is left in all bands.
+local function bucket_left(s)
+  local left = s.bands[1].c
+  for _, b in ipairs(s.bands) do left = math.min(left, b.c - b.u) end
+  return math.max(left, 0)
+end
+
+-- bucket_charge takes the cost of a member. The hash lives as long as the longest of its buckets.
+local function bucket_charge(key, id, s, cost)
+  bucket.take(s, cost, 0)
+  redis.call('HSET', key, id, bucket_text(s))
+  redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), lifetime_ms(s.full)))
+end
