@@ -18,5 +18,3 @@ func (e *Events) Bursts() int {
 
 // MaxBursts bounds that.
 const MaxBursts = maxBursts
-
-func (s *Signals) GotSidecar() string { return s.Sidecar }

@@ -33,9 +33,9 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 			t.Parallel()
 			s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
 			var back []string // tokens; empty for a place in the line alone
-			kind := &lease.FakeKind{OnGiveBack: func(_ context.Context, gone []lease.TestHold) []error {
+			kind := &lease.FakeKind{OnGiveBack: func(_ context.Context, gone []lease.Hold) []error {
 				for _, h := range gone {
-					back = append(back, h.GotToken())
+					back = append(back, h.Token)
 				}
 				return make([]error, len(gone))
 			}}

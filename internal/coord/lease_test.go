@@ -30,28 +30,28 @@ type noun struct {
 	batches  []int      // sizes
 	returned []string   // names, sorted within a batch
 	sessions map[string]bool
-	answer   func(name string, sent time.Time) lease.TestRenewal
+	answer   func(name string, sent time.Time) lease.Renewal
 	// delay is how long a renewal's reply takes.
 	delay time.Duration
 }
 
 func newNoun() *noun {
 	n := &noun{start: time.Now(), sessions: make(map[string]bool)}
-	n.answer = func(_ string, sent time.Time) lease.TestRenewal { return lease.Renewed(sent) }
+	n.answer = func(_ string, sent time.Time) lease.Renewal { return lease.Renewed(sent) }
 	n.OnRenew = n.renew
 	n.OnGiveBack = n.giveBack
 	return n
 }
 
-func (n *noun) renew(ctx context.Context, due []lease.TestHold) []lease.TestRenewal {
+func (n *noun) renew(ctx context.Context, due []lease.Hold) []lease.Renewal {
 	sent := time.Now()
 	n.mu.Lock()
 	n.batches = append(n.batches, len(due))
-	results := make([]lease.TestRenewal, len(due))
+	results := make([]lease.Renewal, len(due))
 	for i, h := range due {
-		n.renewals = append(n.renewals, fmt.Sprintf("%s@%v", h.GotName(), sent.Sub(n.start).Truncate(time.Second)))
-		n.sessions[h.GotSession()] = true
-		results[i] = n.answer(h.GotName(), sent)
+		n.renewals = append(n.renewals, fmt.Sprintf("%s@%v", h.Name, sent.Sub(n.start).Truncate(time.Second)))
+		n.sessions[h.Session] = true
+		results[i] = n.answer(h.Name, sent)
 	}
 	delay := n.delay
 	n.mu.Unlock()
@@ -59,25 +59,25 @@ func (n *noun) renew(ctx context.Context, due []lease.TestHold) []lease.TestRene
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
-			return slices.Repeat([]lease.TestRenewal{lease.Faulty(ctx.Err())}, len(due))
+			return slices.Repeat([]lease.Renewal{lease.Faulty(ctx.Err())}, len(due))
 		}
 	}
 	return results
 }
 
-func (n *noun) giveBack(_ context.Context, gone []lease.TestHold) []error {
+func (n *noun) giveBack(_ context.Context, gone []lease.Hold) []error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var names []string
 	for _, h := range gone {
-		names = append(names, h.GotName())
+		names = append(names, h.Name)
 	}
 	slices.Sort(names)
 	n.returned = append(n.returned, names...)
 	return make([]error, len(gone))
 }
 
-func (n *noun) set(answer func(name string, sent time.Time) lease.TestRenewal) {
+func (n *noun) set(answer func(name string, sent time.Time) lease.Renewal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.answer = answer
@@ -180,8 +180,8 @@ func TestShortAndLongLeasesDoNotShareTheirPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		// Replies about long leases take longer than a short one can wait.
-		n.OnRenew = func(ctx context.Context, due []lease.TestHold) []lease.TestRenewal {
-			if slices.ContainsFunc(due, func(h lease.TestHold) bool { return h.GotTTL() == ttl }) {
+		n.OnRenew = func(ctx context.Context, due []lease.Hold) []lease.Renewal {
+			if slices.ContainsFunc(due, func(h lease.Hold) bool { return h.TTL == ttl }) {
 				select {
 				case <-time.After(60 * time.Millisecond):
 				case <-ctx.Done():
@@ -206,11 +206,11 @@ func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		first := true
-		n.set(func(_ string, sent time.Time) lease.TestRenewal {
+		n.set(func(_ string, sent time.Time) lease.Renewal {
 			if first {
 				first = false
 				n.delay = time.Hour // the reply never comes
-				return lease.TestRenewal{}
+				return lease.Renewal{}
 			}
 			n.delay = 0
 			return lease.Renewed(sent)
@@ -226,7 +226,7 @@ func TestALostReplyIsTriedAgainWhileTheLeaseIsValid(t *testing.T) {
 func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 	for name, fail := range map[string]func(*noun){
 		"refused": func(n *noun) {
-			n.answer = func(string, time.Time) lease.TestRenewal { return lease.Faulty(errors.New("refused")) }
+			n.answer = func(string, time.Time) lease.Renewal { return lease.Faulty(errors.New("refused")) }
 		},
 		"silent": func(n *noun) { n.delay = 100 * time.Hour },
 	} {
@@ -257,7 +257,7 @@ func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 func TestRetriesBackOff(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		n.answer = func(string, time.Time) lease.TestRenewal { return lease.Faulty(errors.New("down")) }
+		n.answer = func(string, time.Time) lease.Renewal { return lease.Faulty(errors.New("down")) }
 		for i := range 100 {
 			w.Bind(&n.FakeKind, fmt.Sprint(i), ttl)
 		}
@@ -272,7 +272,7 @@ func TestRetriesBackOff(t *testing.T) {
 func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		n.set(func(name string, sent time.Time) lease.TestRenewal {
+		n.set(func(name string, sent time.Time) lease.Renewal {
 			switch name {
 			case "moved":
 				return lease.Moved()
@@ -300,14 +300,14 @@ func TestALeaseThatIsNotOursIsToldAtOnceAndOnce(t *testing.T) {
 }
 
 func TestAReleasedLeaseIsNeverRenewedOrReported(t *testing.T) {
-	for name, answer := range map[string]lease.TestRenewal{
+	for name, answer := range map[string]lease.Renewal{
 		"found gone": lease.Gone(lease.ReasonExpired), "renewed": lease.Renewed(time.Time{}), "faulty": lease.Faulty(errors.New("x")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, l *lease.Leases) {
 				n, w := newNoun(), open(l)
 				n.delay = time.Second
-				n.answer = func(string, time.Time) lease.TestRenewal { return answer }
+				n.answer = func(string, time.Time) lease.Renewal { return answer }
 				w.Bind(&n.FakeKind, "a", ttl)
 				time.Sleep(ttl / 3)
 				synctest.Wait()
@@ -328,12 +328,12 @@ func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, old, heir := newNoun(), open(l), open(l)
 		n.delay = time.Second
-		n.set(func(string, time.Time) lease.TestRenewal { return lease.Moved() })
+		n.set(func(string, time.Time) lease.Renewal { return lease.Moved() })
 		old.Bind(&n.FakeKind, "a", ttl)
 		time.Sleep(ttl / 3)
 		synctest.Wait()
 		heir.Bind(&n.FakeKind, "a", ttl) // the same token, through another connection
-		n.set(func(_ string, sent time.Time) lease.TestRenewal { return lease.Renewed(sent) })
+		n.set(func(_ string, sent time.Time) lease.Renewal { return lease.Renewed(sent) })
 		old.Close(t.Context())
 		require.Empty(t, n.returned, "what moved is not given back by its old session")
 		time.Sleep(3 * ttl)
@@ -369,7 +369,7 @@ func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
 func TestAShorterRenewalByTheOwnerEndsTheValidityEarlier(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		n.answer = func(string, time.Time) lease.TestRenewal { return lease.Faulty(errors.New("down")) }
+		n.answer = func(string, time.Time) lease.Renewal { return lease.Faulty(errors.New("down")) }
 		w.Bind(&n.FakeKind, "a", ttl)
 		l.Extend("a", time.Second)
 		time.Sleep(ttl)
@@ -459,12 +459,12 @@ func TestGivingBackIsTriedAgainUntilItsContextEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		var tries [][]string
-		n.OnGiveBack = func(_ context.Context, gone []lease.TestHold) []error {
+		n.OnGiveBack = func(_ context.Context, gone []lease.Hold) []error {
 			errs := make([]error, len(gone))
 			var names []string
 			for i, h := range gone {
-				names = append(names, h.GotName())
-				if h.GotName() == "stuck" || len(tries) == 0 {
+				names = append(names, h.Name)
+				if h.Name == "stuck" || len(tries) == 0 {
 					errs[i] = errors.New("down")
 				}
 			}
@@ -521,7 +521,7 @@ func TestStopWaitsForSessionsThatAreClosing(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		begun, goOn := make(chan struct{}), make(chan struct{})
-		n.OnGiveBack = func(_ context.Context, gone []lease.TestHold) []error {
+		n.OnGiveBack = func(_ context.Context, gone []lease.Hold) []error {
 			close(begun)
 			<-goOn
 			return n.giveBack(t.Context(), gone)

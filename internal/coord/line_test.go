@@ -317,7 +317,7 @@ func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
 	g := q.hold(s)
 	next := q.stand(t.Context(), s, 0)
 	line := lock.LockLine(coord.NewKeys(q.prefix, ""), "l")
-	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.signals.GotSidecar() + ":0"}).Err())
+	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.signals.Sidecar + ":0"}).Err())
 	q.release(s, g.Token)
 	q.served(next)
 	q.places(0)

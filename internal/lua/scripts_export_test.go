@@ -22,7 +22,7 @@ func ReadAs[I, O any](s Script[I, O], reply []any) (O, error) {
 }
 
 // AllFiles are the embedded scripts and parts.
-var AllFiles = Files
+var AllFiles = lib
 
 // Unnamed is a body of a script with the outputs O as it is put into the script's text.
 func Unnamed[O any](body string) string {

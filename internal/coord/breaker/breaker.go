@@ -113,7 +113,7 @@ func (b *Breakers) Allow(ctx context.Context, c coord.Caller, p *api.BreakerAllo
 		return api.BreakerAllowResult{}, err
 	}
 	now := b.now()
-	id := coord.AnswerKey{noun, p.Name, p.Pool, at.policy.Name, revision}
+	id := coord.AnswerKey{Kind: noun, Name: p.Name, Key: p.Pool, Terms: at.policy.Name, Revision: revision}
 	known, _, epoch := b.answers.Get(id)
 	repeated := b.answers.Repeated(c.RequestID)
 	if s, ok := known.(shut); ok && !repeated {
@@ -220,7 +220,7 @@ func (b *Breakers) Report(ctx context.Context, c coord.Caller, p *api.BreakerRep
 	}
 	var out lua.Outcome[ReportOut]
 	if p.Probe != "" {
-		out, err = lease.Release(ctx, b.leases, c, lease.ID{noun, p.Name, p.Probe}, run)
+		out, err = lease.Release(ctx, b.leases, c, lease.ID{Noun: noun, Name: p.Name, Token: p.Probe}, run)
 	} else if out, err = run(ctx); err != nil {
 		err = coord.Failed("breaker "+p.Name+": report", err)
 	}

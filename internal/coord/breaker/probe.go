@@ -47,7 +47,7 @@ func (p probes) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 // lease is a probe as the caller's session holds it.
 func (b *Breakers) lease(c coord.Caller, at address, probe string) *lease.Lease {
 	return &lease.Lease{
-		ID: lease.ID{noun, at.name, probe}, TTL: coord.Millis(at.policy.ProbeTTLMS), Session: c.Session,
+		ID: lease.ID{Noun: noun, Name: at.name, Token: probe}, TTL: coord.Millis(at.policy.ProbeTTLMS), Session: c.Session,
 		Kind: probes{runner: b.runner, at: at, members: b.members}, Fixed: true,
 	}
 }

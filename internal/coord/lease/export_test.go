@@ -8,21 +8,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// Hold is what a fake noun is given; TestRenewal is what it answers.
-type (
-	TestHold    = Hold
-	TestRenewal = Renewal
-)
-
-func Renewed(sent time.Time) TestRenewal { return Renewal{Sent: sent, Held: true} }
-func Moved() TestRenewal                 { return Renewal{Moved: true} }
-func Gone(reason string) TestRenewal     { return Renewal{Reason: reason} }
-func Faulty(err error) TestRenewal       { return Renewal{Err: err} }
+func Renewed(sent time.Time) Renewal { return Renewal{Sent: sent, Held: true} }
+func Moved() Renewal                 { return Renewal{Moved: true} }
+func Gone(reason string) Renewal     { return Renewal{Reason: reason} }
+func Faulty(err error) Renewal       { return Renewal{Err: err} }
 
 // FakeKind is a noun made of two functions.
 type FakeKind struct {
-	OnRenew    func(context.Context, []TestHold) []TestRenewal
-	OnGiveBack func(context.Context, []TestHold) []error
+	OnRenew    func(context.Context, []Hold) []Renewal
+	OnGiveBack func(context.Context, []Hold) []error
 }
 
 func (k *FakeKind) RenewHeld(ctx context.Context, due []Hold) []Renewal { return k.OnRenew(ctx, due) }
@@ -34,29 +28,29 @@ func fake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) *Lease 
 	return &Lease{ID: ID{"fake", name, "token"}, Fence: 7, TTL: ttl, Session: s, Kind: k}
 }
 
-// Bind makes the session hold a fake lease granted now.
-func (l *Leases) Bind(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
+// BindFake makes the session hold a fake lease granted now.
+func (l *Leases) BindFake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
 	return l.Bind(fake(s, k, name, ttl), time.Now())
 }
 
-// Doubt makes the session remember a fake lease that may be held.
-func (l *Leases) Doubt(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
+// DoubtFake makes the session remember a fake lease that may be held.
+func (l *Leases) DoubtFake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
 	return l.Doubt(fake(s, k, name, ttl), errors.New("lost"))
 }
 
-// Forget is what a release does first; it reports whether there was a lease.
-func (l *Leases) Forget(name string) bool {
+// ForgetFake is what a release does first; it reports whether there was a lease.
+func (l *Leases) ForgetFake(name string) bool {
 	return l.Forget(ID{"fake", name, "token"}) != nil
 }
 
-// Extend is what an explicit renewal does after its script.
-func (l *Leases) Extend(name string, ttl time.Duration) {
+// ExtendFake is what an explicit renewal does after its script.
+func (l *Leases) ExtendFake(name string, ttl time.Duration) {
 	x, _ := l.Claim(context.Background(), ID{"fake", name, "token"})
 	l.Extend(x, ttl, Renewal{Sent: time.Now()})
 }
 
-// Lookup returns what ends a lease as an explicit renewal that finds it gone does.
-func (l *Leases) Lookup(name string) (lose func(reason string)) {
+// LookupFake returns what ends a lease as an explicit renewal that finds it gone does.
+func (l *Leases) LookupFake(name string) (lose func(reason string)) {
 	x := l.Find(ID{"fake", name, "token"})
 	return func(reason string) { l.Lose(x, reason) }
 }
@@ -78,9 +72,9 @@ func (l *Leases) Hasten() {
 
 const BeatFor = beatFor
 
-// Acquire acquires a fake lease in a line of its own, by attempts that find
+// AcquireFake acquires a fake lease in a line of its own, by attempts that find
 // nothing or end with these errors, and answers the error of the whole.
-func (l *Leases) Acquire(ctx context.Context, n *Lines, k *FakeKind, attempts ...error) error {
+func (l *Leases) AcquireFake(ctx context.Context, n *Lines, k *FakeKind, attempts ...error) error {
 	line := LineKeysOf("fake{fake}")
 	a := &Acquisition[int, int]{
 		Leases: l, Lines: n, Verb: "acquire", Lease: fake(nil, k, "name", time.Minute), Made: true, Line: line, Wait: time.Minute,
@@ -97,8 +91,3 @@ func (l *Leases) Acquire(ctx context.Context, n *Lines, k *FakeKind, attempts ..
 	_, err := coord.Await(func(done func(int, error)) { Acquire(ctx, a, done) })
 	return err
 }
-
-func (h Hold) GotName() string       { return h.Name }
-func (h Hold) GotToken() string      { return h.Token }
-func (h Hold) GotSession() string    { return h.Session }
-func (h Hold) GotTTL() time.Duration { return h.TTL }

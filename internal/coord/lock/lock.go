@@ -87,7 +87,7 @@ func (l *Locks) AcquireThen(ctx context.Context, c coord.Caller, p *api.LockAcqu
 			a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
 			out, acked, err := lua.RunReplicated(ctx, l.runner, AcquireScript, a.in, once, int(p.WaitReplicas), lease.ReplicaTime)
 			v := out.Value
-			return lease.Attempt[AcquireOut]{out, lease.Look{v.Acquired || out.Replayed, v.First, untilFree(v)}, acked}, err
+			return lease.Attempt[AcquireOut]{Outcome: out, Look: lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: untilFree(v)}, Acked: acked}, err
 		},
 		Grant: func(ctx context.Context, t lease.Attempt[AcquireOut]) (api.LockAcquireResult, error) {
 			if t.Acked < int(p.WaitReplicas) {
@@ -180,7 +180,7 @@ func (l *Locks) Renew(ctx context.Context, _ coord.Caller, p *api.LockRenewParam
 	op := "lock " + p.Name + ": renew"
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
-	x, err := l.leases.Claim(ctx, lease.ID{noun, p.Name, p.Token})
+	x, err := l.leases.Claim(ctx, lease.ID{Noun: noun, Name: p.Name, Token: p.Token})
 	if err != nil {
 		return api.LockRenewResult{}, coord.Failed(op, err)
 	}
@@ -205,7 +205,7 @@ func (l *Locks) Renew(ctx context.Context, _ coord.Caller, p *api.LockRenewParam
 // caller that goes away does not stop it. Repeating it answers the same, since
 // the first reply may have been lost.
 func (l *Locks) Release(ctx context.Context, c coord.Caller, p *api.LockReleaseParams) (api.LockReleaseResult, error) {
-	id := lease.ID{noun, p.Name, p.Token}
+	id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
 	found, err := lease.Release(ctx, l.leases, c, id, func(ctx context.Context) (lease.State, error) {
 		out, err := lua.Run(ctx, l.runner, ReleaseScript, l.release(lease.Hold{ID: id}), lua.Latch{})
 		return out.Value, err

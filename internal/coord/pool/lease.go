@@ -19,7 +19,7 @@ func (m *members) renewOne(ctx context.Context, p *api.PoolRenewParams) (api.Poo
 	op := m.noun + " " + p.Pool + ": renew"
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
-	x, err := m.leases.Claim(ctx, lease.ID{m.noun, p.Pool, p.Lease})
+	x, err := m.leases.Claim(ctx, lease.ID{Noun: m.noun, Name: p.Pool, Token: p.Lease})
 	if err != nil {
 		return api.PoolRenewResult{}, coord.Failed(op, err)
 	}

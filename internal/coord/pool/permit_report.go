@@ -24,7 +24,7 @@ func (p *Permits) Report(ctx context.Context, c coord.Caller, q *api.PermitRepor
 		return api.PermitReportResult{}, err
 	}
 	pause := p.rules.MemberPause(l.rule, q.Status, coord.Millis(q.RetryAfterMS))
-	out, err := lease.Release(ctx, p.leases, c, lease.ID{nounPermit, q.Pool, q.Lease}, func(ctx context.Context) (PermitReportOut, error) {
+	out, err := lease.Release(ctx, p.leases, c, lease.ID{Noun: nounPermit, Name: q.Pool, Token: q.Lease}, func(ctx context.Context) (PermitReportOut, error) {
 		out, err := lua.Run(ctx, p.runner, PermitReportScript, PermitReportIn{
 			ReleaseIn: p.releaseOf(given, l), Heard: heard(q.Outcome), DurationUS: coord.Millis(q.DurationMS).Microseconds(),
 			PauseUS: pause.Microseconds(), Jitter: p.breakers.MemberJitter(), Channel: p.keys.Broadcast(),

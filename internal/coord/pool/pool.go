@@ -198,7 +198,7 @@ func (p *Pools) Release(ctx context.Context, c coord.Caller, q *api.PoolReleaseP
 	if err != nil {
 		return api.PoolReleaseResult{}, err
 	}
-	out, err := lease.Release(ctx, p.leases, c, lease.ID{nounPool, q.Pool, q.Lease}, func(ctx context.Context) (ReleaseOut, error) {
+	out, err := lease.Release(ctx, p.leases, c, lease.ID{Noun: nounPool, Name: q.Pool, Token: q.Lease}, func(ctx context.Context) (ReleaseOut, error) {
 		out, err := lua.Run(ctx, p.runner, ReleaseScript, p.releaseOf(q, l), lua.Latch{})
 		return out.Value, err
 	})

@@ -63,7 +63,7 @@ func (q *Queues) Ack(ctx context.Context, c coord.Caller, p *api.QueueLeaseParam
 // Release puts an entry back that was not dealt with, as Ack ends a lease.
 func (q *Queues) Release(ctx context.Context, c coord.Caller, p *api.QueueLeaseParams) (api.QueueReleaseResult, error) {
 	ended, err := q.end(ctx, c, p, func(ctx context.Context) (LeaseState, error) {
-		in := q.release(lease.Hold{ID: lease.ID{noun, p.Queue, p.Lease}})
+		in := q.release(lease.Hold{ID: lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease}})
 		out, err := lua.Run(ctx, q.runner, ReleaseScript, in, lua.Latch{})
 		if err == nil && out.Value == LeaseHeld {
 			q.leases.Tel.QueueEntries(ctx, "returned", 1)
@@ -83,7 +83,7 @@ func (q *Queues) Release(ctx context.Context, c coord.Caller, p *api.QueueLeaseP
 func (q *Queues) end(
 	ctx context.Context, c coord.Caller, p *api.QueueLeaseParams, run func(context.Context) (LeaseState, error),
 ) (bool, error) {
-	found, err := lease.Release(ctx, q.leases, c, lease.ID{noun, p.Queue, p.Lease}, run)
+	found, err := lease.Release(ctx, q.leases, c, lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease}, run)
 	return found == LeaseHeld || found == LeaseEnded, err
 }
 
@@ -92,7 +92,7 @@ func (q *Queues) end(
 func (q *Queues) Renew(ctx context.Context, _ coord.Caller, p *api.QueueRenewParams) (api.QueueRenewResult, error) {
 	op := "queue " + p.Queue + ": renew"
 	// Before the script, as Locks.Renew does.
-	x, err := q.leases.Claim(ctx, lease.ID{noun, p.Queue, p.Lease})
+	x, err := q.leases.Claim(ctx, lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease})
 	if err != nil {
 		return api.QueueRenewResult{}, coord.Failed(op, err)
 	}

@@ -89,7 +89,7 @@ func (a *dequeuing) run(ctx context.Context, once lua.Latch) (lease.Attempt[Dequ
 			a.queues.tidied(ctx, v.Tidied)
 		}
 		if err != nil || out.Replayed || !v.More {
-			return lease.Attempt[DequeueOut]{Outcome: out, Look: lease.Look{v.Found || out.Replayed, v.First, coord.Millis(v.LeaseEndsMS)}}, err
+			return lease.Attempt[DequeueOut]{Outcome: out, Look: lease.Look{Served: v.Found || out.Replayed, First: v.First, Free: coord.Millis(v.LeaseEndsMS)}}, err
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (l *Limiter) keepSeat(ctx context.Context, q question, d decision, out answ
 		return d, nil
 	}
 	c, op := q.caller, "ratelimit "+q.lim.label()+": "
-	h := lease.Hold{ID: lease.ID{noun, q.tag, d.Grant}, Session: q.seat.Session, TTL: holdFor, Kind: l.seats}
+	h := lease.Hold{ID: lease.ID{Noun: noun, Name: q.tag, Token: d.Grant}, Session: q.seat.Session, TTL: holdFor, Kind: l.seats}
 	sent := out.Sent
 	if out.Replayed {
 		in := l.seats.renewal(h)
@@ -231,7 +231,7 @@ func (l *Limiter) reseat(ctx context.Context, q question, d decision) (decision,
 		l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)
 		return d, over
 	}
-	if x := l.leases.Find(lease.ID{noun, q.tag, d.Grant}); x != nil && x.Session != q.caller.Session {
+	if x := l.leases.Find(lease.ID{Noun: noun, Name: q.tag, Token: d.Grant}); x != nil && x.Session != q.caller.Session {
 		return l.keepSeat(ctx, q, d, answer{Replayed: true})
 	}
 	return d, nil
@@ -241,10 +241,10 @@ func (l *Limiter) reseat(ctx context.Context, q question, d decision) (decision,
 // the one in the line. Who repeats the request may still want it: then the session
 // remembers it, and gives it back when it closes.
 func (l *Limiter) unseat(ctx context.Context, q question, waiter string, doubt error) {
-	h := lease.Hold{ID: lease.ID{noun, q.tag, ""}, Session: q.seat.Session, Kind: l.seats, Waiter: waiter, Doubt: doubt}
+	h := lease.Hold{ID: lease.ID{Noun: noun, Name: q.tag}, Session: q.seat.Session, Kind: l.seats, Waiter: waiter, Doubt: doubt}
 	if doubt != nil {
 		token := grant{id: q.id, tag: q.tag, part: q.lim.part}.text(l.seals)
-		id := lease.ID{noun, q.tag, token}
+		id := lease.ID{Noun: noun, Name: q.tag, Token: token}
 		s := q.caller.Session
 		kept := s != nil && l.leases.Doubt(&lease.Lease{ID: id, TTL: holdFor, Session: s, Kind: l.seats}, doubt)
 		if !kept || q.caller.RequestID == "" || errors.Is(ctx.Err(), context.Canceled) {
@@ -265,7 +265,7 @@ func (l *Limiter) unseat(ctx context.Context, q question, waiter string, doubt e
 // leaveSeat gives back the place of a grant whose slot nobody will use, and which
 // that session has.
 func (l *Limiter) leaveSeat(ctx context.Context, tag, text string, s *coord.Session) {
-	h := lease.Hold{ID: lease.ID{noun, tag, text}, Kind: l.seats}
+	h := lease.Hold{ID: lease.ID{Noun: noun, Name: tag, Token: text}, Kind: l.seats}
 	if s != nil {
 		h.Session = s.ID
 	}
@@ -278,7 +278,7 @@ func (l *Limiter) leaveSeat(ctx context.Context, tag, text string, s *coord.Sess
 // holds reports whether a session of this sidecar has the place of a grant.
 func (l *Limiter) holds(text string) bool {
 	g, _, err := parseGrant(text)
-	return err == nil && l.leases != nil && l.leases.Find(lease.ID{noun, g.tag, text}) != nil
+	return err == nil && l.leases != nil && l.leases.Find(lease.ID{Noun: noun, Name: g.tag, Token: text}) != nil
 }
 
 // Done frees the place of a grant under a rule with max_concurrent, in whatever
@@ -289,7 +289,7 @@ func (l *Limiter) Done(ctx context.Context, c coord.Caller, p *api.RatelimitGran
 	if err != nil {
 		return api.RatelimitDoneResult{}, err
 	}
-	h := lease.Hold{ID: lease.ID{noun, g.tag, p.Grant}, Kind: l.seats}
+	h := lease.Hold{ID: lease.ID{Noun: noun, Name: g.tag, Token: p.Grant}, Kind: l.seats}
 	// Before the script: nothing renews or reports what is being given back.
 	x := l.leases.Forget(h.ID)
 	if x != nil && x.Session != c.Session {

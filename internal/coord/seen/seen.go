@@ -119,7 +119,7 @@ func (a *reserving) replayed(ctx context.Context, _ ReserveOut) (api.SeenReserve
 // own time. Only the holder of a live reservation commits; repeating it answers the
 // same while it is remembered.
 func (s *Seen) Commit(ctx context.Context, c coord.Caller, p *api.SeenCommitParams) (api.SeenCommitResult, error) {
-	id := lease.ID{noun, seenTag(p.Set, p.Key), p.Token}
+	id := lease.ID{Noun: noun, Name: seenTag(p.Set, p.Key), Token: p.Token}
 	found, err := lease.Release(ctx, s.leases, c, id, func(ctx context.Context) (State, error) {
 		out, err := lua.Run(ctx, s.runner, CommitScript, CommitIn{
 			Seen: s.keys.seen(id.Name), Token: p.Token, KeepMS: p.KeepMS,
@@ -138,7 +138,7 @@ func (s *Seen) Commit(ctx context.Context, c coord.Caller, p *api.SeenCommitPara
 
 // Release gives a reservation up, as Commit ends it.
 func (s *Seen) Release(ctx context.Context, c coord.Caller, p *api.SeenReleaseParams) (api.SeenReleaseResult, error) {
-	id := lease.ID{noun, seenTag(p.Set, p.Key), p.Token}
+	id := lease.ID{Noun: noun, Name: seenTag(p.Set, p.Key), Token: p.Token}
 	found, err := lease.Release(ctx, s.leases, c, id, func(ctx context.Context) (State, error) {
 		out, err := lua.Run(ctx, s.runner, ReleaseScript, ReleaseIn{Seen: s.keys.seen(id.Name), Token: p.Token}, lua.Latch{})
 		return out.Value, err

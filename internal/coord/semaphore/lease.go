@@ -55,7 +55,7 @@ func (s *Semaphores) Renew(ctx context.Context, _ coord.Caller, p *api.Semaphore
 	op := "semaphore " + p.Name + ": renew"
 	// Looked up before the script: a lease that is granted while it runs is
 	// another one, and not lost by what the script finds.
-	id := lease.ID{noun, p.Name, p.Token}
+	id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
 	x, err := s.leases.Claim(ctx, id)
 	if err != nil {
 		return api.SemaphoreRenewResult{}, coord.Failed(op, err)
@@ -79,7 +79,7 @@ func (s *Semaphores) Renew(ctx context.Context, _ coord.Caller, p *api.Semaphore
 // else's. It runs on its own time: a caller that goes away does not stop it.
 // Repeating it answers the same, since the first reply may have been lost.
 func (s *Semaphores) Release(ctx context.Context, c coord.Caller, p *api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error) {
-	id := lease.ID{noun, p.Name, p.Token}
+	id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
 	found, err := lease.Release(ctx, s.leases, c, id, func(ctx context.Context) (State, error) {
 		out, err := lua.Run(ctx, s.runner, ReleaseScript, s.release(lease.Hold{ID: id}), lua.Latch{})
 		return out.Value, err

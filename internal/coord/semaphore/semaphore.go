@@ -115,7 +115,7 @@ func (a *semaphoreAcquisition) run(ctx context.Context, once lua.Latch, replicas
 	for {
 		out, acked, err := lua.RunReplicated(ctx, a.semaphores.runner, AcquireScript, a.in, once, replicas, lease.ReplicaTime)
 		if v := out.Value; err != nil || !v.More {
-			return lease.Attempt[AcquireOut]{out, lease.Look{v.Acquired || out.Replayed, v.First, untilEnough(v)}, acked}, err
+			return lease.Attempt[AcquireOut]{Outcome: out, Look: lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: untilEnough(v)}, Acked: acked}, err
 		}
 	}
 }
