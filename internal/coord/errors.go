@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 
@@ -14,6 +16,9 @@ import (
 
 // Trouble is what is wrong with Redis. Its words and its name may be sent to callers.
 type Trouble = redis.Trouble
+
+// ErrDraining is the cause of a call that is refused while the sidecar drains.
+var ErrDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
 
 // Error is the one error type of this package.
 type Error struct {
@@ -159,8 +164,18 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-var ErrDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
-
+// Add notes a mistake: what is wrong with the field at path, and what to write instead.
 func (p *Problems) Add(path, format string, args ...any) {
 	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// AddName notes what is wrong with a name of a rule or a policy, if anything. It is strict:
+// such names appear in answers, logs and metric labels.
+func (p *Problems) AddName(path, name string) {
+	switch {
+	case len(name) > api.MaxNameBytes:
+		p.Add(path, "%d bytes are too many; use at most %d", len(name), api.MaxNameBytes)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		p.Add(path, "%q has bytes that cannot be shown; use UTF-8 without control characters", name)
+	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/match"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
@@ -154,7 +153,7 @@ func CheckPolicies(items []api.BreakerPolicy) coord.Problems {
 			p.Add(at+"name", "%q is also the name of items[%d]; give each policy its own name", o.Name, j)
 		default:
 			first[o.Name] = i
-			ratelimit.CheckRuleName(&p, at+"name", o.Name)
+			p.AddName(at+"name", o.Name)
 		}
 		if bad := match.BadEscape(o.Name); bad >= 0 {
 			p.Add(at+"name", "the \\ at byte %d stands before nothing that it could take the meaning from; write \\*, \\? or \\\\", bad)
