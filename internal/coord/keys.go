@@ -53,7 +53,7 @@ func (k Keys) MemberBreakers(pool string) string { return k.Key(Escaped(pool), "
 func (k Keys) Key(tag, kind, part string) string { return k.base + tag + "}:" + kind + part }
 
 // Split undoes key: it returns the tag of a key and its kind with its part. False is a
-// Key of another prefix or tenant. It copies nothing.
+// key of another prefix or tenant. It copies nothing.
 func (k Keys) Split(key string) (tag, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(key, k.base)
 	if !ok {

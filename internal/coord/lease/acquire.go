@@ -11,7 +11,7 @@ import (
 )
 
 // Acquisition is one call that acquires a lease of any noun. It asks once or waits in
-// Line, answers a repeated request, binds the lease to the caller's session if the call
+// line, answers a repeated request, binds the lease to the caller's session if the call
 // says so, and gives it back if the caller has gone. O is the output of the noun's
 // script, R the result on the wire.
 type Acquisition[O, R any] struct {
@@ -124,7 +124,7 @@ func (a *Acquisition[O, R]) TooFewReplicas(ctx context.Context) {
 }
 
 // inDoubt returns err if the attempt may have acquired the lease although it failed. An
-// Attempt that certainly did not says nothing about earlier ones: their doubt stays.
+// attempt that certainly did not says nothing about earlier ones: their doubt stays.
 func inDoubt(earlier, err error) error {
 	if err == nil || errors.Is(err, redis.ErrMaybeExecuted) {
 		return err

@@ -206,7 +206,7 @@ func (l *Leases) Forget(id ID) *Lease {
 }
 
 // Extend counts a renewal by its owner with that TTL, shorter or longer, for a
-// Lease that claim returned.
+// lease that Claim returned.
 func (l *Leases) Extend(x *Lease, ttl time.Duration, r Renewal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -103,7 +103,7 @@ func (p *Permits) AcquireThen(ctx context.Context, c coord.Caller, q *api.Permit
 	}, done)
 }
 
-// permitTerms are those of lua.PermitAcquireIn that are a permit's own.
+// permitTerms are those of PermitAcquireIn that are a permit's own.
 type permitTerms struct {
 	coord.MemberTerms
 	buckets string
