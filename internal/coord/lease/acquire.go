@@ -34,7 +34,7 @@ type Acquisition[O, R any] struct {
 
 	// Ask runs the noun's script once.
 	Ask func(ctx context.Context, at Place) (Attempt[O], error)
-	// Grant answers an attempt that was served, refuse one that was not, and replay
+	// Grant answers an attempt that was served, Refuse one that was not, and Replay
 	// the stored reply of an earlier call with the same request id.
 	Grant  func(ctx context.Context, a Attempt[O]) (R, error)
 	Refuse func(a Attempt[O]) R
@@ -100,7 +100,7 @@ func (a *Acquisition[O, R]) Held(ctx context.Context, sent time.Time) error {
 	return a.Leases.Keep(ctx, a.Lease, sent)
 }
 
-// Heard is held for nouns whose callers learn the token from the answer. If the call has
+// Heard is Held for nouns whose callers learn the token from the answer. If the call has
 // ended, nobody can use a lease that is bound to its TTL: it is given back.
 func (a *Acquisition[O, R]) Heard(ctx context.Context, sent time.Time) error {
 	over := ctx.Err()
