@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -167,6 +169,25 @@ func (p Problems) Error() string {
 // Add notes a mistake: what is wrong with the field at path, and what to write instead.
 func (p *Problems) Add(path, format string, args ...any) {
 	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// AddBounds notes which numbers of a struct of the contract are out of the bounds in their
+// tags, but for those of which something was noted already. What is 0 was left out.
+func (p *Problems) AddBounds(at string, of any) {
+	v := reflect.ValueOf(of)
+	for _, f := range api.Fields(v.Type()) {
+		path := at + f.Name
+		if f.Kind != api.KindInt || slices.ContainsFunc(*p, func(x Problem) bool { return x.Path == path }) {
+			continue
+		}
+		unit := ""
+		if strings.HasSuffix(f.Name, "_rate") {
+			unit = " percent"
+		}
+		if n := v.Field(f.Index).Int(); n < 0 || n > f.Max {
+			p.Add(path, "%d is out of range; use 1 to %d%s, or leave it out", n, f.Max, unit)
+		}
+	}
 }
 
 // AddName notes what is wrong with a name of a rule or a policy, if anything. It is strict:

@@ -30,6 +30,7 @@ func CheckRules(items []api.Rule) coord.Problems {
 		checkHeadroom(&p, at, it)
 		checkKeys(&p, at, it)
 		checkUpstream(&p, at, it)
+		p.AddBounds(at, it)
 	}
 	return p
 }
