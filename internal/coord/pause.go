@@ -45,7 +45,6 @@ const (
 
 // The bounds of what a remote server may bring about, as on the wire (api.Rule).
 const (
-	MaxDelay   = 24 * time.Hour
 	MinStatus  = 100
 	MaxStatus  = 999
 	MaxPercent = 100
