@@ -103,7 +103,9 @@ func TestNoHolderIsMissedOrToldTwice(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for i, p := range peers {
-			wg.Go(func() { p.send(request(t, 1, "lock.acquire", m{"name": string(rune('a' + i))})) })
+			wg.Go(func() {
+				p.send(request(t, 1, "lock.acquire", m{"name": string(rune('a' + i)), "_deadline_ms": patience.Milliseconds()}))
+			})
 		}
 		wg.Go(func() { b.Drain(time.Now().Add(time.Hour)) })
 		wg.Wait()
