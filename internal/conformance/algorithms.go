@@ -13,13 +13,10 @@ import (
 )
 
 // everyAlgorithm is what the contract says that a limit may count by.
-var everyAlgorithm = []string{
-	api.AlgorithmTokenBucket, api.AlgorithmLeakyBucket, api.AlgorithmFixedWindow,
-	api.AlgorithmSlidingWindowLog, api.AlgorithmSlidingWindowCounter,
-}
+var everyAlgorithm = api.Algorithms
 
 // reserving are those that can promise a slot.
-var reserving = everyAlgorithm[:4]
+var reserving = slices.DeleteFunc(slices.Clone(everyAlgorithm), func(a string) bool { return a == api.AlgorithmSlidingWindowCounter })
 
 // as is the view with limits of one algorithm, all of which hold their whole
 // limit at once.
