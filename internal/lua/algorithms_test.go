@@ -16,7 +16,7 @@ import (
 // takes charges a key, or says why not.
 type takes = func(now int64, key string, r rule, revision, cost int64) ratelimit.Out
 
-// eachOther runs a test for the algorithms whose state is that of prelude_state,
+// eachOther runs a test for the algorithms whose state is that of lib/state.lua,
 // the token bucket apart, which has its own.
 func eachOther(t *testing.T, test func(t *testing.T, s *store, take takes)) {
 	for _, algorithm := range []string{"leaky_bucket", "fixed_window"} {

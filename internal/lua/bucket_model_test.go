@@ -604,6 +604,9 @@ func (b *bucketRun) charge(t *rapid.T) {
 
 func TestTokenBucketEqualsTheModel(t *testing.T) { bucketEqualsTheModel(t, "token_bucket") }
 
+// TestTopologyTokenBucketEqualsTheModel is the same on the cluster.
+func TestTopologyTokenBucketEqualsTheModel(t *testing.T) { bucketEqualsTheModel(t, "token_bucket") }
+
 func TestLeakyBucketEqualsTheModel(t *testing.T) { bucketEqualsTheModel(t, "leaky_bucket") }
 
 func bucketEqualsTheModel(t *testing.T, algorithm string) {

@@ -3,22 +3,16 @@ package lua_test
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
-)
-
-const (
-	second = int64(1_000_000)
-	hour   = 3600 * second
 )
 
 func TestPollingNeverLosesAFraction(t *testing.T) {
@@ -183,100 +177,30 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 		const sig = "1/1/1000/1"
 		runs := []struct {
 			name string
-			run  func(key string, l latch) error
+			run  func(key string, l lua.Latch) error
 		}{
-			{"lean", func(key string, l latch) error {
+			{"lean", func(key string, l lua.Latch) error {
 				keys, args := lua.InputOf(ratelimit.TokenBucketScript, ratelimit.TokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Capacity: 1, L: 1, P: 1000})
 				_, err := s.eval(ratelimit.TokenBucketScript.Source, epoch, keys, args, l)
 				return err
 			}},
-			{"bands", func(key string, l latch) error {
+			{"bands", func(key string, l lua.Latch) error {
 				keys, args := lua.InputOf(ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Signature: sig}})
 				_, err := s.eval(ratelimit.Ratelimit["token_bucket"].Source, epoch, keys, args, l)
 				return err
 			}},
-			{"lock", func(key string, l latch) error {
-				keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 1000})
+			{"lock", func(key string, l lua.Latch) error {
+				keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 1000})
 				_, err := s.eval(lock.AcquireScript.Source, epoch, keys, args, l)
 				return err
 			}},
 		}
 		for _, r := range runs {
-			require.ErrorContains(t, r.run(s.key("text"), latch{s.key("idem"), "f"}), "WRONGTYPE", r.name)
+			require.ErrorContains(t, r.run(s.key("text"), lua.Latch{Key: s.key("idem"), Fingerprint: "f"}), "WRONGTYPE", r.name)
 			require.Equal(t, `string "v"`, s.raw(t, s.key("text")), r.name)
 			require.Equal(t, "none", s.raw(t, s.key("idem")), r.name)
-			require.ErrorContains(t, r.run(s.key("free"), latch{s.key("hash"), "f"}), "WRONGTYPE", r.name)
+			require.ErrorContains(t, r.run(s.key("free"), lua.Latch{Key: s.key("hash"), Fingerprint: "f"}), "WRONGTYPE", r.name)
 			require.Equal(t, "none", s.raw(t, s.key("free")), r.name)
-		}
-	})
-}
-
-// TestScriptsReadTheServersClock runs what is sent in production.
-func TestScriptsReadTheServersClock(t *testing.T) {
-	t.Parallel()
-	eachStore(t, func(t *testing.T, s *store) {
-		ctx := context.Background()
-		for _, src := range lua.Scripts() {
-			require.Equal(t, src.SHA(), s.client.ScriptLoad(ctx, src.Text()).Val(), src.Name)
-		}
-		bands := rule{{limit: 5, periodMS: 1000, burst: 5}}.bands()
-		keys, args := lua.InputOf(ratelimit.TokenBucketScript, ratelimit.TokenBucketIn{State: s.key("b"), Gate: s.key("bgate"), Cost: 1, Revision: 1, Signature: signature(bands), Capacity: bands[0].Capacity, L: bands[0].L, P: bands[0].P})
-		lockKeys, lockArgs := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: s.key("l"), LineKeys: lineOf(s.key("l")), Token: "t", TTLMS: 1000})
-		var from, to *redis.TimeCmd
-		var bucket, locked *redis.Cmd
-		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			from = p.Time(ctx)
-			bucket = p.EvalSha(ctx, ratelimit.TokenBucketScript.SHA(), keys, args...)
-			locked = p.EvalSha(ctx, lock.AcquireScript.SHA(), lockKeys, lockArgs...)
-			to = p.Time(ctx)
-			return nil
-		})
-		require.NoError(t, err)
-		charged, err := lua.ReadAs(ratelimit.TokenBucketScript, bucket.Val().([]any))
-		require.NoError(t, err)
-		granted, err := lua.ReadAs(lock.AcquireScript, locked.Val().([]any))
-		require.NoError(t, err)
-		for _, at := range []int64{charged.NowUS, granted.Fence} {
-			require.GreaterOrEqual(t, at, from.Val().UnixMicro())
-			require.LessOrEqual(t, at, to.Val().UnixMicro())
-		}
-	})
-}
-
-// TestMuldivIsExact asks the prelude's long multiplication over its whole range.
-func TestMuldivIsExact(t *testing.T) {
-	t.Parallel()
-	text, err := lua.AllFiles.ReadFile("lib/muldiv.lua")
-	require.NoError(t, err)
-	script := string(text) + `
-local out = {}
-for i = 1, #ARGV, 4 do
-  local q, r = muldiv(tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]))
-  out[#out + 1], out[#out + 2] = q, r
-end
-return out`
-	eachStore(t, func(t *testing.T, s *store) {
-		rng := rand.New(rand.NewPCG(3, 4))
-		// Most draws are near the end of a range, where products are largest.
-		draw := func(end int64) int64 { return max(end-1-rng.Int64N(1+rng.Int64N(end)), 0) }
-		type division struct{ q, rest int64 }
-		var args []any
-		var want []division
-		for len(want) < 2000 {
-			a, b, m := draw(1<<53), draw(1<<45), 1+draw(1<<45-1)
-			r := draw(m)
-			x := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
-			q, rest := x.Add(x, big.NewInt(r)).QuoRem(x, big.NewInt(m), new(big.Int))
-			if q.BitLen() > 53 {
-				continue
-			}
-			args = append(args, a, b, m, r)
-			want = append(want, division{q.Int64(), rest.Int64()})
-		}
-		reply, err := s.client.Eval(context.Background(), script, nil, args...).Int64Slice()
-		require.NoError(t, err)
-		for i, w := range want {
-			require.Equal(t, w, division{reply[2*i], reply[2*i+1]}, "%v", args[4*i:4*i+4])
 		}
 	})
 }

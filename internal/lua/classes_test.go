@@ -2,10 +2,7 @@ package lua_test
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -163,16 +160,6 @@ func (a *actor) script(c *server.Peer, args []string) {
 		c.WriteInt(1)
 	}
 }
-
-// probeSHA is the script of the transport's probe.
-var probeSHA = func() string {
-	text, err := os.ReadFile("../redis/probe.lua")
-	if err != nil {
-		panic(err)
-	}
-	sum := sha1.Sum(text)
-	return hex.EncodeToString(sum[:])
-}()
 
 func (a *actor) evalsha(c *server.Peer, args []string) {
 	if args[0] == probeSHA {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
@@ -63,13 +64,13 @@ func (l *load) work(t *testing.T, worker int) {
 		case <-tick.C:
 		}
 		name, token := l.keys[worker]+":lock", fmt.Sprintf("t%d", round)
-		got, err := lua.Run(ctx, l.r, lock.AcquireScript, lock.AcquireIn{Lock: name, LineKeys: lineOf(name), Token: token, TTLMS: 100}, lua.Latch{})
+		got, err := lua.Run(ctx, l.r, lock.AcquireScript, lock.AcquireIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token, TTLMS: 100}, lua.Latch{})
 		if err == nil && got.Value.Acquired {
 			if got.Value.Fence <= last {
 				l.failed <- fmt.Sprintf("%s: fence %d after %d", name, got.Value.Fence, last)
 			}
 			last = got.Value.Fence
-			_, _ = lua.Run(ctx, l.r, lock.ReleaseScript, lock.ReleaseIn{Lock: name, LineKeys: lineOf(name), Token: token}, lua.Latch{})
+			_, _ = lua.Run(ctx, l.r, lock.ReleaseScript, lock.ReleaseIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token}, lua.Latch{})
 		}
 		_, charged := take(ctx, l.r, l.keys[worker]+":bucket", 1_000_000_000)
 		switch {

@@ -99,7 +99,7 @@ func (l *lineRun) say(format string, args ...any) {
 
 // same compares who is in the line.
 func (l *lineRun) same(t *rapid.T) {
-	got, err := l.s.client.ZRange(context.Background(), lineOf(l.lock).Line, 0, -1).Result()
+	got, err := l.s.client.ZRange(context.Background(), lease.LineKeysOf(l.lock).Line, 0, -1).Result()
 	require.NoError(t, err)
 	require.Equal(t, append([]string{}, l.m.waiters...), append([]string{}, got...), "%s", strings.Join(l.story, "\n"))
 }
@@ -114,7 +114,7 @@ func (l *lineRun) step(t *rapid.T) {
 		l.say("acquire %s beat %d", token, beats)
 		want, first := l.m.acquire(token, waiter, ttl, beats)
 		got := call(t, l.s, lock.AcquireScript, l.m.now, lock.AcquireIn{
-			Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, TTLMS: ttl / 1000, Waiter: waiter, BeatMS: beats / 1000,
+			Lock: l.lock, LineKeys: lease.LineKeysOf(l.lock), Token: token, TTLMS: ttl / 1000, Waiter: waiter, BeatMS: beats / 1000,
 		})
 		require.Equal(t, []bool{want, first}, []bool{got.Acquired, got.First}, "%s", strings.Join(l.story, "\n"))
 	case 4, 5:
@@ -122,7 +122,7 @@ func (l *lineRun) step(t *rapid.T) {
 		l.say("release %s, leave %s", given, waiter)
 		l.m.release(given, waiter)
 		call(t, l.s, lock.ReleaseScript, l.m.now, lock.ReleaseIn{
-			Lock: l.lock, LineKeys: lineOf(l.lock), Token: given, Waiter: waiter, Inboxes: "in:",
+			Lock: l.lock, LineKeys: lease.LineKeysOf(l.lock), Token: given, Waiter: waiter, Inboxes: "in:",
 		})
 	case 6:
 		s := rapid.SampledFrom([]string{"P", "Q", "R"}).Draw(t, "sidecar")
@@ -136,7 +136,7 @@ func (l *lineRun) step(t *rapid.T) {
 			}
 		}
 		got := call(t, l.s, lease.LineBeat, l.m.now, lease.LineBeatIn{
-			LineKeys: lineOf(l.lock), Sidecar: s, BeatMS: beat / 1000, Waiters: s + ":1 " + s + ":2",
+			LineKeys: lease.LineKeysOf(l.lock), Sidecar: s, BeatMS: beat / 1000, Waiters: s + ":1 " + s + ":2",
 		})
 		require.Equal(t, l.m.head(), got.Head, "%s", strings.Join(l.story, "\n"))
 		require.ElementsMatch(t, missing, strings.Fields(got.Missing), "%s", strings.Join(l.story, "\n"))
@@ -155,7 +155,7 @@ func TestTheLineEqualsTheModel(t *testing.T) {
 			run++
 			l := &lineRun{s: s, lock: s.key(fmt.Sprintf("q%d", run)), m: modelLine{now: epoch, alive: map[string]int64{}}}
 			defer func() {
-				for _, k := range []string{l.lock, lineOf(l.lock).Line, lineOf(l.lock).Beats} {
+				for _, k := range []string{l.lock, lease.LineKeysOf(l.lock).Line, lease.LineKeysOf(l.lock).Beats} {
 					s.del(t, k)
 				}
 			}()

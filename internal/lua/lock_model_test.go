@@ -173,7 +173,7 @@ func (l *lockRun) acquire(t *rapid.T, token, session string, ttl int64) {
 	free := l.m.holder(l.now) == nil
 	want := l.m.acquire(l.now, ttl*1000, maxHold*1000, token, session, client)
 	got := call(t, l.s, lock.AcquireScript, l.now, lock.AcquireIn{
-		Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, TTLMS: ttl, Session: session, Client: client, Instance: client + "-1",
+		Lock: l.lock, LineKeys: lease.LineKeysOf(l.lock), Token: token, TTLMS: ttl, Session: session, Client: client, Instance: client + "-1",
 		MaxHoldMS: maxHold, Meta: client + "!",
 	})
 	require.Equal(t, want, got, "%s", l.story())
@@ -210,7 +210,7 @@ func (l *lockRun) release(t *rapid.T, token, session string) {
 	if want == lease.StateOwned {
 		l.m.last().released = true
 	}
-	got := call(t, l.s, lock.ReleaseScript, l.now, lock.ReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock), Token: token, Session: session})
+	got := call(t, l.s, lock.ReleaseScript, l.now, lock.ReleaseIn{Lock: l.lock, LineKeys: lease.LineKeysOf(l.lock), Token: token, Session: session})
 	require.Equal(t, want, got, "%s", l.story())
 	l.wrote(t, before, got == lease.StateOwned)
 }
@@ -225,7 +225,7 @@ func (l *lockRun) force(t *rapid.T) {
 			Released: true, Fence: h.fence, Client: h.client, Instance: h.client + "-1", SinceMS: h.since / 1000, Meta: h.client + "!",
 		}
 	}
-	got := call(t, l.s, lock.ForceReleaseScript, l.now, lock.ForceReleaseIn{Lock: l.lock, LineKeys: lineOf(l.lock)})
+	got := call(t, l.s, lock.ForceReleaseScript, l.now, lock.ForceReleaseIn{Lock: l.lock, LineKeys: lease.LineKeysOf(l.lock)})
 	require.Equal(t, want, got, "%s", l.story())
 	l.wrote(t, before, got.Released)
 }
@@ -237,7 +237,7 @@ func (l *lockRun) get(t *rapid.T) {
 	if g := l.m.last(); g != nil {
 		want.Fence = g.fence
 	}
-	got := call(t, l.s, lock.GetScript, l.now, lock.GetIn{Lock: l.lock, Line: lineOf(l.lock).Line})
+	got := call(t, l.s, lock.GetScript, l.now, lock.GetIn{Lock: l.lock, Line: lease.LineKeysOf(l.lock).Line})
 	if h := l.m.holder(l.now); h != nil {
 		want = lock.GetOut{
 			Held: true, Fence: h.fence, TTLMS: (h.ends - l.now) / 1000,
@@ -248,6 +248,9 @@ func (l *lockRun) get(t *rapid.T) {
 	require.Equal(t, want, got, "%s", l.story())
 	l.wrote(t, before, false)
 }
+
+// TestTopologyLockEqualsTheModel is the same on the cluster.
+func TestTopologyLockEqualsTheModel(t *testing.T) { TestLockEqualsTheModel(t) }
 
 func TestLockEqualsTheModel(t *testing.T) {
 	t.Parallel()

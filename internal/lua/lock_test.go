@@ -10,17 +10,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// lineOf are the keys of the line for a lock.
-func lineOf(lock string) lease.LineKeys {
-	return lease.LineKeys{Line: lock + ":line", Beats: lock + ":beats"}
-}
-
 func acquire(t require.TestingT, s *store, now int64, key, token string) lock.AcquireOut {
-	return call(t, s, lock.AcquireScript, now, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: token, TTLMS: 30_000, Session: "s-" + token})
+	return call(t, s, lock.AcquireScript, now, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: token, TTLMS: 30_000, Session: "s-" + token})
 }
 
 func release(t require.TestingT, s *store, now int64, key, token string) lease.State {
-	return call(t, s, lock.ReleaseScript, now, lock.ReleaseIn{Lock: key, LineKeys: lineOf(key), Token: token})
+	return call(t, s, lock.ReleaseScript, now, lock.ReleaseIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: token})
 }
 
 func renew(t require.TestingT, s *store, now int64, key, token string) lock.RenewOut {
@@ -61,7 +56,7 @@ func TestAnExpiredLockIsNotRevived(t *testing.T) {
 		acquire(t, s, epoch, key, "tA")
 		require.Equal(t, lease.StateExpired, renew(t, s, epoch+30*second, key, "tA").State)
 		require.Equal(t, lease.StateExpired, release(t, s, epoch+30*second, key, "tA"))
-		require.False(t, call(t, s, lock.GetScript, epoch+30*second, lock.GetIn{Lock: key, Line: lineOf(key).Line}).Held)
+		require.False(t, call(t, s, lock.GetScript, epoch+30*second, lock.GetIn{Lock: key, Line: lease.LineKeysOf(key).Line}).Held)
 	})
 }
 
@@ -83,13 +78,13 @@ func TestFencesRiseThroughFlushAll(t *testing.T) {
 func TestAReplayLearnsWhatBecameOfItsGrant(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, s *store) {
-		key, l := s.key("a"), latch{s.key("idem"), "print"}
-		keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "tA", TTLMS: 30_000})
+		key, l := s.key("a"), lua.Latch{Key: s.key("idem"), Fingerprint: "print"}
+		keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "tA", TTLMS: 30_000})
 		reply, err := s.eval(lock.AcquireScript.Source, epoch, keys, args, l)
 		require.NoError(t, err)
 		fence := reply[1]
 		get := func(now int64) lock.GetOut {
-			return call(t, s, lock.GetScript, now, lock.GetIn{Lock: key, Line: lineOf(key).Line})
+			return call(t, s, lock.GetScript, now, lock.GetIn{Lock: key, Line: lease.LineKeysOf(key).Line})
 		}
 
 		again, err := s.eval(lock.AcquireScript.Source, epoch+second, keys, args, l)

@@ -10,36 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
-	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
-
-// behindProxy is a runner whose replies may be lost, and one beside it that looks.
-func behindProxy(t *testing.T, o lua.Options) (p *proxy, r, witness *lua.Runner, key string) {
-	t.Helper()
-	p = startProxy(t, redistest.URL(t))
-	o.URL = p.url
-	r = open(t, o)
-	require.NoError(t, untilUp(t, r))
-	return p, r, open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t)
-}
-
-// untilUp returns after the first call that is answered.
-func untilUp(t *testing.T, r *lua.Runner) error {
-	ctx := deadline(t)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		_, err := lua.Run(ctx, r, ratelimit.ResetScript, ratelimit.ResetIn{State: "nobody"}, lua.Latch{})
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		<-tick.C
-	}
-}
 
 func TestLostReplyWithoutALatchIsReportedAndNotRunAgain(t *testing.T) {
 	t.Parallel()
@@ -65,7 +41,7 @@ func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
 func TestLostReplyOfAnIdempotentScriptIsFetchedByAnotherRun(t *testing.T) {
 	t.Parallel()
 	p, r, _, key := behindProxy(t, lua.Options{})
-	in := lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
+	in := lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}
 	p.lose(plan{})
 	before := time.Now()
 	out, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
@@ -84,7 +60,7 @@ func TestSentIsTheTimeOfTheTryThatAnswered(t *testing.T) {
 	p.lose(plan{})
 	done := make(chan time.Time, 1)
 	go func() {
-		out, _ := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
+		out, _ := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
 		done <- out.Sent
 	}()
 	<-p.saw // the first try has been written

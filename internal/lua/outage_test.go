@@ -60,7 +60,7 @@ func TestEveryScriptIsLoadedAtStartAndAfterARestart(t *testing.T) {
 		t.Helper()
 		require.NoError(t, untilUp(t, r))
 		var shas []string
-		for _, src := range lua.Scripts() {
+		for src := range everyScript(t) {
 			shas = append(shas, src.SHA())
 		}
 		have, err := s.Client(t).ScriptExists(deadline(t), shas...).Result()

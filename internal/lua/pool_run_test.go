@@ -42,7 +42,7 @@ func (r *poolRun) view(a poolAsk) pool.ViewKeys {
 	line := r.s.key(id + "line")
 	return pool.ViewKeys{
 		Idle: r.s.key(id + "idle"), Away: r.s.key(id + "away"), Seen: r.s.key(id + "seen"), Used: r.used(a.scope),
-		LineKeys: lineOf(line),
+		LineKeys: lease.LineKeysOf(line),
 	}
 }
 
@@ -195,7 +195,7 @@ func (r *poolRun) release(t *rapid.T) {
 	session := rapid.SampledFrom([]string{"", "s", "s", "other"}).Draw(t, "session")
 	scope := rapid.SampledFrom([]string{"", "h"}).Draw(t, "scope")
 	in := pool.ReleaseIn{
-		Keys: r.keys(), Used: r.used(scope), LineKeys: lineOf(r.s.key(r.name + "line")), Lease: held, Session: session, Inboxes: "in:",
+		Keys: r.keys(), Used: r.used(scope), LineKeys: lease.LineKeysOf(r.s.key(r.name + "line")), Lease: held, Session: session, Inboxes: "in:",
 		Outcome:    rapid.SampledFrom([]string{"", "ok", "soft_block", "hard_block", "transport", "captcha", "fail", "ban", "cancelled"}).Draw(t, "outcome"),
 		CooldownMS: rapid.SampledFrom([]int64{0, 0, 1, 20_000}).Draw(t, "cooldown"),
 		UnbanMS:    rapid.SampledFrom([]int64{0, 3_000}).Draw(t, "unban"),

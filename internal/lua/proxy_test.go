@@ -2,11 +2,16 @@ package lua_test
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -165,4 +170,24 @@ func (p *proxy) connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted
+}
+
+// probeSHA is the script of the transport's probe.
+var probeSHA = func() string {
+	text, err := os.ReadFile("../redis/probe.lua")
+	if err != nil {
+		panic(err)
+	}
+	sum := sha1.Sum(text)
+	return hex.EncodeToString(sum[:])
+}()
+
+// behindProxy is a runner whose replies may be lost, and one beside it that looks.
+func behindProxy(t *testing.T, o lua.Options) (p *proxy, r, witness *lua.Runner, key string) {
+	t.Helper()
+	p = startProxy(t, redistest.URL(t))
+	o.URL = p.url
+	r = open(t, o)
+	require.NoError(t, untilUp(t, r))
+	return p, r, open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t)
 }

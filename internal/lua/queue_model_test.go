@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 )
 
@@ -124,6 +125,8 @@ func (p *queueRun) keys() queue.Keys {
 	return queue.Keys{Order: n + ":o", Entries: n + ":n", Bodies: n + ":b", Expiry: n + ":x", Leased: n + ":l", Holders: n + ":h"}
 }
 
+func (p *queueRun) line() lease.LineKeys { return lease.LineKeysOf(p.name) }
+
 func (p *queueRun) all() []string {
 	k := p.keys()
 	return []string{k.Order, k.Entries, k.Bodies, k.Expiry, k.Leased, k.Holders}
@@ -206,7 +209,7 @@ func (p *queueRun) enqueue(t *rapid.T, id, body string, ttl int64) {
 		p.m.entries = append(p.m.entries, e)
 	}
 	got := call(t, p.s, queue.EnqueueScript, p.now, queue.EnqueueIn{
-		Queue: p.keys(), LineKeys: lineOf(p.name), ID: id, TTLMS: ttl, Body: body, Inboxes: "inbox:",
+		Queue: p.keys(), LineKeys: p.line(), ID: id, TTLMS: ttl, Body: body, Inboxes: "inbox:",
 	})
 	p.tidied(t, got.Tidied)
 	got.Tidied = queue.Tidied{}
@@ -219,7 +222,7 @@ func (p *queueRun) dequeue(t *rapid.T, lease, session string, ms int64) (found b
 	p.say("dequeue %s %s for %dms", lease, session, ms)
 	const keep = 75_000
 	got := call(t, p.s, queue.DequeueScript, p.now, queue.DequeueIn{
-		Queue: p.keys(), LineKeys: lineOf(p.name), Taken: p.taken(lease), Lease: lease, LeaseMS: ms, Session: session,
+		Queue: p.keys(), LineKeys: p.line(), Taken: p.taken(lease), Lease: lease, LeaseMS: ms, Session: session,
 		KeepMS: keep, Inboxes: "inbox:",
 	})
 	defer func(n queue.Tidied) { p.tidied(t, n) }(got.Tidied)
@@ -308,7 +311,7 @@ func (p *queueRun) release(t *rapid.T, lease, session string) {
 		want = queue.LeaseEnded
 	}
 	got := call(t, p.s, queue.ReleaseScript, p.now, queue.ReleaseIn{
-		Queue: p.keys(), LineKeys: lineOf(p.name), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, Inboxes: "inbox:",
+		Queue: p.keys(), LineKeys: p.line(), Ended: p.ended(), Taken: p.taken(lease), Lease: lease, Session: session, Inboxes: "inbox:",
 	})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
@@ -366,7 +369,7 @@ func (p *queueRun) cancel(t *rapid.T, id string) {
 // look compares all that can be seen of an entry, and of the queue.
 func (p *queueRun) look(t *rapid.T, id string) {
 	p.say("look for %q", id)
-	got := call(t, p.s, queue.LookScript, p.now, queue.LookIn{Queue: p.keys(), Line: lineOf(p.name).Line, ID: id})
+	got := call(t, p.s, queue.LookScript, p.now, queue.LookIn{Queue: p.keys(), Line: p.line().Line, ID: id})
 	p.tidied(t, got.Tidied)
 	got.Tidied = queue.Tidied{}
 	waiting := p.m.waiting()

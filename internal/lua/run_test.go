@@ -12,52 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
-
-// open starts a runner that is closed with the test.
-func open(t testing.TB, o lua.Options) *lua.Runner {
-	t.Helper()
-	r, err := lua.Open(o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
-
-// deadline is far beyond what anything here takes, so that only a hang meets it.
-func deadline(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// bucket is a charge of one token from a bucket that hardly refills.
-func bucket(key string, capacity int64) ratelimit.TokenBucketIn {
-	const hour = 3_600_000
-	return ratelimit.TokenBucketIn{
-		State: key, Gate: key + "gate", Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
-		Capacity: capacity, L: 1, P: hour * 1000,
-	}
-}
-
-func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[coord.LimitAnswer], error) {
-	return lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, capacity), lua.Latch{})
-}
-
-// spent is how many tokens were taken from key.
-func spent(t testing.TB, r *lua.Runner, key string, capacity int64) int64 {
-	t.Helper()
-	in := bucket(key, capacity)
-	in.Cost = 0
-	out, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
-	require.NoError(t, err)
-	return capacity - out.Value.Remaining
-}
 
 func TestCallsAreAnsweredFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
@@ -147,7 +108,7 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		ins := make([]lock.AcquireIn, n)
 		for i := range ins {
-			ins[i] = lock.AcquireIn{Lock: fmt.Sprint(key, i), LineKeys: lineOf(fmt.Sprint(key, i)), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
+			ins[i] = lock.AcquireIn{Lock: fmt.Sprint(key, i), LineKeys: lease.LineKeysOf(fmt.Sprint(key, i)), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
 		}
 		before := time.Now()
 		outs, errs := lua.Batch(deadline(t), r, lock.AcquireScript, ins)
@@ -218,7 +179,7 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		t.Parallel()
 		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		// A lock where a bucket should be.
-		_, err := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lineOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
+		_, err := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lease.LineKeysOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
 		require.NoError(t, err)
 		_, err = lua.Run(deadline(t), r, ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: key + "l", Gate: key + "lgate", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
 		require.Error(t, err)

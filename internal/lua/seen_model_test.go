@@ -86,8 +86,6 @@ func (m *modelSeen) state(now int64, token, session string) seen.State {
 	return seen.StateGone
 }
 
-func ceilMS(us int64) int64 { return (us + 999) / 1000 }
-
 // seenRun is one random life of a key and of its model.
 type seenRun struct {
 	s        *store

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
 )
 
@@ -87,7 +88,7 @@ func (p *permitRun) gone(token string) string { return p.name + ":gone:" + token
 func (p *permitRun) acquire(t *rapid.T, token, session string, permits, ttl, maxHold int64) {
 	p.say("acquire %s %s %d for %dms, at most %dms", token, session, permits, ttl, maxHold)
 	got := call(t, p.s, semaphore.AcquireScript, p.now, semaphore.AcquireIn{
-		Semaphore: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Limit: p.limit,
+		Semaphore: p.keys(), LineKeys: lease.LineKeysOf(p.name), Gone: p.gone(token), Token: token, Limit: p.limit,
 		Permits: permits, TTLMS: ttl, Session: session, MaxHoldMS: maxHold,
 	})
 	g := p.m.of(p.now, token)
@@ -159,14 +160,14 @@ func (p *permitRun) release(t *rapid.T, token, session string) {
 		g.released = true
 	}
 	require.Equal(t, state, call(t, p.s, semaphore.ReleaseScript, p.now, semaphore.ReleaseIn{
-		Semaphore: p.keys(), LineKeys: lineOf(p.name), Gone: p.gone(token), Token: token, Session: session,
+		Semaphore: p.keys(), LineKeys: lease.LineKeysOf(p.name), Gone: p.gone(token), Token: token, Session: session,
 	}), "%s", p.story())
 }
 
 // check is case 21: what is held is what live leases hold, after every step.
 func (p *permitRun) check(t *rapid.T) {
 	live, held := p.m.live(p.now)
-	got := call(t, p.s, semaphore.GetScript, p.now, semaphore.GetIn{Semaphore: p.keys(), Line: lineOf(p.name).Line})
+	got := call(t, p.s, semaphore.GetScript, p.now, semaphore.GetIn{Semaphore: p.keys(), Line: lease.LineKeysOf(p.name).Line})
 	require.Equal(t, []any{held, len(live)}, []any{got.Held, len(got.Holders)}, "%s", p.story())
 	require.LessOrEqual(t, held, p.limit, "%s", p.story())
 	for _, h := range got.Holders {

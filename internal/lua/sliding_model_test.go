@@ -42,11 +42,7 @@ func slidingRule(limit, periodMS int64) rule {
 // and refund: what it says, and the TTL that it set (-1 = none).
 func takeBack(t require.TestingT, s *store, now int64, state, parts, expression string, args ...any) (bool, time.Duration) {
 	text := "local now = tonumber(ARGV[1])\n"
-	for _, part := range append([]string{"lifetime", "muldiv", "bands"}, strings.Fields(parts)...) {
-		b, err := lua.AllFiles.ReadFile("prelude_" + part + ".lua")
-		require.NoError(t, err)
-		text += string(b)
-	}
+	text += lua.PartsOf(ratelimit.Ratelimit["sliding_window_log"].Source, append([]string{"lifetime", "muldiv", "bands"}, strings.Fields(parts)...)...)
 	ctx := context.Background()
 	var did *redis.Cmd
 	var ttl *redis.DurationCmd

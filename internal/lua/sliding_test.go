@@ -198,7 +198,7 @@ func TestAWindowOfAnotherTypeIsAnErrorAndStays(t *testing.T) {
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		require.NoError(t, w.s.client.Set(context.Background(), w.state, "v", 0).Err())
 		keys, args := lua.InputOf(ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: w.state, Gate: w.s.key("gate"), Charge: ratelimit.Charge{Cost: 1, Signature: "1/1/1000/1", ID: "i"}})
-		_, err := w.s.eval(ratelimit.Ratelimit[w.algorithm].Source, epoch, keys, args, latch{w.s.key("idem"), "f"})
+		_, err := w.s.eval(ratelimit.Ratelimit[w.algorithm].Source, epoch, keys, args, lua.Latch{Key: w.s.key("idem"), Fingerprint: "f"})
 		require.ErrorContains(t, err, "WRONGTYPE")
 		require.Equal(t, `string "v"`, w.s.raw(t, w.state))
 		require.Equal(t, "none", w.s.raw(t, w.s.key("idem")))

@@ -86,13 +86,10 @@ func newStore(t *testing.T, name string, o *redis.Options, prefix string) *store
 // key puts every key of a test under one tag, as a cluster wants it.
 func (s *store) key(name string) string { return "{" + s.prefix + "}:" + name }
 
-// latch is how one run is made to happen once.
-type latch struct{ key, fingerprint string }
-
 // eval runs a script at now and returns its raw reply. It takes away the TTLs
 // that the script set, so that no key ends by the real clock while a test lives
 // by its own.
-func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l latch) ([]any, error) {
+func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l lua.Latch) ([]any, error) {
 	_, sha := lua.Clocked(src)
 	keys, args = withLatch(keys, args, l)
 	ctx := context.Background()
@@ -116,17 +113,17 @@ func (s *store) eval(src *lua.Source, now int64, keys []string, args []any, l la
 	return reply.Slice()
 }
 
-func withLatch(keys []string, args []any, l latch) ([]string, []any) {
-	if l.key == "" {
+func withLatch(keys []string, args []any, l lua.Latch) ([]string, []any) {
+	if l.Key == "" {
 		return slices.Clone(keys), slices.Clone(args)
 	}
-	return append(slices.Clone(keys), l.key), append(slices.Clone(args), l.fingerprint)
+	return append(slices.Clone(keys), l.Key), append(slices.Clone(args), l.Fingerprint)
 }
 
 // call runs a script at now and reads its reply by its descriptor.
 func call[I, O any](t require.TestingT, s *store, script lua.Script[I, O], now int64, in I) O {
 	keys, args := lua.InputOf(script, in)
-	reply, err := s.eval(script.Source, now, keys, args, latch{})
+	reply, err := s.eval(script.Source, now, keys, args, lua.Latch{})
 	require.NoError(t, err, script.Name)
 	if returns, repeats := fixedReturns(script.Source); repeats {
 		require.GreaterOrEqual(t, len(reply), len(returns), script.Name)
@@ -203,3 +200,10 @@ func fixedReturns(src *lua.Source) (names []string, repeats bool) {
 	}
 	return src.Returns, false
 }
+
+const (
+	second = int64(1_000_000)
+	hour   = 3600 * second
+)
+
+func ceilMS(us int64) int64 { return (us + 999) / 1000 }

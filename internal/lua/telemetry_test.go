@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 
@@ -79,7 +80,7 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 	require.Equal(t, int64(3), attrs["coxswain.keys"])
 
 	for _, want := range []string{"acquired", "busy"} {
-		_, err = lua.Run(ctx, o.Runner, lock.AcquireScript, lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
+		_, err = lua.Run(ctx, o.Runner, lock.AcquireScript, lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
 		require.NoError(t, err)
 		_, attrs = o.last(t)
 		require.Equal(t, want, attrs["coxswain.decision"])

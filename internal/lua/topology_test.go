@@ -21,14 +21,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// TestTopologyScripts runs on the cluster what eachStore runs elsewhere.
-func TestTopologyScripts(t *testing.T) {
-	t.Run("timelines", TestTimelines)
-	t.Run("bucket", TestTokenBucketEqualsTheModel)
-	t.Run("lock", TestLockEqualsTheModel)
-}
-
-// spanning are keys of all masters, as the worst names make them.
+// spanning are keys of all masters.
 func spanning(t *testing.T, n int) []string {
 	p := redistest.Prefix(t)
 	keys := make([]string, n)

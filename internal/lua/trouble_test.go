@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 
@@ -66,7 +67,7 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	require.NotEmpty(t, took.Remedy)
 	require.True(t, r.Status().Up, "it answers")
 	ctx := deadline(t)
-	in := lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
+	in := lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}
 	// Of a cluster it is known of one node first.
 	for _, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{}); err == nil; {
 		_, err = lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
@@ -230,12 +231,12 @@ func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	r := open(t, lua.Options{URL: s.URL()})
-	in := lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
+	in := lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: "t", TTLMS: 60_000}
 	_, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
 	require.NoError(t, s.Client(t).ConfigSet(deadline(t), "maxmemory", "1").Err())
 	untilTrouble(t, r, "oom")
-	got, err := lua.Run(deadline(t), r, lock.GetScript, lock.GetIn{Lock: "l", Line: lineOf("l").Line}, lua.Latch{})
+	got, err := lua.Run(deadline(t), r, lock.GetScript, lock.GetIn{Lock: "l", Line: lease.LineKeysOf("l").Line}, lua.Latch{})
 	require.NoError(t, err)
 	require.True(t, got.Value.Held)
 }
@@ -277,7 +278,7 @@ func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
 			t.Parallel()
 			r := open(t, lua.Options{URL: redistest.Start(t, "--rename-command", name, "").URL()})
 			require.Contains(t, untilTrouble(t, r, "no_command").Words, name)
-			in := lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
+			in := lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: "t", TTLMS: 60_000}
 			_, err := lua.Attempt(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 			require.ErrorIs(t, err, redis.ErrUnavailable)
 			require.NotErrorIs(t, err, redis.ErrMaybeExecuted)

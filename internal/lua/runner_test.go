@@ -1,0 +1,41 @@
+package lua_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/stretchr/testify/require"
+)
+
+// untilUp returns after the first call that is answered.
+func untilUp(t *testing.T, r *lua.Runner) error {
+	ctx := deadline(t)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := lua.Run(ctx, r, ratelimit.ResetScript, ratelimit.ResetIn{State: "nobody"}, lua.Latch{})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		<-tick.C
+	}
+}
+
+// open starts a runner that is closed with the test.
+func open(t testing.TB, o lua.Options) *lua.Runner {
+	t.Helper()
+	r, err := lua.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// deadline is far beyond what anything here takes, so that only a hang meets it.
+func deadline(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
