@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
-	"github.com/stretchr/testify/require"
 )
 
 // documentedACL is the line of docs/redis.md for the prefix coxswain.
@@ -35,34 +37,34 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.StartUser(t, "coxswain", "pw", append(rules[:len(rules):len(rules)], more...)...)
-			r := open(t, lua.Options{URL: "redis://coxswain:pw@" + strings.TrimPrefix(s.URL(), "redis://")})
+			r := luatest.Open(t, lua.Options{URL: "redis://coxswain:pw@" + strings.TrimPrefix(s.URL(), "redis://")})
 			key := "coxswain:v1:{k}"
-			_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+			_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
 			require.NoError(t, err)
-			_, err = lua.Run(deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key, Channel: "coxswain:v1:broadcast"}, lua.Latch{})
+			_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key, Channel: "coxswain:v1:broadcast"}, lua.Latch{})
 			require.NoError(t, err)
 			name, line := key+":lock", lease.LineKeysOf(key+":lock")
-			_, _, err = lua.RunReplicated(deadline(t), r, lock.AcquireScript,
+			_, _, err = lua.RunReplicated(luatest.Deadline(t), r, lock.AcquireScript,
 				lock.AcquireIn{Lock: name, LineKeys: line, Token: "t", TTLMS: 60_000}, lua.Latch{}, 1, 1)
 			require.NoError(t, err)
-			_, err = lua.Run(deadline(t), r, lock.AcquireScript,
+			_, err = lua.Run(luatest.Deadline(t), r, lock.AcquireScript,
 				lock.AcquireIn{Lock: name, LineKeys: line, Token: "u", TTLMS: 60_000, Waiter: "s:1", BeatMS: 3000}, lua.Latch{})
 			require.NoError(t, err)
-			beat, err := lua.Run(deadline(t), r, lease.LineBeat,
+			beat, err := lua.Run(luatest.Deadline(t), r, lease.LineBeat,
 				lease.LineBeatIn{LineKeys: line, Sidecar: "s", BeatMS: 3000, Waiters: strings.Join([]string{"s:1"}, " "), Gone: "s:0"}, lua.Latch{})
 			require.NoError(t, err)
 			require.Equal(t, "s:1", beat.Value.Head)
-			_, err = lua.Run(deadline(t), r, lock.ReleaseScript,
+			_, err = lua.Run(luatest.Deadline(t), r, lock.ReleaseScript,
 				lock.ReleaseIn{Lock: name, LineKeys: line, Token: "t", Inboxes: "coxswain:v1:inbox:"}, lua.Latch{})
 			require.NoError(t, err)
-			_, err = lua.Run(deadline(t), r, lock.GetScript, lock.GetIn{Lock: name, Line: line.Line}, lua.Latch{})
+			_, err = lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: name, Line: line.Line}, lua.Latch{})
 			require.NoError(t, err)
 			require.NoError(t, untilUpOn(t, r, key))
 			require.True(t, r.Status().ScriptsLoaded)
 			require.Equal(t, "noeviction", r.Status().EvictionPolicy)
-			h, _ := listen(t, r, "coxswain:v1:inbox:s", "coxswain:v1:broadcast")
-			next(t, h.subscribed)
-			_, err = take(deadline(t), r, "elsewhere", 5)
+			h, _ := luatest.Listen(t, r, "coxswain:v1:inbox:s", "coxswain:v1:broadcast")
+			luatest.Next(t, h.Subscribed)
+			_, err = take(luatest.Deadline(t), r, "elsewhere", 5)
 			require.ErrorContains(t, err, "NOPERM")
 		})
 	}
@@ -70,7 +72,7 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 
 // untilUpOn is untilUp with a key that the user may use.
 func untilUpOn(t *testing.T, r *lua.Runner, key string) error {
-	_, err := lua.Run(deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key}, lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key}, lua.Latch{})
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -32,8 +33,8 @@ func BenchmarkRun(b *testing.B) {
 			Capacity: 1_000_000, L: 1, P: 1,
 		}
 	}
-	r := open(b, lua.Options{URL: url})
-	_, err := lua.Run(deadline(b), r, ratelimit.TokenBucketScript, charge(0), lua.Latch{})
+	r := luatest.Open(b, lua.Options{URL: url})
+	_, err := lua.Run(luatest.Deadline(b), r, ratelimit.TokenBucketScript, charge(0), lua.Latch{})
 	require.NoError(b, err)
 	loop := bareLoop(b, url)
 	_, args := lua.InputOf(ratelimit.TokenBucketScript, charge(0))

@@ -4,27 +4,29 @@ import (
 	"context"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
-	"github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/require"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
 // TestScriptsReadTheServersClock runs what is sent in production.
 func TestScriptsReadTheServersClock(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s *store) {
+	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		ctx := context.Background()
 		for src := range everyScript(t) {
-			require.Equal(t, src.SHA(), s.client.ScriptLoad(ctx, src.Text()).Val(), src.Name)
+			require.Equal(t, src.SHA(), s.Client.ScriptLoad(ctx, src.Text()).Val(), src.Name)
 		}
-		keys, args := lua.InputOf(ratelimit.TokenBucketScript, bucket(s.key("b"), 5))
-		lockKeys, lockArgs := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: s.key("l"), LineKeys: lease.LineKeysOf(s.key("l")), Token: "t", TTLMS: 1000})
+		keys, args := lua.InputOf(ratelimit.TokenBucketScript, bucket(s.Key("b"), 5))
+		lockKeys, lockArgs := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: s.Key("l"), LineKeys: lease.LineKeysOf(s.Key("l")), Token: "t", TTLMS: 1000})
 		var from, to *redis.TimeCmd
 		var charge, locked *redis.Cmd
-		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		_, err := s.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			from = p.Time(ctx)
 			charge = p.EvalSha(ctx, ratelimit.TokenBucketScript.SHA(), keys, args...)
 			locked = p.EvalSha(ctx, lock.AcquireScript.SHA(), lockKeys, lockArgs...)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
 // TestMuldivIsExact asks the long multiplication of scripts over its whole range.
@@ -22,7 +24,7 @@ for i = 1, #ARGV, 4 do
   out[#out + 1], out[#out + 2] = q, r
 end
 return out`
-	eachStore(t, func(t *testing.T, s *store) {
+	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		// Most draws are near the end of a range, where products are largest.
 		draw := func(end int64) int64 { return max(end-1-rng.Int64N(1+rng.Int64N(end)), 0) }
@@ -40,7 +42,7 @@ return out`
 			args = append(args, a, b, m, r)
 			want = append(want, division{q.Int64(), rest.Int64()})
 		}
-		reply, err := s.client.Eval(context.Background(), script, nil, args...).Int64Slice()
+		reply, err := s.Client.Eval(context.Background(), script, nil, args...).Int64Slice()
 		require.NoError(t, err)
 		for i, w := range want {
 			require.Equal(t, w, division{reply[2*i], reply[2*i+1]}, "%v", args[4*i:4*i+4])

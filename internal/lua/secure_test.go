@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -18,18 +19,18 @@ func TestTLSFilesAreReadForEachConnection(t *testing.T) {
 	s := redistest.StartTLS(t)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	copyFile(t, s.Other, ca)
-	r := open(t, lua.Options{
+	r := luatest.Open(t, lua.Options{
 		URL: s.URL(), TLS: redis.TLSFiles{CA: ca, Cert: s.Cert, Key: s.Key, ServerName: redistest.ServerName},
 	})
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.ErrorContains(t, err, "certificate")
 	// The right one, as some editors write it: after a byte order mark.
 	text, err := os.ReadFile(s.CA)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(ca, append([]byte("\ufeff"), text...), 0o600))
-	require.NoError(t, untilUp(t, r))
-	_, err = take(deadline(t), r, "k", 5)
+	require.NoError(t, luatest.UntilUp(t, r))
+	_, err = take(luatest.Deadline(t), r, "k", 5)
 	require.NoError(t, err)
 }
 
@@ -42,7 +43,7 @@ func TestTLSServersAreCheckedAndWantACertificate(t *testing.T) {
 		"no authority":   {Cert: s.Cert, Key: s.Key},
 		"no file":        {CA: s.CA + ".gone"},
 	} {
-		_, err := take(deadline(t), open(t, lua.Options{URL: s.URL(), TLS: files}), "k", 5)
+		_, err := take(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: s.URL(), TLS: files}), "k", 5)
 		require.ErrorIs(t, err, redis.ErrUnavailable, name)
 	}
 }
@@ -57,11 +58,11 @@ func copyFile(t *testing.T, from, to string) {
 func TestUnixSocketWithADatabase(t *testing.T) {
 	t.Parallel()
 	s, path := redistest.StartUnix(t)
-	r := open(t, lua.Options{URL: "unix://" + path + "?db=3"})
-	_, err := take(deadline(t), r, "k", 5)
+	r := luatest.Open(t, lua.Options{URL: "unix://" + path + "?db=3"})
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.NoError(t, err)
 	require.Equal(t, path, r.Status().Address)
-	require.Zero(t, s.Client(t).DBSize(deadline(t)).Val())
+	require.Zero(t, s.Client(t).DBSize(luatest.Deadline(t)).Val())
 }
 
 func TestARotatedPasswordWorksWithoutARestart(t *testing.T) {
@@ -69,17 +70,17 @@ func TestARotatedPasswordWorksWithoutARestart(t *testing.T) {
 	s := redistest.StartUser(t, "app", "first", "~*", "&*", "+@all")
 	file := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(file, []byte("first\n"), 0o600))
-	r := open(t, lua.Options{
+	r := luatest.Open(t, lua.Options{
 		URL: "redis://other:wrong@" + strings.TrimPrefix(s.URL(), "redis://"), Username: "app", PasswordFile: file,
 	})
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.NoError(t, err)
 	admin := s.Client(t)
-	require.NoError(t, admin.Do(deadline(t), "acl", "setuser", "app", "resetpass", ">second").Err())
-	require.NoError(t, admin.Do(deadline(t), "client", "kill", "user", "app").Err())
+	require.NoError(t, admin.Do(luatest.Deadline(t), "acl", "setuser", "app", "resetpass", ">second").Err())
+	require.NoError(t, admin.Do(luatest.Deadline(t), "client", "kill", "user", "app").Err())
 	untilDown(t, r)
 	require.ErrorContains(t, r.Status().Trouble, "WRONGPASS")
 	require.NotContains(t, r.Status().Trouble.Error(), "first")
 	require.NoError(t, os.WriteFile(file, []byte("\ufeffsecond"), 0o600))
-	require.NoError(t, untilUp(t, r))
+	require.NoError(t, luatest.UntilUp(t, r))
 }

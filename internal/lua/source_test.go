@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
 // sources are the files of scripts and parts by their paths below internal.
@@ -101,7 +102,7 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 	all := everyScript(t)
 	all[probe] = probeFile
 	for src, file := range all {
-		if *update && src != probe {
+		if *luatest.Update && src != probe {
 			writeHeader(t, src, file, texts)
 		}
 		purpose, order, sections := header(texts[file])

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -18,15 +19,15 @@ func TestASubscriberHearsItsChannels(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, r.Close()) })
 		p := redistest.Prefix(t)
-		h, stop := listen(t, r, p+"a", p+"b")
-		next(t, h.subscribed)
+		h, stop := luatest.Listen(t, r, p+"a", p+"b")
+		luatest.Next(t, h.Subscribed)
 		for _, m := range []string{p + "a 1", p + "b 2", p + "a 3"} {
 			command(t, r, "publish", m[:len(p)+1], m[len(p)+2:])
-			require.Equal(t, m, next(t, h.messages))
+			require.Equal(t, m, luatest.Next(t, h.Messages))
 		}
 		stop()
 		command(t, r, "publish", p+"a", "late")
-		require.Empty(t, h.messages, "told after stop returned")
+		require.Empty(t, h.Messages, "told after stop returned")
 	})
 }
 
@@ -36,10 +37,10 @@ func TestASubscriptionComesBackAndSaysSo(t *testing.T) {
 	r, err := lua.Open(lua.Options{URL: s.URL()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	h, _ := listen(t, r, "a", "b")
-	next(t, h.subscribed)
+	h, _ := luatest.Listen(t, r, "a", "b")
+	luatest.Next(t, h.Subscribed)
 	s.Restart()
-	next(t, h.subscribed)
+	luatest.Next(t, h.Subscribed)
 	require.NoError(t, s.Client(t).Publish(context.Background(), "b", "again").Err())
-	require.Equal(t, "b again", next(t, h.messages))
+	require.Equal(t, "b again", luatest.Next(t, h.Messages))
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
-	"github.com/stretchr/testify/require"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
 // bucket is a charge of one token from a bucket that hardly refills.
@@ -29,7 +31,7 @@ func spent(t testing.TB, r *lua.Runner, key string, capacity int64) int64 {
 	t.Helper()
 	in := bucket(key, capacity)
 	in.Cost = 0
-	out, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
+	out, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
 	require.NoError(t, err)
 	return capacity - out.Value.Remaining
 }
