@@ -31,7 +31,7 @@ func lines(head string, n int) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte(head + strings.Repeat("\n", n-strings.Count(head, "\n")))}
 }
 
-const goRedisHasItsRoom = " imports github.com/redis/go-redis/v9, which is for internal/redis and internal/redistest alone"
+const goRedisHasItsRoom = " imports github.com/redis/go-redis/v9, which is for internal/redis and internal/redistest and internal/luatest alone"
 
 func TestEveryRuleCanBreak(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// Case 15: 10,000 calls while scripts are flushed and 600 foreign ones come in.
+// 10,000 calls while scripts are flushed and 600 foreign ones come in.
 func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
 	t.Parallel()
 	const callers, each, perBatch, foreign = 60, 150, 100, 600

@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// UntilUp returns after the first call that is answered.
+// UntilUp returns after the first call that is answered, or with the error of the last one.
 func UntilUp(t *testing.T, r *lua.Runner) error {
 	ctx := Deadline(t)
 	tick := time.NewTicker(2 * time.Millisecond)

@@ -29,9 +29,9 @@ type Store struct {
 }
 
 // EachStore runs a test on the embedded store and on real Redis, and below a
-// TestTopology on a cluster instead. The clock that
-// scripts read does not move the store's TTLs, so a test that is about a TTL
-// looks at the PEXPIRE, and deletes the key to end it.
+// TestTopology on a cluster instead. The clock that scripts read does not move the
+// store's TTLs, so a test that is about a TTL looks at the PEXPIRE, and deletes the
+// key to end it.
 func EachStore(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Helper()
 	if strings.HasPrefix(t.Name(), "TestTopology") {

@@ -42,7 +42,7 @@ func counted(t *testing.T, r *lua.Runner, s lua.Script[ratelimit.In, ratelimit.O
 	return out.Value.Current
 }
 
-// Case 14: at most once without a request id, and then it is told; once with one.
+// At most once without a request id, and then it is told; once with one.
 func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out]) {
 		p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
@@ -60,7 +60,7 @@ func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 	})
 }
 
-// Case 15: scripts that are flushed under many calls count each of them once.
+// Scripts that are flushed under many calls count each of them once.
 func TestFlushedScriptsCountOnceWithEveryAlgorithm(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out]) {
 		const callers, each, flushes = 20, 25, 20
