@@ -27,10 +27,6 @@ func imports(paths ...string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte(text)}
 }
 
-func lines(head string, n int) *fstest.MapFile {
-	return &fstest.MapFile{Data: []byte(head + strings.Repeat("\n", n-strings.Count(head, "\n")))}
-}
-
 const goRedisHasItsRoom = " imports github.com/redis/go-redis/v9, which is for internal/redis and internal/redistest and internal/luatest alone"
 
 func TestEveryRuleCanBreak(t *testing.T) {
@@ -47,6 +43,10 @@ func TestEveryRuleCanBreak(t *testing.T) {
 		"rpc skips coord":       {"internal/rpc/a.go", imports(m + "internal/lua"), "internal/rpc/a.go: internal/rpc must not import internal/lua"},
 		"lua sees coord":        {"internal/lua/a.go", imports(m + "internal/coord"), "internal/lua/a.go: internal/lua must not import internal/coord"},
 		"coord sees the wire":   {"internal/coord/a.go", imports(m + "internal/rpc"), "internal/coord/a.go: internal/coord must not import internal/rpc"},
+		"a noun sees another":   {"internal/coord/pool/a.go", imports(m + "internal/coord/breaker"), "internal/coord/pool/a.go: internal/coord/pool must not import internal/coord/breaker"},
+		"lease sees a noun":     {"internal/coord/lease/a.go", imports(m + "internal/coord/lock"), "internal/coord/lease/a.go: internal/coord/lease must not import internal/coord/lock"},
+		"coord sees a noun":     {"internal/coord/a.go", imports(m + "internal/coord/lock"), "internal/coord/a.go: internal/coord must not import internal/coord/lock"},
+		"rpc sees a noun":       {"internal/rpc/a.go", imports(m + "internal/coord/lock"), "internal/rpc/a.go: internal/rpc must not import internal/coord/lock"},
 		"coord reads config":    {"internal/coord/a.go", imports(m + "internal/config"), "internal/coord/a.go: internal/coord must not import internal/config"},
 		"the leaf has branches": {"internal/telemetry/a.go", imports(m + "client/api"), "internal/telemetry/a.go: internal/telemetry must not import client/api"},
 		"client sees inside":    {"client/a.go", imports(m + "internal/telemetry"), "client/a.go: client must not import internal/telemetry"},
@@ -58,10 +58,6 @@ func TestEveryRuleCanBreak(t *testing.T) {
 		"client takes more":     {"client/a.go", imports("github.com/cenkalti/backoff/v4"), "client/a.go imports github.com/cenkalti/backoff/v4, which every user of the client would require"},
 		"client takes the SDK":  {"client/a.go", imports("go.opentelemetry.io/other"), "client/a.go imports go.opentelemetry.io/other, which every user of the client would require"},
 		"package without place": {"internal/x/a.go", imports(), "internal/x/a.go: package internal/x has no place in the arrows; give it one in internal/archtest"},
-		"long file":             {"client/a.go", lines("package p\n", 401), "client/a.go has 401 lines; at most 400"},
-		"long test":             {"client/a_test.go", lines("package p\n", 901), "client/a_test.go has 901 lines; at most 900"},
-		"long function":         {"client/a.go", lines("package p\nfunc f() {"+strings.Repeat("\n", 60)+"}\n", 70), "client/a.go: func f has 61 lines; at most 60"},
-		"long script":           {"internal/lua/a.lua", lines("", 81), "internal/lua/a.lua has 81 lines; at most 80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,11 +76,9 @@ func TestWhatIsAllowed(t *testing.T) {
 		"internal/rpc/a_test.go": imports(m+"internal/redistest", m+"internal/lua", "github.com/stretchr/testify/require"),
 		"internal/redis/a.go":    imports("github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"),
 		"internal/lua/a.go":      imports(m + "internal/redis"),
-		"client/a.go":            lines("package p\nfunc f() {"+strings.Repeat("\n", 59)+"}\n", 400),
-		"client/a_test.go":       lines("package p\n", 900),
+		"client/a.go":            imports("fmt"),
 		"client/httplimit/a.go":  imports(m+"client", m+"client/api", "net/http"),
 		"examples/go/main.go":    imports(m+"client", m+"client/api", m+"client/httplimit"),
-		"internal/lua/a.lua":     lines("", 80),
 		"client/b.go":            imports("github.com/hashicorp/go-msgpack/v2/codec", "go.opentelemetry.io/otel/trace"),
 		"bench/go.mod":           {Data: []byte("module bench")},
 		"bench/a.go":             imports(m + "internal/lua"),

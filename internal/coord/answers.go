@@ -7,7 +7,7 @@ import (
 )
 
 // AnswerKey names what a local answer is about; kind is its noun. A limit given in full has no
-// Name and no revision; its terms tell it apart. They also tell apart two rule
+// name and no revision; its terms tell it apart. They also tell apart two rule
 // sets of one revision.
 type AnswerKey struct {
 	Kind, Name, Key, Terms string

@@ -15,8 +15,10 @@ type Clock interface {
 // SystemClock is the pod's.
 type SystemClock struct{}
 
+// Now implements Clock.
 func (SystemClock) Now() time.Time { return time.Now() }
 
+// AfterFunc implements Clock.
 func (SystemClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 
@@ -14,6 +18,9 @@ import (
 
 // Trouble is what is wrong with Redis. Its words and its name may be sent to callers.
 type Trouble = redis.Trouble
+
+// ErrDraining is the cause of a call that is refused while the sidecar drains.
+var ErrDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
 
 // Error is the one error type of this package.
 type Error struct {
@@ -159,8 +166,37 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-var ErrDraining = errors.New("the sidecar is shutting down; ask another, or again when it is back")
-
+// Add notes a mistake: what is wrong with the field at path, and what to write instead.
 func (p *Problems) Add(path, format string, args ...any) {
 	*p = append(*p, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// AddBounds notes which numbers of a struct of the contract are out of the bounds in their
+// tags, but for those of which something was noted already. What is 0 was left out.
+func (p *Problems) AddBounds(at string, of any) {
+	v := reflect.ValueOf(of)
+	for _, f := range api.Fields(v.Type()) {
+		path := at + f.Name
+		if f.Kind != api.KindInt || slices.ContainsFunc(*p, func(x Problem) bool { return x.Path == path }) {
+			continue
+		}
+		unit := ""
+		if strings.HasSuffix(f.Name, "_rate") {
+			unit = " percent"
+		}
+		if n := v.Field(f.Index).Int(); n < 0 || n > f.Max {
+			p.Add(path, "%d is out of range; use 1 to %d%s, or leave it out", n, f.Max, unit)
+		}
+	}
+}
+
+// AddName notes what is wrong with a name of a rule or a policy, if anything. It is strict:
+// such names appear in answers, logs and metric labels.
+func (p *Problems) AddName(path, name string) {
+	switch {
+	case len(name) > api.MaxNameBytes:
+		p.Add(path, "%d bytes are too many; use at most %d", len(name), api.MaxNameBytes)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		p.Add(path, "%q has bytes that cannot be shown; use UTF-8 without control characters", name)
+	}
 }

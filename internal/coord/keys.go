@@ -1,9 +1,9 @@
-// Package coord is the coordination logic: the nouns, each of which lists the methods
-// of the contract that it carries out, and what they share.
+// Package coord is what the nouns share: callers and their sessions, keys, errors, events,
+// signals between sidecars, local answers, fail modes and the clock. Each noun is a package
+// below it, which lists the methods of the contract that it carries out (Method).
 //
-// Its invariants: every key is built in keys.go; everything that a session
-// holds is renewed by one renewer and given back by one path; refusals are
-// results and only faults are errors.
+// Its invariants: every key begins with Keys; refusals are results and only faults are
+// errors.
 //
 // It knows neither sockets nor Redis commands: calls come in as the contract's types
 // and go out as runs of scripts.
@@ -53,7 +53,7 @@ func (k Keys) MemberBreakers(pool string) string { return k.Key(Escaped(pool), "
 func (k Keys) Key(tag, kind, part string) string { return k.base + tag + "}:" + kind + part }
 
 // Split undoes key: it returns the tag of a key and its kind with its part. False is a
-// Key of another prefix or tenant. It copies nothing.
+// key of another prefix or tenant. It copies nothing.
 func (k Keys) Split(key string) (tag, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(key, k.base)
 	if !ok {

@@ -46,16 +46,16 @@ type PauseOut struct {
 }
 
 // SpanAttrs are the decision and what is left.
-func (o LimitAnswer) SpanAttrs() []attribute.KeyValue {
+func (a LimitAnswer) SpanAttrs() []attribute.KeyValue {
 	decision := "denied"
 	switch {
-	case o.Admitted():
+	case a.Admitted():
 		decision = "allowed"
-	case o.Reserved():
+	case a.Reserved():
 		decision = "reserved"
 	}
 	return []attribute.KeyValue{
 		attribute.String("coxswain.decision", decision),
-		attribute.Int64("coxswain.remaining", o.Remaining),
+		attribute.Int64("coxswain.remaining", a.Remaining),
 	}
 }

@@ -12,6 +12,7 @@ const (
 	CausePenalty = "penalty"
 )
 
+// ErrFarPause is the error of a pause that is longer than MaxPeriod.
 var ErrFarPause = Invalid("until_at_ms: that is more than 366 days away; pause for less, and again when that ends")
 
 // CheckPause wants one end of a pause, which scripts can reckon with.
@@ -44,7 +45,6 @@ const (
 
 // The bounds of what a remote server may bring about, as on the wire (api.Rule).
 const (
-	MaxDelay   = 24 * time.Hour
 	MinStatus  = 100
 	MaxStatus  = 999
 	MaxPercent = 100

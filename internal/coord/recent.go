@@ -29,10 +29,12 @@ const (
 	lookAround = 8
 )
 
+// NewRecent makes an empty one.
 func NewRecent[K comparable, V Ending]() *Recent[K, V] {
 	return &Recent[K, V]{items: make(map[K]V)}
 }
 
+// Get returns what is remembered of k. Epoch is what Put is to be told.
 func (r *Recent[K, V]) Get(k K) (v V, ok bool, epoch uint64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -76,6 +78,7 @@ func (r *Recent[K, V]) set(k K, v V) {
 	r.items[k] = v
 }
 
+// Drop forgets k.
 func (r *Recent[K, V]) Drop(k K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,3 +1,5 @@
+// Package match finds the first of many sets of names that has a name: exact names,
+// suffixes of domains and globs. Rules and breaker policies choose keys by it.
 package match
 
 import (
@@ -20,6 +22,7 @@ type glob struct {
 	pattern string
 }
 
+// New makes the matcher of these sets, in their order.
 func New(ms []api.Match) (m Matcher) {
 	for i, x := range ms {
 		m.Add(i, x)

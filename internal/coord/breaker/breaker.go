@@ -1,3 +1,8 @@
+// Package breaker is circuit breakers that all sidecars share: they open by failures in a
+// row or by a window's rates, and close again by probes.
+//
+// Its invariant: while a breaker is half open, no more probes are out than its policy says,
+// and a report counts in the generation that its call was let through in.
 package breaker
 
 import (

@@ -10,7 +10,6 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/match"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
@@ -154,7 +153,7 @@ func CheckPolicies(items []api.BreakerPolicy) coord.Problems {
 			p.Add(at+"name", "%q is also the name of items[%d]; give each policy its own name", o.Name, j)
 		default:
 			first[o.Name] = i
-			ratelimit.CheckRuleName(&p, at+"name", o.Name)
+			p.AddName(at+"name", o.Name)
 		}
 		if bad := match.BadEscape(o.Name); bad >= 0 {
 			p.Add(at+"name", "the \\ at byte %d stands before nothing that it could take the meaning from; write \\*, \\? or \\\\", bad)
@@ -168,7 +167,7 @@ func CheckPolicies(items []api.BreakerPolicy) coord.Problems {
 }
 
 func checkPolicy(p *coord.Problems, at string, o api.BreakerPolicy) {
-	checkBounds(p, at, o)
+	p.AddBounds(at, o)
 	if full := compile(o); o.OpenMaxMS >= 0 && full.OpenMaxMS < full.OpenMS {
 		p.Add(at+"open_max_ms", "%d is less than open_ms, %d; raise it, or leave it out", full.OpenMaxMS, full.OpenMS)
 	}
@@ -184,7 +183,7 @@ func checkPolicy(p *coord.Problems, at string, o api.BreakerPolicy) {
 }
 
 func checkWindow(p *coord.Problems, at string, w api.BreakerWindow) {
-	checkBounds(p, at, w)
+	p.AddBounds(at, w)
 	if b := bounds(w, "window_ms"); w.WindowMS >= 0 && w.WindowMS < b.Min {
 		p.Add(at+"window_ms", "%d is out of range; use %d to %d", w.WindowMS, b.Min, b.Max)
 	}
@@ -195,24 +194,6 @@ func checkWindow(p *coord.Problems, at string, w api.BreakerWindow) {
 		p.Add(at+"slow_ms", "missing; give the milliseconds from which on a call is slow, or remove slow_rate")
 	case w.SlowMS > 0 && w.SlowRate == 0:
 		p.Add(at+"slow_rate", "missing; give the percent of slow calls that opens it, or remove slow_ms")
-	}
-}
-
-// checkBounds checks the numbers of a struct of the contract by its tags. What is 0 was
-// left out.
-func checkBounds(p *coord.Problems, at string, of any) {
-	v := reflect.ValueOf(of)
-	for _, f := range api.Fields(v.Type()) {
-		if f.Kind != api.KindInt {
-			continue
-		}
-		unit := ""
-		if strings.HasSuffix(f.Name, "_rate") {
-			unit = " percent"
-		}
-		if n := v.Field(f.Index).Int(); n < 0 || n > f.Max {
-			p.Add(at+f.Name, "%d is out of range; use 1 to %d%s, or leave it out", n, f.Max, unit)
-		}
 	}
 }
 

@@ -1,7 +1,10 @@
 package breaker
 
-import "embed"
-import "github.com/coxswain-sidecar/coxswain/internal/lua"
+import (
+	"embed"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
 
 //go:embed *.lua
 var files embed.FS

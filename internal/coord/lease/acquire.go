@@ -11,7 +11,7 @@ import (
 )
 
 // Acquisition is one call that acquires a lease of any noun. It asks once or waits in
-// Line, answers a repeated request, binds the lease to the caller's session if the call
+// line, answers a repeated request, binds the lease to the caller's session if the call
 // says so, and gives it back if the caller has gone. O is the output of the noun's
 // script, R the result on the wire.
 type Acquisition[O, R any] struct {
@@ -34,7 +34,7 @@ type Acquisition[O, R any] struct {
 
 	// Ask runs the noun's script once.
 	Ask func(ctx context.Context, at Place) (Attempt[O], error)
-	// Grant answers an attempt that was served, refuse one that was not, and replay
+	// Grant answers an attempt that was served, Refuse one that was not, and Replay
 	// the stored reply of an earlier call with the same request id.
 	Grant  func(ctx context.Context, a Attempt[O]) (R, error)
 	Refuse func(a Attempt[O]) R
@@ -100,7 +100,7 @@ func (a *Acquisition[O, R]) Held(ctx context.Context, sent time.Time) error {
 	return a.Leases.Keep(ctx, a.Lease, sent)
 }
 
-// Heard is held for nouns whose callers learn the token from the answer. If the call has
+// Heard is Held for nouns whose callers learn the token from the answer. If the call has
 // ended, nobody can use a lease that is bound to its TTL: it is given back.
 func (a *Acquisition[O, R]) Heard(ctx context.Context, sent time.Time) error {
 	over := ctx.Err()
@@ -124,7 +124,7 @@ func (a *Acquisition[O, R]) TooFewReplicas(ctx context.Context) {
 }
 
 // inDoubt returns err if the attempt may have acquired the lease although it failed. An
-// Attempt that certainly did not says nothing about earlier ones: their doubt stays.
+// attempt that certainly did not says nothing about earlier ones: their doubt stays.
 func inDoubt(earlier, err error) error {
 	if err == nil || errors.Is(err, redis.ErrMaybeExecuted) {
 		return err

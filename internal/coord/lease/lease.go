@@ -1,3 +1,9 @@
+// Package lease is what all leases share, whatever their noun: acquiring with a wait in a
+// line, binding to a session, renewing, and giving back.
+//
+// Its invariant: what a session holds is renewed by one renewer and given back by one path,
+// exactly once; a lease that cannot be relied on any more is reported lost before another
+// may have it.
 package lease
 
 import (
@@ -70,6 +76,7 @@ type Hold struct {
 	Waiter string
 }
 
+// Hold is the copy of a lease that its noun is given.
 func (x *Lease) Hold() Hold {
 	return Hold{ID: x.ID, Session: x.Session.ID, Fence: x.Fence, TTL: x.TTL, Kind: x.Kind, Doubt: x.doubt}
 }
@@ -199,7 +206,7 @@ func (l *Leases) Forget(id ID) *Lease {
 }
 
 // Extend counts a renewal by its owner with that TTL, shorter or longer, for a
-// Lease that claim returned.
+// lease that Claim returned.
 func (l *Leases) Extend(x *Lease, ttl time.Duration, r Renewal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

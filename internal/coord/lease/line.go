@@ -31,8 +31,8 @@ const (
 //
 // A waiter has a ticket in Redis and sleeps here, holding no connection and no goroutine. Three
 // things make it look again: the message of whoever freed what it waits for, the
-// Beat, which finds out whose turn it is, and, for the first in the line alone, a
-// Look about every second. Only the first needs any of them.
+// heartbeat, which finds out whose turn it is, and, for the first in the line alone, a
+// look about every second. Only the first needs any of them.
 type Lines struct {
 	runner   *lua.Runner
 	Signals  *coord.Signals

@@ -217,7 +217,7 @@ func (l *Leases) retry(x *Lease, now time.Time, spread float64) {
 
 // Claim finds the lease of a token for a renewal by its owner, nil if no session
 // here holds it, once no other renewal of it is under way: one by the renewer, sent
-// with the TTL of before, would undo it. Extend, lose or unclaim has to follow.
+// with the TTL of before, would undo it. Extend, Lose or Unclaim has to follow.
 func (l *Leases) Claim(ctx context.Context, id ID) (*Lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

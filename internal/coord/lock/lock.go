@@ -1,3 +1,8 @@
+// Package lock is mutual exclusion: locks with owners, TTLs and fences.
+//
+// Its invariant: of one name at most one token is the owner, as Redis tells the time, and
+// the fences of its grants only grow. Who writes to a store that checks the fence is safe
+// even when its lock has ended without its knowledge.
 package lock
 
 import (

@@ -63,7 +63,7 @@ var RenewScript = lua.Define[RenewIn, RenewOut](files, lua.Source{
 })
 
 // RenewIn extends one lock. A Session other than the stored one finds
-// LockMoved; an empty Session matches any.
+// lease.StateMoved; an empty Session matches any.
 type RenewIn struct {
 	Lock    string `lua:"key"`
 	Token   string
@@ -92,7 +92,7 @@ var ReleaseScript = lua.Define[ReleaseIn, lease.State](files, lua.Source{
 })
 
 // ReleaseIn gives one lock back. A Session other than the stored one finds
-// LockMoved and changes nothing; an empty Session matches any.
+// lease.StateMoved and changes nothing; an empty Session matches any.
 type ReleaseIn struct {
 	Lock string `lua:"key"`
 	lease.LineKeys

@@ -86,7 +86,8 @@ func (p *Permits) Acquire(ctx context.Context, c coord.Caller, q *api.PermitAcqu
 	return coord.Await(func(done func(api.PermitAcquireResult, error)) { p.AcquireThen(ctx, c, q, done) })
 }
 
-// AcquireThen is Acquire as that of Locks.
+// AcquireThen is Acquire for a caller that does not block: done is called when the call is
+// answered, before AcquireThen returns or later.
 func (p *Permits) AcquireThen(ctx context.Context, c coord.Caller, q *api.PermitAcquireParams, done func(api.PermitAcquireResult, error)) {
 	if err := checkAsked(c, q, nounPermit); err != nil {
 		done(api.PermitAcquireResult{}, err)
@@ -102,7 +103,7 @@ func (p *Permits) AcquireThen(ctx context.Context, c coord.Caller, q *api.Permit
 	}, done)
 }
 
-// permitTerms are those of lua.PermitAcquireIn that are a permit's own.
+// permitTerms are those of PermitAcquireIn that are a permit's own.
 type permitTerms struct {
 	coord.MemberTerms
 	buckets string

@@ -1,3 +1,10 @@
+// Package pool is pools of identities: members that are leased one at a time, with
+// cooldowns, bans and stickiness; and permits, which are members that may be used now,
+// since their breaker lets them pass and their bucket has the cost.
+//
+// Its invariant: a member is leased to one token at a time, and a permit takes member,
+// probe and cost in one script or none of them. Rules and breakers are given to it by
+// interfaces (MemberRules, MemberBreakers).
 package pool
 
 import (
@@ -162,7 +169,8 @@ func (p *Pools) Acquire(ctx context.Context, c coord.Caller, q *api.PoolAcquireP
 	return coord.Await(func(done func(api.PoolAcquireResult, error)) { p.AcquireThen(ctx, c, q, done) })
 }
 
-// AcquireThen is Acquire as that of Locks.
+// AcquireThen is Acquire for a caller that does not block: done is called when the call is
+// answered, before AcquireThen returns or later.
 func (p *Pools) AcquireThen(ctx context.Context, c coord.Caller, q *api.PoolAcquireParams, done func(api.PoolAcquireResult, error)) {
 	ask := &api.PermitAcquireParams{
 		Pool: q.Pool, LeaseMS: q.LeaseMS, WaitMS: q.WaitMS, Scope: q.Scope, Exclude: q.Exclude, Sticky: q.Sticky, Bind: q.Bind,

@@ -100,7 +100,7 @@ var RenewScript = lua.Define[RenewIn, RenewOut](files, lua.Source{
 type Lease struct{ Token, Member string }
 
 // RenewIn has one lease live for LeaseMS from now on. A Session other than the
-// stored one finds LockMoved and changes nothing; a Session's renewal never shortens
+// stored one finds lease.StateMoved and changes nothing; a Session's renewal never shortens
 // the lease. An empty Session matches any, and may shorten it unless it moves.
 type RenewIn struct {
 	Keys `lua:"table"`
@@ -130,7 +130,7 @@ var ReleaseScript = lua.Define[ReleaseIn, ReleaseOut](files, lua.Source{
 })
 
 // ReleaseIn gives one member back. A Session other than the stored one finds
-// LockMoved and changes nothing; an empty Session matches any.
+// lease.StateMoved and changes nothing; an empty Session matches any.
 type ReleaseIn struct {
 	Keys `lua:"table"`
 	Used string `lua:"key"` // of the scope that it was acquired in
@@ -152,7 +152,7 @@ type ReleaseIn struct {
 type ReleaseOut struct {
 	State lease.State
 	ID    string
-	// Became is free, cooling or banned; empty unless State is LockOwned.
+	// Became is free, cooling or banned; empty unless State is lease.StateOwned.
 	Became string
 	// NextMS is when it may be had again: 0 = now, -1 = not as things are.
 	NextMS int64

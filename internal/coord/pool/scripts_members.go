@@ -118,7 +118,7 @@ var PauseScript = lua.Define[PauseIn, PauseOut](files, lua.Source{
 	Idempotent: true,
 })
 
-// PauseIn is one pause, in the terms of RatelimitPauseIn, or with Resume the
+// PauseIn is one pause, in the terms of ratelimit.PauseIn, or with Resume the
 // end of whichever there is.
 type PauseIn struct {
 	Keys                      `lua:"table"`
@@ -128,7 +128,7 @@ type PauseIn struct {
 	Inboxes                   string
 }
 
-// PauseOut is the pause in force, as RatelimitPauseOut says.
+// PauseOut is the pause in force, as coord.PauseOut says.
 type PauseOut struct {
 	Found bool
 	coord.PauseOut

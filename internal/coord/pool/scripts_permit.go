@@ -20,7 +20,7 @@ type PermitAcquireIn struct {
 	AcquireIn
 	Buckets string `lua:"key"` // of the members under the rule
 	Cost    int64
-	// Revision and Signature are of the rule (token_bucket), as in RatelimitIn; an
+	// Revision and Signature are of the rule (token_bucket), as in ratelimit; an
 	// empty Signature asks for no bucket.
 	Revision  int64
 	Signature string
@@ -80,7 +80,7 @@ var RatelimitMemberScript = lua.Define[RatelimitMemberIn, RatelimitMemberOut](fi
 	Latched: true,
 })
 
-// RatelimitMemberIn is one charge of a member's bucket; what RatelimitIn says of
+// RatelimitMemberIn is one charge of a member's bucket; what ratelimit.Charge says of
 // its fields holds here. With Reset it forgets the bucket instead.
 type RatelimitMemberIn struct {
 	Keys        `lua:"table"`
@@ -93,7 +93,7 @@ type RatelimitMemberIn struct {
 	Inboxes     string
 }
 
-// RatelimitMemberOut is the answer: what RatelimitOut says of its fields holds here.
+// RatelimitMemberOut is the answer: what coord.LimitAnswer says of its fields holds here.
 // After a Reset, Allowed says whether there was anything to forget.
 type RatelimitMemberOut struct {
 	Found bool // there is such a member

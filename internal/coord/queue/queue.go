@@ -1,3 +1,7 @@
+// Package queue is FIFO queues whose entries are leased to who dequeues them.
+//
+// Its invariant: an entry that was acknowledged to its enqueuer leaves the queue only by an
+// ack, a cancel or its TTL; a lease that ends in another way puts it back at its place.
 package queue
 
 import (

@@ -21,30 +21,45 @@ type algorithm struct {
 	unburst func(limit int64) int64
 	// waits: a call may wait for a slot that is promised to it.
 	waits bool
-	// lean: one band without max_concurrent has a script of its own
-	// (lua.RatelimitTokenBucket), on the same state.
+	// lean: one band without max_concurrent has a script of its own (TokenBucketScript),
+	// on the same state.
 	lean bool
 	// maxLimit is the highest limit of a band.
 	maxLimit int64
-	script   lua.Script[In, Out]
+	// script charges all bands of a limit, or none.
+	script lua.Script[In, Out]
 }
 
 // algorithms are those that a rule may name, sorted by name.
 var algorithms = []*algorithm{
-	{name: api.AlgorithmFixedWindow, unburst: wholeLimit, waits: true, maxLimit: coord.MaxLimit},
-	{name: api.AlgorithmLeakyBucket, bursts: true, unburst: oneAtOnce, waits: true, maxLimit: coord.MaxLimit},
-	// It cannot tell when what it estimates has room again.
-	{name: api.AlgorithmSlidingWindowCounter, unburst: wholeLimit, maxLimit: coord.MaxLimit},
-	// It keeps an entry for each charge.
-	{name: api.AlgorithmSlidingWindowLog, unburst: wholeLimit, waits: true, maxLimit: api.MaxLogLimit},
-	{name: api.AlgorithmTokenBucket, bursts: true, unburst: wholeLimit, waits: true, lean: true, maxLimit: coord.MaxLimit},
+	{
+		name: api.AlgorithmFixedWindow, unburst: wholeLimit, waits: true, maxLimit: coord.MaxLimit,
+		script: charges("ratelimit_fixed_window"),
+	},
+	{
+		name: api.AlgorithmLeakyBucket, bursts: true, unburst: oneAtOnce, waits: true, maxLimit: coord.MaxLimit,
+		script: charges("ratelimit_leaky_bucket"),
+	},
+	{ // It cannot tell when what it estimates has room again.
+		name: api.AlgorithmSlidingWindowCounter, unburst: wholeLimit, maxLimit: coord.MaxLimit,
+		script: charges("ratelimit_sliding_window_counter"),
+	},
+	{ // It keeps an entry for each charge.
+		name: api.AlgorithmSlidingWindowLog, unburst: wholeLimit, waits: true, maxLimit: api.MaxLogLimit,
+		script: charges("ratelimit_sliding_window_log"),
+	},
+	{
+		name: api.AlgorithmTokenBucket, bursts: true, unburst: wholeLimit, waits: true, lean: true, maxLimit: coord.MaxLimit,
+		script: charges("ratelimit_token_bucket_bands"),
+	},
 }
 
-func init() {
-	for _, a := range algorithms {
-		a.script = Ratelimit[a.name]
-	}
+func charges(script string) lua.Script[In, Out] {
+	return lua.Define[In, Out](files, lua.Source{Name: script, Latched: true})
 }
+
+// ChargeScript is the script of the algorithm of that name on the wire, which has to be one.
+func ChargeScript(algorithm string) lua.Script[In, Out] { return algorithmNamed(algorithm).script }
 
 func wholeLimit(limit int64) int64 { return limit }
 func oneAtOnce(int64) int64        { return 1 }

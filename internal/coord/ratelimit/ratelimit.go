@@ -1,3 +1,8 @@
+// Package ratelimit is limits: rules and limits given in full, five algorithms, pauses,
+// places under max_concurrent, refunds and waits for slots.
+//
+// Its invariant: in no period is more admitted under a key than the bound of the algorithm
+// says (Algorithm), whichever sidecars ask; and a promised slot is given to one call.
 package ratelimit
 
 import (

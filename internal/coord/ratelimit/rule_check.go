@@ -3,9 +3,6 @@ package ratelimit
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -21,7 +18,7 @@ func CheckRules(items []api.Rule) coord.Problems {
 	first := make(map[string]int, len(items))
 	for i, it := range items {
 		at := fmt.Sprintf("items[%d].", i)
-		CheckRuleName(&p, at+"name", it.Name)
+		checkRuleName(&p, at+"name", it.Name)
 		if j, dup := first[it.Name]; dup && it.Name != "" {
 			p.Add(at+"name", "%q is also the name of items[%d]; give each rule its own name", it.Name, j)
 		} else {
@@ -33,6 +30,7 @@ func CheckRules(items []api.Rule) coord.Problems {
 		checkHeadroom(&p, at, it)
 		checkKeys(&p, at, it)
 		checkUpstream(&p, at, it)
+		p.AddBounds(at, it)
 	}
 	return p
 }
@@ -53,18 +51,15 @@ func checkFailure(p *coord.Problems, at string, it api.Rule) {
 	}
 }
 
-// CheckRuleName is strict about what is shown: rule names appear in answers,
-// logs and metric labels.
-func CheckRuleName(p *coord.Problems, path, name string) {
-	switch {
-	case name == "":
+// checkRuleName leaves the label of limits given in full to them.
+func checkRuleName(p *coord.Problems, path, name string) {
+	switch name {
+	case "":
 		p.Add(path, "missing; give the rule the name that calls will use")
-	case name == inlineLabel:
+	case inlineLabel:
 		p.Add(path, "%q is what metrics and ratelimit.stats call limits given in full; give the rule another name", name)
-	case len(name) > api.MaxNameBytes:
-		p.Add(path, "%d bytes are too many; use at most %d", len(name), api.MaxNameBytes)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		p.Add(path, "%q has bytes that cannot be shown; use UTF-8 without control characters", name)
+	default:
+		p.AddName(path, name)
 	}
 }
 

@@ -111,7 +111,6 @@ func checkDomain(p *coord.Problems, path, domain string) {
 
 // checkUpstream is about delays and penalties.
 func checkUpstream(p *coord.Problems, at string, it api.Rule) {
-	checkMillis(p, at+"max_delay_ms", it.MaxDelayMS, coord.MaxDelay)
 	if it.Penalty == nil {
 		return
 	}

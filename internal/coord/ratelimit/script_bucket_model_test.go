@@ -66,7 +66,7 @@ func (a ask) run(t require.TestingT, s *luatest.Store, now int64, bucket string)
 func (a ask) named() string { return cmp.Or(a.algorithm, "token_bucket") }
 
 func (a ask) runBands(t require.TestingT, s *luatest.Store, now int64, bucket string) ratelimit.Out {
-	return luatest.Call(t, s, ratelimit.Ratelimit[a.named()], now, ratelimit.In{State: bucket, Gate: bucket + "gate", Charge: a.charge()})
+	return luatest.Call(t, s, ratelimit.ChargeScript(a.named()), now, ratelimit.In{State: bucket, Gate: bucket + "gate", Charge: a.charge()})
 }
 
 // charge is the input of the general scripts.

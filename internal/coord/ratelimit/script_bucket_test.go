@@ -186,8 +186,8 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 				return err
 			}},
 			{"bands", func(key string, l lua.Latch) error {
-				keys, args := lua.InputOf(ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Signature: sig}})
-				_, err := s.Eval(ratelimit.Ratelimit["token_bucket"].Source, luatest.Epoch, keys, args, l)
+				keys, args := lua.InputOf(ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Signature: sig}})
+				_, err := s.Eval(ratelimit.ChargeScript("token_bucket").Source, luatest.Epoch, keys, args, l)
 				return err
 			}},
 			{"lock", func(key string, l lua.Latch) error {

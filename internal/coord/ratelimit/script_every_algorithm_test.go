@@ -2,8 +2,6 @@ package ratelimit_test
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"testing"
 
@@ -19,10 +17,10 @@ import (
 // everyAlgorithm runs a test for the general script of each.
 func everyAlgorithm(t *testing.T, test func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out])) {
 	t.Parallel()
-	for _, name := range slices.Sorted(maps.Keys(ratelimit.Ratelimit)) {
+	for _, name := range ratelimit.AlgorithmNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, ratelimit.Ratelimit[name])
+			test(t, ratelimit.ChargeScript(name))
 		})
 	}
 }

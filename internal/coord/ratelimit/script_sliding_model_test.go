@@ -31,7 +31,7 @@ func (a slide) run(t require.TestingT, s *luatest.Store, algorithm string, now i
 	if c.ID = a.id; a.each {
 		c.Peek = ratelimit.PeekEach
 	}
-	return luatest.Call(t, s, ratelimit.Ratelimit[algorithm], now, ratelimit.In{State: state, Gate: state + "gate", Charge: c})
+	return luatest.Call(t, s, ratelimit.ChargeScript(algorithm), now, ratelimit.In{State: state, Gate: state + "gate", Charge: c})
 }
 
 // slidingRule is a rule of one: what a window holds is its limit.
@@ -43,7 +43,7 @@ func slidingRule(limit, periodMS int64) modelRule {
 // and refund: what it says, and the TTL that it set (-1 = none).
 func takeBack(t require.TestingT, s *luatest.Store, now int64, state, parts, expression string, args ...any) (bool, time.Duration) {
 	text := "local now = tonumber(ARGV[1])\n"
-	text += lua.PartsOf(ratelimit.Ratelimit["sliding_window_log"].Source, append([]string{"lifetime", "muldiv", "bands"}, strings.Fields(parts)...)...)
+	text += lua.PartsOf(ratelimit.ChargeScript("sliding_window_log").Source, append([]string{"lifetime", "muldiv", "bands"}, strings.Fields(parts)...)...)
 	ctx := context.Background()
 	var did *redis.Cmd
 	var ttl *redis.DurationCmd

@@ -19,16 +19,6 @@ type Band struct {
 	Capacity, L, P, PeriodMS int64
 }
 
-// Ratelimit is the script of each algorithm, by its name on the wire: all bands of
-// a limit are charged, or none.
-var Ratelimit = map[string]lua.Script[In, Out]{
-	"token_bucket":           defineRatelimit("ratelimit_token_bucket_bands"),
-	"leaky_bucket":           defineRatelimit("ratelimit_leaky_bucket"),
-	"fixed_window":           defineRatelimit("ratelimit_fixed_window"),
-	"sliding_window_log":     defineRatelimit("ratelimit_sliding_window_log"),
-	"sliding_window_counter": defineRatelimit("ratelimit_sliding_window_counter"),
-}
-
 // TokenBucketScript charges a token bucket of one band that has no
 // max_concurrent: the lean form of its general script, on the same state. Both read
 // the replies that the other stored under a request id.
@@ -37,11 +27,7 @@ var TokenBucketScript = lua.Define[TokenBucketIn, coord.LimitAnswer](files, lua.
 	Latched: true,
 })
 
-func defineRatelimit(name string) lua.Script[In, Out] {
-	return lua.Define[In, Out](files, lua.Source{Name: name, Latched: true})
-}
-
-// TokenBucketIn is one charge of one band; what Charge and RatelimitBand say
+// TokenBucketIn is one charge of one band; what Charge and Band say
 // of its fields holds here.
 type TokenBucketIn struct {
 	State, Gate string `lua:"key"`
@@ -150,7 +136,7 @@ type GiveBackIn struct {
 	// Latch is the key of the request that was promised the slot, whose repetition
 	// is then a new one; empty for none.
 	Latch string `lua:"key,optional"`
-	// Algorithm is the state's, by its name on the wire; ID is RatelimitIn's.
+	// Algorithm is the state's, by its name on the wire; ID is Charge's.
 	Algorithm, ID string
 	Cost          int64
 	// SlotUS is when it comes, PromisedUS when it was promised.
@@ -183,7 +169,7 @@ const (
 type RefundIn struct {
 	// Marker is a key of the grant's own, under the state's tag.
 	State, Marker string `lua:"key"`
-	// Algorithm is the state's, by its name on the wire; ID is RatelimitIn's.
+	// Algorithm is the state's, by its name on the wire; ID is Charge's.
 	Algorithm, ID string
 	Cost          int64
 	// AtUS is when it was let through: NowUS of the answer, or the slot.

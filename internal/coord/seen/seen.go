@@ -1,3 +1,8 @@
+// Package seen is sets of keys that were seen: who reserves a key first works on it, and
+// commits it or gives it up.
+//
+// Its invariant: a key is reserved by one token at a time, and no more once it is committed,
+// until that lapses.
 package seen
 
 import (

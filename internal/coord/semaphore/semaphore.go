@@ -1,3 +1,7 @@
+// Package semaphore gives out a bounded number of permits of one name.
+//
+// Its invariant: the permits that are held at one time are at most the limit that their
+// callers give, whoever holds them and whatever ends.
 package semaphore
 
 import (
@@ -55,7 +59,8 @@ type semaphoreAcquisition struct {
 	in         AcquireIn
 }
 
-// AcquireThen is Acquire as that of Locks.
+// AcquireThen is Acquire for a caller that does not block: done is called when the call is
+// answered, before AcquireThen returns or later.
 func (s *Semaphores) AcquireThen(
 	ctx context.Context, c coord.Caller, p *api.SemaphoreAcquireParams, done func(api.SemaphoreAcquireResult, error),
 ) {
