@@ -30,7 +30,7 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 	prefix := "{" + redistest.Prefix(b) + "}"
 	p := &poolRun{s: &luatest.Store{Prefix: strings.Trim(prefix, "{}")}, name: "p"}
 	r := luatest.Open(b, lua.Options{URL: redistest.URL(b)})
-	put := pool.PutIn{Keys: p.keys(), Most: 10_000}
+	put := pool.PutIn{Pool: p.keys(), Most: 10_000}
 	for i := range n {
 		put.List = append(put.List, fmt.Sprintf("m%05d", i), "")
 	}
@@ -47,7 +47,7 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 		ask.Overrides = []string{fmt.Sprintf("m%05d", n-1), "1000000000/1/1/1000"}
 	}
 	report := pool.PermitReportIn{ReleaseIn: pool.ReleaseIn{
-		Keys: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",
+		Pool: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",
 	}, Heard: "success", Jitter: 1000}
 	i := 0
 	once := func(b *testing.B) {

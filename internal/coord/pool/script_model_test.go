@@ -281,7 +281,7 @@ func (r *poolRun) check(t *rapid.T) {
 		var sum pool.StatsOut
 		for cursor, first := int64(0), true; first || cursor != 0; first = false {
 			out := luatest.Call(t, r.s, pool.StatsScript, r.now, pool.StatsIn{
-				Keys: r.keys(), Used: r.used(scope), Line: r.s.Key(r.name + "line"), After: cursor, Count: 2,
+				Pool: r.keys(), Used: r.used(scope), Line: r.s.Key(r.name + "line"), After: cursor, Count: 2,
 			})
 			cursor = out.Cursor
 			sum.Live, sum.Cooling, sum.Banned, sum.Free = sum.Live+out.Live, sum.Cooling+out.Cooling, sum.Banned+out.Banned, sum.Free+out.Free
@@ -289,7 +289,7 @@ func (r *poolRun) check(t *rapid.T) {
 		require.Equal(t, r.m.stats(r.now, scope), sum, "scope %q: %s", scope, r.story())
 		require.EqualValues(t, len(r.m.members), sum.Live+sum.Cooling+sum.Banned+sum.Free, "%s", r.story())
 	}
-	list := luatest.Call(t, r.s, pool.ListScript, r.now, pool.ListIn{Keys: r.keys(), Used: r.used("h"), Count: 250})
+	list := luatest.Call(t, r.s, pool.ListScript, r.now, pool.ListIn{Pool: r.keys(), Used: r.used("h"), Count: 250})
 	require.Len(t, list.Members, len(r.m.members), "%s", r.story())
 	for i, m := range r.m.members {
 		got := list.Members[i]

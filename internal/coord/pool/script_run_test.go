@@ -65,7 +65,7 @@ func (r *poolRun) put(t *rapid.T) {
 		}
 		m.meta = meta
 	}
-	got := luatest.Call(t, r.s, pool.PutScript, r.now, pool.PutIn{Keys: r.keys(), Most: 10, Inboxes: "in:", List: in})
+	got := luatest.Call(t, r.s, pool.PutScript, r.now, pool.PutIn{Pool: r.keys(), Most: 10, Inboxes: "in:", List: in})
 	require.Equal(t, pool.PutOut{Added: int64(added), Total: int64(len(r.m.members))}, got, "%s", r.story())
 }
 
@@ -85,7 +85,7 @@ func (r *poolRun) remove(t *rapid.T) {
 		}
 		return false
 	})
-	got := luatest.Call(t, r.s, pool.RemoveScript, r.now, pool.RemoveIn{Keys: r.keys(), IDs: ids})
+	got := luatest.Call(t, r.s, pool.RemoveScript, r.now, pool.RemoveIn{Pool: r.keys(), IDs: ids})
 	require.Equal(t, pool.RemoveOut{Removed: int64(before - len(r.m.members)), Total: int64(len(r.m.members))}, got, "%s", r.story())
 }
 
@@ -108,7 +108,7 @@ func drawAsk(t *rapid.T) poolAsk {
 
 func (r *poolRun) ask(t *rapid.T, a poolAsk) pool.PermitAcquireOut {
 	in := pool.AcquireIn{
-		Keys: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
+		Pool: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
 	}
 	if a.sticky != "" {
 		in.Sticky, in.StickyMS = r.s.Key(r.name+"sticky"+a.scope), 1000
@@ -185,7 +185,7 @@ func (r *poolRun) release(t *rapid.T) {
 	session := rapid.SampledFrom([]string{"", "s", "s", "other"}).Draw(t, "session")
 	scope := rapid.SampledFrom([]string{"", "h"}).Draw(t, "scope")
 	in := pool.ReleaseIn{
-		Keys: r.keys(), Used: r.used(scope), LineKeys: lease.LineKeysOf(r.s.Key(r.name + "line")), Lease: held, Session: session, Inboxes: "in:",
+		Pool: r.keys(), Used: r.used(scope), LineKeys: lease.LineKeysOf(r.s.Key(r.name + "line")), Lease: held, Session: session, Inboxes: "in:",
 		Outcome:    rapid.SampledFrom([]string{"", "ok", "soft_block", "hard_block", "transport", "captcha", "fail", "ban", "cancelled"}).Draw(t, "outcome"),
 		CooldownMS: rapid.SampledFrom([]int64{0, 0, 1, 20_000}).Draw(t, "cooldown"),
 		UnbanMS:    rapid.SampledFrom([]int64{0, 3_000}).Draw(t, "unban"),
@@ -231,7 +231,7 @@ func (r *poolRun) renew(t *rapid.T) {
 	if want.State == lease.StateOwned || want.State == lease.StateMoved {
 		want.Fence, want.LeaseMS = m.fence, (m.ends-r.now)/1000
 	}
-	got := luatest.Call(t, r.s, pool.RenewScript, r.now, pool.RenewIn{Keys: r.keys(), Lease: held, Session: session, LeaseMS: ms})
+	got := luatest.Call(t, r.s, pool.RenewScript, r.now, pool.RenewIn{Pool: r.keys(), Lease: held, Session: session, LeaseMS: ms})
 	got.ID = ""
 	require.Equal(t, want, got, "%s", r.story())
 }
@@ -253,7 +253,7 @@ func (r *poolRun) ban(t *rapid.T) {
 			m.ban = max(m.ban, r.now+ms*1000)
 		}
 	}
-	got := luatest.Call(t, r.s, pool.BanScript, r.now, pool.BanIn{Keys: r.keys(), Member: id, Ban: ban, ForMS: ms, Inboxes: "in:"})
+	got := luatest.Call(t, r.s, pool.BanScript, r.now, pool.BanIn{Pool: r.keys(), Member: id, Ban: ban, ForMS: ms, Inboxes: "in:"})
 	require.Equal(t, want, got, "%s", r.story())
 }
 
@@ -268,7 +268,7 @@ func (r *poolRun) pause(t *rapid.T) {
 		m.pause = max(m.pause, r.now+us)
 	}
 	got := luatest.Call(t, r.s, pool.PauseScript, r.now, pool.PauseIn{
-		Keys: r.keys(), Member: id, ForUS: us, LongestUS: us, Resume: resume, Inboxes: "in:",
+		Pool: r.keys(), Member: id, ForUS: us, LongestUS: us, Resume: resume, Inboxes: "in:",
 	})
 	require.Equal(t, m != nil, got.Found, "%s", r.story())
 	if m != nil {
@@ -282,7 +282,7 @@ func (r *poolRun) charge(t *rapid.T) {
 	r.say("charge %q reset %t", id, reset)
 	m := r.m.find(id)
 	got := luatest.Call(t, r.s, pool.RatelimitMemberScript, r.now, pool.RatelimitMemberIn{
-		Keys: r.keys(), Buckets: r.s.Key(r.name + "bk"), Member: id, Cost: 1, Reset: reset, Revision: 1, Signature: dripText, Inboxes: "in:",
+		Pool: r.keys(), Buckets: r.s.Key(r.name + "bk"), Member: id, Cost: 1, Reset: reset, Revision: 1, Signature: dripText, Inboxes: "in:",
 	})
 	require.Equal(t, m != nil, got.Found, "%s", r.story())
 	switch {

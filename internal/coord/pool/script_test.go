@@ -18,7 +18,7 @@ import (
 func newPool(t require.TestingT, s *luatest.Store, n int) *poolRun {
 	r := &poolRun{s: s, name: "p", now: luatest.Epoch, given: map[string]string{}, sticky: map[string]string{}}
 	for from := 0; from < n; from += 500 {
-		in := pool.PutIn{Keys: r.keys(), Most: 10_000}
+		in := pool.PutIn{Pool: r.keys(), Most: 10_000}
 		for i := from; i < min(from+500, n); i++ {
 			in.List = append(in.List, fmt.Sprintf("m%05d", i), "")
 		}
@@ -30,7 +30,7 @@ func newPool(t require.TestingT, s *luatest.Store, n int) *poolRun {
 func (r *poolRun) acquireIn(a poolAsk) pool.PermitAcquireIn {
 	return pool.PermitAcquireIn{
 		AcquireIn: pool.AcquireIn{
-			Keys: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
+			Pool: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
 		},
 		Buckets: r.s.Key(r.name + "bk"), Cost: a.cost, Revision: 1, Signature: "1/1/60000000/60000",
 	}
@@ -56,7 +56,7 @@ func TestAPoolOfTokenlessMembersIsNotLookedThrough(t *testing.T) {
 		r := newPool(t, s, n)
 		for i := range n {
 			luatest.Call(t, s, pool.RatelimitMemberScript, r.now+int64(i), pool.RatelimitMemberIn{
-				Keys: r.keys(), Buckets: s.Key("pbk"), Member: fmt.Sprintf("m%05d", i), Cost: 1, Revision: 1, Signature: "1/1/60000000/60000",
+				Pool: r.keys(), Buckets: s.Key("pbk"), Member: fmt.Sprintf("m%05d", i), Cost: 1, Revision: 1, Signature: "1/1/60000000/60000",
 			})
 		}
 		ask := r.acquireIn(poolAsk{token: "t", permit: true, cost: 1, lease: 1000})
@@ -136,14 +136,14 @@ func TestAReleaseWakesTheFirstOfEachLine(t *testing.T) {
 		}
 	}
 	luatest.Call(t, s, pool.ReleaseScript, r.now, pool.ReleaseIn{
-		Keys: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Lease: pool.Lease{Token: "a"}, Inboxes: inboxes,
+		Pool: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Lease: pool.Lease{Token: "a"}, Inboxes: inboxes,
 	})
 	woken := []string{luatest.Next(t, h.Messages), luatest.Next(t, h.Messages)}
 	require.ElementsMatch(t, []string{inboxes + "P P:1", inboxes + "Q Q:7"}, woken, "%s", strings.Join(woken, ", "))
 
 	// The first goes away, and the second is known without having looked.
 	luatest.Call(t, s, pool.ReleaseScript, r.now, pool.ReleaseIn{
-		Keys: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Waiter: "P:1", Inboxes: inboxes,
+		Pool: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Waiter: "P:1", Inboxes: inboxes,
 	})
 	woken = []string{luatest.Next(t, h.Messages), luatest.Next(t, h.Messages)}
 	require.ElementsMatch(t, []string{inboxes + "P P:2", inboxes + "Q Q:7"}, woken, "%s", strings.Join(woken, ", "))
