@@ -57,6 +57,7 @@ var arrows = map[string][]string{
 	"internal/doctest":     {},
 	"internal/helmtest":    {},
 	"internal/kubetest":    {"client/api", "internal/helmtest"},
+	"internal/luatest":     {"internal/coord/ratelimit", "internal/lua", "internal/redis", "internal/redistest"},
 	"internal/otlptest":    {},
 	"internal/redistest":   {},
 }
@@ -82,13 +83,13 @@ func init() {
 // forTests are packages that only test files and each other may import.
 var forTests = []string{
 	"internal/archtest", "internal/chaostest", "internal/clienttest", "internal/conformance", "internal/doctest", "internal/helmtest", "internal/kubetest",
-	"internal/otlptest", "internal/redistest",
+	"internal/luatest", "internal/otlptest", "internal/redistest",
 }
 
 // foreign says who alone may import a module of others, tests aside.
 var foreign = map[string][]string{
-	"github.com/redis/go-redis":         {"internal/redis", "internal/redistest"},
-	"github.com/alicebob/miniredis":     {"internal/redis", "internal/redistest"},
+	"github.com/redis/go-redis":         {"internal/redis", "internal/redistest", "internal/luatest"},
+	"github.com/alicebob/miniredis":     {"internal/redis", "internal/redistest", "internal/luatest"},
 	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc"},
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},

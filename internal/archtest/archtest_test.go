@@ -27,7 +27,7 @@ func imports(paths ...string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte(text)}
 }
 
-const goRedisHasItsRoom = " imports github.com/redis/go-redis/v9, which is for internal/redis and internal/redistest alone"
+const goRedisHasItsRoom = " imports github.com/redis/go-redis/v9, which is for internal/redis and internal/redistest and internal/luatest alone"
 
 func TestEveryRuleCanBreak(t *testing.T) {
 	t.Parallel()

@@ -3,8 +3,6 @@ package lua_test
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -14,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -35,8 +33,8 @@ func BenchmarkRun(b *testing.B) {
 			Capacity: 1_000_000, L: 1, P: 1,
 		}
 	}
-	r := open(b, lua.Options{URL: url})
-	_, err := lua.Run(deadline(b), r, ratelimit.TokenBucketScript, charge(0), lua.Latch{})
+	r := luatest.Open(b, lua.Options{URL: url})
+	_, err := lua.Run(luatest.Deadline(b), r, ratelimit.TokenBucketScript, charge(0), lua.Latch{})
 	require.NoError(b, err)
 	loop := bareLoop(b, url)
 	_, args := lua.InputOf(ratelimit.TokenBucketScript, charge(0))
@@ -102,61 +100,5 @@ func bareLoop(b *testing.B, url string) func(ctx context.Context, key string, ar
 	sha := ratelimit.TokenBucketScript.SHA()
 	return func(ctx context.Context, key string, args ...any) error {
 		return p.EvalSha(ctx, sha, []string{key, key + "gate"}, args...).Err()
-	}
-}
-
-// BenchmarkPermit is what a permit costs, taken and reported, by how many members
-// the pool has, while all but the one that is free are out of tokens.
-func BenchmarkPermit(b *testing.B) {
-	for _, n := range []int{10, 100, 1000} {
-		for _, tokenless := range []bool{false, true} {
-			b.Run(fmt.Sprintf("members=%d/tokenless=%t", n, tokenless), func(b *testing.B) {
-				benchmarkPermit(b, n, tokenless)
-			})
-		}
-	}
-}
-
-func benchmarkPermit(b *testing.B, n int, tokenless bool) {
-	prefix := "{" + redistest.Prefix(b) + "}"
-	p := &poolRun{s: &store{prefix: strings.Trim(prefix, "{}")}, name: "p"}
-	r := open(b, lua.Options{URL: redistest.URL(b)})
-	put := pool.PutIn{Keys: p.keys(), Most: 10_000}
-	for i := range n {
-		put.List = append(put.List, fmt.Sprintf("m%05d", i), "")
-	}
-	for half := range slices.Chunk(put.List, 1000) {
-		put.List = half
-		_, err := lua.Run(deadline(b), r, pool.PutScript, put, lua.Latch{})
-		require.NoError(b, err)
-	}
-	ask := p.acquireIn(poolAsk{permit: true, cost: 1, lease: 60_000})
-	ask.Signature = "1000000000/1/1/1000"
-	if tokenless {
-		// One token a day, but for the last of them.
-		ask.Signature = "1/1/86400000000/86400000"
-		ask.Overrides = []string{fmt.Sprintf("m%05d", n-1), "1000000000/1/1/1000"}
-	}
-	report := pool.PermitReportIn{ReleaseIn: pool.ReleaseIn{
-		Keys: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",
-	}, Heard: "success", Jitter: 1000}
-	i := 0
-	once := func(b *testing.B) {
-		i++
-		ask.Token = fmt.Sprint("t", i)
-		out, err := lua.Run(deadline(b), r, pool.PermitAcquireScript, ask, lua.Latch{})
-		require.NoError(b, err)
-		if !out.Value.Acquired {
-			return
-		}
-		report.Token, report.Member = ask.Token, out.Value.ID
-		_, err = lua.Run(deadline(b), r, pool.PermitReportScript, report, lua.Latch{})
-		require.NoError(b, err)
-	}
-	for range 2 * n {
-		once(b) // until all that have one token have used it
-	}
-	for b.Loop() {
-		once(b)
 	}
 }

@@ -2,10 +2,7 @@ package lua_test
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -164,18 +162,8 @@ func (a *actor) script(c *server.Peer, args []string) {
 	}
 }
 
-// probeSHA is the script of the transport's probe.
-var probeSHA = func() string {
-	text, err := os.ReadFile("../redis/probe.lua")
-	if err != nil {
-		panic(err)
-	}
-	sum := sha1.Sum(text)
-	return hex.EncodeToString(sum[:])
-}()
-
 func (a *actor) evalsha(c *server.Peer, args []string) {
-	if args[0] == probeSHA {
+	if args[0] == luatest.ProbeSHA() {
 		a.probes++
 		if a.writes != "" {
 			c.WriteError(a.writes)
@@ -240,7 +228,7 @@ func (a *actor) counts() (evals, loads int) {
 
 // ready returns when the runner is up, without running a script.
 func ready(t *testing.T, r *lua.Runner) {
-	ctx := deadline(t)
+	ctx := luatest.Deadline(t)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !r.Status().Up {
@@ -276,7 +264,7 @@ func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			a := startActor(t, line, line, line)
-			out, err := lua.Insist(deadline(t), open(t, lua.Options{URL: a.url}), ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+			out, err := lua.Insist(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: a.url}), ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 			require.NoError(t, err)
 			require.EqualValues(t, 4, out.Value.Remaining)
 			evals, _ := a.counts()
@@ -294,7 +282,7 @@ func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			a := startActor(t, forever(line)...)
-			r := open(t, lua.Options{URL: a.url})
+			r := luatest.Open(t, lua.Options{URL: a.url})
 			ready(t, r)
 			var err error
 			for err == nil || errors.Is(err, redis.ErrMaybeExecuted) { // the deadline cut the last reply off
@@ -322,9 +310,9 @@ func TestARefusalEndsACallLongBeforeItsDeadline(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			a := startActor(t, forever(line)...)
-			r := open(t, lua.Options{URL: a.url})
+			r := luatest.Open(t, lua.Options{URL: a.url})
 			ready(t, r)
-			ctx := deadline(t)
+			ctx := luatest.Deadline(t)
 			for name, run := range map[string]func() error{
 				"run": func() error { _, err := take(ctx, r, "k", 5); return err },
 				"attempt": func() error {
@@ -353,7 +341,7 @@ func TestErrorsOfTheScriptItselfAreNotTriedAgain(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			a := startActor(t, line)
-			_, err := take(deadline(t), open(t, lua.Options{URL: a.url}), "k", 5)
+			_, err := take(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: a.url}), "k", 5)
 			require.ErrorContains(t, err, line)
 			require.NotErrorIs(t, err, redis.ErrUnavailable)
 			require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
@@ -366,15 +354,15 @@ func TestErrorsOfTheScriptItselfAreNotTriedAgain(t *testing.T) {
 func TestALostReplyIsTriedAgainOnlyWhenThatCountsOnce(t *testing.T) {
 	t.Parallel()
 	a := startActor(t, "hang up")
-	r := open(t, lua.Options{URL: a.url})
-	_, err := take(deadline(t), r, "k", 5)
+	r := luatest.Open(t, lua.Options{URL: a.url})
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	evals, _ := a.counts()
 	require.Equal(t, 1, evals)
 
 	a = startActor(t, "hang up", "LOADING wait", "hang up")
-	r = open(t, lua.Options{URL: a.url})
-	_, err = lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	r = luatest.Open(t, lua.Options{URL: a.url})
+	_, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
 	require.NoError(t, err)
 	evals, _ = a.counts()
 	require.Equal(t, 4, evals)
@@ -387,9 +375,9 @@ func TestAnUnknownOutcomeStaysUnknownWhateverComesAfter(t *testing.T) {
 		part = append(part, "LOADING wait")
 	}
 	a := startActor(t, part...)
-	r := open(t, lua.Options{URL: a.url})
+	r := luatest.Open(t, lua.Options{URL: a.url})
 	ready(t, r)
-	_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorContains(t, err, "LOADING", "what came last is told all the same")
 }
@@ -397,7 +385,7 @@ func TestAnUnknownOutcomeStaysUnknownWhateverComesAfter(t *testing.T) {
 func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	a := startActor(t, forever("LOADING wait")...)
-	r := open(t, lua.Options{URL: a.url})
+	r := luatest.Open(t, lua.Options{URL: a.url})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -415,23 +403,23 @@ func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
 func TestAServerThatIsLoadingIsDownForNewCalls(t *testing.T) {
 	t.Parallel()
 	a := startActor(t)
-	r := open(t, lua.Options{URL: a.url})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: a.url})
+	require.NoError(t, luatest.UntilUp(t, r))
 	a.says("LOADING Redis is loading the dataset in memory")
 	untilDown(t, r)
 	require.ErrorContains(t, r.Status().Trouble, "LOADING")
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	a.says("")
-	require.NoError(t, untilUp(t, r))
+	require.NoError(t, luatest.UntilUp(t, r))
 }
 
 func TestCallsWaitingForAServerAreAnsweredWhenItIsFoundDown(t *testing.T) {
 	t.Parallel()
 	a := startActor(t, "silence")
-	r := open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
+	r := luatest.Open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
 	done := make(chan error, 1)
-	go func() { _, err := take(deadline(t), r, "k", 5); done <- err }()
+	go func() { _, err := take(luatest.Deadline(t), r, "k", 5); done <- err }()
 	a.await(func() bool { return a.evals == 1 })
 	a.says("LOADING Redis is loading the dataset in memory")
 	err := <-done
@@ -443,7 +431,7 @@ func TestCallsWaitingForAServerAreAnsweredWhenItIsFoundDown(t *testing.T) {
 func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
 	t.Parallel()
 	a := startActor(t)
-	r := open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
+	r := luatest.Open(t, lua.Options{URL: a.url, CommandTimeout: time.Hour})
 	ready(t, r)
 	a.says("silence")
 	a.await(func() bool { return a.refused > 0 }) // the probe waits, for an hour
@@ -454,12 +442,12 @@ func TestAServerThatIsBusyIsUp(t *testing.T) {
 	t.Parallel()
 	var log noise
 	a := startActor(t)
-	r := open(t, lua.Options{URL: a.url, Log: logTo(&log)})
+	r := luatest.Open(t, lua.Options{URL: a.url, Log: logTo(&log)})
 	ready(t, r)
 	a.says("BUSY Redis is busy running a script.")
 	const mine = 3
 	for range mine { // each asks the probe to look
-		require.Error(t, r.Ping(deadline(t)))
+		require.Error(t, r.Ping(luatest.Deadline(t)))
 	}
 	a.await(func() bool { return a.refused >= mine+2 })
 	require.True(t, r.Status().Up)
@@ -473,13 +461,13 @@ func TestNoscriptIsRecoveredByOneLoadForAll(t *testing.T) {
 		part[i] = "NOSCRIPT No matching script."
 	}
 	a := startActor(t, part...)
-	r := open(t, lua.Options{URL: a.url})
+	r := luatest.Open(t, lua.Options{URL: a.url})
 	ready(t, r)
 	ins := make([]ratelimit.TokenBucketIn, 64)
 	for i := range ins {
 		ins[i] = bucket("k", 5)
 	}
-	_, errs := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
+	_, errs := lua.Batch(luatest.Deadline(t), r, ratelimit.TokenBucketScript, ins)
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
@@ -497,9 +485,9 @@ func TestABatchGoesOnWhileScriptsAreFlushed(t *testing.T) {
 		part[i] = "NOSCRIPT No matching script."
 	}
 	a := startActor(t, part...)
-	r := open(t, lua.Options{URL: a.url})
+	r := luatest.Open(t, lua.Options{URL: a.url})
 	ready(t, r)
-	_, errs := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, []ratelimit.TokenBucketIn{bucket("k", 5)})
+	_, errs := lua.Batch(luatest.Deadline(t), r, ratelimit.TokenBucketScript, []ratelimit.TokenBucketIn{bucket("k", 5)})
 	require.NoError(t, errs[0])
 	evals, _ := a.counts()
 	require.Equal(t, flushes+1, evals)

@@ -101,10 +101,10 @@ func membersOf(t reflect.Type, index []int, table string) (all []member) {
 			switch {
 			case tag == "":
 				name = table
-			case tag == "table" && table == "":
+			case tag == "table" && table == "" && f.Name != "Keys":
 				name = inLua(strings.TrimSuffix(f.Name, "Keys"))
 			default:
-				panic(fmt.Sprintf("lua: %s.%s: the tag is %q; a struct has none, or table where it is not within one", t, f.Name, tag))
+				panic(fmt.Sprintf("lua: %s.%s: the tag is %q; a struct has none, or table where it is not within one and Keys is not its whole name", t, f.Name, tag))
 			}
 			all = append(all, membersOf(f.Type, at, name)...)
 			continue

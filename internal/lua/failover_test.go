@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -63,13 +65,13 @@ func (l *load) work(t *testing.T, worker int) {
 		case <-tick.C:
 		}
 		name, token := l.keys[worker]+":lock", fmt.Sprintf("t%d", round)
-		got, err := lua.Run(ctx, l.r, lock.AcquireScript, lock.AcquireIn{Lock: name, LineKeys: lineOf(name), Token: token, TTLMS: 100}, lua.Latch{})
+		got, err := lua.Run(ctx, l.r, lock.AcquireScript, lock.AcquireIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token, TTLMS: 100}, lua.Latch{})
 		if err == nil && got.Value.Acquired {
 			if got.Value.Fence <= last {
 				l.failed <- fmt.Sprintf("%s: fence %d after %d", name, got.Value.Fence, last)
 			}
 			last = got.Value.Fence
-			_, _ = lua.Run(ctx, l.r, lock.ReleaseScript, lock.ReleaseIn{Lock: name, LineKeys: lineOf(name), Token: token}, lua.Latch{})
+			_, _ = lua.Run(ctx, l.r, lock.ReleaseScript, lock.ReleaseIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token}, lua.Latch{})
 		}
 		_, charged := take(ctx, l.r, l.keys[worker]+":bucket", 1_000_000_000)
 		switch {
@@ -121,12 +123,12 @@ func (l *load) verify(t *testing.T, lossless bool) {
 
 func TestTopologyClusterFailoverUnderLoad(t *testing.T) {
 	c := redistest.StartCluster(t)
-	r := open(t, lua.Options{URL: c.URL()})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: c.URL()})
+	require.NoError(t, luatest.UntilUp(t, r))
 	keys := spanning(t, 6)
 	l := startLoad(t, r, keys)
-	h, _ := listen(t, r, "heard")
-	next(t, h.subscribed)
+	h, _ := luatest.Listen(t, r, "heard")
+	luatest.Next(t, h.Subscribed)
 	l.recovers(t)
 	c.Failover(keys[0])
 	l.recovers(t)
@@ -141,35 +143,35 @@ func TestTopologyClusterFailoverUnderLoad(t *testing.T) {
 	l = startLoad(t, r, append(spanning(t, 5), keys[0]+"again"))
 	restart := c.KillMaster(keys[0])
 	// Only the shard of the dead master is gone.
-	_, err := take(deadline(t), r, other, 5)
+	_, err := take(luatest.Deadline(t), r, other, 5)
 	require.NoError(t, err)
 	l.recovers(t)
 	restart()
 	l.recovers(t)
 	l.verify(t, false)
-	for len(h.messages) == 0 { // the subscription has moved on if it had to
-		require.NoError(t, c.Client(t).Publish(deadline(t), "heard", "x").Err())
+	for len(h.Messages) == 0 { // the subscription has moved on if it had to
+		require.NoError(t, c.Client(t).Publish(luatest.Deadline(t), "heard", "x").Err())
 	}
 }
 
 func TestTopologySentinelFailoverUnderLoad(t *testing.T) {
 	s := redistest.StartSentinel(t)
-	r := open(t, lua.Options{URL: s.URL()})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: s.URL()})
+	require.NoError(t, luatest.UntilUp(t, r))
 	keys := spanning(t, 4)
 	l := startLoad(t, r, keys)
-	h, _ := listen(t, r, "heard")
-	next(t, h.subscribed)
+	h, _ := luatest.Listen(t, r, "heard")
+	luatest.Next(t, h.Subscribed)
 	l.recovers(t)
 	s.Failover()
 	// The old master answers until it is told off; what is killed is to be the one
 	// that the load is on.
-	next(t, h.subscribed)
+	luatest.Next(t, h.Subscribed)
 	l.recovers(t)
 	restart := s.KillMaster()
 	l.recovers(t)
 	restart()
 	l.recovers(t)
 	l.verify(t, false)
-	next(t, h.subscribed) // with the new master
+	luatest.Next(t, h.Subscribed) // with the new master
 }

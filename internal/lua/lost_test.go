@@ -10,42 +10,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
-	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
-
-// behindProxy is a runner whose replies may be lost, and one beside it that looks.
-func behindProxy(t *testing.T, o lua.Options) (p *proxy, r, witness *lua.Runner, key string) {
-	t.Helper()
-	p = startProxy(t, redistest.URL(t))
-	o.URL = p.url
-	r = open(t, o)
-	require.NoError(t, untilUp(t, r))
-	return p, r, open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t)
-}
-
-// untilUp returns after the first call that is answered.
-func untilUp(t *testing.T, r *lua.Runner) error {
-	ctx := deadline(t)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		_, err := lua.Run(ctx, r, ratelimit.ResetScript, ratelimit.ResetIn{State: "nobody"}, lua.Latch{})
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		<-tick.C
-	}
-}
 
 func TestLostReplyWithoutALatchIsReportedAndNotRunAgain(t *testing.T) {
 	t.Parallel()
-	p, r, witness, key := behindProxy(t, lua.Options{})
-	p.lose(plan{})
-	_, err := take(deadline(t), r, key, 50)
+	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
+	p.Lose(luatest.Plan{})
+	_, err := take(luatest.Deadline(t), r, key, 50)
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.NotErrorIs(t, err, redis.ErrUnavailable)
 	require.EqualValues(t, 1, spent(t, witness, key, 50))
@@ -53,9 +30,9 @@ func TestLostReplyWithoutALatchIsReportedAndNotRunAgain(t *testing.T) {
 
 func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
 	t.Parallel()
-	p, r, witness, key := behindProxy(t, lua.Options{})
-	p.lose(plan{})
-	out, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 50), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
+	p.Lose(luatest.Plan{})
+	out, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 50), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	require.True(t, out.Replayed)
 	require.True(t, out.Value.Admitted())
@@ -64,30 +41,30 @@ func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
 
 func TestLostReplyOfAnIdempotentScriptIsFetchedByAnotherRun(t *testing.T) {
 	t.Parallel()
-	p, r, _, key := behindProxy(t, lua.Options{})
-	in := lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
-	p.lose(plan{})
+	p, r, _, key := luatest.BehindProxy(t, lua.Options{})
+	in := lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}
+	p.Lose(luatest.Plan{})
 	before := time.Now()
-	out, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+	out, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
 	require.True(t, out.Value.Acquired)
 	require.False(t, out.Replayed)
 	require.True(t, out.Sent.After(before))
-	again, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+	again, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
 	require.Equal(t, out.Value.Fence, again.Value.Fence)
 }
 
 func TestSentIsTheTimeOfTheTryThatAnswered(t *testing.T) {
 	t.Parallel()
-	p, r, _, key := behindProxy(t, lua.Options{})
-	p.lose(plan{})
+	p, r, _, key := luatest.BehindProxy(t, lua.Options{})
+	p.Lose(luatest.Plan{})
 	done := make(chan time.Time, 1)
 	go func() {
-		out, _ := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
+		out, _ := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
 		done <- out.Sent
 	}()
-	<-p.saw // the first try has been written
+	<-p.Saw // the first try has been written
 	first := time.Now()
 	require.True(t, (<-done).After(first))
 }
@@ -98,7 +75,7 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 	for _, latched := range []bool{false, true} {
 		t.Run(fmt.Sprintf("latched=%v", latched), func(t *testing.T) {
 			t.Parallel()
-			p, r, witness, key := behindProxy(t, lua.Options{})
+			p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 			var mu sync.Mutex
 			var ok, maybe int64
 			var others []error
@@ -110,7 +87,7 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 						if latched {
 							latch = lua.Latch{Key: fmt.Sprintf("%s:idem:%d.%d", key, c, i), Fingerprint: "f"}
 						}
-						_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), latch)
+						_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), latch)
 						mu.Lock()
 						switch {
 						case err == nil:
@@ -125,8 +102,8 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 				})
 			}
 			for i := range losses {
-				p.lose(plan{pass: i * 7}) // cuts before, between and inside replies
-				<-p.saw
+				p.Lose(luatest.Plan{Pass: i * 7}) // cuts before, between and inside replies
+				<-p.Saw
 			}
 			wg.Wait()
 			require.Empty(t, others)
@@ -145,13 +122,13 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 
 func TestRepliesLostInsideABatchAreToldOneByOne(t *testing.T) {
 	t.Parallel()
-	p, r, witness, key := behindProxy(t, lua.Options{})
+	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 	ins := make([]ratelimit.TokenBucketIn, 100)
 	for i := range ins {
 		ins[i] = bucket(key, 1000)
 	}
-	p.lose(plan{pass: 500})
-	outs, errs := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
+	p.Lose(luatest.Plan{Pass: 500})
+	outs, errs := lua.Batch(luatest.Deadline(t), r, ratelimit.TokenBucketScript, ins)
 	var ok int
 	for i, err := range errs {
 		if err == nil {
@@ -189,11 +166,11 @@ func (n *noise) String() string {
 func TestOneSilentConnectionIsNoOutage(t *testing.T) {
 	t.Parallel()
 	var log noise
-	p, r, witness, key := behindProxy(t, lua.Options{CommandTimeout: time.Second, Log: logTo(&log)})
-	p.lose(plan{mute: true})
-	_, err := take(deadline(t), r, key, 50)
+	p, r, witness, key := luatest.BehindProxy(t, lua.Options{CommandTimeout: time.Second, Log: logTo(&log)})
+	p.Lose(luatest.Plan{Mute: true})
+	_, err := take(luatest.Deadline(t), r, key, 50)
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
-	_, err = take(deadline(t), r, key, 50)
+	_, err = take(luatest.Deadline(t), r, key, 50)
 	require.NoError(t, err)
 	require.True(t, r.Status().Up)
 	require.NotContains(t, log.String(), "redis is down")
@@ -202,8 +179,8 @@ func TestOneSilentConnectionIsNoOutage(t *testing.T) {
 
 func TestDeadlineThatEndsAfterSendingLeavesAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	p, r, witness, key := behindProxy(t, lua.Options{})
-	p.lose(plan{mute: true})
+	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
+	p.Lose(luatest.Plan{Mute: true})
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	_, err := take(ctx, r, key, 50)
@@ -214,34 +191,34 @@ func TestDeadlineThatEndsAfterSendingLeavesAnUnknownOutcome(t *testing.T) {
 
 func TestCancelledWaitInThePipelineReturnsAtOnceAndIsUnknown(t *testing.T) {
 	t.Parallel()
-	p, r, _, key := behindProxy(t, lua.Options{CommandTimeout: 20 * time.Second})
-	p.lose(plan{mute: true, forever: true})
+	p, r, _, key := luatest.BehindProxy(t, lua.Options{CommandTimeout: 20 * time.Second})
+	p.Lose(luatest.Plan{Mute: true, Forever: true})
 	alone := make(chan error, 1)
-	go func() { _, err := take(deadline(t), r, key, 50); alone <- err }()
-	<-p.saw // it holds a connection, so the next call goes into the pipeline
+	go func() { _, err := take(luatest.Deadline(t), r, key, 50); alone <- err }()
+	<-p.Saw // it holds a connection, so the next call goes into the pipeline
 	ctx, cancel := context.WithCancel(context.Background())
 	waits := make(chan error, 1)
 	go func() { _, err := take(ctx, r, key, 50); waits <- err }()
-	<-p.saw
+	<-p.Saw
 	cancel()
 	err := <-waits // the connections stay silent: only the cancellation can end it
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorIs(t, err, context.Canceled)
-	p.heal()
-	p.cut()
+	p.Heal()
+	p.Cut()
 	require.ErrorIs(t, <-alone, redis.ErrMaybeExecuted)
 }
 
 func TestCallsThatCloseFindsRunningFail(t *testing.T) {
 	t.Parallel()
-	p, r, _, key := behindProxy(t, lua.Options{CommandTimeout: 20 * time.Second})
-	p.lose(plan{mute: true, forever: true})
+	p, r, _, key := luatest.BehindProxy(t, lua.Options{CommandTimeout: 20 * time.Second})
+	p.Lose(luatest.Plan{Mute: true, Forever: true})
 	got := make(chan error, 1)
-	go func() { _, err := take(deadline(t), r, key, 50); got <- err }()
-	<-p.saw
+	go func() { _, err := take(luatest.Deadline(t), r, key, 50); got <- err }()
+	<-p.Saw
 	require.NoError(t, r.Close())
 	require.ErrorIs(t, <-got, redis.ErrMaybeExecuted)
-	_, err := take(deadline(t), r, key, 50)
+	_, err := take(luatest.Deadline(t), r, key, 50)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.False(t, r.Status().Up)
 	require.NoError(t, r.Close())

@@ -11,16 +11,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// Case 15: 10,000 calls while scripts are flushed and 600 foreign ones come in.
+// 10,000 calls while scripts are flushed and 600 foreign ones come in.
 func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
 	t.Parallel()
 	const callers, each, perBatch, foreign = 60, 150, 100, 600
 	s := redistest.Start(t)
-	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
-	require.NoError(t, untilUp(t, r))
+	r, admin := luatest.Open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, luatest.UntilUp(t, r))
 	over := make(chan struct{}) // closed when all foreign scripts have run
 	var mu sync.Mutex           // guards calls and errs
 	var calls int
@@ -46,7 +47,7 @@ func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
 	for range callers {
 		wg.Go(func() {
 			until(each, func() {
-				_, err := take(deadline(t), r, "k", 100_000_000)
+				_, err := take(luatest.Deadline(t), r, "k", 100_000_000)
 				count(1, err)
 			})
 		})
@@ -57,14 +58,14 @@ func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
 	}
 	wg.Go(func() {
 		until(10, func() {
-			_, failed := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
+			_, failed := lua.Batch(luatest.Deadline(t), r, ratelimit.TokenBucketScript, ins)
 			count(perBatch, errors.Join(failed...))
 		})
 	})
 	for i := range foreign {
-		require.NoError(t, admin.Eval(deadline(t), fmt.Sprintf("return %d", i), nil).Err())
+		require.NoError(t, admin.Eval(luatest.Deadline(t), fmt.Sprintf("return %d", i), nil).Err())
 		if i%20 == 0 {
-			require.NoError(t, admin.ScriptFlush(deadline(t)).Err())
+			require.NoError(t, admin.ScriptFlush(luatest.Deadline(t)).Err())
 		}
 	}
 	close(over)
@@ -77,13 +78,13 @@ func TestFlushedScriptsCountNoCallTwiceAndShowNoNoscript(t *testing.T) {
 func TestScriptsAreLoadedAgainAfterAFlushWithoutACall(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r := open(t, lua.Options{URL: s.URL()})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: s.URL()})
+	require.NoError(t, luatest.UntilUp(t, r))
 	admin := s.Client(t)
-	require.NoError(t, admin.ScriptFlush(deadline(t)).Err())
+	require.NoError(t, admin.ScriptFlush(luatest.Deadline(t)).Err())
 	for have := []bool{false}; !have[0]; { // the probe looks every second
 		var err error
-		have, err = admin.ScriptExists(deadline(t), lock.AcquireScript.SHA()).Result()
+		have, err = admin.ScriptExists(luatest.Deadline(t), lock.AcquireScript.SHA()).Result()
 		require.NoError(t, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
@@ -37,10 +38,10 @@ func TestOptionsThatCannotWorkAreRefusedWithTheRemedy(t *testing.T) {
 func TestEmbeddedStoreIsAnnouncedAndPrivate(t *testing.T) {
 	t.Parallel()
 	var log noise
-	a := open(t, lua.Options{URL: redis.Embedded, Log: logTo(&log)})
+	a := luatest.Open(t, lua.Options{URL: redis.Embedded, Log: logTo(&log)})
 	require.Contains(t, log.String(), "level=WARN")
 	require.Contains(t, log.String(), "embedded store")
-	_, err := take(deadline(t), a, "k", 5)
+	_, err := take(luatest.Deadline(t), a, "k", 5)
 	require.NoError(t, err)
-	require.Zero(t, spent(t, open(t, lua.Options{URL: redis.Embedded}), "k", 5))
+	require.Zero(t, spent(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), "k", 5))
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // untilDown returns after the first call that fails because Redis is known to be down.
 func untilDown(t *testing.T, r *lua.Runner) {
-	ctx := deadline(t)
+	ctx := luatest.Deadline(t)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for r.Status().Up || r.Status().Trouble == nil {
@@ -36,34 +37,34 @@ func TestRedisDownAtOpenIsAStateAndEndsByItself(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	s.Stop()
-	r := open(t, lua.Options{URL: s.URL()})
-	_, err := take(deadline(t), r, "k", 5)
+	r := luatest.Open(t, lua.Options{URL: s.URL()})
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.ErrorContains(t, err, "refused")
 	st := r.Status()
 	require.False(t, st.Up)
 	require.ErrorContains(t, st.Trouble, "refused")
 	require.False(t, st.ScriptsLoaded)
-	require.ErrorIs(t, r.Ping(deadline(t)), redis.ErrUnavailable)
+	require.ErrorIs(t, r.Ping(luatest.Deadline(t)), redis.ErrUnavailable)
 	s.Restart()
-	require.NoError(t, untilUp(t, r))
+	require.NoError(t, luatest.UntilUp(t, r))
 	require.True(t, r.Status().Up)
 	require.True(t, r.Status().ScriptsLoaded)
-	require.NoError(t, r.Ping(deadline(t)))
+	require.NoError(t, r.Ping(luatest.Deadline(t)))
 }
 
 func TestEveryScriptIsLoadedAtStartAndAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r := open(t, lua.Options{URL: s.URL()})
+	r := luatest.Open(t, lua.Options{URL: s.URL()})
 	loaded := func() {
 		t.Helper()
-		require.NoError(t, untilUp(t, r))
+		require.NoError(t, luatest.UntilUp(t, r))
 		var shas []string
-		for _, src := range lua.Scripts() {
+		for src := range everyScript(t) {
 			shas = append(shas, src.SHA())
 		}
-		have, err := s.Client(t).ScriptExists(deadline(t), shas...).Result()
+		have, err := s.Client(t).ScriptExists(luatest.Deadline(t), shas...).Result()
 		require.NoError(t, err)
 		require.NotContains(t, have, false)
 	}
@@ -77,38 +78,38 @@ func TestEveryScriptIsLoadedAtStartAndAfterARestart(t *testing.T) {
 func TestWhileDownCallsFailWithoutDialling(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	p := startProxy(t, s.URL())
-	r := open(t, lua.Options{URL: p.url})
-	require.NoError(t, untilUp(t, r))
+	p := luatest.StartProxy(t, s.URL())
+	r := luatest.Open(t, lua.Options{URL: p.URL})
+	require.NoError(t, luatest.UntilUp(t, r))
 	s.Stop()
 	untilDown(t, r)
-	before := p.connections()
+	before := p.Connections()
 	for range 5000 {
-		_, err := take(deadline(t), r, "k", 5)
+		_, err := take(luatest.Deadline(t), r, "k", 5)
 		require.ErrorIs(t, err, redis.ErrUnavailable)
-		_, errs := lua.Batch(deadline(t), r, lock.GetScript, []lock.GetIn{{Lock: "l"}})
+		_, errs := lua.Batch(luatest.Deadline(t), r, lock.GetScript, []lock.GetIn{{Lock: "l"}})
 		require.ErrorIs(t, errs[0], redis.ErrUnavailable)
 	}
-	require.Less(t, p.connections()-before, 500, "only the probe dials, and ever more rarely")
+	require.Less(t, p.Connections()-before, 500, "only the probe dials, and ever more rarely")
 }
 
 func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	p := startProxy(t, s.URL())
-	r := open(t, lua.Options{URL: p.url})
-	require.NoError(t, untilUp(t, r))
+	p := luatest.StartProxy(t, s.URL())
+	r := luatest.Open(t, lua.Options{URL: p.URL})
+	require.NoError(t, luatest.UntilUp(t, r))
 	s.Pause()
-	p.lose(plan{pass: 1 << 20})
+	p.Lose(luatest.Plan{Pass: 1 << 20})
 	done := make(chan error, 1)
 	go func() {
-		_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "k:idem", Fingerprint: "f"})
+		_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "k:idem", Fingerprint: "f"})
 		done <- err
 	}()
-	<-p.saw // it was written
+	<-p.Saw // it was written
 	s.Stop()
 	untilDown(t, r)
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable, "a call that comes during the outage does not wait")
 	s.Restart()
 	require.NoError(t, <-done)
@@ -118,13 +119,13 @@ func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
 func TestIdleConnectionsThatTheServerClosedCostNoCall(t *testing.T) {
 	t.Parallel()
 	secured(t, "standalone", func(t *testing.T, o lua.Options, masters []witness) {
-		r := open(t, o)
+		r := luatest.Open(t, o)
 		for i := range 20 {
-			_, err := take(deadline(t), r, "k", 50)
+			_, err := take(luatest.Deadline(t), r, "k", 50)
 			require.NoError(t, err, i)
 			// A probe that is cut off several times in a row means that the server is away.
-			await(t, func() bool { return r.Ping(deadline(t)) == nil })
-			require.NoError(t, masters[0].ClientKillByFilter(deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
+			await(t, func() bool { return r.Ping(luatest.Deadline(t)) == nil })
+			require.NoError(t, masters[0].ClientKillByFilter(luatest.Deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
 		}
 		require.EqualValues(t, 20, spent(t, r, "k", 50))
 	})
@@ -133,8 +134,8 @@ func TestIdleConnectionsThatTheServerClosedCostNoCall(t *testing.T) {
 func TestConnectionsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
-	require.NoError(t, untilUp(t, r))
+	r, admin := luatest.Open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, luatest.UntilUp(t, r))
 	stop := make(chan struct{})
 	served := make(chan struct{}, 1) // a call was answered
 	var mu sync.Mutex                // guards ok, maybe and others
@@ -149,7 +150,7 @@ func TestConnectionsKilledUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				_, err := take(deadline(t), r, "k", 10_000_000)
+				_, err := take(luatest.Deadline(t), r, "k", 10_000_000)
 				mu.Lock()
 				switch {
 				case err == nil:
@@ -168,10 +169,10 @@ func TestConnectionsKilledUnderLoad(t *testing.T) {
 		})
 	}
 	for range 60 {
-		require.NoError(t, admin.ClientKillByFilter(deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
+		require.NoError(t, admin.ClientKillByFilter(luatest.Deadline(t), "TYPE", "normal", "SKIPME", "yes").Err())
 		<-served // perhaps of before the kill
 		<-served
-		for r.Ping(deadline(t)) != nil { // the probe, too, needs a moment between kills
+		for r.Ping(luatest.Deadline(t)) != nil { // the probe, too, needs a moment between kills
 		}
 	}
 	close(stop)
@@ -185,24 +186,24 @@ func TestConnectionsKilledUnderLoad(t *testing.T) {
 func TestAServerThatStopsAnsweringIsFoundDownAndComesBack(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r := open(t, lua.Options{URL: s.URL(), CommandTimeout: 200 * time.Millisecond})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: s.URL(), CommandTimeout: 200 * time.Millisecond})
+	require.NoError(t, luatest.UntilUp(t, r))
 	s.Pause()
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	untilDown(t, r)
-	_, err = take(deadline(t), r, "k", 5)
+	_, err = take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	s.Resume()
-	require.NoError(t, untilUp(t, r))
+	require.NoError(t, luatest.UntilUp(t, r))
 }
 
 func TestPausedClientsMeetTheirOwnDeadlines(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
-	require.NoError(t, untilUp(t, r))
-	require.NoError(t, admin.Do(deadline(t), "client", "pause", 60_000, "write").Err())
+	r, admin := luatest.Open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, luatest.UntilUp(t, r))
+	require.NoError(t, admin.Do(luatest.Deadline(t), "client", "pause", 60_000, "write").Err())
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -216,8 +217,8 @@ func TestPausedClientsMeetTheirOwnDeadlines(t *testing.T) {
 		require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
-	require.NoError(t, admin.ClientUnpause(deadline(t)).Err())
-	require.NoError(t, untilUp(t, r))
+	require.NoError(t, admin.ClientUnpause(luatest.Deadline(t)).Err())
+	require.NoError(t, luatest.UntilUp(t, r))
 	require.LessOrEqual(t, spent(t, r, "k", 50), int64(8))
 }
 
@@ -233,8 +234,8 @@ func TestWrongCredentialsAreAStateAndNeverShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log noise
-			r := open(t, lua.Options{URL: c.url, Log: logTo(&log)})
-			_, err := take(deadline(t), r, "k", 5)
+			r := luatest.Open(t, lua.Options{URL: c.url, Log: logTo(&log)})
+			_, err := take(luatest.Deadline(t), r, "k", 5)
 			require.ErrorIs(t, err, redis.ErrUnavailable)
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, r.Status().Trouble, c.want)
@@ -242,10 +243,10 @@ func TestWrongCredentialsAreAStateAndNeverShown(t *testing.T) {
 			require.NotContains(t, err.Error()+log.String(), "hunter2")
 		})
 	}
-	r := open(t, lua.Options{URL: "redis://:open-sesame@" + addr + "/3"})
-	_, err := take(deadline(t), r, "k", 5)
+	r := luatest.Open(t, lua.Options{URL: "redis://:open-sesame@" + addr + "/3"})
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.NoError(t, err)
-	admin := open(t, lua.Options{URL: "redis://:open-sesame@" + addr})
+	admin := luatest.Open(t, lua.Options{URL: "redis://:open-sesame@" + addr})
 	require.Zero(t, spent(t, admin, "k", 5), "another database has another k")
 }
 
@@ -266,24 +267,24 @@ func TestAServerWithoutRoomIsDownUntilThereIs(t *testing.T) {
 			break
 		}
 	}
-	r := open(t, lua.Options{URL: s.URL(), MinIdle: 1, MaxConns: 2})
+	r := luatest.Open(t, lua.Options{URL: s.URL(), MinIdle: 1, MaxConns: 2})
 	for range 100 {
-		_, err := take(deadline(t), r, "k", 5)
+		_, err := take(luatest.Deadline(t), r, "k", 5)
 		require.ErrorIs(t, err, redis.ErrUnavailable)
 		require.ErrorContains(t, err, "max number of clients reached")
-		require.ErrorContains(t, r.Ping(deadline(t)), "max number of clients reached")
+		require.ErrorContains(t, r.Ping(luatest.Deadline(t)), "max number of clients reached")
 	}
 	for _, c := range fill {
 		require.NoError(t, c.Close())
 	}
-	require.NoError(t, untilUp(t, r))
+	require.NoError(t, luatest.UntilUp(t, r))
 }
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru")
-	r := open(t, lua.Options{URL: s.URL(), MinIdle: 2, MaxConns: 7})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: s.URL(), MinIdle: 2, MaxConns: 7})
+	require.NoError(t, luatest.UntilUp(t, r))
 	st := r.Status()
 	require.Equal(t, "standalone", st.Topology)
 	require.Equal(t, strings.TrimPrefix(s.URL(), "redis://"), st.Address)
@@ -295,12 +296,12 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, 7, st.PoolMax)
 	require.Positive(t, st.PoolTotal)
 
-	r = open(t, lua.Options{URL: redis.Embedded})
-	require.NoError(t, untilUp(t, r))
+	r = luatest.Open(t, lua.Options{URL: redis.Embedded})
+	require.NoError(t, luatest.UntilUp(t, r))
 	st = r.Status()
 	require.Equal(t, "embedded", st.Topology)
 	require.True(t, st.Up)
 	require.True(t, st.ScriptsLoaded)
 	require.Empty(t, st.EvictionPolicy)
-	require.NoError(t, r.Ping(deadline(t)))
+	require.NoError(t, r.Ping(luatest.Deadline(t)))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -21,7 +22,7 @@ type witness struct{ *goredis.Client }
 // info is a number of INFO, or of the calls of a command: cmdstat_ping.
 func (w witness) info(t *testing.T, section, name string) int {
 	t.Helper()
-	text, err := w.Info(deadline(t), section).Result()
+	text, err := w.Info(luatest.Deadline(t), section).Result()
 	require.NoError(t, err)
 	_, after, found := strings.Cut(text, name+":")
 	if !found {
@@ -94,9 +95,9 @@ func testReuse(t *testing.T, o lua.Options, masters []witness) {
 	const most = 6   // connections of the pool
 	const others = 5 // that replicas and sentinels may make when the machine is busy
 	o.MinIdle, o.MaxConns = most, most
-	r := open(t, o)
+	r := luatest.Open(t, o)
 	take1 := func(i int) error {
-		_, err := take(deadline(t), r, []string{"{a}", "{b}", "{c}"}[i%3], 1_000_000)
+		_, err := take(luatest.Deadline(t), r, []string{"{a}", "{b}", "{c}"}[i%3], 1_000_000)
 		return err
 	}
 	connections := func() (sum int) {
@@ -110,7 +111,7 @@ func testReuse(t *testing.T, o lua.Options, masters []witness) {
 		st := r.Status()
 		return st.Up && st.PoolTotal == most*len(masters)
 	}
-	ctx := deadline(t)
+	ctx := luatest.Deadline(t)
 	for i := 0; !filled(); i++ {
 		require.NoError(t, ctx.Err(), "the pool never fills: %+v", r.Status())
 		require.NoError(t, take1(i))
@@ -149,7 +150,7 @@ func testReuse(t *testing.T, o lua.Options, masters []witness) {
 // await returns when done says so.
 func await(t *testing.T, done func() bool) {
 	t.Helper()
-	ctx, tick := deadline(t), time.NewTicker(5*time.Millisecond)
+	ctx, tick := luatest.Deadline(t), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
-
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -113,8 +113,8 @@ func TestEveryRefusalIsToldOnEveryTopology(t *testing.T) {
 				if with != nil {
 					o.TLS.CA = with.CA
 				}
-				r := open(t, o)
-				require.NoError(t, untilUp(t, r))
+				r := luatest.Open(t, o)
+				require.NoError(t, luatest.UntilUp(t, r))
 				for _, refusal := range everyRefusal {
 					isTold(t, r, a, refusal)
 					require.Contains(t, log.String(), "trouble="+refusal.name)
@@ -132,7 +132,7 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	require.Equal(t, !refusal.away, r.Status().Up, refusal.line)
 	require.NotEmpty(t, told.Remedy)
 	require.NotContains(t, told.Remedy, "redis.sentinel", "it is no sentinel that refuses")
-	ctx := deadline(t)
+	ctx := luatest.Deadline(t)
 	in := bucket("k", 1_000_000)
 	_, errs := lua.Batch(ctx, r, ratelimit.TokenBucketScript, []ratelimit.TokenBucketIn{in})
 	_, attempt := lua.Attempt(ctx, r, ratelimit.TokenBucketScript, in, lua.Latch{})
@@ -147,7 +147,7 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	}
 	a.turnDown("")
 	untilTrouble(t, r, "")
-	_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
 	require.NoError(t, err, "after %s", refusal.line)
 }
 
@@ -284,7 +284,7 @@ func isNamed(t *testing.T, o lua.Options, place, want string) {
 	t.Helper()
 	var log noise
 	o.Log = logTo(&log)
-	r := open(t, o)
+	r := luatest.Open(t, o)
 	found := untilTrouble(t, r, want)
 	require.False(t, r.Status().Up)
 	require.NotEmpty(t, found.Remedy)
@@ -295,7 +295,7 @@ func isNamed(t *testing.T, o lua.Options, place, want string) {
 	} else {
 		require.NotContains(t, found.Remedy, "redis.sentinel")
 	}
-	_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+	_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	var told *redis.Trouble
@@ -320,16 +320,16 @@ func TestAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
 func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 	t.Helper()
 	var log noise
-	r := open(t, lua.Options{URL: strings.Replace(url, "://", "://app:pw@", 1), MinIdle: 1, MaxConns: 2, Log: logTo(&log)})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: strings.Replace(url, "://", "://app:pw@", 1), MinIdle: 1, MaxConns: 2, Log: logTo(&log)})
+	require.NoError(t, luatest.UntilUp(t, r))
 	for _, m := range masters {
-		require.NoError(t, m.ConfigSet(deadline(t), "maxclients", "1").Err())
+		require.NoError(t, m.ConfigSet(luatest.Deadline(t), "maxclients", "1").Err())
 	}
 	await(t, func() bool {
 		for _, m := range masters { // again and again: one that is logging in has no user yet
 			require.NoError(t, do(t, m, []string{"client", "kill", "user", "app"}))
 		}
-		_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket("{k}", 1_000_000), lua.Latch{})
+		_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("{k}", 1_000_000), lua.Latch{})
 		told := r.Status().Trouble
 		return errors.Is(err, redis.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
 			told != nil && told.Name == "maxclients"
@@ -338,10 +338,10 @@ func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 	keeps := len(masters) == 1
 	require.True(t, r.Status().Up || !keeps, "who has a connection keeps it")
 	for _, m := range masters {
-		require.NoError(t, m.ConfigSet(deadline(t), "maxclients", "10000").Err())
+		require.NoError(t, m.ConfigSet(luatest.Deadline(t), "maxclients", "10000").Err())
 	}
 	untilTrouble(t, r, "")
-	_, err := take(deadline(t), r, "{k}", 1_000_000)
+	_, err := take(luatest.Deadline(t), r, "{k}", 1_000_000)
 	require.NoError(t, err)
 	require.True(t, !keeps || !strings.Contains(log.String(), "redis is down"), log.String())
 }

@@ -92,7 +92,7 @@ func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch) []any {
 	return args
 }
 
-// decode reads a reply. Instead of the values it may hold what the prelude's once
+// decode reads a reply. Instead of the values it may hold what once of lib/once.lua
 // answers.
 func decode[I, O any](s Script[I, O], reply any) (out O, replayed bool, err error) {
 	values, ok := reply.([]any)

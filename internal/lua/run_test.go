@@ -12,60 +12,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
-
-// open starts a runner that is closed with the test.
-func open(t testing.TB, o lua.Options) *lua.Runner {
-	t.Helper()
-	r, err := lua.Open(o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
-
-// deadline is far beyond what anything here takes, so that only a hang meets it.
-func deadline(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// bucket is a charge of one token from a bucket that hardly refills.
-func bucket(key string, capacity int64) ratelimit.TokenBucketIn {
-	const hour = 3_600_000
-	return ratelimit.TokenBucketIn{
-		State: key, Gate: key + "gate", Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
-		Capacity: capacity, L: 1, P: hour * 1000,
-	}
-}
-
-func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[coord.LimitAnswer], error) {
-	return lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, capacity), lua.Latch{})
-}
-
-// spent is how many tokens were taken from key.
-func spent(t testing.TB, r *lua.Runner, key string, capacity int64) int64 {
-	t.Helper()
-	in := bucket(key, capacity)
-	in.Cost = 0
-	out, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
-	require.NoError(t, err)
-	return capacity - out.Value.Remaining
-}
 
 func TestCallsAreAnsweredFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
-		r := open(t, lua.Options{URL: url})
+		r := luatest.Open(t, lua.Options{URL: url})
 		before := time.Now()
-		out, err := take(deadline(t), r, redistest.Prefix(t), 3)
+		out, err := take(luatest.Deadline(t), r, redistest.Prefix(t), 3)
 		require.NoError(t, err)
 		require.True(t, out.Value.Admitted())
 		require.EqualValues(t, 2, out.Value.Remaining)
@@ -81,13 +43,13 @@ func TestConcurrentCallsAreAllCounted(t *testing.T) {
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
 		const callers, each = 64, 20
-		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		errs := make(chan error, callers)
 		var wg sync.WaitGroup
 		for range callers {
 			wg.Go(func() {
 				for range each {
-					if _, err := take(deadline(t), r, key, 1_000_000); err != nil {
+					if _, err := take(luatest.Deadline(t), r, key, 1_000_000); err != nil {
 						errs <- err
 						return
 					}
@@ -112,17 +74,17 @@ func TestLatchRunsOnceAndRefusesOtherParameters(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
-		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		latch := lua.Latch{Key: key + ":idem", Fingerprint: "f1"}
-		first, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
+		first, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
 		require.NoError(t, err)
 		require.False(t, first.Replayed)
-		second, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
+		second, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
 		require.NoError(t, err)
 		require.True(t, second.Replayed)
 		require.Equal(t, first.Value, second.Value)
 		latch.Fingerprint = "f2"
-		_, err = lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
+		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
 		require.ErrorIs(t, err, lua.ErrConflict)
 		require.EqualValues(t, 1, spent(t, r, key, 9))
 	})
@@ -131,8 +93,8 @@ func TestLatchRunsOnceAndRefusesOtherParameters(t *testing.T) {
 func TestLatchIsKeptFromScriptsThatTakeNone(t *testing.T) {
 	t.Parallel()
 	a := startActor(t)
-	r := open(t, lua.Options{URL: a.url})
-	_, err := lua.Run(deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: "k", Channel: "c"}, lua.Latch{Key: "idem", Fingerprint: "f"})
+	r := luatest.Open(t, lua.Options{URL: a.url})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: "k", Channel: "c"}, lua.Latch{Key: "idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,13 +106,13 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
 		const n = 300 // two pipelines
-		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		ins := make([]lock.AcquireIn, n)
 		for i := range ins {
-			ins[i] = lock.AcquireIn{Lock: fmt.Sprint(key, i), LineKeys: lineOf(fmt.Sprint(key, i)), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
+			ins[i] = lock.AcquireIn{Lock: fmt.Sprint(key, i), LineKeys: lease.LineKeysOf(fmt.Sprint(key, i)), Token: fmt.Sprint("t", i%2), TTLMS: 60_000, Client: fmt.Sprint("c", i)}
 		}
 		before := time.Now()
-		outs, errs := lua.Batch(deadline(t), r, lock.AcquireScript, ins)
+		outs, errs := lua.Batch(luatest.Deadline(t), r, lock.AcquireScript, ins)
 		require.Len(t, outs, n)
 		require.NoError(t, errors.Join(errs...))
 		for i := range ins {
@@ -158,7 +120,7 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 			require.True(t, outs[i].Value.Acquired)
 			require.False(t, outs[i].Sent.Before(before))
 		}
-		outs, errs = lua.Batch(deadline(t), r, lock.AcquireScript, ins)
+		outs, errs = lua.Batch(luatest.Deadline(t), r, lock.AcquireScript, ins)
 		require.NoError(t, errors.Join(errs...))
 		for i := range ins {
 			require.Equal(t, i%2 == 1, outs[i].Value.Acquired, i)
@@ -171,41 +133,41 @@ func TestBatchKeepsTheOrderOfItsInputs(t *testing.T) {
 
 func TestBatchOfNothing(t *testing.T) {
 	t.Parallel()
-	outs, errs := lua.Batch(deadline(t), open(t, lua.Options{URL: redis.Embedded}), lock.GetScript, nil)
+	outs, errs := lua.Batch(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: redis.Embedded}), lock.GetScript, nil)
 	require.Empty(t, outs)
 	require.Empty(t, errs)
 }
 
 func TestScriptsRunOnTheTestsClock(t *testing.T) {
 	t.Parallel()
-	now := epoch
-	r := open(t, lua.Options{URL: redis.Embedded, Clock: func() int64 { return now }})
-	out, err := take(deadline(t), r, "k", 5)
+	now := luatest.Epoch
+	r := luatest.Open(t, lua.Options{URL: redis.Embedded, Clock: func() int64 { return now }})
+	out, err := take(luatest.Deadline(t), r, "k", 5)
 	require.NoError(t, err)
-	require.Equal(t, epoch, out.Value.NowUS)
+	require.Equal(t, luatest.Epoch, out.Value.NowUS)
 	now += 17
 	latch := lua.Latch{Key: "k:idem", Fingerprint: "f"}
-	out, err = lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), latch)
+	out, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), latch)
 	require.NoError(t, err)
-	require.Equal(t, epoch+17, out.Value.NowUS)
+	require.Equal(t, luatest.Epoch+17, out.Value.NowUS)
 }
 
 // command sends one that runs no script.
 func command(t *testing.T, r *lua.Runner, args ...any) any {
 	t.Helper()
 	try := redis.Try{Args: args}
-	require.True(t, r.Route(deadline(t), &try, false), "%v", try.Failure.Err)
-	try.Send(deadline(t))
+	require.True(t, r.Route(luatest.Deadline(t), &try, false), "%v", try.Failure.Err)
+	try.Send(luatest.Deadline(t))
 	require.NoError(t, try.Failure.Err)
 	return try.Reply
 }
 
 func TestEmbeddedStoreEndsTTLs(t *testing.T) {
 	t.Parallel()
-	r := open(t, lua.Options{URL: redis.Embedded})
+	r := luatest.Open(t, lua.Options{URL: redis.Embedded})
 	command(t, r, "set", "short", "v", "px", 20)
 	command(t, r, "set", "long", "v", "px", 3_600_000)
-	ctx := deadline(t)
+	ctx := luatest.Deadline(t)
 	for command(t, r, "exists", "short") == int64(1) { // the store's own clock, which runs without anyone's help
 		require.NoError(t, ctx.Err())
 	}
@@ -216,11 +178,11 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
-		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		// A lock where a bucket should be.
-		_, err := lua.Run(deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lineOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
+		_, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lease.LineKeysOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
 		require.NoError(t, err)
-		_, err = lua.Run(deadline(t), r, ratelimit.Ratelimit["token_bucket"], ratelimit.In{State: key + "l", Gate: key + "lgate", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
+		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key + "l", Gate: key + "lgate", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
@@ -232,7 +194,7 @@ func TestContextThatHasEndedRunsNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
-		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)
+		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_, err := take(ctx, r, key, 5)

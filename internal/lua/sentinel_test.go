@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -31,11 +32,11 @@ func sentinelsOf(t *testing.T, url string) []*goredis.Client {
 func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
-	require.NoError(t, s.Client(t).Do(deadline(t), "acl", "setuser", "app", "on", ">of-servers", "~*", "&*", "+@all").Err())
+	require.NoError(t, s.Client(t).Do(luatest.Deadline(t), "acl", "setuser", "app", "on", ">of-servers", "~*", "&*", "+@all").Err())
 	for _, c := range sentinelsOf(t, s.URL()) {
-		require.NoError(t, c.Do(deadline(t), "acl", "setuser", "watcher", "on", ">of-sentinels",
+		require.NoError(t, c.Do(luatest.Deadline(t), "acl", "setuser", "watcher", "on", ">of-sentinels",
 			"+auth", "+sentinel|get-master-addr-by-name").Err())
-		require.NoError(t, c.Do(deadline(t), "acl", "setuser", "default", "resetpass", ">nobody-knows").Err())
+		require.NoError(t, c.Do(luatest.Deadline(t), "acl", "setuser", "default", "resetpass", ">nobody-knows").Err())
 	}
 	url := strings.Replace(s.URL(), "://", "://app:of-servers@", 1)
 	file := filepath.Join(t.TempDir(), "password")
@@ -47,10 +48,10 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := open(t, lua.Options{URL: url, Sentinel: login})
-			_, err := take(deadline(t), r, redistest.Prefix(t), 5)
+			r := luatest.Open(t, lua.Options{URL: url, Sentinel: login})
+			_, err := take(luatest.Deadline(t), r, redistest.Prefix(t), 5)
 			require.NoError(t, err)
-			require.NoError(t, r.Ping(deadline(t)))
+			require.NoError(t, r.Ping(luatest.Deadline(t)))
 		})
 	}
 	for name, c := range map[string]struct {
@@ -66,10 +67,10 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log noise
-			r := open(t, lua.Options{URL: c.url, Sentinel: c.login, Log: logTo(&log)})
-			_, err := take(deadline(t), r, "k", 5)
+			r := luatest.Open(t, lua.Options{URL: c.url, Sentinel: c.login, Log: logTo(&log)})
+			_, err := take(luatest.Deadline(t), r, "k", 5)
 			require.ErrorIs(t, err, redis.ErrUnavailable)
-			ping := r.Ping(deadline(t))
+			ping := r.Ping(luatest.Deadline(t))
 			require.ErrorIs(t, ping, redis.ErrUnavailable)
 			await(t, func() bool { return strings.Contains(log.String(), "redis is down") })
 			for _, told := range []string{err.Error(), ping.Error(), r.Status().Trouble.Error(), log.String()} {
@@ -89,13 +90,13 @@ func TestTopologySentinelsHaveALoginOfTheirOwn(t *testing.T) {
 func TestTopologySentinelsAreAskedOverOneConnection(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
-	r := open(t, lua.Options{URL: s.URL()})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: s.URL()})
+	require.NoError(t, luatest.UntilUp(t, r))
 	master := witness{s.Client(t)}
 	// asking are the connections whose last command asked for the master.
 	asking := func() (ids []string) {
 		for _, c := range sentinelsOf(t, s.URL()) {
-			list, err := c.ClientList(deadline(t)).Result()
+			list, err := c.ClientList(luatest.Deadline(t)).Result()
 			require.NoError(t, err)
 			for line := range strings.Lines(list) {
 				if strings.Contains(line, "cmd=sentinel|get-master-addr-by-name") {

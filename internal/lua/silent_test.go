@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -106,19 +107,19 @@ func TestARedisThatAcceptsAndSaysNothingHoldsNobodyUp(t *testing.T) {
 func TestCallsToAStoppedRedisEndWithClose(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	p := startProxy(t, server.URL())
-	r := open(t, lua.Options{URL: p.url, DialTimeout: time.Hour, CommandTimeout: time.Hour})
+	p := luatest.StartProxy(t, server.URL())
+	r := luatest.Open(t, lua.Options{URL: p.URL, DialTimeout: time.Hour, CommandTimeout: time.Hour})
 	stop := r.Subscribe([]string{"c"}, redis.Subscriber{Message: func(string, string) {}, Subscribed: func() {}})
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.NoError(t, err)
 	server.Pause()
 	defer server.Resume()
-	p.lose(plan{pass: 1 << 20})
+	p.Lose(luatest.Plan{Pass: 1 << 20})
 
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan error, 1)
 	go func() { _, err := take(ctx, r, "k", 5); asked <- err }()
-	<-p.saw // it was written
+	<-p.Saw // it was written
 	cancel()
 	require.NoError(t, r.Close())
 	stop()

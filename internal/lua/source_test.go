@@ -3,6 +3,8 @@ package lua_test
 import (
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,22 +13,47 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// sources are the embedded files by name.
+// sources are the files of scripts and parts by their paths below internal.
 func sources(t *testing.T) map[string]string {
-	files, err := fs.Glob(lua.AllFiles, "*.lua")
-	require.NoError(t, err)
-	out := map[string]string{}
-	for _, f := range files {
-		b, err := lua.AllFiles.ReadFile(f)
+	tree, out := os.DirFS(".."), map[string]string{}
+	for _, where := range []string{"coord/*/*.lua", "lua/lib/*.lua", probeFile} {
+		files, err := fs.Glob(tree, where)
 		require.NoError(t, err)
-		out[f] = string(b)
+		require.NotEmpty(t, files, where)
+		for _, f := range files {
+			b, err := fs.ReadFile(tree, f)
+			require.NoError(t, err)
+			out[f] = string(b)
+		}
 	}
-	probe, err := os.ReadFile("../redis/probe.lua") // what is true of scripts is so of the transport's
-	require.NoError(t, err)
-	out["probe.lua"] = string(probe)
 	return out
+}
+
+// probeFile is the script of the transport: what is true of scripts is so of it.
+const probeFile = "redis/probe.lua"
+
+// everyScript are all that there are, after a look whether this package imports each noun,
+// with the paths of their files.
+func everyScript(t *testing.T) map[*lua.Source]string {
+	t.Helper()
+	files := map[string]string{} // by the names of scripts
+	for file := range sources(t) {
+		if name := strings.TrimSuffix(path.Base(file), ".lua"); strings.HasPrefix(file, "coord/") && !strings.HasPrefix(name, "part_") {
+			require.Empty(t, files[name], "%s: another script has its name", file)
+			files[name] = file
+		}
+	}
+	all := map[*lua.Source]string{}
+	for _, src := range lua.Scripts() {
+		require.NotEmpty(t, files[src.Name], "%s has no file in the folder of a noun", src.Name)
+		all[src] = files[src.Name]
+		delete(files, src.Name)
+	}
+	require.Empty(t, files, "these have no descriptor, or internal/lua/nouns_test.go lacks their noun")
+	return all
 }
 
 // headerShape is the fixed order of a script's header, after its purpose; LATER may be absent.
@@ -72,11 +99,13 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 	t.Parallel()
 	texts := sources(t)
 	probe := &lua.Source{Name: "probe", Keys: []string{"scratch"}, Args: []string{"commands"}, Returns: []string{"unknown", "denied"}}
-	for _, src := range append(slices.Clone(lua.Scripts()), probe) {
-		if *update && src != probe {
-			writeHeader(t, src, texts)
+	all := everyScript(t)
+	all[probe] = probeFile
+	for src, file := range all {
+		if *luatest.Update && src != probe {
+			writeHeader(t, src, file, texts)
 		}
-		purpose, order, sections := header(texts[src.Name+".lua"])
+		purpose, order, sections := header(texts[file])
 		require.Regexp(t, `^[A-Z].*\. $`, purpose, "%s: the header starts with the script's purpose, a sentence", src.Name)
 		shape := slices.DeleteFunc(slices.Clone(headerShape), func(s string) bool { return s == "LATER" && sections[s] == "" })
 		require.Equal(t, shape, order, "%s: the header's sections", src.Name)
@@ -89,8 +118,7 @@ func TestHeadersTellWhatTheDescriptorsSay(t *testing.T) {
 }
 
 // writeHeader has a script's header say what its contract says.
-func writeHeader(t *testing.T, src *lua.Source, texts map[string]string) {
-	name := src.Name + ".lua"
+func writeHeader(t *testing.T, src *lua.Source, name string, texts map[string]string) {
 	text := texts[name]
 	from, to := strings.Index(text, "-- KEYS"), strings.Index(text, "-- TTL")
 	require.True(t, 0 < from && from < to, "%s: the header has no KEYS before TTL", name)
@@ -113,18 +141,22 @@ func writeHeader(t *testing.T, src *lua.Source, texts map[string]string) {
 		b.WriteString(line + "\n")
 	}
 	texts[name] = text[:from] + b.String() + text[to:]
-	require.NoError(t, os.WriteFile(name, []byte(texts[name]), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join("..", name), []byte(texts[name]), 0o600))
 }
 
 func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 	t.Parallel()
 	// What contracts ask for by themselves.
-	texts, used := sources(t), map[string]bool{"probe.lua": true, "lib/unpacked.lua": true, "lib/once.lua": true}
-	for _, src := range lua.Scripts() {
-		_, _, sections := header(texts[src.Name+".lua"])
-		used[src.Name+".lua"] = true
+	texts, used := sources(t), map[string]bool{probeFile: true, "lua/lib/unpacked.lua": true, "lua/lib/once.lua": true}
+	for _, file := range everyScript(t) {
+		_, _, sections := header(texts[file])
+		used[file] = true
 		for _, part := range strings.Fields(sections["USES"] + " " + sections["LATER"]) {
-			used["prelude_"+part+".lua"] = true
+			of := path.Join(path.Dir(file), "part_"+part+".lua")
+			if texts[of] == "" {
+				of = "lua/lib/" + part + ".lua"
+			}
+			used[of] = true
 		}
 	}
 	for name, text := range texts {
@@ -164,7 +196,7 @@ var forbidden = []struct{ pattern, why string }{
 func TestScriptsUseOnlyWhatTheyMay(t *testing.T) {
 	t.Parallel()
 	for name, text := range sources(t) {
-		require.Equal(t, name == "lib/clock.lua", strings.Contains(text, "'TIME'"), "%s: prelude_clock alone reads the time", name)
+		require.Equal(t, name == "lua/lib/clock.lua", strings.Contains(text, "'TIME'"), "%s: lua/lib/clock.lua alone reads the time", name)
 		for line := range strings.Lines(text) {
 			code := strings.TrimSpace(line)
 			if strings.HasPrefix(code, "--") {
@@ -172,7 +204,7 @@ func TestScriptsUseOnlyWhatTheyMay(t *testing.T) {
 			}
 			require.NotContains(t, code, "--", "%s: comments stand on lines of their own, which are not sent", name)
 			for _, f := range forbidden {
-				if name == "probe.lua" && (code == asksForRights || code == namesInputs) {
+				if name == probeFile && (code == asksForRights || code == namesInputs) {
 					continue
 				}
 				require.NotRegexp(t, f.pattern, code, "%s: %s", name, f.why)
@@ -200,13 +232,14 @@ func TestForbiddenIsFound(t *testing.T) {
 // the caller's clock.
 func TestScriptTexts(t *testing.T) {
 	t.Parallel()
-	for _, src := range lua.Scripts() {
+	texts := sources(t)
+	for src, file := range everyScript(t) {
 		clocked, sha := lua.Clocked(src)
 		require.NotContains(t, src.Text(), "--", src.Name)
 		require.NotContains(t, src.Text(), "ARGV[#ARGV]", src.Name)
 		require.NotContains(t, clocked, "'TIME'", src.Name)
 		require.Len(t, sha, 40)
-		_, _, sections := header(sources(t)[src.Name+".lua"])
+		_, _, sections := header(texts[file])
 		if slices.Contains(strings.Fields(sections["USES"]), "clock") {
 			require.Equal(t, 1, strings.Count(src.Text(), "'TIME'"), "%s reads the time once", src.Name)
 			require.Contains(t, clocked, "ARGV[#ARGV]", src.Name)

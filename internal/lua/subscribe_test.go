@@ -3,39 +3,13 @@ package lua_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
-	"github.com/coxswain-sidecar/coxswain/internal/redis"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
-
-// heard is a subscriber that keeps what it is told.
-type heard struct{ messages, subscribed chan string }
-
-func listen(t *testing.T, r *lua.Runner, channels ...string) (heard, func()) {
-	t.Helper()
-	h := heard{make(chan string, 100), make(chan string, 100)}
-	stop := r.Subscribe(channels, redis.Subscriber{
-		Message:    func(channel, payload string) { h.messages <- channel + " " + payload },
-		Subscribed: func() { h.subscribed <- "" },
-	})
-	t.Cleanup(stop)
-	return h, stop
-}
-
-func next(t *testing.T, from <-chan string) string {
-	t.Helper()
-	select {
-	case m := <-from:
-		return m
-	case <-time.After(30 * time.Second):
-		t.Fatal("nothing came")
-		return ""
-	}
-}
 
 func TestASubscriberHearsItsChannels(t *testing.T) {
 	t.Parallel()
@@ -45,15 +19,15 @@ func TestASubscriberHearsItsChannels(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, r.Close()) })
 		p := redistest.Prefix(t)
-		h, stop := listen(t, r, p+"a", p+"b")
-		next(t, h.subscribed)
+		h, stop := luatest.Listen(t, r, p+"a", p+"b")
+		luatest.Next(t, h.Subscribed)
 		for _, m := range []string{p + "a 1", p + "b 2", p + "a 3"} {
 			command(t, r, "publish", m[:len(p)+1], m[len(p)+2:])
-			require.Equal(t, m, next(t, h.messages))
+			require.Equal(t, m, luatest.Next(t, h.Messages))
 		}
 		stop()
 		command(t, r, "publish", p+"a", "late")
-		require.Empty(t, h.messages, "told after stop returned")
+		require.Empty(t, h.Messages, "told after stop returned")
 	})
 }
 
@@ -63,10 +37,10 @@ func TestASubscriptionComesBackAndSaysSo(t *testing.T) {
 	r, err := lua.Open(lua.Options{URL: s.URL()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	h, _ := listen(t, r, "a", "b")
-	next(t, h.subscribed)
+	h, _ := luatest.Listen(t, r, "a", "b")
+	luatest.Next(t, h.Subscribed)
 	s.Restart()
-	next(t, h.subscribed)
+	luatest.Next(t, h.Subscribed)
 	require.NoError(t, s.Client(t).Publish(context.Background(), "b", "again").Err())
-	require.Equal(t, "b again", next(t, h.messages))
+	require.Equal(t, "b again", luatest.Next(t, h.Messages))
 }

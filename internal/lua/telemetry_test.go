@@ -9,15 +9,15 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
-	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
-
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -36,9 +36,9 @@ func observe(t *testing.T, url string, recordKeys bool, sample sdktrace.Sampler)
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(o.spans), sdktrace.WithSampler(sample))
 	tel, err := telemetry.New(tp, metric.NewMeterProvider(metric.WithReader(o.reader)), recordKeys)
 	require.NoError(t, err)
-	o.Runner = open(t, lua.Options{URL: url, Telemetry: tel})
+	o.Runner = luatest.Open(t, lua.Options{URL: url, Telemetry: tel})
 	o.tracer = tp.Tracer("test")
-	require.NoError(t, untilUp(t, o.Runner))
+	require.NoError(t, luatest.UntilUp(t, o.Runner))
 	o.spans.Reset()
 	return o
 }
@@ -58,7 +58,7 @@ func (o observed) last(t *testing.T) (sdktrace.ReadOnlySpan, map[attribute.Key]a
 func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 	t.Parallel()
 	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample())
-	ctx, parent := o.tracer.Start(deadline(t), "rpc")
+	ctx, parent := o.tracer.Start(luatest.Deadline(t), "rpc")
 	_, err := take(ctx, o.Runner, "secret-key", 2)
 	require.NoError(t, err)
 	span, attrs := o.last(t)
@@ -79,7 +79,7 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 	require.Equal(t, int64(3), attrs["coxswain.keys"])
 
 	for _, want := range []string{"acquired", "busy"} {
-		_, err = lua.Run(ctx, o.Runner, lock.AcquireScript, lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
+		_, err = lua.Run(ctx, o.Runner, lock.AcquireScript, lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
 		require.NoError(t, err)
 		_, attrs = o.last(t)
 		require.Equal(t, want, attrs["coxswain.decision"])
@@ -96,7 +96,7 @@ func TestReplayIsMarkedOnItsSpan(t *testing.T) {
 	t.Parallel()
 	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample())
 	for _, want := range []any{nil, true} {
-		_, err := lua.Run(deadline(t), o.Runner, ratelimit.TokenBucketScript, bucket("k", 2), lua.Latch{Key: "i", Fingerprint: "f"})
+		_, err := lua.Run(luatest.Deadline(t), o.Runner, ratelimit.TokenBucketScript, bucket("k", 2), lua.Latch{Key: "i", Fingerprint: "f"})
 		require.NoError(t, err)
 		_, attrs := o.last(t)
 		require.Equal(t, want, attrs["coxswain.replayed"])
@@ -107,7 +107,7 @@ func TestKeyTextIsRecordedOnlyWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, record := range []bool{false, true} {
 		o := observe(t, redis.Embedded, record, sdktrace.AlwaysSample())
-		_, err := take(deadline(t), o.Runner, "secret-key", 2)
+		_, err := take(luatest.Deadline(t), o.Runner, "secret-key", 2)
 		require.NoError(t, err)
 		span, attrs := o.last(t)
 		if record {
@@ -128,7 +128,7 @@ func TestFailedSpanSaysItsKindOnly(t *testing.T) {
 	a.part = []string{"hang up", "ERR boom at 10.0.0.1"}
 	a.mu.Unlock()
 	for _, want := range []string{"maybe_executed", "error"} {
-		_, err := take(deadline(t), o.Runner, "k", 2)
+		_, err := take(luatest.Deadline(t), o.Runner, "k", 2)
 		require.Error(t, err)
 		span, attrs := o.last(t)
 		require.Equal(t, want, attrs["error.type"])
@@ -140,7 +140,7 @@ func TestFailedSpanSaysItsKindOnly(t *testing.T) {
 func TestNoSpanUnderAParentThatIsNotSampled(t *testing.T) {
 	t.Parallel()
 	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample()) // which would sample a child
-	ctx := trace.ContextWithSpanContext(deadline(t), trace.NewSpanContext(trace.SpanContextConfig{
+	ctx := trace.ContextWithSpanContext(luatest.Deadline(t), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1},
 	}))
 	_, err := take(ctx, o.Runner, "k", 2)
@@ -184,7 +184,7 @@ func TestTriesAndReloadsAreCounted(t *testing.T) {
 	a.mu.Lock()
 	a.part = []string{"NOSCRIPT gone", "LOADING wait", "BUSY wait"}
 	a.mu.Unlock()
-	_, err := take(deadline(t), o.Runner, "k", 2)
+	_, err := take(luatest.Deadline(t), o.Runner, "k", 2)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"noscript": 1, "loading": 1, "busy": 1}, o.total(t, "coxswain.script.retries", "reason"))
 	require.Equal(t, map[string]int64{"": 1}, o.total(t, "coxswain.script.reloads", ""))

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
-
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -20,19 +20,19 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
 	var log noise
-	r := open(t, lua.Options{URL: c.URL(), Log: logTo(&log)})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: c.URL(), Log: logTo(&log)})
+	require.NoError(t, luatest.UntilUp(t, r))
 	admin := c.Client(t)
 	every := func(args ...string) {
-		require.NoError(t, admin.ForEachShard(deadline(t), func(_ context.Context, m *goredis.Client) error { return do(t, m, args) }))
+		require.NoError(t, admin.ForEachShard(luatest.Deadline(t), func(_ context.Context, m *goredis.Client) error { return do(t, m, args) }))
 	}
 	every("config", "set", "cluster-require-full-coverage", "yes")
-	slot := int(admin.ClusterKeySlot(deadline(t), "{a}").Val())
+	slot := int(admin.ClusterKeySlot(luatest.Deadline(t), "{a}").Val())
 	owner := goredis.NewClient(&goredis.Options{Addr: c.Master("{a}"), MaxRetries: -1})
 	t.Cleanup(func() { require.NoError(t, owner.Close()) })
-	require.NoError(t, owner.ClusterDelSlots(deadline(t), slot).Err())
+	require.NoError(t, owner.ClusterDelSlots(luatest.Deadline(t), slot).Err())
 	// The others would take it for the owner's as long as nobody else claims it.
-	require.NoError(t, admin.ForEachShard(deadline(t), func(ctx context.Context, m *goredis.Client) error {
+	require.NoError(t, admin.ForEachShard(luatest.Deadline(t), func(ctx context.Context, m *goredis.Client) error {
 		if err := m.ClusterDelSlots(ctx, slot).Err(); err != nil {
 			require.ErrorContains(t, err, "unassigned")
 		}
@@ -43,7 +43,7 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	require.Contains(t, told.Remedy, "cluster-require-full-coverage no")
 	refused := func(key, name string) {
 		t.Helper()
-		_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{})
+		_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{})
 		require.ErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		var trouble *redis.Trouble
@@ -51,7 +51,7 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 		require.Equal(t, name, trouble.Name, key)
 	}
 	await(t, func() bool { // one master after the other learns it
-		_, err := take(deadline(t), r, "{b}", 1_000_000)
+		_, err := take(luatest.Deadline(t), r, "{b}", 1_000_000)
 		return err != nil
 	})
 	refused("{b}", "clusterdown")
@@ -61,13 +61,13 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	untilTrouble(t, r, "no_master")
 	refused("{a}", "no_master")
 	await(t, func() bool { // the other masters learn one after the other that they may serve
-		_, err := take(deadline(t), r, "{b}", 5)
+		_, err := take(luatest.Deadline(t), r, "{b}", 5)
 		return err == nil
 	})
 
-	require.NoError(t, owner.ClusterAddSlots(deadline(t), slot).Err())
+	require.NoError(t, owner.ClusterAddSlots(luatest.Deadline(t), slot).Err())
 	untilTrouble(t, r, "")
-	_, err := take(deadline(t), r, "{a}", 5)
+	_, err := take(luatest.Deadline(t), r, "{a}", 5)
 	require.NoError(t, err)
 }
 
@@ -76,12 +76,12 @@ func TestTopologyAServerThatHasNoRoomAnyMoreIsNamed(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartCluster(t)
-		require.NoError(t, c.Client(t).ForEachShard(deadline(t), func(_ context.Context, m *goredis.Client) error { return do(t, m, user) }))
+		require.NoError(t, c.Client(t).ForEachShard(luatest.Deadline(t), func(_ context.Context, m *goredis.Client) error { return do(t, m, user) }))
 		var masters []*goredis.Client
 		for _, key := range []string{"a", "b", "c"} { // one of each
 			m := goredis.NewClient(&goredis.Options{Addr: c.Master(key), MaxRetries: -1, PoolSize: 1})
 			t.Cleanup(func() { require.NoError(t, m.Close()) })
-			require.NoError(t, m.Ping(deadline(t)).Err())
+			require.NoError(t, m.Ping(luatest.Deadline(t)).Err())
 			masters = append(masters, m)
 		}
 		hasNoRoom(t, c.URL(), masters...)

@@ -5,30 +5,39 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
-
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// TestTopologyScripts runs on the cluster what eachStore runs elsewhere.
+// TestTopologyScripts runs on the cluster what the timelines of nouns run elsewhere.
 func TestTopologyScripts(t *testing.T) {
-	t.Run("timelines", TestTimelines)
-	t.Run("bucket", TestTokenBucketEqualsTheModel)
-	t.Run("lock", TestLockEqualsTheModel)
+	t.Parallel()
+	nouns, err := filepath.Glob("../coord/*/testdata")
+	require.NoError(t, err)
+	require.NotEmpty(t, nouns)
+	for _, dir := range nouns {
+		noun := filepath.Dir(dir)
+		t.Run(filepath.Base(noun), func(t *testing.T) {
+			t.Parallel()
+			luatest.Timelines(t, noun)
+		})
+	}
 }
 
-// spanning are keys of all masters, as the issue's worst names make them.
+// spanning are keys of all masters.
 func spanning(t *testing.T, n int) []string {
 	p := redistest.Prefix(t)
 	keys := make([]string, n)
@@ -41,13 +50,13 @@ func spanning(t *testing.T, n int) []string {
 func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
 	t.Parallel()
 	redistest.Topologies(t, func(t *testing.T, url string) {
-		r := open(t, lua.Options{URL: url})
+		r := luatest.Open(t, lua.Options{URL: url})
 		keys := spanning(t, 60)
 		var wg sync.WaitGroup
 		errs := make(chan error, len(keys))
 		for _, k := range keys {
 			wg.Go(func() {
-				_, err := lua.Run(deadline(t), r, ratelimit.TokenBucketScript, bucket(k, 9), lua.Latch{Key: k + ":idem", Fingerprint: "f"})
+				_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(k, 9), lua.Latch{Key: k + ":idem", Fingerprint: "f"})
 				errs <- err
 			})
 		}
@@ -58,7 +67,7 @@ func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
 		for _, k := range keys {
 			ins = append(ins, bucket(k, 9))
 		}
-		outs, failed := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, ins)
+		outs, failed := lua.Batch(luatest.Deadline(t), r, ratelimit.TokenBucketScript, ins)
 		require.NoError(t, errors.Join(failed...))
 		for _, o := range outs {
 			require.EqualValues(t, 7, o.Value.Remaining, "in the order of the inputs, counted once each")
@@ -67,20 +76,20 @@ func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
 		require.True(t, st.Up, "%v", st.Trouble)
 		require.True(t, st.ScriptsLoaded)
 		require.Contains(t, url, "redis+"+st.Topology+"://"+st.Address)
-		require.NoError(t, r.Ping(deadline(t)))
+		require.NoError(t, r.Ping(luatest.Deadline(t)))
 	})
 }
 
 func TestTopologySubscribersHearWhatOthersPublish(t *testing.T) {
 	t.Parallel()
 	redistest.Topologies(t, func(t *testing.T, url string) {
-		r := open(t, lua.Options{URL: url})
-		require.NoError(t, untilUp(t, r))
+		r := luatest.Open(t, lua.Options{URL: url})
+		require.NoError(t, luatest.UntilUp(t, r))
 		p := redistest.Prefix(t)
-		h, stop := listen(t, r, p+"a", p+"b")
-		next(t, h.subscribed)
+		h, stop := luatest.Listen(t, r, p+"a", p+"b")
+		luatest.Next(t, h.Subscribed)
 		command(t, r, "publish", p+"b", "1")
-		require.Equal(t, p+"b 1", next(t, h.messages))
+		require.Equal(t, p+"b 1", luatest.Next(t, h.Messages))
 		stop()
 	})
 }
@@ -88,13 +97,13 @@ func TestTopologySubscribersHearWhatOthersPublish(t *testing.T) {
 func TestTopologyReplicasAcknowledge(t *testing.T) {
 	t.Parallel()
 	redistest.Topologies(t, func(t *testing.T, url string) {
-		r := open(t, lua.Options{URL: url})
+		r := luatest.Open(t, lua.Options{URL: url})
 		in := bucket(spanning(t, 1)[0], 9)
-		out, acked, err := lua.RunReplicated(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 1, 20*time.Second)
+		out, acked, err := lua.RunReplicated(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 1, 20*time.Second)
 		require.NoError(t, err)
 		require.True(t, out.Value.Admitted())
 		require.GreaterOrEqual(t, acked, 1)
-		out, acked, err = lua.RunReplicated(deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 9, time.Millisecond)
+		out, acked, err = lua.RunReplicated(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 9, time.Millisecond)
 		require.NoError(t, err, "too few replicas are no error")
 		require.Less(t, acked, 9)
 		require.EqualValues(t, 7, out.Value.Remaining)
@@ -105,28 +114,28 @@ func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
 	const key = "{k}"
-	p := startProxy(t, "redis://"+c.Master(key))
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.url, "redis://"))
+	p := luatest.StartProxy(t, "redis://"+c.Master(key))
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.URL, "redis://"))
 	require.NoError(t, err)
-	witness := open(t, lua.Options{URL: c.URL()})
-	require.NoError(t, untilUp(t, witness))
-	node := goredis.NewClient(&goredis.Options{Addr: p.target})
+	witness := luatest.Open(t, lua.Options{URL: c.URL()})
+	require.NoError(t, luatest.UntilUp(t, witness))
+	node := goredis.NewClient(&goredis.Options{Addr: p.Target})
 	defer func() { require.NoError(t, node.Close()) }()
-	require.NoError(t, node.ConfigSet(deadline(t), "cluster-announce-port", port).Err())
-	r := open(t, lua.Options{URL: c.URL()})
-	require.NoError(t, untilUp(t, r))
+	require.NoError(t, node.ConfigSet(luatest.Deadline(t), "cluster-announce-port", port).Err())
+	r := luatest.Open(t, lua.Options{URL: c.URL()})
+	require.NoError(t, luatest.UntilUp(t, r))
 
 	// Until the new address has come round, calls pass the proxy by.
-	ctx, count := deadline(t), int64(0)
+	ctx, count := luatest.Deadline(t), int64(0)
 	for err = nil; err == nil; count++ {
-		p.lose(plan{})
+		p.Lose(luatest.Plan{})
 		_, err = take(ctx, r, key, 1_000_000)
 	}
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.EqualValues(t, count, spent(t, witness, key, 1_000_000), "each ran once")
 
 	for replayed := false; !replayed; count++ {
-		p.lose(plan{})
+		p.Lose(luatest.Plan{})
 		latch := lua.Latch{Key: fmt.Sprintf("%s:idem%d", key, count), Fingerprint: "f"}
 		out, err := lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), latch)
 		require.NoError(t, err)
@@ -138,8 +147,8 @@ func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
 func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
-	r, admin := open(t, lua.Options{URL: c.URL()}), c.Client(t)
-	require.NoError(t, untilUp(t, r))
+	r, admin := luatest.Open(t, lua.Options{URL: c.URL()}), c.Client(t)
+	require.NoError(t, luatest.UntilUp(t, r))
 	keys := spanning(t, 30)
 	var ins []ratelimit.TokenBucketIn
 	for _, k := range keys {
@@ -151,7 +160,7 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			for i := range 60 {
-				_, err := take(deadline(t), r, keys[i%len(keys)], 1_000_000)
+				_, err := take(luatest.Deadline(t), r, keys[i%len(keys)], 1_000_000)
 				calls.Add(1)
 				errs <- err
 			}
@@ -162,7 +171,7 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 			calls.Add(int64(len(ins)))
 			// What met too many flushes in a row did not run, and is the caller's to repeat.
 			for left := ins; len(left) > 0; {
-				_, failed := lua.Batch(deadline(t), r, ratelimit.TokenBucketScript, left)
+				_, failed := lua.Batch(luatest.Deadline(t), r, ratelimit.TokenBucketScript, left)
 				var again []ratelimit.TokenBucketIn
 				for i, err := range failed {
 					if errors.Is(err, redis.ErrUnavailable) {
@@ -176,7 +185,7 @@ func TestTopologyFlushedScriptsOfAClusterCountNoCallTwice(t *testing.T) {
 		}
 	})
 	for range 20 {
-		require.NoError(t, admin.ForEachMaster(deadline(t), func(ctx context.Context, m *goredis.Client) error {
+		require.NoError(t, admin.ForEachMaster(luatest.Deadline(t), func(ctx context.Context, m *goredis.Client) error {
 			return m.ScriptFlush(ctx).Err()
 		}))
 	}

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
-
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -24,7 +25,7 @@ import (
 // untilTrouble returns what is wrong once it has that name; "" = nothing is.
 func untilTrouble(t *testing.T, r *lua.Runner, name string) *redis.Trouble {
 	t.Helper()
-	ctx := deadline(t)
+	ctx := luatest.Deadline(t)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -65,8 +66,8 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	require.Contains(t, took.Words, h.words)
 	require.NotEmpty(t, took.Remedy)
 	require.True(t, r.Status().Up, "it answers")
-	ctx := deadline(t)
-	in := lock.AcquireIn{Lock: key, LineKeys: lineOf(key), Token: "t", TTLMS: 60_000}
+	ctx := luatest.Deadline(t)
+	in := lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}
 	// Of a cluster it is known of one node first.
 	for _, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{}); err == nil; {
 		_, err = lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
@@ -102,8 +103,8 @@ func TestARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			var log noise
-			r := open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
-			require.NoError(t, untilUp(t, r))
+			r := luatest.Open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
+			require.NoError(t, luatest.UntilUp(t, r))
 			admin := s.Client(t)
 			refuses(t, r, &log, h, func(args []string) { require.NoError(t, do(t, admin, args)) })
 			require.Equal(t, 1, strings.Count(log.String(), "answers and refuses"), "it begins once")
@@ -120,12 +121,12 @@ var topologyHarms = append(harms[:len(harms):len(harms)],
 
 // blockSnapshots puts a folder where the server writes its snapshot to, and asks for one.
 func blockSnapshots(t *testing.T, master *goredis.Client) {
-	dir, err := master.ConfigGet(deadline(t), "dir").Result()
+	dir, err := master.ConfigGet(luatest.Deadline(t), "dir").Result()
 	require.NoError(t, err)
 	file := filepath.Join(dir["dir"], "dump.rdb")
 	require.NoError(t, os.RemoveAll(file))
 	require.NoError(t, os.Mkdir(file, 0o700))
-	require.NoError(t, master.BgSave(deadline(t)).Err())
+	require.NoError(t, master.BgSave(luatest.Deadline(t)).Err())
 }
 
 // runOn starts a script that does not end.
@@ -145,31 +146,31 @@ func TestTopologyARedisThatRefusesIsNamedAndAsked(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		var log noise
-		r := open(t, lua.Options{URL: c.URL(), Log: logTo(&log)})
-		require.NoError(t, untilUp(t, r))
+		r := luatest.Open(t, lua.Options{URL: c.URL(), Log: logTo(&log)})
+		require.NoError(t, luatest.UntilUp(t, r))
 		admin := c.Client(t)
 		for _, h := range topologyHarms {
 			refuses(t, r, &log, h, func(args []string) {
-				require.NoError(t, admin.ForEachMaster(deadline(t), func(_ context.Context, m *goredis.Client) error { return harmful(t, m, h, args) }))
+				require.NoError(t, admin.ForEachMaster(luatest.Deadline(t), func(_ context.Context, m *goredis.Client) error { return harmful(t, m, h, args) }))
 			})
 		}
 	})
 	t.Run("sentinel", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		for _, c := range sentinelsOf(t, s.URL()) { // they would take the master for dead
-			require.NoError(t, c.Do(deadline(t), "sentinel", "set", "mymaster", "down-after-milliseconds", "600000").Err())
+			require.NoError(t, c.Do(luatest.Deadline(t), "sentinel", "set", "mymaster", "down-after-milliseconds", "600000").Err())
 		}
 		var log noise
-		r := open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
-		require.NoError(t, untilUp(t, r))
+		r := luatest.Open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
+		require.NoError(t, luatest.UntilUp(t, r))
 		admin := s.Client(t)
 		for _, h := range topologyHarms {
 			refuses(t, r, &log, h, func(args []string) { require.NoError(t, harmful(t, admin, h, args)) })
 		}
 		// A replica is no master, whatever it would say to a write.
-		require.NoError(t, admin.ReplicaOf(deadline(t), "127.0.0.1", "1").Err())
+		require.NoError(t, admin.ReplicaOf(luatest.Deadline(t), "127.0.0.1", "1").Err())
 		untilTrouble(t, r, "no_master")
-		require.NoError(t, admin.ReplicaOf(deadline(t), "no", "one").Err())
+		require.NoError(t, admin.ReplicaOf(luatest.Deadline(t), "no", "one").Err())
 		untilTrouble(t, r, "")
 	})
 }
@@ -188,7 +189,7 @@ func do(t *testing.T, c *goredis.Client, args []string) error {
 	for i, a := range args {
 		list[i] = a
 	}
-	return c.Do(deadline(t), list...).Err()
+	return c.Do(luatest.Deadline(t), list...).Err()
 }
 
 // A thousand calls at once that are refused ask about once, and once more for what
@@ -197,10 +198,10 @@ func TestRefusedCallsThatArePipelinedMakeNoStorm(t *testing.T) {
 	t.Parallel()
 	const calls = 1200
 	a := startActor(t, forever("OOM command not allowed when used memory > 'maxmemory'.")...)
-	r := open(t, lua.Options{URL: a.url})
+	r := luatest.Open(t, lua.Options{URL: a.url})
 	ready(t, r)
 	a.refuse("OOM command not allowed when used memory > 'maxmemory'.")
-	ctx := deadline(t)
+	ctx := luatest.Deadline(t)
 	var wg sync.WaitGroup
 	errs := make(chan error, calls)
 	for range calls {
@@ -229,13 +230,13 @@ func TestRefusedCallsThatArePipelinedMakeNoStorm(t *testing.T) {
 func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r := open(t, lua.Options{URL: s.URL()})
-	in := lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
-	_, err := lua.Run(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+	r := luatest.Open(t, lua.Options{URL: s.URL()})
+	in := lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: "t", TTLMS: 60_000}
+	_, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 	require.NoError(t, err)
-	require.NoError(t, s.Client(t).ConfigSet(deadline(t), "maxmemory", "1").Err())
+	require.NoError(t, s.Client(t).ConfigSet(luatest.Deadline(t), "maxmemory", "1").Err())
 	untilTrouble(t, r, "oom")
-	got, err := lua.Run(deadline(t), r, lock.GetScript, lock.GetIn{Lock: "l", Line: lineOf("l").Line}, lua.Latch{})
+	got, err := lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: "l", Line: lease.LineKeysOf("l").Line}, lua.Latch{})
 	require.NoError(t, err)
 	require.True(t, got.Value.Held)
 }
@@ -243,30 +244,30 @@ func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
 func TestAScriptIsNotBegunThatWouldStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
-	require.NoError(t, untilUp(t, r))
-	require.NoError(t, admin.Do(deadline(t), "acl", "setuser", "default", "-pexpire").Err())
+	r, admin := luatest.Open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, luatest.UntilUp(t, r))
+	require.NoError(t, admin.Do(luatest.Deadline(t), "acl", "setuser", "default", "-pexpire").Err())
 	untilTrouble(t, r, "denied")
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.ErrorContains(t, err, "PEXPIRE")
-	require.Zero(t, admin.Exists(deadline(t), "k").Val(), "no state without a TTL is left")
+	require.Zero(t, admin.Exists(luatest.Deadline(t), "k").Val(), "no state without a TTL is left")
 }
 
 func TestAReadOnlyRedisIsNamed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
-	require.NoError(t, untilUp(t, r))
-	require.NoError(t, admin.ReplicaOf(deadline(t), "127.0.0.1", "1").Err())
+	r, admin := luatest.Open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, luatest.UntilUp(t, r))
+	require.NoError(t, admin.ReplicaOf(luatest.Deadline(t), "127.0.0.1", "1").Err())
 	require.Contains(t, untilTrouble(t, r, "readonly").Words, "read only")
-	_, err := take(deadline(t), r, "k", 5)
+	_, err := take(luatest.Deadline(t), r, "k", 5)
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
-	require.NoError(t, admin.ConfigSet(deadline(t), "replica-serve-stale-data", "no").Err())
+	require.NoError(t, admin.ConfigSet(luatest.Deadline(t), "replica-serve-stale-data", "no").Err())
 	untilTrouble(t, r, "masterdown")
 	require.False(t, r.Status().Up, "it does not even answer")
-	require.NoError(t, admin.ReplicaOf(deadline(t), "no", "one").Err())
+	require.NoError(t, admin.ReplicaOf(luatest.Deadline(t), "no", "one").Err())
 	untilTrouble(t, r, "")
 }
 
@@ -275,19 +276,19 @@ func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
 	for _, name := range []string{"EVALSHA", "SCRIPT", "ZADD", "PING"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := open(t, lua.Options{URL: redistest.Start(t, "--rename-command", name, "").URL()})
+			r := luatest.Open(t, lua.Options{URL: redistest.Start(t, "--rename-command", name, "").URL()})
 			require.Contains(t, untilTrouble(t, r, "no_command").Words, name)
-			in := lock.AcquireIn{Lock: "l", LineKeys: lineOf("l"), Token: "t", TTLMS: 60_000}
-			_, err := lua.Attempt(deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+			in := lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: "t", TTLMS: 60_000}
+			_, err := lua.Attempt(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
 			require.ErrorIs(t, err, redis.ErrUnavailable)
 			require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		})
 	}
 	t.Run("EVAL is not needed", func(t *testing.T) {
 		t.Parallel()
-		r := open(t, lua.Options{URL: redistest.Start(t, "--rename-command", "EVAL", "").URL()})
+		r := luatest.Open(t, lua.Options{URL: redistest.Start(t, "--rename-command", "EVAL", "").URL()})
 		untilTrouble(t, r, "")
-		_, err := take(deadline(t), r, "k", 5)
+		_, err := take(luatest.Deadline(t), r, "k", 5)
 		require.NoError(t, err)
 	})
 }
@@ -297,10 +298,10 @@ func TestTopologyARedisURLThatNamesANodeOfAClusterIsNamed(t *testing.T) {
 	t.Parallel()
 	c := redistest.SharedCluster(t)
 	first, _, _ := strings.Cut(strings.TrimPrefix(c, "redis+cluster://"), ",")
-	r := open(t, lua.Options{URL: "redis://" + first})
+	r := luatest.Open(t, lua.Options{URL: "redis://" + first})
 	var err error
 	for _, k := range spanning(t, 60) {
-		if _, err = take(deadline(t), r, k, 5); err != nil {
+		if _, err = take(luatest.Deadline(t), r, k, 5); err != nil {
 			break
 		}
 	}
@@ -315,8 +316,8 @@ func TestADiskThatTakesNoSnapshotIsNamed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--enable-protected-configs", "yes")
 	var log noise
-	r := open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
-	require.NoError(t, untilUp(t, r))
+	r := luatest.Open(t, lua.Options{URL: s.URL(), Log: logTo(&log)})
+	require.NoError(t, luatest.UntilUp(t, r))
 	admin := s.Client(t)
 	for _, args := range [][]string{{"config", "set", "dir", "/proc"}, {"config", "set", "save", "3600 1"}} {
 		require.NoError(t, do(t, admin, args))
@@ -328,16 +329,16 @@ func TestADiskThatTakesNoSnapshotIsNamed(t *testing.T) {
 func TestAScriptThatDoesNotEndIsNamed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--busy-reply-threshold", "1")
-	r, admin := open(t, lua.Options{URL: s.URL()}), s.Client(t)
-	require.NoError(t, untilUp(t, r))
+	r, admin := luatest.Open(t, lua.Options{URL: s.URL()}), s.Client(t)
+	require.NoError(t, luatest.UntilUp(t, r))
 	ended := make(chan error, 1)
 	go func() { ended <- admin.Eval(context.Background(), "while true do end", nil).Err() }()
 	untilTrouble(t, r, "busy")
 	require.True(t, r.Status().Up, "it keeps its connections")
-	_, err := lua.Attempt(deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+	_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
-	require.NoError(t, s.Client(t).ScriptKill(deadline(t)).Err())
+	require.NoError(t, s.Client(t).ScriptKill(luatest.Deadline(t)).Err())
 	require.Error(t, <-ended)
 	untilTrouble(t, r, "")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -53,14 +54,14 @@ func (s *scripted) say(what string) {
 func TestWhatIsBehindAFailureIsKeptBack(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
-		r, key := open(t, lua.Options{URL: url}), redistest.Prefix(t)+":{k}"
+		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)+":{k}"
 		s := &scripted{}
-		_, err := take(redis.WithTurn(deadline(t), s), r, key, 9)
+		_, err := take(redis.WithTurn(luatest.Deadline(t), s), r, key, 9)
 		require.NoError(t, err)
 		require.Equal(t, []string{"sent", "answered"}, s.story)
 
 		s = &scripted{behind: true}
-		_, err = take(redis.WithTurn(deadline(t), s), r, key, 9)
+		_, err = take(redis.WithTurn(luatest.Deadline(t), s), r, key, 9)
 		require.NoError(t, err)
 		require.Contains(t, s.story, "failed")
 		require.Equal(t, "answered", s.story[len(s.story)-1])

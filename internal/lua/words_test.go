@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -68,9 +69,9 @@ func TestWhatAServerSaysBeforeItHangsUpIsTold(t *testing.T) {
 			hangUp(t, l, "-"+denied+"\r\n")
 			var log noise
 			o.Log = logTo(&log)
-			r := open(t, o)
+			r := luatest.Open(t, o)
 			for range 50 {
-				_, err := take(deadline(t), r, "k", 5)
+				_, err := take(luatest.Deadline(t), r, "k", 5)
 				require.ErrorIs(t, err, redis.ErrUnavailable)
 				require.ErrorContains(t, err, denied)
 				require.ErrorContains(t, r.Status().Trouble, denied)

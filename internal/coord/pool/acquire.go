@@ -62,7 +62,7 @@ func (m *members) acquire(
 		},
 	}
 	in := a.input()
-	a.Line, a.once = in.LineKeys, coord.Latch(in.State, c)
+	a.Line, a.once = in.LineKeys, coord.Latch(in.Pool.State, c)
 	// A lease that is in doubt has no member yet, and leaves the line when it is given back.
 	x.Token, x.Kind = a.text.String(), memberKind{m, in.LineKeys}
 	lease.Acquire(ctx, &a.Acquisition, func(r api.PermitAcquireResult, err error) {
@@ -89,7 +89,7 @@ func memberOutcome(r api.PermitAcquireResult, err error) string {
 func (a *memberAcquisition) input() AcquireIn {
 	p, id := a.params, a.Caller.Identity()
 	in := AcquireIn{
-		Keys: a.keys.poolKeys(p.Pool), ViewKeys: a.keys.view(p.Pool, a.noun, [3]string{p.Scope, p.Rule, p.Breaker}, a.terms),
+		Pool: a.keys.poolKeys(p.Pool), ViewKeys: a.keys.view(p.Pool, a.noun, [3]string{p.Scope, p.Rule, p.Breaker}, a.terms),
 		Token: a.text.token, LeaseMS: p.LeaseMS, Session: a.Lease.SessionID(), Client: id.Client, Instance: id.Instance,
 		Inboxes: a.keys.Inboxes(), Exclude: p.Exclude, StickyMS: stickyFor.Milliseconds(),
 	}
@@ -152,7 +152,7 @@ func (a *memberAcquisition) replayed(ctx context.Context, was PermitAcquireOut) 
 	in := a.input()
 	a.name(was.ID)
 	out, err := lua.Run(ctx, a.runner, RenewScript, RenewIn{
-		Keys: in.Keys, Lease: Lease{Token: in.Token, Member: was.ID},
+		Pool: in.Pool, Lease: Lease{Token: in.Token, Member: was.ID},
 		Session: in.Session, LeaseMS: in.LeaseMS, Move: true, Client: in.Client, Instance: in.Instance,
 	}, lua.Latch{})
 	if err != nil {

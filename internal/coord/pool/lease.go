@@ -24,7 +24,7 @@ func (m *members) renewOne(ctx context.Context, p *api.PoolRenewParams) (api.Poo
 		return api.PoolRenewResult{}, coord.Failed(op, err)
 	}
 	out, err := lua.Run(ctx, m.runner, RenewScript, RenewIn{
-		Keys: m.keys.poolKeys(p.Pool), Lease: Lease{Token: l.token, Member: l.member}, LeaseMS: p.LeaseMS,
+		Pool: m.keys.poolKeys(p.Pool), Lease: Lease{Token: l.token, Member: l.member}, LeaseMS: p.LeaseMS,
 	}, lua.Latch{})
 	if err != nil {
 		m.leases.Unclaim(x)
@@ -63,7 +63,7 @@ func (m *members) releaseResult(ctx context.Context, p *api.PoolReleaseParams, o
 // releaseIn is what gives a member back, with how it did if that is known.
 func (m *members) releaseIn(pool string, l memberLease) ReleaseIn {
 	return ReleaseIn{
-		Keys: m.keys.poolKeys(pool), Used: m.keys.used(pool, l.scope), LineKeys: lease.LineKeysOf(m.keys.pool(pool, "none")),
+		Pool: m.keys.poolKeys(pool), Used: m.keys.used(pool, l.scope), LineKeys: lease.LineKeysOf(m.keys.pool(pool, "none")),
 		Lease: Lease{Token: l.token, Member: l.member}, Inboxes: m.keys.Inboxes(),
 	}
 }
@@ -90,7 +90,7 @@ func (k memberKind) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Ren
 	return lease.RenewBy(ctx, k.runner, RenewScript, due, func(h lease.Hold) RenewIn {
 		l, _ := parseLease(k.noun, h.Token) // ours
 		return RenewIn{
-			Keys: k.keys.poolKeys(h.Name), Lease: Lease{Token: l.token, Member: l.member},
+			Pool: k.keys.poolKeys(h.Name), Lease: Lease{Token: l.token, Member: l.member},
 			Session: h.Session, LeaseMS: h.TTL.Milliseconds(),
 		}
 	}, func(v RenewOut) lease.Renewal {

@@ -23,7 +23,7 @@ func (p *Pools) List(ctx context.Context, _ coord.Caller, q *api.PoolListParams)
 	bytes := 0
 	for {
 		out, err := lua.Run(ctx, p.runner, ListScript, ListIn{
-			Keys: p.keys.poolKeys(q.Pool), Used: p.keys.used(q.Pool, q.Scope),
+			Pool: p.keys.poolKeys(q.Pool), Used: p.keys.used(q.Pool, q.Scope),
 			After: after, Count: min(listAtOnce, q.Count-int64(len(page.Members))),
 		}, lua.Latch{})
 		if err != nil {
@@ -68,7 +68,7 @@ func entryOf(v MemberView, now int64) api.PoolEntry {
 // is how many stand in line in the scope for whichever member.
 func (p *Pools) Stats(ctx context.Context, _ coord.Caller, q *api.PoolStatsParams) (api.PoolStatsResult, error) {
 	in := StatsIn{
-		Keys: p.keys.poolKeys(q.Pool), Used: p.keys.used(q.Pool, q.Scope),
+		Pool: p.keys.poolKeys(q.Pool), Used: p.keys.used(q.Pool, q.Scope),
 		Line: p.keys.view(q.Pool, nounPool, [3]string{q.Scope}, "").Line, Count: countAtOnce,
 	}
 	var r api.PoolStatsResult

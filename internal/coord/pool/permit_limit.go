@@ -32,7 +32,7 @@ func (p *Permits) memberBucket(pool, id, rule string) (in RatelimitMemberIn, lim
 		return in, nil, err
 	}
 	in = RatelimitMemberIn{
-		Keys: p.keys.poolKeys(pool), Buckets: p.keys.memberBuckets(pool, rule), Member: id, Inboxes: p.keys.Inboxes(),
+		Pool: p.keys.poolKeys(pool), Buckets: p.keys.memberBuckets(pool, rule), Member: id, Inboxes: p.keys.Inboxes(),
 	}
 	in.Revision, in.Signature = lim.Terms()
 	return in, lim, nil
@@ -55,7 +55,7 @@ func (p *Permits) Charge(ctx context.Context, c coord.Caller, q *api.RatelimitPa
 		return api.RatelimitResult{}, err
 	}
 	in.Cost, in.Peek = q.Cost, peek || q.Cost == 0
-	out, err := lua.Run(ctx, p.runner, RatelimitMemberScript, in, coord.Latch(in.State, c))
+	out, err := lua.Run(ctx, p.runner, RatelimitMemberScript, in, coord.Latch(in.Pool.State, c))
 	switch {
 	case err != nil:
 		return api.RatelimitResult{}, coord.Failed("ratelimit "+q.Rule+": acquire of a member", err)
@@ -141,7 +141,7 @@ func (p *Permits) Answered(ctx context.Context, _ coord.Caller, q *api.Ratelimit
 }
 
 func (p *Permits) pause(ctx context.Context, pool, id string, in PauseIn) (coord.PauseOut, error) {
-	in.Keys, in.Member, in.Inboxes = p.keys.poolKeys(pool), id, p.keys.Inboxes()
+	in.Pool, in.Member, in.Inboxes = p.keys.poolKeys(pool), id, p.keys.Inboxes()
 	out, err := lua.Run(ctx, p.runner, PauseScript, in, lua.Latch{})
 	if err != nil {
 		return coord.PauseOut{}, coord.Failed("pool "+pool+": pause", err)

@@ -70,7 +70,7 @@ func (p *Pools) Put(ctx context.Context, _ coord.Caller, q *api.PoolPutParams) (
 		return api.PoolPutResult{}, err
 	}
 	// All in one run: a refusal leaves nothing behind.
-	in := PutIn{Keys: p.keys.poolKeys(q.Pool), Most: api.MaxPoolMembers, Inboxes: p.keys.Inboxes()}
+	in := PutIn{Pool: p.keys.poolKeys(q.Pool), Most: api.MaxPoolMembers, Inboxes: p.keys.Inboxes()}
 	for _, m := range q.Members {
 		in.List = append(in.List, m.ID, m.Meta)
 	}
@@ -96,7 +96,7 @@ func (p *Pools) Remove(ctx context.Context, _ coord.Caller, q *api.PoolRemovePar
 	}
 	var r api.PoolRemoveResult
 	for part := range slices.Chunk(q.IDs, removeAtOnce) {
-		out, err := lua.Run(ctx, p.runner, RemoveScript, RemoveIn{Keys: p.keys.poolKeys(q.Pool), IDs: part}, lua.Latch{})
+		out, err := lua.Run(ctx, p.runner, RemoveScript, RemoveIn{Pool: p.keys.poolKeys(q.Pool), IDs: part}, lua.Latch{})
 		if err != nil {
 			return api.PoolRemoveResult{}, coord.Failed("pool "+q.Pool+": remove", err)
 		}
@@ -135,7 +135,7 @@ func (p *Pools) Unban(ctx context.Context, _ coord.Caller, q *api.PoolUnbanParam
 }
 
 func (p *Pools) ban(ctx context.Context, verb string, in BanIn, pool string) (api.PoolBanResult, error) {
-	in.Keys, in.Inboxes = p.keys.poolKeys(pool), p.keys.Inboxes()
+	in.Pool, in.Inboxes = p.keys.poolKeys(pool), p.keys.Inboxes()
 	out, err := lua.Run(ctx, p.runner, BanScript, in, lua.Latch{})
 	switch {
 	case err != nil:
@@ -150,7 +150,7 @@ func (p *Pools) ban(ctx context.Context, verb string, in BanIn, pool string) (ap
 // believes, since its breaker was changed from outside.
 func (p *Pools) Touched(ctx context.Context, pool, member string) error {
 	_, err := lua.Run(ctx, p.runner, TouchScript, TouchIn{
-		Keys: p.keys.poolKeys(pool), Member: member, Inboxes: p.keys.Inboxes(),
+		Pool: p.keys.poolKeys(pool), Member: member, Inboxes: p.keys.Inboxes(),
 	}, lua.Latch{})
 	return err
 }

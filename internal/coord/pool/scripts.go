@@ -46,7 +46,7 @@ var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
 
 // AcquireIn is one try to lease a member.
 type AcquireIn struct {
-	Keys     `lua:"table"`
+	Pool     Keys `lua:"table"`
 	ViewKeys `lua:"table"`
 	// Sticky is the key of a name that gets the same member again while it can be
 	// had, remembered for StickyMS; empty = there is none.
@@ -103,7 +103,7 @@ type Lease struct{ Token, Member string }
 // stored one finds lease.StateMoved and changes nothing; a Session's renewal never shortens
 // the lease. An empty Session matches any, and may shorten it unless it moves.
 type RenewIn struct {
-	Keys `lua:"table"`
+	Pool Keys `lua:"table"`
 	Lease
 	Session string
 	LeaseMS int64
@@ -132,7 +132,7 @@ var ReleaseScript = lua.Define[ReleaseIn, ReleaseOut](files, lua.Source{
 // ReleaseIn gives one member back. A Session other than the stored one finds
 // lease.StateMoved and changes nothing; an empty Session matches any.
 type ReleaseIn struct {
-	Keys `lua:"table"`
+	Pool Keys   `lua:"table"`
 	Used string `lua:"key"` // of the scope that it was acquired in
 	lease.LineKeys
 	Lease   // an empty Token releases nothing

@@ -17,7 +17,7 @@ type Member struct{ ID, Meta string }
 // PutIn are 1 to 1,000 members, all in one run: a pool that would have too
 // many gets none of them.
 type PutIn struct {
-	Keys    `lua:"table"`
+	Pool    Keys  `lua:"table"`
 	Most    int64 // members that a pool may have
 	Inboxes string
 	// List has the id and the meta of each member, one after the other.
@@ -36,7 +36,7 @@ var RemoveScript = lua.Define[RemoveIn, RemoveOut](files, lua.Source{
 
 // RemoveIn are 1 to 500 members.
 type RemoveIn struct {
-	Keys `lua:"table"`
+	Pool Keys `lua:"table"`
 	IDs  []string
 }
 
@@ -51,7 +51,7 @@ var ListScript = lua.Define[ListIn, ListOut](files, lua.Source{
 
 // ListIn is one page: at most 250 members after a cursor, 0 = from the start.
 type ListIn struct {
-	Keys         `lua:"table"`
+	Pool         Keys   `lua:"table"`
 	Used         string `lua:"key"` // of the scope whose use and cooldowns are shown
 	After, Count int64
 }
@@ -82,7 +82,7 @@ var StatsScript = lua.Define[StatsIn, StatsOut](files, lua.Source{
 
 // StatsIn is one page: at most 500 members after a cursor, 0 = from the start.
 type StatsIn struct {
-	Keys         `lua:"table"`
+	Pool         Keys   `lua:"table"`
 	Used, Line   string `lua:"key"`
 	After, Count int64
 }
@@ -101,7 +101,7 @@ var BanScript = lua.Define[BanIn, ChangeOut](files, lua.Source{
 // BanIn is one member, and whether it is banned from now on, for ForMS or with
 // 0 without an end.
 type BanIn struct {
-	Keys    `lua:"table"`
+	Pool    Keys `lua:"table"`
 	Member  string
 	Ban     bool
 	ForMS   int64
@@ -121,7 +121,7 @@ var PauseScript = lua.Define[PauseIn, PauseOut](files, lua.Source{
 // PauseIn is one pause, in the terms of ratelimit.PauseIn, or with Resume the
 // end of whichever there is.
 type PauseIn struct {
-	Keys                      `lua:"table"`
+	Pool                      Keys `lua:"table"`
 	Member                    string
 	ForUS, UntilUS, LongestUS int64
 	Resume                    bool
@@ -143,6 +143,6 @@ var TouchScript = lua.Define[TouchIn, ChangeOut](files, lua.Source{
 
 // TouchIn is one member.
 type TouchIn struct {
-	Keys            `lua:"table"`
+	Pool            Keys `lua:"table"`
 	Member, Inboxes string
 }

@@ -83,7 +83,7 @@ var RatelimitMemberScript = lua.Define[RatelimitMemberIn, RatelimitMemberOut](fi
 // RatelimitMemberIn is one charge of a member's bucket; what ratelimit.Charge says of
 // its fields holds here. With Reset it forgets the bucket instead.
 type RatelimitMemberIn struct {
-	Keys        `lua:"table"`
+	Pool        Keys   `lua:"table"`
 	Buckets     string `lua:"key"`
 	Member      string
 	Cost        int64

@@ -1,0 +1,89 @@
+package lua_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// documentedACL is the line of docs/redis.md for the prefix coxswain.
+func documentedACL(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/redis.md")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if rules, ok := strings.CutPrefix(line, "user coxswain on >password "); ok {
+			return strings.Fields(rules)
+		}
+	}
+	t.Fatal("docs/redis.md has no line for the user")
+	return nil
+}
+
+func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
+	t.Parallel()
+	rules := documentedACL(t)
+	for name, more := range map[string][]string{"as documented": nil, "without PUBLISH": {"-publish"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.StartUser(t, "coxswain", "pw", append(rules[:len(rules):len(rules)], more...)...)
+			r := luatest.Open(t, lua.Options{URL: "redis://coxswain:pw@" + strings.TrimPrefix(s.URL(), "redis://")})
+			key := "coxswain:v1:{k}"
+			_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+			require.NoError(t, err)
+			_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key, Channel: "coxswain:v1:broadcast"}, lua.Latch{})
+			require.NoError(t, err)
+			name, line := key+":lock", lease.LineKeysOf(key+":lock")
+			_, _, err = lua.RunReplicated(luatest.Deadline(t), r, lock.AcquireScript,
+				lock.AcquireIn{Lock: name, LineKeys: line, Token: "t", TTLMS: 60_000}, lua.Latch{}, 1, 1)
+			require.NoError(t, err)
+			_, err = lua.Run(luatest.Deadline(t), r, lock.AcquireScript,
+				lock.AcquireIn{Lock: name, LineKeys: line, Token: "u", TTLMS: 60_000, Waiter: "s:1", BeatMS: 3000}, lua.Latch{})
+			require.NoError(t, err)
+			beat, err := lua.Run(luatest.Deadline(t), r, lease.LineBeat,
+				lease.LineBeatIn{LineKeys: line, Sidecar: "s", BeatMS: 3000, Waiters: strings.Join([]string{"s:1"}, " "), Gone: "s:0"}, lua.Latch{})
+			require.NoError(t, err)
+			require.Equal(t, "s:1", beat.Value.Head)
+			_, err = lua.Run(luatest.Deadline(t), r, lock.ReleaseScript,
+				lock.ReleaseIn{Lock: name, LineKeys: line, Token: "t", Inboxes: "coxswain:v1:inbox:"}, lua.Latch{})
+			require.NoError(t, err)
+			_, err = lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: name, Line: line.Line}, lua.Latch{})
+			require.NoError(t, err)
+			require.NoError(t, untilUpOn(t, r, key))
+			require.True(t, r.Status().ScriptsLoaded)
+			require.Equal(t, "noeviction", r.Status().EvictionPolicy)
+			h, _ := luatest.Listen(t, r, "coxswain:v1:inbox:s", "coxswain:v1:broadcast")
+			luatest.Next(t, h.Subscribed)
+			_, err = take(luatest.Deadline(t), r, "elsewhere", 5)
+			require.ErrorContains(t, err, "NOPERM")
+		})
+	}
+}
+
+// untilUpOn is untilUp with a key that the user may use.
+func untilUpOn(t *testing.T, r *lua.Runner, key string) error {
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key}, lua.Latch{})
+	return err
+}
+
+// The same in the page: nobody runs every branch of every script as that user.
+func TestTheDocumentedUserMayRunWhatScriptsRun(t *testing.T) {
+	t.Parallel()
+	acl := documentedACL(t)
+	command := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
+	for name, text := range sources(t) {
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, acl, "+"+strings.ToLower(m[1]), "%s runs %s", name, m[1])
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package luatest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// UntilUp returns after the first call that is answered, or with the error of the last one.
+func UntilUp(t *testing.T, r *lua.Runner) error {
+	ctx := Deadline(t)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := lua.Run(ctx, r, ratelimit.ResetScript, ratelimit.ResetIn{State: "nobody"}, lua.Latch{})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		<-tick.C
+	}
+}
+
+// Open starts a runner that is closed with the test.
+func Open(t testing.TB, o lua.Options) *lua.Runner {
+	t.Helper()
+	r, err := lua.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// Deadline is far beyond what anything here takes, so that only a hang meets it.
+func Deadline(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,176 @@
+package luatest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+// Store is a Redis that scripts run on with a clock of the test's own. It is
+// for one goroutine.
+type Store struct {
+	// Name is embedded, redis or cluster.
+	Name   string
+	Client redis.UniversalClient
+	// Prefix is the tag of all keys, without its braces.
+	Prefix string
+
+	ttls map[string]time.Duration // that the last run set, by key; of each key that scripts were given
+}
+
+// EachStore runs a test on the embedded store and on real Redis, and below a
+// TestTopology on a cluster instead. The clock that scripts read does not move the
+// store's TTLs, so a test that is about a TTL looks at the PEXPIRE, and deletes the
+// key to end it.
+func EachStore(t *testing.T, test func(t *testing.T, s *Store)) {
+	t.Helper()
+	if strings.HasPrefix(t.Name(), "TestTopology") {
+		t.Run("cluster", func(t *testing.T) {
+			t.Parallel()
+			test(t, clusterStore(t))
+		})
+		return
+	}
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		m := miniredis.RunT(t)
+		m.SetTime(time.UnixMicro(Epoch))
+		test(t, NewStore(t, "embedded", &redis.Options{Addr: m.Addr()}, "t"))
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		o, err := redis.ParseURL(redistest.URL(t))
+		require.NoError(t, err)
+		test(t, NewStore(t, "redis", o, redistest.Prefix(t)))
+	})
+}
+
+// clusterStore is the master of the shared cluster that has the test's keys.
+func clusterStore(t *testing.T) *Store {
+	prefix := redistest.Prefix(t)
+	seeds := strings.Split(strings.TrimPrefix(redistest.SharedCluster(t), "redis+cluster://"), ",")
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds})
+	defer func() { _ = c.Close() }()
+	s := &Store{Prefix: prefix}
+	node, err := c.MasterForKey(context.Background(), s.Key("any"))
+	require.NoError(t, err)
+	return NewStore(t, "cluster", &redis.Options{Addr: node.Options().Addr}, prefix)
+}
+
+// NewStore is a store with all scripts loaded. Its name is embedded, redis or cluster.
+func NewStore(t *testing.T, name string, o *redis.Options, prefix string) *Store {
+	t.Helper()
+	o.MaxRetries = -1
+	o.ReadTimeout = time.Minute // a script of the embedded store takes long on a busy machine
+	c := redis.NewClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	s := &Store{Name: name, Client: c, Prefix: prefix, ttls: map[string]time.Duration{}}
+	for _, src := range lua.Scripts() {
+		text, sha := lua.Clocked(src)
+		got, err := c.ScriptLoad(context.Background(), text).Result()
+		require.NoError(t, err, src.Name)
+		require.Equal(t, sha, got, src.Name)
+	}
+	return s
+}
+
+// Key puts every key of a test under one tag, as a cluster wants it.
+func (s *Store) Key(name string) string { return "{" + s.Prefix + "}:" + name }
+
+// Eval runs a script at now and returns its raw reply. It takes away the TTLs
+// that the script set, so that no key ends by the real clock while a test lives
+// by its own.
+func (s *Store) Eval(src *lua.Source, now int64, keys []string, args []any, l lua.Latch) ([]any, error) {
+	_, sha := lua.Clocked(src)
+	keys, args = withLatch(keys, args, l)
+	ctx := context.Background()
+	var reply *redis.Cmd
+	once := slices.Compact(slices.Sorted(slices.Values(keys))) // a latch of its own is optional for some
+	ttls := make([]*redis.DurationCmd, len(once))
+	_, err := s.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		reply = p.EvalSha(ctx, sha, keys, append(args, now)...)
+		for i, k := range once {
+			ttls[i] = p.PTTL(ctx, k)
+			p.Persist(ctx, k)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range once {
+		s.ttls[k] = max(ttls[i].Val(), -1)
+	}
+	return reply.Slice()
+}
+
+func withLatch(keys []string, args []any, l lua.Latch) ([]string, []any) {
+	if l.Key == "" {
+		return slices.Clone(keys), slices.Clone(args)
+	}
+	return append(slices.Clone(keys), l.Key), append(slices.Clone(args), l.Fingerprint)
+}
+
+// Raw is what a key holds, by its type, in one line; "none" when it is not there.
+func (s *Store) Raw(t require.TestingT, key string) string {
+	ctx := context.Background()
+	kind, err := s.Client.Type(ctx, key).Result()
+	require.NoError(t, err)
+	switch kind {
+	case "none":
+		return kind
+	case "hash":
+		fields, err := s.Client.HGetAll(ctx, key).Result()
+		require.NoError(t, err)
+		words := make([]string, 0, len(fields))
+		for f, v := range fields {
+			words = append(words, f+"="+Shown(v))
+		}
+		slices.Sort(words)
+		return "hash " + strings.Join(words, " ")
+	case "zset":
+		members, err := s.Client.ZRangeWithScores(ctx, key, 0, -1).Result()
+		require.NoError(t, err)
+		words := make([]string, 0, len(members))
+		for _, m := range members {
+			words = append(words, m.Member.(string)+"="+Shown(strconv.FormatInt(int64(m.Score), 10)))
+		}
+		return "zset " + strings.Join(words, " ")
+	case "string":
+		v, err := s.Client.Get(ctx, key).Result()
+		require.NoError(t, err)
+		return "string " + strconv.Quote(v)
+	}
+	require.FailNow(t, "no reader for type "+kind)
+	return ""
+}
+
+// TTL is what the last run that was given the key set as its TTL, or -1.
+func (s *Store) TTL(key string) time.Duration { return s.ttls[key] }
+
+// Del deletes a key.
+func (s *Store) Del(t require.TestingT, key string) {
+	require.NoError(t, s.Client.Del(context.Background(), key).Err())
+}
+
+// Clear deletes all keys with this beginning that scripts were given.
+func (s *Store) Clear(t require.TestingT, name string) {
+	var keys []string
+	for k := range s.ttls {
+		if strings.HasPrefix(k, s.Key(name)) {
+			keys = append(keys, k)
+			delete(s.ttls, k)
+		}
+	}
+	require.NoError(t, s.Client.Del(context.Background(), keys...).Err())
+}
