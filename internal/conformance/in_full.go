@@ -43,7 +43,9 @@ func inFullApart(l limiter) {
 	require.Equal(l.t, "refunded", l.refund(l.sys.Connect(l.t, 1, "limits"), taken.Grant).Reason)
 	require.Equal(l.t, []int64{99, 0, 8}, []int64{left(hour), left(second), left(several...)})
 
-	r, err := do(patient(l.t), l.client, "", api.RatelimitReset, api.RatelimitResetParams{Algorithm: many.Algorithm, Limits: l.bands([]api.Band{second}), Key: l.key})
+	r, err := do(patient(l.t), l.client, "", api.RatelimitReset, api.RatelimitResetParams{
+		Algorithm: many.Algorithm, Limits: l.bands([]api.Band{second}), Key: l.key,
+	})
 	require.NoError(l.t, err)
 	require.True(l.t, r.Reset)
 	require.Equal(l.t, []int64{99, 10, 8}, []int64{left(hour), left(second), left(several...)})

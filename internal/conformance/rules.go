@@ -338,7 +338,9 @@ func explanation(r ruled) {
 	_, err := do(patient(r.t), r.at[0], "", api.RatelimitAcquire, inFull)
 	require.NoError(r.t, err)
 	for limit, used := range map[int64]int64{5: 3, 6: 0} {
-		e, err = do(patient(r.t), r.at[0], "", api.RatelimitExplain, api.RatelimitExplainParams{Algorithm: inFull.Algorithm, Limits: []api.Band{per(limit, time.Hour)}, Key: "k"})
+		e, err = do(patient(r.t), r.at[0], "", api.RatelimitExplain, api.RatelimitExplainParams{
+			Algorithm: inFull.Algorithm, Limits: []api.Band{per(limit, time.Hour)}, Key: "k",
+		})
 		require.NoError(r.t, err)
 		require.Equal(r.t, used, e.Bands[0].Current, "of the limit with these bands")
 	}

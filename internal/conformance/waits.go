@@ -102,7 +102,8 @@ func tooFarIsRefused(l limiter) {
 	p.WaitMS = 60_000
 	p.Cost = 4
 	p.Limits = []api.Band{per(4, time.Hour)}
-	do(patient(l.t), l.client, "", api.RatelimitReset, api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}) //nolint:errcheck // there may be none
+	forgotten := api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}
+	do(patient(l.t), l.client, "", api.RatelimitReset, forgotten) //nolint:errcheck // there may be none
 	ctx, cancel := context.WithTimeout(patient(l.t), patience)
 	defer cancel()
 	l.acquire(4, p.Limits...)

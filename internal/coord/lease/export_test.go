@@ -20,6 +20,7 @@ type FakeKind struct {
 }
 
 func (k *FakeKind) RenewHeld(ctx context.Context, due []Hold) []Renewal { return k.OnRenew(ctx, due) }
+
 func (k *FakeKind) GiveBackHeld(ctx context.Context, gone []Hold) []error {
 	return k.OnGiveBack(ctx, gone)
 }

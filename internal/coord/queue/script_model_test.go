@@ -64,8 +64,8 @@ func (m *modelQueue) of(id string) *modelEntry {
 	return m.by(func(e *modelEntry) bool { return e.id == id })
 }
 
-func (m *modelQueue) leasedBy(lease string) *modelEntry {
-	return m.by(func(e *modelEntry) bool { return e.lease == lease && lease != "" })
+func (m *modelQueue) leasedBy(token string) *modelEntry {
+	return m.by(func(e *modelEntry) bool { return e.lease == token && token != "" })
 }
 
 func (m *modelQueue) by(says func(*modelEntry) bool) *modelEntry {
@@ -134,7 +134,7 @@ func (p *queueRun) all() []string {
 }
 
 func (p *queueRun) ended() string             { return p.name + ":ended" }
-func (p *queueRun) taken(lease string) string { return p.name + ":taken:" + lease }
+func (p *queueRun) taken(token string) string { return p.name + ":taken:" + token }
 
 // wrote notes until when Redis keeps things: longer than any can be wanted.
 func (p *queueRun) wrote(t *rapid.T) {
@@ -195,8 +195,8 @@ func (p *queueRun) forget(t *rapid.T) {
 }
 
 // said notes what a lease's holder said.
-func (p *queueRun) said(how, lease string) {
-	p.m.said[how+lease] = true
+func (p *queueRun) said(how, token string) {
+	p.m.said[how+token] = true
 	p.silence = p.now + 150_000_000
 }
 
@@ -273,17 +273,17 @@ func (p *queueRun) firstEnd() (ms int64) {
 	return ms
 }
 
-func (p *queueRun) ack(t *rapid.T, lease string) {
-	p.say("ack %s", lease)
+func (p *queueRun) ack(t *rapid.T, token string) {
+	p.say("ack %s", token)
 	want := queue.LeaseGone
-	if e := p.m.leasedBy(lease); e != nil {
+	if e := p.m.leasedBy(token); e != nil {
 		want = queue.LeaseHeld
 		p.m.drop(e)
-		p.said("a", lease)
-	} else if p.m.said["a"+lease] {
+		p.said("a", token)
+	} else if p.m.said["a"+token] {
 		want = queue.LeaseEnded
 	}
-	got := luatest.Call(t, p.s, queue.AckScript, p.now, queue.AckIn{Queue: p.keys(), Ended: p.ended(), Lease: lease})
+	got := luatest.Call(t, p.s, queue.AckScript, p.now, queue.AckIn{Queue: p.keys(), Ended: p.ended(), Lease: token})
 	require.Equal(t, want, got, "%s", p.story())
 	p.wrote(t)
 }
