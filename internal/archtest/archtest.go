@@ -54,12 +54,16 @@ var arrows = map[string][]string{
 	"internal/chaostest":   {"client", "client/api"},
 	"internal/clienttest":  {},
 	"internal/conformance": {"client/api"},
-	"internal/doctest":     {},
-	"internal/helmtest":    {},
-	"internal/kubetest":    {"client/api", "internal/helmtest"},
-	"internal/luatest":     {"internal/coord/ratelimit", "internal/lua", "internal/redis", "internal/redistest"},
-	"internal/otlptest":    {},
-	"internal/redistest":   {},
+	"internal/coordtest": {
+		"client/api", "internal/conformance", "internal/coord", "internal/coord/lease", "internal/lua", "internal/redis",
+		"internal/redistest", "internal/rpc", "internal/telemetry", // and every noun
+	},
+	"internal/doctest":   {},
+	"internal/helmtest":  {},
+	"internal/kubetest":  {"client/api", "internal/helmtest"},
+	"internal/luatest":   {"internal/coord/ratelimit", "internal/lua", "internal/redis", "internal/redistest"},
+	"internal/otlptest":  {},
+	"internal/redistest": {},
 }
 
 // nouns are the rooms of internal/coord. None imports another, and only what puts the
@@ -77,20 +81,21 @@ func init() {
 		room := "internal/coord/" + noun
 		arrows[room] = ofNouns
 		arrows["cmd/sidecar"] = append(arrows["cmd/sidecar"], room)
+		arrows["internal/coordtest"] = append(arrows["internal/coordtest"], room)
 	}
 }
 
 // forTests are packages that only test files and each other may import.
 var forTests = []string{
-	"internal/archtest", "internal/chaostest", "internal/clienttest", "internal/conformance", "internal/doctest", "internal/helmtest", "internal/kubetest",
-	"internal/luatest", "internal/otlptest", "internal/redistest",
+	"internal/archtest", "internal/chaostest", "internal/clienttest", "internal/conformance", "internal/coordtest", "internal/doctest", "internal/helmtest",
+	"internal/kubetest", "internal/luatest", "internal/otlptest", "internal/redistest",
 }
 
 // foreign says who alone may import a module of others, tests aside.
 var foreign = map[string][]string{
 	"github.com/redis/go-redis":         {"internal/redis", "internal/redistest", "internal/luatest"},
 	"github.com/alicebob/miniredis":     {"internal/redis", "internal/redistest", "internal/luatest"},
-	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc"},
+	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc", "internal/coordtest"},
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},
 	"github.com/KimMachineGun":          {"cmd/sidecar"},
