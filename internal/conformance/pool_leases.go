@@ -229,7 +229,7 @@ func poolsAreApart(p pooled) {
 	}
 }
 
-// poolSums is case 21: whatever happens, the states make the total, and a lease
+// poolSums holds at each step: whatever happens, the states make the total, and a lease
 // that is over frees nothing of another's.
 func poolSums(p pooled) {
 	const seed = 5

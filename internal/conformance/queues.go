@@ -161,7 +161,7 @@ func sameIDOnce(q queuer) {
 	require.True(q.t, q.put(q.b, "first", minute).Enqueued, "it may come again once it is dealt with")
 }
 
-// expiredAreSkipped is case 23 in small, except for the number of runs it takes.
+// expiredAreSkipped is about so many that it takes more than one run of a script.
 func expiredAreSkipped(q queuer) {
 	for i := range 1100 {
 		q.put(q.a, fmt.Sprint(i), time.Second)

@@ -148,7 +148,7 @@ func sameTokenSamePermits(p semaphore) {
 	require.Equal(p.t, int64(30_000), p.get(p.a).Holders[0].TTLMS, "its TTL starts again")
 }
 
-// endedFreesNothing is case 21: what has ended frees nobody else's.
+// endedFreesNothing of others: what has ended frees nobody else's.
 func endedFreesNothing(p semaphore) {
 	old := p.take(p.a, api.SemaphoreAcquireParams{Bind: api.BindTTL, TTLMS: 1000, Permits: 3})
 	p.sys.Advance(time.Second)

@@ -137,8 +137,7 @@ func pauseInThePast(l limiter) {
 	require.Equal(l.t, "pause", l.acquire(1, plenty).DeniedBy)
 }
 
-// resumeUnblocks is cases 13 and 39: each sidecar remembers its refusal, and no
-// time passes.
+// resumeUnblocks is seen at once: each sidecar remembers its refusal, and no time passes.
 func resumeUnblocks(l limiter) {
 	other := l.other()
 	require.False(l.t, l.resume(), "it was not paused")

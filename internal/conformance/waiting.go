@@ -156,8 +156,8 @@ func closedWait(l locker) {
 	l.served(second)
 }
 
-// fiftyLeave is the clients' end of case 20: their sidecar lives and gives the
-// places up by itself, without a heartbeat.
+// fiftyLeave is about clients that end while their sidecar lives, which gives the places
+// up by itself, without a heartbeat.
 func fiftyLeave(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{})
 	gone := l.sys.Connect(l.t, 0, "gone")
@@ -188,8 +188,8 @@ func holderGone(l locker) {
 	l.served(second)
 }
 
-// clientDies is the first half of case 19: by the scripts' clock the TTL of the
-// dead client's lock has not begun to run.
+// clientDies is about a client that dies while its sidecar lives: by the scripts' clock
+// the TTL of its lock has not begun to run.
 func clientDies(l locker) {
 	dying := l.sys.Connect(l.t, 0, "dying")
 	g := l.take(dying, api.LockAcquireParams{TTLMS: 86_400_000})

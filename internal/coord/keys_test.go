@@ -13,23 +13,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 )
 
-// lockKey and limitKey are keys of one part and of two, as those of locks and limits are.
-func lockKey(k coord.Keys, name string) string { return coordtest.LockKey(k, name) }
-
-func limitKey(k coord.Keys, rule, key, algorithm string) string {
-	return k.Key(coord.Escaped(rule)+":"+coord.Escaped(key), "rl:", algorithm)
-}
-
 func TestKeysHaveTheDocumentedForm(t *testing.T) {
 	t.Parallel()
 	k := coord.NewKeys("coxswain", "")
-	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", limitKey(k, "per-host", "example.com", "token_bucket"))
-	require.Equal(t, "coxswain:v1:{nightly}:lock", lockKey(k, "nightly"))
-	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", lockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
-	l := coord.Latch(lockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
+	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", coordtest.LimitKey(k, "per-host", "example.com", "token_bucket"))
+	require.Equal(t, "coxswain:v1:{nightly}:lock", coordtest.LockKey(k, "nightly"))
+	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", coordtest.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
+	l := coord.Latch(coordtest.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
 	require.Equal(t, "coxswain:v1:{a%3Ab}:idem:r%3A1", l.Key)
 	require.Equal(t, "f", l.Fingerprint)
-	require.Zero(t, coord.Latch(lockKey(k, "a"), coord.Caller{}), "no request id, no latch")
+	require.Zero(t, coord.Latch(coordtest.LockKey(k, "a"), coord.Caller{}), "no request id, no latch")
 }
 
 func TestKeysEscapeWhatWouldChangeTheirMeaning(t *testing.T) {
@@ -62,9 +55,9 @@ type place struct {
 
 func (p place) key() string {
 	k := coord.NewKeys(p.prefix, p.tenant)
-	key := lockKey(k, p.name)
+	key := coordtest.LockKey(k, p.name)
 	if p.noun == "rl" {
-		key = limitKey(k, p.rule, p.name, p.algorithm)
+		key = coordtest.LimitKey(k, p.rule, p.name, p.algorithm)
 	}
 	if p.id != "" {
 		key = coord.Latch(key, coord.Caller{RequestID: p.id}).Key
@@ -84,22 +77,15 @@ func (p place) shared() place {
 	return p
 }
 
-// nasty draws text from what could be mistaken for a key's own marks.
-func nasty(least int) *rapid.Generator[string] {
-	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
-		"a", "b", ":", "{", "}", "%", "3A", "%3A", "7B", "v1", "lock", "rl", "idem", "\x00", "\n", "é", "\xc3", "\xa9", "\xef\xbf\xbd", "\xef", " ",
-	}), least, 5), func(parts []string) string { return strings.Join(parts, "") })
-}
-
 func drawPlace(t *rapid.T, label string) place {
 	return place{
-		prefix:    nasty(1).Draw(t, label+" prefix"),
-		tenant:    nasty(0).Draw(t, label+" tenant"),
+		prefix:    coordtest.Nasty(1).Draw(t, label+" prefix"),
+		tenant:    coordtest.Nasty(0).Draw(t, label+" tenant"),
 		noun:      rapid.SampledFrom([]string{"lock", "rl"}).Draw(t, label+" noun"),
-		rule:      nasty(0).Draw(t, label+" rule"),
-		name:      nasty(1).Draw(t, label+" name"),
+		rule:      coordtest.Nasty(0).Draw(t, label+" rule"),
+		name:      coordtest.Nasty(1).Draw(t, label+" name"),
 		algorithm: rapid.SampledFrom([]string{"token_bucket", "fixed_window"}).Draw(t, label+" algorithm"),
-		id:        nasty(0).Draw(t, label+" id"),
+		id:        coordtest.Nasty(0).Draw(t, label+" id"),
 	}
 }
 
@@ -145,7 +131,7 @@ func TestAllKeysOfACallShareOneSlot(t *testing.T) {
 			want = coord.Escaped(p.rule) + ":" + want
 		}
 		require.Equal(t, want, tag)
-		p.id = nasty(1).Draw(t, "id")
+		p.id = coordtest.Nasty(1).Draw(t, "id")
 		require.Equal(t, tag, tagOf(p.key()))
 		require.True(t, utf8.ValidString(p.key()), "keys are text: %q", p.key())
 	})

@@ -37,6 +37,3 @@ func Number(t *testing.T, fence string) int64 {
 	require.NoError(t, err)
 	return n
 }
-
-// LockKey is the state of a lock, as package lock documents it.
-func LockKey(k coord.Keys, name string) string { return k.Key(coord.Escaped(name), "lock", "") }

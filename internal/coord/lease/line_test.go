@@ -132,7 +132,7 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	}
 }
 
-// The second half of case 19: nobody is left to give the lock back, so its TTL
+// A sidecar dies with the lock: nobody is left to give the lock back, so its TTL
 // has to end, and the first in line finds that by itself.
 func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func TestAnEnqueueIsRunOnce(t *testing.T) {
 	require.False(t, dequeue(t, s, coord.Caller{}, 0).Found, "it is not done twice")
 }
 
-// TestTwentyThousandExpiredEntriesAreSkippedInOneCall is case 23.
+// They are skipped by runs of scripts of a bounded size, and a caller sees one call.
 func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	t.Parallel()
 	const dead, most = 20_000, 1000
