@@ -180,7 +180,7 @@ func (p *Proxy) Connections() int {
 // ProbeSHA is the name of the script that the transport's probe runs.
 var ProbeSHA = sync.OnceValue(func() string {
 	for dir := "."; ; dir = filepath.Join("..", dir) {
-		text, err := os.ReadFile(filepath.Join(dir, "internal/redis/probe.lua"))
+		text, err := os.ReadFile(filepath.Join(dir, "internal", "redis", "probe.lua"))
 		switch {
 		case err == nil:
 			sum := sha1.Sum(text)
