@@ -36,7 +36,7 @@ const MaxNameBytes = 512
 //	default  the value of an absent key
 //	min, max the range of an int
 //	maxlen   the longest str in bytes (params: 512 where it is not given)
-//	enum     the allowed values of a str, separated by commas
+//	enum     the allowed values of a str, separated by commas; {algorithm} is all Algorithms
 //	doc      one phrase for people, with the unit
 type Field struct {
 	Name     string
@@ -86,6 +86,9 @@ func field(sf reflect.StructField, index int) Field {
 	}
 	if e := sf.Tag.Get("enum"); e != "" {
 		f.Enum = strings.Split(e, ",")
+		if e == "{algorithm}" {
+			f.Enum = Algorithms
+		}
 	}
 	f.Kind, f.Elem = kind(sf.Type)
 	if f.Kind == KindList && f.Elem == nil {

@@ -46,6 +46,11 @@ const (
 	AlgorithmSlidingWindowCounter = "sliding_window_counter"
 )
 
+// Algorithms are all of them, as pages and errors list them. Do not change it.
+var Algorithms = []string{
+	AlgorithmTokenBucket, AlgorithmLeakyBucket, AlgorithmFixedWindow, AlgorithmSlidingWindowLog, AlgorithmSlidingWindowCounter,
+}
+
 // MaxBands is the most bands of one limit.
 const MaxBands = 4
 
@@ -66,7 +71,7 @@ type Band struct {
 // RatelimitParams name a limit, by rule or in full, and what to take from it.
 type RatelimitParams struct {
 	Rule      string `codec:"rule,omitempty" doc:"the rule's name; or give algorithm and limits"`
-	Algorithm string `codec:"algorithm,omitempty" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"the algorithm of a limit given in full"`
+	Algorithm string `codec:"algorithm,omitempty" enum:"{algorithm}" doc:"the algorithm of a limit given in full"`
 	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but pauses and delays of the key"`
 	Key       string `codec:"key" required:"true" doc:"whom or what the limit counts, such as a host or an account"`
 	Group     string `codec:"group,omitempty" doc:"counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none"`
@@ -103,7 +108,7 @@ type RatelimitResult struct {
 // RatelimitItem is one of many: what RatelimitParams says holds for its fields.
 type RatelimitItem struct {
 	Rule      string `codec:"rule,omitempty" doc:"the rule's name; or give algorithm and limits"`
-	Algorithm string `codec:"algorithm,omitempty" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"the algorithm of a limit given in full"`
+	Algorithm string `codec:"algorithm,omitempty" enum:"{algorithm}" doc:"the algorithm of a limit given in full"`
 	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4"`
 	Key       string `codec:"key" required:"true" doc:"whom or what the limit counts"`
 	Group     string `codec:"group,omitempty" doc:"counts in place of the key"`
@@ -137,7 +142,7 @@ type ItemError struct {
 // RatelimitAnyParams are one acquisition for whichever of several keys may go.
 type RatelimitAnyParams struct {
 	Rule      string   `codec:"rule,omitempty" doc:"the rule's name; or give algorithm and limits"`
-	Algorithm string   `codec:"algorithm,omitempty" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"the algorithm of a limit given in full"`
+	Algorithm string   `codec:"algorithm,omitempty" enum:"{algorithm}" doc:"the algorithm of a limit given in full"`
 	Limits    []Band   `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4"`
 	Keys      []string `codec:"keys" required:"true" doc:"1 to 100 keys, the preferred first"`
 	Cost      int64    `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"how much to take"`
@@ -169,7 +174,7 @@ type RatelimitDoneResult struct {
 // RatelimitResetParams name the limit and key to forget.
 type RatelimitResetParams struct {
 	Rule      string `codec:"rule,omitempty" doc:"the rule's name; or give algorithm and limits"`
-	Algorithm string `codec:"algorithm,omitempty" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"the algorithm of a limit given in full"`
+	Algorithm string `codec:"algorithm,omitempty" enum:"{algorithm}" doc:"the algorithm of a limit given in full"`
 	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4"`
 	Key       string `codec:"key" required:"true" doc:"the key to forget"`
 	Group     string `codec:"group,omitempty" doc:"the group that counts in its place"`

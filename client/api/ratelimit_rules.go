@@ -31,7 +31,7 @@ type OnOff string
 // in Redis (json), where sidecars of several versions read it during a rollout.
 type Rule struct {
 	Name            string     `codec:"name" yaml:"name" json:"name" required:"true" doc:"what calls name it by"`
-	Algorithm       string     `codec:"algorithm" yaml:"algorithm" json:"algorithm" required:"true" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"how it counts"`
+	Algorithm       string     `codec:"algorithm" yaml:"algorithm" json:"algorithm" required:"true" enum:"{algorithm}" doc:"how it counts"`
 	Limits          []Band     `codec:"limits" yaml:"limits" json:"limits" required:"true" doc:"its bands, 1 to 4, each with a period of its own"`
 	FailMode        string     `codec:"fail_mode,omitempty" yaml:"fail_mode,omitempty" json:"fail_mode,omitempty" enum:"closed,open,local" doc:"what decides when Redis does not answer; absent = open"`
 	LocalShareOf    int64      `codec:"local_share_of,omitempty" yaml:"local_share_of,omitempty" json:"local_share_of,omitempty" min:"0" max:"1000000" doc:"how many pods share the limit when it is local; absent = 1"`
@@ -120,7 +120,7 @@ type RatelimitDeleteRuleResult struct {
 // RatelimitExplainParams name a limit and a key.
 type RatelimitExplainParams struct {
 	Rule      string `codec:"rule,omitempty" doc:"the rule's name; or give algorithm and limits"`
-	Algorithm string `codec:"algorithm,omitempty" enum:"token_bucket,leaky_bucket,fixed_window,sliding_window_log,sliding_window_counter" doc:"the algorithm of a limit given in full"`
+	Algorithm string `codec:"algorithm,omitempty" enum:"{algorithm}" doc:"the algorithm of a limit given in full"`
 	Limits    []Band `codec:"limits,omitempty" doc:"the bands of a limit given in full, 1 to 4"`
 	Key       string `codec:"key" required:"true" doc:"the key"`
 	Group     string `codec:"group,omitempty" doc:"the group that counts in its place"`

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -33,6 +34,14 @@ func TestMain(m *testing.M) {
 	// the child would run the tests, and they the demo.
 	if err := os.Setenv(asMain, "1"); err != nil {
 		panic(err)
+	}
+	// A process that was started with signals ignored (by nohup, or in the background of a
+	// script) hands that on to the commands that tests start, whose shells then cannot trap
+	// them. What this process handles is not handed on.
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
 	}
 	redistest.Main(m)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -48,7 +49,7 @@ func BenchmarkLockAcquireRelease(b *testing.B) {
 }
 
 func benchClient(b *testing.B) *client.Client {
-	socket := serve(b, openRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
+	socket := serve(b, coordtest.OpenRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
 	return dial(b, socket, client.Options{})
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -92,14 +92,13 @@ func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	clock, web, prefix, url := conformance.NewClock(), newHosts(t), redistest.Prefix(t), redistest.URL(t)
 	crawlers := make([]*http.Client, 3)
 	for i := range crawlers {
-		rules := ratelimit.NewRules()
-		require.NoError(t, rules.Set([]api.Rule{{
+		s := sidecar(t, coordtest.OpenRunner(t, lua.Options{URL: url, Clock: clock.Micros}), prefix, clock)
+		require.NoError(t, s.Rules.Set([]api.Rule{{
 			Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1000, PeriodMS: 3_600_000}},
 			Penalty: &api.Penalty{JitterPercent: new(int64)},
 		}}, 1))
-		socket := serveRules(t, openRunner(t, lua.Options{URL: url, Clock: clock.Micros}), prefix, clock, rules, false)
 		crawlers[i] = &http.Client{Transport: httplimit.NewTransport(
-			dial(t, socket, client.Options{}), httplimit.TransportOptions{Base: web, Rule: "crawl", Timeout: patience},
+			dial(t, listen(t, s), client.Options{}), httplimit.TransportOptions{Base: web, Rule: "crawl", Timeout: patience},
 		)}
 	}
 	all := func(host string, want int) {

@@ -14,7 +14,7 @@ import (
 // Calls of ratelimit.* and breaker.* that name a pool's member change what permits of it go by.
 func TestALimitAndABreakerOfAMember(t *testing.T) {
 	t.Parallel()
-	s := newRulesSystem(t, redis.Embedded, false)
+	s := newSystem(t, redis.Embedded, false)
 	s.SetFile(t, 0, "file", api.Rule{Name: "two", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 2, PeriodMS: 3_600_000}}})
 	c := dial(t, s.sockets[0], client.Options{})
 	ctx := t.Context()

@@ -14,6 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -111,7 +112,7 @@ func TestOneCrawlersRefusalStopsAllForThatHost(t *testing.T) {
 	t.Parallel()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	clock := conformance.NewClock()
-	r, prefix := openRunner(t, lua.Options{URL: redistest.URL(t), Clock: clock.Micros}), redistest.Prefix(t)
+	r, prefix := coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t), Clock: clock.Micros}), redistest.Prefix(t)
 	crawlers := make([]crawler, 3)
 	for i := range crawlers {
 		socket := serveBy(t, r, prefix, clock)

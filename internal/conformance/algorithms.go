@@ -13,13 +13,10 @@ import (
 )
 
 // everyAlgorithm is what the contract says that a limit may count by.
-var everyAlgorithm = []string{
-	api.AlgorithmTokenBucket, api.AlgorithmLeakyBucket, api.AlgorithmFixedWindow,
-	api.AlgorithmSlidingWindowLog, api.AlgorithmSlidingWindowCounter,
-}
+var everyAlgorithm = api.Algorithms
 
 // reserving are those that can promise a slot.
-var reserving = everyAlgorithm[:4]
+var reserving = slices.DeleteFunc(slices.Clone(everyAlgorithm), func(a string) bool { return a == api.AlgorithmSlidingWindowCounter })
 
 // as is the view with limits of one algorithm, all of which hold their whole
 // limit at once.
@@ -183,7 +180,7 @@ func groupCounts(l limiter) {
 	p := l.params(2, per(4, time.Hour))
 	ask := func(c Client, key, group string) api.RatelimitResult {
 		p.Key, p.Group = l.key+key, group
-		r, err := c.RatelimitAcquire(patient(l.t), "", p)
+		r, err := do(patient(l.t), c, "", api.RatelimitAcquire, p)
 		require.NoError(l.t, err)
 		return r
 	}
@@ -196,7 +193,7 @@ func groupCounts(l limiter) {
 	require.True(l.t, ask(l.client, "a", "").Allowed, "the key counts by itself")
 	require.True(l.t, ask(l.client, "a", group+"2").Allowed)
 	require.False(l.t, ask(l.client, "group", "").Allowed, "a group is the key of its name")
-	r, err := l.client.RatelimitReset(patient(l.t), api.RatelimitResetParams{
+	r, err := do(patient(l.t), l.client, "", api.RatelimitReset, api.RatelimitResetParams{
 		Algorithm: l.algorithm, Limits: p.Limits, Key: "any", Group: group,
 	})
 	require.NoError(l.t, err)
@@ -230,7 +227,7 @@ func tooFar(l limiter) {
 	require.Positive(l.t, retry)
 	p := l.params(1, band)
 	if p.WaitMS = retry - 1; p.WaitMS > 0 {
-		r, err := l.client.RatelimitAcquire(patient(l.t), "", p)
+		r, err := do(patient(l.t), l.client, "", api.RatelimitAcquire, p)
 		require.NoError(l.t, err)
 		require.False(l.t, r.Allowed)
 		require.Equal(l.t, retry, r.RetryAfterMS)
@@ -250,7 +247,7 @@ func waitingIsTakenOver(l limiter) {
 	again := &waiting{l: l, cancel: func() {}, done: make(chan error, 1)}
 	client := l.sys.Connect(l.t, 0, "limits")
 	go func() {
-		r, err := client.RatelimitAcquire(patient(l.t), "repeated"+l.algorithm, p)
+		r, err := do(patient(l.t), client, "repeated"+l.algorithm, api.RatelimitAcquire, p)
 		again.result = r
 		again.done <- err
 	}()
@@ -262,7 +259,7 @@ func waitingIsTakenOver(l limiter) {
 func waitIsAMistake(l limiter) {
 	p := l.params(1, per(1, time.Second))
 	p.WaitMS = 1
-	_, err := l.client.RatelimitAcquire(patient(l.t), "", p)
+	_, err := do(patient(l.t), l.client, "", api.RatelimitAcquire, p)
 	require.ErrorIs(l.t, err, api.InvalidArgument)
 	require.ErrorContains(l.t, err, "wait_ms: a sliding_window_counter cannot promise a slot")
 }
@@ -270,7 +267,7 @@ func waitIsAMistake(l limiter) {
 // refund gives a grant back through a client.
 func (l limiter) refund(c Client, grant string) api.RatelimitRefundResult {
 	l.t.Helper()
-	r, err := c.RatelimitRefund(patient(l.t), grant)
+	r, err := do(patient(l.t), c, "", api.RatelimitRefund, api.RatelimitGrantParams{Grant: grant})
 	require.NoError(l.t, err)
 	require.Equal(l.t, r.Reason == "refunded", r.Refunded)
 	return r
@@ -294,7 +291,7 @@ func refundedOnce(l limiter) {
 		require.Equal(l.t, int64(4), l.peek(1, bands...).Remaining)
 	}
 	for _, text := range []string{"", "x", l.acquire(1, per(10, time.Hour)).Grant + "{"} {
-		_, err := l.client.RatelimitRefund(patient(l.t), text)
+		_, err := do(patient(l.t), l.client, "", api.RatelimitRefund, api.RatelimitGrantParams{Grant: text})
 		require.ErrorIs(l.t, err, api.InvalidArgument)
 		require.ErrorContains(l.t, err, "grant")
 	}
@@ -312,7 +309,7 @@ func expiredRefund(l limiter) {
 
 	l.key += "reset"
 	grant = l.acquire(4, band).Grant
-	_, err := l.client.RatelimitReset(patient(l.t), api.RatelimitResetParams{Algorithm: l.algorithm, Limits: l.bands([]api.Band{band}), Key: l.key})
+	_, err := do(patient(l.t), l.client, "", api.RatelimitReset, api.RatelimitResetParams{Algorithm: l.algorithm, Limits: l.bands([]api.Band{band}), Key: l.key})
 	require.NoError(l.t, err)
 	l.sys.Advance(time.Millisecond)
 	l.acquire(10, band)

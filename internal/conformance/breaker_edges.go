@@ -156,7 +156,7 @@ func reportOnce(b breaker) {
 
 func breakerConflict(b breaker) {
 	b.tell(b.a, "id", api.BreakerReportParams{Outcome: api.OutcomeFailure})
-	_, err := b.b.BreakerReport(patient(b.t), "id", api.BreakerReportParams{Name: b.name, Policy: b.policy, Outcome: api.OutcomeSuccess})
+	_, err := do(patient(b.t), b.b, "id", api.BreakerReport, api.BreakerReportParams{Name: b.name, Policy: b.policy, Outcome: api.OutcomeSuccess})
 	require.ErrorIs(b.t, err, api.Conflict)
 	require.Equal(b.t, int64(1), b.get(b.a).Failures)
 }
@@ -224,38 +224,38 @@ func probesAreMissed(b breaker) {
 
 func policiesByName(b breaker) {
 	for name, want := range map[string]string{"quick-" + b.name: quick, b.name: "default", "rates": rates, "rates ": "default"} {
-		r, err := b.a.BreakerGet(patient(b.t), api.BreakerParams{Name: name})
+		r, err := do(patient(b.t), b.a, "", api.BreakerGet, api.BreakerParams{Name: name})
 		require.NoError(b.t, err)
 		require.Equal(b.t, want, r.Policy, name)
 	}
-	r, err := b.a.BreakerGet(patient(b.t), api.BreakerParams{Name: "m", Pool: "quick-" + b.name})
+	r, err := do(patient(b.t), b.a, "", api.BreakerGet, api.BreakerParams{Name: "m", Pool: "quick-" + b.name})
 	require.NoError(b.t, err)
 	require.Equal(b.t, quick, r.Policy, "by the pool")
 
 	b.policy, b.name = "", "quick-"+b.name
 	b.open()
 
-	_, err = b.a.BreakerAllow(patient(b.t), "", api.BreakerAllowParams{Name: "x", Policy: "ratse"})
+	_, err = do(patient(b.t), b.a, "", api.BreakerAllow, api.BreakerAllowParams{Name: "x", Policy: "ratse"})
 	require.ErrorIs(b.t, err, api.NotFound)
 	require.ErrorContains(b.t, err, `policy: there is no breaker policy "ratse"; did you mean "rates"?`)
-	_, err = b.a.BreakerAllow(patient(b.t), "", api.BreakerAllowParams{Name: "x", Policy: "something else"})
+	_, err = do(patient(b.t), b.a, "", api.BreakerAllow, api.BreakerAllowParams{Name: "x", Policy: "something else"})
 	require.ErrorIs(b.t, err, api.NotFound)
 	require.ErrorContains(b.t, err, "add it to breakers.items")
 }
 
 func breakerMistakes(b breaker) {
 	ctx := patient(b.t)
-	_, err := b.a.BreakerAllow(ctx, "", api.BreakerAllowParams{})
+	_, err := do(ctx, b.a, "", api.BreakerAllow, api.BreakerAllowParams{})
 	mistake(b, err, "name: ")
-	_, err = b.a.BreakerAllow(ctx, "", api.BreakerAllowParams{Name: "x", FailMode: "local"})
+	_, err = do(ctx, b.a, "", api.BreakerAllow, api.BreakerAllowParams{Name: "x", FailMode: "local"})
 	mistake(b, err, "fail_mode: ")
-	_, err = b.a.BreakerReport(ctx, "", api.BreakerReportParams{Name: "x", Outcome: "fine"})
+	_, err = do(ctx, b.a, "", api.BreakerReport, api.BreakerReportParams{Name: "x", Outcome: "fine"})
 	mistake(b, err, "outcome: ")
-	_, err = b.a.BreakerReport(ctx, "", api.BreakerReportParams{Name: "x", Outcome: api.OutcomeSuccess, Generation: -1})
+	_, err = do(ctx, b.a, "", api.BreakerReport, api.BreakerReportParams{Name: "x", Outcome: api.OutcomeSuccess, Generation: -1})
 	mistake(b, err, "generation: ")
-	_, err = b.a.BreakerReport(ctx, "", api.BreakerReportParams{Name: "x", Outcome: api.OutcomeSuccess, DurationMS: 86_400_001})
+	_, err = do(ctx, b.a, "", api.BreakerReport, api.BreakerReportParams{Name: "x", Outcome: api.OutcomeSuccess, DurationMS: 86_400_001})
 	mistake(b, err, "duration_ms: ")
-	_, err = b.a.BreakerForce(ctx, api.BreakerForceParams{Name: "x", State: "half_open"})
+	_, err = do(ctx, b.a, "", api.BreakerForce, api.BreakerForceParams{Name: "x", State: "half_open"})
 	mistake(b, err, "state: ")
 }
 

@@ -80,7 +80,7 @@ func Breakers(t *testing.T, sys System) {
 
 func (b breaker) ask(c Client, id string) api.BreakerAllowResult {
 	b.t.Helper()
-	r, err := c.BreakerAllow(patient(b.t), id, api.BreakerAllowParams{Name: b.name, Pool: b.pool, Policy: b.policy})
+	r, err := do(patient(b.t), c, id, api.BreakerAllow, api.BreakerAllowParams{Name: b.name, Pool: b.pool, Policy: b.policy})
 	require.NoError(b.t, err)
 	return r
 }
@@ -115,28 +115,28 @@ func (b breaker) report(c Client, g api.BreakerAllowResult, outcome string) api.
 func (b breaker) tell(c Client, id string, p api.BreakerReportParams) api.BreakerReportResult {
 	b.t.Helper()
 	p.Name, p.Pool, p.Policy = b.name, b.pool, b.policy
-	r, err := c.BreakerReport(patient(b.t), id, p)
+	r, err := do(patient(b.t), c, id, api.BreakerReport, p)
 	require.NoError(b.t, err)
 	return r
 }
 
 func (b breaker) get(c Client) api.BreakerGetResult {
 	b.t.Helper()
-	r, err := c.BreakerGet(patient(b.t), api.BreakerParams{Name: b.name, Pool: b.pool, Policy: b.policy})
+	r, err := do(patient(b.t), c, "", api.BreakerGet, api.BreakerParams{Name: b.name, Pool: b.pool, Policy: b.policy})
 	require.NoError(b.t, err)
 	return r
 }
 
 func (b breaker) force(c Client, state string) api.BreakerChangeResult {
 	b.t.Helper()
-	r, err := c.BreakerForce(patient(b.t), api.BreakerForceParams{Name: b.name, Pool: b.pool, Policy: b.policy, State: state})
+	r, err := do(patient(b.t), c, "", api.BreakerForce, api.BreakerForceParams{Name: b.name, Pool: b.pool, Policy: b.policy, State: state})
 	require.NoError(b.t, err)
 	return r
 }
 
 func (b breaker) reset(c Client) api.BreakerChangeResult {
 	b.t.Helper()
-	r, err := c.BreakerReset(patient(b.t), api.BreakerParams{Name: b.name, Pool: b.pool, Policy: b.policy})
+	r, err := do(patient(b.t), c, "", api.BreakerReset, api.BreakerParams{Name: b.name, Pool: b.pool, Policy: b.policy})
 	require.NoError(b.t, err)
 	return r
 }
@@ -327,7 +327,7 @@ func fewProbes(b breaker) {
 	var passed, failed atomic.Int64
 	for i := range 100 {
 		wg.Go(func() {
-			r, err := []Client{b.a, b.b}[i%2].BreakerAllow(patient(b.t), "", api.BreakerAllowParams{Name: b.name, Policy: b.policy})
+			r, err := do(patient(b.t), []Client{b.a, b.b}[i%2], "", api.BreakerAllow, api.BreakerAllowParams{Name: b.name, Policy: b.policy})
 			switch {
 			case err != nil:
 				failed.Add(1)

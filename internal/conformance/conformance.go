@@ -27,55 +27,22 @@ type System interface {
 	Now() time.Time
 }
 
-// Client is one connection. A request id may be empty; parameters are sent as
-// they are, so that zero values are absent and get the wire's defaults.
+// Client is one connection.
 type Client interface {
-	RatelimitAcquire(ctx context.Context, requestID string, p api.RatelimitParams) (api.RatelimitResult, error)
-	RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error)
-	RatelimitAcquireMany(ctx context.Context, requestID string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error)
-	RatelimitAcquireAny(ctx context.Context, requestID string, p api.RatelimitAnyParams) (api.RatelimitAnyResult, error)
-	RatelimitRefund(ctx context.Context, grant string) (api.RatelimitRefundResult, error)
-	RatelimitReset(ctx context.Context, p api.RatelimitResetParams) (api.RatelimitResetResult, error)
-	RatelimitReport(ctx context.Context, requestID string, p api.RatelimitReportParams) (api.RatelimitReportResult, error)
-	RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (api.RatelimitPauseResult, error)
-	RatelimitResume(ctx context.Context, p api.RatelimitResumeParams) (api.RatelimitResumeResult, error)
-	RatelimitSetDelay(ctx context.Context, p api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error)
-
-	LockAcquire(ctx context.Context, requestID string, p api.LockAcquireParams) (api.LockAcquireResult, error)
-	LockRenew(ctx context.Context, p api.LockRenewParams) (api.LockRenewResult, error)
-	LockRelease(ctx context.Context, p api.LockReleaseParams) (api.LockReleaseResult, error)
-	LockGet(ctx context.Context, p api.LockGetParams) (api.LockGetResult, error)
-	LockList(ctx context.Context, p api.LockListParams) (api.LockListResult, error)
-	LockForceRelease(ctx context.Context, p api.LockForceReleaseParams) (api.LockForceReleaseResult, error)
-
-	BreakerAllow(ctx context.Context, requestID string, p api.BreakerAllowParams) (api.BreakerAllowResult, error)
-	BreakerReport(ctx context.Context, requestID string, p api.BreakerReportParams) (api.BreakerReportResult, error)
-	BreakerGet(ctx context.Context, p api.BreakerParams) (api.BreakerGetResult, error)
-	BreakerReset(ctx context.Context, p api.BreakerParams) (api.BreakerChangeResult, error)
-	BreakerForce(ctx context.Context, p api.BreakerForceParams) (api.BreakerChangeResult, error)
-
-	SemaphoreAcquire(ctx context.Context, requestID string, p api.SemaphoreAcquireParams) (api.SemaphoreAcquireResult, error)
-	SemaphoreRenew(ctx context.Context, p api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error)
-	SemaphoreRelease(ctx context.Context, p api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error)
-	SemaphoreGet(ctx context.Context, p api.SemaphoreGetParams) (api.SemaphoreGetResult, error)
-
-	QueueEnqueue(ctx context.Context, p api.QueueEnqueueParams) (api.QueueEnqueueResult, error)
-	QueueDequeue(ctx context.Context, requestID string, p api.QueueDequeueParams) (api.QueueDequeueResult, error)
-	QueueAck(ctx context.Context, p api.QueueLeaseParams) (api.QueueAckResult, error)
-	QueueRelease(ctx context.Context, p api.QueueLeaseParams) (api.QueueReleaseResult, error)
-	QueueRenew(ctx context.Context, p api.QueueRenewParams) (api.QueueRenewResult, error)
-	QueuePosition(ctx context.Context, p api.QueueEntryParams) (api.QueuePositionResult, error)
-	QueueCancel(ctx context.Context, p api.QueueEntryParams) (api.QueueCancelResult, error)
-	QueueStats(ctx context.Context, p api.QueueParams) (api.QueueStatsResult, error)
-
-	SeenReserve(ctx context.Context, requestID string, p api.SeenReserveParams) (api.SeenReserveResult, error)
-	SeenCommit(ctx context.Context, p api.SeenCommitParams) (api.SeenCommitResult, error)
-	SeenRelease(ctx context.Context, p api.SeenReleaseParams) (api.SeenReleaseResult, error)
-
+	// Do calls a method of the contract. Params and result point to its structs; a
+	// request id may be empty. Parameters are sent as they are, so that zero values are
+	// absent and get the wire's defaults.
+	Do(ctx context.Context, requestID, method string, params, result any) error
 	// Lost delivers what each notification of a loss says to this connection.
 	Lost() <-chan api.LostParams
 	// Close ends the connection. What it held may be given back a little later.
 	Close()
+}
+
+// do is Client.Do with the types of the method.
+func do[P, R any](ctx context.Context, c Client, requestID string, m api.Method[P, R], p P) (r R, err error) {
+	err = c.Do(ctx, requestID, m.Name, &p, &r)
+	return r, err
 }
 
 // patience ends a wait for what never comes. No outcome depends on it.

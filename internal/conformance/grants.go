@@ -43,27 +43,27 @@ func longestGrant(r ruled) {
 	rule.MaxConcurrent = 10
 	r.put(0, rule)
 	take := func() string {
-		d, err := r.at[0].RatelimitAcquire(patient(r.t), "", api.RatelimitParams{Rule: long, Key: long, Cost: 1})
+		d, err := do(patient(r.t), r.at[0], "", api.RatelimitAcquire, api.RatelimitParams{Rule: long, Key: long, Cost: 1})
 		require.NoError(r.t, err)
 		require.True(r.t, d.Allowed, "%s", d.DeniedBy)
 		require.True(r.t, d.Held)
 		return d.Grant
 	}
 	refund := func(grant string) {
-		back, err := r.at[0].RatelimitRefund(patient(r.t), grant)
+		back, err := do(patient(r.t), r.at[0], "", api.RatelimitRefund, api.RatelimitGrantParams{Grant: grant})
 		require.NoError(r.t, err)
 		require.Equal(r.t, "refunded", back.Reason)
 	}
 	refund(take())
 	grant := take()
-	_, err := r.at[0].RatelimitReport(patient(r.t), "", api.RatelimitReportParams{Rule: long, Key: long, Grant: grant, Status: 200})
+	_, err := do(patient(r.t), r.at[0], "", api.RatelimitReport, api.RatelimitReportParams{Rule: long, Key: long, Grant: grant, Status: 200})
 	require.NoError(r.t, err)
 	refund(grant)
 	inFull := api.RatelimitParams{Algorithm: api.AlgorithmSlidingWindowCounter, Key: long, Cost: 1}
 	for i := range api.MaxBands {
 		inFull.Limits = append(inFull.Limits, api.Band{Limit: 999_999_937 - int64(i), PeriodMS: 31_622_399_999 - int64(i)})
 	}
-	d, err := r.at[0].RatelimitAcquire(patient(r.t), "", inFull)
+	d, err := do(patient(r.t), r.at[0], "", api.RatelimitAcquire, inFull)
 	require.NoError(r.t, err)
 	refund(d.Grant)
 }

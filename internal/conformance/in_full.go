@@ -28,12 +28,12 @@ func inFullApart(l limiter) {
 	for _, b := range []api.Band{hour, second} {
 		items = append(items, api.RatelimitItem{Algorithm: many.Algorithm, Limits: l.bands([]api.Band{b}), Key: l.key, Cost: 1})
 	}
-	results, err := l.client.RatelimitAcquireMany(patient(l.t), "", api.RatelimitManyParams{Items: items})
+	results, err := acquireMany(patient(l.t), l.client, "", api.RatelimitManyParams{Items: items})
 	require.NoError(l.t, err)
 	require.True(l.t, results[0].Result.Allowed)
 	require.False(l.t, results[1].Result.Allowed)
 	require.Equal(l.t, int64(9), left(hour))
-	first, err := l.client.RatelimitAcquireAny(patient(l.t), "", api.RatelimitAnyParams{
+	first, err := do(patient(l.t), l.client, "", api.RatelimitAcquireAny, api.RatelimitAnyParams{
 		Algorithm: many.Algorithm, Limits: l.bands([]api.Band{hour}), Keys: []string{l.key}, Cost: 2,
 	})
 	require.NoError(l.t, err)
@@ -43,7 +43,7 @@ func inFullApart(l limiter) {
 	require.Equal(l.t, "refunded", l.refund(l.sys.Connect(l.t, 1, "limits"), taken.Grant).Reason)
 	require.Equal(l.t, []int64{99, 0, 8}, []int64{left(hour), left(second), left(several...)})
 
-	r, err := l.client.RatelimitReset(patient(l.t), api.RatelimitResetParams{Algorithm: many.Algorithm, Limits: l.bands([]api.Band{second}), Key: l.key})
+	r, err := do(patient(l.t), l.client, "", api.RatelimitReset, api.RatelimitResetParams{Algorithm: many.Algorithm, Limits: l.bands([]api.Band{second}), Key: l.key})
 	require.NoError(l.t, err)
 	require.True(l.t, r.Reset)
 	require.Equal(l.t, []int64{99, 10, 8}, []int64{left(hour), left(second), left(several...)})

@@ -158,6 +158,6 @@ func busyIsNotKept(l locker) {
 
 func lockConflict(l locker) {
 	l.try(l.a, "id", api.LockAcquireParams{})
-	_, err := l.b.LockAcquire(patient(l.t), "id", api.LockAcquireParams{Name: l.name, TTLMS: 1000})
+	_, err := do(patient(l.t), l.b, "id", api.LockAcquire, api.LockAcquireParams{Name: l.name, TTLMS: 1000})
 	require.ErrorIs(l.t, err, api.Conflict, "never the other's result")
 }

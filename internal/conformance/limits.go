@@ -30,14 +30,14 @@ func (l limiter) params(cost int64, bands ...api.Band) api.RatelimitParams {
 
 func (l limiter) acquire(cost int64, bands ...api.Band) api.RatelimitResult {
 	l.t.Helper()
-	r, err := l.client.RatelimitAcquire(patient(l.t), "", l.params(cost, bands...))
+	r, err := do(patient(l.t), l.client, "", api.RatelimitAcquire, l.params(cost, bands...))
 	require.NoError(l.t, err)
 	return r
 }
 
 func (l limiter) peek(cost int64, bands ...api.Band) api.RatelimitResult {
 	l.t.Helper()
-	r, err := l.client.RatelimitPeek(patient(l.t), l.params(cost, bands...))
+	r, err := do(patient(l.t), l.client, "", api.RatelimitPeek, l.params(cost, bands...))
 	require.NoError(l.t, err)
 	return r
 }
@@ -188,7 +188,7 @@ func (l limiter) burst(calls int64, clients []Client, bands ...api.Band) int64 {
 	for i := range 32 {
 		wg.Go(func() {
 			for begun.Add(1) <= calls {
-				r, err := clients[i%len(clients)].RatelimitAcquire(patient(l.t), "", l.params(1, bands...))
+				r, err := do(patient(l.t), clients[i%len(clients)], "", api.RatelimitAcquire, l.params(1, bands...))
 				if err != nil {
 					l.t.Error(err)
 					return
@@ -228,11 +228,11 @@ func twoSidecars(l limiter) {
 func resetForgets(l limiter) {
 	band := per(2, time.Hour)
 	p := api.RatelimitResetParams{Algorithm: l.algorithm, Limits: l.bands([]api.Band{band}), Key: l.key}
-	r, err := l.client.RatelimitReset(patient(l.t), p)
+	r, err := do(patient(l.t), l.client, "", api.RatelimitReset, p)
 	require.NoError(l.t, err)
 	require.False(l.t, r.Reset, "there was nothing")
 	l.acquire(2, band)
-	r, err = l.client.RatelimitReset(patient(l.t), p)
+	r, err = do(patient(l.t), l.client, "", api.RatelimitReset, p)
 	require.NoError(l.t, err)
 	require.True(l.t, r.Reset)
 	require.Equal(l.t, int64(1), l.acquire(1, band).Remaining)
@@ -241,11 +241,11 @@ func resetForgets(l limiter) {
 func requestIDCountsOnce(l limiter) {
 	other := l.sys.Connect(l.t, 1, "limits")
 	p := l.params(2, per(10, time.Hour))
-	first, err := l.client.RatelimitAcquire(patient(l.t), "id", p)
+	first, err := do(patient(l.t), l.client, "id", api.RatelimitAcquire, p)
 	require.NoError(l.t, err)
 	require.False(l.t, first.Replayed)
 	for _, c := range []Client{l.client, other} {
-		again, err := c.RatelimitAcquire(patient(l.t), "id", p)
+		again, err := do(patient(l.t), c, "id", api.RatelimitAcquire, p)
 		require.NoError(l.t, err)
 		require.True(l.t, again.Replayed)
 		again.Replayed = false
@@ -253,17 +253,17 @@ func requestIDCountsOnce(l limiter) {
 	}
 	require.Equal(l.t, int64(8), l.peek(1, p.Limits...).Remaining, "counted once")
 
-	_, err = other.RatelimitAcquire(patient(l.t), "id", l.params(3, per(10, time.Hour)))
+	_, err = do(patient(l.t), other, "id", api.RatelimitAcquire, l.params(3, per(10, time.Hour)))
 	require.ErrorIs(l.t, err, api.Conflict, "another call with that id")
 	require.Equal(l.t, int64(8), l.peek(1, p.Limits...).Remaining)
 
 	// A refusal is not kept: the same id may succeed later.
 	late := l.params(9, per(10, time.Hour))
-	refused, err := l.client.RatelimitAcquire(patient(l.t), "late", late)
+	refused, err := do(patient(l.t), l.client, "late", api.RatelimitAcquire, late)
 	require.NoError(l.t, err)
 	require.False(l.t, refused.Allowed)
 	l.sys.Advance(time.Duration(refused.RetryAfterMS) * time.Millisecond)
-	granted, err := l.client.RatelimitAcquire(patient(l.t), "late", late)
+	granted, err := do(patient(l.t), l.client, "late", api.RatelimitAcquire, late)
 	require.NoError(l.t, err)
 	require.True(l.t, granted.Allowed)
 	require.False(l.t, granted.Replayed)
@@ -274,7 +274,7 @@ func keysAreApart(l limiter) {
 		p := l.params(1, per(1, time.Hour))
 		p.Key = key
 		id := l.algorithm + key
-		r, err := l.client.RatelimitAcquire(patient(l.t), id[:min(len(id), 64)], p)
+		r, err := do(patient(l.t), l.client, id[:min(len(id), 64)], api.RatelimitAcquire, p)
 		require.NoError(l.t, err, "%q", key)
 		require.True(l.t, r.Allowed, "%q", key)
 	}
@@ -297,7 +297,7 @@ func limitMistakes(l limiter) {
 		"limits[0].burst":     {l.params(1, api.Band{Limit: 1, PeriodMS: 1, Burst: -1}), api.InvalidArgument},
 		"cost":                {l.params(-1, ok), api.InvalidArgument},
 	} {
-		_, err := l.client.RatelimitAcquire(context.Background(), "", c.p)
+		_, err := do(context.Background(), l.client, "", api.RatelimitAcquire, c.p)
 		require.ErrorIs(l.t, err, c.code, "%+v", c.p)
 		require.ErrorContains(l.t, err, want)
 	}

@@ -47,7 +47,7 @@ func maxHoldIsNotPassed(l locker) {
 
 func (l locker) force(c Client) api.LockForceReleaseResult {
 	l.t.Helper()
-	r, err := c.LockForceRelease(patient(l.t), api.LockForceReleaseParams{Name: l.name, Reason: "a test"})
+	r, err := do(patient(l.t), c, "", api.LockForceRelease, api.LockForceReleaseParams{Name: l.name, Reason: "a test"})
 	require.NoError(l.t, err)
 	return r
 }
@@ -104,7 +104,7 @@ func (l locker) listed(c Client, count int64) map[string]api.LockEntry {
 	defer cancel()
 	all := map[string]api.LockEntry{}
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		r, err := c.LockList(ctx, api.LockListParams{Cursor: cursor, Count: count})
+		r, err := do(ctx, c, "", api.LockList, api.LockListParams{Cursor: cursor, Count: count})
 		require.NoError(l.t, err)
 		for _, e := range r.Locks {
 			if strings.HasPrefix(e.Name, l.name) {
@@ -142,7 +142,7 @@ func heldAreListed(l locker) {
 
 func listMistakes(l locker) {
 	for _, cursor := range []string{"x", "1", "-1.0", "16384.0", "0.x", "0.-1"} {
-		_, err := l.a.LockList(patient(l.t), api.LockListParams{Cursor: cursor})
+		_, err := do(patient(l.t), l.a, "", api.LockList, api.LockListParams{Cursor: cursor})
 		require.ErrorIs(l.t, err, api.InvalidArgument, cursor)
 		require.ErrorContains(l.t, err, "cursor: ")
 	}
@@ -151,7 +151,7 @@ func listMistakes(l locker) {
 		"max_hold_ms":   {Name: l.name, MaxHoldMS: 604_800_001},
 		"meta: ":        {Name: l.name, Meta: strings.Repeat("m", 513)},
 	} {
-		_, err := l.a.LockAcquire(patient(l.t), "", p)
+		_, err := do(patient(l.t), l.a, "", api.LockAcquire, p)
 		require.ErrorIs(l.t, err, api.InvalidArgument, "%+v", p)
 		require.ErrorContains(l.t, err, field)
 	}

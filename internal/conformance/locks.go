@@ -64,7 +64,7 @@ func Locks(t *testing.T, sys System) {
 func (l locker) try(c Client, id string, p api.LockAcquireParams) api.LockAcquireResult {
 	l.t.Helper()
 	p.Name = l.name
-	r, err := c.LockAcquire(patient(l.t), id, p)
+	r, err := do(patient(l.t), c, id, api.LockAcquire, p)
 	require.NoError(l.t, err)
 	return r
 }
@@ -78,21 +78,21 @@ func (l locker) take(c Client, p api.LockAcquireParams) api.LockAcquireResult {
 
 func (l locker) release(c Client, token string) api.LockReleaseResult {
 	l.t.Helper()
-	r, err := c.LockRelease(patient(l.t), api.LockReleaseParams{Name: l.name, Token: token})
+	r, err := do(patient(l.t), c, "", api.LockRelease, api.LockReleaseParams{Name: l.name, Token: token})
 	require.NoError(l.t, err)
 	return r
 }
 
 func (l locker) renew(c Client, token string, ttl time.Duration) api.LockRenewResult {
 	l.t.Helper()
-	r, err := c.LockRenew(patient(l.t), api.LockRenewParams{Name: l.name, Token: token, TTLMS: ttl.Milliseconds()})
+	r, err := do(patient(l.t), c, "", api.LockRenew, api.LockRenewParams{Name: l.name, Token: token, TTLMS: ttl.Milliseconds()})
 	require.NoError(l.t, err)
 	return r
 }
 
 func (l locker) get(c Client) api.LockGetResult {
 	l.t.Helper()
-	r, err := c.LockGet(patient(l.t), api.LockGetParams{Name: l.name})
+	r, err := do(patient(l.t), c, "", api.LockGet, api.LockGetParams{Name: l.name})
 	require.NoError(l.t, err)
 	return r
 }
@@ -252,10 +252,10 @@ func locksAreApart(l locker) {
 func lockAndLimit(l locker) {
 	g := l.take(l.a, api.LockAcquireParams{})
 	p := api.RatelimitParams{Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(1, time.Hour)}, Key: l.name}
-	r, err := l.a.RatelimitAcquire(patient(l.t), "", p)
+	r, err := do(patient(l.t), l.a, "", api.RatelimitAcquire, p)
 	require.NoError(l.t, err)
 	require.True(l.t, r.Allowed)
-	_, err = l.a.RatelimitReset(patient(l.t), api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key})
+	_, err = do(patient(l.t), l.a, "", api.RatelimitReset, api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key})
 	require.NoError(l.t, err)
 	require.Equal(l.t, g.Fence, l.get(l.a).Fence)
 }
@@ -267,14 +267,14 @@ func lockMistakes(l locker) {
 		"ttl":    {Name: l.name, TTLMS: 86_400_001},
 		"token":  {Name: l.name, Token: string(make([]byte, api.MaxNameBytes+1))},
 	} {
-		_, err := l.a.LockAcquire(patient(l.t), "", p)
+		_, err := do(patient(l.t), l.a, "", api.LockAcquire, p)
 		require.ErrorIs(l.t, err, api.InvalidArgument, "%+v", p)
 		require.ErrorContains(l.t, err, want)
 	}
-	_, err := l.a.LockRelease(patient(l.t), api.LockReleaseParams{Name: l.name})
+	_, err := do(patient(l.t), l.a, "", api.LockRelease, api.LockReleaseParams{Name: l.name})
 	require.ErrorIs(l.t, err, api.InvalidArgument)
 	require.ErrorContains(l.t, err, "token")
-	_, err = l.a.LockRenew(patient(l.t), api.LockRenewParams{Name: l.name, Token: "t", TTLMS: 1})
+	_, err = do(patient(l.t), l.a, "", api.LockRenew, api.LockRenewParams{Name: l.name, Token: "t", TTLMS: 1})
 	require.ErrorIs(l.t, err, api.InvalidArgument)
 	require.ErrorContains(l.t, err, "ttl_ms")
 }
@@ -295,7 +295,7 @@ func oneGrant(l locker) {
 	results := make(chan api.LockAcquireResult, 200)
 	for i := range cap(results) {
 		go func() {
-			r, err := []Client{l.a, l.b}[i%2].LockAcquire(patient(l.t), "", api.LockAcquireParams{Name: l.name})
+			r, err := do(patient(l.t), []Client{l.a, l.b}[i%2], "", api.LockAcquire, api.LockAcquireParams{Name: l.name})
 			if err != nil {
 				l.t.Error(err)
 			}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -35,10 +36,16 @@ func (l limiter) item(key string, cost int64, bands ...api.Band) api.RatelimitIt
 	return api.RatelimitItem{Algorithm: l.algorithm, Limits: bands, Key: l.key + key, Cost: cost}
 }
 
+// acquireMany returns the results alone.
+func acquireMany(ctx context.Context, c Client, id string, p api.RatelimitManyParams) ([]api.RatelimitItemResult, error) {
+	r, err := do(ctx, c, id, api.RatelimitAcquireMany, p)
+	return r.Results, err
+}
+
 // many acquires, and expects the call itself not to fail.
 func (l limiter) many(id string, atomic bool, items ...api.RatelimitItem) []api.RatelimitItemResult {
 	l.t.Helper()
-	r, err := l.client.RatelimitAcquireMany(patient(l.t), id, api.RatelimitManyParams{Items: items, Atomic: atomic})
+	r, err := acquireMany(patient(l.t), l.client, id, api.RatelimitManyParams{Items: items, Atomic: atomic})
 	require.NoError(l.t, err)
 	require.Len(l.t, r, len(items))
 	return r
@@ -124,7 +131,7 @@ func atomicWantsOneLimit(l limiter) {
 		"items[1].cost":             negative,
 		"items: they cost 1000000001 together; with atomic at most 1000000000": l.item("a", 1_000_000_000, band),
 	} {
-		_, err := l.client.RatelimitAcquireMany(patient(l.t), "", api.RatelimitManyParams{
+		_, err := acquireMany(patient(l.t), l.client, "", api.RatelimitManyParams{
 			Items: []api.RatelimitItem{l.item("a", 1, band), second}, Atomic: true,
 		})
 		require.ErrorIs(l.t, err, api.InvalidArgument, want)
@@ -156,10 +163,10 @@ func manyHaveBounds(l limiter) {
 		for range n {
 			items, keys = append(items, l.item("a", 1, per(1, time.Hour))), append(keys, "a")
 		}
-		_, err := l.client.RatelimitAcquireMany(patient(l.t), "", api.RatelimitManyParams{Items: items})
+		_, err := acquireMany(patient(l.t), l.client, "", api.RatelimitManyParams{Items: items})
 		require.ErrorIs(l.t, err, api.InvalidArgument)
 		require.ErrorContains(l.t, err, "items: "+want)
-		_, err = l.client.RatelimitAcquireAny(patient(l.t), "", l.anyOf(1, per(1, time.Hour), keys...))
+		_, err = do(patient(l.t), l.client, "", api.RatelimitAcquireAny, l.anyOf(1, per(1, time.Hour), keys...))
 		require.ErrorIs(l.t, err, api.InvalidArgument)
 		require.ErrorContains(l.t, err, "keys: "+want)
 	}
@@ -172,7 +179,7 @@ func (l limiter) anyOf(cost int64, band api.Band, keys ...string) api.RatelimitA
 // any acquires for one of the keys.
 func (l limiter) any(id string, p api.RatelimitAnyParams) api.RatelimitAnyResult {
 	l.t.Helper()
-	r, err := l.client.RatelimitAcquireAny(patient(l.t), id, p)
+	r, err := do(patient(l.t), l.client, id, api.RatelimitAcquireAny, p)
 	require.NoError(l.t, err)
 	return r
 }
@@ -193,7 +200,7 @@ func anyTakesTheFirst(l limiter) {
 		require.NotEmpty(l.t, r.Result.Grant)
 	}
 	require.False(l.t, l.any("", p).Result.Allowed)
-	_, err := l.client.RatelimitAcquireAny(patient(l.t), "", l.anyOf(1, per(4, time.Hour), "a", ""))
+	_, err := do(patient(l.t), l.client, "", api.RatelimitAcquireAny, l.anyOf(1, per(4, time.Hour), "a", ""))
 	require.ErrorIs(l.t, err, api.InvalidArgument)
 	require.ErrorContains(l.t, err, "keys[1]: ")
 }
@@ -243,7 +250,7 @@ func anyOfTwoSidecars(l limiter) {
 	for i := range 60 {
 		c := []Client{l.client, other}[i%2]
 		go func() {
-			r, err := c.RatelimitAcquireAny(patient(l.t), "", p)
+			r, err := do(patient(l.t), c, "", api.RatelimitAcquireAny, p)
 			if err != nil {
 				l.t.Error(err)
 			}

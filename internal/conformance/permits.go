@@ -13,7 +13,7 @@ import (
 type permits struct{ pooled }
 
 // Permits runs what the methods of permits promise.
-func Permits(t *testing.T, sys PoolSystem) {
+func Permits(t *testing.T, sys RulesSystem) {
 	rules := []api.Rule{
 		{Name: "two", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(2, time.Hour)}},
 		{Name: "leaky", Algorithm: api.AlgorithmLeakyBucket, Limits: []api.Band{per(2, time.Hour)}},
@@ -40,22 +40,22 @@ func Permits(t *testing.T, sys PoolSystem) {
 		"live, cooling, banned and free are all, after permits": permitSums,
 	} {
 		t.Run(name, func(t *testing.T) {
-			test(permits{pooled{t, sys, sys.Pools(t, 0, "a"), sys.Pools(t, 1, "b"), t.Name()}})
+			test(permits{pooled{t, sys, sys.Connect(t, 0, "a"), sys.Connect(t, 1, "b"), t.Name()}})
 		})
 	}
 }
 
-func (p permits) ask(c PoolClient, id string, in api.PermitAcquireParams) api.PermitAcquireResult {
+func (p permits) ask(c Client, id string, in api.PermitAcquireParams) api.PermitAcquireResult {
 	p.t.Helper()
 	in.Pool = p.pool
-	r, err := c.PermitTake(patient(p.t), id, in)
+	r, err := do(patient(p.t), c, id, api.PermitAcquire, in)
 	require.NoError(p.t, err)
 	require.Equal(p.t, r.Acquired, r.Lease != "", "%+v", r)
 	return r
 }
 
 // get takes a permit for its TTL alone, as time passes in these tests.
-func (p permits) get(c PoolClient, in api.PermitAcquireParams) api.PermitAcquireResult {
+func (p permits) get(c Client, in api.PermitAcquireParams) api.PermitAcquireResult {
 	p.t.Helper()
 	in.Bind = api.BindTTL
 	r := p.ask(c, "", in)
@@ -63,10 +63,10 @@ func (p permits) get(c PoolClient, in api.PermitAcquireParams) api.PermitAcquire
 	return r
 }
 
-func (p permits) report(c PoolClient, lease string, in api.PermitReportParams) api.PermitReportResult {
+func (p permits) report(c Client, lease string, in api.PermitReportParams) api.PermitReportResult {
 	p.t.Helper()
 	in.Pool, in.Lease = p.pool, lease
-	r, err := c.PermitReport(patient(p.t), in)
+	r, err := do(patient(p.t), c, "", api.PermitReport, in)
 	require.NoError(p.t, err)
 	return r
 }
@@ -75,7 +75,7 @@ func ownBuckets(p permits) {
 	p.put("x", "y")
 	in := api.PermitAcquireParams{Rule: "two"}
 	for i, want := range []string{"x", "y", "x", "y"} {
-		g := p.get([]PoolClient{p.a, p.b}[i%2], in)
+		g := p.get([]Client{p.a, p.b}[i%2], in)
 		require.Equal(p.t, want, g.ID, "in the order of their last use")
 		require.Equal(p.t, int64(1-i/2), g.Remaining)
 		require.Equal(p.t, "meta of "+want, g.Meta)
@@ -130,10 +130,10 @@ func permitProbes(p permits) {
 	p.sys.Advance(time.Hour)
 	// beside reports whether one more would be let through, and gives it back.
 	beside := func() bool {
-		r, err := p.a.BreakerAllow(patient(p.t), "", api.BreakerAllowParams{Name: "x", Pool: p.pool, Policy: "default"})
+		r, err := do(patient(p.t), p.a, "", api.BreakerAllow, api.BreakerAllowParams{Name: "x", Pool: p.pool, Policy: "default"})
 		require.NoError(p.t, err)
 		if r.Allowed {
-			_, err = p.a.BreakerReport(patient(p.t), "", api.BreakerReportParams{
+			_, err = do(patient(p.t), p.a, "", api.BreakerReport, api.BreakerReportParams{
 				Name: "x", Pool: p.pool, Policy: "default", Generation: r.Generation, Probe: r.Probe, Outcome: api.OutcomeIgnored,
 			})
 			require.NoError(p.t, err)
@@ -179,7 +179,7 @@ func permitAndMember(p permits) {
 	p.put("x")
 	g := p.get(p.a, api.PermitAcquireParams{Rule: "two", Breaker: "default"})
 	require.Equal(p.t, "busy", p.try(p.b, "", api.PoolAcquireParams{}).Reason)
-	_, err := p.a.PoolRelease(patient(p.t), api.PoolReleaseParams{Pool: p.pool, Lease: g.Lease})
+	_, err := do(patient(p.t), p.a, "", api.PoolRelease, api.PoolReleaseParams{Pool: p.pool, Lease: g.Lease})
 	require.ErrorIs(p.t, err, api.InvalidArgument, "a permit is reported")
 	p.report(p.a, g.Lease, api.PermitReportParams{})
 	m := p.held(p.b, "")
@@ -253,7 +253,7 @@ func permitWaiting(p permits) {
 	g := p.ask(p.a, "", api.PermitAcquireParams{Rule: "two", Breaker: "default"})
 	done := make(chan api.PermitAcquireResult, 1)
 	go func() {
-		r, err := p.b.PermitTake(patient(p.t), "", api.PermitAcquireParams{Pool: p.pool, Rule: "two", Breaker: "default", WaitMS: 60_000})
+		r, err := do(patient(p.t), p.b, "", api.PermitAcquire, api.PermitAcquireParams{Pool: p.pool, Rule: "two", Breaker: "default", WaitMS: 60_000})
 		if err != nil {
 			p.t.Error(err)
 		}
@@ -280,7 +280,7 @@ func permitMistakes(p permits) {
 		"lease_ms": {Pool: p.pool, LeaseMS: 99},
 		"wait_ms":  {Pool: p.pool, WaitMS: 60_001},
 	} {
-		_, err := p.a.PermitTake(patient(p.t), "", in)
+		_, err := do(patient(p.t), p.a, "", api.PermitAcquire, in)
 		require.ErrorIs(p.t, err, api.InvalidArgument, want)
 		require.ErrorContains(p.t, err, want)
 	}
@@ -288,7 +288,7 @@ func permitMistakes(p permits) {
 		"rule":    {Pool: p.pool, Rule: "twos"},
 		"breaker": {Pool: p.pool, Breaker: "defaults"},
 	} {
-		_, err := p.a.PermitTake(patient(p.t), "", in)
+		_, err := do(patient(p.t), p.a, "", api.PermitAcquire, in)
 		require.ErrorIs(p.t, err, api.NotFound, want)
 		require.ErrorContains(p.t, err, want+": ")
 	}
@@ -296,14 +296,14 @@ func permitMistakes(p permits) {
 		"status": {Pool: p.pool, Lease: "m1.T.0.0.x", Status: 99},
 		"lease":  {Pool: p.pool, Lease: "p1.T.0.0.x"},
 	} {
-		_, err := p.a.PermitReport(patient(p.t), in)
+		_, err := do(patient(p.t), p.a, "", api.PermitReport, in)
 		require.ErrorIs(p.t, err, api.InvalidArgument, want)
 		require.ErrorContains(p.t, err, want+": ")
 	}
 }
 
 func permitRules(p permits) {
-	_, err := p.a.PermitTake(patient(p.t), "", api.PermitAcquireParams{Pool: p.pool, Rule: "leaky"})
+	_, err := do(patient(p.t), p.a, "", api.PermitAcquire, api.PermitAcquireParams{Pool: p.pool, Rule: "leaky"})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "rule: leaky is a leaky_bucket")
 }
@@ -312,7 +312,7 @@ func permitRenewing(p permits) {
 	p.put("x")
 	g := p.get(p.a, api.PermitAcquireParams{})
 	p.sys.Advance(50 * time.Second)
-	r, err := p.b.PermitRenew(patient(p.t), api.PermitRenewParams{Pool: p.pool, Lease: g.Lease, LeaseMS: 60_000})
+	r, err := do(patient(p.t), p.b, "", api.PermitRenew, api.PermitRenewParams{Pool: p.pool, Lease: g.Lease, LeaseMS: 60_000})
 	require.NoError(p.t, err)
 	require.True(p.t, r.Renewed)
 	p.sys.Advance(50 * time.Second)
@@ -324,7 +324,7 @@ func permitRenewing(p permits) {
 func permitSums(p permits) {
 	p.put("x", "y", "z")
 	for i := range 12 {
-		g := p.ask([]PoolClient{p.a, p.b}[i%2], "", api.PermitAcquireParams{Rule: "two", Breaker: "default", Bind: api.BindTTL})
+		g := p.ask([]Client{p.a, p.b}[i%2], "", api.PermitAcquireParams{Rule: "two", Breaker: "default", Bind: api.BindTTL})
 		if g.Acquired && i%4 < 3 {
 			p.report(p.a, g.Lease, api.PermitReportParams{Outcome: []string{"ok", "transport", "ban"}[i%4]})
 		}

@@ -13,7 +13,7 @@ import (
 func removedIsTold(p pooled) {
 	p.put("x", "y")
 	g := p.take(p.a, api.PoolAcquireParams{LeaseMS: 300})
-	r, err := p.b.PoolRemove(patient(p.t), api.PoolRemoveParams{Pool: p.pool, IDs: []string{"x", "nobody"}})
+	r, err := do(patient(p.t), p.b, "", api.PoolRemove, api.PoolRemoveParams{Pool: p.pool, IDs: []string{"x", "nobody"}})
 	require.NoError(p.t, err)
 	require.Equal(p.t, api.PoolRemoveResult{Removed: 1, Total: 1}, r)
 	lost := locker{t: p.t}.loss(p.a)
@@ -34,7 +34,7 @@ func poolReleasedTwice(p pooled) {
 		require.True(p.t, again.Released)
 		require.Equal(p.t, "released", again.Reason)
 	}
-	list, err := p.a.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool})
+	list, err := do(patient(p.t), p.a, "", api.PoolList, api.PoolListParams{Pool: p.pool})
 	require.NoError(p.t, err)
 	require.Equal(p.t, int64(1), list.Members[0].Failures, "counted once")
 	require.Equal(p.t, "expired", p.renew(p.a, g.Lease, time.Minute).Reason)
@@ -100,7 +100,7 @@ func poolReplayMoves(p pooled) {
 	require.NotEqual(p.t, marker.ID, g.ID)
 	require.True(p.t, p.renew(p.b, g.Lease, time.Minute).Renewed, "it has moved")
 	p.b.Close()
-	p.b = p.sys.Pools(p.t, 1, "c")
+	p.b = p.sys.Connect(p.t, 1, "c")
 	p.until("the new one gives it back", func() bool { return p.stats("").Free == 2 })
 }
 
@@ -129,16 +129,16 @@ func poolReplayOfExpired(p pooled) {
 func poolConflict(p pooled) {
 	p.put("x", "y")
 	p.try(p.a, "id", api.PoolAcquireParams{})
-	_, err := p.b.PoolTake(patient(p.t), "id", api.PoolAcquireParams{Pool: p.pool, LeaseMS: 1000})
+	_, err := do(patient(p.t), p.b, "id", api.PoolAcquire, api.PoolAcquireParams{Pool: p.pool, LeaseMS: 1000})
 	require.ErrorIs(p.t, err, api.Conflict)
 }
 
 // queued starts a call that waits, and returns when it stands in line as the n-th.
-func (p pooled) queued(c PoolClient, n int64) chan api.PoolAcquireResult {
+func (p pooled) queued(c Client, n int64) chan api.PoolAcquireResult {
 	p.t.Helper()
 	done := make(chan api.PoolAcquireResult, 1)
 	go func() {
-		r, err := c.PoolTake(patient(p.t), "", api.PoolAcquireParams{Pool: p.pool, WaitMS: 60_000})
+		r, err := do(patient(p.t), c, "", api.PoolAcquire, api.PoolAcquireParams{Pool: p.pool, WaitMS: 60_000})
 		if err != nil {
 			p.t.Error(err)
 		}
@@ -191,22 +191,22 @@ func poolMistakes(p pooled) {
 		"exclude[1]": {Pool: p.pool, Exclude: []string{"a", long}},
 		"exclude":    {Pool: p.pool, Exclude: make([]string, 101)},
 	} {
-		_, err := p.a.PoolTake(patient(p.t), "", in)
+		_, err := do(patient(p.t), p.a, "", api.PoolAcquire, in)
 		require.ErrorIs(p.t, err, api.InvalidArgument, want)
 		require.ErrorContains(p.t, err, want)
 	}
-	_, err := p.a.PoolPut(patient(p.t), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a"}, {ID: "b"}, {ID: "c"}, {}}})
+	_, err := do(patient(p.t), p.a, "", api.PoolPut, api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a"}, {ID: "b"}, {ID: "c"}, {}}})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "members[3]")
-	_, err = p.a.PoolPut(patient(p.t), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a", Meta: strings.Repeat("x", 4097)}}})
+	_, err = do(patient(p.t), p.a, "", api.PoolPut, api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "a", Meta: strings.Repeat("x", 4097)}}})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "meta")
 	for _, lease := range []string{"x", "1.2.token_bucket.1.1.a:b", "p1.T.9.0.x", "m1.T.0.0.x"} {
-		_, err := p.a.PoolRelease(patient(p.t), api.PoolReleaseParams{Pool: p.pool, Lease: lease})
+		_, err := do(patient(p.t), p.a, "", api.PoolRelease, api.PoolReleaseParams{Pool: p.pool, Lease: lease})
 		require.ErrorIs(p.t, err, api.InvalidArgument, lease)
 		require.ErrorContains(p.t, err, "lease")
 	}
-	_, err = p.a.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool, Cursor: "x"})
+	_, err = do(patient(p.t), p.a, "", api.PoolList, api.PoolListParams{Pool: p.pool, Cursor: "x"})
 	require.ErrorIs(p.t, err, api.InvalidArgument)
 	require.ErrorContains(p.t, err, "cursor")
 	require.Zero(p.t, p.stats("").Total)
@@ -239,7 +239,7 @@ func poolSums(p pooled) {
 	var old []string
 	outcomes := []string{"ok", "ok", "ok", "fail", "transport", "cancelled", "ban"}
 	for step := range 150 {
-		c := []PoolClient{p.a, p.b}[random.Intn(2)]
+		c := []Client{p.a, p.b}[random.Intn(2)]
 		switch random.Intn(6) {
 		case 0, 1, 2:
 			if g := p.try(c, "", api.PoolAcquireParams{Bind: api.BindTTL, Scope: []string{"", "s"}[random.Intn(2)]}); g.Acquired {
@@ -259,7 +259,7 @@ func poolSums(p pooled) {
 				require.False(p.t, p.release(c, lease, api.PoolReleaseParams{}).Released)
 			}
 			for _, id := range []string{"a", "b", "c", "d", "e"} {
-				_, err := c.PoolUnban(patient(p.t), api.PoolUnbanParams{Pool: p.pool, ID: id})
+				_, err := do(patient(p.t), c, "", api.PoolUnban, api.PoolUnbanParams{Pool: p.pool, ID: id})
 				require.NoError(p.t, err)
 			}
 		case 5:

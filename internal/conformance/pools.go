@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -12,40 +11,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// PoolSystem is a System of its own for each suite, whose sidecars take rules.
-type PoolSystem interface {
-	RulesSystem
-	// Pools opens a client as Connect does.
-	Pools(t testing.TB, sidecar int, name string) PoolClient
-}
-
-// PoolClient is one connection that uses pools and permits.
-type PoolClient interface {
-	Client
-	PoolPut(ctx context.Context, p api.PoolPutParams) (api.PoolPutResult, error)
-	PoolRemove(ctx context.Context, p api.PoolRemoveParams) (api.PoolRemoveResult, error)
-	PoolList(ctx context.Context, p api.PoolListParams) (api.PoolListResult, error)
-	PoolStats(ctx context.Context, p api.PoolStatsParams) (api.PoolStatsResult, error)
-	PoolTake(ctx context.Context, requestID string, p api.PoolAcquireParams) (api.PoolAcquireResult, error)
-	PoolRenew(ctx context.Context, p api.PoolRenewParams) (api.PoolRenewResult, error)
-	PoolRelease(ctx context.Context, p api.PoolReleaseParams) (api.PoolReleaseResult, error)
-	PoolBan(ctx context.Context, p api.PoolBanParams) (api.PoolBanResult, error)
-	PoolUnban(ctx context.Context, p api.PoolUnbanParams) (api.PoolBanResult, error)
-	PermitTake(ctx context.Context, requestID string, p api.PermitAcquireParams) (api.PermitAcquireResult, error)
-	PermitReport(ctx context.Context, p api.PermitReportParams) (api.PermitReportResult, error)
-	PermitRenew(ctx context.Context, p api.PermitRenewParams) (api.PoolRenewResult, error)
-}
-
 // pooled is one test's view of a pool of its own.
 type pooled struct {
 	t    *testing.T
-	sys  PoolSystem
-	a, b PoolClient // of sidecar 0 and 1
+	sys  RulesSystem
+	a, b Client // of sidecar 0 and 1
 	pool string
 }
 
 // Pools runs what the methods of pools promise.
-func Pools(t *testing.T, sys PoolSystem) {
+func Pools(t *testing.T, sys RulesSystem) {
 	for name, test := range map[string]func(pooled){
 		"the least recently used one is given":                 leastRecentlyUsed,
 		"a member is one caller's at a time":                   oneAtATime,
@@ -74,7 +49,7 @@ func Pools(t *testing.T, sys PoolSystem) {
 		"live, cooling, banned and free are all, at each step": poolSums,
 	} {
 		t.Run(name, func(t *testing.T) {
-			test(pooled{t, sys, sys.Pools(t, 0, "a"), sys.Pools(t, 1, "b"), t.Name()})
+			test(pooled{t, sys, sys.Connect(t, 0, "a"), sys.Connect(t, 1, "b"), t.Name()})
 		})
 	}
 }
@@ -85,21 +60,21 @@ func (p pooled) put(ids ...string) {
 	for _, id := range ids {
 		in.Members = append(in.Members, api.PoolMember{ID: id, Meta: "meta of " + id})
 	}
-	r, err := p.a.PoolPut(patient(p.t), in)
+	r, err := do(patient(p.t), p.a, "", api.PoolPut, in)
 	require.NoError(p.t, err)
 	require.Equal(p.t, int64(len(ids)), r.Added)
 }
 
-func (p pooled) try(c PoolClient, id string, in api.PoolAcquireParams) api.PoolAcquireResult {
+func (p pooled) try(c Client, id string, in api.PoolAcquireParams) api.PoolAcquireResult {
 	p.t.Helper()
 	in.Pool = p.pool
-	r, err := c.PoolTake(patient(p.t), id, in)
+	r, err := do(patient(p.t), c, id, api.PoolAcquire, in)
 	require.NoError(p.t, err)
 	require.Equal(p.t, r.Acquired, r.Lease != "", "%+v", r)
 	return r
 }
 
-func (p pooled) take(c PoolClient, in api.PoolAcquireParams) api.PoolAcquireResult {
+func (p pooled) take(c Client, in api.PoolAcquireParams) api.PoolAcquireResult {
 	p.t.Helper()
 	r := p.try(c, "", in)
 	require.True(p.t, r.Acquired, "%+v", r)
@@ -107,29 +82,29 @@ func (p pooled) take(c PoolClient, in api.PoolAcquireParams) api.PoolAcquireResu
 }
 
 // held takes a member for its TTL alone, for tests that let time pass.
-func (p pooled) held(c PoolClient, scope string) api.PoolAcquireResult {
+func (p pooled) held(c Client, scope string) api.PoolAcquireResult {
 	p.t.Helper()
 	return p.take(c, api.PoolAcquireParams{Scope: scope, Bind: api.BindTTL})
 }
 
-func (p pooled) release(c PoolClient, lease string, in api.PoolReleaseParams) api.PoolReleaseResult {
+func (p pooled) release(c Client, lease string, in api.PoolReleaseParams) api.PoolReleaseResult {
 	p.t.Helper()
 	in.Pool, in.Lease = p.pool, lease
-	r, err := c.PoolRelease(patient(p.t), in)
+	r, err := do(patient(p.t), c, "", api.PoolRelease, in)
 	require.NoError(p.t, err)
 	return r
 }
 
-func (p pooled) renew(c PoolClient, lease string, d time.Duration) api.PoolRenewResult {
+func (p pooled) renew(c Client, lease string, d time.Duration) api.PoolRenewResult {
 	p.t.Helper()
-	r, err := c.PoolRenew(patient(p.t), api.PoolRenewParams{Pool: p.pool, Lease: lease, LeaseMS: d.Milliseconds()})
+	r, err := do(patient(p.t), c, "", api.PoolRenew, api.PoolRenewParams{Pool: p.pool, Lease: lease, LeaseMS: d.Milliseconds()})
 	require.NoError(p.t, err)
 	return r
 }
 
 func (p pooled) stats(scope string) api.PoolStatsResult {
 	p.t.Helper()
-	s, err := p.b.PoolStats(patient(p.t), api.PoolStatsParams{Pool: p.pool, Scope: scope})
+	s, err := do(patient(p.t), p.b, "", api.PoolStats, api.PoolStatsParams{Pool: p.pool, Scope: scope})
 	require.NoError(p.t, err)
 	require.Equal(p.t, s.Total, s.Live+s.Cooling+s.Banned+s.Free, "%+v", s)
 	return s
@@ -145,7 +120,7 @@ func leastRecentlyUsed(p pooled) {
 	p.put("c", "a", "b")
 	var leases []string
 	for i, want := range []string{"c", "a", "b"} {
-		g := p.held([]PoolClient{p.a, p.b}[i%2], "")
+		g := p.held([]Client{p.a, p.b}[i%2], "")
 		require.Equal(p.t, want, g.ID, "those that were never used go by when they came")
 		require.Equal(p.t, "meta of "+want, g.Meta)
 		require.Zero(p.t, g.LastUsedAtMS)
@@ -174,7 +149,7 @@ func oneAtATime(p pooled) {
 	require.Equal(p.t, int64(60_000), busy.RetryAfterMS, "when its lease is over")
 	require.Equal(p.t, p.sys.Now().UnixMilli()+60_000, busy.NextAtMS)
 	require.Equal(p.t, "busy", p.try(p.b, "", api.PoolAcquireParams{Scope: "another"}).Reason, "in whatever scope")
-	list, err := p.b.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool})
+	list, err := do(patient(p.t), p.b, "", api.PoolList, api.PoolListParams{Pool: p.pool})
 	require.NoError(p.t, err)
 	require.Equal(p.t, "leased", list.Members[0].State)
 	require.Equal(p.t, "a", list.Members[0].HeldBy.Client)
@@ -241,16 +216,16 @@ func bans(p pooled) {
 	require.Equal(p.t, int64(-1), none.RetryAfterMS)
 	require.Equal(p.t, api.PoolStatsResult{Total: 1, Banned: 1}, p.stats(""))
 	for _, changed := range []bool{true, false} {
-		u, err := p.b.PoolUnban(patient(p.t), api.PoolUnbanParams{Pool: p.pool, ID: "x"})
+		u, err := do(patient(p.t), p.b, "", api.PoolUnban, api.PoolUnbanParams{Pool: p.pool, ID: "x"})
 		require.NoError(p.t, err)
 		require.Equal(p.t, changed, u.Changed)
 	}
 	g := p.held(p.b, "")
-	_, err := p.a.PoolBan(patient(p.t), api.PoolBanParams{Pool: p.pool, ID: "x"})
+	_, err := do(patient(p.t), p.a, "", api.PoolBan, api.PoolBanParams{Pool: p.pool, ID: "x"})
 	require.NoError(p.t, err)
 	require.True(p.t, p.renew(p.b, g.Lease, time.Minute).Renewed, "who has it keeps it")
 	require.Equal(p.t, "banned", p.release(p.b, g.Lease, api.PoolReleaseParams{}).State)
-	_, err = p.a.PoolBan(patient(p.t), api.PoolBanParams{Pool: p.pool, ID: "nobody"})
+	_, err = do(patient(p.t), p.a, "", api.PoolBan, api.PoolBanParams{Pool: p.pool, ID: "nobody"})
 	require.ErrorIs(p.t, err, api.NotFound)
 }
 
@@ -291,10 +266,10 @@ func stickiness(p pooled) {
 func putKeepsState(p pooled) {
 	p.put("x")
 	p.release(p.a, p.held(p.a, "").Lease, api.PoolReleaseParams{Outcome: "ban"})
-	r, err := p.b.PoolPut(patient(p.t), api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "x", Meta: "new"}, {ID: "y"}}})
+	r, err := do(patient(p.t), p.b, "", api.PoolPut, api.PoolPutParams{Pool: p.pool, Members: []api.PoolMember{{ID: "x", Meta: "new"}, {ID: "y"}}})
 	require.NoError(p.t, err)
 	require.Equal(p.t, api.PoolPutResult{Added: 1, Total: 2}, r)
-	list, err := p.a.PoolList(patient(p.t), api.PoolListParams{Pool: p.pool})
+	list, err := do(patient(p.t), p.a, "", api.PoolList, api.PoolListParams{Pool: p.pool})
 	require.NoError(p.t, err)
 	require.Equal(p.t, "banned", list.Members[0].State)
 	require.Equal(p.t, "new", list.Members[0].Meta)
@@ -311,7 +286,7 @@ func listedInPages(p pooled) {
 	var seen []string
 	in := api.PoolListParams{Pool: p.pool, Count: 300}
 	for pages := 1; ; pages++ {
-		r, err := p.a.PoolList(patient(p.t), in)
+		r, err := do(patient(p.t), p.a, "", api.PoolList, in)
 		require.NoError(p.t, err)
 		for _, m := range r.Members {
 			seen = append(seen, m.ID)

@@ -24,7 +24,7 @@ func lostLeaseIsTold(q queuer) {
 	q.put(q.a, "1", 2*time.Hour)
 	r := q.get(q.a, "1", api.QueueDequeueParams{LeaseMS: 86_400_000, Bind: api.BindSession})
 	require.True(q.t, q.release(q.b, r.Lease).Released)
-	x, err := q.a.QueueRenew(patient(q.t), api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: 1000})
+	x, err := do(patient(q.t), q.a, "", api.QueueRenew, api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: 1000})
 	require.NoError(q.t, err)
 	require.False(q.t, x.Renewed)
 	select {
@@ -53,7 +53,7 @@ func repeatedIsTheSame(q queuer) {
 			require.Equal(q.t, api.QueueDequeueResult{Replayed: true, Reason: "released"}, q.try(q.a, id, p))
 		}
 		q.get(q.b, "2", api.QueueDequeueParams{})
-		_, err := q.a.QueueDequeue(patient(q.t), id, api.QueueDequeueParams{Queue: q.name, LeaseMS: 777})
+		_, err := do(patient(q.t), q.a, id, api.QueueDequeue, api.QueueDequeueParams{Queue: q.name, LeaseMS: 777})
 		require.ErrorIs(q.t, err, api.Conflict)
 	}
 	q.put(q.a, "3", minute)

@@ -50,7 +50,7 @@ func Queues(t *testing.T, sys System) {
 
 func (q queuer) put(c Client, id string, ttl time.Duration) api.QueueEnqueueResult {
 	q.t.Helper()
-	r, err := c.QueueEnqueue(patient(q.t), api.QueueEnqueueParams{Queue: q.name, ID: id, TTLMS: ttl.Milliseconds(), Body: []byte("of " + id)})
+	r, err := do(patient(q.t), c, "", api.QueueEnqueue, api.QueueEnqueueParams{Queue: q.name, ID: id, TTLMS: ttl.Milliseconds(), Body: []byte("of " + id)})
 	require.NoError(q.t, err)
 	return r
 }
@@ -58,7 +58,7 @@ func (q queuer) put(c Client, id string, ttl time.Duration) api.QueueEnqueueResu
 func (q queuer) try(c Client, id string, p api.QueueDequeueParams) api.QueueDequeueResult {
 	q.t.Helper()
 	p.Queue = q.name
-	r, err := c.QueueDequeue(patient(q.t), id, p)
+	r, err := do(patient(q.t), c, id, api.QueueDequeue, p)
 	require.NoError(q.t, err)
 	return r
 }
@@ -75,21 +75,21 @@ func (q queuer) get(c Client, want string, p api.QueueDequeueParams) api.QueueDe
 
 func (q queuer) ack(c Client, lease string) api.QueueAckResult {
 	q.t.Helper()
-	r, err := c.QueueAck(patient(q.t), api.QueueLeaseParams{Queue: q.name, Lease: lease})
+	r, err := do(patient(q.t), c, "", api.QueueAck, api.QueueLeaseParams{Queue: q.name, Lease: lease})
 	require.NoError(q.t, err)
 	return r
 }
 
 func (q queuer) release(c Client, lease string) api.QueueReleaseResult {
 	q.t.Helper()
-	r, err := c.QueueRelease(patient(q.t), api.QueueLeaseParams{Queue: q.name, Lease: lease})
+	r, err := do(patient(q.t), c, "", api.QueueRelease, api.QueueLeaseParams{Queue: q.name, Lease: lease})
 	require.NoError(q.t, err)
 	return r
 }
 
 func (q queuer) stats() api.QueueStatsResult {
 	q.t.Helper()
-	r, err := q.b.QueueStats(patient(q.t), api.QueueParams{Queue: q.name})
+	r, err := do(patient(q.t), q.b, "", api.QueueStats, api.QueueParams{Queue: q.name})
 	require.NoError(q.t, err)
 	return r
 }
@@ -111,7 +111,7 @@ func (q queuer) wait(ctx context.Context, c Client, p api.QueueDequeueParams) <-
 	found := make(chan api.QueueDequeueResult, 1)
 	p.Queue, p.WaitMS = q.name, 60_000
 	go func() {
-		if r, err := c.QueueDequeue(ctx, "", p); err == nil {
+		if r, err := do(ctx, c, "", api.QueueDequeue, p); err == nil {
 			found <- r
 		}
 		close(found)
@@ -151,7 +151,7 @@ func firstInFirstOut(q queuer) {
 func sameIDOnce(q queuer) {
 	q.put(q.a, "first", minute)
 	q.put(q.a, "x", time.Second)
-	r, err := q.b.QueueEnqueue(patient(q.t), api.QueueEnqueueParams{Queue: q.name, ID: "x", TTLMS: 90_000, Body: []byte("other")})
+	r, err := do(patient(q.t), q.b, "", api.QueueEnqueue, api.QueueEnqueueParams{Queue: q.name, ID: "x", TTLMS: 90_000, Body: []byte("other")})
 	require.NoError(q.t, err)
 	require.Equal(q.t, api.QueueEnqueueResult{Position: 2, Depth: 2}, r)
 	taken := q.get(q.a, "first", api.QueueDequeueParams{LeaseMS: 60_000})
@@ -216,7 +216,7 @@ func renewedIsKept(q queuer) {
 	q.put(q.a, "1", minute)
 	r := q.get(q.a, "1", api.QueueDequeueParams{LeaseMS: 1000})
 	renew := func(ms int64) api.QueueRenewResult {
-		x, err := q.b.QueueRenew(patient(q.t), api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: ms})
+		x, err := do(patient(q.t), q.b, "", api.QueueRenew, api.QueueRenewParams{Queue: q.name, Lease: r.Lease, LeaseMS: ms})
 		require.NoError(q.t, err)
 		return x
 	}
@@ -239,12 +239,12 @@ func renewedIsKept(q queuer) {
 
 func cancelledIsGone(q queuer) {
 	cancel := func(id string) api.QueueCancelResult {
-		r, err := q.b.QueueCancel(patient(q.t), api.QueueEntryParams{Queue: q.name, ID: id})
+		r, err := do(patient(q.t), q.b, "", api.QueueCancel, api.QueueEntryParams{Queue: q.name, ID: id})
 		require.NoError(q.t, err)
 		return r
 	}
 	place := func(id string) api.QueuePositionResult {
-		r, err := q.b.QueuePosition(patient(q.t), api.QueueEntryParams{Queue: q.name, ID: id})
+		r, err := do(patient(q.t), q.b, "", api.QueuePosition, api.QueueEntryParams{Queue: q.name, ID: id})
 		require.NoError(q.t, err)
 		return r
 	}
@@ -277,7 +277,7 @@ func largestBody(q queuer) {
 	for i := range body {
 		body[i] = byte(i * 7)
 	}
-	_, err := q.a.QueueEnqueue(patient(q.t), api.QueueEnqueueParams{Queue: q.name, ID: "1", Body: body})
+	_, err := do(patient(q.t), q.a, "", api.QueueEnqueue, api.QueueEnqueueParams{Queue: q.name, ID: "1", Body: body})
 	require.NoError(q.t, err)
 	require.True(q.t, bytes.Equal(body, q.try(q.b, "", api.QueueDequeueParams{}).Body))
 }
@@ -289,7 +289,7 @@ func queueMistakes(q queuer) {
 		"wait_ms":  {Queue: q.name, WaitMS: 60_001},
 		"lease_m":  {Queue: q.name, Bind: api.BindSession},
 	} {
-		_, err := q.a.QueueDequeue(patient(q.t), "", p)
+		_, err := do(patient(q.t), q.a, "", api.QueueDequeue, p)
 		require.ErrorIs(q.t, err, api.InvalidArgument, "%+v", p)
 		require.ErrorContains(q.t, err, want)
 	}
@@ -299,7 +299,7 @@ func queueMistakes(q queuer) {
 		"ttl_ms": {Queue: q.name, ID: "1", TTLMS: -1},
 		"body":   {Queue: q.name, ID: "1", Body: make([]byte, api.MaxBodyBytes+1)},
 	} {
-		_, err := q.a.QueueEnqueue(patient(q.t), p)
+		_, err := do(patient(q.t), q.a, "", api.QueueEnqueue, p)
 		require.ErrorIs(q.t, err, api.InvalidArgument, "%s", want)
 		require.ErrorContains(q.t, err, want)
 	}

@@ -19,26 +19,20 @@ type RulesSystem interface {
 	// SetFile has sidecar 0 or 1 take these as the rules of its file, last changed
 	// now, under rules.precedence.
 	SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule)
-	// Rules opens a client as Connect does.
-	Rules(t testing.TB, sidecar int, name string) RulesClient
-}
-
-// RulesClient is one connection that may change rules.
-type RulesClient interface {
-	Client
-	RatelimitRules(ctx context.Context) (api.RatelimitRulesResult, error)
-	RatelimitPutRule(ctx context.Context, r api.Rule) (api.RatelimitPutRuleResult, error)
-	RatelimitDeleteRule(ctx context.Context, name string) (bool, error)
-	RatelimitExplain(ctx context.Context, p api.RatelimitExplainParams) (api.RatelimitExplainResult, error)
-	RatelimitStats(ctx context.Context) (api.RatelimitStatsResult, error)
 }
 
 // ruled is one test's view of two sidecars and their rules.
 type ruled struct {
 	t    *testing.T
 	sys  RulesSystem
-	at   [2]RulesClient
+	at   [2]Client
 	deaf bool
+}
+
+// deleteRule reports whether there was one.
+func deleteRule(ctx context.Context, c Client, name string) (bool, error) {
+	r, err := do(ctx, c, "", api.RatelimitDeleteRule, api.RatelimitDeleteRuleParams{Name: name})
+	return r.Deleted, err
 }
 
 // Rules runs what ratelimit.rules, put_rule, delete_rule, explain and stats
@@ -63,7 +57,7 @@ func Rules(t *testing.T, open func(t *testing.T, deaf bool) RulesSystem) {
 				t.Parallel()
 				r := ruled{t: t, sys: open(t, deaf), deaf: deaf}
 				for i := range r.at {
-					r.at[i] = r.sys.Rules(t, i, "rules")
+					r.at[i] = r.sys.Connect(t, i, "rules")
 				}
 				test(r)
 			})
@@ -77,14 +71,14 @@ func bucket(name string, limit int64) api.Rule {
 
 func (r ruled) put(sidecar int, rule api.Rule) api.RatelimitPutRuleResult {
 	r.t.Helper()
-	p, err := r.at[sidecar].RatelimitPutRule(patient(r.t), rule)
+	p, err := do(patient(r.t), r.at[sidecar], "", api.RatelimitPutRule, api.RatelimitPutRuleParams{Rule: &rule})
 	require.NoError(r.t, err)
 	return p
 }
 
 func (r ruled) take(sidecar int, rule string, cost int64) api.RatelimitResult {
 	r.t.Helper()
-	d, err := r.at[sidecar].RatelimitAcquire(patient(r.t), "", api.RatelimitParams{Rule: rule, Key: "k", Cost: cost})
+	d, err := do(patient(r.t), r.at[sidecar], "", api.RatelimitAcquire, api.RatelimitParams{Rule: rule, Key: "k", Cost: cost})
 	require.NoError(r.t, err)
 	return d
 }
@@ -104,7 +98,7 @@ func (r ruled) seen(sidecar int, what string, is func(api.RatelimitRulesResult) 
 			advanced = time.Now()
 			r.sys.Advance(time.Second)
 		}
-		l, err := r.at[sidecar].RatelimitRules(patient(r.t))
+		l, err := do(patient(r.t), r.at[sidecar], "", api.RatelimitRules, api.Nothing{})
 		require.NoError(r.t, err)
 		if is(l) {
 			return
@@ -140,7 +134,7 @@ func putIsInForceEverywhere(r ruled) {
 	name, second := "second", r.put(1, bucket("second", 7))
 	if r.deaf {
 		unknown := func() bool {
-			_, err := r.at[0].RatelimitAcquire(patient(r.t), "", api.RatelimitParams{Rule: name, Key: "k"})
+			_, err := do(patient(r.t), r.at[0], "", api.RatelimitAcquire, api.RatelimitParams{Rule: name, Key: "k"})
 			return errors.Is(err, api.NotFound)
 		}
 		// A look that was due before the rule was put may have come behind it; there is
@@ -208,15 +202,15 @@ func putAgain(r ruled) {
 func deletedIsGone(r ruled) {
 	one := r.put(0, bucket("b", 10))
 	r.seen(1, "both have it", has("b", one.Revision))
-	was, err := r.at[1].RatelimitDeleteRule(patient(r.t), "b")
+	was, err := deleteRule(patient(r.t), r.at[1], "b")
 	require.NoError(r.t, err)
 	require.True(r.t, was)
-	_, err = r.at[1].RatelimitAcquire(patient(r.t), "", api.RatelimitParams{Rule: "b", Key: "k"})
+	_, err = do(patient(r.t), r.at[1], "", api.RatelimitAcquire, api.RatelimitParams{Rule: "b", Key: "k"})
 	require.ErrorIs(r.t, err, api.NotFound, "at once where it was deleted")
 	r.seen(0, "and in the other", func(l api.RatelimitRulesResult) bool { return len(l.Rules) == 0 })
-	_, err = r.at[0].RatelimitAcquire(patient(r.t), "", api.RatelimitParams{Rule: "b", Key: "k"})
+	_, err = do(patient(r.t), r.at[0], "", api.RatelimitAcquire, api.RatelimitParams{Rule: "b", Key: "k"})
 	require.ErrorIs(r.t, err, api.NotFound)
-	was, err = r.at[0].RatelimitDeleteRule(patient(r.t), "b")
+	was, err = deleteRule(patient(r.t), r.at[0], "b")
 	require.NoError(r.t, err)
 	require.False(r.t, was)
 	require.Greater(r.t, r.put(0, bucket("b", 10)).Revision, one.Revision, "a new one comes after it")
@@ -227,7 +221,7 @@ func fileFirst(r ruled) {
 	put := r.put(0, bucket("b", 100))
 	require.True(r.t, put.Hidden)
 	require.Equal(r.t, int64(3), r.take(0, "b", 1).Limit)
-	l, err := r.at[0].RatelimitRules(patient(r.t))
+	l, err := do(patient(r.t), r.at[0], "", api.RatelimitRules, api.Nothing{})
 	require.NoError(r.t, err)
 	require.Equal(r.t, "file", l.Precedence)
 	require.Len(r.t, l.Rules, 3)
@@ -256,14 +250,14 @@ func redisFirst(r ruled) {
 	d := r.take(0, "b", 50)
 	require.True(r.t, d.Allowed)
 	require.Equal(r.t, int64(49), d.Remaining, "what was used under the file's rule counts")
-	l, err := r.at[0].RatelimitRules(patient(r.t))
+	l, err := do(patient(r.t), r.at[0], "", api.RatelimitRules, api.Nothing{})
 	require.NoError(r.t, err)
 	require.Equal(r.t, "redis", l.Precedence)
 	require.True(r.t, of(l, "b", "file").Hidden)
 	require.False(r.t, of(l, "b", "redis").Hidden)
 
 	// Without it the file's is in force again, though its file is older.
-	_, err = r.at[0].RatelimitDeleteRule(patient(r.t), "b")
+	_, err = deleteRule(patient(r.t), r.at[0], "b")
 	require.NoError(r.t, err)
 	d = r.take(0, "b", 1)
 	require.False(r.t, d.Allowed)
@@ -275,11 +269,11 @@ func mistakesOfARule(r ruled) {
 	bad.Algorithm = api.AlgorithmLeakyBucket
 	bad.Limits = []api.Band{{Limit: 1, PeriodMS: 60_000}, {Limit: 2, PeriodMS: 60_000}}
 	bad.Allow = []api.Match{{}}
-	_, err := r.at[0].RatelimitPutRule(patient(r.t), bad)
+	_, err := do(patient(r.t), r.at[0], "", api.RatelimitPutRule, api.RatelimitPutRuleParams{Rule: &bad})
 	require.ErrorIs(r.t, err, api.InvalidArgument)
 	require.ErrorContains(r.t, err, "rule.limits[1].period_ms: 60000 is also the period of limits[0]")
 	require.ErrorContains(r.t, err, "rule.allow[0]: matches no key")
-	l, err := r.at[0].RatelimitRules(patient(r.t))
+	l, err := do(patient(r.t), r.at[0], "", api.RatelimitRules, api.Nothing{})
 	require.NoError(r.t, err)
 	require.Empty(r.t, l.Rules)
 }
@@ -300,7 +294,7 @@ func everyFieldIsKept(r ruled) {
 	put := r.put(0, full)
 	r.seen(1, "the other has it", has("full", put.Revision))
 	for i := range r.at {
-		l, err := r.at[i].RatelimitRules(patient(r.t))
+		l, err := do(patient(r.t), r.at[i], "", api.RatelimitRules, api.Nothing{})
 		require.NoError(r.t, err)
 		require.Equal(r.t, full, of(l, "full", "redis").Rule)
 	}
@@ -314,7 +308,7 @@ func explanation(r ruled) {
 	rule.Deny = []api.Match{{Exact: "bad"}}
 	put := r.put(0, rule)
 	ask := func(key string) api.RatelimitExplainResult {
-		e, err := r.at[0].RatelimitExplain(patient(r.t), api.RatelimitExplainParams{Rule: "b", Key: key})
+		e, err := do(patient(r.t), r.at[0], "", api.RatelimitExplain, api.RatelimitExplainParams{Rule: "b", Key: key})
 		require.NoError(r.t, err)
 		return e
 	}
@@ -341,14 +335,14 @@ func explanation(r ruled) {
 	require.Equal(r.t, "deny", e.List)
 	require.Equal(r.t, int64(-1), e.RetryMS)
 	inFull := api.RatelimitParams{Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(5, time.Hour)}, Key: "k", Cost: 3}
-	_, err := r.at[0].RatelimitAcquire(patient(r.t), "", inFull)
+	_, err := do(patient(r.t), r.at[0], "", api.RatelimitAcquire, inFull)
 	require.NoError(r.t, err)
 	for limit, used := range map[int64]int64{5: 3, 6: 0} {
-		e, err = r.at[0].RatelimitExplain(patient(r.t), api.RatelimitExplainParams{Algorithm: inFull.Algorithm, Limits: []api.Band{per(limit, time.Hour)}, Key: "k"})
+		e, err = do(patient(r.t), r.at[0], "", api.RatelimitExplain, api.RatelimitExplainParams{Algorithm: inFull.Algorithm, Limits: []api.Band{per(limit, time.Hour)}, Key: "k"})
 		require.NoError(r.t, err)
 		require.Equal(r.t, used, e.Bands[0].Current, "of the limit with these bands")
 	}
-	_, err = r.at[0].RatelimitExplain(patient(r.t), api.RatelimitExplainParams{Rule: "none", Key: "k"})
+	_, err = do(patient(r.t), r.at[0], "", api.RatelimitExplain, api.RatelimitExplainParams{Rule: "none", Key: "k"})
 	require.ErrorIs(r.t, err, api.NotFound)
 }
 
@@ -361,19 +355,19 @@ func statsByRule(r ruled) {
 		r.take(0, "b", 1)
 		r.take(0, "shadow", 1)
 	}
-	_, err := r.at[0].RatelimitPeek(patient(r.t), api.RatelimitParams{Rule: "b", Key: "k"})
+	_, err := do(patient(r.t), r.at[0], "", api.RatelimitPeek, api.RatelimitParams{Rule: "b", Key: "k"})
 	require.NoError(r.t, err)
-	_, err = r.at[0].RatelimitAcquire(patient(r.t), "", api.RatelimitParams{
+	_, err = do(patient(r.t), r.at[0], "", api.RatelimitAcquire, api.RatelimitParams{
 		Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(1, time.Hour)}, Key: "k",
 	})
 	require.NoError(r.t, err)
-	s, err := r.at[0].RatelimitStats(patient(r.t))
+	s, err := do(patient(r.t), r.at[0], "", api.RatelimitStats, api.Nothing{})
 	require.NoError(r.t, err)
 	require.Positive(r.t, s.Since)
 	require.Equal(r.t, []api.RuleStats{
 		{Rule: "b", Allowed: 2, Refused: 1}, {Rule: "inline", Allowed: 1}, {Rule: "shadow", Allowed: 3, Shadowed: 2},
 	}, s.Rules)
-	s, err = r.at[1].RatelimitStats(patient(r.t))
+	s, err = do(patient(r.t), r.at[1], "", api.RatelimitStats, api.Nothing{})
 	require.NoError(r.t, err)
 	require.Empty(r.t, s.Rules, "each sidecar counts its own")
 }

@@ -44,7 +44,7 @@ func (s seer) try(c Client, id string, p api.SeenReserveParams) api.SeenReserveR
 	if p.Key == "" {
 		p.Key = "k"
 	}
-	r, err := c.SeenReserve(patient(s.t), id, p)
+	r, err := do(patient(s.t), c, id, api.SeenReserve, p)
 	require.NoError(s.t, err)
 	return r
 }
@@ -59,14 +59,14 @@ func (s seer) take(c Client, p api.SeenReserveParams) string {
 
 func (s seer) commit(c Client, token string) api.SeenCommitResult {
 	s.t.Helper()
-	r, err := c.SeenCommit(patient(s.t), api.SeenCommitParams{Set: s.set, Key: "k", Token: token, KeepMS: 60_000})
+	r, err := do(patient(s.t), c, "", api.SeenCommit, api.SeenCommitParams{Set: s.set, Key: "k", Token: token, KeepMS: 60_000})
 	require.NoError(s.t, err)
 	return r
 }
 
 func (s seer) release(c Client, token string) api.SeenReleaseResult {
 	s.t.Helper()
-	r, err := c.SeenRelease(patient(s.t), api.SeenReleaseParams{Set: s.set, Key: "k", Token: token})
+	r, err := do(patient(s.t), c, "", api.SeenRelease, api.SeenReleaseParams{Set: s.set, Key: "k", Token: token})
 	require.NoError(s.t, err)
 	return r
 }
@@ -147,7 +147,7 @@ func repeatedReservation(s seer) {
 	}
 	require.True(s.t, s.commit(s.b, first.Token).Committed, "the lost connection's end does not give it up")
 	require.Equal(s.t, api.SeenReserveResult{State: "done", Replayed: true, Reason: "released"}, s.try(s.b, "id", api.SeenReserveParams{TTLMS: 86_400_000}))
-	_, err := s.b.SeenReserve(patient(s.t), "id", api.SeenReserveParams{Set: s.set, Key: "k", TTLMS: 777})
+	_, err := do(patient(s.t), s.b, "id", api.SeenReserve, api.SeenReserveParams{Set: s.set, Key: "k", TTLMS: 777})
 	require.ErrorIs(s.t, err, api.Conflict)
 }
 
@@ -164,7 +164,7 @@ func oneReserves(s seer) {
 	results := make(chan bool, 100)
 	for i := range cap(results) {
 		go func() {
-			r, err := []Client{s.a, s.b}[i%2].SeenReserve(patient(s.t), "", api.SeenReserveParams{Set: s.set, Key: "k"})
+			r, err := do(patient(s.t), []Client{s.a, s.b}[i%2], "", api.SeenReserve, api.SeenReserveParams{Set: s.set, Key: "k"})
 			if err != nil {
 				s.t.Error(err)
 			}
@@ -186,11 +186,11 @@ func seenMistakes(s seer) {
 		"key":    {Set: s.set},
 		"ttl_ms": {Set: s.set, Key: "k", TTLMS: 99},
 	} {
-		_, err := s.a.SeenReserve(patient(s.t), "", p)
+		_, err := do(patient(s.t), s.a, "", api.SeenReserve, p)
 		require.ErrorIs(s.t, err, api.InvalidArgument, "%+v", p)
 		require.ErrorContains(s.t, err, want)
 	}
-	_, err := s.a.SeenCommit(patient(s.t), api.SeenCommitParams{Set: s.set, Key: "k", Token: "t", KeepMS: -1})
+	_, err := do(patient(s.t), s.a, "", api.SeenCommit, api.SeenCommitParams{Set: s.set, Key: "k", Token: "t", KeepMS: -1})
 	require.ErrorIs(s.t, err, api.InvalidArgument)
 	require.ErrorContains(s.t, err, "keep_ms")
 }

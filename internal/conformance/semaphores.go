@@ -49,7 +49,7 @@ func Semaphores(t *testing.T, sys System) {
 func (p semaphore) try(c Client, id string, q api.SemaphoreAcquireParams) api.SemaphoreAcquireResult {
 	p.t.Helper()
 	q.Name, q.Limit = p.name, p.limit
-	r, err := c.SemaphoreAcquire(patient(p.t), id, q)
+	r, err := do(patient(p.t), c, id, api.SemaphoreAcquire, q)
 	require.NoError(p.t, err)
 	return r
 }
@@ -63,14 +63,14 @@ func (p semaphore) take(c Client, q api.SemaphoreAcquireParams) api.SemaphoreAcq
 
 func (p semaphore) release(c Client, token string) api.SemaphoreReleaseResult {
 	p.t.Helper()
-	r, err := c.SemaphoreRelease(patient(p.t), api.SemaphoreReleaseParams{Name: p.name, Token: token})
+	r, err := do(patient(p.t), c, "", api.SemaphoreRelease, api.SemaphoreReleaseParams{Name: p.name, Token: token})
 	require.NoError(p.t, err)
 	return r
 }
 
 func (p semaphore) renew(c Client, token string, ttl time.Duration) api.SemaphoreRenewResult {
 	p.t.Helper()
-	r, err := c.SemaphoreRenew(patient(p.t), api.SemaphoreRenewParams{Name: p.name, Token: token, TTLMS: ttl.Milliseconds()})
+	r, err := do(patient(p.t), c, "", api.SemaphoreRenew, api.SemaphoreRenewParams{Name: p.name, Token: token, TTLMS: ttl.Milliseconds()})
 	require.NoError(p.t, err)
 	return r
 }
@@ -78,7 +78,7 @@ func (p semaphore) renew(c Client, token string, ttl time.Duration) api.Semaphor
 // get also checks that what is held is what the holders hold.
 func (p semaphore) get(c Client) api.SemaphoreGetResult {
 	p.t.Helper()
-	r, err := c.SemaphoreGet(patient(p.t), api.SemaphoreGetParams{Name: p.name})
+	r, err := do(patient(p.t), c, "", api.SemaphoreGet, api.SemaphoreGetParams{Name: p.name})
 	require.NoError(p.t, err)
 	sum := int64(0)
 	for _, h := range r.Holders {
@@ -244,7 +244,7 @@ func permitsReplayOfEnded(p semaphore) {
 	p.sys.Advance(20 * time.Second)
 	want.Reason = "expired"
 	require.Equal(p.t, want, p.try(p.a, "live", q))
-	_, err := p.b.SemaphoreAcquire(patient(p.t), "live", api.SemaphoreAcquireParams{Name: p.name, Limit: 9})
+	_, err := do(patient(p.t), p.b, "live", api.SemaphoreAcquire, api.SemaphoreAcquireParams{Name: p.name, Limit: 9})
 	require.ErrorIs(p.t, err, api.Conflict)
 }
 
@@ -271,10 +271,10 @@ func semaphoresAreApart(p semaphore) {
 	for _, name := range names() {
 		p.name = name
 		tokens[name] = p.take(p.a, api.SemaphoreAcquireParams{}).Token
-		l, err := p.a.LockAcquire(patient(p.t), "", api.LockAcquireParams{Name: name})
+		l, err := do(patient(p.t), p.a, "", api.LockAcquire, api.LockAcquireParams{Name: name})
 		require.NoError(p.t, err)
 		require.True(p.t, l.Acquired, "a lock of the same name is another thing")
-		_, err = p.a.LockRelease(patient(p.t), api.LockReleaseParams{Name: name, Token: l.Token})
+		_, err = do(patient(p.t), p.a, "", api.LockRelease, api.LockReleaseParams{Name: name, Token: l.Token})
 		require.NoError(p.t, err)
 	}
 	for name, token := range tokens {
@@ -294,7 +294,7 @@ func semaphoreMistakes(p semaphore) {
 		"meta":        {Name: p.name, Limit: 1, Meta: string(make([]byte, 513))},
 		"token":       {Name: p.name, Limit: 1, Token: string(make([]byte, api.MaxNameBytes+1))},
 	} {
-		_, err := p.a.SemaphoreAcquire(patient(p.t), "", q)
+		_, err := do(patient(p.t), p.a, "", api.SemaphoreAcquire, q)
 		require.ErrorIs(p.t, err, api.InvalidArgument, "%+v", q)
 		require.ErrorContains(p.t, err, want)
 	}
@@ -306,7 +306,7 @@ func permitsExact(p semaphore) {
 	results := make(chan bool, 200)
 	for i := range cap(results) {
 		go func() {
-			r, err := []Client{p.a, p.b}[i%2].SemaphoreAcquire(patient(p.t), "", api.SemaphoreAcquireParams{Name: p.name, Limit: p.limit})
+			r, err := do(patient(p.t), []Client{p.a, p.b}[i%2], "", api.SemaphoreAcquire, api.SemaphoreAcquireParams{Name: p.name, Limit: p.limit})
 			if err != nil {
 				p.t.Error(err)
 			}

@@ -26,7 +26,7 @@ func (p semaphore) stand(ctx context.Context, c Client, q api.SemaphoreAcquirePa
 	w := waits{make(chan permitOutcome, 1)}
 	q.Name, q.Limit, q.WaitMS = p.name, p.limit, 60_000
 	go func() {
-		r, err := c.SemaphoreAcquire(ctx, "", q)
+		r, err := do(ctx, c, "", api.SemaphoreAcquire, q)
 		w.ended <- permitOutcome{r, err}
 	}()
 	p.waiting(before + 1)

@@ -52,14 +52,14 @@ func (l limiter) other() limiter {
 func (l limiter) pause(p api.RatelimitPauseParams) int64 {
 	l.t.Helper()
 	p.Key = l.key
-	r, err := l.client.RatelimitPause(patient(l.t), p)
+	r, err := do(patient(l.t), l.client, "", api.RatelimitPause, p)
 	require.NoError(l.t, err)
 	return r.PausedUntilAtMS
 }
 
 func (l limiter) resume() bool {
 	l.t.Helper()
-	r, err := l.client.RatelimitResume(patient(l.t), api.RatelimitResumeParams{Key: l.key})
+	r, err := do(patient(l.t), l.client, "", api.RatelimitResume, api.RatelimitResumeParams{Key: l.key})
 	require.NoError(l.t, err)
 	return r.Resumed
 }
@@ -67,14 +67,14 @@ func (l limiter) resume() bool {
 func (l limiter) delay(p api.RatelimitSetDelayParams) api.RatelimitSetDelayResult {
 	l.t.Helper()
 	p.Key = l.key
-	r, err := l.client.RatelimitSetDelay(patient(l.t), p)
+	r, err := do(patient(l.t), l.client, "", api.RatelimitSetDelay, p)
 	require.NoError(l.t, err)
 	return r
 }
 
 func (l limiter) report(status, retryAfter int64) api.RatelimitReportResult {
 	l.t.Helper()
-	r, err := l.client.RatelimitReport(patient(l.t), "", api.RatelimitReportParams{Key: l.key, Status: status, RetryAfterMS: retryAfter})
+	r, err := do(patient(l.t), l.client, "", api.RatelimitReport, api.RatelimitReportParams{Key: l.key, Status: status, RetryAfterMS: retryAfter})
 	require.NoError(l.t, err)
 	return r
 }
@@ -162,12 +162,12 @@ func pauseIsOfOneKey(l limiter) {
 }
 
 func groupIsPaused(l limiter) {
-	_, err := l.client.RatelimitPause(patient(l.t), api.RatelimitPauseParams{Key: l.key, Group: l.key + " group", ForMS: 60_000})
+	_, err := do(patient(l.t), l.client, "", api.RatelimitPause, api.RatelimitPauseParams{Key: l.key, Group: l.key + " group", ForMS: 60_000})
 	require.NoError(l.t, err)
 	l.allowed()
 	l.key += " group"
 	l.refused("pause", 60_000)
-	r, err := l.client.RatelimitResume(patient(l.t), api.RatelimitResumeParams{Key: "any", Group: l.key})
+	r, err := do(patient(l.t), l.client, "", api.RatelimitResume, api.RatelimitResumeParams{Key: "any", Group: l.key})
 	require.NoError(l.t, err)
 	require.True(l.t, r.Resumed)
 	l.allowed()
@@ -201,7 +201,7 @@ func waitsForThePause(l limiter) {
 	l.pause(api.RatelimitPauseParams{ForMS: 3_000})
 	p := l.params(1, plenty)
 	p.WaitMS = 2_999
-	r, err := l.client.RatelimitAcquire(patient(l.t), "", p)
+	r, err := do(patient(l.t), l.client, "", api.RatelimitAcquire, p)
 	require.NoError(l.t, err)
 	require.Equal(l.t, "pause", r.DeniedBy, "its end is too far")
 	w := l.wait("", 1, plenty)
@@ -337,10 +337,10 @@ func fineAnswer(l limiter) {
 func reportCountsOnce(l limiter) {
 	other := l.other()
 	p := api.RatelimitReportParams{Key: l.key, Status: 429}
-	first, err := l.client.RatelimitReport(patient(l.t), "id", p)
+	first, err := do(patient(l.t), l.client, "id", api.RatelimitReport, p)
 	require.NoError(l.t, err)
 	l.sys.Advance(time.Duration(first.WaitMS) * time.Millisecond)
-	again, err := other.client.RatelimitReport(patient(l.t), "id", p)
+	again, err := do(patient(l.t), other.client, "id", api.RatelimitReport, p)
 	require.NoError(l.t, err)
 	require.Equal(l.t, first, again)
 	l.allowed()
@@ -352,15 +352,15 @@ func upstreamMistakes(l limiter) {
 	pause := func(change func(*api.RatelimitPauseParams)) error {
 		p := api.RatelimitPauseParams{Key: l.key, ForMS: 1_000}
 		change(&p)
-		_, err := l.client.RatelimitPause(ctx, p)
+		_, err := do(ctx, l.client, "", api.RatelimitPause, p)
 		return err
 	}
 	report := func(p api.RatelimitReportParams) error {
-		_, err := l.client.RatelimitReport(ctx, "", p)
+		_, err := do(ctx, l.client, "", api.RatelimitReport, p)
 		return err
 	}
 	delay := func(p api.RatelimitSetDelayParams) error {
-		_, err := l.client.RatelimitSetDelay(ctx, p)
+		_, err := do(ctx, l.client, "", api.RatelimitSetDelay, p)
 		return err
 	}
 	year := (366 * 24 * time.Hour).Milliseconds()

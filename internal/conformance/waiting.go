@@ -47,7 +47,7 @@ func (l locker) stand(ctx context.Context, c Client, id string, p api.LockAcquir
 	ended := make(chan outcome, 1)
 	p.Name, p.WaitMS = l.name, 60_000
 	go func() {
-		r, err := c.LockAcquire(ctx, id, p)
+		r, err := do(ctx, c, id, api.LockAcquire, p)
 		ended <- outcome{r, err}
 	}()
 	l.waiting(before + 1)
@@ -217,7 +217,7 @@ func repeatedWait(l locker) {
 	first := l.stand(patient(l.t), l.b, "the-same", p)
 	l.release(l.a, held.Token)
 	g := l.served(first)
-	again, err := l.a.LockAcquire(patient(l.t), "the-same", p)
+	again, err := do(patient(l.t), l.a, "the-same", api.LockAcquire, p)
 	require.NoError(l.t, err)
 	require.True(l.t, again.Replayed)
 	require.Equal(l.t, []string{g.Token, g.Fence}, []string{again.Token, again.Fence})
@@ -229,7 +229,7 @@ func repeatedWait(l locker) {
 
 func waitMistakes(l locker) {
 	for _, ms := range []int64{-1, 60_001} {
-		_, err := l.a.LockAcquire(patient(l.t), "", api.LockAcquireParams{Name: l.name, WaitMS: ms})
+		_, err := do(patient(l.t), l.a, "", api.LockAcquire, api.LockAcquireParams{Name: l.name, WaitMS: ms})
 		require.ErrorIs(l.t, err, api.InvalidArgument)
 		require.ErrorContains(l.t, err, "wait_ms: ")
 		require.ErrorContains(l.t, err, "0 to 60000")

@@ -26,7 +26,7 @@ func (l limiter) wait(id string, cost int64, bands ...api.Band) *waiting {
 	w := &waiting{l: l, cancel: cancel, done: make(chan error, 1)}
 	before := l.peek(1, bands...)
 	go func() {
-		r, err := l.client.RatelimitAcquire(ctx, id, p)
+		r, err := do(ctx, l.client, id, api.RatelimitAcquire, p)
 		w.result = r
 		w.done <- err
 	}()
@@ -91,7 +91,7 @@ func tooFarIsRefused(l limiter) {
 	l.acquire(4, band)
 	p := l.params(1, band)
 	p.WaitMS = 499
-	r, err := l.client.RatelimitAcquire(patient(l.t), "", p)
+	r, err := do(patient(l.t), l.client, "", api.RatelimitAcquire, p)
 	require.NoError(l.t, err)
 	require.False(l.t, r.Allowed)
 	require.Equal(l.t, int64(500), r.RetryAfterMS)
@@ -102,11 +102,11 @@ func tooFarIsRefused(l limiter) {
 	p.WaitMS = 60_000
 	p.Cost = 4
 	p.Limits = []api.Band{per(4, time.Hour)}
-	l.client.RatelimitReset(patient(l.t), api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}) //nolint:errcheck // there may be none
+	do(patient(l.t), l.client, "", api.RatelimitReset, api.RatelimitResetParams{Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key}) //nolint:errcheck // there may be none
 	ctx, cancel := context.WithTimeout(patient(l.t), patience)
 	defer cancel()
 	l.acquire(4, p.Limits...)
-	r, err = l.client.RatelimitAcquire(ctx, "", p)
+	r, err = do(ctx, l.client, "", api.RatelimitAcquire, p)
 	require.NoError(l.t, err)
 	require.False(l.t, r.Allowed)
 
@@ -116,7 +116,7 @@ func tooFarIsRefused(l limiter) {
 	} {
 		p := l.params(1, band)
 		change(&p)
-		_, err := l.client.RatelimitAcquire(patient(l.t), "", p)
+		_, err := do(patient(l.t), l.client, "", api.RatelimitAcquire, p)
 		require.ErrorIs(l.t, err, api.InvalidArgument)
 		require.ErrorContains(l.t, err, want)
 	}
@@ -152,7 +152,7 @@ func repetitionTakesOver(l limiter) {
 	again := &waiting{l: l, cancel: func() {}, done: make(chan error, 1)}
 	client := l.sys.Connect(l.t, 0, "limits")
 	go func() {
-		r, err := client.RatelimitAcquire(patient(l.t), "repeated", p)
+		r, err := do(patient(l.t), client, "repeated", api.RatelimitAcquire, p)
 		again.result = r
 		again.done <- err
 	}()

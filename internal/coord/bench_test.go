@@ -8,6 +8,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -47,9 +48,10 @@ func callers(b *testing.B, op func(n int64) error) {
 
 // BenchmarkLimiterAcquire is workload L: a million per second, 10,000 keys.
 func BenchmarkLimiterAcquire(b *testing.B) {
-	s := newSidecar(b, openRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
-	if err := s.rules.Set([]api.Rule{
-		rule("one", band(1_000_000, time.Second)), rule("two", band(1_000_000, time.Second), band(10_000_000, time.Minute)),
+	s := coordtest.New(b, coordtest.OpenRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
+	bands := []api.Band{{Limit: 1_000_000, PeriodMS: 1000}, {Limit: 10_000_000, PeriodMS: 60_000}}
+	if err := s.Rules.Set([]api.Rule{
+		{Name: "one", Algorithm: api.AlgorithmTokenBucket, Limits: bands[:1]}, {Name: "two", Algorithm: api.AlgorithmTokenBucket, Limits: bands},
 	}, 1); err != nil {
 		b.Fatal(err)
 	}
@@ -58,13 +60,13 @@ func BenchmarkLimiterAcquire(b *testing.B) {
 		keys[i] = fmt.Sprint("key-", i)
 	}
 	for name, ref := range map[string]api.RatelimitParams{
-		"one_band": byRule("one", ""), "two_bands": byRule("two", ""), "in_full": inFull("", band(1_000_000, time.Second)),
+		"one_band": {Rule: "one"}, "two_bands": {Rule: "two"}, "in_full": {Algorithm: api.AlgorithmTokenBucket, Limits: bands[:1]},
 	} {
 		b.Run(name, func(b *testing.B) {
 			callers(b, func(n int64) error {
 				r := ref
-				r.Key = keys[n%int64(len(keys))]
-				_, err := s.limiter.Acquire(b.Context(), coord.Caller{}, asks(r, 1))
+				r.Key, r.Cost = keys[n%int64(len(keys))], 1
+				_, err := s.Limiter.Acquire(b.Context(), coord.Caller{}, &r)
 				return err
 			})
 		})
@@ -73,16 +75,16 @@ func BenchmarkLimiterAcquire(b *testing.B) {
 
 // BenchmarkLockAcquireRelease takes and gives back locks that nobody else wants.
 func BenchmarkLockAcquireRelease(b *testing.B) {
-	s := newSidecar(b, openRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
-	session := s.leases.Open(coord.Identity{Client: "bench"}, func(coord.Loss) {})
+	s := coordtest.New(b, coordtest.OpenRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
+	session := s.Leases.Open(coord.Identity{Client: "bench"}, func(coord.Loss) {})
 	c := coord.Caller{Session: session}
 	callers(b, func(n int64) error {
 		name := fmt.Sprint("lock-", n%10_000)
-		g, err := s.locks.Acquire(b.Context(), c, bound(name, 30*time.Second))
+		g, err := s.Locks.Acquire(b.Context(), c, coordtest.Bound(name, 30*time.Second))
 		if err != nil {
 			return err
 		}
-		_, err = s.locks.Release(b.Context(), c, &api.LockReleaseParams{Name: name, Token: g.Token})
+		_, err = s.Locks.Release(b.Context(), c, &api.LockReleaseParams{Name: name, Token: g.Token})
 		return err
 	})
 }

@@ -110,8 +110,11 @@ const (
 )
 
 // NewEvents starts with no subscriber.
-func NewEvents() *Events {
-	return &Events{clock: time.Now, subs: make(map[*Subscriber]struct{}), bursts: make(map[alike]burst)}
+func NewEvents() *Events { return NewEventsBy(time.Now) }
+
+// NewEventsBy is NewEvents by another clock than the pod's.
+func NewEventsBy(now func() time.Time) *Events {
+	return &Events{clock: now, subs: make(map[*Subscriber]struct{}), bursts: make(map[alike]burst)}
 }
 
 // Wanted reports whether anyone listens: what builds an event may ask first.

@@ -9,35 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 )
-
-// audience follows a hub whose clock is the test's.
-type audience struct {
-	hub   *coord.Events
-	now   time.Time
-	heard []coord.Event
-}
-
-func newAudience(kinds ...coord.EventKind) *audience {
-	a := &audience{hub: coord.NewEvents(), now: time.UnixMilli(1_767_225_600_000)}
-	a.hub.SetClock(func() time.Time { return a.now })
-	a.hub.Subscribe(kinds, func(e coord.Event) { a.heard = append(a.heard, e) })
-	return a
-}
-
-// told lists what was heard since the last time, as "name count".
-func (a *audience) told() []string {
-	var all []string
-	for _, e := range a.heard {
-		all = append(all, fmt.Sprintf("%s %d", e.Name, e.Count))
-	}
-	a.heard = nil
-	return all
-}
 
 func refusal(name string) coord.Event {
 	return coord.Event{Kind: coord.EventRefused, Noun: "ratelimit", Name: name, Key: "k", Reason: "limit"}
@@ -45,59 +19,59 @@ func refusal(name string) coord.Event {
 
 func TestRefusalsAreToldOncePerSecondAndCounted(t *testing.T) {
 	t.Parallel()
-	a := newAudience()
+	a := coordtest.NewAudience()
 	for range 5 {
-		a.hub.Publish(refusal("r"))
+		a.Hub.Publish(refusal("r"))
 	}
-	require.Equal(t, []string{"r 1"}, a.told(), "the first at once, the others not at all")
-	a.now = a.now.Add(999 * time.Millisecond)
-	a.hub.Publish(refusal("r"))
-	require.Empty(t, a.told())
-	a.now = a.now.Add(time.Millisecond)
-	a.hub.Publish(refusal("r"))
-	require.Equal(t, []string{"r 6"}, a.told(), "with the five that were not told")
-	a.now = a.now.Add(time.Minute)
-	require.Empty(t, a.told(), "nothing is told by itself")
-	a.hub.Publish(refusal("r"))
-	require.Equal(t, a.now, a.heard[0].At)
-	require.Equal(t, []string{"r 1"}, a.told())
+	require.Equal(t, []string{"r 1"}, a.Told(), "the first at once, the others not at all")
+	a.Now = a.Now.Add(999 * time.Millisecond)
+	a.Hub.Publish(refusal("r"))
+	require.Empty(t, a.Told())
+	a.Now = a.Now.Add(time.Millisecond)
+	a.Hub.Publish(refusal("r"))
+	require.Equal(t, []string{"r 6"}, a.Told(), "with the five that were not told")
+	a.Now = a.Now.Add(time.Minute)
+	require.Empty(t, a.Told(), "nothing is told by itself")
+	a.Hub.Publish(refusal("r"))
+	require.Equal(t, a.Now, a.Heard[0].At)
+	require.Equal(t, []string{"r 1"}, a.Told())
 }
 
 func TestOnlyWhatIsAlikeIsSampledTogether(t *testing.T) {
 	t.Parallel()
-	a := newAudience()
+	a := coordtest.NewAudience()
 	other := refusal("r")
 	other.Key = "another" // there are as many keys as users
-	a.hub.Publish(refusal("r"))
-	a.hub.Publish(other)
-	a.hub.Publish(refusal("s"))
+	a.Hub.Publish(refusal("r"))
+	a.Hub.Publish(other)
+	a.Hub.Publish(refusal("s"))
 	paused := refusal("r")
 	paused.Reason = "pause"
-	a.hub.Publish(paused)
+	a.Hub.Publish(paused)
 	degraded := refusal("r")
 	degraded.Kind = coord.EventDegraded
-	a.hub.Publish(degraded)
-	a.hub.Publish(degraded)
+	a.Hub.Publish(degraded)
+	a.Hub.Publish(degraded)
 	lock := refusal("r")
 	lock.Noun = "lock"
-	a.hub.Publish(lock)
-	require.Equal(t, []string{"r 1", "s 1", "r 1", "r 1", "r 1"}, a.told())
+	a.Hub.Publish(lock)
+	require.Equal(t, []string{"r 1", "s 1", "r 1", "r 1", "r 1"}, a.Told())
 	for _, kind := range []coord.EventKind{coord.EventLost, coord.EventReloaded, coord.EventDraining} {
 		for range 2 {
-			a.hub.Publish(coord.Event{Kind: kind, Name: "n"})
+			a.Hub.Publish(coord.Event{Kind: kind, Name: "n"})
 		}
-		require.Equal(t, []string{"n 1", "n 1"}, a.told(), "%s is not sampled", kind)
+		require.Equal(t, []string{"n 1", "n 1"}, a.Told(), "%s is not sampled", kind)
 	}
 }
 
 func TestSamplingRemembersABoundedNumberOfNames(t *testing.T) {
 	t.Parallel()
-	a := newAudience()
+	a := coordtest.NewAudience()
 	for i := range 3 * coord.MaxBursts {
-		a.hub.Publish(refusal(fmt.Sprint(i)))
+		a.Hub.Publish(refusal(fmt.Sprint(i)))
 	}
-	require.Equal(t, coord.MaxBursts, a.hub.Bursts())
-	require.Len(t, a.told(), 3*coord.MaxBursts)
+	require.Equal(t, coord.MaxBursts, a.Hub.Bursts())
+	require.Len(t, a.Told(), 3*coord.MaxBursts)
 }
 
 func TestNothingIsRememberedWhileNobodyListens(t *testing.T) {
@@ -189,60 +163,4 @@ func TestNoHubIsSafeEverywhere(t *testing.T) {
 	none.Leave()
 	none.Close()
 	require.False(t, none.Following())
-}
-
-func TestALostLeaseIsAnEvent(t *testing.T) {
-	bubble(t, func(t *testing.T, l *lease.Leases) {
-		n, w := newNoun(), open(l)
-		hub := coord.NewEvents()
-		var heard []coord.Event
-		hub.Subscribe([]coord.EventKind{coord.EventLost}, func(e coord.Event) {
-			require.Len(t, w.lost(), 1, "its holder is told first")
-			heard = append(heard, e)
-		})
-		l.Report(hub)
-		w.Identify(coord.Identity{Client: "billing", Instance: "pod-7"})
-		w.Bind(&n.FakeKind, "a", ttl)
-		l.Lookup("a")(lease.ReasonNotOwner)
-		require.Equal(t, []coord.Event{{
-			Kind: coord.EventLost, At: time.Now(), Noun: "fake", Name: "a", Reason: "not_owner", Count: 1,
-			Detail: `session ` + w.ID + ` of client "billing", instance "pod-7"`,
-		}}, heard)
-	})
-}
-
-func TestWhatASessionHoldsIsShown(t *testing.T) {
-	bubble(t, func(t *testing.T, l *lease.Leases) {
-		n, w := newNoun(), open(l)
-		held, more := l.HeldBy(w.Session, 10)
-		require.Empty(t, held)
-		require.Zero(t, more)
-		w.Bind(&n.FakeKind, "b", ttl)
-		w.Bind(&n.FakeKind, "a", ttl)
-		w.Doubt(&n.FakeKind, "who knows", ttl)
-		time.Sleep(time.Second) // of the bubble
-		held, more = l.HeldBy(w.Session, 10)
-		require.Zero(t, more)
-		left := ttl - ttl/100 - 2*time.Millisecond - time.Second
-		require.Equal(t, []lease.HeldInfo{{Noun: "fake", Name: "a", Left: left, Fence: 7}, {Noun: "fake", Name: "b", Left: left, Fence: 7}}, held)
-		held, more = l.HeldBy(w.Session, 1)
-		require.Len(t, held, 1)
-		require.Equal(t, 1, more)
-	})
-}
-
-func TestRulesAreShown(t *testing.T) {
-	t.Parallel()
-	r := ratelimit.NewRules()
-	require.Empty(t, r.InForce())
-	require.NoError(t, r.Set([]api.Rule{
-		{Name: "ua", Algorithm: "token_bucket", Limits: []api.Band{
-			{Limit: 80, PeriodMS: 600_000}, {Limit: 3, PeriodMS: 5000, Burst: 6},
-		}},
-		{Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1, PeriodMS: 3_600_000}}},
-	}, 17))
-	require.Equal(t, []api.InspectRule{
-		{Name: "crawl", Algorithm: "token_bucket", Limits: []string{"1/1h"}, Revision: 17},
-		{Name: "ua", Algorithm: "token_bucket", Limits: []string{"3/5s burst 6", "80/10m"}, Revision: 17},
-	}, r.InForce())
 }

@@ -1,14 +1,5 @@
 package coord
 
-import (
-	"time"
-)
-
-const MaxRecent = maxRecent
-
-// SetClock makes time what a test says. Use it before anyone subscribes.
-func (e *Events) SetClock(now func() time.Time) { e.clock = now }
-
 // Bursts counts what is remembered of sampled events.
 func (e *Events) Bursts() int {
 	e.mu.Lock()

@@ -4,28 +4,32 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 )
+
+// lockKey and limitKey are keys of one part and of two, as those of locks and limits are.
+func lockKey(k coord.Keys, name string) string { return coordtest.LockKey(k, name) }
+
+func limitKey(k coord.Keys, rule, key, algorithm string) string {
+	return k.Key(coord.Escaped(rule)+":"+coord.Escaped(key), "rl:", algorithm)
+}
 
 func TestKeysHaveTheDocumentedForm(t *testing.T) {
 	t.Parallel()
 	k := coord.NewKeys("coxswain", "")
-	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", ratelimit.LimitKey(k, "per-host", "example.com", "token_bucket"))
-	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket:80/1/7500000/600000", ratelimit.InFullKey(k, "example.com", "token_bucket", band(80, 10*time.Minute)))
-	require.Equal(t, "coxswain:v1:{nightly}:lock", lock.LockKey(k, "nightly"))
-	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", lock.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
-	l := coord.Latch(lock.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
+	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", limitKey(k, "per-host", "example.com", "token_bucket"))
+	require.Equal(t, "coxswain:v1:{nightly}:lock", lockKey(k, "nightly"))
+	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", lockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
+	l := coord.Latch(lockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
 	require.Equal(t, "coxswain:v1:{a%3Ab}:idem:r%3A1", l.Key)
 	require.Equal(t, "f", l.Fingerprint)
-	require.Zero(t, coord.Latch(lock.LockKey(k, "a"), coord.Caller{}), "no request id, no latch")
+	require.Zero(t, coord.Latch(lockKey(k, "a"), coord.Caller{}), "no request id, no latch")
 }
 
 func TestKeysEscapeWhatWouldChangeTheirMeaning(t *testing.T) {
@@ -58,9 +62,9 @@ type place struct {
 
 func (p place) key() string {
 	k := coord.NewKeys(p.prefix, p.tenant)
-	key := lock.LockKey(k, p.name)
+	key := lockKey(k, p.name)
 	if p.noun == "rl" {
-		key = ratelimit.LimitKey(k, p.rule, p.name, p.algorithm)
+		key = limitKey(k, p.rule, p.name, p.algorithm)
 	}
 	if p.id != "" {
 		key = coord.Latch(key, coord.Caller{RequestID: p.id}).Key
@@ -161,12 +165,4 @@ func FuzzEscapedCanBeUndone(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, s, back)
 	})
-}
-
-func BenchmarkLimitKey(b *testing.B) {
-	k := coord.NewKeys("coxswain", "")
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = ratelimit.LimitKey(k, "per-host", "www.example.com", "token_bucket")
-	}
 }

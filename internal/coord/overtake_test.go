@@ -13,6 +13,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -139,38 +140,38 @@ func TestWhatGivesBackDoesNotOvertakeWhatTakes(t *testing.T) {
 	t.Parallel()
 	const most = 20 // more than matter
 	prefix, way := redistest.Prefix(t), startGate(t, redistest.URL(t))
-	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), prefix)
-	other := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	for _, s := range []*sidecar{s, other} {
-		require.NoError(t, s.rules.Set([]api.Rule{{
-			Name: "r", Algorithm: "token_bucket", Limits: []api.Band{band(10_000, time.Hour)}, MaxConcurrent: 1,
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.url()}), prefix)
+	other := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	for _, s := range []*coordtest.Sidecar{s, other} {
+		require.NoError(t, s.Rules.Set([]api.Rule{{
+			Name: "r", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 10_000, PeriodMS: 3_600_000}}, MaxConcurrent: 1,
 		}}, 1))
 	}
 	calls := func(n int) {
 		for range n {
-			_, err := s.limiter.Peek(t.Context(), coord.Caller{}, &api.RatelimitParams{Rule: "r", Key: "k", Cost: 1})
+			_, err := s.Limiter.Peek(t.Context(), coord.Caller{}, &api.RatelimitParams{Rule: "r", Key: "k", Cost: 1})
 			require.NoError(t, err)
 		}
 	}
-	caller := func(s *sidecar, name string) coord.Caller {
-		return coord.Caller{Session: s.leases.Open(coord.Identity{Client: name}, func(coord.Loss) {})}
+	caller := func(s *coordtest.Sidecar, name string) coord.Caller {
+		return coord.Caller{Session: s.Leases.Open(coord.Identity{Client: name}, func(coord.Loss) {})}
 	}
 	one, late, next := caller(s, "one of a crowd"), caller(s, "too late"), caller(other, "the next")
 
-	type take func(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (give func(), served bool, err error)
-	lock := func(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (func(), bool, error) {
-		p := unbound("l", time.Hour)
+	type take func(ctx context.Context, s *coordtest.Sidecar, c coord.Caller, wait time.Duration) (give func(), served bool, err error)
+	lock := func(ctx context.Context, s *coordtest.Sidecar, c coord.Caller, wait time.Duration) (func(), bool, error) {
+		p := coordtest.Unbound("l", time.Hour)
 		p.Token, p.WaitMS = "of "+c.Session.Identity().Client, wait.Milliseconds()
-		g, err := s.locks.Acquire(ctx, c, p)
+		g, err := s.Locks.Acquire(ctx, c, p)
 		return func() {
-			_, err := s.locks.Release(t.Context(), c, &api.LockReleaseParams{Name: p.Name, Token: p.Token})
+			_, err := s.Locks.Release(t.Context(), c, &api.LockReleaseParams{Name: p.Name, Token: p.Token})
 			require.NoError(t, err)
 		}, g.Acquired, err
 	}
-	place := func(ctx context.Context, s *sidecar, c coord.Caller, wait time.Duration) (func(), bool, error) {
-		d, err := seat(ctx, s, c, wait)
+	place := func(ctx context.Context, s *coordtest.Sidecar, c coord.Caller, wait time.Duration) (func(), bool, error) {
+		d, err := s.Limiter.Acquire(ctx, c, &api.RatelimitParams{Rule: "r", Key: "k", Cost: 1, WaitMS: wait.Milliseconds()})
 		return func() {
-			_, err := s.limiter.Done(t.Context(), c, &api.RatelimitGrantParams{Grant: d.Grant})
+			_, err := s.Limiter.Done(t.Context(), c, &api.RatelimitGrantParams{Grant: d.Grant})
 			require.NoError(t, err)
 		}, d.Allowed, err
 	}
@@ -198,7 +199,7 @@ func TestWhatGivesBackDoesNotOvertakeWhatTakes(t *testing.T) {
 				calls(most) // so that the first of the crowd has a connection for itself
 				crowd, ended := way.hold("one of a crowd"), make(chan error, 1)
 				go func() {
-					_, err := s.locks.Acquire(t.Context(), one, &api.LockAcquireParams{Name: "crowd", Token: "one", TTLMS: time.Hour.Milliseconds(), Bind: api.BindTTL})
+					_, err := s.Locks.Acquire(t.Context(), one, &api.LockAcquireParams{Name: "crowd", Token: "one", TTLMS: time.Hour.Milliseconds(), Bind: api.BindTTL})
 					ended <- err
 				}()
 				<-crowd.came

@@ -23,8 +23,8 @@ type Ending interface {
 }
 
 const (
-	// maxRecent bounds each recent: who calls chooses the keys.
-	maxRecent = 1 << 14
+	// MaxRecent bounds each recent: who calls chooses the keys.
+	MaxRecent = 1 << 14
 	// lookAround is how many are compared for the one that goes.
 	lookAround = 8
 )
@@ -61,7 +61,7 @@ func (r *Recent[K, V]) Update(k K, f func(V) V) {
 // set needs r.mu. Of the few that a map happens to start with, the one that ends
 // first makes room.
 func (r *Recent[K, V]) set(k K, v V) {
-	if _, ok := r.items[k]; !ok && len(r.items) >= maxRecent {
+	if _, ok := r.items[k]; !ok && len(r.items) >= MaxRecent {
 		var victim K
 		var first time.Duration
 		n := 0

@@ -9,31 +9,43 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 func TestTopologyLimitsConform(t *testing.T) {
-	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Limits(t, newSystem(t, url)) })
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Limits(t, coordtest.NewSystem(t, url)) })
 }
 
 func TestTopologyLocksConform(t *testing.T) {
-	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Locks(t, newSystem(t, url)) })
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Locks(t, coordtest.NewSystem(t, url)) })
 }
 
 func TestTopologySemaphoresConform(t *testing.T) {
-	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Semaphores(t, newSystem(t, url)) })
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Semaphores(t, coordtest.NewSystem(t, url)) })
 }
 
-// Case 29: what users write into names never moves a key away from its latch.
+func TestTopologyPoolsConform(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Pools(t, coordtest.NewRulesSystem(t, url, false)) })
+}
+
+func TestTopologyPermitsConform(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Permits(t, coordtest.NewRulesSystem(t, url, false)) })
+}
+
+// What users write into names never moves a key away from its latch.
 func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {
-		s := newSystem(t, url).sidecars[0]
+		s := coordtest.NewSystem(t, url).Sidecars[0]
 		for _, name := range []string{"a{b}c", "{}", "}{", "x:y", "grüße 世界", "nul\x00", "{", "a}b{c"} {
-			c := openSession(t, s)
+			c := coordtest.OpenSession(t, s)
 			caller := coord.Caller{Session: c.Session, RequestID: "id:" + name, Fingerprint: "f"}
-			g := take(t, s, caller, bound(name, time.Minute))
+			g := coordtest.Take(t, s, caller, coordtest.Bound(name, time.Minute))
 			require.True(t, g.Acquired, "%q", name)
-			d, err := s.limiter.Acquire(t.Context(), caller, by(coord.FailClosed, inFull(name, band(5, time.Hour)), 1))
+			d, err := s.Limiter.Acquire(t.Context(), caller, &api.RatelimitParams{
+				Algorithm: api.AlgorithmTokenBucket, Key: name, Cost: 1, FailMode: string(coord.FailClosed),
+				Limits: []api.Band{{Limit: 5, PeriodMS: time.Hour.Milliseconds()}},
+			})
 			require.NoError(t, err, "%q", name)
 			require.True(t, d.Allowed)
 		}
@@ -41,22 +53,22 @@ func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 }
 
 func TestTopologyWaitingConforms(t *testing.T) {
-	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Waiting(t, newSystem(t, url)) })
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Waiting(t, coordtest.NewSystem(t, url)) })
 }
 
 func TestTopologyAGrantThatReplicasHaveIsKept(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {
-		s := newSystem(t, url).sidecars[0]
-		r := bound("replicated", time.Minute)
+		s := coordtest.NewSystem(t, url).Sidecars[0]
+		r := coordtest.Bound("replicated", time.Minute)
 		r.WaitReplicas = 1
-		c := openSession(t, s)
-		g := take(t, s, c.caller(), r)
-		info, err := s.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: r.Name})
+		c := coordtest.OpenSession(t, s)
+		g := coordtest.Take(t, s, c.Caller(), r)
+		info, err := s.Locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: r.Name})
 		require.NoError(t, err)
 		require.Equal(t, g.Fence, info.Fence)
 	})
 }
 
 func TestTopologyUpstreamConforms(t *testing.T) {
-	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Upstream(t, newSystem(t, url)) })
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Upstream(t, coordtest.NewSystem(t, url)) })
 }

@@ -173,3 +173,14 @@ func answers(ctx context.Context, url string) error {
 	defer func() { _ = c.Close() }()
 	return c.Ping(ctx).Err()
 }
+
+// Stored is a hash where it is kept.
+type Stored struct {
+	Store *redis.Client
+	Key   string
+}
+
+// Field is what it has under that name, empty if there is none.
+func (s Stored) Field(name string) string {
+	return s.Store.HGet(context.Background(), s.Key, name).Val()
+}

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -93,7 +95,7 @@ func TestShutdownTellsThoseWhoWereNotToldBefore(t *testing.T) {
 func TestNoHolderIsMissedOrToldTwice(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		b := serveOn(t, rpc.Options{}, openStore(t, redis.Embedded))
+		b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}))
 		peers := make([]*peer, 8)
 		for i := range peers {
 			peers[i] = b.dial(t)
@@ -101,7 +103,9 @@ func TestNoHolderIsMissedOrToldTwice(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for i, p := range peers {
-			wg.Go(func() { p.send(request(t, 1, "lock.acquire", m{"name": string(rune('a' + i))})) })
+			wg.Go(func() {
+				p.send(request(t, 1, "lock.acquire", m{"name": string(rune('a' + i)), "_deadline_ms": patience.Milliseconds()}))
+			})
 		}
 		wg.Go(func() { b.Drain(time.Now().Add(time.Hour)) })
 		wg.Wait()

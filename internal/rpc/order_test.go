@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
@@ -27,7 +29,7 @@ func TestTopologyCallsThatNameTheSameTakeEffectInTheirOrder(t *testing.T) {
 }
 
 func inOrder(t *testing.T, url string) {
-	b := serveOn(t, rpc.Options{}, openStore(t, url))
+	b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: url}))
 	t.Run("a release before the acquire behind it", func(t *testing.T) {
 		p := b.dial(t)
 		for range rounds {
@@ -104,7 +106,7 @@ func sem2(token string) m { return m{"name": "s", "token": token} }
 // nobody.
 func TestCallsThatWaitAreInOrderAndHoldNobodyUp(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
-		b := serveOn(t, rpc.Options{}, openStore(t, url))
+		b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: url}))
 		p := b.dial(t)
 		p.must("lock.acquire", m{"name": "l", "token": "0"})
 		var frames [][]byte

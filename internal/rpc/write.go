@@ -241,6 +241,9 @@ func (c *conn) closeLocked(reason string) {
 		return
 	}
 	c.closed = true
+	if reason != closedByClient && reason != closedBroken {
+		c.server.opts.Telemetry.ConnectionClosed(context.Background(), reason) // counted by the time the client sees it
+	}
 	c.unbuffer()
 	_ = c.nc.Close() // it wakes the reader; there is nobody to tell of an error
 	for _, k := range c.calls {
@@ -251,9 +254,7 @@ func (c *conn) closeLocked(reason string) {
 	switch reason {
 	case closedByClient, closedBroken:
 		c.log.Debug("connection ended", "reason", reason)
-		return
 	case closedSlowReader:
 		c.log.Warn("a client leaves its replies unread: closing the connection", "unwritten", len(c.out)+c.rest)
 	}
-	c.server.opts.Telemetry.ConnectionClosed(context.Background(), reason)
 }

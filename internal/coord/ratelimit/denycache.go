@@ -7,7 +7,7 @@ import (
 )
 
 func (l *limit) answerKey(key string) coord.AnswerKey {
-	return coord.AnswerKey{Kind: noun, Name: l.rule, Key: key, Terms: l.terms, Revision: l.revision}
+	return coord.AnswerKey{Kind: noun, Name: l.options.Name, Key: key, Terms: l.terms, Revision: l.revision}
 }
 
 // maxExact keeps sums of waits, in us, within what a duration holds.

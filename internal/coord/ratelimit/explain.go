@@ -24,13 +24,13 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 	}
 	lim := t.lim
 	op := "ratelimit " + lim.label() + ": explain"
-	tag := limitTag(lim.rule, t.counted)
+	tag := limitTag(lim.options.Name, t.counted)
 	leases, holders, line := l.keys.seats(tag)
 	look, err := lua.Run(ctx, l.runner, lim.algorithm.script, In{
 		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag),
 		Charge: Charge{Cost: 1, Peek: PeekEach, Revision: lim.revision, Signature: lim.signature},
 		Seat: Seat{
-			Leases: leases, Holders: holders, Line: line.Line, Beats: line.Beats, MaxConcurrent: lim.maxConcurrent, HoldMS: 1,
+			Leases: leases, Holders: holders, Line: line.Line, Beats: line.Beats, MaxConcurrent: lim.options.MaxConcurrent, HoldMS: 1,
 		},
 	}, lua.Latch{})
 	if err != nil {
@@ -47,8 +47,8 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 		return api.RatelimitExplainResult{}, coord.Failed(op, err)
 	}
 	e := explanation{
-		Rule: lim.rule, Algorithm: lim.algorithm.name, Revision: lim.revision, Counted: t.counted,
-		List: t.list, Shadow: lim.shadow, MaxConcurrent: lim.maxConcurrent,
+		Rule: lim.options.Name, Algorithm: lim.algorithm.name, Revision: lim.revision, Counted: t.counted,
+		List: t.list, Shadow: lim.options.Shadow, MaxConcurrent: lim.options.MaxConcurrent,
 	}
 	var written api.Rule // as it is now; it may have changed since
 	if r, err := l.rules.find(p.Rule); err == nil {

@@ -44,7 +44,7 @@ func (r *Rules) Match(name, key, group string) Matched {
 		panic(err)
 	}
 	t := x.of(key, group)
-	return Matched{t.counted, t.list, t.lim.signature, t.lim.maxConcurrent}
+	return Matched{t.counted, t.list, t.lim.signature, t.lim.options.MaxConcurrent}
 }
 
 // Taken is what a grant says.

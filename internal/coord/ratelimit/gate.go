@@ -46,7 +46,7 @@ func (l *Limiter) gate(rule, key, group string) (gate, error) {
 		}
 		t = r.of(key, group)
 	}
-	return gate{t.lim, l.keys.gate(limitTag(t.lim.rule, t.counted))}, nil
+	return gate{t.lim, l.keys.gate(limitTag(t.lim.options.Name, t.counted))}, nil
 }
 
 // Pause refuses a key for a time, in every sidecar, and returns when the longest
@@ -83,7 +83,7 @@ func (l *Limiter) Pause(ctx context.Context, c coord.Caller, p *api.RatelimitPau
 func (l *Limiter) paused(ctx context.Context, g gate, key, cause, why string) {
 	l.tel.Paused(ctx, g.label(), cause)
 	if l.events.Wanted() {
-		l.events.Publish(coord.Event{Kind: coord.EventPaused, Noun: noun, Name: g.rule, Key: key, Reason: cause, Detail: why})
+		l.events.Publish(coord.Event{Kind: coord.EventPaused, Noun: noun, Name: g.options.Name, Key: key, Reason: cause, Detail: why})
 	}
 }
 
@@ -103,7 +103,7 @@ func (l *Limiter) Resume(ctx context.Context, c coord.Caller, p *api.RatelimitRe
 	}
 	l.answers.Forget(g.key)
 	if out.Value && l.events.Wanted() {
-		l.events.Publish(coord.Event{Kind: coord.EventResumed, Noun: noun, Name: g.rule, Key: p.Key})
+		l.events.Publish(coord.Event{Kind: coord.EventResumed, Noun: noun, Name: g.options.Name, Key: p.Key})
 	}
 	return api.RatelimitResumeResult{Resumed: out.Value}, nil
 }
@@ -164,7 +164,7 @@ func (l *Limiter) Report(ctx context.Context, c coord.Caller, p *api.RatelimitRe
 			l.paused(ctx, g, p.Key, coord.CausePenalty, status)
 		}
 	}
-	if p.Grant != "" && (g.maxConcurrent > 0 || l.holds(p.Grant)) {
+	if p.Grant != "" && (g.options.MaxConcurrent > 0 || l.holds(p.Grant)) {
 		if _, err := l.Done(ctx, c, &api.RatelimitGrantParams{Grant: p.Grant}); err != nil {
 			return api.RatelimitReportResult{}, err
 		}

@@ -14,7 +14,9 @@ import (
 // limit is a rule, or a limit given in full, made ready for the scripts. It
 // does not change once made.
 type limit struct {
-	rule      string // empty for a limit given in full
+	// options are what the rule says for the key, overrides included; a limit given in
+	// full has no name, and nothing but an algorithm and bands.
+	options   api.Rule
 	algorithm *algorithm
 	revision  int64 // 0 for a limit given in full
 	signature string
@@ -22,14 +24,17 @@ type limit struct {
 	part      string // of the keys of its states; see statePart
 	sizes
 
-	failMode  coord.FailMode
-	local     gcra
-	upstream  upstream
-	denyCache bool
-	shadow    bool
-	// maxConcurrent is how many grants of a key may be held at once; 0 = any number.
-	maxConcurrent int64
+	local    gcra
+	upstream upstream
 }
+
+// failMode is what decides while Redis does not answer, unless the call says.
+func (l *limit) failMode() coord.FailMode {
+	return coord.FailMode(l.options.FailMode).Or(coord.FailOpen)
+}
+
+// denyCache: a refusal is answered again locally.
+func (l *limit) denyCache() bool { return l.options.DenyCache != "off" }
 
 // sizes are the bands of a limit, by period.
 type sizes struct {
@@ -71,11 +76,7 @@ func compile(o api.Rule, revision int64) *limit {
 		bands[i] = less(bands[i], o.HeadroomPercent)
 	}
 	slices.SortFunc(bands, func(a, b api.Band) int { return cmp.Compare(a.PeriodMS, b.PeriodMS) })
-	l := &limit{
-		rule: o.Name, algorithm: algorithmNamed(o.Algorithm), revision: revision,
-		failMode: coord.FailMode(o.FailMode).Or(coord.FailOpen), denyCache: o.DenyCache != "off",
-		shadow: o.Shadow, maxConcurrent: o.MaxConcurrent,
-	}
+	l := &limit{options: o, algorithm: algorithmNamed(o.Algorithm), revision: revision}
 	texts := make([]string, 0, len(bands))
 	for _, b := range bands {
 		t := l.algorithm.reduced(b)
@@ -84,7 +85,7 @@ func compile(o api.Rule, revision int64) *limit {
 	}
 	l.signature = strings.Join(texts, ";")
 	l.terms = o.Algorithm + " " + l.signature
-	l.part = statePart(l.rule, o.Algorithm, l.signature)
+	l.part = statePart(o.Name, o.Algorithm, l.signature)
 	l.local = share(l.bands, max(1, o.LocalShareOf))
 	l.upstream = upstreamOf(o)
 	return l
@@ -110,7 +111,9 @@ func (a *algorithm) reduced(b api.Band) Band {
 }
 
 // lean limits have a script of their own.
-func (l *limit) lean() bool { return l.algorithm.lean && len(l.bands) == 1 && l.maxConcurrent == 0 }
+func (l *limit) lean() bool {
+	return l.algorithm.lean && len(l.bands) == 1 && l.options.MaxConcurrent == 0
+}
 
 func gcd(a, b int64) int64 {
 	for b != 0 {

@@ -36,8 +36,8 @@ type question struct {
 // question is what is known of a call before Redis is named. A rule in shadow
 // refuses nothing while Redis is away either.
 func (l *Limiter) question(c coord.Caller, t target, p *api.RatelimitParams, peek bool) question {
-	mode := coord.FailMode(p.FailMode).Or(t.lim.failMode)
-	if t.lim.shadow && mode == coord.FailClosed {
+	mode := coord.FailMode(p.FailMode).Or(t.lim.failMode())
+	if t.lim.options.Shadow && mode == coord.FailClosed {
 		mode = coord.FailOpen
 	}
 	return question{
@@ -47,7 +47,7 @@ func (l *Limiter) question(c coord.Caller, t target, p *api.RatelimitParams, pee
 
 // address builds the keys.
 func (q *question) address(k keys) {
-	q.state = k.limit(q.lim.rule, q.counted, q.lim.part)
+	q.state = k.limit(q.lim.options.Name, q.counted, q.lim.part)
 	q.tag, _, _ = k.Split(q.state)
 	q.gate = k.gate(q.tag)
 	q.latch = coord.Latch(q.state, q.caller)
@@ -71,7 +71,7 @@ func (l *Limiter) ask(ctx context.Context, q question) (decision, answer, error)
 	}
 	switch {
 	case q.peek:
-	case !d.Allowed && q.lim.denyCache && d.DeniedBy != ReasonConcurrency:
+	case !d.Allowed && q.lim.denyCache() && d.DeniedBy != ReasonConcurrency:
 		l.answers.Put(q.lim.answerKey(q.counted), denial{
 			state: q.state, cost: q.cost, at: q.begun,
 			retryUS: out.Value.RetryAfterUS, resetUS: out.Value.ResetAfterUS, decision: d,
@@ -97,7 +97,7 @@ func (l *Limiter) unanswered(ctx context.Context, q question, err error) (decisi
 		return decision{}, e
 	}
 	if !q.peek && l.events.Wanted() {
-		l.events.Publish(coord.Event{Kind: coord.EventDegraded, Noun: noun, Name: q.lim.rule, Key: q.key, Reason: string(q.mode)})
+		l.events.Publish(coord.Event{Kind: coord.EventDegraded, Noun: noun, Name: q.lim.options.Name, Key: q.key, Reason: string(q.mode)})
 	}
 	if q.mode == coord.FailClosed {
 		if !q.peek {
@@ -186,7 +186,7 @@ func (l *limit) decision(o coord.LimitAnswer, replayed bool) (decision, error) {
 		return decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
 	}
 	d := decision{RatelimitResult: api.RatelimitResult{
-		Allowed: o.Admitted() || o.Reserved(), Rule: l.rule, Algorithm: l.algorithm.name,
+		Allowed: o.Admitted() || o.Reserved(), Rule: l.options.Name, Algorithm: l.algorithm.name,
 		Band: s.names[o.Band-1], Limit: s.limits[o.Band-1], Remaining: o.Remaining, Current: o.Current,
 		ResetAfterMS: coord.WaitMS(o.ResetAfterUS), ResetAtMS: coord.InstantMS(o.NowUS + o.ResetAfterUS),
 		Replayed: replayed, Source: coord.SourceRedis,

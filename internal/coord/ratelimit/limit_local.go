@@ -39,8 +39,8 @@ func share(bands []Band, n int64) gcra {
 type localKey struct{ rule, key, terms string }
 
 func (l *limit) localKey(key string) localKey {
-	if l.rule != "" {
-		return localKey{rule: l.rule, key: key}
+	if l.options.Name != "" {
+		return localKey{rule: l.options.Name, key: key}
 	}
 	return localKey{key: key, terms: l.terms}
 }
@@ -106,7 +106,7 @@ func (l *Limiter) stand(q question) decision {
 		})
 		d.ResetAtMS = l.clock.Now().Add(coord.Millis(d.ResetAfterMS)).UnixMilli()
 	}
-	d.Rule, d.Algorithm = lim.rule, lim.algorithm.name
+	d.Rule, d.Algorithm = lim.options.Name, lim.algorithm.name
 	d.Band, d.Limit = lim.names[lim.local.band], lim.limits[lim.local.band]
 	return d
 }

@@ -7,8 +7,7 @@ import (
 
 // rule is a rule made ready: the limit that it is for each key.
 type rule struct {
-	*limit           // of keys that no override is for
-	options api.Rule // as it was written
+	*limit // of keys that no override is for
 
 	deny, allow, groups, overrides match.Matcher
 
@@ -20,8 +19,8 @@ type rule struct {
 // compileRule makes a rule that was checked.
 func compileRule(o api.Rule, revision int64) *rule {
 	r := &rule{
-		limit: compile(o, revision), options: o,
-		deny: match.New(o.Deny), allow: match.New(o.Allow),
+		limit: compile(o, revision),
+		deny:  match.New(o.Deny), allow: match.New(o.Allow),
 		plain: len(o.Deny)+len(o.Allow)+len(o.Groups)+len(o.Overrides) == 0,
 	}
 	for i, g := range o.Groups {

@@ -20,7 +20,7 @@ func (l *Limiter) tell(ctx context.Context, q question, d decision) {
 	case !d.Allowed:
 		outcome = d.DeniedBy
 		if l.events.Wanted() {
-			l.events.Publish(coord.Event{Kind: coord.EventRefused, Noun: noun, Name: q.lim.rule, Key: q.key, Reason: d.DeniedBy})
+			l.events.Publish(coord.Event{Kind: coord.EventRefused, Noun: noun, Name: q.lim.options.Name, Key: q.key, Reason: d.DeniedBy})
 		}
 	}
 	switch {
@@ -37,16 +37,16 @@ func (l *Limiter) tell(ctx context.Context, q question, d decision) {
 
 // label is the rule's name for metrics and logs: never a key.
 func (l *limit) label() string {
-	if l.rule == "" {
+	if l.options.Name == "" {
 		return inlineLabel
 	}
-	return l.rule
+	return l.options.Name
 }
 
 // listed is what a list of the rule says of a key.
 func (l *limit) listed(list string) decision {
 	d := decision{RatelimitResult: api.RatelimitResult{
-		Allowed: list == listAllow, Rule: l.rule, Algorithm: l.algorithm.name,
+		Allowed: list == listAllow, Rule: l.options.Name, Algorithm: l.algorithm.name,
 		Band: l.names[0], Limit: l.limits[0], Source: coord.SourceList,
 	}}
 	if !d.Allowed {

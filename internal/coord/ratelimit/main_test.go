@@ -3,7 +3,8 @@ package ratelimit_test
 import (
 	"testing"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { redistest.Main(m, coordtest.ProxyLeak()) }

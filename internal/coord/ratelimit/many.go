@@ -60,7 +60,7 @@ func (l *Limiter) acquireApart(ctx context.Context, c coord.Caller, items []api.
 			errs[i] = err
 			continue
 		}
-		s := state{t.lim.rule, t.lim.part, t.counted}
+		s := state{t.lim.options.Name, t.lim.part, t.counted}
 		if lines[s] == nil {
 			order = append(order, s)
 		}
@@ -116,7 +116,7 @@ func (l *Limiter) acquireTogether(ctx context.Context, c coord.Caller, items []a
 
 // same reports whether two limits are one, however often it was made ready.
 func (l *limit) same(o *limit) bool {
-	return l.rule == o.rule && l.algorithm == o.algorithm && l.signature == o.signature && l.maxConcurrent == o.maxConcurrent
+	return l.options.Name == o.options.Name && l.algorithm == o.algorithm && l.signature == o.signature && l.options.MaxConcurrent == o.options.MaxConcurrent
 }
 
 // anyTries bounds how often a key is tried whose room somebody else took in

@@ -14,7 +14,7 @@ import (
 // MemberTerms implements MemberRules. A rule in shadow refuses nothing.
 func (r *Rules) MemberTerms(name string) (coord.MemberTerms, error) {
 	found, err := r.forPermits(name)
-	if err != nil || found.shadow {
+	if err != nil || found.options.Shadow {
 		return coord.MemberTerms{}, err
 	}
 	return coord.MemberTerms{Revision: found.revision, Signature: found.signature, Overrides: found.ofMembers()}, nil
@@ -67,7 +67,7 @@ func (l *limit) Answer(a coord.LimitAnswer, replayed bool) (api.RatelimitResult,
 	if err != nil {
 		return api.RatelimitResult{}, coord.Failed("ratelimit "+l.label()+": reply", err)
 	}
-	if !d.Allowed && l.shadow {
+	if !d.Allowed && l.options.Shadow {
 		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0
 	}
 	return d.RatelimitResult, nil
@@ -85,7 +85,7 @@ func (r *Rules) forPermits(name string) (*rule, error) {
 		return nil, err
 	}
 	bad := func(has, remedy string) error {
-		return coord.Invalid("rule: %s %s; %s, or name another rule", found.rule, has, remedy)
+		return coord.Invalid("rule: %s %s; %s, or name another rule", found.options.Name, has, remedy)
 	}
 	o := found.options
 	switch {

@@ -168,7 +168,7 @@ func (l *Limiter) AcquireThen(ctx context.Context, c coord.Caller, p *api.Rateli
 	switch {
 	case known:
 		decided(d, nil)
-	case wait <= 0 || q.peek || q.lim.shadow: // a rule in shadow has nobody wait
+	case wait <= 0 || q.peek || q.lim.options.Shadow: // a rule in shadow has nobody wait
 		decided(l.take(ctx, q))
 	default:
 		l.reserve(ctx, &q, wait, decided)
@@ -220,7 +220,7 @@ func (l *Limiter) open(c coord.Caller, p *api.RatelimitParams, peek bool) (q que
 	if !q.peek && q.cost > 0 && !q.lim.lean() {
 		q.id = l.grantIDs.of(q.caller)
 	}
-	if q.lim.maxConcurrent > 0 {
+	if q.lim.options.MaxConcurrent > 0 {
 		q.seat = l.seat(q)
 	}
 	return q, d, false, nil
@@ -231,7 +231,7 @@ func (l *Limiter) decided(ctx context.Context, q question, d decision, err error
 	if err != nil {
 		return decision{}, err
 	}
-	if !d.Allowed && q.lim.shadow {
+	if !d.Allowed && q.lim.options.Shadow {
 		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0
 	}
 	l.tell(ctx, q, d)
@@ -244,7 +244,7 @@ func (l *Limiter) unasked(q *question, list string, wait time.Duration) (decisio
 	if list != "" {
 		return q.lim.listed(list), true
 	}
-	if q.peek || !q.lim.denyCache {
+	if q.peek || !q.lim.denyCache() {
 		return decision{}, false
 	}
 	var known coord.Ending
@@ -267,7 +267,7 @@ func (l *Limiter) Reset(ctx context.Context, c coord.Caller, p *api.RatelimitRes
 		return api.RatelimitResetResult{}, err
 	}
 	lim := t.lim
-	state := l.keys.limit(lim.rule, t.counted, lim.part)
+	state := l.keys.limit(lim.options.Name, t.counted, lim.part)
 	out, err := lua.Run(ctx, l.runner, ResetScript, ResetIn{
 		State: state, Channel: l.keys.Broadcast(),
 	}, lua.Latch{})

@@ -71,7 +71,7 @@ func (s seats) done(h lease.Hold) DoneIn {
 
 // seat is what a caller asks of a script beside its cost.
 func (l *Limiter) seat(q question) Seat {
-	s := Seat{MaxConcurrent: q.lim.maxConcurrent, HoldMS: holdUnbound.Milliseconds(), Inboxes: l.keys.Inboxes()}
+	s := Seat{MaxConcurrent: q.lim.options.MaxConcurrent, HoldMS: holdUnbound.Milliseconds(), Inboxes: l.keys.Inboxes()}
 	var line lease.LineKeys
 	s.Leases, s.Holders, line = l.keys.seats(q.tag)
 	s.Line, s.Beats = line.Line, line.Beats
@@ -83,7 +83,7 @@ func (l *Limiter) seat(q question) Seat {
 }
 
 // seated reports whether the call takes a place with its cost.
-func (q question) seated() bool { return q.lim.maxConcurrent > 0 && !q.peek && q.cost > 0 }
+func (q question) seated() bool { return q.lim.options.MaxConcurrent > 0 && !q.peek && q.cost > 0 }
 
 // take is ask, with a place where the rule has any.
 func (l *Limiter) take(ctx context.Context, q question) (decision, error) {

@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"strings"
@@ -6,18 +6,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
-	"github.com/coxswain-sidecar/coxswain/internal/match"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
-
-func exact(key string) api.Match     { return api.Match{Exact: key} }
-func glob(pattern string) api.Match  { return api.Match{Glob: pattern} }
-func suffix(domain string) api.Match { return api.Match{Suffix: domain} }
 
 func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 	t.Parallel()
@@ -35,20 +30,20 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 		},
 		`items[0].allow[0]: matches no key; give exact, glob or suffix`: func(r *api.Rule) { r.Allow = []api.Match{{}} },
 		`items[0].deny[1]: has 2 of exact, glob and suffix; keep one, and write another entry for the other`: func(r *api.Rule) {
-			r.Deny = []api.Match{exact("a"), {Exact: "a", Suffix: "b"}}
+			r.Deny = []api.Match{coordtest.Exact("a"), {Exact: "a", Suffix: "b"}}
 		},
-		`items[0].deny[0].exact: 513 bytes are too many, since no key has more than 512; shorten it`: func(r *api.Rule) { r.Deny = []api.Match{exact(long)} },
+		`items[0].deny[0].exact: 513 bytes are too many, since no key has more than 512; shorten it`: func(r *api.Rule) { r.Deny = []api.Match{coordtest.Exact(long)} },
 		`items[0].allow[0].glob: the \ at byte 3 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *api.Rule) {
-			r.Allow = []api.Match{glob(`\**\`)}
+			r.Allow = []api.Match{coordtest.Glob(`\**\`)}
 		},
 		`items[0].allow[0].glob: the \ at byte 0 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *api.Rule) {
-			r.Allow = []api.Match{glob(`\d`)}
+			r.Allow = []api.Match{coordtest.Glob(`\d`)}
 		},
 		`items[0].allow[0].suffix: ".example.com" begins or ends with a dot; write the domain alone, such as example.com`: func(r *api.Rule) {
-			r.Allow = []api.Match{suffix(".example.com")}
+			r.Allow = []api.Match{coordtest.Suffix(".example.com")}
 		},
 		`items[0].deny[0].suffix: "*.star.example" has a wildcard, which no host has; write the domain alone, since those under it match too, or use glob`: func(r *api.Rule) {
-			r.Deny = []api.Match{suffix("*.star.example")}
+			r.Deny = []api.Match{coordtest.Suffix("*.star.example")}
 		},
 		`items[0].overrides[0].suffix: "http://url.example/" is more than a domain; write the host of it alone, such as example.com, or use glob for keys that are no hosts`: func(r *api.Rule) {
 			r.Overrides = []api.Override{{Suffix: "http://url.example/", MaxConcurrent: 1}}
@@ -57,7 +52,7 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 			r.Groups = []api.Group{{Suffix: "two words.example"}}
 		},
 		`items[0].allow[0].suffix: "a..example" has two dots side by side; write the domain alone, such as example.com`: func(r *api.Rule) {
-			r.Allow = []api.Match{suffix("a..example")}
+			r.Allow = []api.Match{coordtest.Suffix("a..example")}
 		},
 		`items[0].groups[0].name: missing; give the name under which these keys count together, as only a suffix has one of its own`: func(r *api.Rule) {
 			r.Groups = []api.Group{{Glob: "*"}}
@@ -110,7 +105,7 @@ func TestWhatARuleMayHaveIsAllowed(t *testing.T) {
 	r.Overrides = []api.Override{
 		{Exact: "a", Limits: []api.Band{band(0, time.Second)}}, {Glob: `a\*\?\\*?`, MaxConcurrent: 1_000_000},
 	}
-	r.Allow, r.Deny = []api.Match{suffix("example.com")}, []api.Match{glob("*")}
+	r.Allow, r.Deny = []api.Match{coordtest.Suffix("example.com")}, []api.Match{coordtest.Glob("*")}
 	r.Groups = []api.Group{{Suffix: "example.com"}, {Exact: "x", Name: "y"}}
 	r.MaxDelayMS = 86_400_000
 	r.Penalty = &api.Penalty{Codes: []int64{100, 999}, BaseMS: 3_600_000, MaxMS: 3_600_000, ForgiveMS: 1, JitterPercent: new(int64)}
@@ -137,102 +132,26 @@ func TestTheCapacityIsTheAlgorithms(t *testing.T) {
 func TestHeadroomIsKeptBackFromEveryLimitAndBurst(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
-		s := newSystem(t, redis.Embedded).sidecars[0]
+		s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 		r := rule("r", band(100, time.Hour), band(1000, 24*time.Hour))
 		r.Algorithm, r.HeadroomPercent = algorithm, 34
 		r.Overrides = []api.Override{{Exact: "o", Limits: []api.Band{band(50, time.Hour)}}}
 		if algorithm == "leaky_bucket" {
 			r.Limits[0].Burst, r.Limits[1].Burst, r.Overrides[0].Limits[0].Burst = 100, 1000, 50
 		}
-		require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
+		require.NoError(t, s.Rules.Set([]api.Rule{r}, 1))
 		for key, left := range map[string]int64{"k": 66, "o": 33} {
-			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left+1))
+			d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left+1))
 			require.NoError(t, err)
 			require.Equal(t, []any{false, int64(-1)}, []any{d.Allowed, d.RetryAfterMS}, "%s %s", algorithm, key)
-			d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left))
+			d, err = s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", key), left))
 			require.NoError(t, err)
 			require.Equal(t, []any{true, left, int64(0)}, []any{d.Allowed, d.Limit, d.Remaining}, "%s %s", algorithm, key)
 		}
-		e, err := s.limiter.Explain(t.Context(), coord.Caller{}, explain(byRule("r", "k")))
+		e, err := s.Limiter.Explain(t.Context(), coord.Caller{}, explain(byRule("r", "k")))
 		require.NoError(t, err)
 		require.Equal(t, []string{"66/1h", "660/1d"}, []string{e.Bands[0].Band, e.Bands[1].Band})
 	}
-}
-
-func TestTheFirstSetThatHasAKeyCounts(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		key  string
-		sets []api.Match
-		want int
-	}{
-		{"a", nil, -1},
-		{"a", []api.Match{exact("b")}, -1},
-		{"a", []api.Match{exact("b"), exact("a"), exact("a")}, 1},
-		{"a.example.com", []api.Match{exact("b"), suffix("com"), suffix("example.com")}, 1},
-		{"a.example.com", []api.Match{suffix("example.com"), glob("*")}, 0},
-		{"a.example.com", []api.Match{glob("*"), suffix("example.com"), exact("a.example.com")}, 0},
-		{"example.com", []api.Match{suffix("example.com")}, 0},
-		{"anexample.com", []api.Match{suffix("example.com")}, -1},
-		{"a.example.com.", []api.Match{suffix("example.com")}, -1},
-		{"a..com", []api.Match{suffix("com")}, 0},
-		{"a.internal.example", []api.Match{suffix("Internal.Example")}, 0},
-		{"A.Internal.EXAMPLE", []api.Match{suffix("internal.example")}, 0},
-		{"a.xn--bcher-kva.de", []api.Match{suffix("Bücher.de")}, 0},
-		{"a.bücher.de", []api.Match{suffix("Bücher.de")}, 0},
-		{"xn--bcher-kva.de", []api.Match{exact("bücher.de")}, 0},
-		{"bücher.de", []api.Match{exact("bücher.de")}, 0},
-		{"Alice", []api.Match{exact("alice"), suffix("alic")}, -1},
-		{"a\xff.example", []api.Match{suffix("b\xff.example"), suffix("a\xff.example")}, 1},
-		{"x", []api.Match{glob("y*"), glob("x?"), glob("*x"), exact("x")}, 2},
-	} {
-		require.Equal(t, c.want, match.First(c.key, c.sets...), "%q %v", c.key, c.sets)
-	}
-}
-
-func TestGlobs(t *testing.T) {
-	t.Parallel()
-	for pattern, keys := range map[string]struct{ has, not []string }{
-		`*`:         {[]string{"a", "a/b", "\xff", "世界"}, nil},
-		`api-*`:     {[]string{"api-", "api-x*"}, []string{"api", "xapi-"}},
-		`*.com`:     {[]string{".com", "a.com", "a.com.com"}, []string{"com", "a.com."}},
-		`a*b*c`:     {[]string{"abc", "axbxbxc", "abbcc"}, []string{"ab", "acb", "abcd"}},
-		`?`:         {[]string{"a", "世", "\xff", "*"}, []string{"ab", "世界"}},
-		`世?`:        {[]string{"世界"}, []string{"世", "世界界"}},
-		`*?*`:       {[]string{"a", "ab"}, nil},
-		`a\*b`:      {[]string{"a*b"}, []string{"axb", `a\*b`, "a*"}},
-		`\?\\`:      {[]string{`?\`}, []string{`a\`, "?"}},
-		"\xff":      {[]string{"\xff"}, []string{"\xfe", "\ufffd"}},
-		"\ufffd":    {[]string{"\ufffd"}, []string{"\xff"}},
-		`**`:        {[]string{"a"}, nil},
-		`*\*`:       {[]string{"a*", "*"}, []string{"a"}},
-		`exact.com`: {[]string{"exact.com"}, []string{"exactxcom", "exact.com.", "exact.co"}},
-	} {
-		for _, key := range keys.has {
-			require.Zero(t, match.First(key, glob(pattern)), "%q has %q", pattern, key)
-		}
-		for _, key := range keys.not {
-			require.Equal(t, -1, match.First(key, glob(pattern)), "%q has not %q", pattern, key)
-		}
-	}
-	// As its recursive definition says.
-	var is func(p, s string) bool
-	is = func(p, s string) bool {
-		switch {
-		case p == "":
-			return s == ""
-		case p[0] == '*':
-			return is(p[1:], s) || s != "" && is(p, s[1:])
-		default:
-			return s != "" && (p[0] == '?' || p[0] == s[0]) && is(p[1:], s[1:])
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		p, s := rapid.StringMatching(`[ab*?]{1,8}`).Draw(t, "pattern"), rapid.StringMatching(`[ab]{1,8}`).Draw(t, "key")
-		require.Equal(t, is(p, s), match.First(s, glob(p)) == 0, "%q %q", p, s)
-	})
-	// A pattern that is made to be slow is not.
-	require.Equal(t, -1, match.First(strings.Repeat("a", 512), glob(strings.Repeat("*a", 255)+"*b")))
 }
 
 func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
@@ -245,7 +164,7 @@ func TestWhatCountsIsTheGroupOrTheKey(t *testing.T) {
 		{Glob: "vip*", MaxConcurrent: 3},
 		{Exact: "vip", Limits: []api.Band{band(40, time.Second)}},
 	}
-	r.Deny, r.Allow = []api.Match{exact("bad.example.com")}, []api.Match{suffix("example.com"), exact("apis")}
+	r.Deny, r.Allow = []api.Match{coordtest.Exact("bad.example.com")}, []api.Match{coordtest.Suffix("example.com"), coordtest.Exact("apis")}
 	r.MaxConcurrent = 7
 	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{r}, 1))
@@ -271,7 +190,7 @@ func TestAKeyIsMatchedWithoutAllocating(t *testing.T) {
 	r := rule("r", band(10, time.Second))
 	r.Groups = []api.Group{{Suffix: "example.com"}}
 	r.Overrides = []api.Override{{Glob: "*x*", MaxConcurrent: 3}}
-	r.Deny = []api.Match{exact("bad.example.com")}
+	r.Deny = []api.Match{coordtest.Exact("bad.example.com")}
 	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{r, rule("plain", band(1, time.Second))}, 1))
 	require.Zero(t, testing.AllocsPerRun(100, func() {

@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"errors"
@@ -238,4 +238,20 @@ func ExampleCheckRules() {
 	// Output:
 	// items[0].algorithm: "token_buckt" is not an algorithm; did you mean "token_bucket"?
 	// items[0].limits[1].limit: -1 is out of range; use 0 to 1000000000
+}
+
+func TestRulesAreShown(t *testing.T) {
+	t.Parallel()
+	r := ratelimit.NewRules()
+	require.Empty(t, r.InForce())
+	require.NoError(t, r.Set([]api.Rule{
+		{Name: "ua", Algorithm: "token_bucket", Limits: []api.Band{
+			{Limit: 80, PeriodMS: 600_000}, {Limit: 3, PeriodMS: 5000, Burst: 6},
+		}},
+		{Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1, PeriodMS: 3_600_000}}},
+	}, 17))
+	require.Equal(t, []api.InspectRule{
+		{Name: "crawl", Algorithm: "token_bucket", Limits: []string{"1/1h"}, Revision: 17},
+		{Name: "ua", Algorithm: "token_bucket", Limits: []string{"3/5s burst 6", "80/10m"}, Revision: 17},
+	}, r.InForce())
 }

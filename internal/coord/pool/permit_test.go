@@ -1,4 +1,4 @@
-package coord_test
+package pool_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -23,21 +24,21 @@ import (
 func TestAPermitIsOneScriptCall(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	require.NoError(t, s.rules.Set([]api.Rule{{
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	require.NoError(t, s.Rules.Set([]api.Rule{{
 		Name: "r", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 100, PeriodMS: 3_600_000}},
 		Overrides: []api.Override{{Exact: "b", Limits: []api.Band{{Limit: 5, PeriodMS: 3_600_000}}}},
 	}}, 1))
-	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}, {ID: "b"}}})
+	_, err := s.Pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}, {ID: "b"}}})
 	require.NoError(t, err)
-	session := s.leases.Open(coord.Identity{}, func(coord.Loss) {})
-	defer s.leases.Close(context.Background(), session)
+	session := s.Leases.Open(coord.Identity{}, func(coord.Loss) {})
+	defer s.Leases.Close(context.Background(), session)
 	ask := &api.PermitAcquireParams{Pool: "p", LeaseMS: 3_600_000, Bind: api.BindSession, Rule: "r", Breaker: "default", Cost: 1}
 	once := func() api.PermitAcquireResult {
-		g, err := s.permits.Acquire(t.Context(), coord.Caller{Session: session}, ask)
+		g, err := s.Permits.Acquire(t.Context(), coord.Caller{Session: session}, ask)
 		require.NoError(t, err)
 		require.True(t, g.Acquired)
-		d, err := s.permits.Report(t.Context(), coord.Caller{Session: session}, &api.PermitReportParams{
+		d, err := s.Permits.Report(t.Context(), coord.Caller{Session: session}, &api.PermitReportParams{
 			Pool: "p", Lease: g.Lease, Outcome: "ok", Status: 200,
 		})
 		require.NoError(t, err)
@@ -83,26 +84,26 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 func TestRulesThatPermitsCannotHave(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), prefix)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), prefix)
 	bands := []api.Band{{Limit: 1, PeriodMS: 3_600_000}}
-	require.NoError(t, s.rules.Set([]api.Rule{
+	require.NoError(t, s.Rules.Set([]api.Rule{
 		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []api.Override{{Glob: "a*", Limits: bands}}},
 		{Name: "group", Algorithm: "token_bucket", Limits: bands, Groups: []api.Group{{Suffix: "a"}}},
 		{Name: "list", Algorithm: "token_bucket", Limits: bands, Deny: []api.Match{{Exact: "a"}}},
 		{Name: "shadow", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 0, PeriodMS: 3_600_000}}, Shadow: true},
 	}, 1))
-	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
+	_, err := s.Pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
 	require.NoError(t, err)
 	for rule, want := range map[string]string{
 		"glob": "write exact ones", "group": "leave them out", "list": "pool.ban",
 	} {
-		_, err := s.permits.Acquire(t.Context(), coord.Caller{}, &api.PermitAcquireParams{Pool: "p", LeaseMS: 60_000, Rule: rule, Cost: 1})
+		_, err := s.Permits.Acquire(t.Context(), coord.Caller{}, &api.PermitAcquireParams{Pool: "p", LeaseMS: 60_000, Rule: rule, Cost: 1})
 		var e *coord.Error
 		require.ErrorAs(t, err, &e, rule)
 		require.Equal(t, api.InvalidArgument, e.Code)
 		require.ErrorContains(t, err, want)
 	}
-	g, err := s.permits.Acquire(t.Context(), coord.Caller{}, &api.PermitAcquireParams{Pool: "p", LeaseMS: 60_000, Rule: "shadow", Cost: 1})
+	g, err := s.Permits.Acquire(t.Context(), coord.Caller{}, &api.PermitAcquireParams{Pool: "p", LeaseMS: 60_000, Rule: "shadow", Cost: 1})
 	require.NoError(t, err)
 	require.True(t, g.Acquired, "a rule in shadow refuses nothing")
 }
@@ -111,30 +112,30 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 func TestPermitsHearOfProbesThatComeBack(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
-	c := openSession(t, s)
-	_, err := s.pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	c := coordtest.OpenSession(t, s)
+	_, err := s.Pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
 	require.NoError(t, err)
-	require.NoError(t, s.policies.Set([]api.BreakerPolicy{{
+	require.NoError(t, s.Policies.Set([]api.BreakerPolicy{{
 		Name: "one", FailureThreshold: 1, SuccessThreshold: 1, HalfOpenMax: 1, OpenMS: 1, ProbeTTLMS: 3_600_000,
 	}}))
-	failed, err := s.breakers.Report(t.Context(), coord.Caller{}, &api.BreakerReportParams{Name: "a", Pool: "p", Policy: "one", Outcome: "failure"})
+	failed, err := s.Breakers.Report(t.Context(), coord.Caller{}, &api.BreakerReportParams{Name: "a", Pool: "p", Policy: "one", Outcome: "failure"})
 	require.NoError(t, err)
 	require.Equal(t, "open", failed.State)
 	var probe api.BreakerAllowResult
 	require.Eventually(t, func() bool {
-		probe, err = s.breakers.Allow(t.Context(), c.caller(), &api.BreakerAllowParams{Name: "a", Pool: "p", Policy: "one"})
+		probe, err = s.Breakers.Allow(t.Context(), c.Caller(), &api.BreakerAllowParams{Name: "a", Pool: "p", Policy: "one"})
 		return err == nil && probe.Allowed
 	}, 30*time.Second, 10*time.Millisecond)
 	ask := &api.PermitAcquireParams{Pool: "p", LeaseMS: 3_600_000, Breaker: "one", Cost: 1}
-	g, err := s.permits.Acquire(t.Context(), coord.Caller{}, ask)
+	g, err := s.Permits.Acquire(t.Context(), coord.Caller{}, ask)
 	require.NoError(t, err)
 	require.Equal(t, "open", g.DeniedBy, "its only probe is out")
-	_, err = s.breakers.Report(t.Context(), c.caller(), &api.BreakerReportParams{
+	_, err = s.Breakers.Report(t.Context(), c.Caller(), &api.BreakerReportParams{
 		Name: "a", Pool: "p", Policy: "one", Generation: probe.Generation, Probe: probe.Probe, Outcome: "ignored",
 	})
 	require.NoError(t, err)
-	g, err = s.permits.Acquire(t.Context(), coord.Caller{}, ask)
+	g, err = s.Permits.Acquire(t.Context(), coord.Caller{}, ask)
 	require.NoError(t, err)
 	require.True(t, g.Acquired, g.DeniedBy)
 	require.True(t, g.Probe)

@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -55,21 +56,21 @@ func explain(p api.RatelimitParams) *api.RatelimitExplainParams {
 // ended is a call about a grant.
 func ended(grant string) *api.RatelimitGrantParams { return &api.RatelimitGrantParams{Grant: grant} }
 
-func requireCode(t *testing.T, err error, code api.Code, text string) {
+// onTheWire acquires as a client does, whose params are read first.
+func onTheWire(t *testing.T, s *coordtest.Sidecar, p *api.RatelimitParams) error {
 	t.Helper()
-	var e *coord.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, code, e.Code, "%v", err)
-	require.Contains(t, e.Err.Error(), text)
+	return s.Connect(t, "c").Do(t.Context(), "", api.RatelimitAcquire.Name, p, new(api.RatelimitResult))
 }
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func TestARuleDecidesUnderItsName(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redistest.URL(t)).sidecars[0]
-	require.NoError(t, s.rules.Set([]api.Rule{
+	s := coordtest.NewSystem(t, redistest.URL(t)).Sidecars[0]
+	require.NoError(t, s.Rules.Set([]api.Rule{
 		rule("per-host", band(80, 10*time.Minute)), rule("two", band(100, time.Minute), band(2, time.Second)),
 	}, 1))
-	d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("per-host", "a"), 1))
+	d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("per-host", "a"), 1))
 	require.NoError(t, err)
 	require.Equal(t, api.RatelimitResult{
 		Allowed: true, Rule: "per-host", Algorithm: tokenBucket, Band: "80/10m",
@@ -77,35 +78,35 @@ func TestARuleDecidesUnderItsName(t *testing.T) {
 		Source: coord.SourceRedis, Grant: d.Grant,
 	}, d)
 	require.NotEmpty(t, d.Grant)
-	d, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("two", "a"), 2))
+	d, err = s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("two", "a"), 2))
 	require.NoError(t, err)
 	require.Equal(t, "2/1s", d.Band)
 	// The same key under another rule, or none, is another state.
-	d, err = s.limiter.Peek(t.Context(), coord.Caller{}, asks(inFull("a", band(80, 10*time.Minute)), 1))
+	d, err = s.Limiter.Peek(t.Context(), coord.Caller{}, asks(inFull("a", band(80, 10*time.Minute)), 1))
 	require.NoError(t, err)
 	require.Equal(t, int64(80), d.Remaining)
-	was, err := s.limiter.Reset(t.Context(), coord.Caller{}, reset(byRule("per-host", "a")))
+	was, err := s.Limiter.Reset(t.Context(), coord.Caller{}, reset(byRule("per-host", "a")))
 	require.NoError(t, err)
 	require.True(t, was.Reset)
 }
 
 func TestAnUnknownRuleNamesTheNearest(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redis.Embedded).sidecars[0]
-	_, err := s.limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("per-host", "a"), 1))
-	requireCode(t, err, api.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
-	require.NoError(t, s.rules.Set([]api.Rule{rule("per-host", band(1, time.Second))}, 1))
-	_, err = s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("perhost", "a"), 1))
-	requireCode(t, err, api.NotFound, `rule: there is no rule "perhost"; did you mean "per-host"?`)
-	_, err = s.limiter.Reset(t.Context(), coord.Caller{}, reset(byRule("something else", "a")))
-	requireCode(t, err, api.NotFound, `rule: there is no rule "something else"; add it to rules.items, or give algorithm and limits`)
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
+	_, err := s.Limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("per-host", "a"), 1))
+	coordtest.RequireCode(t, err, api.NotFound, `rule: there is no rule "per-host", and none is configured; add it to rules.items, or give algorithm and limits`)
+	require.NoError(t, s.Rules.Set([]api.Rule{rule("per-host", band(1, time.Second))}, 1))
+	_, err = s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("perhost", "a"), 1))
+	coordtest.RequireCode(t, err, api.NotFound, `rule: there is no rule "perhost"; did you mean "per-host"?`)
+	_, err = s.Limiter.Reset(t.Context(), coord.Caller{}, reset(byRule("something else", "a")))
+	coordtest.RequireCode(t, err, api.NotFound, `rule: there is no rule "something else"; add it to rules.items, or give algorithm and limits`)
 }
 
 func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redis.Embedded).sidecars[0]
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	for _, cost := range []int64{-1, 1e9 + 1} {
-		_, err := do(t.Context(), s.client(t), "", api.RatelimitAcquire, *asks(inFull("a", band(1, time.Second)), cost))
+		err := onTheWire(t, s, asks(inFull("a", band(1, time.Second)), cost))
 		var e *api.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, api.InvalidArgument, e.Code)
@@ -116,19 +117,19 @@ func TestACostOutOfRangeIsTheCallersMistake(t *testing.T) {
 func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
-		sys := newSystem(t, url)
-		older, newer := sys.sidecars[0], sys.sidecars[1]
-		require.NoError(t, older.rules.Set([]api.Rule{rule("r", band(100, time.Hour))}, 1))
-		require.NoError(t, newer.rules.Set([]api.Rule{rule("r", band(5, time.Hour))}, 2))
-		acquire := func(s *sidecar, cost int64) bool {
-			d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
+		sys := coordtest.NewSystem(t, url)
+		older, newer := sys.Sidecars[0], sys.Sidecars[1]
+		require.NoError(t, older.Rules.Set([]api.Rule{rule("r", band(100, time.Hour))}, 1))
+		require.NoError(t, newer.Rules.Set([]api.Rule{rule("r", band(5, time.Hour))}, 2))
+		acquire := func(s *coordtest.Sidecar, cost int64) bool {
+			d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
 			require.NoError(t, err)
 			return d.Allowed
 		}
 		require.True(t, acquire(older, 3))
 		require.True(t, acquire(newer, 2))
 		require.False(t, acquire(older, 1), "a pod that was not reloaded keeps to the newer parameters")
-		require.NoError(t, older.rules.Set([]api.Rule{rule("r", band(6, time.Hour))}, 3))
+		require.NoError(t, older.Rules.Set([]api.Rule{rule("r", band(6, time.Hour))}, 3))
 		require.True(t, acquire(older, 1))
 		require.False(t, acquire(newer, 1))
 	})
@@ -139,8 +140,8 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
-			sys := newSystem(t, redis.Embedded)
-			older, newer := sys.sidecars[0], sys.sidecars[1]
+			sys := coordtest.NewSystem(t, redis.Embedded)
+			older, newer := sys.Sidecars[0], sys.Sidecars[1]
 			old := rule("r", band(10, time.Hour))
 			old.Algorithm = algorithm
 			next := rule("r", band(500, 1500*time.Minute), band(100, time.Hour))
@@ -148,10 +149,10 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 			if algorithm == "leaky_bucket" {
 				next.Limits = []api.Band{{Limit: 500, PeriodMS: 90_000_000, Burst: 500}, {Limit: 100, PeriodMS: 3_600_000, Burst: 100}}
 			}
-			require.NoError(t, older.rules.Set([]api.Rule{old}, 1))
-			require.NoError(t, newer.rules.Set([]api.Rule{next}, 2))
-			acquire := func(s *sidecar, cost int64) api.RatelimitResult {
-				d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
+			require.NoError(t, older.Rules.Set([]api.Rule{old}, 1))
+			require.NoError(t, newer.Rules.Set([]api.Rule{next}, 2))
+			acquire := func(s *coordtest.Sidecar, cost int64) api.RatelimitResult {
+				d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), cost))
 				require.NoError(t, err)
 				return d
 			}
@@ -162,7 +163,7 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 			require.Equal(t, []any{false, "100/1h", int64(100), int64(86)}, []any{d.Allowed, d.Band, d.Limit, d.Remaining})
 			d = acquire(older, 101)
 			require.Equal(t, int64(-1), d.RetryAfterMS, "by the newer rule")
-			e, err := older.limiter.Explain(t.Context(), coord.Caller{}, explain(byRule("r", "k")))
+			e, err := older.Limiter.Explain(t.Context(), coord.Caller{}, explain(byRule("r", "k")))
 			require.NoError(t, err)
 			require.Len(t, e.Bands, 2)
 			require.Equal(t, []any{"100/1h", int64(86), "500/25h", int64(486)},
@@ -175,29 +176,29 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 func TestARefusalWritesNothing(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	store, ctx := redistest.Client(t), t.Context()
 	for name, bands := range map[string][]api.Band{
 		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
 	} {
 		key := ratelimit.InFullKey(coord.NewKeys(prefix, ""), name, tokenBucket, bands...)
-		never, err := s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 11))
+		never, err := s.Limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 11))
 		require.NoError(t, err)
 		require.Equal(t, int64(-1), never.RetryAfterMS)
 		require.Zero(t, store.Exists(ctx, key).Val(), "a cost that never fits stores nothing")
 
-		_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 8))
+		_, err = s.Limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 8))
 		require.NoError(t, err)
 		values, expires := store.HGetAll(ctx, key).Val(), store.PExpireTime(ctx, key).Val()
 		require.NotEmpty(t, values)
 		require.Positive(t, expires)
 		c := coord.Caller{RequestID: "refused", Fingerprint: "f"}
-		d, err := s.limiter.Acquire(ctx, c, asks(inFull(name, bands...), 5))
+		d, err := s.Limiter.Acquire(ctx, c, asks(inFull(name, bands...), 5))
 		require.NoError(t, err)
 		require.False(t, d.Allowed)
-		_, err = s.limiter.Peek(ctx, coord.Caller{}, asks(inFull(name, bands...), 2))
+		_, err = s.Limiter.Peek(ctx, coord.Caller{}, asks(inFull(name, bands...), 2))
 		require.NoError(t, err)
-		_, err = s.limiter.Acquire(ctx, c, asks(inFull(name, bands...), 0))
+		_, err = s.Limiter.Acquire(ctx, c, asks(inFull(name, bands...), 0))
 		require.NoError(t, err)
 		require.Equal(t, values, store.HGetAll(ctx, key).Val())
 		require.Equal(t, expires, store.PExpireTime(ctx, key).Val())
@@ -208,39 +209,39 @@ func TestARefusalWritesNothing(t *testing.T) {
 func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
 	server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	closed := asks(limit, 1)
 	closed.FailMode = "closed"
-	_, err = s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, closed)
-	requireCode(t, err, api.Unavailable, "redis")
+	_, err = s.Limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, closed)
+	coordtest.RequireCode(t, err, api.Unavailable, "redis")
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Peek(ctx, coord.Caller{}, closed)
+	_, err = s.Limiter.Peek(ctx, coord.Caller{}, closed)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.False(t, e.MaybeExecuted, "there was nothing to execute")
-	_, err = s.limiter.Reset(ctx, coord.Caller{}, reset(limit))
+	_, err = s.Limiter.Reset(ctx, coord.Caller{}, reset(limit))
 	require.Error(t, err)
 }
 
 func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
 	t.Parallel()
-	way := throughProxy(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), redistest.Prefix(t))
+	way := coordtest.ThroughProxy(t)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Peek(t.Context(), coord.Caller{}, asks(limit, 1))
+	_, err := s.Limiter.Peek(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
-	way.mute()
+	way.Mute()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Peek(ctx, coord.Caller{}, asks(limit, 1))
-	way.heal()
+	_, err = s.Limiter.Peek(ctx, coord.Caller{}, asks(limit, 1))
+	way.Heal()
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted, "the script may have run")
@@ -249,9 +250,9 @@ func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
 
 func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 	t.Parallel()
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
 	limit := inFull("k", band(6000, 10*time.Minute)) // it must not be full again before the test ends
-	first, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 500))
+	first, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 500))
 	require.NoError(t, err)
 	var admitted, begun atomic.Int64
 	var last atomic.Int64 // the latest reset seen: what is used, by the server's clock
@@ -259,7 +260,7 @@ func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 	for range 32 {
 		wg.Go(func() {
 			for begun.Add(1) <= 5600 {
-				d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+				d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 				if err != nil {
 					t.Error(err)
 					return
@@ -316,7 +317,7 @@ func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
 	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+		Runner: coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	for range 3 {
 		_, err := l.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "secret"), 1))

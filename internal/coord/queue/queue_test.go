@@ -1,4 +1,4 @@
-package coord_test
+package queue_test
 
 import (
 	"context"
@@ -13,14 +13,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-func enqueue(t *testing.T, s *sidecar, ids ...string) {
+func enqueue(t *testing.T, s *coordtest.Sidecar, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		_, err := s.queues.Enqueue(t.Context(), coord.Caller{}, &api.QueueEnqueueParams{
+		_, err := s.Queues.Enqueue(t.Context(), coord.Caller{}, &api.QueueEnqueueParams{
 			Queue: "q", ID: id, TTLMS: time.Hour.Milliseconds(), Body: []byte("of " + id),
 		})
 		require.NoError(t, err)
@@ -32,9 +33,9 @@ func leased(d time.Duration) *api.QueueDequeueParams {
 	return &api.QueueDequeueParams{Queue: "q", LeaseMS: d.Milliseconds(), Bind: api.BindTTL}
 }
 
-func dequeue(t *testing.T, s *sidecar, c coord.Caller, lease time.Duration) api.QueueDequeueResult {
+func dequeue(t *testing.T, s *coordtest.Sidecar, c coord.Caller, lease time.Duration) api.QueueDequeueResult {
 	t.Helper()
-	d, err := s.queues.Dequeue(t.Context(), c, leased(lease))
+	d, err := s.Queues.Dequeue(t.Context(), c, leased(lease))
 	require.NoError(t, err)
 	return d
 }
@@ -42,14 +43,14 @@ func dequeue(t *testing.T, s *sidecar, c coord.Caller, lease time.Duration) api.
 // An enqueue whose reply was lost is repeated after its entry was dealt with.
 func TestAnEnqueueIsRunOnce(t *testing.T) {
 	t.Parallel()
-	s, _ := onRedis(t)
+	s, _ := coordtest.OnRedis(t)
 	again := coord.Caller{RequestID: "the same", Fingerprint: "f"}
 	e := &api.QueueEnqueueParams{Queue: "q", ID: "1", TTLMS: time.Hour.Milliseconds()}
-	first, err := s.queues.Enqueue(t.Context(), again, e)
+	first, err := s.Queues.Enqueue(t.Context(), again, e)
 	require.NoError(t, err)
 	require.Equal(t, api.QueueEnqueueResult{Enqueued: true, Position: 1, Depth: 1}, first)
 	require.Equal(t, "1", dequeue(t, s, coord.Caller{}, 0).ID)
-	second, err := s.queues.Enqueue(t.Context(), again, e)
+	second, err := s.Queues.Enqueue(t.Context(), again, e)
 	require.NoError(t, err)
 	require.Equal(t, api.QueueEnqueueResult{Enqueued: true, Position: 1, Depth: 1, Replayed: true}, second)
 	require.False(t, dequeue(t, s, coord.Caller{}, 0).Found, "it is not done twice")
@@ -66,9 +67,9 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	var look atomic.Bool
 	var depths []int64 // before each run, and after the last
 	depth := func() {
-		depths = append(depths, store.ZCard(context.Background(), queue.QueueKeys(keys, "q").Order).Val())
+		depths = append(depths, store.ZCard(context.Background(), queue.KeysOf(keys, "q").Order).Val())
 	}
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
 		if look.Load() {
 			depth()
 		}
@@ -77,10 +78,10 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	ins := make([]queue.EnqueueIn, dead)
 	for i := range ins {
 		ins[i] = queue.EnqueueIn{
-			Queue: queue.QueueKeys(keys, "q"), LineKeys: queue.QueueLine(keys, "q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
+			Queue: queue.KeysOf(keys, "q"), LineKeys: queue.LineOf(keys, "q"), ID: fmt.Sprint(i), TTLMS: 60_000, Body: "b",
 		}
 	}
-	_, errs := lua.Batch(t.Context(), s.runner, queue.EnqueueScript, ins)
+	_, errs := lua.Batch(t.Context(), s.Runner, queue.EnqueueScript, ins)
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
@@ -97,7 +98,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	for i := range depths[1:] {
 		require.LessOrEqual(t, depths[i]-depths[i+1], int64(most), "run %d", i)
 	}
-	for _, key := range []string{queue.QueueKeys(keys, "q").Entries, queue.QueueKeys(keys, "q").Bodies, queue.QueueKeys(keys, "q").Expiry} {
+	for _, key := range []string{queue.KeysOf(keys, "q").Entries, queue.KeysOf(keys, "q").Bodies, queue.KeysOf(keys, "q").Expiry} {
 		require.Zero(t, store.Exists(t.Context(), key).Val(), "%s is left", key)
 	}
 }
@@ -105,21 +106,21 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 // queued is a queue behind a way that loses replies, and another sidecar whose way
 // does not.
 type queued struct {
-	way       mutable
-	s, beside *sidecar
+	way       coordtest.Proxy
+	s, beside *coordtest.Sidecar
 	store     *redis.Client
 	order     string
 }
 
 func queueBehindProxy(t *testing.T) queued {
 	t.Helper()
-	prefix, way := redistest.Prefix(t), throughProxy(t)
+	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
 	q := queued{
 		// One connection, so that it is set up when the way loses replies, and so long
 		// that only heal ends the wait for one.
-		way: way, s: newSidecar(t, openRunner(t, lua.Options{URL: way.url(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
-		beside: newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix),
-		store:  redistest.Client(t), order: queue.QueueKeys(coord.NewKeys(prefix, ""), "q").Order,
+		way: way, s: coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
+		beside: coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix),
+		store:  redistest.Client(t), order: queue.KeysOf(coord.NewKeys(prefix, ""), "q").Order,
 	}
 	enqueue(t, q.s, "1", "2")
 	return q
@@ -128,7 +129,7 @@ func queueBehindProxy(t *testing.T) queued {
 // until looks until so many wait in the queue.
 func (q queued) until(t *testing.T, depth int64) {
 	t.Helper()
-	stored{t, q.store, q.order}.until(func() bool { return q.store.ZCard(t.Context(), q.order).Val() == depth })
+	coordtest.Until(t, func() bool { return q.store.ZCard(t.Context(), q.order).Val() == depth })
 }
 
 func TestALostReplyToADequeueIsFetched(t *testing.T) {
@@ -137,19 +138,19 @@ func TestALostReplyToADequeueIsFetched(t *testing.T) {
 		t.Run(lease.String(), func(t *testing.T) {
 			t.Parallel()
 			q := queueBehindProxy(t)
-			q.way.mute()
+			q.way.Mute()
 			got := make(chan api.QueueDequeueResult, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			go func() {
-				d, err := q.s.queues.Dequeue(ctx, coord.Caller{}, leased(lease))
+				d, err := q.s.Queues.Dequeue(ctx, coord.Caller{}, leased(lease))
 				if err != nil {
 					t.Error(err)
 				}
 				got <- d
 			}()
 			q.until(t, 1) // executed, and not answered
-			q.way.heal()
+			q.way.Heal()
 			d := <-got
 			require.Equal(t, []any{true, "1", "of 1", int64(1)}, []any{d.Found, d.ID, string(d.Body), d.Attempt})
 			require.Equal(t, "2", dequeue(t, q.beside, coord.Caller{}, lease).ID, "nothing is lost, and nothing comes twice")
@@ -164,16 +165,16 @@ func TestAnEntryWhoseCallerWentAwayUnansweredGoesBack(t *testing.T) {
 		t.Run(lease.String(), func(t *testing.T) {
 			t.Parallel()
 			q := queueBehindProxy(t)
-			q.way.mute()
+			q.way.Mute()
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
-				_, err := q.s.queues.Dequeue(ctx, coord.Caller{}, leased(lease))
+				_, err := q.s.Queues.Dequeue(ctx, coord.Caller{}, leased(lease))
 				done <- err
 			}()
 			q.until(t, 1)
 			cancel()
-			q.way.heal()
+			q.way.Heal()
 			requireMaybe(t, <-done)
 			q.until(t, 2)
 			for _, want := range []string{"1", "2"} {
@@ -201,12 +202,12 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 			t.Parallel()
 			q := queueBehindProxy(t)
 			who := coord.Caller{RequestID: "id", Fingerprint: "f"}
-			q.way.mute()
+			q.way.Mute()
 			done := make(chan error, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			go func() {
-				_, err := q.s.queues.Dequeue(ctx, who, leased(lease))
+				_, err := q.s.Queues.Dequeue(ctx, who, leased(lease))
 				done <- err
 			}()
 			q.until(t, 1)
@@ -214,10 +215,10 @@ func TestAnUnansweredDequeueIsRepeatedElsewhere(t *testing.T) {
 			require.Equal(t, []any{true, "1", "of 1", int64(1)}, []any{d.Replayed, d.ID, string(d.Body), d.Attempt})
 			require.Equal(t, "2", dequeue(t, q.beside, coord.Caller{}, lease).ID)
 			require.False(t, dequeue(t, q.beside, coord.Caller{}, lease).Found)
-			q.way.heal()
+			q.way.Heal()
 			<-done // whatever it heard
 			q.until(t, 0)
-			p, err := q.beside.queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
+			p, err := q.beside.Queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
 			require.NoError(t, err)
 			want := queue.EntryAbsent
 			if lease > 0 {
@@ -235,16 +236,16 @@ func TestAnEntryTakenForNobodyGoesBack(t *testing.T) {
 		bound, waits := leased(time.Hour), leased(0)
 		bound.Bind, waits.WaitMS = api.BindSession, time.Minute.Milliseconds()
 		for _, p := range []*api.QueueDequeueParams{leased(0), leased(time.Hour), bound, waits} {
-			s, before := hooked(t, url)
+			s, before := coordtest.Hooked(t, url)
 			enqueue(t, s, "1", "2")
 			ctx, cancel := context.WithCancel(t.Context())
 			before(1, cancel)
-			_, err := s.queues.Dequeue(ctx, openSession(t, s).caller(), p)
+			_, err := s.Queues.Dequeue(ctx, coordtest.OpenSession(t, s).Caller(), p)
 			require.Error(t, err, "%+v", p)
-			place, err := s.queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
+			place, err := s.Queues.Position(t.Context(), coord.Caller{}, &api.QueueEntryParams{Queue: "q", ID: "1"})
 			require.NoError(t, err)
 			require.Equal(t, api.QueuePositionResult{State: queue.EntryWaiting, Position: 1, Depth: 2}, place, "%+v", p)
-			require.Zero(t, s.leases.Held())
+			require.Zero(t, s.Leases.Held())
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -55,7 +56,7 @@ type waiter struct {
 type fleet struct {
 	t     *testing.T
 	clock *signalling
-	pods  []*sidecar
+	pods  []*coordtest.Sidecar
 	ref   api.RatelimitParams
 }
 
@@ -65,9 +66,9 @@ func newFleet(t *testing.T, url string, pods int, ref api.RatelimitParams) *flee
 	var r *lua.Runner
 	for range pods {
 		if r == nil || url != redis.Embedded {
-			r = openRunner(t, lua.Options{URL: url, Clock: f.clock.Micros})
+			r = coordtest.OpenRunner(t, lua.Options{URL: url, Clock: f.clock.Micros})
 		}
-		f.pods = append(f.pods, newDeafSidecar(t, r, prefix, f.clock))
+		f.pods = append(f.pods, coordtest.NewWith(t, r, prefix, coordtest.Options{Clock: f.clock, Deaf: true}))
 	}
 	return f
 }
@@ -86,7 +87,7 @@ func (f *fleet) start(pod int, id string, cost int64, wait time.Duration) *waite
 		c.Fingerprint = fingerprint(cost, wait)
 	}
 	go func() {
-		d, err := f.pods[pod].limiter.Acquire(ctx, c, waits(f.ref, cost, wait))
+		d, err := f.pods[pod].Limiter.Acquire(ctx, c, waits(f.ref, cost, wait))
 		w.done <- answer{d, err, f.clock.Now()}
 	}()
 	select {
@@ -100,7 +101,7 @@ func (f *fleet) start(pod int, id string, cost int64, wait time.Duration) *waite
 // join repeats a call that sleeps, with its request id, and returns when it has
 // taken part in its waiting.
 func (f *fleet) join(w *waiter, wait time.Duration) *waiter {
-	l := f.pods[w.pod].limiter
+	l := f.pods[w.pod].Limiter
 	before := l.Callers()
 	ctx, cancel := context.WithCancel(f.t.Context())
 	again := &waiter{pod: w.pod, id: w.id, cost: w.cost, cancel: cancel, done: make(chan answer, 1)}
@@ -139,7 +140,7 @@ func (w *waiter) let(t *testing.T, waited time.Duration) api.RatelimitResult {
 func (f *fleet) sleeping() int {
 	n := 0
 	for _, p := range f.pods {
-		n += p.limiter.Sleeping()
+		n += p.Limiter.Sleeping()
 	}
 	return n
 }
@@ -195,7 +196,7 @@ func TestNoCancelsPassTheBound(t *testing.T) {
 			h.check(bands)
 			require.Greater(t, len(h.admitted), c.cancels/5)
 			for _, p := range f.pods {
-				calls, requests := p.limiter.Reserved()
+				calls, requests := p.Limiter.Reserved()
 				require.Zero(t, calls+requests, "nothing is left of those who left")
 			}
 		})
@@ -464,7 +465,7 @@ func TestResetHonoursWhatWasPromised(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 2)
 	waits := f.start(0, "", 1, time.Minute)
-	was, err := f.pods[1].limiter.Reset(t.Context(), coord.Caller{}, reset(f.ref))
+	was, err := f.pods[1].Limiter.Reset(t.Context(), coord.Caller{}, reset(f.ref))
 	require.NoError(t, err)
 	require.True(t, was.Reset)
 	f.start(1, "", 4, 0).let(t, 0)
@@ -478,15 +479,15 @@ func TestASlotAfterTheDeadlineIsTooFar(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	r := waits(f.ref, 4, time.Minute)
-	d, err := f.pods[0].limiter.Acquire(ctx, coord.Caller{}, r)
+	d, err := f.pods[0].Limiter.Acquire(ctx, coord.Caller{}, r)
 	require.NoError(t, err)
 	require.False(t, d.Allowed)
 	r.Cost = 1
-	d, err = f.pods[0].limiter.Peek(t.Context(), coord.Caller{}, r)
+	d, err = f.pods[0].Limiter.Peek(t.Context(), coord.Caller{}, r)
 	require.NoError(t, err)
 	require.Equal(t, 250*time.Millisecond, millis(d.RetryAfterMS), "nothing was charged; to look is not to wait")
 	r.WaitMS = 60_001
-	_, err = do(t.Context(), f.pods[0].client(t), "", api.RatelimitAcquire, *r)
+	err = onTheWire(t, f.pods[0], r)
 	var e *api.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, []any{api.InvalidArgument, "wait_ms: an integer from 0 to 60000 is expected, not 60001"}, []any{e.Code, e.Message})
@@ -496,8 +497,8 @@ func TestASlotAfterTheDeadlineIsTooFar(t *testing.T) {
 func TestWaitingHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	f := &fleet{t: t, clock: &signalling{conformance.NewClock(), make(chan struct{}, 1)}, ref: inFull("k", band(10, time.Second))}
-	r := openRunner(t, lua.Options{URL: redistest.URL(t), Clock: f.clock.Micros, MaxConns: 1, MinIdle: 1})
-	f.pods = append(f.pods, newDeafSidecar(t, r, redistest.Prefix(t), f.clock))
+	r := coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t), Clock: f.clock.Micros, MaxConns: 1, MinIdle: 1})
+	f.pods = append(f.pods, coordtest.NewWith(t, r, redistest.Prefix(t), coordtest.Options{Clock: f.clock, Deaf: true}))
 	f.start(0, "", 10, 0).let(t, 0)
 	var all []*waiter
 	for range 100 {

@@ -1,4 +1,4 @@
-package coord_test
+package lease_test
 
 import (
 	"context"
@@ -118,12 +118,12 @@ func (w *watch) Close(ctx context.Context) { w.leases.Close(ctx, w.Session) }
 
 // Bind makes the session hold a fake lease granted now.
 func (w *watch) Bind(k *lease.FakeKind, name string, ttl time.Duration) bool {
-	return w.leases.Bind(w.Session, k, name, ttl)
+	return w.leases.BindFake(w.Session, k, name, ttl)
 }
 
 // Doubt makes the session remember a fake lease that may be held.
 func (w *watch) Doubt(k *lease.FakeKind, name string, ttl time.Duration) bool {
-	return w.leases.Doubt(w.Session, k, name, ttl)
+	return w.leases.DoubtFake(w.Session, k, name, ttl)
 }
 
 // bubble runs a test with a renewer, which ends before the bubble does.
@@ -242,7 +242,7 @@ func TestALossIsToldBeforeTheValidityEnds(t *testing.T) {
 						}
 					})
 					sent := time.Now()
-					l.Bind(w, &n.FakeKind, "a"+ttl.String(), ttl)
+					l.BindFake(w, &n.FakeKind, "a"+ttl.String(), ttl)
 					told := <-s
 					require.True(t, told.Before(lease.Validity(sent, ttl)), "%v: told %v after the grant", ttl, told.Sub(sent))
 					require.True(t, told.After(sent.Add(ttl*9/10)), "%v: not given up too early, at %v", ttl, told.Sub(sent))
@@ -312,8 +312,8 @@ func TestAReleasedLeaseIsNeverRenewedOrReported(t *testing.T) {
 				time.Sleep(ttl / 3)
 				synctest.Wait()
 				require.Equal(t, 1, n.count(), "a renewal is in flight")
-				require.True(t, l.Forget("a"))
-				require.False(t, l.Forget("a"))
+				require.True(t, l.ForgetFake("a"))
+				require.False(t, l.ForgetFake("a"))
 				time.Sleep(3 * ttl)
 				synctest.Wait()
 				require.Equal(t, 1, n.count())
@@ -335,7 +335,7 @@ func TestALeaseGrantedAnewOutlivesTheRenewalOfTheOldOne(t *testing.T) {
 		heir.Bind(&n.FakeKind, "a", ttl) // the same token, through another connection
 		n.set(func(_ string, sent time.Time) lease.Renewal { return lease.Renewed(sent) })
 		old.Close(t.Context())
-		require.Empty(t, n.returned, "what moved is not given back by its old session")
+		require.Empty(t, n.returned, "what moved is not given back by its old coordtest.Session")
 		time.Sleep(3 * ttl)
 		synctest.Wait()
 		require.Equal(t, 1, l.Held())
@@ -352,11 +352,11 @@ func TestAnExplicitRenewalMovesTheNextOne(t *testing.T) {
 		w.Bind(&n.FakeKind, "a", ttl)
 		for range 10 {
 			time.Sleep(8 * time.Second)
-			l.Extend("a", ttl)
+			l.ExtendFake("a", ttl)
 		}
 		synctest.Wait()
 		require.Zero(t, n.count(), "renewed by the caller often enough")
-		l.Extend("a", 3*ttl)
+		l.ExtendFake("a", 3*ttl)
 		time.Sleep(26 * time.Second)
 		synctest.Wait()
 		require.Zero(t, n.count(), "the next is due at a third of the new TTL")
@@ -371,7 +371,7 @@ func TestAShorterRenewalByTheOwnerEndsTheValidityEarlier(t *testing.T) {
 		n, w := newNoun(), open(l)
 		n.answer = func(string, time.Time) lease.Renewal { return lease.Faulty(errors.New("down")) }
 		w.Bind(&n.FakeKind, "a", ttl)
-		l.Extend("a", time.Second)
+		l.ExtendFake("a", time.Second)
 		time.Sleep(ttl)
 		synctest.Wait()
 		require.Equal(t, []string{"fake a 7 unreachable at 930ms"}, w.lost())
@@ -391,7 +391,7 @@ func TestARenewalByTheOwnerComesAfterTheRenewersOwn(t *testing.T) {
 		n.delay = 0 // of those to come
 		n.mu.Unlock()
 		began := time.Now()
-		l.Extend("a", 3*time.Second)
+		l.ExtendFake("a", 3*time.Second)
 		require.Positive(t, time.Since(began), "it has waited for that one")
 		time.Sleep(ttl)
 		synctest.Wait()
@@ -404,13 +404,13 @@ func TestARenewalThatFindsItGoneEndsOnlyTheLeaseItKnew(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
 		w.Bind(&n.FakeKind, "a", ttl)
-		stale := l.Lookup("a")
+		stale := l.LookupFake("a")
 		w.Bind(&n.FakeKind, "a", ttl) // granted again while the renewal ran
 		stale(lease.ReasonExpired)
 		require.Empty(t, w.lost())
-		l.Lookup("a")(lease.ReasonNotOwner)
+		l.LookupFake("a")(lease.ReasonNotOwner)
 		require.Equal(t, []string{"fake a 7 not_owner at 0s"}, w.lost())
-		l.Lookup("a")(lease.ReasonNotOwner) // there is none
+		l.LookupFake("a")(lease.ReasonNotOwner) // there is none
 		require.Len(t, w.lost(), 1)
 	})
 }
@@ -441,7 +441,7 @@ func TestWhatIsInDoubtIsForgottenWithItsTTL(t *testing.T) {
 		n, w := newNoun(), open(l)
 		w.Doubt(&n.FakeKind, "never", ttl)
 		w.Doubt(&n.FakeKind, "wrong", ttl)
-		l.Lookup("wrong")(lease.ReasonExpired)
+		l.LookupFake("wrong")(lease.ReasonExpired)
 		w.Doubt(&n.FakeKind, "granted", ttl)
 		w.Bind(&n.FakeKind, "granted", ttl)
 		require.True(t, w.Doubt(&n.FakeKind, "granted", ttl), "what is held is in no doubt")
@@ -569,9 +569,9 @@ func TestLeasesAreSafeForConcurrentUse(t *testing.T) {
 					name := fmt.Sprint(g, "/", i%5)
 					w.Bind(&n.FakeKind, name, 100*time.Millisecond+time.Duration(i)*time.Millisecond)
 					time.Sleep(time.Duration(i) * time.Millisecond)
-					l.Extend(name, 150*time.Millisecond)
+					l.ExtendFake(name, 150*time.Millisecond)
 					if i%3 == 0 {
-						l.Forget(name)
+						l.ForgetFake(name)
 					}
 				}
 				w.Close(t.Context())

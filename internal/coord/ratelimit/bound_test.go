@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -101,7 +102,7 @@ func press(t *testing.T, ref api.RatelimitParams, length time.Duration) []presse
 	prefix := redistest.Prefix(t)
 	var limiters []*ratelimit.Limiter
 	for range 3 {
-		limiters = append(limiters, newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix).limiter)
+		limiters = append(limiters, coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix).Limiter)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()

@@ -1,4 +1,4 @@
-package coord_test
+package breaker_test
 
 import (
 	"strings"
@@ -12,6 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -24,16 +25,16 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
 		clock, prefix := conformance.NewClock(), redistest.Prefix(t)
-		var pods [3]*sidecar
+		var pods [3]*coordtest.Sidecar
 		var r *lua.Runner
 		for i := range pods {
 			if r == nil || url != redis.Embedded {
-				r = openRunner(t, lua.Options{URL: url, Clock: clock.Micros})
+				r = coordtest.OpenRunner(t, lua.Options{URL: url, Clock: clock.Micros})
 			}
-			pods[i] = newSidecarBy(t, r, prefix, clock)
+			pods[i] = coordtest.NewWith(t, r, prefix, coordtest.Options{Clock: clock})
 		}
 		for range 3 {
-			_, err := pods[0].breakers.Report(t.Context(), coord.Caller{}, &api.BreakerReportParams{
+			_, err := pods[0].Breakers.Report(t.Context(), coord.Caller{}, &api.BreakerReportParams{
 				Name: "b", Policy: "quick-*", Outcome: api.OutcomeFailure,
 			})
 			require.NoError(t, err)
@@ -45,7 +46,7 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 100 {
 				wg.Go(func() {
-					d, err := pods[i%3].breakers.Allow(t.Context(), coord.Caller{}, &api.BreakerAllowParams{Name: "b", Policy: "quick-*"})
+					d, err := pods[i%3].Breakers.Allow(t.Context(), coord.Caller{}, &api.BreakerAllowParams{Name: "b", Policy: "quick-*"})
 					mu.Lock()
 					defer mu.Unlock()
 					switch {
@@ -67,9 +68,9 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 // While Redis is away the fail mode answers: the policy's, or the call's.
 func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 	t.Parallel()
-	s := newSidecar(t, openRunner(t, lua.Options{URL: "redis://" + newRefusing(t).Addr().String()}), "p")
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: coordtest.NewRefusing(t).URL()}), "p")
 	allow := func(mode coord.FailMode) (api.BreakerAllowResult, error) {
-		return s.breakers.Allow(t.Context(), coord.Caller{}, &api.BreakerAllowParams{Name: "b", FailMode: string(mode)})
+		return s.Breakers.Allow(t.Context(), coord.Caller{}, &api.BreakerAllowParams{Name: "b", FailMode: string(mode)})
 	}
 	for _, mode := range []coord.FailMode{"", coord.FailOpen} {
 		r, err := allow(mode)
@@ -80,8 +81,8 @@ func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, api.Unavailable, e.Code)
-	c := (&system{sidecars: [2]*sidecar{s}}).Connect(t, 0, "c")
-	_, err = c.BreakerAllow(t.Context(), "", api.BreakerAllowParams{Name: "b", FailMode: string(coord.FailLocal)})
+	err = s.Connect(t, "c").Do(t.Context(), "", api.BreakerAllow.Name,
+		&api.BreakerAllowParams{Name: "b", FailMode: string(coord.FailLocal)}, new(api.BreakerAllowResult))
 	require.ErrorIs(t, err, api.InvalidArgument)
 }
 

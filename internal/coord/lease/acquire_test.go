@@ -1,4 +1,4 @@
-package coord_test
+package lease_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -31,7 +32,7 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
+			s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
 			var back []string // tokens; empty for a place in the line alone
 			kind := &lease.FakeKind{OnGiveBack: func(_ context.Context, gone []lease.Hold) []error {
 				for _, h := range gone {
@@ -39,7 +40,7 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 				}
 				return make([]error, len(gone))
 			}}
-			err := s.leases.Acquire(t.Context(), s.lines, kind, c.attempts...)
+			err := s.Leases.AcquireFake(t.Context(), s.Lines, kind, c.attempts...)
 			require.ErrorIs(t, err, fault)
 			var e *coord.Error
 			require.ErrorAs(t, err, &e)

@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -23,14 +24,14 @@ import (
 func ruled(t *testing.T, url string, rules ...api.Rule) (*ratelimit.Limiter, *fleet) {
 	t.Helper()
 	f := newFleet(t, url, 1, api.RatelimitParams{})
-	require.NoError(t, f.pods[0].rules.Set(rules, 1))
-	return f.pods[0].limiter, f
+	require.NoError(t, f.pods[0].Rules.Set(rules, 1))
+	return f.pods[0].Limiter, f
 }
 
 func TestAListDecidesWithoutCounting(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(2, time.Minute), band(10, time.Hour))
-	r.Allow, r.Deny = []api.Match{suffix("example.com")}, []api.Match{exact("bad.example.com")}
+	r.Allow, r.Deny = []api.Match{coordtest.Suffix("example.com")}, []api.Match{coordtest.Exact("bad.example.com")}
 	l, _ := ruled(t, redistest.URL(t), r)
 	allowed := api.RatelimitResult{Allowed: true, Rule: "r", Algorithm: tokenBucket, Band: "2/1m", Limit: 2, Source: coord.SourceList}
 	denied := allowed
@@ -52,8 +53,8 @@ func TestAListDecidesWithoutCounting(t *testing.T) {
 func TestAListDecidesWithoutRedis(t *testing.T) {
 	t.Parallel()
 	r := withMode(coord.FailClosed, "r", band(2, time.Minute))
-	r.Allow, r.Deny = []api.Match{exact("good")}, []api.Match{exact("bad")}
-	l, _ := ruled(t, "redis://"+newRefusing(t).Addr().String(), r)
+	r.Allow, r.Deny = []api.Match{coordtest.Exact("good")}, []api.Match{coordtest.Exact("bad")}
+	l, _ := ruled(t, coordtest.NewRefusing(t).URL(), r)
 	require.True(t, acquire(t, l, asks(byRule("r", "good"), 1)).Allowed)
 	require.Equal(t, ratelimit.ReasonDenyList, acquire(t, l, asks(byRule("r", "bad"), 1)).DeniedBy)
 }
@@ -64,11 +65,11 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
 	r := rule("r", band(2, time.Hour))
-	r.Shadow, r.Deny = true, []api.Match{exact("bad")}
+	r.Shadow, r.Deny = true, []api.Match{coordtest.Exact("bad")}
 	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{r}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: openRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+		Runner: coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	first := acquire(t, l, asks(byRule("r", "k"), 2))
 	require.True(t, first.Allowed && !first.Shadow)
@@ -97,7 +98,7 @@ func TestARuleInShadowLetsThroughWithoutRedis(t *testing.T) {
 	t.Parallel()
 	closed, local := withMode(coord.FailClosed, "closed", band(1, time.Hour)), withMode(coord.FailLocal, "local", band(1, time.Hour))
 	closed.Shadow, local.Shadow = true, true
-	l, _ := ruled(t, "redis://"+newRefusing(t).Addr().String(), closed, local)
+	l, _ := ruled(t, coordtest.NewRefusing(t).URL(), closed, local)
 	for range 2 {
 		d := acquire(t, l, by(coord.FailClosed, byRule("closed", "k"), 1))
 		require.True(t, d.Allowed && d.Degraded)
@@ -125,7 +126,7 @@ func TestAnOverrideIsTheLimitOfItsKeys(t *testing.T) {
 	require.True(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
 	require.False(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
 	r.Overrides = append(r.Overrides, api.Override{Exact: "k", Limits: []api.Band{band(3, time.Hour)}})
-	require.NoError(t, f.pods[0].rules.Set([]api.Rule{r}, 2))
+	require.NoError(t, f.pods[0].Rules.Set([]api.Rule{r}, 2))
 	require.True(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
 	require.False(t, acquire(t, l, asks(byRule("r", "k"), 1)).Allowed)
 	was, err := l.Reset(t.Context(), coord.Caller{}, reset(byRule("r", "a.example.com")))
@@ -137,7 +138,7 @@ func TestAnOverrideIsTheLimitOfItsKeys(t *testing.T) {
 func TestAtomicHeedsTheListsOfEachKey(t *testing.T) {
 	t.Parallel()
 	r := rule("r", band(10, time.Hour))
-	r.Allow, r.Deny = []api.Match{exact("good")}, []api.Match{exact("bad")}
+	r.Allow, r.Deny = []api.Match{coordtest.Exact("good")}, []api.Match{coordtest.Exact("bad")}
 	l, _ := ruled(t, redistest.URL(t), r)
 	many := func(keys ...string) api.RatelimitResult {
 		p := &api.RatelimitManyParams{Atomic: true}

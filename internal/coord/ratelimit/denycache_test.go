@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -28,7 +29,7 @@ func uncached(name string, bands ...api.Band) api.Rule {
 
 // signalled is a sidecar by a clock that hears what others do.
 func signalled(t *testing.T, url, prefix string, clock *conformance.Clock) *ratelimit.Limiter {
-	r, keys := openRunner(t, lua.Options{URL: url, Clock: clock.Micros}), coord.NewKeys(prefix, "")
+	r, keys := coordtest.OpenRunner(t, lua.Options{URL: url, Clock: clock.Micros}), coord.NewKeys(prefix, "")
 	signals := coord.NewSignals(r, keys)
 	t.Cleanup(signals.Stop)
 	return ratelimit.New(ratelimit.Options{
@@ -68,7 +69,7 @@ func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 			s, rng := f.pods[0], rand.New(rand.NewPCG(3, uint64(len(name))))
 			with, without := rule("on", bands...), uncached("off", bands...)
 			with.Algorithm, without.Algorithm = c.algorithm, c.algorithm
-			require.NoError(t, s.rules.Set([]api.Rule{with, without}, 1))
+			require.NoError(t, s.Rules.Set([]api.Rule{with, without}, 1))
 			cached, refused := 0, 0
 			for range 2000 {
 				key, cost := fmt.Sprint("k", rng.IntN(2)), 1+rng.Int64N(min(12, bands[0].Limit))
@@ -76,7 +77,7 @@ func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 					cost = 1 + rng.Int64N(2)
 				}
 				ask := func(name string) api.RatelimitResult {
-					return acquire(t, s.limiter, asks(byRule(name, key), cost))
+					return acquire(t, s.Limiter, asks(byRule(name, key), cost))
 				}
 				on, off := ask("on"), ask("off")
 				if on.Source == coord.SourceCache {
@@ -102,7 +103,7 @@ func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 func TestARefusalIsRepeatedLocallyForASecondAtMost(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 2, api.RatelimitParams{})
-	here, there := f.pods[0].limiter, f.pods[1].limiter // they hear nothing of each other
+	here, there := f.pods[0].Limiter, f.pods[1].Limiter // they hear nothing of each other
 	limit := inFull("k", band(4, time.Minute))
 	require.True(t, acquire(t, here, asks(limit, 3)).Allowed)
 	first := acquire(t, here, asks(limit, 2))
@@ -138,21 +139,21 @@ func TestARefusalIsRepeatedLocallyForASecondAtMost(t *testing.T) {
 func TestAReadyWaiterIsNotRefusedLocally(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 1)
-	require.False(t, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).Allowed)
-	near := acquire(t, f.pods[0].limiter, waits(f.ref, 1, 249*time.Millisecond))
+	require.False(t, acquire(t, f.pods[0].Limiter, asks(f.ref, 1)).Allowed)
+	near := acquire(t, f.pods[0].Limiter, waits(f.ref, 1, 249*time.Millisecond))
 	require.Equal(t, coord.SourceCache, near.Source)
 	w := f.start(0, "", 1, 250*time.Millisecond)
 	require.Equal(t, 1, f.sleeping())
 	// Who leaves makes room, which this sidecar knows at once.
-	require.False(t, acquire(t, f.pods[0].limiter, asks(f.ref, 1)).Allowed)
+	require.False(t, acquire(t, f.pods[0].Limiter, asks(f.ref, 1)).Allowed)
 	w.leave(t)
-	require.Equal(t, int64(250), acquire(t, f.pods[0].limiter, asks(f.ref, 1)).RetryAfterMS)
+	require.Equal(t, int64(250), acquire(t, f.pods[0].Limiter, asks(f.ref, 1)).RetryAfterMS)
 }
 
 func TestARequestThatWasLetThroughIsAnsweredSo(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
-	l, limit := f.pods[0].limiter, inFull("k", band(1, time.Hour))
+	l, limit := f.pods[0].Limiter, inFull("k", band(1, time.Hour))
 	c := coord.Caller{RequestID: "id", Fingerprint: "f"}
 	first, err := l.Acquire(t.Context(), c, asks(limit, 1))
 	require.NoError(t, err)
@@ -229,20 +230,20 @@ func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redis.Embedded, 1, api.RatelimitParams{})
 	for i := range coord.MaxRecent + 500 {
-		require.False(t, acquire(t, f.pods[0].limiter, asks(inFull(fmt.Sprint("k", i), band(0, time.Hour)), 1)).Allowed)
+		require.False(t, acquire(t, f.pods[0].Limiter, asks(inFull(fmt.Sprint("k", i), band(0, time.Hour)), 1)).Allowed)
 	}
-	denials, _ := f.pods[0].limiter.Remembered()
+	denials, _ := f.pods[0].Limiter.Remembered()
 	require.Equal(t, coord.MaxRecent, denials)
 }
 
 func TestAnAnswerFromTheCacheAllocatesNothing(t *testing.T) {
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), "p")
-	require.NoError(t, s.rules.Set([]api.Rule{rule("r", band(1, 24*time.Hour))}, 1))
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), "p")
+	require.NoError(t, s.Rules.Set([]api.Rule{rule("r", band(1, 24*time.Hour))}, 1))
 	r := asks(byRule("r", "k"), 2)
-	acquire(t, s.limiter, r)
+	acquire(t, s.Limiter, r)
 	ctx, cached := t.Context(), true
 	allocs := testing.AllocsPerRun(100, func() {
-		d, err := s.limiter.Acquire(ctx, coord.Caller{}, r)
+		d, err := s.Limiter.Acquire(ctx, coord.Caller{}, r)
 		cached = cached && err == nil && d.Source == coord.SourceCache
 	})
 	if cached { // within the second that it holds
@@ -256,25 +257,25 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
 	s := f.pods[0]
 	set := func(revision int64, bands ...api.Band) {
-		require.NoError(t, s.rules.Set([]api.Rule{rule("r", bands...)}, revision))
+		require.NoError(t, s.Rules.Set([]api.Rule{rule("r", bands...)}, revision))
 	}
 	set(1, band(10, time.Hour))
-	require.True(t, acquire(t, s.limiter, asks(byRule("r", "raised"), 10)).Allowed)
-	require.False(t, acquire(t, s.limiter, asks(byRule("r", "raised"), 1)).Allowed)
+	require.True(t, acquire(t, s.Limiter, asks(byRule("r", "raised"), 10)).Allowed)
+	require.False(t, acquire(t, s.Limiter, asks(byRule("r", "raised"), 1)).Allowed)
 	set(2, band(1000, time.Second))
-	require.True(t, acquire(t, s.limiter, asks(byRule("r", "raised"), 1)).Allowed, "10 per hour used up, now 1,000 per second")
+	require.True(t, acquire(t, s.Limiter, asks(byRule("r", "raised"), 1)).Allowed, "10 per hour used up, now 1,000 per second")
 
 	set(3, band(100, time.Minute))
-	require.True(t, acquire(t, s.limiter, asks(byRule("r", "lowered"), 80)).Allowed)
+	require.True(t, acquire(t, s.Limiter, asks(byRule("r", "lowered"), 80)).Allowed)
 	set(4, band(10, time.Minute))
-	d := acquire(t, s.limiter, asks(byRule("r", "lowered"), 1))
+	d := acquire(t, s.Limiter, asks(byRule("r", "lowered"), 1))
 	require.False(t, d.Allowed, "100 with 80 used, now 10")
 	require.Zero(t, d.Remaining, "never negative")
 	require.Equal(t, 6*time.Second, millis(d.RetryAfterMS))
 
 	// Two sets of one revision are told apart by what they say.
 	set(4, band(11, time.Minute))
-	require.Equal(t, coord.SourceRedis, acquire(t, s.limiter, asks(byRule("r", "lowered"), 1)).Source)
+	require.Equal(t, coord.SourceRedis, acquire(t, s.Limiter, asks(byRule("r", "lowered"), 1)).Source)
 
 	// Slots that were promised stay; the debt counts at the new rate.
 	f.ref = byRule("r", "waits")
@@ -282,7 +283,7 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	f.start(0, "", 1, 0).let(t, 0)
 	w := f.start(0, "", 1, time.Minute)
 	set(6, band(60, time.Minute))
-	d = acquire(t, s.limiter, asks(f.ref, 60))
+	d = acquire(t, s.Limiter, asks(f.ref, 60))
 	require.Equal(t, 2*time.Second, millis(d.RetryAfterMS), "one used and one promised")
 	f.clock.Advance(time.Minute)
 	w.let(t, time.Minute)
@@ -292,7 +293,7 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 func TestARefusalIsOfItsAlgorithmOnly(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
-	l := f.pods[0].limiter
+	l := f.pods[0].Limiter
 	window, bucket := inFull("k", band(4, time.Minute)), inFull("k", band(4, time.Minute))
 	window.Algorithm = "fixed_window"
 	require.True(t, acquire(t, l, asks(window, 4)).Allowed)

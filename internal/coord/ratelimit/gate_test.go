@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -45,13 +46,13 @@ func resume(ctx context.Context, l *ratelimit.Limiter, rule, key string) (bool, 
 
 func TestAPenaltyIsTheRules(t *testing.T) {
 	t.Parallel()
-	sys := newSystem(t, redistest.URL(t))
-	s := sys.sidecars[0]
+	sys := coordtest.NewSystem(t, redistest.URL(t))
+	s := sys.Sidecars[0]
 	strict := rule("strict", band(1000, time.Second))
 	strict.Penalty = &api.Penalty{Codes: []int64{403}, BaseMS: 1000, MaxMS: 5000, ForgiveMS: 10_000, JitterPercent: new(int64)}
-	require.NoError(t, s.rules.Set([]api.Rule{strict, rule("plain", band(1000, time.Second))}, 1))
+	require.NoError(t, s.Rules.Set([]api.Rule{strict, rule("plain", band(1000, time.Second))}, 1))
 	report := func(rule string, status int64) time.Duration {
-		return answered(t, s.limiter, api.RatelimitReportParams{Rule: rule, Key: "k", Status: status})
+		return answered(t, s.Limiter, api.RatelimitReportParams{Rule: rule, Key: "k", Status: status})
 	}
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
 		require.Zero(t, report("strict", 429), "it is not among the rule's codes")
@@ -66,15 +67,15 @@ func TestAPenaltyIsTheRules(t *testing.T) {
 
 func TestJitterMakesAPauseLongerOrShorter(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redis.Embedded).sidecars[0]
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	r := rule("r", band(1000, time.Second))
 	percent := int64(20)
 	r.Penalty = &api.Penalty{JitterPercent: &percent}
-	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
+	require.NoError(t, s.Rules.Set([]api.Rule{r}, 1))
 	shorter, longer := 0, 0
 	for i := range 200 {
 		report := api.RatelimitReportParams{Rule: "r", Key: string(rune('a' + i)), Status: 429}
-		wait := answered(t, s.limiter, report)
+		wait := answered(t, s.Limiter, report)
 		require.InDelta(t, time.Minute, wait, float64(12*time.Second))
 		if wait < 55*time.Second {
 			shorter++
@@ -83,7 +84,7 @@ func TestJitterMakesAPauseLongerOrShorter(t *testing.T) {
 			longer++
 		}
 		report.Key, report.RetryAfterMS = report.Key+" asked", 7000
-		asked := answered(t, s.limiter, report)
+		asked := answered(t, s.Limiter, report)
 		require.Equal(t, 7*time.Second, asked, "what the server asks for is kept to exactly")
 	}
 	require.Positive(t, shorter)
@@ -92,38 +93,38 @@ func TestJitterMakesAPauseLongerOrShorter(t *testing.T) {
 
 func TestARuleBoundsDelays(t *testing.T) {
 	t.Parallel()
-	sys := newSystem(t, redis.Embedded)
-	s := sys.sidecars[0]
+	sys := coordtest.NewSystem(t, redis.Embedded)
+	s := sys.Sidecars[0]
 	slow := rule("slow", band(1000, time.Second))
 	slow.MaxDelayMS = 3000
-	require.NoError(t, s.rules.Set([]api.Rule{slow}, 1))
-	d, err := s.limiter.SetDelay(t.Context(), coord.Caller{}, &api.RatelimitSetDelayParams{
+	require.NoError(t, s.Rules.Set([]api.Rule{slow}, 1))
+	d, err := s.Limiter.SetDelay(t.Context(), coord.Caller{}, &api.RatelimitSetDelayParams{
 		Rule: "slow", Key: "k", DelayMS: 3_600_000, TTLMS: 60_000, Source: "robots",
 	})
 	require.NoError(t, err)
 	require.Equal(t, api.RatelimitSetDelayResult{DelayMS: 3000, UntilAtMS: sys.Now().Add(time.Minute).UnixMilli()}, d)
-	require.True(t, acquire(t, s.limiter, asks(byRule("slow", "k"), 1)).Allowed)
-	refused := acquire(t, s.limiter, asks(byRule("slow", "k"), 1))
+	require.True(t, acquire(t, s.Limiter, asks(byRule("slow", "k"), 1)).Allowed)
+	refused := acquire(t, s.Limiter, asks(byRule("slow", "k"), 1))
 	require.Equal(t, ratelimit.ReasonDelay, refused.DeniedBy)
 	require.Equal(t, 3*time.Second, millis(refused.RetryAfterMS))
 }
 
 func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redis.Embedded).sidecars[0]
-	require.NoError(t, s.rules.Set([]api.Rule{rule("site", band(1000, time.Second))}, 1))
-	paused(t, s.limiter, "site", "k", time.Minute)
-	require.True(t, acquire(t, s.limiter, asks(inFull("k", band(1000, time.Second)), 1)).Allowed)
-	require.Equal(t, ratelimit.ReasonPause, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
-	_, err := resume(t.Context(), s.limiter, "sites", "k")
-	requireCode(t, err, api.NotFound, `rule: there is no rule "sites"; did you mean "site"?`)
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
+	require.NoError(t, s.Rules.Set([]api.Rule{rule("site", band(1000, time.Second))}, 1))
+	paused(t, s.Limiter, "site", "k", time.Minute)
+	require.True(t, acquire(t, s.Limiter, asks(inFull("k", band(1000, time.Second)), 1)).Allowed)
+	require.Equal(t, ratelimit.ReasonPause, acquire(t, s.Limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+	_, err := resume(t.Context(), s.Limiter, "sites", "k")
+	coordtest.RequireCode(t, err, api.NotFound, `rule: there is no rule "sites"; did you mean "site"?`)
 }
 
 // A resume whose broadcast is lost is seen within a second.
 func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
 	t.Parallel()
 	clock := conformance.NewClock()
-	r := openRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros})
+	r := coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros})
 	deaf := func() *ratelimit.Limiter {
 		return ratelimit.New(ratelimit.Options{
 			Runner: r, Keys: coord.NewKeys("p", ""), Rules: ratelimit.NewRules(), Telemetry: telemetry.Nop(), Clock: clock,
@@ -144,16 +145,16 @@ func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
 // What was let through without Redis counts on when a key is paused or resumed.
 func TestAPauseForgetsNoLocalLimit(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redis.Embedded).sidecars[0]
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	limit := asks(inFull("k", band(10, time.Hour)), 1)
 	limit.FailMode = "local"
-	require.True(t, acquire(t, s.limiter, limit).Allowed)
-	_, local := s.limiter.Remembered()
+	require.True(t, acquire(t, s.Limiter, limit).Allowed)
+	_, local := s.Limiter.Remembered()
 	require.Equal(t, 1, local)
-	paused(t, s.limiter, "", "k", time.Hour)
-	_, err := resume(t.Context(), s.limiter, "", "k")
+	paused(t, s.Limiter, "", "k", time.Hour)
+	_, err := resume(t.Context(), s.Limiter, "", "k")
 	require.NoError(t, err)
-	_, local = s.limiter.Remembered()
+	_, local = s.Limiter.Remembered()
 	require.Equal(t, 1, local)
 }
 
@@ -162,9 +163,9 @@ func TestAPauseForgetsNoLocalLimit(t *testing.T) {
 func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 	t.Parallel()
 	server, clock := redistest.Start(t), conformance.NewClock()
-	s := newSidecarBy(t, openRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros}), "p", clock)
+	s := coordtest.NewWith(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros}), "p", coordtest.Options{Clock: clock})
 	r := asks(inFull("k", band(1, time.Second)), 1)
-	require.True(t, acquire(t, s.limiter, r).Allowed)
+	require.True(t, acquire(t, s.Limiter, r).Allowed)
 	r.WaitMS = 60_000
 	type ended struct {
 		d   api.RatelimitResult
@@ -172,10 +173,10 @@ func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 	}
 	done := make(chan ended, 1)
 	go func() {
-		d, err := s.limiter.Acquire(context.Background(), coord.Caller{}, r)
+		d, err := s.Limiter.Acquire(context.Background(), coord.Caller{}, r)
 		done <- ended{d, err}
 	}()
-	require.Eventually(t, func() bool { return s.limiter.Sleeping() == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Limiter.Sleeping() == 1 }, 30*time.Second, time.Millisecond)
 	server.Stop()
 	clock.Advance(time.Second)
 	e := <-done
@@ -186,14 +187,14 @@ func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 
 func TestPausesAreToldAndCounted(t *testing.T) {
 	t.Parallel()
-	reader, a := sdk.NewManualReader(), newAudience(coord.EventPaused, coord.EventResumed)
+	reader, a := sdk.NewManualReader(), coordtest.NewAudience(coord.EventPaused, coord.EventResumed)
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
 	rules, clock := ratelimit.NewRules(), conformance.NewClock()
 	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: openRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
-		Rules: rules, Events: a.hub, Telemetry: tel, Clock: clock,
+		Runner: coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
+		Rules: rules, Events: a.Hub, Telemetry: tel, Clock: clock,
 	})
 	pause := &api.RatelimitPauseParams{Rule: "r", Key: "secret", ForMS: 60_000, Reason: "by hand"}
 	for range 2 { // the second one changes nothing
@@ -210,12 +211,12 @@ func TestPausesAreToldAndCounted(t *testing.T) {
 		_, err = resume(t.Context(), l, "r", "secret")
 		require.NoError(t, err)
 	}
-	at := a.now
+	at := a.Now
 	require.Equal(t, []coord.Event{
 		{Kind: coord.EventPaused, At: at, Noun: "ratelimit", Name: "r", Key: "secret", Reason: "manual", Detail: "by hand", Count: 1},
 		{Kind: coord.EventPaused, At: at, Noun: "ratelimit", Name: "r", Key: "secret", Reason: "penalty", Detail: "429", Count: 1},
 		{Kind: coord.EventResumed, At: at, Noun: "ratelimit", Name: "r", Key: "secret", Count: 1},
-	}, a.heard)
+	}, a.Heard)
 	require.Equal(t, map[string]int64{
 		"coxswain.pauses r manual": 1, "coxswain.pauses r penalty": 1,
 		"coxswain.reports r 4xx": 2, "coxswain.reports r 2xx": 1, "coxswain.reports r other": 1,
@@ -248,16 +249,16 @@ func upstreamCounts(t *testing.T, r sdk.Reader) map[string]int64 {
 func TestWithoutRedisNothingIsPaused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
 	server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := s.limiter.Pause(ctx, coord.Caller{}, &api.RatelimitPauseParams{Key: "k", ForMS: 1000})
-	requireCode(t, err, api.Unavailable, "redis")
+	_, err := s.Limiter.Pause(ctx, coord.Caller{}, &api.RatelimitPauseParams{Key: "k", ForMS: 1000})
+	coordtest.RequireCode(t, err, api.Unavailable, "redis")
 	for _, err := range []error{
-		second(resume(ctx, s.limiter, "", "k")),
-		second(s.limiter.SetDelay(ctx, coord.Caller{}, &api.RatelimitSetDelayParams{Key: "k", DelayMS: 1000, TTLMS: 1000, Source: "s"})),
-		second(s.limiter.Report(ctx, coord.Caller{}, &api.RatelimitReportParams{Key: "k", Status: 429})),
+		second(resume(ctx, s.Limiter, "", "k")),
+		second(s.Limiter.SetDelay(ctx, coord.Caller{}, &api.RatelimitSetDelayParams{Key: "k", DelayMS: 1000, TTLMS: 1000, Source: "s"})),
+		second(s.Limiter.Report(ctx, coord.Caller{}, &api.RatelimitReportParams{Key: "k", Status: 429})),
 	} {
 		var e *coord.Error
 		require.ErrorAs(t, err, &e)
@@ -270,63 +271,63 @@ func second[T any](_ T, err error) error { return err }
 // of it is paused with it.
 func TestAGroupOfARuleIsPausedAsOne(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redis.Embedded).sidecars[0]
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	r := rule("site", band(1000, time.Second))
 	r.Groups = []api.Group{{Suffix: "example.com"}}
 	r.Overrides = []api.Override{{Exact: "example.com", Limits: []api.Band{band(5, time.Second)}}}
-	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
-	answered(t, s.limiter, api.RatelimitReportParams{Rule: "site", Key: "a.example.com", Status: 503})
+	require.NoError(t, s.Rules.Set([]api.Rule{r}, 1))
+	answered(t, s.Limiter, api.RatelimitReportParams{Rule: "site", Key: "a.example.com", Status: 503})
 	for _, key := range []string{"a.example.com", "b.example.com"} {
-		require.Equal(t, ratelimit.ReasonPause, acquire(t, s.limiter, asks(byRule("site", key), 1)).DeniedBy, key)
+		require.Equal(t, ratelimit.ReasonPause, acquire(t, s.Limiter, asks(byRule("site", key), 1)).DeniedBy, key)
 	}
-	require.True(t, acquire(t, s.limiter, asks(byRule("site", "example.org"), 1)).Allowed)
-	was, err := resume(t.Context(), s.limiter, "site", "c.example.com")
+	require.True(t, acquire(t, s.Limiter, asks(byRule("site", "example.org"), 1)).Allowed)
+	was, err := resume(t.Context(), s.Limiter, "site", "c.example.com")
 	require.NoError(t, err)
 	require.True(t, was)
-	require.True(t, acquire(t, s.limiter, asks(byRule("site", "b.example.com"), 1)).Allowed)
+	require.True(t, acquire(t, s.Limiter, asks(byRule("site", "b.example.com"), 1)).Allowed)
 }
 
 func TestAReportFreesTheGrantsPlace(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, redis.Embedded).sidecars[0]
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	r := rule("site", band(1000, time.Second))
 	r.MaxConcurrent = 1
-	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
-	first := acquire(t, s.limiter, asks(byRule("site", "k"), 1))
+	require.NoError(t, s.Rules.Set([]api.Rule{r}, 1))
+	first := acquire(t, s.Limiter, asks(byRule("site", "k"), 1))
 	require.NotEmpty(t, first.Grant)
-	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.Limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 	for range 2 { // a second one finds nothing to free
-		require.Zero(t, answered(t, s.limiter, api.RatelimitReportParams{Rule: "site", Key: "k", Status: 200, Grant: first.Grant}))
+		require.Zero(t, answered(t, s.Limiter, api.RatelimitReportParams{Rule: "site", Key: "k", Status: 200, Grant: first.Grant}))
 	}
-	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
-	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).DeniedBy)
+	require.True(t, acquire(t, s.Limiter, asks(byRule("site", "k"), 1)).Allowed)
+	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.Limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 }
 
 // A slot that is given up frees its place with it.
 func TestAPausedSlotLeavesItsPlace(t *testing.T) {
 	t.Parallel()
-	sys := newSystem(t, redistest.URL(t))
-	s := sys.sidecars[0]
+	sys := coordtest.NewSystem(t, redistest.URL(t))
+	s := sys.Sidecars[0]
 	r := rule("site", band(1, time.Second))
 	r.MaxConcurrent = 1
-	require.NoError(t, s.rules.Set([]api.Rule{r}, 1))
-	first := acquire(t, s.limiter, asks(byRule("site", "k"), 1))
-	_, err := s.limiter.Done(t.Context(), coord.Caller{}, ended(first.Grant))
+	require.NoError(t, s.Rules.Set([]api.Rule{r}, 1))
+	first := acquire(t, s.Limiter, asks(byRule("site", "k"), 1))
+	_, err := s.Limiter.Done(t.Context(), coord.Caller{}, ended(first.Grant))
 	require.NoError(t, err)
 	waiting := waits(byRule("site", "k"), 1, time.Minute)
 	done := make(chan api.RatelimitResult, 1)
 	go func() {
-		d, err := s.limiter.Acquire(context.Background(), coord.Caller{}, waiting)
+		d, err := s.Limiter.Acquire(context.Background(), coord.Caller{}, waiting)
 		if err != nil {
 			t.Error(err)
 		}
 		done <- d
 	}()
-	require.Eventually(t, func() bool { return s.limiter.Sleeping() == 1 }, 30*time.Second, time.Millisecond)
-	paused(t, s.limiter, "site", "k", 10*time.Second)
+	require.Eventually(t, func() bool { return s.Limiter.Sleeping() == 1 }, 30*time.Second, time.Millisecond)
+	paused(t, s.Limiter, "site", "k", 10*time.Second)
 	sys.Advance(time.Second)
 	d := <-done
 	require.Equal(t, []any{false, ratelimit.ReasonPause, "", 9 * time.Second}, []any{d.Allowed, d.DeniedBy, d.Grant, millis(d.RetryAfterMS)})
 	sys.Advance(9 * time.Second)
-	require.True(t, acquire(t, s.limiter, asks(byRule("site", "k"), 1)).Allowed)
+	require.True(t, acquire(t, s.Limiter, asks(byRule("site", "k"), 1)).Allowed)
 }

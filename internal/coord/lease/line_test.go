@@ -1,4 +1,4 @@
-package coord_test
+package lease_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
-	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -34,15 +34,15 @@ func newQueue(t *testing.T, clock func() int64) queue {
 	return queue{t, s, s.Client(t), redistest.Prefix(t), clock}
 }
 
-func (q queue) sidecar() *sidecar {
+func (q queue) sidecar() *coordtest.Sidecar {
 	q.t.Helper()
-	return newSidecar(q.t, openRunner(q.t, lua.Options{URL: q.server.URL(), Clock: q.clock}), q.prefix)
+	return coordtest.New(q.t, coordtest.OpenRunner(q.t, lua.Options{URL: q.server.URL(), Clock: q.clock}), q.prefix)
 }
 
 // places returns when so many have a place in the line.
 func (q queue) places(want int64) {
 	q.t.Helper()
-	key := lock.LockLine(coord.NewKeys(q.prefix, ""), "l")
+	key := lease.LineKeysOf(coordtest.LockKey(coord.NewKeys(q.prefix, ""), "l")).Line
 	require.Eventually(q.t, func() bool {
 		n, err := q.redis.ZCard(q.t.Context(), key).Result()
 		return err == nil && n == want
@@ -56,17 +56,17 @@ type waited struct {
 }
 
 // stand puts one more into the line, and returns when it is there.
-func (q queue) stand(ctx context.Context, s *sidecar, before int64) <-chan waited {
+func (q queue) stand(ctx context.Context, s *coordtest.Sidecar, before int64) <-chan waited {
 	q.t.Helper()
 	ended := q.ask(ctx, s)
 	q.places(before + 1)
 	return ended
 }
 
-func (q queue) ask(ctx context.Context, s *sidecar) <-chan waited {
+func (q queue) ask(ctx context.Context, s *coordtest.Sidecar) <-chan waited {
 	ended := make(chan waited, 1)
 	go func() {
-		g, err := s.locks.Acquire(ctx, coord.Caller{}, &api.LockAcquireParams{Name: "l", TTLMS: time.Hour.Milliseconds(), WaitMS: time.Minute.Milliseconds(), Bind: api.BindTTL})
+		g, err := s.Locks.Acquire(ctx, coord.Caller{}, &api.LockAcquireParams{Name: "l", TTLMS: time.Hour.Milliseconds(), WaitMS: time.Minute.Milliseconds(), Bind: api.BindTTL})
 		ended <- waited{g, err}
 	}()
 	return ended
@@ -85,15 +85,15 @@ func (q queue) served(ended <-chan waited) api.LockAcquireResult {
 	}
 }
 
-func (q queue) release(s *sidecar, token string) {
+func (q queue) release(s *coordtest.Sidecar, token string) {
 	q.t.Helper()
-	r, err := s.locks.Release(q.t.Context(), coord.Caller{}, &api.LockReleaseParams{Name: "l", Token: token})
+	r, err := s.Locks.Release(q.t.Context(), coord.Caller{}, &api.LockReleaseParams{Name: "l", Token: token})
 	require.NoError(q.t, err)
 	require.True(q.t, r.Released)
 }
 
-func (q queue) hold(s *sidecar) api.LockAcquireResult {
-	return take(q.t, s, coord.Caller{}, unbound("l", time.Hour))
+func (q queue) hold(s *coordtest.Sidecar) api.LockAcquireResult {
+	return coordtest.Take(q.t, s, coord.Caller{}, coordtest.Unbound("l", time.Hour))
 }
 
 // The sidecar of fifty waiters in front dies: by the clock that the scripts read,
@@ -103,8 +103,8 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
 	q := newQueue(t, now.Micros)
-	doomed := openRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
-	dying, live := newSidecar(t, doomed, q.prefix), q.sidecar()
+	doomed := coordtest.OpenRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
+	dying, live := coordtest.New(t, doomed, q.prefix), q.sidecar()
 	g := q.hold(live)
 	gone, end := context.WithCancel(t.Context())
 	defer end()
@@ -117,7 +117,7 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	q.release(live, g.Token)
 
 	now.Advance(lease.BeatFor - time.Microsecond)
-	busy, err := live.locks.Acquire(t.Context(), coord.Caller{}, unbound("l", time.Hour))
+	busy, err := live.Locks.Acquire(t.Context(), coord.Caller{}, coordtest.Unbound("l", time.Hour))
 	require.NoError(t, err)
 	require.False(t, busy.Acquired, "the dead may be alive")
 	require.Nil(t, busy.HeldBy, "it is free, and kept for the first in line")
@@ -138,13 +138,13 @@ func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
 	q := newQueue(t, now.Micros)
-	doomed := openRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
-	dying, live := newSidecar(t, doomed, q.prefix), q.sidecar()
-	take(t, dying, openSession(t, dying).caller(), bound("l", time.Hour))
+	doomed := coordtest.OpenRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
+	dying, live := coordtest.New(t, doomed, q.prefix), q.sidecar()
+	coordtest.Take(t, dying, coordtest.OpenSession(t, dying).Caller(), coordtest.Bound("l", time.Hour))
 	next := q.stand(t.Context(), live, 0)
 	require.NoError(t, doomed.Close())
 	now.Advance(time.Hour - time.Millisecond)
-	info, err := live.locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
+	info, err := live.Locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
 	require.NoError(t, err)
 	require.True(t, info.Held)
 	require.Empty(t, next)
@@ -159,16 +159,16 @@ func TestALineOutlivesTheLossOfAllData(t *testing.T) {
 	first := q.hold(a)
 	line := make(map[int]<-chan waited)
 	for i := range 20 {
-		line[i] = q.stand(t.Context(), []*sidecar{a, b}[i%2], int64(i))
+		line[i] = q.stand(t.Context(), []*coordtest.Sidecar{a, b}[i%2], int64(i))
 	}
 	require.NoError(t, q.redis.FlushAll(t.Context()).Err())
 	// The lock is lost as well: whoever is back first has it, with a higher fence.
-	fence := number(t, first.Fence)
+	fence := coordtest.Number(t, first.Fence)
 	for len(line) > 0 {
 		i, g := q.anyServed(line)
 		delete(line, i)
-		require.Greater(t, number(t, g.Fence), fence)
-		fence = number(t, g.Fence)
+		require.Greater(t, coordtest.Number(t, g.Fence), fence)
+		fence = coordtest.Number(t, g.Fence)
 		q.release(a, g.Token)
 	}
 }
@@ -255,7 +255,7 @@ func TestDrainingEndsTheWait(t *testing.T) {
 	a, b := q.sidecar(), q.sidecar()
 	g := q.hold(b)
 	first, second := q.stand(t.Context(), a, 0), q.stand(t.Context(), b, 1)
-	a.leases.Drain()
+	a.Leases.Drain()
 	var e *coord.Error
 	require.ErrorAs(t, (<-first).err, &e)
 	require.Equal(t, api.Draining, e.Code)
@@ -286,14 +286,14 @@ func TestWaitingCostsABeatASecond(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for i := range int64(300) {
-		q.stand(ctx, []*sidecar{a, b}[i%2], i)
+		q.stand(ctx, []*coordtest.Sidecar{a, b}[i%2], i)
 	}
 	from, at := q.runs(), time.Now()
 	<-time.After(3 * time.Second) // what is counted is what happens meanwhile
 	runs, seconds := q.runs()-from, time.Since(at).Seconds()
 	require.Positive(t, runs)
 	require.LessOrEqual(t, runs, int(5*(seconds+1)), "in %.1f s", seconds)
-	require.LessOrEqual(t, a.runner.Status().PoolTotal-a.runner.Status().PoolIdle, 1)
+	require.LessOrEqual(t, a.Runner.Status().PoolTotal-a.Runner.Status().PoolIdle, 1)
 }
 
 // runs counts the scripts that the server was asked to run.
@@ -316,8 +316,8 @@ func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
 	s := q.sidecar()
 	g := q.hold(s)
 	next := q.stand(t.Context(), s, 0)
-	line := lock.LockLine(coord.NewKeys(q.prefix, ""), "l")
-	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.signals.Sidecar + ":0"}).Err())
+	line := lease.LineKeysOf(coordtest.LockKey(coord.NewKeys(q.prefix, ""), "l")).Line
+	require.NoError(t, q.redis.ZAdd(t.Context(), line, redis.Z{Score: -1, Member: s.Signals.Sidecar + ":0"}).Err())
 	q.release(s, g.Token)
 	q.served(next)
 	q.places(0)

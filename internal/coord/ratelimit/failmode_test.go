@@ -1,12 +1,10 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -38,43 +37,17 @@ func withMode(mode coord.FailMode, name string, bands ...api.Band) api.Rule {
 	return r
 }
 
-// refusing is an address at which connections are counted and closed.
-type refusing struct {
-	net.Listener
-	dials atomic.Int64
-}
-
-func newRefusing(t *testing.T) *refusing {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	r := &refusing{Listener: l}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			r.dials.Add(1)
-			_ = c.Close()
-		}
-	}()
-	t.Cleanup(func() { _ = l.Close(); <-ended })
-	return r
-}
-
 func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Stop()
-	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
-	require.NoError(t, s.rules.Set([]api.Rule{
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	require.NoError(t, s.Rules.Set([]api.Rule{
 		rule("absent", band(10, time.Hour)), withMode(coord.FailOpen, "open", band(10, time.Hour)),
 		withMode(coord.FailClosed, "closed", band(10, time.Hour)), withMode(coord.FailLocal, "local", band(2, time.Hour)),
 	}, 1))
 	acquire := func(r *api.RatelimitParams) (api.RatelimitResult, error) {
-		return s.limiter.Acquire(t.Context(), coord.Caller{}, r)
+		return s.Limiter.Acquire(t.Context(), coord.Caller{}, r)
 	}
 	for _, name := range []string{"absent", "open"} {
 		d, err := acquire(asks(byRule(name, "k"), 1))
@@ -84,7 +57,7 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 		}, d)
 	}
 	_, err := acquire(asks(byRule("closed", "k"), 1))
-	requireCode(t, err, api.Unavailable, "redis")
+	coordtest.RequireCode(t, err, api.Unavailable, "redis")
 	for i := range int64(3) {
 		d, err := acquire(asks(byRule("local", "k"), 1))
 		require.NoError(t, err)
@@ -96,11 +69,11 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, d.Degraded)
 	_, err = acquire(by(coord.FailClosed, byRule("open", "k"), 1))
-	requireCode(t, err, api.Unavailable, "redis")
-	_, err = do(t.Context(), s.client(t), "", api.RatelimitAcquire, *by("shut", byRule("open", "k"), 1))
+	coordtest.RequireCode(t, err, api.Unavailable, "redis")
+	err = onTheWire(t, s, by("shut", byRule("open", "k"), 1))
 	require.Equal(t, &api.Error{Code: api.InvalidArgument, Message: `fail_mode: one of closed, open, local is expected, not "shut"`}, err)
 	// To look is answered likewise, and takes nothing here either.
-	d, err = s.limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("local", "other"), 2))
+	d, err = s.Limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("local", "other"), 2))
 	require.NoError(t, err)
 	require.True(t, d.Allowed && d.Degraded)
 	require.EqualValues(t, 2, d.Remaining)
@@ -121,70 +94,70 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 
 func TestADegradedAnswerDialsNothing(t *testing.T) {
 	t.Parallel()
-	down := newRefusing(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), "p")
+	down := coordtest.NewRefusing(t)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: down.URL()}), "p")
 	limit := inFull("k", band(10, time.Hour))
 	// The first one may wait for the first probe's end.
-	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
 	const calls = 20_000
-	before := down.dials.Load()
+	before := down.Dials.Load()
 	for i := range calls {
 		mode := []coord.FailMode{coord.FailOpen, coord.FailLocal, coord.FailClosed}[i%3]
-		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, by(mode, limit, 1))
+		_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, by(mode, limit, 1))
 		require.Equal(t, mode == coord.FailClosed, err != nil)
 	}
-	require.Less(t, down.dials.Load()-before, int64(calls/100), "only the probe dials, and ever more rarely")
+	require.Less(t, down.Dials.Load()-before, int64(calls/100), "only the probe dials, and ever more rarely")
 }
 
 func TestAnOutageThatComesWhileACallIsUnderWayIsNotWaitedOut(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
 	server.Stop()
 	// Whoever waited for the end of the outage would wait until this ends, and fail.
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	d, err := s.limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, asks(limit, 1))
+	d, err := s.Limiter.Acquire(ctx, coord.Caller{RequestID: "id", Fingerprint: "f"}, asks(limit, 1))
 	require.NoError(t, err)
 	require.True(t, d.Allowed && d.Degraded)
 }
 
 func TestALostReplyIsAnsweredByTheModeAndSaysSo(t *testing.T) {
 	t.Parallel()
-	way := throughProxy(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url(), CommandTimeout: 200 * time.Millisecond}), redistest.Prefix(t))
+	way := coordtest.ThroughProxy(t)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL(), CommandTimeout: 200 * time.Millisecond}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
-	way.mute()
-	d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	way.Mute()
+	d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
 	require.True(t, d.Degraded && d.MaybeExecuted, "it was written, and its reply never came: %+v", d)
-	way.heal()
+	way.Heal()
 }
 
 // Neither a cancelled call nor one whose time is over is let through by a mode.
 func TestWhoIsOverIsNotLetThrough(t *testing.T) {
 	t.Parallel()
-	way := throughProxy(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: way.url()}), redistest.Prefix(t))
+	way := coordtest.ThroughProxy(t)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
-	_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
+	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
-	way.mute()
+	way.Mute()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(limit, 1))
+	_, err = s.Limiter.Acquire(ctx, coord.Caller{}, asks(limit, 1))
 	require.Error(t, err)
-	way.heal()
+	way.Heal()
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
-	_, err = s.limiter.Acquire(ctx, coord.Caller{}, asks(limit, 1))
-	requireCode(t, err, api.Cancelled, "")
+	_, err = s.Limiter.Acquire(ctx, coord.Caller{}, asks(limit, 1))
+	coordtest.RequireCode(t, err, api.Cancelled, "")
 }
 
 func TestAHundredCancelledCallsTripNothing(t *testing.T) {
@@ -205,11 +178,11 @@ func TestAHundredCancelledCallsTripNothing(t *testing.T) {
 }
 
 // outage is a limiter by a clock of its own whose Redis can be away.
-func outage(t *testing.T, rules ...api.Rule) (*sidecar, *conformance.Clock, *redistest.Server) {
+func outage(t *testing.T, rules ...api.Rule) (*coordtest.Sidecar, *conformance.Clock, *redistest.Server) {
 	server, clock := redistest.Start(t), conformance.NewClock()
-	r := openRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros})
-	s := newSidecarBy(t, r, "p", clock)
-	require.NoError(t, s.rules.Set(rules, 1))
+	r := coordtest.OpenRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros})
+	s := coordtest.NewWith(t, r, "p", coordtest.Options{Clock: clock})
+	require.NoError(t, s.Rules.Set(rules, 1))
 	return s, clock, server
 }
 
@@ -219,7 +192,7 @@ func TestTheLocalLimitIsThisPodsShareKeptWarm(t *testing.T) {
 	shared.LocalShareOf = 3
 	s, clock, server := outage(t, shared, withMode(coord.FailLocal, "warm", band(4, time.Minute)))
 	acquire := func(name string, cost int64) api.RatelimitResult {
-		d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule(name, "k"), cost))
+		d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule(name, "k"), cost))
 		require.NoError(t, err)
 		return d
 	}
@@ -254,13 +227,13 @@ func TestWhatRedisLetThroughCountsHereToo(t *testing.T) {
 	t.Parallel()
 	s, _, server := outage(t, withMode(coord.FailLocal, "r", band(4, time.Minute)))
 	for range 3 {
-		d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
+		d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
 		require.NoError(t, err)
 		require.False(t, d.Degraded)
 	}
 	server.Stop()
 	for i := range 2 {
-		d, err := s.limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
+		d, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 1))
 		require.NoError(t, err)
 		require.True(t, d.Degraded)
 		require.Equal(t, i == 0, d.Allowed)
@@ -272,16 +245,15 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 	reader := sdk.NewManualReader()
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
 	require.NoError(t, err)
-	down := newRefusing(t)
-	rules, events := ratelimit.NewRules(), coord.NewEvents()
-	now := time.Now()
-	events.SetClock(func() time.Time { // slow enough for each to be told
+	down := coordtest.NewRefusing(t)
+	rules, now := ratelimit.NewRules(), time.Now()
+	events := coord.NewEventsBy(func() time.Time { // slow enough for each to be told
 		now = now.Add(time.Minute)
 		return now
 	})
 	require.NoError(t, rules.Set([]api.Rule{withMode(coord.FailLocal, "r", band(1, time.Hour))}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), Keys: coord.NewKeys("p", ""),
+		Runner: coordtest.OpenRunner(t, lua.Options{URL: down.URL()}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: events, Telemetry: tel,
 	})
 	var seen []string
@@ -317,12 +289,12 @@ func TestMistakesOfAFailModeNameTheirField(t *testing.T) {
 
 func TestLocalLimitsAreBounded(t *testing.T) {
 	t.Parallel()
-	down := newRefusing(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: "redis://" + down.Addr().String()}), "p")
+	down := coordtest.NewRefusing(t)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: down.URL()}), "p")
 	for i := range coord.MaxRecent + 1000 {
-		_, err := s.limiter.Acquire(t.Context(), coord.Caller{}, by(coord.FailLocal, inFull(fmt.Sprint("k", i), band(1, time.Hour)), 1))
+		_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, by(coord.FailLocal, inFull(fmt.Sprint("k", i), band(1, time.Hour)), 1))
 		require.NoError(t, err)
 	}
-	_, local := s.limiter.Remembered()
+	_, local := s.Limiter.Remembered()
 	require.Equal(t, coord.MaxRecent, local)
 }

@@ -1,4 +1,4 @@
-package coord_test
+package ratelimit_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -75,7 +76,7 @@ func TestATextThatIsNoRuleIsRefused(t *testing.T) {
 	o := rule("a", band(1, time.Second))
 	o.Allow = []api.Match{{Exact: "\xff"}}
 	_, err = ratelimit.TextOf(o)
-	requireCode(t, err, api.InvalidArgument, `rule: "\xff" is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?`)
+	coordtest.RequireCode(t, err, api.InvalidArgument, `rule: "\xff" is not UTF-8, which is all that can be kept in redis; match such keys by a glob with ?`)
 	for i := range 2000 {
 		o.Allow = append(o.Allow[1:], api.Match{Exact: strconv.Itoa(i)}, api.Match{Exact: strings.Repeat("x", 100)})
 	}
@@ -122,14 +123,6 @@ func (l *syncLog) count(text string) int {
 	return strings.Count(l.b.String(), text)
 }
 
-// runtimeRules starts the rules of a sidecar that hears no broadcast.
-func runtimeRules(t *testing.T, s *sidecar, prefix string, clock coord.Clock, o ratelimit.RuntimeRulesOptions) *ratelimit.RuntimeRules {
-	o.Runner, o.Keys, o.Rules, o.Clock = s.runner, coord.NewKeys(prefix, ""), s.rules, clock
-	r := ratelimit.NewRuntimeRules(o)
-	t.Cleanup(r.Stop)
-	return r
-}
-
 func put(t *testing.T, r *ratelimit.RuntimeRules, rule api.Rule) (api.RatelimitPutRuleResult, error) {
 	return r.Put(t.Context(), coord.Caller{}, &api.RatelimitPutRuleParams{Rule: &rule})
 }
@@ -157,9 +150,9 @@ func lasts(t *testing.T, what string, is func() bool) {
 func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	t.Parallel()
 	clock, prefix := conformance.NewClock(), redistest.Prefix(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	var log syncLog
-	r := runtimeRules(t, s, prefix, clock, ratelimit.RuntimeRulesOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := s.FollowRules(t, ratelimit.RuntimeRulesOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := put(t, r, rule("good", band(1, time.Second)))
 	require.NoError(t, err)
 
@@ -168,9 +161,9 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	key := ratelimit.RulesKey(coord.NewKeys(prefix, ""))
 	require.NoError(t, raw.HSet(t.Context(), key, "r:new", `5000000000000 {"name":"new","weight":1}`, "revision", 5_000_000_000_000).Err())
 	clock.Advance(time.Second)
-	lasts(t, "it is seen", func() bool { return len(unreadable(t, s.rules)) > 0 })
-	require.Equal(t, []string{"new"}, unreadable(t, s.rules))
-	require.Equal(t, []string{"good"}, s.rules.Names())
+	lasts(t, "it is seen", func() bool { return len(unreadable(t, s.Rules)) > 0 })
+	require.Equal(t, []string{"new"}, unreadable(t, s.Rules))
+	require.Equal(t, []string{"good"}, s.Rules.Names())
 	lasts(t, "it is told", func() bool { return log.count("weight") > 0 })
 	require.Equal(t, 1, log.count("this version cannot read it"))
 
@@ -181,15 +174,15 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	again, err := put(t, r, rule("new", band(1, time.Second)))
 	require.NoError(t, err)
 	require.Greater(t, again.Revision, int64(5_000_000_000_000))
-	require.Empty(t, unreadable(t, s.rules))
-	require.Equal(t, []string{"good", "new", "third"}, s.rules.Names())
+	require.Empty(t, unreadable(t, s.Rules))
+	require.Equal(t, []string{"good", "new", "third"}, s.Rules.Names())
 }
 
 func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 	t.Parallel()
 	clock, server := conformance.NewClock(), redistest.Start(t)
-	first := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
-	r := runtimeRules(t, first, "p", clock, ratelimit.RuntimeRulesOptions{})
+	first := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	r := first.FollowRules(t, ratelimit.RuntimeRulesOptions{})
 	_, err := put(t, r, rule("kept", band(1, time.Hour)))
 	require.NoError(t, err)
 	server.Stop()
@@ -198,42 +191,42 @@ func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 	_, err = deleted(t, r, "kept")
 	require.Error(t, err)
 	clock.Advance(time.Second)
-	require.Equal(t, []string{"kept"}, first.rules.Names())
+	require.Equal(t, []string{"kept"}, first.Rules.Names())
 
 	// A sidecar that starts meanwhile has them when Redis comes back.
-	later := newSidecar(t, openRunner(t, lua.Options{URL: server.URL()}), "p")
-	runtimeRules(t, later, "p", nil, ratelimit.RuntimeRulesOptions{})
-	require.Empty(t, later.rules.Names())
+	later := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	later.FollowRules(t, ratelimit.RuntimeRulesOptions{})
+	require.Empty(t, later.Rules.Names())
 	server.Restart()
 	require.NoError(t, server.Client(t).HSet(t.Context(), ratelimit.RulesKey(coord.NewKeys("p", "")),
 		"r:back", `7 {"name":"back","algorithm":"token_bucket","limits":[{"limit":1,"period_ms":1000}]}`, "revision", 7).Err())
-	lasts(t, "they are seen", func() bool { return reflect.DeepEqual(later.rules.Names(), []string{"back"}) })
+	lasts(t, "they are seen", func() bool { return reflect.DeepEqual(later.Rules.Names(), []string{"back"}) })
 	lasts(t, "what Redis lost is gone everywhere", func() bool {
 		clock.Advance(time.Second)
-		return reflect.DeepEqual(first.rules.Names(), []string{"back"})
+		return reflect.DeepEqual(first.Rules.Names(), []string{"back"})
 	})
 }
 
 func TestThereAreOnlySoManyRules(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	raw, key := redistest.Client(t), ratelimit.RulesKey(coord.NewKeys(prefix, ""))
 	fields := []any{"revision", 1}
 	for i := range 999 {
 		fields = append(fields, "r:"+strconv.Itoa(i), "1 {}")
 	}
 	require.NoError(t, raw.HSet(t.Context(), key, fields...).Err())
-	r := runtimeRules(t, s, prefix, nil, ratelimit.RuntimeRulesOptions{})
+	r := s.FollowRules(t, ratelimit.RuntimeRulesOptions{})
 	_, err := put(t, r, rule("one more", band(1, time.Second)))
-	requireCode(t, err, api.FailedPrecondition, "rule: redis keeps 999 rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file")
+	coordtest.RequireCode(t, err, api.FailedPrecondition, "rule: redis keeps 999 rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file")
 	_, err = deleted(t, r, "5")
 	require.NoError(t, err)
 	_, err = put(t, r, rule("one more", band(1, time.Second)))
 	require.NoError(t, err)
-	require.Equal(t, []string{"one more"}, s.rules.Names())
-	s.has(r.Methods())
-	_, err = s.client(t).RatelimitDeleteRule(t.Context(), "")
+	require.Equal(t, []string{"one more"}, s.Rules.Names())
+	err = s.Connect(t, "c").Do(t.Context(), "", api.RatelimitDeleteRule.Name,
+		&api.RatelimitDeleteRuleParams{}, new(api.RatelimitDeleteRuleResult))
 	var e *api.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, api.InvalidArgument, e.Code)
@@ -243,10 +236,10 @@ func TestThereAreOnlySoManyRules(t *testing.T) {
 func TestAChangeOfRulesIsAnEvent(t *testing.T) {
 	t.Parallel()
 	prefix, events := redistest.Prefix(t), coord.NewEvents()
-	s := newSidecar(t, openRunner(t, lua.Options{URL: redis.Embedded}), prefix)
+	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), prefix)
 	told := make(chan coord.Event, 10)
 	defer events.Subscribe(nil, func(e coord.Event) { told <- e })()
-	r := runtimeRules(t, s, prefix, nil, ratelimit.RuntimeRulesOptions{Events: events})
+	r := s.FollowRules(t, ratelimit.RuntimeRulesOptions{Events: events})
 	_, err := put(t, r, rule("a", band(1, time.Second)))
 	require.NoError(t, err)
 	_, err = put(t, r, rule("b", band(1, time.Second)))

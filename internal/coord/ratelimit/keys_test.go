@@ -1,0 +1,26 @@
+package ratelimit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+)
+
+func TestTheKeyOfALimitHasTheDocumentedForm(t *testing.T) {
+	t.Parallel()
+	k := coord.NewKeys("coxswain", "")
+	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", ratelimit.LimitKey(k, "per-host", "example.com", "token_bucket"))
+	require.Equal(t, "coxswain:v1:{:example.com}:rl:token_bucket:80/1/7500000/600000", ratelimit.InFullKey(k, "example.com", "token_bucket", band(80, 10*time.Minute)))
+}
+
+func BenchmarkLimitKey(b *testing.B) {
+	k := coord.NewKeys("coxswain", "")
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = ratelimit.LimitKey(k, "per-host", "www.example.com", "token_bucket")
+	}
+}

@@ -1,0 +1,33 @@
+package coordtest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// Audience follows a hub whose clock is the test's.
+type Audience struct {
+	Hub   *coord.Events
+	Now   time.Time
+	Heard []coord.Event
+}
+
+// NewAudience follows events of these kinds, or of all.
+func NewAudience(kinds ...coord.EventKind) *Audience {
+	a := &Audience{Now: time.UnixMilli(1_767_225_600_000)}
+	a.Hub = coord.NewEventsBy(func() time.Time { return a.Now })
+	a.Hub.Subscribe(kinds, func(e coord.Event) { a.Heard = append(a.Heard, e) })
+	return a
+}
+
+// Told lists what was heard since the last time, as "name count".
+func (a *Audience) Told() []string {
+	var all []string
+	for _, e := range a.Heard {
+		all = append(all, fmt.Sprintf("%s %d", e.Name, e.Count))
+	}
+	a.Heard = nil
+	return all
+}

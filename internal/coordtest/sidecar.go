@@ -1,0 +1,133 @@
+// Package coordtest is the coordination logic of a sidecar within a test: all nouns over a
+// runner, their callers, and ways to Redis that fail. It is for tests only.
+//
+// Its invariant: what it starts ends with the test that started it, in the order in
+// which the sidecar itself ends.
+package coordtest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// Sidecar is all nouns that one process has.
+type Sidecar struct {
+	Runner   *lua.Runner
+	Keys     coord.Keys
+	Leases   *lease.Leases
+	Signals  *coord.Signals
+	Lines    *lease.Lines
+	Locks    *lock.Locks
+	Queues   *queue.Queues
+	Rules    *ratelimit.Rules
+	Limiter  *ratelimit.Limiter
+	Policies *breaker.Policies
+	Breakers *breaker.Breakers
+	Pools    *pool.Pools
+	Permits  *pool.Permits
+
+	clock   coord.Clock
+	methods []coord.Method
+}
+
+// Options are what most sidecars leave out.
+type Options struct {
+	Clock     coord.Clock          // nil = the pod's
+	Telemetry *telemetry.Telemetry // nil = none
+	Deaf      bool                 // its limits and breakers hear nothing of other sidecars
+}
+
+// New starts a sidecar that uses the runner, until the test ends.
+func New(t testing.TB, r *lua.Runner, prefix string) *Sidecar {
+	t.Helper()
+	return NewWith(t, r, prefix, Options{})
+}
+
+// NewWith is New with options.
+func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
+	t.Helper()
+	tel, keys := o.Telemetry, coord.NewKeys(prefix, "")
+	if tel == nil {
+		tel = telemetry.Nop()
+	}
+	s := &Sidecar{
+		Runner: r, Keys: keys, Leases: lease.NewLeases(tel), Signals: coord.NewSignals(r, keys),
+		Rules: ratelimit.NewRules(), Policies: breaker.NewPolicies(), clock: o.Clock,
+	}
+	require.NoError(t, s.Policies.Set(conformance.BreakerPolicies()))
+	s.Lines = lease.NewLines(r, s.Signals, s.Leases)
+	heard := s.Signals
+	if o.Deaf {
+		heard = nil
+	}
+	answers := coord.NewAnswers(heard)
+	s.Locks = lock.New(r, keys, s.Leases, s.Lines)
+	s.Queues = queue.New(r, keys, s.Leases, s.Lines)
+	s.Pools = pool.New(r, keys, s.Leases, s.Lines)
+	s.Breakers = breaker.New(breaker.Options{
+		Runner: r, Keys: keys, Policies: s.Policies, Members: s.Pools, Leases: s.Leases, Answers: answers, Telemetry: tel, Clock: o.Clock,
+	})
+	s.Permits = pool.NewPermits(pool.PermitsOptions{
+		Runner: r, Keys: keys, Rules: s.Rules, Breakers: s.Breakers, Leases: s.Leases, Lines: s.Lines,
+	})
+	s.Limiter = ratelimit.New(ratelimit.Options{
+		Runner: r, Keys: keys, Rules: s.Rules, Leases: s.Leases, Lines: s.Lines, Members: s.Permits,
+		Signals: heard, Answers: answers, Telemetry: tel, Clock: o.Clock,
+	})
+	s.methods = slices.Concat(
+		s.Locks.Methods(),
+		semaphore.New(r, keys, s.Leases, s.Lines).Methods(),
+		s.Queues.Methods(),
+		seen.New(r, keys, s.Leases).Methods(),
+		s.Limiter.Methods(), s.Rules.Methods(),
+		s.Breakers.Methods(),
+		s.Pools.Methods(),
+		s.Permits.Methods(),
+	)
+	t.Cleanup(func() {
+		s.Lines.Stop()
+		s.Signals.Stop()
+		s.Leases.Stop(context.Background())
+	})
+	return s
+}
+
+// FollowRules has the sidecar's rules joined by those in Redis, until the test ends. The
+// options say what else it tells, and whether it hears of changes.
+func (s *Sidecar) FollowRules(t testing.TB, o ratelimit.RuntimeRulesOptions) *ratelimit.RuntimeRules {
+	t.Helper()
+	o.Runner, o.Keys, o.Rules, o.Clock = s.Runner, s.Keys, s.Rules, s.clock
+	r := ratelimit.NewRuntimeRules(o)
+	t.Cleanup(r.Stop)
+	s.methods = append(s.methods, r.Methods()...)
+	return r
+}
+
+// Methods are those of all its nouns.
+func (s *Sidecar) Methods() []coord.Method { return s.methods }
+
+// OpenRunner opens one until the test ends.
+func OpenRunner(t testing.TB, o lua.Options) *lua.Runner {
+	t.Helper()
+	o.Telemetry = telemetry.Nop()
+	r, err := lua.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}

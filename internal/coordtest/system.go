@@ -1,0 +1,149 @@
+package coordtest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/conformance"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+)
+
+// System is two sidecars on one store, as the suites of package conformance want it.
+type System struct {
+	*conformance.Clock
+	Sidecars [2]*Sidecar
+}
+
+// NewSystem starts one whose rules are those of files alone.
+func NewSystem(t testing.TB, url string) *System {
+	t.Helper()
+	return newSystem(t, url, false, func(*Sidecar) {})
+}
+
+// NewRulesSystem starts one whose sidecars follow the rules in Redis too. Deaf ones hear
+// no broadcast.
+func NewRulesSystem(t testing.TB, url string, deaf bool) *System {
+	t.Helper()
+	return newSystem(t, url, deaf, func(s *Sidecar) {
+		o := ratelimit.RuntimeRulesOptions{}
+		if !deaf {
+			o.Signals = s.Signals
+		}
+		s.FollowRules(t, o)
+	})
+}
+
+func newSystem(t testing.TB, url string, deaf bool, begin func(*Sidecar)) *System {
+	t.Helper()
+	s := &System{Clock: conformance.NewClock()}
+	prefix := redistest.Prefix(t)
+	var r *lua.Runner
+	for i := range s.Sidecars {
+		// An embedded store belongs to its runner, so that both share that one.
+		if r == nil || url != redis.Embedded {
+			r = OpenRunner(t, lua.Options{URL: url, Clock: s.Micros})
+		}
+		s.Sidecars[i] = NewWith(t, r, prefix, Options{Clock: s.Clock, Deaf: deaf})
+		begin(s.Sidecars[i])
+	}
+	return s
+}
+
+// Connect implements conformance.System.
+func (s *System) Connect(t testing.TB, sidecar int, name string) conformance.Client {
+	t.Helper()
+	return s.Sidecars[sidecar].Connect(t, name)
+}
+
+// SetFile implements conformance.RulesSystem.
+func (s *System) SetFile(t testing.TB, sidecar int, precedence string, rules ...api.Rule) {
+	t.Helper()
+	require.NoError(t, s.Sidecars[sidecar].Rules.SetFirst(rules, s.Now().UnixMilli(), ratelimit.Precedence(precedence)))
+}
+
+// Connect opens a client of this sidecar, as conformance.System does.
+func (s *Sidecar) Connect(t testing.TB, name string) conformance.Client {
+	c := &client{sidecar: s, lost: make(chan api.LostParams, 100)}
+	c.session = s.Leases.Open(coord.Identity{Client: name, Instance: "conformance"}, func(l coord.Loss) {
+		c.lost <- api.LostParams{Name: l.Name, Token: l.Token, Fence: fence(l.Fence), Reason: l.Reason}
+	})
+	c.open, c.end = context.WithCancel(context.Background())
+	t.Cleanup(c.Close)
+	return c
+}
+
+// client turns wire values into calls, as package rpc does.
+type client struct {
+	sidecar *Sidecar
+	session *coord.Session
+	lost    chan api.LostParams
+	// open is the connection: its end cancels the calls on it.
+	open context.Context
+	end  context.CancelFunc
+}
+
+// Do carries out a call of a method whose noun lists it, as package rpc does. It ends
+// with the connection.
+func (c *client) Do(ctx context.Context, id, method string, params, result any) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.open, cancel)()
+	call, err := c.sidecar.invocation(method)
+	if err != nil {
+		return err
+	}
+	var b []byte
+	if err := codec.NewEncoderBytes(&b, &codec.MsgpackHandle{WriteExt: true}).Encode(params); err != nil {
+		return err
+	}
+	if err := rpc.ReadParams(b, call.Params()); err != nil {
+		return err
+	}
+	who := coord.Caller{Session: c.session}
+	if id != "" {
+		who.RequestID, who.Fingerprint = id, fmt.Sprintf("%s %+v", method, params)
+	}
+	if err := call.Run(ctx, who); err != nil {
+		return coord.Wire(err)
+	}
+	reflect.ValueOf(result).Elem().Set(reflect.ValueOf(call.Result()).Elem())
+	return nil
+}
+
+// invocation is a call of the method of that name.
+func (s *Sidecar) invocation(method string) (coord.Invocation, error) {
+	for _, m := range s.methods {
+		if m.Name == method {
+			return m.New(), nil
+		}
+	}
+	return nil, fmt.Errorf("no noun lists %s", method)
+}
+
+// Lost implements conformance.Client.
+func (c *client) Lost() <-chan api.LostParams { return c.lost }
+
+// Close implements conformance.Client.
+func (c *client) Close() {
+	c.end()
+	c.sidecar.Leases.Close(context.Background(), c.session)
+}
+
+func fence(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
