@@ -70,7 +70,7 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 	}
 }
 
-// untilUpOn is untilUp with a key that the user may use.
+// untilUpOn is luatest.UntilUp with a key that the user may use.
 func untilUpOn(t *testing.T, r *lua.Runner, key string) error {
 	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key}, lua.Latch{})
 	return err

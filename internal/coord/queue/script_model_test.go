@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
@@ -120,18 +119,6 @@ func (p *queueRun) say(format string, args ...any) {
 }
 
 func (p *queueRun) story() string { return strings.Join(p.timeline, "\n") }
-
-func (p *queueRun) keys() queue.Keys {
-	n := p.name
-	return queue.Keys{Order: n + ":o", Entries: n + ":n", Bodies: n + ":b", Expiry: n + ":x", Leased: n + ":l", Holders: n + ":h"}
-}
-
-func (p *queueRun) line() lease.LineKeys { return lease.LineKeysOf(p.name) }
-
-func (p *queueRun) all() []string {
-	k := p.keys()
-	return []string{k.Order, k.Entries, k.Bodies, k.Expiry, k.Leased, k.Holders}
-}
 
 func (p *queueRun) ended() string             { return p.name + ":ended" }
 func (p *queueRun) taken(token string) string { return p.name + ":taken:" + token }

@@ -20,7 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// rule is a limit as users write it: limit per period in ms, burst at once.
+// modelRule is a limit as users write it: limit per period in ms, burst at once.
 type modelRule []struct{ limit, periodMS, burst int64 }
 
 // bands reduces the rule as coord does.

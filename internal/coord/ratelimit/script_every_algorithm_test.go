@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
@@ -17,7 +18,7 @@ import (
 // everyAlgorithm runs a test for the general script of each.
 func everyAlgorithm(t *testing.T, test func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out])) {
 	t.Parallel()
-	for _, name := range ratelimit.AlgorithmNames() {
+	for _, name := range api.Algorithms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, ratelimit.ChargeScript(name))

@@ -113,7 +113,7 @@ func told(out ratelimit.Out, bands []standing, a slide, at int) ratelimit.Out {
 	return out
 }
 
-// admission is what was let through, for an instant.
+// passage is what was let through, for an instant.
 type passage struct {
 	id       string
 	at, cost int64
