@@ -56,7 +56,7 @@ var arrows = map[string][]string{
 	"internal/conformance": {"client/api"},
 	"internal/coordtest": {
 		"client/api", "internal/conformance", "internal/coord", "internal/coord/lease", "internal/lua", "internal/redis",
-		"internal/redistest", "internal/rpc", "internal/telemetry", // and every noun
+		"internal/luatest", "internal/redistest", "internal/rpc", "internal/telemetry", // and every noun
 	},
 	"internal/doctest":   {},
 	"internal/helmtest":  {},

@@ -1,6 +1,8 @@
 package clienttest_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"fmt"
 	"strconv"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -49,7 +50,7 @@ func BenchmarkLockAcquireRelease(b *testing.B) {
 }
 
 func benchClient(b *testing.B) *client.Client {
-	socket := serve(b, coordtest.OpenRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
+	socket := serve(b, luatest.Open(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
 	return dial(b, socket, client.Options{})
 }
 

@@ -1,13 +1,14 @@
 package clienttest_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
@@ -16,7 +17,7 @@ import (
 // or writes the 0 out in a raw call.
 func TestACostOfZeroIsOneThatWasNotSet(t *testing.T) {
 	t.Parallel()
-	c := dial(t, serve(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), "p"), client.Options{})
+	c := dial(t, serve(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), "p"), client.Options{})
 	bands := []api.Band{{Limit: 100, PeriodMS: 86_400_000}}
 	p := api.RatelimitParams{Key: "k", Algorithm: api.AlgorithmFixedWindow, Limits: bands}
 	left := func() int64 {

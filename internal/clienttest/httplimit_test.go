@@ -1,6 +1,8 @@
 package clienttest_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"io"
 	"net"
@@ -17,7 +19,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -92,7 +93,7 @@ func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	clock, web, prefix, url := conformance.NewClock(), newHosts(t), redistest.Prefix(t), redistest.URL(t)
 	crawlers := make([]*http.Client, 3)
 	for i := range crawlers {
-		s := sidecar(t, coordtest.OpenRunner(t, lua.Options{URL: url, Clock: clock.Micros}), prefix, clock)
+		s := sidecar(t, luatest.Open(t, lua.Options{URL: url, Clock: clock.Micros}), prefix, clock)
 		require.NoError(t, s.Rules.Set([]api.Rule{{
 			Name: "crawl", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 1000, PeriodMS: 3_600_000}},
 			Penalty: &api.Penalty{JitterPercent: new(int64)},

@@ -1,6 +1,8 @@
 package clienttest_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"strconv"
 	"sync"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -114,7 +115,7 @@ func TestALockThatIsGoneFromRedisIsLost(t *testing.T) {
 	t.Parallel()
 	now := atomic.Int64{}
 	now.Store(time.Now().UnixMicro())
-	socket := serve(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t), Clock: now.Load}), redistest.Prefix(t))
+	socket := serve(t, luatest.Open(t, lua.Options{URL: redistest.URL(t), Clock: now.Load}), redistest.Prefix(t))
 	c := dial(t, socket, client.Options{})
 	lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{TTL: 3 * time.Second})
 	require.NoError(t, err)

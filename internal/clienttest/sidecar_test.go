@@ -1,6 +1,8 @@
 package clienttest_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"path/filepath"
 	"testing"
@@ -19,7 +21,7 @@ import (
 // live starts a sidecar on the shared server, and returns its socket.
 func live(t *testing.T) string {
 	t.Helper()
-	return serve(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+	return serve(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
 }
 
 // serve starts a sidecar that uses the runner, and returns its socket.

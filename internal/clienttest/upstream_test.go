@@ -1,6 +1,8 @@
 package clienttest_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,7 +16,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -112,7 +113,7 @@ func TestOneCrawlersRefusalStopsAllForThatHost(t *testing.T) {
 	t.Parallel()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	clock := conformance.NewClock()
-	r, prefix := coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t), Clock: clock.Micros}), redistest.Prefix(t)
+	r, prefix := luatest.Open(t, lua.Options{URL: redistest.URL(t), Clock: clock.Micros}), redistest.Prefix(t)
 	crawlers := make([]crawler, 3)
 	for i := range crawlers {
 		socket := serveBy(t, r, prefix, clock)

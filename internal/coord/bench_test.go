@@ -1,6 +1,8 @@
 package coord_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -48,7 +50,7 @@ func callers(b *testing.B, op func(n int64) error) {
 
 // BenchmarkLimiterAcquire is workload L: a million per second, 10,000 keys.
 func BenchmarkLimiterAcquire(b *testing.B) {
-	s := coordtest.New(b, coordtest.OpenRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
+	s := coordtest.New(b, luatest.Open(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
 	bands := []api.Band{{Limit: 1_000_000, PeriodMS: 1000}, {Limit: 10_000_000, PeriodMS: 60_000}}
 	if err := s.Rules.Set([]api.Rule{
 		{Name: "one", Algorithm: api.AlgorithmTokenBucket, Limits: bands[:1]}, {Name: "two", Algorithm: api.AlgorithmTokenBucket, Limits: bands},
@@ -75,7 +77,7 @@ func BenchmarkLimiterAcquire(b *testing.B) {
 
 // BenchmarkLockAcquireRelease takes and gives back locks that nobody else wants.
 func BenchmarkLockAcquireRelease(b *testing.B) {
-	s := coordtest.New(b, coordtest.OpenRunner(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
+	s := coordtest.New(b, luatest.Open(b, lua.Options{URL: redistest.URL(b)}), redistest.Prefix(b))
 	session := s.Leases.Open(coord.Identity{Client: "bench"}, func(coord.Loss) {})
 	c := coord.Caller{Session: session}
 	callers(b, func(n int64) error {

@@ -1,6 +1,8 @@
 package coord_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"bytes"
 	"context"
 	"net"
@@ -140,8 +142,8 @@ func TestWhatGivesBackDoesNotOvertakeWhatTakes(t *testing.T) {
 	t.Parallel()
 	const most = 20 // more than matter
 	prefix, way := redistest.Prefix(t), startGate(t, redistest.URL(t))
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.url()}), prefix)
-	other := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.url()}), prefix)
+	other := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	for _, s := range []*coordtest.Sidecar{s, other} {
 		require.NoError(t, s.Rules.Set([]api.Rule{{
 			Name: "r", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 10_000, PeriodMS: 3_600_000}}, MaxConcurrent: 1,

@@ -1,6 +1,8 @@
 package coordtest
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"fmt"
 	"net"
 	"strings"
@@ -20,7 +22,7 @@ import (
 // its locks.
 func OnRedis(t *testing.T) (*Sidecar, func(lock string) redistest.Stored) {
 	t.Helper()
-	s := New(t, OpenRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+	s := New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
 	store := redistest.Client(t)
 	return s, func(lock string) redistest.Stored { return redistest.Stored{Store: store, Key: LockKey(s.Keys, lock)} }
 }
@@ -30,7 +32,7 @@ func Hooked(t *testing.T, url string) (*Sidecar, func(n int64, hook func())) {
 	t.Helper()
 	var countdown atomic.Int64
 	var hook func()
-	s := New(t, OpenRunner(t, lua.Options{URL: url, Clock: func() int64 {
+	s := New(t, luatest.Open(t, lua.Options{URL: url, Clock: func() int64 {
 		if countdown.Add(-1) == 0 {
 			hook()
 		}

@@ -121,13 +121,3 @@ func (s *Sidecar) FollowRules(t testing.TB, o ratelimit.RuntimeRulesOptions) *ra
 
 // Methods are those of all its nouns.
 func (s *Sidecar) Methods() []coord.Method { return s.methods }
-
-// OpenRunner opens one until the test ends.
-func OpenRunner(t testing.TB, o lua.Options) *lua.Runner {
-	t.Helper()
-	o.Telemetry = telemetry.Nop()
-	r, err := lua.Open(o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}

@@ -1,6 +1,8 @@
 package coordtest
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"fmt"
 	"reflect"
@@ -53,7 +55,7 @@ func newSystem(t testing.TB, url string, deaf bool, begin func(*Sidecar)) *Syste
 	for i := range s.Sidecars {
 		// An embedded store belongs to its runner, so that both share that one.
 		if r == nil || url != redis.Embedded {
-			r = OpenRunner(t, lua.Options{URL: url, Clock: s.Micros})
+			r = luatest.Open(t, lua.Options{URL: url, Clock: s.Micros})
 		}
 		s.Sidecars[i] = NewWith(t, r, prefix, Options{Clock: s.Clock, Deaf: deaf})
 		begin(s.Sidecars[i])

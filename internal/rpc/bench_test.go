@@ -1,6 +1,8 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"bufio"
 	"errors"
 	"fmt"
@@ -13,7 +15,6 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
@@ -67,7 +68,7 @@ func BenchmarkEcho(b *testing.B) {
 // BenchmarkAcquire is ratelimit.acquire over the socket on a real Redis, beside
 // the same call without the socket: the difference is what this package costs.
 func BenchmarkAcquire(b *testing.B) {
-	srv := serveOn(b, rpc.Options{}, coordtest.OpenRunner(b, lua.Options{URL: redistest.URL(b)}))
+	srv := serveOn(b, rpc.Options{}, luatest.Open(b, lua.Options{URL: redistest.URL(b)}))
 	limit := m{"key": "k", "algorithm": "token_bucket", "limits": []m{{"limit": 1_000_000, "period_ms": 1000}}}
 	frame := request(b, 1, "ratelimit.acquire", limit)
 	p := srv.dial(b)

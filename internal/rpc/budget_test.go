@@ -1,13 +1,14 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
@@ -104,7 +105,7 @@ func TestCallsInFlightOfAClosedConnectionCountUntilTheyEnd(t *testing.T) {
 
 func TestMoreWaitingCallsOfAllConnectionsThanAllowedAreRefused(t *testing.T) {
 	t.Parallel()
-	b := serveOn(t, rpc.Options{Limits: api.Limits{MaxTotalWaiting: 2}}, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}))
+	b := serveOn(t, rpc.Options{Limits: api.Limits{MaxTotalWaiting: 2}}, luatest.Open(t, lua.Options{URL: redis.Embedded}))
 	p, q, eye := b.dial(t), b.dial(t), b.dial(t)
 	p.must("lock.acquire", m{"name": "l"})
 	p.send(request(t, 1, "lock.acquire", m{"name": "l", "wait_ms": 60_000}))

@@ -1,13 +1,14 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -17,7 +18,7 @@ import (
 // What is not UTF-8 comes back as it came, so that it can be used.
 func TestBytesThatAreNotUTF8ComeBackAsTheyCame(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
-		p := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: url})).dial(t)
+		p := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url})).dial(t)
 		e9, ea, pool := []byte("\xe9"), []byte("\xea"), []byte("p\xff")
 		p.must("pool.put", m{"pool": pool, "members": []m{{"id": e9, "meta": e9}, {"id": ea}, {"id": "plain"}}})
 		var ids []any
@@ -73,7 +74,7 @@ func TestAnswersKeepTheLimitOfFrames(t *testing.T) {
 	t.Parallel()
 	o := rpc.Options{}
 	o.Limits.MaxFrameBytes = 16 << 10
-	p := serveOn(t, o, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded})).dial(t)
+	p := serveOn(t, o, luatest.Open(t, lua.Options{URL: redis.Embedded})).dial(t)
 	want := map[any]bool{}
 	for i := range 60 {
 		id := itoa(i)
@@ -101,7 +102,7 @@ func TestAnswersKeepTheLimitOfFrames(t *testing.T) {
 // A request id is of one call.
 func TestARequestIDOfAnotherCallIsAConflict(t *testing.T) {
 	t.Parallel()
-	b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}))
+	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t)}))
 	p, other := b.dial(t), b.dial(t)
 	first := p.must("lock.acquire", m{"name": "a", "_request_id": "id"})
 	again := other.must("lock.acquire", m{"name": "a", "_request_id": "id"})

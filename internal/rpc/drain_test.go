@@ -1,6 +1,8 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"sync"
 	"testing"
@@ -9,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
@@ -95,7 +96,7 @@ func TestShutdownTellsThoseWhoWereNotToldBefore(t *testing.T) {
 func TestNoHolderIsMissedOrToldTwice(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}))
+		b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redis.Embedded}))
 		peers := make([]*peer, 8)
 		for i := range peers {
 			peers[i] = b.dial(t)

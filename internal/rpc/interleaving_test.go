@@ -1,13 +1,14 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
@@ -16,7 +17,7 @@ import (
 // names the same takes effect in its order, and a connection that ends leaves nothing.
 func TestEveryInterleavingKeepsOrderAndRepliesOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
-		b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: url}))
+		b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url}))
 		const rowers = 8
 		ended := make(chan error, rowers)
 		for i := range rowers {

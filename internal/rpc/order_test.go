@@ -1,11 +1,12 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -29,7 +30,7 @@ func TestTopologyCallsThatNameTheSameTakeEffectInTheirOrder(t *testing.T) {
 }
 
 func inOrder(t *testing.T, url string) {
-	b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: url}))
+	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url}))
 	t.Run("a release before the acquire behind it", func(t *testing.T) {
 		p := b.dial(t)
 		for range rounds {
@@ -106,7 +107,7 @@ func sem2(token string) m { return m{"name": "s", "token": token} }
 // nobody.
 func TestCallsThatWaitAreInOrderAndHoldNobodyUp(t *testing.T) {
 	eachStore(t, func(t *testing.T, url string) {
-		b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: url}))
+		b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: url}))
 		p := b.dial(t)
 		p.must("lock.acquire", m{"name": "l", "token": "0"})
 		var frames [][]byte

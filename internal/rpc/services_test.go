@@ -1,6 +1,8 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 // serveAll starts a server with every service over the embedded store.
 func serveAll(t testing.TB, more ...rpc.Entry) *bench {
 	t.Helper()
-	return serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), more...)
+	return serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redis.Embedded}), more...)
 }
 
 func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *bench {

@@ -1,6 +1,8 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"net"
 	"slices"
 	"testing"
@@ -8,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
@@ -248,7 +249,7 @@ func TestRedisAwayIsUnavailableAndNamesNoAddress(t *testing.T) {
 	require.NoError(t, err)
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
-	b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: "redis://:hunter2@" + address}))
+	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: "redis://:hunter2@" + address}))
 	p := b.dial(t)
 	closed := bucket("a", 1)
 	closed["fail_mode"] = "closed"

@@ -1,13 +1,14 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"runtime"
 	"runtime/metrics"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
@@ -20,7 +21,7 @@ const maxWaiterBytes = 4 << 10
 // Not parallel: it measures the whole process.
 func TestACallThatWaitsCostsAFewKiB(t *testing.T) {
 	const many = 2000
-	b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}))
+	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t)}))
 	one := []m{{"limit": 10_000, "period_ms": 1000}}
 	slot := m{"key": "slot", "algorithm": "leaky_bucket", "limits": one}
 	for _, c := range []struct {

@@ -1,12 +1,13 @@
 package rpc_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
-	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -37,7 +38,7 @@ func asInt(v any) int64 {
 func TestWaitingCallsKeepNothingOut(t *testing.T) {
 	t.Parallel()
 	const many = 2000
-	b := serveOn(t, rpc.Options{}, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}))
+	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t)}))
 	p, eye := b.dial(t), b.dial(t)
 	held := p.must("lock.acquire", m{"name": "l"})
 	for i := range many {
@@ -75,7 +76,7 @@ func TestWaitingCallsKeepNothingOut(t *testing.T) {
 
 func TestMoreWaitingCallsThanAllowedAreRefused(t *testing.T) {
 	t.Parallel()
-	b := serveOn(t, rpc.Options{Limits: api.Limits{MaxWaiting: 2, MaxInflight: 1}}, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}))
+	b := serveOn(t, rpc.Options{Limits: api.Limits{MaxWaiting: 2, MaxInflight: 1}}, luatest.Open(t, lua.Options{URL: redis.Embedded}))
 	p, eye := b.dial(t), b.dial(t)
 	held := p.must("lock.acquire", m{"name": "l"})
 	for id := range 2 {

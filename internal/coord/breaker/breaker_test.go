@@ -1,6 +1,8 @@
 package breaker_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +31,7 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 		var r *lua.Runner
 		for i := range pods {
 			if r == nil || url != redis.Embedded {
-				r = coordtest.OpenRunner(t, lua.Options{URL: url, Clock: clock.Micros})
+				r = luatest.Open(t, lua.Options{URL: url, Clock: clock.Micros})
 			}
 			pods[i] = coordtest.NewWith(t, r, prefix, coordtest.Options{Clock: clock})
 		}
@@ -68,7 +70,7 @@ func TestOfManyCallsThroughThreeSidecarsFewAreProbes(t *testing.T) {
 // While Redis is away the fail mode answers: the policy's, or the call's.
 func TestABreakerWithoutRedisGoesByItsFailMode(t *testing.T) {
 	t.Parallel()
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: coordtest.NewRefusing(t).URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: coordtest.NewRefusing(t).URL()}), "p")
 	allow := func(mode coord.FailMode) (api.BreakerAllowResult, error) {
 		return s.Breakers.Allow(t.Context(), coord.Caller{}, &api.BreakerAllowParams{Name: "b", FailMode: string(mode)})
 	}

@@ -1,6 +1,8 @@
 package lease_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"errors"
 	"testing"
@@ -32,7 +34,7 @@ func TestAnEarlierAttemptMayHaveBeenServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
+			s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), redistest.Prefix(t))
 			var back []string // tokens; empty for a place in the line alone
 			kind := &lease.FakeKind{OnGiveBack: func(_ context.Context, gone []lease.Hold) []error {
 				for _, h := range gone {

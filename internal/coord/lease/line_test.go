@@ -1,6 +1,8 @@
 package lease_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"strconv"
 	"strings"
@@ -36,7 +38,7 @@ func newQueue(t *testing.T, clock func() int64) queue {
 
 func (q queue) sidecar() *coordtest.Sidecar {
 	q.t.Helper()
-	return coordtest.New(q.t, coordtest.OpenRunner(q.t, lua.Options{URL: q.server.URL(), Clock: q.clock}), q.prefix)
+	return coordtest.New(q.t, luatest.Open(q.t, lua.Options{URL: q.server.URL(), Clock: q.clock}), q.prefix)
 }
 
 // places returns when so many have a place in the line.
@@ -103,7 +105,7 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
 	q := newQueue(t, now.Micros)
-	doomed := coordtest.OpenRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
+	doomed := luatest.Open(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
 	dying, live := coordtest.New(t, doomed, q.prefix), q.sidecar()
 	g := q.hold(live)
 	gone, end := context.WithCancel(t.Context())
@@ -138,7 +140,7 @@ func TestALockOfADeadSidecarGoesOnWhenItsTTLEnds(t *testing.T) {
 	t.Parallel()
 	now := conformance.NewClock()
 	q := newQueue(t, now.Micros)
-	doomed := coordtest.OpenRunner(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
+	doomed := luatest.Open(t, lua.Options{URL: q.server.URL(), Clock: q.clock})
 	dying, live := coordtest.New(t, doomed, q.prefix), q.sidecar()
 	coordtest.Take(t, dying, coordtest.OpenSession(t, dying).Caller(), coordtest.Bound("l", time.Hour))
 	next := q.stand(t.Context(), live, 0)

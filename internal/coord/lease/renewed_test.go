@@ -1,6 +1,8 @@
 package lease_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"fmt"
 	"sync"
@@ -25,7 +27,7 @@ import (
 func TestALostReplyToARenewalLosesNothing(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), prefix)
 	l := redistest.Stored{Store: redistest.Client(t), Key: coordtest.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := coordtest.OpenSession(t, s)
 	coordtest.Take(t, s, c.Caller(), coordtest.Bound("l", 3*time.Second))
@@ -46,7 +48,7 @@ func TestNoLockIsRenewedAfterItsRelease(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
 	way.Add("latency", `"latency":1,"jitter":1`)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), prefix)
 	store, keys := redistest.Client(t), coord.NewKeys(prefix, "")
 	c := coordtest.OpenSession(t, s)
 	var cycles atomic.Int64

@@ -1,6 +1,8 @@
 package lock_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"fmt"
 	"strings"
@@ -50,7 +52,7 @@ func TestALockDeletedByHandIsTold(t *testing.T) {
 func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	opt, err := goredis.ParseURL(server.URL())
 	require.NoError(t, err)
 	store := goredis.NewClient(opt)
@@ -74,7 +76,7 @@ func TestTheFenceRisesThroughFlushAll(t *testing.T) {
 func TestALockThatCannotBeRenewedIsTold(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	c := coordtest.OpenSession(t, s)
 	coordtest.Take(t, s, c.Caller(), coordtest.Bound("l", 500*time.Millisecond))
 	server.Stop()
@@ -92,7 +94,7 @@ func TestALockThatCannotBeRenewedIsTold(t *testing.T) {
 func TestACancelledAcquisitionIsGivenBack(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), prefix)
 	l := redistest.Stored{Store: redistest.Client(t), Key: coordtest.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := coordtest.OpenSession(t, s)
 	coordtest.Take(t, s, c.Caller(), coordtest.Bound("warm up", time.Minute))
@@ -116,7 +118,7 @@ func TestACancelledAcquisitionIsGivenBack(t *testing.T) {
 func TestAnUnansweredAcquisitionGoesWithItsSession(t *testing.T) {
 	t.Parallel()
 	prefix, way := redistest.Prefix(t), coordtest.ThroughProxy(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), prefix)
 	l := redistest.Stored{Store: redistest.Client(t), Key: coordtest.LockKey(coord.NewKeys(prefix, ""), "l")}
 	c := coordtest.OpenSession(t, s)
 	coordtest.Take(t, s, c.Caller(), coordtest.Bound("warm up", time.Minute))
@@ -247,7 +249,7 @@ func TestReleaseIsNotStoppedByItsCaller(t *testing.T) {
 func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	c := coordtest.OpenSession(t, s)
 	g := coordtest.Take(t, s, c.Caller(), coordtest.Bound("l", time.Hour))
 	opt, err := goredis.ParseURL(server.URL())
@@ -271,7 +273,7 @@ func TestAFailedReleaseIsTriedAgainWhenTheSessionCloses(t *testing.T) {
 func TestAClosedSessionWaitsForWhatIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), redistest.Prefix(t))
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), redistest.Prefix(t))
 	c := coordtest.OpenSession(t, s)
 	coordtest.Take(t, s, c.Caller(), coordtest.Bound("first", time.Hour)) // the connection is up
 	server.Pause()

@@ -1,6 +1,8 @@
 package pool_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"bufio"
 	"context"
 	"net"
@@ -24,7 +26,7 @@ import (
 func TestAPermitIsOneScriptCall(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	require.NoError(t, s.Rules.Set([]api.Rule{{
 		Name: "r", Algorithm: "token_bucket", Limits: []api.Band{{Limit: 100, PeriodMS: 3_600_000}},
 		Overrides: []api.Override{{Exact: "b", Limits: []api.Band{{Limit: 5, PeriodMS: 3_600_000}}}},
@@ -84,7 +86,7 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 func TestRulesThatPermitsCannotHave(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), prefix)
 	bands := []api.Band{{Limit: 1, PeriodMS: 3_600_000}}
 	require.NoError(t, s.Rules.Set([]api.Rule{
 		{Name: "glob", Algorithm: "token_bucket", Limits: bands, Overrides: []api.Override{{Glob: "a*", Limits: bands}}},
@@ -112,7 +114,7 @@ func TestRulesThatPermitsCannotHave(t *testing.T) {
 func TestPermitsHearOfProbesThatComeBack(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	c := coordtest.OpenSession(t, s)
 	_, err := s.Pools.Put(t.Context(), coord.Caller{}, &api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
 	require.NoError(t, err)

@@ -1,6 +1,8 @@
 package queue_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -69,7 +71,7 @@ func TestTwentyThousandExpiredEntriesAreSkippedInOneCall(t *testing.T) {
 	depth := func() {
 		depths = append(depths, store.ZCard(context.Background(), queue.KeysOf(keys, "q").Order).Val())
 	}
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
 		if look.Load() {
 			depth()
 		}
@@ -118,8 +120,8 @@ func queueBehindProxy(t *testing.T) queued {
 	q := queued{
 		// One connection, so that it is set up when the way loses replies, and so long
 		// that only heal ends the wait for one.
-		way: way, s: coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
-		beside: coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix),
+		way: way, s: coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL(), CommandTimeout: 20 * time.Second, MinIdle: 1, MaxConns: 1}), prefix),
+		beside: coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix),
 		store:  redistest.Client(t), order: queue.KeysOf(coord.NewKeys(prefix, ""), "q").Order,
 	}
 	enqueue(t, q.s, "1", "2")

@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -102,7 +104,7 @@ func press(t *testing.T, ref api.RatelimitParams, length time.Duration) []presse
 	prefix := redistest.Prefix(t)
 	var limiters []*ratelimit.Limiter
 	for range 3 {
-		limiters = append(limiters, coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix).Limiter)
+		limiters = append(limiters, coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix).Limiter)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()

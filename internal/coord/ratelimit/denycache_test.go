@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -29,7 +31,7 @@ func uncached(name string, bands ...api.Band) api.Rule {
 
 // signalled is a sidecar by a clock that hears what others do.
 func signalled(t *testing.T, url, prefix string, clock *conformance.Clock) *ratelimit.Limiter {
-	r, keys := coordtest.OpenRunner(t, lua.Options{URL: url, Clock: clock.Micros}), coord.NewKeys(prefix, "")
+	r, keys := luatest.Open(t, lua.Options{URL: url, Clock: clock.Micros}), coord.NewKeys(prefix, "")
 	signals := coord.NewSignals(r, keys)
 	t.Cleanup(signals.Stop)
 	return ratelimit.New(ratelimit.Options{
@@ -237,7 +239,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 }
 
 func TestAnAnswerFromTheCacheAllocatesNothing(t *testing.T) {
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), "p")
 	require.NoError(t, s.Rules.Set([]api.Rule{rule("r", band(1, 24*time.Hour))}, 1))
 	r := asks(byRule("r", "k"), 2)
 	acquire(t, s.Limiter, r)

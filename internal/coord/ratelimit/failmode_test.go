@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +43,7 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Stop()
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	require.NoError(t, s.Rules.Set([]api.Rule{
 		rule("absent", band(10, time.Hour)), withMode(coord.FailOpen, "open", band(10, time.Hour)),
 		withMode(coord.FailClosed, "closed", band(10, time.Hour)), withMode(coord.FailLocal, "local", band(2, time.Hour)),
@@ -95,7 +97,7 @@ func TestRedisDownAtStartEachRuleAnswersByItsMode(t *testing.T) {
 func TestADegradedAnswerDialsNothing(t *testing.T) {
 	t.Parallel()
 	down := coordtest.NewRefusing(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: down.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: down.URL()}), "p")
 	limit := inFull("k", band(10, time.Hour))
 	// The first one may wait for the first probe's end.
 	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
@@ -113,7 +115,7 @@ func TestADegradedAnswerDialsNothing(t *testing.T) {
 func TestAnOutageThatComesWhileACallIsUnderWayIsNotWaitedOut(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	limit := inFull("k", band(10, time.Hour))
 	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
@@ -129,7 +131,7 @@ func TestAnOutageThatComesWhileACallIsUnderWayIsNotWaitedOut(t *testing.T) {
 func TestALostReplyIsAnsweredByTheModeAndSaysSo(t *testing.T) {
 	t.Parallel()
 	way := coordtest.ThroughProxy(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL(), CommandTimeout: 200 * time.Millisecond}), redistest.Prefix(t))
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL(), CommandTimeout: 200 * time.Millisecond}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
 	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
@@ -144,7 +146,7 @@ func TestALostReplyIsAnsweredByTheModeAndSaysSo(t *testing.T) {
 func TestWhoIsOverIsNotLetThrough(t *testing.T) {
 	t.Parallel()
 	way := coordtest.ThroughProxy(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
 	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
@@ -180,7 +182,7 @@ func TestAHundredCancelledCallsTripNothing(t *testing.T) {
 // outage is a limiter by a clock of its own whose Redis can be away.
 func outage(t *testing.T, rules ...api.Rule) (*coordtest.Sidecar, *conformance.Clock, *redistest.Server) {
 	server, clock := redistest.Start(t), conformance.NewClock()
-	r := coordtest.OpenRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros})
+	r := luatest.Open(t, lua.Options{URL: server.URL(), Clock: clock.Micros})
 	s := coordtest.NewWith(t, r, "p", coordtest.Options{Clock: clock})
 	require.NoError(t, s.Rules.Set(rules, 1))
 	return s, clock, server
@@ -253,7 +255,7 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 	})
 	require.NoError(t, rules.Set([]api.Rule{withMode(coord.FailLocal, "r", band(1, time.Hour))}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: coordtest.OpenRunner(t, lua.Options{URL: down.URL()}), Keys: coord.NewKeys("p", ""),
+		Runner: luatest.Open(t, lua.Options{URL: down.URL()}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: events, Telemetry: tel,
 	})
 	var seen []string
@@ -290,7 +292,7 @@ func TestMistakesOfAFailModeNameTheirField(t *testing.T) {
 func TestLocalLimitsAreBounded(t *testing.T) {
 	t.Parallel()
 	down := coordtest.NewRefusing(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: down.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: down.URL()}), "p")
 	for i := range coord.MaxRecent + 1000 {
 		_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, by(coord.FailLocal, inFull(fmt.Sprint("k", i), band(1, time.Hour)), 1))
 		require.NoError(t, err)

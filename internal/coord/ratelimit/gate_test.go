@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"testing"
 	"time"
@@ -124,7 +126,7 @@ func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
 	t.Parallel()
 	clock := conformance.NewClock()
-	r := coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros})
+	r := luatest.Open(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros})
 	deaf := func() *ratelimit.Limiter {
 		return ratelimit.New(ratelimit.Options{
 			Runner: r, Keys: coord.NewKeys("p", ""), Rules: ratelimit.NewRules(), Telemetry: telemetry.Nop(), Clock: clock,
@@ -163,7 +165,7 @@ func TestAPauseForgetsNoLocalLimit(t *testing.T) {
 func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 	t.Parallel()
 	server, clock := redistest.Start(t), conformance.NewClock()
-	s := coordtest.NewWith(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL(), Clock: clock.Micros}), "p", coordtest.Options{Clock: clock})
+	s := coordtest.NewWith(t, luatest.Open(t, lua.Options{URL: server.URL(), Clock: clock.Micros}), "p", coordtest.Options{Clock: clock})
 	r := asks(inFull("k", band(1, time.Second)), 1)
 	require.True(t, acquire(t, s.Limiter, r).Allowed)
 	r.WaitMS = 60_000
@@ -193,7 +195,7 @@ func TestPausesAreToldAndCounted(t *testing.T) {
 	rules, clock := ratelimit.NewRules(), conformance.NewClock()
 	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
+		Runner: luatest.Open(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros}), Keys: coord.NewKeys("p", ""),
 		Rules: rules, Events: a.Hub, Telemetry: tel, Clock: clock,
 	})
 	pause := &api.RatelimitPauseParams{Rule: "r", Key: "secret", ForMS: 60_000, Reason: "by hand"}
@@ -249,7 +251,7 @@ func upstreamCounts(t *testing.T, r sdk.Reader) map[string]int64 {
 func TestWithoutRedisNothingIsPaused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

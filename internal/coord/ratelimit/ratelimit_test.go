@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"sync"
 	"sync/atomic"
@@ -176,7 +178,7 @@ func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
 func TestARefusalWritesNothing(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	store, ctx := redistest.Client(t), t.Context()
 	for name, bands := range map[string][]api.Band{
 		"one band": {band(10, time.Hour)}, "two bands": {band(10, time.Hour), band(1000, 2*time.Hour)},
@@ -209,7 +211,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	limit := inFull("k", band(10, time.Hour))
 	_, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
@@ -233,7 +235,7 @@ func TestWithoutRedisALimitIsUnavailable(t *testing.T) {
 func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
 	t.Parallel()
 	way := coordtest.ThroughProxy(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
 	limit := inFull("k", band(10, time.Hour))
 	_, err := s.Limiter.Peek(t.Context(), coord.Caller{}, asks(limit, 1))
 	require.NoError(t, err)
@@ -250,7 +252,7 @@ func TestAnUnansweredPeekWasNotExecuted(t *testing.T) {
 
 func TestABurstOf6100AdmitsItsCapacityAndWhatRefilled(t *testing.T) {
 	t.Parallel()
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
 	limit := inFull("k", band(6000, 10*time.Minute)) // it must not be full again before the test ends
 	first, err := s.Limiter.Acquire(t.Context(), coord.Caller{}, asks(limit, 500))
 	require.NoError(t, err)
@@ -317,7 +319,7 @@ func TestDecisionsAreCountedByRuleNeverByKey(t *testing.T) {
 	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{rule("r", band(2, time.Hour))}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+		Runner: luatest.Open(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	for range 3 {
 		_, err := l.Acquire(t.Context(), coord.Caller{}, asks(byRule("r", "secret"), 1))

@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -66,7 +68,7 @@ func newFleet(t *testing.T, url string, pods int, ref api.RatelimitParams) *flee
 	var r *lua.Runner
 	for range pods {
 		if r == nil || url != redis.Embedded {
-			r = coordtest.OpenRunner(t, lua.Options{URL: url, Clock: f.clock.Micros})
+			r = luatest.Open(t, lua.Options{URL: url, Clock: f.clock.Micros})
 		}
 		f.pods = append(f.pods, coordtest.NewWith(t, r, prefix, coordtest.Options{Clock: f.clock, Deaf: true}))
 	}
@@ -497,7 +499,7 @@ func TestASlotAfterTheDeadlineIsTooFar(t *testing.T) {
 func TestWaitingHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	f := &fleet{t: t, clock: &signalling{conformance.NewClock(), make(chan struct{}, 1)}, ref: inFull("k", band(10, time.Second))}
-	r := coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t), Clock: f.clock.Micros, MaxConns: 1, MinIdle: 1})
+	r := luatest.Open(t, lua.Options{URL: redistest.URL(t), Clock: f.clock.Micros, MaxConns: 1, MinIdle: 1})
 	f.pods = append(f.pods, coordtest.NewWith(t, r, redistest.Prefix(t), coordtest.Options{Clock: f.clock, Deaf: true}))
 	f.start(0, "", 10, 0).let(t, 0)
 	var all []*waiter

@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"testing"
 	"time"
 
@@ -69,7 +71,7 @@ func TestARuleInShadowRefusesNothing(t *testing.T) {
 	rules := ratelimit.NewRules()
 	require.NoError(t, rules.Set([]api.Rule{r}, 1))
 	l := ratelimit.New(ratelimit.Options{
-		Runner: coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
+		Runner: luatest.Open(t, lua.Options{URL: redis.Embedded}), Keys: coord.NewKeys("p", ""), Rules: rules, Telemetry: tel,
 	})
 	first := acquire(t, l, asks(byRule("r", "k"), 2))
 	require.True(t, first.Allowed && !first.Shadow)

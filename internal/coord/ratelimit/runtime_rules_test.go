@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"bytes"
 	"log/slog"
 	"reflect"
@@ -150,7 +152,7 @@ func lasts(t *testing.T, what string, is func() bool) {
 func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	t.Parallel()
 	clock, prefix := conformance.NewClock(), redistest.Prefix(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	var log syncLog
 	r := s.FollowRules(t, ratelimit.RuntimeRulesOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := put(t, r, rule("good", band(1, time.Second)))
@@ -181,7 +183,7 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 	t.Parallel()
 	clock, server := conformance.NewClock(), redistest.Start(t)
-	first := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	first := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	r := first.FollowRules(t, ratelimit.RuntimeRulesOptions{})
 	_, err := put(t, r, rule("kept", band(1, time.Hour)))
 	require.NoError(t, err)
@@ -194,7 +196,7 @@ func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 	require.Equal(t, []string{"kept"}, first.Rules.Names())
 
 	// A sidecar that starts meanwhile has them when Redis comes back.
-	later := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: server.URL()}), "p")
+	later := coordtest.New(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
 	later.FollowRules(t, ratelimit.RuntimeRulesOptions{})
 	require.Empty(t, later.Rules.Names())
 	server.Restart()
@@ -210,7 +212,7 @@ func TestRulesOutliveAnOutageOfRedis(t *testing.T) {
 func TestThereAreOnlySoManyRules(t *testing.T) {
 	t.Parallel()
 	prefix := redistest.Prefix(t)
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redistest.URL(t)}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix)
 	raw, key := redistest.Client(t), ratelimit.RulesKey(coord.NewKeys(prefix, ""))
 	fields := []any{"revision", 1}
 	for i := range 999 {
@@ -236,7 +238,7 @@ func TestThereAreOnlySoManyRules(t *testing.T) {
 func TestAChangeOfRulesIsAnEvent(t *testing.T) {
 	t.Parallel()
 	prefix, events := redistest.Prefix(t), coord.NewEvents()
-	s := coordtest.New(t, coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded}), prefix)
+	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redis.Embedded}), prefix)
 	told := make(chan coord.Event, 10)
 	defer events.Subscribe(nil, func(e coord.Event) { told <- e })()
 	r := s.FollowRules(t, ratelimit.RuntimeRulesOptions{Events: events})

@@ -1,6 +1,8 @@
 package ratelimit_test
 
 import (
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+
 	"context"
 	"sync/atomic"
 	"testing"
@@ -198,7 +200,7 @@ func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := conformance.NewClock()
 	var late atomic.Bool
-	r := coordtest.OpenRunner(t, lua.Options{URL: redis.Embedded, Clock: func() int64 {
+	r := luatest.Open(t, lua.Options{URL: redis.Embedded, Clock: func() int64 {
 		if late.Swap(false) {
 			cancel() // as the script is sent
 		}
