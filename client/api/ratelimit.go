@@ -51,6 +51,10 @@ var Algorithms = []string{
 	AlgorithmTokenBucket, AlgorithmLeakyBucket, AlgorithmFixedWindow, AlgorithmSlidingWindowLog, AlgorithmSlidingWindowCounter,
 }
 
+// WaitingAlgorithms are those that can promise a slot to a call with wait_ms. Do not change
+// it.
+var WaitingAlgorithms = []string{AlgorithmTokenBucket, AlgorithmLeakyBucket, AlgorithmFixedWindow, AlgorithmSlidingWindowLog}
+
 // MaxBands is the most bands of one limit.
 const MaxBands = 4
 

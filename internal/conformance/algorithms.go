@@ -16,7 +16,7 @@ import (
 var everyAlgorithm = api.Algorithms
 
 // reserving are those that can promise a slot.
-var reserving = slices.DeleteFunc(slices.Clone(everyAlgorithm), func(a string) bool { return a == api.AlgorithmSlidingWindowCounter })
+var reserving = api.WaitingAlgorithms
 
 // as is the view with limits of one algorithm, all of which hold their whole
 // limit at once.

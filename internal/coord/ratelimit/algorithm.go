@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -19,8 +20,6 @@ type algorithm struct {
 	// unburst is how many a band with that limit lets through at once when it has no
 	// burst.
 	unburst func(limit int64) int64
-	// waits: a call may wait for a slot that is promised to it.
-	waits bool
 	// lean: one band without max_concurrent has a script of its own (TokenBucketScript),
 	// on the same state.
 	lean bool
@@ -33,23 +32,23 @@ type algorithm struct {
 // algorithms are those that a rule may name, sorted by name.
 var algorithms = []*algorithm{
 	{
-		name: api.AlgorithmFixedWindow, unburst: wholeLimit, waits: true, maxLimit: coord.MaxLimit,
+		name: api.AlgorithmFixedWindow, unburst: wholeLimit, maxLimit: coord.MaxLimit,
 		script: charges("ratelimit_fixed_window"),
 	},
 	{
-		name: api.AlgorithmLeakyBucket, bursts: true, unburst: oneAtOnce, waits: true, maxLimit: coord.MaxLimit,
+		name: api.AlgorithmLeakyBucket, bursts: true, unburst: oneAtOnce, maxLimit: coord.MaxLimit,
 		script: charges("ratelimit_leaky_bucket"),
 	},
-	{ // It cannot tell when what it estimates has room again.
+	{ // It cannot tell when what it estimates has room again, and so promises no slot.
 		name: api.AlgorithmSlidingWindowCounter, unburst: wholeLimit, maxLimit: coord.MaxLimit,
 		script: charges("ratelimit_sliding_window_counter"),
 	},
 	{ // It keeps an entry for each charge.
-		name: api.AlgorithmSlidingWindowLog, unburst: wholeLimit, waits: true, maxLimit: api.MaxLogLimit,
+		name: api.AlgorithmSlidingWindowLog, unburst: wholeLimit, maxLimit: api.MaxLogLimit,
 		script: charges("ratelimit_sliding_window_log"),
 	},
 	{
-		name: api.AlgorithmTokenBucket, bursts: true, unburst: wholeLimit, waits: true, lean: true, maxLimit: coord.MaxLimit,
+		name: api.AlgorithmTokenBucket, bursts: true, unburst: wholeLimit, lean: true, maxLimit: coord.MaxLimit,
 		script: charges("ratelimit_token_bucket_bands"),
 	},
 }
@@ -94,7 +93,7 @@ func (a *algorithm) plain(b api.Band) bool {
 
 // checkWait refuses a wait where no slots are promised.
 func (a *algorithm) checkWait(ms int64) error {
-	if ms > 0 && !a.waits {
+	if ms > 0 && !slices.Contains(api.WaitingAlgorithms, a.name) {
 		return coord.Invalid("wait_ms: a %s cannot promise a slot; leave it out, or use %s", a.name, api.AlgorithmSlidingWindowLog)
 	}
 	return nil
