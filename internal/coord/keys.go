@@ -52,7 +52,12 @@ func (k Keys) MemberBreakers(pool string) string { return k.Key(Escaped(pool), "
 // so that callers need not join them first.
 func (k Keys) Key(tag, kind, part string) string { return k.base + tag + "}:" + kind + part }
 
-// Split undoes key: it returns the tag of a key and its kind with its part. False is a
+// PairKey is Key under a tag of two texts, which it escapes. It allocates once.
+func (k Keys) PairKey(first, second, kind, part string) string {
+	return k.base + Escaped(first) + ":" + Escaped(second) + "}:" + kind + part
+}
+
+// Split undoes Key: it returns the tag of a key and its kind with its part. False is a
 // key of another prefix or tenant. It copies nothing.
 func (k Keys) Split(key string) (tag, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(key, k.base)

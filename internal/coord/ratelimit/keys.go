@@ -14,7 +14,7 @@ type keys struct{ coord.Keys }
 // in full: rule names are never empty, so the two never meet. The part is a
 // statePart; another algorithm never meets a foreign type.
 func (k keys) limit(rule, key, part string) string {
-	return k.limitPart(limitTag(rule, key), part)
+	return k.PairKey(rule, key, kindLimit, part)
 }
 
 // kindLimit is the kind of all keys of limits.
