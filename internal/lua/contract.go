@@ -21,8 +21,8 @@ import (
 //	[]string              a table of texts
 //	`lua:"key"`           a key of Redis, the local lock_key of a field Lock
 //	`lua:"key,optional"`  the same; empty in Go is nil in Lua
-//	a struct              its fields; with `lua:"table"` a table with them, which has its
-//	                      name without Keys at the end, as PoolKeys is pool
+//	a struct              its fields; with `lua:"table"` a table of the field's name that
+//	                      has them
 //
 // Outputs have the same types, and slices of structs. A script returns a table with
 // their names; what it leaves out is zero.
@@ -101,10 +101,10 @@ func membersOf(t reflect.Type, index []int, table string) (all []member) {
 			switch {
 			case tag == "":
 				name = table
-			case tag == "table" && table == "" && f.Name != "Keys":
-				name = inLua(strings.TrimSuffix(f.Name, "Keys"))
+			case tag == "table" && table == "":
+				// The table has the field's name.
 			default:
-				panic(fmt.Sprintf("lua: %s.%s: the tag is %q; a struct has none, or table where it is not within one and Keys is not its whole name", t, f.Name, tag))
+				panic(fmt.Sprintf("lua: %s.%s: the tag is %q; a struct has none, or table if it is not in a table", t, f.Name, tag))
 			}
 			all = append(all, membersOf(f.Type, at, name)...)
 			continue

@@ -220,28 +220,42 @@ func (s *Source) function(b *strings.Builder, head, body string) {
 	fmt.Fprintf(b, "local function %s\n%s%send\n", head, s.contract.prologue(), stripComments(body))
 }
 
-// stripped has what part has made: many scripts share a part.
+// stripped has the texts of parts by their partFile, since many scripts share a part.
 var stripped sync.Map
 
 // part is the text of a part without comments: part_<name>.lua of the script's own
 // folder, or lib/<name>.lua, which all nouns share.
 func (s *Source) part(name string) string {
-	text, ok := stripped.Load(partOf{s.files, name})
-	if !ok {
-		body, err := s.files.ReadFile("part_" + name + ".lua")
-		if errors.Is(err, fs.ErrNotExist) {
-			body, err = lib.ReadFile("lib/" + name + ".lua")
-		}
-		if err != nil {
-			panic(fmt.Sprintf("lua: %s: part %s: %v", s.Name, name, err))
-		}
-		text, _ = stripped.LoadOrStore(partOf{s.files, name}, stripComments(string(body)))
+	if text, ok := strippedFile(s.files, "part_"+name+".lua"); ok {
+		return text
 	}
-	return text.(string) //nolint:forcetypeassert // nothing else is stored
+	text, ok := strippedFile(lib, "lib/"+name+".lua")
+	if !ok {
+		panic(fmt.Sprintf("lua: %s: there is no part %s", s.Name, name))
+	}
+	return text
 }
 
-// partOf names a part: two folders may have different ones of one name.
-type partOf struct {
+// strippedFile reads a part, once for all scripts of its folder. False = there is none.
+func strippedFile(files embed.FS, name string) (string, bool) {
+	at := partFile{files, name}
+	if text, ok := stripped.Load(at); ok {
+		return text.(string), true //nolint:forcetypeassert // nothing else is stored
+	}
+	body, err := files.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false
+	}
+	if err != nil {
+		panic(fmt.Sprintf("lua: %v", err))
+	}
+	text := stripComments(string(body))
+	stripped.Store(at, text)
+	return text, true
+}
+
+// partFile names a part: two folders may have different ones of one name.
+type partFile struct {
 	files embed.FS
 	name  string
 }

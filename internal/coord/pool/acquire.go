@@ -62,9 +62,9 @@ func (m *members) acquire(
 		},
 	}
 	in := a.input()
-	a.Line, a.once = in.LineKeys, coord.Latch(in.Pool.State, c)
+	a.Line, a.once = in.View.LineKeys, coord.Latch(in.Pool.State, c)
 	// A lease that is in doubt has no member yet, and leaves the line when it is given back.
-	x.Token, x.Kind = a.text.String(), memberKind{m, in.LineKeys}
+	x.Token, x.Kind = a.text.String(), memberKind{m, in.View.LineKeys}
 	lease.Acquire(ctx, &a.Acquisition, func(r api.PermitAcquireResult, err error) {
 		if a.tried {
 			m.leases.Tel.MemberDecided(ctx, m.noun, memberOutcome(r, err))
@@ -89,7 +89,7 @@ func memberOutcome(r api.PermitAcquireResult, err error) string {
 func (a *memberAcquisition) input() AcquireIn {
 	p, id := a.params, a.Caller.Identity()
 	in := AcquireIn{
-		Pool: a.keys.poolKeys(p.Pool), ViewKeys: a.keys.view(p.Pool, a.noun, [3]string{p.Scope, p.Rule, p.Breaker}, a.terms),
+		Pool: a.keys.poolKeys(p.Pool), View: a.keys.view(p.Pool, a.noun, [3]string{p.Scope, p.Rule, p.Breaker}, a.terms),
 		Token: a.text.token, LeaseMS: p.LeaseMS, Session: a.Lease.SessionID(), Client: id.Client, Instance: id.Instance,
 		Inboxes: a.keys.Inboxes(), Exclude: p.Exclude, StickyMS: stickyFor.Milliseconds(),
 	}

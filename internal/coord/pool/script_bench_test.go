@@ -47,7 +47,7 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 		ask.Overrides = []string{fmt.Sprintf("m%05d", n-1), "1000000000/1/1/1000"}
 	}
 	report := pool.PermitReportIn{ReleaseIn: pool.ReleaseIn{
-		Pool: p.keys(), Used: ask.Used, LineKeys: ask.LineKeys, Outcome: "ok",
+		Pool: p.keys(), Used: ask.View.Used, LineKeys: ask.View.LineKeys, Outcome: "ok",
 	}, Heard: "success", Jitter: 1000}
 	i := 0
 	once := func(b *testing.B) {

@@ -108,7 +108,7 @@ func drawAsk(t *rapid.T) poolAsk {
 
 func (r *poolRun) ask(t *rapid.T, a poolAsk) pool.PermitAcquireOut {
 	in := pool.AcquireIn{
-		Pool: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
+		Pool: r.keys(), View: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
 	}
 	if a.sticky != "" {
 		in.Sticky, in.StickyMS = r.s.Key(r.name+"sticky"+a.scope), 1000

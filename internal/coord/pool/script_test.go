@@ -30,7 +30,7 @@ func newPool(t require.TestingT, s *luatest.Store, n int) *poolRun {
 func (r *poolRun) acquireIn(a poolAsk) pool.PermitAcquireIn {
 	return pool.PermitAcquireIn{
 		AcquireIn: pool.AcquireIn{
-			Pool: r.keys(), ViewKeys: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
+			Pool: r.keys(), View: r.view(a), Token: a.token, LeaseMS: a.lease, Session: "s", Inboxes: "in:", Exclude: a.exclude,
 		},
 		Buckets: r.s.Key(r.name + "bk"), Cost: a.cost, Revision: 1, Signature: "1/1/60000000/60000",
 	}
@@ -136,14 +136,14 @@ func TestAReleaseWakesTheFirstOfEachLine(t *testing.T) {
 		}
 	}
 	luatest.Call(t, s, pool.ReleaseScript, r.now, pool.ReleaseIn{
-		Pool: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Lease: pool.Lease{Token: "a"}, Inboxes: inboxes,
+		Pool: r.keys(), Used: r.used(""), LineKeys: held.View.LineKeys, Lease: pool.Lease{Token: "a"}, Inboxes: inboxes,
 	})
 	woken := []string{luatest.Next(t, h.Messages), luatest.Next(t, h.Messages)}
 	require.ElementsMatch(t, []string{inboxes + "P P:1", inboxes + "Q Q:7"}, woken, "%s", strings.Join(woken, ", "))
 
 	// The first goes away, and the second is known without having looked.
 	luatest.Call(t, s, pool.ReleaseScript, r.now, pool.ReleaseIn{
-		Pool: r.keys(), Used: r.used(""), LineKeys: held.LineKeys, Waiter: "P:1", Inboxes: inboxes,
+		Pool: r.keys(), Used: r.used(""), LineKeys: held.View.LineKeys, Waiter: "P:1", Inboxes: inboxes,
 	})
 	woken = []string{luatest.Next(t, h.Messages), luatest.Next(t, h.Messages)}
 	require.ElementsMatch(t, []string{inboxes + "P P:2", inboxes + "Q Q:7"}, woken, "%s", strings.Join(woken, ", "))

@@ -46,8 +46,8 @@ var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
 
 // AcquireIn is one try to lease a member.
 type AcquireIn struct {
-	Pool     Keys `lua:"table"`
-	ViewKeys `lua:"table"`
+	Pool Keys     `lua:"table"`
+	View ViewKeys `lua:"table"`
 	// Sticky is the key of a name that gets the same member again while it can be
 	// had, remembered for StickyMS; empty = there is none.
 	Sticky  string `lua:"key,optional"`
