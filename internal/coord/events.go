@@ -22,7 +22,7 @@ type Event struct {
 	Count int64
 }
 
-// EventKind is what happened.
+// EventKind names what an event is about.
 type EventKind string
 
 // The kinds of events.

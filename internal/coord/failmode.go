@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// FailMode is what decides while Redis cannot.
+// FailMode says how calls are answered while Redis does not answer.
 type FailMode string
 
 // The fail modes, as users write them. Empty = what encloses it says.
@@ -29,7 +29,7 @@ func (m FailMode) Or(other FailMode) FailMode {
 	return m
 }
 
-// Mistake is what is wrong with m, empty for nothing.
+// Mistake says why m is no fail mode, with the remedy; it is empty if m is one.
 func (m FailMode) Mistake() string {
 	switch m {
 	case "", FailClosed, FailOpen, FailLocal:

@@ -16,7 +16,7 @@ type Recent[K comparable, V Ending] struct {
 	epoch uint64
 }
 
-// Ending is what is not worth keeping from some time on, and which Redis key it is about.
+// Ending is a thing that a Recent keeps until Ends, about the Redis key About.
 type Ending interface {
 	Ends() time.Duration
 	About() string
@@ -107,7 +107,7 @@ func (r *Recent[K, V]) clear() {
 	clear(r.items)
 }
 
-// Len is how many are kept.
+// Len returns the number of things that are kept.
 func (r *Recent[K, V]) Len() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -52,7 +52,7 @@ type Source struct {
 	commands func() []string
 }
 
-// Text is what is sent to Redis: its parts, then the body.
+// Text returns the script as Redis gets it: its parts, then its body.
 func (s *Source) Text() string { text, _ := s.plain(); return text }
 
 // SHA is the script's name for EVALSHA.
@@ -132,7 +132,7 @@ func register(files embed.FS, src Source) *Source {
 	return s
 }
 
-// redisCall is where a script's text runs a command.
+// redisCall finds the commands in a script's text.
 var redisCall = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
 
 // commandsOf are the commands that a script runs, without PUBLISH: scripts go on if it is denied.

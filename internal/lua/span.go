@@ -28,7 +28,7 @@ func (r *Runner) startSpan(ctx context.Context, s *Source) (context.Context, tra
 	return under, span
 }
 
-// endSpan tells what became of one run.
+// endSpan ends the span of one run with its outcome.
 func (r *Runner) endSpan(span trace.Span, c *call, value any, replayed bool, err error) {
 	keys, _ := c.Args[2].(int)
 	span.SetAttributes(
@@ -54,7 +54,7 @@ func (r *Runner) endSpan(span trace.Span, c *call, value any, replayed bool, err
 	endWith(span, err)
 }
 
-// endBatchSpan tells what became of one pipeline.
+// endBatchSpan ends the span of one pipeline with its outcome.
 func (r *Runner) endBatchSpan(span trace.Span, s *Source, runs []batched, tries int) {
 	span.SetAttributes(
 		attribute.String("db.system.name", "redis"),

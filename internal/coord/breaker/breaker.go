@@ -191,7 +191,7 @@ func decided(r api.BreakerAllowResult) string {
 	}
 }
 
-// unanswered is what the fail mode makes of a script's failure.
+// unanswered answers by the fail mode in place of a script that failed.
 func (b *Breakers) unanswered(ctx context.Context, at address, mode coord.FailMode, err error) (api.BreakerAllowResult, error) {
 	e := coord.Failed("breaker "+at.name+": allow", err)
 	if !coord.Unanswered(ctx, err) {

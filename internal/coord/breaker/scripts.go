@@ -47,7 +47,7 @@ var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
 	Latched: true,
 })
 
-// ReportIn is what became of one call.
+// ReportIn is the outcome of one call that the breaker allowed.
 type ReportIn struct {
 	In
 	Generation int64  // 0 = the present one
@@ -113,7 +113,7 @@ type ForceOut struct {
 	Was, State string
 }
 
-// ProbeState is what a probe was found to be.
+// ProbeState is the state in which the script found a probe.
 type ProbeState int64
 
 // The states of a probe.

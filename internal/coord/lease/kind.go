@@ -15,7 +15,7 @@ type Kind interface {
 	GiveBackHeld(ctx context.Context, gone []Hold) []error
 }
 
-// Renewal is what became of one lease.
+// Renewal is the outcome of renewing one lease.
 type Renewal struct {
 	Sent time.Time
 	// Held: it is valid for its TTL from sent, or, where final is set, for left: then

@@ -93,7 +93,7 @@ type Place struct {
 	Beat   time.Duration
 }
 
-// Look is what a try found.
+// Look is the outcome of a try, as far as waiting goes by it.
 type Look struct {
 	Served bool
 	// First: nobody alive is before it in the line.

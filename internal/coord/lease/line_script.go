@@ -32,7 +32,7 @@ type LineBeatIn struct {
 	Gone string
 }
 
-// LineBeatOut is what was found.
+// LineBeatOut has the head of the line and the waiters without a ticket.
 type LineBeatOut struct {
 	// Head is the waiter whose turn it is, of whichever sidecar; empty = none is known.
 	Head string

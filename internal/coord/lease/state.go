@@ -1,6 +1,6 @@
 package lease
 
-// State is what renew and release found.
+// State is the state in which renew and release found a lease.
 type State int64
 
 // What renew and release find, as the scripts return it.

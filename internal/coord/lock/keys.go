@@ -5,7 +5,7 @@ import "github.com/coxswain-sidecar/coxswain/internal/coord"
 // keys are those of locks.
 type keys struct{ coord.Keys }
 
-// kindLock is what the key of a lock ends with.
+// kindLock is the kind of the keys of locks.
 const kindLock = "lock"
 
 // lock is a lock's state. Its tag has no colon and a limit's always has one, so

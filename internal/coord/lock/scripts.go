@@ -71,7 +71,7 @@ type RenewIn struct {
 	Session string
 }
 
-// RenewOut says what was found.
+// RenewOut is the state in which the script found the lease.
 type RenewOut struct {
 	State lease.State
 	Fence int64

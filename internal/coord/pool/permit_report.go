@@ -51,7 +51,7 @@ func (p *Permits) Report(ctx context.Context, c coord.Caller, q *api.PermitRepor
 	}, nil
 }
 
-// heard is what an outcome is to the breaker.
+// heard translates the outcome of a permit into one of its breaker.
 func heard(outcome string) string {
 	switch outcome {
 	case api.OutcomeOK:

@@ -112,7 +112,7 @@ type RenewIn struct {
 	Client, Instance string
 }
 
-// RenewOut says what was found.
+// RenewOut is the state in which the script found the lease.
 type RenewOut struct {
 	State   lease.State
 	ID      string

@@ -40,7 +40,7 @@ type RemoveIn struct {
 	IDs  []string
 }
 
-// RemoveOut says what was there.
+// RemoveOut counts the members that were removed, and those that are left.
 type RemoveOut struct{ Removed, Total int64 }
 
 // ListScript reads members in the order in which they came.

@@ -8,7 +8,7 @@ import (
 // keys are those of queues.
 type keys struct{ coord.Keys }
 
-// queue is what a queue has, by part.
+// queue is a key of a queue, by part.
 func (k keys) queue(queue, part string) string { return k.Key(coord.Escaped(queue), "queue:", part) }
 
 // keys are those of all that a queue holds.

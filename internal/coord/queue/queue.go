@@ -91,7 +91,7 @@ func (q *Queues) tidied(ctx context.Context, t Tidied) {
 	q.leases.Tel.QueueEntries(ctx, "expired", t.Expired)
 }
 
-// Position says where an entry stands.
+// Position returns the position of an entry in its queue.
 func (q *Queues) Position(ctx context.Context, _ coord.Caller, p *api.QueueEntryParams) (api.QueuePositionResult, error) {
 	v, err := q.look(ctx, p.Queue, p.ID, "position")
 	if err != nil {

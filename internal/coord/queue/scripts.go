@@ -37,7 +37,7 @@ type EnqueueIn struct {
 	Inboxes string
 }
 
-// EnqueueOut says where the entry is.
+// EnqueueOut has the position of the entry and the depth of its queue.
 type EnqueueOut struct {
 	Enqueued bool
 	Position int64 // from 1; 0 = someone has it
@@ -87,7 +87,7 @@ type DequeueOut struct {
 	Body string // empty when the stored reply is answered
 }
 
-// LeaseState is what became of a lease.
+// LeaseState is the state in which the script found a lease.
 type LeaseState int64
 
 // The states of a lease.

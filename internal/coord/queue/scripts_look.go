@@ -22,7 +22,7 @@ type RenewIn struct {
 // another session.
 var ReplayScript = lua.Define[ReplayIn, ReplayOut](files, lua.Source{Name: "queue_replay", Idempotent: true})
 
-// ReplayIn is what the earlier call took, and whose it is from now on.
+// ReplayIn names the entry that the earlier call took, and the session that holds it from now on.
 type ReplayIn struct {
 	Queue   Keys   `lua:"table"`
 	Ended   string `lua:"key"`
@@ -32,13 +32,13 @@ type ReplayIn struct {
 	LeaseMS int64  // from now; it never shortens what is left
 }
 
-// ReplayOut is what was found. Body is empty unless it is held.
+// ReplayOut is the entry that the earlier call took. Body is empty unless its lease is still held.
 type ReplayOut struct {
 	State LeaseState
 	Body  string
 }
 
-// EntryState is what an entry was found to be.
+// EntryState is the state in which the script found an entry.
 type EntryState int64
 
 // The states of an entry.
@@ -57,7 +57,7 @@ type CancelIn struct {
 	ID    string
 }
 
-// CancelOut says what it was.
+// CancelOut is the state in which the entry was.
 type CancelOut struct {
 	State EntryState
 	Tidied
@@ -73,7 +73,7 @@ type LookIn struct {
 	ID    string
 }
 
-// LookOut is what was counted.
+// LookOut has the counts of a queue.
 type LookOut struct {
 	State    EntryState
 	Position int64 // 0 unless it waits

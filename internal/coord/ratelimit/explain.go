@@ -78,7 +78,7 @@ func matchText(m api.Match) string {
 	}
 }
 
-// decide says what a call would be told.
+// decide fills in how a call would be decided.
 func (e *explanation) decide(o Out) {
 	switch {
 	case e.List == listDeny:

@@ -17,7 +17,7 @@ import (
 // maxSources bounds what one key may have of words.
 const maxSources = 16
 
-// upstream is what a rule says of the remote server behind it.
+// upstream has the terms of a rule about the remote server behind it.
 type upstream struct {
 	penalty    api.Penalty // with nothing left out
 	maxDelayMS int64

@@ -116,7 +116,7 @@ func grantedFor(text string) (rule, counted string, ok bool) {
 	return coord.Unescaped(rule), coord.Unescaped(counted), true
 }
 
-// granted is what a script took, as text.
+// granted returns the grant of a charge as text.
 func (l *Limiter) granted(q question, out answer) string {
 	at := out.Value.NowUS
 	if out.Value.Reserved() {

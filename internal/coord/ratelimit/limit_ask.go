@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// question is what a script is asked.
+// question is a call on its way to a script.
 type question struct {
 	lim     *limit
 	caller  coord.Caller
@@ -88,7 +88,7 @@ func (l *Limiter) ask(ctx context.Context, q question) (decision, answer, error)
 	return d, out, nil
 }
 
-// unanswered is what the fail mode makes of a script's failure.
+// unanswered answers by the fail mode in place of a script that failed.
 func (l *Limiter) unanswered(ctx context.Context, q question, err error) (decision, error) {
 	e := coord.Failed("ratelimit "+q.lim.label()+": acquire", err)
 	// Looking changes nothing, so that nothing was executed.

@@ -50,7 +50,7 @@ func overridden(x api.Override) api.Match {
 	return api.Match{Exact: x.Exact, Glob: x.Glob, Suffix: x.Suffix}
 }
 
-// target is what a call comes down to.
+// target is the limit that a call is charged to, and the name under which it counts.
 type target struct {
 	lim *limit
 	// counted is what the state is kept under: the group, or the key.

@@ -43,7 +43,7 @@ func (l *limit) label() string {
 	return l.options.Name
 }
 
-// listed is what a list of the rule says of a key.
+// listed is the answer for a key that is in a list of the rule.
 func (l *limit) listed(list string) decision {
 	d := decision{RatelimitResult: api.RatelimitResult{
 		Allowed: list == listAllow, Rule: l.options.Name, Algorithm: l.algorithm.name,

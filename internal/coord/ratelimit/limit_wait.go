@@ -139,7 +139,7 @@ func (l *Limiter) promise(ctx context.Context, q question, x *reservation, d dec
 	return true, nil
 }
 
-// giveBack is how reservations tell the bucket of a slot.
+// giveBack gives a slot back to its bucket in Redis.
 func (l *Limiter) giveBack(ctx context.Context, bucket, latch string, s slot) (SlotState, error) {
 	gate, algorithm := l.keys.ofState(bucket)
 	out, err := lua.Run(ctx, l.runner, GiveBackScript, GiveBackIn{

@@ -226,7 +226,7 @@ func (l *Limiter) open(c coord.Caller, p *api.RatelimitParams, peek bool) (q que
 	return q, d, false, nil
 }
 
-// decided is what the caller is told of an answer.
+// decided completes the answer to a caller: a rule in shadow refuses nothing.
 func (l *Limiter) decided(ctx context.Context, q question, d decision, err error) (decision, error) {
 	if err != nil {
 		return decision{}, err

@@ -113,7 +113,7 @@ func told(out ratelimit.Out, bands []standing, a slide, at int) ratelimit.Out {
 	return out
 }
 
-// passage is what was let through, for an instant.
+// passage is a cost that was admitted, and the instant from which it counts.
 type passage struct {
 	id       string
 	at, cost int64

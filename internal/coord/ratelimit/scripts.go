@@ -49,7 +49,7 @@ type In struct {
 	Seat        `lua:"table"`
 }
 
-// Charge is what a limit is charged; Cost 0 only looks.
+// Charge is a cost and the terms of the limit that it is charged to; Cost 0 only looks.
 type Charge struct {
 	Cost int64
 	Peek Peek
@@ -106,7 +106,7 @@ type Out struct {
 	Bands []BandView // with PeekEach
 }
 
-// BandView is how one band stands.
+// BandView is the state of one band.
 type BandView struct{ Remaining, Current, ResetAfterUS int64 }
 
 // GiveBackScript gives back a slot that was promised. It is not idempotent:
@@ -116,7 +116,7 @@ var GiveBackScript = lua.Define[GiveBackIn, SlotState](files, lua.Source{
 	Returns: []string{"slot"},
 })
 
-// SlotState is what a slot was found to be when it was given back.
+// SlotState is the state in which the script found a slot that was given back.
 type SlotState int64
 
 // The states of a slot.
@@ -152,7 +152,7 @@ var RefundScript = lua.Define[RefundIn, RefundState](files, lua.Source{
 	Idempotent: true,
 })
 
-// RefundState is what became of a refund.
+// RefundState is the outcome of a refund.
 type RefundState int64
 
 // The outcomes of a refund.

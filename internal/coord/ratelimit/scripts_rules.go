@@ -27,7 +27,7 @@ type PutRuleIn struct {
 	Channel string // of the broadcast
 }
 
-// PutRuleOut is what became of it.
+// PutRuleOut has the revision of the rule.
 type PutRuleOut struct {
 	Revision int64 // of the rule, Unix milliseconds; 0 = there are too many rules
 	Replaced bool  // there was another one of its name

@@ -12,7 +12,7 @@ var DoneScript = lua.Define[DoneIn, SeatState](files, lua.Source{
 	Idempotent: true,
 })
 
-// SeatState is what a lease was found to be.
+// SeatState is the state in which the script found the lease of a permit under max_concurrent.
 type SeatState int64
 
 // The states of a lease.

@@ -46,7 +46,7 @@ func (s seats) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal 
 	})
 }
 
-// renewal is what extends a place.
+// renewal is the input of the script that extends a permit.
 func (s seats) renewal(h lease.Hold) RenewIn {
 	g, _, _ := parseGrant(h.Token) // ours
 	leases, holders, _ := s.keys.seats(g.tag)
@@ -58,7 +58,7 @@ func (s seats) GiveBackHeld(ctx context.Context, gone []lease.Hold) []error {
 	return lease.GiveBackBy(ctx, s.runner, DoneScript, gone, s.done)
 }
 
-// done is what gives a place back, the one in the line, or both.
+// done is the input of the script that gives back a permit, a ticket in the waiting line, or both.
 func (s seats) done(h lease.Hold) DoneIn {
 	in := DoneIn{Session: h.Session, Waiter: h.Waiter, Inboxes: s.keys.Inboxes()}
 	tag := h.Name
@@ -69,7 +69,7 @@ func (s seats) done(h lease.Hold) DoneIn {
 	return in
 }
 
-// seat is what a caller asks of a script beside its cost.
+// seat is the part of a charge that asks for a permit under max_concurrent.
 func (l *Limiter) seat(q question) Seat {
 	s := Seat{MaxConcurrent: q.lim.options.MaxConcurrent, HoldMS: holdUnbound.Milliseconds(), Inboxes: l.keys.Inboxes()}
 	var line lease.LineKeys

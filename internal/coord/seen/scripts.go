@@ -25,7 +25,7 @@ type ReserveIn struct {
 	Session string // empty = it is bound to its TTL
 }
 
-// Was is what a key was when someone wanted to reserve it.
+// Was is the state of a key when a caller wanted to reserve it.
 type Was int64
 
 // What a key may have been.
@@ -44,7 +44,7 @@ type ReserveOut struct {
 	LeftMS int64
 }
 
-// State is what became of a reservation.
+// State is the state in which the script found a reservation.
 type State int64
 
 // The states of a reservation.

@@ -23,7 +23,7 @@ func (s *Semaphores) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Re
 	})
 }
 
-// renewal is what extends a hold.
+// renewal is the input of the script that extends a hold.
 func (s *Semaphores) renewal(h lease.Hold) RenewIn {
 	in := RenewIn{
 		Gone: s.keys.semaphoreGone(h.Name, h.Token), Token: h.Token, TTLMS: h.TTL.Milliseconds(), Session: h.Session,

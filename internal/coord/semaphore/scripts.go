@@ -60,7 +60,7 @@ type AcquireOut struct {
 	More bool
 }
 
-// State is what renew and release found.
+// State is the state in which renew and release found a lease.
 type State int64
 
 // What renew and release find, as the scripts return it.
@@ -95,7 +95,7 @@ type RenewIn struct {
 	Client, Instance string
 }
 
-// RenewOut says what was found.
+// RenewOut is the state in which the script found the lease.
 type RenewOut struct {
 	State State
 	Fence int64
