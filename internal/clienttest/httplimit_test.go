@@ -1,8 +1,6 @@
 package clienttest_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"context"
 	"io"
 	"net"
@@ -20,6 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 

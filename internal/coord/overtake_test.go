@@ -1,8 +1,6 @@
 package coord_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"bytes"
 	"context"
 	"net"
@@ -17,6 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 

@@ -1,8 +1,6 @@
 package coordtest
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"fmt"
 	"net"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 

@@ -1,8 +1,6 @@
 package rpc_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"bufio"
 	"errors"
 	"fmt"
@@ -16,6 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )

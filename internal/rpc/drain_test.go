@@ -1,8 +1,6 @@
 package rpc_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"context"
 	"sync"
 	"testing"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"

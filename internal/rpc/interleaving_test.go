@@ -1,8 +1,6 @@
 package rpc_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -10,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 

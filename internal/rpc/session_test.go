@@ -1,8 +1,6 @@
 package rpc_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"net"
 	"slices"
 	"testing"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 

@@ -143,7 +143,7 @@ type ProbeIn struct {
 }
 
 // MoveOut is the time that a probe has left and the state of its breaker.
-// RetryUS is as in BreakerAllowOut.
+// RetryUS is as in AllowOut.
 type MoveOut struct {
 	LeftUS     int64 // 0 = the probe has ended, or never was
 	Generation int64

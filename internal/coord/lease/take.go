@@ -169,15 +169,15 @@ func checkHold(d time.Duration, meta string) error {
 	return nil
 }
 
-// The bounds of a lock's TTL, as on the wire (api.LockAcquireParams): below
-// 100 ms there is no time to renew it, and a lock of days is a mistake.
+// The bounds of a lease's TTL, as on the wire (api.LockAcquireParams): below 100 ms there
+// is no time to renew it, and a lease of days is a mistake.
 const (
 	MinTTL = 100 * time.Millisecond
 	MaxTTL = 24 * time.Hour
 )
 
-// NotHeld is the reason for a token that does not hold the lock. Who asks to
-// renew what was released is told that it is gone: expired.
+// NotHeld returns the reason for a token that does not hold the lease. A caller that renews
+// a lease that was released is told that it has expired.
 func NotHeld(s State) string {
 	if s == StateNotOwner {
 		return ReasonNotOwner

@@ -1,8 +1,6 @@
 package lock_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"context"
 	"fmt"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )

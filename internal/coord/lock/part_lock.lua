@@ -19,7 +19,7 @@ local function lock_read(key)
   return lock
 end
 
--- lock_state says whether a token and a session hold the lock: a LockState of lock.go.
+-- lock_state says whether a token and a session hold the lock: a State of lease/state.go.
 local function lock_state(lock, token, session)
   if not lock.held then return lock.last == token and 3 or 0 end
   if lock.token ~= token then return 2 end

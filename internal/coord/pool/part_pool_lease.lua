@@ -8,7 +8,7 @@ local function pool_lease(pool, token, id)
   return id, text and pool_read(text) or nil
 end
 
--- pool_state is what a member is to a token and a session, as LockState in lock.go. That the token was released last is told
+-- pool_state is what a member is to a token and a session, as State in lease/state.go. That the token was released last is told
 -- also while the next one has the member.
 local function pool_state(m, token, session)
   if not m or token == '' then return 0 end

@@ -1,8 +1,6 @@
 package pool_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"bufio"
 	"context"
 	"net"
@@ -17,6 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )

@@ -64,7 +64,7 @@ type DequeueIn struct {
 	LeaseMS int64  // 0 = it leaves the queue
 	Session string // of who is told, empty = none
 	KeepMS  int64  // how long Taken lives
-	Waiter  string // see LockAcquireIn
+	Waiter  string // as in lock.AcquireIn
 	BeatMS  int64
 	Inboxes string
 }
@@ -124,7 +124,7 @@ type ReleaseIn struct {
 	Queue Keys   `lua:"table"`
 	Ended string `lua:"key"`
 	lease.LineKeys
-	Taken   string `lua:"key"` // see QueueDequeueIn
+	Taken   string `lua:"key"` // see DequeueIn
 	Lease   string // empty = none
 	Session string // whose it has to be; empty = whoever's
 	Waiter  string // empty = none

@@ -26,7 +26,7 @@ var ReplayScript = lua.Define[ReplayIn, ReplayOut](files, lua.Source{Name: "queu
 type ReplayIn struct {
 	Queue   Keys   `lua:"table"`
 	Ended   string `lua:"key"`
-	Taken   string `lua:"key"` // see QueueDequeueIn
+	Taken   string `lua:"key"` // see DequeueIn
 	Lease   string
 	Session string // empty = none
 	LeaseMS int64  // from now; it never shortens what is left

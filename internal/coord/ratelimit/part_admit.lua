@@ -13,7 +13,7 @@ local function band_views(a, s)
   return views
 end
 
--- admit decides on a charge (Charge in ratelimit.go). With max_concurrent seat is what part_seat.lua makes. It returns
+-- admit decides on a charge (Charge in scripts.go). With max_concurrent seat is what part_seat.lua makes. It returns
 -- the script's outputs and whether it wrote.
 local function admit(a, s, gate_key, charge, seat)
   local g, cost, peek = gate_read(gate_key), charge.cost, charge.peek > 0

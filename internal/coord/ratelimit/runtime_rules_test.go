@@ -1,8 +1,6 @@
 package ratelimit_test
 
 import (
-	"github.com/coxswain-sidecar/coxswain/internal/luatest"
-
 	"bytes"
 	"log/slog"
 	"reflect"
@@ -20,6 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )

@@ -37,7 +37,7 @@ type AcquireIn struct {
 	Client, Instance, Meta string
 	// MaxHoldMS is after how long no renewal extends them any more; 0 = any does.
 	MaxHoldMS int64
-	// Waiter and BeatMS are as for LockAcquireIn.
+	// Waiter and BeatMS are as in lock.AcquireIn.
 	Waiter string
 	BeatMS int64
 	// Inboxes is what the names of the sidecars' channels begin with.
@@ -80,12 +80,12 @@ const (
 var RenewScript = lua.Define[RenewIn, RenewOut](files, lua.Source{Name: "semaphore_renew", Idempotent: true})
 
 // RenewIn extends what one token holds. A Session other than the stored
-// one finds SemaphoreMoved; an empty Session matches any, and so does a Fence of 0.
+// one finds Moved; an empty Session matches any, and so does a Fence of 0.
 // A TTLMS of 0 extends nothing. A Session never shortens what is left; the owner's
 // own call, with an empty one and no Move, may.
 type RenewIn struct {
 	Semaphore Keys   `lua:"table"`
-	Gone      string `lua:"key"` // see SemaphoreAcquireIn
+	Gone      string `lua:"key"` // see AcquireIn
 	Token     string
 	TTLMS     int64
 	Session   string
@@ -114,11 +114,11 @@ var ReleaseScript = lua.Define[ReleaseIn, State](files, lua.Source{
 })
 
 // ReleaseIn gives back what one token holds. A Session other than the
-// stored one finds SemaphoreMoved and changes nothing; an empty one matches any.
+// stored one finds Moved and changes nothing; an empty one matches any.
 type ReleaseIn struct {
 	Semaphore Keys `lua:"table"`
 	lease.LineKeys
-	Gone    string `lua:"key"` // see SemaphoreAcquireIn
+	Gone    string `lua:"key"` // see AcquireIn
 	Token   string // empty releases nothing
 	Session string
 	Waiter  string // that leaves the line, empty = none
