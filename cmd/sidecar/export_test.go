@@ -5,8 +5,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,3 +92,16 @@ var WireLimits = wireLimits
 
 // WaiterBytes is what a call that waits is taken to cost.
 const WaiterBytes = waiterBytes
+
+// BenchMethods are those that sidecar bench can measure, sorted.
+func BenchMethods() []string { return slices.Sorted(maps.Keys(benchCalls)) }
+
+// CodeOf names an error as sidecar bench counts it.
+var CodeOf = codeOf
+
+// Latencies are those of sidecar bench.
+type Latencies = latencies
+
+func (l *latencies) Add(d time.Duration)              { l.add(d) }
+func (l *latencies) Merge(o *latencies)               { l.merge(o) }
+func (l *latencies) Quantile(q float64) time.Duration { return l.quantile(q) }

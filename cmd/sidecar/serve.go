@@ -32,8 +32,14 @@ other one, or the same after a second. The log is on stderr.`,
 		Args: cobra.NoArgs,
 	}
 	flags := addServeFlags(cmd)
+	debug := cmd.Flags().String("debug-addr", "", "`address` of profiles (net/http/pprof), 127.0.0.1:port; none by default")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return serve(cmd.Context(), origin{sources: flags.sources(cmd, p)}, p)
+		if *debug != "" {
+			if err := checkDebugAddr(*debug); err != nil {
+				return err
+			}
+		}
+		return serve(cmd.Context(), origin{sources: flags.sources(cmd, p)}, *debug, p)
 	}
 	return cmd
 }
@@ -42,8 +48,9 @@ other one, or the same after a second. The log is on stderr.`,
 const lastLines = time.Second
 
 // serve runs one sidecar until a signal. From here on all that is said is in the
-// log: nothing else on stderr could be read by a machine, or would not block.
-func serve(ctx context.Context, from origin, p process) error {
+// log: nothing else on stderr could be read by a machine, or would not block. Profiles
+// are served on debug, unless it is empty.
+func serve(ctx context.Context, from origin, debug string, p process) error {
 	_, ignorePipes := p.pipes()
 	defer ignorePipes()
 	c, invalid := from.read()
@@ -65,6 +72,13 @@ func serve(ctx context.Context, from origin, p process) error {
 	defer ignore()
 	hangups, ignoreHangups := p.hangups()
 	defer ignoreHangups()
+	if debug != "" {
+		stopDebug, err := serveDebug(debug, log.Logger)
+		if err != nil {
+			return told(log, err)
+		}
+		defer stopDebug()
+	}
 	a := newApp(c, from, log.Logger)
 	a.logDropped = log.CountDropped
 	if err := a.Start(); err != nil {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+)
+
+// debugHost is the only one that profiles are served on: they show what the program
+// does, and taking one costs CPU, which is nobody's business but the operator's.
+const debugHost = "127.0.0.1"
+
+// checkDebugAddr refuses every host but debugHost. A name is refused too: what it
+// means is decided elsewhere.
+func checkDebugAddr(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil:
+		return usage("--debug-addr %s: %v; write %s:PORT", addr, err, debugHost)
+	case host != debugHost:
+		return usage("--debug-addr %s: profiles are served on %s alone; write %s:PORT", addr, debugHost, debugHost)
+	}
+	return nil
+}
+
+// serveDebug serves the profiles of net/http/pprof until stop is called. The command
+// line is not among them, since the address of Redis on it may have a password.
+func serveDebug(addr string, log *slog.Logger) (stop func(), err error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--debug-addr %s: cannot listen, choose another port: %w", addr, err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", http.NotFound)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	// Answers take as long as the profile that was asked for, so writing has no bound.
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("debug: the listener of --debug-addr ended", "err", err)
+		}
+	}()
+	log.Info("serving profiles", "debug", "http://"+l.Addr().String()+"/debug/pprof/")
+	return func() {
+		_ = s.Close() // a profile that is being taken is cut off
+		<-ended
+	}, nil
+}
