@@ -14,7 +14,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS = grpcnotrace
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once docs clean
+.PHONY: help demo build test test-topology test-container test-langs test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once profile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,9 +98,18 @@ test-tools: ## build every pinned tool with an empty cache folder, as on a fresh
 fuzz: ## fuzz each target for FUZZTIME (1m)
 	hack/fuzz.sh $(FUZZTIME)
 
-bench: build ## measure against Redis itself and other limiters; writes docs/benchmarks.md
+bench: ROUNDS ?= 5
+bench: SECONDS ?= 3
+bench: build ## measure the figures ONLY (such as P4,P7; all, which writes docs/benchmarks.md), also of the commit BASE, in ROUNDS (5) of SECONDS (3) a load
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
-	cd bench && go run . -sidecar ../bin/sidecar -o ../docs/benchmarks.md
+	cd bench && go run . -sidecar ../bin/sidecar -only '$(ONLY)' -base '$(BASE)' -image '$(IMAGE)' \
+		-rounds '$(ROUNDS)' -duration '$(SECONDS)s' -o ../docs
+
+profile: LOAD ?= raw acquire 64
+profile: SECONDS ?= 10
+profile: build ## show where the CPU goes in LOAD (raw acquire 64; a name of docs/benchmarks.md) for SECONDS (10), in bin/profile
+	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
+	cd bench && go run . -sidecar ../bin/sidecar -profile '$(LOAD)' -duration '$(SECONDS)s' -profiles ../bin/profile
 
 bench-once: build ## run every benchmark once, so that none rots; its figures mean nothing
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools

@@ -1,189 +1,59 @@
 package main
 
-import (
-	"context"
-	"fmt"
-	"slices"
-	"time"
-
-	"github.com/coxswain-sidecar/coxswain/client"
-)
-
-// sample is what one point measured in one round; what does not apply is zero.
-type sample struct {
-	rate     float64       // calls per second
-	p50, p99 time.Duration // of one call
-	cpu      time.Duration // of the process under test, per call
-}
-
-// point is one load, measured once in each round.
-type point struct {
-	name    string
-	measure func(ctx context.Context, d time.Duration) (sample, error)
-}
-
-// connections is how many the callers of the workload share.
-const connections = 4
-
-// points are measured one after the other in each round, so that whatever else
-// the machine does meets all of them alike.
-func points(l *lab, c command, clients, secured *clients) []point {
-	ps := []point{{"redis-benchmark", func(ctx context.Context, d time.Duration) (sample, error) {
-		rate, err := l.redisBenchmark(ctx, c, d)
-		return sample{rate: rate}, err
-	}}, {"direct 1", func(ctx context.Context, d time.Duration) (sample, error) {
-		return plain(closedLoop(1, d, func(key string) error { return c.eval(ctx, l.db, key) }))
-	}}, {"loop 64", func(ctx context.Context, d time.Duration) (sample, error) {
-		cpu, err := l.loop(ctx, c, 64, d)
-		return sample{cpu: cpu}, err
-	}}}
-	for _, callers := range []int{64, 256} {
-		ps = append(ps, point{fmt.Sprint("redis_rate ", callers), func(ctx context.Context, d time.Duration) (sample, error) {
-			return plain(closedLoop(callers, d, l.redisRate(ctx)))
-		}})
-	}
-	for _, callers := range []int{1, 64, 256} {
-		ps = append(ps,
-			point{fmt.Sprint("client acquire ", callers), func(ctx context.Context, d time.Duration) (sample, error) {
-				return withCPU(l.sidecar, func() (load, error) { return clients.acquire(ctx, callers, d) })
-			}},
-			point{fmt.Sprint("client acquire without id ", callers), func(ctx context.Context, d time.Duration) (sample, error) {
-				ctx = client.WithRequestID(ctx, "")
-				return withCPU(l.sidecar, func() (load, error) { return clients.acquire(ctx, callers, d) })
-			}},
-			point{fmt.Sprint("raw acquire ", callers), func(_ context.Context, d time.Duration) (sample, error) {
-				return withCPU(l.sidecar, func() (load, error) { return rawLoad(l.socket, callers, connections, d, acquireRequest) })
-			}})
-	}
-	ps = append(ps, securePoints(l, secured)...)
-	for _, callers := range []int{1, 64} {
-		ps = append(ps,
-			point{fmt.Sprint("client ping ", callers), func(ctx context.Context, d time.Duration) (sample, error) {
-				return withCPU(l.sidecar, func() (load, error) { return clients.ping(ctx, callers, d) })
-			}},
-			point{fmt.Sprint("raw ping ", callers), func(_ context.Context, d time.Duration) (sample, error) {
-				return withCPU(l.sidecar, func() (load, error) { return rawLoad(l.socket, callers, connections, d, pingRequest) })
-			}},
-			point{fmt.Sprint("echo ", callers), func(_ context.Context, d time.Duration) (sample, error) {
-				return withCPU(l.echo, func() (load, error) { return rawLoad(l.echoSocket, callers, connections, d, echoRequest) })
-			}})
-	}
-	return ps
-}
-
-// securePoints are the load of 64 callers through the sidecar that reaches Redis
-// over TLS.
-func securePoints(l *lab, secured *clients) []point {
-	const callers = 64
-	return []point{{"client acquire over TLS 64", func(ctx context.Context, d time.Duration) (sample, error) {
-		return withCPU(l.secure, func() (load, error) { return secured.acquire(ctx, callers, d) })
-	}}, {"client acquire without id over TLS 64", func(ctx context.Context, d time.Duration) (sample, error) {
-		ctx = client.WithRequestID(ctx, "")
-		return withCPU(l.secure, func() (load, error) { return secured.acquire(ctx, callers, d) })
-	}}, {"raw acquire over TLS 64", func(_ context.Context, d time.Duration) (sample, error) {
-		return withCPU(l.secure, func() (load, error) { return rawLoad(l.secureSocket, callers, connections, d, acquireRequest) })
-	}}}
-}
-
-func plain(l load, err error) (sample, error) {
-	return sample{rate: l.rate(), p50: l.p50, p99: l.p99}, err
-}
-
-// withCPU adds what the process used meanwhile, per call.
-func withCPU(c *child, run func() (load, error)) (sample, error) {
-	before, err := c.cpu()
-	if err != nil {
-		return sample{}, err
-	}
-	got, err := run()
-	if err != nil {
-		return sample{}, err
-	}
-	after, err := c.cpu()
-	s, _ := plain(got, nil)
-	s.cpu = (after - before) / time.Duration(max(got.calls, 1))
-	return s, err
-}
-
-// rounds holds the samples of each point, by round.
-type rounds map[string][]sample
-
-// median of f over the rounds; f sees the samples of one round by point.
-func (r rounds) median(f func(at func(point string) sample) float64) float64 {
-	var values []float64
-	for i := range r["direct 1"] {
-		values = append(values, f(func(point string) sample { return r[point][i] }))
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
-// kind is how the sidecar is called: what its points begin with, for each method.
-type kind struct{ acquire, ping string }
-
-// kinds are the columns of the table; the first decides whether a target is reached.
-var kinds = []kind{
-	{"client acquire", "client ping"},
-	{"client acquire without id", "client ping"}, // a ping has none anyway
-	{"raw acquire", "raw ping"},
-}
-
-// figure is one line of the table: a value per kind, and its target.
+// figure is one line of the table.
 type figure struct {
-	id, what, unit string
-	values         []float64
-	target         string
-	reached        func(v float64) bool
+	id, what string
+	formula
+	goal goal
 }
 
-// value computes a figure from the samples of one round, for one kind.
-type value func(at func(point string) sample, k kind) float64
+const lockTTLText = "2 s"
 
-func (r rounds) figure(id, what, unit, target string, reached func(float64) bool, v value) figure {
-	f := figure{id: id, what: what, unit: unit, target: target, reached: reached}
-	for _, k := range kinds {
-		f.values = append(f.values, r.median(func(at func(string) sample) float64 { return v(at, k) }))
-	}
-	return f
-}
-
-func atLeast(t float64) func(float64) bool { return func(v float64) bool { return v >= t } }
-func atMost(t float64) func(float64) bool  { return func(v float64) bool { return v <= t } }
-
-func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
-// figures are P1, P3, P4, P6 and P7 of the performance goals.
-func (r rounds) figures() []figure {
-	floor := r.median(func(at func(string) sample) float64 { return us(at("echo 1").p50) })
-	return []figure{
-		r.figure("P1", "acquire, 64 callers, against redis_rate in-process", "x", ">= 1.5", atLeast(1.5),
-			func(at func(string) sample, k kind) float64 {
-				return at(k.acquire+" 64").rate / at("redis_rate 64").rate
-			}),
-		r.figure("P1", "acquire, 256 callers, against redis_rate in-process", "x", ">= 2", atLeast(2),
-			func(at func(string) sample, k kind) float64 {
-				return at(k.acquire+" 256").rate / at("redis_rate 256").rate
-			}),
-		r.figure("P1", "acquire, 64 callers, over TLS to Redis against plain", "x", ">= 0.7", atLeast(0.7),
-			func(at func(string) sample, k kind) float64 {
-				return at(k.acquire+" over TLS 64").rate / at(k.acquire+" 64").rate
-			}),
-		r.figure("P3", "acquire, 256 callers, against redis-benchmark -P 16 with the same script", "%", ">= 65", atLeast(65),
-			func(at func(string) sample, k kind) float64 {
-				return 100 * at(k.acquire+" 256").rate / at("redis-benchmark").rate
-			}),
-		r.figure("P4", "acquire, one caller, p50 against p50 of a direct EVALSHA", "x", "<= 1.8", atMost(1.8),
-			func(at func(string) sample, k kind) float64 {
-				return us(at(k.acquire+" 1").p50) / us(at("direct 1").p50)
-			}),
-		r.figure("P6", "session.ping, 64 callers, sidecar CPU per call", "us", "<= 6", atMost(6),
-			func(at func(string) sample, k kind) float64 { return us(at(k.ping + " 64").cpu) }),
-		r.figure("P6", "session.ping, one caller, p50", "us", fmt.Sprintf("<= 60, or 1.7 x the echo's %.0f", floor),
-			atMost(max(60, 1.7*floor)),
-			func(at func(string) sample, k kind) float64 { return us(at(k.ping + " 1").p50) }),
-		r.figure("P7", "acquire, 64 callers, sidecar CPU per call above a bare AutoPipeliner loop", "us", "<= 5", atMost(5),
-			func(at func(string) sample, k kind) float64 {
-				return us(at(k.acquire+" 64").cpu - at("loop 64").cpu)
-			}),
-	}
+// figures are P1 to P17 of the performance goals, in the order of the table.
+var figures = []figure{
+	{"P1", "acquire, Go client, 64 callers, against redis_rate in-process", over(rate, "client acquire 64", "redis_rate 64"), atLeast(1.5, "x")},
+	{"P1", "acquire, Go client, 256 callers, against redis_rate in-process", over(rate, "client acquire 256", "redis_rate 256"), atLeast(2.5, "x")},
+	{"P1", "acquire, raw, 64 callers, against redis_rate in-process", over(rate, "raw acquire 64", "redis_rate 64"), atLeast(2.5, "x")},
+	{"P1", "acquire, raw, 256 callers, against redis_rate in-process", over(rate, "raw acquire 256", "redis_rate 256"), atLeast(4, "x")},
+	{"P1", "acquire, raw, 64 callers, over TLS to Redis against plain", over(rate, "raw acquire over TLS 64", "raw acquire 64"), atLeast(0.7, "x")},
+	{"P2", "acquire, Go client, 64 callers, against envoyproxy/ratelimit by gRPC", over(rate, "client acquire 64", "envoy ratelimit 64"), atLeast(6, "x")},
+	{"P3", "acquire, raw, 256 callers, against redis-benchmark -P 16 of the script", percent(rate, "raw acquire 256", "redis-benchmark"), atLeast(150, "%")},
+	{"P4", "acquire, raw, one caller, p50 against that of a direct EVALSHA", over(p50, "raw acquire 1", "direct 1"), atMost(1.8, "x")},
+	{"P4", "acquire, Go client, one caller, p50 against that of a direct EVALSHA", over(p50, "client acquire 1", "direct 1"), atMost(2.2, "x")},
+	{"P5", "leased acquire, raw, 64 callers, against exact", over(rate, "raw leased 64", "raw acquire 64"), atLeast(2.5, "x")},
+	{"P5", "leased acquire, Go client, 64 callers, against exact", over(rate, "client leased 64", "client acquire 64"), atLeast(2.5, "x")},
+	{"P5", "leased acquire, raw, 64 callers, against session.ping", percent(rate, "raw leased 64", "raw ping 64"), atLeast(80, "%")},
+	{"P5", "leased acquire, Go client, 64 callers, against session.ping", percent(rate, "client leased 64", "client ping 64"), atLeast(80, "%")},
+	{"P6", "session.ping, raw, 64 callers, sidecar CPU per call", plainly(cpu, "raw ping 64"), atMost(2.5, "us")},
+	{"P6", "session.ping, Go client, 64 callers, sidecar CPU per call", plainly(cpu, "client ping 64"), atMost(5, "us")},
+	{"P6", "session.ping, raw, one caller, p50 against that of the echo", over(p50, "raw ping 1", "echo 1"), atMost(1.1, "x")},
+	{"P6", "session.ping, Go client, one caller, p50 against that of the echo", over(p50, "client ping 1", "echo 1"), atMost(1.7, "x")},
+	{"P7", "acquire, raw, 64 callers, sidecar CPU per call against a bare AutoPipeliner loop", over(cpu, "raw acquire 64", "loop 64"), atMost(0.7, "x")},
+	{"P7", "acquire, raw, 256 callers, sidecar CPU per call against a bare AutoPipeliner loop", over(cpu, "raw acquire 256", "loop 256"), atMost(0.4, "x")},
+	{"P7", "acquire, raw, one caller, sidecar CPU per call", plainly(cpu, "raw acquire 1"), atMost(90, "us")},
+	{"P8", "acquire, raw, 64 callers, traces of 1 % and metrics, against none", over(rate, "raw observed 64", "raw unobserved 64"), atLeast(0.95, "x")},
+	{"P9", "anonymous memory, idle", plainly(value, "memory idle"), atMost(20, "MB")},
+	{"P9", "anonymous memory, 256 connections with 64 acquires in flight on each", plainly(value, "memory of 256 x 64"), atMost(64, "MB")},
+	{"P9", "anonymous memory after 1,000,000 distinct keys, against before", plainly(value, "memory after 1,000,000 keys"), atMost(1.1, "x")},
+	{"P10", "start of the process to ready", plainly(value, "start to ready"), atMost(150, "ms")},
+	{"P10", "image, compressed", plainly(value, "image compressed"), atMost(12, "MB")},
+	{"P10", "image, unpacked", plainly(value, "image unpacked"), atMost(36, "MB")},
+	{"P11", "acquire, Go client, 64 callers, p99, a quarter of 10 ms", plainly(p99, "client acquire 64"), atMost(2_500, "us")},
+	{"P11", "lock, Go client, 64 callers, p99 of acquire and release, a quarter of 50 ms", plainly(p99, "client lock 64"), atMost(12_500, "us")},
+	{"P11", "acquire, Go client, 64 callers, calls per second, 4 times 10,000", plainly(rate, "client acquire 64"), atLeast(40_000, "/s")},
+	{"P12", "lock pairs, Go client, 64 callers, against redislock in-process", over(rate, "client lock 64", "redislock 64"), atLeast(1.5, "x")},
+	{"P12", "lock pairs, raw, 64 callers, against redislock in-process", over(rate, "raw lock 64", "redislock 64"), atLeast(2.5, "x")},
+	{"P13", "acquire, raw, 64 callers, slowest of 10 to 1,000,000 keys against the fastest", flat(growthOverKeys), atLeast(0.8, "x")},
+	{"P13", "acquire, raw, 256 callers, slowest of 1 to 256 connections against the fastest", flat(growthOverConnections), atLeast(0.8, "x")},
+	{"P13", "acquire, raw, 64 callers, cluster of 3 masters against 1", over(rate, "raw acquire 64, 3 masters", "raw acquire 64, 1 master"), atLeast(1, "x")},
+	{"P14", "lock of a client that is killed: time until another has it", plainly(value, "client killed"), atMost(100, "ms")},
+	{"P14", "lock of a sidecar that is killed: time until another has it; its TTL is " + lockTTLText, plainly(value, "sidecar killed"), atMost(2_100, "ms")},
+	{"P15", "acquire, raw, 64 callers, Redis CPU per call against redis_rate", over(redis, "raw acquire 64", "redis_rate 64"), atMost(0.4, "x")},
+	{"P15", "acquire, Go client, 64 callers, Redis CPU per call against redis_rate", over(redis, "client acquire 64", "redis_rate 64"), atMost(0.4, "x")},
+	{"P15", "acquire, raw, 256 callers, Redis CPU per call against redis_rate", over(redis, "raw acquire 256", "redis_rate 256"), atMost(0.3, "x")},
+	{"P15", "acquire, Go client, 256 callers, Redis CPU per call against redis_rate", over(redis, "client acquire 256", "redis_rate 256"), atMost(0.3, "x")},
+	{"P16", "8 sidecars of 8 callers, Go client, against 8 processes of 8 on redis_rate", over(rate, "fleet, client", "fleet, redis_rate"), atLeast(1.5, "x")},
+	{"P17", "permit.acquire and report, Go client, 64 callers, pool of 1,000", plainly(rate, "client permit 64"), twiceTheBase},
+	{"P17", "permit.acquire and report, raw, 64 callers, pool of 1,000", plainly(rate, "raw permit 64"), twiceTheBase},
+	{"P17", "permit.acquire and report, raw, 64 callers, Redis CPU per pair", plainly(redis, "raw permit 64"), reported("us")},
 }

@@ -3,56 +3,153 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"text/tabwriter"
-	"time"
 )
 
-// verdict says which kinds of client reach the target.
-func (f figure) verdict() string {
-	switch reached := f.reached; {
-	case reached(f.values[0]):
-		return "yes"
-	case reached(f.values[1]):
-		return "without id"
-	case reached(f.values[2]):
-		return "raw only"
-	default:
-		return "no"
-	}
+// line is one figure as it came out.
+type line struct {
+	figure
+	value   float64
+	base    float64 // NaN for none
+	ratio   float64 // of the new sidecar's value to the base's, taken in each round; NaN for none
+	missing string  // why there is no value
 }
 
-func (f figure) row() []string {
-	row := []string{f.id, f.what}
-	for _, v := range f.values {
-		row = append(row, fmt.Sprintf("%.3g %s", v, f.unit))
+// lines are all figures of a run.
+func (out *outcome) lines() []line {
+	var all []line
+	for _, f := range out.figures {
+		l := line{figure: f, base: math.NaN(), ratio: math.NaN()}
+		values, missing := f.values(out.of(0))
+		if missing != "" {
+			l.missing = missing
+			all = append(all, l)
+			continue
+		}
+		l.value = median(values)
+		if len(out.sides) > 1 {
+			if before, missing := f.values(out.of(1)); missing == "" {
+				l.base = median(before)
+				ratios := make([]float64, len(values))
+				for i := range ratios {
+					ratios[i] = values[i] / before[i]
+				}
+				l.ratio = median(ratios)
+			}
+		}
+		all = append(all, l)
 	}
-	return append(row, f.target, f.verdict())
+	return all
 }
 
-var figureHead = []string{"#", "figure", "Go client", "without id", "raw", "target", "reached"}
+func (l line) row(withBase bool) []string {
+	v, verdict := l.show(l.value), l.goal.verdict(l.value, l.base)
+	if l.missing != "" {
+		v, verdict = "not measured: "+l.missing, ""
+	}
+	row := []string{l.id, l.what, v}
+	if withBase {
+		base, ratio := "", ""
+		if !math.IsNaN(l.base) {
+			base, ratio = l.show(l.base), fmt.Sprintf("%.2f", l.ratio)
+		}
+		row = append(row, base, ratio)
+	}
+	return append(row, l.goal.String(), verdict)
+}
 
-func (r rounds) pointRow(name string) []string {
-	field := func(f func(sample) float64, format string) string {
-		v := r.median(func(at func(string) sample) float64 { return f(at(name)) })
+func (l line) show(v float64) string {
+	if math.Abs(v) >= 100 {
+		return fmt.Sprintf("%.0f %s", v, l.goal.unit)
+	}
+	return fmt.Sprintf("%.3g %s", v, l.goal.unit)
+}
+
+func figureHead(withBase bool) []string {
+	if withBase {
+		return []string{"#", "figure", "new", "base", "new/base", "goal", "reached"}
+	}
+	return []string{"#", "figure", "value", "goal", "reached"}
+}
+
+// table is the figures' head and rows.
+func (out *outcome) table() (head []string, rows [][]string) {
+	withBase := len(out.sides) > 1
+	for _, l := range out.lines() {
+		rows = append(rows, l.row(withBase))
+	}
+	return figureHead(withBase), rows
+}
+
+// falls tells which figures are worse than the base's; nothing without a base.
+func (out *outcome) falls() []string {
+	if len(out.sides) < 2 {
+		return nil
+	}
+	said := []string{fmt.Sprintf("Figures that fell by more than 10 %% against %s: none.", out.baseName)}
+	for _, l := range out.lines() {
+		if l.goal.fell(l.ratio) {
+			said[0] = fmt.Sprintf("Figures that fell by more than 10 %% against %s:", out.baseName)
+			said = append(said, fmt.Sprintf("- %s %s: from %s to %s, %.2f x", l.id, l.what, l.show(l.base), l.show(l.value), l.ratio))
+		}
+	}
+	return said
+}
+
+var loadHead = []string{"load, callers", "calls/s", "p50 us", "p99 us", "CPU us/call", "Redis CPU us/call", "value"}
+
+// loadRow is one load by the medians of its samples.
+func loadRow(name string, samples []sample) []string {
+	show := func(f field, format string) string {
+		var values []float64
+		for _, s := range samples {
+			values = append(values, f(s))
+		}
+		v := median(values)
 		if v == 0 {
 			return ""
 		}
 		return fmt.Sprintf(format, v)
 	}
-	return []string{
-		name,
-		field(func(s sample) float64 { return s.rate }, "%.0f"),
-		field(func(s sample) float64 { return us(s.p50) }, "%.0f"),
-		field(func(s sample) float64 { return us(s.p99) }, "%.0f"),
-		field(func(s sample) float64 { return us(s.cpu) }, "%.1f"),
-	}
+	return []string{name, show(rate, "%.0f"), show(p50, "%.0f"), show(p99, "%.0f"), show(cpu, "%.1f"), show(redis, "%.1f"), show(value, "%.3g")}
 }
 
-var pointHead = []string{"load, callers", "calls/s", "p50 us", "p99 us", "CPU us/call"}
+// loadRows are all loads of all sides.
+func (out *outcome) loadRows() (rows [][]string) {
+	for _, l := range out.loads {
+		if s := out.peers.samples[l.name]; len(s) > 0 {
+			rows = append(rows, loadRow(l.name, s))
+		}
+		for i, r := range out.sides {
+			if s := r.samples[l.name]; len(s) > 0 {
+				rows = append(rows, loadRow([]string{"", "base: "}[i]+l.name, s))
+			}
+		}
+	}
+	return rows
+}
+
+// report prints the table, and writes the pages if no figure was left out.
+func (out *outcome) report() error {
+	if err := printTable(os.Stdout, loadHead, out.loadRows()); err != nil {
+		return err
+	}
+	fmt.Println()
+	head, rows := out.table()
+	if err := printTable(os.Stdout, head, rows); err != nil {
+		return err
+	}
+	if said := out.falls(); said != nil {
+		fmt.Println("\n" + strings.Join(said, "\n"))
+	}
+	if out.options.out == "" || !out.everyLoad {
+		return nil
+	}
+	return out.write()
+}
 
 // printTable writes rows for a terminal.
 func printTable(w io.Writer, head []string, rows [][]string) error {
@@ -61,87 +158,4 @@ func printTable(w io.Writer, head []string, rows [][]string) error {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	return t.Flush()
-}
-
-// markdown writes the same rows for a page.
-func markdown(w io.Writer, head []string, rows [][]string) {
-	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
-	line(head)
-	fmt.Fprintln(w, strings.Repeat("|---", len(head))+"|")
-	for _, row := range rows {
-		line(row)
-	}
-}
-
-// machine describes where it was measured, without names or paths of the host.
-func machine() []string {
-	lines := []string{
-		fmt.Sprintf("CPU: %s, %d cores", cpuModel(), runtime.NumCPU()),
-		"kernel: " + readLine("/proc/sys/kernel/osrelease"),
-		"load average at the start: " + readLine("/proc/loadavg"),
-		"Go: " + runtime.Version(),
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if strings.HasPrefix(m.Path, "github.com/redis/go-redis/v9") || strings.Contains(m.Path, "redis_rate") {
-				lines = append(lines, m.Path+" "+m.Version)
-			}
-		}
-	}
-	return lines
-}
-
-func cpuModel() string {
-	b, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	return runtime.GOARCH
-}
-
-func readLine(file string) string {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(b))
-}
-
-// page is docs/benchmarks.md.
-func page(w io.Writer, r rounds, names, about []string, d time.Duration) {
-	count := len(r["direct 1"])
-	fmt.Fprintf(w, `# Benchmarks
-
-Written by `+"`make bench`"+`; do not edit. Redis, the sidecar and all callers share one machine, so the ratios
-count, not the absolute figures. Each load runs for %v, one after the other, in %d rounds; a ratio is taken within
-a round, and the median of the rounds is shown.
-
-The load is token_bucket, 1,000,000 per second, cost 1, over 10,000 keys, on 4 connections (1 for one caller).
-"Go client" is package client as it comes: its own cost per call is in the figure, and so is the request id that it
-gives each acquire, for which the script keeps the reply. "without id" is the same client told to send none. "raw" is
-one goroutine per connection that writes prepared frames without an id and only counts replies, which shows the sidecar
-alone. A target counts as reached when the Go client as it comes reaches it; else the column that does is named.
-
-`, d, count)
-	var rows [][]string
-	for _, f := range r.figures() {
-		rows = append(rows, f.row())
-	}
-	markdown(w, figureHead, rows)
-	fmt.Fprint(w, "\n## What was measured\n\nMedians of the rounds; CPU is user and system time of the process under test.\n\n")
-	rows = nil
-	for _, n := range names {
-		rows = append(rows, r.pointRow(n))
-	}
-	markdown(w, pointHead, rows)
-	fmt.Fprint(w, "\n## Where\n\n")
-	for _, line := range about {
-		fmt.Fprintf(w, "- %s\n", line)
-	}
-	fmt.Fprint(w, "\nTo measure again: `make bench`, on a machine that does nothing else.\n")
 }

@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// load is what a number of callers got done in a while.
-type load struct {
+// tally is what a number of callers got done in a while.
+type tally struct {
 	calls    int
 	took     time.Duration
 	p50, p99 time.Duration
 }
 
 // rate is calls per second.
-func (l load) rate() float64 { return float64(l.calls) / l.took.Seconds() }
+func (t tally) rate() float64 { return float64(t.calls) / t.took.Seconds() }
 
 // summarize reduces the latencies of all calls made in took.
-func summarize(latencies []time.Duration, took time.Duration) load {
+func summarize(latencies []time.Duration, took time.Duration) tally {
 	slices.Sort(latencies)
 	n := len(latencies)
-	l := load{calls: n, took: took}
+	t := tally{calls: n, took: took}
 	if n > 0 {
-		l.p50, l.p99 = latencies[n/2], latencies[n*99/100]
+		t.p50, t.p99 = latencies[n/2], latencies[n*99/100]
 	}
-	return l
+	return t
 }
 
 // closedLoop runs callers goroutines for d, each calling again as soon as it
 // was answered, with a key of its own sequence. The first error ends it.
-func closedLoop(callers int, d time.Duration, call func(key string) error) (load, error) {
+func closedLoop(callers int, d time.Duration, keys keySpace, call func(key string) error) (tally, error) {
 	var (
 		wg   sync.WaitGroup
 		mu   sync.Mutex // guards all and fail
@@ -41,7 +41,7 @@ func closedLoop(callers int, d time.Duration, call func(key string) error) (load
 	end := start.Add(d)
 	for c := range callers {
 		wg.Go(func() {
-			latencies, err := loopUntil(end, keySequence(c), call)
+			latencies, err := loopUntil(end, keys(c), call)
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, latencies...)
@@ -65,26 +65,4 @@ func loopUntil(end time.Time, next func() string, call func(key string) error) (
 		sent = now
 	}
 	return latencies, nil
-}
-
-// keyCount is how many keys the workload spreads over.
-const keyCount = 10_000
-
-// keys are 12 digits each, since redis-benchmark replaces __rand_int__ by that.
-var keys = func() []string {
-	all := make([]string, keyCount)
-	for i := range all {
-		all[i] = fmt.Sprintf("%012d", i)
-	}
-	return all
-}()
-
-// keySequence visits the keys in an order that differs per caller: a stride
-// that shares no factor with keyCount.
-func keySequence(caller int) func() string {
-	i := caller * 7919
-	return func() string {
-		i += 6151
-		return keys[i%keyCount]
-	}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// child is a process of this run.
+type child struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+// start runs a program until stop; its standard error is this program's.
+func start(env []string, name string, args ...string) (*child, error) {
+	return launch(command(env, name, args...))
+}
+
+// command is what start runs.
+func command(env []string, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	// It must not outlive this process, however that ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	return cmd
+}
+
+func launch(cmd *exec.Cmd) (*child, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	c := &child{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // it ends by our signal, which is an error to Wait
+		close(c.done)
+	}()
+	return c, nil
+}
+
+func (c *child) stop() {
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+	select {
+	case <-c.done:
+	case <-time.After(10 * time.Second):
+		c.kill()
+	}
+}
+
+// kill ends it without giving it a chance to clean up.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // it may be gone already
+	<-c.done
+}
+
+// ticksPerSecond is USER_HZ, 100 on every Linux that Go runs on.
+const ticksPerSecond = 100
+
+// cpu is the user and system time that the process has used so far.
+func (c *child) cpu() (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid)) //nolint:gosec // a number
+	if err != nil {
+		return 0, err
+	}
+	// The command in parentheses may hold spaces; utime and stime are fields 14 and 15.
+	_, after, _ := strings.Cut(string(b), ") ")
+	fields := strings.Fields(after)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has only %d fields", c.cmd.Process.Pid, len(fields))
+	}
+	var ticks int64
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// The lines of /proc about memory that this program reads.
+const (
+	memoryNow       = "VmRSS"   // resident
+	memoryMost      = "VmHWM"   // the most that ever was resident
+	memoryAnonymous = "RssAnon" // resident, and of no file
+)
+
+var memoryLine = regexp.MustCompile(`(?m)^(VmRSS|VmHWM|RssAnon):\s+(\d+) kB$`)
+
+// memory is what a line of /proc says, in bytes.
+func (c *child) memory(line string) (float64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range memoryLine.FindAllStringSubmatch(string(b), -1) {
+		if m[1] == line {
+			kib, err := strconv.ParseFloat(m[2], 64)
+			return kib * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status has no %s", c.cmd.Process.Pid, line)
+}
+
+func ownCPU() (time.Duration, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, err
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
+}

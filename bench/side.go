@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// side is one sidecar binary under test: the new one, or the base that it is compared with.
+type side struct {
+	name, binary string
+	lab          *lab
+	config       string  // the path of its configuration
+	leased       bool    // it knows rules in leased mode
+	usual        *server // serves the loads that ask for no other
+	script       evalsha // what usual sends for an acquire
+}
+
+// variant is a way to run a sidecar.
+type variant struct {
+	name  string
+	redis string // its address, empty for the lab's
+	env   []string
+	args  []string
+}
+
+const rulesText = `limits:
+  max_connections: 1024
+rules:
+  items:
+    - name: bench
+      algorithm: token_bucket
+      limits: [{limit: 1000000, period_ms: 1000}]
+`
+
+const leasedText = `    - name: leased
+      mode: leased
+      algorithm: token_bucket
+      limits: [{limit: 1000000, period_ms: 1000}]
+`
+
+// podMemory is what Go makes of the chart's memory limit of 128 MiB.
+const podMemory = "GOMEMLIMIT=115MiB"
+
+// newSide starts the usual sidecar of a binary. The caller closes what it returns, also
+// after an error.
+func newSide(ctx context.Context, l *lab, name, binary string) (*side, error) {
+	s := &side{name: name, binary: binary, lab: l, config: filepath.Join(l.dir, name+".yaml")}
+	var err error
+	if s.leased, err = s.configure(ctx); err != nil {
+		return s, err
+	}
+	if s.usual, err = s.serve(ctx, variant{name: "usual"}); err != nil {
+		return s, err
+	}
+	s.script, err = s.capture()
+	return s, err
+}
+
+// configure writes the configuration. A sidecar that knows no leased mode refuses it as an
+// invalid configuration.
+func (s *side) configure(ctx context.Context) (leased bool, err error) {
+	for _, text := range []string{rulesText + leasedText, rulesText} {
+		leased = strings.Contains(text, leasedText)
+		if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
+			return false, err
+		}
+		var out []byte
+		if out, err = exec.CommandContext(ctx, s.binary, "config", "check", s.config).CombinedOutput(); err == nil {
+			return leased, nil
+		}
+		err = fmt.Errorf("%s config check: %w: %s", s.binary, err, out)
+	}
+	return false, err
+}
+
+func (s *side) close() {
+	if s.usual != nil {
+		s.usual.stop()
+	}
+}
+
+// spawn starts a sidecar and does not wait for it.
+func (s *side) spawn(v variant) (*server, error) {
+	srv := &server{socket: filepath.Join(s.lab.dir, s.name+"-"+v.name+".sock")}
+	redis := v.redis
+	if redis == "" {
+		redis = "redis://" + s.lab.redisAddr
+	}
+	args := append([]string{
+		"serve", "--config", s.config, "--socket", srv.socket, "--redis", redis,
+		"--http", "127.0.0.1:0", "--log-level", "error",
+	}, v.args...)
+	if s.lab.profiler != nil {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		srv.debug = "127.0.0.1:" + port
+		args = append(args, "--debug-addr", srv.debug)
+	}
+	// Keys of their own: versions that keep state differently are not to meet.
+	c, err := start(append([]string{"COXSWAIN_REDIS_PREFIX=" + s.name}, v.env...), s.binary, args...)
+	srv.child = c
+	return srv, err
+}
+
+// serve starts a sidecar and waits until it is ready.
+func (s *side) serve(ctx context.Context, v variant) (*server, error) {
+	srv, err := s.spawn(v)
+	if err != nil {
+		return nil, err
+	}
+	wait := exec.CommandContext(ctx, s.binary, "wait", "--timeout", "30s", "--socket", srv.socket)
+	if out, err := wait.CombinedOutput(); err != nil {
+		srv.stop()
+		return nil, fmt.Errorf("%s: sidecar wait: %w: %s", v.name, err, out)
+	}
+	return srv, nil
+}
+
+// beside runs a sidecar for one load alone, since what stands idle beside another load
+// disturbs it.
+func (s *side) beside(ctx context.Context, v variant, run func(*server) (sample, error)) (sample, error) {
+	srv, err := s.serve(ctx, v)
+	if err != nil {
+		return sample{}, err
+	}
+	defer srv.stop()
+	return run(srv)
+}
+
+// raw is a load without the Go client.
+func (s *side) raw(ctx context.Context, on *server, callers, connections int, d time.Duration, keys keySpace, say exchange) (sample, error) {
+	return s.lab.metered(ctx, on, func() (tally, error) { return rawLoad(on.socket, callers, connections, d, keys, say) })
+}
+
+// started is the workload of 64 callers on a sidecar that has just started, so that it is
+// warmed up first.
+func (s *side) started(ctx context.Context, on *server, d time.Duration) (sample, error) {
+	keys, say := shared(keyCount), rawAcquire(ruleName)
+	if _, err := rawLoad(on.socket, 64, connections, d/10, keys, say); err != nil {
+		return sample{}, err
+	}
+	return s.raw(ctx, on, 64, connections, d, keys, say)
+}
+
+// client is a load through package client.
+func (s *side) client(ctx context.Context, on *server, callers int, d time.Duration, keys keySpace, call clientCall) (sample, error) {
+	c, err := dialed(ctx, on.socket, callers)
+	if err != nil {
+		return sample{}, err
+	}
+	defer c.Close()
+	do := call(ctx, c)
+	return s.lab.metered(ctx, on, func() (tally, error) { return closedLoop(callers, d, keys, do) })
+}
