@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,11 +27,32 @@ func start(env []string, name string, args ...string) (*child, error) {
 // command is what start runs.
 func command(env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(surroundings(), env...)
 	cmd.Stderr = os.Stderr
 	// It must not outlive this process, however that ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return cmd
+}
+
+// surroundings are the environment without what would change a sidecar, which refuses
+// variables of its own that it does not know.
+func surroundings() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return slices.ContainsFunc([]string{"COXSWAIN_", "OTEL_", "GOMEMLIMIT=", "AUTOMEMLIMIT"}, func(prefix string) bool {
+			return strings.HasPrefix(v, prefix)
+		})
+	})
+}
+
+// answer runs a program to its end and returns what it printed.
+func answer(ctx context.Context, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = surroundings()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return out, fmt.Errorf("%s %s: %w: %s", name, args[0], err, out)
+	}
+	return out, nil
 }
 
 func launch(cmd *exec.Cmd) (*child, error) {

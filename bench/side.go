@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -69,11 +68,9 @@ func (s *side) configure(ctx context.Context) (leased bool, err error) {
 		if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 			return false, err
 		}
-		var out []byte
-		if out, err = exec.CommandContext(ctx, s.binary, "config", "check", s.config).CombinedOutput(); err == nil {
+		if _, err = answer(ctx, s.binary, "config", "check", s.config); err == nil {
 			return leased, nil
 		}
-		err = fmt.Errorf("%s config check: %w: %s", s.binary, err, out)
 	}
 	return false, err
 }
@@ -115,10 +112,9 @@ func (s *side) serve(ctx context.Context, v variant) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait := exec.CommandContext(ctx, s.binary, "wait", "--timeout", "30s", "--socket", srv.socket)
-	if out, err := wait.CombinedOutput(); err != nil {
+	if _, err := answer(ctx, s.binary, "wait", "--timeout", "30s", "--socket", srv.socket); err != nil {
 		srv.stop()
-		return nil, fmt.Errorf("%s: sidecar wait: %w: %s", v.name, err, out)
+		return nil, fmt.Errorf("%s: %w", v.name, err)
 	}
 	return srv, nil
 }
