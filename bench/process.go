@@ -44,15 +44,15 @@ func surroundings() []string {
 	})
 }
 
-// answer runs a program to its end and returns what it printed.
-func answer(ctx context.Context, name string, args ...string) ([]byte, error) {
+// carryOut runs a program to its end; the error has what it printed.
+func carryOut(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = surroundings()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return out, fmt.Errorf("%s %s: %w: %s", name, args[0], err, out)
+		return fmt.Errorf("%s %s: %w: %s", name, args[0], err, out)
 	}
-	return out, nil
+	return nil
 }
 
 func launch(cmd *exec.Cmd) (*child, error) {

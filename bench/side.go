@@ -68,7 +68,7 @@ func (s *side) configure(ctx context.Context) (leased bool, err error) {
 		if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 			return false, err
 		}
-		if _, err = answer(ctx, s.binary, "config", "check", s.config); err == nil {
+		if err = carryOut(ctx, s.binary, "config", "check", s.config); err == nil {
 			return leased, nil
 		}
 	}
@@ -112,7 +112,7 @@ func (s *side) serve(ctx context.Context, v variant) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := answer(ctx, s.binary, "wait", "--timeout", "30s", "--socket", srv.socket); err != nil {
+	if err := carryOut(ctx, s.binary, "wait", "--timeout", "30s", "--socket", srv.socket); err != nil {
 		srv.stop()
 		return nil, fmt.Errorf("%s: %w", v.name, err)
 	}

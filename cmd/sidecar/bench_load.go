@@ -98,7 +98,7 @@ func (l *latencies) add(d time.Duration) {
 }
 
 func (l *latencies) merge(o *latencies) {
-	for i, n := range o.buckets {
+	for i, n := range &o.buckets {
 		l.buckets[i] += n
 	}
 	l.count += o.count
@@ -109,7 +109,7 @@ func (l *latencies) merge(o *latencies) {
 // longer than, and never more than the longest.
 func (l *latencies) quantile(q float64) time.Duration {
 	rank := int64(q * float64(l.count))
-	for i, n := range l.buckets {
+	for i, n := range &l.buckets {
 		rank -= n
 		if rank < 0 {
 			return min(edgeOf(i), l.longest)
