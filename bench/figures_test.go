@@ -84,6 +84,9 @@ func TestFormulasTakeRatiosWithinARound(t *testing.T) {
 	if values, missing := over(rate, "a", "d").values(r); values != nil || missing != "no d here" {
 		t.Errorf("got %v, %q", values, missing)
 	}
+	if values, missing := plainly(rate, "unknown").values(r); values != nil || missing != "no round came to it" {
+		t.Errorf("got %v, %q", values, missing)
+	}
 	broken := errors.New("broken")
 	if err := r.add("e", sample{}, broken); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)

@@ -46,6 +46,9 @@ func (f formula) values(r *results) (values []float64, missing string) {
 		}
 		rounds = min(rounds, len(r.samples[l]))
 	}
+	if rounds == 0 {
+		return nil, "no round came to it"
+	}
 	for i := range rounds {
 		var at []sample
 		for _, l := range f.loads {

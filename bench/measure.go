@@ -72,7 +72,7 @@ func measure(ctx context.Context, o options) error {
 	}
 	for round := range o.rounds {
 		if err := out.round(ctx, round, sides); err != nil {
-			return err
+			return errors.Join(err, out.print()) // what was measured before is not lost
 		}
 	}
 	return out.report()
@@ -92,6 +92,9 @@ func (out *outcome) round(ctx context.Context, round int, sides []*side) error {
 			s, err := l.run(ctx, sides[i], out.options.duration)
 			if ctx.Err() != nil {
 				return errors.Join(ctx.Err(), err)
+			}
+			if err != nil && i > 0 {
+				err = notHere("%v", err) // an old sidecar may lack what the new one has
 			}
 			if err := r.add(l.name, s, err); err != nil {
 				return err

@@ -33,9 +33,9 @@ func (out *outcome) lines() []line {
 		if len(out.sides) > 1 {
 			if before, missing := f.values(out.of(1)); missing == "" {
 				l.base = median(before)
-				ratios := make([]float64, len(values))
-				for i := range ratios {
-					ratios[i] = values[i] / before[i]
+				var ratios []float64
+				for i := range min(len(values), len(before)) {
+					ratios = append(ratios, values[i]/before[i])
 				}
 				l.ratio = median(ratios)
 			}
@@ -132,8 +132,15 @@ func (out *outcome) loadRows() (rows [][]string) {
 	return rows
 }
 
-// report prints the table, and writes the pages if no figure was left out.
+// report prints the tables, and writes the pages if no figure was left out.
 func (out *outcome) report() error {
+	if err := out.print(); err != nil || out.options.out == "" || !out.everyLoad {
+		return err
+	}
+	return out.write()
+}
+
+func (out *outcome) print() error {
 	if err := printTable(os.Stdout, loadHead, out.loadRows()); err != nil {
 		return err
 	}
@@ -145,10 +152,7 @@ func (out *outcome) report() error {
 	if said := out.falls(); said != nil {
 		fmt.Println("\n" + strings.Join(said, "\n"))
 	}
-	if out.options.out == "" || !out.everyLoad {
-		return nil
-	}
-	return out.write()
+	return nil
 }
 
 // printTable writes rows for a terminal.
