@@ -244,6 +244,9 @@ func TestThePlotHasABarForEachPointOfEachSide(t *testing.T) {
 			bars++
 		}
 	}
+	if !bytes.Contains(out.plot(), []byte("(grey: abc1234)")) {
+		t.Error("the plot does not say which bars are the base's")
+	}
 	if want := 1 + 2*(4+3+2); bars != want { // the ground is one too
 		t.Errorf("%d rectangles, not %d", bars, want)
 	}

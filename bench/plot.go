@@ -30,10 +30,13 @@ func (out *outcome) plot() []byte {
 			}
 		}
 	}
-	y := 0
+	y, legend := 0, ""
+	if len(out.sides) > 1 {
+		legend = " (grey: " + out.baseName + ")"
+	}
 	for _, s := range []series{growthOverKeys, growthOverConnections, growthOverMasters} {
 		y += plotHead
-		fmt.Fprintf(&bars, "<text x=\"0\" y=\"%d\" font-weight=\"bold\">%s</text>\n", y-plotGap-4, html.EscapeString(s.of))
+		fmt.Fprintf(&bars, "<text x=\"0\" y=\"%d\" font-weight=\"bold\">%s</text>\n", y-plotGap-4, html.EscapeString(s.of+legend))
 		for _, p := range s.points {
 			for side := range out.sides {
 				v := out.rateOf(p.name, side)
