@@ -65,10 +65,8 @@ func onCluster(masters int) runner {
 		if err != nil {
 			return sample{}, err
 		}
-		return s.beside(ctx, variant{name: "cluster", redis: c.url()}, func(srv *server) (sample, error) {
-			got, err := s.started(ctx, srv, d)
-			got.redis = 0
-			return got, err
+		return s.beside(ctx, variant{name: "cluster", redis: c.url(), elsewhere: true}, func(srv *server) (sample, error) {
+			return s.started(ctx, srv, d)
 		})
 	}
 }

@@ -36,6 +36,8 @@ type server struct {
 	*child
 	socket string
 	debug  string // where its profiles are, empty for nowhere
+	// elsewhere says that its Redis is no server of the lab.
+	elsewhere bool
 }
 
 // newLab starts Redis and the echo in dir. The caller closes what it returns, also after
@@ -141,7 +143,9 @@ func (l *lab) metered(ctx context.Context, under *server, run func() (tally, err
 				return err
 			}
 		}
-		into[1], err = l.redisCPU(ctx)
+		if under == nil || !under.elsewhere {
+			into[1], err = l.redisCPU(ctx)
+		}
 		return err
 	}
 	if err := read(&before); err != nil {

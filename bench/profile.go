@@ -79,7 +79,10 @@ func (p *profiler) begin(ctx context.Context, l *lab, under *server) (end func()
 		p.files = append(p.files, file)
 		go func() { fetched <- p.fetch(ctx, under.debug, file) }()
 	}
-	perf, err := p.perf(l.redis)
+	var perf *child
+	if under == nil || !under.elsewhere {
+		perf, err = p.perf(l.redis)
+	}
 	return func() error {
 		if perf != nil {
 			_ = perf.cmd.Process.Signal(os.Interrupt) // it writes its file then
@@ -138,7 +141,7 @@ func (p *profiler) report(ctx context.Context, to io.Writer) error {
 		fmt.Fprintf(to, "\n%s\n%s", filepath.Base(file), out)
 	}
 	if p.redis == "" {
-		fmt.Fprintln(to, "\nRedis was not profiled: perf is not installed (linux-perf of Debian)")
+		fmt.Fprintln(to, "\nRedis was not profiled: perf is not installed (linux-perf of Debian), or the load has a Redis of its own")
 		return errors.Join(errs...)
 	}
 	out, err := exec.CommandContext(ctx, "perf", "report", "--stdio", "--sort", "symbol", "-i", p.redis).Output()

@@ -23,8 +23,10 @@ type side struct {
 type variant struct {
 	name  string
 	redis string // its address, empty for the lab's
-	env   []string
-	args  []string
+	// elsewhere says that its Redis is no server of the lab, of whose CPU nothing is known.
+	elsewhere bool
+	env       []string
+	args      []string
 }
 
 const rulesText = `limits:
@@ -83,7 +85,7 @@ func (s *side) close() {
 
 // spawn starts a sidecar and does not wait for it.
 func (s *side) spawn(v variant) (*server, error) {
-	srv := &server{socket: filepath.Join(s.lab.dir, s.name+"-"+v.name+".sock")}
+	srv := &server{elsewhere: v.elsewhere, socket: filepath.Join(s.lab.dir, s.name+"-"+v.name+".sock")}
 	redis := v.redis
 	if redis == "" {
 		redis = "redis://" + s.lab.redisAddr
