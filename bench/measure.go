@@ -89,6 +89,11 @@ func (out *outcome) round(ctx context.Context, round int, sides []*side) error {
 			if r.missing[l.name] != "" {
 				continue
 			}
+			// Else the next load would pay for what the last one left: stored replies alone
+			// are a million keys after a while.
+			if err := sides[i].lab.db.FlushAll(ctx).Err(); err != nil {
+				return fmt.Errorf("empty redis: %w", err)
+			}
 			s, err := l.run(ctx, sides[i], out.options.duration)
 			if ctx.Err() != nil {
 				return errors.Join(ctx.Err(), err)

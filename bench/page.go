@@ -14,8 +14,8 @@ func (out *outcome) page() []byte {
 	fmt.Fprintf(&w, `# Benchmarks
 
 Written by `+"`make bench`"+`; do not edit. Redis, the sidecar and all callers share one machine, so the ratios
-count, not the absolute figures. Each load runs for %v, one after the other, in %d rounds; a ratio is taken within
-a round, and the median of the rounds is shown. CPU is user and system time of the process, memory what is resident
+count, not the absolute figures. Each load runs for %v, one after the other, in %d rounds, on an empty Redis; a ratio is
+taken within a round, and the median of the rounds is shown. CPU is user and system time of the process, memory what is resident
 and of no file, both as the operating system says; the CPU of Redis is what Redis says of itself.
 
 The load is token_bucket, 1,000,000 per second, cost 1, over 10,000 keys, on 4 connections (1 for one caller).
