@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -48,16 +49,17 @@ func main() {
 }
 
 func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case modeEcho:
 			return serveEcho(os.Args[2])
 		case modeWork:
-			return work(ctx, os.Stdin, os.Stdout)
+			return work(context.Background(), os.Stdin, os.Stdout)
 		}
 	}
+	// Not of a child, which a signal ends at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	var o options
 	flag.StringVar(&o.sidecar, "sidecar", "../bin/sidecar", "the binary to measure")
 	flag.StringVar(&o.base, "base", "", "measure the sidecar of this commit too, in the same rounds")
