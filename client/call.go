@@ -33,9 +33,12 @@ const (
 // Errors: *api.Error from the sidecar, for errors.Is with the codes of package api;
 // *ConnectError if no sidecar was reached in time; the error of ctx; ErrClosed.
 func Call[P, R any](ctx context.Context, c *Client, m api.Method[P, R], params P) (R, error) {
-	var result R
-	err := c.invoke(ctx, invocation{method: m.Name, idempotent: m.Idempotent, params: &params, result: &result})
-	return result, err
+	both := struct { // one allocation
+		params P
+		result R
+	}{params: params}
+	err := c.invoke(ctx, invocation{method: m.Name, idempotent: m.Idempotent, params: &both.params, result: &both.result})
+	return both.result, err
 }
 
 // CallRaw calls a method by its name. Params is a map, a struct of package api,
@@ -80,8 +83,21 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", v.method, err)
 	}
-	ctx, span := c.span(ctx, v.method)
-	defer span.End()
+	now := c.now()
+	ctx, span := c.spans.start(ctx, now, v.method)
+	if span != nil {
+		defer span.End()
+	}
+	err := c.do(ctx, v)
+	if err != nil {
+		err = v.explain(err)
+		mark(span, err)
+	}
+	return err
+}
+
+// do executes a call, and returns its errors as they come.
+func (c *Client) do(ctx context.Context, v invocation) error {
 	cl, err := c.newCall(v.method, v.params)
 	if err == nil {
 		cl.lease = v.lease
@@ -92,18 +108,20 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 		}
 		c.free(cl)
 	}
-	if err == nil {
-		return nil
-	}
+	return err
+}
+
+// explain makes an error what the caller gets.
+func (v *invocation) explain(err error) error {
 	var reply *api.Error
 	if !errors.As(err, &reply) {
-		err = fmt.Errorf("%s: %w", v.method, err)
-	} else if reply.Code == api.DeadlineExceeded {
+		return fmt.Errorf("%s: %w", v.method, err)
+	}
+	if reply.Code == api.DeadlineExceeded {
 		// The sidecar saw the deadline pass a moment before this client did. The caller gets
 		// the same error in both cases.
-		err = fmt.Errorf("%w: %w", reply, context.DeadlineExceeded)
+		return fmt.Errorf("%w: %w", reply, context.DeadlineExceeded)
 	}
-	mark(span, err)
 	return err
 }
 
@@ -207,6 +225,17 @@ func stoppedTimer() any {
 func (c *Client) newCall(method string, params any) (*call, error) {
 	cl := c.calls.Get().(*call)
 	cl.method = method
+	if m, ok := params.(map[string]any); ok {
+		cl.wait = waitIn(m)
+	} else if s, v := shapeOf(params); s != nil {
+		cl.wait = s.waitOf(v)
+		b, n, ok := s.append(cl.scrap[:0], v)
+		if ok {
+			cl.scrap, cl.params, cl.pairs = b, b, n
+			return cl, nil
+		}
+		cl.scrap = b[:0]
+	}
 	cl.enc.ResetBytes(&cl.scrap)
 	err := cl.enc.Encode(params)
 	if err == nil {
@@ -231,7 +260,6 @@ func (c *Client) free(cl *call) {
 
 // describe sets the call's metadata.
 func (cl *call) describe(ctx context.Context, c *Client, v invocation) {
-	cl.wait = waitOf(v.params)
 	_, cl.ownDeadline = v.given[api.MetaDeadlineMS]
 	if _, ok := v.given[api.MetaTraceparent]; !ok {
 		cl.trace(ctx)

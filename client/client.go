@@ -26,7 +26,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -65,7 +64,8 @@ type Options struct {
 // one connection at little cost.
 type Client struct {
 	o      Options
-	tracer trace.Tracer
+	spans  spans
+	epoch  time.Time // what now counts from
 	ids    requestIDs
 	calls  sync.Pool // of *call
 	timers sync.Pool // of stopped *time.Timer
@@ -119,15 +119,12 @@ func newClient(o Options) *Client {
 		host, _ := os.Hostname() // a nameless host is still told apart by its pid
 		o.Instance = fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
-	if o.TracerProvider == nil {
-		o.TracerProvider = otel.GetTracerProvider()
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Client{
 		o:       o,
-		tracer:  o.TracerProvider.Tracer(scope),
+		epoch:   time.Now(),
 		ids:     newRequestIDs(),
 		calls:   sync.Pool{New: blankCall},
 		timers:  sync.Pool{New: stoppedTimer},
@@ -135,9 +132,13 @@ func newClient(o Options) *Client {
 		follows: following{turn: make(chan struct{}, 1)},
 		slots:   make([]*slot, max(o.Connections, 1)),
 	}
+	c.spans.init(o.TracerProvider)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }
+
+// now is the time as calls reckon with it: half of what time.Now takes.
+func (c *Client) now() time.Duration { return time.Since(c.epoch) }
 
 // start waits for the first connection within ctx. All others are made in the background.
 func (c *Client) start(ctx context.Context) error {

@@ -56,6 +56,12 @@ func decodeReply(d *codec.Decoder, b []byte, result any) error {
 	if result == nil {
 		return nil
 	}
+	if s, v := shapeOf(result); s != nil && v.CanSet() && v.IsZero() {
+		if s.read(b[1:], v) {
+			return nil
+		}
+		v.SetZero()
+	}
 	return decode(d, b[1:], result)
 }
 
