@@ -88,7 +88,7 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 	if span != nil {
 		defer span.End()
 	}
-	err := c.do(ctx, v)
+	err := c.do(ctx, v, now)
 	if err != nil {
 		err = v.explain(err)
 		mark(span, err)
@@ -97,12 +97,16 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 }
 
 // do executes a call, and returns its errors as they come.
-func (c *Client) do(ctx context.Context, v invocation) error {
+func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error {
 	cl, err := c.newCall(v.method, v.params)
 	if err == nil {
 		cl.lease = v.lease
 		cl.describe(ctx, c, v)
-		err = c.carry(ctx, cl, v)
+		if cl.deadline = c.deadlineOf(ctx, now, cl.wait); cl.deadline <= now {
+			err = ended(context.DeadlineExceeded)
+		} else {
+			err = c.carry(ctx, cl, v)
+		}
 		if err == nil {
 			err = cl.decode(v.result)
 		}
@@ -127,34 +131,15 @@ func (v *invocation) explain(err error) error {
 
 // carry sends the call until a reply arrives.
 func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
-	deadline, ok := ctx.Deadline()
-	var timer *time.Timer
-	var expired <-chan time.Time
-	if !ok {
-		limit := defaultDeadline + cl.wait
-		deadline = time.Now().Add(limit)
-		timer = c.timers.Get().(*time.Timer)
-		timer.Reset(limit)
-		defer c.timers.Put(timer)
-		defer timer.Stop()
-		expired = timer.C
-	}
 	for sends := 0; ; {
-		// The time is checked here because expired fires once, and a connection that broke
-		// may have received that.
-		if time.Until(deadline) <= 0 {
-			return ended(context.DeadlineExceeded)
-		} else if err := ctx.Err(); err != nil {
-			return ended(err)
-		}
 		cn := v.on
 		if cn == nil {
 			var err error
-			if cn, err = c.pick(ctx, expired, nil); err != nil {
+			if cn, err = c.pick(ctx, cl.deadline); err != nil {
 				return err
 			}
 		}
-		err := cn.roundTrip(ctx, cl, time.Until(deadline), expired)
+		err := cn.roundTrip(ctx, cl)
 		if err == nil {
 			return nil
 		}
@@ -177,7 +162,21 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 		if v.on != nil || sends == maxSends {
 			return err
 		}
+		// The call may have ended with its connection.
+		if c.now() >= cl.deadline {
+			return ended(context.DeadlineExceeded)
+		} else if err := ctx.Err(); err != nil {
+			return ended(err)
+		}
 	}
+}
+
+// deadlineOf is when a call ends that begins now, by the client's clock.
+func (c *Client) deadlineOf(ctx context.Context, now, wait time.Duration) time.Duration {
+	if at, ok := ctx.Deadline(); ok {
+		return at.Sub(c.epoch)
+	}
+	return now + defaultDeadline + wait
 }
 
 // call is a request that waits for its reply. It is reused.
@@ -198,15 +197,21 @@ type call struct {
 	enc *codec.Encoder
 	dec *codec.Decoder
 
+	deadline time.Duration // by the client's clock
+
 	// These belong to the call's connection, and its mutex guards them until done.
-	late  *held  // the lease to give back when the reply arrives; the caller has gone
-	reply []byte // error and result
-	err   error
-	done  chan struct{} // has one place; filled when reply or err is set
+	msgid  uint32
+	queued bool   // it is in the queue, and not sent yet
+	counts bool   // the sidecar counts it among those that run
+	late   *held  // the lease to give back when the reply arrives; the caller has gone
+	reply  []byte // error and result
+	err    error
+	next   *call         // of a list of calls
+	done   chan struct{} // has one place; filled when reply or err is set
 }
 
-// Every client has its own pools of calls and timers: a channel or a timer must not move
-// from one synctest bubble to another.
+// Every client has its own pool of calls: a channel must not move from one synctest bubble
+// to another.
 
 func blankCall() any {
 	return &call{
@@ -214,12 +219,6 @@ func blankCall() any {
 		dec:  codec.NewDecoderBytes([]byte{codeNil}, handle),
 		done: make(chan struct{}, 1),
 	}
-}
-
-func stoppedTimer() any {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
 }
 
 func (c *Client) newCall(method string, params any) (*call, error) {

@@ -63,13 +63,12 @@ type Options struct {
 // Client calls one sidecar. It is safe for concurrent use, and many goroutines can share
 // one connection at little cost.
 type Client struct {
-	o      Options
-	spans  spans
-	epoch  time.Time // what now counts from
-	ids    requestIDs
-	calls  sync.Pool // of *call
-	timers sync.Pool // of stopped *time.Timer
-	dial   func(context.Context) (net.Conn, error)
+	o     Options
+	spans spans
+	epoch time.Time // what now counts from
+	ids   requestIDs
+	calls sync.Pool // of *call
+	dial  func(context.Context) (net.Conn, error)
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -78,8 +77,9 @@ type Client struct {
 
 	follows following
 
-	slots []*slot
-	turn  atomic.Uint32 // which slot is asked first
+	slots     []*slot
+	turn      atomic.Uint32        // which slot is asked first
+	gathering atomic.Pointer[conn] // the connection that is about to write for several callers
 
 	mu      sync.Mutex    // guards what follows
 	changed chan struct{} // closed and replaced when a slot comes up or fails
@@ -127,7 +127,6 @@ func newClient(o Options) *Client {
 		epoch:   time.Now(),
 		ids:     newRequestIDs(),
 		calls:   sync.Pool{New: blankCall},
-		timers:  sync.Pool{New: stoppedTimer},
 		changed: make(chan struct{}),
 		follows: following{turn: make(chan struct{}, 1)},
 		slots:   make([]*slot, max(o.Connections, 1)),
@@ -155,7 +154,7 @@ func (c *Client) start(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
 		defer cancel()
 	}
-	_, err := c.pick(ctx, nil, func(err error) bool { return c.o.FailFast || hopeless(err) })
+	_, err := c.await(ctx, nil, func(err error) bool { return c.o.FailFast || hopeless(err) }, c.live)
 	if err != nil {
 		_ = c.Close() // the reason that it could not be reached says more
 		return err
@@ -171,13 +170,19 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// pick returns a live connection, and waits for one until ctx or timer ends. GiveUp, if not
-// nil, decides whether a failed attempt to connect ends the wait.
-func (c *Client) pick(ctx context.Context, timer <-chan time.Time, giveUp func(error) bool) (*conn, error) {
-	return c.await(ctx, timer, giveUp, c.live)
+// pick returns a live connection, and waits for one until ctx or the time of the call ends.
+func (c *Client) pick(ctx context.Context, deadline time.Duration) (*conn, error) {
+	if cn := c.live(); cn != nil {
+		return cn, nil
+	}
+	t := time.NewTimer(deadline - c.now())
+	defer t.Stop()
+	return c.await(ctx, t.C, nil, c.live)
 }
 
-// await is pick with a function that returns a live connection or nil.
+// await returns a live connection, and waits for one until ctx or timer ends. GiveUp, if not
+// nil, decides whether a failed attempt to connect ends the wait. Live returns a live
+// connection or nil.
 func (c *Client) await(
 	ctx context.Context, timer <-chan time.Time, giveUp func(error) bool, live func() *conn,
 ) (*conn, error) {
@@ -216,10 +221,14 @@ func (c *Client) unreached(last, ended error) error {
 	return fmt.Errorf("%w: %w", last, ended)
 }
 
-// live returns a connection that is up, a different one each time, or nil.
+// live returns a connection that is up, or nil: one that is about to write anyway, else a
+// different one each time.
 func (c *Client) live() *conn {
 	first := 0
 	if len(c.slots) > 1 {
+		if cn := c.gathering.Load(); cn != nil && cn.slot.up.Load() == cn {
+			return cn
+		}
 		first = int(c.turn.Add(1) % uint32(len(c.slots)))
 	}
 	for i := range c.slots {

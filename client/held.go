@@ -226,7 +226,8 @@ func (h *held) check() {
 	// The program did not make this call, so it gets no span.
 	cl, err := h.c.newCall(api.SessionPing.Name, nil)
 	if err == nil {
-		err = on.roundTrip(ctx, cl, time.Until(until), nil)
+		cl.deadline = until.Sub(h.c.epoch)
+		err = on.roundTrip(ctx, cl)
 		h.c.free(cl)
 	}
 	if h.ctx.Err() != nil {
