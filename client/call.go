@@ -103,7 +103,7 @@ func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error 
 		cl.lease = v.lease
 		cl.describe(ctx, c, v)
 		if cl.deadline = c.deadlineOf(ctx, now, cl.wait); cl.deadline <= now {
-			err = ended(context.DeadlineExceeded)
+			err = errTooLate
 		} else {
 			err = c.carry(ctx, cl, v)
 		}
@@ -164,7 +164,7 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 		}
 		// The call may have ended with its connection.
 		if c.now() >= cl.deadline {
-			return ended(context.DeadlineExceeded)
+			return errTooLate
 		} else if err := ctx.Err(); err != nil {
 			return ended(err)
 		}
@@ -224,16 +224,8 @@ func blankCall() any {
 func (c *Client) newCall(method string, params any) (*call, error) {
 	cl := c.calls.Get().(*call)
 	cl.method = method
-	if m, ok := params.(map[string]any); ok {
-		cl.wait = waitIn(m)
-	} else if s, v := shapeOf(params); s != nil {
-		cl.wait = s.waitOf(v)
-		b, n, ok := s.append(cl.scrap[:0], v)
-		if ok {
-			cl.scrap, cl.params, cl.pairs = b, b, n
-			return cl, nil
-		}
-		cl.scrap = b[:0]
+	if cl.write(params) {
+		return cl, nil
 	}
 	cl.enc.ResetBytes(&cl.scrap)
 	err := cl.enc.Encode(params)
@@ -245,6 +237,29 @@ func (c *Client) newCall(method string, params any) (*call, error) {
 		return nil, err
 	}
 	return cl, nil
+}
+
+// write writes params without the library, and notes their wait_ms. It reports false if the
+// library has to write them.
+func (cl *call) write(params any) (ok bool) {
+	b := cl.scrap[:0]
+	switch p := params.(type) {
+	case map[string]any:
+		cl.wait = waitIn(p)
+		return false
+	case interface{ append(b []byte) ([]byte, int) }: // a lease
+		b, cl.pairs = p.append(b)
+		ok = true
+	default:
+		s, v := shapeOf(params)
+		if s == nil {
+			return false
+		}
+		cl.wait = s.waitOf(v)
+		b, cl.pairs, ok = s.append(b, v)
+	}
+	cl.scrap, cl.params = b, b
+	return ok
 }
 
 // free returns the call to the pool. No other goroutine may refer to it.
@@ -304,7 +319,13 @@ func (cl *call) append(b []byte, msgid uint32, left time.Duration) []byte {
 	return b
 }
 
-func (cl *call) decode(result any) error { return decodeReply(cl.dec, cl.reply, result) }
+func (cl *call) decode(result any) error {
+	known := ""
+	if cl.lease != nil {
+		known = cl.lease.token // which a grant repeats
+	}
+	return decodeReply(cl.dec, cl.reply, result, known)
+}
 
 // requestIDs makes ids that are unique across all clients: 96 random bits for the client,
 // and a counter.

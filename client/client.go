@@ -76,6 +76,7 @@ type Client struct {
 	event chan Event
 
 	follows following
+	alarms  alarms
 
 	slots     []*slot
 	turn      atomic.Uint32        // which slot is asked first

@@ -37,7 +37,7 @@ func ReadReply(frame []byte, result any) (msgid uint64, err error) {
 	r.array()
 	r.integer()
 	msgid, _ = r.integer()
-	return msgid, decodeReply(blankCall().(*call).dec, r.b, result)
+	return msgid, decodeReply(blankCall().(*call).dec, r.b, result, "")
 }
 
 // Skim finds the end of the frame at the start of b, given n bytes at a time.

@@ -48,7 +48,7 @@ type naming struct {
 // namedBy is the token in a reply; empty if the reply grants nothing.
 func namedBy(d *codec.Decoder, reply []byte) string {
 	var r naming
-	if decodeReply(d, reply, &r) != nil {
+	if decodeReply(d, reply, &r, "") != nil {
 		return ""
 	}
 	return cmp.Or(r.Lease, r.Token)

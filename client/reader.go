@@ -131,20 +131,22 @@ func (cn *conn) interrupt() { _ = cn.nc.SetReadDeadline(time.Unix(1, 0)) } // a 
 
 // read is the background reader.
 func (cn *conn) read() {
+	t := time.NewTimer(glance)
+	t.Stop()
 	for {
 		err := cn.receive()
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			cn.fail(err)
 			return
 		}
-		if !cn.standAside() {
+		if !cn.standAside(t) {
 			return
 		}
 	}
 }
 
 // standAside returns when the background reader has to read, or false at the end.
-func (cn *conn) standAside() bool {
+func (cn *conn) standAside(t *time.Timer) bool {
 	cn.mu.Lock()
 	aside, led := cn.aside, cn.led
 	cn.aside = false
@@ -152,7 +154,7 @@ func (cn *conn) standAside() bool {
 	if !aside {
 		return true
 	}
-	t := time.NewTimer(glance)
+	t.Reset(glance)
 	defer t.Stop()
 	for {
 		select {

@@ -109,8 +109,8 @@ func (s *shape) append(b []byte, v reflect.Value) (to []byte, pairs int, ok bool
 }
 
 // read fills v, which is zero, from the map at the start of b. It reports false if the
-// library has to; v is partly filled then.
-func (s *shape) read(b []byte, v reflect.Value) bool {
+// library has to; v is partly filled then. Known is a text that v may have.
+func (s *shape) read(b []byte, v reflect.Value, known string) bool {
 	if !s.plain {
 		return false
 	}
@@ -127,7 +127,7 @@ func (s *shape) read(b []byte, v reflect.Value) bool {
 			ok = r.skip()
 			continue
 		}
-		ok = f.read(&r, v.Field(f.index))
+		ok = f.read(&r, v.Field(f.index), known)
 	}
 	return ok
 }
@@ -147,7 +147,7 @@ func (s *shape) find(name []byte, next *int) *field {
 	return nil
 }
 
-func (f *field) read(r *cursor, to reflect.Value) bool {
+func (f *field) read(r *cursor, to reflect.Value, known string) bool {
 	switch f.kind {
 	case reflect.Bool:
 		v, _, ok := r.take()
@@ -166,7 +166,10 @@ func (f *field) read(r *cursor, to reflect.Value) bool {
 		if !ok {
 			return false
 		}
-		to.SetString(again(text))
+		if string(text) != known {
+			known = again(text)
+		}
+		to.SetString(known)
 	default:
 		return false
 	}

@@ -10,6 +10,9 @@ import (
 // it was told of; by then nearly all calls have ended, and it is set to the earliest of
 // those that have not.
 
+// errTooLate ends a call whose time is over.
+var errTooLate = ended(context.DeadlineExceeded)
+
 // sweepBy makes the sweeper run at a deadline, or before.
 func (cn *conn) sweepBy(deadline, now time.Duration) {
 	if cn.sweepAt != 0 && cn.sweepAt <= deadline {
@@ -31,7 +34,6 @@ func (cn *conn) sweep() {
 		return
 	}
 	now := cn.c.now()
-	over := ended(context.DeadlineExceeded)
 	var late calls
 	cn.sweepAt = 0
 	cn.queue = slices.DeleteFunc(cn.queue, func(cl *call) bool {
@@ -39,7 +41,7 @@ func (cn *conn) sweep() {
 			cn.sweepBy(cl.deadline, now)
 			return false
 		}
-		cl.queued, cl.err = false, over
+		cl.queued, cl.err = false, errTooLate
 		late.add(cl)
 		return true
 	})
@@ -50,7 +52,7 @@ func (cn *conn) sweep() {
 			cn.sweepBy(cl.deadline, now)
 		default:
 			cn.cancel(cl)
-			cl.err = over
+			cl.err = errTooLate
 			late.add(cl)
 			if cl == cn.leader {
 				cn.interrupt()
