@@ -60,3 +60,36 @@ func Unreached(c *Client) error {
 	defer c.mu.Unlock()
 	return c.lastErr
 }
+
+// Led is how often callers began to read the client's first connection themselves.
+func Led(c *Client) uint32 {
+	cn := c.slots[0].up.Load()
+	if cn == nil {
+		return 0
+	}
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	return cn.led
+}
+
+// Glance is how often the background reader looks while it has stepped aside.
+const Glance = glance
+
+// WritePlain is params as a MessagePack map, written without the library; not ok = they
+// cannot be.
+func WritePlain(params any) (b []byte, ok bool) {
+	cl := blankCall().(*call)
+	ok = cl.write(params)
+	return append(appendMap(nil, cl.pairs), cl.params...), ok
+}
+
+// ReadPlain reads a map into what result points to, without the library.
+func ReadPlain(b []byte, result any) bool {
+	s, v := shapeOf(result)
+	return s.read(b, v, "")
+}
+
+// ReadByLibrary reads a value by the library alone.
+func ReadByLibrary(b []byte, result any) error {
+	return decode(blankCall().(*call).dec, b, result)
+}
