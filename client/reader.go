@@ -235,11 +235,18 @@ func (cn *conn) pass() error {
 	}
 	cn.mu.Unlock()
 	done.tell()
-	runtime.Gosched()
+	for come := -1; ; {
+		runtime.Gosched()
+		cn.mu.Lock()
+		if cn.gather == 0 || cn.gather == come {
+			break
+		}
+		come = cn.gather // some have come: more may
+		cn.mu.Unlock()
+	}
 	cn.c.gathering.CompareAndSwap(cn, nil)
-	cn.mu.Lock()
 	if cn.gather == 0 {
-		cn.mu.Unlock() // the last one writes
+		cn.mu.Unlock() // the last one has written
 		return nil
 	}
 	cn.gather = 0

@@ -6,6 +6,8 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,12 +180,14 @@ func TestOthersAreReadForAndReadOn(t *testing.T) {
 		led := client.Led(c)
 		first, second, third := call(), call(), call()
 		require.Equal(t, led+1, client.Led(c), "one of them reads")
+		began := time.Now()
 		second.peer.reply(second.msgid, map[string]any{}, nil)
 		require.NoError(t, <-ended)
 		first.peer.reply(first.msgid, map[string]any{}, nil)
 		require.NoError(t, <-ended)
 		third.peer.reply(third.msgid, map[string]any{}, nil)
 		require.NoError(t, <-ended)
+		require.Zero(t, time.Since(began), "by the bubble's clock: nothing waits to be looked for")
 	})
 }
 
@@ -212,52 +216,81 @@ func TestACallBeyondTheLimitOfTheSidecarIsNotSent(t *testing.T) {
 		c := bubble(t, f, client.Options{})
 		defer f.wg.Wait()
 		defer c.Close()
+		long, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
 		first := make(chan error, 1)
-		go func() { first <- c.CallRaw(context.Background(), "echo.long", nil, nil) }()
+		go func() { first <- c.CallRaw(long, "echo.long", nil, nil) }()
 		fr := f.next("echo.long")
 
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := c.Ping(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		ctx, cancel = context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		_, err = c.Ping(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.Empty(t, f.frames, "neither of them, nor that they are cancelled")
-
-		second := make(chan error, 2)
-		for range 2 {
-			go func() {
-				_, err := c.Ping(context.Background())
-				second <- err
-			}()
+		pings := make(chan error, 2)
+		ping := func() {
+			_, err := c.Ping(context.Background())
+			pings <- err
 		}
+		began := time.Now()
+		go ping()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Ping(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(began))
+		ending, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err = c.Ping(ending)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, <-pings, context.DeadlineExceeded)
+		require.Equal(t, 5*time.Second, time.Since(began), "the default")
+		require.Empty(t, f.frames, "none of them, nor that they are cancelled")
+
+		go ping()
+		go ping()
 		time.Sleep(time.Second)
 		fr.peer.reply(fr.msgid, nil, nil)
 		require.NoError(t, <-first)
-		ping := f.next("session.ping")
-		require.Equal(t, int64(4000), ping.params["_deadline_ms"], "what is left when it is sent")
-		_ = ping.peer.nc.Close()
-		ping = f.next("session.ping")
+		sent := f.next("session.ping")
+		require.Equal(t, int64(4000), sent.params["_deadline_ms"], "what is left when it is sent")
+		_ = sent.peer.nc.Close()
+		sent = f.next("session.ping")
 		f.on("session.ping", func(frame) (any, any) { return map[string]any{}, nil })
-		ping.peer.reply(ping.msgid, map[string]any{}, nil)
-		require.NoError(t, errors.Join(<-second, <-second))
+		sent.peer.reply(sent.msgid, map[string]any{}, nil)
+		require.NoError(t, errors.Join(<-pings, <-pings))
 	})
 }
 
-// Callers whose replies came together write together: GOMAXPROCS is 1, so that they run
+// countingWrites is a connection whose writes are counted.
+type countingWrites struct {
+	*net.UnixConn
+	writes atomic.Int64
+}
+
+func (c *countingWrites) SyscallConn() (syscall.RawConn, error) {
+	raw, err := c.UnixConn.SyscallConn()
+	return countedWrites{raw, &c.writes}, err
+}
+
+type countedWrites struct {
+	syscall.RawConn
+	writes *atomic.Int64
+}
+
+func (c countedWrites) Write(f func(uintptr) bool) error {
+	c.writes.Add(1)
+	return c.RawConn.Write(f)
+}
+
+// Callers whose replies come together write together: GOMAXPROCS is 1, so that they run
 // one after the other.
 func TestCallersWriteTogether(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const callers, rounds = 32, 50
 	ours, theirs := socketPair(t)
+	counted := &countingWrites{UnixConn: ours.(*net.UnixConn)}
 	s := canned{}
 	s.set(t, "session.hello", newFake(t).hello)
 	s.set(t, "session.ping", map[string]any{})
-	reads := make(chan int, 1)
-	go func() { reads <- s.serveTogether(theirs, callers, rounds) }()
-	c, err := client.DialBy(t.Context(), client.Options{}, once(ours))
+	go s.serveTogether(theirs, callers, rounds)
+	c, err := client.DialBy(t.Context(), client.Options{}, once(counted))
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range callers {
@@ -271,21 +304,20 @@ func TestCallersWriteTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Less(t, <-reads, callers*rounds/4)
+	require.Less(t, counted.writes.Load(), int64(callers*rounds/4))
 	require.NoError(t, c.Close())
 }
 
 // serveTogether answers hello, and then so many calls at a time, when all of them have
-// come. It returns how often it had to read.
-func (s canned) serveTogether(nc net.Conn, callers, rounds int) (reads int) {
+// come.
+func (s canned) serveTogether(nc net.Conn, callers, rounds int) {
 	in, have := make([]byte, 1<<16), 0
 	var out []byte
 	for answered, waiting := 0, 0; answered < 1+callers*rounds; {
 		n, err := nc.Read(in[have:])
 		if err != nil {
-			return reads
+			return
 		}
-		reads++
 		rest := in[:have+n]
 		for {
 			length, err := client.Skim(rest, len(rest))
@@ -300,10 +332,9 @@ func (s canned) serveTogether(nc net.Conn, callers, rounds int) (reads int) {
 		if answered == 0 || waiting == callers {
 			answered, waiting = answered+waiting, 0
 			if _, err := nc.Write(out); err != nil {
-				return reads
+				return
 			}
 			out = out[:0]
 		}
 	}
-	return reads
 }
