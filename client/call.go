@@ -105,7 +105,7 @@ func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error 
 		if cl.deadline = c.deadlineOf(ctx, now, cl.wait); cl.deadline <= now {
 			err = errTooLate
 		} else {
-			err = c.carry(ctx, cl, v)
+			err = c.carry(ctx, cl, v, now)
 		}
 		if err == nil {
 			err = cl.decode(v.result)
@@ -130,16 +130,16 @@ func (v *invocation) explain(err error) error {
 }
 
 // carry sends the call until a reply arrives.
-func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
+func (c *Client) carry(ctx context.Context, cl *call, v invocation, now time.Duration) error {
 	for sends := 0; ; {
 		cn := v.on
 		if cn == nil {
 			var err error
-			if cn, err = c.pick(ctx, cl.deadline); err != nil {
+			if cn, now, err = c.pick(ctx, now, cl.deadline); err != nil {
 				return err
 			}
 		}
-		err := cn.roundTrip(ctx, cl)
+		err := cn.roundTrip(ctx, cl, now)
 		if err == nil {
 			return nil
 		}
@@ -163,7 +163,7 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 			return err
 		}
 		// The call may have ended with its connection.
-		if c.now() >= cl.deadline {
+		if now = c.now(); now >= cl.deadline {
 			return errTooLate
 		} else if err := ctx.Err(); err != nil {
 			return ended(err)

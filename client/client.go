@@ -172,13 +172,15 @@ func (c *Client) Close() error {
 }
 
 // pick returns a live connection, and waits for one until ctx or the time of the call ends.
-func (c *Client) pick(ctx context.Context, deadline time.Duration) (*conn, error) {
+// It also returns what time it is then.
+func (c *Client) pick(ctx context.Context, now, deadline time.Duration) (*conn, time.Duration, error) {
 	if cn := c.live(); cn != nil {
-		return cn, nil
+		return cn, now, nil
 	}
-	t := time.NewTimer(deadline - c.now())
+	t := time.NewTimer(deadline - now)
 	defer t.Stop()
-	return c.await(ctx, t.C, nil, c.live)
+	cn, err := c.await(ctx, t.C, nil, c.live)
+	return cn, c.now(), err
 }
 
 // await returns a live connection, and waits for one until ctx or timer ends. GiveUp, if not

@@ -125,8 +125,8 @@ func (cn *conn) fail(err error) {
 }
 
 // roundTrip sends the call and waits for its reply, until ctx or the call's time ends.
-func (cn *conn) roundTrip(ctx context.Context, cl *call) error {
-	reads, err := cn.submit(ctx, cl)
+func (cn *conn) roundTrip(ctx context.Context, cl *call, now time.Duration) error {
+	reads, err := cn.submit(ctx, cl, now)
 	if err != nil {
 		return err
 	}
@@ -156,14 +156,13 @@ func ended(err error) error {
 
 // submit sends the call, or queues it if the sidecar cannot run it yet. It reports whether
 // the caller has to read.
-func (cn *conn) submit(ctx context.Context, cl *call) (reads bool, err error) {
+func (cn *conn) submit(ctx context.Context, cl *call, now time.Duration) (reads bool, err error) {
 	cn.mu.Lock()
 	if err := cn.err; err != nil {
 		cn.mu.Unlock()
 		return false, &brokenError{err, false}
 	}
 	cl.err = nil
-	now := cn.c.now()
 	if cl.wait == 0 && cn.maxRunning > 0 && cn.running >= cn.maxRunning { // those that wait are counted apart
 		// The sidecar would answer OVERLOADED.
 		cl.queued, cn.queue = true, append(cn.queue, cl)

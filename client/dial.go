@@ -137,8 +137,9 @@ func (cn *conn) hello(ctx context.Context) error {
 		return err
 	}
 	defer cn.c.free(cl)
-	cl.deadline = cn.c.now() + helloTimeout
-	if err := cn.roundTrip(ctx, cl); err != nil {
+	now := cn.c.now()
+	cl.deadline = now + helloTimeout
+	if err := cn.roundTrip(ctx, cl, now); err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
 	if err := cl.decode(&r); err != nil {

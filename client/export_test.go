@@ -93,3 +93,10 @@ func ReadPlain(b []byte, result any) bool {
 func ReadByLibrary(b []byte, result any) error {
 	return decode(blankCall().(*call).dec, b, result)
 }
+
+// Alarms is how many leases of the client are to be checked.
+func Alarms(c *Client) int {
+	c.alarms.mu.Lock()
+	defer c.alarms.mu.Unlock()
+	return len(c.alarms.heap)
+}

@@ -275,7 +275,7 @@ func (h *held) check() {
 	cl, err := h.c.newCall(api.SessionPing.Name, nil)
 	if err == nil {
 		cl.deadline = until.Sub(h.c.epoch)
-		err = on.roundTrip(ctx, cl)
+		err = on.roundTrip(ctx, cl, asked.Sub(h.c.epoch))
 		h.c.free(cl)
 	}
 	if held.Err() != nil {
