@@ -327,7 +327,7 @@ func TestCallsAreTracedOnceTheProgramTraces(t *testing.T) {
 	t.Parallel()
 	const alone = "CLIENT_TEST_ALONE"
 	if os.Getenv(alone) == "" {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$") //nolint:gosec // this test
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
 		child.Env = append(os.Environ(), alone+"=1")
 		out, err := child.CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -20,8 +20,8 @@ import (
 // can watch its context.
 
 const (
-	// glance is how often the background reader looks while it has stepped aside. By so much
-	// an event or the end of a call's context may be seen late.
+	// glance is how often the background reader looks while it has stepped aside. The end of
+	// a caller's context may be seen so much late, and an event twice as much.
 	glance = time.Millisecond
 	// readBuffer is the size of the read buffer while frames are small.
 	readBuffer = 32 << 10
@@ -126,7 +126,8 @@ func (cn *conn) giveWay() bool {
 	return true
 }
 
-// interrupt makes the goroutine that reads look around.
+// interrupt makes the goroutine that reads look around. What it is to see has to be there
+// before: see receive.
 func (cn *conn) interrupt() { _ = cn.nc.SetReadDeadline(time.Unix(1, 0)) } // a closed one ends by itself
 
 // read is the background reader.
@@ -186,7 +187,7 @@ func (cn *conn) standAside(t *time.Timer) bool {
 func (cn *conn) receive() error {
 	n, err := cn.nc.Read(cn.buf[cn.end:])
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// Before its caller looks why: who interrupts has said so before.
+		// Before anybody looks why, or an interruption that comes now would be undone unseen.
 		_ = cn.nc.SetReadDeadline(time.Time{})
 	}
 	if err != nil {

@@ -56,7 +56,7 @@ func eachType(t *testing.T, test func(t *testing.T, of reflect.Type)) {
 // is read.
 func TestPlainStructsAreAsTheLibraryHasThem(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that repeats itself
+	r := rand.New(rand.NewPCG(1, 2))
 	written, read := 0, 0
 	eachType(t, func(t *testing.T, of reflect.Type) {
 		for range 50 {
@@ -82,9 +82,10 @@ func TestPlainStructsAreAsTheLibraryHasThem(t *testing.T) {
 // Whatever a sidecar of another version sends, it is refused or read as the library does.
 func TestOddResultsAreAsTheLibraryHasThem(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that repeats itself
+	r := rand.New(rand.NewPCG(3, 4))
 	odd := []any{
-		nil, true, -1, -200, -40000, int64(-1) << 40, uint64(1) << 63, 0.5, float32(2), "", "text", []byte("bin"), []any{1, "x"},
+		nil, true, -1, -200, -40000, int64(-1) << 40, uint64(1) << 63, 0.5, float32(2), "", "text", []byte("bin"),
+		[]any{1, "x"},
 		map[string]any{"limit": 1, "client": "c"},
 	}
 	eachType(t, func(t *testing.T, of reflect.Type) {
@@ -112,7 +113,7 @@ func TestOddResultsAreAsTheLibraryHasThem(t *testing.T) {
 // Texts that come again are the same text, and others are not mixed up with them.
 func TestTextsThatComeAgainAreThemselves(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // a test that repeats itself
+	r := rand.New(rand.NewPCG(5, 6))
 	for range 20_000 {
 		text := make([]byte, 3) // more texts than can be kept
 		for i := range text {

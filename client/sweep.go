@@ -35,6 +35,7 @@ func (cn *conn) sweep() {
 	}
 	now := cn.c.now()
 	var late calls
+	reads := false // one of them
 	cn.sweepAt = 0
 	cn.queue = slices.DeleteFunc(cn.queue, func(cl *call) bool {
 		if cl.deadline > now {
@@ -54,14 +55,15 @@ func (cn *conn) sweep() {
 			cn.cancel(cl)
 			cl.err = errTooLate
 			late.add(cl)
-			if cl == cn.leader {
-				cn.interrupt()
-			}
+			reads = reads || cl == cn.leader
 		}
 	}
 	cn.admit(&late)
 	cn.flush()
 	late.tell()
+	if reads {
+		cn.interrupt()
+	}
 }
 
 // abandon cancels a call whose caller stops waiting. It reports false if the call has
