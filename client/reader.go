@@ -13,16 +13,19 @@ import (
 
 // One goroutine at a time reads a connection. With many calls in flight it is the
 // background reader, which wakes the callers. A lone caller reads its own reply: to be
-// woken by another goroutine takes longer than the call itself. It may do so while the
+// woken by another goroutine takes about as long as the call itself. It may do so while the
 // background reader has stepped aside, which that does as long as lone calls follow each
 // other closely. Then it only looks every glance: it reads on when no call came since, so
 // that events are heard, and takes over from a caller that reads for long, so that this one
-// can watch its context.
+// can watch its context. It does not step aside while the connection holds a lease: their
+// losses have to be heard at once.
 
 const (
 	// glance is how often the background reader looks while it has stepped aside. The end of
-	// a caller's context may be seen so much late, and an event twice as much.
-	glance = time.Millisecond
+	// a caller's context may be seen so much late, and an event twice as much. A shorter one
+	// costs lone callers what they have gained: each look wakes a thread, which then competes
+	// with theirs.
+	glance = 10 * time.Millisecond
 	// readBuffer is the size of the read buffer while frames are small.
 	readBuffer = 32 << 10
 )
@@ -40,7 +43,7 @@ const (
 type turns struct {
 	by       reading
 	leader   *call           // of the caller that reads
-	ctx      context.Context // of that caller
+	ctx      context.Context // of the caller that reads, or did so last; nil = neither
 	led      uint32          // how often a caller began to read
 	takeOver bool            // the background reader waits for the caller to stop
 	lone     time.Duration   // when the background reader last had the reply of a lone call
@@ -65,7 +68,7 @@ func (cn *conn) takeTurn(ctx context.Context, cl *call) bool {
 	if cn.by != byNobody {
 		return false
 	}
-	if cl.wait > 0 { // it takes long
+	if cl.wait > 0 || len(cn.held) > 0 { // it takes long, or somebody has to read after it
 		cn.callBackground()
 		return false
 	}
@@ -76,7 +79,7 @@ func (cn *conn) takeTurn(ctx context.Context, cl *call) bool {
 
 // callBackground makes the background reader read, which has stepped aside.
 func (cn *conn) callBackground() {
-	cn.by, cn.takeOver = inBackground, false
+	cn.by, cn.leader, cn.ctx, cn.takeOver = inBackground, nil, nil, false
 	cn.wake <- struct{}{}
 }
 
@@ -105,11 +108,10 @@ func (cn *conn) lead(cl *call) bool {
 // stopLeading leaves the reading to whom it concerns.
 func (cn *conn) stopLeading() {
 	cn.mu.Lock()
-	cn.leader, cn.ctx = nil, nil
-	if cn.takeOver || len(cn.pending) > 0 {
+	if cn.takeOver || len(cn.pending) > 0 || len(cn.held) > 0 {
 		cn.callBackground()
 	} else {
-		cn.by = byNobody
+		cn.by, cn.leader = byNobody, nil
 	}
 	cn.mu.Unlock()
 }
@@ -121,7 +123,6 @@ func (cn *conn) giveWay() bool {
 	if !cn.takeOver {
 		return false
 	}
-	cn.leader, cn.ctx = nil, nil
 	cn.callBackground()
 	return true
 }
@@ -157,28 +158,38 @@ func (cn *conn) standAside(t *time.Timer) bool {
 	}
 	t.Reset(glance)
 	defer t.Stop()
+	var ends <-chan struct{} // of the context that was last seen: most callers use it again
 	for {
+		ticked := false
 		select {
 		case <-cn.wake:
 			return true
 		case <-cn.dead:
 			return false
+		case <-ends:
 		case <-t.C:
+			ticked = true
 		}
 		cn.mu.Lock()
-		switch {
-		case cn.by == byNobody && cn.led == led:
-			cn.by = inBackground
+		idle := ticked && cn.led == led
+		ended := cn.ctx != nil && cn.ctx.Err() != nil
+		if cn.by == byNobody && idle {
+			cn.by, cn.ctx = inBackground, nil
 			cn.mu.Unlock()
 			return true
-		case cn.by == byCaller && (cn.led == led || cn.ctx.Err() != nil):
+		}
+		if cn.by == byCaller && (idle || ended) {
 			cn.takeOver = true
 			cn.interrupt()
-		default:
-			led = cn.led
+		}
+		if ends = nil; cn.ctx != nil && !ended {
+			ends = cn.ctx.Done()
+		}
+		led = cn.led
+		cn.mu.Unlock()
+		if ticked {
 			t.Reset(glance)
 		}
-		cn.mu.Unlock()
 	}
 }
 
@@ -218,7 +229,7 @@ func (cn *conn) pass() error {
 	cn.buf, cn.end = roomy(cn.buf, cn.start, cn.end)
 	cn.start = 0
 	if done.n < 2 || cn.writing || cn.err != nil {
-		if done.n == 1 && cn.by == inBackground && len(cn.pending) == 0 {
+		if done.n == 1 && cn.by == inBackground && len(cn.pending) == 0 && len(cn.held) == 0 {
 			// Before the caller is told: it may call again before this goroutine goes on.
 			if now := cn.c.now(); now-cn.lone < glance {
 				cn.by, cn.aside = byNobody, true
