@@ -27,8 +27,9 @@ const (
 //	r, err := client.Call(ctx, c, api.LockGet, api.LockGetParams{Name: "orders"})
 //
 // Without a deadline in ctx the call has 5 s in addition to its wait_ms. When ctx ends, the
-// client asks the sidecar to cancel the call, and Call returns the error of ctx at once.
-// The sidecar may have executed the call all the same.
+// client asks the sidecar to cancel the call, and Call returns the error of ctx: at once,
+// or within 10 ms if the call does not wait for anything and is the only one of its
+// connection. The sidecar may have executed the call all the same.
 //
 // Errors: *api.Error from the sidecar, for errors.Is with the codes of package api;
 // *ConnectError if no sidecar was reached in time; the error of ctx; ErrClosed.
@@ -247,7 +248,10 @@ func (cl *call) write(params any) (ok bool) {
 	case map[string]any:
 		cl.wait = waitIn(p)
 		return false
-	case interface{ append(b []byte) ([]byte, int) }: // a lease
+	case *held:
+		b, cl.pairs = p.append(b)
+		ok = true
+	case *renewal:
 		b, cl.pairs = p.append(b)
 		ok = true
 	default:

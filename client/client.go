@@ -50,13 +50,15 @@ type Options struct {
 	// FailFast makes Dial try once. Without it Dial waits for the sidecar within its
 	// context, for programs that start together with the sidecar.
 	FailFast bool
-	// TracerProvider makes the spans of calls; nil = the global one of package otel.
+	// TracerProvider makes the spans of calls; nil = the global one of package otel. If the
+	// global one starts none, it is asked again after a second, or when it is replaced.
 	TracerProvider trace.TracerProvider
 	// Logger logs the connections that are made and lost; nil = no log.
 	Logger *slog.Logger
 	// OnEvent is called for every notification of the sidecar, in order and on its own
 	// goroutine, so it may make calls. At most 256 events wait for it; later ones are
-	// dropped with a log line. A lock learns of its loss without OnEvent.
+	// dropped with a log line. Right after a call, an event may come up to 20 ms late, unless
+	// the connection holds a lease. A lock learns of its loss without OnEvent.
 	OnEvent func(Event)
 }
 
