@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"runtime"
 	"sync"
@@ -364,4 +365,58 @@ func (s canned) serveTogether(nc net.Conn, callers, rounds int) {
 			out = out[:0]
 		}
 	}
+}
+
+// However many calls there are at a time, and however others end: each that has a reply has
+// its own.
+func TestEachCallHasItsOwnReply(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.on("echo.late", func(fr frame) (any, any) {
+		n := fr.params["n"].(int64)
+		if n%31 == 0 {
+			fr.peer.notify("a.b", map[string]any{"n": n})
+		}
+		return map[string]any{"n": n}, nil
+	})
+	go func() { // the fake's frames are not looked at
+		for range f.frames {
+		}
+	}()
+	t.Cleanup(func() { close(f.frames) })
+	c := dial(t, f.listen(), client.Options{Connections: 2, OnEvent: func(client.Event) {}})
+	all, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	call := func(r *rand.Rand) {
+		ctx, cancel := all, context.CancelFunc(func() {})
+		switch r.IntN(6) {
+		case 0:
+			ctx, cancel = context.WithTimeout(all, time.Duration(r.IntN(300))*time.Microsecond)
+		case 1:
+			ctx, cancel = context.WithCancel(all)
+			time.AfterFunc(time.Duration(r.IntN(300))*time.Microsecond, cancel)
+		}
+		defer cancel()
+		var got map[string]any
+		n := r.Int64N(1 << 40)
+		err := c.CallRaw(ctx, "echo.late", map[string]any{"n": n}, &got)
+		switch {
+		case err != nil && ctx == all:
+			t.Error(err)
+		case err == nil && got["n"] != n:
+			t.Errorf("call %d got the reply of %v", n, got["n"])
+		}
+	}
+	for _, callers := range []int{1, 2, 1, 16, 1, 3, 64, 1} {
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				for r := rand.New(rand.NewPCG(uint64(callers), uint64(i))); r.IntN(200) > 0 && all.Err() == nil; {
+					call(r)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	require.NoError(t, all.Err(), "some call has not ended")
 }
