@@ -62,33 +62,39 @@ type decision struct {
 // too. A refusal is a *BusyError. A grant that arrives after ctx has ended is given back.
 func acquire[P, R any](ctx context.Context, c *Client, n *noun[P, R], t terms, params P) (*held, R, error) {
 	_, fixedID := ctx.Value(requestIDKey{}).(string)
+	both := struct { // one allocation
+		params P
+		result R
+	}{params: params}
 	for {
 		h := &held{c: c, kind: &n.heldKind, terms: t}
+		h.itself.held = h
 		if n.setToken != nil {
 			h.token = rand.Text()
-			n.setToken(&params, h.token)
+			n.setToken(&both.params, h.token)
 		}
-		var r R
-		err := c.invoke(ctx, invocation{method: n.acquire.Name, params: &params, result: &r, lease: h, ownID: !n.callersID})
+		var none R
+		both.result = none
+		err := c.invoke(ctx, invocation{method: n.acquire.Name, params: &both.params, result: &both.result, lease: h, ownID: !n.callersID})
 		if err != nil {
 			h.disown(err)
-			return nil, r, err
+			return nil, both.result, err
 		}
-		d := n.decide(&params, &r)
+		d := n.decide(&both.params, &both.result)
 		if d.granted {
 			if err := h.take(ctx, d); err != nil {
 				err = fmt.Errorf("%s: %w: %w", n.acquire.Name, errMalformed, err)
 				h.disown(&brokenError{err, true})
-				return nil, r, err
+				return nil, both.result, err
 			}
-			return h, r, nil
+			return h, both.result, nil
 		}
 		h.forget()
 		// A replayed refusal is about a grant that ended with its broken connection, before
 		// the call was repeated. It says nothing of the present, so the call is made anew,
 		// unless its request id belongs to that grant for good.
 		if !d.replayed || n.callersID && fixedID {
-			return nil, r, &BusyError{
+			return nil, both.result, &BusyError{
 				Noun: n.noun, Name: t.name, HeldBy: d.heldBy, Reason: d.reason,
 				RetryAfter: time.Duration(d.retryAfterMS) * time.Millisecond,
 			}

@@ -27,15 +27,19 @@ const (
 //	r, err := client.Call(ctx, c, api.LockGet, api.LockGetParams{Name: "orders"})
 //
 // Without a deadline in ctx the call has 5 s in addition to its wait_ms. When ctx ends, the
-// client asks the sidecar to cancel the call, and Call returns the error of ctx at once.
-// The sidecar may have executed the call all the same.
+// client asks the sidecar to cancel the call, and Call returns the error of ctx: at once,
+// or within 10 ms if the call does not wait for anything and is the only one of its
+// connection. The sidecar may have executed the call all the same.
 //
 // Errors: *api.Error from the sidecar, for errors.Is with the codes of package api;
 // *ConnectError if no sidecar was reached in time; the error of ctx; ErrClosed.
 func Call[P, R any](ctx context.Context, c *Client, m api.Method[P, R], params P) (R, error) {
-	var result R
-	err := c.invoke(ctx, invocation{method: m.Name, idempotent: m.Idempotent, params: &params, result: &result})
-	return result, err
+	both := struct { // one allocation
+		params P
+		result R
+	}{params: params}
+	err := c.invoke(ctx, invocation{method: m.Name, idempotent: m.Idempotent, params: &both.params, result: &both.result})
+	return both.result, err
 }
 
 // CallRaw calls a method by its name. Params is a map, a struct of package api,
@@ -80,63 +84,63 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", v.method, err)
 	}
-	ctx, span := c.span(ctx, v.method)
-	defer span.End()
+	now := c.now()
+	ctx, span := c.spans.start(ctx, now, v.method)
+	if span != nil {
+		defer span.End()
+	}
+	err := c.do(ctx, v, now)
+	if err != nil {
+		err = v.explain(err)
+		mark(span, err)
+	}
+	return err
+}
+
+// do executes a call, and returns its errors as they come.
+func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error {
 	cl, err := c.newCall(v.method, v.params)
 	if err == nil {
 		cl.lease = v.lease
 		cl.describe(ctx, c, v)
-		err = c.carry(ctx, cl, v)
+		if cl.deadline = c.deadlineOf(ctx, now, cl.wait); cl.deadline <= now {
+			err = errTooLate
+		} else {
+			err = c.carry(ctx, cl, v, now)
+		}
 		if err == nil {
 			err = cl.decode(v.result)
 		}
 		c.free(cl)
 	}
-	if err == nil {
-		return nil
-	}
+	return err
+}
+
+// explain makes an error what the caller gets.
+func (v *invocation) explain(err error) error {
 	var reply *api.Error
 	if !errors.As(err, &reply) {
-		err = fmt.Errorf("%s: %w", v.method, err)
-	} else if reply.Code == api.DeadlineExceeded {
+		return fmt.Errorf("%s: %w", v.method, err)
+	}
+	if reply.Code == api.DeadlineExceeded {
 		// The sidecar saw the deadline pass a moment before this client did. The caller gets
 		// the same error in both cases.
-		err = fmt.Errorf("%w: %w", reply, context.DeadlineExceeded)
+		return fmt.Errorf("%w: %w", reply, context.DeadlineExceeded)
 	}
-	mark(span, err)
 	return err
 }
 
 // carry sends the call until a reply arrives.
-func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
-	deadline, ok := ctx.Deadline()
-	var timer *time.Timer
-	var expired <-chan time.Time
-	if !ok {
-		limit := defaultDeadline + cl.wait
-		deadline = time.Now().Add(limit)
-		timer = c.timers.Get().(*time.Timer)
-		timer.Reset(limit)
-		defer c.timers.Put(timer)
-		defer timer.Stop()
-		expired = timer.C
-	}
+func (c *Client) carry(ctx context.Context, cl *call, v invocation, now time.Duration) error {
 	for sends := 0; ; {
-		// The time is checked here because expired fires once, and a connection that broke
-		// may have received that.
-		if time.Until(deadline) <= 0 {
-			return ended(context.DeadlineExceeded)
-		} else if err := ctx.Err(); err != nil {
-			return ended(err)
-		}
 		cn := v.on
 		if cn == nil {
 			var err error
-			if cn, err = c.pick(ctx, expired, nil); err != nil {
+			if cn, now, err = c.pick(ctx, now, cl.deadline); err != nil {
 				return err
 			}
 		}
-		err := cn.roundTrip(ctx, cl, time.Until(deadline), expired)
+		err := cn.roundTrip(ctx, cl, now)
 		if err == nil {
 			return nil
 		}
@@ -159,7 +163,21 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation) error {
 		if v.on != nil || sends == maxSends {
 			return err
 		}
+		// The call may have ended with its connection.
+		if now = c.now(); now >= cl.deadline {
+			return errTooLate
+		} else if err := ctx.Err(); err != nil {
+			return ended(err)
+		}
 	}
+}
+
+// deadlineOf is when a call ends that begins now, by the client's clock.
+func (c *Client) deadlineOf(ctx context.Context, now, wait time.Duration) time.Duration {
+	if at, ok := ctx.Deadline(); ok {
+		return at.Sub(c.epoch)
+	}
+	return now + defaultDeadline + wait
 }
 
 // call is a request that waits for its reply. It is reused.
@@ -180,15 +198,21 @@ type call struct {
 	enc *codec.Encoder
 	dec *codec.Decoder
 
+	deadline time.Duration // by the client's clock
+
 	// These belong to the call's connection, and its mutex guards them until done.
-	late  *held  // the lease to give back when the reply arrives; the caller has gone
-	reply []byte // error and result
-	err   error
-	done  chan struct{} // has one place; filled when reply or err is set
+	msgid  uint32
+	queued bool   // it is in the queue, and not sent yet
+	counts bool   // the sidecar counts it among those that run
+	late   *held  // the lease to give back when the reply arrives; the caller has gone
+	reply  []byte // error and result
+	err    error
+	next   *call         // of a list of calls
+	done   chan struct{} // has one place; filled when reply or err is set
 }
 
-// Every client has its own pools of calls and timers: a channel or a timer must not move
-// from one synctest bubble to another.
+// Every client has its own pool of calls: a channel must not move from one synctest bubble
+// to another.
 
 func blankCall() any {
 	return &call{
@@ -198,15 +222,12 @@ func blankCall() any {
 	}
 }
 
-func stoppedTimer() any {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
-}
-
 func (c *Client) newCall(method string, params any) (*call, error) {
 	cl := c.calls.Get().(*call)
 	cl.method = method
+	if cl.write(params) {
+		return cl, nil
+	}
 	cl.enc.ResetBytes(&cl.scrap)
 	err := cl.enc.Encode(params)
 	if err == nil {
@@ -217,6 +238,32 @@ func (c *Client) newCall(method string, params any) (*call, error) {
 		return nil, err
 	}
 	return cl, nil
+}
+
+// write writes params without the library, and notes their wait_ms. It reports false if the
+// library has to write them.
+func (cl *call) write(params any) (ok bool) {
+	b := cl.scrap[:0]
+	switch p := params.(type) {
+	case map[string]any:
+		cl.wait = waitIn(p)
+		return false
+	case *held:
+		b, cl.pairs = p.append(b)
+		ok = true
+	case *renewal:
+		b, cl.pairs = p.append(b)
+		ok = true
+	default:
+		s, v := shapeOf(params)
+		if s == nil {
+			return false
+		}
+		cl.wait = s.waitOf(v)
+		b, cl.pairs, ok = s.append(b, v)
+	}
+	cl.scrap, cl.params = b, b
+	return ok
 }
 
 // free returns the call to the pool. No other goroutine may refer to it.
@@ -231,7 +278,6 @@ func (c *Client) free(cl *call) {
 
 // describe sets the call's metadata.
 func (cl *call) describe(ctx context.Context, c *Client, v invocation) {
-	cl.wait = waitOf(v.params)
 	_, cl.ownDeadline = v.given[api.MetaDeadlineMS]
 	if _, ok := v.given[api.MetaTraceparent]; !ok {
 		cl.trace(ctx)
@@ -277,7 +323,13 @@ func (cl *call) append(b []byte, msgid uint32, left time.Duration) []byte {
 	return b
 }
 
-func (cl *call) decode(result any) error { return decodeReply(cl.dec, cl.reply, result) }
+func (cl *call) decode(result any) error {
+	known := ""
+	if cl.lease != nil {
+		known = cl.lease.token // which a grant repeats
+	}
+	return decodeReply(cl.dec, cl.reply, result, known)
+}
 
 // requestIDs makes ids that are unique across all clients: 96 random bits for the client,
 // and a counter.

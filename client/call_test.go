@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -316,6 +319,39 @@ func TestCallsAreTraced(t *testing.T) {
 	_, err = c.Ping(t.Context())
 	require.Error(t, err)
 	require.Equal(t, status{codes.Error, "INVALID_ARGUMENT"}, tp.ended()[1].status)
+}
+
+// The global provider is asked for spans as soon as it is set, though the client began
+// without one. The test is a process of its own: other tests begin without one too.
+func TestCallsAreTracedOnceTheProgramTraces(t *testing.T) {
+	t.Parallel()
+	const alone = "CLIENT_TEST_ALONE"
+	if os.Getenv(alone) == "" {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
+		child.Env = append(os.Environ(), alone+"=1")
+		out, err := child.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return
+	}
+	f := newFake(t)
+	c := dial(t, f.listen(), client.Options{})
+	for range 3 {
+		_, err := c.Ping(t.Context())
+		require.NoError(t, err)
+		require.NotContains(t, f.next("session.ping").params, "_traceparent")
+	}
+	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	_, err := c.Ping(trace.ContextWithSpanContext(t.Context(), parent))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("00-%s-%s-00", parent.TraceID(), parent.SpanID()), f.next("session.ping").params["_traceparent"],
+		"the caller's own is passed on")
+
+	tp := &tracing{}
+	otel.SetTracerProvider(tp)
+	_, err = c.Ping(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "coxswain.session.ping", tp.ended()[0].name)
+	require.Contains(t, f.next("session.ping").params, "_traceparent")
 }
 
 // once dials the given connection, and none after it.

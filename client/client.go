@@ -26,7 +26,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -51,25 +50,27 @@ type Options struct {
 	// FailFast makes Dial try once. Without it Dial waits for the sidecar within its
 	// context, for programs that start together with the sidecar.
 	FailFast bool
-	// TracerProvider makes the spans of calls; nil = the global one of package otel.
+	// TracerProvider makes the spans of calls; nil = the global one of package otel. If the
+	// global one starts none, it is asked again after a second, or when it is replaced.
 	TracerProvider trace.TracerProvider
 	// Logger logs the connections that are made and lost; nil = no log.
 	Logger *slog.Logger
 	// OnEvent is called for every notification of the sidecar, in order and on its own
 	// goroutine, so it may make calls. At most 256 events wait for it; later ones are
-	// dropped with a log line. A lock learns of its loss without OnEvent.
+	// dropped with a log line. Right after a call, an event may come up to 20 ms late, unless
+	// the connection holds a lease. A lock learns of its loss without OnEvent.
 	OnEvent func(Event)
 }
 
 // Client calls one sidecar. It is safe for concurrent use, and many goroutines can share
 // one connection at little cost.
 type Client struct {
-	o      Options
-	tracer trace.Tracer
-	ids    requestIDs
-	calls  sync.Pool // of *call
-	timers sync.Pool // of stopped *time.Timer
-	dial   func(context.Context) (net.Conn, error)
+	o     Options
+	spans spans
+	epoch time.Time // what now counts from
+	ids   requestIDs
+	calls sync.Pool // of *call
+	dial  func(context.Context) (net.Conn, error)
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -77,9 +78,11 @@ type Client struct {
 	event chan Event
 
 	follows following
+	alarms  alarms
 
-	slots []*slot
-	turn  atomic.Uint32 // which slot is asked first
+	slots     []*slot
+	turn      atomic.Uint32        // which slot is asked first
+	gathering atomic.Pointer[conn] // the connection that is about to write for several callers
 
 	mu      sync.Mutex    // guards what follows
 	changed chan struct{} // closed and replaced when a slot comes up or fails
@@ -119,25 +122,25 @@ func newClient(o Options) *Client {
 		host, _ := os.Hostname() // a nameless host is still told apart by its pid
 		o.Instance = fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
-	if o.TracerProvider == nil {
-		o.TracerProvider = otel.GetTracerProvider()
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Client{
 		o:       o,
-		tracer:  o.TracerProvider.Tracer(scope),
+		epoch:   time.Now(),
 		ids:     newRequestIDs(),
 		calls:   sync.Pool{New: blankCall},
-		timers:  sync.Pool{New: stoppedTimer},
 		changed: make(chan struct{}),
 		follows: following{turn: make(chan struct{}, 1)},
 		slots:   make([]*slot, max(o.Connections, 1)),
 	}
+	c.spans.init(o.TracerProvider)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }
+
+// now is the time as calls reckon with it: half of what time.Now takes.
+func (c *Client) now() time.Duration { return time.Since(c.epoch) }
 
 // start waits for the first connection within ctx. All others are made in the background.
 func (c *Client) start(ctx context.Context) error {
@@ -154,7 +157,7 @@ func (c *Client) start(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
 		defer cancel()
 	}
-	_, err := c.pick(ctx, nil, func(err error) bool { return c.o.FailFast || hopeless(err) })
+	_, err := c.await(ctx, nil, func(err error) bool { return c.o.FailFast || hopeless(err) }, c.live)
 	if err != nil {
 		_ = c.Close() // the reason that it could not be reached says more
 		return err
@@ -170,13 +173,21 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// pick returns a live connection, and waits for one until ctx or timer ends. GiveUp, if not
-// nil, decides whether a failed attempt to connect ends the wait.
-func (c *Client) pick(ctx context.Context, timer <-chan time.Time, giveUp func(error) bool) (*conn, error) {
-	return c.await(ctx, timer, giveUp, c.live)
+// pick returns a live connection, and waits for one until ctx or the time of the call ends.
+// It also returns what time it is then.
+func (c *Client) pick(ctx context.Context, now, deadline time.Duration) (*conn, time.Duration, error) {
+	if cn := c.live(); cn != nil {
+		return cn, now, nil
+	}
+	t := time.NewTimer(deadline - now)
+	defer t.Stop()
+	cn, err := c.await(ctx, t.C, nil, c.live)
+	return cn, c.now(), err
 }
 
-// await is pick with a function that returns a live connection or nil.
+// await returns a live connection, and waits for one until ctx or timer ends. GiveUp, if not
+// nil, decides whether a failed attempt to connect ends the wait. Live returns a live
+// connection or nil.
 func (c *Client) await(
 	ctx context.Context, timer <-chan time.Time, giveUp func(error) bool, live func() *conn,
 ) (*conn, error) {
@@ -215,10 +226,14 @@ func (c *Client) unreached(last, ended error) error {
 	return fmt.Errorf("%w: %w", last, ended)
 }
 
-// live returns a connection that is up, a different one each time, or nil.
+// live returns a connection that is up, or nil: one that is about to write anyway, else a
+// different one each time.
 func (c *Client) live() *conn {
 	first := 0
 	if len(c.slots) > 1 {
+		if cn := c.gathering.Load(); cn != nil && cn.slot.up.Load() == cn {
+			return cn
+		}
 		first = int(c.turn.Add(1) % uint32(len(c.slots)))
 	}
 	for i := range c.slots {

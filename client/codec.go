@@ -45,8 +45,8 @@ func pairs(b []byte, params any) ([]byte, int, error) {
 const codeNil = 0xc0
 
 // decodeReply reads the error and the result of a response. An error reply is
-// returned as *api.Error.
-func decodeReply(d *codec.Decoder, b []byte, result any) error {
+// returned as *api.Error. Known is a text that the result may repeat.
+func decodeReply(d *codec.Decoder, b []byte, result any, known string) error {
 	if len(b) == 0 {
 		return errMalformed
 	}
@@ -55,6 +55,12 @@ func decodeReply(d *codec.Decoder, b []byte, result any) error {
 	}
 	if result == nil {
 		return nil
+	}
+	if s, v := shapeOf(result); s != nil && v.CanSet() && v.IsZero() {
+		if s.read(b[1:], v, known) {
+			return nil
+		}
+		v.SetZero()
 	}
 	return decode(d, b[1:], result)
 }

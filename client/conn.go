@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
-
-	"github.com/hashicorp/go-msgpack/v2/codec"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -20,44 +17,55 @@ const (
 	maxQueueBytes = 8 << 20
 	// writeTimeout is how long the sidecar may read nothing before the connection is closed.
 	writeTimeout = 10 * time.Second
-	// readBuffer is the size of the read buffer while frames are small.
-	readBuffer = 32 << 10
 )
 
-// conn is one connection, which is one session of the sidecar. It has one reading
-// goroutine. A caller writes its own frame, and the frames that other callers add
-// meanwhile.
+// conn is one connection, which is one session of the sidecar. A caller writes its own
+// frame, and the frames that other callers add meanwhile. Who reads is in reader.go, and
+// the ends of calls that the sidecar does not end are in sweep.go.
 type conn struct {
 	c    *Client
 	slot *slot
 	nc   net.Conn
 	try  func([]byte) (int, error) // writes what goes without blocking
 	dead chan struct{}             // closed by fail
-	wg   sync.WaitGroup            // the reader, and the writer of a backlog
-	dec  *codec.Decoder            // the reader's, for notifications
+	wg   sync.WaitGroup            // the background reader, and the writer of a backlog
 
-	// Set by hello, before others see the connection.
-	session  string
-	maxFrame int           // 0 = not known
-	inflight chan struct{} // has room for the calls that the sidecar runs at once; nil = not known
+	session string // set by hello, before others see the connection
 
-	mu      sync.Mutex // guards what follows
-	err     error      // why it is dead
-	lastID  uint32
-	pending map[uint32]*call
-	held    map[string]*held // by token
-	out     []byte           // frames to write
-	spare   []byte           // the buffer that was written last
-	writing bool             // a goroutine is writing, and will write out as well
+	inbox               // belongs to the goroutine that reads
+	wake  chan struct{} // gives the background reader its turn; has room for one
+
+	mu       sync.Mutex // guards what follows
+	err      error      // why it is dead
+	maxFrame int        // 0 = not known
+	lastID   uint32
+	pending  map[uint32]*call
+	held     map[string]*held // by token
+
+	running    int     // those of pending that the sidecar counts against its limit
+	maxRunning int     // that limit; 0 = not known
+	queue      []*call // wait until it can run one more
+
+	out     []byte // frames to write
+	spare   []byte // the buffer that was written last
+	writing bool   // a goroutine is writing, or about to, and will write out as well
+	gather  int    // so many more frames may come before the reader writes them; see pass
+
+	turns
+
+	sweeper *time.Timer   // runs sweep; nil until the first call
+	sweepAt time.Duration // when, by the client's clock; 0 = it does not run
 }
 
 func newConn(c *Client, s *slot, nc net.Conn) *conn {
 	return &conn{
 		c: c, slot: s, nc: nc, try: nonBlocking(nc),
-		dec:     codec.NewDecoderBytes([]byte{codeNil}, handle),
+		inbox:   newInbox(),
+		wake:    make(chan struct{}, 1),
 		dead:    make(chan struct{}),
 		pending: make(map[uint32]*call),
 		held:    make(map[string]*held),
+		turns:   turns{by: inBackground},
 	}
 }
 
@@ -92,8 +100,11 @@ func (cn *conn) fail(err error) {
 	// The slot is cleared under the same lock: a caller that finds the connection dead must
 	// not get it again.
 	cn.slot.up.CompareAndSwap(cn, nil)
-	pending, held := cn.pending, cn.held
-	cn.pending, cn.held, cn.out = nil, nil, nil
+	pending, queue, held := cn.pending, cn.queue, cn.held
+	cn.pending, cn.queue, cn.held, cn.out = nil, nil, nil, nil
+	if cn.sweeper != nil {
+		cn.sweeper.Stop()
+	}
 	cn.mu.Unlock()
 
 	_ = cn.nc.Close() // an error changes nothing: the connection is not used any more
@@ -105,34 +116,30 @@ func (cn *conn) fail(err error) {
 	}
 	for _, cl := range pending {
 		if cl.late == nil {
-			cl.err = &brokenError{err, true}
-			cl.done <- struct{}{}
+			cl.end(&brokenError{err, true})
 		}
+	}
+	for _, cl := range queue {
+		cl.end(&brokenError{err, false})
 	}
 }
 
-// roundTrip sends the call and waits for its reply, until ctx or expired ends.
-func (cn *conn) roundTrip(ctx context.Context, cl *call, left time.Duration, expired <-chan time.Time) error {
-	if cn.inflight != nil && cl.wait == 0 { // those that wait are counted apart
-		if err := cn.enter(ctx, expired); err != nil {
-			return err
-		}
-		defer func() { <-cn.inflight }()
-	}
-	id, err := cn.submit(cl, left)
+// roundTrip sends the call and waits for its reply, until ctx or the call's time ends.
+func (cn *conn) roundTrip(ctx context.Context, cl *call, now time.Duration) error {
+	reads, err := cn.submit(ctx, cl, now)
 	if err != nil {
 		return err
+	}
+	if reads && cn.lead(cl) {
+		return cl.err
 	}
 	select {
 	case <-cl.done:
 		return cl.err
 	case <-ctx.Done():
-		err = ended(ctx.Err())
-	case <-expired:
-		err = ended(context.DeadlineExceeded)
 	}
-	if cn.abandon(id, cl) {
-		return err
+	if cn.abandon(cl) {
+		return ended(ctx.Err())
 	}
 	// The reply arrived at the same moment, and is better than an error.
 	<-cl.done
@@ -147,56 +154,64 @@ func ended(err error) error {
 	return fmt.Errorf("%w: %w", api.Cancelled, err)
 }
 
-// enter waits until the sidecar can run one more call. It would answer OVERLOADED to a call
-// beyond its limit.
-func (cn *conn) enter(ctx context.Context, expired <-chan time.Time) error {
-	select {
-	case cn.inflight <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case cn.inflight <- struct{}{}:
-		return nil
-	case <-cn.dead:
-		return &brokenError{cn.err, false}
-	case <-ctx.Done():
-		return ended(ctx.Err())
-	case <-expired:
-		return ended(context.DeadlineExceeded)
-	}
-}
-
-// submit gives the call an id and writes its frame, or leaves that to the current writer.
-func (cn *conn) submit(cl *call, left time.Duration) (uint32, error) {
+// submit sends the call, or queues it if the sidecar cannot run it yet. It reports whether
+// the caller has to read.
+func (cn *conn) submit(ctx context.Context, cl *call, now time.Duration) (reads bool, err error) {
 	cn.mu.Lock()
 	if err := cn.err; err != nil {
 		cn.mu.Unlock()
-		return 0, &brokenError{err, false}
+		return false, &brokenError{err, false}
 	}
-	if len(cn.out) > maxQueueBytes {
+	cl.err = nil
+	if cl.wait == 0 && cn.maxRunning > 0 && cn.running >= cn.maxRunning { // those that wait are counted apart
+		// The sidecar would answer OVERLOADED.
+		cl.queued, cn.queue = true, append(cn.queue, cl)
+		cn.sweepBy(cl.deadline, now)
 		cn.mu.Unlock()
-		return 0, &api.Error{Code: api.Overloaded, Retryable: true, Message: "the sidecar does not read its socket, and 8 MiB wait for it"}
+		return false, nil
 	}
-	id := cn.id()
+	if err := cn.send(cl, now); err != nil {
+		cn.mu.Unlock()
+		return false, err
+	}
+	cn.sweepBy(cl.deadline, now)
+	reads = cn.takeTurn(ctx, cl)
+	if cn.gather > 0 {
+		cn.gather--
+		if cn.gather == 0 {
+			cn.writeOut() // the last that was expected: the reader need not come back for it
+			return reads, nil
+		}
+	}
+	cn.flush()
+	return reads, nil
+}
+
+// send gives the call an id and adds its frame to those to write.
+func (cn *conn) send(cl *call, now time.Duration) error {
+	if len(cn.out) > maxQueueBytes {
+		return &api.Error{Code: api.Overloaded, Retryable: true, Message: "the sidecar does not read its socket, and 8 MiB wait for it"}
+	}
+	cl.msgid = cn.id()
 	start := len(cn.out)
-	cn.out = cl.append(cn.out, id, left)
+	cn.out = cl.append(cn.out, cl.msgid, cl.deadline-now)
 	if n := len(cn.out) - start; cn.maxFrame > 0 && n > cn.maxFrame {
 		cn.out = cn.out[:start]
-		cn.mu.Unlock()
 		// The sidecar would close the connection, and with it end the calls of others.
-		return 0, &api.Error{Code: api.InvalidArgument, Message: fmt.Sprintf(
+		return &api.Error{Code: api.InvalidArgument, Message: fmt.Sprintf(
 			"the call takes %d bytes and the sidecar takes %d: send less, or raise limits.max_frame_bytes", n, cn.maxFrame)}
 	}
-	cn.pending[id], cl.err = cl, nil
+	cn.pending[cl.msgid] = cl
+	if cl.counts = cl.wait == 0; cl.counts {
+		cn.running++
+	}
 	if lk := cl.lease; lk != nil {
 		lk.bind(cn)
 		if lk.session && !lk.kind.named {
 			cn.held[lk.token] = lk
 		}
 	}
-	cn.flush()
-	return id, nil
+	return nil
 }
 
 // id returns the next msgid that no call in flight has.
@@ -209,23 +224,58 @@ func (cn *conn) id() uint32 {
 	}
 }
 
-// abandon cancels a call whose caller stops waiting. It reports false if the reply has
-// arrived.
-func (cn *conn) abandon(id uint32, cl *call) bool {
-	cn.mu.Lock()
-	if cn.pending[id] != cl {
-		cn.mu.Unlock()
-		return false
+// forget removes a call from those in flight.
+func (cn *conn) forget(cl *call) {
+	delete(cn.pending, cl.msgid)
+	if cl.counts {
+		cn.running--
 	}
-	delete(cn.pending, id)
-	if cl.lease != nil {
-		// The grant may be on its way. It is given back when it arrives.
-		delete(cn.held, cl.lease.token)
-		cn.pending[id] = &call{late: cl.lease}
+}
+
+// admit sends the calls that the sidecar can run now, and adds those that cannot be sent
+// to the ended ones.
+func (cn *conn) admit(ended *calls) {
+	for len(cn.queue) > 0 && cn.running < cn.maxRunning {
+		cl := cn.queue[0]
+		cn.queue[0] = nil
+		cn.queue = cn.queue[1:]
+		cl.queued = false
+		if err := cn.send(cl, cn.c.now()); err != nil {
+			cl.err = err
+			ended.add(cl)
+		}
 	}
-	cn.out = appendCancel(cn.out, id)
-	cn.flush()
-	return true
+}
+
+// calls are calls that have ended, until they are told.
+type calls struct {
+	first, last *call
+	n           int
+}
+
+func (l *calls) add(cl *call) {
+	if l.n++; l.first == nil {
+		l.first = cl
+	} else {
+		l.last.next = cl
+	}
+	l.last = cl
+}
+
+// tell wakes the callers. From then on their calls are their own.
+func (l *calls) tell() {
+	for cl := l.first; cl != nil; {
+		next := cl.next
+		cl.next = nil
+		cl.done <- struct{}{}
+		cl = next
+	}
+}
+
+// end wakes the caller of a call that has failed.
+func (cl *call) end(err error) {
+	cl.err = err
+	cl.done <- struct{}{}
 }
 
 // notify sends a notification, which has no reply.
@@ -247,6 +297,11 @@ func (cn *conn) flush() {
 		return
 	}
 	cn.writing = true
+	cn.writeOut()
+}
+
+// writeOut is flush for the goroutine that is to write.
+func (cn *conn) writeOut() {
 	for len(cn.out) > 0 {
 		b := cn.out
 		cn.out, cn.spare = cn.spare[:0], nil
@@ -286,106 +341,5 @@ func (cn *conn) drain(b []byte, n int) {
 	}
 	_ = cn.nc.SetWriteDeadline(time.Time{})
 	cn.mu.Lock()
-	cn.writing = false
-	cn.flush()
-}
-
-// read takes frames from the connection until it ends.
-func (cn *conn) read() {
-	var (
-		buf        = make([]byte, readBuffer)
-		start, end int
-		sk         skim
-	)
-	for {
-		n, err := cn.nc.Read(buf[end:])
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errors.New("the sidecar closed it")
-			}
-			cn.fail(err)
-			return
-		}
-		end += n
-		for start < end {
-			n, err := sk.next(buf[start:end])
-			if err == nil && n > 0 {
-				err = cn.take(buf[start : start+n])
-			}
-			if err != nil {
-				cn.fail(err)
-				return
-			}
-			if n == 0 {
-				break
-			}
-			start += n
-		}
-		buf, end = roomy(buf, start, end)
-		start = 0
-	}
-}
-
-// roomy moves buf[start:end] to the front of a buffer with free space at its end: the same
-// one, a larger one for a long frame, or a small one after a long frame.
-func roomy(buf []byte, start, end int) ([]byte, int) {
-	rest := buf[start:end]
-	switch {
-	case len(rest) == len(buf):
-		grown := make([]byte, 2*len(buf))
-		return grown, copy(grown, rest)
-	case len(rest) == 0 && len(buf) > maxKept:
-		return make([]byte, readBuffer), 0
-	case start == 0:
-		return buf, end
-	default:
-		return buf, copy(buf, rest)
-	}
-}
-
-// take handles one whole frame, which is valid only until it returns.
-func (cn *conn) take(frame []byte) error {
-	r := cursor{frame}
-	n, ok := r.array()
-	if !ok {
-		return errMalformed
-	}
-	switch kind, ok := r.integer(); {
-	case ok && kind == frameResponse && n == 4:
-		id, ok := r.integer()
-		if !ok {
-			return errMalformed
-		}
-		cn.deliver(id, r.b)
-		return nil
-	case ok && kind == frameNotification && n == 3:
-		method, ok := r.text()
-		if !ok {
-			return errMalformed
-		}
-		return cn.hear(method, r.b)
-	default:
-		return errMalformed
-	}
-}
-
-// deliver passes a reply to its caller, which decodes it. So decoding does not delay the
-// reader.
-func (cn *conn) deliver(id uint64, reply []byte) {
-	cn.mu.Lock()
-	cl, ok := cn.pending[uint32(id)]
-	if !ok {
-		cn.mu.Unlock() // the caller has gone
-		return
-	}
-	delete(cn.pending, uint32(id))
-	if cl.late != nil {
-		cn.out = append(cn.out, cl.late.lateFrame(cn.dec, reply)...)
-		cn.flush()
-		return
-	}
-	cn.named(cl.lease, reply)
-	cn.mu.Unlock()
-	cl.reply = append(cl.reply[:0], reply...)
-	cl.done <- struct{}{}
+	cn.writeOut()
 }

@@ -137,7 +137,9 @@ func (cn *conn) hello(ctx context.Context) error {
 		return err
 	}
 	defer cn.c.free(cl)
-	if err := cn.roundTrip(ctx, cl, helloTimeout, nil); err != nil {
+	now := cn.c.now()
+	cl.deadline = now + helloTimeout
+	if err := cn.roundTrip(ctx, cl, now); err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
 	if err := cl.decode(&r); err != nil {
@@ -147,7 +149,8 @@ func (cn *conn) hello(ctx context.Context) error {
 		return fmt.Errorf("hello: server %q %s has protocol %d: %w", r.Server, r.Version, r.Protocol, errProtocol)
 	}
 	cn.session = r.Session
-	cn.maxFrame = int(r.Limits.MaxFrameBytes)
-	cn.inflight = make(chan struct{}, max(r.Limits.MaxInflight, 1))
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	cn.maxFrame, cn.maxRunning = int(r.Limits.MaxFrameBytes), int(max(r.Limits.MaxInflight, 1))
 	return nil
 }

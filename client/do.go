@@ -18,7 +18,7 @@ var errPanicked = errors.New("it panicked")
 // doBy is do with its own release, which is given the error of fn.
 func (h *held) doBy(ctx context.Context, fn func(context.Context) error, release func(context.Context, error) error) (err error) {
 	ctx, end := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(h.ctx, func() { end(context.Cause(h.ctx)) })
+	stop := context.AfterFunc(h.Context(), func() { end(context.Cause(h.Context())) })
 	ended := errPanicked
 	defer func() { // also runs when fn panics
 		stop()

@@ -37,7 +37,7 @@ func ReadReply(frame []byte, result any) (msgid uint64, err error) {
 	r.array()
 	r.integer()
 	msgid, _ = r.integer()
-	return msgid, decodeReply(blankCall().(*call).dec, r.b, result)
+	return msgid, decodeReply(blankCall().(*call).dec, r.b, result, "")
 }
 
 // Skim finds the end of the frame at the start of b, given n bytes at a time.
@@ -59,4 +59,44 @@ func Unreached(c *Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lastErr
+}
+
+// Led is how often callers began to read the client's first connection themselves.
+func Led(c *Client) uint32 {
+	cn := c.slots[0].up.Load()
+	if cn == nil {
+		return 0
+	}
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	return cn.led
+}
+
+// Glance is how often the background reader looks while it has stepped aside.
+const Glance = glance
+
+// WritePlain is params as a MessagePack map, written without the library; not ok = they
+// cannot be.
+func WritePlain(params any) (b []byte, ok bool) {
+	cl := blankCall().(*call)
+	ok = cl.write(params)
+	return append(appendMap(nil, cl.pairs), cl.params...), ok
+}
+
+// ReadPlain reads a map into what result points to, without the library.
+func ReadPlain(b []byte, result any) bool {
+	s, v := shapeOf(result)
+	return s.read(b, v, "")
+}
+
+// ReadByLibrary reads a value by the library alone.
+func ReadByLibrary(b []byte, result any) error {
+	return decode(blankCall().(*call).dec, b, result)
+}
+
+// Alarms is how many leases of the client are to be checked.
+func Alarms(c *Client) int {
+	c.alarms.mu.Lock()
+	defer c.alarms.mu.Unlock()
+	return len(c.alarms.heap)
 }

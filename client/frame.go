@@ -158,20 +158,68 @@ func (r *cursor) integer() (uint64, bool) {
 	}
 }
 
-// text reads a str.
-func (r *cursor) text() (string, bool) {
+// signed reads an integer that an int64 holds.
+func (r *cursor) signed() (int64, bool) {
+	if len(r.b) == 0 {
+		return 0, false
+	}
+	c := r.b[0]
+	if c < 0xd0 || (c > 0xd3 && c < 0xe0) {
+		n, ok := r.integer()
+		return int64(n), ok && n <= math.MaxInt64
+	}
 	v, _, ok := r.take()
 	if !ok {
-		return "", false
+		return 0, false
+	}
+	if c >= 0xe0 {
+		return int64(int8(c)), true
+	}
+	unused := 64 - 8*(len(v)-1)
+	return int64(unsigned(v[1:])<<unused) >> unused, true
+}
+
+// text reads a str.
+func (r *cursor) text() (string, bool) {
+	b, ok := r.bytes()
+	return string(b), ok
+}
+
+// bytes reads a str without copying it.
+func (r *cursor) bytes() ([]byte, bool) {
+	v, _, ok := r.take()
+	if !ok {
+		return nil, false
 	}
 	switch c := v[0]; {
 	case c&0xe0 == 0xa0:
-		return string(v[1:]), true
+		return v[1:], true
 	case c >= 0xd9 && c <= 0xdb:
-		return string(v[1+1<<(c-0xd9):]), true
+		return v[1+1<<(c-0xd9):], true
 	default:
-		return "", false
+		return nil, false
 	}
+}
+
+// pairs reads the header of a map.
+func (r *cursor) pairs() (int, bool) {
+	v, values, ok := r.take()
+	if !ok || (v[0]&0xf0 != 0x80 && v[0] != 0xde && v[0] != 0xdf) {
+		return 0, false
+	}
+	return values / 2, true
+}
+
+// skip passes one value, whatever is in it.
+func (r *cursor) skip() bool {
+	for values := 1; values > 0; values-- {
+		_, within, ok := r.take()
+		if !ok {
+			return false
+		}
+		values += within
+	}
+	return true
 }
 
 func appendUint(b []byte, n uint64) []byte {

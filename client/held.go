@@ -21,20 +21,26 @@ type held struct {
 	kind *heldKind
 	terms
 	token string
+	// itself is what a Lock and a Semaphore are, so that neither is an allocation more.
+	itself struct{ *held }
 
 	// Set by the grant.
 	fence uint64
 	ttl   time.Duration
-	ends  time.Time // the end of the longest hold; zero = none
-	ctx   context.Context
-	end   context.CancelCauseFunc
+	ends  time.Time       // the end of the longest hold; zero = none
+	asked context.Context // of the acquisition
+
+	alarm // runs check
 
 	mu        sync.Mutex // guards what follows
 	on        *conn      // the session that holds it
 	confirmed time.Time  // the last time at which it was certainly held
+	granted   bool
 	loss      error
-	timer     *time.Timer // nil until the grant
 	released  bool
+	why       error           // why Context has ended; nil = it has not
+	ctx       context.Context // nil until somebody asks for it, which most never do
+	end       context.CancelCauseFunc
 }
 
 // heldAnswer is the result of a renewal or a release, for all nouns.
@@ -47,13 +53,34 @@ type heldAnswer struct {
 }
 
 // params are the parameters that name the lease, and more.
-func (h *held) params(more map[string]any) map[string]any {
+func (h *held) params(more map[string]any) any {
+	if len(more) == 0 {
+		return h // newCall writes it without a map
+	}
 	p := map[string]any{h.kind.name: h.name, h.kind.token: h.token}
 	if h.kind.key != "" {
 		p[h.kind.key] = h.key
 	}
 	maps.Copy(p, more)
 	return p
+}
+
+// append writes the parameters that name the lease.
+func (h *held) append(b []byte) (to []byte, pairs int) {
+	b = appendText(appendText(b, h.kind.name), h.name)
+	b = appendText(appendText(b, h.kind.token), h.token)
+	if h.kind.key == "" {
+		return b, 2
+	}
+	return appendText(appendText(b, h.kind.key), h.key), 3
+}
+
+// renewal is a lease as the parameters of its renewal.
+type renewal held
+
+func (r *renewal) append(b []byte) (to []byte, pairs int) {
+	b, pairs = (*held)(r).append(b)
+	return appendUint(appendText(b, r.kind.ttl), uint64(r.ttl.Milliseconds())), pairs + 1
 }
 
 // errorf prefixes an error with the lease and the step that failed.
@@ -73,7 +100,28 @@ func (h *held) Fence() uint64 { return h.fence }
 // Context ends when the lease ends. Its cause is then ErrReleased, or an error that is
 // ErrLost and has the reason. It has the values of the context of the acquisition, but
 // does not end with that one.
-func (h *held) Context() context.Context { return h.ctx }
+func (h *held) Context() context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx == nil {
+		h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(h.asked))
+		if h.why != nil {
+			h.end(h.why)
+		}
+	}
+	return h.ctx
+}
+
+// finish ends Context, with h.mu held.
+func (h *held) finish(why error) {
+	h.c.alarms.stop(h)
+	if h.why == nil {
+		h.why = why
+	}
+	if h.end != nil {
+		h.end(why)
+	}
+}
 
 // Renew extends the lease by its TTL. Only a lease that is bound to its TTL needs it. If the
 // lease is not held any more it is lost, and the error is ErrLost; after any other error
@@ -96,7 +144,7 @@ func (h *held) Renew(ctx context.Context) error {
 	var r heldAnswer
 	err := h.c.invoke(ctx, invocation{
 		method: h.kind.renew, idempotent: true, result: &r, on: on,
-		params: h.params(map[string]any{h.kind.ttl: h.ttl.Milliseconds()}),
+		params: (*renewal)(h),
 	})
 	if err != nil {
 		return err
@@ -121,10 +169,9 @@ func (h *held) endBy(ctx context.Context, method string, more map[string]any) er
 		h.mu.Unlock()
 		return nil
 	}
-	h.timer.Stop()
 	on, loss := h.on, h.loss
+	h.finish(ErrReleased)
 	h.mu.Unlock()
-	h.end(ErrReleased)
 
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
@@ -162,20 +209,20 @@ func (h *held) take(ctx context.Context, d decision) error {
 		return fmt.Errorf("fence: %w", err)
 	}
 	h.fence, h.ttl = fence, time.Duration(d.ttlMS)*time.Millisecond
-	h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	h.asked = ctx
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.timer = time.AfterFunc(h.ttl, h.check)
+	h.granted = true
 	// The sidecar waited for this long before it asked for the grant.
 	h.confirmed = h.confirmed.Add(time.Duration(d.waitedMS) * time.Millisecond)
 	if h.maxHold > 0 {
 		h.ends = h.confirmed.Add(validity(h.maxHold))
 	}
-	h.arm()
 	if h.loss != nil { // lost between the reply and now
-		h.timer.Stop()
-		h.end(h.loss)
+		h.finish(h.loss)
+		return nil
 	}
+	h.arm()
 	return nil
 }
 
@@ -200,7 +247,7 @@ func (h *held) arm() {
 			next = h.ends
 		}
 	}
-	h.timer.Reset(time.Until(next))
+	h.c.alarms.set(h, next.Sub(h.c.epoch))
 }
 
 // check runs when the timer does.
@@ -221,15 +268,17 @@ func (h *held) check() {
 		// sidecar has renewed the lease meanwhile, or reports the loss before it answers.
 		until = asked.Add(h.ttl / 3)
 	}
-	ctx, cancel := context.WithDeadline(h.ctx, until)
+	held := h.Context()
+	ctx, cancel := context.WithDeadline(held, until)
 	defer cancel()
 	// The program did not make this call, so it gets no span.
 	cl, err := h.c.newCall(api.SessionPing.Name, nil)
 	if err == nil {
-		err = on.roundTrip(ctx, cl, time.Until(until), nil)
+		cl.deadline = until.Sub(h.c.epoch)
+		err = on.roundTrip(ctx, cl, asked.Sub(h.c.epoch))
 		h.c.free(cl)
 	}
-	if h.ctx.Err() != nil {
+	if held.Err() != nil {
 		return
 	}
 	if err != nil {
@@ -243,7 +292,7 @@ func (h *held) check() {
 func (h *held) confirm(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.loss == nil && !h.released {
+	if h.loss == nil && h.why == nil {
 		h.confirmed = at
 		h.arm()
 	}
@@ -268,9 +317,8 @@ func (h *held) lose(reason string) error {
 	if h.loss == nil {
 		h.loss = lost(reason)
 	}
-	if h.timer != nil {
-		h.timer.Stop()
-		h.end(h.loss)
+	if h.granted {
+		h.finish(h.loss)
 	}
 	return h.loss
 }

@@ -39,13 +39,16 @@ func (h *held) lateFrame(d *codec.Decoder, reply []byte) []byte {
 	return h.releaseFrame(token)
 }
 
+// naming is the part of a result that has the token, for all nouns.
+type naming struct {
+	Lease string `codec:"lease"`
+	Token string `codec:"token"`
+}
+
 // namedBy is the token in a reply; empty if the reply grants nothing.
 func namedBy(d *codec.Decoder, reply []byte) string {
-	var r struct {
-		Lease string `codec:"lease"`
-		Token string `codec:"token"`
-	}
-	if decodeReply(d, reply, &r) != nil {
+	var r naming
+	if decodeReply(d, reply, &r, "") != nil {
 		return ""
 	}
 	return cmp.Or(r.Lease, r.Token)

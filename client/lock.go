@@ -63,7 +63,7 @@ func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Lock{h}, nil
+	return (*Lock)(&h.itself), nil
 }
 
 // LockDo acquires a lock as LockAcquire does, runs fn, and releases the lock when fn

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -371,5 +372,37 @@ func TestAWaitCountsFromTheGrant(t *testing.T) {
 		synctest.Wait()
 		require.ErrorIs(t, context.Cause(lk.Context()), client.ErrLost)
 		require.Error(t, lk.Release(t.Context()))
+	})
+}
+
+// Each of many leases ends in its own time, whatever became of the others.
+func TestEachLeaseEndsInItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		granting(f)
+		c := bubble(t, f, client.Options{})
+		defer f.wg.Wait()
+		defer c.Close()
+		var wg sync.WaitGroup
+		began := time.Now()
+		for i := range 200 {
+			ttl := time.Duration(50-i*7%50) * time.Second
+			lk, err := c.LockAcquire(t.Context(), "l", client.LockOptions{TTL: ttl, Bind: api.BindTTL})
+			require.NoError(t, err)
+			alarms := client.Alarms(c)
+			if i%3 == 0 {
+				require.NoError(t, lk.Release(t.Context()))
+				require.Equal(t, alarms-1, client.Alarms(c))
+				continue
+			}
+			wg.Go(func() {
+				<-lk.Context().Done()
+				require.ErrorIs(t, context.Cause(lk.Context()), client.ErrLost)
+				require.Equal(t, ttl-ttl/100-2*time.Millisecond, time.Since(began), "by the bubble's clock")
+			})
+		}
+		wg.Wait()
+		require.Zero(t, client.Alarms(c))
 	})
 }

@@ -59,7 +59,7 @@ func (c *Client) SemaphoreAcquire(ctx context.Context, name string, o SemaphoreO
 	if err != nil {
 		return nil, err
 	}
-	return &Semaphore{h}, nil
+	return (*Semaphore)(&h.itself), nil
 }
 
 // SemaphoreDo acquires permits as SemaphoreAcquire does, runs fn, and releases the

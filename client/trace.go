@@ -3,7 +3,11 @@ package client
 import (
 	"context"
 	"errors"
+	"reflect"
+	"sync/atomic"
+	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -27,17 +31,52 @@ var spanNames = func() map[string]string {
 
 const spanPrefix = "coxswain."
 
-func (c *Client) span(ctx context.Context, method string) (context.Context, trace.Span) {
+// spans starts the spans of calls.
+type spans struct {
+	tracer trace.Tracer
+	// global is the provider of package otel that the client began with; nil = the program
+	// gave one of its own.
+	global trace.TracerProvider
+	// silent is the time since the client's epoch until which global need not be asked.
+	silent atomic.Int64
+}
+
+// askAgain is how long a global provider that starts no spans is not asked again. It
+// begins without a word when a tracer attaches to the process from outside; another
+// provider is seen at once.
+const askAgain = time.Second
+
+func (s *spans) init(own trace.TracerProvider) {
+	if own == nil {
+		own = otel.GetTracerProvider()
+		if reflect.ValueOf(own).Kind() == reflect.Pointer { // so that it can be compared
+			s.global = own
+		}
+	}
+	s.tracer = own.Tracer(scope)
+}
+
+// start starts the span of a call; nil = nobody traces. A span that records nothing is
+// three allocations, and most programs have no other.
+func (s *spans) start(ctx context.Context, now time.Duration, method string) (context.Context, trace.Span) {
+	if s.global != nil && int64(now) < s.silent.Load() && otel.GetTracerProvider() == s.global {
+		return ctx, nil
+	}
 	name, ok := spanNames[method]
 	if !ok {
 		name = spanPrefix + method
 	}
-	return c.tracer.Start(ctx, name, asClient...)
+	inside, span := s.tracer.Start(ctx, name, asClient...)
+	// A provider that samples makes a new id for each span, whether it records it or not.
+	if s.global != nil && !span.IsRecording() && span.SpanContext().Equal(trace.SpanContextFromContext(ctx)) {
+		s.silent.Store(int64(now + askAgain))
+	}
+	return inside, span
 }
 
 // mark records the code of a failed call, and no text that may contain a key.
 func mark(span trace.Span, err error) {
-	if !span.IsRecording() {
+	if span == nil || !span.IsRecording() {
 		return
 	}
 	text := "unreachable"

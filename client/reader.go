@@ -1,0 +1,344 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+)
+
+// One goroutine at a time reads a connection. With many calls in flight it is the
+// background reader, which wakes the callers. A lone caller reads its own reply: to be
+// woken by another goroutine takes about as long as the call itself. It may do so while the
+// background reader has stepped aside, which that does as long as lone calls follow each
+// other closely. Then it only looks every glance: it reads on when no call came since, so
+// that events are heard, and takes over from a caller that reads for long, so that this one
+// can watch its context. It does not step aside while the connection holds a lease: their
+// losses have to be heard at once.
+
+const (
+	// glance is how often the background reader looks while it has stepped aside. The end of
+	// a caller's context may be seen so much late, and an event twice as much. A shorter one
+	// costs lone callers what they have gained: each look wakes a thread, which then competes
+	// with theirs.
+	glance = 10 * time.Millisecond
+	// readBuffer is the size of the read buffer while frames are small.
+	readBuffer = 32 << 10
+)
+
+// Who reads.
+type reading uint8
+
+const (
+	byNobody reading = iota
+	byCaller
+	inBackground
+)
+
+// turns say who reads, with the mutex of the connection.
+type turns struct {
+	by       reading
+	leader   *call           // of the caller that reads
+	ctx      context.Context // of the caller that reads, or did so last; nil = neither
+	led      uint32          // how often a caller began to read
+	takeOver bool            // the background reader waits for the caller to stop
+	lone     time.Duration   // when the background reader last had the reply of a lone call
+	aside    bool            // for the background reader: pass has ended its turn
+}
+
+// inbox is what was read.
+type inbox struct {
+	buf        []byte
+	start, end int // what is not handled yet
+	skim       skim
+	dec        *codec.Decoder // for notifications
+}
+
+func newInbox() inbox {
+	return inbox{buf: make([]byte, readBuffer), dec: codec.NewDecoderBytes([]byte{codeNil}, handle)}
+}
+
+// takeTurn decides who reads the reply of a call that is sent, and reports whether its
+// caller does.
+func (cn *conn) takeTurn(ctx context.Context, cl *call) bool {
+	if cn.by != byNobody {
+		return false
+	}
+	if cl.wait > 0 || len(cn.held) > 0 { // it takes long, or somebody has to read after it
+		cn.callBackground()
+		return false
+	}
+	cn.by, cn.leader, cn.ctx = byCaller, cl, ctx
+	cn.led++
+	return true
+}
+
+// callBackground makes the background reader read, which has stepped aside.
+func (cn *conn) callBackground() {
+	cn.by, cn.leader, cn.ctx, cn.takeOver = inBackground, nil, nil, false
+	cn.wake <- struct{}{}
+}
+
+// lead reads until the call has ended, and reports false if another goroutine reads on.
+func (cn *conn) lead(cl *call) bool {
+	for {
+		err := cn.receive()
+		stopped := errors.Is(err, os.ErrDeadlineExceeded)
+		if err != nil && !stopped {
+			cn.fail(err)
+			<-cl.done
+			return true
+		}
+		select {
+		case <-cl.done:
+			cn.stopLeading()
+			return true
+		default:
+		}
+		if stopped && cn.giveWay() {
+			return false
+		}
+	}
+}
+
+// stopLeading leaves the reading to whom it concerns.
+func (cn *conn) stopLeading() {
+	cn.mu.Lock()
+	if cn.takeOver || len(cn.pending) > 0 || len(cn.held) > 0 {
+		cn.callBackground()
+	} else {
+		cn.by, cn.leader = byNobody, nil
+	}
+	cn.mu.Unlock()
+}
+
+// giveWay lets the background reader read if it wants to.
+func (cn *conn) giveWay() bool {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	if !cn.takeOver {
+		return false
+	}
+	cn.callBackground()
+	return true
+}
+
+// interrupt makes the goroutine that reads look around. What it is to see has to be there
+// before: see receive.
+func (cn *conn) interrupt() { _ = cn.nc.SetReadDeadline(time.Unix(1, 0)) } // a closed one ends by itself
+
+// read is the background reader.
+func (cn *conn) read() {
+	t := time.NewTimer(glance)
+	t.Stop()
+	for {
+		err := cn.receive()
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			cn.fail(err)
+			return
+		}
+		if !cn.standAside(t) {
+			return
+		}
+	}
+}
+
+// standAside returns when the background reader has to read, or false at the end.
+func (cn *conn) standAside(t *time.Timer) bool {
+	cn.mu.Lock()
+	aside, led := cn.aside, cn.led
+	cn.aside = false
+	cn.mu.Unlock()
+	if !aside {
+		return true
+	}
+	t.Reset(glance)
+	defer t.Stop()
+	var ends <-chan struct{} // of the context that was last seen: most callers use it again
+	for {
+		ticked := false
+		select {
+		case <-cn.wake:
+			return true
+		case <-cn.dead:
+			return false
+		case <-ends:
+		case <-t.C:
+			ticked = true
+		}
+		cn.mu.Lock()
+		idle := ticked && cn.led == led
+		ended := cn.ctx != nil && cn.ctx.Err() != nil
+		if cn.by == byNobody && idle {
+			cn.by, cn.ctx = inBackground, nil
+			cn.mu.Unlock()
+			return true
+		}
+		if cn.by == byCaller && (idle || ended) {
+			cn.takeOver = true
+			cn.interrupt()
+		}
+		if ends = nil; cn.ctx != nil && !ended {
+			ends = cn.ctx.Done()
+		}
+		led = cn.led
+		cn.mu.Unlock()
+		if ticked {
+			t.Reset(glance)
+		}
+	}
+}
+
+// receive reads once and handles the frames that are whole. Its error is
+// os.ErrDeadlineExceeded after interrupt; after any other the connection is of no use.
+func (cn *conn) receive() error {
+	n, err := cn.nc.Read(cn.buf[cn.end:])
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// Before anybody looks why, or an interruption that comes now would be undone unseen.
+		_ = cn.nc.SetReadDeadline(time.Time{})
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the sidecar closed it")
+		}
+		return err
+	}
+	cn.end += n
+	return cn.pass()
+}
+
+// pass hands the frames that are whole to whom they concern.
+//
+// Callers whose replies come together often call again at once. So if there are several,
+// pass keeps the writing to itself while they run, and writes what they add in one piece;
+// unless the last of them has done so.
+func (cn *conn) pass() error {
+	var done calls
+	cn.mu.Lock()
+	err := cn.takeAll(&done)
+	if err != nil {
+		cn.mu.Unlock()
+		done.tell()
+		return err
+	}
+	cn.admit(&done)
+	cn.buf, cn.end = roomy(cn.buf, cn.start, cn.end)
+	cn.start = 0
+	if done.n < 2 || cn.writing || cn.err != nil {
+		if done.n == 1 && cn.by == inBackground && len(cn.pending) == 0 && len(cn.held) == 0 {
+			// Before the caller is told: it may call again before this goroutine goes on.
+			if now := cn.c.now(); now-cn.lone < glance {
+				cn.by, cn.aside = byNobody, true
+			} else {
+				cn.lone = now
+			}
+		}
+		cn.flush() // what gives late grants back, and what was admitted
+		done.tell()
+		return nil
+	}
+	cn.writing, cn.gather = true, done.n
+	if cn.maxRunning == 0 || cn.running+done.n <= cn.maxRunning {
+		cn.c.gathering.Store(cn)
+	}
+	cn.mu.Unlock()
+	done.tell()
+	for come := -1; ; {
+		runtime.Gosched()
+		cn.mu.Lock()
+		if cn.gather == 0 || cn.gather == come {
+			break
+		}
+		come = cn.gather // some have come: more may
+		cn.mu.Unlock()
+	}
+	cn.c.gathering.CompareAndSwap(cn, nil)
+	if cn.gather == 0 {
+		cn.mu.Unlock() // the last one has written
+		return nil
+	}
+	cn.gather = 0
+	cn.writeOut()
+	return nil
+}
+
+// takeAll handles the frames that are whole, with cn.mu held.
+func (cn *conn) takeAll(done *calls) error {
+	for cn.start < cn.end {
+		n, err := cn.skim.next(cn.buf[cn.start:cn.end])
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := cn.take(cn.buf[cn.start:cn.start+n], done); err != nil {
+			return err
+		}
+		cn.start += n
+	}
+	return nil
+}
+
+// roomy moves buf[start:end] to the front of a buffer with free space at its end: the same
+// one, a larger one for a long frame, or a small one after a long frame.
+func roomy(buf []byte, start, end int) ([]byte, int) {
+	rest := buf[start:end]
+	switch {
+	case len(rest) == len(buf):
+		grown := make([]byte, 2*len(buf))
+		return grown, copy(grown, rest)
+	case len(rest) == 0 && len(buf) > maxKept:
+		return make([]byte, readBuffer), 0
+	case start == 0:
+		return buf, end
+	default:
+		return buf, copy(buf, rest)
+	}
+}
+
+// take handles one whole frame, which is valid only until it returns.
+func (cn *conn) take(frame []byte, done *calls) error {
+	r := cursor{frame}
+	n, ok := r.array()
+	if !ok {
+		return errMalformed
+	}
+	switch kind, ok := r.integer(); {
+	case ok && kind == frameResponse && n == 4:
+		id, ok := r.integer()
+		if !ok {
+			return errMalformed
+		}
+		cn.deliver(id, r.b, done)
+		return nil
+	case ok && kind == frameNotification && n == 3:
+		method, ok := r.text()
+		if !ok {
+			return errMalformed
+		}
+		cn.mu.Unlock() // what hears takes it
+		defer cn.mu.Lock()
+		return cn.hear(method, r.b)
+	default:
+		return errMalformed
+	}
+}
+
+// deliver gives a reply to its call, whose caller decodes it. So decoding does not delay
+// the reader.
+func (cn *conn) deliver(id uint64, reply []byte, done *calls) {
+	cl, ok := cn.pending[uint32(id)]
+	if !ok {
+		return // the caller has gone
+	}
+	cn.forget(cl)
+	if cl.late != nil {
+		cn.out = append(cn.out, cl.late.lateFrame(cn.dec, reply)...)
+		return
+	}
+	cn.named(cl.lease, reply)
+	cl.reply = append(cl.reply[:0], reply...)
+	done.add(cl)
+}
