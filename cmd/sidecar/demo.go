@@ -20,8 +20,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// demoTime bounds the demo as a whole. It takes well under a second.
-const demoTime = 30 * time.Second
+// demoTime bounds the demo as a whole. It takes well under a second on a machine that is
+// not busy.
+const demoTime = 5 * time.Minute
 
 func newDemo(p process) *cobra.Command {
 	return &cobra.Command{
@@ -77,6 +78,12 @@ func showDemo(ctx context.Context, out io.Writer, socket string) error {
 	d.say("Coxswain: one sidecar on the embedded store, its clients on %s", socket)
 	alice, bob := d.client("alice"), d.client("bob")
 	defer d.close(alice, bob)
+	if d.err == nil {
+		// Before the scripts are loaded, limits would answer by their fail mode.
+		if err := untilIs(ctx, probeReady, alice, socket, demoTime); err != nil {
+			d.fail(err)
+		}
+	}
 	if d.err == nil {
 		d.limit(alice)
 		d.lock(alice, bob)

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 // limit ends what hangs, long after anything here takes.
-const limit = 30 * time.Second
+const limit = 5 * time.Minute
 
 // output is written by one goroutine and read by another.
 type output struct {

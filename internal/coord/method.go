@@ -25,6 +25,8 @@ type Method struct {
 	// Names adds the names that a call acts on, by its params; nil = there are none.
 	// Calls of one connection that have a name in common take effect in their order.
 	Names Naming
+	// Direct: its invocations are DirectInvocations.
+	Direct bool
 	// New makes room for one call, to be used again for others.
 	New func() Invocation
 }

@@ -23,7 +23,7 @@ func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([
 	for from := 0; from < len(ins); from += batchSize {
 		runs := make([]batched, min(batchSize, len(ins)-from))
 		for i := range runs {
-			runs[i].Try = redis.Try{Args: command(r, s, ins[from+i], Latch{}), Script: s.Name, Runs: s.commands}
+			runs[i].Try = redis.Try{Args: command(r, s, ins[from+i], Latch{}, nil), Script: s.Name, Runs: s.commands}
 		}
 		r.batch(ctx, s.Source, runs)
 		for i := range runs {

@@ -4,19 +4,36 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // This file makes the Lua that a contract puts around a script's body.
 
-// prologue is the beginning of a script's body: its inputs as locals. keys and argv
-// are the names of the tables that they come from.
-func (c *contract) prologue() string {
+// form is one of the two forms of a script: for one item, or for many in one run.
+type form bool
+
+const (
+	forOne  form = false
+	forMany form = true // the variables key0 and arg0 say where an item's KEYS and ARGV begin
+)
+
+// key and arg are the expressions of a key and of an argument of the item.
+func (f form) key(at int) string { return f.from("KEYS", "key0", at) }
+func (f form) arg(at int) string { return f.from("ARGV", "arg0", at) }
+
+func (f form) from(table, begin string, at int) string {
+	if f == forMany {
+		return fmt.Sprintf("%s[%s + %d]", table, begin, at)
+	}
+	return fmt.Sprintf("%s[%d]", table, at)
+}
+
+// prologue is the beginning of a script's body: its inputs as locals.
+func (c *contract) prologue(f form) string {
 	var names, values []string
 	tables := map[string]int{} // where the table is among names
 	for _, m := range c.ins {
-		value := m.fromRedis()
+		value := m.fromRedis(f)
 		if m.table == "" {
 			names, values = append(names, m.local()), append(values, value)
 			continue
@@ -41,21 +58,20 @@ func (c *contract) prologue() string {
 }
 
 // fromRedis is the expression that makes the value out of KEYS or ARGV.
-func (m member) fromRedis() string {
-	at := strconv.Itoa(m.at)
+func (m member) fromRedis(f form) string {
 	switch m.kind {
 	case kindKey:
-		return "keys[" + at + "]"
+		return f.key(m.at)
 	case kindOptionalKey:
-		return "keys[" + at + "] ~= keys[1] and keys[" + at + "] or nil"
+		return f.key(m.at) + " ~= " + f.key(1) + " and " + f.key(m.at) + " or nil"
 	case kindInt:
-		return "tonumber(argv[" + at + "])"
+		return "tonumber(" + f.arg(m.at) + ")"
 	case kindFlag:
-		return "argv[" + at + "] == '1'"
+		return f.arg(m.at) + " == '1'"
 	case kindTexts:
-		return "unpacked(argv[" + at + "])"
+		return "unpacked(" + f.arg(m.at) + ")"
 	default:
-		return "argv[" + at + "]"
+		return f.arg(m.at)
 	}
 }
 

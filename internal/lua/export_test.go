@@ -6,3 +6,6 @@ import "reflect"
 func Unnamed[O any](body string) string {
 	return contractOf(reflect.TypeFor[struct{}](), reflect.TypeFor[O](), "").unnamed(body)
 }
+
+// Loaded is how many texts the runner loads, in both forms.
+func Loaded(r *Runner) int { return len(r.scripts().Texts) }

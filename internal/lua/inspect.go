@@ -5,8 +5,9 @@ import "strings"
 // What this file has is for tools and tests, which look into scripts and run them without
 // a runner. The product uses none of it.
 
-// Clocked is the script on the caller's clock, see clocked, and its name for EVALSHA.
-func Clocked(s *Source) (text, sha string) { return s.clocked() }
+// Clocked is the script on the caller's clock, see Source.made, and its name for EVALSHA.
+// With many it is in its form for many items.
+func Clocked(s *Source, many bool) (text, sha string) { return s.made(form(many), true) }
 
 // InputOf is KEYS and ARGV of one run, without a latch.
 func InputOf[I, O any](s Script[I, O], in I) (keys []string, args []any) {

@@ -208,18 +208,22 @@ func TestPausedClientsMeetTheirOwnDeadlines(t *testing.T) {
 	defer cancel()
 	var wg sync.WaitGroup
 	errs := make(chan error, 8)
-	for range cap(errs) { // one alone, the others in the pipeline
+	for range cap(errs) { // one alone, the others in batches
 		wg.Go(func() { _, err := take(ctx, r, "k", 50); errs <- err })
 	}
 	wg.Wait()
 	close(errs)
+	var maybe int64
 	for err := range errs {
-		require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		if errors.Is(err, redis.ErrMaybeExecuted) {
+			maybe++
+		}
 	}
+	require.Positive(t, maybe, "what was sent may be executed")
 	require.NoError(t, admin.ClientUnpause(luatest.Deadline(t)).Err())
 	require.NoError(t, luatest.UntilUp(t, r))
-	require.LessOrEqual(t, spent(t, r, "k", 50), int64(8))
+	require.LessOrEqual(t, spent(t, r, "k", 50), maybe, "what waited behind it was taken out of the queue")
 }
 
 func TestWrongCredentialsAreAStateAndNeverShown(t *testing.T) {

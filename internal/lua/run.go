@@ -56,13 +56,28 @@ func Insist[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latc
 
 // execute runs a script. c says how; execute fills in the rest of it.
 func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c *call) (Outcome[O], error) {
+	fill(r, s, in, latch, c)
+	ctx, span := r.startSpan(ctx, s.Source)
+	reply, err := r.run(ctx, c)
+	out, err := outcome(s, c, reply, err)
+	if span != nil {
+		r.endSpan(span, c, out.Value, out.Replayed, err)
+	}
+	return out, err
+}
+
+// fill makes c a run of a script.
+func fill[I, O any](r *Runner, s Script[I, O], in I, latch Latch, c *call) {
 	if !s.Latched {
 		latch = Latch{}
 	}
 	c.s, c.repeatable = s.Source, s.Idempotent || latch.Key != ""
-	c.Args, c.Script, c.Runs = command(r, s, in, latch), s.Name, s.commands
-	ctx, span := r.startSpan(ctx, s.Source)
-	reply, err := r.run(ctx, c)
+	c.Args, c.Script, c.Runs = command(r, s, in, latch, c.Args[:0]), s.Name, s.commands
+	c.Many, c.Takes = r.sha(s.Source, forMany), s.takes()
+}
+
+// outcome reads how a run has ended.
+func outcome[I, O any](s Script[I, O], c *call, reply any, err error) (Outcome[O], error) {
 	out := Outcome[O]{Sent: c.Sent}
 	if err == nil {
 		out.Value, out.Replayed, err = decode(s, reply)
@@ -70,19 +85,18 @@ func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, lat
 	if err != nil {
 		err = fmt.Errorf("script %s: %w", s.Name, err)
 	}
-	if span != nil {
-		r.endSpan(span, c, out.Value, out.Replayed, err)
-	}
 	return out, err
 }
 
-// command builds the arguments: name, script, count of keys, keys, ARGV.
-func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch) []any {
+// command builds the arguments: name, script, count of keys, keys, ARGV. It uses the
+// memory of args.
+func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch, args []any) []any {
 	const before = 3 // the name, the script and the count
-	args := make([]any, before, before+len(s.Keys)+1+len(s.Args)+2)
-	args, keys := s.put(in, latch.Key, args)
-	_, sha := r.made(s.Source)
-	args[0], args[1], args[2] = redis.EvalSHA, sha, keys
+	if args == nil {
+		args = make([]any, 0, before+len(s.Keys)+1+len(s.Args)+2)
+	}
+	args, keys := s.put(in, latch.Key, append(args, redis.EvalSHA, r.sha(s.Source, forOne), nil))
+	args[2] = keys
 	if latch.Key != "" {
 		args = append(args, latch.Fingerprint)
 	}

@@ -20,6 +20,9 @@ type Runner struct {
 	*redis.Store
 	tel   *telemetry.Telemetry
 	clock func() int64 // instead of the server's, if it is set
+	// alone: no runs are put together. The embedded store is in this process, so that
+	// nothing is gained by it, and takes long to load a script.
+	alone bool
 }
 
 // Open opens a store that has all scripts loaded, and makes its runner. Redis being
@@ -28,7 +31,7 @@ func Open(o Options) (*Runner, error) {
 	if o.Telemetry == nil {
 		o.Telemetry = telemetry.Nop()
 	}
-	r := &Runner{tel: o.Telemetry, clock: o.Clock}
+	r := &Runner{tel: o.Telemetry, clock: o.Clock, alone: o.URL == redis.Embedded}
 	var err error
 	r.Store, err = redis.Open(o, r.scripts())
 	if err != nil {
@@ -40,18 +43,26 @@ func Open(o Options) (*Runner, error) {
 // scripts are the texts and names of all scripts, for the store to load.
 func (r *Runner) scripts() redis.Scripts {
 	var all redis.Scripts
-	for _, s := range scripts {
-		text, sha := r.made(s)
+	add := func(s *Source, f form) {
+		text, sha := s.made(f, r.clock != nil)
 		all.Texts, all.SHAs = append(all.Texts, text), append(all.SHAs, sha)
+	}
+	for _, s := range scripts {
+		add(s, forOne)
+		if s.takes() > 0 && !r.alone {
+			add(s, forMany)
+		}
 	}
 	all.Commands = commandsOf(strings.Join(all.Texts, "\n"))
 	return all
 }
 
-// made is a script as it is run here, and its name for EVALSHA.
-func (r *Runner) made(s *Source) (text, sha string) {
-	if r.clock != nil {
-		return s.clocked()
+// sha is the name of a script in a form as it is run here; empty for the form for many of
+// a script that is never run for many.
+func (r *Runner) sha(s *Source, f form) string {
+	if f == forMany && (r.alone || s.takes() == 0) {
+		return ""
 	}
-	return s.plain()
+	_, sha := s.made(f, r.clock != nil)
+	return sha
 }

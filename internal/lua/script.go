@@ -22,8 +22,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 //go:embed lib/*.lua
@@ -45,23 +47,37 @@ type Source struct {
 	files    embed.FS
 	contract *contract
 
-	// plain and withClock make the script, once each and when it is first needed: a
-	// command that opens no store needs none of them.
-	plain, withClock func() (text, sha string)
+	// texts make the script in each form, on the server's clock and on the caller's, once
+	// each and when it is first needed: a command that opens no store needs none of them.
+	texts [2][2]func() (text, sha string)
 	// commands are what it runs in Redis.
 	commands func() []string
+	// takes is how long one run keeps Redis busy, as its header states behind its order (the
+	// line "-- COST O(1), 12 us: ..."). Runs of a script that states it go to Redis together
+	// when they wait for the same server. Zero = it runs alone, since its time depends on
+	// what it finds.
+	takes func() time.Duration
 }
 
 // Text returns the script as Redis gets it: its parts, then its body.
-func (s *Source) Text() string { text, _ := s.plain(); return text }
+func (s *Source) Text() string { text, _ := s.made(forOne, false); return text }
 
 // SHA is the script's name for EVALSHA.
-func (s *Source) SHA() string { _, sha := s.plain(); return sha }
+func (s *Source) SHA() string { _, sha := s.made(forOne, false); return sha }
 
-// clocked is the script on the caller's clock instead of the server's: its now
-// is the last of ARGV, in Unix microseconds, after the fingerprint where there
-// is one. It serves Options.Clock.
-func (s *Source) clocked() (text, sha string) { return s.withClock() }
+// made is the script in a form. With clocked it is on the caller's clock instead of the
+// server's: its now is the last argument of an item, in Unix microseconds, after the
+// fingerprint where there is one. That serves Options.Clock.
+func (s *Source) made(f form, clocked bool) (text, sha string) {
+	return s.texts[index(bool(f))][index(clocked)]()
+}
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
 
 // Script is a Source that knows its input and output types.
 type Script[I, O any] struct {
@@ -114,22 +130,38 @@ func Define[I, O any](files embed.FS, src Source) Script[I, O] {
 func register(files embed.FS, src Source) *Source {
 	s := &src
 	s.files = files
-	made := func(part func(string) string) func() (string, string) {
-		return sync.OnceValues(func() (string, string) {
-			text := s.assemble(part)
-			return text, digest(text)
-		})
+	for _, f := range []form{forOne, forMany} {
+		s.texts[index(bool(f))] = [2]func() (string, string){s.maker(f, s.part), s.maker(f, func(part string) string {
+			if part == "clock" {
+				return callersClock(f)
+			}
+			return s.part(part)
+		})}
 	}
-	s.plain = made(s.part)
-	s.withClock = made(func(part string) string {
-		if part == "clock" {
-			return callersClock
-		}
-		return s.part(part)
-	})
+	s.takes = sync.OnceValue(s.statedCost)
 	s.commands = sync.OnceValue(func() []string { return commandsOf(s.Text()) })
 	scripts = append(scripts, s)
 	return s
+}
+
+// maker makes the text of a form once, from parts.
+func (s *Source) maker(f form, part func(string) string) func() (text, sha string) {
+	return sync.OnceValues(func() (string, string) {
+		text := s.assemble(f, part)
+		return text, digest(text)
+	})
+}
+
+// costLine finds the microseconds in a header.
+var costLine = regexp.MustCompile(`(?m)^-- COST O\([^:]*\), (\d+) us:`)
+
+func (s *Source) statedCost() time.Duration {
+	m := costLine.FindStringSubmatch(s.file())
+	if m == nil {
+		return 0
+	}
+	us, _ := strconv.Atoi(m[1]) // the expression matches digits
+	return time.Duration(us) * time.Microsecond
 }
 
 // redisCall finds the commands in a script's text.
@@ -150,8 +182,14 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// callersClock stands in for lib/clock.lua in clocked.
-const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
+// callersClock stands in for lib/clock.lua in a script on the caller's clock. The items
+// of one run have one clock, that of the last.
+func callersClock(f form) string {
+	if f == forMany {
+		return "local now = tonumber(ARGV[#ARGV - 1])\n" // behind it is the count of items
+	}
+	return "local now = tonumber(ARGV[#ARGV])\n"
+}
 
 // assemble builds a script's text; part maps the name of a part to its
 // text without comments, so that the clock can be swapped.
@@ -160,12 +198,13 @@ const callersClock = "local now = tonumber(ARGV[#ARGV])\n"
 // table of its outputs and whether it wrote. What stands behind a line "-- AFTER" runs
 // when the reply was kept, or was found: r is what the body returned, nil where it did
 // not run; what is added to r is answered and not kept.
-func (s *Source) assemble(part func(string) string) string {
-	file, err := s.files.ReadFile(s.Name + ".lua")
-	if err != nil {
-		panic(fmt.Sprintf("lua: %v", err))
-	}
-	body := string(file)
+//
+// The form for many runs the same function for each item, whose KEYS and ARGV stand behind
+// those of the item before it; the last of ARGV is the count of items. It reads the clock
+// once, and returns the list of the items' replies. An error is that of its item alone,
+// whose reply is then the error's text; a reply is never a text otherwise.
+func (s *Source) assemble(f form, part func(string) string) string {
+	body := s.file()
 	var b strings.Builder
 	parts := func(header string) (names []string) {
 		for line := range strings.Lines(body) {
@@ -190,34 +229,70 @@ func (s *Source) assemble(part func(string) string) string {
 		names := parts("-- LATER ")
 		fmt.Fprintf(&b, "return %s\nend\n", names[len(names)-1])
 	}
+	if f == forMany {
+		b.WriteString("local key0, arg0 = 0, 0\n")
+	}
 	do, after, hasAfter := strings.Cut(body, "\n-- AFTER\n")
 	if !hasAfter {
 		do = s.contract.unnamed(stripComments(do))
 	}
-	s.function(&b, "body(keys, argv)", do)
+	s.function(&b, f, "body()", do)
 	if !hasAfter && s.contract.fixed() {
-		fmt.Fprintf(&b, "local function run()\nlocal r, wrote = body(KEYS, ARGV)\nif r[1] == nil then r = %s end\nreturn r, wrote\nend\n", s.contract.list("r"))
+		fmt.Fprintf(&b, "local function run()\nlocal r, wrote = body()\nif r[1] == nil then r = %s end\nreturn r, wrote\nend\n", s.contract.list("r"))
 	} else {
 		b.WriteString(s.contract.epilogue())
-		b.WriteString("local made\nlocal function run()\nlocal r, wrote = body(KEYS, ARGV)\nmade = r\nreturn reply(r), wrote\nend\n")
+		b.WriteString("local made\nlocal function run()\nlocal r, wrote = body()\nmade = r\nreturn reply(r), wrote\nend\n")
+	}
+	if hasAfter {
+		s.function(&b, f, "after(r)", after)
+	}
+	if f == forMany {
+		s.many(&b, hasAfter)
+		return b.String()
 	}
 	result := "(run())"
 	if s.Latched {
 		// The fingerprint comes with the latch, behind all other arguments.
-		result = fmt.Sprintf("once(KEYS[%d], ARGV[%d], run)", len(s.Keys)+1, len(s.Args)+1)
+		result = fmt.Sprintf("once(%s, %s, run)", f.key(len(s.Keys)+1), f.arg(len(s.Args)+1))
 	}
 	if !hasAfter {
 		fmt.Fprintf(&b, "return %s\n", result)
 		return b.String()
 	}
-	s.function(&b, "after(keys, argv, r)", after)
-	fmt.Fprintf(&b, "local out = %s\nafter(KEYS, ARGV, made)\nreturn made and reply(made) or out\n", result)
+	fmt.Fprintf(&b, "local out = %s\nafter(made)\nreturn made and reply(made) or out\n", result)
 	return b.String()
 }
 
+// file is the script's file.
+func (s *Source) file() string {
+	text, err := s.files.ReadFile(s.Name + ".lua")
+	if err != nil {
+		panic(fmt.Sprintf("lua: %v", err))
+	}
+	return string(text)
+}
+
+// many writes the loop over items. All have a latch, or none has.
+func (s *Source) many(b *strings.Builder, hasAfter bool) {
+	b.WriteString("local count, out = tonumber(ARGV[#ARGV]), {}\nlocal keys, args = #KEYS / count, (#ARGV - 1) / count\n")
+	result := "(run())"
+	if s.Latched {
+		latch := len(s.Keys) + 1
+		result = fmt.Sprintf("once(keys == %d and %s, %s, run)", latch, forMany.key(latch), forMany.arg(len(s.Args)+1))
+	}
+	if hasAfter {
+		fmt.Fprintf(b, "local function item()\nmade = nil\nlocal out = %s\nafter(made)\nreturn made and reply(made) or out\nend\n", result)
+	} else {
+		fmt.Fprintf(b, "local function item() return %s end\n", result)
+	}
+	b.WriteString("for i = 1, count do\nlocal ok, reply = pcall(item)\n" +
+		"out[i] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)\n" +
+		"key0, arg0 = key0 + keys, arg0 + args\nend\nreturn out\n")
+}
+
 // function writes one that sees the script's inputs as locals.
-func (s *Source) function(b *strings.Builder, head, body string) {
-	fmt.Fprintf(b, "local function %s\n%s%send\n", head, s.contract.prologue(), stripComments(body))
+func (s *Source) function(b *strings.Builder, f form, head, body string) {
+	fmt.Fprintf(b, "local function %s\n%s%send\n", head, s.contract.prologue(f), stripComments(body))
 }
 
 // stripped has the texts of parts by their partFile, since many scripts share a part.

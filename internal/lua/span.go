@@ -65,8 +65,8 @@ func (r *Runner) endBatchSpan(span trace.Span, s *Source, runs []batched, tries 
 		attribute.Int("coxswain.attempt", tries),
 	)
 	var first error
-	for _, b := range runs {
-		if first = b.err; first != nil {
+	for i := range runs {
+		if first = runs[i].err; first != nil {
 			break
 		}
 	}

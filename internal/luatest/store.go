@@ -2,6 +2,7 @@ package luatest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,9 @@ type Store struct {
 	// Prefix is the tag of all keys, without its braces.
 	Prefix string
 
-	ttls map[string]time.Duration // that the last run set, by key; of each key that scripts were given
+	under string                   // what keys begin with behind the tag
+	many  bool                     // the next run takes the form for many items
+	ttls  map[string]time.Duration // that the last run set, by key; of each key that scripts were given
 }
 
 // EachStore runs a test on the embedded store and on real Redis, and below a
@@ -76,29 +79,32 @@ func NewStore(t *testing.T, name string, o *redis.Options, prefix string) *Store
 	t.Cleanup(func() { _ = c.Close() })
 	s := &Store{Name: name, Client: c, Prefix: prefix, ttls: map[string]time.Duration{}}
 	for _, src := range lua.Scripts() {
-		text, sha := lua.Clocked(src)
-		got, err := c.ScriptLoad(context.Background(), text).Result()
-		require.NoError(t, err, src.Name)
-		require.Equal(t, sha, got, src.Name)
+		for _, many := range []bool{false, true} {
+			text, sha := lua.Clocked(src, many)
+			got, err := c.ScriptLoad(context.Background(), text).Result()
+			require.NoError(t, err, src.Name)
+			require.Equal(t, sha, got, src.Name)
+		}
 	}
 	return s
 }
 
 // Key puts every key of a test under one tag, as a cluster wants it.
-func (s *Store) Key(name string) string { return "{" + s.Prefix + "}:" + name }
+func (s *Store) Key(name string) string { return "{" + s.Prefix + "}:" + s.under + name }
 
 // Eval runs a script at now and returns its raw reply. It takes away the TTLs
 // that the script set, so that no key ends by the real clock while a test lives
-// by its own.
+// by its own. Every second run takes the script's form for many items.
 func (s *Store) Eval(src *lua.Source, now int64, keys []string, args []any, l lua.Latch) ([]any, error) {
-	_, sha := lua.Clocked(src)
 	keys, args = withLatch(keys, args, l)
+	s.many = !s.many
+	f := formOf(src, s.many)
 	ctx := context.Background()
 	var reply *redis.Cmd
 	once := slices.Compact(slices.Sorted(slices.Values(keys))) // a latch of its own is optional for some
 	ttls := make([]*redis.DurationCmd, len(once))
 	_, err := s.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		reply = p.EvalSha(ctx, sha, keys, append(args, now)...)
+		reply = p.EvalSha(ctx, f.sha, keys, f.args(append(args, now))...)
 		for i, k := range once {
 			ttls[i] = p.PTTL(ctx, k)
 			p.Persist(ctx, k)
@@ -111,7 +117,40 @@ func (s *Store) Eval(src *lua.Source, now int64, keys []string, args []any, l lu
 	for i, k := range once {
 		s.ttls[k] = max(ttls[i].Val(), -1)
 	}
-	return reply.Slice()
+	return f.reply(reply)
+}
+
+// form is a script in one of its forms, on the clock of the caller.
+type form struct {
+	sha  string
+	many bool
+}
+
+func formOf(src *lua.Source, many bool) form {
+	_, sha := lua.Clocked(src, many)
+	return form{sha, many}
+}
+
+// args are the arguments of a run for one item.
+func (f form) args(item []any) []any {
+	if f.many {
+		return append(item, 1)
+	}
+	return item
+}
+
+// reply is that of the one item.
+func (f form) reply(cmd *redis.Cmd) ([]any, error) {
+	reply, err := cmd.Slice()
+	if err != nil || !f.many {
+		return reply, err
+	}
+	switch item := reply[0].(type) {
+	case []any:
+		return item, nil
+	default:
+		return nil, fmt.Errorf("the item failed: %v", item)
+	}
 }
 
 func withLatch(keys []string, args []any, l lua.Latch) ([]string, []any) {

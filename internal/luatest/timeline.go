@@ -47,7 +47,12 @@ func Timelines(t *testing.T, noun string) {
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(file, "testdata/"), func(t *testing.T) {
 			t.Parallel()
-			EachStore(t, func(t *testing.T, s *Store) { runTimeline(t, s, filepath.Join(noun, file)) })
+			EachStore(t, func(t *testing.T, s *Store) {
+				t.Run("one", func(t *testing.T) { runTimeline(t, s, filepath.Join(noun, file), false) })
+				many := *s
+				many.under = "many:"
+				t.Run("many", func(t *testing.T) { runTimeline(t, &many, filepath.Join(noun, file), true) })
+			})
 		})
 	}
 }
@@ -87,15 +92,15 @@ func TimelinesOf(noun fs.FS) ([]string, error) {
 	return files, nil
 }
 
-func runTimeline(t *testing.T, s *Store, file string) {
+func runTimeline(t *testing.T, s *Store, file string, many bool) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	tl := &timeline{s: s, now: Epoch, defaults: map[string][]word{}}
+	tl := &timeline{s: s, many: many, now: Epoch, defaults: map[string][]word{}}
 	blocks := strings.Split(strings.TrimSpace(string(text)), "\n\n")
 	for i, block := range blocks {
 		do, want, _ := strings.Cut(block, "\n----\n")
 		got := tl.block(t, do, want)
-		if *Update && s.Name == "embedded" {
+		if *Update && s.Name == "embedded" && !many {
 			blocks[i] = strings.TrimSuffix(do, "\n----")
 			if got != "" {
 				blocks[i] += "\n----\n" + got
@@ -104,7 +109,7 @@ func runTimeline(t *testing.T, s *Store, file string) {
 		}
 		require.Equal(t, want, got, "%s, block %d:\n%s", file, i+1, do)
 	}
-	if *Update && s.Name == "embedded" {
+	if *Update && s.Name == "embedded" && !many {
 		require.NoError(t, os.WriteFile(file, []byte(strings.Join(blocks, "\n\n")+"\n"), 0o600))
 	}
 }
@@ -115,6 +120,7 @@ type word struct{ name, value string }
 // timeline is the state of one file's run.
 type timeline struct {
 	s        *Store
+	many     bool // scripts run in their form for many items
 	now      int64
 	defaults map[string][]word // by script
 }

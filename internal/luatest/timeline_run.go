@@ -159,14 +159,14 @@ func (d ttl) text(key, want string) string {
 
 // timed runs a script and brackets it by the store's clock.
 func (tl *timeline) timed(t *testing.T, src *lua.Source, keys []string, args []any) ([]any, []ttl) {
-	_, sha := lua.Clocked(src)
+	f := formOf(src, tl.many)
 	ctx := context.Background()
 	var from, to *redis.TimeCmd
 	var reply *redis.Cmd
 	ends := make([]*redis.DurationCmd, len(keys))
 	_, err := tl.s.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		from = p.Time(ctx)
-		reply = p.EvalSha(ctx, sha, keys, args...)
+		reply = p.EvalSha(ctx, f.sha, keys, f.args(args)...)
 		for i, k := range keys {
 			ends[i] = p.PExpireTime(ctx, k)
 		}
@@ -174,8 +174,8 @@ func (tl *timeline) timed(t *testing.T, src *lua.Source, keys []string, args []a
 		return nil
 	})
 	require.NoError(t, err, src.Name)
-	values, err := reply.Slice()
-	require.NoError(t, err)
+	values, err := f.reply(reply)
+	require.NoError(t, err, src.Name)
 	ttls := make([]ttl, len(keys))
 	for i, end := range ends {
 		ttls[i] = ttl{-1, -1}

@@ -231,11 +231,7 @@ func (g *ring) node(addr string) *node {
 	if g.shut {
 		return nil
 	}
-	n, err := g.of.newNode(addr, func() (string, error) { return addr, nil })
-	if err != nil {
-		g.of.log.Error("a node of the cluster cannot be used", "address", addr, "error", err)
-		return nil
-	}
+	n := g.of.newNode(addr, func() (string, error) { return addr, nil })
 	g.nodes[addr] = n
 	n.wg.Go(n.watch)
 	return n

@@ -34,11 +34,10 @@ func (u *unsent) Error() string   { return u.step + ": " + u.err.Error() }
 func (u *unsent) Unwrap() []error { return []error{u.err} }
 
 // abandoned is the error of a wait that the caller's context ended while the command
-// was queued or under way. The command may still be written later, and must not be
-// read.
+// was under way. Its reply may still come, and nobody reads it.
 type abandoned struct {
-	err error
-	run redis.AutoFuture
+	err  error
+	done <-chan struct{} // closed when the run has ended
 }
 
 // Settle waits until the abandoned run of err has ended, or ctx has. Call it before a
@@ -47,7 +46,10 @@ type abandoned struct {
 func Settle(ctx context.Context, err error) {
 	var a *abandoned
 	if errors.As(err, &a) {
-		_ = a.run.WaitContext(ctx) // how it ended changes nothing
+		select {
+		case <-a.done: // how it ended changes nothing
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -146,8 +148,7 @@ func classify(err error) Failure {
 	// script.
 	case errors.As(err, &before):
 		return Failure{Verdict: NotRun, Why: before.why(), Err: err}
-	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
-		errors.Is(err, redis.ErrAutoPipelineTimeout), errors.Is(err, redis.ErrAutoPipelineQueueFull):
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return Failure{Verdict: NotRun, Why: "pool", Err: err}
 	// A read or write that is too late ends in os.ErrDeadlineExceeded. These two errors
 	// come only from the wait for a connection.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"time"
 )
 
 // Tracked is a connection as the store uses it.
@@ -29,3 +30,36 @@ func Running(s *Store) int64 { return s.nodes()[0].running.Load() }
 
 // ProbeText is the probe's script.
 var ProbeText = probeText
+
+// Item is a try that waits in a node's queue: its form for many, its keys, and how long it
+// takes of the server.
+type Item struct {
+	Many  string
+	Keys  []string
+	Takes time.Duration
+}
+
+// Arrange returns, for each run of one pipeline, which of the items are in it. With apart,
+// keys of several slots are refused in one command.
+func Arrange(items []Item, apart bool) [][]int {
+	n := &node{of: &Store{}}
+	n.apart.Store(apart)
+	b := newBatches(n)
+	at := map[*queued]int{}
+	for i, item := range items {
+		q := &queued{args: []any{EvalSHA, item.Many, len(item.Keys)}, many: item.Many, takes: item.Takes}
+		for _, k := range item.Keys {
+			q.args = append(q.args, k)
+		}
+		at[q] = i
+		b.batch = append(b.batch, q)
+	}
+	b.arrange()
+	runs := make([][]int, len(b.runs))
+	for i, r := range b.runs {
+		for _, q := range r.items {
+			runs[i] = append(runs[i], at[q])
+		}
+	}
+	return runs
+}

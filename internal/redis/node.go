@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -23,13 +22,14 @@ type node struct {
 	// it.
 	resolve func(ctx context.Context) error
 
-	conns  *conns
-	client *redis.Client        // the pool of all calls
-	pipe   *redis.AutoPipeliner // over client
-	probe  *redis.Client        // a connection of its own, so that a busy pool does not look like an outage
+	conns   *conns
+	client  *redis.Client // the pool of all calls
+	batches *batches      // over client
+	probe   *redis.Client // a connection of its own, so that a busy pool does not look like an outage
 
+	apart   atomic.Bool  // keys of several slots were refused in one command
 	running atomic.Int64 // calls between send and answer
-	crowded atomic.Int64 // calls that still take the pipeline, see crowd
+	crowded atomic.Int64 // calls that still go in batches, see crowd
 
 	loading chan struct{} // held while scripts are loaded
 	loads   atomic.Uint64 // how often they were
@@ -48,7 +48,7 @@ type node struct {
 
 // newNode makes a node and its clients. It waits for nothing; the caller starts watch,
 // which probes the node.
-func (s *Store) newNode(addr string, reach func() (string, error)) (*node, error) {
+func (s *Store) newNode(addr string, reach func() (string, error)) *node {
 	n := &node{
 		of: s, addr: addr, reach: reach,
 		loading: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
@@ -75,12 +75,9 @@ func (s *Store) newNode(addr string, reach func() (string, error)) (*node, error
 	probe.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return n.dial(ctx), nil }
 	probe.PoolSize, probe.MaxActiveConns, probe.MinIdleConns = 2, 2, 0
 	n.client, n.probe = redis.NewClient(&calls), redis.NewClient(&probe)
-	var err error
-	if n.pipe, err = n.client.AsyncAutoPipelineWithOptions(pipelining()); err != nil {
-		n.cancel()
-		return nil, errors.Join(fmt.Errorf("redis pipeline: %w", err), n.client.Close(), n.probe.Close())
-	}
-	return n, nil
+	n.batches = newBatches(n)
+	n.wg.Go(n.batches.run)
+	return n
 }
 
 // dial makes a connection; closing the node cancels it.
@@ -97,5 +94,5 @@ func (n *node) close(why error) error {
 	n.conns.closeAll(true)
 	n.wg.Wait()
 	n.become(false, newTrouble("closed", why))
-	return errors.Join(n.pipe.Close(), n.pipe.WaitClosed(), n.client.Close(), n.probe.Close())
+	return errors.Join(n.client.Close(), n.probe.Close())
 }

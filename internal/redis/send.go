@@ -25,20 +25,12 @@ func (c sha1Call) read(err error) error {
 	return err
 }
 
-// pipelining says how concurrent calls share a connection: half duplex, one batch under
-// way while the next one is collected. Measured with the token bucket at 64 and 256
-// callers, two batches under way and full duplex have the same throughput and need more
-// CPU per call.
-func pipelining() *redis.AutoPipelineOptions {
-	return &redis.AutoPipelineOptions{MaxBatchSize: 256, MaxConcurrentBatches: 1}
-}
-
-// crowd is how many calls after the last overlap still take the pipeline. With a few
+// crowd is how many calls after the last overlap still go in batches. With a few
 // callers each is often alone for a moment, and mixing direct calls with batches of one
 // costs more than it saves.
 const crowd = 16
 
-// alone reports whether a call may bypass the pipeline while so many calls are running.
+// alone reports whether a call may go by itself while so many calls are running.
 func (n *node) alone(running int64) bool {
 	left := n.crowded.Load()
 	switch {
@@ -54,40 +46,36 @@ func (n *node) alone(running int64) bool {
 	return true
 }
 
-// send executes a command. A call that is alone goes directly to a connection: passing
-// it to the pipeline's goroutine and back would double its latency.
-func (n *node) send(ctx context.Context, cmd sha1Call) error {
+// send carries out a try. One that is alone goes directly to a connection: passing it to
+// the goroutine of the batches and back would double its latency. One with a turn goes in
+// a batch in any case, since the calls behind it are submitted after it.
+func (n *node) send(ctx context.Context, t *Try) (reply any, err error) {
 	running := n.running.Add(1)
 	defer n.running.Add(-1)
-	if n.alone(running) {
-		err := cmd.read(n.client.Process(ctx, cmd))
-		// The connection's timer runs ahead of the context's by some microseconds.
-		if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
-			<-ctx.Done()
-		}
-		return err
+	if t.turn != nil || !n.alone(running) {
+		return n.batches.carryOut(ctx, t)
 	}
-	// The pipeline ignores ctx. If ctx ends the wait, the command stays queued and may
-	// be written later: cmd must not be read.
-	run := n.pipe.Submit(ctx, cmd)
-	err := run.WaitContext(ctx)
-	if over := ctx.Err(); over != nil && err == over { //nolint:errorlint // WaitContext returns it as it is
-		return &abandoned{err, run}
+	cmd := sha1Call{redis.NewCmd(ctx, t.Args...)}
+	err = cmd.read(n.client.Process(ctx, cmd))
+	// The connection's timer runs ahead of the context's by some microseconds.
+	if due, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(due) {
+		<-ctx.Done()
 	}
-	return cmd.read(err)
+	return cmd.Val(), err
 }
 
 // sticky sends a command and then waits for replicas over the same connection, since
 // WAIT counts for the connection's own writes.
-func (n *node) sticky(ctx context.Context, cmd sha1Call, t *Try) error {
+func (n *node) sticky(ctx context.Context, t *Try) (reply any, err error) {
 	n.running.Add(1)
 	defer n.running.Add(-1)
 	cn := n.client.Conn()
 	defer func() { _ = cn.Close() }()
-	err := cmd.read(cn.Process(ctx, cmd))
+	cmd := sha1Call{redis.NewCmd(ctx, t.Args...)}
+	err = cmd.read(cn.Process(ctx, cmd))
 	t.Acked = 0
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wait := t.Wait
 	if due, ok := ctx.Deadline(); ok {
@@ -97,21 +85,22 @@ func (n *node) sticky(ctx context.Context, cmd sha1Call, t *Try) error {
 	if n, err := cn.Wait(ctx, t.Replicas, max(wait, time.Millisecond)).Result(); err == nil {
 		t.Acked = int(n)
 	}
-	return nil
+	return cmd.Val(), nil
 }
 
 // asking sends a command to a node that is about to become the slot's master. Without
 // ASKING before it the node would redirect the command.
-func (n *node) asking(ctx context.Context, cmd sha1Call) error {
+func (n *node) asking(ctx context.Context, t *Try) (reply any, err error) {
 	n.running.Add(1)
 	defer n.running.Add(-1)
+	cmd := sha1Call{redis.NewCmd(ctx, t.Args...)}
 	p := n.client.Pipeline()
 	_ = p.Process(ctx, redis.NewCmd(ctx, "asking")) // both are only queued
 	_ = p.Process(ctx, cmd)
-	_, err := p.Exec(ctx)
+	_, err = p.Exec(ctx)
 	var before *unsent
 	if errors.As(err, &before) { // it is not told to the commands
-		return err
+		return nil, err
 	}
-	return cmd.read(cmd.Err())
+	return cmd.Val(), cmd.read(cmd.Err())
 }

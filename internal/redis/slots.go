@@ -9,14 +9,20 @@ import (
 // slotCount is the number of slots of every cluster.
 const slotCount = 16384
 
-// slotOf is the slot of a key: the checksum of the text between its first { and the
-// next }, or of the whole key if there is no such text.
-func slotOf(key string) int {
+// tagOf is the part of a key that decides about its slot: the text between its first { and
+// the next }, or the whole key if there is no such text.
+func tagOf(key string) string {
 	if _, tail, ok := strings.Cut(key, "{"); ok {
 		if tag, _, closed := strings.Cut(tail, "}"); closed && tag != "" {
-			key = tag
+			return tag
 		}
 	}
+	return key
+}
+
+// slotOf is the slot of a key: the checksum of its tag.
+func slotOf(key string) int {
+	key = tagOf(key)
 	// CRC-16/XMODEM, bit by bit: tags are short.
 	var crc uint16
 	for i := range len(key) {

@@ -171,37 +171,27 @@ func Open(o Options, scripts Scripts) (*Store, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.listener()
-	if err := s.start(); err != nil {
-		return nil, errors.Join(err, s.listen.Close())
-	}
+	s.start()
 	return s, nil
 }
 
 // start begins to connect.
-func (s *Store) start() error {
+func (s *Store) start() {
 	addrs := s.connector.target.Addrs
 	switch s.topology {
 	case redisurl.Cluster:
 		s.ring = newRing(s)
 		s.wg.Go(s.ring.follow)
-		return nil
+		return
 	case redisurl.Sentinel:
 		asked := newSentinels(s, addrs)
-		n, err := s.newNode(s.address, asked.master)
-		if err != nil {
-			return errors.Join(err, asked.close())
-		}
+		n := s.newNode(s.address, asked.master)
 		n.resolve = func(ctx context.Context) error { return asked.find(ctx, n) }
 		s.only, s.sentinels = n, asked
 	default:
-		n, err := s.newNode(s.address, func() (string, error) { return addrs[0], nil })
-		if err != nil {
-			return err
-		}
-		s.only = n
+		s.only = s.newNode(s.address, func() (string, error) { return addrs[0], nil })
 	}
 	s.only.wg.Go(s.only.watch)
-	return nil
 }
 
 // nodes are the servers in use.

@@ -58,6 +58,7 @@ const (
 	whyAuth      = "auth"
 	whyFile      = "file"
 	whySilent    = "silent"
+	whyCrossSlot = "crossslot" // keys of several slots in one command
 )
 
 // known describes a kind of trouble: its words, its remedy, and how the transport reacts.
@@ -196,6 +197,10 @@ var troubles = map[string]known{
 		"redis moves the keys between nodes (ASK)",
 		"wait until the slot has moved", false, false,
 	},
+	whyCrossSlot: {
+		"redis takes keys of one slot alone in a script (CROSSSLOT)",
+		"none is needed: calls go one by one from now on", false, false,
+	},
 	"pool": {
 		"all connections to redis are in use",
 		"raise redis.pool.max, or find out why scripts are slow", false, false,
@@ -294,7 +299,7 @@ func denied(name string, commands []string) *Trouble {
 var replyCodes = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "NOREPLICAS": "noreplicas", "MISCONF": "misconf",
 	"LOADING": "loading", "CLUSTERDOWN": whyCluster, "TRYAGAIN": "tryagain",
-	"MASTERDOWN": "masterdown", "NOSCRIPT": whyNoScript, "BUSY": whyBusy,
+	"MASTERDOWN": "masterdown", "CROSSSLOT": whyCrossSlot, "NOSCRIPT": whyNoScript, "BUSY": whyBusy,
 	"NOAUTH": whyAuth, "WRONGPASS": whyAuth, "MOVED": whyMoved, "ASK": whyAsk,
 	"NOPERM": whyDenied, "DENIED": "protected",
 }
@@ -334,7 +339,12 @@ func nameOfReply(reply redis.Error) string {
 
 // insideScript reports whether a command inside a script was refused, and not the
 // script as a whole. What the script wrote before stays.
-func insideScript(reply redis.Error) bool { return strings.Contains(reply.Error(), "@user_script") }
+func insideScript(reply redis.Error) bool {
+	if _, item := reply.(itemError); item { //nolint:errorlint // it is never wrapped
+		return true
+	}
+	return strings.Contains(reply.Error(), "@user_script")
+}
 
 // tlsFailed is the error of a TLS handshake.
 type tlsFailed struct{ err error }

@@ -2,9 +2,8 @@ package redis
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // EvalSHA is the command that runs a script. Connections look for it in what they
@@ -18,6 +17,13 @@ type Try struct {
 	// Args are EvalSHA, the script's SHA, the count of its keys, the keys and the
 	// other arguments. The first key is what it is routed by.
 	Args []any
+	// Many is the SHA of the script's form for many items, which takes the keys of all items,
+	// then their arguments, then the count of items, and returns the list of their replies;
+	// a text in place of one is an error. Tries with it that wait for one server are sent
+	// together. Empty = the script has no such form.
+	Many string
+	// Takes is how long one item keeps the server busy, as measured.
+	Takes time.Duration
 	// Script is the name of the script, a label of metrics.
 	Script string
 	// Runs returns the commands that the script runs, in capitals. It is called only
@@ -41,9 +47,11 @@ type Try struct {
 	Again bool
 
 	node  *node
-	ask   bool   // the next try goes where ASK sent it
-	loads uint64 // of scripts, before the last try
-	turn  Turn   // its place among the calls before and behind it; nil = it has none
+	ask   bool                   // the next try goes where ASK sent it
+	loads uint64                 // of scripts, before the last try
+	known bool                   // before the last try the node was known to refuse
+	on    atomic.Pointer[queued] // where it is while it is submitted
+	turn  Turn                   // its place among the calls before and behind it; nil = it has none
 }
 
 // key is the key that the try is routed by; a command that runs no script has none.
@@ -115,11 +123,22 @@ func (t *Try) send(ctx context.Context) Failure {
 		return Failure{Verdict: Ended, Why: "ended", Err: err}
 	}
 	t.Tries++
-	known := n.condition.Load().refusing()
+	t.known = n.condition.Load().refusing()
 	t.loads, t.Sent = n.loads.Load(), time.Now()
-	cmd := sha1Call{redis.NewCmd(ctx, t.Args...)}
-	f := n.judge(t.transmit(ctx, cmd))
-	f.Known = known
+	reply, err := t.transmit(ctx)
+	f := t.ended(ctx, reply, err)
+	if f.Verdict == Answered && t.turn != nil {
+		t.turn.Answered()
+	}
+	return f
+}
+
+// ended takes the reply or the error of a try, records it, and has the probe look if the
+// error says something about Redis.
+func (t *Try) ended(ctx context.Context, reply any, err error) Failure {
+	n := t.node
+	f := n.judge(err)
+	f.Known = t.known
 	switch over := ctx.Err() != nil; {
 	case f.Verdict == Ended && !over:
 		f.Verdict = NotRun // a limit of the pool's own, not the caller's
@@ -128,34 +147,29 @@ func (t *Try) send(ctx context.Context) Failure {
 	}
 	n.of.tel.Script(ctx, t.Script, f.outcome(), time.Since(t.Sent))
 	if f.Verdict == Answered {
-		if t.turn != nil {
-			t.turn.Answered()
-		}
-		t.Reply = cmd.Val()
+		t.Reply = reply
 		return f
 	}
 	// A reply that the caller's own deadline cut off says nothing about Redis.
-	if ctx.Err() == nil && f.suspect() && (!known || !f.Refused()) {
+	if ctx.Err() == nil && f.suspect() && (!t.known || !f.Refused()) {
 		n.look()
 	}
 	return f
 }
 
 // transmit sends the command the way that this try needs.
-func (t *Try) transmit(ctx context.Context, cmd sha1Call) error {
+func (t *Try) transmit(ctx context.Context) (reply any, err error) {
 	switch {
 	case t.ask:
-		return t.node.asking(ctx, cmd)
-	case t.waits():
-		return t.node.sticky(ctx, cmd, t)
-	case t.turn != nil:
-		return t.node.sendInTurn(ctx, cmd, t.turn)
+		return t.node.asking(ctx, t)
+	case t.waits(t.node.of):
+		return t.node.sticky(ctx, t)
 	}
-	return t.node.send(ctx, cmd)
+	return t.node.send(ctx, t)
 }
 
 // waits reports whether Send waits for replicas.
-func (t *Try) waits() bool { return t.Replicas > 0 && t.node.of.topology != Embedded }
+func (t *Try) waits(s *Store) bool { return t.Replicas > 0 && s.topology != Embedded }
 
 // await waits for the try's turn. A try that failed before, or that is not sent through
 // the node's pipeline, goes when all calls ahead have ended.
@@ -163,7 +177,7 @@ func (t *Try) await(ctx context.Context) error {
 	switch {
 	case t.turn == nil:
 		return nil
-	case t.Tries > 0, t.ask, t.waits():
+	case t.Tries > 0, t.ask, t.waits(t.node.of):
 		return t.turn.Await(ctx, nil)
 	default:
 		return t.turn.Await(ctx, t.node)
@@ -191,6 +205,8 @@ func (t *Try) Recover(ctx context.Context) Next {
 		// Its own failure shows in the next try.
 		_ = n.reload(ctx, t.loads)
 		return Soon
+	case f.Why == whyCrossSlot:
+		return Soon // it goes apart from other tags now
 	case f.Why == whyBehind:
 		return AtOnce // it waits for the call ahead, however long
 	case f.Why == whyAsk && ring != nil:

@@ -1,8 +1,6 @@
 package rpc
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -172,10 +170,7 @@ func (s *Server) relieve() {
 // heaviest is the open connection with the largest buffers. Nothing is lost by
 // which of two equal ones it is.
 func (s *Server) heaviest() (found *conn, read, write int64) {
-	s.mu.Lock()
-	conns := slices.Collect(maps.Keys(s.conns))
-	s.mu.Unlock()
-	for _, c := range conns {
+	for _, c := range s.connections() {
 		c.mu.Lock()
 		r, w, closed := c.readBytes, c.writeBytes, c.closed
 		c.mu.Unlock()

@@ -52,6 +52,10 @@ type call struct {
 	turn   *turn
 	piped  bool // its own order is that of sending
 
+	// prepared: the direct path keeps something of it. resumed: it goes on from where that
+	// path ended.
+	prepared, resumed bool
+
 	// state and cancelled are guarded by conn.mu.
 	state     state
 	cancelled bool
@@ -89,6 +93,8 @@ const (
 	stateNew state = iota
 	// stateQueued: accepted, and no goroutine runs it so far.
 	stateQueued
+	// stateAsked: its script was submitted, and no goroutine waits for the answer.
+	stateAsked
 	stateRunning
 	// stateAnswered: it was answered while it was queued, and must not be run.
 	stateAnswered
@@ -104,6 +110,7 @@ func (k *call) clear() {
 	k.conn, k.ctx, k.cancel, k.span = nil, nil, nil, nil
 	k.meta, k.print = metadata{}, ""
 	k.places, k.turn = nil, nil
+	k.prepared, k.resumed = false, false
 	k.idLen, k.size, k.cost, k.state, k.cancelled = 0, 0, 0, stateNew, false
 	k.out = k.out[:0]
 }
@@ -130,13 +137,34 @@ func (k *call) fingerprint() string {
 	return k.print
 }
 
-// arm gives the call its time, counted from when it was read.
-func (k *call) arm() {
+// due is when the call has to be answered, counted from when it was read.
+func (k *call) due() time.Time {
 	limit := k.meta.deadline
 	if !k.meta.hasDeadline {
-		limit = api.DefaultDeadlineMS*time.Millisecond + k.body.wait()
+		limit = k.conn.server.opts.DefaultDeadline + k.body.wait()
 	}
-	k.ctx, k.cancel = context.WithDeadline(context.Background(), k.started.Add(limit))
+	return k.started.Add(limit)
+}
+
+// arm gives the call a context that ends when it is due, or has if the call was stopped
+// before; others may stop it, so the caller holds mu once the call is in calls.
+func (k *call) arm() {
+	k.ctx, k.cancel = context.WithDeadline(context.Background(), k.due())
+	if k.cancelled {
+		k.cancel()
+	}
+}
+
+// stop ends the call early, since its client does not wait for it any more; the caller
+// holds mu.
+func (k *call) stop() {
+	k.cancelled = true
+	switch {
+	case k.state == stateAsked:
+		k.conn.abandon(k, context.Canceled)
+	case k.cancel != nil:
+		k.cancel()
+	}
 }
 
 // run carries out a call that was queued, and answers it.
@@ -147,7 +175,10 @@ func (k *call) run() {
 		return
 	}
 	err := k.ctx.Err() // it may have waited for a worker until its time was up
-	if err == nil {
+	switch {
+	case k.resumed: // whatever the time: its script may have run
+		err = k.goOn()
+	case err == nil:
 		err = k.invokeInTurn()
 	}
 	k.cancel()
@@ -183,11 +214,7 @@ func (k *call) invoke(ctx context.Context) (err error) {
 	if s := k.conn.server; s.tracing {
 		ctx = k.startSpan(ctx, s.opts.Telemetry.Tracer())
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	if err := k.conn.server.ids.check(k); err != nil {
 		return err
 	}
@@ -197,6 +224,13 @@ func (k *call) invoke(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// recovered makes an error of a panic; it is deferred.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	}
 }
 
 // launch carries out a call that may wait for its turn, as run does, and needs no
@@ -333,6 +367,9 @@ func (k *call) end(code string) {
 
 // startSpan asks the sampler, with the client's span as the parent.
 func (k *call) startSpan(ctx context.Context, tr trace.Tracer) context.Context {
+	if k.span != nil { // the direct path has asked
+		return trace.ContextWithSpan(ctx, k.span)
+	}
 	if k.meta.traceparent != "" {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{
 			"traceparent": k.meta.traceparent, "tracestate": k.meta.tracestate,

@@ -227,7 +227,8 @@ func (c *conn) take(f frame, fault string, now time.Time) (*call, string) {
 		c.tellDraining() // it may have subscribed
 		return nil, ""
 	}
-	return c.register(k), ""
+	last := c.unsent == nil && c.r+c.skimmer.pos == c.w
+	return c.register(k, last), ""
 }
 
 // prepare checks and decodes a call.
@@ -272,20 +273,19 @@ func (c *conn) refuse(f frame, method string, e *api.Error, now time.Time) {
 // unknownMethod is the one metric label of all names that are no method.
 const unknownMethod = "unknown"
 
-// register counts a call in. It returns nil when the call was refused, is
-// carried out here, or on a goroutine of its own.
-func (c *conn) register(k *call) *call {
+// register counts a call in. It returns nil when the call was refused, is on the direct
+// path, or is carried out here or on a goroutine of its own. last tells that it is the
+// only call that was read and that needs anything of Redis.
+func (c *conn) register(k *call, last bool) *call {
 	k.class = k.classify()
-	k.arm()
+	direct := k.entry.direct && k.request() && k.class != classWaiting
+	if !direct {
+		k.arm()
+	}
 	c.mu.Lock()
 	if full := c.admit(k); full != nil {
 		c.mu.Unlock()
-		err := error(full)
-		if !k.request() {
-			err = c.invokeHere(k)
-		}
-		k.cancel()
-		c.answer(k, err, false)
+		c.refuseFull(k, full)
 		return nil
 	}
 	c.line(k)
@@ -294,12 +294,33 @@ func (c *conn) register(k *call) *call {
 		c.calls[k.id] = k
 	}
 	c.mu.Unlock()
+	if direct {
+		if c.ask(k, last) {
+			return nil
+		}
+		c.mu.Lock()
+		k.arm()
+		c.mu.Unlock()
+	}
 	if k.class == classWaiting {
 		c.handOver()
 		c.server.workers.apart(k)
 		return nil
 	}
 	return k
+}
+
+// refuseFull answers a call that is one too many. A notification is carried out here all
+// the same.
+func (c *conn) refuseFull(k *call, full error) {
+	err := full
+	if !k.request() {
+		err = c.invokeHere(k)
+		k.cancel()
+	} else if k.cancel != nil {
+		k.cancel()
+	}
+	c.answer(k, err, false)
 }
 
 // handOver gives the last call that was read to another goroutine: it may be ahead of

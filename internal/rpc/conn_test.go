@@ -216,7 +216,7 @@ func TestAQueuedCallWhoseTimeIsUpIsNotRun(t *testing.T) {
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	g := newGate()
-	p := serve(t, rpc.Options{}, g.method("gate.wait")).dial(t)
+	p := serve(t, rpc.Options{DefaultDeadline: api.DefaultDeadlineMS * time.Millisecond}, g.method("gate.wait")).dial(t)
 	left := func(params m) time.Duration {
 		p.send(request(t, 1, "gate.wait", params))
 		ctx := <-g.entered

@@ -46,6 +46,8 @@ type entry struct {
 	piped bool
 	// parks: it needs no goroutine while it waits.
 	parks bool
+	// direct: its invocations have halves, see coord.Halves.
+	direct bool
 	// edits marks what changes the rules that what follows goes by.
 	edits, follows bool
 	// notice, in place of open, is run by the reader for a method that exists
@@ -134,6 +136,7 @@ func (t *methodTable) notFound(name []byte) *api.Error {
 func given(m coord.Method) *entry {
 	e := newEntry(m.Spec)
 	e.acquires, e.piped, e.edits, e.follows, e.naming, e.parks = m.Acquires, m.Piped, m.Edits, m.Follows, m.Names, m.Parks
+	e.direct = m.Direct
 	e.finish(func(*call) coord.Invocation { return m.New() })
 	return e
 }
@@ -194,6 +197,7 @@ func (e *entry) finish(invoke func(*call) coord.Invocation) {
 		x := &exchange{in: in, out: out, pool: pool}
 		x.entry, x.body, x.itemFailed = e, x, x.report
 		x.invocation = invoke(&x.call)
+		x.direct, _ = x.invocation.(coord.DirectInvocation)
 		x.params, x.result = reflect.ValueOf(x.invocation.Params()).Elem(), reflect.ValueOf(x.invocation.Result()).Elem()
 		return x
 	}
@@ -217,6 +221,8 @@ type body interface {
 	// start is run for a method that parks: it returns as soon as there is nothing to do
 	// but wait, and calls done before or later.
 	start(ctx context.Context, done func(error))
+	// halves are those of a method on the direct path.
+	halves() coord.DirectInvocation
 	appendResult(b []byte) []byte
 	fingerprint() string
 	// wait is how long the call may wait for what it asks for.
@@ -238,6 +244,7 @@ type body interface {
 type exchange struct {
 	call
 	invocation     coord.Invocation
+	direct         coord.DirectInvocation // nil = it has no halves
 	in, out        *table
 	pool           *sync.Pool
 	params, result reflect.Value // of the invocation
@@ -253,6 +260,8 @@ func (x *exchange) run(ctx context.Context) error { return x.invocation.Run(ctx,
 func (x *exchange) start(ctx context.Context, done func(error)) {
 	x.invocation.Start(ctx, x.caller(), done)
 }
+
+func (x *exchange) halves() coord.DirectInvocation { return x.direct }
 
 func (x *exchange) appendResult(b []byte) []byte { return x.out.append(b, x.result) }
 
@@ -290,6 +299,9 @@ func (x *exchange) chosen() bool {
 func (x *exchange) release() {
 	x.params.SetZero()
 	x.result.SetZero()
+	if x.prepared {
+		x.direct.Forget()
+	}
 	x.call.clear()
 	x.pool.Put(x)
 }

@@ -2,9 +2,7 @@ package rpc
 
 import (
 	"context"
-	"maps"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -21,10 +19,7 @@ func (s *Server) Drain(until time.Time) time.Time {
 	if s.services.Draining != nil {
 		s.services.Draining(until)
 	}
-	s.mu.Lock()
-	conns := slices.Collect(maps.Keys(s.conns))
-	s.mu.Unlock()
-	for _, c := range conns {
+	for _, c := range s.connections() {
 		c.tellDraining()
 	}
 	return until

@@ -78,6 +78,9 @@ func serveWith(t testing.TB, o rpc.Options, s rpc.Services, more ...rpc.Entry) *
 	if o.Mode == 0 {
 		o.Mode = 0o660
 	}
+	if o.DefaultDeadline == 0 {
+		o.DefaultDeadline = patience // a busy machine is slow, not wrong
+	}
 	o.UID, o.GID = -1, -1
 	o.Version = "1.2.3"
 	o.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -47,6 +47,9 @@ type Options struct {
 	AdminUIDs []int
 	// Limits are those of spec 02; zero values mean its defaults.
 	Limits api.Limits
+	// DefaultDeadline (api.DefaultDeadlineMS) is the time of calls that name none, in which
+	// what they wait for is not counted.
+	DefaultDeadline time.Duration
 	// WriteTimeout (5 s) is how long a client may leave its replies unread.
 	WriteTimeout time.Duration
 	// Version is the sidecar's, for session.hello.
@@ -99,6 +102,7 @@ func (o Options) withDefaults() Options {
 	l.MaxConnections = cmp.Or(l.MaxConnections, defaultConnections)
 	l.MaxTotalBytes = cmp.Or(l.MaxTotalBytes, defaultTotalBytes)
 	l.MaxTotalWaiting = cmp.Or(l.MaxTotalWaiting, defaultTotalWaiting)
+	o.DefaultDeadline = cmp.Or(o.DefaultDeadline, api.DefaultDeadlineMS*time.Millisecond)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Telemetry == nil {
@@ -121,6 +125,7 @@ type Server struct {
 	recent  recent
 	ids     requestIDs
 	workers workers
+	direct  direct
 	accepts sync.WaitGroup
 	budget
 	// drainAt is when the pod ends; nil until that is known.
@@ -151,6 +156,8 @@ func listen(o Options, services Services, table *methodTable) (*Server, error) {
 	}
 	s.listener, s.file = l, file
 	s.accepts.Go(s.accept)
+	s.direct.kick, s.direct.stop = make(chan struct{}, 1), make(chan struct{})
+	s.direct.sweeping.Go(s.sweep)
 	return s, nil
 }
 
@@ -240,6 +247,13 @@ func (s *Server) forget(c *conn) {
 	}
 }
 
+// connections are the open ones.
+func (s *Server) connections() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.conns))
+}
+
 // Connections counts the open ones.
 func (s *Server) Connections() int {
 	s.mu.Lock()
@@ -300,6 +314,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		s.closeAll()
 	}
+	s.direct.end()
 	s.workers.stop()
 	if rerr := removePath(s.opts.Path, s.file); rerr != nil {
 		err = errors.Join(err, rerr)
@@ -308,10 +323,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 func (s *Server) closeAll() {
-	s.mu.Lock()
-	conns := slices.Collect(maps.Keys(s.conns))
-	s.mu.Unlock()
-	for _, c := range conns {
+	for _, c := range s.connections() {
 		c.close(closedShutdown)
 	}
 }

@@ -81,9 +81,9 @@ func (c *conn) cancel(id integer) {
 	if !ok {
 		return
 	}
-	k.cancelled = true
-	k.cancel()
-	if k.state != stateQueued {
+	queued := k.state == stateQueued
+	k.stop()
+	if !queued {
 		return
 	}
 	k.state = stateAnswered

@@ -247,8 +247,7 @@ func (c *conn) closeLocked(reason string) {
 	c.unbuffer()
 	_ = c.nc.Close() // it wakes the reader; there is nobody to tell of an error
 	for _, k := range c.calls {
-		k.cancelled = true
-		k.cancel()
+		k.stop()
 	}
 	c.relieve()
 	switch reason {

@@ -29,13 +29,14 @@ type Telemetry struct {
 	RecordKeys bool
 
 	rpc, script, remaining, waited, upstream        metric.Float64Histogram
-	decisions, retries, reloads                     metric.Int64Counter
+	batch                                           metric.Int64Histogram
+	decisions, retries, reloads, direct             metric.Int64Counter
 	lost, closed, dropped, configs, pauses, reports metric.Int64Counter
 	members, uses                                   metric.Int64Counter
 	held                                            metric.Int64UpDownCounter
 	byMethod, byScript, byRule, byRuleOnly, byRetry labels
 	byNoun, byLoss, byReason, byWait, byOutcome     labels
-	byCause, byStatus                               labels
+	byCause, byStatus, byBatch, byDirect            labels
 	breakers, breakerChanges                        metric.Int64Counter
 	queueEntries, logDropped                        metric.Int64Counter
 	byChange                                        labels
@@ -45,6 +46,9 @@ type Telemetry struct {
 var latency = []float64{
 	.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60,
 }
+
+// batchSizes goes up to the most runs that one command carries out.
+var batchSizes = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}
 
 // share is finest near nothing left, where an alert looks.
 var share = []float64{0, .01, .05, .1, .25, .5, .75, .9, 1}
@@ -58,6 +62,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		byScript:   labels{first: "script", second: "outcome"},
 		byRule:     labels{first: "rule", second: "outcome"},
 		byRuleOnly: labels{first: "rule"},
+		byBatch:    labels{first: "script"},
+		byDirect:   labels{first: "outcome"},
 		byRetry:    labels{first: "script", second: "reason"},
 		byNoun:     labels{first: "noun"},
 		byLoss:     labels{first: "noun", second: "reason"},
@@ -71,6 +77,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	m := maker{meter: t.meter}
 	t.rpc = m.histogram("coxswain.rpc.duration", "s", "How long calls took, by method and code.", latency)
 	t.script = m.histogram("coxswain.script.duration", "s", "How long runs of Redis scripts took, each try for itself.", latency)
+	t.batch = m.sizes("coxswain.script.batch.size", "{run}", "How many runs of a script went to Redis in one command.", batchSizes)
+	t.direct = m.counter("coxswain.direct", "{call}", "Calls whose method has a direct path, by whether they went it, or why not.")
 	t.retries = m.counter("coxswain.script.retries", "{retry}", "Further tries of a script, by the reason for them.")
 	t.reloads = m.counter("coxswain.script.reloads", "{reload}", "Scripts loaded again after the server had forgotten them.")
 	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, the reason for the refusal, or what the fail mode decided.")
@@ -112,6 +120,13 @@ type maker struct {
 	errs  []error
 }
 
+func (m *maker) sizes(name, unit, help string, bounds []float64) metric.Int64Histogram {
+	h, err := m.meter.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(help),
+		metric.WithExplicitBucketBoundaries(bounds...))
+	m.errs = append(m.errs, err)
+	return h
+}
+
 func (m *maker) histogram(name, unit, help string, bounds []float64) metric.Float64Histogram {
 	h, err := m.meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(help),
 		metric.WithExplicitBucketBoundaries(bounds...))
@@ -144,6 +159,16 @@ func (t *Telemetry) RPC(ctx context.Context, method, code string, took time.Dura
 // Script records one run of a script with its outcome (ok or error).
 func (t *Telemetry) Script(ctx context.Context, script, outcome string, took time.Duration) {
 	t.script.Record(ctx, took.Seconds(), t.byScript.of(script, outcome).record...)
+}
+
+// Batch records how many runs of a script one command carried out.
+func (t *Telemetry) Batch(ctx context.Context, script string, runs int64) {
+	t.batch.Record(ctx, runs, t.byBatch.of(script, "").record...)
+}
+
+// Direct counts a call whose method has a direct path, by what became of it there.
+func (t *Telemetry) Direct(ctx context.Context, outcome string) {
+	t.direct.Add(ctx, 1, t.byDirect.of(outcome, "").add...)
 }
 
 // Retry counts one more try of a script, and why (refused, loading, noscript, ...).

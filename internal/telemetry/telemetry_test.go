@@ -153,6 +153,8 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"coxswain.rpc.duration":          "code=v2 method=v1",
 		"coxswain.script.duration":       "outcome=v2 script=v1",
+		"coxswain.script.batch.size":     "script=v1",
+		"coxswain.direct":                "outcome=v1",
 		"coxswain.script.retries":        "reason=v2 script=v1",
 		"coxswain.wait.duration":         "noun=v1 outcome=v2",
 		"coxswain.script.reloads":        "",
@@ -180,6 +182,8 @@ func labelsOf(t *testing.T, data metricdata.Aggregation) string {
 	var set attribute.Set
 	switch d := data.(type) {
 	case metricdata.Histogram[float64]:
+		set = d.DataPoints[0].Attributes
+	case metricdata.Histogram[int64]:
 		set = d.DataPoints[0].Attributes
 	case metricdata.Sum[int64]:
 		set = d.DataPoints[0].Attributes

@@ -428,11 +428,11 @@ func TestBreakersSideBySideLiveAsLongAsTheLast(t *testing.T) {
 			ctx := t.Context()
 			if forced != breaker.ForcedNot {
 				keys, args := lua.InputOf(breaker.ForceScript, breaker.ForceIn{In: in, Forced: forced, Channel: "none"})
-				_, sha := lua.Clocked(breaker.ForceScript.Source)
+				_, sha := lua.Clocked(breaker.ForceScript.Source, false)
 				require.NoError(t, s.Client.EvalSha(ctx, sha, keys, append(args, luatest.Epoch)...).Err())
 			} else {
 				keys, args := lua.InputOf(breaker.ReportScript, breaker.ReportIn{In: in, Outcome: "failure", Channel: "none"})
-				_, sha := lua.Clocked(breaker.ReportScript.Source)
+				_, sha := lua.Clocked(breaker.ReportScript.Source, false)
 				require.NoError(t, s.Client.EvalSha(ctx, sha, keys, append(args, luatest.Epoch)...).Err())
 			}
 			if left := s.Client.PTTL(ctx, key).Val(); left > 0 {

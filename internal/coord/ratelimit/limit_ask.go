@@ -58,6 +58,11 @@ type answer = lua.Outcome[Out]
 // ask has a script decide, or else the fail mode.
 func (l *Limiter) ask(ctx context.Context, q question) (decision, answer, error) {
 	out, err := l.charge(ctx, q)
+	return l.answered(ctx, q, out, err)
+}
+
+// answered makes a decision of a script's answer, or of its failure.
+func (l *Limiter) answered(ctx context.Context, q question, out answer, err error) (decision, answer, error) {
 	if err != nil {
 		d, err := l.unanswered(ctx, q, err)
 		return d, answer{}, err
@@ -120,18 +125,31 @@ func (l *Limiter) charge(ctx context.Context, q question) (answer, error) {
 		}
 	}
 	if lim.lean() {
-		b := lim.bands[0]
-		out, err := run(ctx, l.runner, TokenBucketScript, TokenBucketIn{
-			State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
-			Revision: lim.revision, Signature: lim.signature, Capacity: b.Capacity, L: b.L, P: b.P,
-		}, q)
-		return answer{Value: Out{LimitAnswer: out.Value}, Replayed: out.Replayed, Sent: out.Sent}, err
+		out, err := run(ctx, l.runner, TokenBucketScript, q.leanCharge(), q)
+		return leanAnswer(out), err
 	}
-	charge := Charge{Cost: q.cost, WaitUS: q.wait, Revision: lim.revision, Signature: lim.signature, ID: q.id}
+	return run(ctx, l.runner, lim.algorithm.script, q.charge(), q)
+}
+
+// leanCharge is the input of the lean script, and charge that of all others.
+func (q *question) leanCharge() TokenBucketIn {
+	lim, b := q.lim, q.lim.bands[0]
+	return TokenBucketIn{
+		State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+		Revision: lim.revision, Signature: lim.signature, Capacity: b.Capacity, L: b.L, P: b.P,
+	}
+}
+
+func (q *question) charge() In {
+	charge := Charge{Cost: q.cost, WaitUS: q.wait, Revision: q.lim.revision, Signature: q.lim.signature, ID: q.id}
 	if q.peek {
 		charge.Peek = PeekOn
 	}
-	return run(ctx, l.runner, lim.algorithm.script, In{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}, q)
+	return In{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}
+}
+
+func leanAnswer(out lua.Outcome[coord.LimitAnswer]) answer {
+	return answer{Value: Out{LimitAnswer: out.Value}, Replayed: out.Replayed, Sent: out.Sent}
 }
 
 // run waits out an outage only when nothing else could answer, and refusals when

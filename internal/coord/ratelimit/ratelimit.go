@@ -98,10 +98,10 @@ func New(o Options) *Limiter {
 // Methods are those of the noun, but for those of its rules: see RuntimeRules.
 func (l *Limiter) Methods() []coord.Method {
 	return []coord.Method{
-		coord.OnEither(api.RatelimitAcquire, l.Acquire, l.AcquireThen, coord.Acquires, coord.Piped, limited),
+		coord.OnEither(api.RatelimitAcquire, l.Acquire, l.AcquireThen, coord.Acquires, coord.Piped, limited, l.halves(false)),
 		coord.On(api.RatelimitAcquireAny, l.AcquireAny, coord.Acquires, limited),
 		coord.On(api.RatelimitAcquireMany, l.AcquireMany, coord.Acquires, limited),
-		coord.On(api.RatelimitPeek, l.Peek, coord.Piped, limited),
+		coord.On(api.RatelimitPeek, l.Peek, coord.Piped, limited, l.halves(true)),
 		coord.On(api.RatelimitRefund, l.Refund, limited),
 		coord.On(api.RatelimitDone, l.Done, limited),
 		coord.On(api.RatelimitReset, l.Reset, limited),

@@ -89,6 +89,12 @@ func (s *seals) ready(ctx context.Context, patient bool) error {
 	return nil
 }
 
+// fresh reports whether there is a text that ready would use without a look.
+func (s *seals) fresh() bool {
+	k := s.known.Load()
+	return k != nil && s.clock.Now().Sub(k.seen) < sealFor
+}
+
 // look reads the text that is kept now.
 func (s *seals) look(ctx context.Context, patient bool) error {
 	offered := rand.Text()

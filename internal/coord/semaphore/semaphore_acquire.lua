@@ -4,7 +4,7 @@
 -- ARGV token; limit; permits; ttl_ms; session; client; instance; meta; max_hold_ms; waiter; beat_ms; inboxes
 -- RETURNS acquired; fence; ttl_ms; final; free; wait_us; first; more
 -- TTL leases, holders, weights: as long as the last lease, and 150 s; line, beats: beat_ms and 60 s
--- COST O(log leases + different weights + ended leases + dead waiters); refused O(leases that have to end, at most 1,000)
+-- COST O(log leases + different weights + ended leases + dead waiters)
 local mine = permits_of(semaphore, token)
 -- A key of another type fails before anything is written.
 redis.call('ZCARD', semaphore.weights)

@@ -1,0 +1,81 @@
+package ratelimit
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// asked is a call on the direct path, between its halves.
+type asked struct {
+	question question
+	run      lua.Asked
+}
+
+// halves are those of Acquire, or of Peek. A call that waits, takes a permit or names a
+// pool goes elsewhere, since more than one script may decide about it.
+func (l *Limiter) halves(peek bool) coord.Option {
+	return coord.Direct(&coord.Halves[api.RatelimitParams, api.RatelimitResult, asked]{
+		Prepare: func(c coord.Caller, p *api.RatelimitParams, a *asked) (coord.Prepared, api.RatelimitResult, error) {
+			if peek {
+				c = coord.Caller{}
+			}
+			return l.prepare(c, p, peek || p.Cost == 0, a)
+		},
+		Asked:  func(a *asked) *lua.Asked { return &a.run },
+		Answer: l.answer,
+		Forget: func(a *asked) {
+			a.question = question{}
+			a.run.Forget()
+		},
+	})
+}
+
+func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *asked) (coord.Prepared, api.RatelimitResult, error) {
+	if p.Pool != "" || p.WaitMS > 0 && !peek || !l.seals.fresh() {
+		return coord.Elsewhere, api.RatelimitResult{}, nil
+	}
+	q, d, known, err := l.open(c, p, peek)
+	switch {
+	case err != nil:
+		return coord.Known, api.RatelimitResult{}, err
+	case known:
+		d, err = l.decided(context.Background(), q, d, nil)
+		return coord.Known, d.RatelimitResult, err
+	case q.lim.options.MaxConcurrent > 0:
+		return coord.Elsewhere, api.RatelimitResult{}, nil
+	}
+	a.question = q
+	patience := lua.AsRun
+	switch {
+	case q.mode != coord.FailClosed:
+		patience = lua.AsAttempt
+	case q.caller.HasDeadline:
+		patience = lua.AsInsist
+	}
+	if q.lim.lean() {
+		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, patience, &a.run)
+	} else {
+		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, patience, &a.run)
+	}
+	return coord.Asking, api.RatelimitResult{}, nil
+}
+
+// answer is the second half.
+func (l *Limiter) answer(ctx context.Context, a *asked) (api.RatelimitResult, error) {
+	q := a.question
+	var out answer
+	var err error
+	if q.lim.lean() {
+		var lean lua.Outcome[coord.LimitAnswer]
+		lean, err = lua.Answer(ctx, l.runner, TokenBucketScript, &a.run)
+		out = leanAnswer(lean)
+	} else {
+		out, err = lua.Answer(ctx, l.runner, q.lim.algorithm.script, &a.run)
+	}
+	d, _, err := l.answered(ctx, q, out, err)
+	d, err = l.decided(ctx, q, d, err)
+	return d.RatelimitResult, err
+}

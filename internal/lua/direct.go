@@ -1,0 +1,56 @@
+package lua
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
+)
+
+// Asked is a run of a script whose first try nobody waits for: Ask makes it, Submit sends
+// it, and Answer has its outcome once it has ended. It may be used again for another run.
+type Asked struct {
+	call
+	runner *Runner
+}
+
+// Ready finds the server for the run and returns what keeps the order of runs that are
+// submitted to it. Nil = it cannot be submitted now: see redis.Store.Ready.
+func (a *Asked) Ready() (via any) { return a.runner.Ready(&a.Try) }
+
+// Patience is how long a run goes on after a first try that failed.
+type Patience uint8
+
+// The kinds of patience, which are those of Attempt, Run and Insist.
+const (
+	AsAttempt Patience = iota
+	AsRun
+	AsInsist
+)
+
+// Ask makes a a run of a script, as Run would execute it.
+func Ask[I, O any](r *Runner, s Script[I, O], in I, latch Latch, p Patience, a *Asked) {
+	a.patient, a.insists = p >= AsRun, p == AsInsist
+	a.runner, a.Tries, a.maybe, a.refusals = r, 0, false, time.Time{}
+	fill(r, s, in, latch, &a.call)
+}
+
+// Answered reports whether the first try was answered, so that Answer will not block.
+func (a *Asked) Answered() bool { return a.Failure.Verdict == redis.Answered }
+
+// Answer is the outcome of a run whose first try has ended or was abandoned. If that was not
+// answered, it goes on as Run does, for as long as ctx allows.
+func Answer[I, O any](ctx context.Context, r *Runner, s Script[I, O], a *Asked) (Outcome[O], error) {
+	reply, err := a.Reply, error(nil)
+	if !a.Answered() {
+		reply, err = r.again(ctx, &a.call)
+	}
+	a.Reply = nil
+	return outcome(s, &a.call, reply, err)
+}
+
+// Forget drops what is left of a run, but for the memory of its arguments.
+func (a *Asked) Forget() {
+	clear(a.Args)
+	a.Reply, a.Failure = nil, redis.Failure{}
+}

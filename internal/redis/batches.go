@@ -1,0 +1,351 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// batches gathers the tries for one node and sends them, a pipeline at a time. While one
+// pipeline is under way the next gathers, so that batches grow with the load. Within a
+// pipeline the tries of one script go in one EVALSHA, by the script's form for many items:
+// the server then parses one command, makes the script's functions once and reads the
+// clock once.
+//
+// Tries that name the same hash tag are executed in the order in which they were
+// submitted.
+type batches struct {
+	node *node
+	wake chan struct{} // told that something waits
+
+	mu      sync.Mutex // guards what follows
+	waiting []*queued
+	closed  bool
+
+	// What follows belongs to run.
+	batch []*queued
+	runs  []run
+	open  map[runKey]int // the run of runs that takes more items
+	last  map[string]int // the last run that has an item with this tag
+	// flushers are to be flushed when the batch is settled.
+	flushers []Flusher
+}
+
+const (
+	// batchSize bounds the tries of one pipeline: its replies are read only after it is
+	// written.
+	batchSize = 256
+	// runTime bounds how long one EVALSHA keeps the server from answering others.
+	runTime = 2 * time.Millisecond
+)
+
+func newBatches(n *node) *batches {
+	return &batches{node: n, wake: make(chan struct{}, 1), open: map[runKey]int{}, last: map[string]int{}}
+}
+
+// queued is one try on its way through a batch. It is apart from the Try, which its
+// caller has back as soon as its context ends.
+type queued struct {
+	args   []any
+	script string
+	many   string
+	takes  time.Duration
+	turn   Turn
+
+	state atomic.Uint32 // stateWaiting at first
+	// try and to are those of a try that nobody waits for; nil otherwise.
+	try *Try
+	to  Completion
+	// reply and err are set before done is closed. A try that nobody waits for has a done
+	// once it was abandoned.
+	reply any
+	err   error
+	done  chan struct{}
+}
+
+// The states of a queued try.
+const (
+	stateWaiting uint32 = iota
+	stateSent
+	stateWithdrawn // it is not sent any more
+	stateAbandoned // it was sent, and nobody reads its reply
+	stateEnded
+)
+
+func (t *Try) queued() *queued {
+	return &queued{args: t.Args, script: t.Script, many: t.Many, takes: t.Takes, turn: t.turn}
+}
+
+// carryOut sends a try in a batch and waits for its reply. If ctx ends first, a try that
+// was not sent yet never is.
+func (b *batches) carryOut(ctx context.Context, t *Try) (any, error) {
+	q := t.queued()
+	q.done = make(chan struct{})
+	if !b.submit(q) {
+		return nil, errClosed
+	}
+	if q.turn != nil {
+		q.turn.Sent(b.node)
+	}
+	select {
+	case <-q.done:
+		return q.reply, q.err
+	case <-ctx.Done():
+	}
+	if q.state.CompareAndSwap(stateWaiting, stateWithdrawn) {
+		return nil, ctx.Err()
+	}
+	return nil, &abandoned{ctx.Err(), q.done}
+}
+
+// submit queues a try; false = the node is closed.
+func (b *batches) submit(q *queued) bool {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return false
+	}
+	b.waiting = append(b.waiting, q)
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default: // told already
+	}
+	return true
+}
+
+// end gives a try its reply. The calls behind one that may be tried again are kept back
+// from the next batch on.
+func (b *batches) end(q *queued, reply any, err error) {
+	if q.to != nil {
+		b.endUnwaited(q, reply, err)
+		return
+	}
+	q.reply, q.err = reply, err
+	if q.turn != nil && mayGoAgain(err) {
+		q.turn.Failed()
+	}
+	close(q.done)
+}
+
+func mayGoAgain(err error) bool {
+	v := classify(err).Verdict
+	return v == NotRun || v == MaybeRun
+}
+
+// run sends batches until the node is closed.
+func (b *batches) run() {
+	for {
+		select {
+		case <-b.wake:
+		case <-b.node.ctx.Done():
+			b.close()
+			return
+		}
+		for b.gather() {
+			b.arrange()
+			b.exec()
+			b.settle()
+			b.flush()
+		}
+	}
+}
+
+// close ends what waits.
+func (b *batches) close() {
+	b.mu.Lock()
+	b.closed = true
+	left := b.waiting
+	b.waiting = nil
+	b.mu.Unlock()
+	for _, q := range left {
+		if q.state.CompareAndSwap(stateWaiting, stateSent) {
+			b.end(q, nil, errClosed)
+		}
+	}
+	b.flush()
+}
+
+// gather takes the tries of the next batch, without those that were withdrawn and those
+// whose call ahead failed in an earlier batch. It returns false if there are none.
+func (b *batches) gather() bool {
+	clear(b.batch)
+	b.batch = b.batch[:0]
+	for len(b.batch) == 0 {
+		b.mu.Lock()
+		n := min(len(b.waiting), batchSize)
+		b.batch = append(b.batch, b.waiting[:n]...)
+		rest := copy(b.waiting, b.waiting[n:])
+		clear(b.waiting[rest:])
+		b.waiting = b.waiting[:rest]
+		b.mu.Unlock()
+		if n == 0 {
+			return false
+		}
+		kept := b.batch[:0]
+		for _, q := range b.batch {
+			switch {
+			case !q.state.CompareAndSwap(stateWaiting, stateSent):
+			case q.turn != nil && q.turn.Behind():
+				b.end(q, nil, errBehind)
+			default:
+				kept = append(kept, q)
+			}
+		}
+		clear(b.batch[len(kept):])
+		b.batch = kept
+	}
+	return true
+}
+
+// before is how many arguments of EVALSHA stand before the keys: the command itself, the
+// script and the count of keys.
+const before = 3
+
+// A run is one EVALSHA of a pipeline.
+type run struct {
+	items []*queued
+	takes time.Duration
+	args  []any // of a run with several items
+	cmd   sha1Call
+}
+
+// runKey is what the items of one run have in common. The number of keys tells those with
+// a request id from those without. Where keys of several slots are refused, an item goes
+// with others of its tag alone.
+type runKey struct {
+	many string
+	keys int
+	tag  string
+}
+
+// arrange puts the batch into runs.
+func (b *batches) arrange() {
+	for i := range b.runs {
+		clear(b.runs[i].items)
+		clear(b.runs[i].args)
+	}
+	b.runs = b.runs[:0]
+	clear(b.open)
+	clear(b.last)
+	apart, mixed := b.node.of.ring != nil || b.node.apart.Load(), false
+	for _, q := range b.batch[1:] {
+		mixed = mixed || q.many != b.batch[0].many || q.many == ""
+	}
+	for _, q := range b.batch {
+		keys, _ := q.args[2].(int)
+		key := runKey{many: q.many, keys: keys}
+		tag := ""
+		if (apart || mixed) && keys > 0 {
+			first, _ := q.args[before].(string)
+			tag = tagOf(first)
+		}
+		if apart {
+			key.tag = tag
+		}
+		at, ok := b.open[key]
+		// Not into a run before one that has an item of this tag: it would overtake it.
+		if !ok || q.many == "" || at < b.last[tag] || b.runs[at].takes+q.takes > runTime {
+			at = b.begin()
+			b.open[key] = at
+		}
+		b.runs[at].items = append(b.runs[at].items, q)
+		b.runs[at].takes += q.takes
+		b.last[tag] = at
+	}
+}
+
+// begin adds a run, with the memory of an earlier one.
+func (b *batches) begin() int {
+	at := len(b.runs)
+	if at == cap(b.runs) {
+		b.runs = append(b.runs, run{})
+	}
+	b.runs = b.runs[:at+1]
+	r := &b.runs[at]
+	r.items, r.args, r.takes = r.items[:0], r.args[:0], 0
+	return at
+}
+
+// exec writes all runs in one pipeline and reads their replies.
+func (b *batches) exec() {
+	ctx := context.Background() // the connection has the limits of a command
+	for i := range b.runs {
+		r := &b.runs[i]
+		r.cmd = sha1Call{redis.NewCmd(ctx, r.command()...)}
+	}
+	if len(b.runs) == 1 {
+		_ = b.node.client.Process(ctx, b.runs[0].cmd) // the command has its error
+		return
+	}
+	p := b.node.client.Pipeline()
+	for i := range b.runs {
+		_ = p.Process(ctx, b.runs[i].cmd) // it only queues
+	}
+	_, err := p.Exec(ctx)
+	// A handshake that Redis refused is not told to the commands.
+	var before *unsent
+	if errors.As(err, &before) {
+		for i := range b.runs {
+			b.runs[i].cmd.SetErr(err)
+		}
+	}
+}
+
+// command is the command of a run: keys of all items, arguments of all items, and their
+// count.
+func (r *run) command() []any {
+	if len(r.items) == 1 {
+		return r.items[0].args
+	}
+	first := r.items[0]
+	keys, _ := first.args[2].(int)
+	r.args = append(r.args, EvalSHA, first.many, keys*len(r.items))
+	for _, q := range r.items {
+		r.args = append(r.args, q.args[before:before+keys]...)
+	}
+	for _, q := range r.items {
+		r.args = append(r.args, q.args[before+keys:]...)
+	}
+	r.args = append(r.args, len(r.items))
+	return r.args
+}
+
+// settle gives each item its reply.
+func (b *batches) settle() {
+	for i := range b.runs {
+		r := &b.runs[i]
+		b.node.of.tel.Batch(context.Background(), r.items[0].script, int64(len(r.items)))
+		err := r.cmd.read(r.cmd.Err())
+		if len(r.items) == 1 {
+			b.end(r.items[0], r.cmd.Val(), err)
+			continue
+		}
+		if f := classify(err); f.Why == whyCrossSlot {
+			b.node.apart.Store(true)
+		}
+		replies, _ := r.cmd.Val().([]any)
+		if err == nil && len(replies) != len(r.items) {
+			err = fmt.Errorf("%d replies for %d items", len(replies), len(r.items))
+		}
+		for j, q := range r.items {
+			if err != nil {
+				b.end(q, nil, err)
+				continue
+			}
+			if text, failed := replies[j].(string); failed {
+				b.end(q, nil, itemError{words(text)})
+				continue
+			}
+			b.end(q, replies[j], nil)
+		}
+	}
+}
+
+// itemError is the error of one item of a run, which other items do not share.
+type itemError struct{ words }
