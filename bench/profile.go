@@ -118,7 +118,7 @@ func (p *profiler) perf(redis *child) (*child, error) {
 	if _, err := exec.LookPath("perf"); err != nil {
 		return nil, nil //nolint:nilerr,nilnil // the report says so
 	}
-	p.redis = filepath.Join(p.dir, "redis.perf")
+	p.redis = filepath.Join(p.dir, "redis-perf.data")
 	return start(nil, "perf", "record", "--quiet", "-F", "999", "-p", strconv.Itoa(redis.cmd.Process.Pid), "-o", p.redis)
 }
 
