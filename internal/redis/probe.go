@@ -167,7 +167,7 @@ func (n *node) watch() {
 		up, err := n.examine()
 		// The probe's own connection may be the one that was reset. A server that is
 		// gone refuses the next.
-		for tries := 0; tries < 3 && hungUp(err) && n.condition.Load().up; tries++ {
+		for tries := 0; tries < hangUps && hungUp(err) && n.condition.Load().up; tries++ {
 			up, err = n.examine()
 		}
 		if n.ctx.Err() != nil {
@@ -191,6 +191,10 @@ func (n *node) watch() {
 		}
 	}
 }
+
+// hangUps is how many of its connections the probe may lose in a row before the server
+// counts as down. Somebody may kill them as fast as they are made.
+const hangUps = 8
 
 // looked ends a round of the probe and wakes the calls that wait for it.
 func (n *node) looked() { close(n.round.Swap(newRound()).over) }
