@@ -22,7 +22,7 @@ import (
 
 // layout is bumped when the meaning of a key changes, since old and new
 // sidecars share a Redis during a rollout.
-const layout = "v1"
+const layout = "v2"
 
 // Keys builds every Redis key: <prefix>[:<tenant>]:<layout>:{<tag>}:<kind>[:<part>].
 //

@@ -16,11 +16,11 @@ import (
 func TestKeysHaveTheDocumentedForm(t *testing.T) {
 	t.Parallel()
 	k := coord.NewKeys("coxswain", "")
-	require.Equal(t, "coxswain:v1:{per-host:example.com}:rl:token_bucket", coordtest.LimitKey(k, "per-host", "example.com", "token_bucket"))
-	require.Equal(t, "coxswain:v1:{nightly}:lock", coordtest.LockKey(k, "nightly"))
-	require.Equal(t, "coxswain:acme:v1:{nightly}:lock", coordtest.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
+	require.Equal(t, "coxswain:v2:{per-host:example.com}:rl:token_bucket", coordtest.LimitKey(k, "per-host", "example.com", "token_bucket"))
+	require.Equal(t, "coxswain:v2:{nightly}:lock", coordtest.LockKey(k, "nightly"))
+	require.Equal(t, "coxswain:acme:v2:{nightly}:lock", coordtest.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
 	l := coord.Latch(coordtest.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
-	require.Equal(t, "coxswain:v1:{a%3Ab}:idem:r%3A1", l.Key)
+	require.Equal(t, "coxswain:v2:{a%3Ab}:idem:r%3A1", l.Key)
 	require.Equal(t, "f", l.Fingerprint)
 	require.Zero(t, coord.Latch(coordtest.LockKey(k, "a"), coord.Caller{}), "no request id, no latch")
 }

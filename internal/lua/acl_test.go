@@ -38,10 +38,10 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			t.Parallel()
 			s := redistest.StartUser(t, "coxswain", "pw", append(rules[:len(rules):len(rules)], more...)...)
 			r := luatest.Open(t, lua.Options{URL: "redis://coxswain:pw@" + strings.TrimPrefix(s.URL(), "redis://")})
-			key := "coxswain:v1:{k}"
+			key := "coxswain:v2:{k}"
 			_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
 			require.NoError(t, err)
-			_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key, Channel: "coxswain:v1:broadcast"}, lua.Latch{})
+			_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key, Channel: "coxswain:v2:broadcast"}, lua.Latch{})
 			require.NoError(t, err)
 			name, line := key+":lock", lease.LineKeysOf(key+":lock")
 			_, _, err = lua.RunReplicated(luatest.Deadline(t), r, lock.AcquireScript,
@@ -55,14 +55,14 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "s:1", beat.Value.Head)
 			_, err = lua.Run(luatest.Deadline(t), r, lock.ReleaseScript,
-				lock.ReleaseIn{Lock: name, LineKeys: line, Token: "t", Inboxes: "coxswain:v1:inbox:"}, lua.Latch{})
+				lock.ReleaseIn{Lock: name, LineKeys: line, Token: "t", Inboxes: "coxswain:v2:inbox:"}, lua.Latch{})
 			require.NoError(t, err)
 			_, err = lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: name, Line: line.Line}, lua.Latch{})
 			require.NoError(t, err)
 			require.NoError(t, untilUpOn(t, r, key))
 			require.True(t, r.Status().ScriptsLoaded)
 			require.Equal(t, "noeviction", r.Status().EvictionPolicy)
-			h, _ := luatest.Listen(t, r, "coxswain:v1:inbox:s", "coxswain:v1:broadcast")
+			h, _ := luatest.Listen(t, r, "coxswain:v2:inbox:s", "coxswain:v2:broadcast")
 			luatest.Next(t, h.Subscribed)
 			_, err = take(luatest.Deadline(t), r, "elsewhere", 5)
 			require.ErrorContains(t, err, "NOPERM")

@@ -207,11 +207,7 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	body := s.file()
 	var b strings.Builder
 	parts := func(header string) (names []string) {
-		for line := range strings.Lines(body) {
-			if list, ok := strings.CutPrefix(line, header); ok {
-				names = append(names, strings.Fields(list)...)
-			}
-		}
+		names = headerWords(body, header)
 		for _, p := range names {
 			b.WriteString(part(p))
 		}
@@ -219,6 +215,10 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	}
 	if s.contract.lists() {
 		b.WriteString(part("unpacked"))
+	}
+	texts := headerWords(body, "-- TEXTS ")
+	if s.Latched || len(texts) > 0 {
+		b.WriteString(part("texts"))
 	}
 	if s.Latched {
 		b.WriteString(part("once"))
@@ -230,8 +230,9 @@ func (s *Source) assemble(f form, part func(string) string) string {
 		fmt.Fprintf(&b, "return %s\nend\n", names[len(names)-1])
 	}
 	if f == forMany {
-		b.WriteString("local key0, arg0 = 0, 0\n")
+		b.WriteString("local key0, arg0, count = 0, 0, tonumber(ARGV[#ARGV])\nlocal keys, args = #KEYS / count, (#ARGV - 1) / count\n")
 	}
+	s.readAhead(&b, f, texts, headerWords(body, "-- RARE "))
 	do, after, hasAfter := strings.Cut(body, "\n-- AFTER\n")
 	if !hasAfter {
 		do = s.contract.unnamed(stripComments(do))
@@ -263,6 +264,62 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	return b.String()
 }
 
+// headerWords are the words of all lines of a header that begin so.
+func headerWords(body, line string) (words []string) {
+	for text := range strings.Lines(body) {
+		if list, ok := strings.CutPrefix(text, line); ok {
+			words = append(words, strings.Fields(list)...)
+		}
+	}
+	return words
+}
+
+// readAhead writes what is read for all items at once. The keys of the line "-- TEXTS ..."
+// and the latches come with one MGET, and text_get finds them. MGET does not tell a key that
+// is missing from one that holds no text, so one EXISTS asks for those that it found
+// nothing at: they are read one by one, which is an error for the latter, if there are any.
+// The same EXISTS asks for the keys of the line "-- RARE ...", which mostly do not exist: the
+// local rare tells whether any of them may.
+func (s *Source) readAhead(b *strings.Builder, f form, texts, rare []string) {
+	if len(texts)+len(rare) == 0 {
+		return
+	}
+	if f == forOne {
+		b.WriteString("local count, keys = 1, #KEYS\n")
+	}
+	at := s.positions(texts)
+	if s.Latched {
+		at = append(at, strconv.Itoa(len(s.Keys)+1))
+	}
+	fmt.Fprintf(b, `local ahead, asked, rare = {}, {}, false
+for i = 0, count - 1 do
+for _, at in ipairs({%s}) do if at <= keys then ahead[#ahead + 1] = KEYS[i * keys + at] end end
+for _, at in ipairs({%s}) do asked[#asked + 1] = KEYS[i * keys + at] end
+end
+local rest = #asked
+for i, text in ipairs(redis.call('MGET', unpack(ahead))) do
+if text then texts[ahead[i]] = text else asked[#asked + 1] = ahead[i] end
+end
+if #asked > 0 and redis.call('EXISTS', unpack(asked)) > 0 then
+rare = true
+else
+for i = rest + 1, #asked do texts[asked[i]] = false end
+end
+`, strings.Join(at, ", "), strings.Join(s.positions(rare), ", "))
+}
+
+// positions are the places of keys among those of an item.
+func (s *Source) positions(names []string) (at []string) {
+	for _, name := range names {
+		i := slices.Index(s.Keys, name)
+		if i < 0 {
+			panic(fmt.Sprintf("lua: %s: its header names %s, which is no key", s.Name, name))
+		}
+		at = append(at, strconv.Itoa(i+1))
+	}
+	return at
+}
+
 // file is the script's file.
 func (s *Source) file() string {
 	text, err := s.files.ReadFile(s.Name + ".lua")
@@ -274,7 +331,6 @@ func (s *Source) file() string {
 
 // many writes the loop over items. All have a latch, or none has.
 func (s *Source) many(b *strings.Builder, hasAfter bool) {
-	b.WriteString("local count, out = tonumber(ARGV[#ARGV]), {}\nlocal keys, args = #KEYS / count, (#ARGV - 1) / count\n")
 	result := "(run())"
 	if s.Latched {
 		latch := len(s.Keys) + 1
@@ -285,7 +341,7 @@ func (s *Source) many(b *strings.Builder, hasAfter bool) {
 	} else {
 		fmt.Fprintf(b, "local function item() return %s end\n", result)
 	}
-	b.WriteString("for i = 1, count do\nlocal ok, reply = pcall(item)\n" +
+	b.WriteString("local out = {}\nfor i = 1, count do\nlocal ok, reply = pcall(item)\n" +
 		"out[i] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)\n" +
 		"key0, arg0 = key0 + keys, arg0 + args\nend\nreturn out\n")
 }

@@ -30,6 +30,7 @@ var Update = flag.Bool("update", false, "write what is compared: the answers of 
 //	at 1500ms                         the clock, since the start; it may step back
 //	expire <key>                      the key goes, as when its TTL has ended
 //	hash <key> field=value ...        the key holds this hash, whatever it held
+//	text <key> <text>                 the same for a text
 //	<script> name=value ...           a run, by the descriptor's names; latch=<key>
 //	                                  fingerprint=<text> makes it happen once
 //
@@ -164,6 +165,9 @@ func (tl *timeline) block(t *testing.T, do, want string) string {
 			tl.defaults[first] = parseWords(t, rest)
 		case verb == "expire":
 			require.EqualValues(t, 1, tl.s.Client.Del(ctx, tl.s.Key(first)).Val(), "expire %s: there is no such key", first)
+		case verb == "text":
+			_, text, _ := strings.Cut(rest, " ")
+			require.NoError(t, tl.s.Client.Set(ctx, tl.s.Key(first), text, 0).Err())
 		case verb == "hash":
 			tl.s.Del(t, tl.s.Key(first))
 			for _, w := range parseWords(t, rest) {

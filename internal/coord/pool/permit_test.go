@@ -65,7 +65,7 @@ func TestAPermitIsOneScriptCall(t *testing.T) {
 			switch line := lines.Text(); {
 			case strings.Contains(line, marker):
 				return ours
-			case strings.Contains(line, prefix+":v1:") && !strings.Contains(line, " lua]"):
+			case strings.Contains(line, prefix+":v2:") && !strings.Contains(line, " lua]"):
 				ours = append(ours, line)
 			}
 		}

@@ -1,7 +1,7 @@
 -- The leaky bucket as GCRA. Of each band the state (see lib/state.lua) has u, the theoretical arrival time: when it
 -- is as if unused, whole us, and r, l-ths of a microsecond beyond. A band is c, l, p, u, r: one token each p / l us, and
 -- c at once: a cost moves u on by as many times p / l, and fits if u is then at most c * p / l from now.
-local leaky = {fields = {'t', 'v', 'sig', 'from', 'last', 'tat1', 'r1', 'tat2', 'r2', 'tat3', 'r3', 'tat4', 'r4'}}
+local leaky = {}
 
 -- What old had used counts as far as both could hold it, in whole tokens, and what was promised beyond old's capacity
 -- whole. Their fraction counts only at the same rate.
@@ -44,7 +44,7 @@ end
 function leaky.keep(s)
   local full = 0
   for _, b in ipairs(s.bands) do full = math.max(full, b.u - now + (b.r > 0 and 1 or 0)) end
-  state_keep(leaky, s, full)
+  state_keep(s, full)
 end
 
 function leaky.take(s, cost, ahead)

@@ -2,7 +2,7 @@
 -- r, when (us) the last window begins that was charged, and u, what counts in it. A charge goes to that window or to a
 -- later one, so that nobody passes whom a window to come was promised; what is free in those before it lapses. A band is
 -- c, ms, u, r: c in each ms milliseconds.
-local window = {fields = {'t', 'v', 'sig', 'from', 'last', 'n1', 'start1', 'n2', 'start2', 'n3', 'start3', 'n4', 'start4'}}
+local window = {}
 
 -- window_start is when the window begins that at is in.
 local function window_start(b, at)
@@ -57,7 +57,7 @@ end
 function window.keep(s)
   local full = 0
   for _, b in ipairs(s.bands) do full = math.max(full, b.r + 2000 * b.ms - now) end
-  state_keep(window, s, full)
+  state_keep(s, full)
 end
 
 function window.take(s, cost, ahead)

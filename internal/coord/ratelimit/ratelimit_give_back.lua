@@ -1,5 +1,5 @@
 -- Gives back a slot that was promised and has not come: it is credited when it is the last one.
--- USES clock muldiv lifetime bands state gate credit bucket bucket_credit gcra leaky leaky_credit window window_credit log
+-- USES clock texts muldiv lifetime bands state gate credit bucket bucket_credit gcra leaky leaky_credit window window_credit log
 -- KEYS state; gate; latch
 -- ARGV algorithm; id; cost; slot_us; promised_us
 -- RETURNS slot

@@ -1,5 +1,5 @@
 -- Gives back what a grant took, once, as far as it still counts.
--- USES clock muldiv lifetime bands state credit bucket bucket_credit gcra leaky leaky_credit window window_credit log counter
+-- USES clock texts muldiv lifetime bands state credit bucket bucket_credit gcra leaky leaky_credit window window_credit log counter
 -- KEYS state; marker
 -- ARGV algorithm; id; cost; at_us
 -- RETURNS state

@@ -190,7 +190,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 
 		_, err = s.Limiter.Acquire(ctx, coord.Caller{}, asks(inFull(name, bands...), 8))
 		require.NoError(t, err)
-		values, expires := store.HGetAll(ctx, key).Val(), store.PExpireTime(ctx, key).Val()
+		values, expires := store.Get(ctx, key).Val(), store.PExpireTime(ctx, key).Val()
 		require.NotEmpty(t, values)
 		require.Positive(t, expires)
 		c := coord.Caller{RequestID: "refused", Fingerprint: "f"}
@@ -201,7 +201,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.Limiter.Acquire(ctx, c, asks(inFull(name, bands...), 0))
 		require.NoError(t, err)
-		require.Equal(t, values, store.HGetAll(ctx, key).Val())
+		require.Equal(t, values, store.Get(ctx, key).Val())
 		require.Equal(t, expires, store.PExpireTime(ctx, key).Val())
 		require.Zero(t, store.Exists(ctx, coord.Latch(key, c).Key).Val(), "nor a latch")
 	}

@@ -1,7 +1,7 @@
 -- The token bucket. Of each band the state (see lib/state.lua) has u (used) and r (the carry: p-ths of a token
 -- refilled beyond u, so the exact level is u - r / p). What is used beyond the capacity is debt: slots that were
 -- promised. A band is c, l, p, u, r: l tokens per p us, c at once.
-local bucket = {fields = {'t', 'v', 'sig', 'from', 'last', 'u1', 'r1', 'u2', 'r2', 'u3', 'r3', 'u4', 'r4'}}
+local bucket = {}
 
 -- bucket_refill lets d microseconds pass. A limit of 0 never refills, so its capacity counts as 0 and nothing is ever stored
 -- for it.
@@ -61,7 +61,7 @@ function bucket.keep(s)
   for _, b in ipairs(s.bands) do
     if b.u > 0 then full = math.max(full, bucket_us(b, b.u, s.lag)) end
   end
-  state_keep(bucket, s, full)
+  state_keep(s, full)
 end
 
 function bucket.take(s, cost, ahead)

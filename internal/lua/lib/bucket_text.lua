@@ -1,18 +1,7 @@
--- A token bucket (see lib/bucket.lua) as one text, so that a hash may hold many: t, v, sig, from, last, and u and r of each
--- band. A user uses muldiv, bands, state and bucket before it.
+-- A token bucket (see lib/bucket.lua) whose text (see lib/state.lua) is in a hash with others. A user uses muldiv, bands,
+-- state and bucket before it.
 local function bucket_read(text, sig, revision)
-  local words = {}
-  for w in string.gmatch(text or '', '%S+') do words[#words + 1] = w end
-  local s = stored(nil, bucket, sig, revision, words)
-  s.bare = true
-  return bucket.open(s)
-end
-
-local function bucket_text(s)
-  local out = {string.format('%.0f %.0f ', math.max(s.t, now), s.v), s.sig,
-    string.format(' %.0f %.0f', s.begins and now or s.from, s.last)}
-  for _, b in ipairs(s.bands) do out[#out + 1] = string.format(' %.0f %.0f', b.u, b.r) end
-  return table.concat(out)
+  return bucket.open(stored(nil, bucket, sig, revision, state_words(text)))
 end
 
 -- bucket_wait is how long (us) until all bands have the cost, -1 = never, and the band that is last to have it, else the one
@@ -37,6 +26,6 @@ end
 -- bucket_charge takes the cost of a member. The hash lives as long as the longest of its buckets.
 local function bucket_charge(key, id, s, cost)
   bucket.take(s, cost, 0)
-  redis.call('HSET', key, id, bucket_text(s))
+  redis.call('HSET', key, id, state_text(s))
   redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), lifetime_ms(s.full)))
 end

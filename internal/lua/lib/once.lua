@@ -4,10 +4,10 @@
 -- whether it wrote; what wrote nothing may run again and is not kept.
 -- The value at key is the fingerprint and then the reply, each number as i<n>:
 -- and each text as s<length>:<bytes>, so that any bytes come back as they were.
--- It outlives every deadline a call can have.
+-- It outlives every deadline a call can have. It uses texts before it.
 local function once(key, fingerprint, body)
   if not key then return (body()) end
-  local stored = redis.call('GET', key)
+  local stored = text_get(key)
   if stored then
     local values, i = {}, 1
     while i <= #stored do
@@ -34,7 +34,7 @@ local function once(key, fingerprint, body)
         out[#out + 1] = v
       end
     end
-    redis.call('SET', key, table.concat(out), 'PX', 150000)
+    text_set(key, table.concat(out), 150000)
   end
   return reply
 end

@@ -1,25 +1,31 @@
--- What the algorithms share that keep two numbers for each band. The state is one hash: t (when it was written, us), v
+-- What the algorithms share that keep two numbers for each band. The state is one text: t (when it was written, us), v
 -- (the rule's revision), sig (its bands as text), from (since when, us, it is kept under these bands: what was charged
--- before is not to be found in it), last (us, see state_ahead), and for each band b.u and b.r. An algorithm a names the
--- fields in a.fields; a.inherit(new, old, t) has a band begin with what counts of another.
+-- before is not to be found in it), last (us, see state_ahead), and for each band b.u and b.r. For an algorithm a,
+-- a.inherit(new, old, t) has a band begin with what counts of another. It uses texts before it, unless all states are texts
+-- that the script has read.
+
+-- state_words are the words of a state's text; none, if there is no text.
+local function state_words(text)
+  local words = {}
+  for w in string.gmatch(text or '', '%S+') do words[#words + 1] = w end
+  return words
+end
 
 -- stored reads the state at key, whatever rule it was written under. A caller whose rule is older than the state's decides by
 -- the state's. For any other the bands inherit by period, then what is left in order; the time since t counts at the
--- new rate. had is how many bands are there, 0 = there is no state. words are the fields' values, if they are not in a hash;
--- then there is no key.
+-- new rate. words are those of the state, if it is not at a key; then there is no key.
 local function stored(key, a, sig, revision, words)
-  local s = {key = key, t = now, v = revision, sig = sig, bands = bands_of(sig), had = 0, from = now, last = 0, begins = true}
-  local f = words or redis.call('HMGET', key, unpack(a.fields, 1, 2 * #s.bands + 5))
+  local s = {key = key, t = now, v = revision, sig = sig, bands = bands_of(sig), from = now, last = 0, begins = true}
+  local f = words or state_words(text_get(key))
   if not f[1] then return s end
+  if not f[5] then error('WRONGTYPE the key holds no state') end
   local old = s.bands
-  if f[3] ~= sig then
-    f, old = words or redis.call('HMGET', key, unpack(a.fields)), bands_of(f[3])
-  end
+  if f[3] ~= sig then old = bands_of(f[3]) end
   for i, b in ipairs(old) do
     b.u, b.r = tonumber(f[2 * i + 4]), tonumber(f[2 * i + 5])
   end
   local v = tonumber(f[2])
-  s.t, s.had, s.from, s.last = tonumber(f[1]), #old, tonumber(f[4] or now), tonumber(f[5] or 0)
+  s.t, s.from, s.last = tonumber(f[1]), tonumber(f[4]), tonumber(f[5])
   if f[3] == sig or revision < v then
     s.v, s.sig, s.bands, s.begins = math.max(v, revision), f[3], old, false
     return s
@@ -42,20 +48,19 @@ local function state_ahead(s, ahead, own)
   if ahead > own then s.last = math.max(s.last, now + ahead) end
 end
 
--- state_keep writes a state that is as if unused after full us; or notes that, when it is not in a hash.
-local function state_keep(a, s, full)
-  if s.bare then
+-- state_text is the text of a state.
+local function state_text(s)
+  local out = {string.format('%.0f %.0f ', math.max(s.t, now), s.v), s.sig,
+    string.format(' %.0f %.0f', s.begins and now or s.from, s.last)}
+  for _, b in ipairs(s.bands) do out[#out + 1] = string.format(' %.0f %.0f', b.u, b.r) end
+  return table.concat(out)
+end
+
+-- state_keep writes a state that is as if unused after full us; or notes that, when it is not at a key.
+local function state_keep(s, full)
+  if not s.key then
     s.full = full
     return
   end
-  local out = {'HSET', s.key, 't', math.max(s.t, now), 'v', s.v, 'sig', s.sig}
-  if s.begins then out[9], out[10] = 'from', now end
-  if s.last > 0 then out[#out + 1], out[#out + 2] = 'last', s.last end
-  for i, b in ipairs(s.bands) do
-    local k = #out
-    out[k + 1], out[k + 2], out[k + 3], out[k + 4] = a.fields[2 * i + 4], b.u, a.fields[2 * i + 5], b.r
-  end
-  redis.call(unpack(out))
-  if s.had > #s.bands then redis.call('HDEL', s.key, unpack(a.fields, 2 * #s.bands + 6, 2 * s.had + 5)) end
-  redis.call('PEXPIRE', s.key, lifetime_ms(full))
+  text_set(s.key, state_text(s), lifetime_ms(full))
 end
