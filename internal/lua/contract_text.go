@@ -124,6 +124,35 @@ func (c *contract) list(r string) string {
 	return "{" + strings.Join(values, ", ") + "}"
 }
 
+// kept is the expression of a reply's text for once, out of the list r: what once_kept makes
+// of any reply, with one call of string.format as far as numbers go. It is empty if the
+// reply is not fixed.
+func (c *contract) kept() string {
+	if !c.fixed() {
+		return ""
+	}
+	var pieces, values []string
+	format := ""
+	flush := func() {
+		if format != "" {
+			pieces = append(pieces, "string.format('"+format+"', "+strings.Join(values, ", ")+")")
+		}
+		format, values = "", nil
+	}
+	for i, m := range c.outs {
+		r := fmt.Sprintf("r[%d]", i+1)
+		if m.kind == kindText {
+			format, values = format+"s%d:", append(values, "#"+r)
+			flush()
+			pieces = append(pieces, r)
+			continue
+		}
+		format, values = format+"i%d:", append(values, r)
+	}
+	flush()
+	return strings.Join(pieces, " .. ")
+}
+
 // unnamed rewrites a body's `return {a = x, b = y}` to the list that is the reply: making
 // the table with names takes a tenth of the time of a short script. It leaves alone other
 // forms, replies that are not fixed, bodies with functions in them, which return tables of

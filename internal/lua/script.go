@@ -247,14 +247,19 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	if hasAfter {
 		s.function(&b, f, "after(r)", after)
 	}
+	kept := "once_kept"
+	if text := s.contract.kept(); s.Latched && text != "" {
+		kept = "kept"
+		fmt.Fprintf(&b, "local function kept(r) return %s end\n", text)
+	}
 	if f == forMany {
-		s.many(&b, hasAfter)
+		s.many(&b, kept, hasAfter)
 		return b.String()
 	}
 	result := "(run())"
 	if s.Latched {
 		// The fingerprint comes with the latch, behind all other arguments.
-		result = fmt.Sprintf("once(%s, %s, run)", f.key(len(s.Keys)+1), f.arg(len(s.Args)+1))
+		result = fmt.Sprintf("once(%s, %s, run, %s)", f.key(len(s.Keys)+1), f.arg(len(s.Args)+1), kept)
 	}
 	if !hasAfter {
 		fmt.Fprintf(&b, "return %s\n", result)
@@ -330,11 +335,11 @@ func (s *Source) file() string {
 }
 
 // many writes the loop over items. All have a latch, or none has.
-func (s *Source) many(b *strings.Builder, hasAfter bool) {
+func (s *Source) many(b *strings.Builder, kept string, hasAfter bool) {
 	result := "(run())"
 	if s.Latched {
 		latch := len(s.Keys) + 1
-		result = fmt.Sprintf("once(keys == %d and %s, %s, run)", latch, forMany.key(latch), forMany.arg(len(s.Args)+1))
+		result = fmt.Sprintf("once(keys == %d and %s, %s, run, %s)", latch, forMany.key(latch), forMany.arg(len(s.Args)+1), kept)
 	}
 	if hasAfter {
 		fmt.Fprintf(b, "local function item()\nmade = nil\nlocal out = %s\nafter(made)\nreturn made and reply(made) or out\nend\n", result)

@@ -38,7 +38,7 @@ local wrote = retry == 0 and cost > 0 and not peek
 if wrote then u = u + cost end
 local reset = u > 0 and math.ceil((u * p - r) / l) or 0
 if wrote then
-  local state = string.format('%.0f %.0f ', now, v) .. signature .. string.format(' %.0f %.0f %.0f %.0f', from, last, u, r)
+  local state = string.format('%d %d ', now, v) .. signature .. string.format(' %d %d %d %d', from, last, u, r)
   text_set(state_key, state, lifetime_ms(reset))
 end
 return {

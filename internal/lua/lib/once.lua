@@ -5,7 +5,21 @@
 -- The value at key is the fingerprint and then the reply, each number as i<n>:
 -- and each text as s<length>:<bytes>, so that any bytes come back as they were.
 -- It outlives every deadline a call can have. It uses texts before it.
-local function once(key, fingerprint, body)
+local function once_kept(reply)
+  local out = {}
+  for i = 1, #reply do
+    local v = reply[i]
+    if type(v) == 'number' then
+      out[#out + 1] = string.format('i%d:', v)
+    else
+      out[#out + 1] = string.format('s%d:', #v)
+      out[#out + 1] = v
+    end
+  end
+  return table.concat(out)
+end
+
+local function once(key, fingerprint, body, kept)
   if not key then return (body()) end
   local stored = text_get(key)
   if stored then
@@ -24,17 +38,7 @@ local function once(key, fingerprint, body)
   end
   local reply, wrote = body()
   if wrote then
-    local out = {string.format('s%d:', #fingerprint), fingerprint}
-    for i = 1, #reply do
-      local v = reply[i]
-      if type(v) == 'number' then
-        out[#out + 1] = string.format('i%.0f:', v)
-      else
-        out[#out + 1] = string.format('s%d:', #v)
-        out[#out + 1] = v
-      end
-    end
-    text_set(key, table.concat(out), 150000)
+    text_set(key, string.format('s%d:', #fingerprint) .. fingerprint .. kept(reply), 150000)
   end
   return reply
 end

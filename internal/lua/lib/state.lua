@@ -50,9 +50,9 @@ end
 
 -- state_text is the text of a state.
 local function state_text(s)
-  local out = {string.format('%.0f %.0f ', math.max(s.t, now), s.v), s.sig,
-    string.format(' %.0f %.0f', s.begins and now or s.from, s.last)}
-  for _, b in ipairs(s.bands) do out[#out + 1] = string.format(' %.0f %.0f', b.u, b.r) end
+  local out = {string.format('%d %d ', math.max(s.t, now), s.v), s.sig,
+    string.format(' %d %d', s.begins and now or s.from, s.last)}
+  for _, b in ipairs(s.bands) do out[#out + 1] = string.format(' %d %d', b.u, b.r) end
   return table.concat(out)
 end
 
