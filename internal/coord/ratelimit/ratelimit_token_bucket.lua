@@ -38,8 +38,8 @@ local wrote = retry == 0 and cost > 0 and not peek
 if wrote then u = u + cost end
 local reset = u > 0 and math.ceil((u * p - r) / l) or 0
 if wrote then
-  local state = string.format('%d %d ', now, v) .. signature .. string.format(' %d %d %d %d', from, last, u, r)
-  text_set(state_key, state, lifetime_ms(reset))
+  local state = {string.format('%d %d ', now, v), signature, string.format(' %d %d %d %d', from, last, u, r)}
+  text_set(state_key, table.concat(state), lifetime_ms(reset))
 end
 return {
   allowed = retry == 0 and 1 or 0, band = 1, remaining = math.max(capacity - u, 0), current = u, retry_after_us = retry,
