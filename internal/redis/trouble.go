@@ -340,7 +340,7 @@ func nameOfReply(reply redis.Error) string {
 // insideScript reports whether a command inside a script was refused, and not the
 // script as a whole. What the script wrote before stays.
 func insideScript(reply redis.Error) bool {
-	if _, item := reply.(itemError); item { //nolint:errorlint // it is never wrapped
+	if _, item := reply.(itemError); item {
 		return true
 	}
 	return strings.Contains(reply.Error(), "@user_script")

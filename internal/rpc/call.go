@@ -214,7 +214,7 @@ func (k *call) invoke(ctx context.Context) (err error) {
 	if s := k.conn.server; s.tracing {
 		ctx = k.startSpan(ctx, s.opts.Telemetry.Tracer())
 	}
-	defer recovered(&err)
+	defer func() { err = recovered(recover(), err) }()
 	if err := k.conn.server.ids.check(k); err != nil {
 		return err
 	}
@@ -226,11 +226,12 @@ func (k *call) invoke(ctx context.Context) (err error) {
 	return err
 }
 
-// recovered makes an error of a panic; it is deferred.
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+// recovered is the error of a call that panicked with r, or err if it did not.
+func recovered(r any, err error) error {
+	if r == nil {
+		return err
 	}
+	return fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 }
 
 // launch carries out a call that may wait for its turn, as run does, and needs no

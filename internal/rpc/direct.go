@@ -120,7 +120,7 @@ func (c *conn) follows(k *call) bool {
 }
 
 func (k *call) prepareHalves() (p coord.Prepared, err error) {
-	defer recovered(&err)
+	defer func() { err = recovered(recover(), err) }()
 	return k.body.halves().Prepare(k.caller())
 }
 
@@ -202,7 +202,7 @@ func (k *call) Done() coord.Flusher {
 
 // conclude makes the reply of a call out of its script's answer.
 func (k *call) conclude(ctx context.Context) (err error) {
-	defer recovered(&err)
+	defer func() { err = recovered(recover(), err) }()
 	if err = k.body.halves().Answer(ctx); err == nil {
 		_, err = k.reply() // one decision is never too long, and cannot be shortened
 	}
