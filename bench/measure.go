@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// outcome is what was measured.
+// outcome has the results of a run of the harness.
 type outcome struct {
 	peers     *results
 	sides     []*results // the new sidecar's, and the base's if there is one

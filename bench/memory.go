@@ -35,8 +35,8 @@ func fullMemory(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	})
 }
 
-// distinctKeys is how many keys a sidecar sees of which it is to keep nothing, in loads as
-// long as usualDuration; shorter ones have fewer.
+// distinctKeys is how many different keys a load of usualDuration names; a shorter load
+// names fewer. The sidecar must not remember any of them.
 const distinctKeys = 1_000_000
 
 // memoryGrowth is the most anonymous memory while a sidecar sees keys that it never saw

@@ -18,7 +18,8 @@ type step struct {
 	want []byte
 }
 
-// exchange is what is said about one key, one step after the other. It counts as one call.
+// exchange is a sequence of requests about one key, each sent after the answer to the one
+// before. It counts as one call.
 type exchange []step
 
 // rawLoad is the load of callers spread over connections, made with as little

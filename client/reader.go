@@ -50,7 +50,7 @@ type turns struct {
 	aside    bool            // for the background reader: pass has ended its turn
 }
 
-// inbox is what was read.
+// inbox holds the bytes that were read from a connection.
 type inbox struct {
 	buf        []byte
 	start, end int // what is not handled yet

@@ -52,10 +52,11 @@ type DirectInvocation interface {
 	Forget()
 }
 
-// Completion and Flusher are those of submitted scripts.
+// Completion and Flusher are those of submitted scripts, Crowd that of their calls.
 type (
 	Completion = redis.Completion
 	Flusher    = redis.Flusher
+	Crowd      = redis.Crowd
 )
 
 // Direct gives a method its halves.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
@@ -27,6 +28,18 @@ func (m FailMode) Or(other FailMode) FailMode {
 		return other
 	}
 	return m
+}
+
+// Patience is that of a script under m: it waits out an outage only if nothing else could
+// answer, and refusals only if its caller said for how long.
+func (m FailMode) Patience(c Caller) lua.Patience {
+	switch {
+	case m != FailClosed:
+		return lua.Impatient
+	case c.HasDeadline:
+		return lua.Insistent
+	}
+	return lua.Patient
 }
 
 // Mistake says why m is no fail mode, with the remedy; it is empty if m is one.

@@ -264,7 +264,7 @@ func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			a := startActor(t, line, line, line)
-			out, err := lua.Insist(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: a.url}), ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+			out, err := lua.RunAs(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: a.url}), ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{}, lua.Insistent)
 			require.NoError(t, err)
 			require.EqualValues(t, 4, out.Value.Remaining)
 			evals, _ := a.counts()
@@ -287,7 +287,7 @@ func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
 			var err error
 			for err == nil || errors.Is(err, redis.ErrMaybeExecuted) { // the deadline cut the last reply off
 				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-				_, err = lua.Insist(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+				_, err = lua.RunAs(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{}, lua.Insistent)
 				cancel()
 				require.Error(t, err)
 			}
@@ -389,7 +389,7 @@ func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		_, err := lua.Insist(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+		_, err := lua.RunAs(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{}, lua.Insistent)
 		done <- err
 	}()
 	a.await(func() bool { return a.evals >= 3 })

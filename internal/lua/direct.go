@@ -18,19 +18,9 @@ type Asked struct {
 // submitted to it. Nil = it cannot be submitted now: see redis.Store.Ready.
 func (a *Asked) Ready() (via any) { return a.runner.Ready(&a.Try) }
 
-// Patience is how long a run goes on after a first try that failed.
-type Patience uint8
-
-// The kinds of patience, which are those of Attempt, Run and Insist.
-const (
-	AsAttempt Patience = iota
-	AsRun
-	AsInsist
-)
-
-// Ask makes a a run of a script, as Run would execute it.
+// Ask prepares in a the run of a script that RunAs would execute.
 func Ask[I, O any](r *Runner, s Script[I, O], in I, latch Latch, p Patience, a *Asked) {
-	a.patient, a.insists = p >= AsRun, p == AsInsist
+	a.patient, a.insists = p.flags()
 	a.runner, a.Tries, a.maybe, a.refusals = r, 0, false, time.Time{}
 	fill(r, s, in, latch, &a.call)
 }
@@ -49,7 +39,8 @@ func Answer[I, O any](ctx context.Context, r *Runner, s Script[I, O], a *Asked) 
 	return outcome(s, &a.call, reply, err)
 }
 
-// Forget drops what is left of a run, but for the memory of its arguments.
+// Forget drops the arguments, the reply and the failure of a run. It keeps the memory of the
+// arguments for the next one.
 func (a *Asked) Forget() {
 	clear(a.Args)
 	a.Reply, a.Failure = nil, redis.Failure{}

@@ -3,11 +3,14 @@ package lua_test
 import (
 	"errors"
 	"fmt"
+	"net"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"pgregory.net/rapid"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
@@ -175,4 +178,43 @@ func TestAnItemFailsAlone(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+// A server of a cluster with all slots, which a proxy that refuses keys of several slots looks
+// like, is asked for each name apart as soon as it has refused a run.
+func TestCallsGoApartWhereKeysOfSeveralSlotsAreRefused(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	bus := l.Addr().(*net.TCPAddr).Port
+	require.NoError(t, l.Close())
+	s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
+		"--cluster-config-file", filepath.Join(t.TempDir(), "nodes.conf"))
+	require.NoError(t, s.Client(t).ClusterAddSlotsRange(t.Context(), 0, 16383).Err())
+	o := observe(t, s.URL(), false, sdktrace.NeverSample())
+	var wg sync.WaitGroup
+	failed := make(chan error, 64)
+	for i := range cap(failed) {
+		wg.Go(func() {
+			key := "{" + strconv.Itoa(i) + "}"
+			for n := range int64(20) {
+				out, err := take(luatest.Deadline(t), o.Runner, key, 100)
+				if err == nil && out.Value.Remaining != 99-n {
+					err = fmt.Errorf("%s: %d remaining after call %d", key, out.Value.Remaining, n+1)
+				}
+				if err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(failed)
+	for err := range failed {
+		require.NoError(t, err)
+	}
+	again := o.total(t, "coxswain.script.retries", "reason")
+	require.Positive(t, again["crossslot"], "%v", again)
+	require.LessOrEqual(t, again["crossslot"], int64(256), "one batch met it")
 }

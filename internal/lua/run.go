@@ -39,19 +39,35 @@ type Outcome[O any] struct {
 // A call that ends its context while it is alone on the connection returns when
 // Redis answers, or after the command timeout at the latest.
 func Run[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return execute(ctx, r, s, in, latch, &call{patient: true})
+	return RunAs(ctx, r, s, in, latch, Patient)
 }
 
-// Attempt is Run for callers with a fallback for an outage: it does not wait for the
-// end of an outage that came while it was under way.
+// Attempt is Run for callers with a fallback for an outage: see Impatient.
 func Attempt[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return execute(ctx, r, s, in, latch, &call{})
+	return RunAs(ctx, r, s, in, latch, Impatient)
 }
 
-// Insist is Run for callers with a deadline of their own: while Redis answers and
-// refuses it tries until shortly before that deadline, where Run ends after 250 ms.
-func Insist[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return execute(ctx, r, s, in, latch, &call{patient: true, insists: true})
+// Patience is how long a run goes on after a first try that failed.
+type Patience uint8
+
+const (
+	// Impatient runs do not wait for the end of an outage that came while they were under
+	// way.
+	Impatient Patience = iota
+	// Patient runs do.
+	Patient
+	// Insistent runs also go on while Redis answers and refuses, until shortly before the
+	// deadline of their context, where others end after 250 ms.
+	Insistent
+)
+
+func (p Patience) flags() (patient, insists bool) { return p >= Patient, p == Insistent }
+
+// RunAs is Run with another patience.
+func RunAs[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, p Patience) (Outcome[O], error) {
+	var c call
+	c.patient, c.insists = p.flags()
+	return execute(ctx, r, s, in, latch, &c)
 }
 
 // execute runs a script. c says how; execute fills in the rest of it.

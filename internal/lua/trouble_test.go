@@ -85,7 +85,7 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	}
 	insists := make(chan error, 1)
 	go func() {
-		_, err := lua.Insist(ctx, r, lock.AcquireScript, in, lua.Latch{})
+		_, err := lua.RunAs(ctx, r, lock.AcquireScript, in, lua.Latch{}, lua.Insistent)
 		insists <- err
 	}()
 	tell(h.end)

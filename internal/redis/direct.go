@@ -49,7 +49,7 @@ func (t *Try) Submit(turn Turn, to Completion) bool {
 	q.try, q.to = t, to
 	t.on.Store(q)
 	n.running.Add(1)
-	n.crowded.Store(crowd)
+	n.crowd.Alone(true)
 	if !n.batches.submit(q) {
 		n.running.Add(-1)
 		t.on.Store(nil)

@@ -29,7 +29,7 @@ type node struct {
 
 	apart   atomic.Bool  // keys of several slots were refused in one command
 	running atomic.Int64 // calls between send and answer
-	crowded atomic.Int64 // calls that still go in batches, see crowd
+	crowd   Crowd        // of the calls
 
 	loading chan struct{} // held while scripts are loaded
 	loads   atomic.Uint64 // how often they were

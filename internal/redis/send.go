@@ -25,34 +25,13 @@ func (c sha1Call) read(err error) error {
 	return err
 }
 
-// crowd is how many calls after the last overlap still go in batches. With a few
-// callers each is often alone for a moment, and mixing direct calls with batches of one
-// costs more than it saves.
-const crowd = 16
-
-// alone reports whether a call may go by itself while so many calls are running.
-func (n *node) alone(running int64) bool {
-	left := n.crowded.Load()
-	switch {
-	case running > 1:
-		if left != crowd {
-			n.crowded.Store(crowd)
-		}
-		return false
-	case left > 0:
-		n.crowded.Store(left - 1)
-		return false
-	}
-	return true
-}
-
 // send carries out a try. One that is alone goes directly to a connection: passing it to
 // the goroutine of the batches and back would double its latency. One with a turn goes in
 // a batch in any case, since the calls behind it are submitted after it.
 func (n *node) send(ctx context.Context, t *Try) (reply any, err error) {
 	running := n.running.Add(1)
 	defer n.running.Add(-1)
-	if t.turn != nil || !n.alone(running) {
+	if t.turn != nil || !n.crowd.Alone(running > 1) {
 		return n.batches.carryOut(ctx, t)
 	}
 	cmd := sha1Call{redis.NewCmd(ctx, t.Args...)}

@@ -17,9 +17,8 @@ import (
 
 // direct is what the calls on the direct path of a server have in common.
 type direct struct {
-	// asked is how many are under way. crowded is how many calls that come alone still go
-	// there: with a few callers each is often alone for a moment.
-	asked, crowded atomic.Int64
+	asked atomic.Int64 // how many are under way
+	crowd coord.Crowd
 
 	kick     chan struct{} // wakes the sweeper
 	stop     chan struct{} // ends it
@@ -28,8 +27,6 @@ type direct struct {
 }
 
 const (
-	// crowd is how many calls after the last overlap still go the direct path.
-	crowd = 16
 	// sweepEvery is how often calls on the direct path are looked through for those whose
 	// time is up: so late may such a call be answered.
 	sweepEvery = 20 * time.Millisecond
@@ -64,7 +61,7 @@ func (c *conn) ask(k *call, last bool) bool {
 func (c *conn) tryAsking(k *call, last bool) string {
 	s := c.server
 	switch {
-	case last && s.direct.lone():
+	case last && s.direct.crowd.Alone(s.direct.asked.Load() > 0):
 		return directAlone
 	case k.meta.hasDeadline && k.meta.deadline < shortDeadline:
 		return directDeadline
@@ -96,19 +93,6 @@ func (c *conn) tryAsking(k *call, last bool) string {
 		return directKnown
 	}
 	return c.submit(k)
-}
-
-// lone reports whether a call that came alone is carried out by the goroutine that read it.
-func (d *direct) lone() bool {
-	if d.asked.Load() > 0 {
-		d.crowded.Store(crowd)
-		return false
-	}
-	if left := d.crowded.Load(); left > 0 {
-		d.crowded.Store(left - 1)
-		return false
-	}
-	return true
 }
 
 // follows reports whether all calls ahead were begun, so that the call may look at what is

@@ -142,14 +142,7 @@ func (b *Breakers) Allow(ctx context.Context, c coord.Caller, p *api.BreakerAllo
 func (b *Breakers) ask(ctx context.Context, c coord.Caller, at address, mode coord.FailMode) (api.BreakerAllowResult, int64, error) {
 	probe := lease.MakeToken(c, noun, at.pool+"/"+at.name)
 	in := AllowIn{In: at.in(), Probe: probe, Session: c.SessionID()}
-	run := lua.Run[AllowIn, AllowOut]
-	switch {
-	case mode == coord.FailOpen:
-		run = lua.Attempt[AllowIn, AllowOut]
-	case c.HasDeadline:
-		run = lua.Insist[AllowIn, AllowOut]
-	}
-	out, err := run(ctx, b.runner, AllowScript, in, coord.Latch(at.key, c))
+	out, err := lua.RunAs(ctx, b.runner, AllowScript, in, coord.Latch(at.key, c), mode.Patience(c))
 	x := b.lease(c, at, probe)
 	if err != nil {
 		b.unsure(ctx, c, x, mode, err)

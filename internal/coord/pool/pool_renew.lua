@@ -4,7 +4,7 @@
 -- ARGV token; member; session; lease_ms; move; client; instance
 -- RETURNS state; id; fence; lease_ms
 -- TTL members: none; breakers: see lib/breaker_store.lua
--- COST O(probes), 25 us: HGET, and when it is held HSET
+-- COST O(probes), 33 us: HGET, and when it is held HSET
 local id, m = pool_lease(pool, token, member)
 local state = pool_state(m, token, move and '' or session)
 if state == 1 then

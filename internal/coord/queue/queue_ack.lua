@@ -4,7 +4,7 @@
 -- ARGV lease
 -- RETURNS state
 -- TTL as queue_enqueue; ended: 150 s
--- COST O(log leases), 25 us: ZSCORE, HGET, and when it is held ZREM, HDEL, ZADD and PEXPIRE
+-- COST O(log leases), 37 us: ZSCORE, HGET, and when it is held ZREM, HDEL, ZADD and PEXPIRE
 queue_read(queue)
 local noted = queue_ended_by(ended_key, 'a', lease)
 local e = queue_lease_find(queue, lease)

@@ -5,7 +5,7 @@
 -- ARGV id; ttl_ms; body; inboxes
 -- RETURNS enqueued; position; depth; returned; expired
 -- TTL all but line and beats: until nothing of the queue can be wanted, and 1 s; line, beats: unchanged
--- COST O(log entries + ended leases and expired entries, 10 at most), 35 us: HGET, ZADD, HSET, PEXPIRE, ZRANGE and PUBLISH
+-- COST O(log entries + ended leases and expired entries, 10 at most), 47 us: HGET, ZADD, HSET, PEXPIRE, ZRANGE and PUBLISH
 queue_read(queue)
 redis.call('ZCARD', line_key)
 redis.call('ZCARD', beats_key)

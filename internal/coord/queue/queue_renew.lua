@@ -4,7 +4,7 @@
 -- ARGV lease; session; lease_ms
 -- RETURNS state
 -- TTL as queue_enqueue
--- COST O(log leases), 25 us: ZSCORE, HGET, and when it is held ZADD and PEXPIRE
+-- COST O(log leases), 46 us: ZSCORE, HGET, and when it is held ZADD and PEXPIRE
 queue_read(queue)
 local e, ends = queue_lease_find(queue, lease)
 if not e then return 0 end

@@ -48,17 +48,10 @@ func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *
 		return coord.Elsewhere, api.RatelimitResult{}, nil
 	}
 	a.question = q
-	patience := lua.AsRun
-	switch {
-	case q.mode != coord.FailClosed:
-		patience = lua.AsAttempt
-	case q.caller.HasDeadline:
-		patience = lua.AsInsist
-	}
 	if q.lim.lean() {
-		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, patience, &a.run)
+		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, q.mode.Patience(q.caller), &a.run)
 	} else {
-		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, patience, &a.run)
+		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, q.mode.Patience(q.caller), &a.run)
 	}
 	return coord.Asking, api.RatelimitResult{}, nil
 }

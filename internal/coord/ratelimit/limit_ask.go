@@ -152,21 +152,14 @@ func leanAnswer(out lua.Outcome[coord.LimitAnswer]) answer {
 	return answer{Value: Out{LimitAnswer: out.Value}, Replayed: out.Replayed, Sent: out.Sent}
 }
 
-// run waits out an outage only when nothing else could answer, and refusals when
-// the caller said for how long.
+// run executes a script for a call.
 func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I, q question) (lua.Outcome[O], error) {
 	if q.wait > 0 {
 		var done context.CancelFunc
 		ctx, done = outlive(ctx, lease.GiveBackTime)
 		defer done()
 	}
-	switch {
-	case q.mode != coord.FailClosed:
-		return lua.Attempt(ctx, r, s, in, q.latch)
-	case q.caller.HasDeadline:
-		return lua.Insist(ctx, r, s, in, q.latch)
-	}
-	return lua.Run(ctx, r, s, in, q.latch)
+	return lua.RunAs(ctx, r, s, in, q.latch, q.mode.Patience(q.caller))
 }
 
 // outlive is a context that ends only some time after ctx: who leaves while its

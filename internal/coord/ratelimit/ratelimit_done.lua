@@ -4,7 +4,7 @@
 -- ARGV id; session; waiter; inboxes
 -- RETURNS state
 -- TTL leases, holders: of those that are left, as long as the last; line, beats: unchanged
--- COST O(log leases + ended leases + dead waiters), 20 us: ZSCORE, HGET, and when it is held ZREM, HDEL, PEXPIRE, ZRANGE and PUBLISH
+-- COST O(log leases + ended leases + dead waiters), 13 us: ZSCORE, HGET, and when it is held ZREM, HDEL, PEXPIRE, ZRANGE and PUBLISH
 -- A key of another type fails before anything is written.
 redis.call('ZCARD', line_key)
 redis.call('ZCARD', beats_key)

@@ -7,6 +7,6 @@
 --      current; reset_after_us
 -- TTL state: two periods from the start of the last window charged, 1 % and 1 s longer; gate, leases, holders, line, beats: see
 --      their parts
--- COST O(bands + ended leases + dead waiters), 20 us: GET, HMGET, and when it took something SET
+-- COST O(bands + ended leases + dead waiters), 23 us: GET, HMGET, and when it took something SET
 local s = window.open(stored(state_key, window, charge.signature, charge.revision))
 return admit(window, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))

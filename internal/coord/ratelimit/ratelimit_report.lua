@@ -6,7 +6,7 @@
 -- ARGV hit; retry_us; base_ms; max_ms; factor; forgive_us; why; channel
 -- RETURNS until_us; did; level; now_us
 -- TTL gate: until nothing of it matters, and 1 s
--- COST O(sources of delays), 15 us: HMGET twice, and when it pauses HSET, PEXPIRE and PUBLISH
+-- COST O(sources of delays), 24 us: HMGET twice, and when it pauses HSET, PEXPIRE and PUBLISH
 local f = redis.call('HMGET', gate_key, 'penalty', 'level')
 local ends, level = tonumber(f[1] or 0), tonumber(f[2] or 0)
 local g, till, did = gate_read(gate_key), 0, 0

@@ -11,7 +11,7 @@
 --      current; reset_after_us
 -- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; gate, leases, holders, line, beats: see
 --      their parts
--- COST O(bands + ended leases + dead waiters), 20 us: HMGET twice, and when it took something HSET and PEXPIRE
+-- COST O(bands + ended leases + dead waiters), 23 us: HMGET twice, and when it took something HSET and PEXPIRE
 -- What will count in a window to come is not known, so that no slot in it can be promised.
 charge.wait_us = 0
 local a = {}

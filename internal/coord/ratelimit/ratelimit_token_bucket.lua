@@ -7,7 +7,7 @@
 -- ARGV cost; peek; wait_us; revision; signature; capacity; l; p
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate: see part_gate.lua
--- COST O(1), 15 us: MGET and EXISTS for all items of a run, and when it took something SET
+-- COST O(1), 25 us: MGET and EXISTS for all items of a run, and when it took something SET
 local text = text_get(state_key)
 local t, v, u, r, from, last = now, revision, 0, 0, now, 0
 if text then

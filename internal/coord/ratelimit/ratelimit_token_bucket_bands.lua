@@ -6,6 +6,6 @@
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; first; bands; then; remaining;
 --      current; reset_after_us
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate, leases, holders, line, beats: see their parts
--- COST O(bands + ended leases + dead waiters), 35 us: GET, HMGET, and when it took something SET
+-- COST O(bands + ended leases + dead waiters), 48 us: GET, HMGET, and when it took something SET
 local s = bucket.open(stored(state_key, bucket, charge.signature, charge.revision))
 return admit(bucket, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))

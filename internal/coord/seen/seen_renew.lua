@@ -4,7 +4,7 @@
 -- ARGV token; session; ttl_ms; move
 -- RETURNS state
 -- TTL seen: what the reservation has left, and 150 s
--- COST O(1), 12 us: HMGET, and when it is held HSET and PEXPIRE
+-- COST O(1), 17 us: HMGET, and when it is held HSET and PEXPIRE
 local s = seen_read(seen_key)
 local state = seen_state(s, token, move and '' or session)
 if state == 1 then

@@ -4,7 +4,7 @@
 -- ARGV token; ttl_ms; session
 -- RETURNS reserved; was; left_ms
 -- TTL seen: what the reservation has left, and 150 s
--- COST O(1), 12 us: HMGET, and when reserved HSET, HDEL and PEXPIRE
+-- COST O(1), 17 us: HMGET, and when reserved HSET, HDEL and PEXPIRE
 local s = seen_read(seen_key)
 if s.done > now then return {was = 2, left_ms = math.ceil((s.done - now) / 1000)} end
 if s.held and s.token ~= token then return {was = 1, left_ms = math.ceil((s.ends - now) / 1000)} end

@@ -4,7 +4,7 @@
 -- ARGV token; session; waiter; inboxes
 -- RETURNS state
 -- TTL leases, holders, weights: of those that are left, as long as the last, and 150 s; gone: 150 s; line, beats: unchanged
--- COST O(log leases + dead waiters), 25 us: ZSCORE, HGET, and when it is held ZREM, HDEL, SET, PEXPIRE, ZRANGE and PUBLISH
+-- COST O(log leases + dead waiters), 31 us: ZSCORE, HGET, and when it is held ZREM, HDEL, SET, PEXPIRE, ZRANGE and PUBLISH
 local mine = token ~= '' and permits_of(semaphore, token)
 local state = 0
 if mine then

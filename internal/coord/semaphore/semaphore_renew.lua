@@ -4,7 +4,7 @@
 -- ARGV token; ttl_ms; session; fence; move; client; instance
 -- RETURNS state; fence; ttl_ms; final
 -- TTL leases, holders, weights: as long as the last lease, and 150 s
--- COST O(log leases), 20 us: ZSCORE, HGET, GET, and when it is held ZADD, HSET and PEXPIRE
+-- COST O(log leases), 25 us: ZSCORE, HGET, GET, and when it is held ZADD, HSET and PEXPIRE
 local mine = permits_of(semaphore, token)
 -- A key of another type fails before anything is written.
 redis.call('ZCARD', semaphore.weights)
