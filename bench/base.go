@@ -22,7 +22,7 @@ func buildBase(ctx context.Context, dir, ref string) (b base, err error) {
 	// Of the repository that this program is in, wherever it was started.
 	commit, err := git(ctx, "rev-parse", "--short", "--verify", "--end-of-options", ref+"^{commit}")
 	if err != nil {
-		return b, err
+		return b, fmt.Errorf("BASE=%s names no commit of this repository: give a branch, a tag or a hash: %w", ref, err)
 	}
 	b = base{commit, filepath.Join(dir, "base-sidecar")}
 	tree := filepath.Join(dir, "base")

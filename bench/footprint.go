@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// paces are what a sidecar of the footprint's table goes through, in this order.
+// paces are the loads of the footprint's table, in their order.
 var paces = []struct {
 	name    string
 	callers int
@@ -72,7 +72,7 @@ func footprintOf(ctx context.Context, srv *server, d time.Duration) (rows [][]st
 	return rows, nil
 }
 
-// footprintAt is what the process takes under a load: calls a second, resident memory at
+// footprintAt measures the process under a load: calls a second, resident memory at
 // its end, the most there ever was, and the share of a CPU.
 func footprintAt(ctx context.Context, srv *server, cl *client.Client, callers int, pause, d time.Duration) ([]string, error) {
 	before, err := srv.cpu()

@@ -29,7 +29,7 @@ func appendText(to []byte, s string) []byte {
 	return append(append(to, 0xd9, byte(len(s))), s...)
 }
 
-// isTrue is how a result has a key whose value is true.
+// isTrue returns the bytes of a key whose value is true, as they stand in a result.
 func isTrue(key string) []byte { return append(appendText(nil, key), 0xc3) }
 
 // textOf is the text that a result has for a key of it, empty for none.

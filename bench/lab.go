@@ -16,8 +16,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// lab is what all sidecars under test and their peers share: processes on loopback,
-// started and ended by this program.
+// lab has the processes that all sidecars under test and their peers share. They are on
+// loopback; this program starts and ends them.
 type lab struct {
 	dir        string
 	redis      *child
@@ -89,7 +89,7 @@ func startRedis(dir, port string, args ...string) (*child, error) {
 	}, args...)...)
 }
 
-// newDB is how the peers reach Redis: all alike.
+// newDB makes the connection pool of a peer; all peers have the same options.
 func newDB(addr string) *goredis.Client {
 	return goredis.NewClient(&goredis.Options{Addr: addr, PoolSize: 50, MinIdleConns: 10, MaxRetries: -1})
 }

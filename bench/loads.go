@@ -130,7 +130,7 @@ func unobserved(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	})
 }
 
-// echo is the least that any server on such a socket does.
+// echo is a server that returns the bytes it reads: no server on such a socket can be faster.
 func echo(callers int) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
 		return s.raw(ctx, s.lab.echo, callers, connections, d, shared(keyCount), echoed)

@@ -27,7 +27,7 @@ const (
 	modeWork = "work"
 )
 
-// usualDuration is how long each load runs in each round, unless it is told otherwise.
+// usualDuration is the time of each load in each round, if -duration names no other.
 const usualDuration = 3 * time.Second
 
 type options struct {

@@ -119,7 +119,7 @@ func (out *outcome) round(ctx context.Context, round int, sides []*side) error {
 	return nil
 }
 
-// of is what one side came to, with the peers beside it.
+// of returns the results of one side together with those of the peers.
 func (out *outcome) of(side int) *results {
 	all := newResults()
 	for _, r := range []*results{out.peers, out.sides[side]} {

@@ -117,7 +117,7 @@ const (
 
 var memoryLine = regexp.MustCompile(`(?m)^(VmRSS|VmHWM|RssAnon):\s+(\d+) kB$`)
 
-// memory is what a line of /proc says, in bytes.
+// memory reads a line of the process's status in /proc, in bytes.
 func (c *child) memory(line string) (float64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
 	if err != nil {

@@ -44,7 +44,7 @@ const leasedText = `    - name: leased
       limits: [{limit: 1000000, period_ms: 1000}]
 `
 
-// podMemory is what Go makes of the chart's memory limit of 128 MiB.
+// podMemory gives a sidecar the limit of Go that it sets itself in a pod with 128 MiB.
 const podMemory = "GOMEMLIMIT=115MiB"
 
 // newSide starts the usual sidecar of a binary. The caller closes what it returns, also

@@ -21,7 +21,7 @@ type held struct {
 	kind *heldKind
 	terms
 	token string
-	// itself is what a Lock and a Semaphore are, so that neither is an allocation more.
+	// itself is returned as the Lock or the Semaphore, which then needs no allocation of its own.
 	itself struct{ *held }
 
 	// Set by the grant.

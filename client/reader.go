@@ -105,7 +105,8 @@ func (cn *conn) lead(cl *call) bool {
 	}
 }
 
-// stopLeading leaves the reading to whom it concerns.
+// stopLeading ends the reading by a caller. The background reader goes on if it asked to, or
+// if others wait for replies or a lease is held.
 func (cn *conn) stopLeading() {
 	cn.mu.Lock()
 	if cn.takeOver || len(cn.pending) > 0 || len(cn.held) > 0 {
@@ -211,7 +212,8 @@ func (cn *conn) receive() error {
 	return cn.pass()
 }
 
-// pass hands the frames that are whole to whom they concern.
+// pass gives whole frames to their receivers: replies to callers, notifications to OnEvent
+// and to leases.
 //
 // Callers whose replies come together often call again at once. So if there are several,
 // pass keeps the writing to itself while they run, and writes what they add in one piece;

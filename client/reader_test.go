@@ -38,7 +38,7 @@ func TestALoneCallerReadsItsOwnReply(t *testing.T) {
 	leading(t, c)
 }
 
-// aside runs a test in a bubble, with a client of which nobody reads the connection.
+// aside runs a test in a bubble, with a client whose background reader has stepped aside.
 func aside(t *testing.T, o client.Options, test func(t *testing.T, f *fake, c *client.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

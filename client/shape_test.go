@@ -52,8 +52,7 @@ func eachType(t *testing.T, test func(t *testing.T, of reflect.Type)) {
 	}
 }
 
-// What is written without the library is what the library writes, and so it is with what
-// is read.
+// The encoder and the decoder for plain structs write and read the same bytes as the library.
 func TestPlainStructsAreAsTheLibraryHasThem(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -87,7 +87,7 @@ func (cn *conn) abandon(cl *call) bool {
 	return true
 }
 
-// cancel asks the sidecar to cancel a call in flight, whose reply nobody awaits any more.
+// cancel asks the sidecar to cancel a call in flight; its caller does not wait any more.
 func (cn *conn) cancel(cl *call) {
 	cn.forget(cl)
 	if cl.lease != nil {

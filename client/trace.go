@@ -41,9 +41,9 @@ type spans struct {
 	silent atomic.Int64
 }
 
-// askAgain is how long a global provider that starts no spans is not asked again. It
-// begins without a word when a tracer attaches to the process from outside; another
-// provider is seen at once.
+// askAgain is the pause between two questions to a global provider that starts no spans. It may
+// begin to start some when a tracer attaches to the process from outside, and tells nobody.
+// Another provider is seen at once.
 const askAgain = time.Second
 
 func (s *spans) init(own trace.TracerProvider) {

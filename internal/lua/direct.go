@@ -7,8 +7,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Asked is a run of a script whose first try nobody waits for: Ask makes it, Submit sends
-// it, and Answer has its outcome once it has ended. It may be used again for another run.
+// Asked is a run of a script whose first try has no goroutine waiting for it: Ask prepares it,
+// Submit sends it, and Answer returns its outcome once it has ended. It may be used again for
+// another run.
 type Asked struct {
 	call
 	runner *Runner

@@ -65,7 +65,8 @@ func drawItem(t *rapid.T, script string, ids bool) item {
 	return it
 }
 
-// A run for many items answers, and leaves behind, what the same runs one after the other do.
+// A run for many items has the same replies and leaves the same keys as the same runs one after
+// the other.
 func TestARunForManyIsItsRunsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {

@@ -58,10 +58,10 @@ type queued struct {
 	turn   Turn
 
 	state atomic.Uint32 // stateWaiting at first
-	// try and to are those of a try that nobody waits for; nil otherwise.
+	// try and to are set for a try that was submitted, so that no goroutine waits for it.
 	try *Try
 	to  Completion
-	// reply and err are set before done is closed. A try that nobody waits for has a done
+	// reply and err are set before done is closed. A submitted try has a done
 	// once it was abandoned.
 	reply any
 	err   error
