@@ -24,7 +24,9 @@ var (
 	PrintJSON  = printJSON
 	ShowDemo   = showDemo
 
-	LimitMemory = limitMemory
+	LimitMemory     = limitMemory
+	SetProcs        = setProcs
+	WholeProcessors = wholeProcessors
 )
 
 const (
@@ -37,11 +39,11 @@ const (
 func Run(ctx context.Context, args, env []string, in io.Reader, out, err io.Writer, signals <-chan os.Signal) int {
 	return run(ctx, args, process{
 		env: env, in: in, out: out, err: err,
-		signals:     func() (<-chan os.Signal, func()) { return signals, func() {} },
-		hangups:     func() (<-chan os.Signal, func()) { return nil, func() {} },
-		raise:       func(syscall.Signal) {},
-		pipes:       func() (<-chan os.Signal, func()) { return nil, func() {} },
-		limitMemory: func(*slog.Logger) {}, // it would be of all tests
+		signals: func() (<-chan os.Signal, func()) { return signals, func() {} },
+		hangups: func() (<-chan os.Signal, func()) { return nil, func() {} },
+		raise:   func(syscall.Signal) {},
+		pipes:   func() (<-chan os.Signal, func()) { return nil, func() {} },
+		keepTo:  func(*slog.Logger, string) func() { return func() {} }, // it would be of all tests
 	})
 }
 
@@ -105,3 +107,12 @@ type Latencies = latencies
 func (l *latencies) Add(d time.Duration)              { l.add(d) }
 func (l *latencies) Merge(o *latencies)               { l.merge(o) }
 func (l *latencies) Quantile(q float64) time.Duration { return l.quantile(q) }
+
+// NewAutoProcs decides about procs up to most.
+func NewAutoProcs(most int) *autoProcs { return &autoProcs{most: most, procs: 1} }
+
+// Next is next without whether it is a change.
+func (p *autoProcs) Next(used float64) int {
+	n, _ := p.next(used)
+	return n
+}

@@ -32,11 +32,15 @@ var version = "0.1.0-dev"
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], process{
 		env: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		signals:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
-		hangups:     func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
-		raise:       raise,
-		pipes:       func() (<-chan os.Signal, func()) { return notify(syscall.SIGPIPE) },
-		limitMemory: func(log *slog.Logger) { limitMemory(log, memlimit.FromCgroup) },
+		signals: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM, syscall.SIGINT) },
+		hangups: func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
+		raise:   raise,
+		pipes:   func() (<-chan os.Signal, func()) { return notify(syscall.SIGPIPE) },
+		keepTo: func(log *slog.Logger, procs string) (stop func()) {
+			stop = setProcs(log, procs, wholeProcessors(cgroupRoot))
+			limitMemory(log, memlimit.FromCgroup)
+			return stop
+		},
 	}))
 }
 
@@ -57,8 +61,9 @@ type process struct {
 	// delivery of them is not ended by such a write to stdout or stderr, but told of
 	// its failure, as with any other file.
 	pipes func() (<-chan os.Signal, func())
-	// limitMemory bounds what the process as a whole takes, before it serves.
-	limitMemory func(*slog.Logger)
+	// keepTo bounds what the process as a whole takes, before it serves. stop ends what
+	// follows the load meanwhile.
+	keepTo func(log *slog.Logger, procs string) (stop func())
 }
 
 func notify(which ...os.Signal) (<-chan os.Signal, func()) {

@@ -19,7 +19,6 @@ const memoryShare = 0.9
 
 // limitMemory makes the Go runtime collect before the kernel kills, where found has
 // a limit, and tells what it keeps to. GOMEMLIMIT in the environment stands over it.
-// The number of threads that run Go code follows a CPU limit by the runtime itself.
 func limitMemory(log *slog.Logger, found memlimit.Provider) {
 	from := "cgroup"
 	if _, said := os.LookupEnv("GOMEMLIMIT"); said {

@@ -67,7 +67,7 @@ func serve(ctx context.Context, from origin, debug string, p process) error {
 		return told(log, invalid)
 	}
 	from.level = log.Level
-	p.limitMemory(log.Logger)
+	defer p.keepTo(log.Logger, c.Runtime.Procs)()
 	signals, ignore := p.signals()
 	defer ignore()
 	hangups, ignoreHangups := p.hangups()

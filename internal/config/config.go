@@ -18,6 +18,7 @@ type Config struct {
 	HTTP      HTTP      `yaml:"http"`
 	Redis     Redis     `yaml:"redis"`
 	Limits    Limits    `yaml:"limits"`
+	Runtime   Runtime   `yaml:"runtime"`
 	Telemetry Telemetry `yaml:"telemetry"`
 	Readiness Readiness `yaml:"readiness"`
 	Rules     Rules     `yaml:"rules"`
@@ -125,6 +126,16 @@ type Limits struct {
 	MaxTotalWaiting int64         `yaml:"max_total_waiting"`
 	ShutdownGrace   time.Duration `yaml:"shutdown_grace"`
 }
+
+// Runtime says how much of the machine the Go runtime takes.
+type Runtime struct {
+	// Procs is how many threads run Go code at once: a number, or auto, which begins with 1
+	// and follows the load up to the CPU limit.
+	Procs string `yaml:"procs"` // auto
+}
+
+// ProcsAuto is the value of runtime.procs that follows the load.
+const ProcsAuto = "auto"
 
 // Telemetry says what spans may carry, how loud the log is and how it looks.
 type Telemetry struct {

@@ -74,6 +74,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			MaxFrameBytes: 2048, MaxDepth: 8, MaxElements: 100, MaxInflight: 7, MaxWaiting: 9, MaxConnections: 11,
 			MaxTotalBytes: 20_000, MaxTotalWaiting: 13,
 		},
+		Runtime:   config.Runtime{Procs: "2"},
 		Telemetry: config.Telemetry{LogLevel: "debug", LogFormat: "text", RecordKeys: true},
 		Readiness: config.Readiness{Mode: config.ReadinessAlways},
 		Rules: config.Rules{Precedence: config.PrecedenceRedis, Files: []string{"rules.yaml"}, Items: []api.Rule{{

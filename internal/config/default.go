@@ -23,6 +23,7 @@ func Default() Config {
 			MaxInflight: 1_024, MaxWaiting: 4_096, MaxConnections: 256,
 			ShutdownGrace: 2 * time.Second,
 		},
+		Runtime:   Runtime{Procs: ProcsAuto},
 		Telemetry: Telemetry{LogLevel: "info", LogFormat: "auto"},
 		Readiness: Readiness{Mode: ReadinessRedis},
 		Rules:     Rules{Precedence: PrecedenceFile},

@@ -58,7 +58,7 @@ c.yaml:2: not YAML: found character '	' that cannot start any token
 c.yaml:3: a second document starts here; keep one, without --- between sections
       3 | redis: {url: embedded}`},
 	{"not a mapping", "- a\n", `
-c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, telemetry, readiness, rules, breakers
+c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, runtime, telemetry, readiness, rules, breakers
       1 | - a`},
 	{"value for a section", "redis:\n  pool: 7\n", `
 c.yaml:2: redis.pool: this is a single value; write the keys of the section below it: min_idle, max, dial_timeout, command_timeout
@@ -241,6 +241,12 @@ c.yaml:2: readiness.mode: "never" is unknown; write redis or always
 	{"log level", "telemetry:\n  log_level: wran\n", `
 c.yaml:2: telemetry.log_level: "wran" is unknown; did you mean warn?
       2 |   log_level: wran`},
+	{"no threads", "runtime:\n  procs: 0\n", `
+c.yaml:2: runtime.procs: "0" is no number of threads; write auto, or a number from 1 to 1024
+      2 |   procs: 0`},
+	{"threads in words", "runtime:\n  procs: all\n", `
+c.yaml:2: runtime.procs: "all" is no number of threads; write auto, or a number from 1 to 1024
+      2 |   procs: all`},
 	{"log format", "telemetry:\n  log_format: jsn\n", `
 c.yaml:2: telemetry.log_format: "jsn" is unknown; did you mean json?
       2 |   log_format: jsn`},

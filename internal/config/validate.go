@@ -25,6 +25,7 @@ const (
 	MaxSocketPath = 107
 	maxID         = math.MaxUint32 - 1 // (uid_t)-1 means "none" to the kernel
 	maxDuration   = 24 * time.Hour
+	maxProcs      = 1024
 )
 
 // checker collects what is wrong.
@@ -41,6 +42,9 @@ func validate(c *Config) []Problem {
 	k.address("http.addr", c.HTTP.Addr)
 	k.redis(c.Redis)
 	k.limits(c.Limits)
+	if n, err := strconv.Atoi(c.Runtime.Procs); c.Runtime.Procs != ProcsAuto && (err != nil || n < 1 || n > maxProcs) {
+		k.add("runtime.procs", "%q is no number of threads; write auto, or a number from 1 to %d", c.Runtime.Procs, maxProcs)
+	}
 	k.oneOf("telemetry.log_level", c.Telemetry.LogLevel, "debug", "info", "warn", "error")
 	k.oneOf("telemetry.log_format", c.Telemetry.LogFormat, "auto", "json", "text")
 	k.oneOf("readiness.mode", c.Readiness.Mode, ReadinessRedis, ReadinessAlways)
