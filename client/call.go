@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	defaultDeadline = api.DefaultDeadlineMS * time.Millisecond
+	defaultTimeout = api.DefaultDeadlineMS * time.Millisecond
 	// maxSends bounds how often one call is sent. A call whose connection breaks each time
 	// may be the cause, and every broken connection loses the locks of other callers.
 	maxSends = 4
@@ -26,7 +26,7 @@ const (
 //
 //	r, err := client.Call(ctx, c, api.LockGet, api.LockGetParams{Name: "orders"})
 //
-// Without a deadline in ctx the call has 5 s in addition to its wait_ms. When ctx ends, the
+// Without a deadline in ctx the call has Options.Timeout in addition to its wait_ms. When ctx ends, the
 // client asks the sidecar to cancel the call, and Call returns the error of ctx: at once,
 // or within 10 ms if the call does not wait for anything and is the only one of its
 // connection. The sidecar may have executed the call all the same.
@@ -177,7 +177,7 @@ func (c *Client) deadlineOf(ctx context.Context, now, wait time.Duration) time.D
 	if at, ok := ctx.Deadline(); ok {
 		return at.Sub(c.epoch)
 	}
-	return now + defaultDeadline + wait
+	return now + c.o.Timeout + wait
 }
 
 // call is a request that waits for its reply. It is reused.

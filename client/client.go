@@ -14,6 +14,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ type Options struct {
 	// FailFast makes Dial try once. Without it Dial waits for the sidecar within its
 	// context, for programs that start together with the sidecar.
 	FailFast bool
+	// Timeout ends calls, Dial too, whose context has no deadline; a call has its wait_ms in
+	// addition. 0 = 5 s.
+	Timeout time.Duration
 	// TracerProvider makes the spans of calls; nil = the global one of package otel. If the
 	// global one starts none, it is asked again after a second, or when it is replaced.
 	TracerProvider trace.TracerProvider
@@ -115,6 +119,7 @@ func newClient(o Options) *Client {
 	if o.Socket == "" {
 		o.Socket = DefaultSocket
 	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	if o.Client == "" {
 		o.Client = filepath.Base(os.Args[0])
 	}
@@ -154,7 +159,7 @@ func (c *Client) start(ctx context.Context) error {
 	}
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
+		ctx, cancel = context.WithTimeout(ctx, c.o.Timeout)
 		defer cancel()
 	}
 	_, err := c.await(ctx, nil, func(err error) bool { return c.o.FailFast || hopeless(err) }, c.live)

@@ -57,7 +57,7 @@ func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 	if c.o.OnEvent == nil {
 		return errors.New(api.EventsSubscribe.Name + ": nobody would hear of events: set Options.OnEvent")
 	}
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := c.withDeadline(ctx)
 	defer cancel()
 	if err := c.follows.take(ctx); err != nil {
 		return fmt.Errorf("%s: %w", api.EventsSubscribe.Name, err)
@@ -89,7 +89,7 @@ func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 
 // EventsUnsubscribe ends the subscription. Events that were sent before may still arrive.
 func (c *Client) EventsUnsubscribe(ctx context.Context) error {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := c.withDeadline(ctx)
 	defer cancel()
 	if err := c.follows.take(ctx); err != nil {
 		return fmt.Errorf("%s: %w", api.EventsUnsubscribe.Name, err)
@@ -111,11 +111,11 @@ func (c *Client) EventsUnsubscribe(ctx context.Context) error {
 	return err
 }
 
-func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *Client) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, defaultDeadline)
+	return context.WithTimeout(ctx, c.o.Timeout)
 }
 
 func (cn *conn) subscribe(ctx context.Context, kinds []string) error {

@@ -176,21 +176,25 @@ func TestACallThatHasEndedIsNotRepeated(t *testing.T) {
 
 func TestADeadlineHoldsThoughTheConnectionBreaksWithIt(t *testing.T) {
 	t.Parallel()
-	for range 20 {
+	for i := range 20 {
+		o, limit := client.Options{}, 5*time.Second
+		if i%2 == 1 {
+			o.Timeout, limit = 2*time.Second, 2*time.Second
+		}
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
 			f.on("session.ping", func(fr frame) (any, any) {
-				time.Sleep(5 * time.Second) // the bubble's clock, and the call's deadline
+				time.Sleep(limit) // the bubble's clock, and the call's deadline
 				_ = fr.peer.nc.Close()
 				return nil, nil
 			})
-			c := bubble(t, f, client.Options{})
+			c := bubble(t, f, o)
 			defer f.wg.Wait()
 			defer c.Close()
 			began := time.Now()
 			_, err := c.Ping(context.Background())
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, 5*time.Second, time.Since(began))
+			require.Equal(t, limit, time.Since(began))
 		})
 	}
 }

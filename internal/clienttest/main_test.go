@@ -4,6 +4,7 @@
 package clienttest_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // dial connects a client to a sidecar until the test ends.
 func dial(t testing.TB, socket string, o client.Options) *client.Client {
 	t.Helper()
-	o.Socket = socket
+	o.Socket, o.Timeout = socket, cmp.Or(o.Timeout, patience)
 	c, err := client.Dial(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
