@@ -172,28 +172,33 @@ func kindOf(t reflect.Type, name string) kind {
 	panic(fmt.Sprintf("lua: %s is %s, which has no form in Lua", name, t))
 }
 
-// appendKeys appends KEYS. An optional key that is empty is sent as the first one: a
-// cluster gives the empty key a slot of its own.
+// appendKeys appends KEYS, as pointers into the struct: an interface with a text in it would
+// be allocated. An optional key that is empty is sent as the first one: a cluster gives the
+// empty key a slot of its own.
 func (c *contract) appendKeys(to []any, in reflect.Value) []any {
 	first := len(to)
 	for i := range c.keys {
-		key := in.FieldByIndex(c.keys[i].index).String()
-		if key == "" && c.keys[i].kind == kindOptionalKey {
+		v := in.FieldByIndex(c.keys[i].index)
+		if c.keys[i].kind == kindOptionalKey && v.Len() == 0 {
 			to = append(to, to[first])
 			continue
 		}
-		to = append(to, key)
+		to = append(to, (*string)(v.Addr().UnsafePointer()))
 	}
 	return to
 }
 
-// appendArgs appends ARGV.
+// appendArgs appends ARGV, texts and numbers as pointers into the struct.
 func (c *contract) appendArgs(to []any, in reflect.Value) []any {
 	for i := range c.args {
 		v := in.FieldByIndex(c.args[i].index)
 		switch c.args[i].kind {
 		case kindInt:
-			to = append(to, v.Int())
+			if v.Kind() == reflect.Int {
+				to = append(to, v.Int())
+			} else {
+				to = append(to, (*int64)(v.Addr().UnsafePointer()))
+			}
 		case kindFlag:
 			flag := 0
 			if v.Bool() {
@@ -203,7 +208,7 @@ func (c *contract) appendArgs(to []any, in reflect.Value) []any {
 		case kindTexts:
 			to = append(to, packed(v))
 		default:
-			to = append(to, v.String())
+			to = append(to, (*string)(v.Addr().UnsafePointer()))
 		}
 	}
 	return to

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,20 +13,63 @@ import (
 // form is one of the two forms of a script: for one item, or for many in one run.
 type form bool
 
+// In the form for many the variable key0 says where an item's KEYS begin, same has the
+// arguments that are there once, columns where the others begin, and at is the item's place
+// in them.
 const (
 	forOne  form = false
-	forMany form = true // the variables key0 and arg0 say where an item's KEYS and ARGV begin
+	forMany form = true
 )
 
-// key and arg are the expressions of a key and of an argument of the item.
-func (f form) key(at int) string { return f.from("KEYS", "key0", at) }
-func (f form) arg(at int) string { return f.from("ARGV", "arg0", at) }
-
-func (f form) from(table, begin string, at int) string {
+// key is the expression of a key of the item.
+func (f form) key(at int) string {
 	if f == forMany {
-		return fmt.Sprintf("%s[%s + %d]", table, begin, at)
+		return fmt.Sprintf("KEYS[key0 + %d]", at)
 	}
-	return fmt.Sprintf("%s[%d]", table, at)
+	return fmt.Sprintf("KEYS[%d]", at)
+}
+
+// arg is the expression of an argument of the item.
+func (f form) arg(at int) string {
+	if f == forMany {
+		return fmt.Sprintf("(same[%d] or ARGV[columns[%d] + at])", at, at)
+	}
+	return fmt.Sprintf("ARGV[%d]", at)
+}
+
+// number is the expression of an argument that is a number. Those that are there once were
+// made numbers once, see columns.
+func (f form) number(at int) string {
+	if f == forMany {
+		return fmt.Sprintf("(same[%d] or tonumber(ARGV[columns[%d] + at]))", at, at)
+	}
+	return "tonumber(" + f.arg(at) + ")"
+}
+
+// columns is the beginning of the form for many, which reads what redis.AppendColumns wrote.
+func (c *contract) columns() string {
+	var numbers []string
+	for _, m := range c.ins {
+		if m.kind == kindInt {
+			numbers = append(numbers, strconv.Itoa(m.at))
+		}
+	}
+	text := `local count, mask = tonumber(ARGV[#ARGV]), ARGV[#ARGV - 1]
+local keys, key0, at, same, columns, from = #KEYS / count, 0, 1, {}, {}, 0
+for c = 1, #mask do
+if string.byte(mask, c) == 49 then
+from = from + 1
+same[c] = ARGV[from]
+else
+columns[c] = from
+from = from + count
+end
+end
+`
+	if len(numbers) > 0 {
+		text += "for _, c in ipairs({" + strings.Join(numbers, ", ") + "}) do same[c] = tonumber(same[c]) end\n"
+	}
+	return text
 }
 
 // prologue is the beginning of a script's body: its inputs as locals.
@@ -65,7 +109,7 @@ func (m member) fromRedis(f form) string {
 	case kindOptionalKey:
 		return f.key(m.at) + " ~= " + f.key(1) + " and " + f.key(m.at) + " or nil"
 	case kindInt:
-		return "tonumber(" + f.arg(m.at) + ")"
+		return f.number(m.at)
 	case kindFlag:
 		return f.arg(m.at) + " == '1'"
 	case kindTexts:

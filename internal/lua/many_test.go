@@ -80,7 +80,7 @@ func TestARunForManyIsItsRunsOneAfterTheOther(t *testing.T) {
 				return func(name string) string { return s.Key(fmt.Sprintf("%d:%s:%s", round, side, name)) }
 			}
 			var keys, all []string
-			var args []any
+			var args [][]any
 			var want []any
 			one, many := below("one"), below("many")
 			for _, it := range items {
@@ -96,10 +96,10 @@ func TestARunForManyIsItsRunsOneAfterTheOther(t *testing.T) {
 				if it.latch != "" {
 					k, a = append(k, many(it.latch)), append(a, it.print)
 				}
-				keys, args = append(keys, k...), append(append(args, a...), luatest.Epoch)
+				keys, args = append(keys, k...), append(args, append(a, luatest.Epoch))
 			}
 			_, sha := lua.Clocked(items[0].script, true)
-			got, err := s.Client.EvalSha(t.Context(), sha, keys, append(args, len(items))...).Slice()
+			got, err := s.Client.EvalSha(t.Context(), sha, keys, redis.AppendColumns(nil, len(items), func(i int) []any { return args[i] })...).Slice()
 			require.NoError(rt, err)
 			require.Equal(rt, want, got)
 			for _, it := range items {

@@ -89,7 +89,7 @@ func fill[I, O any](r *Runner, s Script[I, O], in I, latch Latch, c *call) {
 	}
 	c.s, c.repeatable = s.Source, s.Idempotent || latch.Key != ""
 	c.Args, c.Script, c.Runs = command(r, s, in, latch, c.Args[:0]), s.Name, s.commands
-	c.Many, c.Takes = r.sha(s.Source, forMany), s.takes()
+	c.Many, c.Takes = r.many(s.Source), s.takes()
 }
 
 // outcome reads how a run has ended.
@@ -105,16 +105,21 @@ func outcome[I, O any](s Script[I, O], c *call, reply any, err error) (Outcome[O
 }
 
 // command builds the arguments: name, script, count of keys, keys, ARGV. It uses the
-// memory of args.
+// memory of args. What the arguments point to is never used again, since a batch may still
+// read it when its caller has left.
 func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch, args []any) []any {
 	const before = 3 // the name, the script and the count
 	if args == nil {
 		args = make([]any, 0, before+len(s.Keys)+1+len(s.Args)+2)
 	}
-	args, keys := s.put(in, latch.Key, append(args, redis.EvalSHA, r.sha(s.Source, forOne), nil))
+	sent := &struct {
+		in    I
+		latch Latch
+	}{in, latch}
+	args, keys := s.put(&sent.in, &sent.latch.Key, append(args, redis.EvalSHA, &s.form(forOne, r.clock != nil).sha, nil))
 	args[2] = keys
 	if latch.Key != "" {
-		args = append(args, latch.Fingerprint)
+		args = append(args, &sent.latch.Fingerprint)
 	}
 	if r.clock != nil {
 		args = append(args, r.clock())

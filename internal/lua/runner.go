@@ -44,8 +44,8 @@ func Open(o Options) (*Runner, error) {
 func (r *Runner) scripts() redis.Scripts {
 	var all redis.Scripts
 	add := func(s *Source, f form) {
-		text, sha := s.made(f, r.clock != nil)
-		all.Texts, all.SHAs = append(all.Texts, text), append(all.SHAs, sha)
+		t := s.form(f, r.clock != nil)
+		all.Texts, all.SHAs = append(all.Texts, t.body), append(all.SHAs, t.sha)
 	}
 	for _, s := range scripts {
 		add(s, forOne)
@@ -57,12 +57,11 @@ func (r *Runner) scripts() redis.Scripts {
 	return all
 }
 
-// sha is the name of a script in a form as it is run here; empty for the form for many of
-// a script that is never run for many.
-func (r *Runner) sha(s *Source, f form) string {
-	if f == forMany && (r.alone || s.takes() == 0) {
+// many is the name of a script's form for many items as it is run here; empty for a script
+// that is never run for many.
+func (r *Runner) many(s *Source) string {
+	if r.alone || s.takes() == 0 {
 		return ""
 	}
-	_, sha := s.made(f, r.clock != nil)
-	return sha
+	return s.form(forMany, r.clock != nil).sha
 }

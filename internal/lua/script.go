@@ -49,7 +49,7 @@ type Source struct {
 
 	// texts make the script in each form, on the server's clock and on the caller's, once
 	// each and when it is first needed: a command that opens no store needs none of them.
-	texts [2][2]func() (text, sha string)
+	texts [2][2]func() *text
 	// commands are what it runs in Redis.
 	commands func() []string
 	// takes is how long one run keeps Redis busy, as its header states behind its order (the
@@ -59,16 +59,19 @@ type Source struct {
 	takes func() time.Duration
 }
 
+// text is a script as Redis gets it, and its name for EVALSHA.
+type text struct{ body, sha string }
+
 // Text returns the script as Redis gets it: its parts, then its body.
-func (s *Source) Text() string { text, _ := s.made(forOne, false); return text }
+func (s *Source) Text() string { return s.form(forOne, false).body }
 
 // SHA is the script's name for EVALSHA.
-func (s *Source) SHA() string { _, sha := s.made(forOne, false); return sha }
+func (s *Source) SHA() string { return s.form(forOne, false).sha }
 
-// made is the script in a form. With clocked it is on the caller's clock instead of the
+// form is the script in a form. With clocked it is on the caller's clock instead of the
 // server's: its now is the last argument of an item, in Unix microseconds, after the
 // fingerprint where there is one. That serves Options.Clock.
-func (s *Source) made(f form, clocked bool) (text, sha string) {
+func (s *Source) form(f form, clocked bool) *text {
 	return s.texts[index(bool(f))][index(clocked)]()
 }
 
@@ -83,8 +86,8 @@ func index(b bool) int {
 type Script[I, O any] struct {
 	*Source
 	// put appends KEYS, the latch's key unless it is empty, and ARGV. It also returns
-	// how many keys there are.
-	put func(in I, latch string, to []any) (all []any, keys int)
+	// how many keys there are. What it appends points into in and latch.
+	put func(in *I, latch *string, to []any) (all []any, keys int)
 	// read turns a reply into O; the Reply reports what does not fit. A replayed one
 	// may be of an earlier version.
 	read func(r *Reply, replayed bool) O
@@ -110,10 +113,10 @@ func Define[I, O any](files embed.FS, src Source) Script[I, O] {
 	src.contract = c
 	return Script[I, O]{
 		register(files, src),
-		func(in I, latch string, to []any) ([]any, int) {
-			v, first := reflect.ValueOf(&in).Elem(), len(to)
+		func(in *I, latch *string, to []any) ([]any, int) {
+			v, first := reflect.ValueOf(in).Elem(), len(to)
 			to = c.appendKeys(to, v)
-			if latch != "" {
+			if *latch != "" {
 				to = append(to, latch)
 			}
 			keys := len(to) - first
@@ -131,7 +134,7 @@ func register(files embed.FS, src Source) *Source {
 	s := &src
 	s.files = files
 	for _, f := range []form{forOne, forMany} {
-		s.texts[index(bool(f))] = [2]func() (string, string){s.maker(f, s.part), s.maker(f, func(part string) string {
+		s.texts[index(bool(f))] = [2]func() *text{s.maker(f, s.part), s.maker(f, func(part string) string {
 			if part == "clock" {
 				return callersClock(f)
 			}
@@ -145,10 +148,10 @@ func register(files embed.FS, src Source) *Source {
 }
 
 // maker makes the text of a form once, from parts.
-func (s *Source) maker(f form, part func(string) string) func() (text, sha string) {
-	return sync.OnceValues(func() (string, string) {
-		text := s.assemble(f, part)
-		return text, digest(text)
+func (s *Source) maker(f form, part func(string) string) func() *text {
+	return sync.OnceValue(func() *text {
+		body := s.assemble(f, part)
+		return &text{body, digest(body)}
 	})
 }
 
@@ -186,7 +189,7 @@ func digest(text string) string {
 // of one run have one clock, that of the last.
 func callersClock(f form) string {
 	if f == forMany {
-		return "local now = tonumber(ARGV[#ARGV - 1])\n" // behind it is the count of items
+		return "local now = tonumber(ARGV[#ARGV - 2])\n" // behind it are the mask and the count of items
 	}
 	return "local now = tonumber(ARGV[#ARGV])\n"
 }
@@ -199,8 +202,8 @@ func callersClock(f form) string {
 // when the reply was kept, or was found: r is what the body returned, nil where it did
 // not run; what is added to r is answered and not kept.
 //
-// The form for many runs the same function for each item, whose KEYS and ARGV stand behind
-// those of the item before it; the last of ARGV is the count of items. It reads the clock
+// The form for many runs the same function for each item, whose KEYS stand behind those of
+// the item before it; ARGV is what redis.AppendColumns makes. It reads the clock
 // once, and returns the list of the items' replies. An error is that of its item alone,
 // whose reply is then the error's text; a reply is never a text otherwise.
 func (s *Source) assemble(f form, part func(string) string) string {
@@ -230,7 +233,7 @@ func (s *Source) assemble(f form, part func(string) string) string {
 		fmt.Fprintf(&b, "return %s\nend\n", names[len(names)-1])
 	}
 	if f == forMany {
-		b.WriteString("local key0, arg0, count = 0, 0, tonumber(ARGV[#ARGV])\nlocal keys, args = #KEYS / count, (#ARGV - 1) / count\n")
+		b.WriteString(s.contract.columns())
 	}
 	s.readAhead(&b, f, texts, headerWords(body, "-- RARE "))
 	do, after, hasAfter := strings.Cut(body, "\n-- AFTER\n")
@@ -254,7 +257,7 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	}
 	if f == forMany {
 		s.many(&b, kept, hasAfter)
-		return b.String()
+		return localized(b.String())
 	}
 	result := "(run())"
 	if s.Latched {
@@ -267,6 +270,24 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	}
 	fmt.Fprintf(&b, "local out = %s\nafter(made)\nreturn made and reply(made) or out\n", result)
 	return b.String()
+}
+
+// library finds the functions of Lua's and of Redis's library.
+var library = regexp.MustCompile(`\b(?:math|string|table|redis)\.[a-z]+\b`)
+
+// localized has a script find the functions of the library once: finding one in its table
+// takes longer than calling many of them, and the form for many calls them for each item.
+func localized(text string) string {
+	var names []string
+	text = library.ReplaceAllStringFunc(text, func(name string) string {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		return strings.Replace(name, ".", "_", 1)
+	})
+	slices.Sort(names)
+	all := strings.Join(append(names, "tonumber", "pcall"), ", ")
+	return "local " + strings.ReplaceAll(all, ".", "_") + " = " + all + "\n" + text
 }
 
 // headerWords are the words of all lines of a header that begin so.
@@ -292,25 +313,30 @@ func (s *Source) readAhead(b *strings.Builder, f form, texts, rare []string) {
 	if f == forOne {
 		b.WriteString("local count, keys = 1, #KEYS\n")
 	}
-	at := s.positions(texts)
-	if s.Latched {
-		at = append(at, strconv.Itoa(len(s.Keys)+1))
+	b.WriteString("local ahead, asked, n, m, rare = {}, {}, 0, 0, false\nfor i = 0, (count - 1) * keys, keys do\n")
+	for _, at := range s.positions(texts) {
+		fmt.Fprintf(b, "n = n + 1\nahead[n] = KEYS[i + %s]\n", at)
 	}
-	fmt.Fprintf(b, `local ahead, asked, rare = {}, {}, false
-for i = 0, count - 1 do
-for _, at in ipairs({%s}) do if at <= keys then ahead[#ahead + 1] = KEYS[i * keys + at] end end
-for _, at in ipairs({%s}) do asked[#asked + 1] = KEYS[i * keys + at] end
+	for _, at := range s.positions(rare) {
+		fmt.Fprintf(b, "m = m + 1\nasked[m] = KEYS[i + %s]\n", at)
+	}
+	b.WriteString("end\nlocal rares = m\n")
+	if s.Latched {
+		latch := len(s.Keys) + 1
+		fmt.Fprintf(b, "if keys == %d then\nfor i = %d, count * keys, keys do\nn = n + 1\nahead[n] = KEYS[i]\nend\nend\n", latch, latch)
+	}
+	b.WriteString(`for i, text in ipairs(redis.call('MGET', unpack(ahead))) do
+texts[ahead[i]] = text
+if not text then
+m = m + 1
+asked[m] = ahead[i]
 end
-local rest = #asked
-for i, text in ipairs(redis.call('MGET', unpack(ahead))) do
-if text then texts[ahead[i]] = text else asked[#asked + 1] = ahead[i] end
 end
-if #asked > 0 and redis.call('EXISTS', unpack(asked)) > 0 then
+if m > 0 and redis.call('EXISTS', unpack(asked)) > 0 then
 rare = true
-else
-for i = rest + 1, #asked do texts[asked[i]] = false end
+for i = rares + 1, m do texts[asked[i]] = nil end
 end
-`, strings.Join(at, ", "), strings.Join(s.positions(rare), ", "))
+`)
 }
 
 // positions are the places of keys among those of an item.
@@ -339,7 +365,8 @@ func (s *Source) many(b *strings.Builder, kept string, hasAfter bool) {
 	result := "(run())"
 	if s.Latched {
 		latch := len(s.Keys) + 1
-		result = fmt.Sprintf("once(keys == %d and %s, %s, run, %s)", latch, forMany.key(latch), forMany.arg(len(s.Args)+1), kept)
+		fmt.Fprintf(b, "local latched = keys == %d\n", latch)
+		result = fmt.Sprintf("once(latched and %s, latched and %s, run, %s)", forMany.key(latch), forMany.arg(len(s.Args)+1), kept)
 	}
 	if hasAfter {
 		fmt.Fprintf(b, "local function item()\nmade = nil\nlocal out = %s\nafter(made)\nreturn made and reply(made) or out\nend\n", result)
@@ -348,7 +375,7 @@ func (s *Source) many(b *strings.Builder, kept string, hasAfter bool) {
 	}
 	b.WriteString("local out = {}\nfor i = 1, count do\nlocal ok, reply = pcall(item)\n" +
 		"out[i] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)\n" +
-		"key0, arg0 = key0 + keys, arg0 + args\nend\nreturn out\n")
+		"key0, at = key0 + keys, at + 1\nend\nreturn out\n")
 }
 
 // function writes one that sees the script's inputs as locals.

@@ -44,7 +44,7 @@ func (r *Runner) endSpan(span trace.Span, c *call, value any, replayed bool, err
 	if r.tel.RecordKeys {
 		names := make([]string, 0, keys)
 		for _, k := range c.Args[3 : 3+keys] {
-			names = append(names, k.(string))
+			names = append(names, redis.TextOf(k))
 		}
 		span.SetAttributes(attribute.StringSlice("coxswain.key_names", names))
 	}

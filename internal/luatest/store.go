@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,12 +132,17 @@ func formOf(src *lua.Source, many bool) form {
 	return form{sha, many}
 }
 
-// args are the arguments of a run for one item.
+// runs counts the runs of forms for many.
+var runs atomic.Int64
+
+// args are the arguments of a run for one item. In every second run of a form for many all
+// of them are as if they were the same for many items, in the others as if none was.
 func (f form) args(item []any) []any {
-	if f.many {
-		return append(item, 1)
+	if !f.many {
+		return item
 	}
-	return item
+	mask := []string{"0", "1"}[runs.Add(1)%2]
+	return append(item, strings.Repeat(mask, len(item)), 1)
 }
 
 // reply is that of the one item.

@@ -242,8 +242,7 @@ func (b *batches) arrange() {
 		key := runKey{many: q.many, keys: keys}
 		tag := ""
 		if (apart || mixed) && keys > 0 {
-			first, _ := q.args[before].(string)
-			tag = tagOf(first)
+			tag = tagOf(TextOf(q.args[before]))
 		}
 		if apart {
 			key.tag = tag
@@ -297,7 +296,7 @@ func (b *batches) exec() {
 	}
 }
 
-// command is the command of a run: keys of all items, arguments of all items, and their
+// command is the command of a run: keys of all items, their columns of arguments, and their
 // count.
 func (r *run) command() []any {
 	if len(r.items) == 1 {
@@ -309,10 +308,7 @@ func (r *run) command() []any {
 	for _, q := range r.items {
 		r.args = append(r.args, q.args[before:before+keys]...)
 	}
-	for _, q := range r.items {
-		r.args = append(r.args, q.args[before+keys:]...)
-	}
-	r.args = append(r.args, len(r.items))
+	r.args = AppendColumns(r.args, len(r.items), func(i int) []any { return r.items[i].args[before+keys:] })
 	return r.args
 }
 

@@ -15,10 +15,11 @@ const EvalSHA = "evalsha"
 // goroutine.
 type Try struct {
 	// Args are EvalSHA, the script's SHA, the count of its keys, the keys and the
-	// other arguments. The first key is what it is routed by.
+	// other arguments; texts and numbers may be pointers. The first key is what it is routed
+	// by.
 	Args []any
 	// Many is the SHA of the script's form for many items, which takes the keys of all items,
-	// then their arguments, then the count of items, and returns the list of their replies;
+	// then what AppendColumns makes of their arguments, and returns the list of their replies;
 	// a text in place of one is an error. Tries with it that wait for one server are sent
 	// together. Empty = the script has no such form.
 	Many string
@@ -58,11 +59,19 @@ type Try struct {
 func (t *Try) key() string {
 	if len(t.Args) > 3 {
 		if n, _ := t.Args[2].(int); n > 0 {
-			key, _ := t.Args[3].(string)
-			return key
+			return TextOf(t.Args[3])
 		}
 	}
 	return ""
+}
+
+// TextOf is the text of an argument, which may be a pointer to it.
+func TextOf(arg any) string {
+	if p, ok := arg.(*string); ok {
+		return *p
+	}
+	text, _ := arg.(string)
+	return text
 }
 
 // Route finds the node for the next try and waits until calls may go there. If it
@@ -142,7 +151,7 @@ func (t *Try) ended(ctx context.Context, reply any, err error) Failure {
 	switch over := ctx.Err() != nil; {
 	case f.Verdict == Ended && !over:
 		f.Verdict = NotRun // a limit of the pool's own, not the caller's
-	case f.at("write") && over:
+	case over && f.at("write"):
 		f.Verdict = Ended
 	}
 	n.of.tel.Script(ctx, t.Script, f.outcome(), time.Since(t.Sent))

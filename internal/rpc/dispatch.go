@@ -314,8 +314,31 @@ var canonical = &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
 // fingerprint is the same for the same call, whatever order its keys came in
 // and whether defaults were written out: it is made of what was decoded.
 func (x *exchange) fingerprint() string {
-	h := sha256.New()
-	h.Write([]byte(x.entry.Name))
-	codec.NewEncoder(h, canonical).MustEncode(x.invocation.Params())
-	return hex.EncodeToString(h.Sum(nil))
+	w, _ := fingerprints.Get().(*fingerprintWriter)
+	w.params = w.params[:0]
+	w.ResetBytes(&w.params)
+	w.MustEncode(x.invocation.Params())
+	w.text = append(append(w.text[:0], x.entry.Name...), w.params...)
+	sum := sha256.Sum256(w.text)
+	w.text = hex.AppendEncode(w.text[:0], sum[:])
+	text := string(w.text)
+	if cap(w.text) <= maxKeptParams {
+		fingerprints.Put(w)
+	}
+	return text
 }
+
+// maxKeptParams bounds what is kept of the memory of a call with a large body.
+const maxKeptParams = 16 << 10
+
+// fingerprintWriter is used again: an encoder costs more than what it writes here.
+type fingerprintWriter struct {
+	*codec.Encoder
+	params, text []byte
+}
+
+var fingerprints = sync.Pool{New: func() any {
+	w := new(fingerprintWriter)
+	w.Encoder = codec.NewEncoderBytes(&w.params, canonical)
+	return w
+}}

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -101,8 +100,10 @@ func (g grantIDs) of(c coord.Caller) string {
 		return string(strconv.AppendUint(append(b, g.process...), g.count.Add(1), 36))
 	}
 	// The length first: no two pairs make the same text.
-	sum := sha256.Sum256(fmt.Appendf(nil, "grant %d %s%s", len(c.RequestID), c.RequestID, c.Fingerprint))
-	return hex.EncodeToString(sum[:16])
+	b := append(make([]byte, 0, 256), "grant "...)
+	b = append(strconv.AppendInt(b, int64(len(c.RequestID)), 10), ' ')
+	sum := sha256.Sum256(append(append(b, c.RequestID...), c.Fingerprint...))
+	return string(hex.AppendEncode(b[:0], sum[:16]))
 }
 
 // grantedFor is the rule that a grant was made by, and what it counts: the key or

@@ -9,15 +9,20 @@
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate: see part_gate.lua
 -- COST O(1), 25 us: MGET and EXISTS for all items of a run, and when it took something SET
 local text = text_get(state_key)
-local t, v, u, r, from, last = now, revision, 0, 0, now, 0
+-- since are the words from and last of the state, which no charge here changes.
+local t, v, u, r, since = now, revision, 0, 0, nil
 if text then
-  local _, _, t0, v0, sig, from0, last0, u0, r0 = string.find(text, '^(%d+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$')
+  local _, _, t0, v0, sig, since0, u0, r0 = string.find(text, '^(%d+) (%d+) (%S+) (%d+ %d+) (%d+) (%d+)$')
   if sig ~= signature then return later()(state_key, gate_key, cost, peek, wait_us, revision, signature) end
-  t, v, u, r, from, last = tonumber(t0), math.max(v, tonumber(v0)), tonumber(u0), tonumber(r0), tonumber(from0), tonumber(last0)
+  t, v, u, r, since = tonumber(t0), math.max(v, tonumber(v0)), tonumber(u0), tonumber(r0), since0
 end
 -- Below, nothing is shut, no product passes 2^53, time goes forward, and l divides.
-local g = rare and redis.call('HMGET', gate_key, 'pause', 'delay') or {}
-if g[1] or g[2] or (u + cost) * p >= 9007199254740992 or t > now or l == 0 then
+local paused = false
+if rare then
+  local g = redis.call('HMGET', gate_key, 'pause', 'delay')
+  paused = g[1] or g[2]
+end
+if paused or (u + cost) * p >= 9007199254740992 or t > now or l == 0 then
   return later()(state_key, gate_key, cost, peek, wait_us, revision, signature)
 end
 local x = (now - t) * l + r
@@ -38,7 +43,7 @@ local wrote = retry == 0 and cost > 0 and not peek
 if wrote then u = u + cost end
 local reset = u > 0 and math.ceil((u * p - r) / l) or 0
 if wrote then
-  local state = {string.format('%d %d ', now, v), signature, string.format(' %d %d %d %d', from, last, u, r)}
+  local state = {string.format('%d %d ', now, v), signature, ' ', since or string.format('%d 0', now), string.format(' %d %d', u, r)}
   text_set(state_key, table.concat(state), lifetime_ms(reset))
 end
 return {

@@ -38,7 +38,7 @@ local function once(key, fingerprint, body, kept)
   end
   local reply, wrote = body()
   if wrote then
-    text_set(key, table.concat({string.format('s%d:', #fingerprint), fingerprint, kept(reply)}), 150000)
+    text_set(key, table.concat({string.format('s%d:', #fingerprint), fingerprint, kept(reply)}), '150000')
   end
   return reply
 end
