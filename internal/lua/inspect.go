@@ -31,8 +31,9 @@ func InputOf[I, O any](s Script[I, O], in I) (keys []string, args []any) {
 
 // ReadAs reads a reply as the script's contract does.
 func ReadAs[I, O any](s Script[I, O], reply []any) (O, error) {
+	var out O
 	r := &Reply{values: reply}
-	out := s.read(r, false)
+	s.read(&out, r, false)
 	return out, r.err
 }
 

@@ -146,10 +146,13 @@ func decode[I, O any](s Script[I, O], reply any) (out O, replayed bool, err erro
 			values, replayed = inner, true
 		}
 	}
-	rd := Reply{values: values}
-	out = s.read(&rd, replayed)
-	if rd.err != nil {
-		return out, replayed, fmt.Errorf("reply: %w", rd.err)
+	read := &struct { // allocated at once
+		out   O
+		reply Reply
+	}{reply: Reply{values: values}}
+	s.read(&read.out, &read.reply, replayed)
+	if err := read.reply.err; err != nil {
+		return read.out, replayed, fmt.Errorf("reply: %w", err)
 	}
-	return out, replayed, nil
+	return read.out, replayed, nil
 }

@@ -88,9 +88,9 @@ type Script[I, O any] struct {
 	// put appends KEYS, the latch's key unless it is empty, and ARGV. It also returns
 	// how many keys there are. What it appends points into in and latch.
 	put func(in *I, latch *string, to []any) (all []any, keys int)
-	// read turns a reply into O; the Reply reports what does not fit. A replayed one
+	// read reads a reply into out; the Reply reports what does not fit. A replayed one
 	// may be of an earlier version.
-	read func(r *Reply, replayed bool) O
+	read func(out *O, r *Reply, replayed bool)
 }
 
 var scripts []*Source
@@ -122,10 +122,7 @@ func Define[I, O any](files embed.FS, src Source) Script[I, O] {
 			keys := len(to) - first
 			return c.appendArgs(to, v), keys
 		},
-		func(r *Reply, replayed bool) (out O) {
-			c.readInto(reflect.ValueOf(&out).Elem(), r, replayed)
-			return out
-		},
+		func(out *O, r *Reply, replayed bool) { c.readInto(reflect.ValueOf(out).Elem(), r, replayed) },
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -41,9 +42,17 @@ func (g grant) appendBody(b []byte) (body []byte, head int) {
 // text is the grant as callers see it: the seal between head and tag, which comes
 // last since it may have dots.
 func (g grant) text(s *seals) string {
-	b, head := g.appendBody(make([]byte, 0, len(g.id)+len(g.part)+len(g.tag)+64))
-	return string(append(append(s.appendSeal(b[:head], b), '.'), g.tag...))
+	room, _ := grantTexts.Get().(*[]byte)
+	b, head := g.appendBody((*room)[:0])
+	b = append(append(s.appendSeal(b[:head], b), '.'), g.tag...)
+	text := string(b)
+	*room = b
+	grantTexts.Put(room)
+	return text
 }
+
+// grantTexts are buffers in which grants are written.
+var grantTexts = sync.Pool{New: func() any { return new([]byte) }}
 
 // parseGrant reads what a caller says a grant is, and the seal on it, empty where
 // it has none. Nothing but a tag that limits may have gets through: it becomes
