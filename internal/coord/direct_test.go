@@ -106,7 +106,7 @@ func TestAGrantWhoseSessionClosedBetweenTheHalvesIsGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Stores(t, func(t *testing.T, url string) {
-				s := coordtest.New(t, luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t))
+				s := upOn(t, url)
 				if g.before != nil {
 					g.before(t.Context(), t, s)
 				}
@@ -192,13 +192,19 @@ func behindProxy(
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := luatest.StartProxy(t, server.URL())
-	r := luatest.Open(t, lua.Options{URL: proxy.URL, CommandTimeout: time.Second})
-	require.NoError(t, luatest.UntilUp(t, r))
-	s := coordtest.New(t, r, redistest.Prefix(t))
+	s := upOn(t, proxy.URL)
 	if before != nil {
 		before(t.Context(), t, s)
 	}
 	return s, proxy, server.Client(t)
+}
+
+// upOn is a sidecar whose store is known to be up, so that scripts can be submitted.
+func upOn(t *testing.T, url string) *coordtest.Sidecar {
+	t.Helper()
+	r := luatest.Open(t, lua.Options{URL: url, CommandTimeout: time.Second})
+	require.NoError(t, luatest.UntilUp(t, r))
+	return coordtest.New(t, r, redistest.Prefix(t))
 }
 
 // A repeated request is no plain answer: what became of its grant is asked elsewhere.
@@ -207,7 +213,7 @@ func TestAReplayedGrantHasMoreToDo(t *testing.T) {
 	for name, g := range grants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+			s := upOn(t, redistest.URL(t))
 			if g.before != nil {
 				g.before(t.Context(), t, s)
 			}
@@ -232,7 +238,7 @@ func TestAReplayedGrantHasMoreToDo(t *testing.T) {
 // sent.
 func TestAReleaseThatWasPreparedIsCarriedOut(t *testing.T) {
 	t.Parallel()
-	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+	s := upOn(t, redistest.URL(t))
 	who := coordtest.OpenSession(t, s)
 	held := coordtest.Take(t, s, who.Caller(), coordtest.Bound("n", time.Minute))
 	call := halved(t, s, api.LockRelease.Name, &api.LockReleaseParams{Name: "n", Token: held.Token})
@@ -251,7 +257,7 @@ func TestAReleaseThatWasPreparedIsCarriedOut(t *testing.T) {
 // until it is answered.
 func TestARenewalOnTheDirectPathIsTheOnlyOne(t *testing.T) {
 	t.Parallel()
-	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t))
+	s := upOn(t, redistest.URL(t))
 	who := coordtest.OpenSession(t, s)
 	held := coordtest.Take(t, s, who.Caller(), coordtest.Bound("n", time.Minute))
 	renew := &api.LockRenewParams{Name: "n", Token: held.Token, TTLMS: 120_000}
