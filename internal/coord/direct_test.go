@@ -96,6 +96,21 @@ var grants = map[string]struct {
 		},
 		got: func(r any) bool { return r.(*api.PermitAcquireResult).Acquired },
 	},
+	"probe": {
+		method: api.BreakerAllow.Name, params: &api.BreakerAllowParams{Name: "b", Policy: "one"},
+		before: func(ctx context.Context, t *testing.T, s *coordtest.Sidecar) {
+			require.NoError(t, s.Policies.Set([]api.BreakerPolicy{{
+				Name: "one", FailureThreshold: 1, SuccessThreshold: 1, HalfOpenMax: 1, OpenMS: 1, ProbeTTLMS: 60_000, FailMode: "closed",
+			}}))
+			_, err := s.Breakers.Report(ctx, coord.Caller{}, &api.BreakerReportParams{Name: "b", Policy: "one", Outcome: api.OutcomeFailure})
+			require.NoError(t, err)
+			coordtest.Until(t, func() bool {
+				r, err := s.Breakers.Get(ctx, coord.Caller{}, &api.BreakerParams{Name: "b", Policy: "one"})
+				return err == nil && r.OpenForMS == 0
+			})
+		},
+		got: func(r any) bool { return r.(*api.BreakerAllowResult).Probe != "" },
+	},
 }
 
 // What is granted to a session that closed between the halves of a call is given back, and
