@@ -40,9 +40,15 @@ func (m Acquiring[P, O, R, A]) Then(ctx context.Context, c coord.Caller, p *P, d
 // elsewhere.
 func (m Acquiring[P, O, R, A]) Direct() coord.Option {
 	return coord.Direct(&coord.Halves[P, R, acquiring[A]]{
-		Prepare: m.prepare,
-		Asked:   func(q *acquiring[A]) *lua.Asked { return &q.run },
-		Answer:  m.answer,
+		Prepare: func(c coord.Caller, p *P, q *acquiring[A]) (prepared coord.Prepared, none R, err error) {
+			prepared, err = m.prepare(c, p, q)
+			return prepared, none, err
+		},
+		Asked: func(q *acquiring[A]) *lua.Asked { return &q.run },
+		Answer: func(q *acquiring[A]) (R, coord.Rest[R], error) {
+			r, rest := m.answer(q)
+			return r, rest, nil
+		},
 		Forget: func(q *acquiring[A]) {
 			var none A
 			q.a = none
@@ -51,39 +57,38 @@ func (m Acquiring[P, O, R, A]) Direct() coord.Option {
 	})
 }
 
-func (m Acquiring[P, O, R, A]) prepare(c coord.Caller, p *P, q *acquiring[A]) (coord.Prepared, R, error) {
-	var none R
+func (m Acquiring[P, O, R, A]) prepare(c coord.Caller, p *P, q *acquiring[A]) (coord.Prepared, error) {
 	if err := m.Open(c, p, &q.a); err != nil {
-		return coord.Known, none, err
+		return coord.Known, err
 	}
 	a := m.Of(&q.a)
 	if a.Wait > 0 || a.Replicas > 0 {
-		return coord.Elsewhere, none, nil
+		return coord.Elsewhere, nil
 	}
 	if err := a.admit(); err != nil {
-		return coord.Known, none, err
+		return coord.Known, err
 	}
 	a.prepare(Place{}, &q.run)
-	return coord.Asking, none, nil
+	return coord.Asking, nil
 }
 
-func (m Acquiring[P, O, R, A]) answer(q *acquiring[A]) (R, coord.Rest[R], error) {
+func (m Acquiring[P, O, R, A]) answer(q *acquiring[A]) (R, coord.Rest[R]) {
 	var none R
 	a := m.Of(&q.a)
 	if !q.run.Answered() {
-		return none, a.finish(&q.run), nil
+		return none, a.finish(&q.run)
 	}
 	ctx := context.Background()
 	t, more, err := a.Terms.Read(ctx, &q.run)
 	if more || err != nil {
-		return none, a.goOn(t, more, err), nil
+		return none, a.goOn(t, more, err)
 	}
 	r, rest := a.settle(ctx, t)
 	if rest != nil {
-		return none, a.decided(rest), nil
+		return none, a.decided(rest)
 	}
 	a.Terms.Decided(ctx, r, nil)
-	return r, nil, nil
+	return r, nil
 }
 
 // finish is the second half of a call whose script was not answered so far.
@@ -138,7 +143,13 @@ type giving[K any] struct {
 // Halved makes both ways of the method.
 func (m Giving[P, I, F, R, K]) Halved() coord.Halved[P, R] {
 	return coord.Single[P, I, F, R, giving[K]]{
-		Runner: m.Runner, Script: m.Script, Ask: m.ask, Answer: m.answer,
+		Runner: m.Runner, Script: m.Script, Answer: m.answer,
+		Ask: func(c coord.Caller, p *P, g *giving[K]) (q coord.Question[I], _ coord.Prepared, none R, err error) {
+			if q, err = m.ask(c, p, g); err != nil {
+				return q, coord.Known, none, err
+			}
+			return q, coord.Asking, none, nil
+		},
 		OwnTime: func(g *giving[K]) time.Duration {
 			if g.id.Token == "" {
 				return 0
@@ -148,20 +159,18 @@ func (m Giving[P, I, F, R, K]) Halved() coord.Halved[P, R] {
 	}.Halved()
 }
 
-func (m Giving[P, I, F, R, K]) ask(c coord.Caller, p *P, g *giving[K]) (q coord.Question[I], _ coord.Prepared, r R, err error) {
-	if g.id, q, err = m.Ask(c, p, &g.kept); err != nil {
-		return q, coord.Known, r, err
-	}
+func (m Giving[P, I, F, R, K]) ask(c coord.Caller, p *P, g *giving[K]) (q coord.Question[I], err error) {
+	g.id, q, err = m.Ask(c, p, &g.kept)
 	q.Patience = lua.Patient
-	if g.id.Token == "" {
-		return q, coord.Asking, r, nil
+	if err != nil || g.id.Token == "" {
+		return q, err
 	}
 	// Before the script: nothing renews or reports what is being released.
 	g.lease = m.Leases.Forget(g.id)
 	if g.lease != nil && g.lease.Session != c.Session {
 		m.Leases.Tell(g.lease, ReasonExpired) // someone else gave it back
 	}
-	return q, coord.Asking, r, nil
+	return q, nil
 }
 
 func (m Giving[P, I, F, R, K]) answer(ctx context.Context, g *giving[K], found lua.Outcome[F], err error) (r R, rest coord.Rest[R], _ error) {
@@ -198,7 +207,11 @@ type renewing struct {
 
 // Halved makes both ways of the method.
 func (m Renewing[P, I, O, R]) Halved() coord.Halved[P, R] {
-	s := coord.Single[P, I, O, R, renewing]{Runner: m.Runner, Script: m.Script, Answer: m.answer}
+	s := coord.Single[P, I, O, R, renewing]{Runner: m.Runner, Script: m.Script}
+	s.Answer = func(_ context.Context, k *renewing, out lua.Outcome[O], err error) (R, coord.Rest[R], error) {
+		r, err := m.answer(k, out, err)
+		return r, nil, err
+	}
 	s.Ask = func(_ coord.Caller, p *P, k *renewing) (q coord.Question[I], _ coord.Prepared, r R, err error) {
 		if q, err = m.ask(p, k); err != nil {
 			return q, coord.Known, r, err
@@ -222,8 +235,7 @@ func (m Renewing[P, I, O, R]) Halved() coord.Halved[P, R] {
 			return r, coord.Failed(k.op(), err)
 		}
 		out, err := lua.RunAs(ctx, m.Runner, m.Script, q.In, q.Latch, q.Patience)
-		r, _, err = m.answer(ctx, k, out, err)
-		return r, err
+		return m.answer(k, out, err)
 	}
 	return s.Halved()
 }
@@ -236,10 +248,10 @@ func (m Renewing[P, I, O, R]) ask(p *P, k *renewing) (q coord.Question[I], err e
 	return q, err
 }
 
-func (m Renewing[P, I, O, R]) answer(_ context.Context, k *renewing, out lua.Outcome[O], err error) (r R, _ coord.Rest[R], _ error) {
+func (m Renewing[P, I, O, R]) answer(k *renewing, out lua.Outcome[O], err error) (r R, _ error) {
 	if err != nil {
 		m.Leases.Unclaim(k.lease)
-		return r, nil, coord.Failed(k.op(), err)
+		return r, coord.Failed(k.op(), err)
 	}
 	found := m.Found(out.Value)
 	found.Sent = out.Sent
@@ -248,5 +260,5 @@ func (m Renewing[P, I, O, R]) answer(_ context.Context, k *renewing, out lua.Out
 	} else {
 		m.Leases.Lose(k.lease, found.Reason)
 	}
-	return m.Result(k.ttl, found, out.Value), nil, nil
+	return m.Result(k.ttl, found, out.Value), nil
 }
