@@ -31,6 +31,35 @@ func TestRulesConform(t *testing.T) {
 	})
 }
 
+// What is promised holds for each call on the direct path too, where every script is run
+// by itself and every answer is made on the goroutine that reads the replies of Redis.
+func TestTheDirectPathConforms(t *testing.T) {
+	t.Parallel()
+	for name, suite := range map[string]func(*testing.T, conformance.System){
+		"limits": conformance.Limits, "upstream": conformance.Upstream, "locks": conformance.Locks, "semaphores": conformance.Semaphores,
+		"breakers": conformance.Breakers, "queues": conformance.Queues, "seen": conformance.Seen,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Stores(t, func(t *testing.T, url string) {
+				t.Parallel()
+				suite(t, coordtest.NewDirectSystem(t, url))
+			})
+		})
+	}
+	for name, suite := range map[string]func(*testing.T, conformance.RulesSystem){
+		"pools": conformance.Pools, "permits": conformance.Permits,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Stores(t, func(t *testing.T, url string) {
+				t.Parallel()
+				suite(t, coordtest.NewDirectSystem(t, url))
+			})
+		})
+	}
+}
+
 // conforms runs a suite on every kind of store.
 func conforms(t *testing.T, suite func(*testing.T, conformance.System)) {
 	t.Parallel()

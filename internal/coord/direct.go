@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
@@ -16,16 +17,24 @@ import (
 // the second; it has room for one call and is used again for others.
 type Halves[P, R, Q any] struct {
 	// Prepare answers the call if that needs no Redis, or has q.Asked ask for it. It must
-	// not block.
+	// not block. Whatever it changes in this process, Answer completes: a call that was
+	// prepared is answered by it, even if its script cannot be submitted.
 	Prepare func(c Caller, p *P, q *Q) (Prepared, R, error)
 	// Asked is the run of the script in q.
 	Asked func(q *Q) *lua.Asked
-	// Answer makes the result of the script's answer. It blocks only if the first try was
-	// not answered, and then as long as ctx allows.
-	Answer func(ctx context.Context, q *Q) (R, error)
+	// Answer makes the result of the script's answer, and must not block. The rest is what
+	// is left to do where blocking does no harm, as for a first try that was not answered or
+	// not made; nil = nothing.
+	Answer func(q *Q) (R, Rest[R], error)
+	// OwnTime reports whether the script of a call is run on its own time: a caller that
+	// goes away does not stop it. Nil = none is.
+	OwnTime func(q *Q) bool
 	// Forget drops what is kept of a call.
 	Forget func(q *Q)
 }
+
+// Rest is what is left to do of a call on the direct path. It may block as long as ctx allows.
+type Rest[R any] func(ctx context.Context) (R, error)
 
 // Prepared is what came of preparing a call.
 type Prepared uint8
@@ -46,8 +55,13 @@ type DirectInvocation interface {
 	Prepare(c Caller) (Prepared, error)
 	// Asked is the run of the script of a call that was prepared.
 	Asked() *lua.Asked
-	// Answer fills in the result.
-	Answer(ctx context.Context) error
+	// OwnTime reports whether a caller that goes away does not stop the call.
+	OwnTime() bool
+	// Answer fills in the result, and does not block. More tells that Finish has to.
+	Answer() (more bool, err error)
+	// Finish fills in the result of a call that Answer left more of, or that was not
+	// submitted. It blocks as long as ctx allows.
+	Finish(ctx context.Context) error
 	// Forget drops what was kept between the halves.
 	Forget()
 }
@@ -74,6 +88,7 @@ type direct[P, R, Q any] struct {
 	*invocation[P, R]
 	halves *Halves[P, R, Q]
 	kept   Q
+	rest   Rest[R]
 }
 
 func (d *direct[P, R, Q]) Prepare(c Caller) (p Prepared, err error) {
@@ -83,9 +98,147 @@ func (d *direct[P, R, Q]) Prepare(c Caller) (p Prepared, err error) {
 
 func (d *direct[P, R, Q]) Asked() *lua.Asked { return d.halves.Asked(&d.kept) }
 
-func (d *direct[P, R, Q]) Answer(ctx context.Context) (err error) {
-	d.result, err = d.halves.Answer(ctx, &d.kept)
+func (d *direct[P, R, Q]) OwnTime() bool {
+	return d.halves.OwnTime != nil && d.halves.OwnTime(&d.kept)
+}
+
+func (d *direct[P, R, Q]) Answer() (more bool, err error) {
+	d.result, d.rest, err = d.halves.Answer(&d.kept)
+	return d.rest != nil, err
+}
+
+func (d *direct[P, R, Q]) Finish(ctx context.Context) (err error) {
+	if d.rest == nil {
+		if more, err := d.Answer(); !more {
+			return err
+		}
+	}
+	d.result, err = d.rest(ctx)
 	return err
 }
 
-func (d *direct[P, R, Q]) Forget() { d.halves.Forget(&d.kept) }
+func (d *direct[P, R, Q]) Forget() {
+	d.rest = nil
+	d.halves.Forget(&d.kept)
+}
+
+// Answering is the Answer of a method whose second half is f, which blocks only if the first
+// try was not answered.
+func Answering[R, Q any](asked func(*Q) *lua.Asked, f func(context.Context, *Q) (R, error)) func(*Q) (R, Rest[R], error) {
+	return func(q *Q) (r R, rest Rest[R], err error) {
+		if asked(q).Answered() {
+			r, err = f(context.Background(), q)
+			return r, nil, err
+		}
+		return r, func(ctx context.Context) (R, error) { return f(ctx, q) }, nil
+	}
+}
+
+// Single is a method that is one run of a script. K is what is kept of a call between its
+// halves.
+type Single[P, I, O, R, K any] struct {
+	Runner *lua.Runner
+	Script lua.Script[I, O]
+	// Ask makes the question of a call, or answers it: Known, or Elsewhere. It must not
+	// block.
+	Ask func(c Caller, p *P, k *K) (q Question[I], prepared Prepared, r R, err error)
+	// Answer makes the result of the script's outcome, and must not block; see Halves.Answer.
+	// ctx is the call's.
+	Answer func(ctx context.Context, k *K, out lua.Outcome[O], err error) (R, Rest[R], error)
+	// OwnTime is how long the script is run whether or not its caller is there; 0 = it ends
+	// with the call. Nil = each does.
+	OwnTime func(k *K) time.Duration
+	// Elsewhere carries out a call of which Ask says so. Nil = it never does.
+	Elsewhere func(ctx context.Context, c Caller, p *P) (R, error)
+}
+
+// Question is what a script is asked.
+type Question[I any] struct {
+	In       I
+	Latch    lua.Latch
+	Patience lua.Patience
+}
+
+// Halved is a method that is carried out by its halves, at once or on the direct path.
+type Halved[P, R any] struct {
+	// Run carries a call out, on the goroutine of its caller.
+	Run func(ctx context.Context, c Caller, p *P) (R, error)
+	// Direct gives the method its halves.
+	Direct Option
+}
+
+// single is a call between its halves.
+type single[K any] struct {
+	kept K
+	run  lua.Asked
+}
+
+// Halved makes both ways of the method out of the same two halves.
+func (s Single[P, I, O, R, K]) Halved() Halved[P, R] {
+	return Halved[P, R]{Run: s.carryOut, Direct: Direct(&Halves[P, R, single[K]]{
+		Prepare: s.prepare,
+		Asked:   func(q *single[K]) *lua.Asked { return &q.run },
+		Answer:  s.answer,
+		OwnTime: func(q *single[K]) bool { return s.ownTime(q) > 0 },
+		Forget: func(q *single[K]) {
+			var none K
+			q.kept = none
+			q.run.Forget()
+		},
+	})}
+}
+
+func (s Single[P, I, O, R, K]) prepare(c Caller, p *P, q *single[K]) (Prepared, R, error) {
+	ask, prepared, r, err := s.Ask(c, p, &q.kept)
+	switch {
+	case err != nil:
+		return Known, r, err
+	case prepared == Asking:
+		lua.Ask(s.Runner, s.Script, ask.In, ask.Latch, ask.Patience, &q.run)
+	}
+	return prepared, r, nil
+}
+
+func (s Single[P, I, O, R, K]) ownTime(q *single[K]) time.Duration {
+	if s.OwnTime == nil {
+		return 0
+	}
+	return s.OwnTime(&q.kept)
+}
+
+func (s Single[P, I, O, R, K]) answer(q *single[K]) (R, Rest[R], error) {
+	if !q.run.Answered() {
+		var none R
+		return none, func(ctx context.Context) (R, error) { return s.finish(ctx, q) }, nil
+	}
+	ctx := context.Background()
+	out, err := lua.Answer(ctx, s.Runner, s.Script, &q.run)
+	return s.Answer(ctx, &q.kept, out, err)
+}
+
+// finish is answer where it may block.
+func (s Single[P, I, O, R, K]) finish(ctx context.Context, q *single[K]) (R, error) {
+	run, cancel := ctx, context.CancelFunc(func() {})
+	if own := s.ownTime(q); own > 0 {
+		run, cancel = context.WithTimeout(context.WithoutCancel(ctx), own)
+	}
+	defer cancel()
+	out, err := lua.Answer(run, s.Runner, s.Script, &q.run)
+	r, rest, err := s.Answer(ctx, &q.kept, out, err)
+	if rest != nil {
+		return rest(ctx)
+	}
+	return r, err
+}
+
+// carryOut carries a call out on the goroutine of its caller.
+func (s Single[P, I, O, R, K]) carryOut(ctx context.Context, c Caller, p *P) (R, error) {
+	q := &single[K]{}
+	switch prepared, r, err := s.prepare(c, p, q); {
+	case err != nil, prepared == Known:
+		return r, err
+	case prepared == Elsewhere:
+		return s.Elsewhere(ctx, c, p)
+	}
+	return s.finish(ctx, q)
+}

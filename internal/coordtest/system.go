@@ -25,6 +25,15 @@ import (
 type System struct {
 	*conformance.Clock
 	Sidecars [2]*Sidecar
+	direct   bool
+}
+
+// NewDirectSystem is NewRulesSystem with every call on the direct path whose method has one.
+func NewDirectSystem(t testing.TB, url string) *System {
+	t.Helper()
+	s := NewRulesSystem(t, url, false)
+	s.direct = true
+	return s
 }
 
 // NewSystem starts one whose rules are those of files alone.
@@ -65,7 +74,9 @@ func newSystem(t testing.TB, url string, deaf bool, begin func(*Sidecar)) *Syste
 // Connect implements conformance.System.
 func (s *System) Connect(t testing.TB, sidecar int, name string) conformance.Client {
 	t.Helper()
-	return s.Sidecars[sidecar].Connect(t, name)
+	c := s.Sidecars[sidecar].connect(t, name)
+	c.direct = s.direct
+	return c
 }
 
 // SetFile implements conformance.RulesSystem.
@@ -75,7 +86,9 @@ func (s *System) SetFile(t testing.TB, sidecar int, precedence string, rules ...
 }
 
 // Connect opens a client of this sidecar, as conformance.System does.
-func (s *Sidecar) Connect(t testing.TB, name string) conformance.Client {
+func (s *Sidecar) Connect(t testing.TB, name string) conformance.Client { return s.connect(t, name) }
+
+func (s *Sidecar) connect(t testing.TB, name string) *client {
 	c := &client{sidecar: s, lost: make(chan api.LostParams, 100)}
 	c.session = s.Leases.Open(coord.Identity{Client: name, Instance: "conformance"}, func(l coord.Loss) {
 		c.lost <- api.LostParams{Name: l.Name, Token: l.Token, Fence: fence(l.Fence), Reason: l.Reason}
@@ -91,8 +104,9 @@ type client struct {
 	session *coord.Session
 	lost    chan api.LostParams
 	// open is the connection: its end cancels the calls on it.
-	open context.Context
-	end  context.CancelFunc
+	open   context.Context
+	end    context.CancelFunc
+	direct bool
 }
 
 // Do carries out a call of a method whose noun lists it, as package rpc does. It ends
@@ -116,10 +130,62 @@ func (c *client) Do(ctx context.Context, id, method string, params, result any) 
 	if id != "" {
 		who.RequestID, who.Fingerprint = id, fmt.Sprintf("%s %+v", method, params)
 	}
-	if err := call.Run(ctx, who); err != nil {
+	if halves, ok := call.(coord.DirectInvocation); ok && c.direct {
+		err = carryOut(ctx, halves, who)
+	} else {
+		err = call.Run(ctx, who)
+	}
+	if err != nil {
 		return coord.Wire(err)
 	}
 	reflect.ValueOf(result).Elem().Set(reflect.ValueOf(call.Result()).Elem())
+	return nil
+}
+
+// carryOut has a call go the direct path, as package rpc does.
+func carryOut(ctx context.Context, call coord.DirectInvocation, who coord.Caller) error {
+	defer call.Forget()
+	switch prepared, err := call.Prepare(who); {
+	case err != nil, prepared == coord.Known:
+		return err
+	case prepared == coord.Elsewhere:
+		return call.Run(ctx, who)
+	}
+	run, s := call.Asked(), &submitted{call: call, ended: make(chan struct{})}
+	if run.Ready() == nil || !run.Submit(nil, s) {
+		return call.Finish(ctx)
+	}
+	gone := ctx.Done()
+	if call.OwnTime() {
+		gone = nil
+	}
+	select {
+	case <-gone:
+		if run.Abandon(ctx.Err()) {
+			return call.Finish(ctx)
+		}
+		<-s.ended
+	case <-s.ended:
+	}
+	if s.more {
+		return call.Finish(ctx)
+	}
+	return s.err
+}
+
+// submitted is a call whose script was submitted.
+type submitted struct {
+	call  coord.DirectInvocation
+	ended chan struct{}
+	more  bool
+	err   error
+}
+
+// Done implements coord.Completion: on the goroutine that reads the reply, as in package
+// rpc.
+func (s *submitted) Done() coord.Flusher {
+	s.more, s.err = s.call.Answer()
+	close(s.ended)
 	return nil
 }
 

@@ -23,15 +23,21 @@ func (a *Asked) Ready() (via any) { return a.runner.Ready(&a.Try) }
 func Ask[I, O any](r *Runner, s Script[I, O], in I, latch Latch, p Patience, a *Asked) {
 	a.patient, a.insists = p.flags()
 	a.runner, a.Tries, a.maybe, a.refusals = r, 0, false, time.Time{}
+	a.Replicas, a.Wait, a.Acked = 0, 0, 0
 	fill(r, s, in, latch, &a.call)
 }
 
-// Answered reports whether the first try was answered, so that Answer will not block.
-func (a *Asked) Answered() bool { return a.Failure.Verdict == redis.Answered }
+// Answered reports whether the first try was submitted and answered, so that Answer will not
+// block.
+func (a *Asked) Answered() bool { return a.Tries > 0 && a.Failure.Verdict == redis.Answered }
 
 // Answer is the outcome of a run whose first try has ended or was abandoned. If that was not
-// answered, it goes on as Run does, for as long as ctx allows.
+// answered, it goes on as Run does, for as long as ctx allows. A run that was not submitted
+// is executed.
 func Answer[I, O any](ctx context.Context, r *Runner, s Script[I, O], a *Asked) (Outcome[O], error) {
+	if a.Tries == 0 {
+		return carryOut(ctx, r, s, &a.call)
+	}
 	reply, err := a.Reply, error(nil)
 	if !a.Answered() {
 		reply, err = r.again(ctx, &a.call)
@@ -41,8 +47,11 @@ func Answer[I, O any](ctx context.Context, r *Runner, s Script[I, O], a *Asked) 
 }
 
 // Forget drops the arguments, the reply and the failure of a run. It keeps the memory of the
-// arguments for the next one.
+// arguments for the next one, unless a batch may read them still.
 func (a *Asked) Forget() {
+	if a.Failure.Verdict != redis.Answered {
+		a.Args = nil
+	}
 	clear(a.Args)
-	a.Reply, a.Failure = nil, redis.Failure{}
+	a.Reply, a.Failure, a.Tries = nil, redis.Failure{}, 0
 }

@@ -73,6 +73,11 @@ func RunAs[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch
 // execute runs a script. c says how; execute fills in the rest of it.
 func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c *call) (Outcome[O], error) {
 	fill(r, s, in, latch, c)
+	return carryOut(ctx, r, s, c)
+}
+
+// carryOut runs a call that is filled in.
+func carryOut[I, O any](ctx context.Context, r *Runner, s Script[I, O], c *call) (Outcome[O], error) {
 	ctx, span := r.startSpan(ctx, s.Source)
 	reply, err := r.run(ctx, c)
 	out, err := outcome(s, c, reply, err)

@@ -51,6 +51,7 @@ func (t *Try) Submit(turn Turn, to Completion) bool {
 	n.running.Add(1)
 	n.crowd.Alone(true)
 	if !n.batches.submit(q) {
+		t.Tries-- // it was not sent
 		n.running.Add(-1)
 		t.on.Store(nil)
 		return false

@@ -47,10 +47,12 @@ const (
 	directDeadline  = "deadline"  // its deadline is near
 	directDown      = "down"      // Redis is not up, or refuses
 	directFailed    = "failed"    // its first try was not answered
+	directMore      = "more"      // it was, and there is more to do than to answer
 	directStopped   = "stopped"   // it was cancelled, or its time was up
 )
 
-// ask has a call go the direct path. False = it has to be carried out the other way.
+// ask has a call go the direct path. False = it has to be carried out the other way, from
+// where it was prepared if it was.
 func (c *conn) ask(k *call, last bool) bool {
 	why := c.tryAsking(k, last)
 	c.server.opts.Telemetry.Direct(context.Background(), why)
@@ -120,6 +122,16 @@ func (c *conn) answerAsked(k *call, err error) {
 func (c *conn) submit(k *call) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	why := c.submitLocked(k)
+	if why != directAnswered {
+		// What was prepared is not prepared again, and has to be completed even if its
+		// caller goes away.
+		k.state, k.resumed = stateRunning, true
+	}
+	return why
+}
+
+func (c *conn) submitLocked(k *call) string {
 	script := k.body.halves().Asked()
 	via := script.Ready()
 	if via == nil || c.closed {
@@ -145,6 +157,7 @@ func (c *conn) submit(k *call) string {
 			p.behind.nudge()
 		}
 	}
+	c.server.workers.wg.Add(1) // the reader is among them
 	if c.server.direct.asked.Add(1) == 1 {
 		select {
 		case c.server.direct.kick <- struct{}{}:
@@ -157,15 +170,21 @@ func (c *conn) submit(k *call) string {
 // Done implements coord.Completion: it answers the call.
 func (k *call) Done() coord.Flusher {
 	c := k.conn
+	defer c.server.workers.wg.Done()
 	c.server.direct.asked.Add(-1)
-	if !k.body.halves().Asked().Answered() {
-		c.server.opts.Telemetry.Direct(context.Background(), directFailed)
+	answered := k.body.halves().Asked().Answered()
+	more, err := k.conclude()
+	if more {
+		why := directFailed
+		if answered {
+			why = directMore
+		}
+		c.server.opts.Telemetry.Direct(context.Background(), why)
 		c.mu.Lock()
 		c.resume(k)
 		c.mu.Unlock()
 		return nil
 	}
-	err := k.conclude(context.Background())
 	c.mu.Lock()
 	cancelled := c.leave(k)
 	if err == nil {
@@ -184,44 +203,56 @@ func (k *call) Done() coord.Flusher {
 	return c
 }
 
-// conclude makes the reply of a call out of its script's answer.
-func (k *call) conclude(ctx context.Context) (err error) {
+// conclude makes the reply of a call out of its script's answer, or reports that there is
+// more to do.
+func (k *call) conclude() (more bool, err error) {
 	defer func() { err = recovered(recover(), err) }()
-	if err = k.body.halves().Answer(ctx); err == nil {
+	if more, err = k.body.halves().Answer(); err == nil && !more {
 		_, err = k.reply() // one decision is never too long, and cannot be shortened
 	}
-	return err
+	return more, err
 }
 
 // Flush implements coord.Flusher.
 func (c *conn) Flush() { c.flush() }
 
-// abandon takes a call off the direct path, since nobody waits for it or its time is up;
-// the caller holds mu.
+// abandon takes a call off the direct path, since nobody waits for it or its time is up,
+// unless its script runs on its own time; the caller holds mu.
 func (c *conn) abandon(k *call, why error) {
-	if !k.body.halves().Asked().Abandon(why) {
-		return // it is being answered
+	h := k.body.halves()
+	if h.OwnTime() || !h.Asked().Abandon(why) {
+		return // it is being answered, or will be
 	}
 	c.server.direct.asked.Add(-1)
 	c.server.opts.Telemetry.Direct(context.Background(), directStopped)
 	c.resume(k)
+	c.server.workers.wg.Done()
 }
 
-// resume has a goroutine go on with a call whose first try was not answered; the caller
-// holds mu.
+// resume has a goroutine go on with a call whose first try was not answered, or not all of
+// it; the caller holds mu.
 func (c *conn) resume(k *call) {
 	k.state, k.resumed = stateRunning, true
 	k.arm()
 	c.server.workers.submit(k)
 }
 
-// goOn carries out the rest of a call that was resumed.
-func (k *call) goOn() error {
+// goOn carries out the rest of a call that was prepared.
+func (k *call) goOn() (err error) {
+	defer func() { err = recovered(recover(), err) }()
 	ctx := k.ctx
+	if s := k.conn.server; s.tracing {
+		ctx = k.startSpan(ctx, s.opts.Telemetry.Tracer())
+	}
 	if k.turn != nil {
+		// If the time is up before it is its turn, the script has the same error.
+		_ = k.turn.begin(ctx, k.piped)
 		ctx = coord.InTurn(ctx, k.turn)
 	}
-	return k.conclude(ctx)
+	if err = k.body.halves().Finish(ctx); err == nil {
+		_, err = k.reply()
+	}
+	return err
 }
 
 // sweep abandons the calls on the direct path whose time is up.

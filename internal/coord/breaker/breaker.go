@@ -53,6 +53,9 @@ type Breakers struct {
 	tel      *telemetry.Telemetry
 	clock    coord.Clock
 	made     time.Time
+
+	allows  coord.Halved[api.BreakerAllowParams, api.BreakerAllowResult]
+	reports coord.Halved[api.BreakerReportParams, api.BreakerReportResult]
 }
 
 // New makes the noun.
@@ -60,10 +63,12 @@ func New(o Options) *Breakers {
 	if o.Clock == nil {
 		o.Clock = coord.SystemClock{}
 	}
-	return &Breakers{
+	b := &Breakers{
 		runner: o.Runner, keys: keys{o.Keys}, policies: o.Policies, members: o.Members, leases: o.Leases, answers: o.Answers, events: o.Events,
 		tel: o.Telemetry, clock: o.Clock, made: o.Clock.Now(),
 	}
+	b.allows, b.reports = b.allowing().Halved(), b.reporting().Halved()
+	return b
 }
 
 // Methods are those of the noun.
@@ -72,8 +77,8 @@ func (b *Breakers) Methods() []coord.Method {
 		return coord.InPool(params, coord.NamingBy(params, noun, "name"))
 	})
 	return []coord.Method{
-		coord.On(api.BreakerAllow, b.Allow, coord.Acquires, coord.Piped, byName),
-		coord.On(api.BreakerReport, b.Report, coord.Piped, byName),
+		coord.On(api.BreakerAllow, b.Allow, coord.Acquires, coord.Piped, byName, b.allows.Direct),
+		coord.On(api.BreakerReport, b.Report, coord.Piped, byName, b.reports.Direct),
 		coord.On(api.BreakerGet, b.Get, byName),
 		coord.On(api.BreakerReset, b.Reset, byName),
 		coord.On(api.BreakerForce, b.Force, byName),
@@ -113,41 +118,60 @@ func (s shut) repeat(now time.Duration) (api.BreakerAllowResult, bool) {
 //
 // A repeated request id is answered by what became of its probe.
 func (b *Breakers) Allow(ctx context.Context, c coord.Caller, p *api.BreakerAllowParams) (api.BreakerAllowResult, error) {
-	at, revision, err := b.find(p.Name, p.Pool, p.Policy)
-	if err != nil {
-		return api.BreakerAllowResult{}, err
-	}
-	now := b.now()
-	id := coord.AnswerKey{Kind: noun, Name: p.Name, Key: p.Pool, Terms: at.policy.Name, Revision: revision}
-	known, _, epoch := b.answers.Get(id)
-	repeated := b.answers.Repeated(c.RequestID)
-	if s, ok := known.(shut); ok && !repeated {
-		if r, ok := s.repeat(now); ok {
-			b.tel.BreakerDecided(ctx, r.State)
-			return r, nil
-		}
-	}
-	r, retryUS, err := b.ask(ctx, c, at, coord.FailMode(p.FailMode).Or(coord.FailMode(at.policy.FailMode)))
-	if err != nil {
-		return api.BreakerAllowResult{}, err
-	}
-	if !r.Allowed && !r.Replayed && r.State != api.BreakerHalfOpen {
-		b.answers.Put(id, shut{at.key, now, retryUS, r}, epoch)
-	}
-	return r, nil
+	return b.allows.Run(ctx, c, p)
 }
 
-// ask has Redis decide, or else the fail mode. It also returns after how many
-// microseconds the call may pass.
-func (b *Breakers) ask(ctx context.Context, c coord.Caller, at address, mode coord.FailMode) (api.BreakerAllowResult, int64, error) {
-	probe := lease.MakeToken(c, noun, at.pool+"/"+at.name)
-	in := AllowIn{In: at.in(), Probe: probe, Session: c.SessionID()}
-	out, err := lua.RunAs(ctx, b.runner, AllowScript, in, coord.Latch(at.key, c), mode.Patience(c))
-	x := b.lease(c, at, probe)
+// question is a call of Allow on its way.
+type question struct {
+	caller coord.Caller
+	at     address
+	mode   coord.FailMode
+	probe  string        // what it is handed out, if it is
+	begun  time.Duration // on the noun's clock
+	id     coord.AnswerKey
+	epoch  uint64 // of the answers, then
+}
+
+func (b *Breakers) allowing() coord.Single[api.BreakerAllowParams, AllowIn, AllowOut, api.BreakerAllowResult, question] {
+	return coord.Single[api.BreakerAllowParams, AllowIn, AllowOut, api.BreakerAllowResult, question]{
+		Runner: b.runner, Script: AllowScript, Ask: b.ask, Answer: b.answered,
+	}
+}
+
+// ask makes the question of a call, or repeats a refusal of a moment ago.
+func (b *Breakers) ask(
+	c coord.Caller, p *api.BreakerAllowParams, q *question,
+) (ask coord.Question[AllowIn], _ coord.Prepared, _ api.BreakerAllowResult, _ error) {
+	at, revision, err := b.find(p.Name, p.Pool, p.Policy)
 	if err != nil {
-		b.unsure(ctx, c, x, mode, err)
-		r, err := b.unanswered(ctx, at, mode, err)
-		return r, 0, err
+		return ask, coord.Known, api.BreakerAllowResult{}, err
+	}
+	*q = question{
+		caller: c, at: at, mode: coord.FailMode(p.FailMode).Or(coord.FailMode(at.policy.FailMode)), begun: b.now(),
+		id: coord.AnswerKey{Kind: noun, Name: p.Name, Key: p.Pool, Terms: at.policy.Name, Revision: revision},
+	}
+	var known coord.Ending
+	known, _, q.epoch = b.answers.Get(q.id)
+	repeated := b.answers.Repeated(c.RequestID)
+	if s, ok := known.(shut); ok && !repeated {
+		if r, ok := s.repeat(q.begun); ok {
+			b.tel.BreakerDecided(context.Background(), r.State)
+			return ask, coord.Known, r, nil
+		}
+	}
+	q.probe = lease.MakeToken(c, noun, at.pool+"/"+at.name)
+	ask.In = AllowIn{In: at.in(), Probe: q.probe, Session: c.SessionID()}
+	ask.Latch, ask.Patience = coord.Latch(at.key, c), q.mode.Patience(c)
+	return ask, coord.Asking, api.BreakerAllowResult{}, nil
+}
+
+// answered answers what Redis decided, or else the fail mode. The rest is to give a probe
+// back, or to find out what became of it.
+func (b *Breakers) answered(
+	ctx context.Context, q *question, out lua.Outcome[AllowOut], err error,
+) (api.BreakerAllowResult, coord.Rest[api.BreakerAllowResult], error) {
+	if err != nil {
+		return api.BreakerAllowResult{}, b.failed(q, err), nil
 	}
 	v := out.Value
 	r := api.BreakerAllowResult{
@@ -155,21 +179,40 @@ func (b *Breakers) ask(ctx context.Context, c coord.Caller, at address, mode coo
 		Source: coord.SourceRedis, Replayed: out.Replayed,
 	}
 	if v.Probe {
-		r.Probe = probe
+		r.Probe = q.probe
 		if out.Replayed {
-			r, err := b.replay(ctx, c, x, at, r)
-			if coord.Unanswered(ctx, err) {
-				r, err = b.unanswered(ctx, at, mode, err)
-			}
-			return r, 0, err
+			return r, b.replayed(q, r), nil
 		}
-		b.changed(ctx, at, v.Was, v.State, "")
-		if err := b.keepProbe(ctx, c, x, out.Sent); err != nil {
-			return api.BreakerAllowResult{}, 0, err
+		b.changed(ctx, q.at, v.Was, v.State, "")
+		x := b.lease(q.caller, q.at, q.probe)
+		if over := ctx.Err(); over != nil || x.Session != nil && !b.leases.Bind(x, out.Sent) {
+			return r, b.unused(x, over), nil
 		}
 	}
 	b.tel.BreakerDecided(ctx, decided(r))
-	return r, v.RetryUS, nil
+	if !r.Allowed && !r.Replayed && r.State != api.BreakerHalfOpen {
+		b.answers.Put(q.id, shut{q.at.key, q.begun, v.RetryUS, r}, q.epoch)
+	}
+	return r, nil, nil
+}
+
+// failed sees to a probe that may be out after a failure, and answers by the fail mode.
+func (b *Breakers) failed(q *question, err error) coord.Rest[api.BreakerAllowResult] {
+	return func(ctx context.Context) (api.BreakerAllowResult, error) {
+		b.unsure(ctx, q.caller, b.lease(q.caller, q.at, q.probe), q.mode, err)
+		return b.unanswered(ctx, q.at, q.mode, err)
+	}
+}
+
+// replayed answers a request id that was let through before.
+func (b *Breakers) replayed(q *question, r api.BreakerAllowResult) coord.Rest[api.BreakerAllowResult] {
+	return func(ctx context.Context) (api.BreakerAllowResult, error) {
+		r, err := b.replay(ctx, q.caller, b.lease(q.caller, q.at, q.probe), q.at, r)
+		if coord.Unanswered(ctx, err) {
+			r, err = b.unanswered(ctx, q.at, q.mode, err)
+		}
+		return r, err
+	}
 }
 
 // decided is the outcome of a decision, for its metric.
@@ -206,26 +249,37 @@ func (b *Breakers) unanswered(ctx context.Context, at address, mode coord.FailMo
 // Report counts what became of a call, in whatever session. That of a probe runs
 // on its own time: a caller that goes away does not stop it.
 func (b *Breakers) Report(ctx context.Context, c coord.Caller, p *api.BreakerReportParams) (api.BreakerReportResult, error) {
-	at, _, err := b.find(p.Name, p.Pool, p.Policy)
-	if err != nil {
-		return api.BreakerReportResult{}, err
+	return b.reports.Run(ctx, c, p)
+}
+
+// reported is what an answer of Report needs of its call.
+type reported struct {
+	at    address
+	probe bool // it is that of a probe
+}
+
+func (b *Breakers) reporting() lease.Giving[api.BreakerReportParams, ReportIn, ReportOut, api.BreakerReportResult, reported] {
+	return lease.Giving[api.BreakerReportParams, ReportIn, ReportOut, api.BreakerReportResult, reported]{
+		Verb: "report", Leases: b.leases, Runner: b.runner, Script: ReportScript, Ask: b.report, Answer: b.reported,
 	}
-	run := func(ctx context.Context) (lua.Outcome[ReportOut], error) {
-		return lua.Run(ctx, b.runner, ReportScript, ReportIn{
-			In: at.in(), Generation: p.Generation, Probe: p.Probe, Outcome: p.Outcome,
-			DurationUS: coord.Millis(p.DurationMS).Microseconds(), Channel: b.keys.Broadcast(),
-		}, coord.Latch(at.key, c))
+}
+
+func (b *Breakers) report(c coord.Caller, p *api.BreakerReportParams, k *reported) (id lease.ID, ask coord.Question[ReportIn], err error) {
+	if k.at, _, err = b.find(p.Name, p.Pool, p.Policy); err != nil {
+		return id, ask, err
 	}
-	var out lua.Outcome[ReportOut]
-	if p.Probe != "" {
-		out, err = lease.Release(ctx, b.leases, c, lease.ID{Noun: noun, Name: p.Name, Token: p.Probe}, run)
-	} else if out, err = run(ctx); err != nil {
-		err = coord.Failed("breaker "+p.Name+": report", err)
+	k.probe = p.Probe != ""
+	ask.Latch, ask.In = coord.Latch(k.at.key, c), ReportIn{
+		In: k.at.in(), Generation: p.Generation, Probe: p.Probe, Outcome: p.Outcome,
+		DurationUS: coord.Millis(p.DurationMS).Microseconds(), Channel: b.keys.Broadcast(),
 	}
-	if err != nil {
-		return api.BreakerReportResult{}, err
-	}
-	v := out.Value
+	return lease.ID{Noun: noun, Name: p.Name, Token: p.Probe}, ask, nil
+}
+
+func (b *Breakers) reported(
+	ctx context.Context, k *reported, out lua.Outcome[ReportOut],
+) (api.BreakerReportResult, coord.Rest[api.BreakerReportResult]) {
+	v, at := out.Value, k.at
 	r := api.BreakerReportResult{
 		State: v.State, Generation: v.Generation, Counted: v.Counted, Changed: v.Was != v.State, Replayed: out.Replayed,
 	}
@@ -237,10 +291,13 @@ func (b *Breakers) Report(ctx context.Context, c coord.Caller, p *api.BreakerRep
 		}
 		b.changed(ctx, at, v.Was, v.State, detail)
 	}
-	if r.Changed || p.Probe != "" {
-		_ = b.touched(ctx, at) // it was counted; see there for what is late then
+	if at.pool == "" || !r.Changed && !k.probe {
+		return r, nil
 	}
-	return r, nil
+	return r, func(ctx context.Context) (api.BreakerReportResult, error) {
+		_ = b.touched(ctx, at) // it was counted; see there for what is late then
+		return r, nil
+	}
 }
 
 // changed counts and tells a change of state that happened here.

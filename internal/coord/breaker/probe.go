@@ -52,18 +52,29 @@ func (b *Breakers) lease(c coord.Caller, at address, probe string) *lease.Lease 
 	}
 }
 
-// keepProbe has the caller's session hold the probe of a call that passed. A call
-// that is over, or whose connection is, makes no probe: it is given back.
-func (b *Breakers) keepProbe(ctx context.Context, c coord.Caller, x *lease.Lease, sent time.Time) error {
-	if over := ctx.Err(); over != nil {
-		h := lease.Hold{ID: x.ID, Session: c.SessionID(), Kind: x.Kind}
+// keepProbe has the caller's session hold the probe of a call that passed.
+func (b *Breakers) keepProbe(ctx context.Context, x *lease.Lease, sent time.Time) error {
+	if over := ctx.Err(); over != nil || x.Session != nil && !b.leases.Bind(x, sent) {
+		_, err := b.unused(x, over)(ctx)
+		return err
+	}
+	return nil
+}
+
+// unused gives back the probe of a call that is over, or whose connection is: it makes no
+// probe.
+func (b *Breakers) unused(x *lease.Lease, over error) coord.Rest[api.BreakerAllowResult] {
+	return func(ctx context.Context) (none api.BreakerAllowResult, err error) {
+		if over == nil {
+			return none, b.leases.Unbound(ctx, x)
+		}
+		h := lease.Hold{ID: x.ID, Kind: x.Kind}
+		if x.Session != nil {
+			h.Session = x.Session.ID
+		}
 		b.leases.TakeBack(ctx, h)
-		return coord.Failed("breaker "+x.Name+": allow", over)
+		return none, coord.Failed("breaker "+x.Name+": allow", over)
 	}
-	if c.Session == nil {
-		return nil
-	}
-	return b.leases.Keep(ctx, x, sent)
 }
 
 // replay answers a request id that was let through before: by what became of its
@@ -83,7 +94,7 @@ func (b *Breakers) replay(ctx context.Context, c coord.Caller, x *lease.Lease, a
 		return r, nil
 	}
 	x.TTL = time.Duration(v.LeftUS) * time.Microsecond
-	return r, b.keepProbe(ctx, c, x, out.Sent)
+	return r, b.keepProbe(ctx, x, out.Sent)
 }
 
 // unsure sees to a probe that may be out although the call failed. Where the fail

@@ -28,20 +28,57 @@ type Acquisition[O, R any] struct {
 	Made bool
 	Line LineKeys
 	Wait time.Duration
+	// Replicas is how many replicas have to have a grant.
+	Replicas int
+	// Unheard says which grants go back if the call has ended when they come.
+	Unheard Unheard
+	// Terms are those of the call's noun.
+	Terms Terms[O, R]
 	// doubt is the error of an attempt whose reply was lost, so that it may have acquired
 	// the lease. A later attempt that is answered clears it.
 	doubt error
-
-	// Ask runs the noun's script once.
-	Ask func(ctx context.Context, at Place) (Attempt[O], error)
-	// Grant answers an attempt that was served, Refuse one that was not, and Replay
-	// the stored reply of an earlier call with the same request id.
-	Grant  func(ctx context.Context, a Attempt[O]) (R, error)
-	Refuse func(a Attempt[O]) R
-	Replay func(ctx context.Context, was O) (R, error)
-	// Waited says in a result how long the call waited, and tells whether it was served.
-	Waited func(r *R, ms int64) bool
 }
+
+// Terms are what a noun knows of a call that acquires a lease of it.
+type Terms[O, R any] interface {
+	// Ask prepares a run of the noun's script, for a caller in that place, and Read reads
+	// its outcome. If more is set, the script has to be run again. Neither blocks but for
+	// the run itself.
+	Ask(at Place, run *lua.Asked)
+	Read(ctx context.Context, run *lua.Asked) (a Attempt[O], more bool, err error)
+	// Take puts what was granted in the lease.
+	Take(x *Lease, granted O)
+	// Granted answers an attempt whose lease is the caller's, Refused one that was not
+	// served, or whose grant too few replicas have, so that it was given back.
+	Granted(ctx context.Context, a Attempt[O]) R
+	Refused(a Attempt[O]) R
+	// Replayed answers the stored reply of an earlier call with the same request id.
+	Replayed(ctx context.Context, was O) (R, error)
+	// Waited says in a result how long the call waited, and tells whether it was served.
+	Waited(r *R, ms int64) bool
+	// Decided hears how a call ended that was not refused before its script was run.
+	Decided(ctx context.Context, r R, err error)
+}
+
+// Untold is the part of the terms of nouns that do not count how calls ended.
+type Untold[R any] struct{}
+
+// Decided implements Terms.
+func (Untold[R]) Decided(context.Context, R, error) {}
+
+// Unheard says which grants nobody can use whose call has ended.
+type Unheard uint8
+
+// The grants that go back then.
+const (
+	// KeepUnheard: none, since the caller may know the token.
+	KeepUnheard Unheard = iota
+	// FreeUnbound: those that are bound to their TTL, since the caller learns the token from
+	// the answer. A session gives back what is bound to it.
+	FreeUnbound
+	// FreeAll: those of a session too, since it may go on for long.
+	FreeAll
+)
 
 // Attempt is one run of a noun's script.
 type Attempt[O any] struct {
@@ -54,73 +91,151 @@ type Attempt[O any] struct {
 // Acquire carries a call out. It returns when there is nothing to do but wait; done is
 // called before, or later on another goroutine.
 func Acquire[O, R any](ctx context.Context, a *Acquisition[O, R], done func(R, error)) {
-	var none R
-	op := a.Lease.Noun + " " + a.Lease.Name + ": " + a.Verb
-	if err := a.Leases.Admit(op); err != nil {
+	if err := a.admit(); err != nil {
+		var none R
 		done(none, err)
 		return
 	}
 	came := time.Now()
-	ask := func(ctx context.Context, at Place) (Attempt[O], error) {
-		t, err := a.Ask(ctx, at)
-		a.doubt = inDoubt(a.doubt, err)
-		return t, err
-	}
-	Stand(ctx, a.Lines, a.Line, a.Wait, ask, func(t Attempt[O], waiter string, err error) {
-		r := none
-		switch {
-		case err != nil:
-			if a.doubt != nil && !errors.Is(err, redis.ErrMaybeExecuted) {
-				err = errors.Join(err, a.doubt)
-			}
-			a.Leases.Unsure(ctx, a.Caller, a.Lease, a.Made, waiter, err)
-			err = coord.Failed(op, err)
-		case t.Replayed:
-			r, err = a.Replay(ctx, t.Value)
-		case !t.Served:
-			r = a.Refuse(t)
-		default:
-			r, err = a.Grant(ctx, t)
-		}
+	Stand(ctx, a.Lines, a.Line, a.Wait, a.ask, func(t Attempt[O], waiter string, err error) {
+		r, err := a.end(ctx, t, waiter, err)
 		if a.Wait > 0 {
 			waited := max(0, t.Sent.Sub(came))
-			served := a.Waited(&r, waited.Milliseconds())
+			served := a.Terms.Waited(&r, waited.Milliseconds())
 			a.Leases.Tel.Waited(ctx, a.Lease.Noun, WaitOutcome(served, err), time.Since(came))
 		}
 		done(r, err)
 	})
 }
 
-// Held has the caller's session hold what was granted by a call sent at that time, if
-// the lease is to be bound to it.
-func (a *Acquisition[O, R]) Held(ctx context.Context, sent time.Time) error {
-	if a.Lease.Session == nil {
+// op names the call in errors.
+func (a *Acquisition[O, R]) op() string { return a.Lease.Noun + " " + a.Lease.Name + ": " + a.Verb }
+
+// admit refuses the call while the sidecar drains.
+func (a *Acquisition[O, R]) admit() error {
+	if !a.Leases.draining() {
 		return nil
 	}
-	return a.Leases.Keep(ctx, a.Lease, sent)
+	return a.Leases.Admit(a.op())
 }
 
-// Heard is Held for nouns whose callers learn the token from the answer. If the call has
-// ended, nobody can use a lease that is bound to its TTL: it is given back.
-func (a *Acquisition[O, R]) Heard(ctx context.Context, sent time.Time) error {
-	over := ctx.Err()
-	if over == nil || a.Lease.Session != nil {
-		return a.Held(ctx, sent)
-	}
-	x := a.Lease
-	a.Leases.TakeBack(ctx, Hold{ID: x.ID, Session: x.Owner, TTL: x.TTL, Kind: x.Kind})
-	return coord.Failed(x.Noun+" "+x.Name+": "+a.Verb, over)
+// ask runs the noun's script, as often as that takes for one attempt.
+func (a *Acquisition[O, R]) ask(ctx context.Context, at Place) (Attempt[O], error) {
+	run := &lua.Asked{}
+	a.prepare(at, run)
+	return a.read(ctx, at, run)
 }
 
-// TooFewReplicas gives a grant back: fewer replicas have it than the call asked for.
-func (a *Acquisition[O, R]) TooFewReplicas(ctx context.Context) {
-	x := a.Lease
-	a.Leases.Forget(x.ID)
-	h := Hold{ID: x.ID, Session: x.Owner, Kind: x.Kind}
-	if x.Session != nil {
-		h.Session = x.Session.ID
+// prepare is the first half of an attempt, and read the second.
+func (a *Acquisition[O, R]) prepare(at Place, run *lua.Asked) {
+	a.Terms.Ask(at, run)
+	run.Replicas, run.Wait = a.Replicas, ReplicaTime
+}
+
+func (a *Acquisition[O, R]) read(ctx context.Context, at Place, run *lua.Asked) (Attempt[O], error) {
+	for {
+		t, more, err := a.Terms.Read(ctx, run)
+		t.Acked = run.Acked
+		if err == nil && more {
+			if err = ctx.Err(); err == nil {
+				run.Forget()
+				a.prepare(at, run)
+				continue
+			}
+		}
+		a.doubt = inDoubt(a.doubt, err)
+		return t, err
 	}
-	a.Leases.TakeBack(ctx, h)
+}
+
+// end makes the result of a call's last attempt, and does what is left to do.
+func (a *Acquisition[O, R]) end(ctx context.Context, t Attempt[O], waiter string, err error) (R, error) {
+	var r R
+	if err != nil {
+		if a.doubt != nil && !errors.Is(err, redis.ErrMaybeExecuted) {
+			err = errors.Join(err, a.doubt)
+		}
+		a.Leases.Unsure(ctx, a.Caller, a.Lease, a.Made, waiter, err)
+		err = coord.Failed(a.op(), err)
+	} else {
+		var rest coord.Rest[R]
+		if r, rest = a.settle(ctx, t); rest != nil {
+			r, err = rest(ctx)
+		}
+	}
+	a.Terms.Decided(ctx, r, err)
+	return r, err
+}
+
+// settle makes the result of an attempt that was answered. The rest is what is left to do
+// and may block; nil = nothing.
+func (a *Acquisition[O, R]) settle(ctx context.Context, t Attempt[O]) (R, coord.Rest[R]) {
+	var none R
+	switch {
+	case t.Replayed:
+		return none, a.replay(t.Value)
+	case !t.Served:
+		return a.Terms.Refused(t), nil
+	case t.Acked < a.Replicas:
+		return none, a.scarce(t)
+	}
+	return a.take(ctx, t)
+}
+
+func (a *Acquisition[O, R]) replay(was O) coord.Rest[R] {
+	return func(ctx context.Context) (R, error) { return a.Terms.Replayed(ctx, was) }
+}
+
+// take has the caller's session hold what an attempt was granted, if it is to be bound to it.
+// The rest is to give it back.
+func (a *Acquisition[O, R]) take(ctx context.Context, t Attempt[O]) (R, coord.Rest[R]) {
+	var none R
+	x := a.Lease
+	a.Terms.Take(x, t.Value)
+	if over := ctx.Err(); over != nil && (a.Unheard == FreeAll || a.Unheard == FreeUnbound && x.Session == nil) {
+		return none, a.unheard(over)
+	}
+	if x.Session != nil && !a.Leases.Bind(x, t.Sent) {
+		return none, a.unbound()
+	}
+	return a.Terms.Granted(ctx, t), nil
+}
+
+// Grant answers an attempt that was granted what an earlier call was granted before.
+func (a *Acquisition[O, R]) Grant(ctx context.Context, t Attempt[O]) (R, error) {
+	r, rest := a.take(ctx, t)
+	if rest != nil {
+		return rest(ctx)
+	}
+	return r, nil
+}
+
+// unheard gives a grant back whose call has ended.
+func (a *Acquisition[O, R]) unheard(over error) coord.Rest[R] {
+	return func(ctx context.Context) (none R, err error) {
+		x := a.Lease
+		a.Leases.TakeBack(ctx, Hold{ID: x.ID, Session: x.Owner, TTL: x.TTL, Kind: x.Kind})
+		return none, coord.Failed(a.op(), over)
+	}
+}
+
+// unbound gives a grant back whose session has closed.
+func (a *Acquisition[O, R]) unbound() coord.Rest[R] {
+	return func(ctx context.Context) (none R, err error) { return none, a.Leases.Unbound(ctx, a.Lease) }
+}
+
+// scarce gives a grant back: fewer replicas have it than the call asked for.
+func (a *Acquisition[O, R]) scarce(t Attempt[O]) coord.Rest[R] {
+	return func(ctx context.Context) (R, error) {
+		x := a.Lease
+		a.Leases.Forget(x.ID)
+		h := Hold{ID: x.ID, Session: x.Owner, Kind: x.Kind}
+		if x.Session != nil {
+			h.Session = x.Session.ID
+		}
+		a.Leases.TakeBack(ctx, h)
+		return a.Terms.Refused(t), nil
+	}
 }
 
 // inDoubt returns err if the attempt may have acquired the lease although it failed. An

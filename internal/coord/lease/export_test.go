@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
 func Renewed(sent time.Time) Renewal { return Renewal{Sent: sent, Held: true} }
@@ -76,19 +77,35 @@ const BeatFor = beatFor
 // AcquireFake acquires a fake lease in a line of its own, by attempts that find
 // nothing or end with these errors, and answers the error of the whole.
 func (l *Leases) AcquireFake(ctx context.Context, n *Lines, k *FakeKind, attempts ...error) error {
-	line := LineKeysOf("fake{fake}")
 	a := &Acquisition[int, int]{
-		Leases: l, Lines: n, Verb: "acquire", Lease: fake(nil, k, "name", time.Minute), Made: true, Line: line, Wait: time.Minute,
-		Refuse: func(Attempt[int]) int { return 0 },
-		Waited: func(*int, int64) bool { return false },
-	}
-	a.Ask = func(context.Context, Place) (Attempt[int], error) {
-		err := attempts[0]
-		if len(attempts) > 1 {
-			attempts = attempts[1:]
-		}
-		return Attempt[int]{Look: Look{First: true, Free: time.Millisecond}}, err
+		Leases: l, Lines: n, Verb: "acquire", Lease: fake(nil, k, "name", time.Minute), Made: true, Line: LineKeysOf("fake{fake}"),
+		Wait: time.Minute, Terms: &fakeTerms{attempts: attempts},
 	}
 	_, err := coord.Await(func(done func(int, error)) { Acquire(ctx, a, done) })
 	return err
 }
+
+// fakeTerms are those of a noun without a script: each attempt has the next error, the
+// last for ever.
+type fakeTerms struct {
+	Untold[int]
+	attempts []error
+}
+
+func (f *fakeTerms) Ask(Place, *lua.Asked) {}
+
+func (f *fakeTerms) Read(context.Context, *lua.Asked) (Attempt[int], bool, error) {
+	err := f.attempts[0]
+	if len(f.attempts) > 1 {
+		f.attempts = f.attempts[1:]
+	}
+	return Attempt[int]{Look: Look{First: true, Free: time.Millisecond}}, false, err
+}
+
+func (f *fakeTerms) Take(*Lease, int)                          {}
+func (f *fakeTerms) Granted(context.Context, Attempt[int]) int { return 0 }
+func (f *fakeTerms) Refused(Attempt[int]) int                  { return 0 }
+func (f *fakeTerms) Replayed(context.Context, int) (int, error) {
+	return 0, errors.New("nothing is stored")
+}
+func (f *fakeTerms) Waited(*int, int64) bool { return false }

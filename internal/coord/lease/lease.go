@@ -92,14 +92,14 @@ const (
 // Leases renews and gives back everything that sessions hold: one renewer and
 // one give-back path for all nouns.
 type Leases struct {
-	Tel      *telemetry.Telemetry
-	draining sync.Once
-	drained  chan struct{} // closed by Drain
-	wake     chan struct{} // tells the renewer of an earlier time to look
-	ctx      context.Context
-	cancel   context.CancelFunc
-	running  sync.WaitGroup // the renewer and the renewals under way
-	Events   atomic.Pointer[coord.Events]
+	Tel     *telemetry.Telemetry
+	drain   sync.Once
+	drained chan struct{} // closed by Drain
+	wake    chan struct{} // tells the renewer of an earlier time to look
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup // the renewer and the renewals under way
+	Events  atomic.Pointer[coord.Events]
 
 	mu       sync.Mutex // guards what follows, every bound lease, and what sessions hold
 	bound    map[ID]*Lease
@@ -133,15 +133,22 @@ func (l *Leases) Held() int {
 
 // Drain makes further acquisitions, and those that wait, fail with Draining;
 // releases and renewals go on.
-func (l *Leases) Drain() { l.draining.Do(func() { close(l.drained) }) }
+func (l *Leases) Drain() { l.drain.Do(func() { close(l.drained) }) }
 
 // Admit refuses acquisitions of what would have to be given back at once.
 func (l *Leases) Admit(op string) error {
+	if l.draining() {
+		return &coord.Error{Code: api.Draining, Op: op, Err: coord.ErrDraining}
+	}
+	return nil
+}
+
+func (l *Leases) draining() bool {
 	select {
 	case <-l.drained:
-		return &coord.Error{Code: api.Draining, Op: op, Err: coord.ErrDraining}
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 

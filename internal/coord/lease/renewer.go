@@ -222,14 +222,8 @@ func (l *Leases) Claim(ctx context.Context, id ID) (*Lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		x := l.bound[id]
-		if x == nil || x.doubt != nil || x.Fixed {
-			return x, nil
-		}
-		if !x.renewing {
-			x.renewing = true
-			l.due.move(x, x.lossAt())
-			l.arm(x.next)
+		x, free := l.claimFree(id)
+		if free {
 			return x, nil
 		}
 		if x.rested == nil {
@@ -248,6 +242,29 @@ func (l *Leases) Claim(ctx context.Context, id ID) (*Lease, error) {
 			return nil, err
 		}
 	}
+}
+
+// claimNow is Claim for callers that cannot wait. False = another renewal of the lease is
+// under way.
+func (l *Leases) claimNow(id ID) (*Lease, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.claimFree(id)
+}
+
+// claimFree returns false with a lease that is being renewed. It needs l.mu.
+func (l *Leases) claimFree(id ID) (x *Lease, free bool) {
+	x = l.bound[id]
+	switch {
+	case x == nil, x.doubt != nil, x.Fixed:
+		return x, true
+	case x.renewing:
+		return x, false
+	}
+	x.renewing = true
+	l.due.move(x, x.lossAt())
+	l.arm(x.next)
+	return x, true
 }
 
 // Unclaim ends a renewal by the owner whose outcome is unknown.

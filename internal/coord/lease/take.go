@@ -30,12 +30,9 @@ func MakeToken(c coord.Caller, noun, name string) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])
 }
 
-// Keep has the session of a lease hold what was granted by a call sent at that
-// time. When it closed meanwhile the grant is given back, and the error says so.
-func (l *Leases) Keep(ctx context.Context, x *Lease, sent time.Time) error {
-	if l.Bind(x, sent) {
-		return nil
-	}
+// Unbound gives back what was granted to a session that closed meanwhile, and returns the
+// error that says so.
+func (l *Leases) Unbound(ctx context.Context, x *Lease) error {
 	l.TakeBack(ctx, x.Hold())
 	return &coord.Error{
 		Code: api.Cancelled, Op: x.Noun + " " + x.Name + ": bind",
@@ -83,29 +80,6 @@ func (l *Leases) Unsure(ctx context.Context, c coord.Caller, x *Lease, made bool
 	defer cancel()
 	redis.Settle(ctx, err)
 	_ = x.Kind.GiveBackHeld(ctx, []Hold{h})
-}
-
-// Release has run give a lease back, in whatever session it is, and returns what the
-// script found. It runs on its own time: a caller that goes away does not stop it.
-func Release[F any](
-	ctx context.Context, l *Leases, c coord.Caller, id ID, run func(context.Context) (F, error),
-) (found F, err error) {
-	// Before the script: nothing renews or reports what is being released.
-	x := l.Forget(id)
-	if x != nil && x.Session != c.Session {
-		l.Tell(x, ReasonExpired) // someone else gave it back
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
-	defer cancel()
-	found, err = run(ctx)
-	if err == nil {
-		return found, nil
-	}
-	if x != nil {
-		// No longer renewed, but closing the session tries once more.
-		l.Doubt(&Lease{ID: x.ID, TTL: x.TTL, Session: x.Session, Kind: x.Kind}, err)
-	}
-	return found, coord.Failed(id.Noun+" "+id.Name+": release", err)
 }
 
 // LeftMS is the part of a TTL that has not passed since the call was sent, in

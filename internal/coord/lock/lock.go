@@ -28,7 +28,13 @@ type Locks struct {
 	keys   keys
 	leases *lease.Leases
 	lines  *lease.Lines
+
+	acquires acquires
+	renews   coord.Halved[api.LockRenewParams, api.LockRenewResult]
+	releases coord.Halved[api.LockReleaseParams, api.LockReleaseResult]
 }
+
+type acquires = lease.Acquiring[api.LockAcquireParams, AcquireOut, api.LockAcquireResult, lockAcquisition]
 
 // New makes the lock noun. It hears of locks that are freed by force, through
 // the signals of the lines.
@@ -39,16 +45,24 @@ func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Locks {
 			l.Hurry(noun, name)
 		}
 	}, func() {}) // what was missed meanwhile is found by the next renewals
-	return &Locks{runner: r, keys: keys, leases: l, lines: n}
+	locks := &Locks{runner: r, keys: keys, leases: l, lines: n}
+	locks.acquires = acquires{
+		Open: func(c coord.Caller, p *api.LockAcquireParams, a *lockAcquisition) error { return a.open(locks, c, p) },
+		Of: func(a *lockAcquisition) *lease.Acquisition[AcquireOut, api.LockAcquireResult] {
+			return &a.Acquisition
+		},
+	}
+	locks.renews, locks.releases = locks.renewing().Halved(), locks.releasing().Halved()
+	return locks
 }
 
 // Methods are those of the noun.
 func (l *Locks) Methods() []coord.Method {
 	byName := coord.Named(noun, "name")
 	return []coord.Method{
-		coord.OnParked(api.LockAcquire, l.AcquireThen, coord.Acquires, coord.Piped, byName),
-		coord.On(api.LockRenew, l.Renew, byName),
-		coord.On(api.LockRelease, l.Release, coord.Piped, byName),
+		coord.OnParked(api.LockAcquire, l.AcquireThen, coord.Acquires, coord.Piped, byName, l.acquires.Direct()),
+		coord.On(api.LockRenew, l.Renew, byName, l.renews.Direct),
+		coord.On(api.LockRelease, l.Release, coord.Piped, byName, l.releases.Direct),
 		coord.On(api.LockGet, l.Get, byName),
 		coord.On(api.LockList, l.List),
 		coord.On(api.LockForceRelease, l.ForceRelease, byName),
@@ -64,61 +78,72 @@ func (l *Locks) Acquire(ctx context.Context, c coord.Caller, p *api.LockAcquireP
 	return coord.Await(func(done func(api.LockAcquireResult, error)) { l.AcquireThen(ctx, c, p, done) })
 }
 
-// lockAcquisition is a call of Acquire.
-type lockAcquisition struct {
-	lease.Acquisition[AcquireOut, api.LockAcquireResult]
-	runner *lua.Runner
-	in     AcquireIn
-}
-
 // AcquireThen is Acquire for thousands of callers that wait: it returns when there
 // is nothing to do but wait, and done is called before, or later on another goroutine.
 func (l *Locks) AcquireThen(ctx context.Context, c coord.Caller, p *api.LockAcquireParams, done func(api.LockAcquireResult, error)) {
+	l.acquires.Then(ctx, c, p, done)
+}
+
+// lockAcquisition is a call of Acquire. It implements lease.Terms.
+type lockAcquisition struct {
+	lease.Acquisition[AcquireOut, api.LockAcquireResult]
+	lease.Untold[api.LockAcquireResult]
+	runner *lua.Runner
+	in     AcquireIn
+	once   lua.Latch
+}
+
+func (a *lockAcquisition) open(l *Locks, c coord.Caller, p *api.LockAcquireParams) error {
 	if err := lease.CheckHeld(c, p.Bind, p.MaxHoldMS, p.Meta, noun); err != nil {
-		done(api.LockAcquireResult{}, err)
-		return
+		return err
 	}
 	x := lease.NewLease(c, noun, p.Name, p.Token, p.Bind, p.TTLMS, l)
 	id, key := c.Identity(), l.keys.lock(p.Name)
-	a := &lockAcquisition{runner: l.runner, in: AcquireIn{
+	a.runner, a.once, a.in = l.runner, coord.Latch(key, c), AcquireIn{
 		Lock: key, LineKeys: lease.LineKeysOf(key), Token: x.Token, TTLMS: p.TTLMS, Session: x.SessionID(),
 		Client: id.Client, Instance: id.Instance, MaxHoldMS: p.MaxHoldMS, Meta: p.Meta,
-	}}
-	once := coord.Latch(key, c)
+	}
 	a.Acquisition = lease.Acquisition[AcquireOut, api.LockAcquireResult]{
 		Leases: l.leases, Lines: l.lines, Caller: c, Verb: "acquire", Lease: x, Made: p.Token == "",
-		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS),
-		Ask: func(ctx context.Context, at lease.Place) (lease.Attempt[AcquireOut], error) {
-			a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
-			out, acked, err := lua.RunReplicated(ctx, l.runner, AcquireScript, a.in, once, int(p.WaitReplicas), lease.ReplicaTime)
-			v := out.Value
-			return lease.Attempt[AcquireOut]{Outcome: out, Look: lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: untilFree(v)}, Acked: acked}, err
-		},
-		Grant: func(ctx context.Context, t lease.Attempt[AcquireOut]) (api.LockAcquireResult, error) {
-			if t.Acked < int(p.WaitReplicas) {
-				a.TooFewReplicas(ctx)
-				return api.LockAcquireResult{Reason: lease.ReasonReplicas, RetryAfterMS: lease.PollEvery.Milliseconds()}, nil
-			}
-			return a.granted(ctx, t.Outcome)
-		},
-		Refuse: func(t lease.Attempt[AcquireOut]) api.LockAcquireResult { return lockBusy(t.Value) },
-		Replay: a.replayed,
-		Waited: func(r *api.LockAcquireResult, ms int64) bool {
-			r.WaitedMS = ms
-			return r.Acquired
-		},
+		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS), Replicas: int(p.WaitReplicas), Terms: a,
 	}
-	lease.Acquire(ctx, &a.Acquisition, done)
+	return nil
 }
 
-// granted answers a lock that was taken, and binds it to the session if asked to.
-func (a *lockAcquisition) granted(ctx context.Context, out lua.Outcome[AcquireOut]) (api.LockAcquireResult, error) {
-	v, x := out.Value, a.Lease
+// Ask implements lease.Terms, and so do those that follow.
+func (a *lockAcquisition) Ask(at lease.Place, run *lua.Asked) {
+	a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+	lua.Ask(a.runner, AcquireScript, a.in, a.once, lua.Patient, run)
+}
+
+func (a *lockAcquisition) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[AcquireOut], bool, error) {
+	out, err := lua.Answer(ctx, a.runner, AcquireScript, run)
+	v := out.Value
+	return lease.Attempt[AcquireOut]{
+		Outcome: out, Look: lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: untilFree(v)},
+	}, false, err
+}
+
+func (a *lockAcquisition) Take(x *lease.Lease, v AcquireOut) {
 	x.Fence, x.Final, x.Granted = v.Fence, v.Final, coord.Millis(v.TTLMS)
-	if err := a.Held(ctx, out.Sent); err != nil {
-		return api.LockAcquireResult{}, err
+}
+
+func (a *lockAcquisition) Granted(_ context.Context, t lease.Attempt[AcquireOut]) api.LockAcquireResult {
+	return api.LockAcquireResult{
+		Acquired: true, Token: a.Lease.Token, Fence: coord.Fence(t.Value.Fence), TTLMS: lease.LeftMS(t.Value.TTLMS, t.Sent),
 	}
-	return api.LockAcquireResult{Acquired: true, Token: x.Token, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, out.Sent)}, nil
+}
+
+func (a *lockAcquisition) Refused(t lease.Attempt[AcquireOut]) api.LockAcquireResult {
+	if t.Served {
+		return api.LockAcquireResult{Reason: lease.ReasonReplicas, RetryAfterMS: lease.PollEvery.Milliseconds()}
+	}
+	return lockBusy(t.Value)
+}
+
+func (a *lockAcquisition) Waited(r *api.LockAcquireResult, ms int64) bool {
+	r.WaitedMS = ms
+	return r.Acquired
 }
 
 func lockBusy(v AcquireOut) api.LockAcquireResult {
@@ -135,7 +160,7 @@ func lockBusy(v AcquireOut) api.LockAcquireResult {
 // untilFree is when the holder's TTL is over: what it has left is rounded down.
 func untilFree(v AcquireOut) time.Duration { return coord.Millis(v.TTLMS + 1) }
 
-// replayed answers a request id whose grant was given before. The stored reply
+// Replayed answers a request id whose grant was given before. The stored reply
 // is only a memory, so that the lock itself is asked, by token and fence. A live
 // grant is acquired again without the latch: for a token that holds the lock
 // this changes no fence, restarts the TTL and binds it to this session, so that
@@ -143,7 +168,7 @@ func untilFree(v AcquireOut) time.Duration { return coord.Millis(v.TTLMS + 1) }
 // session may still give it back; the second then took the lock anew, which
 // shows in the fence, and returns it: the answer to a replay is its own grant
 // or none.
-func (a *lockAcquisition) replayed(ctx context.Context, was AcquireOut) (api.LockAcquireResult, error) {
+func (a *lockAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.LockAcquireResult, error) {
 	x := a.Lease
 	op := "lock " + x.Name + ": replay"
 	found, err := lua.Run(ctx, a.runner, GetScript, GetIn{Lock: a.in.Lock, Line: a.in.Line}, lua.Latch{})
@@ -174,54 +199,67 @@ func (a *lockAcquisition) replayed(ctx context.Context, was AcquireOut) (api.Loc
 		a.Leases.TakeBack(ctx, x.Hold())
 		return api.LockAcquireResult{Replayed: true, Reason: lease.ReasonReleased}, nil
 	}
-	r, err := a.granted(ctx, again)
+	r, err := a.Grant(ctx, lease.Attempt[AcquireOut]{Outcome: again})
 	r.Replayed = err == nil
 	return r, err
 }
 
 // Renew has a lock that the token holds, in whatever session, live so long from now
 // on, shorter or longer than before.
-func (l *Locks) Renew(ctx context.Context, _ coord.Caller, p *api.LockRenewParams) (api.LockRenewResult, error) {
-	op := "lock " + p.Name + ": renew"
-	// Looked up before the script: a lease that is granted while it runs is
-	// another one, and not lost by what the script finds.
-	x, err := l.leases.Claim(ctx, lease.ID{Noun: noun, Name: p.Name, Token: p.Token})
-	if err != nil {
-		return api.LockRenewResult{}, coord.Failed(op, err)
+func (l *Locks) Renew(ctx context.Context, c coord.Caller, p *api.LockRenewParams) (api.LockRenewResult, error) {
+	return l.renews.Run(ctx, c, p)
+}
+
+func (l *Locks) renewing() lease.Renewing[api.LockRenewParams, RenewIn, RenewOut, api.LockRenewResult] {
+	return lease.Renewing[api.LockRenewParams, RenewIn, RenewOut, api.LockRenewResult]{
+		Leases: l.leases, Runner: l.runner, Script: RenewScript, Found: found,
+		Ask: func(p *api.LockRenewParams) (lease.ID, time.Duration, RenewIn, error) {
+			id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
+			return id, coord.Millis(p.TTLMS), RenewIn{Lock: l.keys.lock(p.Name), Token: p.Token, TTLMS: p.TTLMS}, nil
+		},
+		Result: func(_ time.Duration, f lease.Renewal, v RenewOut) api.LockRenewResult {
+			if !f.Held {
+				return api.LockRenewResult{Reason: f.Reason}
+			}
+			return api.LockRenewResult{
+				Renewed: true, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, f.Sent), Reason: lease.ReasonRenewed,
+			}
+		},
 	}
-	out, err := lua.Run(ctx, l.runner, RenewScript, RenewIn{
-		Lock: l.keys.lock(p.Name), Token: p.Token, TTLMS: p.TTLMS,
-	}, lua.Latch{})
-	if err != nil {
-		l.leases.Unclaim(x)
-		return api.LockRenewResult{}, coord.Failed(op, err)
+}
+
+// found is what a renewal found.
+func found(v RenewOut) lease.Renewal {
+	switch v.State {
+	case lease.StateOwned:
+		return lease.Renewal{Held: true, Final: v.Final, Left: coord.Millis(v.TTLMS)}
+	case lease.StateMoved:
+		return lease.Renewal{Moved: true}
+	default:
+		return lease.Renewal{Reason: lease.NotHeld(v.State)}
 	}
-	v := out.Value
-	if v.State != lease.StateOwned {
-		reason := lease.NotHeld(v.State)
-		l.leases.Lose(x, reason)
-		return api.LockRenewResult{Reason: reason}, nil
-	}
-	l.leases.Extend(x, coord.Millis(p.TTLMS), lease.Renewal{Sent: out.Sent, Final: v.Final, Left: coord.Millis(v.TTLMS)})
-	return api.LockRenewResult{Renewed: true, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, out.Sent), Reason: lease.ReasonRenewed}, nil
 }
 
 // Release gives a lock back, in whatever session. It runs on its own time: a
 // caller that goes away does not stop it. Repeating it answers the same, since
 // the first reply may have been lost.
 func (l *Locks) Release(ctx context.Context, c coord.Caller, p *api.LockReleaseParams) (api.LockReleaseResult, error) {
-	id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
-	found, err := lease.Release(ctx, l.leases, c, id, func(ctx context.Context) (lease.State, error) {
-		out, err := lua.Run(ctx, l.runner, ReleaseScript, l.release(lease.Hold{ID: id}), lua.Latch{})
-		return out.Value, err
-	})
-	switch {
-	case err != nil:
-		return api.LockReleaseResult{}, err
-	case found == lease.StateOwned || found == lease.StateReleased:
-		return api.LockReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
-	default:
-		return api.LockReleaseResult{Reason: lease.NotHeld(found)}, nil
+	return l.releases.Run(ctx, c, p)
+}
+
+func (l *Locks) releasing() lease.Giving[api.LockReleaseParams, ReleaseIn, lease.State, api.LockReleaseResult, struct{}] {
+	return lease.Giving[api.LockReleaseParams, ReleaseIn, lease.State, api.LockReleaseResult, struct{}]{
+		Verb: "release", Leases: l.leases, Runner: l.runner, Script: ReleaseScript,
+		Ask: func(_ coord.Caller, p *api.LockReleaseParams, _ *struct{}) (lease.ID, coord.Question[ReleaseIn], error) {
+			id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
+			return id, coord.Question[ReleaseIn]{In: l.release(lease.Hold{ID: id})}, nil
+		},
+		Answer: func(_ context.Context, _ *struct{}, found lua.Outcome[lease.State]) (api.LockReleaseResult, coord.Rest[api.LockReleaseResult]) {
+			if found.Value == lease.StateOwned || found.Value == lease.StateReleased {
+				return api.LockReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
+			}
+			return api.LockReleaseResult{Reason: lease.NotHeld(found.Value)}, nil
+		},
 	}
 }
 
@@ -246,16 +284,7 @@ func (l *Locks) Get(ctx context.Context, _ coord.Caller, p *api.LockGetParams) (
 func (l *Locks) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
 	return lease.RenewBy(ctx, l.runner, RenewScript, due, func(h lease.Hold) RenewIn {
 		return RenewIn{Lock: l.keys.lock(h.Name), Token: h.Token, TTLMS: h.TTL.Milliseconds(), Session: h.Session}
-	}, func(v RenewOut) lease.Renewal {
-		switch v.State {
-		case lease.StateOwned:
-			return lease.Renewal{Held: true, Final: v.Final, Left: coord.Millis(v.TTLMS)}
-		case lease.StateMoved:
-			return lease.Renewal{Moved: true}
-		default:
-			return lease.Renewal{Reason: lease.NotHeld(v.State)}
-		}
-	})
+	}, found)
 }
 
 // GiveBackHeld implements Kind. Whatever the scripts find, the holds are no

@@ -24,53 +24,52 @@ func checkAsked(c coord.Caller, p *api.PermitAcquireParams, what string) error {
 	return lease.CheckBound(c, p.Bind == api.BindSession, what)
 }
 
-// memberScript runs the script of a noun once. That of a pool leaves the fields of a
-// permit zero.
-type memberScript func(context.Context, AcquireIn, lua.Latch) (lua.Outcome[PermitAcquireOut], error)
+// memberScript is the script of a noun. That of a pool leaves the fields of a permit zero.
+type memberScript interface {
+	// ask prepares a run, and read reads its outcome.
+	ask(in AcquireIn, once lua.Latch, run *lua.Asked)
+	read(ctx context.Context, run *lua.Asked) (lua.Outcome[PermitAcquireOut], error)
+}
 
 // memberAcquisition is a call that acquires a member, alone or with a permit. A call
 // that waits keeps nothing else: the inputs of scripts are made from it each time,
-// since the keys alone take a kilobyte.
+// since the keys alone take a kilobyte. It implements lease.Terms.
 type memberAcquisition struct {
 	lease.Acquisition[PermitAcquireOut, api.PermitAcquireResult]
 	*members
 	params *api.PermitAcquireParams // of a pool without rule, breaker and cost
 	terms  string                   // beyond rule and breaker, what makes members possible at different times
 	text   memberLease              // without its member
-	run    memberScript
+	script memberScript
 	once   lua.Latch
-	// tried: a script was run. A call that is refused before is not counted.
-	tried bool
 }
 
-// acquire has a script lease a member, once or in the caller's turn, for params that
+// open has a script lease a member, once or in the caller's turn, for params that
 // were checked.
-func (m *members) acquire(
-	ctx context.Context, c coord.Caller, p *api.PermitAcquireParams, terms string, run memberScript, done func(api.PermitAcquireResult, error),
-) {
+func (a *memberAcquisition) open(m *members, c coord.Caller, p *api.PermitAcquireParams, terms string, s memberScript) {
 	x := lease.NewLease(c, m.noun, p.Pool, "", p.Bind, p.LeaseMS, nil)
-	a := &memberAcquisition{
-		members: m, params: p, terms: terms, run: run,
+	*a = memberAcquisition{
+		members: m, params: p, terms: terms, script: s,
 		text: memberLease{noun: m.noun, token: x.Token, scope: p.Scope, rule: p.Rule},
 	}
 	a.Acquisition = lease.Acquisition[PermitAcquireOut, api.PermitAcquireResult]{
 		Leases: m.leases, Lines: m.lines, Caller: c, Verb: "acquire", Lease: x, Made: true, Wait: coord.Millis(p.WaitMS),
-		Ask: a.try, Grant: a.granted, Refuse: a.refused, Replay: a.replayed,
-		Waited: func(r *api.PermitAcquireResult, ms int64) bool {
-			r.WaitedMS = ms
-			return r.Acquired
-		},
+		Unheard: lease.FreeUnbound, Terms: a,
 	}
 	in := a.input()
 	a.Line, a.once = in.View.LineKeys, coord.Latch(in.Pool.State, c)
 	// A lease that is in doubt has no member yet, and leaves the line when it is given back.
 	x.Token, x.Kind = a.text.String(), memberKind{m, in.View.LineKeys}
-	lease.Acquire(ctx, &a.Acquisition, func(r api.PermitAcquireResult, err error) {
-		if a.tried {
-			m.leases.Tel.MemberDecided(ctx, m.noun, memberOutcome(r, err))
-		}
-		done(r, err)
-	})
+}
+
+// Decided implements lease.Terms, and so do those that follow.
+func (a *memberAcquisition) Decided(ctx context.Context, r api.PermitAcquireResult, err error) {
+	a.leases.Tel.MemberDecided(ctx, a.noun, memberOutcome(r, err))
+}
+
+func (a *memberAcquisition) Waited(r *api.PermitAcquireResult, ms int64) bool {
+	r.WaitedMS = ms
+	return r.Acquired
 }
 
 // memberOutcome is how an acquisition ended, for its metric.
@@ -99,22 +98,19 @@ func (a *memberAcquisition) input() AcquireIn {
 	return in
 }
 
-// try asks the script, in several runs for a pool of which little is known.
-func (a *memberAcquisition) try(ctx context.Context, at lease.Place) (lease.Attempt[PermitAcquireOut], error) {
-	a.tried = true
+func (a *memberAcquisition) Ask(at lease.Place, run *lua.Asked) {
 	in := a.input()
 	in.Waiter, in.BeatMS = at.Waiter, at.Beat.Milliseconds()
-	for {
-		out, err := a.run(ctx, in, a.once)
-		v := out.Value
-		if err == nil && v.More {
-			if err = ctx.Err(); err == nil {
-				continue
-			}
-		}
-		found := lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: max(0, coord.CeilMS(v.RetryUS))}
-		return lease.Attempt[PermitAcquireOut]{Outcome: out, Look: found}, err
-	}
+	a.script.ask(in, a.once, run)
+}
+
+// Read says that the script has to be run again for a pool of which little is known.
+func (a *memberAcquisition) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[PermitAcquireOut], bool, error) {
+	out, err := a.script.read(ctx, run)
+	v := out.Value
+	return lease.Attempt[PermitAcquireOut]{
+		Outcome: out, Look: lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: max(0, coord.CeilMS(v.RetryUS))},
+	}, v.More, err
 }
 
 // name puts the member into the lease's text. Nothing is in doubt any more, so that
@@ -124,31 +120,27 @@ func (a *memberAcquisition) name(member string) {
 	a.Lease.Token, a.Lease.Kind = a.text.String(), memberKind{members: a.members}
 }
 
-func (a *memberAcquisition) granted(ctx context.Context, t lease.Attempt[PermitAcquireOut]) (api.PermitAcquireResult, error) {
-	a.name(t.Value.ID)
-	return a.keep(ctx, t.Value, t.Sent)
+func (a *memberAcquisition) Take(x *lease.Lease, v PermitAcquireOut) {
+	a.name(v.ID)
+	x.Fence = v.Fence
 }
 
-// keep has the session hold what a call sent at that time was granted.
-func (a *memberAcquisition) keep(ctx context.Context, v PermitAcquireOut, sent time.Time) (api.PermitAcquireResult, error) {
-	a.Lease.Fence = v.Fence
-	if err := a.Heard(ctx, sent); err != nil {
-		return api.PermitAcquireResult{}, err
-	}
+func (a *memberAcquisition) Granted(_ context.Context, t lease.Attempt[PermitAcquireOut]) api.PermitAcquireResult {
+	v := t.Value
 	return api.PermitAcquireResult{
 		Acquired: true, ID: v.ID, Lease: a.Lease.Token, Fence: coord.Fence(v.Fence), Meta: v.Meta,
 		Generation: v.Generation, Probe: v.Probe, Remaining: v.Remaining, LastUsedAtMS: v.LastUsedMS,
-	}, nil
+	}
 }
 
-func (a *memberAcquisition) refused(t lease.Attempt[PermitAcquireOut]) api.PermitAcquireResult {
+func (a *memberAcquisition) Refused(t lease.Attempt[PermitAcquireOut]) api.PermitAcquireResult {
 	return api.PermitAcquireResult{DeniedBy: t.Value.Reason, RetryAfterMS: coord.WaitMS(t.Value.RetryUS), NextAtMS: t.Value.NextMS}
 }
 
-// replayed answers a request id whose grant was given before. The latched reply is
+// Replayed answers a request id whose grant was given before. The latched reply is
 // only a memory, so that Redis is asked, by token: a live lease moves to this
 // session, so that the give-back of the old one finds it moved.
-func (a *memberAcquisition) replayed(ctx context.Context, was PermitAcquireOut) (api.PermitAcquireResult, error) {
+func (a *memberAcquisition) Replayed(ctx context.Context, was PermitAcquireOut) (api.PermitAcquireResult, error) {
 	in := a.input()
 	a.name(was.ID)
 	out, err := lua.Run(ctx, a.runner, RenewScript, RenewIn{
@@ -161,7 +153,7 @@ func (a *memberAcquisition) replayed(ctx context.Context, was PermitAcquireOut) 
 	}
 	switch out.Value.State {
 	case lease.StateOwned:
-		r, err := a.keep(ctx, was, out.Sent)
+		r, err := a.Grant(ctx, lease.Attempt[PermitAcquireOut]{Outcome: lua.Outcome[PermitAcquireOut]{Sent: out.Sent, Value: was}})
 		r.Replayed = err == nil
 		return r, err
 	case lease.StateReleased:

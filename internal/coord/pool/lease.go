@@ -2,41 +2,46 @@ package pool
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
-	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// renewOne has a lease, in whatever session, live so long from now on, shorter or
+// renewing has a lease, in whatever session, live so long from now on, shorter or
 // longer than before.
-func (m *members) renewOne(ctx context.Context, p *api.PoolRenewParams) (api.PoolRenewResult, error) {
-	l, err := parseLease(m.noun, p.Lease)
-	if err != nil {
-		return api.PoolRenewResult{}, err
+func (m members) renewing() lease.Renewing[api.PoolRenewParams, RenewIn, RenewOut, api.PoolRenewResult] {
+	return lease.Renewing[api.PoolRenewParams, RenewIn, RenewOut, api.PoolRenewResult]{
+		Leases: m.leases, Runner: m.runner, Script: RenewScript, Found: found,
+		Ask: func(p *api.PoolRenewParams) (lease.ID, time.Duration, RenewIn, error) {
+			l, err := parseLease(m.noun, p.Lease)
+			if err != nil {
+				return lease.ID{}, 0, RenewIn{}, err
+			}
+			return lease.ID{Noun: m.noun, Name: p.Pool, Token: p.Lease}, coord.Millis(p.LeaseMS), RenewIn{
+				Pool: m.keys.poolKeys(p.Pool), Lease: Lease{Token: l.token, Member: l.member}, LeaseMS: p.LeaseMS,
+			}, nil
+		},
+		Result: func(_ time.Duration, f lease.Renewal, v RenewOut) api.PoolRenewResult {
+			if !f.Held {
+				return api.PoolRenewResult{Reason: f.Reason}
+			}
+			return api.PoolRenewResult{Renewed: true, LeaseMS: lease.LeftMS(v.LeaseMS, f.Sent), Reason: lease.ReasonRenewed}
+		},
 	}
-	op := m.noun + " " + p.Pool + ": renew"
-	// Looked up before the script: a lease that is granted while it runs is
-	// another one, and not lost by what the script finds.
-	x, err := m.leases.Claim(ctx, lease.ID{Noun: m.noun, Name: p.Pool, Token: p.Lease})
-	if err != nil {
-		return api.PoolRenewResult{}, coord.Failed(op, err)
+}
+
+// found is what a renewal found.
+func found(v RenewOut) lease.Renewal {
+	switch v.State {
+	case lease.StateOwned:
+		return lease.Renewal{Held: true}
+	case lease.StateMoved:
+		return lease.Renewal{Moved: true}
+	default:
+		return lease.Renewal{Reason: lease.NotHeld(v.State)}
 	}
-	out, err := lua.Run(ctx, m.runner, RenewScript, RenewIn{
-		Pool: m.keys.poolKeys(p.Pool), Lease: Lease{Token: l.token, Member: l.member}, LeaseMS: p.LeaseMS,
-	}, lua.Latch{})
-	if err != nil {
-		m.leases.Unclaim(x)
-		return api.PoolRenewResult{}, coord.Failed(op, err)
-	}
-	if out.Value.State == lease.StateOwned {
-		m.leases.Extend(x, coord.Millis(p.LeaseMS), lease.Renewal{Sent: out.Sent})
-		return api.PoolRenewResult{Renewed: true, LeaseMS: lease.LeftMS(out.Value.LeaseMS, out.Sent), Reason: lease.ReasonRenewed}, nil
-	}
-	reason := lease.NotHeld(out.Value.State)
-	m.leases.Lose(x, reason)
-	return api.PoolRenewResult{Reason: reason}, nil
 }
 
 // releasedLease reads the lease that a release names. It checks what the contract's
@@ -49,10 +54,10 @@ func (m *members) releasedLease(p *api.PoolReleaseParams) (memberLease, error) {
 }
 
 // releaseResult says what a release found, and what the member is since.
-func (m *members) releaseResult(ctx context.Context, p *api.PoolReleaseParams, out ReleaseOut) api.PoolReleaseResult {
+func (m *members) releaseResult(ctx context.Context, did outcome, out ReleaseOut) api.PoolReleaseResult {
 	switch out.State {
 	case lease.StateOwned:
-		m.leases.Tel.MemberReleased(ctx, m.noun, p.Outcome)
+		m.leases.Tel.MemberReleased(ctx, m.noun, string(did))
 	case lease.StateReleased:
 	default:
 		return api.PoolReleaseResult{Reason: lease.NotHeld(out.State)}
@@ -93,16 +98,7 @@ func (k memberKind) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Ren
 			Pool: k.keys.poolKeys(h.Name), Lease: Lease{Token: l.token, Member: l.member},
 			Session: h.Session, LeaseMS: h.TTL.Milliseconds(),
 		}
-	}, func(v RenewOut) lease.Renewal {
-		switch v.State {
-		case lease.StateOwned:
-			return lease.Renewal{Held: true}
-		case lease.StateMoved:
-			return lease.Renewal{Moved: true}
-		default:
-			return lease.Renewal{Reason: lease.NotHeld(v.State)}
-		}
-	})
+	}, found)
 }
 
 // GiveBackHeld implements Kind. Nobody says how the members did, so that nothing

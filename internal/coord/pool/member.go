@@ -19,6 +19,13 @@ type members struct {
 	keys   keys
 	leases *lease.Leases
 	lines  *lease.Lines
+	renews coord.Halved[api.PoolRenewParams, api.PoolRenewResult]
+}
+
+func newMembers(noun string, r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) members {
+	m := members{noun: noun, runner: r, keys: keys{k}, leases: l, lines: n}
+	m.renews = m.renewing().Halved()
+	return m
 }
 
 // memberLease is what the text of a lease says, so that any sidecar can renew it

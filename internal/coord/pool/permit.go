@@ -57,14 +57,26 @@ type Permits struct {
 	members
 	rules    MemberRules
 	breakers MemberBreakers
+
+	acquires permitAcquires
+	reports  coord.Halved[api.PermitReportParams, api.PermitReportResult]
 }
+
+type permitAcquires = lease.Acquiring[api.PermitAcquireParams, PermitAcquireOut, api.PermitAcquireResult, memberAcquisition]
 
 // NewPermits makes the noun.
 func NewPermits(o PermitsOptions) *Permits {
-	return &Permits{
-		members: members{nounPermit, o.Runner, keys{o.Keys}, o.Leases, o.Lines},
-		rules:   o.Rules, breakers: o.Breakers,
+	p := &Permits{
+		members: newMembers(nounPermit, o.Runner, o.Keys, o.Leases, o.Lines), rules: o.Rules, breakers: o.Breakers,
 	}
+	p.acquires = permitAcquires{
+		Open: p.open,
+		Of: func(a *memberAcquisition) *lease.Acquisition[PermitAcquireOut, api.PermitAcquireResult] {
+			return &a.Acquisition
+		},
+	}
+	p.reports = p.reporting().Halved()
+	return p
 }
 
 // Methods are those of the noun. A pool's members are ordered with those that permits
@@ -72,9 +84,9 @@ func NewPermits(o PermitsOptions) *Permits {
 func (p *Permits) Methods() []coord.Method {
 	byPool := coord.Named(nounPool, "pool")
 	return []coord.Method{
-		coord.OnParked(api.PermitAcquire, p.AcquireThen, coord.Acquires, coord.Piped, byPool),
+		coord.OnParked(api.PermitAcquire, p.AcquireThen, coord.Acquires, coord.Piped, byPool, p.acquires.Direct()),
 		coord.On(api.PermitRenew, p.Renew, byPool),
-		coord.On(api.PermitReport, p.Report, coord.Piped, byPool),
+		coord.On(api.PermitReport, p.Report, coord.Piped, byPool, p.reports.Direct),
 	}
 }
 
@@ -89,22 +101,24 @@ func (p *Permits) Acquire(ctx context.Context, c coord.Caller, q *api.PermitAcqu
 // AcquireThen is Acquire for a caller that does not block: done is called when the call is
 // answered, before AcquireThen returns or later.
 func (p *Permits) AcquireThen(ctx context.Context, c coord.Caller, q *api.PermitAcquireParams, done func(api.PermitAcquireResult, error)) {
+	p.acquires.Then(ctx, c, q, done)
+}
+
+func (p *Permits) open(c coord.Caller, q *api.PermitAcquireParams, a *memberAcquisition) error {
 	if err := checkAsked(c, q, nounPermit); err != nil {
-		done(api.PermitAcquireResult{}, err)
-		return
+		return err
 	}
 	terms, err := p.terms(q)
 	if err != nil {
-		done(api.PermitAcquireResult{}, err)
-		return
+		return err
 	}
-	p.acquire(ctx, c, q, terms.text(), func(ctx context.Context, in AcquireIn, once lua.Latch) (lua.Outcome[PermitAcquireOut], error) {
-		return lua.Run(ctx, p.runner, PermitAcquireScript, terms.input(in), once)
-	}, done)
+	a.open(&p.members, c, q, terms.text(), terms)
+	return nil
 }
 
 // permitTerms are those of PermitAcquireIn that are a permit's own.
 type permitTerms struct {
+	runner *lua.Runner
 	coord.MemberTerms
 	buckets string
 	cost    int64
@@ -120,6 +134,14 @@ func (t *permitTerms) input(ask AcquireIn) PermitAcquireIn {
 	}
 }
 
+func (t *permitTerms) ask(in AcquireIn, once lua.Latch, run *lua.Asked) {
+	lua.Ask(t.runner, PermitAcquireScript, t.input(in), once, lua.Patient, run)
+}
+
+func (t *permitTerms) read(ctx context.Context, run *lua.Asked) (lua.Outcome[PermitAcquireOut], error) {
+	return lua.Answer(ctx, t.runner, PermitAcquireScript, run)
+}
+
 // text tells apart what makes members possible at different times.
 func (t *permitTerms) text() string {
 	return fmt.Sprintf("%d %d %s %s", t.cost, t.Revision, t.Signature, t.numbers)
@@ -127,7 +149,7 @@ func (t *permitTerms) text() string {
 
 // terms are the conditions, beyond being free, that a member has to meet.
 func (p *Permits) terms(q *api.PermitAcquireParams) (*permitTerms, error) {
-	t := &permitTerms{cost: q.Cost, buckets: p.keys.memberBuckets(q.Pool, q.Rule)}
+	t := &permitTerms{runner: p.runner, cost: q.Cost, buckets: p.keys.memberBuckets(q.Pool, q.Rule)}
 	var err error
 	if q.Rule != "" {
 		if t.MemberTerms, err = p.rules.MemberTerms(q.Rule); err != nil {
@@ -144,6 +166,6 @@ func (p *Permits) terms(q *api.PermitAcquireParams) (*permitTerms, error) {
 
 // Renew has a permit, in whatever session, live so long from now on, shorter or
 // longer than before. A probe stays out as long.
-func (p *Permits) Renew(ctx context.Context, _ coord.Caller, q *api.PermitRenewParams) (api.PoolRenewResult, error) {
-	return p.renewOne(ctx, (*api.PoolRenewParams)(q))
+func (p *Permits) Renew(ctx context.Context, c coord.Caller, q *api.PermitRenewParams) (api.PoolRenewResult, error) {
+	return p.renews.Run(ctx, c, (*api.PoolRenewParams)(q))
 }

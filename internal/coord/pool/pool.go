@@ -22,11 +22,16 @@ import (
 const nounPool = "pool"
 
 // Pools are named members of which each is one caller's at a time.
-type Pools struct{ members }
+type Pools struct {
+	members
+	releases coord.Halved[api.PoolReleaseParams, api.PoolReleaseResult]
+}
 
 // New makes the noun.
 func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Pools {
-	return &Pools{members{nounPool, r, keys{k}, l, n}}
+	p := &Pools{members: newMembers(nounPool, r, k, l, n)}
+	p.releases = p.releasing().Halved()
+	return p
 }
 
 const (
@@ -58,8 +63,8 @@ func (p *Pools) Methods() []coord.Method {
 		coord.On(api.PoolBan, p.Ban, byPool),
 		coord.On(api.PoolUnban, p.Unban, byPool),
 		coord.OnParked(api.PoolAcquire, p.AcquireThen, coord.Acquires, coord.Piped, byPool),
-		coord.On(api.PoolRenew, p.Renew, byPool),
-		coord.On(api.PoolRelease, p.Release, coord.Piped, byPool),
+		coord.On(api.PoolRenew, p.Renew, byPool, p.renews.Direct),
+		coord.On(api.PoolRelease, p.Release, coord.Piped, byPool, p.releases.Direct),
 	}
 }
 
@@ -179,12 +184,9 @@ func (p *Pools) AcquireThen(ctx context.Context, c coord.Caller, q *api.PoolAcqu
 		done(api.PoolAcquireResult{}, err)
 		return
 	}
-	p.acquire(ctx, c, ask, "", func(ctx context.Context, in AcquireIn, once lua.Latch) (lua.Outcome[PermitAcquireOut], error) {
-		out, err := lua.Run(ctx, p.runner, AcquireScript, in, once)
-		return lua.Outcome[PermitAcquireOut]{
-			Value: PermitAcquireOut{AcquireOut: out.Value}, Replayed: out.Replayed, Sent: out.Sent,
-		}, err
-	}, func(r api.PermitAcquireResult, err error) {
+	a := &memberAcquisition{}
+	a.open(&p.members, c, ask, "", poolScript{p.runner})
+	lease.Acquire(ctx, &a.Acquisition, func(r api.PermitAcquireResult, err error) {
 		done(api.PoolAcquireResult{
 			Acquired: r.Acquired, ID: r.ID, Lease: r.Lease, Fence: r.Fence, Meta: r.Meta, LastUsedAtMS: r.LastUsedAtMS,
 			RetryAfterMS: r.RetryAfterMS, NextAtMS: r.NextAtMS, WaitedMS: r.WaitedMS, Replayed: r.Replayed, Reason: r.DeniedBy,
@@ -192,26 +194,49 @@ func (p *Pools) AcquireThen(ctx context.Context, c coord.Caller, q *api.PoolAcqu
 	})
 }
 
+// poolScript leases a member that is free.
+type poolScript struct{ runner *lua.Runner }
+
+func (s poolScript) ask(in AcquireIn, once lua.Latch, run *lua.Asked) {
+	lua.Ask(s.runner, AcquireScript, in, once, lua.Patient, run)
+}
+
+func (s poolScript) read(ctx context.Context, run *lua.Asked) (lua.Outcome[PermitAcquireOut], error) {
+	out, err := lua.Answer(ctx, s.runner, AcquireScript, run)
+	return lua.Outcome[PermitAcquireOut]{
+		Value: PermitAcquireOut{AcquireOut: out.Value}, Replayed: out.Replayed, Sent: out.Sent,
+	}, err
+}
+
 // Renew has a lease, in whatever session, live so long from now on, shorter or
 // longer than before.
-func (p *Pools) Renew(ctx context.Context, _ coord.Caller, q *api.PoolRenewParams) (api.PoolRenewResult, error) {
-	return p.renewOne(ctx, q)
+func (p *Pools) Renew(ctx context.Context, c coord.Caller, q *api.PoolRenewParams) (api.PoolRenewResult, error) {
+	return p.renews.Run(ctx, c, q)
 }
 
 // Release gives a member back and says how it did, in whatever session. It runs on
 // its own time: a caller that goes away does not stop it. Repeating it answers the
 // same, since the first reply may have been lost.
 func (p *Pools) Release(ctx context.Context, c coord.Caller, q *api.PoolReleaseParams) (api.PoolReleaseResult, error) {
-	l, err := p.releasedLease(q)
-	if err != nil {
-		return api.PoolReleaseResult{}, err
-	}
-	out, err := lease.Release(ctx, p.leases, c, lease.ID{Noun: nounPool, Name: q.Pool, Token: q.Lease}, func(ctx context.Context) (ReleaseOut, error) {
-		out, err := lua.Run(ctx, p.runner, ReleaseScript, p.releaseOf(q, l), lua.Latch{})
-		return out.Value, err
-	})
-	if err != nil {
-		return api.PoolReleaseResult{}, err
-	}
-	return p.releaseResult(ctx, q, out), nil
+	return p.releases.Run(ctx, c, q)
 }
+
+func (p *Pools) releasing() lease.Giving[api.PoolReleaseParams, ReleaseIn, ReleaseOut, api.PoolReleaseResult, outcome] {
+	return lease.Giving[api.PoolReleaseParams, ReleaseIn, ReleaseOut, api.PoolReleaseResult, outcome]{
+		Verb: "release", Leases: p.leases, Runner: p.runner, Script: ReleaseScript,
+		Ask: func(_ coord.Caller, q *api.PoolReleaseParams, k *outcome) (id lease.ID, ask coord.Question[ReleaseIn], _ error) {
+			l, err := p.releasedLease(q)
+			if err != nil {
+				return id, ask, err
+			}
+			*k, ask.In = outcome(q.Outcome), p.releaseOf(q, l)
+			return lease.ID{Noun: nounPool, Name: q.Pool, Token: q.Lease}, ask, nil
+		},
+		Answer: func(ctx context.Context, k *outcome, found lua.Outcome[ReleaseOut]) (api.PoolReleaseResult, coord.Rest[api.PoolReleaseResult]) {
+			return p.releaseResult(ctx, *k, found.Value), nil
+		},
+	}
+}
+
+// outcome is how a member did, as its caller said.
+type outcome string

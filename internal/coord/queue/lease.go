@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -15,16 +16,19 @@ func (q *Queues) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewa
 		return RenewIn{
 			Queue: q.keys.queueKeys(h.Name), Lease: h.Token, Session: h.Session, LeaseMS: h.TTL.Milliseconds(),
 		}
-	}, func(state LeaseState) lease.Renewal {
-		switch state {
-		case LeaseHeld:
-			return lease.Renewal{Held: true}
-		case LeaseMoved:
-			return lease.Renewal{Moved: true}
-		default:
-			return lease.Renewal{Reason: lease.ReasonExpired}
-		}
-	})
+	}, found)
+}
+
+// found is what a renewal found.
+func found(state LeaseState) lease.Renewal {
+	switch state {
+	case LeaseHeld:
+		return lease.Renewal{Held: true}
+	case LeaseMoved:
+		return lease.Renewal{Moved: true}
+	default:
+		return lease.Renewal{Reason: lease.ReasonExpired}
+	}
 }
 
 // GiveBackHeld implements Kind.
@@ -45,68 +49,76 @@ func (q *Queues) release(h lease.Hold) ReleaseIn {
 // runs on its own time. Repeating it answers the same for a while, since the
 // first reply may have been lost.
 func (q *Queues) Ack(ctx context.Context, c coord.Caller, p *api.QueueLeaseParams) (api.QueueAckResult, error) {
-	ended, err := q.end(ctx, c, p, func(ctx context.Context) (LeaseState, error) {
-		out, err := lua.Run(ctx, q.runner, AckScript, AckIn{
-			Queue: q.keys.queueKeys(p.Queue), Ended: q.keys.queueEnded(p.Queue), Lease: p.Lease,
-		}, lua.Latch{})
-		return out.Value, err
-	})
-	switch {
-	case err != nil:
-		return api.QueueAckResult{}, err
-	case !ended:
-		return api.QueueAckResult{Reason: lease.ReasonExpired}, nil
+	return q.acks.Run(ctx, c, p)
+}
+
+// idOf is the lease of an entry.
+func idOf(p *api.QueueLeaseParams) lease.ID {
+	return lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease}
+}
+
+// ended reports whether a script, or the same call before, ended a lease.
+func ended(found LeaseState) bool { return found == LeaseHeld || found == LeaseEnded }
+
+func (q *Queues) acking() lease.Giving[api.QueueLeaseParams, AckIn, LeaseState, api.QueueAckResult, struct{}] {
+	return lease.Giving[api.QueueLeaseParams, AckIn, LeaseState, api.QueueAckResult, struct{}]{
+		Verb: "ack", Leases: q.leases, Runner: q.runner, Script: AckScript,
+		Ask: func(_ coord.Caller, p *api.QueueLeaseParams, _ *struct{}) (lease.ID, coord.Question[AckIn], error) {
+			return idOf(p), coord.Question[AckIn]{In: AckIn{
+				Queue: q.keys.queueKeys(p.Queue), Ended: q.keys.queueEnded(p.Queue), Lease: p.Lease,
+			}}, nil
+		},
+		Answer: func(_ context.Context, _ *struct{}, found lua.Outcome[LeaseState]) (api.QueueAckResult, coord.Rest[api.QueueAckResult]) {
+			if !ended(found.Value) {
+				return api.QueueAckResult{Reason: lease.ReasonExpired}, nil
+			}
+			return api.QueueAckResult{Acked: true, Reason: ReasonAcked}, nil
+		},
 	}
-	return api.QueueAckResult{Acked: true, Reason: ReasonAcked}, nil
 }
 
 // Release puts an entry back that was not dealt with, as Ack ends a lease.
 func (q *Queues) Release(ctx context.Context, c coord.Caller, p *api.QueueLeaseParams) (api.QueueReleaseResult, error) {
-	ended, err := q.end(ctx, c, p, func(ctx context.Context) (LeaseState, error) {
-		in := q.release(lease.Hold{ID: lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease}})
-		out, err := lua.Run(ctx, q.runner, ReleaseScript, in, lua.Latch{})
-		if err == nil && out.Value == LeaseHeld {
-			q.leases.Tel.QueueEntries(ctx, "returned", 1)
-		}
-		return out.Value, err
-	})
-	switch {
-	case err != nil:
-		return api.QueueReleaseResult{}, err
-	case !ended:
-		return api.QueueReleaseResult{Reason: lease.ReasonExpired}, nil
-	}
-	return api.QueueReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
+	return q.releases.Run(ctx, c, p)
 }
 
-// end ends a lease by run, and reports whether that, or the same call before, ended it.
-func (q *Queues) end(
-	ctx context.Context, c coord.Caller, p *api.QueueLeaseParams, run func(context.Context) (LeaseState, error),
-) (bool, error) {
-	found, err := lease.Release(ctx, q.leases, c, lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease}, run)
-	return found == LeaseHeld || found == LeaseEnded, err
+func (q *Queues) releasing() lease.Giving[api.QueueLeaseParams, ReleaseIn, LeaseState, api.QueueReleaseResult, struct{}] {
+	return lease.Giving[api.QueueLeaseParams, ReleaseIn, LeaseState, api.QueueReleaseResult, struct{}]{
+		Verb: "release", Leases: q.leases, Runner: q.runner, Script: ReleaseScript,
+		Ask: func(_ coord.Caller, p *api.QueueLeaseParams, _ *struct{}) (lease.ID, coord.Question[ReleaseIn], error) {
+			id := idOf(p)
+			return id, coord.Question[ReleaseIn]{In: q.release(lease.Hold{ID: id})}, nil
+		},
+		Answer: func(ctx context.Context, _ *struct{}, found lua.Outcome[LeaseState]) (api.QueueReleaseResult, coord.Rest[api.QueueReleaseResult]) {
+			if found.Value == LeaseHeld {
+				q.leases.Tel.QueueEntries(ctx, "returned", 1)
+			}
+			if !ended(found.Value) {
+				return api.QueueReleaseResult{Reason: lease.ReasonExpired}, nil
+			}
+			return api.QueueReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
+		},
+	}
 }
 
 // Renew has the lease of an entry, in whatever session, live so long from now on,
 // shorter or longer than before.
-func (q *Queues) Renew(ctx context.Context, _ coord.Caller, p *api.QueueRenewParams) (api.QueueRenewResult, error) {
-	op := "queue " + p.Queue + ": renew"
-	// Before the script, as Locks.Renew does.
-	x, err := q.leases.Claim(ctx, lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease})
-	if err != nil {
-		return api.QueueRenewResult{}, coord.Failed(op, err)
+func (q *Queues) Renew(ctx context.Context, c coord.Caller, p *api.QueueRenewParams) (api.QueueRenewResult, error) {
+	return q.renews.Run(ctx, c, p)
+}
+
+func (q *Queues) renewing() lease.Renewing[api.QueueRenewParams, RenewIn, LeaseState, api.QueueRenewResult] {
+	return lease.Renewing[api.QueueRenewParams, RenewIn, LeaseState, api.QueueRenewResult]{
+		Leases: q.leases, Runner: q.runner, Script: RenewScript, Found: found,
+		Ask: func(p *api.QueueRenewParams) (lease.ID, time.Duration, RenewIn, error) {
+			id := lease.ID{Noun: noun, Name: p.Queue, Token: p.Lease}
+			return id, coord.Millis(p.LeaseMS), RenewIn{Queue: q.keys.queueKeys(p.Queue), Lease: p.Lease, LeaseMS: p.LeaseMS}, nil
+		},
+		Result: func(ttl time.Duration, f lease.Renewal, _ LeaseState) api.QueueRenewResult {
+			if !f.Held {
+				return api.QueueRenewResult{Reason: f.Reason}
+			}
+			return api.QueueRenewResult{Renewed: true, LeaseMS: lease.LeftMS(ttl.Milliseconds(), f.Sent), Reason: lease.ReasonRenewed}
+		},
 	}
-	out, err := lua.Run(ctx, q.runner, RenewScript, RenewIn{
-		Queue: q.keys.queueKeys(p.Queue), Lease: p.Lease, LeaseMS: p.LeaseMS,
-	}, lua.Latch{})
-	switch {
-	case err != nil:
-		q.leases.Unclaim(x)
-		return api.QueueRenewResult{}, coord.Failed(op, err)
-	case out.Value != LeaseHeld:
-		q.leases.Lose(x, lease.ReasonExpired)
-		return api.QueueRenewResult{Reason: lease.ReasonExpired}, nil
-	}
-	q.leases.Extend(x, coord.Millis(p.LeaseMS), lease.Renewal{Sent: out.Sent})
-	return api.QueueRenewResult{Renewed: true, LeaseMS: lease.LeftMS(p.LeaseMS, out.Sent), Reason: lease.ReasonRenewed}, nil
 }

@@ -40,22 +40,37 @@ type Queues struct {
 	keys   keys
 	leases *lease.Leases
 	lines  *lease.Lines
+
+	enqueues coord.Halved[api.QueueEnqueueParams, api.QueueEnqueueResult]
+	dequeues dequeues
+	acks     coord.Halved[api.QueueLeaseParams, api.QueueAckResult]
+	releases coord.Halved[api.QueueLeaseParams, api.QueueReleaseResult]
+	renews   coord.Halved[api.QueueRenewParams, api.QueueRenewResult]
 }
+
+type dequeues = lease.Acquiring[api.QueueDequeueParams, DequeueOut, api.QueueDequeueResult, dequeuing]
 
 // New makes the queue noun.
 func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Queues {
-	return &Queues{runner: r, keys: keys{k}, leases: l, lines: n}
+	q := &Queues{runner: r, keys: keys{k}, leases: l, lines: n}
+	q.enqueues = q.enqueuing().Halved()
+	q.dequeues = dequeues{
+		Open: func(c coord.Caller, p *api.QueueDequeueParams, a *dequeuing) error { return a.open(q, c, p) },
+		Of:   func(a *dequeuing) *lease.Acquisition[DequeueOut, api.QueueDequeueResult] { return &a.Acquisition },
+	}
+	q.acks, q.releases, q.renews = q.acking().Halved(), q.releasing().Halved(), q.renewing().Halved()
+	return q
 }
 
 // Methods are those of the noun.
 func (q *Queues) Methods() []coord.Method {
 	byQueue := coord.Named(noun, "queue")
 	return []coord.Method{
-		coord.On(api.QueueEnqueue, q.Enqueue, coord.Piped, byQueue),
-		coord.OnParked(api.QueueDequeue, q.DequeueThen, coord.Acquires, coord.Piped, byQueue),
-		coord.On(api.QueueAck, q.Ack, coord.Piped, byQueue),
-		coord.On(api.QueueRelease, q.Release, coord.Piped, byQueue),
-		coord.On(api.QueueRenew, q.Renew, byQueue),
+		coord.On(api.QueueEnqueue, q.Enqueue, coord.Piped, byQueue, q.enqueues.Direct),
+		coord.OnParked(api.QueueDequeue, q.DequeueThen, coord.Acquires, coord.Piped, byQueue, q.dequeues.Direct()),
+		coord.On(api.QueueAck, q.Ack, coord.Piped, byQueue, q.acks.Direct),
+		coord.On(api.QueueRelease, q.Release, coord.Piped, byQueue, q.releases.Direct),
+		coord.On(api.QueueRenew, q.Renew, byQueue, q.renews.Direct),
 		coord.On(api.QueuePosition, q.Position, byQueue),
 		coord.On(api.QueueCancel, q.Cancel, byQueue),
 		coord.On(api.QueueStats, q.Stats, byQueue),
@@ -65,13 +80,37 @@ func (q *Queues) Methods() []coord.Method {
 // Enqueue puts an entry at the end of a queue. One whose id is there already
 // stays as it is.
 func (q *Queues) Enqueue(ctx context.Context, c coord.Caller, p *api.QueueEnqueueParams) (api.QueueEnqueueResult, error) {
-	keys := q.keys.queueKeys(p.Queue)
-	out, err := lua.Run(ctx, q.runner, EnqueueScript, EnqueueIn{
-		Queue: keys, LineKeys: q.keys.queueLine(p.Queue),
-		ID: p.ID, TTLMS: p.TTLMS, Body: string(p.Body), Inboxes: q.keys.Inboxes(),
-	}, coord.LatchAlways(keys.Order, c))
+	return q.enqueues.Run(ctx, c, p)
+}
+
+// enqueued is what an answer of enqueue needs of its call.
+type enqueued struct {
+	queue     string
+	requestID string
+}
+
+func (q *Queues) enqueuing() coord.Single[api.QueueEnqueueParams, EnqueueIn, EnqueueOut, api.QueueEnqueueResult, enqueued] {
+	return coord.Single[api.QueueEnqueueParams, EnqueueIn, EnqueueOut, api.QueueEnqueueResult, enqueued]{
+		Runner: q.runner, Script: EnqueueScript,
+		Ask: func(c coord.Caller, p *api.QueueEnqueueParams, k *enqueued) (ask coord.Question[EnqueueIn], _ coord.Prepared, r api.QueueEnqueueResult, _ error) {
+			k.queue, k.requestID = p.Queue, c.RequestID
+			keys := q.keys.queueKeys(p.Queue)
+			ask.Patience, ask.Latch = lua.Patient, coord.LatchAlways(keys.Order, c)
+			ask.In = EnqueueIn{
+				Queue: keys, LineKeys: q.keys.queueLine(p.Queue),
+				ID: p.ID, TTLMS: p.TTLMS, Body: string(p.Body), Inboxes: q.keys.Inboxes(),
+			}
+			return ask, coord.Asking, r, nil
+		},
+		Answer: q.enqueued,
+	}
+}
+
+func (q *Queues) enqueued(
+	ctx context.Context, k *enqueued, out lua.Outcome[EnqueueOut], err error,
+) (r api.QueueEnqueueResult, _ coord.Rest[api.QueueEnqueueResult], _ error) {
 	if err != nil {
-		return api.QueueEnqueueResult{}, coord.Failed("queue "+p.Queue+": enqueue", err)
+		return r, nil, coord.Failed("queue "+k.queue+": enqueue", err)
 	}
 	v := out.Value
 	if !out.Replayed {
@@ -81,8 +120,8 @@ func (q *Queues) Enqueue(ctx context.Context, c coord.Caller, p *api.QueueEnqueu
 		}
 	}
 	return api.QueueEnqueueResult{
-		Enqueued: v.Enqueued, Position: v.Position, Depth: v.Depth, Replayed: out.Replayed && c.RequestID != "",
-	}, nil
+		Enqueued: v.Enqueued, Position: v.Position, Depth: v.Depth, Replayed: out.Replayed && k.requestID != "",
+	}, nil, nil
 }
 
 // tidied counts what a script found to have ended by itself.

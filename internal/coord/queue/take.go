@@ -19,51 +19,41 @@ func (q *Queues) Dequeue(ctx context.Context, c coord.Caller, p *api.QueueDequeu
 	return coord.Await(func(done func(api.QueueDequeueResult, error)) { q.DequeueThen(ctx, c, p, done) })
 }
 
-// dequeuing is a call of Dequeue.
-type dequeuing struct {
-	lease.Acquisition[DequeueOut, api.QueueDequeueResult]
-	queues *Queues
-	in     DequeueIn
-}
-
 // DequeueThen is Dequeue as AcquireThen is Acquire of Locks.
 func (q *Queues) DequeueThen(ctx context.Context, c coord.Caller, p *api.QueueDequeueParams, done func(api.QueueDequeueResult, error)) {
+	q.dequeues.Then(ctx, c, p, done)
+}
+
+// dequeuing is a call of Dequeue. It implements lease.Terms.
+type dequeuing struct {
+	lease.Acquisition[DequeueOut, api.QueueDequeueResult]
+	lease.Untold[api.QueueDequeueResult]
+	queues *Queues
+	in     DequeueIn
+	once   lua.Latch
+}
+
+func (a *dequeuing) open(q *Queues, c coord.Caller, p *api.QueueDequeueParams) error {
 	if err := checkDequeue(c, p); err != nil {
-		done(api.QueueDequeueResult{}, err)
-		return
+		return err
 	}
 	x := lease.NewLease(c, noun, p.Queue, "", p.Bind, p.LeaseMS, q)
 	x.Owner = c.SessionID()
-	a := &dequeuing{queues: q, in: DequeueIn{
+	a.queues, a.in = q, DequeueIn{
 		Queue: q.keys.queueKeys(p.Queue), LineKeys: q.keys.queueLine(p.Queue), Taken: q.keys.queueTaken(p.Queue, x.Token),
 		Lease: x.Token, LeaseMS: p.LeaseMS, Session: x.Owner, KeepMS: keepTaken.Milliseconds(), Inboxes: q.keys.Inboxes(),
-	}}
+	}
 	if c.RequestID != "" {
 		a.in.KeepMS = keepReplayed.Milliseconds()
 	}
-	once := coord.Latch(a.in.Queue.Order, c)
+	a.once = coord.Latch(a.in.Queue.Order, c)
+	// Even an entry that is bound goes back when nobody hears of it: its session may go on
+	// for long, and nobody would acknowledge it.
 	a.Acquisition = lease.Acquisition[DequeueOut, api.QueueDequeueResult]{
 		Leases: q.leases, Lines: q.lines, Caller: c, Verb: "dequeue", Lease: x, Made: true,
-		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS),
-		Ask: func(ctx context.Context, at lease.Place) (lease.Attempt[DequeueOut], error) {
-			a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
-			return a.run(ctx, once)
-		},
-		Grant: func(ctx context.Context, t lease.Attempt[DequeueOut]) (api.QueueDequeueResult, error) {
-			r, err := a.taken(ctx, t.Outcome)
-			if err == nil {
-				q.leases.Tel.QueueEntries(ctx, "dequeued", 1)
-			}
-			return r, err
-		},
-		Refuse: func(t lease.Attempt[DequeueOut]) api.QueueDequeueResult { return nothingFor(t.Value) },
-		Replay: a.replayed,
-		Waited: func(r *api.QueueDequeueResult, ms int64) bool {
-			r.WaitedMS = ms
-			return r.Found
-		},
+		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS), Unheard: lease.FreeAll, Terms: a,
 	}
-	lease.Acquire(ctx, &a.Acquisition, done)
+	return nil
 }
 
 // checkDequeue checks what the contract's tags do not: a lease of 0 is none, and any
@@ -79,19 +69,49 @@ func checkDequeue(c coord.Caller, p *api.QueueDequeueParams) error {
 	return lease.CheckBound(c, bound, "lease")
 }
 
-// run asks for an entry, in several runs of the script where many have expired: each
+// Ask implements lease.Terms, and so do those that follow.
+func (a *dequeuing) Ask(at lease.Place, run *lua.Asked) {
+	in := a.in
+	in.Waiter, in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+	lua.Ask(a.queues.runner, DequeueScript, in, a.once, lua.Patient, run)
+}
+
+// Read says that the script has to be run again where many entries have expired: each run
 // removes as many as it may, and there is an end to them.
-func (a *dequeuing) run(ctx context.Context, once lua.Latch) (lease.Attempt[DequeueOut], error) {
-	for {
-		out, err := lua.Run(ctx, a.queues.runner, DequeueScript, a.in, once)
-		v := out.Value
-		if err == nil && !out.Replayed {
-			a.queues.tidied(ctx, v.Tidied)
-		}
-		if err != nil || out.Replayed || !v.More {
-			return lease.Attempt[DequeueOut]{Outcome: out, Look: lease.Look{Served: v.Found || out.Replayed, First: v.First, Free: coord.Millis(v.LeaseEndsMS)}}, err
-		}
+func (a *dequeuing) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[DequeueOut], bool, error) {
+	out, err := lua.Answer(ctx, a.queues.runner, DequeueScript, run)
+	v := out.Value
+	if err == nil && !out.Replayed {
+		a.queues.tidied(ctx, v.Tidied)
 	}
+	return lease.Attempt[DequeueOut]{
+		Outcome: out, Look: lease.Look{Served: v.Found || out.Replayed, First: v.First, Free: coord.Millis(v.LeaseEndsMS)},
+	}, v.More && !out.Replayed, err
+}
+
+func (a *dequeuing) Take(*lease.Lease, DequeueOut) {}
+
+func (a *dequeuing) Granted(ctx context.Context, t lease.Attempt[DequeueOut]) api.QueueDequeueResult {
+	if !t.Replayed { // else it was counted when it was taken
+		a.queues.leases.Tel.QueueEntries(ctx, "dequeued", 1)
+	}
+	v := t.Value
+	r := api.QueueDequeueResult{
+		Found: true, ID: v.ID, Body: []byte(v.Body), Attempt: v.Attempt, EnqueuedAtMS: v.CameMS, Depth: v.Depth,
+	}
+	if a.in.LeaseMS > 0 {
+		r.Lease = a.Lease.Token
+	}
+	return r
+}
+
+func (a *dequeuing) Refused(t lease.Attempt[DequeueOut]) api.QueueDequeueResult {
+	return nothingFor(t.Value)
+}
+
+func (a *dequeuing) Waited(r *api.QueueDequeueResult, ms int64) bool {
+	r.WaitedMS = ms
+	return r.Found
 }
 
 // nothingFor is the answer to who gets no entry.
@@ -106,32 +126,9 @@ func nothingFor(v DequeueOut) api.QueueDequeueResult {
 	return r
 }
 
-// taken answers an entry that was taken. When nobody hears of it, it goes back, unless
-// a repetition of the call has it by now.
-func (a *dequeuing) taken(ctx context.Context, out lua.Outcome[DequeueOut]) (api.QueueDequeueResult, error) {
-	x := a.Lease
-	if over := ctx.Err(); over != nil {
-		// Even one that is to be bound: its session may go on for long, and nobody
-		// would acknowledge it.
-		a.Leases.TakeBack(ctx, lease.Hold{ID: x.ID, Session: x.Owner, Kind: x.Kind})
-		return api.QueueDequeueResult{}, coord.Failed("queue "+x.Name+": dequeue", over)
-	}
-	if err := a.Held(ctx, out.Sent); err != nil {
-		return api.QueueDequeueResult{}, err
-	}
-	v := out.Value
-	r := api.QueueDequeueResult{
-		Found: true, ID: v.ID, Body: []byte(v.Body), Attempt: v.Attempt, EnqueuedAtMS: v.CameMS, Depth: v.Depth,
-	}
-	if a.in.LeaseMS > 0 {
-		r.Lease = x.Token
-	}
-	return r, nil
-}
-
-// replayed answers a request id that took an entry before: whether that entry is
+// Replayed answers a request id that took an entry before: whether that entry is
 // its own still is asked, and from now on it is this session's.
-func (a *dequeuing) replayed(ctx context.Context, was DequeueOut) (api.QueueDequeueResult, error) {
+func (a *dequeuing) Replayed(ctx context.Context, was DequeueOut) (api.QueueDequeueResult, error) {
 	q, x := a.queues, a.Lease
 	out, err := lua.Run(ctx, q.runner, ReplayScript, ReplayIn{
 		Queue: a.in.Queue, Ended: q.keys.queueEnded(x.Name), Taken: a.in.Taken,
@@ -144,7 +141,7 @@ func (a *dequeuing) replayed(ctx context.Context, was DequeueOut) (api.QueueDequ
 	switch out.Value.State {
 	case LeaseHeld:
 		was.Body = out.Value.Body
-		r, err := a.taken(ctx, lua.Outcome[DequeueOut]{Sent: out.Sent, Value: was})
+		r, err := a.Grant(ctx, lease.Attempt[DequeueOut]{Outcome: lua.Outcome[DequeueOut]{Sent: out.Sent, Value: was, Replayed: true}})
 		r.Replayed = err == nil
 		return r, err
 	case LeaseEnded:

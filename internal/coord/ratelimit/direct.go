@@ -17,6 +17,7 @@ type asked struct {
 // halves are those of Acquire, or of Peek. A call that waits, takes a permit or names a
 // pool goes elsewhere, since more than one script may decide about it.
 func (l *Limiter) halves(peek bool) coord.Option {
+	run := func(a *asked) *lua.Asked { return &a.run }
 	return coord.Direct(&coord.Halves[api.RatelimitParams, api.RatelimitResult, asked]{
 		Prepare: func(c coord.Caller, p *api.RatelimitParams, a *asked) (coord.Prepared, api.RatelimitResult, error) {
 			if peek {
@@ -24,8 +25,8 @@ func (l *Limiter) halves(peek bool) coord.Option {
 			}
 			return l.prepare(c, p, peek || p.Cost == 0, a)
 		},
-		Asked:  func(a *asked) *lua.Asked { return &a.run },
-		Answer: l.answer,
+		Asked:  run,
+		Answer: coord.Answering(run, l.answer),
 		Forget: func(a *asked) {
 			a.question = question{}
 			a.run.Forget()
@@ -56,7 +57,7 @@ func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *
 	return coord.Asking, api.RatelimitResult{}, nil
 }
 
-// answer is the second half.
+// answer is the second half. It blocks only if the first try was not answered.
 func (l *Limiter) answer(ctx context.Context, a *asked) (api.RatelimitResult, error) {
 	q := a.question
 	var out answer

@@ -3,9 +3,6 @@ package ratelimit
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -128,58 +125,6 @@ func (l *Limiter) SetDelay(ctx context.Context, _ coord.Caller, p *api.Ratelimit
 	}
 	l.answers.Forget(g.key)
 	return api.RatelimitSetDelayResult{DelayMS: coord.WaitMS(out.Value.DelayUS), UntilAtMS: coord.InstantMS(out.Value.UntilUS)}, nil
-}
-
-// Report pauses a key if its remote server's answer is one to pause for: as long
-// as the server asks, else as the rule's penalty says. It returns how long the key
-// is paused, whoever paused it. Then it frees the grant's place, so that nobody
-// gets it who would go before the pause.
-func (l *Limiter) Report(ctx context.Context, c coord.Caller, p *api.RatelimitReportParams) (api.RatelimitReportResult, error) {
-	if p.Pool != "" {
-		return l.members.Answered(ctx, c, p)
-	}
-	g, err := l.gate(p.Rule, p.Key, p.Group)
-	if err != nil {
-		return api.RatelimitReportResult{}, err
-	}
-	if p.Grant != "" {
-		if _, _, err := parseGrant(p.Grant); err != nil {
-			return api.RatelimitReportResult{}, err
-		}
-	}
-	l.tel.Reported(ctx, g.label(), coord.StatusClass(p.Status), coord.Millis(p.LatencyMS))
-	by, status := g.upstream.penalty, strconv.FormatInt(p.Status, 10)
-	out, err := lua.Run(ctx, l.runner, ReportScript, ReportIn{
-		Gate: g.key, Hit: slices.Contains(by.Codes, p.Status) && p.RetryAfterMS >= 0, RetryUS: max(p.RetryAfterMS, 0) * 1000,
-		BaseMS: by.BaseMS, MaxMS: by.MaxMS, Factor: pauseFactor(by), ForgiveUS: by.ForgiveMS * 1000,
-		Why: status, Channel: l.keys.Broadcast(),
-	}, coord.Latch(g.key, c))
-	if err != nil {
-		return api.RatelimitReportResult{}, coord.Failed("ratelimit "+g.label()+": report", err)
-	}
-	o := out.Value
-	if o.Did != PenaltyNone && !out.Replayed {
-		l.answers.Forget(g.key)
-		if o.Did == PenaltyBegan {
-			l.paused(ctx, g, p.Key, coord.CausePenalty, status)
-		}
-	}
-	if p.Grant != "" && (g.options.MaxConcurrent > 0 || l.holds(p.Grant)) {
-		if _, err := l.Done(ctx, c, &api.RatelimitGrantParams{Grant: p.Grant}); err != nil {
-			return api.RatelimitReportResult{}, err
-		}
-	}
-	if o.UntilUS == 0 {
-		return api.RatelimitReportResult{}, nil
-	}
-	return api.RatelimitReportResult{WaitMS: coord.WaitMS(o.UntilUS - o.NowUS), PausedUntilAtMS: coord.InstantMS(o.UntilUS)}, nil
-}
-
-// pauseFactor is how many thousandths of a pause are kept to: keys that were paused at
-// one time are not to come back at one time.
-func pauseFactor(p api.Penalty) int64 {
-	most := *p.JitterPercent * 10
-	return max(1, 1000-most+rand.Int64N(2*most+1))
 }
 
 // confirmAfter is how long a call may have waited for its slot without asking

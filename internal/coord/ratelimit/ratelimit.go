@@ -66,6 +66,7 @@ type Limiter struct {
 	local        *coord.Recent[localKey, drain]
 	grantIDs     grantIDs
 	stats        stats
+	reports      coord.Halved[api.RatelimitReportParams, api.RatelimitReportResult]
 }
 
 // noun is the noun of events.
@@ -92,6 +93,7 @@ func New(o Options) *Limiter {
 		o.Signals.OnForget(l.forgetLocal, func() {})
 	}
 	l.reservations = newReservations(o.Clock, l.giveBack)
+	l.reports = l.reporting().Halved()
 	return l
 }
 
@@ -105,7 +107,7 @@ func (l *Limiter) Methods() []coord.Method {
 		coord.On(api.RatelimitRefund, l.Refund, limited),
 		coord.On(api.RatelimitDone, l.Done, limited),
 		coord.On(api.RatelimitReset, l.Reset, limited),
-		coord.On(api.RatelimitReport, l.Report, limited),
+		coord.On(api.RatelimitReport, l.Report, limited, l.reports.Direct),
 		coord.On(api.RatelimitPause, l.Pause, limited),
 		coord.On(api.RatelimitResume, l.Resume, limited),
 		coord.On(api.RatelimitSetDelay, l.SetDelay, limited),

@@ -7,7 +7,6 @@ package seen
 
 import (
 	"context"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -26,20 +25,32 @@ type Seen struct {
 	runner *lua.Runner
 	keys   keys
 	leases *lease.Leases
+
+	reserves reserves
+	commits  coord.Halved[api.SeenCommitParams, api.SeenCommitResult]
+	releases coord.Halved[api.SeenReleaseParams, api.SeenReleaseResult]
 }
+
+type reserves = lease.Acquiring[api.SeenReserveParams, ReserveOut, api.SeenReserveResult, reserving]
 
 // New makes the seen noun.
 func New(r *lua.Runner, k coord.Keys, l *lease.Leases) *Seen {
-	return &Seen{runner: r, keys: keys{k}, leases: l}
+	s := &Seen{runner: r, keys: keys{k}, leases: l}
+	s.reserves = reserves{
+		Open: func(c coord.Caller, p *api.SeenReserveParams, a *reserving) error { return a.open(s, c, p) },
+		Of:   func(a *reserving) *lease.Acquisition[ReserveOut, api.SeenReserveResult] { return &a.Acquisition },
+	}
+	s.commits, s.releases = s.committing().Halved(), s.releasing().Halved()
+	return s
 }
 
 // Methods are those of the noun.
 func (s *Seen) Methods() []coord.Method {
 	byKey := coord.Named(noun, "set", "key")
 	return []coord.Method{
-		coord.On(api.SeenReserve, s.Reserve, coord.Acquires, byKey),
-		coord.On(api.SeenCommit, s.Commit, byKey),
-		coord.On(api.SeenRelease, s.Release, byKey),
+		coord.On(api.SeenReserve, s.Reserve, coord.Acquires, byKey, s.reserves.Direct()),
+		coord.On(api.SeenCommit, s.Commit, byKey, s.commits.Direct),
+		coord.On(api.SeenRelease, s.Release, byKey, s.releases.Direct),
 	}
 }
 
@@ -52,53 +63,60 @@ const (
 
 var seenStates = map[Was]string{WasNew: SeenNew, WasReserved: SeenReserved, WasDone: SeenDone}
 
-// reserving is a call of Reserve.
-type reserving struct {
-	lease.Acquisition[ReserveOut, api.SeenReserveResult]
-	seen *Seen
-	in   ReserveIn
-}
-
 // Reserve takes a key of a set, or says that it is done or under way. A repeated
 // request id answers what became of its reservation.
 func (s *Seen) Reserve(ctx context.Context, c coord.Caller, p *api.SeenReserveParams) (api.SeenReserveResult, error) {
+	return coord.Await(func(done func(api.SeenReserveResult, error)) { s.reserves.Then(ctx, c, p, done) })
+}
+
+// reserving is a call of Reserve. It implements lease.Terms.
+type reserving struct {
+	lease.Acquisition[ReserveOut, api.SeenReserveResult]
+	lease.Untold[api.SeenReserveResult]
+	seen *Seen
+	in   ReserveIn
+	once lua.Latch
+}
+
+func (a *reserving) open(s *Seen, c coord.Caller, p *api.SeenReserveParams) error {
 	if err := lease.CheckBound(c, p.Bind == api.BindSession, "reservation"); err != nil {
-		return api.SeenReserveResult{}, err
+		return err
 	}
 	x := lease.NewLease(c, noun, seenTag(p.Set, p.Key), "", p.Bind, p.TTLMS, s)
-	a := &reserving{seen: s, in: ReserveIn{
-		Seen: s.keys.seen(x.Name), Token: x.Token, TTLMS: p.TTLMS, Session: x.SessionID(),
-	}}
-	once := coord.Latch(a.in.Seen, c)
+	a.seen, a.in = s, ReserveIn{Seen: s.keys.seen(x.Name), Token: x.Token, TTLMS: p.TTLMS, Session: x.SessionID()}
+	a.once = coord.Latch(a.in.Seen, c)
 	// There is no line: who finds the key reserved does something else meanwhile.
 	a.Acquisition = lease.Acquisition[ReserveOut, api.SeenReserveResult]{
-		Leases: s.leases, Caller: c, Verb: "reserve", Lease: x, Made: true,
-		Ask: func(ctx context.Context, _ lease.Place) (lease.Attempt[ReserveOut], error) {
-			out, err := lua.Run(ctx, s.runner, ReserveScript, a.in, once)
-			return lease.Attempt[ReserveOut]{Outcome: out, Look: lease.Look{Served: out.Value.Reserved}}, err
-		},
-		Grant: func(ctx context.Context, t lease.Attempt[ReserveOut]) (api.SeenReserveResult, error) {
-			return a.reserved(ctx, t.Sent)
-		},
-		Refuse: func(t lease.Attempt[ReserveOut]) api.SeenReserveResult {
-			return api.SeenReserveResult{State: seenStates[t.Value.Was], RetryAfterMS: t.Value.LeftMS}
-		},
-		Replay: a.replayed,
+		Leases: s.leases, Caller: c, Verb: "reserve", Lease: x, Made: true, Terms: a,
 	}
-	return coord.Await(func(done func(api.SeenReserveResult, error)) { lease.Acquire(ctx, &a.Acquisition, done) })
+	return nil
 }
 
-// reserved answers a reservation, and has the session hold it if it is to.
-func (a *reserving) reserved(ctx context.Context, sent time.Time) (api.SeenReserveResult, error) {
-	if err := a.Held(ctx, sent); err != nil {
-		return api.SeenReserveResult{}, err
-	}
-	return api.SeenReserveResult{Reserved: true, State: SeenNew, Token: a.Lease.Token}, nil
+// Ask implements lease.Terms, and so do those that follow.
+func (a *reserving) Ask(_ lease.Place, run *lua.Asked) {
+	lua.Ask(a.seen.runner, ReserveScript, a.in, a.once, lua.Patient, run)
 }
 
-// replayed answers a request id that reserved before: whether that is alive is
+func (a *reserving) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[ReserveOut], bool, error) {
+	out, err := lua.Answer(ctx, a.seen.runner, ReserveScript, run)
+	return lease.Attempt[ReserveOut]{Outcome: out, Look: lease.Look{Served: out.Value.Reserved}}, false, err
+}
+
+func (a *reserving) Take(*lease.Lease, ReserveOut) {}
+
+func (a *reserving) Granted(context.Context, lease.Attempt[ReserveOut]) api.SeenReserveResult {
+	return api.SeenReserveResult{Reserved: true, State: SeenNew, Token: a.Lease.Token}
+}
+
+func (a *reserving) Refused(t lease.Attempt[ReserveOut]) api.SeenReserveResult {
+	return api.SeenReserveResult{State: seenStates[t.Value.Was], RetryAfterMS: t.Value.LeftMS}
+}
+
+func (a *reserving) Waited(r *api.SeenReserveResult, _ int64) bool { return r.Reserved }
+
+// Replayed answers a request id that reserved before: whether that is alive is
 // asked, and from now on it is this session's.
-func (a *reserving) replayed(ctx context.Context, _ ReserveOut) (api.SeenReserveResult, error) {
+func (a *reserving) Replayed(ctx context.Context, _ ReserveOut) (api.SeenReserveResult, error) {
 	out, err := lua.Run(ctx, a.seen.runner, RenewScript, RenewIn{
 		Seen: a.in.Seen, Token: a.in.Token, Session: a.in.Session, TTLMS: a.in.TTLMS, Move: true,
 	}, lua.Latch{})
@@ -108,7 +126,7 @@ func (a *reserving) replayed(ctx context.Context, _ ReserveOut) (api.SeenReserve
 	}
 	switch out.Value {
 	case StateHeld:
-		r, err := a.reserved(ctx, out.Sent)
+		r, err := a.Grant(ctx, lease.Attempt[ReserveOut]{Outcome: lua.Outcome[ReserveOut]{Sent: out.Sent}})
 		r.Replayed = err == nil
 		return r, err
 	case StateCommitted:
@@ -124,37 +142,43 @@ func (a *reserving) replayed(ctx context.Context, _ ReserveOut) (api.SeenReserve
 // own time. Only the holder of a live reservation commits; repeating it answers the
 // same while it is remembered.
 func (s *Seen) Commit(ctx context.Context, c coord.Caller, p *api.SeenCommitParams) (api.SeenCommitResult, error) {
-	id := lease.ID{Noun: noun, Name: seenTag(p.Set, p.Key), Token: p.Token}
-	found, err := lease.Release(ctx, s.leases, c, id, func(ctx context.Context) (State, error) {
-		out, err := lua.Run(ctx, s.runner, CommitScript, CommitIn{
-			Seen: s.keys.seen(id.Name), Token: p.Token, KeepMS: p.KeepMS,
-		}, lua.Latch{})
-		return out.Value, err
-	})
-	switch {
-	case err != nil:
-		return api.SeenCommitResult{}, err
-	case found == StateHeld || found == StateCommitted:
-		return api.SeenCommitResult{Committed: true, Reason: ReasonCommitted}, nil
-	default:
-		return api.SeenCommitResult{Reason: lease.ReasonExpired}, nil
+	return s.commits.Run(ctx, c, p)
+}
+
+func (s *Seen) committing() lease.Giving[api.SeenCommitParams, CommitIn, State, api.SeenCommitResult, struct{}] {
+	return lease.Giving[api.SeenCommitParams, CommitIn, State, api.SeenCommitResult, struct{}]{
+		Verb: "commit", Leases: s.leases, Runner: s.runner, Script: CommitScript,
+		Ask: func(_ coord.Caller, p *api.SeenCommitParams, _ *struct{}) (lease.ID, coord.Question[CommitIn], error) {
+			id := lease.ID{Noun: noun, Name: seenTag(p.Set, p.Key), Token: p.Token}
+			return id, coord.Question[CommitIn]{In: CommitIn{Seen: s.keys.seen(id.Name), Token: p.Token, KeepMS: p.KeepMS}}, nil
+		},
+		Answer: func(_ context.Context, _ *struct{}, found lua.Outcome[State]) (api.SeenCommitResult, coord.Rest[api.SeenCommitResult]) {
+			if found.Value == StateHeld || found.Value == StateCommitted {
+				return api.SeenCommitResult{Committed: true, Reason: ReasonCommitted}, nil
+			}
+			return api.SeenCommitResult{Reason: lease.ReasonExpired}, nil
+		},
 	}
 }
 
 // Release gives a reservation up, as Commit ends it.
 func (s *Seen) Release(ctx context.Context, c coord.Caller, p *api.SeenReleaseParams) (api.SeenReleaseResult, error) {
-	id := lease.ID{Noun: noun, Name: seenTag(p.Set, p.Key), Token: p.Token}
-	found, err := lease.Release(ctx, s.leases, c, id, func(ctx context.Context) (State, error) {
-		out, err := lua.Run(ctx, s.runner, ReleaseScript, ReleaseIn{Seen: s.keys.seen(id.Name), Token: p.Token}, lua.Latch{})
-		return out.Value, err
-	})
-	switch {
-	case err != nil:
-		return api.SeenReleaseResult{}, err
-	case found == StateHeld || found == StateReleased:
-		return api.SeenReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
-	default:
-		return api.SeenReleaseResult{Reason: lease.ReasonExpired}, nil
+	return s.releases.Run(ctx, c, p)
+}
+
+func (s *Seen) releasing() lease.Giving[api.SeenReleaseParams, ReleaseIn, State, api.SeenReleaseResult, struct{}] {
+	return lease.Giving[api.SeenReleaseParams, ReleaseIn, State, api.SeenReleaseResult, struct{}]{
+		Verb: "release", Leases: s.leases, Runner: s.runner, Script: ReleaseScript,
+		Ask: func(_ coord.Caller, p *api.SeenReleaseParams, _ *struct{}) (lease.ID, coord.Question[ReleaseIn], error) {
+			id := lease.ID{Noun: noun, Name: seenTag(p.Set, p.Key), Token: p.Token}
+			return id, coord.Question[ReleaseIn]{In: ReleaseIn{Seen: s.keys.seen(id.Name), Token: p.Token}}, nil
+		},
+		Answer: func(_ context.Context, _ *struct{}, found lua.Outcome[State]) (api.SeenReleaseResult, coord.Rest[api.SeenReleaseResult]) {
+			if found.Value == StateHeld || found.Value == StateReleased {
+				return api.SeenReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
+			}
+			return api.SeenReleaseResult{Reason: lease.ReasonExpired}, nil
+		},
 	}
 }
 

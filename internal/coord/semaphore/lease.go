@@ -2,6 +2,7 @@ package semaphore
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -11,16 +12,19 @@ import (
 
 // RenewHeld implements Kind.
 func (s *Semaphores) RenewHeld(ctx context.Context, due []lease.Hold) []lease.Renewal {
-	return lease.RenewBy(ctx, s.runner, RenewScript, due, s.renewal, func(v RenewOut) lease.Renewal {
-		switch v.State {
-		case Held:
-			return lease.Renewal{Held: true, Final: v.Final, Left: coord.Millis(v.TTLMS)}
-		case Moved:
-			return lease.Renewal{Moved: true}
-		default:
-			return lease.Renewal{Reason: lease.ReasonExpired}
-		}
-	})
+	return lease.RenewBy(ctx, s.runner, RenewScript, due, s.renewal, found)
+}
+
+// found is what a renewal found.
+func found(v RenewOut) lease.Renewal {
+	switch v.State {
+	case Held:
+		return lease.Renewal{Held: true, Final: v.Final, Left: coord.Millis(v.TTLMS)}
+	case Moved:
+		return lease.Renewal{Moved: true}
+	default:
+		return lease.Renewal{Reason: lease.ReasonExpired}
+	}
 }
 
 // renewal is the input of the script that extends a hold.
@@ -51,46 +55,48 @@ func (s *Semaphores) release(h lease.Hold) ReleaseIn {
 
 // Renew has the permits of a token, in whatever session, live so long from now on,
 // shorter or longer than before.
-func (s *Semaphores) Renew(ctx context.Context, _ coord.Caller, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
-	op := "semaphore " + p.Name + ": renew"
-	// Looked up before the script: a lease that is granted while it runs is
-	// another one, and not lost by what the script finds.
-	id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
-	x, err := s.leases.Claim(ctx, id)
-	if err != nil {
-		return api.SemaphoreRenewResult{}, coord.Failed(op, err)
+func (s *Semaphores) Renew(ctx context.Context, c coord.Caller, p *api.SemaphoreRenewParams) (api.SemaphoreRenewResult, error) {
+	return s.renews.Run(ctx, c, p)
+}
+
+func (s *Semaphores) renewing() lease.Renewing[api.SemaphoreRenewParams, RenewIn, RenewOut, api.SemaphoreRenewResult] {
+	return lease.Renewing[api.SemaphoreRenewParams, RenewIn, RenewOut, api.SemaphoreRenewResult]{
+		Leases: s.leases, Runner: s.runner, Script: RenewScript, Found: found,
+		Ask: func(p *api.SemaphoreRenewParams) (lease.ID, time.Duration, RenewIn, error) {
+			id, ttl := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}, coord.Millis(p.TTLMS)
+			return id, ttl, s.renewal(lease.Hold{ID: id, TTL: ttl}), nil
+		},
+		Result: func(_ time.Duration, f lease.Renewal, v RenewOut) api.SemaphoreRenewResult {
+			if !f.Held {
+				return api.SemaphoreRenewResult{Reason: f.Reason}
+			}
+			return api.SemaphoreRenewResult{
+				Renewed: true, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, f.Sent), Reason: lease.ReasonRenewed,
+			}
+		},
 	}
-	ttl := coord.Millis(p.TTLMS)
-	out, err := lua.Run(ctx, s.runner, RenewScript, s.renewal(lease.Hold{ID: id, TTL: ttl}), lua.Latch{})
-	if err != nil {
-		s.leases.Unclaim(x)
-		return api.SemaphoreRenewResult{}, coord.Failed(op, err)
-	}
-	v := out.Value
-	if v.State != Held {
-		s.leases.Lose(x, lease.ReasonExpired)
-		return api.SemaphoreRenewResult{Reason: lease.ReasonExpired}, nil
-	}
-	s.leases.Extend(x, ttl, lease.Renewal{Sent: out.Sent, Final: v.Final, Left: coord.Millis(v.TTLMS)})
-	return api.SemaphoreRenewResult{Renewed: true, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, out.Sent), Reason: lease.ReasonRenewed}, nil
 }
 
 // Release gives the permits of a token back, in whatever session, and nobody
 // else's. It runs on its own time: a caller that goes away does not stop it.
 // Repeating it answers the same, since the first reply may have been lost.
 func (s *Semaphores) Release(ctx context.Context, c coord.Caller, p *api.SemaphoreReleaseParams) (api.SemaphoreReleaseResult, error) {
-	id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
-	found, err := lease.Release(ctx, s.leases, c, id, func(ctx context.Context) (State, error) {
-		out, err := lua.Run(ctx, s.runner, ReleaseScript, s.release(lease.Hold{ID: id}), lua.Latch{})
-		return out.Value, err
-	})
-	switch {
-	case err != nil:
-		return api.SemaphoreReleaseResult{}, err
-	case found == Held || found == Released:
-		return api.SemaphoreReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
-	default:
-		return api.SemaphoreReleaseResult{Reason: lease.ReasonExpired}, nil
+	return s.releases.Run(ctx, c, p)
+}
+
+func (s *Semaphores) releasing() lease.Giving[api.SemaphoreReleaseParams, ReleaseIn, State, api.SemaphoreReleaseResult, struct{}] {
+	return lease.Giving[api.SemaphoreReleaseParams, ReleaseIn, State, api.SemaphoreReleaseResult, struct{}]{
+		Verb: "release", Leases: s.leases, Runner: s.runner, Script: ReleaseScript,
+		Ask: func(_ coord.Caller, p *api.SemaphoreReleaseParams, _ *struct{}) (lease.ID, coord.Question[ReleaseIn], error) {
+			id := lease.ID{Noun: noun, Name: p.Name, Token: p.Token}
+			return id, coord.Question[ReleaseIn]{In: s.release(lease.Hold{ID: id})}, nil
+		},
+		Answer: func(_ context.Context, _ *struct{}, found lua.Outcome[State]) (api.SemaphoreReleaseResult, coord.Rest[api.SemaphoreReleaseResult]) {
+			if found.Value == Held || found.Value == Released {
+				return api.SemaphoreReleaseResult{Released: true, Reason: lease.ReasonReleased}, nil
+			}
+			return api.SemaphoreReleaseResult{Reason: lease.ReasonExpired}, nil
+		},
 	}
 }
 

@@ -25,20 +25,36 @@ type Semaphores struct {
 	keys   keys
 	leases *lease.Leases
 	lines  *lease.Lines
+
+	acquires acquires
+	renews   coord.Halved[api.SemaphoreRenewParams, api.SemaphoreRenewResult]
+	releases coord.Halved[api.SemaphoreReleaseParams, api.SemaphoreReleaseResult]
 }
+
+type acquires = lease.Acquiring[api.SemaphoreAcquireParams, AcquireOut, api.SemaphoreAcquireResult, semaphoreAcquisition]
 
 // New makes the semaphore noun.
 func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Semaphores {
-	return &Semaphores{runner: r, keys: keys{k}, leases: l, lines: n}
+	s := &Semaphores{runner: r, keys: keys{k}, leases: l, lines: n}
+	s.acquires = acquires{
+		Open: func(c coord.Caller, p *api.SemaphoreAcquireParams, a *semaphoreAcquisition) error {
+			return a.open(s, c, p)
+		},
+		Of: func(a *semaphoreAcquisition) *lease.Acquisition[AcquireOut, api.SemaphoreAcquireResult] {
+			return &a.Acquisition
+		},
+	}
+	s.renews, s.releases = s.renewing().Halved(), s.releasing().Halved()
+	return s
 }
 
 // Methods are those of the noun.
 func (s *Semaphores) Methods() []coord.Method {
 	byName := coord.Named(noun, "name")
 	return []coord.Method{
-		coord.OnParked(api.SemaphoreAcquire, s.AcquireThen, coord.Acquires, coord.Piped, byName),
-		coord.On(api.SemaphoreRenew, s.Renew, byName),
-		coord.On(api.SemaphoreRelease, s.Release, coord.Piped, byName),
+		coord.OnParked(api.SemaphoreAcquire, s.AcquireThen, coord.Acquires, coord.Piped, byName, s.acquires.Direct()),
+		coord.On(api.SemaphoreRenew, s.Renew, byName, s.renews.Direct),
+		coord.On(api.SemaphoreRelease, s.Release, coord.Piped, byName, s.releases.Direct),
 		coord.On(api.SemaphoreGet, s.Get, byName),
 	}
 }
@@ -52,55 +68,39 @@ func (s *Semaphores) Acquire(ctx context.Context, c coord.Caller, p *api.Semapho
 	return coord.Await(func(done func(api.SemaphoreAcquireResult, error)) { s.AcquireThen(ctx, c, p, done) })
 }
 
-// semaphoreAcquisition is a call of Acquire.
-type semaphoreAcquisition struct {
-	lease.Acquisition[AcquireOut, api.SemaphoreAcquireResult]
-	semaphores *Semaphores
-	in         AcquireIn
-}
-
 // AcquireThen is Acquire for a caller that does not block: done is called when the call is
 // answered, before AcquireThen returns or later.
 func (s *Semaphores) AcquireThen(
 	ctx context.Context, c coord.Caller, p *api.SemaphoreAcquireParams, done func(api.SemaphoreAcquireResult, error),
 ) {
+	s.acquires.Then(ctx, c, p, done)
+}
+
+// semaphoreAcquisition is a call of Acquire. It implements lease.Terms.
+type semaphoreAcquisition struct {
+	lease.Acquisition[AcquireOut, api.SemaphoreAcquireResult]
+	lease.Untold[api.SemaphoreAcquireResult]
+	semaphores *Semaphores
+	in         AcquireIn
+	once       lua.Latch
+}
+
+func (a *semaphoreAcquisition) open(s *Semaphores, c coord.Caller, p *api.SemaphoreAcquireParams) error {
 	err := lease.CheckHeld(c, p.Bind, p.MaxHoldMS, p.Meta, noun)
 	if err == nil && p.Permits > p.Limit {
 		err = coord.Invalid("permits: %d are not to be had; ask for 1 to %d, which is the limit", p.Permits, p.Limit)
 	}
 	if err != nil {
-		done(api.SemaphoreAcquireResult{}, err)
-		return
+		return err
 	}
 	x := lease.NewLease(c, noun, p.Name, p.Token, p.Bind, p.TTLMS, s)
-	a := &semaphoreAcquisition{semaphores: s, in: s.input(c, p, x)}
-	once := coord.Latch(a.in.Semaphore.Leases, c)
+	a.semaphores, a.in = s, s.input(c, p, x)
+	a.once = coord.Latch(a.in.Semaphore.Leases, c)
 	a.Acquisition = lease.Acquisition[AcquireOut, api.SemaphoreAcquireResult]{
 		Leases: s.leases, Lines: s.lines, Caller: c, Verb: "acquire", Lease: x, Made: p.Token == "",
-		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS),
-		Ask: func(ctx context.Context, at lease.Place) (lease.Attempt[AcquireOut], error) {
-			a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
-			return a.run(ctx, once, int(p.WaitReplicas))
-		},
-		Grant: func(ctx context.Context, t lease.Attempt[AcquireOut]) (api.SemaphoreAcquireResult, error) {
-			if t.Acked < int(p.WaitReplicas) {
-				a.TooFewReplicas(ctx)
-				return api.SemaphoreAcquireResult{
-					Reason: lease.ReasonReplicas, Free: t.Value.Free + p.Permits, RetryAfterMS: lease.PollEvery.Milliseconds(),
-				}, nil
-			}
-			return a.granted(ctx, t.Outcome)
-		},
-		Refuse: func(t lease.Attempt[AcquireOut]) api.SemaphoreAcquireResult {
-			return api.SemaphoreAcquireResult{Reason: lease.ReasonBusy, Free: t.Value.Free, RetryAfterMS: untilEnough(t.Value).Milliseconds()}
-		},
-		Replay: a.replayed,
-		Waited: func(r *api.SemaphoreAcquireResult, ms int64) bool {
-			r.WaitedMS = ms
-			return r.Acquired
-		},
+		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS), Replicas: int(p.WaitReplicas), Terms: a,
 	}
-	lease.Acquire(ctx, &a.Acquisition, done)
+	return nil
 }
 
 func (s *Semaphores) input(c coord.Caller, p *api.SemaphoreAcquireParams, x *lease.Lease) AcquireIn {
@@ -114,15 +114,45 @@ func (s *Semaphores) input(c coord.Caller, p *api.SemaphoreAcquireParams, x *lea
 	return in
 }
 
-// run asks for the permits, in several runs of the script where many leases have ended:
-// each run removes as many as it may.
-func (a *semaphoreAcquisition) run(ctx context.Context, once lua.Latch, replicas int) (lease.Attempt[AcquireOut], error) {
-	for {
-		out, acked, err := lua.RunReplicated(ctx, a.semaphores.runner, AcquireScript, a.in, once, replicas, lease.ReplicaTime)
-		if v := out.Value; err != nil || !v.More {
-			return lease.Attempt[AcquireOut]{Outcome: out, Look: lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: untilEnough(v)}, Acked: acked}, err
+// Ask implements lease.Terms, and so do those that follow.
+func (a *semaphoreAcquisition) Ask(at lease.Place, run *lua.Asked) {
+	a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+	lua.Ask(a.semaphores.runner, AcquireScript, a.in, a.once, lua.Patient, run)
+}
+
+// Read says that the script has to be run again where many leases have ended: each run
+// removes as many as it may.
+func (a *semaphoreAcquisition) Read(ctx context.Context, run *lua.Asked) (lease.Attempt[AcquireOut], bool, error) {
+	out, err := lua.Answer(ctx, a.semaphores.runner, AcquireScript, run)
+	v := out.Value
+	return lease.Attempt[AcquireOut]{
+		Outcome: out, Look: lease.Look{Served: v.Acquired || out.Replayed, First: v.First, Free: untilEnough(v)},
+	}, v.More, err
+}
+
+func (a *semaphoreAcquisition) Take(x *lease.Lease, v AcquireOut) {
+	x.Fence, x.Final, x.Granted = v.Fence, v.Final, coord.Millis(v.TTLMS)
+}
+
+func (a *semaphoreAcquisition) Granted(_ context.Context, t lease.Attempt[AcquireOut]) api.SemaphoreAcquireResult {
+	v := t.Value
+	return api.SemaphoreAcquireResult{
+		Acquired: true, Token: a.Lease.Token, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, t.Sent), Free: v.Free,
+	}
+}
+
+func (a *semaphoreAcquisition) Refused(t lease.Attempt[AcquireOut]) api.SemaphoreAcquireResult {
+	if t.Served {
+		return api.SemaphoreAcquireResult{
+			Reason: lease.ReasonReplicas, Free: t.Value.Free + a.in.Permits, RetryAfterMS: lease.PollEvery.Milliseconds(),
 		}
 	}
+	return api.SemaphoreAcquireResult{Reason: lease.ReasonBusy, Free: t.Value.Free, RetryAfterMS: untilEnough(t.Value).Milliseconds()}
+}
+
+func (a *semaphoreAcquisition) Waited(r *api.SemaphoreAcquireResult, ms int64) bool {
+	r.WaitedMS = ms
+	return r.Acquired
 }
 
 // untilEnough is when enough TTLs are over, rounded up to milliseconds, or when to ask
@@ -134,23 +164,11 @@ func untilEnough(out AcquireOut) time.Duration {
 	return coord.Millis((out.WaitUS + 999) / 1000)
 }
 
-// granted answers permits that were taken, and binds them to the session if asked to.
-func (a *semaphoreAcquisition) granted(ctx context.Context, out lua.Outcome[AcquireOut]) (api.SemaphoreAcquireResult, error) {
-	v, x := out.Value, a.Lease
-	x.Fence, x.Final, x.Granted = v.Fence, v.Final, coord.Millis(v.TTLMS)
-	if err := a.Held(ctx, out.Sent); err != nil {
-		return api.SemaphoreAcquireResult{}, err
-	}
-	return api.SemaphoreAcquireResult{
-		Acquired: true, Token: x.Token, Fence: coord.Fence(v.Fence), TTLMS: lease.LeftMS(v.TTLMS, out.Sent), Free: v.Free,
-	}, nil
-}
-
-// replayed answers a request id whose grant was given before. The stored reply is
+// Replayed answers a request id whose grant was given before. The stored reply is
 // only a memory, so that the grant itself is asked, by token and fence. A live one
 // is bound to this session and its TTL restarts, in that one step, so that the
 // give-back of the old session finds it moved. What is free is as of now too.
-func (a *semaphoreAcquisition) replayed(ctx context.Context, was AcquireOut) (api.SemaphoreAcquireResult, error) {
+func (a *semaphoreAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.SemaphoreAcquireResult, error) {
 	s, x := a.semaphores, a.Lease
 	op := "semaphore " + x.Name + ": replay"
 	ask := RenewIn{Semaphore: a.in.Semaphore, Gone: a.in.Gone, Token: x.Token, Fence: was.Fence}
@@ -173,9 +191,9 @@ func (a *semaphoreAcquisition) replayed(ctx context.Context, was AcquireOut) (ap
 	if v.State != Held {
 		return api.SemaphoreAcquireResult{Replayed: true, Reason: ended(v.State), Free: free}, nil
 	}
-	r, err := a.granted(ctx, lua.Outcome[AcquireOut]{Sent: found.Sent, Value: AcquireOut{
+	r, err := a.Grant(ctx, lease.Attempt[AcquireOut]{Outcome: lua.Outcome[AcquireOut]{Sent: found.Sent, Value: AcquireOut{
 		Fence: v.Fence, TTLMS: v.TTLMS, Final: v.Final, Free: free,
-	}})
+	}}})
 	r.Replayed = err == nil
 	return r, err
 }
