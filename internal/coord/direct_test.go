@@ -121,7 +121,7 @@ func TestAGrantWhoseSessionClosedBetweenTheHalvesIsGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Stores(t, func(t *testing.T, url string) {
-				s := upOn(t, url)
+				s := upOn(t, lua.Options{URL: url})
 				if g.before != nil {
 					g.before(t.Context(), t, s)
 				}
@@ -207,7 +207,7 @@ func behindProxy(
 	t.Helper()
 	server := redistest.Start(t)
 	proxy := luatest.StartProxy(t, server.URL())
-	s := upOn(t, proxy.URL)
+	s := upOn(t, lua.Options{URL: proxy.URL, CommandTimeout: time.Second})
 	if before != nil {
 		before(t.Context(), t, s)
 	}
@@ -215,9 +215,9 @@ func behindProxy(
 }
 
 // upOn is a sidecar whose store is known to be up, so that scripts can be submitted.
-func upOn(t *testing.T, url string) *coordtest.Sidecar {
+func upOn(t *testing.T, o lua.Options) *coordtest.Sidecar {
 	t.Helper()
-	r := luatest.Open(t, lua.Options{URL: url, CommandTimeout: time.Second})
+	r := luatest.Open(t, o)
 	require.NoError(t, luatest.UntilUp(t, r))
 	return coordtest.New(t, r, redistest.Prefix(t))
 }
@@ -228,7 +228,7 @@ func TestAReplayedGrantHasMoreToDo(t *testing.T) {
 	for name, g := range grants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := upOn(t, redistest.URL(t))
+			s := upOn(t, lua.Options{URL: redistest.URL(t)})
 			if g.before != nil {
 				g.before(t.Context(), t, s)
 			}
@@ -253,7 +253,7 @@ func TestAReplayedGrantHasMoreToDo(t *testing.T) {
 // sent.
 func TestAReleaseThatWasPreparedIsCarriedOut(t *testing.T) {
 	t.Parallel()
-	s := upOn(t, redistest.URL(t))
+	s := upOn(t, lua.Options{URL: redistest.URL(t)})
 	who := coordtest.OpenSession(t, s)
 	held := coordtest.Take(t, s, who.Caller(), coordtest.Bound("n", time.Minute))
 	call := halved(t, s, api.LockRelease.Name, &api.LockReleaseParams{Name: "n", Token: held.Token})
@@ -272,7 +272,7 @@ func TestAReleaseThatWasPreparedIsCarriedOut(t *testing.T) {
 // until it is answered.
 func TestARenewalOnTheDirectPathIsTheOnlyOne(t *testing.T) {
 	t.Parallel()
-	s := upOn(t, redistest.URL(t))
+	s := upOn(t, lua.Options{URL: redistest.URL(t)})
 	who := coordtest.OpenSession(t, s)
 	held := coordtest.Take(t, s, who.Caller(), coordtest.Bound("n", time.Minute))
 	renew := &api.LockRenewParams{Name: "n", Token: held.Token, TTLMS: 120_000}
