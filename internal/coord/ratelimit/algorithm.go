@@ -61,7 +61,9 @@ func charges(script string) lua.Script[In, Out] {
 
 // LeaseScript is the script by which an algorithm is charged ahead; the algorithm of that
 // name has to have one.
-func LeaseScript(algorithm string) lua.Script[LeaseIn, LeaseOut] { return *algorithmNamed(algorithm).lease }
+func LeaseScript(algorithm string) lua.Script[LeaseIn, LeaseOut] {
+	return *algorithmNamed(algorithm).lease
+}
 
 // ChargeScript is the script of the algorithm of that name on the wire, which has to be one.
 func ChargeScript(algorithm string) lua.Script[In, Out] { return algorithmNamed(algorithm).script }

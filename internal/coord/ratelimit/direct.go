@@ -51,11 +51,11 @@ func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *
 	}
 	a.question = q
 	if q.ahead.of != nil {
-		lua.Ask(l.runner, *q.lim.algorithm.lease, q.block(), lua.Latch{}, q.mode.Patience(q.caller), &a.run)
+		lua.Ask(l.runner, *q.lim.algorithm.lease, q.block(), lua.Latch{}, q.patience(), &a.run)
 	} else if q.lim.lean() {
-		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, q.mode.Patience(q.caller), &a.run)
+		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, q.patience(), &a.run)
 	} else {
-		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, q.mode.Patience(q.caller), &a.run)
+		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, q.patience(), &a.run)
 	}
 	return coord.Asking, api.RatelimitResult{}, nil
 }

@@ -92,13 +92,14 @@ type holding struct {
 	// charging is the ticket of the call that charges, 0 = there is none.
 	charging, tickets int64
 	// spent: the limit refused the last charge, so that none is made before it is needed.
-	spent bool
-	parts [2]part // what is served, the older first
-	back  part    // what is given back
-	lent  part    // what the charge that is under way gives back; only who makes it has it
-	told  told
-	used  time.Duration // when a call came last
-	armed bool          // look is going to be called
+	spent  bool
+	parts  [2]part // what is served, the older first
+	back   part    // what is given back
+	lent   part    // what the charge that is under way gives back; only who makes it has it
+	told   told
+	used   time.Duration // when a call came last
+	lookAt time.Duration // when look is called next
+	unarm  func() bool   // keeps it from that; nil = it is not going to be
 
 	// The demand: tokens per second, and what was asked for since it was reckoned last.
 	rate  float64
@@ -121,6 +122,7 @@ type ahead struct {
 	of     *holding // nil = nothing
 	ticket int64
 	most   int64 // the cost included
+	early  bool  // there is enough left for the call: it need not wait for Redis
 }
 
 // Ends implements coord.Ending.
@@ -218,7 +220,7 @@ func (h *holding) take(q *question) (decision, bool) {
 	}
 	h.tickets++
 	h.charging = h.tickets
-	q.ahead = ahead{of: h, ticket: h.charging, most: q.cost + max(0, block)}
+	q.ahead = ahead{of: h, ticket: h.charging, most: q.cost + max(0, block), early: enough}
 	h.lent, h.back = h.back, part{}
 	return decision{}, false
 }
@@ -349,6 +351,14 @@ func (l *Limiter) refusedAhead(q question, d decision) decision {
 	return d
 }
 
+// patience is that of the call's script.
+func (q *question) patience() lua.Patience {
+	if q.ahead.early {
+		return lua.Impatient
+	}
+	return q.mode.Patience(q.caller)
+}
+
 // block is the input of the script that charges ahead.
 func (q *question) block() LeaseIn {
 	return LeaseIn{State: q.state, Gate: q.gate, Block: Block{
@@ -401,7 +411,7 @@ func (h *holding) charged(q *question, o LeaseOut) {
 	}
 	h.parts[1] = block
 	h.tell(d.RatelimitResult, o, q.begun)
-	h.arm(h.lim.leased.ttl / 2)
+	h.arm(now, h.lim.leased.ttl/2)
 }
 
 // tell notes what is known of the limit without what is held here.
@@ -442,19 +452,27 @@ func (l *limit) worth(p part, now time.Duration) bool {
 	return false
 }
 
-// arm has look called, unless it is going to be.
-func (h *holding) arm(after time.Duration) {
-	if !h.armed {
-		h.armed = true
-		h.in.clock.AfterFunc(max(after, time.Millisecond), h.look)
+// arm has look called after a time, unless it is called before that.
+func (h *holding) arm(now, after time.Duration) {
+	after = max(after, time.Millisecond)
+	switch at := now + after; {
+	case h.unarm == nil:
+	case h.lookAt <= at:
+		return
+	default:
+		h.unarm()
 	}
+	h.lookAt = now + after
+	h.unarm = h.in.clock.AfterFunc(after, h.look)
 }
 
 // look gives back what an idle key has, and ends what is known of a key that stays idle.
 func (h *holding) look() {
 	h.mu.Lock()
-	h.armed = false
 	now, ttl := h.in.now(), h.lim.leased.ttl
+	if now >= h.lookAt {
+		h.unarm = nil
+	}
 	left, idle := h.valid(now), now-h.used
 	if h.gone {
 		h.mu.Unlock()
@@ -472,7 +490,7 @@ func (h *holding) look() {
 	}
 	over := left == 0 && h.charging == 0 && idle >= 2*ttl
 	if !over {
-		h.arm(h.nextLook(now, left))
+		h.arm(now, h.nextLook(now, left))
 	}
 	h.mu.Unlock()
 	if over {

@@ -172,7 +172,7 @@ func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I,
 		ctx, done = outlive(ctx, lease.GiveBackTime)
 		defer done()
 	}
-	return lua.RunAs(ctx, r, s, in, q.latch, q.mode.Patience(q.caller))
+	return lua.RunAs(ctx, r, s, in, q.latch, q.patience())
 }
 
 // outlive is a context that ends only some time after ctx: who leaves while its
