@@ -50,11 +50,12 @@ func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *
 		return coord.Elsewhere, api.RatelimitResult{}, nil
 	}
 	a.question = q
-	if q.ahead.of != nil {
+	switch {
+	case q.ahead.of != nil:
 		lua.Ask(l.runner, *q.lim.algorithm.lease, q.block(), lua.Latch{}, q.patience(), &a.run)
-	} else if q.lim.lean() {
+	case q.lim.lean():
 		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, q.patience(), &a.run)
-	} else {
+	default:
 		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, q.patience(), &a.run)
 	}
 	return coord.Asking, api.RatelimitResult{}, nil
@@ -65,13 +66,14 @@ func (l *Limiter) answer(ctx context.Context, a *asked) (api.RatelimitResult, er
 	q := a.question
 	var out answer
 	var err error
-	if q.ahead.of != nil {
+	switch {
+	case q.ahead.of != nil:
 		out, err = q.chargedAhead(lua.Answer(ctx, l.runner, *q.lim.algorithm.lease, &a.run))
-	} else if q.lim.lean() {
+	case q.lim.lean():
 		var lean lua.Outcome[coord.LimitAnswer]
 		lean, err = lua.Answer(ctx, l.runner, TokenBucketScript, &a.run)
 		out = leanAnswer(lean)
-	} else {
+	default:
 		out, err = lua.Answer(ctx, l.runner, q.lim.algorithm.script, &a.run)
 	}
 	d, _, err := l.answered(ctx, q, out, err)

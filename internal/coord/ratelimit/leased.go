@@ -207,10 +207,9 @@ func (h *holding) take(q *question) (decision, bool) {
 	}
 	h.learn(q.begun)
 	terms := h.lim.leased
-	wanted := min(terms.most, int64(h.rate*terms.ttl.Seconds()))
-	block := min(wanted, terms.most-q.cost) - have
+	block := min(h.wanted(), terms.most-q.cost) - have
 	switch {
-	case block >= leastBlock:
+	case block > 0:
 	case enough:
 		return h.serve(q.cost, q.begun), true
 	case h.back.left == 0 || !h.lim.worth(h.back, q.begun):
@@ -261,6 +260,17 @@ func (h *holding) learn(now time.Duration) {
 	weight := -math.Expm1(-passed / h.lim.leased.ttl.Seconds())
 	h.rate += weight * (float64(h.asked)/passed - h.rate)
 	h.asked, h.since = 0, now
+}
+
+// wanted is how much to hold: what one lease is likely to ask for. Calls come as they please,
+// so that it is the demand and two standard deviations; what is too much goes back. Of a key
+// that is asked for less than every second lease nothing would be served.
+func (h *holding) wanted() int64 {
+	demand := h.rate * h.lim.leased.ttl.Seconds()
+	if demand < 0.5 {
+		return 0
+	}
+	return min(h.lim.leased.most, int64(demand+2*math.Sqrt(demand)))
 }
 
 // serve takes a cost that is there, and says how the limit stands as far as it is known

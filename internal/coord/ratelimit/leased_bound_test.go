@@ -289,7 +289,7 @@ func TestAReturnedBlockIsAsIfItHadNotBeenCharged(t *testing.T) {
 				for i := range r {
 					r[i].burst = r[i].limit
 				}
-				real, asIf := s.Key(fmt.Sprintf("%d real", n)), s.Key(fmt.Sprintf("%d as if", n))
+				leased, asIf := s.Key(fmt.Sprintf("%d real", n)), s.Key(fmt.Sprintf("%d as if", n))
 				now, out := luatest.Epoch, []held(nil)
 				for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 					now += rapid.Int64Range(0, 400_000).Draw(rt, "pass")
@@ -297,7 +297,7 @@ func TestAReturnedBlockIsAsIfItHadNotBeenCharged(t *testing.T) {
 					case due >= 0:
 						x := out[due]
 						out = append(out[:due], out[due+1:]...)
-						if luatest.Call(rt, s, ratelimit.ReturnScript, now, ratelimit.ReturnIn{State: real, Algorithm: algorithm, Unused: x.unused, AtUS: x.at}) {
+						if luatest.Call(rt, s, ratelimit.ReturnScript, now, ratelimit.ReturnIn{State: leased, Algorithm: algorithm, Unused: x.unused, AtUS: x.at}) {
 							credited++
 						}
 					default:
@@ -307,7 +307,7 @@ func TestAReturnedBlockIsAsIfItHadNotBeenCharged(t *testing.T) {
 							block.Unused, block.AtUS = out[i].unused, out[i].at
 							out = append(out[:i], out[i+1:]...)
 						}
-						got := luatest.Call(rt, s, ratelimit.LeaseScript(algorithm), now, ratelimit.LeaseIn{State: real, Gate: real + "gate", Block: block})
+						got := luatest.Call(rt, s, ratelimit.LeaseScript(algorithm), now, ratelimit.LeaseIn{State: leased, Gate: leased + "gate", Block: block})
 						if got.Returned {
 							credited++
 						}

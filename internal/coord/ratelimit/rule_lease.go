@@ -115,8 +115,8 @@ func checkBlocks(p *coord.Problems, at string, it api.Rule, a *algorithm) {
 		path := fmt.Sprintf("%slimits[%d].", at, i)
 		kept := less(b, it.HeadroomPercent)
 		if n := largestBlock(kept, a, percent); kept.Limit > 0 && n < leastBlock {
-			p.Add(path+"limit", "in mode leased a sidecar may hold %d of %d, by lease.max_share_percent %d and the burst, which saves nothing; raise one of them, or leave mode out",
-				n, kept.Limit, percent)
+			p.Add(path+"limit", "in mode leased a sidecar may hold %d of %d, by lease.max_share_percent %d and the burst, which saves nothing; "+
+				"raise one of them, or leave mode out", n, kept.Limit, percent)
 		}
 		if a.name == api.AlgorithmFixedWindow && b.PeriodMS > 0 && b.PeriodMS < minLeaseMS {
 			p.Add(path+"period_ms", "%d are too few for mode leased, where a block ends with its window; use at least %d, or leave mode out", b.PeriodMS, minLeaseMS)
