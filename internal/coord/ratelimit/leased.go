@@ -49,10 +49,10 @@ type blocks struct {
 	runner  *lua.Runner
 	answers *coord.Answers
 	tel     *telemetry.Telemetry
-	clock   coord.Clock
 	now     func() time.Duration
 	crew    *coord.Crew
 	over    atomic.Bool // nothing is charged ahead any more
+	sweep   sweep
 
 	mu      sync.Mutex // guards what follows
 	sending int        // returns under way or queued
@@ -92,19 +92,21 @@ type holding struct {
 	// charging is the ticket of the call that charges, 0 = there is none.
 	charging, tickets int64
 	// spent: the limit refused the last charge, so that none is made before it is needed.
-	spent  bool
-	parts  [2]part // what is served, the older first
-	back   part    // what is given back
-	lent   part    // what the charge that is under way gives back; only who makes it has it
-	told   told
-	used   time.Duration // when a call came last
-	lookAt time.Duration // when look is called next
-	unarm  func() bool   // keeps it from that; nil = it is not going to be
+	spent bool
+	parts [2]part // what is served, the older first
+	back  part    // what is given back
+	lent  part    // what the charge that is under way gives back; only who makes it has it
+	told  told
+	used  time.Duration // when a call came last
 
 	// The demand: tokens per second, and what was asked for since it was reckoned last.
 	rate  float64
 	asked int64
 	since time.Duration
+
+	// What follows is guarded by the lock of the sweep.
+	lookAt time.Duration // when look is called next
+	place  int           // in the sweep, from 1; 0 = it has none
 }
 
 // told is what the answer to the last charge said of the limit.
@@ -146,6 +148,7 @@ func (h *holding) Dropped() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gone = true
+	h.in.sweep.remove(h)
 	h.end()
 	h.in.giveBack(h, h.back)
 	h.back = part{}
@@ -421,7 +424,7 @@ func (h *holding) charged(q *question, o LeaseOut) {
 	}
 	h.parts[1] = block
 	h.tell(d.RatelimitResult, o, q.begun)
-	h.arm(now, h.lim.leased.ttl/2)
+	h.in.sweep.add(h, now, h.lim.leased.ttl/2)
 }
 
 // tell notes what is known of the limit without what is held here.
@@ -462,27 +465,10 @@ func (l *limit) worth(p part, now time.Duration) bool {
 	return false
 }
 
-// arm has look called after a time, unless it is called before that.
-func (h *holding) arm(now, after time.Duration) {
-	after = max(after, time.Millisecond)
-	switch at := now + after; {
-	case h.unarm == nil:
-	case h.lookAt <= at:
-		return
-	default:
-		h.unarm()
-	}
-	h.lookAt = now + after
-	h.unarm = h.in.clock.AfterFunc(after, h.look)
-}
-
 // look gives back what an idle key has, and ends what is known of a key that stays idle.
 func (h *holding) look() {
 	h.mu.Lock()
 	now, ttl := h.in.now(), h.lim.leased.ttl
-	if now >= h.lookAt {
-		h.unarm = nil
-	}
 	left, idle := h.valid(now), now-h.used
 	if h.gone {
 		h.mu.Unlock()
@@ -500,7 +486,7 @@ func (h *holding) look() {
 	}
 	over := left == 0 && h.charging == 0 && idle >= 2*ttl
 	if !over {
-		h.arm(now, h.nextLook(now, left))
+		h.in.sweep.add(h, now, h.nextLook(now, left))
 	}
 	h.mu.Unlock()
 	if over {

@@ -91,8 +91,9 @@ func New(o Options) *Limiter {
 		stats: stats{rules: make(map[string]*counters)},
 	}
 	l.blocks = blocks{
-		runner: o.Runner, answers: o.Answers, tel: o.Telemetry, clock: o.Clock, now: l.now, crew: coord.NewCrew(returnCrew),
+		runner: o.Runner, answers: o.Answers, tel: o.Telemetry, now: l.now, crew: coord.NewCrew(returnCrew),
 	}
+	l.blocks.sweep.clock, l.blocks.sweep.now = o.Clock, l.now
 	o.Rules.onChange(l.reloaded)
 	if o.Signals != nil {
 		o.Signals.OnForget(l.forgetLocal, func() {})
