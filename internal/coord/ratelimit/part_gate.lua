@@ -47,9 +47,6 @@ local function gate_read(key)
   return g
 end
 
--- gate_open is a gate at which there is nothing.
-local function gate_open() return {pause = 0, delay = 0, delay_ends = 0, next = 0, ends = 0} end
-
 -- gate_wait is how long the gate stays closed, us, and why; 0 when it is open.
 local function gate_wait(g)
   local paused, delayed = g.pause - now, g.delay > 0 and g.next - now or 0

@@ -3,7 +3,7 @@
 -- it decides. g is the gate, nil if there is nothing at it. It returns the script's outputs and whether it wrote.
 local function lease(a, s, gate_key, g, block)
   local back = lease_back(a, s, block.unused, block.at_us)
-  g = g or gate_open()
+  g = g or {pause = 0, delay = 0, next = 0, ends = 0}
   local take = block.cost
   -- Under a delay every admission is one for itself; by a rule that the caller does not know it can serve nothing.
   if g.delay == 0 and s.sig == block.signature then
