@@ -237,11 +237,11 @@ func TestABlockEndsWithItsLeaseCountedFromTheSending(t *testing.T) {
 func TestABlockThatIsChargedAsItsKeyIsDroppedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	h := &holder{t: t, clock: conformance.NewClock()}
-	drop := func() {}
+	var drop atomic.Pointer[func()]
 	runner := luatest.Open(t, lua.Options{URL: redistest.URL(t), Clock: func() int64 {
-		f := drop
-		drop = func() {}
-		f()
+		if f := drop.Swap(nil); f != nil {
+			(*f)()
+		}
 		return h.clock.Micros()
 	}})
 	h.pod = coordtest.NewWith(t, runner, redistest.Prefix(t), coordtest.Options{Clock: h.clock, Deaf: true})
@@ -249,7 +249,8 @@ func TestABlockThatIsChargedAsItsKeyIsDroppedIsGivenBack(t *testing.T) {
 	require.NoError(t, h.pod.Rules.Set([]api.Rule{r}, 1))
 	h.warm()
 	require.NoError(t, h.pod.Limiter.Settled(t.Context()))
-	drop = func() { require.NoError(t, h.pod.Rules.Set([]api.Rule{r}, 2)) }
+	change := func() { require.NoError(t, h.pod.Rules.Set([]api.Rule{r}, 2)) }
+	drop.Store(&change)
 	for h.take(1).Source == coord.SourceLease { // until a call charges
 	}
 	h.returned("of a rule that was changed meanwhile")
