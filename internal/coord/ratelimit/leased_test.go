@@ -456,13 +456,14 @@ func TestTheDirectPathAnswersFromABlock(t *testing.T) {
 	h := newHolder(t, redistest.URL(t), leasedRule("r", daily))
 	prepare := func() (coord.DirectInvocation, coord.Prepared) {
 		for _, m := range h.pod.Limiter.Methods() {
-			if m.Name == api.RatelimitAcquire.Name {
-				i := m.New().(coord.DirectInvocation)
-				*i.Params().(*api.RatelimitParams) = *asks(byRule("r", "k"), 1)
-				p, err := i.Prepare(coord.Caller{})
-				require.NoError(t, err)
-				return i, p
+			if m.Name != api.RatelimitAcquire.Name {
+				continue
 			}
+			i := m.New().(coord.DirectInvocation)
+			*i.Params().(*api.RatelimitParams) = *asks(byRule("r", "k"), 1)
+			p, err := i.Prepare(coord.Caller{})
+			require.NoError(t, err)
+			return i, p
 		}
 		require.FailNow(t, "there is no such method")
 		return nil, coord.Elsewhere
