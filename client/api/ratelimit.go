@@ -102,8 +102,8 @@ type RatelimitResult struct {
 	DeniedBy      string `codec:"denied_by,omitempty" enum:"limit,pause,delay,concurrency,deny_list" doc:"why it was refused, or would have been if the rule were not in shadow: limit = a band is used up; pause = the key is paused; delay = too soon after the last one; concurrency = max_concurrent grants are held; deny_list = the rule refuses the key"`
 	Shadow        bool   `codec:"shadow,omitempty" doc:"it was let through only because the rule is in shadow"`
 	Degraded      bool   `codec:"degraded" doc:"the answer came from the fail mode, since Redis did not answer"`
-	Source        string `codec:"source" enum:"redis,cache,local,list" doc:"where the decision was made: redis; cache = a refusal of less than a second ago that still holds; local = the fail mode; list = the rule's allow or deny list"`
-	Grant         string `codec:"grant,omitempty" doc:"what was taken, for ratelimit.refund, done and report"`
+	Source        string `codec:"source" enum:"redis,cache,local,list,lease" doc:"where the decision was made: redis; lease = from what the sidecar charged ahead, of a rule in mode leased; cache = a refusal of less than a second ago that still holds; local = the fail mode; list = the rule's allow or deny list"`
+	Grant         string `codec:"grant,omitempty" doc:"what was taken, for ratelimit.refund, done and report; absent if the source is lease"`
 	Held          bool   `codec:"held,omitempty" doc:"the grant holds one of max_concurrent places: end it with ratelimit.done, or a report with the grant"`
 	Replayed      bool   `codec:"replayed,omitempty" doc:"the reply of an earlier call with the same request id"`
 	MaybeExecuted bool   `codec:"maybe_executed,omitempty" doc:"degraded, and the cost may have been taken from Redis all the same"`

@@ -44,6 +44,8 @@ type Rule struct {
 	MaxConcurrent   int64      `codec:"max_concurrent,omitempty" yaml:"max_concurrent,omitempty" json:"max_concurrent,omitempty" min:"0" max:"1000000" doc:"how many grants of a key may be held at once; absent or 0 = any number"`
 	HeadroomPercent int64      `codec:"headroom_percent,omitempty" yaml:"headroom_percent,omitempty" json:"headroom_percent,omitempty" min:"0" max:"99" doc:"how much of each limit and burst is kept back, since what was granted arrives late; absent = 0"`
 	MaxDelayMS      int64      `codec:"max_delay_ms,omitempty" yaml:"max_delay_ms,omitempty" json:"max_delay_ms,omitempty" min:"0" max:"86400000" doc:"the longest delay that ratelimit.set_delay may set; absent = 60000"`
+	Mode            string     `codec:"mode,omitempty" yaml:"mode,omitempty" json:"mode,omitempty" enum:"exact,leased" doc:"exact = Redis decides each call; leased = a sidecar charges blocks ahead and serves them from memory, of token_bucket and fixed_window, without max_concurrent; absent = exact"`
+	Lease           *RuleLease `codec:"lease,omitempty" yaml:"lease,omitempty" json:"lease,omitempty" doc:"how much a sidecar may charge ahead in mode leased, and for how long"`
 	Penalty         *Penalty   `codec:"penalty,omitempty" yaml:"penalty,omitempty" json:"penalty,omitempty" doc:"what ratelimit.report does about refusals of the remote server"`
 }
 
@@ -69,6 +71,12 @@ type Group struct {
 	Glob   string `codec:"glob,omitempty" yaml:"glob,omitempty" json:"glob,omitempty" doc:"as of allow"`
 	Suffix string `codec:"suffix,omitempty" yaml:"suffix,omitempty" json:"suffix,omitempty" doc:"as of allow"`
 	Name   string `codec:"name,omitempty" yaml:"name,omitempty" json:"name,omitempty" doc:"what counts in place of the key; absent = the suffix, which is then given"`
+}
+
+// RuleLease bounds the blocks of a rule in mode leased.
+type RuleLease struct {
+	MaxSharePercent int64 `codec:"max_share_percent,omitempty" yaml:"max_share_percent,omitempty" json:"max_share_percent,omitempty" min:"0" max:"100" doc:"the most that one sidecar may hold of a key, in percent of each band's limit, and never more than its burst; absent = 10"`
+	TTLMS           int64 `codec:"ttl_ms,omitempty" yaml:"ttl_ms,omitempty" json:"ttl_ms,omitempty" min:"0" max:"60000" doc:"milliseconds from the charge for which a block may be served, at least 10; absent = 1000"`
 }
 
 // Penalty is what refusals of the remote server lead to.
@@ -144,6 +152,7 @@ type RatelimitExplainResult struct {
 	MaxConcurrent int64           `codec:"max_concurrent,omitempty" doc:"how many grants may be held at once"`
 	Held          []ExplainHolder `codec:"held" doc:"who holds places, the first to end first, at most 100"`
 	Waiting       int64           `codec:"waiting,omitempty" doc:"how many calls stand in line for a place"`
+	Block         *ExplainBlock   `codec:"block,omitempty" doc:"what this sidecar charged ahead and has not served, in mode leased; the bands count it as used"`
 }
 
 // ExplainBand is how one band stands.
@@ -175,6 +184,12 @@ type ExplainDelay struct {
 type ExplainPenalty struct {
 	Level      int64 `codec:"level" doc:"how many pauses in a row; the next one is twice as long"`
 	ForgivenMS int64 `codec:"forgiven_after_ms" doc:"milliseconds until it is forgotten if none comes, rounded up"`
+}
+
+// ExplainBlock is what a sidecar holds of a key in mode leased.
+type ExplainBlock struct {
+	Tokens int64 `codec:"tokens" doc:"what is left of it"`
+	LeftMS int64 `codec:"left_ms" doc:"milliseconds until the last of it lapses, rounded up"`
 }
 
 // ExplainHolder is who holds a place.

@@ -56,6 +56,7 @@ type app struct {
 	leases    *lease.Leases
 	signals   *coord.Signals
 	rules     *ratelimit.Rules
+	limiter   *ratelimit.Limiter
 	policies  *breaker.Policies
 	lines     *lease.Lines
 	server    *rpc.Server
@@ -262,11 +263,12 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 	permits := pool.NewPermits(pool.PermitsOptions{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Breakers: breakers, Leases: a.leases, Lines: a.lines,
 	})
-	limiter := ratelimit.New(ratelimit.Options{
+	a.limiter = ratelimit.New(ratelimit.Options{
 		Runner: a.runner, Keys: keys, Rules: a.rules, Leases: a.leases, Lines: a.lines, Members: permits,
 		Signals: a.signals, Answers: answers, Events: a.events,
 		Telemetry: a.telemetry.Telemetry,
 	})
+	a.onStop("tokens charged ahead", answerTime, a.limiter.Stop)
 	return rpc.Services{
 		Leases: a.leases,
 		Methods: slices.Concat(
@@ -274,7 +276,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 			semaphore.New(a.runner, keys, a.leases, a.lines).Methods(),
 			queue.New(a.runner, keys, a.leases, a.lines).Methods(),
 			seen.New(a.runner, keys, a.leases).Methods(),
-			limiter.Methods(), a.rules.Methods(), runtime.Methods(),
+			a.limiter.Methods(), a.rules.Methods(), runtime.Methods(),
 			breakers.Methods(),
 			pools.Methods(),
 			permits.Methods(),

@@ -101,6 +101,7 @@ func (a *app) snapshot(context.Context) api.HealthResult {
 func (a *app) draining(until time.Time) {
 	at := until.UTC().Format(time.RFC3339)
 	a.log.Info("draining: the pod ends", "at", at)
+	a.limiter.Drain()
 	a.events.Publish(coord.Event{Kind: coord.EventDraining, Reason: "told", Detail: "the pod ends at " + at})
 }
 

@@ -78,6 +78,9 @@ func explained(key string, e api.RatelimitExplainResult) string {
 	for _, x := range e.Bands {
 		say("  band %s: %d left, %d used%s", x.Band, x.Remaining, x.Current, unless(x.ResetAfterMS == 0, ", as if unused in "+ms(x.ResetAfterMS)))
 	}
+	if x := e.Block; x != nil {
+		say("  %s of them charged ahead by this sidecar, for another %s", counted(int(x.Tokens), "token"), ms(x.LeftMS))
+	}
 	if x := e.Pause; x != nil {
 		say("  paused until %s, for another %s%s", instant(x.UntilAtMS), ms(x.LeftMS), unless(x.Reason == "", ": "+x.Reason))
 	}

@@ -30,6 +30,7 @@ rules:
   items:
     - {name: site, algorithm: token_bucket, limits: [{limit: 2, period_ms: 3600000}], penalty: {codes: [429]}}
     - {name: slow, algorithm: token_bucket, limits: [{limit: 1, period_ms: 200}]}
+    - {name: busy, algorithm: token_bucket, limits: [{limit: 100000, period_ms: 3600000}], mode: leased}
     - {name: shut, algorithm: token_bucket, limits: [{limit: 2, period_ms: 3600000}], fail_mode: closed}
 `
 
@@ -71,6 +72,11 @@ func (u *used) limits(t *testing.T) {
 	require.Equal(t, "pause", u.take(t, "site").DeniedBy)
 	_, err = u.RatelimitReport(t.Context(), api.RatelimitReportParams{Rule: "site", Key: "l", Status: 429, LatencyMS: 5})
 	require.NoError(t, err)
+	for from := ""; from != "lease"; { // once it is busy
+		r, err := u.RatelimitAcquire(t.Context(), api.RatelimitParams{Rule: "busy", Key: "k"})
+		require.NoError(t, err)
+		from = r.Source
+	}
 }
 
 func (u *used) locks(t *testing.T) {

@@ -117,7 +117,7 @@ func wholeProcessors(root string) int {
 // cpuLimit is the time limit of a cgroup of version 2 or 1 in processors, +Inf if it has none.
 func cpuLimit(root string) float64 {
 	text := func(path string) string {
-		b, _ := os.ReadFile(root + path) //nolint:gosec // a fixed folder; what cannot be read sets no limit
+		b, _ := os.ReadFile(root + path) // what cannot be read sets no limit
 		return strings.TrimSpace(string(b))
 	}
 	quota, period, _ := strings.Cut(text("/cpu.max"), " ")

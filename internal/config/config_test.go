@@ -90,6 +90,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			Deny:   []api.Match{{Suffix: "example.org"}},
 			Groups: []api.Group{{Suffix: "example.net"}, {Glob: "*.cdn", Name: "cdn"}, {Exact: "a", Name: "b"}},
 			Shadow: true, MaxConcurrent: 2, HeadroomPercent: 25, MaxDelayMS: 30_000,
+			Mode: "exact", Lease: &api.RuleLease{MaxSharePercent: 20, TTLMS: 500},
 			Penalty: &api.Penalty{Codes: []int64{429, 403}, BaseMS: 1000, MaxMS: 60_000, ForgiveMS: 5000, JitterPercent: new(int64)},
 		}, {
 			Name: "burst", Algorithm: "token_bucket",

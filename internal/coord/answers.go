@@ -18,7 +18,7 @@ type AnswerKey struct {
 // what changes it elsewhere is seen by then even if its broadcast was lost.
 const MaxCached = time.Second
 
-// Answers are the refusals of all nouns that are answered locally: one bounded
+// Answers are what all nouns answer locally, refusals and blocks of tokens: one bounded
 // cache, which forgets what is broadcast.
 type Answers struct {
 	*Recent[AnswerKey, Ending]

@@ -70,4 +70,5 @@ const (
 	SourceCache = "cache" // a refusal of a moment ago still holds
 	SourceLocal = "local" // the fail mode decided
 	SourceList  = "list"  // the rule's allow or deny list has the key
+	SourceLease = "lease" // what this sidecar charged ahead was enough
 )

@@ -22,6 +22,10 @@ type Ending interface {
 	About() string
 }
 
+// Dropped is an Ending that is told when a Recent keeps it no more. It is called with the
+// lock of the Recent held, and must neither block nor use it.
+type Dropped interface{ Dropped() }
+
 const (
 	// MaxRecent bounds each recent: who calls chooses the keys.
 	MaxRecent = 1 << 14
@@ -51,6 +55,17 @@ func (r *Recent[K, V]) Put(k K, v V, epoch uint64) {
 	}
 }
 
+// Keep returns what is remembered of k, which is made if there was nothing.
+func (r *Recent[K, V]) Keep(k K, made V) V {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v, ok := r.items[k]; ok {
+		return v
+	}
+	r.set(k, made)
+	return made
+}
+
 // Update replaces what is remembered, which may be the zero V.
 func (r *Recent[K, V]) Update(k K, f func(V) V) {
 	r.mu.Lock()
@@ -73,16 +88,36 @@ func (r *Recent[K, V]) set(k K, v V) {
 				break
 			}
 		}
-		delete(r.items, victim)
+		r.drop(victim)
 	}
 	r.items[k] = v
+}
+
+// drop needs r.mu.
+func (r *Recent[K, V]) drop(k K) {
+	v, ok := r.items[k]
+	delete(r.items, k)
+	if d, told := any(v).(Dropped); ok && told {
+		d.Dropped()
+	}
 }
 
 // Drop forgets k.
 func (r *Recent[K, V]) Drop(k K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.items, k)
+	r.drop(k)
+}
+
+// DropIf forgets all that gone is true of. Gone is called with the lock held.
+func (r *Recent[K, V]) DropIf(gone func(K, V) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, v := range r.items {
+		if gone(k, v) {
+			r.drop(k)
+		}
+	}
 }
 
 // Forget drops all that is about a Redis key or others under its tag: what
@@ -95,7 +130,7 @@ func (r *Recent[K, V]) Forget(key string) {
 	tagged := key[:strings.IndexByte(key, '}')+1]
 	for k, v := range r.items {
 		if strings.HasPrefix(v.About(), tagged) {
-			delete(r.items, k)
+			r.drop(k)
 		}
 	}
 }
@@ -104,7 +139,9 @@ func (r *Recent[K, V]) clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.epoch++
-	clear(r.items)
+	for k := range r.items {
+		r.drop(k)
+	}
 }
 
 // Len returns the number of things that are kept.

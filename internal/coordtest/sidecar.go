@@ -101,6 +101,7 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		s.Permits.Methods(),
 	)
 	t.Cleanup(func() {
+		_ = s.Limiter.Stop(context.Background()) // its error is that of the context
 		s.Lines.Stop()
 		s.Signals.Stop()
 		s.Leases.Stop(context.Background())

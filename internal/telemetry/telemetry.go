@@ -38,7 +38,7 @@ type Telemetry struct {
 	byNoun, byLoss, byReason, byWait, byOutcome     labels
 	byCause, byStatus, byBatch, byDirect            labels
 	breakers, breakerChanges                        metric.Int64Counter
-	queueEntries, logDropped                        metric.Int64Counter
+	queueEntries, logDropped, tokens                metric.Int64Counter
 	byChange                                        labels
 }
 
@@ -82,6 +82,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.retries = m.counter("coxswain.script.retries", "{retry}", "Further tries of a script, by the reason for them.")
 	t.reloads = m.counter("coxswain.script.reloads", "{reload}", "Scripts loaded again after the server had forgotten them.")
 	t.decisions = m.counter("coxswain.decisions", "{decision}", "What rules decided: allowed, the reason for the refusal, or what the fail mode decided.")
+	t.tokens = m.counter("coxswain.tokens", "{token}", "Tokens that were charged ahead, of rules in mode leased, by what became of them.")
 	t.remaining = m.histogram("coxswain.decision.remaining", "", "The share of the limit that was left after a decision, 0 to 1.", share)
 	t.waited = m.histogram("coxswain.wait.duration", "s", "How long calls with wait_ms waited for what they asked for.", latency)
 	t.pauses = m.counter("coxswain.pauses", "{pause}", "Pauses of keys that began or were prolonged here, by rule and cause.")
@@ -185,6 +186,12 @@ func (t *Telemetry) ScriptsReloaded(ctx context.Context) { t.reloads.Add(ctx, 1)
 func (t *Telemetry) Decision(ctx context.Context, rule, outcome string, ratio float64) {
 	t.decisions.Add(ctx, 1, t.byRule.of(rule, outcome).add...)
 	t.remaining.Record(ctx, ratio, t.byRuleOnly.of(rule, "").record...)
+}
+
+// TokensAhead counts tokens that were charged ahead of the calls for them, by what became of
+// them: charged, served, returned or lapsed.
+func (t *Telemetry) TokensAhead(ctx context.Context, rule, outcome string, n int64) {
+	t.tokens.Add(ctx, n, t.byRule.of(rule, outcome).add...)
 }
 
 // Degraded counts a decision that was made without Redis, with an outcome as

@@ -160,6 +160,7 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.script.reloads":        "",
 		"coxswain.decisions":             "outcome=v2 rule=v1",
 		"coxswain.decision.remaining":    "rule=v1",
+		"coxswain.tokens":                "outcome=v2 rule=v1",
 		"coxswain.queue.entries":         "outcome=v1",
 		"coxswain.pauses":                "cause=v2 rule=v1",
 		"coxswain.breaker.decisions":     "outcome=v1",

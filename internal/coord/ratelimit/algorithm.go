@@ -27,13 +27,15 @@ type algorithm struct {
 	maxLimit int64
 	// script charges all bands of a limit, or none.
 	script lua.Script[In, Out]
+	// lease does so ahead, for mode leased; nil = the algorithm has no such mode.
+	lease *lua.Script[LeaseIn, LeaseOut]
 }
 
 // algorithms are those that a rule may name, sorted by name.
 var algorithms = []*algorithm{
 	{
 		name: api.AlgorithmFixedWindow, unburst: wholeLimit, maxLimit: coord.MaxLimit,
-		script: charges("ratelimit_fixed_window"),
+		script: charges("ratelimit_fixed_window"), lease: leases("ratelimit_fixed_window_lease"),
 	},
 	{
 		name: api.AlgorithmLeakyBucket, bursts: true, unburst: oneAtOnce, maxLimit: coord.MaxLimit,
@@ -49,12 +51,18 @@ var algorithms = []*algorithm{
 	},
 	{
 		name: api.AlgorithmTokenBucket, bursts: true, unburst: wholeLimit, lean: true, maxLimit: coord.MaxLimit,
-		script: charges("ratelimit_token_bucket_bands"),
+		script: charges("ratelimit_token_bucket_bands"), lease: leases("ratelimit_token_bucket_lease"),
 	},
 }
 
 func charges(script string) lua.Script[In, Out] {
 	return lua.Define[In, Out](files, lua.Source{Name: script, Latched: true})
+}
+
+// LeaseScript is the script by which an algorithm is charged ahead; the algorithm of that
+// name has to have one.
+func LeaseScript(algorithm string) lua.Script[LeaseIn, LeaseOut] {
+	return *algorithmNamed(algorithm).lease
 }
 
 // ChargeScript is the script of the algorithm of that name on the wire, which has to be one.

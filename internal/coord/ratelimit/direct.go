@@ -28,6 +28,7 @@ func (l *Limiter) halves(peek bool) coord.Option {
 		Asked:  run,
 		Answer: coord.Answering(run, l.answer),
 		Forget: func(a *asked) {
+			a.question.ahead.forgo()
 			a.question = question{}
 			a.run.Forget()
 		},
@@ -35,7 +36,7 @@ func (l *Limiter) halves(peek bool) coord.Option {
 }
 
 func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *asked) (coord.Prepared, api.RatelimitResult, error) {
-	if p.Pool != "" || p.WaitMS > 0 && !peek || !l.seals.fresh() {
+	if p.Pool != "" || p.WaitMS > 0 && !peek {
 		return coord.Elsewhere, api.RatelimitResult{}, nil
 	}
 	q, d, known, err := l.open(c, p, peek)
@@ -45,14 +46,18 @@ func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *
 	case known:
 		d, err = l.decided(context.Background(), q, d, nil)
 		return coord.Known, d.RatelimitResult, err
-	case q.lim.options.MaxConcurrent > 0:
+	case q.lim.options.MaxConcurrent > 0 || !l.seals.fresh():
+		q.ahead.forgo()
 		return coord.Elsewhere, api.RatelimitResult{}, nil
 	}
 	a.question = q
-	if q.lim.lean() {
-		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, q.mode.Patience(q.caller), &a.run)
-	} else {
-		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, q.mode.Patience(q.caller), &a.run)
+	switch {
+	case q.ahead.of != nil:
+		lua.Ask(l.runner, *q.lim.algorithm.lease, q.block(), lua.Latch{}, q.patience(), &a.run)
+	case q.lim.lean():
+		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, q.patience(), &a.run)
+	default:
+		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, q.patience(), &a.run)
 	}
 	return coord.Asking, api.RatelimitResult{}, nil
 }
@@ -62,11 +67,14 @@ func (l *Limiter) answer(ctx context.Context, a *asked) (api.RatelimitResult, er
 	q := a.question
 	var out answer
 	var err error
-	if q.lim.lean() {
+	switch {
+	case q.ahead.of != nil:
+		out, err = q.chargedAhead(lua.Answer(ctx, l.runner, *q.lim.algorithm.lease, &a.run))
+	case q.lim.lean():
 		var lean lua.Outcome[coord.LimitAnswer]
 		lean, err = lua.Answer(ctx, l.runner, TokenBucketScript, &a.run)
 		out = leanAnswer(lean)
-	} else {
+	default:
 		out, err = lua.Answer(ctx, l.runner, q.lim.algorithm.script, &a.run)
 	}
 	d, _, err := l.answered(ctx, q, out, err)

@@ -60,6 +60,14 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 	e.decide(look.Value)
 	e.bands(lim.algorithm, decided, look.Value.Bands)
 	e.gate(gate.Value, penaltyOf(written.Penalty).ForgiveMS)
+	if lim.leased != nil {
+		known, _, _ := l.answers.Get(lim.blockKey(t.counted))
+		if h, ok := known.(*holding); ok {
+			if left, until := h.view(l.now()); left > 0 {
+				e.Block = &api.ExplainBlock{Tokens: left, LeftMS: coord.MsLeft(until - l.now())}
+			}
+		}
+	}
 	return api.RatelimitExplainResult(e), nil
 }
 

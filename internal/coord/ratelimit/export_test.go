@@ -1,6 +1,8 @@
 package ratelimit
 
 import (
+	"context"
+
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
@@ -108,3 +110,32 @@ func (l *Limiter) Remembered() (denials, local int) {
 // TextOf and ReadRule are how rules are kept in Redis.
 func TextOf(o api.Rule) (string, error)            { return textOf(o) }
 func ReadRule(name, text string) (api.Rule, error) { return readRule(name, text) }
+
+// Settled returns when nothing that was charged ahead is on its way back.
+func (l *Limiter) Settled(ctx context.Context) error { return l.blocks.settled(ctx) }
+
+// Blocks counts the keys in mode leased of which something is known.
+func (l *Limiter) Blocks() int {
+	n := 0
+	l.answers.DropIf(func(_ coord.AnswerKey, e coord.Ending) bool {
+		if _, ok := e.(*holding); ok {
+			n++
+		}
+		return false
+	})
+	return n
+}
+
+// Unreturned is what is served no more and goes back with the next charge.
+func (l *Limiter) Unreturned() int64 {
+	n := int64(0)
+	l.answers.DropIf(func(_ coord.AnswerKey, e coord.Ending) bool {
+		if h, ok := e.(*holding); ok {
+			h.mu.Lock()
+			n += h.back.left
+			h.mu.Unlock()
+		}
+		return false
+	})
+	return n
+}

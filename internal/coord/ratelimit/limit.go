@@ -26,6 +26,7 @@ type limit struct {
 
 	local    gcra
 	upstream upstream
+	leased   *leaseTerms // nil = each call is decided in Redis
 }
 
 // failMode is what decides while Redis does not answer, unless the call says.
@@ -88,6 +89,7 @@ func compile(o api.Rule, revision int64) *limit {
 	l.part = statePart(o.Name, o.Algorithm, l.signature)
 	l.local = share(l.bands, max(1, o.LocalShareOf))
 	l.upstream = upstreamOf(o)
+	l.leased = leaseTermsOf(o, l.algorithm, bands)
 	return l
 }
 

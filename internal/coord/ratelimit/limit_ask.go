@@ -31,6 +31,7 @@ type question struct {
 	epoch   uint64        // of the answers, then
 	// denied: a refusal is remembered, whose wait is longer once this is let through.
 	denied bool
+	ahead  ahead // what it charges beside its cost, in mode leased
 }
 
 // question is what is known of a call before Redis is named. A rule in shadow
@@ -64,6 +65,11 @@ func (l *Limiter) ask(ctx context.Context, q question) (decision, answer, error)
 // answered makes a decision of a script's answer, or of its failure.
 func (l *Limiter) answered(ctx context.Context, q question, out answer, err error) (decision, answer, error) {
 	if err != nil {
+		if q.ahead.of != nil && coord.Unanswered(ctx, err) {
+			if d, ok := q.ahead.of.serveLeft(q.cost, l.now()); ok {
+				return d, answer{}, nil
+			}
+		}
 		d, err := l.unanswered(ctx, q, err)
 		return d, answer{}, err
 	}
@@ -89,6 +95,9 @@ func (l *Limiter) answered(ctx context.Context, q question, out answer, err erro
 		if q.mode == coord.FailLocal && !d.Replayed {
 			l.keepWarm(q)
 		}
+	}
+	if q.lim.leased != nil && !q.peek && !d.Allowed {
+		d = l.refusedAhead(q, d)
 	}
 	return d, out, nil
 }
@@ -121,8 +130,12 @@ func (l *Limiter) charge(ctx context.Context, q question) (answer, error) {
 	lim := q.lim
 	if q.cost > 0 {
 		if err := l.seals.ready(ctx, q.mode == coord.FailClosed); err != nil {
+			q.ahead.forgo()
 			return answer{}, err
 		}
+	}
+	if q.ahead.of != nil {
+		return q.chargedAhead(run(ctx, l.runner, *lim.algorithm.lease, q.block(), q))
 	}
 	if lim.lean() {
 		out, err := run(ctx, l.runner, TokenBucketScript, q.leanCharge(), q)
@@ -159,7 +172,7 @@ func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I,
 		ctx, done = outlive(ctx, lease.GiveBackTime)
 		defer done()
 	}
-	return lua.RunAs(ctx, r, s, in, q.latch, q.mode.Patience(q.caller))
+	return lua.RunAs(ctx, r, s, in, q.latch, q.patience())
 }
 
 // outlive is a context that ends only some time after ctx: who leaves while its

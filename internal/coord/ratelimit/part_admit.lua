@@ -13,10 +13,11 @@ local function band_views(a, s)
   return views
 end
 
--- admit decides on a charge (Charge in scripts.go). With max_concurrent seat is what part_seat.lua makes. It returns
--- the script's outputs and whether it wrote.
-local function admit(a, s, gate_key, charge, seat)
-  local g, cost, peek = gate_read(gate_key), charge.cost, charge.peek > 0
+-- admit decides on a charge (Charge in scripts.go). With max_concurrent seat is what part_seat.lua makes; g is the gate, if
+-- it was read before. It returns the script's outputs and whether it wrote.
+local function admit(a, s, gate_key, charge, seat, g)
+  local cost, peek = charge.cost, charge.peek > 0
+  g = g or gate_read(gate_key)
   local free, first, spare_seats = true, false, 0
   if seat then free, first, spare_seats = seat.ask() end
   local retry, denied = gate_wait(g)

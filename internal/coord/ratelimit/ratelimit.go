@@ -46,7 +46,8 @@ type Options struct {
 //
 // It goes on while the sidecar drains, but for rules with max_concurrent: a
 // decision holds nothing that would have to be given back, and a pod that
-// finishes its last requests must still keep to the limits it shares.
+// finishes its last requests must still keep to the limits it shares. What it
+// charged ahead is given back by Drain.
 type Limiter struct {
 	runner       *lua.Runner
 	keys         keys
@@ -63,6 +64,7 @@ type Limiter struct {
 	made         time.Time
 	reservations *reservations
 	answers      *coord.Answers
+	blocks       blocks
 	local        *coord.Recent[localKey, drain]
 	grantIDs     grantIDs
 	stats        stats
@@ -89,6 +91,11 @@ func New(o Options) *Limiter {
 		answers: o.Answers, local: coord.NewRecent[localKey, drain](), grantIDs: newGrantIDs(),
 		stats: stats{rules: make(map[string]*counters)},
 	}
+	l.blocks = blocks{
+		runner: o.Runner, answers: o.Answers, tel: o.Telemetry, now: l.now, crew: coord.NewCrew(returnCrew),
+	}
+	l.blocks.sweep.clock, l.blocks.sweep.now = o.Clock, l.now
+	o.Rules.onChange(l.reloaded)
 	if o.Signals != nil {
 		o.Signals.OnForget(l.forgetLocal, func() {})
 	}
@@ -215,8 +222,13 @@ func (l *Limiter) open(c coord.Caller, p *api.RatelimitParams, peek bool) (q que
 		return q, d, false, err
 	}
 	q = l.question(c, t, p, peek)
+	if t.list == "" {
+		if d, known = l.served(&q, p.WaitMS); known {
+			return q, d, true, nil
+		}
+	}
 	if d, known = l.unasked(&q, t.list, coord.Millis(p.WaitMS)); known {
-		return q, d, true, nil
+		return q, q.withoutCharge(d), true, nil
 	}
 	q.address(l.keys)
 	if !q.peek && q.cost > 0 && !q.lim.lean() {

@@ -28,6 +28,7 @@ func CheckRules(items []api.Rule) coord.Problems {
 		checkFailure(&p, at, it)
 		checkConcurrency(&p, at+"max_concurrent", it.MaxConcurrent)
 		checkHeadroom(&p, at, it)
+		checkLease(&p, at, it)
 		checkKeys(&p, at, it)
 		checkUpstream(&p, at, it)
 		p.AddBounds(at, it)

@@ -53,6 +53,10 @@ func PlainRule(o api.Rule) api.Rule {
 		o.Overrides[i].Limits = plainBands(o.Algorithm, o.Overrides[i].Limits)
 	}
 	o.Penalty = plainPenalty(o.Penalty)
+	o.Lease = plainLease(o.Mode, o.Lease)
+	if o.Mode == modeExact {
+		o.Mode = ""
+	}
 	return o
 }
 

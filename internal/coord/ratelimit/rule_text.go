@@ -30,6 +30,9 @@ func textOf(o api.Rule) (string, error) {
 	if NoPenalty(o.Penalty) {
 		o.Penalty = nil
 	}
+	if o.Lease != nil && *o.Lease == (api.RuleLease{}) {
+		o.Lease = nil
+	}
 	b, err := json.Marshal(o)
 	if err == nil && len(b) > maxRuleText {
 		return "", coord.Invalid("rule: has %d bytes as text, more than %d; keep a rule with so long lists in a file", len(b), maxRuleText)

@@ -30,6 +30,7 @@ type Rules struct {
 	// kept are the rules in Redis by name, deleted ones included.
 	kept       map[string]keptRule
 	precedence Precedence
+	changed    []func(map[string]*rule)
 }
 
 // Precedence is which of two rules of one name is in force.
@@ -112,6 +113,16 @@ func (r *Rules) merge() {
 		}
 	}
 	r.set.Store(&set)
+	for _, f := range r.changed {
+		f(set)
+	}
+}
+
+// onChange has f called with each set that is put in force from now on. It must not block.
+func (r *Rules) onChange(f func(map[string]*rule)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed = append(r.changed, f)
 }
 
 // hidden reports whether the rule of that name and source has to stand behind

@@ -34,6 +34,7 @@ func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
 		Allow:     []api.Match{{Exact: "e"}}, Deny: []api.Match{{Suffix: "g.h"}},
 		Groups: []api.Group{{Exact: "k", Name: "l"}},
 		Shadow: true, MaxConcurrent: 9, HeadroomPercent: 10, MaxDelayMS: 1000,
+		Mode: "exact", Lease: &api.RuleLease{MaxSharePercent: 20, TTLMS: 500},
 		Penalty: &api.Penalty{Codes: []int64{403}, BaseMS: 1, MaxMS: 1000, ForgiveMS: 3_600_000, JitterPercent: new(int64)},
 	}
 	for i := range reflect.TypeOf(o).NumField() {
@@ -50,6 +51,7 @@ func TestEveryFieldOfARuleIsInItsText(t *testing.T) {
 		`"overrides":[{"glob":"b*","limits":[{"limit":10,"period_ms":60000}],"max_concurrent":2}],`+
 		`"allow":[{"exact":"e"}],"deny":[{"suffix":"g.h"}],"groups":[{"exact":"k","name":"l"}],`+
 		`"shadow":true,"max_concurrent":9,"headroom_percent":10,"max_delay_ms":1000,`+
+		`"mode":"exact","lease":{"max_share_percent":20,"ttl_ms":500},`+
 		`"penalty":{"codes":[403],"base_ms":1,"max_ms":1000,"forgive_ms":3600000,"jitter_percent":0}}`, text)
 
 	o.Penalty = &api.Penalty{}
