@@ -179,7 +179,7 @@ func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
 		}
 		checked++
 	}
-	require.Equal(t, 7, checked)
+	require.Equal(t, 8, checked)
 }
 
 func TestTheBoundsOfBreakersAreThoseOfTheirCheck(t *testing.T) {
