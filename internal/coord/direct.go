@@ -33,7 +33,8 @@ type Halves[P, R, Q any] struct {
 	Forget func(q *Q)
 }
 
-// Rest is what is left to do of a call on the direct path. It may block as long as ctx allows.
+// Rest carries out what remains of a call whose Answer could not complete it. It may block
+// as long as ctx allows.
 type Rest[R any] func(ctx context.Context) (R, error)
 
 // Prepared is what came of preparing a call.
@@ -134,8 +135,8 @@ func Answering[R, Q any](asked func(*Q) *lua.Asked, f func(context.Context, *Q) 
 	}
 }
 
-// Single is a method that is one run of a script. K is what is kept of a call between its
-// halves.
+// Single describes a method that runs one script. Of a call it keeps a K from its first half
+// to its second.
 type Single[P, I, O, R, K any] struct {
 	Runner *lua.Runner
 	Script lua.Script[I, O]

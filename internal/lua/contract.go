@@ -16,7 +16,7 @@ import (
 // is there:
 //
 //	string                text, any bytes
-//	integers              a number
+//	int64                 a number
 //	bool                  true or false
 //	[]string              a table of texts
 //	`lua:"key"`           a key of Redis, the local lock_key of a field Lock
@@ -160,7 +160,7 @@ func kindOf(t reflect.Type, name string) kind {
 	switch {
 	case t.Kind() == reflect.String:
 		return kindText
-	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+	case t.Kind() == reflect.Int64:
 		return kindInt
 	case t.Kind() == reflect.Bool:
 		return kindFlag
@@ -194,11 +194,7 @@ func (c *contract) appendArgs(to []any, in reflect.Value) []any {
 		v := in.FieldByIndex(c.args[i].index)
 		switch c.args[i].kind {
 		case kindInt:
-			if v.Kind() == reflect.Int {
-				to = append(to, v.Int())
-			} else {
-				to = append(to, (*int64)(v.Addr().UnsafePointer()))
-			}
+			to = append(to, (*int64)(v.Addr().UnsafePointer()))
 		case kindFlag:
 			flag := 0
 			if v.Bool() {

@@ -148,7 +148,8 @@ func (a *Acquisition[O, R]) read(ctx context.Context, at Place, run *lua.Asked) 
 	}
 }
 
-// end makes the result of a call's last attempt, and does what is left to do.
+// end returns the result of a call after its last attempt. It may block: a replay asks Redis
+// once more, and a grant that nobody can use is given back.
 func (a *Acquisition[O, R]) end(ctx context.Context, t Attempt[O], waiter string, err error) (R, error) {
 	var r R
 	if err != nil {
@@ -167,8 +168,8 @@ func (a *Acquisition[O, R]) end(ctx context.Context, t Attempt[O], waiter string
 	return r, err
 }
 
-// settle makes the result of an attempt that was answered. The rest is what is left to do
-// and may block; nil = nothing.
+// settle returns the result of an attempt that was answered, or the Rest that has to return
+// it instead because it may block.
 func (a *Acquisition[O, R]) settle(ctx context.Context, t Attempt[O]) (R, coord.Rest[R]) {
 	var none R
 	switch {

@@ -126,7 +126,7 @@ func (l *Limiter) Blocks() int {
 	return n
 }
 
-// Unreturned is what is served no more and goes back with the next charge.
+// Unreturned counts the tokens that no call is served any more and that the next charge returns.
 func (l *Limiter) Unreturned() int64 {
 	n := int64(0)
 	l.answers.DropIf(func(_ coord.AnswerKey, e coord.Ending) bool {

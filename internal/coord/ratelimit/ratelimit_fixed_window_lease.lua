@@ -6,7 +6,7 @@
 -- ARGV cost; most; revision; signature; unused; at_us
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; taken; returned; ends_us
 -- TTL state: two periods from the start of the last window charged, 1 % and 1 s longer; gate: see part_gate.lua
--- COST O(bands), 40 us: MGET and EXISTS for all items of a run, and when it took or took back something SET
+-- COST O(bands), 50 us: MGET and EXISTS for all items of a run, and when it took or took back something SET
 local s = window.open(stored(state_key, window, block.signature, block.revision))
 local out, wrote = lease(window, s, gate_key, rare and gate_read(gate_key), block)
 -- A block ends with the first of its windows: what it has left is of no later one.

@@ -7,7 +7,7 @@
 -- ARGV cost; most; revision; signature; unused; at_us
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; taken; returned; ends_us
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate: see part_gate.lua
--- COST O(bands), 30 us: MGET and EXISTS for all items of a run, and when it took or took back something SET
+-- COST O(bands), 50 us: MGET and EXISTS for all items of a run, and when it took or took back something SET
 local c, l, p = string.match(block.signature, '^(%d+)/(%d+)/(%d+)/%d+$')
 local text, cost, most = text_get(state_key), block.cost, block.most
 local t, v, u, r, from, last = now, block.revision, 0, 0, now, 0

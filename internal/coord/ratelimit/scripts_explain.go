@@ -10,7 +10,7 @@ var GateScript = lua.Define[GateIn, GateOut](files, lua.Source{Name: "ratelimit_
 // are told.
 type GateIn struct {
 	Gate, Leases, Holders, Line string `lua:"key"`
-	Most                        int
+	Most                        int64
 }
 
 // GateOut is what the gate is now. Instants are 0 where there is nothing.

@@ -49,7 +49,7 @@ type SetDelayIn struct {
 	Gate           string `lua:"key"`
 	DelayUS, TTLUS int64
 	Source         string
-	Most           int
+	Most           int64
 	Channel        string
 }
 
