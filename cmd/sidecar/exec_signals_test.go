@@ -83,12 +83,16 @@ func TestExecWaitsOnAtASignalThatMeansNoEnd(t *testing.T) {
 	s := ready(t)
 	c := dial(t, s.socket, "test")
 	call(t, s.socket, "lock.acquire", `{"name":"l","bind":"ttl","ttl_ms":600000}`)
-	for i, last := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGHUP} {
+	for _, last := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGHUP} {
+		waiting := func(want int64) {
+			require.Eventually(t, func() bool {
+				r, err := c.LockGet(t.Context(), "l")
+				return err == nil && r.Waiting == want
+			}, limit, 10*time.Millisecond, "%d waiting, %s", want, last)
+		}
+		waiting(0) // the one before has left the line
 		e := execute(t, s, "echo ran", "--wait", "50s")
-		require.Eventually(t, func() bool {
-			r, err := c.LockGet(t.Context(), "l")
-			return err == nil && r.Waiting == 1
-		}, limit, 10*time.Millisecond, "%d", i)
+		waiting(1)
 		require.NoError(t, e.cmd.Process.Signal(syscall.SIGWINCH))
 		require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
 		require.NoError(t, e.cmd.Process.Signal(last))

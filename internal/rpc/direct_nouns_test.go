@@ -136,10 +136,10 @@ func TestWhatWasGrantedOnTheDirectPathIsRenewedAndGivenBack(t *testing.T) {
 	b := serveOn(t, rpc.Options{}, luatest.Open(t, lua.Options{URL: redistest.URL(t), Telemetry: seen.telemetry}))
 	p, eye := b.dial(t), b.dial(t)
 	p.must("lock.get", m{"name": "warm"}) // Redis is up
-	fences := map[int]any{}
+	fences, tokens := map[int]any{}, map[int]any{}
 	for i, r := range p.replies(p.sendAll("lock.acquire", named(m{"ttl_ms": 6000}))...) {
 		require.Equal(t, true, r["acquired"], i)
-		fences[i] = r["fence"]
+		fences[i], tokens[i] = r["fence"], r["token"]
 	}
 	require.Equal(t, crowd, b.leases.Held())
 	eventually(t, "they are renewed twice", func() bool {
@@ -148,8 +148,19 @@ func TestWhatWasGrantedOnTheDirectPathIsRenewedAndGivenBack(t *testing.T) {
 	for i := range crowd {
 		require.Equal(t, fences[i], eye.must("lock.get", m{"name": "n" + itoa(i)})["fence"], i)
 	}
+	longer := p.sendAll("lock.renew", func(i int) m {
+		return m{"name": "n" + itoa(i), "token": tokens[i], "ttl_ms": 600_000} // none lapses by itself
+	})
+	for i, r := range p.replies(longer...) {
+		require.Equal(t, true, r["renewed"], i)
+	}
 	require.NoError(t, p.conn.Close())
-	eventually(t, "they are given back", func() bool { return b.leases.Held() == 0 })
+	for i := range crowd {
+		eventually(t, "it is given back", func() bool {
+			return eye.must("lock.get", m{"name": "n" + itoa(i)})["held"] == false
+		})
+	}
+	require.Zero(t, b.leases.Held())
 	for i, r := range eye.replies(eye.sendAll("lock.acquire", named(nil))...) {
 		require.Equal(t, true, r["acquired"], i)
 	}
