@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"context"
 	"crypto/rand"
 	"log/slog"
 	"sync"
@@ -64,11 +65,88 @@ type Loss struct {
 type Session struct {
 	// ID is unique among all sidecars of the fleet.
 	ID string
+	// Outlet takes notifications to the client. It is set before the session is used;
+	// nil = the session cannot subscribe to anything.
+	Outlet Outlet
 
 	lost func(Loss)
 
-	mu       sync.Mutex // guards identity
+	mu       sync.Mutex // guards what follows
 	identity Identity
+	ends     map[*Following]struct{}
+	ended    bool
+}
+
+// Outlet writes notifications to one client. Its methods never block.
+type Outlet interface {
+	// Notify sends an event of the contract, with params of its type.
+	Notify(e *api.Spec, params any) Told
+	// WhenRoom calls f once, on any goroutine, as soon as the client has read enough for
+	// more notifications, or has gone: at once if that is so already.
+	WhenRoom(f func())
+}
+
+// Told is what became of a notification.
+type Told uint8
+
+// What became of a notification.
+const (
+	ToldSent Told = iota // it will be written before all that follows
+	ToldFull             // the client reads too slowly; nothing was sent
+	ToldGone             // the connection is closed; nothing was sent
+)
+
+// Following is something that a session subscribed to.
+type Following struct {
+	session *Session
+	end     func(context.Context)
+}
+
+// Follow has end called when the session ends, unless Leave is called before. False is a
+// session that has ended, or that has no client to tell.
+func (s *Session) Follow(end func(context.Context)) (*Following, bool) {
+	if s == nil || s.Outlet == nil {
+		return nil, false
+	}
+	f := &Following{session: s, end: end}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, false
+	}
+	if s.ends == nil {
+		s.ends = make(map[*Following]struct{})
+	}
+	s.ends[f] = struct{}{}
+	return f, true
+}
+
+// Leave ends the following without a call of its end. It may be called again.
+func (f *Following) Leave() {
+	f.session.mu.Lock()
+	defer f.session.mu.Unlock()
+	delete(f.session.ends, f)
+}
+
+// Follows reports whether the session subscribed to anything.
+func (s *Session) Follows() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ends) > 0
+}
+
+// End ends all that the session subscribed to, side by side, and returns when each has
+// ended or ctx has. Nothing can be subscribed to afterwards.
+func (s *Session) End(ctx context.Context) {
+	s.mu.Lock()
+	ends := s.ends
+	s.ends, s.ended = nil, true
+	s.mu.Unlock()
+	var all sync.WaitGroup
+	for f := range ends {
+		all.Go(func() { f.end(ctx) })
+	}
+	all.Wait()
 }
 
 // NewSession makes one. Lost is called, never blocking for long and never with a lock

@@ -38,7 +38,7 @@ var drainingParams = compiled.of(reflect.TypeFor[api.DrainingParams]())
 // listening reports whether the client may be sent notifications: it holds
 // something that can be lost, or it subscribed.
 func (c *conn) listening() bool {
-	return c.subscriber.Following() || c.server.services.Leases.Holding(c.session)
+	return c.subscriber.Following() || c.session.Follows() || c.server.services.Leases.Holding(c.session)
 }
 
 // tellDraining tells a client that listens, once. It is called when draining

@@ -248,10 +248,42 @@ func (f *field) decodeMap(c *cursor, v reflect.Value) *mistake {
 	if k := c.kind(); k != kindMap && (k != kindArray || !emptyAt(*c)) {
 		return f.refuse(*c)
 	}
+	if f.sub == nil {
+		return f.decodeTexts(c, v)
+	}
 	v.Set(f.sub.blank)
 	if err := f.sub.decode(c, v, nil); err != nil {
 		return err.within(f.Name)
 	}
+	return nil
+}
+
+// decodeTexts reads a map whose keys are free. All its texts together may have MaxLen bytes.
+func (f *field) decodeTexts(c *cursor, v reflect.Value) *mistake {
+	_, n := c.enter()
+	texts, size := make(map[string]string), 0
+	for range n {
+		key, strict, ok := c.text()
+		if !ok {
+			return wrong(f.Name, "a key is %s; keys are text", found(*c))
+		}
+		if len(key) == 0 || len(key) > api.MaxNameBytes || strict && !utf8.Valid(key) {
+			return wrong(f.Name, "a key has %d bytes; 1 to %d of UTF-8 are expected, or bin", len(key), api.MaxNameBytes)
+		}
+		name := string(key)
+		if _, twice := texts[name]; twice {
+			return wrong(shown(key), "it is given twice").within(f.Name)
+		}
+		text := reflect.New(reflect.TypeFor[string]()).Elem()
+		if err := f.item.decodeText(c, text); err != nil {
+			return err.within(shown(key)).within(f.Name)
+		}
+		texts[name] = text.String()
+		if size += len(name) + text.Len(); size > f.MaxLen {
+			return wrong(f.Name, "the keys and texts have more than %d bytes together", f.MaxLen)
+		}
+	}
+	v.Set(reflect.ValueOf(texts))
 	return nil
 }
 

@@ -3,7 +3,9 @@ package rpc
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,10 +51,23 @@ func (f *field) append(b []byte, v reflect.Value) []byte {
 	case api.KindBin:
 		return appendBin(b, v.Bytes())
 	case api.KindMap:
+		if f.sub == nil {
+			return f.appendTexts(b, v)
+		}
 		return f.sub.append(b, v)
 	default:
 		return f.appendList(b, v)
 	}
+}
+
+// appendTexts writes a map whose keys are free, sorted by them.
+func (f *field) appendTexts(b []byte, v reflect.Value) []byte {
+	texts, _ := v.Interface().(map[string]string)
+	b = appendHeader(b, len(texts), 0x80, 15, 0, 0xde)
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		b = f.item.appendStr(f.item.appendStr(b, key), texts[key])
+	}
+	return b
 }
 
 func (f *field) appendList(b []byte, v reflect.Value) []byte {

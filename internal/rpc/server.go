@@ -215,6 +215,7 @@ func (s *Server) welcome(nc *net.UnixConn) {
 	full := int64(len(s.conns)) >= s.opts.Limits.MaxConnections
 	if !full {
 		c.session = s.services.Leases.Open(coord.Identity{}, c.lost) // before others can see it
+		c.session.Outlet = c
 		s.conns[c] = struct{}{}
 	}
 	s.mu.Unlock()

@@ -22,7 +22,52 @@ func (c *conn) end() {
 	c.subscriber.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
 	defer cancel()
+	c.session.End(ctx)
 	c.server.services.Leases.Close(ctx, c.session)
+}
+
+// Notify implements coord.Outlet. A client that reads too slowly loses none of it: who sends
+// waits for room, or counts what it dropped.
+func (c *conn) Notify(e *api.Spec, params any) coord.Told {
+	t := compiled.of(e.Params)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return coord.ToldGone
+	case len(c.out)+c.rest >= maxEventBytes:
+		return coord.ToldFull
+	}
+	b := append(appendText([]byte{0x93, 2}, e.Name), 0x91)
+	c.appendLocked(t.append(b, reflect.ValueOf(params)))
+	c.flushLocked()
+	return coord.ToldSent
+}
+
+// WhenRoom implements coord.Outlet.
+func (c *conn) WhenRoom(f func()) {
+	c.mu.Lock()
+	if !c.closed && len(c.out)+c.rest >= maxEventBytes {
+		c.wantRoom = append(c.wantRoom, f)
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Unlock()
+	f()
+}
+
+// tellRoom calls who waits for room; the caller holds mu.
+func (c *conn) tellRoom() {
+	if len(c.wantRoom) == 0 || !c.closed && len(c.out)+c.rest >= maxEventBytes {
+		return
+	}
+	all := c.wantRoom
+	c.wantRoom = nil
+	c.server.workers.wg.Go(func() {
+		for _, f := range all {
+			f()
+		}
+	})
 }
 
 var lostParams = compiled.of(reflect.TypeFor[api.LostParams]())

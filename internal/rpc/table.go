@@ -29,8 +29,8 @@ type field struct {
 	key []byte
 	// want is what a wrong value is told: "true or false is expected".
 	want string
-	// sub is the table of a map, or of the maps in a list; item is what a list
-	// of text or integers holds.
+	// sub is the table of a map, or of the maps in a list; item is what a list of text or
+	// integers holds, or a map of texts whose keys are free.
 	sub  *table
 	item *field
 	// prose is text for people.
@@ -42,6 +42,9 @@ type field struct {
 // prose are the keys of texts that the sidecar writes for people, with the words of
 // clients in them.
 var prose = []string{"message", "text", "detail"}
+
+// textsType is that of the only maps whose keys are free.
+var textsType = reflect.TypeFor[map[string]string]()
 
 // maxFields bounds a table to the bits of its masks.
 const maxFields = 64
@@ -75,7 +78,7 @@ func (ts *tables) compile(t reflect.Type) *table {
 		panic(fmt.Sprintf("rpc: %s has more than %d fields", t, maxFields))
 	}
 	for i, d := range described {
-		if d.Kind == api.KindAny || d.Kind == api.KindMap && d.Elem == nil {
+		if d.Kind == api.KindAny || d.Kind == api.KindMap && d.Elem == nil && t.Field(d.Index).Type != textsType {
 			panic(fmt.Sprintf("rpc: %s.%s: free-form values have no codec here", t, d.Name))
 		}
 		f := field{Field: d, key: appendText(nil, d.Name), want: want(d), pointer: t.Field(d.Index).Type.Kind() == reflect.Pointer}
@@ -83,6 +86,9 @@ func (ts *tables) compile(t reflect.Type) *table {
 		switch {
 		case d.Elem != nil:
 			f.sub = ts.compile(d.Elem)
+		case d.Kind == api.KindMap:
+			item := api.Field{Kind: api.KindStr, MaxLen: d.MaxLen}
+			f.item = &field{Field: item, want: want(item)}
 		case d.Kind == api.KindList:
 			if d.Items != api.KindStr && d.Items != api.KindInt {
 				panic(fmt.Sprintf("rpc: %s.%s: a list of %s has no codec here", t, d.Name, d.Items))

@@ -22,6 +22,8 @@ type writer struct {
 	stuck *time.Timer
 	// drained is told when the buffer is no longer full, and on closing.
 	drained *sync.Cond
+	// wantRoom is called, once, when there is room for notifications, and on closing.
+	wantRoom []func()
 
 	raw syscall.RawConn
 	// attempt is one try to write wire, made once since a closure a write
@@ -138,6 +140,7 @@ func (c *conn) flushLocked() {
 		}
 	}
 	c.writing = false
+	c.tellRoom()
 	c.shrink()
 }
 
@@ -185,6 +188,7 @@ func (c *conn) writeSlowly() {
 
 // relieve tells the reader and the timer that the buffer is no longer full.
 func (c *conn) relieve() {
+	c.tellRoom()
 	if c.full() && !c.closed {
 		return
 	}

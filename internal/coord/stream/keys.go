@@ -1,0 +1,30 @@
+package stream
+
+import "github.com/coxswain-sidecar/coxswain/internal/coord"
+
+// keys are those of streams.
+type keys struct{ coord.Keys }
+
+// stream is a key of a stream, by part.
+func (k keys) stream(stream, part string) string {
+	return k.Key(coord.Escaped(stream), "stream:", part)
+}
+
+// streamKeys are those of all that a stream has, but for what is kept by group and by dedupe id.
+func (k keys) streamKeys(stream string) Keys {
+	part := func(name string) string { return k.stream(stream, name) }
+	return Keys{Log: part("log"), Dead: part("dead"), Groups: part("groups")}
+}
+
+// delayedKeys are those of messages that are not due.
+func (k keys) delayedKeys(stream string) DelayedKeys {
+	return DelayedKeys{Due: k.stream(stream, "due"), Delayed: k.stream(stream, "delayed")}
+}
+
+// retry is when messages of a group are delivered again.
+func (k keys) retry(stream, group string) string {
+	return k.stream(stream, "retry:"+coord.Escaped(group))
+}
+
+// dedupe is what became of the message of a dedupe id.
+func (k keys) dedupe(stream, id string) string { return k.stream(stream, "dedupe:"+coord.Escaped(id)) }

@@ -1,0 +1,183 @@
+package stream
+
+import (
+	"embed"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// Keys are what a stream has; part_stream.lua says what they hold. All are under one tag.
+type Keys struct {
+	Log, Dead, Groups string `lua:"key"`
+}
+
+// DelayedKeys are what holds the messages that are not due.
+type DelayedKeys struct {
+	Due, Delayed string `lua:"key"`
+}
+
+// PublishScript adds a message to the end of a stream, or to those that are not due.
+var PublishScript = lua.Define[PublishIn, PublishOut](files, lua.Source{Name: "stream_publish", Latched: true})
+
+// PublishIn is one message.
+type PublishIn struct {
+	Keys
+	DelayedKeys
+	Dedupe   string `lua:"key,optional"` // empty = there is no dedupe id
+	Message  string // as encoded by envelope
+	DedupeMS int64
+	MaxLen   int64 // about how many messages the stream keeps; 0 = all
+	DelayMS  int64
+	Serial   string // of this message alone, while it is not due
+	// Broadcast is the channel of all sidecars, which are told of a new delay.
+	Broadcast string
+}
+
+// PublishOut says what became of it.
+type PublishOut struct {
+	Published bool   // false = its dedupe id was known
+	ID        string // empty = it is not due
+	DueMS     int64  // Unix milliseconds; 0 = it was added at once
+}
+
+// DueScript adds at most 100 messages to a stream whose delay is over.
+var DueScript = lua.Define[DueIn, DueOut](files, lua.Source{Name: "stream_due", Idempotent: true})
+
+// DueIn is one stream.
+type DueIn struct {
+	Keys
+	DelayedKeys
+}
+
+// DueOut says when to look again.
+type DueOut struct {
+	Added  int64
+	NextMS int64 // milliseconds until the next message is due; 0 = now; -1 = there is none
+}
+
+// OpenScript makes a group, if there is none. One that was lost begins where it was.
+var OpenScript = lua.Define[OpenIn, OpenOut](files, lua.Source{Name: "stream_open", Idempotent: true})
+
+// OpenIn is one group.
+type OpenIn struct {
+	Keys
+	Group string
+	// From is the last message that the sidecar knows to have been delivered, or, of a group
+	// that never was, 0-0 for the first message or $ for those to come.
+	From string
+}
+
+// OpenOut says what was found.
+type OpenOut struct {
+	Created bool
+	Last    string // the last message that was delivered to it
+}
+
+// ClaimScript takes messages that were delivered and are to be delivered again: those whose
+// delay after a nack is over, and those whose visibility timeout is over. Poison goes to the
+// dead letters.
+var ClaimScript = lua.Define[ClaimIn, ClaimOut](files, lua.Source{Name: "stream_claim", Idempotent: true})
+
+// ClaimIn is one look at the pending messages of a group.
+type ClaimIn struct {
+	Keys
+	Retry         string `lua:"key"`
+	Group         string
+	Consumer      string
+	VisibilityMS  int64
+	MaxDeliveries int64
+	Count         int64  // how many to take at most, up to 100; with 0 only the dead are moved
+	After         string // the message after which to look; empty = from the first
+}
+
+// ClaimOut is what was found.
+type ClaimOut struct {
+	Missing bool  // there is no such group
+	Dead    int64 // moved to the dead letters
+	Trimmed int64 // deleted from the stream before they were acknowledged
+	// Next is for After of the next look; empty = this one reached the end.
+	Next string
+	// RetryMS is until the first delay is over; 0 = now; -1 = none is.
+	RetryMS int64
+	// Last is the last message that was delivered to the group.
+	Last    string
+	Claimed []Claimed
+}
+
+// Claimed is a message that was taken.
+type Claimed struct {
+	ID      string
+	Attempt int64
+	Message string
+	Only    string // see Entry of package redis
+}
+
+// State is what a script found of a message that was delivered.
+type State int64
+
+// The states of a message.
+const (
+	StateGone  State = 0 // it is not pending: acknowledged, a dead letter, deleted, or never was
+	StateDone  State = 1 // it was this consumer's, and what was asked is done
+	StateTaken State = 2 // another consumer has it
+)
+
+// AckScript ends a delivery for good.
+var AckScript = lua.Define[AckIn, bool](files, lua.Source{Name: "stream_ack", Returns: []string{"acked"}, Idempotent: true})
+
+// AckIn is one message, of whichever consumer.
+type AckIn struct {
+	Keys
+	Retry string `lua:"key"`
+	Group string
+	ID    string
+}
+
+// NackScript has a message delivered again after a while, or moves it to the dead letters.
+var NackScript = lua.Define[NackIn, NackOut](files, lua.Source{Name: "stream_nack", Idempotent: true})
+
+// NackIn is one message, of whichever consumer.
+type NackIn struct {
+	Keys
+	Retry         string `lua:"key"`
+	Group         string
+	ID            string
+	DelayMS       int64 // -1 = exponential
+	MaxDeliveries int64 // 0 = it is not known here: it is not moved for that
+	Dead          bool
+	Reason        string
+}
+
+// NackOut says what became of it.
+type NackOut struct {
+	Nacked  bool
+	Dead    bool
+	DelayMS int64
+	Attempt int64
+}
+
+// ExtendScript starts the visibility timeout of a message again, without an attempt more.
+var ExtendScript = lua.Define[HeldIn, State](files, lua.Source{Name: "stream_extend", Returns: []string{"state"}, Idempotent: true})
+
+// ReturnScript gives a message back: it is delivered again at once, by any sidecar.
+var ReturnScript = lua.Define[ReturnIn, State](files, lua.Source{Name: "stream_return", Returns: []string{"state"}, Idempotent: true})
+
+// HeldIn is one message that a consumer has.
+type HeldIn struct {
+	Keys
+	Group    string
+	Consumer string
+	ID       string
+}
+
+// ReturnIn is one message that a consumer gives back.
+type ReturnIn struct {
+	HeldIn
+	Retry string `lua:"key"`
+	// Untouched: no client has seen it, so that its delivery was no attempt.
+	Untouched bool
+	Broadcast string
+}
