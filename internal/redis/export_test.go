@@ -63,3 +63,13 @@ func Arrange(items []Item, apart bool) [][]int {
 	}
 	return runs
 }
+
+// Dialled reports whether a reader has a connection.
+func Dialled(r *Reader) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conn != nil
+}
+
+// IsSuspect tells whether a trouble of that name makes the probe look at once.
+func IsSuspect(name string) bool { return troubles[name].suspect }
