@@ -60,7 +60,15 @@ var (
 		Name: "stream.message", Since: "0.1.0",
 		Summary: "A message for a subscription of this connection: acknowledge it by stream.ack or stream.nack.",
 	})
+	StreamLost = defineEvent[LostParams](Spec{
+		Name: "stream.lost", Since: "0.1.0",
+		Summary: "A message is no longer this connection's: token is its id, name the stream, a colon and the group, in which " +
+			"% { } : and control bytes are written as %XX. It is delivered again, or was acknowledged or trimmed.",
+	})
 )
+
+// StartNew is a start of groups: with the messages that are published from now on.
+const StartNew = "new"
 
 // StreamParams name a stream.
 type StreamParams struct {
@@ -118,7 +126,7 @@ type StreamPublished struct {
 // StreamSubscribeParams say which messages are delivered, and how.
 type StreamSubscribeParams struct {
 	Stream        string `codec:"stream" required:"true" doc:"the stream"`
-	Group         string `codec:"group" required:"true" doc:"the group of consumers; each message goes to one of them"`
+	Group         string `codec:"group" required:"true" doc:"the group of consumers; each message goes to one of them. The newest subscription or fetch of a pod sets visibility_ms and max_deliveries for all of the group in this pod"`
 	Prefetch      int64  `codec:"prefetch,omitempty" default:"16" min:"1" max:"1000" doc:"how many messages this subscription may have unacknowledged"`
 	MaxDeliveries int64  `codec:"max_deliveries,omitempty" default:"5" min:"1" max:"1000" doc:"a message that was delivered so often and not acknowledged is moved to the dead letters"`
 	VisibilityMS  int64  `codec:"visibility_ms,omitempty" default:"60000" min:"100" max:"43200000" doc:"milliseconds after which a message is delivered to another consumer, unless it is acknowledged or extended"`
@@ -128,7 +136,7 @@ type StreamSubscribeParams struct {
 
 // StreamSubscribeResult names the subscription.
 type StreamSubscribeResult struct {
-	Subscription string `codec:"subscription" doc:"the subscription, for stream.unsubscribe; its messages name it"`
+	Subscription string `codec:"subscription" doc:"the subscription, for stream.unsubscribe; its messages name it, and the first may come before this answer"`
 	Created      bool   `codec:"created" doc:"the group was made"`
 }
 

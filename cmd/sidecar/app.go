@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
@@ -59,6 +61,7 @@ type app struct {
 	limiter   *ratelimit.Limiter
 	policies  *breaker.Policies
 	lines     *lease.Lines
+	streams   *stream.Streams
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
 	port      net.Listener                  // nil without http.addr, as is http
@@ -269,6 +272,11 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 		Telemetry: a.telemetry.Telemetry,
 	})
 	a.onStop("tokens charged ahead", answerTime, a.limiter.Stop)
+	a.streams = stream.New(stream.Options{
+		Runner: a.runner, Keys: keys, Leases: a.leases, Signals: a.signals,
+		Telemetry: a.telemetry.Telemetry, Log: a.log, Consumer: a.podName(),
+	})
+	a.onStop("streams", answerTime, a.streams.Stop)
 	return rpc.Services{
 		Leases: a.leases,
 		Methods: slices.Concat(
@@ -280,10 +288,21 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 			breakers.Methods(),
 			pools.Methods(),
 			permits.Methods(),
+			a.streams.Methods(),
 		),
 		Rules:  a.rules.InForce,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	}
+}
+
+// podName is what this pod is called in groups of consumers: in Kubernetes, the host's name is
+// that of the pod. Empty = it is not known.
+func (a *app) podName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		a.log.Warn("the name of the host is not known; groups of consumers see a new consumer after each restart", "err", err)
+	}
+	return name
 }
 
 func (a *app) watchHealth() error {

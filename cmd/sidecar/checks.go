@@ -102,6 +102,7 @@ func (a *app) draining(until time.Time) {
 	at := until.UTC().Format(time.RFC3339)
 	a.log.Info("draining: the pod ends", "at", at)
 	a.limiter.Drain()
+	a.streams.Drain()
 	a.events.Publish(coord.Event{Kind: coord.EventDraining, Reason: "told", Detail: "the pod ends at " + at})
 }
 
@@ -142,6 +143,10 @@ func (a *app) addGauges() error {
 			func(context.Context) float64 { return float64(a.server.Limits().MaxTotalBytes / 2) }),
 		t.Gauge("coxswain.waiting", "{call}", "Calls that stand in a waiting line now.",
 			func(context.Context) float64 { return float64(a.lines.Waiting()) }),
+		t.Gauge("coxswain.stream.groups", "{group}", "Groups of consumers that this sidecar takes part in now.",
+			func(context.Context) float64 { return float64(a.streams.Loops()) }),
+		t.Gauge("coxswain.stream.unsent", "By", "Bytes of messages of streams that were read and that no client was sent so far.",
+			func(context.Context) float64 { return float64(a.streams.Unsent()) }),
 		t.Gauge("coxswain.redis.up", "", "1 while Redis answers, else 0.", status(up)),
 		t.State("coxswain.redis.trouble", "1 and its name while something is wrong with Redis or the way to it, else 0 and none.", "trouble", trouble),
 		t.Gauge("coxswain.redis.rtt", "s", "The last probe's round trip to Redis.",

@@ -7,6 +7,7 @@ package coordtest
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"testing"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -41,6 +43,7 @@ type Sidecar struct {
 	Breakers *breaker.Breakers
 	Pools    *pool.Pools
 	Permits  *pool.Permits
+	Streams  *stream.Streams
 
 	clock   coord.Clock
 	methods []coord.Method
@@ -50,6 +53,7 @@ type Sidecar struct {
 type Options struct {
 	Clock     coord.Clock          // nil = the pod's
 	Telemetry *telemetry.Telemetry // nil = none
+	Log       *slog.Logger         // nil = none; of the nouns that have one
 	Deaf      bool                 // its limits and breakers hear nothing of other sidecars
 }
 
@@ -90,6 +94,9 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		Runner: r, Keys: keys, Rules: s.Rules, Leases: s.Leases, Lines: s.Lines, Members: s.Permits,
 		Signals: heard, Answers: answers, Telemetry: tel, Clock: o.Clock,
 	})
+	s.Streams = stream.New(stream.Options{
+		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Log: o.Log,
+	})
 	s.methods = slices.Concat(
 		s.Locks.Methods(),
 		semaphore.New(r, keys, s.Leases, s.Lines).Methods(),
@@ -99,9 +106,11 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		s.Breakers.Methods(),
 		s.Pools.Methods(),
 		s.Permits.Methods(),
+		s.Streams.Methods(),
 	)
 	t.Cleanup(func() {
-		_ = s.Limiter.Stop(context.Background()) // its error is that of the context
+		_ = s.Streams.Stop(context.Background()) // its error is that of the context, as here
+		_ = s.Limiter.Stop(context.Background())
 		s.Lines.Stop()
 		s.Signals.Stop()
 		s.Leases.Stop(context.Background())

@@ -88,6 +88,13 @@ func (s *System) SetFile(t testing.TB, sidecar int, precedence string, rules ...
 // Connect opens a client of this sidecar, as conformance.System does.
 func (s *Sidecar) Connect(t testing.TB, name string) conformance.Client { return s.connect(t, name) }
 
+// ConnectTo is Connect of a client that notifications are sent to.
+func (s *Sidecar) ConnectTo(t testing.TB, name string, o coord.Outlet) conformance.Client {
+	c := s.connect(t, name)
+	c.session.Outlet = o
+	return c
+}
+
 func (s *Sidecar) connect(t testing.TB, name string) *client {
 	c := &client{sidecar: s, lost: make(chan api.LostParams, 100)}
 	c.session = s.Leases.Open(coord.Identity{Client: name, Instance: "conformance"}, func(l coord.Loss) {
@@ -205,6 +212,7 @@ func (c *client) Lost() <-chan api.LostParams { return c.lost }
 // Close implements conformance.Client.
 func (c *client) Close() {
 	c.end()
+	c.session.End(context.Background())
 	c.sidecar.Leases.Close(context.Background(), c.session)
 }
 

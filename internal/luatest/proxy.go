@@ -170,6 +170,12 @@ func (p *Proxy) Cut() {
 	}
 }
 
+// Kill ends all connections and takes no new ones: for Redis, who used it is gone.
+func (p *Proxy) Kill() {
+	_ = p.ln.Close()
+	p.Cut()
+}
+
 // Connections is how many it has accepted so far.
 func (p *Proxy) Connections() int {
 	p.mu.Lock()

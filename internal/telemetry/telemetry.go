@@ -28,18 +28,18 @@ type Telemetry struct {
 	// RecordKeys lets spans carry key text (telemetry.record_keys).
 	RecordKeys bool
 
-	rpc, script, remaining, waited, upstream        metric.Float64Histogram
-	batch                                           metric.Int64Histogram
-	decisions, retries, reloads, direct             metric.Int64Counter
-	lost, closed, dropped, configs, pauses, reports metric.Int64Counter
-	members, uses                                   metric.Int64Counter
-	held                                            metric.Int64UpDownCounter
-	byMethod, byScript, byRule, byRuleOnly, byRetry labels
-	byNoun, byLoss, byReason, byWait, byOutcome     labels
-	byCause, byStatus, byBatch, byDirect            labels
-	breakers, breakerChanges                        metric.Int64Counter
-	queueEntries, logDropped, tokens                metric.Int64Counter
-	byChange                                        labels
+	rpc, script, remaining, waited, upstream         metric.Float64Histogram
+	batch                                            metric.Int64Histogram
+	decisions, retries, reloads, direct              metric.Int64Counter
+	lost, closed, dropped, configs, pauses, reports  metric.Int64Counter
+	members, uses                                    metric.Int64Counter
+	held                                             metric.Int64UpDownCounter
+	byMethod, byScript, byRule, byRuleOnly, byRetry  labels
+	byNoun, byLoss, byReason, byWait, byOutcome      labels
+	byCause, byStatus, byBatch, byDirect             labels
+	breakers, breakerChanges                         metric.Int64Counter
+	queueEntries, logDropped, tokens, streamMessages metric.Int64Counter
+	byChange                                         labels
 }
 
 // latency covers a socket round trip of 50 us up to a wait of a minute, in seconds.
@@ -91,6 +91,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 	t.breakers = m.counter("coxswain.breaker.decisions", "{decision}",
 		"What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
 	t.queueEntries = m.counter("coxswain.queue.entries", "{entry}", "Entries of queues, by what became of them.")
+	t.streamMessages = m.counter("coxswain.stream.messages", "{message}", "Messages of streams, by what became of them here.")
 	t.breakerChanges = m.counter("coxswain.breaker.transitions", "{transition}", "Changes of state of circuit breakers that happened here, by the states.")
 	t.members = m.counter("coxswain.members", "{decision}", "Acquisitions of members of pools: acquired, the reason for the refusal, or failed.")
 	t.uses = m.counter("coxswain.member.uses", "{use}", "Members of pools that were given back, by how they did.")
@@ -232,6 +233,14 @@ func (t *Telemetry) BreakerDecided(ctx context.Context, outcome string) {
 func (t *Telemetry) QueueEntries(ctx context.Context, outcome string, n int64) {
 	if n > 0 {
 		t.queueEntries.Add(ctx, n, t.byOutcome.of(outcome, "").add...)
+	}
+}
+
+// StreamMessages counts messages of streams by what became of them: delivered, redelivered,
+// acked, nacked, returned, dead or trimmed.
+func (t *Telemetry) StreamMessages(ctx context.Context, outcome string, n int64) {
+	if n > 0 {
+		t.streamMessages.Add(ctx, n, t.byOutcome.of(outcome, "").add...)
 	}
 }
 

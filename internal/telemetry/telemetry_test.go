@@ -162,6 +162,7 @@ func TestLabelsAreWhatTheyWere(t *testing.T) {
 		"coxswain.decision.remaining":    "rule=v1",
 		"coxswain.tokens":                "outcome=v2 rule=v1",
 		"coxswain.queue.entries":         "outcome=v1",
+		"coxswain.stream.messages":       "outcome=v1",
 		"coxswain.pauses":                "cause=v2 rule=v1",
 		"coxswain.breaker.decisions":     "outcome=v1",
 		"coxswain.breaker.transitions":   "from=v1 to=v2",

@@ -135,6 +135,9 @@ func (l *Leases) Held() int {
 // releases and renewals go on.
 func (l *Leases) Drain() { l.drain.Do(func() { close(l.drained) }) }
 
+// Drained is closed by Drain.
+func (l *Leases) Drained() <-chan struct{} { return l.drained }
+
 // Admit refuses acquisitions of what would have to be given back at once.
 func (l *Leases) Admit(op string) error {
 	if l.draining() {
@@ -198,6 +201,16 @@ func (l *Leases) Find(id ID) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bound[id]
+}
+
+// TTLOf is the TTL of a lease that a session here holds, 0 if none does.
+func (l *Leases) TTLOf(id ID) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x := l.bound[id]; x != nil {
+		return x.TTL
+	}
+	return 0
 }
 
 // Forget ends the renewal of a lease that is about to be released, and returns

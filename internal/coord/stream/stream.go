@@ -8,8 +8,10 @@
 package stream
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
@@ -28,19 +30,31 @@ type Options struct {
 	Signals   *coord.Signals
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
-	// Consumer names this pod in its groups. It is the same after a restart.
+	// Consumer names this pod in its groups. It is the same after a restart; empty = one that
+	// is not.
 	Consumer string
 }
 
 // Streams are the streams of one sidecar.
 type Streams struct {
 	Options
-	keys keys
+	keys     keys
+	delivery *delivery
+
+	foreign sync.Once // writes the one line of entries that are no messages
 }
 
 // New makes the noun. Stop ends it.
 func New(o Options) *Streams {
-	return &Streams{Options: o, keys: keys{o.Keys}}
+	if o.Consumer == "" {
+		o.Consumer = rand.Text()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Streams{Options: o, keys: keys{o.Keys}}
+	s.delivery = newDelivery(s)
+	return s
 }
 
 // Methods are those of the noun.

@@ -1,0 +1,35 @@
+package stream
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// Pack is a message as it is kept in Redis.
+func Pack(ctx context.Context, body string) (string, error) { return pack(ctx, []byte(body), nil) }
+
+// KeysOf are the keys of a stream.
+func KeysOf(k coord.Keys, stream string) (Keys, DelayedKeys) {
+	return keys{k}.streamKeys(stream), keys{k}.delayedKeys(stream)
+}
+
+// AckOf acknowledges a message, and ClaimOf looks at those of a group that are pending.
+func AckOf(k coord.Keys, stream, group, id string) AckIn {
+	return AckIn{Keys: keys{k}.streamKeys(stream), Retry: keys{k}.retry(stream, group), Group: group, ID: id}
+}
+
+// Reading reports whether the loop of a group waits for new messages.
+func Reading(s *Streams, stream, group string) bool {
+	g := s.delivery.find(groupName{stream, group})
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.capacity() > 0 && !g.owed
+}
+
+// Wait is how long messages wait for a client that reads too slowly.
+func Wait(visibility time.Duration) time.Duration { return visibility / 3 }

@@ -1,0 +1,216 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// deliver sends what was read to who has capacity: first to fetches that wait, then to
+// subscriptions, which take turns. What nobody can take is given back.
+func (g *group) deliver() {
+	g.giving.Lock()
+	defer g.giving.Unlock()
+	for g.deliverOne() {
+	}
+	g.mu.Lock()
+	ids := g.unwanted()
+	g.mu.Unlock()
+	g.d.giveBackUnseen(g.groupName, ids)
+}
+
+// deliverOne delivers the first message. False = there is none, or nobody to take it.
+func (g *group) deliverOne() bool {
+	g.mu.Lock()
+	switch {
+	case len(g.unsent) == 0 || g.draining:
+		g.mu.Unlock()
+		return false
+	case len(g.fetches) > 0:
+		g.serve(g.fetches[0])
+		g.mu.Unlock()
+		return true
+	}
+	u := g.next()
+	if u == nil {
+		g.mu.Unlock()
+		return false
+	}
+	m := g.unsent[0]
+	sent, err := g.d.wire(g.groupName, m)
+	if err != nil {
+		g.forget(1)
+		g.mu.Unlock()
+		g.d.bury(g.groupName, m, err)
+		return true
+	}
+	g.forget(1)
+	f := &flight{to: u, ttl: g.settings.visibility, until: m.at.Add(g.settings.visibility)}
+	if u.bound {
+		f.lease = g.d.leaseOf(g.groupName, m.id, u.session, f.ttl)
+	}
+	if old := g.flights[m.id]; old != nil {
+		g.landed(m.id, old)
+	}
+	g.flights[m.id] = f
+	u.inFlight++
+	g.mu.Unlock()
+	sent.Subscription = u.name
+	g.send(m, f, sent)
+	return true
+}
+
+// send sends a message to a subscription. What it did not take is the first again.
+func (g *group) send(m *message, f *flight, sent api.StreamMessage) {
+	u := f.to
+	told := coord.ToldGone
+	// Before it is sent: an acknowledgement may come at once.
+	had := f.lease == nil || g.d.bind(f.lease, m.at)
+	if had {
+		told = u.session.Outlet.Notify(api.StreamMessageEvent.Spec, sent)
+	}
+	if told == coord.ToldSent {
+		g.d.delivered(m)
+		return
+	}
+	g.mu.Lock()
+	mine := g.flights[m.id] == f
+	if mine {
+		g.landed(m.id, f)
+	}
+	u.full, u.gone = told == coord.ToldFull, told == coord.ToldGone
+	if f.lease != nil {
+		// Else its connection has closed since then, and gives it back.
+		mine = !had || g.d.Leases.Forget(f.lease.ID) == f.lease
+	}
+	if mine {
+		g.unsent = append([]*message{m}, g.unsent...)
+		g.bytes += int64(len(m.text))
+	}
+	g.mu.Unlock()
+	if told == coord.ToldFull {
+		u.session.Outlet.WhenRoom(func() {
+			g.mu.Lock()
+			u.full = false
+			g.kick()
+			g.mu.Unlock()
+		})
+	}
+}
+
+// next is the subscription whose turn it is, nil if none has capacity. It needs mu.
+func (g *group) next() *subscription {
+	for range g.subs {
+		g.turn = (g.turn + 1) % len(g.subs)
+		if u := g.subs[g.turn]; u.free() > 0 {
+			return u
+		}
+	}
+	return nil
+}
+
+// forget drops the first messages that are to be sent. It needs mu.
+func (g *group) forget(n int) {
+	for _, m := range g.unsent[:n] {
+		g.bytes -= int64(len(m.text))
+	}
+	clear(g.unsent[:n])
+	g.unsent = g.unsent[n:]
+	if len(g.unsent) == 0 {
+		g.unsent = nil
+	}
+}
+
+// unwanted takes the messages that are given back: those that nobody here can take, once they
+// have waited for somebody. It needs mu.
+func (g *group) unwanted() (ids []string) {
+	until, waiting := g.keptUntil()
+	if !waiting || time.Now().Before(until) {
+		return nil
+	}
+	for _, m := range g.unsent {
+		ids = append(ids, m.id)
+	}
+	g.forget(len(g.unsent))
+	return ids
+}
+
+// keptUntil is until when the messages that wait are kept. It needs mu.
+func (g *group) keptUntil() (until time.Time, waiting bool) {
+	if len(g.unsent) == 0 {
+		return time.Time{}, false
+	}
+	keep := min(keepFor, g.settings.visibility/3)
+	users := len(g.fetches)
+	for _, u := range g.subs {
+		if !u.gone {
+			users++
+		}
+		if u.full { // it takes them when its client has read what it has
+			keep = g.settings.visibility / 3
+		}
+	}
+	if g.draining || users == 0 {
+		keep = 0
+	}
+	return g.unsent[0].at.Add(keep), true
+}
+
+// wire is a message as clients are told of it.
+func (d *delivery) wire(n groupName, m *message) (api.StreamMessage, error) {
+	e, err := unpack(m.text)
+	return api.StreamMessage{
+		Stream: n.stream, Group: n.group, ID: m.id, Body: e.Body, Fields: e.Fields, Attempt: m.attempt,
+		PublishedAtMS: publishedMS(m.id), Traceparent: e.Traceparent,
+	}, err
+}
+
+// bury moves an entry to the dead letters that no publisher of the fleet has written. One
+// that cannot be moved is acknowledged: it would be read for ever.
+func (d *delivery) bury(n groupName, m *message, why error) {
+	d.inBackground(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), scriptTime)
+		defer cancel()
+		var err error
+		if m.text != "" {
+			_, err = lua.Run(ctx, d.Runner, NackScript, NackIn{
+				Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, ID: m.id,
+				Dead: true, Reason: "no message of a sidecar",
+			}, lua.Latch{})
+		}
+		if m.text == "" || err != nil {
+			_, err = lua.Run(ctx, d.Runner, AckScript, d.ack(n, m.id), lua.Latch{})
+		}
+		d.Telemetry.StreamMessages(ctx, "dead", 1)
+		d.foreign.Do(func() {
+			d.Log.Warn("an entry of a stream is no message of a sidecar; it is not delivered, nor are others of its kind, of which no line is written",
+				"stream", n.stream, "id", m.id, "err", errors.Join(why, err))
+		})
+	})
+}
+
+// delivered counts a message that was sent.
+func (d *delivery) delivered(m *message) {
+	outcome := "delivered"
+	if m.attempt > 1 {
+		outcome = "redelivered"
+	}
+	d.Telemetry.StreamMessages(context.Background(), outcome, 1)
+}
+
+// leaseOf is the lease of a delivery that is bound to a session.
+func (d *delivery) leaseOf(n groupName, id string, to *coord.Session, ttl time.Duration) *lease.Lease {
+	return &lease.Lease{ID: lease.ID{Noun: noun, Name: n.lease(), Token: id}, TTL: ttl, Session: to, Kind: d}
+}
+
+// bind has a session hold a delivery. Who has it still, since its renewal came too late, is
+// told that it has lost it. False = the session has ended.
+func (d *delivery) bind(x *lease.Lease, at time.Time) bool {
+	d.Leases.Lose(d.Leases.Find(x.ID), lease.ReasonExpired)
+	return d.Leases.Bind(x, at)
+}

@@ -1,0 +1,150 @@
+package stream
+
+import (
+	"context"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// message names one that was delivered.
+type messageName struct {
+	groupName
+	id string
+}
+
+func (m messageName) lease() lease.ID {
+	return lease.ID{Noun: noun, Name: m.groupName.lease(), Token: m.id}
+}
+
+// settled tells the loop of a group, if there is one here, that a delivery has ended.
+func (d *delivery) settled(m messageName) *group {
+	g := d.find(m.groupName)
+	if g != nil {
+		g.land(m.id)
+	}
+	return g
+}
+
+// Ack ends the delivery of a message that was dealt with, in whatever session. It runs on
+// its own time.
+func (d *delivery) Ack(ctx context.Context, c coord.Caller, p *api.StreamMessageParams) (api.StreamAckResult, error) {
+	return d.acks.Run(ctx, c, p)
+}
+
+func (d *delivery) acking() lease.Giving[api.StreamMessageParams, AckIn, bool, api.StreamAckResult, messageName] {
+	return lease.Giving[api.StreamMessageParams, AckIn, bool, api.StreamAckResult, messageName]{
+		Verb: "ack", Leases: d.Leases, Runner: d.Runner, Script: AckScript,
+		Ask: func(_ coord.Caller, p *api.StreamMessageParams, k *messageName) (lease.ID, coord.Question[AckIn], error) {
+			*k = messageName{groupName{p.Stream, p.Group}, p.ID}
+			if err := checkID(p.ID); err != nil {
+				return lease.ID{}, coord.Question[AckIn]{}, err
+			}
+			return k.lease(), coord.Question[AckIn]{In: d.ack(k.groupName, p.ID)}, nil
+		},
+		Answer: func(ctx context.Context, k *messageName, acked lua.Outcome[bool]) (api.StreamAckResult, coord.Rest[api.StreamAckResult]) {
+			if acked.Value {
+				d.Telemetry.StreamMessages(ctx, "acked", 1)
+			}
+			d.settled(*k)
+			return api.StreamAckResult{Acked: acked.Value}, nil
+		},
+	}
+}
+
+func (d *delivery) ack(n groupName, id string) AckIn {
+	return AckIn{Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, ID: id}
+}
+
+// Nack ends the delivery of a message that was not dealt with, as Ack does: it is delivered
+// again after a delay, or is a dead letter. Where this sidecar takes no part in the group, the
+// number of its deliveries is not known here, and does not make it a dead letter.
+func (d *delivery) Nack(ctx context.Context, c coord.Caller, p *api.StreamNackParams) (api.StreamNackResult, error) {
+	return d.nacks.Run(ctx, c, p)
+}
+
+func (d *delivery) nacking() lease.Giving[api.StreamNackParams, NackIn, NackOut, api.StreamNackResult, messageName] {
+	return lease.Giving[api.StreamNackParams, NackIn, NackOut, api.StreamNackResult, messageName]{
+		Verb: "nack", Leases: d.Leases, Runner: d.Runner, Script: NackScript,
+		Ask: func(_ coord.Caller, p *api.StreamNackParams, k *messageName) (lease.ID, coord.Question[NackIn], error) {
+			*k = messageName{groupName{p.Stream, p.Group}, p.ID}
+			if err := checkID(p.ID); err != nil {
+				return lease.ID{}, coord.Question[NackIn]{}, err
+			}
+			in := NackIn{
+				Keys: d.keys.streamKeys(p.Stream), Retry: d.keys.retry(p.Stream, p.Group), Group: p.Group, ID: p.ID,
+				DelayMS: p.DelayMS, Dead: p.Dead, Reason: p.Reason,
+			}
+			if g := d.find(k.groupName); g != nil {
+				in.MaxDeliveries = g.settingsNow().maxDeliveries
+			}
+			return k.lease(), coord.Question[NackIn]{In: in}, nil
+		},
+		Answer: func(ctx context.Context, k *messageName, out lua.Outcome[NackOut]) (api.StreamNackResult, coord.Rest[api.StreamNackResult]) {
+			v := out.Value
+			g := d.settled(*k)
+			switch {
+			case v.Dead:
+				d.Telemetry.StreamMessages(ctx, "dead", 1)
+			case v.Nacked && g != nil:
+				g.lookBy(time.Now().Add(coord.Millis(v.DelayMS)))
+			}
+			if v.Nacked {
+				d.Telemetry.StreamMessages(ctx, "nacked", 1)
+			}
+			return api.StreamNackResult{Nacked: v.Nacked, Dead: v.Dead, DelayMS: v.DelayMS}, nil
+		},
+	}
+}
+
+// Extend starts the visibility timeout of a message again, in whatever session.
+func (d *delivery) Extend(ctx context.Context, c coord.Caller, p *api.StreamMessageParams) (api.StreamExtendResult, error) {
+	r, err := d.extends.Run(ctx, c, p)
+	if err == nil && r.Extended {
+		if g := d.find(groupName{p.Stream, p.Group}); g != nil {
+			g.prolong(p.ID)
+		}
+	}
+	return r, err
+}
+
+// The reasons of an extension.
+const (
+	reasonExtended   = "extended"
+	reasonNotPending = "not_pending"
+	reasonTaken      = "taken"
+)
+
+func (d *delivery) extending() lease.Renewing[api.StreamMessageParams, HeldIn, State, api.StreamExtendResult] {
+	return lease.Renewing[api.StreamMessageParams, HeldIn, State, api.StreamExtendResult]{
+		Leases: d.Leases, Runner: d.Runner, Script: ExtendScript, Found: found,
+		Ask: func(p *api.StreamMessageParams) (lease.ID, time.Duration, HeldIn, error) {
+			m := messageName{groupName{p.Stream, p.Group}, p.ID}
+			return m.lease(), d.visibilityOf(m), d.held(m.groupName, p.ID), checkID(p.ID)
+		},
+		Result: func(_ time.Duration, _ lease.Renewal, state State) api.StreamExtendResult {
+			switch state {
+			case StateDone:
+				return api.StreamExtendResult{Extended: true, Reason: reasonExtended}
+			case StateTaken:
+				return api.StreamExtendResult{Reason: reasonTaken}
+			default:
+				return api.StreamExtendResult{Reason: reasonNotPending}
+			}
+		},
+	}
+}
+
+// visibilityOf is for how long a message is extended here.
+func (d *delivery) visibilityOf(m messageName) time.Duration {
+	if ttl := d.Leases.TTLOf(m.lease()); ttl > 0 {
+		return ttl
+	}
+	if g := d.find(m.groupName); g != nil {
+		return g.settingsNow().visibility
+	}
+	return 0 // it is not known here, and nothing here goes by it
+}

@@ -1,0 +1,161 @@
+package stream
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+)
+
+// subscription is one of a connection. What is not set once is guarded by its group's mu.
+type subscription struct {
+	group    *group
+	session  *coord.Session
+	name     string
+	prefetch int
+	bound    bool // its messages are bound to the session
+	follows  *coord.Following
+
+	inFlight int  // messages that it was sent and has not acknowledged
+	full     bool // its client reads too slowly; it says when there is room
+	gone     bool // its connection is closed, and end follows
+	joined   bool // it uses its group, until it has left
+	ended    bool // nothing is delivered to it any more
+}
+
+// free is how many more messages it takes. It needs the group's mu.
+func (u *subscription) free() int {
+	if u.full || u.gone {
+		return 0
+	}
+	return max(u.prefetch-u.inFlight, 0)
+}
+
+// flight is a message that was sent to a subscription and is not acknowledged.
+type flight struct {
+	to *subscription
+	// lease is its lease where that is bound to the session; until is when it ends where it
+	// is not, unless it is extended.
+	lease *lease.Lease
+	until time.Time
+	ttl   time.Duration
+}
+
+// Subscribe has the caller's connection sent the messages of a group, until it closes or
+// Unsubscribe. The first ones may be sent before this returns.
+func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamSubscribeParams) (r api.StreamSubscribeResult, _ error) {
+	n := groupName{p.Stream, p.Group}
+	if c.Session == nil || c.Session.Outlet == nil {
+		return r, coord.Invalid("this call has no connection to send messages to; use stream.fetch")
+	}
+	if d.subscribed(c.Session) >= maxSubscriptions {
+		return r, coord.Invalid("this connection has %d subscriptions; end some by stream.unsubscribe, or open another", maxSubscriptions)
+	}
+	set := settings{coord.Millis(p.VisibilityMS), p.MaxDeliveries}
+	g, created, err := d.join(ctx, n, set, p.Start)
+	if err != nil {
+		return r, err
+	}
+	u := &subscription{group: g, session: c.Session, prefetch: int(p.Prefetch), bound: p.Bind == api.BindSession}
+	if !d.add(u) {
+		g.leave()
+		return r, &coord.Error{Code: api.Cancelled, Op: n.op("subscribe"), Err: context.Canceled}
+	}
+	g.lookBy(time.Now())
+	return api.StreamSubscribeResult{Subscription: u.name, Created: created}, nil
+}
+
+// subscribed counts the subscriptions of a session.
+func (d *delivery) subscribed(of *coord.Session) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.subscriptions[of])
+}
+
+// add puts a subscription into its group. False = its session has ended.
+func (d *delivery) add(u *subscription) bool {
+	var ok bool
+	if u.follows, ok = u.session.Follow(func(ctx context.Context) { d.end(ctx, u) }); !ok {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	u.group.mu.Lock()
+	defer u.group.mu.Unlock()
+	if u.ended { // the session has since then
+		return false
+	}
+	d.named++
+	u.name = strconv.FormatUint(d.named, 10)
+	all := d.subscriptions[u.session]
+	if all == nil {
+		all = make(map[string]*subscription)
+		d.subscriptions[u.session] = all
+	}
+	all[u.name] = u
+	u.joined = true
+	u.group.subs = append(u.group.subs, u)
+	u.group.kick()
+	return true
+}
+
+// Unsubscribe ends a subscription of the caller's connection. Messages that it was sent stay
+// the connection'd.
+func (d *delivery) Unsubscribe(_ context.Context, c coord.Caller, p *api.StreamUnsubscribeParams) (api.StreamUnsubscribeResult, error) {
+	d.mu.Lock()
+	u := d.subscriptions[c.Session][p.Subscription]
+	d.drop(u)
+	d.mu.Unlock()
+	if u == nil {
+		return api.StreamUnsubscribeResult{}, nil
+	}
+	u.group.mu.Lock()
+	if u.bound { // they are renewed and given back by the session
+		u.group.landAll(u)
+	}
+	u.group.remove(u)
+	u.group.mu.Unlock()
+	u.group.deliver()
+	return api.StreamUnsubscribeResult{Unsubscribed: true}, nil
+}
+
+// drop takes a subscription from the list of its session. It needs d.mu.
+func (d *delivery) drop(u *subscription) {
+	if u == nil {
+		return
+	}
+	all := d.subscriptions[u.session]
+	delete(all, u.name)
+	if len(all) == 0 {
+		delete(d.subscriptions, u.session)
+	}
+}
+
+// end ends the subscription of a connection that has closed. What is bound to the session is
+// given back with all else that it holds; the rest is here.
+func (d *delivery) end(ctx context.Context, u *subscription) {
+	d.mu.Lock()
+	d.drop(u)
+	d.mu.Unlock()
+	g := u.group
+	g.mu.Lock()
+	gone := g.landAll(u)
+	g.remove(u)
+	g.mu.Unlock()
+	g.deliver()
+	if !u.bound {
+		d.Leases.GiveBack(ctx, d.holds(g.groupName, gone, d))
+	}
+}
+
+// holds are what gives messages back.
+func (d *delivery) holds(n groupName, ids []string, k lease.Kind) []lease.Hold {
+	holds := make([]lease.Hold, len(ids))
+	for i, id := range ids {
+		holds[i] = lease.Hold{ID: lease.ID{Noun: noun, Name: n.lease(), Token: id}, Kind: k}
+	}
+	return holds
+}
