@@ -20,7 +20,7 @@ func groupOf(name string) groupName {
 
 // held names a message for a script.
 func (d *delivery) held(n groupName, id string) HeldIn {
-	return HeldIn{Keys: d.keys.streamKeys(n.stream), Group: n.group, Consumer: d.Consumer, ID: id}
+	return HeldIn{Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, Consumer: d.Consumer, ID: id}
 }
 
 // RenewHeld implements lease.Kind.
@@ -61,7 +61,7 @@ func (d *delivery) giveBack(ctx context.Context, gone []lease.Hold, unseen bool)
 	for i, h := range gone {
 		n := groupOf(h.Name)
 		ins[i] = ReturnIn{
-			HeldIn: d.held(n, h.Token), Retry: d.keys.retry(n.stream, n.group), Untouched: unseen, Broadcast: d.keys.Broadcast(),
+			HeldIn: d.held(n, h.Token), Untouched: unseen, Broadcast: d.keys.Broadcast(),
 		}
 	}
 	outs, errs := make([]lua.Outcome[State], len(ins)), make([]error, len(ins))

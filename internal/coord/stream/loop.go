@@ -200,7 +200,7 @@ func (g *group) claim(ctx context.Context) {
 	g.lookAt = g.looked.Add(every - spread(every/4))
 	g.owed = false
 	g.mu.Unlock()
-	after, limited := "", false
+	after, more := "", false
 	for {
 		g.mu.Lock()
 		n := g.bounded(g.capacity(), maxClaim)
@@ -219,13 +219,13 @@ func (g *group) claim(ctx context.Context) {
 			g.settle(false)
 			return
 		}
-		limited = limited || len(out.Claimed) == n
+		more = more || out.More
 		g.deliver()
 		if out.RetryMS > 0 {
 			g.lookBy(time.Now().Add(coord.Millis(out.RetryMS) + spread(heardWithin)))
 		}
 		if after = out.Next; after == "" || ctx.Err() != nil {
-			g.settle(limited || out.RetryMS == 0)
+			g.settle(more || out.RetryMS == 0)
 			return
 		}
 	}

@@ -170,23 +170,18 @@ func (d *delivery) wire(n groupName, m *message) (api.StreamMessage, error) {
 	}, err
 }
 
-// bury moves an entry to the dead letters that no publisher of the fleet has written. One
-// that cannot be moved is acknowledged: it would be read for ever.
+// bury moves an entry to the dead letters that no publisher of the fleet has written.
 func (d *delivery) bury(n groupName, m *message, why error) {
 	d.inBackground(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), scriptTime)
 		defer cancel()
-		var err error
-		if m.text != "" {
-			_, err = lua.Run(ctx, d.Runner, NackScript, NackIn{
-				Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, ID: m.id,
-				Dead: true, Reason: "no message of a sidecar",
-			}, lua.Latch{})
+		out, err := lua.Run(ctx, d.Runner, NackScript, NackIn{
+			Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, ID: m.id,
+			Dead: true, Reason: "no message of a sidecar",
+		}, lua.Latch{})
+		if out.Value.Dead {
+			d.Telemetry.StreamMessages(ctx, "dead", 1)
 		}
-		if m.text == "" || err != nil {
-			_, err = lua.Run(ctx, d.Runner, AckScript, d.ack(n, m.id), lua.Latch{})
-		}
-		d.Telemetry.StreamMessages(ctx, "dead", 1)
 		d.foreign.Do(func() {
 			d.Log.Warn("an entry of a stream is no message of a sidecar; it is not delivered, nor are others of its kind, of which no line is written",
 				"stream", n.stream, "id", m.id, "err", errors.Join(why, err))
