@@ -15,6 +15,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -59,6 +60,7 @@ type bench struct {
 	path    string
 	leases  *lease.Leases
 	limiter *ratelimit.Limiter
+	streams *stream.Streams
 	log     *lockedBuffer
 }
 

@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -26,14 +27,15 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	s := coordtest.NewWith(t, r, redistest.Prefix(t), coordtest.Options{Telemetry: o.Telemetry})
 	s.FollowRules(t, ratelimit.RuntimeRulesOptions{Signals: s.Signals})
 	b := serveWith(t, o, rpc.Services{
-		Leases:  s.Leases,
-		Methods: s.Methods(),
-		Rules:   s.Rules.InForce,
-		Events:  coord.NewEvents(),
+		Leases:   s.Leases,
+		Methods:  s.Methods(),
+		Rules:    s.Rules.InForce,
+		Events:   coord.NewEvents(),
+		Draining: func(time.Time) { s.Streams.Drain() },
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}
 		},
 	}, more...)
-	b.limiter = s.Limiter
+	b.limiter, b.streams = s.Limiter, s.Streams
 	return b
 }
