@@ -22,11 +22,11 @@ local function pending_find(log, group, id)
   return p[2], tonumber(p[4])
 end
 
--- message_find returns the fields of a message; nil if it was deleted.
+-- message_find returns the fields of a message; nil if it was deleted. What others added to the stream may lack m.
 local function message_find(log, id)
   local found = redis.call('XRANGE', log, id, id)[1]
   if not found then return nil end
-  local m = {}
+  local m = {m = ''}
   for i = 1, #found[2], 2 do m[found[2][i]] = found[2][i + 1] end
   return m
 end

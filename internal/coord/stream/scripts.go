@@ -29,21 +29,21 @@ type PublishIn struct {
 	Dedupe   string `lua:"key,optional"` // empty = there is no dedupe id
 	Message  string // as encoded by envelope
 	DedupeMS int64
-	MaxLen   int64 // about how many messages the stream keeps; 0 = all
+	MaxLen   int64 // about how many messages the stream keeps when it is added; 0 = all
 	DelayMS  int64
-	Serial   string // of this message alone, while it is not due
-	// Broadcast is the channel of all sidecars, which are told of a new delay.
+	// Broadcast is the channel of all sidecars, which are told of a delay that is over before
+	// all others.
 	Broadcast string
 }
 
 // PublishOut says what became of it.
 type PublishOut struct {
 	Published bool   // false = its dedupe id was known
-	ID        string // empty = it is not due
+	ID        string // empty = it is not due, or the first one with its dedupe id was not
 	DueMS     int64  // Unix milliseconds; 0 = it was added at once
 }
 
-// DueScript adds at most 100 messages to a stream whose delay is over.
+// DueScript adds messages to a stream whose delay is over, as many as one run may.
 var DueScript = lua.Define[DueIn, DueOut](files, lua.Source{Name: "stream_due", Idempotent: true})
 
 // DueIn is one stream.
@@ -55,10 +55,11 @@ type DueIn struct {
 // DueOut says when to look again.
 type DueOut struct {
 	Added  int64
-	NextMS int64 // milliseconds until the next message is due; 0 = now; -1 = there is none
+	NextMS int64 // milliseconds until the next message is due; 0 = now; -1 = none waits
 }
 
-// OpenScript makes a group, if there is none. One that was lost begins where it was.
+// OpenScript makes a group, if there is none. One that was lost begins where it was, or at
+// the end of the stream if that is before.
 var OpenScript = lua.Define[OpenIn, OpenOut](files, lua.Source{Name: "stream_open", Idempotent: true})
 
 // OpenIn is one group.
@@ -78,7 +79,7 @@ type OpenOut struct {
 
 // ClaimScript takes messages that were delivered and are to be delivered again: those whose
 // delay after a nack is over, and those whose visibility timeout is over. Poison goes to the
-// dead letters.
+// dead letters, and a redriven message that is for another group is acknowledged.
 var ClaimScript = lua.Define[ClaimIn, ClaimOut](files, lua.Source{Name: "stream_claim", Idempotent: true})
 
 // ClaimIn is one look at the pending messages of a group.
@@ -98,8 +99,10 @@ type ClaimOut struct {
 	Missing bool  // there is no such group
 	Dead    int64 // moved to the dead letters
 	Trimmed int64 // deleted from the stream before they were acknowledged
-	// Next is for After of the next look; empty = this one reached the end.
+	// Next is for After of the next look; empty = it begins with the first.
 	Next string
+	// More: some are to be delivered that were left, since Count or 1 MiB was reached.
+	More bool
 	// RetryMS is until the first delay is over; 0 = now; -1 = none is.
 	RetryMS int64
 	// Last is the last message that was delivered to the group.
@@ -159,15 +162,18 @@ type NackOut struct {
 	Attempt int64
 }
 
-// ExtendScript starts the visibility timeout of a message again, without an attempt more.
+// ExtendScript starts the visibility timeout of a message again, without an attempt more. One
+// that waits for its delay after a nack is gone.
 var ExtendScript = lua.Define[HeldIn, State](files, lua.Source{Name: "stream_extend", Returns: []string{"state"}, Idempotent: true})
 
-// ReturnScript gives a message back: it is delivered again at once, by any sidecar.
+// ReturnScript gives a message back: it is delivered again at once, by any sidecar. One that
+// waits for its delay after a nack goes on to wait.
 var ReturnScript = lua.Define[ReturnIn, State](files, lua.Source{Name: "stream_return", Returns: []string{"state"}, Idempotent: true})
 
 // HeldIn is one message that a consumer has.
 type HeldIn struct {
 	Keys
+	Retry    string `lua:"key"`
 	Group    string
 	Consumer string
 	ID       string
@@ -176,7 +182,6 @@ type HeldIn struct {
 // ReturnIn is one message that a consumer gives back.
 type ReturnIn struct {
 	HeldIn
-	Retry string `lua:"key"`
 	// Untouched: no client has seen it, so that its delivery was no attempt.
 	Untouched bool
 	Broadcast string

@@ -16,7 +16,7 @@ func TestScriptsSmoke(t *testing.T) {
 		k := stream.Keys{Log: s.Key("log"), Dead: s.Key("dead"), Groups: s.Key("groups")}
 		d := stream.DelayedKeys{Due: s.Key("due"), Delayed: s.Key("delayed")}
 		pub := func(m, dedupe string, delay int64) stream.PublishOut {
-			in := stream.PublishIn{Keys: k, DelayedKeys: d, Message: m, DedupeMS: 1000, DelayMS: delay, Serial: m, Broadcast: "b", MaxLen: 100}
+			in := stream.PublishIn{Keys: k, DelayedKeys: d, Message: m, DedupeMS: 1000, DelayMS: delay, Broadcast: "b", MaxLen: 100}
 			if dedupe != "" {
 				in.Dedupe = s.Key("dedupe:" + dedupe)
 			}
@@ -62,9 +62,9 @@ func TestScriptsSmoke(t *testing.T) {
 		now += 2_000_000
 		require.Equal(t, int64(3), claim(1_000_000).Claimed[0].Attempt)
 		require.Equal(t, stream.NackOut{Nacked: true, Dead: true, Attempt: 3}, nack(got[0].ID, -1))
-		held := stream.HeldIn{Keys: k, Group: "g", Consumer: "me", ID: got[1].ID}
+		held := stream.HeldIn{Keys: k, Retry: s.Key("retry"), Group: "g", Consumer: "me", ID: got[1].ID}
 		require.Equal(t, stream.StateDone, luatest.Call(t, s, stream.ExtendScript, now, held))
-		require.Equal(t, stream.StateDone, luatest.Call(t, s, stream.ReturnScript, now, stream.ReturnIn{HeldIn: held, Retry: s.Key("retry"), Untouched: true, Broadcast: "b"}))
+		require.Equal(t, stream.StateDone, luatest.Call(t, s, stream.ReturnScript, now, stream.ReturnIn{HeldIn: held, Untouched: true, Broadcast: "b"}))
 		out = claim(1_000_000)
 		require.Equal(t, []stream.Claimed{{ID: got[1].ID, Attempt: 1, Message: "late"}}, out.Claimed)
 		ack := stream.AckIn{Keys: k, Retry: s.Key("retry"), Group: "g", ID: got[1].ID}

@@ -4,6 +4,9 @@
 -- ARGV group; id
 -- RETURNS acked
 -- TTL none
--- COST O(log pending), 5 us: XACK, ZREM
+-- COST O(log pending), 5 us: ZCARD, XACK, ZREM
+-- One of another type fails before anything is written.
+redis.call('ZCARD', retry_key)
+local acked = redis.call('XACK', log_key, group, id)
 redis.call('ZREM', retry_key, id)
-return redis.call('XACK', log_key, group, id) == 1
+return acked == 1

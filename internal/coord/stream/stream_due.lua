@@ -1,16 +1,27 @@
--- Adds at most 100 messages to a stream whose delay is over.
--- USES clock
+-- Adds messages to a stream whose delay is over, in the order in which they were due: at most 100, and of 1 MiB or the one
+-- that passes it.
+-- USES clock stream_add
 -- KEYS log; dead; groups; due; delayed
 -- ARGV
 -- RETURNS added; next_ms
 -- TTL none
--- COST O(log delayed) for each: ZRANGEBYSCORE, HGET, XADD, ZREM, HDEL
-local serials = redis.call('ZRANGEBYSCORE', due_key, '-inf', now, 'LIMIT', 0, 100)
-for _, serial in ipairs(serials) do
-  local message = redis.call('HGET', delayed_key, serial)
-  if message then redis.call('XADD', log_key, '*', 'm', message) end
+-- COST O(100 log delayed + messages trimmed, 10,000 at most for each): ZRANGEBYSCORE, and for each HGET, XADD, ZREM, HDEL
+-- Those of another type fail before anything is written.
+redis.call('XLEN', log_key)
+redis.call('HLEN', delayed_key)
+local added, bytes = 0, 0
+for _, serial in ipairs(redis.call('ZRANGEBYSCORE', due_key, '-inf', now, 'LIMIT', 0, 100)) do
+  local kept = redis.call('HGET', delayed_key, serial)
+  if kept then
+    local colon = string.find(kept, ':', 1, true)
+    stream_add(log_key, tonumber(string.sub(kept, 1, colon - 1)), string.sub(kept, colon + 1))
+    added, bytes = added + 1, bytes + #kept
+  end
   redis.call('ZREM', due_key, serial)
   redis.call('HDEL', delayed_key, serial)
+  if bytes > 1048576 then break end
 end
 local next = redis.call('ZRANGE', due_key, 0, 0, 'WITHSCORES')[2]
-return {added = #serials, next_ms = next and math.max(math.ceil((tonumber(next) - now) / 1000), 0) or -1}
+if next then return {added = added, next_ms = math.max(math.ceil((tonumber(next) - now) / 1000), 0)} end
+redis.call('DEL', delayed_key)
+return {added = added, next_ms = -1}

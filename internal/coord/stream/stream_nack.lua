@@ -4,13 +4,16 @@
 -- ARGV group; id; delay_ms; max_deliveries; dead; reason
 -- RETURNS nacked; dead; delay_ms; attempt
 -- TTL none
--- COST O(groups + log pending), 30 us: XINFO, XPENDING, XRANGE, and ZADD, or XADD and XACK
+-- COST O(groups + log pending): XINFO, XPENDING, XRANGE, and ZADD, or XADD, XACK and ZREM
 if not group_find(log_key, group) then return {} end
+-- One of another type fails before anything is written.
+redis.call('ZCARD', retry_key)
 local _, attempts = pending_find(log_key, group, id)
 if not attempts then return {} end
 local m = message_find(log_key, id)
 if not m then
   message_trimmed(log_key, groups_key, group, id)
+  redis.call('ZREM', retry_key, id)
   return {}
 end
 if dead or max_deliveries > 0 and attempts >= max_deliveries then
@@ -18,6 +21,6 @@ if dead or max_deliveries > 0 and attempts >= max_deliveries then
   redis.call('ZREM', retry_key, id)
   return {nacked = true, dead = true, attempt = attempts}
 end
-if delay_ms < 0 then delay_ms = math.min(1000 * 2 ^ (math.min(attempts, 20) - 1), 300000) end
+if delay_ms < 0 then delay_ms = math.min(1000 * 2 ^ (math.max(math.min(attempts, 20), 1) - 1), 300000) end
 redis.call('ZADD', retry_key, now + delay_ms * 1000, id)
 return {nacked = true, delay_ms = delay_ms, attempt = attempts}

@@ -1,14 +1,27 @@
--- Makes a group, if there is none. One that was lost begins behind the last message that it is known to have been given.
+-- Makes a group, if there is none. One that was lost begins behind the last message that it is known to have been given,
+-- and never beyond the end of the stream: what a failover lost, or a stream that was deleted, would hide new messages.
 -- USES stream
 -- KEYS log; dead; groups
 -- ARGV group; from
 -- RETURNS created; last
 -- TTL none
--- COST O(groups): XINFO, HGET, XGROUP CREATE
+-- COST O(groups): XINFO twice, HGET, XGROUP CREATE, HSET
 local g = group_find(log_key, group)
 if g then return {last = g['last-delivered-id']} end
-local known = redis.call('HGET', groups_key, group)
-redis.call('XGROUP', 'CREATE', log_key, group, known or from, 'MKSTREAM')
+local function before(a, b)
+  local a_ms, a_n = string.match(a, '^(%d+)-(%d+)$')
+  local b_ms, b_n = string.match(b, '^(%d+)-(%d+)$')
+  a_ms, b_ms = tonumber(a_ms), tonumber(b_ms)
+  return a_ms < b_ms or a_ms == b_ms and tonumber(a_n) < tonumber(b_n)
+end
+local start, known = from, redis.call('HGET', groups_key, group)
+if known and (start == '$' or before(start, known)) then start = known end
+if start ~= '$' then
+  local last = redis.call('XREVRANGE', log_key, '+', '-', 'COUNT', 1)[1]
+  last = last and last[1] or '0-0'
+  if before(last, start) then start = last end
+end
+redis.call('XGROUP', 'CREATE', log_key, group, start, 'MKSTREAM')
 local last = group_find(log_key, group)['last-delivered-id']
 redis.call('HSET', groups_key, group, last)
 return {created = true, last = last}

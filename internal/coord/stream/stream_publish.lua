@@ -1,22 +1,27 @@
 -- Adds a message to the end of a stream, or has it wait until it is due. A message whose dedupe id is known is not added.
--- USES clock
+-- USES clock stream_add
 -- KEYS log; dead; groups; due; delayed; dedupe (optional)
--- ARGV message; dedupe_ms; max_len; delay_ms; serial; broadcast
+-- ARGV message; dedupe_ms; max_len; delay_ms; broadcast
 -- RETURNS published; id; due_ms
 -- TTL dedupe: dedupe_ms; log, due, delayed: none
--- COST O(log delayed), 12 us: GET, XADD or ZADD and HSET, SET
+-- COST O(log delayed + messages trimmed, 10,000 at most), 12 us: GET, XADD or HINCRBY, ZADD, HSET and ZRANGE, SET
 local first = dedupe_key and redis.call('GET', dedupe_key)
-if first then return {id = first} end
-local id, due_ms = '', 0
+if first then return {id = first}, false end
+local id, due_ms, soonest = '', 0, false
 if delay_ms > 0 then
+  -- Those of another type fail before anything is written.
+  redis.call('XLEN', log_key)
+  redis.call('ZCARD', due_key)
   due_ms = math.ceil(now / 1000) + delay_ms
+  local serial = string.format('%d', 1000000000000000 + redis.call('HINCRBY', delayed_key, '', 1))
   redis.call('ZADD', due_key, due_ms * 1000, serial)
-  redis.call('HSET', delayed_key, serial, message)
-  redis.call('PUBLISH', broadcast, 'stream ' .. log_key)
-elseif max_len > 0 then
-  id = redis.call('XADD', log_key, 'MAXLEN', '~', max_len, '*', 'm', message)
+  redis.call('HSET', delayed_key, serial, table.concat({string.format('%d:', max_len), message}))
+  soonest = redis.call('ZRANGE', due_key, 0, 0)[1] == serial
 else
-  id = redis.call('XADD', log_key, '*', 'm', message)
+  id = stream_add(log_key, max_len, message)
 end
 if dedupe_key then redis.call('SET', dedupe_key, id, 'PX', dedupe_ms) end
-return {published = true, id = id, due_ms = due_ms}
+return {published = true, id = id, due_ms = due_ms, soonest = soonest}, true
+-- AFTER
+-- Whoever looks after the stream knows of no one that is due before.
+if r and r.soonest then redis.pcall('PUBLISH', broadcast, table.concat({'stream ', log_key})) end

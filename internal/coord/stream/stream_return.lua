@@ -1,17 +1,21 @@
--- Gives a message back that a consumer has: it is delivered again at once.
+-- Gives a message back that a consumer has: it is delivered again at once. One that waits for its delay, or was given back
+-- before, stays as it is.
 -- USES clock stream
 -- KEYS log; dead; groups; retry
 -- ARGV group; consumer; id; untouched; broadcast
 -- RETURNS state
 -- TTL none
--- COST O(groups + log pending), 25 us: XINFO, XPENDING, XCLAIM, ZADD, PUBLISH
+-- COST O(groups + log pending): XINFO, XPENDING, ZSCORE, XCLAIM, ZCOUNT, ZADD, PUBLISH
 if not group_find(log_key, group) then return 0 end
 local whose, attempts = pending_find(log_key, group, id)
 if not whose then return 0 end
 if whose ~= consumer then return 2 end
+if redis.call('ZSCORE', retry_key, id) then return 1 end
 if untouched then
   redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', math.max(attempts - 1, 0), 'JUSTID')
 end
+-- All were told of the first that waits now.
+local first = redis.call('ZCOUNT', retry_key, '-inf', now) == 0
 redis.call('ZADD', retry_key, now, id)
-redis.call('PUBLISH', broadcast, 'stream ' .. log_key)
+if first then redis.pcall('PUBLISH', broadcast, table.concat({'stream ', log_key})) end
 return 1
