@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -30,18 +31,29 @@ type Options struct {
 	Log       *slog.Logger
 	// Consumer names this pod in its groups. It is the same after a restart.
 	Consumer string
+	Clock    coord.Clock // nil = the pod's
 }
 
 // Streams are the streams of one sidecar.
 type Streams struct {
 	Options
 	keys keys
+	dues *dues
+
+	publishes coord.Halved[api.StreamPublishParams, api.StreamPublishResult]
 }
 
 // New makes the noun. Stop ends it.
 func New(o Options) *Streams {
-	return &Streams{Options: o, keys: keys{o.Keys}}
+	s := &Streams{Options: o, keys: keys{o.Keys}}
+	s.dues = newDues(o, s.keys)
+	s.publishes = s.publication().Halved()
+	return s
 }
+
+// Stop ends what runs in the background. Delayed messages are added by other sidecars then,
+// or by this one when it is back and has a reason to look.
+func (s *Streams) Stop() { s.dues.Stop() }
 
 // Methods are those of the noun.
 func (s *Streams) Methods() []coord.Method {
