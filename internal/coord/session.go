@@ -18,6 +18,8 @@ type Caller struct {
 	Session *Session
 	// RequestID and Fingerprint make the call run once; both empty = no latch.
 	RequestID, Fingerprint string
+	// Traceparent is the W3C trace context that its client sent, unchecked; empty = none.
+	Traceparent string
 	// HasDeadline: it said itself by when it wants an answer.
 	HasDeadline bool
 	// Log is that of its connection; nil = what is told there is dropped.

@@ -122,7 +122,9 @@ func (k *call) services() *Services { return &k.conn.server.services }
 
 // caller is who calls, for package coord.
 func (k *call) caller() coord.Caller {
-	c := coord.Caller{Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Log: k.conn.log, ItemFailed: k.itemFailed}
+	c := coord.Caller{
+		Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Traceparent: k.meta.traceparent, Log: k.conn.log, ItemFailed: k.itemFailed,
+	}
 	if k.meta.requestID != "" {
 		c.RequestID, c.Fingerprint = k.meta.requestID, k.fingerprint()
 	}

@@ -113,6 +113,7 @@ func (s *Streams) Drain() {
 
 // Stop drains, ends the loops, and gives back what they read, until ctx ends. Entries of a
 // read that was under way, whose reply is lost, come back after their visibility timeout.
+// Delayed messages are added by other sidecars, or by this one when it is back.
 func (s *Streams) Stop(ctx context.Context) error {
 	d := s.delivery
 	s.Drain()
@@ -120,6 +121,7 @@ func (s *Streams) Stop(ctx context.Context) error {
 	d.stopped = true
 	d.mu.Unlock()
 	d.stop()
+	s.dues.Stop()
 	ended := make(chan struct{})
 	go func() { d.running.Wait(); close(ended) }()
 	select {
@@ -219,6 +221,7 @@ func (d *delivery) enter(n groupName, set settings, opened *group) *group {
 		g = opened
 		d.groups[n] = g
 		d.watch()
+		d.dues.watch(n.stream)
 		d.running.Go(g.run)
 	}
 	g.use(set)
@@ -248,6 +251,7 @@ func (d *delivery) retire(g *group) bool {
 		return false
 	}
 	delete(d.groups, g.groupName)
+	d.dues.unwatch(g.stream)
 	return true
 }
 

@@ -49,7 +49,7 @@ func (d *delivery) Fetch(ctx context.Context, c coord.Caller, p *api.StreamFetch
 	return r, err
 }
 
-// hand makes messages the caller'd.
+// hand makes messages the caller's.
 func (d *delivery) hand(
 	ctx context.Context, c coord.Caller, n groupName, got []*message, bound bool, ttl time.Duration,
 ) ([]api.StreamMessage, error) {

@@ -1,6 +1,206 @@
 package stream
 
-import "github.com/coxswain-sidecar/coxswain/internal/coord"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
+)
+
+const (
+	// maxMany is the most messages of one publish_many.
+	maxMany = 256
+	// maxManyBytes is the most that they have together.
+	maxManyBytes = 768 << 10
+)
 
 // publishing are the methods that add messages.
-func (s *Streams) publishing() []coord.Method { return nil }
+func (s *Streams) publishing() []coord.Method {
+	byStream := coord.Named(noun, "stream")
+	return []coord.Method{
+		coord.On(api.StreamPublish, s.Publish, coord.Piped, byStream, s.publishes.Direct),
+		coord.On(api.StreamPublishMany, s.PublishMany, byStream),
+	}
+}
+
+// Publish adds a message to a stream, at once or when it is due.
+func (s *Streams) Publish(ctx context.Context, c coord.Caller, p *api.StreamPublishParams) (api.StreamPublishResult, error) {
+	c.Traceparent = traceparent(ctx, c)
+	return s.publishes.Run(ctx, c, p)
+}
+
+// published is what an answer of publish needs of its call.
+type published struct {
+	stream    string
+	delayMS   int64
+	requestID string
+}
+
+func (s *Streams) publication() coord.Single[api.StreamPublishParams, PublishIn, PublishOut, api.StreamPublishResult, published] {
+	return coord.Single[api.StreamPublishParams, PublishIn, PublishOut, api.StreamPublishResult, published]{
+		Runner: s.Runner, Script: PublishScript,
+		Ask: func(c coord.Caller, p *api.StreamPublishParams, k *published) (ask coord.Question[PublishIn], _ coord.Prepared, r api.StreamPublishResult, _ error) {
+			if size := sizeOf(p.Body, p.Fields); size > api.MaxBodyBytes {
+				return ask, coord.Known, r, tooLong("body", size)
+			}
+			k.stream, k.delayMS, k.requestID = p.Stream, p.DelayMS, c.RequestID
+			message, err := pack(carrying(c.Traceparent), p.Body, p.Fields)
+			if err != nil {
+				return ask, coord.Known, r, &coord.Error{Op: "stream " + p.Stream + ": publish", Err: err}
+			}
+			ask.In = s.newMessage(p.Stream, message, p.DedupeID)
+			ask.In.DedupeMS, ask.In.DelayMS, ask.In.MaxLen = p.DedupeMS, p.DelayMS, p.MaxLen
+			ask.Patience, ask.Latch = lua.Patient, coord.LatchAlways(ask.In.Log, c)
+			return ask, coord.Asking, r, nil
+		},
+		Answer: s.published,
+	}
+}
+
+// newMessage is the input of a message that is added at once.
+func (s *Streams) newMessage(stream, message, dedupeID string) PublishIn {
+	in := PublishIn{
+		Keys: s.keys.streamKeys(stream), DelayedKeys: s.keys.delayedKeys(stream), Message: message, Broadcast: s.keys.Broadcast(),
+	}
+	if dedupeID != "" {
+		in.Dedupe = s.keys.dedupe(stream, dedupeID)
+	}
+	return in
+}
+
+func (s *Streams) published(
+	_ context.Context, k *published, out lua.Outcome[PublishOut], err error,
+) (r api.StreamPublishResult, _ coord.Rest[api.StreamPublishResult], _ error) {
+	s.delayed(k.stream, k.delayMS, out.Value, err)
+	if err != nil {
+		return r, nil, coord.Failed("stream "+k.stream+": publish", err)
+	}
+	v := out.Value
+	return api.StreamPublishResult{
+		Published: v.Published, ID: v.ID, DueAtMS: v.DueMS, Replayed: out.Replayed && k.requestID != "",
+	}, nil, nil
+}
+
+// delayed has this sidecar look after a message that may wait until it is due.
+func (s *Streams) delayed(stream string, delayMS int64, v PublishOut, err error) {
+	if delayMS > 0 && (v.DueMS > 0 || errors.Is(err, redis.ErrMaybeExecuted)) {
+		s.dues.published(stream, delayMS)
+	}
+}
+
+// PublishMany adds 1 to 256 messages to a stream, in their order, in one pipeline. A message
+// that failed does not keep out those behind it. A repeated call adds only those that an
+// earlier one did not.
+func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.StreamPublishManyParams) (api.StreamPublishManyResult, error) {
+	if err := checkMany(p.Messages); err != nil {
+		return api.StreamPublishManyResult{}, err
+	}
+	traced := carrying(traceparent(ctx, c))
+	ins, latches := make([]PublishIn, len(p.Messages)), make([]lua.Latch, len(p.Messages))
+	for i, m := range p.Messages {
+		message, err := pack(traced, m.Body, m.Fields)
+		if err != nil {
+			return api.StreamPublishManyResult{}, &coord.Error{Op: "stream " + p.Stream + ": publish_many", Err: err}
+		}
+		ins[i] = s.newMessage(p.Stream, message, m.DedupeID)
+		ins[i].DedupeMS, ins[i].DelayMS, ins[i].MaxLen = m.DedupeMS, m.DelayMS, p.MaxLen
+		latches[i] = coord.LatchAlways(ins[i].Log, itemOf(c, i))
+	}
+	outs, errs := lua.BatchOnce(ctx, s.Runner, PublishScript, ins, latches)
+	s.repeat(ctx, ins, latches, outs, errs)
+	r := api.StreamPublishManyResult{Results: make([]api.StreamPublished, len(ins))}
+	for i, out := range outs {
+		s.delayed(p.Stream, ins[i].DelayMS, out.Value, errs[i])
+		if errs[i] != nil {
+			r.Results[i].Error = c.ItemError(coord.Failed("stream "+p.Stream+": publish_many", errs[i]))
+			continue
+		}
+		r.Results[i] = api.StreamPublished{Published: out.Value.Published, ID: out.Value.ID, DueAtMS: out.Value.DueMS}
+	}
+	return r, nil
+}
+
+// repeat runs again what an outage kept from being answered, one after the other. After the
+// first that fails again Redis is away for longer, and the others keep their errors.
+func (s *Streams) repeat(ctx context.Context, ins []PublishIn, latches []lua.Latch, outs []lua.Outcome[PublishOut], errs []error) {
+	for i, err := range errs {
+		if !errors.Is(err, redis.ErrUnavailable) && !errors.Is(err, redis.ErrMaybeExecuted) {
+			continue
+		}
+		out, again := lua.Run(ctx, s.Runner, PublishScript, ins[i], latches[i])
+		if again != nil {
+			if !errors.Is(err, redis.ErrMaybeExecuted) { // that stays true
+				errs[i] = again
+			}
+			return
+		}
+		outs[i], errs[i] = out, nil
+	}
+}
+
+func checkMany(messages []api.StreamNewMessage) error {
+	if n := len(messages); n == 0 || n > maxMany {
+		return coord.Invalid("messages: there are %d; give 1 to %d", n, maxMany)
+	}
+	all := 0
+	for i, m := range messages {
+		size := sizeOf(m.Body, m.Fields)
+		if size > api.MaxBodyBytes {
+			return tooLong("messages["+strconv.Itoa(i)+"].body", size)
+		}
+		all += size
+	}
+	if all > maxManyBytes {
+		return coord.Invalid("messages: their bodies and fields have %d bytes together; give at most %d, and the rest in another call", all, maxManyBytes)
+	}
+	return nil
+}
+
+// sizeOf is how many bytes a message has, names of fields too.
+func sizeOf(body []byte, fields map[string]string) int {
+	size := len(body)
+	for name, text := range fields {
+		size += len(name) + len(text)
+	}
+	return size
+}
+
+func tooLong(field string, size int) error {
+	return coord.Invalid("%s: with the fields it has %d bytes; give at most %d, such as a reference to where the rest is", field, size, api.MaxBodyBytes)
+}
+
+// itemOf is the caller of one of several messages of one call.
+func itemOf(c coord.Caller, i int) coord.Caller {
+	if c.RequestID != "" {
+		c.RequestID = fmt.Sprint(c.RequestID, ".", i)
+	}
+	return c
+}
+
+// traceparent is the trace context that a message carries: of the span of its call, or
+// without one what its client sent.
+func traceparent(ctx context.Context, c coord.Caller) string {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return c.Traceparent
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier["traceparent"]
+}
+
+// carrying is a context with that trace context, if it is one.
+func carrying(traceparent string) context.Context {
+	ctx := context.Background()
+	if traceparent == "" {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceparent})
+}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -33,13 +34,17 @@ type Options struct {
 	// Consumer names this pod in its groups. It is the same after a restart; empty = one that
 	// is not.
 	Consumer string
+	Clock    coord.Clock // nil = the pod's
 }
 
 // Streams are the streams of one sidecar.
 type Streams struct {
 	Options
 	keys     keys
+	dues     *dues
 	delivery *delivery
+
+	publishes coord.Halved[api.StreamPublishParams, api.StreamPublishResult]
 
 	foreign sync.Once // writes the one line of entries that are no messages
 }
@@ -53,6 +58,8 @@ func New(o Options) *Streams {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Streams{Options: o, keys: keys{o.Keys}}
+	s.dues = newDues(o, s.keys)
+	s.publishes = s.publication().Halved()
 	s.delivery = newDelivery(s)
 	return s
 }

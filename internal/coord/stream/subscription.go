@@ -103,7 +103,7 @@ func (d *delivery) add(u *subscription) bool {
 }
 
 // Unsubscribe ends a subscription of the caller's connection. Messages that it was sent stay
-// the connection'd.
+// the connection's.
 func (d *delivery) Unsubscribe(_ context.Context, c coord.Caller, p *api.StreamUnsubscribeParams) (api.StreamUnsubscribeResult, error) {
 	d.mu.Lock()
 	u := d.subscriptions[c.Session][p.Subscription]
