@@ -164,14 +164,20 @@ func (s *Source) statedCost() time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// redisCall finds the commands in a script's text.
-var redisCall = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
+// redisCall finds the commands in a script's text, with the subcommand of those that are
+// nothing without one.
+var redisCall = regexp.MustCompile(`redis\.call\('(?:(XGROUP|XINFO)', '([A-Z]+)|([A-Z]+))'`)
 
-// commandsOf are the commands that a script runs, without PUBLISH: scripts go on if it is denied.
+// commandsOf are the commands that a script runs, as users are given them, without PUBLISH:
+// scripts go on if it is denied.
 func commandsOf(text string) []string {
 	var list []string
 	for _, m := range redisCall.FindAllStringSubmatch(text, -1) {
-		list = append(list, m[1])
+		if m[3] != "" {
+			list = append(list, m[3])
+		} else {
+			list = append(list, m[1]+"|"+m[2])
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

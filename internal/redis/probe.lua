@@ -9,7 +9,13 @@ local scratch_key, commands = KEYS[1], ARGV[1]
 local unknown, denied = {}, {}
 if redis.acl_check_cmd then
   for name in string.gmatch(commands, '%S+') do
-    local known, may = pcall(redis.acl_check_cmd, name, scratch_key)
+    local container, sub = string.match(name, '^(.+)|(.+)$')
+    local known, may
+    if container then
+      known, may = pcall(redis.acl_check_cmd, container, sub, scratch_key)
+    else
+      known, may = pcall(redis.acl_check_cmd, name, scratch_key)
+    end
     if not known then
       unknown[#unknown + 1] = name
     elseif not may then
