@@ -53,7 +53,11 @@ func (cn *conn) hear(method string, params []byte) error {
 		if err := decode(cn.dec, r.b, &lost); err != nil {
 			return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
 		}
-		cn.lost(lost)
+		if method == api.StreamLost.Name {
+			cn.lostMessage(lost)
+		} else {
+			cn.lost(lost)
+		}
 	}
 	if cn.c.event == nil {
 		return nil
@@ -78,7 +82,7 @@ func (cn *conn) tell(ev Event) {
 // losses are the notifications that a lease is lost.
 var losses = map[string]bool{
 	api.LockLost.Name: true, api.SemaphoreLost.Name: true, api.PermitLost.Name: true, api.PoolLost.Name: true,
-	api.QueueLost.Name: true, api.SeenLost.Name: true,
+	api.QueueLost.Name: true, api.SeenLost.Name: true, api.StreamLost.Name: true,
 }
 
 // lost ends the lease of a notification.

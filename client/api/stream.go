@@ -60,6 +60,11 @@ var (
 		Name: "stream.message", Since: "0.1.0",
 		Summary: "A message for a subscription of this connection: acknowledge it by stream.ack or stream.nack.",
 	})
+	StreamLost = defineEvent[LostParams](Spec{
+		Name: "stream.lost", Since: "0.1.0",
+		Summary: "A message is no longer this connection's: token is its id, name the stream, a colon and the group, in which " +
+			"% { } : and control bytes are written as %XX. It is delivered again, or was acknowledged or trimmed.",
+	})
 )
 
 // StreamParams name a stream.
