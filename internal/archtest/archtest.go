@@ -68,7 +68,7 @@ var arrows = map[string][]string{
 
 // nouns are the rooms of internal/coord. None imports another, and only what puts the
 // sidecar together imports them.
-var nouns = []string{"breaker", "lock", "pool", "queue", "ratelimit", "seen", "semaphore"}
+var nouns = []string{"breaker", "lock", "pool", "queue", "ratelimit", "seen", "semaphore", "stream"}
 
 // ofNouns is what each of them may import.
 var ofNouns = []string{
@@ -95,7 +95,7 @@ var forTests = []string{
 var foreign = map[string][]string{
 	"github.com/redis/go-redis":         {"internal/redis", "internal/redistest", "internal/luatest"},
 	"github.com/alicebob/miniredis":     {"internal/redis", "internal/redistest", "internal/luatest"},
-	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc", "internal/coordtest"},
+	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc", "internal/coord/stream", "internal/coordtest"},
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},
 	"github.com/KimMachineGun":          {"cmd/sidecar"},

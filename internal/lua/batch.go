@@ -19,11 +19,21 @@ const batchSize = 256
 // ctx ends (5 s where it has no deadline). A pipeline whose context is cancelled
 // still waits for its replies, within the command timeout.
 func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([]Outcome[O], []error) {
+	return BatchOnce(ctx, r, s, ins, nil)
+}
+
+// BatchOnce is Batch of runs that happen once each, by a latch for each of ins; nil = none
+// has one. What failed can then be repeated by Run with the same latch.
+func BatchOnce[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I, latches []Latch) ([]Outcome[O], []error) {
 	outs, errs := make([]Outcome[O], len(ins)), make([]error, len(ins))
 	for from := 0; from < len(ins); from += batchSize {
 		runs := make([]batched, min(batchSize, len(ins)-from))
 		for i := range runs {
-			runs[i].Try = redis.Try{Args: command(r, s, ins[from+i], Latch{}, nil), Script: s.Name, Runs: s.commands}
+			var latch Latch
+			if latches != nil {
+				latch = latches[from+i]
+			}
+			runs[i].Try = redis.Try{Args: command(r, s, ins[from+i], latch, nil), Script: s.Name, Runs: s.commands}
 		}
 		r.batch(ctx, s.Source, runs)
 		for i := range runs {

@@ -10,4 +10,5 @@ import (
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/seen"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
+	_ "github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 )

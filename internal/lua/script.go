@@ -164,20 +164,15 @@ func (s *Source) statedCost() time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// redisCall finds the commands in a script's text, with the subcommand of those that are
-// nothing without one.
-var redisCall = regexp.MustCompile(`redis\.call\('(?:(XGROUP|XINFO)', '([A-Z]+)|([A-Z]+))'`)
+// redisCall finds the commands in a script's text, with their subcommands.
+var redisCall = regexp.MustCompile(`redis\.call\('((?:XINFO|XGROUP)', '[A-Z]+|[A-Z]+)'`)
 
-// commandsOf are the commands that a script runs, as users are given them, without PUBLISH:
-// scripts go on if it is denied.
+// commandsOf are the commands that a script runs, such as GET and XINFO|GROUPS, without
+// PUBLISH: scripts go on if it is denied.
 func commandsOf(text string) []string {
 	var list []string
 	for _, m := range redisCall.FindAllStringSubmatch(text, -1) {
-		if m[3] != "" {
-			list = append(list, m[3])
-		} else {
-			list = append(list, m[1]+"|"+m[2])
-		}
+		list = append(list, strings.Replace(m[1], "', '", "|", 1))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

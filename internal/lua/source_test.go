@@ -172,7 +172,7 @@ func TestEveryFileIsAScriptOrAPartOfOne(t *testing.T) {
 
 // asksForRights is the one call whose error is wanted: the embedded store has none
 // of it, and is not asked.
-const asksForRights = "local known, may = pcall(redis.acl_check_cmd, name, scratch_key)"
+const asksForRights = "local known, may = pcall(redis.acl_check_cmd, command, sub ~= '' and sub or scratch_key, scratch_key)"
 
 // namesInputs is the line of the probe that names its inputs: nothing assembles its text.
 const namesInputs = "local scratch_key, commands = KEYS[1], ARGV[1]"

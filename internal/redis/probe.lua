@@ -9,13 +9,8 @@ local scratch_key, commands = KEYS[1], ARGV[1]
 local unknown, denied = {}, {}
 if redis.acl_check_cmd then
   for name in string.gmatch(commands, '%S+') do
-    local container, sub = string.match(name, '^(.+)|(.+)$')
-    local known, may
-    if container then
-      known, may = pcall(redis.acl_check_cmd, container, sub, scratch_key)
-    else
-      known, may = pcall(redis.acl_check_cmd, name, scratch_key)
-    end
+    local command, sub = string.match(name, '^([^|]+)|?(.*)$')
+    local known, may = pcall(redis.acl_check_cmd, command, sub ~= '' and sub or scratch_key, scratch_key)
     if not known then
       unknown[#unknown + 1] = name
     elseif not may then
