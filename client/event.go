@@ -43,12 +43,21 @@ func (cn *conn) hear(method string, params []byte) error {
 	} else if n == 0 {
 		r.b = []byte{codeNil}
 	}
+	if known, err := cn.heard(method, r.b); err != nil {
+		return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
+	} else if known {
+		return nil
+	}
 	if losses[method] {
 		var lost api.LostParams
 		if err := decode(cn.dec, r.b, &lost); err != nil {
 			return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
 		}
-		cn.lost(lost)
+		if method == api.StreamLost.Name {
+			cn.lostMessage(lost)
+		} else {
+			cn.lost(lost)
+		}
 	}
 	if cn.c.event == nil {
 		return nil
@@ -73,7 +82,7 @@ func (cn *conn) tell(ev Event) {
 // losses are the notifications that a lease is lost.
 var losses = map[string]bool{
 	api.LockLost.Name: true, api.SemaphoreLost.Name: true, api.PermitLost.Name: true, api.PoolLost.Name: true,
-	api.QueueLost.Name: true, api.SeenLost.Name: true,
+	api.QueueLost.Name: true, api.SeenLost.Name: true, api.StreamLost.Name: true,
 }
 
 // lost ends the lease of a notification.

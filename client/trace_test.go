@@ -27,6 +27,8 @@ type span struct {
 	name   string
 	kind   trace.SpanKind
 	own    trace.SpanContext
+	links  []trace.Link
+	root   bool
 	status status
 }
 
@@ -61,7 +63,7 @@ func (t tracer) Start(ctx context.Context, name string, o ...trace.SpanStartOpti
 		traceID = trace.TraceID{0xf0, byte(n)}
 	}
 	config := trace.NewSpanStartConfig(o...)
-	s := &span{by: t.by, name: name, kind: config.SpanKind(), own: trace.NewSpanContext(trace.SpanContextConfig{
+	s := &span{by: t.by, name: name, kind: config.SpanKind(), links: config.Links(), root: config.NewRoot(), own: trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: traceID, SpanID: trace.SpanID{0xf0, byte(n)}, TraceFlags: trace.FlagsSampled, TraceState: parent.TraceState(),
 	})}
 	return trace.ContextWithSpan(ctx, s), s

@@ -49,7 +49,7 @@ var (
 		Summary: "Lists the dead letters of a stream, the oldest first.",
 	})
 	StreamRedrive = define[StreamRedriveParams, StreamRedriveResult](Spec{
-		Name: "stream.redrive", Idempotent: true, Admin: true, Since: "0.1.0",
+		Name: "stream.redrive", Admin: true, Since: "0.1.0",
 		Summary: "Moves dead letters back to the end of their stream, each for the group that failed to process it.",
 	})
 	StreamTrim = define[StreamTrimParams, StreamTrimResult](Spec{
@@ -221,7 +221,7 @@ type StreamStatsParams struct {
 	Group  string `codec:"group,omitempty" doc:"this group alone"`
 }
 
-// StreamStatsResult are counts of one instant.
+// StreamStatsResult are counts: those of the stream of one instant, and those of each group.
 type StreamStatsResult struct {
 	Length  int64         `codec:"length" doc:"messages in the stream, acknowledged ones too"`
 	Delayed int64         `codec:"delayed" doc:"messages that are not due"`
@@ -233,7 +233,7 @@ type StreamStatsResult struct {
 // StreamGroup is the state of one group.
 type StreamGroup struct {
 	Group           string `codec:"group" doc:"the group"`
-	Lag             int64  `codec:"lag" doc:"messages that it has not been given; -1 = Redis does not know"`
+	Lag             int64  `codec:"lag" doc:"messages that it has not been given; -1 = Redis does not know, and they are too many to be counted"`
 	Pending         int64  `codec:"pending" doc:"messages that it was given and has not acknowledged"`
 	Retrying        int64  `codec:"retrying" doc:"those of them that wait for their delay after stream.nack"`
 	Consumers       int64  `codec:"consumers" doc:"pods that take part"`
@@ -296,9 +296,10 @@ type StreamRedriveParams struct {
 type StreamRedriveResult struct {
 	Redriven int64 `codec:"redriven" doc:"dead letters that are back in the stream"`
 	Left     int64 `codec:"left" doc:"dead letters that are left"`
+	Replayed bool  `codec:"replayed,omitempty" doc:"the answer of an earlier call with the same request id"`
 }
 
-// StreamTrimParams say what to delete. Exactly one of max_len, older_ms and ids is given.
+// StreamTrimParams say what to delete. Exactly one of maxlen, older_ms and ids is given.
 type StreamTrimParams struct {
 	Stream  string   `codec:"stream" required:"true" doc:"the stream"`
 	Dead    bool     `codec:"dead,omitempty" doc:"of its dead letters"`

@@ -51,6 +51,7 @@ check python-vectors /usr/bin/python3 hack/langs/vectors.py "$vectors"
 check ruby-vectors ruby hack/langs/vectors.rb "$vectors"
 check python-wire /usr/bin/python3 hack/langs/wire.py "$vectors"
 check python /usr/bin/python3 hack/langs/smoke.py
+check python-stream /usr/bin/python3 hack/langs/stream.py
 check python-manifest /usr/bin/python3 hack/langs/manifest.py
 check ruby ruby hack/langs/smoke.rb
 check perl perl hack/langs/smoke.pl

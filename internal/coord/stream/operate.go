@@ -1,6 +1,80 @@
 package stream
 
-import "github.com/coxswain-sidecar/coxswain/internal/coord"
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+const (
+	// reapAfter is how long a consumer without messages is kept that does nothing. A pod that
+	// lives reads at least each second, so that one that is idle for an hour has gone.
+	reapAfter = time.Hour
+	// maxIDs is how many messages a call of redrive or trim may name.
+	maxIDs = 256
+)
 
 // operating are the methods of who looks after streams.
-func (s *Streams) operating() []coord.Method { return nil }
+func (s *Streams) operating() []coord.Method {
+	byStream := coord.Named(noun, "stream")
+	return []coord.Method{
+		coord.On(api.StreamStats, s.Stats, byStream),
+		coord.On(api.StreamGroups, s.ListGroups, byStream),
+		coord.On(api.StreamDead, s.Dead, byStream),
+		coord.On(api.StreamRedrive, s.Redrive, byStream),
+		coord.On(api.StreamTrim, s.Trim, byStream),
+	}
+}
+
+// reap removes the consumers of a group that have no pending messages and have done nothing
+// for reapAfter, so that pods that come under a new name each time do not add up. A consumer
+// that has pending messages stays, and so do they.
+func (s *Streams) reap(ctx context.Context, stream, group string) error {
+	return s.reapIdle(ctx, stream, group, reapAfter)
+}
+
+func (s *Streams) reapIdle(ctx context.Context, stream, group string, idle time.Duration) error {
+	_, err := lua.Run(ctx, s.Runner, ReapScript, ReapIn{
+		Keys: s.keys.streamKeys(stream), Group: group, IdleMS: idle.Milliseconds(),
+	}, lua.Latch{})
+	if err != nil {
+		return coord.Failed("stream "+stream+": reap", err)
+	}
+	return nil
+}
+
+// messageID is an id that a caller gave, as Redis writes ids; field is its key there.
+func messageID(field, id string) (string, error) {
+	ms, serial, _ := strings.Cut(id, "-")
+	if serial == "" && ms == id {
+		serial = "0"
+	}
+	// The range of numbers is that of scripts, which no id of a clock exceeds.
+	at, err := strconv.ParseUint(ms, 10, 64)
+	n, err2 := strconv.ParseUint(serial, 10, 64)
+	if err != nil || err2 != nil || at > api.MaxInt || n > api.MaxInt {
+		return "", coord.Invalid("%s: %q is no id; give one as it was answered, such as 1700000000000-0", field, id)
+	}
+	return strconv.FormatUint(at, 10) + "-" + strconv.FormatUint(n, 10), nil
+}
+
+// messageIDs is messageID of the param ids.
+func messageIDs(ids []string) ([]string, error) {
+	if len(ids) > maxIDs {
+		return nil, coord.Invalid("ids: %d are too many; give at most %d at once", len(ids), maxIDs)
+	}
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		var err error
+		if all[i], err = messageID("ids", id); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,31 @@
+-- What the scripts that look after streams share.
+
+-- by_field is a flat list of fields and values as a table.
+local function by_field(flat)
+  local t = {}
+  for i = 1, #flat, 2 do t[flat[i]] = flat[i + 1] end
+  return t
+end
+
+-- id_parts are the two numbers of an id.
+local function id_parts(id)
+  local ms, serial = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(serial)
+end
+
+-- groups_of are the groups of a stream as XINFO tells them, each by field.
+local function groups_of(log)
+  local all = {}
+  if redis.call('EXISTS', log) == 1 then
+    for i, flat in ipairs(redis.call('XINFO', 'GROUPS', log)) do all[i] = by_field(flat) end
+  end
+  return all
+end
+
+-- pending_by_consumer is how many messages are pending, the id of the oldest, and how many each consumer has that has some.
+local function pending_by_consumer(log, group)
+  local total, oldest, _, list = unpack(redis.call('XPENDING', log, group))
+  local by = {}
+  for _, c in ipairs(list or {}) do by[c[1]] = tonumber(c[2]) end
+  return total, oldest, by
+end
