@@ -76,6 +76,7 @@ type invocation struct {
 	given          map[string]any // params, if they are a map: it may have metadata
 	ownID          bool           // the request id of the context is not used
 	lease          *held          // what the call acquires; nil = nothing
+	opens          *opening       // what it subscribes to; nil = nothing
 	on             *conn          // the only connection to use; nil = any
 }
 
@@ -101,7 +102,7 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error {
 	cl, err := c.newCall(v.method, v.params)
 	if err == nil {
-		cl.lease = v.lease
+		cl.lease, cl.opens = v.lease, v.opens
 		cl.describe(ctx, c, v)
 		if cl.deadline = c.deadlineOf(ctx, now, cl.wait); cl.deadline <= now {
 			err = errTooLate
@@ -193,6 +194,7 @@ type call struct {
 	ownDeadline, ownID      bool // params has them already
 
 	lease *held
+	opens *opening
 	wait  time.Duration // the call's wait_ms, which is added to its time
 
 	enc *codec.Encoder
@@ -205,6 +207,7 @@ type call struct {
 	queued bool   // it is in the queue, and not sent yet
 	counts bool   // the sidecar counts it among those that run
 	late   *held  // the lease to give back when the reply arrives; the caller has gone
+	gone   bool   // the caller has gone: what opens says is to be ended when the reply arrives
 	reply  []byte // error and result
 	err    error
 	next   *call         // of a list of calls

@@ -41,6 +41,7 @@ type conn struct {
 	lastID   uint32
 	pending  map[uint32]*call
 	held     map[string]*held // by token
+	subs     subscriptions
 
 	running    int     // those of pending that the sidecar counts against its limit
 	maxRunning int     // that limit; 0 = not known
@@ -100,7 +101,8 @@ func (cn *conn) fail(err error) {
 	// The slot is cleared under the same lock: a caller that finds the connection dead must
 	// not get it again.
 	cn.slot.up.CompareAndSwap(cn, nil)
-	pending, queue, held := cn.pending, cn.queue, cn.held
+	pending, queue, held, subs := cn.pending, cn.queue, cn.held, cn.subs.by
+	cn.subs = subscriptions{}
 	cn.pending, cn.queue, cn.held, cn.out = nil, nil, nil, nil
 	if cn.sweeper != nil {
 		cn.sweeper.Stop()
@@ -114,8 +116,11 @@ func (cn *conn) fail(err error) {
 	for _, lk := range held {
 		_ = lk.lose("the connection ended: " + err.Error())
 	}
+	for _, s := range subs {
+		s.ended(err)
+	}
 	for _, cl := range pending {
-		if cl.late == nil {
+		if cl.late == nil && !cl.gone {
 			cl.end(&brokenError{err, true})
 		}
 	}
@@ -204,6 +209,9 @@ func (cn *conn) send(cl *call, now time.Duration) error {
 	cn.pending[cl.msgid] = cl
 	if cl.counts = cl.wait == 0; cl.counts {
 		cn.running++
+	}
+	if cl.opens != nil {
+		cn.subs.unanswered++
 	}
 	if lk := cl.lease; lk != nil {
 		lk.bind(cn)

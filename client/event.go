@@ -43,6 +43,11 @@ func (cn *conn) hear(method string, params []byte) error {
 	} else if n == 0 {
 		r.b = []byte{codeNil}
 	}
+	if known, err := cn.heard(method, r.b); err != nil {
+		return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
+	} else if known {
+		return nil
+	}
 	if losses[method] {
 		var lost api.LostParams
 		if err := decode(cn.dec, r.b, &lost); err != nil {

@@ -17,8 +17,8 @@ import (
 // background reader has stepped aside, which that does as long as lone calls follow each
 // other closely. Then it only looks every glance: it reads on when no call came since, so
 // that events are heard, and takes over from a caller that reads for long, so that this one
-// can watch its context. It does not step aside while the connection holds a lease: their
-// losses have to be heard at once.
+// can watch its context. It does not step aside while the connection holds a lease or is
+// subscribed to something: losses and messages have to be heard at once.
 
 const (
 	// glance is how often the background reader looks while it has stepped aside. The end of
@@ -68,7 +68,7 @@ func (cn *conn) takeTurn(ctx context.Context, cl *call) bool {
 	if cn.by != byNobody {
 		return false
 	}
-	if cl.wait > 0 || len(cn.held) > 0 { // it takes long, or somebody has to read after it
+	if cl.wait > 0 || cn.listens() { // it takes long, or somebody has to read after it
 		cn.callBackground()
 		return false
 	}
@@ -109,7 +109,7 @@ func (cn *conn) lead(cl *call) bool {
 // if others wait for replies or a lease is held.
 func (cn *conn) stopLeading() {
 	cn.mu.Lock()
-	if cn.takeOver || len(cn.pending) > 0 || len(cn.held) > 0 {
+	if cn.takeOver || len(cn.pending) > 0 || cn.listens() {
 		cn.callBackground()
 	} else {
 		cn.by, cn.leader = byNobody, nil
@@ -231,7 +231,7 @@ func (cn *conn) pass() error {
 	cn.buf, cn.end = roomy(cn.buf, cn.start, cn.end)
 	cn.start = 0
 	if done.n < 2 || cn.writing || cn.err != nil {
-		if done.n == 1 && cn.by == inBackground && len(cn.pending) == 0 && len(cn.held) == 0 {
+		if done.n == 1 && cn.by == inBackground && len(cn.pending) == 0 && !cn.listens() {
 			// Before the caller is told: it may call again before this goroutine goes on.
 			if now := cn.c.now(); now-cn.lone < glance {
 				cn.by, cn.aside = byNobody, true
@@ -313,8 +313,7 @@ func (cn *conn) take(frame []byte, done *calls) error {
 		if !ok {
 			return errMalformed
 		}
-		cn.deliver(id, r.b, done)
-		return nil
+		return cn.deliver(id, r.b, done)
 	case ok && kind == frameNotification && n == 3:
 		method, ok := r.text()
 		if !ok {
@@ -330,17 +329,22 @@ func (cn *conn) take(frame []byte, done *calls) error {
 
 // deliver gives a reply to its call, whose caller decodes it. So decoding does not delay
 // the reader.
-func (cn *conn) deliver(id uint64, reply []byte, done *calls) {
+func (cn *conn) deliver(id uint64, reply []byte, done *calls) error {
 	cl, ok := cn.pending[uint32(id)]
 	if !ok {
-		return // the caller has gone
+		return nil // the caller has gone
 	}
 	cn.forget(cl)
 	if cl.late != nil {
 		cn.out = append(cn.out, cl.late.lateFrame(cn.dec, reply)...)
-		return
+		return nil
+	}
+	err := cn.opened(cl, reply)
+	if cl.gone {
+		return err
 	}
 	cn.named(cl.lease, reply)
 	cl.reply = append(cl.reply[:0], reply...)
 	done.add(cl)
+	return err
 }

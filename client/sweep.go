@@ -48,7 +48,7 @@ func (cn *conn) sweep() {
 	})
 	for _, cl := range cn.pending {
 		switch {
-		case cl.late != nil:
+		case cl.late != nil, cl.gone:
 		case cl.deadline > now:
 			cn.sweepBy(cl.deadline, now)
 		default:
@@ -94,6 +94,8 @@ func (cn *conn) cancel(cl *call) {
 		// The grant may be on its way. It is given back when it arrives.
 		delete(cn.held, cl.lease.token)
 		cn.pending[cl.msgid] = &call{late: cl.lease}
+	} else if cl.opens != nil {
+		cn.pending[cl.msgid] = &call{opens: cl.opens, gone: true}
 	}
 	cn.out = appendCancel(cn.out, cl.msgid)
 }

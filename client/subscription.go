@@ -1,0 +1,216 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// A subscription belongs to one connection: the sidecar names it in its answer, sends what it
+// has as notifications that have the name in "subscription", and ends it with the connection.
+// This file gives those notifications to who subscribed. What is kept of them, and what
+// becomes of a subscription whose connection has ended, is up to the noun.
+
+// subscriber hears one subscription.
+type subscriber interface {
+	// hear is given a notification whose params are valid until it returns, and the decoder
+	// for them. It is called on the goroutine that reads the connection: it must not block, and
+	// must not use the connection. After an error the connection is closed.
+	hear(method string, params []byte, d *codec.Decoder) error
+	// ended is called once, when the connection has ended. Nothing is heard after it.
+	ended(err error)
+}
+
+// opening says how to subscribe.
+type opening struct {
+	// subscribe and unsubscribe are methods: the result of the one has the subscription, which
+	// the other takes.
+	subscribe, unsubscribe string
+	params                 any
+	to                     subscriber
+}
+
+// subscriptions are those of one connection; its mutex guards them.
+type subscriptions struct {
+	by map[string]subscriber
+	// unanswered counts the calls that subscribe and have no answer yet. While there are any,
+	// early are the notifications for subscriptions that are not known, of earlyBytes together:
+	// those of a subscription may be read before the answer that names it.
+	unanswered int
+	early      []earlyNotification
+	earlyBytes int
+}
+
+type earlyNotification struct {
+	id, method string
+	params     []byte
+}
+
+// maxEarlyBytes bounds what is kept until a call that subscribes is answered.
+const maxEarlyBytes = 8 << 20
+
+var errTooEarly = errors.New("the sidecar sent more than 8 MiB for a subscription before it named it")
+
+// subscribed is a subscription of one connection.
+type subscribed struct {
+	cn          *conn
+	id          string
+	unsubscribe string
+}
+
+// open subscribes on any connection, within Options.Timeout if ctx has no deadline.
+func (c *Client) open(ctx context.Context, o *opening) (*subscribed, error) {
+	ctx, cancel := c.withDeadline(ctx)
+	defer cancel()
+	for {
+		cn, err := c.await(ctx, nil, nil, c.live)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.subscribe, err)
+		}
+		var r openedResult
+		err = c.invoke(ctx, invocation{method: o.subscribe, ownID: true, params: o.params, result: &r, on: cn, opens: o})
+		var broken *brokenError
+		switch {
+		case errors.As(err, &broken):
+			continue // what was subscribed ended with the connection; await ends with ctx
+		case err != nil:
+			return nil, err
+		}
+		return &subscribed{cn, r.Subscription, o.unsubscribe}, nil
+	}
+}
+
+// openAgain is open until it succeeds, for a subscription whose connection has ended. Its
+// error is that of ctx, ErrClosed, or one that says that another try is of no use.
+func (c *Client) openAgain(ctx context.Context, o *opening) (*subscribed, error) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		s, err := c.open(ctx, o)
+		var refused *api.Error
+		switch {
+		case err == nil, ctx.Err() != nil, errors.Is(err, ErrClosed), errors.As(err, &refused) && !refused.Retryable && refused.Code != api.DeadlineExceeded:
+			return s, err
+		}
+		c.o.Logger.Debug("cannot subscribe again", "method", o.subscribe, "err", err)
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+		case <-c.ctx.Done():
+		}
+	}
+}
+
+// close unsubscribes, also if ctx has ended. What was sent before may still be on its way, and
+// is not heard.
+func (s *subscribed) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	s.cn.mu.Lock()
+	delete(s.cn.subs.by, s.id)
+	s.cn.mu.Unlock()
+	err := s.cn.c.invoke(ctx, invocation{
+		method: s.unsubscribe, idempotent: true, params: &api.PubsubUnsubscribeParams{Subscription: s.id}, on: s.cn,
+	})
+	var broken *brokenError
+	if errors.As(err, &broken) {
+		return nil // it ended with the connection
+	}
+	return err
+}
+
+// openedResult is the part of a result that names a subscription, for all nouns.
+type openedResult struct {
+	Subscription string `codec:"subscription"`
+}
+
+// opened notes the subscription that a reply names, and gives it what came early. The reader
+// calls it with cn.mu held, before it reads on.
+func (cn *conn) opened(cl *call, reply []byte) (err error) {
+	o := cl.opens
+	if o == nil {
+		return nil
+	}
+	var r openedResult
+	switch {
+	case decodeReply(cn.dec, reply, &r, "") != nil || r.Subscription == "": // the caller is told
+	case cl.gone:
+		cn.out = append(cn.out, o.closeFrame(cn.id(), r.Subscription)...)
+	default:
+		err = cn.meet(o.to, r.Subscription)
+	}
+	if cn.subs.unanswered--; cn.subs.unanswered == 0 {
+		cn.subs.early, cn.subs.earlyBytes = nil, 0
+	}
+	return err
+}
+
+// meet has a subscriber hear a subscription from its first notification on.
+func (cn *conn) meet(to subscriber, id string) (err error) {
+	if cn.subs.by == nil {
+		cn.subs.by = make(map[string]subscriber)
+	}
+	cn.subs.by[id] = to
+	for _, e := range cn.subs.early {
+		if e.id == id && err == nil {
+			err = to.hear(e.method, e.params, cn.dec)
+		}
+	}
+	return err
+}
+
+// closeFrame is a request for whose reply nobody waits.
+func (o *opening) closeFrame(msgid uint32, id string) []byte {
+	b := appendText(appendUint([]byte{0x94, frameRequest}, uint64(msgid)), o.unsubscribe)
+	return appendText(appendText(appendMap(append(b, 0x91), 1), "subscription"), id)
+}
+
+// heard gives a notification to who subscribed. It reports false for one of no subscription
+// that is known, or will be.
+func (cn *conn) heard(method string, params []byte) (bool, error) {
+	id, ok := subscriptionIn(params)
+	if !ok {
+		return false, nil
+	}
+	cn.mu.Lock()
+	to := cn.subs.by[id]
+	if to == nil && cn.subs.unanswered > 0 {
+		defer cn.mu.Unlock()
+		cn.subs.early = append(cn.subs.early, earlyNotification{id, method, append([]byte(nil), params...)})
+		if cn.subs.earlyBytes += len(params); cn.subs.earlyBytes > maxEarlyBytes {
+			return true, errTooEarly
+		}
+		return true, nil
+	}
+	cn.mu.Unlock()
+	if to == nil {
+		return false, nil
+	}
+	return true, to.hear(method, params, cn.dec)
+}
+
+// subscriptionIn finds the subscription in params.
+func subscriptionIn(params []byte) (id string, ok bool) {
+	r := cursor{params}
+	n, ok := r.pairs()
+	for range n {
+		key, ok := r.bytes()
+		if !ok {
+			return "", false
+		}
+		if string(key) == "subscription" {
+			return r.text()
+		}
+		if !r.skip() {
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// listens reports whether notifications have to be heard at once; the caller holds cn.mu.
+func (cn *conn) listens() bool { return len(cn.held) > 0 || len(cn.subs.by) > 0 }
