@@ -19,6 +19,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pubsub"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
@@ -269,6 +270,8 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 		Telemetry: a.telemetry.Telemetry,
 	})
 	a.onStop("tokens charged ahead", answerTime, a.limiter.Stop)
+	channels := pubsub.New(pubsub.Options{Runner: a.runner, Keys: keys, Telemetry: a.telemetry.Telemetry})
+	a.onStop("pubsub", 0, func(context.Context) error { channels.Stop(); return nil })
 	return rpc.Services{
 		Leases: a.leases,
 		Methods: slices.Concat(
@@ -280,6 +283,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 			breakers.Methods(),
 			pools.Methods(),
 			permits.Methods(),
+			channels.Methods(),
 		),
 		Rules:  a.rules.InForce,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,

@@ -18,6 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pubsub"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
@@ -41,6 +42,7 @@ type Sidecar struct {
 	Breakers *breaker.Breakers
 	Pools    *pool.Pools
 	Permits  *pool.Permits
+	Pubsub   *pubsub.Pubsub
 
 	clock   coord.Clock
 	methods []coord.Method
@@ -90,6 +92,7 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		Runner: r, Keys: keys, Rules: s.Rules, Leases: s.Leases, Lines: s.Lines, Members: s.Permits,
 		Signals: heard, Answers: answers, Telemetry: tel, Clock: o.Clock,
 	})
+	s.Pubsub = pubsub.New(pubsub.Options{Runner: r, Keys: keys, Telemetry: tel})
 	s.methods = slices.Concat(
 		s.Locks.Methods(),
 		semaphore.New(r, keys, s.Leases, s.Lines).Methods(),
@@ -99,8 +102,10 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		s.Breakers.Methods(),
 		s.Pools.Methods(),
 		s.Permits.Methods(),
+		s.Pubsub.Methods(),
 	)
 	t.Cleanup(func() {
+		s.Pubsub.Stop()
 		_ = s.Limiter.Stop(context.Background()) // its error is that of the context
 		s.Lines.Stop()
 		s.Signals.Stop()

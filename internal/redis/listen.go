@@ -145,6 +145,15 @@ func (l *Listener) Remove(topics ...Topic) {
 	l.wake()
 }
 
+// On reports whether Listening was told of a topic that was not removed since, and the
+// connection is the same.
+func (l *Listener) On(t Topic) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.topics[t]
+	return s != nil && s.wanted && s.now == listenedOn && s.told
+}
+
 // Trouble is why there is no connection: an ErrUnavailable with its Trouble, or nil while
 // there is one or none is needed.
 func (l *Listener) Trouble() error {
