@@ -20,6 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pubsub"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
@@ -277,6 +278,8 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 		Telemetry: a.telemetry.Telemetry, Log: a.log, Consumer: a.podName(),
 	})
 	a.onStop("streams", answerTime, a.streams.Stop)
+	channels := pubsub.New(pubsub.Options{Runner: a.runner, Keys: keys, Telemetry: a.telemetry.Telemetry})
+	a.onStop("pubsub", 0, func(context.Context) error { channels.Stop(); return nil })
 	return rpc.Services{
 		Leases: a.leases,
 		Methods: slices.Concat(
@@ -289,6 +292,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 			pools.Methods(),
 			permits.Methods(),
 			a.streams.Methods(),
+			channels.Methods(),
 		),
 		Rules:  a.rules.InForce,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,

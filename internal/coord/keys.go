@@ -79,6 +79,13 @@ func (k Keys) Inboxes() string { return k.channels() + "inbox:" }
 // Broadcast is the Pub/Sub channel of all sidecars: what caches must forget.
 func (k Keys) Broadcast() string { return k.channels() + "broadcast" }
 
+// Messages is what the names of the channels begin with that users publish to; the rest is
+// what they wrote.
+func (k Keys) Messages() string { return k.channels() + "pubsub:" }
+
+// MessagesPattern is Messages as a pattern that matches only itself.
+func (k Keys) MessagesPattern() string { return globbed(k.Messages()) }
+
 // channels is what the names of all channels begin with. A channel has no slot,
 // hence no tag.
 func (k Keys) channels() string { return strings.TrimSuffix(k.base, "{") }

@@ -27,6 +27,19 @@ type Caller struct {
 	// ItemFailed hears what failed in a call that does not fail: what its caller is told
 	// of one item, and why. It is called on the call's goroutine; nil = nobody hears it.
 	ItemFailed func(*api.Error, error)
+	// Answered has f called once the call's answer is ahead of all that is sent to the client
+	// later. It is not called if the call fails. F must not block. A method on the direct path
+	// has none. Nil = nobody waits for the answer.
+	Answered func(f func())
+}
+
+// Then calls f once the call is answered; see Answered.
+func (c Caller) Then(f func()) {
+	if c.Answered == nil {
+		f()
+		return
+	}
+	c.Answered(f)
 }
 
 // ItemError is the error of one item of a call that goes on with the others.

@@ -19,6 +19,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pubsub"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
@@ -44,6 +45,7 @@ type Sidecar struct {
 	Pools    *pool.Pools
 	Permits  *pool.Permits
 	Streams  *stream.Streams
+	Pubsub   *pubsub.Pubsub
 
 	clock   coord.Clock
 	methods []coord.Method
@@ -97,6 +99,7 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 	s.Streams = stream.New(stream.Options{
 		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Log: o.Log,
 	})
+	s.Pubsub = pubsub.New(pubsub.Options{Runner: r, Keys: keys, Telemetry: tel})
 	s.methods = slices.Concat(
 		s.Locks.Methods(),
 		semaphore.New(r, keys, s.Leases, s.Lines).Methods(),
@@ -107,8 +110,10 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		s.Pools.Methods(),
 		s.Permits.Methods(),
 		s.Streams.Methods(),
+		s.Pubsub.Methods(),
 	)
 	t.Cleanup(func() {
+		s.Pubsub.Stop()
 		_ = s.Streams.Stop(context.Background()) // its error is that of the context, as here
 		_ = s.Limiter.Stop(context.Background())
 		s.Lines.Stop()

@@ -6,6 +6,7 @@ import (
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/pool"
+	_ "github.com/coxswain-sidecar/coxswain/internal/coord/pubsub"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/queue"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/seen"

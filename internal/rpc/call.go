@@ -27,6 +27,9 @@ type call struct {
 	print string // the fingerprint, once it was asked for
 	// itemFailed is report. It is made once, as it would else be made anew for each call.
 	itemFailed func(*api.Error, error)
+	// then is answered, made once as itemFailed is; after is what it was given.
+	then  func(func())
+	after func()
 
 	// id is the msgid, and idBytes how it was written; none = a notification.
 	id      integer
@@ -107,7 +110,7 @@ func (k *call) clear() {
 	if cap(k.out) > keptReply {
 		k.out = nil
 	}
-	k.conn, k.ctx, k.cancel, k.span = nil, nil, nil, nil
+	k.conn, k.ctx, k.cancel, k.span, k.after = nil, nil, nil, nil, nil
 	k.meta, k.print = metadata{}, ""
 	k.places, k.turn = nil, nil
 	k.prepared, k.resumed = false, false
@@ -123,13 +126,16 @@ func (k *call) services() *Services { return &k.conn.server.services }
 // caller is who calls, for package coord.
 func (k *call) caller() coord.Caller {
 	c := coord.Caller{
-		Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Traceparent: k.meta.traceparent, Log: k.conn.log, ItemFailed: k.itemFailed,
+		Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Traceparent: k.meta.traceparent, Log: k.conn.log, ItemFailed: k.itemFailed, Answered: k.then,
 	}
 	if k.meta.requestID != "" {
 		c.RequestID, c.Fingerprint = k.meta.requestID, k.fingerprint()
 	}
 	return c
 }
+
+// answered has f called when the call's answer is in the buffer.
+func (k *call) answered(f func()) { k.after = f }
 
 // fingerprint is made once a call.
 func (k *call) fingerprint() string {

@@ -384,6 +384,9 @@ func (c *conn) finish(k *call, err error) {
 		c.appendLocked(k.out) // nothing, for a notification
 		c.flushLocked()
 		c.mu.Unlock()
+		if k.after != nil {
+			k.after()
+		}
 		k.end(codeOK)
 		c.tellDraining()
 		return

@@ -195,7 +195,7 @@ func (e *entry) finish(invoke func(*call) coord.Invocation) {
 	pool := &sync.Pool{}
 	pool.New = func() any {
 		x := &exchange{in: in, out: out, pool: pool}
-		x.entry, x.body, x.itemFailed = e, x, x.report
+		x.entry, x.body, x.itemFailed, x.then = e, x, x.report, x.answered
 		x.invocation = invoke(&x.call)
 		x.direct, _ = x.invocation.(coord.DirectInvocation)
 		x.params, x.result = reflect.ValueOf(x.invocation.Params()).Elem(), reflect.ValueOf(x.invocation.Result()).Elem()

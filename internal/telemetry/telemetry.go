@@ -39,6 +39,8 @@ type Telemetry struct {
 	byCause, byStatus, byBatch, byDirect             labels
 	breakers, breakerChanges                         metric.Int64Counter
 	queueEntries, logDropped, tokens, streamMessages metric.Int64Counter
+	pubsubMessages, pubsubGaps                       metric.Int64Counter
+	pubsubSubscriptions                              metric.Int64UpDownCounter
 	byChange                                         labels
 }
 
@@ -92,6 +94,9 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		"What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
 	t.queueEntries = m.counter("coxswain.queue.entries", "{entry}", "Entries of queues, by what became of them.")
 	t.streamMessages = m.counter("coxswain.stream.messages", "{message}", "Messages of streams, by what became of them here.")
+	t.pubsubMessages = m.counter("coxswain.pubsub.messages", "{message}", "Messages of Pub/Sub: published here, or delivered or dropped for one subscription each.")
+	t.pubsubGaps = m.counter("coxswain.pubsub.gaps", "{gap}", "Gaps that subscriptions were told of.")
+	t.pubsubSubscriptions = m.upDown("coxswain.pubsub.subscriptions", "{subscription}", "Subscriptions of Pub/Sub now.")
 	t.breakerChanges = m.counter("coxswain.breaker.transitions", "{transition}", "Changes of state of circuit breakers that happened here, by the states.")
 	t.members = m.counter("coxswain.members", "{decision}", "Acquisitions of members of pools: acquired, the reason for the refusal, or failed.")
 	t.uses = m.counter("coxswain.member.uses", "{use}", "Members of pools that were given back, by how they did.")
@@ -242,6 +247,26 @@ func (t *Telemetry) StreamMessages(ctx context.Context, outcome string, n int64)
 	if n > 0 {
 		t.streamMessages.Add(ctx, n, t.byOutcome.of(outcome, "").add...)
 	}
+}
+
+// The outcomes of messages of Pub/Sub.
+const (
+	PubsubPublished = "published"
+	PubsubDelivered = "delivered"
+	PubsubDropped   = "dropped"
+)
+
+// PubsubMessages counts messages by outcome.
+func (t *Telemetry) PubsubMessages(ctx context.Context, outcome string, n int64) {
+	t.pubsubMessages.Add(ctx, n, t.byOutcome.of(outcome, "").add...)
+}
+
+// PubsubGap counts a gap that a subscription was told of.
+func (t *Telemetry) PubsubGap(ctx context.Context) { t.pubsubGaps.Add(ctx, 1) }
+
+// PubsubSubscriptions counts subscriptions that begin, or end where n is negative.
+func (t *Telemetry) PubsubSubscriptions(ctx context.Context, n int64) {
+	t.pubsubSubscriptions.Add(ctx, n)
 }
 
 // BreakerChanged counts a change of state.

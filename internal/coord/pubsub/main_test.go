@@ -1,0 +1,10 @@
+package pubsub_test
+
+import (
+	"testing"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m, coordtest.ProxyLeak()) }

@@ -1,0 +1,136 @@
+// Package pubsub is channels: a message goes at once to those who are subscribed at the time,
+// at most once, and is not kept.
+//
+// Its invariant: between two messages that a subscriber was sent, it missed none that reached
+// this sidecar's Redis unless a gap was sent between them, or is sent as soon as it is
+// subscribed again. Who reads slowly holds up nobody else, and what is kept for it is bounded.
+package pubsub
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+// noun is the noun of names.
+const noun = "pubsub"
+
+const (
+	// maxTopics bounds the channels and patterns of one call.
+	maxTopics = 256
+	// maxSessionTopics bounds those of all subscriptions of one session.
+	maxSessionTopics = 1024
+	// maxSessionBytes bounds what is kept for the subscriptions of one session, and maxBytes for
+	// those of all.
+	maxSessionBytes = 8 << 20
+	maxBytes        = 64 << 20
+)
+
+// Options are what Pub/Sub needs.
+type Options struct {
+	Runner    *lua.Runner
+	Keys      coord.Keys
+	Telemetry *telemetry.Telemetry
+}
+
+// Pubsub is the channels of one sidecar.
+type Pubsub struct {
+	Options
+	keys      keys
+	publishes coord.Halved[api.PubsubPublishParams, api.PubsubPublishResult]
+	// listener hears for all subscriptions. It tells with a lock held that is taken before mu.
+	listener *redis.Listener
+	bytes    atomic.Int64 // kept for all subscriptions
+
+	mu       sync.RWMutex // guards what follows
+	topics   map[redis.Topic]*topic
+	sessions map[*coord.Session]*member
+}
+
+// topic is a channel or a pattern that somebody is subscribed to.
+type topic struct {
+	redis redis.Topic
+	// pattern is what the user wrote, empty for a channel.
+	pattern string
+	// on: Redis has confirmed it.
+	on bool
+	// subs are replaced and never changed, so that they are read without a lock.
+	subs []*subscription
+}
+
+// member is a session, as far as it is subscribed.
+type member struct {
+	subs   map[string]*subscription
+	topics int
+	bytes  atomic.Int64 // kept for it
+}
+
+// New makes the noun. It listens to nothing until somebody subscribes. Stop ends it.
+func New(o Options) *Pubsub {
+	p := &Pubsub{
+		Options: o, keys: newKeys(o.Keys), topics: make(map[redis.Topic]*topic), sessions: make(map[*coord.Session]*member),
+	}
+	p.publishes = p.publishing().Halved()
+	p.listener = o.Runner.Listen(redis.Hearer{Message: p.message, Listening: p.listening, Refused: p.refused, Lost: p.lost})
+	return p
+}
+
+// Stop ends all subscriptions. Nothing is sent after it has returned.
+func (p *Pubsub) Stop() {
+	p.listener.Stop()
+	p.mu.RLock()
+	var all []*subscription
+	for _, m := range p.sessions {
+		for _, s := range m.subs {
+			all = append(all, s)
+		}
+	}
+	p.mu.RUnlock()
+	for _, s := range all {
+		p.quit(s)
+	}
+}
+
+// Methods are those of the noun.
+func (p *Pubsub) Methods() []coord.Method {
+	return []coord.Method{
+		coord.On(api.PubsubPublish, p.Publish, coord.Piped, coord.Named(noun, "channel"), p.publishes.Direct),
+		coord.On(api.PubsubSubscribe, p.Subscribe),
+		coord.On(api.PubsubUnsubscribe, p.Unsubscribe),
+	}
+}
+
+// Publish sends a message to those who are subscribed to a channel now.
+func (p *Pubsub) Publish(ctx context.Context, c coord.Caller, params *api.PubsubPublishParams) (api.PubsubPublishResult, error) {
+	return p.publishes.Run(ctx, c, params)
+}
+
+func (p *Pubsub) publishing() coord.Single[api.PubsubPublishParams, PublishIn, PublishOut, api.PubsubPublishResult, string] {
+	return coord.Single[api.PubsubPublishParams, PublishIn, PublishOut, api.PubsubPublishResult, string]{
+		Runner: p.Runner, Script: PublishScript,
+		Ask: func(c coord.Caller, params *api.PubsubPublishParams, channel *string) (ask coord.Question[PublishIn], _ coord.Prepared, r api.PubsubPublishResult, _ error) {
+			*channel = params.Channel
+			route := p.keys.route(params.Channel)
+			ask.Patience, ask.Latch = lua.Patient, coord.Latch(route, c)
+			ask.In = PublishIn{Route: route, Channel: p.keys.channel(params.Channel).Name, Body: string(params.Body)}
+			return ask, coord.Asking, r, nil
+		},
+		Answer: func(ctx context.Context, channel *string, out lua.Outcome[PublishOut], err error) (
+			r api.PubsubPublishResult, _ coord.Rest[api.PubsubPublishResult], _ error,
+		) {
+			if err != nil {
+				return r, nil, coord.Failed("pubsub "+*channel+": publish", err)
+			}
+			if !out.Replayed {
+				p.Telemetry.PubsubMessages(ctx, telemetry.PubsubPublished, 1)
+			}
+			return api.PubsubPublishResult{Receivers: out.Value.Receivers}, nil, nil
+		},
+	}
+}

@@ -1,0 +1,27 @@
+package pubsub
+
+import (
+	"embed"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// PublishScript sends a message to the subscribers of a channel. It is no idempotent one: a
+// run whose reply was lost is not repeated without a latch, so that nobody gets a message
+// twice.
+var PublishScript = lua.Define[PublishIn, PublishOut](files, lua.Source{Name: "pubsub_publish", Latched: true})
+
+// PublishIn is one message.
+type PublishIn struct {
+	Route   string `lua:"key"` // whose slot says which node is asked; it is never written
+	Channel string // in Redis
+	Body    string
+}
+
+// PublishOut says who was told.
+type PublishOut struct {
+	Receivers int64 // connections that listen to the channel on this node
+}
