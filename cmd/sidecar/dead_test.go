@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -39,7 +40,16 @@ func openMorgue(t *testing.T) *morgue {
 	r, err := lua.Open(lua.Options{URL: redistest.URL(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	streams := stream.New(stream.Options{Runner: r, Keys: keys, Leases: leases, Telemetry: telemetry.Nop()})
+	streams := stream.New(stream.Options{
+		Runner: r, Keys: keys, Leases: leases, Telemetry: telemetry.Nop(), Log: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(func() {
+		if s, ok := any(streams).(interface {
+			Stop(ctx context.Context) error
+		}); ok { // they have something going on
+			require.NoError(t, s.Stop(context.Background()))
+		}
+	})
 	s, err := rpc.Listen(
 		rpc.Options{Path: m.socket, Mode: 0o600, UID: -1, GID: -1, DefaultDeadline: limit},
 		rpc.Services{Leases: leases, Methods: streams.Methods()},

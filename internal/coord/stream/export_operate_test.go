@@ -7,10 +7,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// KeysOf, DelayedOf and RetryOf are the keys of a stream and of a group of it.
-func KeysOf(k coord.Keys, stream string) Keys           { return keys{k}.streamKeys(stream) }
-func DelayedOf(k coord.Keys, stream string) DelayedKeys { return keys{k}.delayedKeys(stream) }
-func RetryOf(k coord.Keys, stream, group string) string { return keys{k}.retry(stream, group) }
+// OperatedKeys are those of a stream, of its delayed messages and of what a group of it has to
+// try again.
+func OperatedKeys(k coord.Keys, stream, group string) (Keys, DelayedKeys, string) {
+	return keys{k}.streamKeys(stream), keys{k}.delayedKeys(stream), keys{k}.retry(stream, group)
+}
 
 // Packed is a message as it is kept.
 func Packed(ctx context.Context, body []byte, fields map[string]string) (string, error) {

@@ -3,6 +3,8 @@ package stream_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,10 +13,13 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+	internalredis "github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // ctx is that of commands of tests, which no test ends.
@@ -31,13 +36,42 @@ type operated struct {
 func operate(t *testing.T) *operated {
 	t.Helper()
 	keys, r := coord.NewKeys(redistest.Prefix(t), ""), luatest.Open(t, lua.Options{URL: redistest.URL(t)})
-	return &operated{stream.New(stream.Options{Runner: r, Keys: keys, Consumer: "me"}), keys, r, redistest.Client(t)}
+	return &operated{newStreams(t, r, keys), keys, r, redistest.Client(t)}
+}
+
+// newStreams are streams until the test ends.
+func newStreams(t *testing.T, r *lua.Runner, k coord.Keys) *stream.Streams {
+	t.Helper()
+	leases := lease.NewLeases(telemetry.Nop())
+	s := stream.New(stream.Options{
+		Runner: r, Keys: k, Leases: leases, Telemetry: telemetry.Nop(), Log: slog.New(slog.DiscardHandler), Consumer: "me",
+	})
+	t.Cleanup(func() {
+		if s, ok := any(s).(interface {
+			Stop(ctx context.Context) error
+		}); ok { // they have something going on
+			require.NoError(t, s.Stop(ctx))
+		}
+		leases.Stop(ctx)
+	})
+	return s
+}
+
+// log and retry are keys of the stream s.
+func (o *operated) log() stream.Keys {
+	k, _, _ := stream.OperatedKeys(o.keys, "s", "")
+	return k
+}
+
+func (o *operated) retry(group string) string {
+	_, _, retry := stream.OperatedKeys(o.keys, "s", group)
+	return retry
 }
 
 // bury has group g fail with n messages: the bodies are theirs, in order.
 func (o *operated) bury(t *testing.T, n int, body func(i int) []byte) {
 	t.Helper()
-	k := stream.KeysOf(o.keys, "s")
+	k := o.log()
 	_ = o.client.XGroupCreateMkStream(ctx, k.Log, "g", "0-0").Err() // it may be there
 	for i := range n {
 		m, err := stream.Packed(ctx, body(i), map[string]string{"n": fmt.Sprint(i)})
@@ -46,7 +80,7 @@ func (o *operated) bury(t *testing.T, n int, body func(i int) []byte) {
 		require.NoError(t, err)
 		require.NoError(t, o.client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "g", Consumer: "me", Streams: []string{k.Log, ">"}, Count: 1}).Err())
 		out, err := lua.Run(ctx, o.runner, stream.NackScript, stream.NackIn{
-			Keys: k, Retry: stream.RetryOf(o.keys, "s", "g"), Group: "g", ID: id, Dead: true, Reason: "no good",
+			Keys: k, Retry: o.retry("g"), Group: "g", ID: id, Dead: true, Reason: "no good",
 		}, lua.Latch{})
 		require.NoError(t, err)
 		require.True(t, out.Value.Dead)
@@ -66,16 +100,17 @@ func TestStatsAndGroupsOfAStream(t *testing.T) {
 	require.Equal(t, api.StreamGroupsResult{Groups: []api.StreamGroupDetail{}}, list)
 
 	o.bury(t, 1, named)
-	k := stream.KeysOf(o.keys, "s")
+	k := o.log()
 	for _, group := range []string{"b:{x}", "a"} {
 		require.NoError(t, o.client.XGroupCreate(ctx, k.Log, group, "0-0").Err())
 	}
 	require.NoError(t, o.client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "b:{x}", Consumer: "me", Streams: []string{k.Log, ">"}}).Err())
 	_, err = lua.Run(ctx, o.runner, stream.NackScript, stream.NackIn{
-		Keys: k, Retry: stream.RetryOf(o.keys, "s", "b:{x}"), Group: "b:{x}", ID: o.client.XRange(ctx, k.Log, "-", "+").Val()[0].ID, DelayMS: 3_600_000,
+		Keys: k, Retry: o.retry("b:{x}"), Group: "b:{x}", ID: o.client.XRange(ctx, k.Log, "-", "+").Val()[0].ID, DelayMS: 3_600_000,
 	}, lua.Latch{})
 	require.NoError(t, err)
-	require.NoError(t, o.client.ZAdd(ctx, stream.DelayedOf(o.keys, "s").Due, redis.Z{Score: 1, Member: "one that is not due"}).Err())
+	_, delayed, _ := stream.OperatedKeys(o.keys, "s", "")
+	require.NoError(t, o.client.ZAdd(ctx, delayed.Due, redis.Z{Score: 1, Member: "one that is not due"}).Err())
 
 	r, err = o.Stats(t.Context(), coord.Caller{}, &api.StreamStatsParams{Stream: "s"})
 	require.NoError(t, err)
@@ -104,6 +139,32 @@ func TestStatsAndGroupsOfAStream(t *testing.T) {
 	require.EqualValues(t, 1, list.Groups[1].Consumers[0].Pending)
 }
 
+// Redis tells of groups in an order of its own, which the embedded store shows best.
+func TestGroupsAreSorted(t *testing.T) {
+	t.Parallel()
+	keys, r := coord.NewKeys("p", ""), luatest.Open(t, lua.Options{URL: internalredis.Embedded})
+	s := newStreams(t, r, keys)
+	var want []string
+	for i := range 20 {
+		group := fmt.Sprint("group-", 'a'+i)
+		k, _, _ := stream.OperatedKeys(keys, "s", group)
+		_, err := lua.Run(ctx, r, stream.OpenScript, stream.OpenIn{Keys: k, Group: group, From: "0-0"}, lua.Latch{})
+		require.NoError(t, err)
+		want = append(want, group)
+	}
+	slices.Sort(want)
+	stats, err := s.Stats(t.Context(), coord.Caller{}, &api.StreamStatsParams{Stream: "s"})
+	require.NoError(t, err)
+	list, err := s.ListGroups(t.Context(), coord.Caller{}, &api.StreamParams{Stream: "s"})
+	require.NoError(t, err)
+	var counted, listed []string
+	for i := range stats.Groups {
+		counted, listed = append(counted, stats.Groups[i].Group), append(listed, list.Groups[i].Group)
+	}
+	require.Equal(t, want, counted)
+	require.Equal(t, want, listed)
+}
+
 func TestDeadLettersAreListedAsTheyWerePublished(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
@@ -120,7 +181,7 @@ func TestDeadLettersAreListedAsTheyWerePublished(t *testing.T) {
 	require.Equal(t, "no good", l.Reason)
 	require.EqualValues(t, 1, l.Attempts)
 	require.Equal(t, fmt.Sprint(l.DeadAtMS), strings.Split(l.ID, "-")[0])
-	require.Equal(t, o.client.XRange(ctx, stream.KeysOf(o.keys, "s").Log, "-", "+").Val()[0].ID, l.MessageID)
+	require.Equal(t, o.client.XRange(ctx, o.log().Log, "-", "+").Val()[0].ID, l.MessageID)
 }
 
 // Bytes bound a page as well as the count, and pages follow each other without a gap.
@@ -150,7 +211,7 @@ func TestPagesOfDeadLettersAreBounded(t *testing.T) {
 func TestADeadLetterThatCannotBeReadIsListed(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
-	require.NoError(t, o.client.XAdd(ctx, &redis.XAddArgs{Stream: stream.KeysOf(o.keys, "s").Dead, Values: []any{"m", "\xc1"}}).Err())
+	require.NoError(t, o.client.XAdd(ctx, &redis.XAddArgs{Stream: o.log().Dead, Values: []any{"m", "\xc1"}}).Err())
 	o.bury(t, 1, named)
 	r, err := o.Dead(t.Context(), coord.Caller{}, &api.StreamDeadParams{Stream: "s", Count: 20})
 	require.NoError(t, err)
@@ -171,7 +232,7 @@ func TestARedriveIsRunOnce(t *testing.T) {
 	second, err := o.Redrive(t.Context(), c, &api.StreamRedriveParams{Stream: "s", Count: 2})
 	require.NoError(t, err)
 	require.Equal(t, api.StreamRedriveResult{Redriven: 2, Left: 3, Replayed: true}, second)
-	k := stream.KeysOf(o.keys, "s")
+	k := o.log()
 	require.EqualValues(t, 3, o.client.XLen(ctx, k.Dead).Val())
 	require.EqualValues(t, 7, o.client.XLen(ctx, k.Log).Val())
 }
@@ -197,7 +258,7 @@ func TestRedrivesAtOnceMoveEachLetterOnce(t *testing.T) {
 		}()
 	}
 	require.EqualValues(t, n, <-sum+<-sum+<-sum+<-sum)
-	k := stream.KeysOf(o.keys, "s")
+	k := o.log()
 	require.Zero(t, o.client.XLen(ctx, k.Dead).Val())
 	texts := map[string]int{}
 	for _, m := range o.client.XRange(ctx, k.Log, "-", "+").Val() {
@@ -227,7 +288,7 @@ func TestTrimTakesExactlyOneWay(t *testing.T) {
 	r, err := trim(api.StreamTrimParams{MaxLen: ptr(4)})
 	require.NoError(t, err)
 	require.Equal(t, api.StreamTrimResult{Deleted: 2, Left: 4}, r)
-	k := stream.KeysOf(o.keys, "s")
+	k := o.log()
 	require.EqualValues(t, 6, o.client.XLen(ctx, k.Dead).Val())
 	ids := []string{o.client.XRange(ctx, k.Dead, "-", "+").Val()[2].ID, "1-1"}
 	r, err = trim(api.StreamTrimParams{Dead: true, IDs: ids})
@@ -274,7 +335,7 @@ func TestIDsThatAreNoneAreTheCallersMistake(t *testing.T) {
 func TestConsumersOfPodsThatHaveGoneDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	o := operate(t)
-	k := stream.KeysOf(o.keys, "s")
+	k := o.log()
 	require.NoError(t, stream.Reap(t.Context(), o.Streams, "s", "g"), "there is no stream")
 	require.NoError(t, o.client.XGroupCreateMkStream(ctx, k.Log, "g", "0-0").Err())
 	for i := range 50 {
@@ -292,7 +353,7 @@ func TestASubcommandThatAUserMayNotRunIsNamed(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartUser(t, "coxswain", "pw", "~*", "&*", "+@all", "-xinfo|consumers")
 	r := luatest.Open(t, lua.Options{URL: "redis://coxswain:pw@" + strings.TrimPrefix(server.URL(), "redis://")})
-	s := stream.New(stream.Options{Runner: r, Keys: coord.NewKeys("p", "")})
+	s := newStreams(t, r, coord.NewKeys("p", ""))
 	_, err := s.ListGroups(luatest.Deadline(t), coord.Caller{}, &api.StreamParams{Stream: "s"})
 	require.ErrorContains(t, err, "redis denies its user XINFO|CONSUMERS (NOPERM)")
 	_, err = s.Stats(luatest.Deadline(t), coord.Caller{}, &api.StreamStatsParams{Stream: "s"})
