@@ -22,6 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/seen"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/semaphore"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
@@ -41,6 +42,7 @@ type Sidecar struct {
 	Breakers *breaker.Breakers
 	Pools    *pool.Pools
 	Permits  *pool.Permits
+	Streams  *stream.Streams
 
 	clock   coord.Clock
 	methods []coord.Method
@@ -90,6 +92,9 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		Runner: r, Keys: keys, Rules: s.Rules, Leases: s.Leases, Lines: s.Lines, Members: s.Permits,
 		Signals: heard, Answers: answers, Telemetry: tel, Clock: o.Clock,
 	})
+	s.Streams = stream.New(stream.Options{
+		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Clock: o.Clock,
+	})
 	s.methods = slices.Concat(
 		s.Locks.Methods(),
 		semaphore.New(r, keys, s.Leases, s.Lines).Methods(),
@@ -99,9 +104,11 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		s.Breakers.Methods(),
 		s.Pools.Methods(),
 		s.Permits.Methods(),
+		s.Streams.Methods(),
 	)
 	t.Cleanup(func() {
-		_ = s.Limiter.Stop(context.Background()) // its error is that of the context
+		_ = s.Streams.Stop(context.Background()) // its error is that of the context, as here
+		_ = s.Limiter.Stop(context.Background())
 		s.Lines.Stop()
 		s.Signals.Stop()
 		s.Leases.Stop(context.Background())

@@ -8,6 +8,7 @@
 package stream
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 
@@ -53,7 +54,10 @@ func New(o Options) *Streams {
 
 // Stop ends what runs in the background. Delayed messages are added by other sidecars then,
 // or by this one when it is back and has a reason to look.
-func (s *Streams) Stop() { s.dues.Stop() }
+func (s *Streams) Stop(context.Context) error {
+	s.dues.Stop()
+	return nil
+}
 
 // Methods are those of the noun.
 func (s *Streams) Methods() []coord.Method {
