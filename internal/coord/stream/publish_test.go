@@ -45,7 +45,7 @@ func publish(t *testing.T, s *coordtest.Sidecar, c coord.Caller, p api.StreamPub
 	return r
 }
 
-// waits is how many delayed messages a stream has; those that are due are added.
+// dueNow adds what is due, and tells what is left.
 func dueNow(t *testing.T, s *coordtest.Sidecar, name string) stream.DueOut {
 	t.Helper()
 	out, err := lua.Run(t.Context(), s.Runner, stream.DueScript, stream.DueOf(s.Keys, name), lua.Latch{})

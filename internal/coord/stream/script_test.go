@@ -193,3 +193,17 @@ func (p *streamRun) raw(t *testing.T, keys []string) (all []string) {
 func (p *streamRun) pending(t *testing.T) string {
 	return p.s.Pending(t, p.keys().Log, "g")[0].ID
 }
+
+func TestDelaysOfANackDoubleUpToFiveMinutes(t *testing.T) {
+	t.Parallel()
+	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
+		p := filled(t, s, "nack", "m", 1)
+		id, want := p.pending(t), int64(1000)
+		for attempts := int64(1); attempts < 40; attempts++ {
+			require.NoError(t, s.Client.Do(t.Context(), "XCLAIM", p.keys().Log, "g", "me", 0, id, "RETRYCOUNT", attempts, "JUSTID").Err())
+			in := stream.NackIn{Keys: p.keys(), Retry: p.retry("g"), Group: "g", ID: id, DelayMS: -1}
+			require.Equal(t, stream.NackOut{Nacked: true, DelayMS: want, Attempt: attempts}, luatest.Call(t, s, stream.NackScript, p.now, in))
+			want = min(2*want, 300_000)
+		}
+	})
+}

@@ -4,7 +4,7 @@
 -- ARGV message; dedupe_ms; max_len; delay_ms; broadcast
 -- RETURNS published; id; due_ms
 -- TTL dedupe: dedupe_ms; log, due, delayed: none
--- COST O(log delayed + messages trimmed, 10,000 at most), 12 us: GET, XADD or HINCRBY, ZADD, HSET and ZRANGE, SET
+-- COST O(log delayed + messages trimmed, 10,000 at most), 18 us: GET, XADD, SET; 24 us with a delay: HINCRBY, ZADD, HSET, ZRANGE
 local first = dedupe_key and redis.call('GET', dedupe_key)
 if first then return {id = first}, false end
 local id, due_ms, soonest = '', 0, false
