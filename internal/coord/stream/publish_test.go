@@ -102,7 +102,7 @@ func publishesMany(t *testing.T, url string) {
 	s := sidecarOn(t, url)
 	p := &api.StreamPublishManyParams{Stream: "s"}
 	for i := range 256 {
-		p.Messages = append(p.Messages, api.StreamNewMessage{Body: fmt.Append(nil, i), DedupeMS: 1000})
+		p.Messages = append(p.Messages, api.StreamNewMessage{Body: fmt.Append(nil, i), DedupeMS: 300_000})
 	}
 	p.Messages[7].DedupeID, p.Messages[9].DedupeID = "d", "d"
 	p.Messages[11].DelayMS = time.Hour.Milliseconds()
@@ -195,7 +195,7 @@ func TestALostReplyToAPublishIsRepeated(t *testing.T) {
 	require.True(t, publish(t, s, coord.Caller{}, api.StreamPublishParams{Stream: "s"}).Published)
 	p := &api.StreamPublishManyParams{Stream: "s"}
 	for i := range 20 {
-		p.Messages = append(p.Messages, api.StreamNewMessage{Body: fmt.Append(nil, i), DedupeMS: 1000})
+		p.Messages = append(p.Messages, api.StreamNewMessage{Body: fmt.Append(nil, i), DedupeMS: 300_000})
 	}
 	proxy.Lose(luatest.Plan{Pass: 100})
 	got, err := s.Streams.PublishMany(luatest.Deadline(t), coord.Caller{}, p)
