@@ -83,13 +83,13 @@ type StreamPublishParams struct {
 	DedupeID string            `codec:"dedupe_id,omitempty" doc:"a message with the same one, published within dedupe_ms before, is not published again"`
 	DedupeMS int64             `codec:"dedupe_ms,omitempty" default:"300000" min:"1000" max:"86400000" doc:"milliseconds for which dedupe_id is remembered"`
 	DelayMS  int64             `codec:"delay_ms,omitempty" default:"0" min:"0" max:"2592000000" doc:"milliseconds until it is added to the stream"`
-	MaxLen   int64             `codec:"maxlen,omitempty" default:"0" min:"0" max:"1000000000" doc:"about how many messages the stream keeps, the newest; a few more may stay; 0 = all"`
+	MaxLen   int64             `codec:"maxlen,omitempty" default:"0" min:"0" max:"1000000000" doc:"about how many messages the stream keeps, the newest, when this one is added; a few more may stay; 0 = all"`
 }
 
 // StreamPublishResult says what became of a message.
 type StreamPublishResult struct {
 	Published bool   `codec:"published" doc:"it was added or will be; else its dedupe_id was known"`
-	ID        string `codec:"id,omitempty" doc:"its id in the stream; of a duplicate that of the first; absent while it is delayed"`
+	ID        string `codec:"id,omitempty" doc:"its id in the stream; of a duplicate that of the first; absent of a delayed one"`
 	DueAtMS   int64  `codec:"due_at_ms,omitempty" doc:"when a delayed message is added, by the Redis server's clock, Unix milliseconds"`
 	Replayed  bool   `codec:"replayed,omitempty" doc:"the answer of an earlier call with the same request id"`
 }

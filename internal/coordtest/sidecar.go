@@ -97,7 +97,7 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		Signals: heard, Answers: answers, Telemetry: tel, Clock: o.Clock,
 	})
 	s.Streams = stream.New(stream.Options{
-		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Log: o.Log,
+		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Log: o.Log, Clock: o.Clock,
 	})
 	s.Pubsub = pubsub.New(pubsub.Options{Runner: r, Keys: keys, Telemetry: tel})
 	s.methods = slices.Concat(

@@ -1,6 +1,7 @@
 package lua_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -59,6 +61,7 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			require.NoError(t, err)
 			_, err = lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: name, Line: line.Line}, lua.Latch{})
 			require.NoError(t, err)
+			streams(t, r, key)
 			require.NoError(t, untilUpOn(t, r, key))
 			require.True(t, r.Status().ScriptsLoaded)
 			require.Equal(t, "noeviction", r.Status().EvictionPolicy)
@@ -68,6 +71,26 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			require.ErrorContains(t, err, "NOPERM")
 		})
 	}
+}
+
+// streams publishes a message now and one for later, and makes a group of their stream.
+func streams(t *testing.T, r *lua.Runner, key string) {
+	t.Helper()
+	keys := stream.Keys{Log: key + ":log", Dead: key + ":dead", Groups: key + ":groups"}
+	for _, delay := range []int64{0, 60_000} {
+		out, err := lua.Run(luatest.Deadline(t), r, stream.PublishScript, stream.PublishIn{
+			Keys: keys, DelayedKeys: stream.DelayedKeys{Due: key + ":due", Delayed: key + ":delayed"},
+			Message: "m", DelayMS: delay, Broadcast: "coxswain:v2:broadcast",
+		}, lua.Latch{Key: fmt.Sprint(key, ":", delay), Fingerprint: "f"})
+		require.NoError(t, err)
+		require.True(t, out.Value.Published)
+	}
+	_, err := lua.Run(luatest.Deadline(t), r, stream.OpenScript, stream.OpenIn{Keys: keys, Group: "g", From: "0-0"}, lua.Latch{})
+	require.NoError(t, err)
+	_, err = lua.Run(luatest.Deadline(t), r, stream.ClaimScript, stream.ClaimIn{
+		Keys: keys, Retry: key + ":retry", Group: "g", Consumer: "c", VisibilityMS: 1000, MaxDeliveries: 5, Count: 1,
+	}, lua.Latch{})
+	require.NoError(t, err)
 }
 
 // untilUpOn is luatest.UntilUp with a key that the user may use.

@@ -4,7 +4,7 @@
 -- ARGV group; id
 -- RETURNS acked
 -- TTL none
--- COST O(log pending), 5 us: ZCARD, XACK, ZREM
+-- COST O(log pending), 8 us: ZCARD, XACK, ZREM
 -- One of another type fails before anything is written.
 redis.call('ZCARD', retry_key)
 local acked = redis.call('XACK', log_key, group, id)

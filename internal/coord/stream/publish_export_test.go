@@ -1,0 +1,35 @@
+package stream
+
+import "github.com/coxswain-sidecar/coxswain/internal/coord"
+
+// EveryKeyOf are all keys of a stream, a group and a dedupe id.
+func EveryKeyOf(k coord.Keys, stream, group, dedupe string) []string {
+	own := keys{k}
+	all, delayed := own.streamKeys(stream), own.delayedKeys(stream)
+	return []string{all.Log, all.Dead, all.Groups, delayed.Due, delayed.Delayed, own.retry(stream, group), own.dedupe(stream, dedupe)}
+}
+
+// LogOf is where the messages of a stream are.
+func LogOf(k coord.Keys, stream string) string { return keys{k}.streamKeys(stream).Log }
+
+// DueOf is what the script that adds delayed messages is given.
+func DueOf(k coord.Keys, stream string) DueIn {
+	return DueIn{Keys: keys{k}.streamKeys(stream), DelayedKeys: keys{k}.delayedKeys(stream)}
+}
+
+// Watch and Unwatch are what a group of consumers does.
+func Watch(s *Streams, stream string)   { s.dues.watch(stream) }
+func Unwatch(s *Streams, stream string) { s.dues.unwatch(stream) }
+
+// LooksAfter is how many streams the sidecar looks after.
+func LooksAfter(s *Streams) int {
+	s.dues.mu.Lock()
+	defer s.dues.mu.Unlock()
+	return len(s.dues.byLog)
+}
+
+// MessageOf is a message as it was published.
+func MessageOf(kept string) (body []byte, fields map[string]string, traceparent string, err error) {
+	e, err := unpack(kept)
+	return e.Body, e.Fields, e.Traceparent, err
+}
