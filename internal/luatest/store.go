@@ -29,6 +29,7 @@ type Store struct {
 
 	under string                   // what keys begin with behind the tag
 	many  bool                     // the next run takes the form for many items
+	tick  func()                   // has the server's own clock go on; nil = it does by itself
 	ttls  map[string]time.Duration // that the last run set, by key; of each key that scripts were given
 }
 
@@ -47,9 +48,14 @@ func EachStore(t *testing.T, test func(t *testing.T, s *Store)) {
 	}
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		m := miniredis.RunT(t)
-		m.SetTime(time.UnixMicro(Epoch))
-		test(t, NewStore(t, "embedded", &redis.Options{Addr: m.Addr()}, "t"))
+		m, now := miniredis.RunT(t), time.UnixMicro(Epoch)
+		m.SetTime(now)
+		s := NewStore(t, "embedded", &redis.Options{Addr: m.Addr()}, "t")
+		s.tick = func() {
+			now = now.Add(time.Millisecond)
+			m.SetTime(now)
+		}
+		test(t, s)
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
@@ -195,6 +201,8 @@ func (s *Store) Raw(t require.TestingT, key string) string {
 		v, err := s.Client.Get(ctx, key).Result()
 		require.NoError(t, err)
 		return "string " + strconv.Quote(v)
+	case "stream":
+		return s.rawStream(t, key)
 	}
 	require.FailNow(t, "no reader for type "+kind)
 	return ""

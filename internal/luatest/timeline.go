@@ -31,14 +31,21 @@ var Update = flag.Bool("update", false, "write what is compared: the answers of 
 //	expire <key>                      the key goes, as when its TTL has ended
 //	hash <key> field=value ...        the key holds this hash, whatever it held
 //	text <key> <text>                 the same for a text
+//	add <key> field=value ...         a message comes to the stream that others added
+//	drop <key> <id>                   a message is deleted
+//	deliver <key> <group> <consumer> <count>
+//	                                  the consumer is given so many new messages
+//	idle <key> <group> <id> 1h        so long ago a pending message was delivered
+//	ungroup <key> <group>             the group is deleted
 //	<script> name=value ...           a run, by the descriptor's names; latch=<key>
-//	                                  fingerprint=<text> makes it happen once
+//	                                  fingerprint=<text> makes it happen once; a key that
+//	                                  has the name of an argument is named <key>_key
 //
 // The result is the reply by names and then each key of the run: what it holds,
 // and the TTL if this run set one; "unchanged" is a key that was not written at
 // all. A key that the run does not name has its name in the descriptor, and is
-// told only when there is one. @1.5s is an instant since the start, @1.5s(ms) the
-// same in milliseconds.
+// told only when there is one, and one that is given twice is told once. @1.5s is an instant since the start, @1.5s(ms) the
+// same in milliseconds. #1 is the first id of a message that was shown or added, and so on.
 // Arguments that a signature tells (bands, capacity, l, p) follow from it.
 // Between runs keys have no TTL, so none ends by the real clock.
 func Timelines(t *testing.T, noun string) {
@@ -124,7 +131,10 @@ type timeline struct {
 	many     bool // scripts run in their form for many items
 	now      int64
 	defaults map[string][]word // by script
+	ids      []string          // of messages, as they were first shown
 }
+
+var streamID, shortID = regexp.MustCompile(`\b\d{13}-\d+`), regexp.MustCompile(`#[1-9]\d*`)
 
 var words = regexp.MustCompile(`([^\s=]+)=("(?:[^"\\]|\\.)*"|\S*)`)
 
@@ -155,6 +165,7 @@ func (tl *timeline) block(t *testing.T, do, want string) string {
 	var got []string
 	for line := range strings.Lines(do) {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = tl.longIDs(rest)
 		first, _, _ := strings.Cut(rest, " ")
 		ctx := context.Background()
 		switch {
@@ -173,8 +184,11 @@ func (tl *timeline) block(t *testing.T, do, want string) string {
 			for _, w := range parseWords(t, rest) {
 				require.NoError(t, tl.s.Client.HSet(ctx, tl.s.Key(first), w.name, w.value).Err())
 			}
+		case tl.act(t, verb, strings.Fields(rest)):
 		default:
-			got = append(got, tl.run(t, verb, append(slices.Clone(tl.defaults[verb]), parseWords(t, rest)...), want)...)
+			for _, line := range tl.run(t, verb, append(slices.Clone(tl.defaults[verb]), parseWords(t, rest)...), want) {
+				got = append(got, tl.shortIDs(line))
+			}
 		}
 	}
 	return strings.Join(got, "\n")

@@ -28,6 +28,9 @@ func (tl *timeline) run(t *testing.T, name string, given []word, want string) []
 	var short, keys []string
 	named := map[string]bool{}
 	for _, k := range append(slices.Clone(src.Keys), "latch") {
+		if slices.Contains(src.Args, k) {
+			k += "_key"
+		}
 		v := values[k]
 		named[v] = v != ""
 		if v == "" {
@@ -49,13 +52,14 @@ func (tl *timeline) run(t *testing.T, name string, given []word, want string) []
 	for i, k := range keys {
 		before[i] = tl.s.Raw(t, k)
 	}
+	tl.s.Apart(t)
 	reply, ttls := tl.timed(t, src, keys, append(args, tl.now))
 	out := []string{namedReply(src, reply)}
 	for i, k := range keys {
 		after, ttl := tl.s.Raw(t, k), ttls[i].text(short[i], want)
 		require.NoError(t, tl.s.Client.Persist(context.Background(), k).Err())
 		switch {
-		case after == "none" && before[i] == "none" && !named[short[i]]:
+		case after == "none" && before[i] == "none" && !named[short[i]], slices.Contains(short[:i], short[i]):
 			continue
 		case after == before[i] && ttl == "" && after != "none":
 			after = "unchanged"
