@@ -474,3 +474,17 @@ func TestWhoHasNoConnectionCannotSubscribe(t *testing.T) {
 		require.Equal(t, api.StreamNackResult{}, nobody.nack("1-1", -1))
 	})
 }
+
+// Of messages that are not bound to the session, nothing else would tell before half a day.
+func TestWhatEndsADeliveryMakesRoomForTheNext(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		c := connect(t, f.sidecar())
+		c.subscribe(api.StreamSubscribeParams{Prefetch: 1, Bind: "ttl", VisibilityMS: 12 * time.Hour.Milliseconds()})
+		ids := f.publish("acked", "nacked", "last")
+		require.Equal(t, ids[0], c.next().ID)
+		require.True(t, c.ack(ids[0]))
+		require.Equal(t, ids[1], c.next().ID)
+		require.True(t, c.nack(ids[1], 60_000).Nacked)
+		require.Equal(t, ids[2], c.next().ID)
+	})
+}
