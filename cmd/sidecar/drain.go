@@ -20,7 +20,7 @@ func newDrain(p process) *cobra.Command {
 		Short: "Tell the clients of a running sidecar that the pod ends",
 		Long: `Tell the clients of a running sidecar that the pod ends: those that hold or follow something get session.draining
 with the time that is left. Calls go on, acquisitions included, since the app is still finishing; only SIGTERM refuses new
-ones. It prints one line, changes nothing when it is run again, and returns at once.
+ones. Messages of streams are delivered no more. It prints one line, changes nothing when it is run again, and returns at once.
 
 For a preStop hook, where nothing may keep the pod from ending: the exit code is 0 also when no sidecar answers on the
 socket, which is then said on stderr; 1 when the sidecar refuses (socket.admin), 2 for bad usage.`,

@@ -15,6 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -65,6 +66,10 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			require.NoError(t, untilUpOn(t, r, key))
 			require.True(t, r.Status().ScriptsLoaded)
 			require.Equal(t, "noeviction", r.Status().EvictionPolicy)
+			reader := r.Reader(key + ":stream:log")
+			defer reader.Close()
+			_, err = reader.Read(luatest.Deadline(t), "g", "c", 1, 0)
+			require.ErrorIs(t, err, redis.ErrNoGroup)
 			h, _ := luatest.Listen(t, r, "coxswain:v2:inbox:s", "coxswain:v2:broadcast")
 			luatest.Next(t, h.Subscribed)
 			_, err = take(luatest.Deadline(t), r, "elsewhere", 5)

@@ -288,6 +288,9 @@ func TestAStreamOrAGroupThatIsDeletedIsMadeAgain(t *testing.T) {
 		eventually(t, func() bool { return stream.Reading(s.Streams, "jobs", "workers") })
 		require.NoError(t, loss())
 		after := f.publish("after")
+		for after[0] <= before[0] { // a new stream gives the ids of the same millisecond again
+			after = f.publish("after")
+		}
 		for {
 			m := c.next() // one that was acknowledged may come again: the group was lost
 			c.ack(m.ID)
@@ -472,5 +475,19 @@ func TestWhoHasNoConnectionCannotSubscribe(t *testing.T) {
 		}
 		require.False(t, nobody.ack("1-1"))
 		require.Equal(t, api.StreamNackResult{}, nobody.nack("1-1", -1))
+	})
+}
+
+// Of messages that are not bound to the session, nothing else would tell before half a day.
+func TestWhatEndsADeliveryMakesRoomForTheNext(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		c := connect(t, f.sidecar())
+		c.subscribe(api.StreamSubscribeParams{Prefetch: 1, Bind: "ttl", VisibilityMS: 12 * time.Hour.Milliseconds()})
+		ids := f.publish("acked", "nacked", "last")
+		require.Equal(t, ids[0], c.next().ID)
+		require.True(t, c.ack(ids[0]))
+		require.Equal(t, ids[1], c.next().ID)
+		require.True(t, c.nack(ids[1], 60_000).Nacked)
+		require.Equal(t, ids[2], c.next().ID)
 	})
 }

@@ -137,9 +137,15 @@ func (g *group) recreate(ctx context.Context, lost error) error {
 }
 
 // unreadable and readable write one line each of a group that cannot be read, for as long as
-// that lasts. That Redis is away is told elsewhere, once for all.
+// that lasts. That Redis is away, or refuses all, is told elsewhere, once for all groups.
 func (g *group) unreadable(err error) {
-	if errors.Is(err, redis.ErrUnavailable) || errors.Is(err, redis.ErrMaybeExecuted) || errors.Is(err, context.Canceled) {
+	if err == nil || g.d.ctx.Err() != nil {
+		return
+	}
+	var why *redis.Trouble
+	away := errors.Is(err, redis.ErrMaybeExecuted) || errors.Is(err, redis.ErrUnavailable)
+	// A user that may run scripts and not read streams is not met by the probe.
+	if away && !(errors.As(err, &why) && why.Name == "denied") {
 		return
 	}
 	g.mu.Lock()
