@@ -4,4 +4,6 @@
 -- RETURNS receivers
 -- TTL route: none, it is never written
 -- COST O(subscribers), 10 us: PUBLISH
-return {receivers = redis.call('PUBLISH', channel, body)}, true
+local receivers = redis.pcall('PUBLISH', channel, body)
+if type(receivers) ~= 'number' then return {receivers = -1} end
+return {receivers = receivers}, true
