@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,37 +24,50 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// tally counts what a subscriber is told: numbers that rise, and gaps for those between.
+// tally counts what a subscriber is told.
 type tally struct {
-	received, dropped, last atomic.Int64
-	unknown, wrong          atomic.Int64
-	ready                   chan struct{}
+	received, dropped, unknown, twice atomic.Int64
+
+	had map[string]bool // belongs to who calls message
 }
 
-// follow subscribes until the test ends. Each message is held for a while.
-func follow(t *testing.T, c *client.Client, buffer int, each func()) *tally {
+func (n *tally) message(body string) {
+	if n.had[body] {
+		n.twice.Add(1)
+	}
+	n.had[body] = true
+	n.received.Add(1)
+}
+
+func (n *tally) gap(dropped int64) {
+	if dropped < 0 {
+		n.unknown.Add(1)
+		return
+	}
+	n.dropped.Add(dropped)
+}
+
+// addsUp waits until all that was sent is accounted for.
+func (n *tally) addsUp(t *testing.T, sent int64) {
 	t.Helper()
-	n := &tally{ready: make(chan struct{}, 10)}
+	require.Eventually(t, func() bool { return n.received.Load()+n.dropped.Load() >= sent }, 5*time.Minute, 10*time.Millisecond)
+	require.Equal(t, sent, n.received.Load()+n.dropped.Load())
+	require.Zero(t, n.twice.Load())
+	require.Zero(t, n.unknown.Load())
+}
+
+// follow subscribes until the test ends; each is called with each message.
+func follow(t *testing.T, socket string, buffer int, each func()) *tally {
+	t.Helper()
+	c := dial(t, socket, client.Options{})
+	n := &tally{had: map[string]bool{}}
+	ready, done := make(chan struct{}, 10), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
 	go func() {
 		done <- c.PubsubSubscribe(ctx, client.PubsubOptions{
-			Channels: []string{"numbers"}, Buffer: buffer,
-			OnGap: func(dropped int64) {
-				if dropped < 0 {
-					n.unknown.Add(1)
-					return
-				}
-				n.dropped.Add(dropped)
-			},
-			OnSubscribed: func() { n.ready <- struct{}{} },
+			Channels: []string{"numbers"}, Buffer: buffer, OnGap: n.gap, OnSubscribed: func() { ready <- struct{}{} },
 		}, func(_ context.Context, m api.PubsubMessage) error {
-			i, err := strconv.ParseInt(string(m.Body), 10, 64)
-			if err != nil || i <= n.last.Load() {
-				n.wrong.Add(1)
-			}
-			n.last.Store(i)
-			n.received.Add(1)
+			n.message(string(m.Body))
 			each()
 			return nil
 		})
@@ -63,7 +78,11 @@ func follow(t *testing.T, c *client.Client, buffer int, each func()) *tally {
 			t.Error(err)
 		}
 	})
-	<-n.ready
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
 	return n
 }
 
@@ -107,37 +126,74 @@ func (u unread) next() []any {
 	return v
 }
 
-// Received and dropped add up for each of them, and the slow ones hold up nobody.
+// read counts what it is sent until all is accounted for.
+func (u unread) read(sent int64) *tally {
+	n := &tally{had: map[string]bool{}}
+	for n.received.Load()+n.dropped.Load() < sent {
+		v := u.next()
+		list, ok := v[2].([]any)
+		require.True(u.t, ok)
+		params, ok := list[0].(map[any]any)
+		require.True(u.t, ok, "%T", list[0])
+		switch v[1] {
+		case api.PubsubMessageEvent.Name:
+			n.message(fmt.Sprint(params["body"]))
+		case api.PubsubGapEvent.Name:
+			dropped, ok := params["dropped"].(uint64)
+			require.True(u.t, ok, "%T", params["dropped"])
+			n.gap(int64(dropped))
+		}
+	}
+	return n
+}
+
+// Received and dropped add up for each of them, in two sidecars, and the slow ones hold up nobody.
 func TestEveryMessageIsReceivedOrToldToBeMissed(t *testing.T) {
 	t.Parallel()
-	r, prefix := luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t)
-	socket := serve(t, r, prefix)
-	fast := follow(t, dial(t, socket, client.Options{}), 100_000, func() {})
-	slow := follow(t, dial(t, socket, client.Options{}), 10, func() { time.Sleep(10 * time.Microsecond) })
-	stuck := subscribeUnread(t, socket, 100)
-	elsewhere := follow(t, dial(t, serve(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix), client.Options{}), 100_000, func() {})
+	prefix, sent := redistest.Prefix(t), messages(t)
+	serve := func() string { return serve(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), prefix) }
+	here, there := serve(), serve()
+	fast, far := follow(t, here, 100_000, func() {}), follow(t, there, 100_000, func() {})
+	slow := follow(t, here, 10, func() { runtime.Gosched(); time.Sleep(time.Microsecond) })
+	stuck := subscribeUnread(t, here, 100)
 
-	// One connection in order: calls that name the same channel take effect in their order.
-	publisher, sent := dial(t, socket, client.Options{}), messages(t)
-	const window = 64
-	running := make(chan error, window)
-	for i := range window {
-		running <- error(nil)
-		_ = i
+	publisher := dial(t, here, client.Options{})
+	var last atomic.Int64
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for i := last.Add(1); i <= sent; i = last.Add(1) {
+				if _, err := publisher.PubsubPublish(t.Context(), "numbers", fmt.Append(nil, i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
-	for i := int64(1); i <= sent; i++ {
-		require.NoError(t, <-running)
-		if i%window != 0 && i != sent {
-			// The order of goroutines is not that of calls, so that all but one of a window are
-			// notes without a number.
-			go func() { running <- nil }()
-			continue
-		}
-		_, err := publisher.PubsubPublish(t.Context(), "numbers", []byte(fmt.Sprint(i)))
-		running <- err
+	all.Wait()
+	fast.addsUp(t, sent)
+	far.addsUp(t, sent)
+	slow.addsUp(t, sent)
+	n := stuck.read(sent)
+	n.addsUp(t, sent)
+	require.Positive(t, n.dropped.Load())
+	t.Logf("dropped of %d: fast %d, in another sidecar %d, slow %d, stuck %d", sent, fast.dropped.Load(), far.dropped.Load(), slow.dropped.Load(), n.dropped.Load())
+}
+
+// The client subscribes again on the next connection, and the sidecar on the next of Redis.
+func TestASubscriptionGoesOnAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	socket := serve(t, luatest.Open(t, lua.Options{URL: server.URL()}), "p")
+	n := follow(t, socket, 10, func() {})
+	c := dial(t, socket, client.Options{})
+	publish := func() {
+		_, err := c.PubsubPublish(t.Context(), "numbers", fmt.Append(nil, n.received.Load()))
+		require.NoError(t, err)
 	}
-	_ = elsewhere
-	_ = stuck
-	_ = slow
-	_ = fast
+	publish()
+	require.Eventually(t, func() bool { return n.received.Load() == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, server.Client(t).ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+	require.Eventually(t, func() bool { return n.unknown.Load() == 1 }, time.Minute, time.Millisecond)
+	publish()
+	require.Eventually(t, func() bool { return n.received.Load() == 2 }, time.Minute, time.Millisecond)
 }
