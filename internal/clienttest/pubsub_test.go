@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -22,6 +23,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // tally counts what a subscriber is told.
@@ -196,4 +199,43 @@ func TestASubscriptionGoesOnAfterALostConnection(t *testing.T) {
 	require.Eventually(t, func() bool { return n.unknown.Load() == 1 }, time.Minute, time.Millisecond)
 	publish()
 	require.Eventually(t, func() bool { return n.received.Load() == 2 }, time.Minute, time.Millisecond)
+}
+
+// However much is published meanwhile.
+func TestTheAnswerComesBeforeTheMessages(t *testing.T) {
+	t.Parallel()
+	socket := live(t)
+	publisher := dial(t, socket, client.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = publisher.PubsubPublish(ctx, "numbers", []byte("1")) // the last one is cut off
+			}
+		})
+	}
+	for range 50 {
+		u := subscribeUnread(t, socket, 10)
+		require.Equal(t, api.PubsubMessageEvent.Name, u.next()[1])
+	}
+	cancel()
+	all.Wait()
+}
+
+func TestASubscriberIsToldThatTheSidecarDrains(t *testing.T) {
+	t.Parallel()
+	s := sidecar(t, luatest.Open(t, lua.Options{URL: redistest.URL(t)}), redistest.Prefix(t), nil)
+	path := filepath.Join(t.TempDir(), "s.sock")
+	server, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o600, UID: -1, GID: -1, Telemetry: telemetry.Nop()}, rpc.Services{
+		Leases: s.Leases, Methods: s.Methods(),
+	})
+	require.NoError(t, err)
+	u := subscribeUnread(t, path, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Shutdown(ctx) }()
+	require.Equal(t, api.SessionDraining.Name, u.next()[1])
+	cancel()
+	<-ended
 }

@@ -36,12 +36,7 @@ func (o *outlet) Notify(_ *api.Spec, params any) coord.Told {
 	case o.room > 0:
 		o.room--
 	}
-	switch p := params.(type) {
-	case *api.PubsubMessage:
-		o.told = append(o.told, *p)
-	case *api.PubsubGap:
-		o.told = append(o.told, *p)
-	}
+	o.told = append(o.told, params)
 	return coord.ToldSent
 }
 
