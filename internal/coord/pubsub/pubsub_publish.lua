@@ -1,4 +1,5 @@
 -- Sends a message to those who listen to a channel now.
+-- USES
 -- KEYS route
 -- ARGV channel; body
 -- RETURNS receivers
