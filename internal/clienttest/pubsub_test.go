@@ -113,7 +113,7 @@ func subscribeUnread(t *testing.T, socket string, buffer int) unread {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = nc.Close() })
 	h := &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
-	h.RawToString = true
+	h.RawToString, h.SignedInteger = true, true
 	var b []byte
 	require.NoError(t, codec.NewEncoderBytes(&b, h).Encode([]any{0, 1, "pubsub.subscribe", []any{map[string]any{"channels": []string{"numbers"}, "buffer": buffer}}}))
 	_, err = nc.Write(b)
@@ -142,9 +142,9 @@ func (u unread) read(sent int64) *tally {
 		case api.PubsubMessageEvent.Name:
 			n.message(fmt.Sprint(params["body"]))
 		case api.PubsubGapEvent.Name:
-			dropped, ok := params["dropped"].(uint64)
+			dropped, ok := params["dropped"].(int64)
 			require.True(u.t, ok, "%T", params["dropped"])
-			n.gap(int64(dropped))
+			n.gap(dropped)
 		}
 	}
 	return n
