@@ -65,9 +65,10 @@ e2e-node: ## run crawler pods on a real Kubernetes node made of this machine, as
 	hack/e2e.sh node
 
 soak: DURATION ?= 5m
-soak: ## keep Redis away for DURATION (5m) under load and watch goroutines and memory
+soak: ## keep Redis away for DURATION (5m) under load and watch goroutines and memory; send a million messages of Pub/Sub
 	hack/need.sh redis-server=redis-server
 	go test ./cmd/sidecar -run RedisGoesAwayUnderLoad -count=1 -v -timeout 0 -outage '$(DURATION)'
+	COXSWAIN_PUBSUB_MESSAGES=1000000 go test ./internal/clienttest -run EveryMessageIsReceived -count=1 -v -timeout 0
 
 chaos: DURATION ?= 20s
 chaos: ## break what 3 sidecars stand on, for DURATION (20s) by SEED (1) on TOPOLOGY (standalone)

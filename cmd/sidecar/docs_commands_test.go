@@ -18,7 +18,7 @@ import (
 // command is a line of a page's fenced block that runs the sidecar.
 var command = regexp.MustCompile(`^(?:.*\| |kubectl .* -- )?(?:bin/|/|\./)?sidecar ([a-z]+)`)
 
-// commandsOf are the command lines that a page shows, without serve, which does
+// commandsOf are the command lines that a page shows, without serve and tail, which do
 // not end. In the reference of the commands only what is indented is one.
 func commandsOf(page, text string) (lines []string) {
 	fenced := false
@@ -33,7 +33,7 @@ func commandsOf(page, text string) (lines []string) {
 		}
 		line = strings.TrimSpace(line)
 		m := command.FindStringSubmatch(line)
-		if !fenced || m == nil || m[1] == "serve" {
+		if !fenced || m == nil || m[1] == "serve" || m[1] == "tail" {
 			continue
 		}
 		if _, in, ok := strings.Cut(line, " -- /sidecar "); ok && strings.HasPrefix(line, "kubectl") {

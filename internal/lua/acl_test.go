@@ -11,6 +11,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/pubsub"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/ratelimit"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -72,6 +73,16 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			require.ErrorIs(t, err, redis.ErrNoGroup)
 			h, _ := luatest.Listen(t, r, "coxswain:v2:inbox:s", "coxswain:v2:broadcast")
 			luatest.Next(t, h.Subscribed)
+			l, heard := listener(t, r)
+			l.Add(channel("coxswain:v2:pubsub:c"), pattern("coxswain:v2:pubsub:*"))
+			require.ElementsMatch(t, []string{"on coxswain:v2:pubsub:c", "on coxswain:v2:pubsub:*"}, []string{luatest.Next(t, heard), luatest.Next(t, heard)})
+			sent, err := lua.Run(luatest.Deadline(t), r, pubsub.PublishScript, pubsub.PublishIn{Route: key, Channel: "coxswain:v2:pubsub:c"}, lua.Latch{})
+			require.NoError(t, err)
+			receivers := int64(2)
+			if more != nil {
+				receivers = -1
+			}
+			require.Equal(t, receivers, sent.Value.Receivers)
 			_, err = take(luatest.Deadline(t), r, "elsewhere", 5)
 			require.ErrorContains(t, err, "NOPERM")
 		})

@@ -8,6 +8,7 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -111,6 +112,9 @@ func (p *Pubsub) Publish(ctx context.Context, c coord.Caller, params *api.Pubsub
 	return p.publishes.Run(ctx, c, params)
 }
 
+// errDenied is told when the user of redis.url may do all but publish there.
+var errDenied = errors.New("redis denies the sidecar's user to publish to channels of pubsub (NOPERM); docs/redis.md has the rules that it needs")
+
 func (p *Pubsub) publishing() coord.Single[api.PubsubPublishParams, PublishIn, PublishOut, api.PubsubPublishResult, string] {
 	return coord.Single[api.PubsubPublishParams, PublishIn, PublishOut, api.PubsubPublishResult, string]{
 		Runner: p.Runner, Script: PublishScript,
@@ -126,6 +130,9 @@ func (p *Pubsub) publishing() coord.Single[api.PubsubPublishParams, PublishIn, P
 		) {
 			if err != nil {
 				return r, nil, coord.Failed("pubsub "+*channel+": publish", err)
+			}
+			if out.Value.Receivers < 0 {
+				return r, nil, &coord.Error{Code: api.FailedPrecondition, Op: "pubsub " + *channel + ": publish", Err: errDenied}
 			}
 			if !out.Replayed {
 				p.Telemetry.PubsubMessages(ctx, telemetry.PubsubPublished, 1)

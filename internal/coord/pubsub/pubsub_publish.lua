@@ -1,7 +1,10 @@
 -- Sends a message to those who listen to a channel now.
+-- USES
 -- KEYS route
 -- ARGV channel; body
 -- RETURNS receivers
 -- TTL route: none, it is never written
 -- COST O(subscribers), 10 us: PUBLISH
-return {receivers = redis.call('PUBLISH', channel, body)}, true
+local receivers = redis.pcall('PUBLISH', channel, body)
+if type(receivers) ~= 'number' then return {receivers = -1} end
+return {receivers = receivers}, true

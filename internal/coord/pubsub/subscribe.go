@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"regexp"
 	"slices"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -62,6 +63,9 @@ func (p *Pubsub) Unsubscribe(_ context.Context, c coord.Caller, params *api.Pubs
 	return api.PubsubUnsubscribeResult{Unsubscribed: s != nil && p.quit(s)}, nil
 }
 
+// plainPattern are the patterns that the embedded store can be given: it panics at some others.
+var plainPattern = regexp.MustCompile(`^([^\[]|\[[a-zA-Z0-9]+\])*$`)
+
 // topicsOf checks what a call asks for. What is named twice is one.
 func (p *Pubsub) topicsOf(params *api.PubsubSubscribeParams) ([]*topic, error) {
 	switch n := len(params.Channels) + len(params.Patterns); {
@@ -88,6 +92,9 @@ func (p *Pubsub) topicsOf(params *api.PubsubSubscribeParams) ([]*topic, error) {
 		}
 	}
 	for _, name := range params.Patterns {
+		if p.Runner.Status().Topology == redis.Embedded && !plainPattern.MatchString(name) {
+			return nil, coord.Invalid("patterns: the embedded store knows no classes but of letters and digits: write [ab1] or use a Redis")
+		}
 		if err := add("patterns", name, topic{redis: p.keys.pattern(name), pattern: name}); err != nil {
 			return nil, err
 		}

@@ -141,14 +141,14 @@ func (s *subscription) account(n int64) {
 func (s *subscription) send(i item) coord.Told {
 	tel := s.of.Telemetry
 	if i.message == nil {
-		told := s.outlet.Notify(api.PubsubGapEvent.Spec, &api.PubsubGap{Subscription: s.id, Dropped: i.dropped})
+		told := s.outlet.Notify(api.PubsubGapEvent.Spec, api.PubsubGap{Subscription: s.id, Dropped: i.dropped})
 		if told == coord.ToldSent {
 			tel.PubsubGap(context.Background())
 		}
 		return told
 	}
 	m := i.message
-	told := s.outlet.Notify(api.PubsubMessageEvent.Spec, &api.PubsubMessage{
+	told := s.outlet.Notify(api.PubsubMessageEvent.Spec, api.PubsubMessage{
 		Subscription: s.id, Channel: m.channel, Pattern: m.pattern, Body: m.body,
 	})
 	if told == coord.ToldSent {
