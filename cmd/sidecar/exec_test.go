@@ -71,6 +71,15 @@ func TestExecRunsUnderTheLock(t *testing.T) {
 	require.NoError(t, err, "it was given back")
 }
 
+// A connection that the command kept open would hold the lock when sidecar exec is killed.
+func TestTheCommandOfExecDoesNotKeepTheConnection(t *testing.T) {
+	t.Parallel()
+	e := execute(t, ready(t), `for f in /proc/self/fd/*; do readlink "$f"; done; echo listed`)
+	require.Equal(t, 0, e.code(t), e.log)
+	require.Contains(t, e.log.String(), "listed")
+	require.NotContains(t, e.log.String(), "socket:")
+}
+
 func TestExecForwardsSignals(t *testing.T) {
 	t.Parallel()
 	s := ready(t)

@@ -2,7 +2,6 @@ package lua
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -53,7 +52,7 @@ func (r *Runner) scripts() redis.Scripts {
 			add(s, forMany)
 		}
 	}
-	all.Commands = commandsOf(strings.Join(all.Texts, "\n"))
+	all.Commands = commandsOf(all.Texts)
 	return all
 }
 

@@ -19,8 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +139,7 @@ func register(files embed.FS, src Source) *Source {
 		})}
 	}
 	s.takes = sync.OnceValue(s.statedCost)
-	s.commands = sync.OnceValue(func() []string { return commandsOf(s.Text()) })
+	s.commands = sync.OnceValue(func() []string { return commandsOf([]string{s.Text()}) })
 	scripts = append(scripts, s)
 	return s
 }
@@ -152,30 +152,33 @@ func (s *Source) maker(f form, part func(string) string) func() *text {
 	})
 }
 
-// costLine finds the microseconds in a header.
-var costLine = regexp.MustCompile(`(?m)^-- COST O\([^:]*\), (\d+) us:`)
-
+// statedCost is the time in the line "-- COST O(...), 20 us: ..." of a script's header; 0 = none
+// is stated.
 func (s *Source) statedCost() time.Duration {
-	m := costLine.FindStringSubmatch(s.file())
-	if m == nil {
+	_, line, _ := strings.Cut(s.file(), "\n-- COST O(")
+	line, _, _ = strings.Cut(line, " us:")
+	us, err := strconv.Atoi(line[strings.LastIndex(line, " ")+1:])
+	if err != nil {
 		return 0
 	}
-	us, _ := strconv.Atoi(m[1]) // the expression matches digits
 	return time.Duration(us) * time.Microsecond
 }
 
-// redisCall finds the commands in a script's text, with their subcommands.
-var redisCall = regexp.MustCompile(`redis\.call\('((?:XINFO|XGROUP)', '[A-Z]+|[A-Z]+)'`)
-
-// commandsOf are the commands that a script runs, such as GET and XINFO|GROUPS, without
-// PUBLISH: scripts go on if it is denied.
-func commandsOf(text string) []string {
-	var list []string
-	for _, m := range redisCall.FindAllStringSubmatch(text, -1) {
-		list = append(list, strings.Replace(m[1], "', '", "|", 1))
+// commandsOf are the commands that scripts run in their form for one, such as GET and
+// XINFO|GROUPS, without PUBLISH: they go on if it is denied, and call it otherwise.
+func commandsOf(texts []string) []string {
+	known := map[string]bool{}
+	for _, text := range texts {
+		for _, call := range strings.Split(text, "redis.call('")[1:] {
+			name, more, _ := strings.Cut(call, "'")
+			if name == "XINFO" || name == "XGROUP" {
+				sub, _, _ := strings.Cut(strings.TrimPrefix(more, ", '"), "'")
+				name += "|" + sub
+			}
+			known[name] = true
+		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	return slices.Sorted(maps.Keys(known))
 }
 
 func digest(text string) string {
@@ -270,22 +273,44 @@ func (s *Source) assemble(f form, part func(string) string) string {
 	return b.String()
 }
 
-// library finds the functions of Lua's and of Redis's library.
-var library = regexp.MustCompile(`\b(?:math|string|table|redis)\.[a-z]+\b`)
+// libraries are the tables of functions that scripts use.
+var libraries = []string{"math", "redis", "string", "table"}
 
 // localized has a script find the functions of the library once: finding one in its table
 // takes longer than calling many of them, and the form for many calls them for each item.
+// Every sidecar does this to all scripts when it starts, so that it makes no use of
+// regular expressions.
 func localized(text string) string {
+	isWord := func(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
 	var names []string
-	text = library.ReplaceAllStringFunc(text, func(name string) string {
+	var b strings.Builder
+	done := 0
+	for i := range len(text) {
+		if text[i] != '.' {
+			continue
+		}
+		from, to := i, i+1
+		for from > 0 && isWord(text[from-1]) {
+			from--
+		}
+		for to < len(text) && isWord(text[to]) {
+			to++
+		}
+		name := text[from:to]
+		if to == i+1 || !slices.Contains(libraries, text[from:i]) {
+			continue
+		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-		return strings.Replace(name, ".", "_", 1)
-	})
+		b.WriteString(text[done:i])
+		b.WriteByte('_')
+		done = i + 1
+	}
+	b.WriteString(text[done:])
 	slices.Sort(names)
 	all := strings.Join(append(names, "tonumber", "pcall"), ", ")
-	return "local " + strings.ReplaceAll(all, ".", "_") + " = " + all + "\n" + text
+	return "local " + strings.ReplaceAll(all, ".", "_") + " = " + all + "\n" + b.String()
 }
 
 // headerWords are the words of all lines of a header that begin so.

@@ -40,7 +40,7 @@ local function permit_take(pool, r, c, m)
     m.probe = probe and 1 or 0
     -- The probe lives as long as the permit: the report of a permit whose probe was lost would not be counted.
     if probe then breaker_hold(c.breaker, r.token, r.lease_ms * 1000) end
-    breaker_save(pool.breakers, c.id, c.breaker, p, c.breaker_text or breaker_text(breaker_read(nil)))
+    breaker_save(pool.breakers, c.id, c.breaker, p, c.breaker_text or BREAKER_NEW)
   end
   if c.bucket and r.cost > 0 then bucket_charge(r.buckets, c.id, c.bucket, r.cost) end
 end

@@ -27,10 +27,10 @@ local function pool_read(text)
 end
 
 local function pool_text(m)
-  local out = {string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f ', m.born, m.ends, m.ban, m.pause,
+  local out = {string.format('%d %d %d %d %d %d %d %d %d %d %d %d ', m.born, m.ends, m.ban, m.pause,
     m.era, m.fence, m.since, m.prev, m.failures, m.slips, m.probe, m.generation)}
   for _, s in ipairs({m.token, m.last, m.session, m.client, m.instance, m.policy}) do
-    out[#out + 1] = string.format('%.0f:', #s)
+    out[#out + 1] = string.format('%d:', #s)
     out[#out + 1] = s
   end
   return table.concat(out)
@@ -48,7 +48,7 @@ end
 
 -- pool_use writes it. The hash lives as long as the longest cooldown in it, and a day.
 local function pool_use(used, id, last, cool, era)
-  redis.call('HSET', used, id, string.format('%.0f %.0f %.0f', last, cool, era))
+  redis.call('HSET', used, id, string.format('%d %d %d', last, cool, era))
   redis.call('PEXPIRE', used, math.max(redis.call('PTTL', used), math.ceil((cool - now) / 1000) + 1000, 86400000))
 end
 

@@ -4,6 +4,7 @@
 local function pool_lease(pool, token, id)
   if token == '' then return id end
   if id == '' then id = redis.call('HGET', pool.tokens, token) or '' end
+  if id == '' then return id end
   local text = redis.call('HGET', pool.members, id)
   return id, text and pool_read(text) or nil
 end

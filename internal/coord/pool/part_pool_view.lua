@@ -61,7 +61,7 @@ end
 -- more than one run moves.
 local function view_follow(pool, view)
   local seen, ids = tonumber(redis.call('GET', view.seen) or 0), {}
-  local list = redis.call('ZRANGEBYSCORE', pool.changes, string.format('(%.0f', seen), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED)
+  local list = redis.call('ZRANGEBYSCORE', pool.changes, string.format('(%d', seen), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED)
   for i = 1, #list, 2 do ids[#ids + 1] = list[i] end
   view_idle(pool, view, ids)
   if #list > 0 then redis.call('SET', view.seen, list[#list]) end

@@ -21,7 +21,7 @@ end
 -- queue_keep has to follow every write.
 local function queue_keep(queue)
   if redis.call('ZCARD', queue.order) + redis.call('ZCARD', queue.leased) == 0 then return redis.call('DEL', queue.entries) end
-  redis.call('HSET', queue.entries, '', string.format('%.0f %.0f', queue.last, queue.longest))
+  redis.call('HSET', queue.entries, '', string.format('%d %d', queue.last, queue.longest))
   local ms = math.max(math.ceil((queue.longest - now) / 1000), 0) + 1000
   for _, key in ipairs({queue.order, queue.entries, queue.bodies, queue.expiry, queue.leased, queue.holders}) do
     redis.call('PEXPIRE', key, ms)
@@ -42,7 +42,7 @@ end
 local function entry_read(queue, id) return entry_of(id, id ~= '' and redis.call('HGET', queue.entries, id)) end
 
 local function entry_text(e)
-  local numbers = string.format('%.0f %.0f %.0f %.0f %.0f ', e.n, e.came, e.ends, e.since, e.tries)
+  local numbers = string.format('%d %d %d %d %d ', e.n, e.came, e.ends, e.since, e.tries)
   return table.concat({numbers, e.lease, ' ', e.session})
 end
 

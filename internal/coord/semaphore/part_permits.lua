@@ -66,7 +66,7 @@ local function permits_keep(semaphore, token, p, ttl_ms, shorten)
   if p.max > 0 then p.ends = math.min(p.ends, p.max) end
   redis.call('ZADD', semaphore.leases, p.ends, token)
   redis.call('HSET', semaphore.holders, token, table.concat({
-    leases_text(p.session, p.client, p.instance, p.since), string.format(' %d %.0f %.0f ', p.permits, p.fence, p.max), p.meta,
+    leases_text(p.session, p.client, p.instance, p.since), string.format(' %d %d %d ', p.permits, p.fence, p.max), p.meta,
   }))
   if p.permits > 1 then redis.call('ZADD', semaphore.weights, p.permits, token) end
   permits_remember(semaphore)

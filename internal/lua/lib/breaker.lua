@@ -19,43 +19,46 @@ local function breaker_policy(text)
   }
 end
 
--- breaker_read reads a record; what is absent is closed, in generation 1.
+-- BREAKER_NEW is the text of a breaker of which nothing is known: it is closed, in generation 1.
+local BREAKER_NEW = '0 0 1 0 0 0 0 0 0 0 '
+
+-- breaker_read reads a record; what is absent is as BREAKER_NEW.
 local function breaker_read(text)
-  if not text then
-    return {state = 0, forced = 0, generation = 1, failures = 0, successes = 0, opened = 0, ends = 0, changed = 0, slices = {}, probes = {}}
-  end
-  local n, at = {}, 1
-  local function number()
-    local digits, next_at = string.match(text, '^(%d+)[ :]()', at)
-    at = next_at
-    return tonumber(digits)
+  local state, forced, generation, failures, successes, opened, ends, changed, slices, probes, at =
+    string.match(text or BREAKER_NEW, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ()')
+  local b = {
+    state = tonumber(state), forced = tonumber(forced), generation = tonumber(generation), failures = tonumber(failures),
+    successes = tonumber(successes), opened = tonumber(opened), ends = tonumber(ends), changed = tonumber(changed),
+    slices = {}, probes = {},
+  }
+  for i = 1, tonumber(slices) do
+    local when, calls, failed, slow, next_at = string.match(text, '^(%d+) (%d+) (%d+) (%d+) ()', at)
+    b.slices[i], at = {at = tonumber(when), calls = tonumber(calls), failed = tonumber(failed), slow = tonumber(slow)}, next_at
   end
   local function bytes()
-    local length = number()
-    at = at + length + 1
-    return string.sub(text, at - length - 1, at - 2)
+    local length, from = string.match(text, '^(%d+):()', at)
+    at = from + tonumber(length) + 1
+    return string.sub(text, from, at - 2)
   end
-  for i = 1, 10 do n[i] = number() end
-  local b = {
-    state = n[1], forced = n[2], generation = n[3], failures = n[4], successes = n[5], opened = n[6], ends = n[7],
-    changed = n[8], slices = {}, probes = {},
-  }
-  for i = 1, n[9] do b.slices[i] = {at = number(), calls = number(), failed = number(), slow = number()} end
-  for i = 1, n[10] do b.probes[i] = {ends = number(), id = bytes(), session = bytes()} end
+  for i = 1, tonumber(probes) do
+    local probe_ends, next_at = string.match(text, '^(%d+) ()', at)
+    at = next_at
+    b.probes[i] = {ends = tonumber(probe_ends), id = bytes(), session = bytes()}
+  end
   return b
 end
 
--- breaker_text is what breaker_read reads. A breaker of which nothing is known has the text of breaker_read(nil).
+-- breaker_text is what breaker_read reads.
 local function breaker_text(b)
-  local out = {string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f ', b.state, b.forced, b.generation,
+  local out = {string.format('%d %d %d %d %d %d %d %d %d %d ', b.state, b.forced, b.generation,
     b.failures, b.successes, b.opened, b.ends, b.changed, #b.slices, #b.probes)}
   for _, s in ipairs(b.slices) do
-    out[#out + 1] = string.format('%.0f %.0f %.0f %.0f ', s.at, s.calls, s.failed, s.slow)
+    out[#out + 1] = string.format('%d %d %d %d ', s.at, s.calls, s.failed, s.slow)
   end
   for _, p in ipairs(b.probes) do
-    out[#out + 1] = string.format('%.0f %.0f:', p.ends, #p.id)
+    out[#out + 1] = string.format('%d %d:', p.ends, #p.id)
     out[#out + 1] = p.id
-    out[#out + 1] = string.format(' %.0f:', #p.session)
+    out[#out + 1] = string.format(' %d:', #p.session)
     out[#out + 1] = p.session
     out[#out + 1] = ' '
   end

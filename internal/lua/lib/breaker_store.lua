@@ -4,7 +4,7 @@
 local function breaker_load(key, field)
   local text = redis.call('HGET', key, field)
   local b = breaker_read(text)
-  return b, text or breaker_text(b)
+  return b, text or BREAKER_NEW
 end
 
 -- breaker_save keeps what differs from its text before. A hash with several records lives as long as the longest of them.
@@ -12,7 +12,7 @@ end
 local function breaker_save(key, field, b, p, before)
   local text = breaker_text(b)
   if text == before then return end
-  if text == breaker_text(breaker_read(nil)) then
+  if text == BREAKER_NEW then
     redis.call('HDEL', key, field)
     return
   end

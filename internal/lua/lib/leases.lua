@@ -27,7 +27,7 @@ end
 local function leases_text(session, client, instance, since)
   return table.concat({
     string.format('%d:', #session), session, string.format('%d:', #client), client,
-    string.format('%d:', #instance), instance, string.format('%.0f', since),
+    string.format('%d:', #instance), instance, string.format('%d', since),
   })
 end
 
