@@ -136,7 +136,7 @@ type StreamSubscribeParams struct {
 
 // StreamSubscribeResult names the subscription.
 type StreamSubscribeResult struct {
-	Subscription string `codec:"subscription" doc:"the subscription, for stream.unsubscribe; its messages name it, and the first may come before this answer"`
+	Subscription string `codec:"subscription" doc:"the subscription, for stream.unsubscribe; its messages name it"`
 	Created      bool   `codec:"created" doc:"the group was made"`
 }
 

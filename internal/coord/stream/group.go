@@ -24,6 +24,8 @@ const (
 	// lookEvery is the longest time between two looks for messages that are to be delivered
 	// again.
 	lookEvery = time.Second
+	// reapEvery is how often consumers that are gone for good are removed.
+	reapEvery = 10 * time.Minute
 	// heardWithin spreads the looks of a fleet that heard of the same message. Of many that
 	// it hears of, it looks for no more often than every heardEvery.
 	heardWithin = 5 * time.Millisecond
@@ -51,6 +53,8 @@ type group struct {
 	asker  *redis.Reader // does not wait
 
 	giving sync.Mutex // makes deliver one at a time, so that messages keep their order
+
+	reapAt time.Time // of the loop alone
 
 	// more has a token when there may be capacity, look when claiming may be due.
 	more, look chan struct{}
@@ -91,6 +95,7 @@ func newGroup(d *delivery, n groupName, set settings) *group {
 		reader: d.Runner.Reader(keys.Log), asker: d.Runner.Reader(keys.Log),
 		more: make(chan struct{}, 1), look: make(chan struct{}, 1),
 		last: "0-0", heaviest: largest, flights: make(map[string]*flight), idle: time.Now(),
+		reapAt: time.Now().Add(spread(reapEvery)),
 	}
 }
 

@@ -31,12 +31,25 @@ func (g *group) run() {
 	reading.Go(func() { g.read(ctx) })
 	for !g.d.retire(g) {
 		g.lookWhenDue(ctx)
+		g.reap(ctx)
 	}
 	cancel()
 	g.close()
 	reading.Wait()
 	g.drain()
 	g.deliver()
+}
+
+// reap removes, once in a while, the consumers that are gone for good. One that fails is made up
+// for by the next.
+func (g *group) reap(ctx context.Context) {
+	if time.Now().Before(g.reapAt) {
+		return
+	}
+	g.reapAt = time.Now().Add(reapEvery)
+	ctx, cancel := context.WithTimeout(ctx, scriptTime)
+	defer cancel()
+	_ = g.d.reap(ctx, g.stream, g.group)
 }
 
 // read takes new messages while there is capacity for them.

@@ -22,13 +22,14 @@ type subscription struct {
 	inFlight int  // messages that it was sent and has not acknowledged
 	full     bool // its client reads too slowly; it says when there is room
 	gone     bool // its connection is closed, and end follows
+	answered bool // its client knows of it
 	joined   bool // it uses its group, until it has left
 	ended    bool // nothing is delivered to it any more
 }
 
 // free is how many more messages it takes. It needs the group's mu.
 func (u *subscription) free() int {
-	if u.full || u.gone {
+	if !u.answered || u.full || u.gone {
 		return 0
 	}
 	return max(u.prefetch-u.inFlight, 0)
@@ -45,7 +46,7 @@ type flight struct {
 }
 
 // Subscribe has the caller's connection sent the messages of a group, until it closes or
-// Unsubscribe. The first ones may be sent before this returns.
+// Unsubscribe. None is sent before the answer.
 func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamSubscribeParams) (r api.StreamSubscribeResult, _ error) {
 	n := groupName{p.Stream, p.Group}
 	if c.Session == nil || c.Session.Outlet == nil {
@@ -64,7 +65,13 @@ func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamS
 		g.leave()
 		return r, &coord.Error{Code: api.Cancelled, Op: n.op("subscribe"), Err: context.Canceled}
 	}
-	g.lookBy(time.Now())
+	c.Then(func() {
+		g.mu.Lock()
+		u.answered = true
+		g.kick()
+		g.mu.Unlock()
+		g.lookBy(time.Now())
+	})
 	return api.StreamSubscribeResult{Subscription: u.name, Created: created}, nil
 }
 
