@@ -240,7 +240,8 @@ func (s *consumer) end(why error) {
 // drain waits for the functions that run, as long as they may, and returns how many do still.
 func (s *consumer) drain(why error) (running int) {
 	s.end(why)
-	over, closed, last := s.ctx.Done(), s.c.ctx.Done(), (<-chan time.Time)(nil)
+	over, closed := s.ctx.Done(), s.c.ctx.Done()
+	var last <-chan time.Time
 	for ended := 0; ended < s.o.Concurrency; {
 		select {
 		case s.running <- struct{}{}:

@@ -318,7 +318,7 @@ func TestMessagesBoundToTheirTTLAreExtended(t *testing.T) {
 	})
 	c := dial(t, f.listen(), client.Options{})
 	caused := make(chan error, 1)
-	consume(t, c, client.StreamOptions{Bind: api.BindTTL, Visibility: 150 * time.Millisecond}, func(ctx context.Context, m api.StreamMessage) error {
+	consume(t, c, client.StreamOptions{Bind: api.BindTTL, Visibility: 150 * time.Millisecond}, func(ctx context.Context, _ api.StreamMessage) error {
 		<-ctx.Done()
 		caused <- context.Cause(ctx)
 		return ctx.Err()

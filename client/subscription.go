@@ -197,6 +197,9 @@ func (cn *conn) heard(method string, params []byte) (bool, error) {
 func subscriptionIn(params []byte) (id string, ok bool) {
 	r := cursor{params}
 	n, ok := r.pairs()
+	if !ok {
+		return "", false
+	}
 	for range n {
 		key, ok := r.bytes()
 		if !ok {
