@@ -261,18 +261,21 @@ func TestNoOtherFileIsGivenAMode(t *testing.T) {
 			}
 		}
 	})
-	for range 100 {
+	defer racer.Wait()
+	defer close(stop)
+	for began, found := time.Now(), 0; found < 3; { // most starts are over before the racer looks
+		require.Less(t, time.Since(began), patience, "no start met the other file")
 		leases := lease.NewLeases(telemetry.Nop())
 		s, err := rpc.Listen(rpc.Options{Path: path, Mode: 0o666, UID: -1, GID: -1, Log: slog.New(slog.DiscardHandler)}, rpc.Services{Leases: leases})
 		if err == nil {
 			_ = s.Shutdown(context.Background()) // its file may be gone
+		} else if strings.Contains(err.Error(), "another file is where the socket was just made") {
+			found++
 		}
 		leases.Stop(context.Background())
 		require.Equal(t, fs.FileMode(0o600), modeOf(t, foreign))
 		_ = os.Remove(path)
 	}
-	close(stop)
-	racer.Wait()
 }
 
 func TestAFolderInWhichOthersMayReplaceTheSocketIsWarnedAbout(t *testing.T) {
