@@ -2,6 +2,7 @@ package lua
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -51,8 +52,10 @@ func (r *Runner) scripts() redis.Scripts {
 		if s.takes() > 0 && !r.alone {
 			add(s, forMany)
 		}
+		all.Commands = append(all.Commands, s.commands()...)
 	}
-	all.Commands = commandsOf(all.Texts)
+	slices.Sort(all.Commands)
+	all.Commands = slices.Compact(all.Commands)
 	return all
 }
 

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -139,7 +138,7 @@ func register(files embed.FS, src Source) *Source {
 		})}
 	}
 	s.takes = sync.OnceValue(s.statedCost)
-	s.commands = sync.OnceValue(func() []string { return commandsOf([]string{s.Text()}) })
+	s.commands = sync.OnceValue(func() []string { return commandsOf(s.Text()) })
 	scripts = append(scripts, s)
 	return s
 }
@@ -156,6 +155,7 @@ func (s *Source) maker(f form, part func(string) string) func() *text {
 // is stated.
 func (s *Source) statedCost() time.Duration {
 	_, line, _ := strings.Cut(s.file(), "\n-- COST O(")
+	line, _, _ = strings.Cut(line, "\n")
 	line, _, _ = strings.Cut(line, " us:")
 	us, err := strconv.Atoi(line[strings.LastIndex(line, " ")+1:])
 	if err != nil {
@@ -164,21 +164,21 @@ func (s *Source) statedCost() time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// commandsOf are the commands that scripts run in their form for one, such as GET and
-// XINFO|GROUPS, without PUBLISH: they go on if it is denied, and call it otherwise.
-func commandsOf(texts []string) []string {
-	known := map[string]bool{}
-	for _, text := range texts {
-		for _, call := range strings.Split(text, "redis.call('")[1:] {
-			name, more, _ := strings.Cut(call, "'")
-			if name == "XINFO" || name == "XGROUP" {
-				sub, _, _ := strings.Cut(strings.TrimPrefix(more, ", '"), "'")
-				name += "|" + sub
-			}
-			known[name] = true
+// commandsOf are the commands that a script in its form for one runs, such as GET and
+// XINFO|GROUPS, sorted, without PUBLISH, which it calls in another way: it goes on if that is
+// denied.
+func commandsOf(text string) []string {
+	var list []string
+	for _, call := range strings.Split(text, "redis.call('")[1:] {
+		name, more, _ := strings.Cut(call, "'")
+		if name == "XINFO" || name == "XGROUP" {
+			sub, _, _ := strings.Cut(strings.TrimPrefix(more, ", '"), "'")
+			name += "|" + sub
 		}
+		list = append(list, name)
 	}
-	return slices.Sorted(maps.Keys(known))
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func digest(text string) string {
@@ -278,8 +278,8 @@ var libraries = []string{"math", "redis", "string", "table"}
 
 // localized has a script find the functions of the library once: finding one in its table
 // takes longer than calling many of them, and the form for many calls them for each item.
-// Every sidecar does this to all scripts when it starts, so that it makes no use of
-// regular expressions.
+// It looks for the dots itself, since each start of a sidecar does this to all scripts, and a
+// regular expression takes several times as long.
 func localized(text string) string {
 	isWord := func(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
 	var names []string

@@ -40,7 +40,7 @@ func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			run := func(ctx context.Context, keys lease.LineKeys) <-chan error {
 				ended := make(chan error, 1)
-				p.Lose(luatest.Plan{Pass: math.MaxInt}) // nothing, but it tells of the script
+				p.Lose(luatest.Plan{Pass: math.MaxInt}) // it loses nothing, and says when the script was sent
 				go func() {
 					_, err := lua.Run(ctx, r, lease.LineBeat, lease.LineBeatIn{LineKeys: keys, Sidecar: "a", BeatMS: 60_000}, lua.Latch{})
 					ended <- err
@@ -48,7 +48,8 @@ func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
 				<-p.Saw
 				return ended
 			}
-			other := run(t.Context(), lease.LineKeysOf("other{other}")) // or the wait for the next could not be abandoned
+			// A call that is alone reads its reply itself, and cannot abandon it: another is under way.
+			other := run(t.Context(), lease.LineKeysOf("other{other}"))
 			ended := run(ctx, keys)
 			cancel()
 			err := <-ended

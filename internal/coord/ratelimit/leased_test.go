@@ -221,7 +221,7 @@ func TestWhatALostChargeReturnedIsNotReturnedAgain(t *testing.T) {
 	lost := h.take(1)
 	require.True(t, lost.Degraded && lost.MaybeExecuted, "%+v", lost)
 	after := used()
-	require.Less(t, after, before+1+h.held(), "the charge was made and returned %d", unused)
+	require.LessOrEqual(t, after, before, "the charge returned the %d tokens that it carried", unused)
 	h.clock.Advance(10 * time.Millisecond)
 	h.take(1)
 	require.Equal(t, after+1+h.held(), used())
