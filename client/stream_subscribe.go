@@ -39,6 +39,10 @@ type StreamOptions struct {
 	// Start is where a group begins that is made by this: first, the default, with the oldest
 	// message, or new, with those published from now on.
 	Start string
+	// Rule and Key go together: a message is delivered only when this rule admits the text of
+	// its field Key, and messages whose text is the same go one at a time, in their order.
+	// All consumers of a group name the same field.
+	Rule, Key string
 	// Grace is how long running functions have to end after the context of the subscription
 	// has; 0 = 10 s. After that their contexts end too.
 	Grace time.Duration
@@ -106,7 +110,7 @@ func (c *Client) StreamSubscribe(
 		subscribe: api.StreamSubscribe.Name, unsubscribe: api.StreamUnsubscribe.Name, to: s.feed,
 		params: &api.StreamSubscribeParams{
 			Stream: stream, Group: group, Prefetch: int64(o.Prefetch), MaxDeliveries: int64(o.MaxDeliveries),
-			VisibilityMS: millis(o.Visibility), Bind: o.Bind, Start: o.Start,
+			VisibilityMS: millis(o.Visibility), Bind: o.Bind, Start: o.Start, Rule: o.Rule, Key: o.Key,
 		},
 	}
 	sub, err := c.open(ctx, open)

@@ -65,7 +65,8 @@ func TestAMessageIsAcknowledgedWhenItsFunctionReturns(t *testing.T) {
 	var ctx context.Context
 	subscribed := make(chan struct{}, 1)
 	stop := consume(t, c, client.StreamOptions{
-		Concurrency: 3, MaxDeliveries: 7, Visibility: 90 * time.Second, Start: "new", OnSubscribed: func() { subscribed <- struct{}{} },
+		Concurrency: 3, MaxDeliveries: 7, Visibility: 90 * time.Second, Start: "new", Rule: "per-host", Key: "host",
+		OnSubscribed: func() { subscribed <- struct{}{} },
 	}, func(inside context.Context, m api.StreamMessage) error {
 		ctx = inside
 		require.Equal(t, "v", ctx.Value(valueKey{}))
@@ -78,6 +79,7 @@ func TestAMessageIsAcknowledgedWhenItsFunctionReturns(t *testing.T) {
 	<-subscribed
 	require.Equal(t, map[string]any{
 		"stream": "s:1", "group": "g", "prefetch": int64(3), "max_deliveries": int64(7), "visibility_ms": int64(90_000), "start": "new",
+		"rule": "per-host", "key": "host",
 	}, withoutMeta(fr.params))
 	fr.peer.notify("stream.message", sent("sub-1", "1-0", 1))
 	require.Equal(t, map[string]any{"stream": "s:1", "group": "g", "id": "1-0"}, withoutMeta(f.next("stream.ack").params))

@@ -132,6 +132,8 @@ type StreamSubscribeParams struct {
 	VisibilityMS  int64  `codec:"visibility_ms,omitempty" default:"60000" min:"100" max:"43200000" doc:"milliseconds after which a message is delivered to another consumer, unless it is acknowledged or extended"`
 	Bind          string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = the sidecar extends messages while this connection lives; ttl = they last visibility_ms unless extended. Either way they are delivered again at once when it closes"`
 	Start         string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"where a group begins that is made by this: first = with the oldest message; new = with those published from now on"`
+	Rule          string `codec:"rule,omitempty" doc:"with key: a message is delivered only when this rule admits its key. Messages of other keys pass it by; those of one key go one at a time, in their order. The newest subscription or fetch of a pod sets it for all of the group in this pod"`
+	Key           string `codec:"key,omitempty" doc:"with rule: the field of messages that has the key, such as host. All subscriptions and fetches of a group name the same; a message that has no such field is moved to the dead letters"`
 }
 
 // StreamSubscribeResult names the subscription.
@@ -160,6 +162,8 @@ type StreamFetchParams struct {
 	VisibilityMS  int64  `codec:"visibility_ms,omitempty" default:"60000" min:"100" max:"43200000" doc:"as of stream.subscribe"`
 	Bind          string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"as of stream.subscribe; with ttl messages also outlive this connection"`
 	Start         string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"as of stream.subscribe"`
+	Rule          string `codec:"rule,omitempty" doc:"as of stream.subscribe"`
+	Key           string `codec:"key,omitempty" doc:"as of stream.subscribe"`
 }
 
 // StreamFetchResult has the messages.

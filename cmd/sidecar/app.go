@@ -275,7 +275,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 	a.onStop("tokens charged ahead", answerTime, a.limiter.Stop)
 	a.streams = stream.New(stream.Options{
 		Runner: a.runner, Keys: keys, Leases: a.leases, Signals: a.signals,
-		Telemetry: a.telemetry.Telemetry, Log: a.log, Consumer: a.podName(),
+		Telemetry: a.telemetry.Telemetry, Log: a.log, Consumer: a.podName(), Limits: a.limiter,
 	})
 	a.onStop("streams", answerTime, a.streams.Stop)
 	channels := pubsub.New(pubsub.Options{Runner: a.runner, Keys: keys, Telemetry: a.telemetry.Telemetry})

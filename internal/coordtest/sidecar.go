@@ -97,7 +97,7 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		Signals: heard, Answers: answers, Telemetry: tel, Clock: o.Clock,
 	})
 	s.Streams = stream.New(stream.Options{
-		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Log: o.Log, Clock: o.Clock,
+		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Log: o.Log, Clock: o.Clock, Limits: s.Limiter,
 	})
 	s.Pubsub = pubsub.New(pubsub.Options{Runner: r, Keys: keys, Telemetry: tel})
 	s.methods = slices.Concat(

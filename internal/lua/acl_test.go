@@ -93,6 +93,7 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 func streams(t *testing.T, r *lua.Runner, key string) {
 	t.Helper()
 	keys := stream.Keys{Log: key + ":log", Dead: key + ":dead", Groups: key + ":groups"}
+	own := stream.GroupKeys{Retry: key + ":retry", Lanes: key + ":lanes", Parked: key + ":parked", Laned: key + ":laned"}
 	for _, delay := range []int64{0, 60_000} {
 		out, err := lua.Run(luatest.Deadline(t), r, stream.PublishScript, stream.PublishIn{
 			Keys: keys, DelayedKeys: stream.DelayedKeys{Due: key + ":due", Delayed: key + ":delayed"},
@@ -101,12 +102,21 @@ func streams(t *testing.T, r *lua.Runner, key string) {
 		require.NoError(t, err)
 		require.True(t, out.Value.Published)
 	}
-	_, err := lua.Run(luatest.Deadline(t), r, stream.OpenScript, stream.OpenIn{Keys: keys, Group: "g", From: "0-0"}, lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(t), r, stream.OpenScript, stream.OpenIn{Keys: keys, GroupKeys: own, Group: "g", From: "0-0"}, lua.Latch{})
 	require.NoError(t, err)
 	_, err = lua.Run(luatest.Deadline(t), r, stream.ClaimScript, stream.ClaimIn{
-		Keys: keys, Retry: key + ":retry", Group: "g", Consumer: "c", VisibilityMS: 1000, MaxDeliveries: 5, Count: 1,
+		Keys: keys, GroupKeys: own, Group: "g", Consumer: "c", VisibilityMS: 1000, MaxDeliveries: 5, Count: 1,
 	}, lua.Latch{})
 	require.NoError(t, err)
+	_, err = lua.Run(luatest.Deadline(t), r, stream.HeadsScript, stream.HeadsIn{
+		Keys: keys, GroupKeys: own, Group: "g", Consumer: "c", Count: 1, Most: 10, Longest: 512, HoldMS: 1000,
+	}, lua.Latch{})
+	require.NoError(t, err)
+	reader := r.Reader(keys.Log)
+	defer reader.Close()
+	news, err := reader.Await(luatest.Deadline(t), "0-0", 0)
+	require.NoError(t, err)
+	require.True(t, news)
 }
 
 // untilUpOn is luatest.UntilUp with a key that the user may use.

@@ -127,9 +127,12 @@ func (tl *timeline) act(t *testing.T, verb string, args []string) bool {
 	return true
 }
 
-// shortIDs puts #1 for the first id that a timeline shows, and so on.
+// shortIDs puts #1 for the first id that a timeline shows, and so on, also where its last part
+// has zeros in front so that ids sort.
 func (tl *timeline) shortIDs(text string) string {
 	return streamID.ReplaceAllStringFunc(text, func(id string) string {
+		ms, serial, _ := strings.Cut(id, "-")
+		id = ms + "-" + cmp.Or(strings.TrimLeft(serial, "0"), "0")
 		i := slices.Index(tl.ids, id)
 		if i < 0 {
 			i, tl.ids = len(tl.ids), append(tl.ids, id)

@@ -134,7 +134,7 @@ type timeline struct {
 	ids      []string          // of messages, as they were first shown
 }
 
-var streamID, shortID = regexp.MustCompile(`\b\d{13}-\d+`), regexp.MustCompile(`#[1-9]\d*`)
+var streamID, shortID = regexp.MustCompile(`\d{13}-\d+`), regexp.MustCompile(`#[1-9]\d*`)
 
 var words = regexp.MustCompile(`([^\s=]+)=("(?:[^"\\]|\\.)*"|\S*)`)
 

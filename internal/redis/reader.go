@@ -85,12 +85,24 @@ func (r *Reader) hangUp() {
 // lost; entries may have been given to the consumer, and are pending), both with the
 // *Trouble; the error of ctx. Anything else is a reply that has no name, such as WRONGTYPE.
 func (r *Reader) Read(ctx context.Context, group, consumer string, count int, block time.Duration) ([]Entry, error) {
-	block = min(block, MostBlock)
 	args := []any{"xreadgroup", "group", group, consumer, "count", count}
+	return r.run(ctx, args, block, ">")
+}
+
+// Await reports whether the stream has an entry behind one, and waits up to block, at most
+// MostBlock, for it. It gives no entry to anybody. Errors are those of Read.
+func (r *Reader) Await(ctx context.Context, after string, block time.Duration) (bool, error) {
+	entries, err := r.run(ctx, []any{"xread", "count", 1}, block, after)
+	return len(entries) > 0, err
+}
+
+// run reads what is behind an entry.
+func (r *Reader) run(ctx context.Context, args []any, block time.Duration, after string) ([]Entry, error) {
+	block = min(block, MostBlock)
 	if block > 0 {
 		args = append(args, "block", max(block.Milliseconds(), 1))
 	}
-	args = append(args, "streams", r.key, ">")
+	args = append(args, "streams", r.key, after)
 
 	limited, cancel := context.WithTimeout(ctx, block+r.of.connector.opt.CommandTimeout)
 	defer cancel()

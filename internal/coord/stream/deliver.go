@@ -54,6 +54,9 @@ func (n groupName) op(verb string) string { return noun + " " + n.lease() + ": "
 type settings struct {
 	visibility    time.Duration
 	maxDeliveries int64
+	// rule admits the messages of a group that delivers by key, and key is the field of
+	// messages that has it; both empty = it does not. The key of a group never changes.
+	rule, key string
 }
 
 // newDelivery prepares to deliver. The loops are started by those who want messages.
@@ -175,7 +178,14 @@ func (d *delivery) join(ctx context.Context, n groupName, set settings, start st
 	if err := d.admit(n); err != nil {
 		return nil, false, err
 	}
+	if err := d.checkLanes(ctx, set); err != nil {
+		return nil, false, err
+	}
 	if g := d.enter(n, set, nil); g != nil {
+		if g.key != set.key {
+			g.leave()
+			return nil, false, delivers(n, g.key, set.key)
+		}
 		return g, false, nil
 	}
 	d.mu.Lock()
@@ -193,6 +203,10 @@ func (d *delivery) join(ctx context.Context, n groupName, set settings, start st
 	if err != nil {
 		opened.close()
 		return nil, false, coord.Failed(n.op("open"), err)
+	}
+	if out.By != set.key {
+		opened.close()
+		return nil, false, delivers(n, out.By, set.key)
 	}
 	opened.last = out.Last
 	if g = d.enter(n, set, opened); g == nil {

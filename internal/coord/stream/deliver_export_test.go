@@ -17,7 +17,7 @@ func KeysOf(k coord.Keys, stream string) (Keys, DelayedKeys) {
 
 // AckOf acknowledges a message, and ClaimOf looks at those of a group that are pending.
 func AckOf(k coord.Keys, stream, group, id string) AckIn {
-	return AckIn{Keys: keys{k}.streamKeys(stream), Retry: keys{k}.retry(stream, group), Group: group, ID: id}
+	return AckIn{Keys: keys{k}.streamKeys(stream), GroupKeys: keys{k}.groupKeys(stream, group), Group: group, ID: id}
 }
 
 // Reading reports whether the loop of a group waits for new messages.

@@ -9,8 +9,8 @@ import (
 
 // OperatedKeys are those of a stream, of its delayed messages and of what a group of it has to
 // try again.
-func OperatedKeys(k coord.Keys, stream, group string) (Keys, DelayedKeys, string) {
-	return keys{k}.streamKeys(stream), keys{k}.delayedKeys(stream), keys{k}.retry(stream, group)
+func OperatedKeys(k coord.Keys, stream, group string) (Keys, DelayedKeys, GroupKeys) {
+	return keys{k}.streamKeys(stream), keys{k}.delayedKeys(stream), keys{k}.groupKeys(stream, group)
 }
 
 // Packed is a message as it is kept.

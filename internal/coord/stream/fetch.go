@@ -30,7 +30,7 @@ func (d *delivery) Fetch(ctx context.Context, c coord.Caller, p *api.StreamFetch
 	if err := lease.CheckBound(c, bound, "messages"); err != nil {
 		return r, err
 	}
-	set := settings{coord.Millis(p.VisibilityMS), p.MaxDeliveries}
+	set := settings{coord.Millis(p.VisibilityMS), p.MaxDeliveries, p.Rule, p.Key}
 	g, _, err := d.join(ctx, n, set, p.Start)
 	if err != nil {
 		return r, err
@@ -135,10 +135,13 @@ func (g *group) fitting(count, bytes int) int {
 // takeOnce takes at most n messages.
 func (g *group) takeOnce(ctx context.Context, n int) ([]*message, error) {
 	out, got, err := g.claimRun(ctx, min(n, maxClaim), g.sweep(), "")
-	if err == nil && out.Missing {
+	switch {
+	case err != nil:
+	case out.Missing:
 		err = redis.ErrNoGroup
-	}
-	if err == nil && len(got) < n {
+	case g.key != "": // what was claimed is back in its lane
+		got, _, err = g.admitted(ctx, min(n, maxRead))
+	case len(got) < n:
 		var entries []redis.Entry
 		entries, err = g.asker.Read(ctx, g.group, g.d.Consumer, n-len(got), 0)
 		got = append(got, g.accept(entries)...)

@@ -46,7 +46,8 @@ type group struct {
 	groupName
 	d      *delivery
 	keys   Keys
-	retry  string
+	own    GroupKeys
+	key    string        // the field of messages by which it delivers; empty = it has no lanes
 	reader *redis.Reader // waits for new messages
 
 	asking sync.Mutex    // makes fetches take turns with asker
@@ -58,6 +59,8 @@ type group struct {
 
 	// more has a token when there may be capacity, look when claiming may be due.
 	more, look chan struct{}
+	// parked has a token when new messages were put into their lanes, or may be.
+	parked chan struct{}
 
 	mu        sync.Mutex // guards what follows
 	settings  settings
@@ -74,6 +77,7 @@ type group struct {
 	lookAt    time.Time
 	looked    time.Time
 	owed      bool // messages wait that are to be delivered again: they go before new ones
+	full      bool // as many messages as may are in lanes
 	draining  bool
 	reporting bool // a line of the log says that the group cannot be read
 }
@@ -91,9 +95,9 @@ type message struct {
 func newGroup(d *delivery, n groupName, set settings) *group {
 	keys := d.keys.streamKeys(n.stream)
 	return &group{
-		groupName: n, d: d, keys: keys, retry: d.keys.retry(n.stream, n.group), settings: set,
+		groupName: n, d: d, keys: keys, own: d.keys.groupKeys(n.stream, n.group), settings: set, key: set.key,
 		reader: d.Runner.Reader(keys.Log), asker: d.Runner.Reader(keys.Log),
-		more: make(chan struct{}, 1), look: make(chan struct{}, 1),
+		more: make(chan struct{}, 1), look: make(chan struct{}, 1), parked: make(chan struct{}, 1),
 		last: "0-0", heaviest: largest, flights: make(map[string]*flight), idle: time.Now(),
 		reapAt: time.Now().Add(spread(reapEvery)),
 	}
@@ -107,7 +111,9 @@ func (g *group) close() {
 
 // create makes the group in Redis, if it is not there.
 func (g *group) create(ctx context.Context, from string, p lua.Patience) (OpenOut, error) {
-	out, err := lua.RunAs(ctx, g.d.Runner, OpenScript, OpenIn{Keys: g.keys, Group: g.group, From: from}, lua.Latch{}, p)
+	out, err := lua.RunAs(ctx, g.d.Runner, OpenScript, OpenIn{
+		Keys: g.keys, GroupKeys: g.own, Group: g.group, From: from, Field: g.key,
+	}, lua.Latch{}, p)
 	return out.Value, err
 }
 

@@ -21,9 +21,10 @@ func (k keys) delayedKeys(stream string) DelayedKeys {
 	return DelayedKeys{Due: k.stream(stream, "due"), Delayed: k.stream(stream, "delayed")}
 }
 
-// retry is when messages of a group are delivered again.
-func (k keys) retry(stream, group string) string {
-	return k.stream(stream, "retry:"+coord.Escaped(group))
+// groupKeys are those of a group.
+func (k keys) groupKeys(stream, group string) GroupKeys {
+	part := func(name string) string { return k.stream(stream, name+":"+coord.Escaped(group)) }
+	return GroupKeys{Retry: part("retry"), Lanes: part("lanes"), Parked: part("parked"), Laned: part("laned")}
 }
 
 // dedupe is what became of the message of a dedupe id.

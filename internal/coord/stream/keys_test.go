@@ -31,7 +31,7 @@ func TestStreamsOfOddNamesShareNoKey(t *testing.T) {
 			for i, key := range stream.EveryKeyOf(k, name, part, part) {
 				require.Equal(t, 1, strings.Count(key, "{"), key)
 				require.Contains(t, key, tag+":stream:")
-				what := name + "\n" + []string{"log", "dead", "groups", "due", "delayed", "retry", "dedupe"}[i]
+				what := name + "\n" + []string{"log", "dead", "groups", "due", "delayed", "retry", "lanes", "parked", "laned", "dedupe"}[i]
 				if i > 4 {
 					what += "\n" + part
 				}
@@ -42,5 +42,5 @@ func TestStreamsOfOddNamesShareNoKey(t *testing.T) {
 			is(latch, name+"\nlatch\n"+part)
 		}
 	}
-	require.Len(t, of, len(names)*(5+3*len(names)))
+	require.Len(t, of, len(names)*(5+6*len(names)))
 }

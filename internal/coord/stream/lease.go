@@ -20,7 +20,7 @@ func groupOf(name string) groupName {
 
 // held names a message for a script.
 func (d *delivery) held(n groupName, id string) HeldIn {
-	return HeldIn{Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, Consumer: d.Consumer, ID: id}
+	return HeldIn{Keys: d.keys.streamKeys(n.stream), GroupKeys: d.keys.groupKeys(n.stream, n.group), Group: n.group, Consumer: d.Consumer, ID: id}
 }
 
 // RenewHeld implements lease.Kind.

@@ -28,7 +28,12 @@ func pauses() *backoff.ExponentialBackOff {
 func (g *group) run() {
 	ctx, cancel := context.WithCancel(g.d.ctx)
 	var reading sync.WaitGroup
-	reading.Go(func() { g.read(ctx) })
+	if g.key == "" {
+		reading.Go(func() { g.read(ctx) })
+	} else {
+		reading.Go(func() { g.readLanes(ctx) })
+		reading.Go(func() { g.awaitNews(ctx) })
+	}
 	for !g.d.retire(g) {
 		g.lookWhenDue(ctx)
 		g.reap(ctx)
@@ -270,7 +275,7 @@ func (g *group) claimOnce(ctx context.Context, n int, visibility time.Duration, 
 // claimRun runs the script.
 func (g *group) claimRun(ctx context.Context, n int, visibility time.Duration, after string) (ClaimOut, []*message, error) {
 	run, err := lua.Attempt(ctx, g.d.Runner, ClaimScript, ClaimIn{
-		Keys: g.keys, Retry: g.retry, Group: g.group, Consumer: g.d.Consumer, VisibilityMS: visibility.Milliseconds(),
+		Keys: g.keys, GroupKeys: g.own, Group: g.group, Consumer: g.d.Consumer, VisibilityMS: visibility.Milliseconds(),
 		MaxDeliveries: g.settingsNow().maxDeliveries, Count: int64(n), After: after,
 	}, lua.Latch{})
 	if err != nil {

@@ -57,15 +57,15 @@ func newStreams(t *testing.T, r *lua.Runner, k coord.Keys) *stream.Streams {
 	return s
 }
 
-// log and retry are keys of the stream s.
+// log and of are keys of the stream s.
 func (o *operated) log() stream.Keys {
 	k, _, _ := stream.OperatedKeys(o.keys, "s", "")
 	return k
 }
 
-func (o *operated) retry(group string) string {
-	_, _, retry := stream.OperatedKeys(o.keys, "s", group)
-	return retry
+func (o *operated) of(group string) stream.GroupKeys {
+	_, _, own := stream.OperatedKeys(o.keys, "s", group)
+	return own
 }
 
 // bury has group g fail with n messages: the bodies are theirs, in order.
@@ -80,7 +80,7 @@ func (o *operated) bury(t *testing.T, n int, body func(i int) []byte) {
 		require.NoError(t, err)
 		require.NoError(t, o.client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "g", Consumer: "me", Streams: []string{k.Log, ">"}, Count: 1}).Err())
 		out, err := lua.Run(ctx, o.runner, stream.NackScript, stream.NackIn{
-			Keys: k, Retry: o.retry("g"), Group: "g", ID: id, Dead: true, Reason: "no good",
+			Keys: k, GroupKeys: o.of("g"), Group: "g", ID: id, Dead: true, Reason: "no good",
 		}, lua.Latch{})
 		require.NoError(t, err)
 		require.True(t, out.Value.Dead)
@@ -106,7 +106,7 @@ func TestStatsAndGroupsOfAStream(t *testing.T) {
 	}
 	require.NoError(t, o.client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "b:{x}", Consumer: "me", Streams: []string{k.Log, ">"}}).Err())
 	_, err = lua.Run(ctx, o.runner, stream.NackScript, stream.NackIn{
-		Keys: k, Retry: o.retry("b:{x}"), Group: "b:{x}", ID: o.client.XRange(ctx, k.Log, "-", "+").Val()[0].ID, DelayMS: 3_600_000,
+		Keys: k, GroupKeys: o.of("b:{x}"), Group: "b:{x}", ID: o.client.XRange(ctx, k.Log, "-", "+").Val()[0].ID, DelayMS: 3_600_000,
 	}, lua.Latch{})
 	require.NoError(t, err)
 	_, delayed, _ := stream.OperatedKeys(o.keys, "s", "")
@@ -147,8 +147,8 @@ func TestGroupsAreSorted(t *testing.T) {
 	var want []string
 	for i := range 20 {
 		group := fmt.Sprint("group-", 'a'+i)
-		k, _, _ := stream.OperatedKeys(keys, "s", group)
-		_, err := lua.Run(ctx, r, stream.OpenScript, stream.OpenIn{Keys: k, Group: group, From: "0-0"}, lua.Latch{})
+		k, _, own := stream.OperatedKeys(keys, "s", group)
+		_, err := lua.Run(ctx, r, stream.OpenScript, stream.OpenIn{Keys: k, GroupKeys: own, Group: group, From: "0-0"}, lua.Latch{})
 		require.NoError(t, err)
 		want = append(want, group)
 	}

@@ -5,8 +5,10 @@ import "github.com/coxswain-sidecar/coxswain/internal/coord"
 // EveryKeyOf are all keys of a stream, a group and a dedupe id.
 func EveryKeyOf(k coord.Keys, stream, group, dedupe string) []string {
 	own := keys{k}
-	all, delayed := own.streamKeys(stream), own.delayedKeys(stream)
-	return []string{all.Log, all.Dead, all.Groups, delayed.Due, delayed.Delayed, own.retry(stream, group), own.dedupe(stream, dedupe)}
+	all, delayed, g := own.streamKeys(stream), own.delayedKeys(stream), own.groupKeys(stream, group)
+	return []string{
+		all.Log, all.Dead, all.Groups, delayed.Due, delayed.Delayed, g.Retry, g.Lanes, g.Parked, g.Laned, own.dedupe(stream, dedupe),
+	}
 }
 
 // LogOf is where the messages of a stream are.

@@ -113,8 +113,12 @@ func (p *streamRun) delayedKeys() stream.DelayedKeys {
 	return stream.DelayedKeys{Due: p.name + ":due", Delayed: p.name + ":delayed"}
 }
 
-func (p *streamRun) retry(group string) string { return p.name + ":retry:" + group }
-func (p *streamRun) dedupe(id string) string   { return p.name + ":dedupe:" + id }
+func (p *streamRun) of(group string) stream.GroupKeys {
+	part := func(name string) string { return p.name + ":" + name + ":" + group }
+	return stream.GroupKeys{Retry: part("retry"), Lanes: part("lanes"), Parked: part("parked"), Laned: part("laned")}
+}
+
+func (p *streamRun) dedupe(id string) string { return p.name + ":dedupe:" + id }
 
 // pass lets the scripts' time go by, sometimes to an instant or just before it.
 func (p *streamRun) pass(t *rapid.T) {
@@ -205,7 +209,7 @@ func (p *streamRun) open(t *rapid.T, group, from string) {
 		from = cmp.Or(p.m.known[group], "$")
 	}
 	p.say("open %s from %s", group, from)
-	got := luatest.Call(t, p.s, stream.OpenScript, p.now, stream.OpenIn{Keys: p.keys(), Group: group, From: from})
+	got := luatest.Call(t, p.s, stream.OpenScript, p.now, stream.OpenIn{Keys: p.keys(), GroupKeys: p.of(group), Group: group, From: from})
 	if g := p.m.groups[group]; g != nil {
 		require.Equal(t, stream.OpenOut{Last: g.last}, got, "%s", p.story())
 		return
@@ -286,7 +290,7 @@ func (x *taking) take(id string) bool {
 func (p *streamRun) claim(t *rapid.T, group, consumer string, most, count int64, after string) {
 	p.say("claim %d of %s for %s, at most %d deliveries, after %q", count, group, consumer, most, after)
 	got := luatest.Call(t, p.s, stream.ClaimScript, p.now, stream.ClaimIn{
-		Keys: p.keys(), Retry: p.retry(group), Group: group, Consumer: consumer,
+		Keys: p.keys(), GroupKeys: p.of(group), Group: group, Consumer: consumer,
 		VisibilityMS: visible, MaxDeliveries: most, Count: count, After: after,
 	})
 	g := p.m.groups[group]
@@ -336,7 +340,7 @@ func (p *streamRun) ack(t *rapid.T, group, id string) {
 		delete(g.pending, id)
 	}
 	delete(p.m.retry[group], id)
-	got := luatest.Call(t, p.s, stream.AckScript, p.now, stream.AckIn{Keys: p.keys(), Retry: p.retry(group), Group: group, ID: id})
+	got := luatest.Call(t, p.s, stream.AckScript, p.now, stream.AckIn{Keys: p.keys(), GroupKeys: p.of(group), Group: group, ID: id})
 	require.Equal(t, want, got, "%s", p.story())
 }
 
@@ -372,7 +376,7 @@ func (p *streamRun) nack(t *rapid.T, group, id string, delay, most int64, dead b
 		}
 	}
 	got := luatest.Call(t, p.s, stream.NackScript, p.now, stream.NackIn{
-		Keys: p.keys(), Retry: p.retry(group), Group: group, ID: id, DelayMS: asked, MaxDeliveries: most, Dead: dead, Reason: reason,
+		Keys: p.keys(), GroupKeys: p.of(group), Group: group, ID: id, DelayMS: asked, MaxDeliveries: most, Dead: dead, Reason: reason,
 	})
 	require.Equal(t, want, got, "%s", p.story())
 }
@@ -385,7 +389,7 @@ func (p *streamRun) waits(group, id string, until int64) {
 }
 
 func (p *streamRun) held(group, consumer, id string) stream.HeldIn {
-	return stream.HeldIn{Keys: p.keys(), Retry: p.retry(group), Group: group, Consumer: consumer, ID: id}
+	return stream.HeldIn{Keys: p.keys(), GroupKeys: p.of(group), Group: group, Consumer: consumer, ID: id}
 }
 
 // stateOf is what a consumer is told of a message.
@@ -508,7 +512,7 @@ func (p *streamRun) same(t *rapid.T) {
 	}
 	for _, name := range []string{"g", "h"} {
 		retry := map[string]int64{}
-		waiting, err := p.s.Client.ZRangeWithScores(ctx, p.retry(name), 0, -1).Result()
+		waiting, err := p.s.Client.ZRangeWithScores(ctx, p.of(name).Retry, 0, -1).Result()
 		require.NoError(t, err)
 		for _, z := range waiting {
 			retry[z.Member.(string)] = int64(z.Score)
@@ -527,7 +531,7 @@ func (p *streamRun) same(t *rapid.T) {
 
 func (p *streamRun) clear(t *rapid.T) {
 	k, d := p.keys(), p.delayedKeys()
-	for _, key := range []string{k.Log, k.Dead, k.Groups, d.Due, d.Delayed, p.retry("g"), p.retry("h")} {
+	for _, key := range []string{k.Log, k.Dead, k.Groups, d.Due, d.Delayed, p.of("g").Retry, p.of("h").Retry} {
 		p.s.Del(t, key)
 	}
 	for id := range p.m.dedupes {

@@ -65,7 +65,7 @@ func (l *log) ids(t require.TestingT, key string) []string {
 
 // stands is a group as its script counts it, at 1,000 s after the epoch of ids.
 func (l *log) stands(t require.TestingT, group string) stream.GroupOut {
-	return luatest.Call(t, l.Store, stream.GroupScript, 1000_000_000, stream.GroupIn{Keys: l.Keys, Retry: l.Key("retry"), Group: group})
+	return luatest.Call(t, l.Store, stream.GroupScript, 1000_000_000, stream.GroupIn{Keys: l.Keys, GroupKeys: stream.GroupKeys{Retry: l.Key("retry"), Lanes: l.Key("lanes"), Parked: l.Key("parked"), Laned: l.Key("laned")}, Group: group})
 }
 
 func TestWhatAStreamAndAGroupHaveIsCounted(t *testing.T)         { luatest.EachStore(t, counts) }

@@ -26,7 +26,7 @@ func (p *streamRun) publishing(message string, delay, maxLen int64) stream.Publi
 
 func (p *streamRun) claiming(count, most int64, after string) stream.ClaimIn {
 	return stream.ClaimIn{
-		Keys: p.keys(), Retry: p.retry("g"), Group: "g", Consumer: "me", VisibilityMS: visible, MaxDeliveries: most, Count: count, After: after,
+		Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", Consumer: "me", VisibilityMS: visible, MaxDeliveries: most, Count: count, After: after,
 	}
 }
 
@@ -36,7 +36,7 @@ func filled(t *testing.T, s *luatest.Store, name, text string, n int) *streamRun
 	for range n {
 		luatest.Call(t, s, stream.PublishScript, p.now, p.publishing(text, 0, 0))
 	}
-	luatest.Call(t, s, stream.OpenScript, p.now, stream.OpenIn{Keys: p.keys(), Group: "g", From: "0-0"})
+	luatest.Call(t, s, stream.OpenScript, p.now, stream.OpenIn{Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", From: "0-0"})
 	for _, m := range s.Deliver(t, p.keys().Log, "g", "you", int64(n)) {
 		s.Idle(t, p.keys().Log, "g", m.ID, hidden)
 	}
@@ -143,13 +143,13 @@ func TestAKeyOfAnotherTypeFailsBeforeAnythingIsWritten(t *testing.T) {
 				return inputOf(stream.ClaimScript, p.claiming(10, 1, ""))
 			},
 			"ack": func(p *streamRun) (*lua.Source, []string, []any) {
-				return inputOf(stream.AckScript, stream.AckIn{Keys: p.keys(), Retry: p.retry("g"), Group: "g", ID: p.pending(t)})
+				return inputOf(stream.AckScript, stream.AckIn{Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", ID: p.pending(t)})
 			},
 			"nack": func(p *streamRun) (*lua.Source, []string, []any) {
-				return inputOf(stream.NackScript, stream.NackIn{Keys: p.keys(), Retry: p.retry("g"), Group: "g", ID: p.pending(t)})
+				return inputOf(stream.NackScript, stream.NackIn{Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", ID: p.pending(t)})
 			},
 			"bury": func(p *streamRun) (*lua.Source, []string, []any) {
-				return inputOf(stream.NackScript, stream.NackIn{Keys: p.keys(), Retry: p.retry("g"), Group: "g", ID: p.pending(t), Dead: true})
+				return inputOf(stream.NackScript, stream.NackIn{Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", ID: p.pending(t), Dead: true})
 			},
 			"return": func(p *streamRun) (*lua.Source, []string, []any) {
 				return inputOf(stream.ReturnScript, stream.ReturnIn{HeldIn: p.held("g", "you", p.pending(t)), Untouched: true, Broadcast: "b"})
@@ -162,7 +162,7 @@ func TestAKeyOfAnotherTypeFailsBeforeAnythingIsWritten(t *testing.T) {
 				luatest.Call(t, s, stream.PublishScript, p.now, p.publishing("late", 1, 0))
 				p.now += 1_000_000
 				src, keys, args := input(p)
-				all := []string{p.keys().Log, p.keys().Dead, p.keys().Groups, p.retry("g"), p.delayedKeys().Due, p.delayedKeys().Delayed}
+				all := []string{p.keys().Log, p.keys().Dead, p.keys().Groups, p.of("g").Retry, p.delayedKeys().Due, p.delayedKeys().Delayed}
 				p.s.Del(t, all[at])
 				require.NoError(t, s.Client.Set(ctx, all[at], "text", time.Hour).Err())
 				before := p.raw(t, all)
@@ -201,7 +201,7 @@ func TestDelaysOfANackDoubleUpToFiveMinutes(t *testing.T) {
 		id, want := p.pending(t), int64(1000)
 		for attempts := int64(1); attempts < 40; attempts++ {
 			require.NoError(t, s.Client.Do(t.Context(), "XCLAIM", p.keys().Log, "g", "me", 0, id, "RETRYCOUNT", attempts, "JUSTID").Err())
-			in := stream.NackIn{Keys: p.keys(), Retry: p.retry("g"), Group: "g", ID: id, DelayMS: -1}
+			in := stream.NackIn{Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", ID: id, DelayMS: -1}
 			require.Equal(t, stream.NackOut{Nacked: true, DelayMS: want, Attempt: attempts}, luatest.Call(t, s, stream.NackScript, p.now, in))
 			want = min(2*want, 300_000)
 		}

@@ -14,6 +14,12 @@ type Keys struct {
 	Log, Dead, Groups string `lua:"key"`
 }
 
+// GroupKeys are what a group has, under the tag of its stream; part_lane.lua says what the
+// last three hold.
+type GroupKeys struct {
+	Retry, Lanes, Parked, Laned string `lua:"key"`
+}
+
 // DelayedKeys are what holds the messages that are not due.
 type DelayedKeys struct {
 	Due, Delayed string `lua:"key"`
@@ -65,16 +71,22 @@ var OpenScript = lua.Define[OpenIn, OpenOut](files, lua.Source{Name: "stream_ope
 // OpenIn is one group.
 type OpenIn struct {
 	Keys
+	GroupKeys
 	Group string
 	// From is the last message that the sidecar knows to have been delivered, or, of a group
 	// that never was, 0-0 for the first message or $ for those to come.
 	From string
+	// Field of messages is the key by which the group delivers; empty = it has no lanes.
+	Field string
 }
 
 // OpenOut says what was found.
 type OpenOut struct {
 	Created bool
 	Last    string // the last message that was delivered to it
+	// By is the field by which the group delivers. If it is not that of OpenIn, nothing was
+	// done.
+	By string
 }
 
 // ClaimScript takes messages that were delivered and are to be delivered again: those whose
@@ -85,7 +97,7 @@ var ClaimScript = lua.Define[ClaimIn, ClaimOut](files, lua.Source{Name: "stream_
 // ClaimIn is one look at the pending messages of a group.
 type ClaimIn struct {
 	Keys
-	Retry         string `lua:"key"`
+	GroupKeys
 	Group         string
 	Consumer      string
 	VisibilityMS  int64
@@ -134,7 +146,7 @@ var AckScript = lua.Define[AckIn, bool](files, lua.Source{Name: "stream_ack", Re
 // AckIn is one message, of whichever consumer.
 type AckIn struct {
 	Keys
-	Retry string `lua:"key"`
+	GroupKeys
 	Group string
 	ID    string
 }
@@ -145,7 +157,7 @@ var NackScript = lua.Define[NackIn, NackOut](files, lua.Source{Name: "stream_nac
 // NackIn is one message, of whichever consumer.
 type NackIn struct {
 	Keys
-	Retry         string `lua:"key"`
+	GroupKeys
 	Group         string
 	ID            string
 	DelayMS       int64 // -1 = exponential
@@ -173,7 +185,7 @@ var ReturnScript = lua.Define[ReturnIn, State](files, lua.Source{Name: "stream_r
 // HeldIn is one message that a consumer has.
 type HeldIn struct {
 	Keys
-	Retry    string `lua:"key"`
+	GroupKeys
 	Group    string
 	Consumer string
 	ID       string

@@ -23,7 +23,7 @@ var GroupScript = lua.Define[GroupIn, GroupOut](files, lua.Source{Name: "stream_
 // GroupIn is one group.
 type GroupIn struct {
 	Keys
-	Retry string `lua:"key"`
+	GroupKeys
 	Group string
 }
 

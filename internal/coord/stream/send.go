@@ -176,7 +176,7 @@ func (d *delivery) bury(n groupName, m *message, why error) {
 		ctx, cancel := context.WithTimeout(context.Background(), scriptTime)
 		defer cancel()
 		out, err := lua.Run(ctx, d.Runner, NackScript, NackIn{
-			Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, ID: m.id,
+			Keys: d.keys.streamKeys(n.stream), GroupKeys: d.keys.groupKeys(n.stream, n.group), Group: n.group, ID: m.id,
 			Dead: true, Reason: "no message of a sidecar",
 		}, lua.Latch{})
 		if out.Value.Dead {

@@ -56,7 +56,7 @@ func (d *delivery) acking() lease.Giving[api.StreamMessageParams, AckIn, bool, a
 }
 
 func (d *delivery) ack(n groupName, id string) AckIn {
-	return AckIn{Keys: d.keys.streamKeys(n.stream), Retry: d.keys.retry(n.stream, n.group), Group: n.group, ID: id}
+	return AckIn{Keys: d.keys.streamKeys(n.stream), GroupKeys: d.keys.groupKeys(n.stream, n.group), Group: n.group, ID: id}
 }
 
 // Nack ends the delivery of a message that was not dealt with, as Ack does: it is delivered
@@ -75,7 +75,7 @@ func (d *delivery) nacking() lease.Giving[api.StreamNackParams, NackIn, NackOut,
 				return lease.ID{}, coord.Question[NackIn]{}, err
 			}
 			in := NackIn{
-				Keys: d.keys.streamKeys(p.Stream), Retry: d.keys.retry(p.Stream, p.Group), Group: p.Group, ID: p.ID,
+				Keys: d.keys.streamKeys(p.Stream), GroupKeys: d.keys.groupKeys(p.Stream, p.Group), Group: p.Group, ID: p.ID,
 				DelayMS: p.DelayMS, Dead: p.Dead, Reason: p.Reason,
 			}
 			if g := d.find(k.groupName); g != nil {

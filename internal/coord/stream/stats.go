@@ -24,7 +24,7 @@ func (s *Streams) Stats(ctx context.Context, _ coord.Caller, p *api.StreamStatsP
 	var ins []GroupIn
 	for _, group := range v.Names {
 		if p.Group == "" || p.Group == group {
-			ins = append(ins, GroupIn{Keys: keys, Retry: s.keys.retry(p.Stream, group), Group: group})
+			ins = append(ins, GroupIn{Keys: keys, GroupKeys: s.keys.groupKeys(p.Stream, group), Group: group})
 		}
 	}
 	outs, errs := lua.Batch(ctx, s.Runner, GroupScript, ins)

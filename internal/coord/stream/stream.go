@@ -31,6 +31,8 @@ type Options struct {
 	Signals   *coord.Signals
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
+	// Limits admit the messages of groups that deliver by key; nil = no group may.
+	Limits Limits
 	// Consumer names this pod in its groups. It is the same after a restart; empty = one that
 	// is not.
 	Consumer string

@@ -1,25 +1,31 @@
--- Delivers the first message of a lane, or has the lane wait.
--- USES clock stream stream_lane
--- KEYS log; dead; groups; lanes; parked; laned
--- ARGV group; consumer; lane; id; attempt; wait_ms
--- RETURNS admitted
+-- Delivers the first message of a lane, has the lane wait, or moves the message to the dead letters: for a reason, or after
+-- its last attempt.
+-- USES clock stream lane lane_leave
+-- KEYS log; dead; groups; retry; lanes; parked; laned
+-- ARGV group; consumer; lane; id; wait_ms; max_deliveries; reason
+-- RETURNS admitted; dead; attempt; message
 -- TTL none
--- COST O(log parked + log pending): ZRANGEBYLEX, and ZADD, or ZREM, XCLAIM, HSET and ZADD
-redis.call('HLEN', laned_key)
-local first, _, member = lane_first(parked_key, lane)
-if first ~= id or redis.call('HGET', laned_key, id) then return false end
+-- COST O(log parked + log pending): ZRANGEBYLEX, XRANGE, and ZADD, or XCLAIM, HSET and ZADD, or XADD, ZREM and ZADD
+-- Those of another type fail before anything is written.
+redis.call('XLEN', dead_key)
+redis.call('ZCARD', lanes_key)
+local first, attempts = lane_first(parked_key, lane)
+if first ~= id or redis.call('HEXISTS', laned_key, id) == 1 then return {} end
 if wait_ms > 0 then
   redis.call('ZADD', lanes_key, now + wait_ms * 1000, lane)
-  return false
+  return {}
 end
-redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', attempt, 'FORCE', 'JUSTID')
-if not pending_find(log_key, group, id) then
-  redis.call('ZREM', parked_key, member)
-  redis.call('HINCRBY', groups_key, '', 1)
-  lane_open(lanes_key, parked_key, lane, now)
-  return false
+local m = message_find(log_key, id)
+if not m or reason ~= '' or attempts >= max_deliveries then
+  lane_leave(lanes_key, parked_key, laned_key, lane, id)
+  if not m then
+    message_trimmed(log_key, groups_key, group, id)
+    return {}
+  end
+  message_bury(log_key, dead_key, group, id, m, attempts, reason ~= '' and reason or 'max_deliveries')
+  return {dead = true}
 end
-redis.call('ZREM', parked_key, member)
+redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', attempts + 1, 'FORCE', 'JUSTID')
 redis.call('HSET', laned_key, id, lane)
-redis.call('ZADD', lanes_key, LANE_BUSY, lane)
-return true
+redis.call('ZADD', lanes_key, now + LANE_LOOK, lane)
+return {admitted = true, attempt = attempts + 1, message = m.m}

@@ -2,8 +2,8 @@
 -- nobody acknowledged or extended for visibility_ms. Those that were delivered max_deliveries times are moved to the dead
 -- letters, those that were deleted are counted and acknowledged, and those for another group are acknowledged. At most 100
 -- of each are looked at, and those that are taken have 1 MiB together, or the last one passes it.
--- USES clock stream
--- KEYS log; dead; groups; retry
+-- USES clock stream lane lane_leave lane_back
+-- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; consumer; visibility_ms; max_deliveries; count; after
 -- RETURNS missing; dead; trimmed; next; more; retry_ms; last; claimed; then; id; attempt; message; only
 -- TTL none
@@ -13,6 +13,7 @@ if not g then return {missing = true} end
 -- Those of another type fail before anything is written.
 redis.call('XLEN', dead_key)
 redis.call('ZCARD', retry_key)
+redis.call('HLEN', laned_key)
 local out = {claimed = {}, dead = 0, trimmed = 0, next = '', last = g['last-delivered-id']}
 if redis.call('HGET', groups_key, group) ~= out.last then redis.call('HSET', groups_key, group, out.last) end
 
@@ -22,12 +23,16 @@ local function take(id, attempts)
   local m = message_find(log_key, id)
   if not m then
     message_trimmed(log_key, groups_key, group, id)
+    lane_end(lanes_key, parked_key, laned_key, id)
     out.trimmed = out.trimmed + 1
   elseif m.g and m.g ~= group then
     redis.call('XACK', log_key, group, id)
   elseif attempts >= max_deliveries then
     message_bury(log_key, dead_key, group, id, m, attempts, 'max_deliveries')
+    lane_end(lanes_key, parked_key, laned_key, id)
     out.dead = out.dead + 1
+  elseif lane_back(lanes_key, parked_key, laned_key, log_key, group, id, attempts, now) then
+    -- It is the first of its lane again.
   elseif #out.claimed < count and bytes < 1048576 then
     redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', attempts + 1, 'JUSTID')
     out.claimed[#out.claimed + 1] = {id = id, attempt = attempts + 1, message = m.m, only = m.g or ''}

@@ -1,6 +1,6 @@
 -- Starts the visibility timeout of a message again, if the consumer has it.
 -- USES stream
--- KEYS log; dead; groups; retry
+-- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; consumer; id
 -- RETURNS state
 -- TTL none

@@ -1,7 +1,7 @@
 -- Counts what a group has. What it has not been given is told by Redis where it knows; else up to about 1,000 messages and
 -- 1 MiB of them are counted.
 -- USES clock stream_operate
--- KEYS log; dead; groups; retry
+-- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group
 -- RETURNS found; lag; pending; retrying; consumers; oldest_ms; last
 -- TTL none is written

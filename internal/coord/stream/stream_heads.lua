@@ -1,32 +1,70 @@
--- Finds the first messages of lanes that are open, and keeps them for the caller for hold_ms.
--- USES clock stream stream_lane
--- KEYS log; dead; groups; lanes; parked; laned
--- ARGV group; count; hold_ms
--- RETURNS trimmed; next_ms; heads; then; lane; id; attempt; message; only
+-- Puts new messages of a group into their lanes, up to 100 while fewer than most wait there, and finds lanes whose first
+-- message may go. Nobody else is told of these for hold_ms, in which their limits are asked. A message that has no key that a
+-- limit takes is a dead letter.
+-- USES clock stream lane lane_leave message_key
+-- KEYS log; dead; groups; retry; lanes; parked; laned
+-- ARGV group; consumer; count; most; longest; hold_ms
+-- RETURNS missing; dead; trimmed; more; full; next_ms; last; heads; then; lane; id
 -- TTL none
--- COST O(count log parked + messages deleted): ZRANGEBYSCORE, and for each ZRANGEBYLEX, XRANGE, ZADD or ZREM
+-- COST O(groups + 100 log parked + count log parked): XINFO, XREADGROUP, and for each ZADD; ZRANGEBYSCORE, and for each ZRANGEBYLEX, ZADD
+local g = group_find(log_key, group)
+if not g then return {missing = true, heads = {}} end
 -- Those of another type fail before anything is written.
-redis.call('ZCARD', parked_key)
-redis.call('XLEN', log_key)
-local out, looked = {trimmed = 0, heads = {}}, 0
-for _, lane in ipairs(redis.call('ZRANGEBYSCORE', lanes_key, '-inf', now, 'LIMIT', 0, count)) do
-  local id, attempts, member = lane_first(parked_key, lane)
-  local m = id and message_find(log_key, id)
-  while id and not m and looked < 1000 do
-    redis.call('ZREM', parked_key, member)
-    redis.call('HINCRBY', groups_key, '', 1)
-    out.trimmed, looked = out.trimmed + 1, looked + 1
-    id, attempts, member = lane_first(parked_key, lane)
-    m = id and message_find(log_key, id)
+redis.call('XLEN', dead_key)
+redis.call('ZCARD', lanes_key)
+local field = redis.call('HGET', laned_key, '') or ''
+local out = {dead = 0, trimmed = 0, heads = {}, last = g['last-delivered-id']}
+
+out.full = redis.call('ZCARD', parked_key) >= most
+if not out.full then
+  local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', 100, 'NOACK', 'STREAMS', log_key, '>')
+  read = read and read[1] and read[1][2] or {}
+  for _, e in ipairs(read) do
+    local id, m = e[1], {m = ''}
+    for i = 1, #e[2], 2 do m[e[2][i]] = e[2][i + 1] end
+    if not m.g or m.g == group then
+      local lane = message_key(m.m, field)
+      if not lane or lane == '' or #lane > longest or string.find(lane, '%z') then
+        message_bury(log_key, dead_key, group, id, m, 0, 'its field ' .. field .. ' is no key')
+        out.dead = out.dead + 1
+      else
+        redis.call('ZADD', parked_key, 0, lane_member(lane, id, 0))
+        redis.call('ZADD', lanes_key, 'NX', now, lane)
+      end
+    end
+    out.last = id
   end
-  if m then
-    redis.call('ZADD', lanes_key, now + hold_ms * 1000, lane)
-    out.heads[#out.heads + 1] = {lane = lane, id = id, attempt = attempts + 1, message = m.m, only = m.g or ''}
+  out.more = #read == 100
+end
+if redis.call('HGET', groups_key, group) ~= out.last then redis.call('HSET', groups_key, group, out.last) end
+
+for _, lane in ipairs(redis.call('ZRANGEBYSCORE', lanes_key, '-inf', now, 'LIMIT', 0, count)) do
+  local id, _, member = lane_first(parked_key, lane)
+  if id and redis.call('HEXISTS', laned_key, id) == 1 then
+    if pending_find(log_key, group, id) then
+      redis.call('ZADD', lanes_key, now + LANE_LOOK, lane)
+      id = nil
+    else
+      lane_leave(lanes_key, parked_key, laned_key, lane, id)
+      id, _, member = lane_first(parked_key, lane)
+    end
   elseif not id then
     redis.call('ZREM', lanes_key, lane)
   end
+  -- Those that were deleted while they waited. What one run leaves, the next finds.
+  for _ = 1, 100 do
+    if not id or #redis.call('XRANGE', log_key, id, id) > 0 then break end
+    redis.call('ZREM', parked_key, member)
+    redis.call('HINCRBY', groups_key, '', 1)
+    out.trimmed = out.trimmed + 1
+    id, _, member = lane_first(parked_key, lane)
+    if not id then redis.call('ZREM', lanes_key, lane) end
+  end
+  if id then
+    redis.call('ZADD', lanes_key, now + hold_ms * 1000, lane)
+    out.heads[#out.heads + 1] = {lane = lane, id = id}
+  end
 end
 local next = redis.call('ZRANGE', lanes_key, 0, 0, 'WITHSCORES')[2]
-local at = next and tonumber(next)
-out.next_ms = at and at < LANE_BUSY and math.max(math.ceil((at - now) / 1000), 0) or -1
+out.next_ms = next and math.max(math.ceil((tonumber(next) - now) / 1000), 0) or -1
 return out

@@ -1,13 +1,14 @@
 -- Makes a group, if there is none. One that was lost begins behind the last message that it is known to have been given,
--- and never beyond the end of the stream: what a failover lost, or a stream that was deleted, would hide new messages.
+-- and never beyond the end of the stream: what a failover lost, or a stream that was deleted, would hide new messages. One
+-- that delivers by another field than this (empty = it has no lanes) is left alone.
 -- USES stream
--- KEYS log; dead; groups
--- ARGV group; from
--- RETURNS created; last
+-- KEYS log; dead; groups; retry; lanes; parked; laned
+-- ARGV group; from; field
+-- RETURNS created; last; by
 -- TTL none
--- COST O(groups): XINFO twice, HGET, XGROUP CREATE, HSET
-local g = group_find(log_key, group)
-if g then return {last = g['last-delivered-id']} end
+-- COST O(groups): XINFO twice, HGET, XGROUP CREATE, HSET twice
+local g, by = group_find(log_key, group), redis.call('HGET', laned_key, '') or ''
+if g or by ~= '' and by ~= field then return {last = g and g['last-delivered-id'] or '', by = by} end
 local function before(a, b)
   local a_ms, a_n = string.match(a, '^(%d+)-(%d+)$')
   local b_ms, b_n = string.match(b, '^(%d+)-(%d+)$')
@@ -24,4 +25,5 @@ end
 redis.call('XGROUP', 'CREATE', log_key, group, start, 'MKSTREAM')
 local last = group_find(log_key, group)['last-delivered-id']
 redis.call('HSET', groups_key, group, last)
-return {created = true, last = last}
+if field ~= by then redis.call('HSET', laned_key, '', field) end
+return {created = true, last = last, by = field}

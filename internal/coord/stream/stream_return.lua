@@ -1,7 +1,7 @@
 -- Gives a message back that a consumer has: it is delivered again at once. One that waits for its delay, or was given back
 -- before, stays as it is.
--- USES clock stream
--- KEYS log; dead; groups; retry
+-- USES clock stream lane lane_leave lane_back
+-- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group; consumer; id; untouched; broadcast
 -- RETURNS state
 -- TTL none
@@ -11,8 +11,13 @@ local whose, attempts = pending_find(log_key, group, id)
 if not whose then return 0 end
 if whose ~= consumer then return 2 end
 if redis.call('ZSCORE', retry_key, id) then return 1 end
+if untouched then attempts = math.max(attempts - 1, 0) end
+if lane_back(lanes_key, parked_key, laned_key, log_key, group, id, attempts, now) then
+  redis.pcall('PUBLISH', broadcast, table.concat({'stream ', log_key}))
+  return 1
+end
 if untouched then
-  redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', math.max(attempts - 1, 0), 'JUSTID')
+  redis.call('XCLAIM', log_key, group, consumer, 0, id, 'RETRYCOUNT', attempts, 'JUSTID')
 end
 -- All were told of the first that waits now.
 local first = redis.call('ZCOUNT', retry_key, '-inf', now) == 0

@@ -55,7 +55,7 @@ func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamS
 	if d.subscribed(c.Session) >= maxSubscriptions {
 		return r, coord.Invalid("this connection has %d subscriptions; end some by stream.unsubscribe, or open another", maxSubscriptions)
 	}
-	set := settings{coord.Millis(p.VisibilityMS), p.MaxDeliveries}
+	set := settings{coord.Millis(p.VisibilityMS), p.MaxDeliveries, p.Rule, p.Key}
 	g, created, err := d.join(ctx, n, set, p.Start)
 	if err != nil {
 		return r, err

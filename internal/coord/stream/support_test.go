@@ -98,7 +98,9 @@ func connect(t *testing.T, s *coordtest.Sidecar) *consumer {
 
 // do makes a call.
 func do[P, R any](c *consumer, m api.Method[P, R], p P) (r R, err error) {
-	err = c.Do(c.t.Context(), "", m.Name, &p, &r)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	err = c.Do(ctx, "", m.Name, &p, &r)
 	return r, err
 }
 

@@ -1,0 +1,405 @@
+package stream_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
+	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// byHost is a subscription that delivers by the field host under the rule crawl.
+func byHost() api.StreamSubscribeParams {
+	return api.StreamSubscribeParams{Rule: "crawl", Key: "host", Prefetch: 100}
+}
+
+// crawl sets the rule crawl: so many in a period.
+func crawl(t *testing.T, s *coordtest.Sidecar, limit int64, per time.Duration, revision int64) {
+	t.Helper()
+	require.NoError(t, s.Rules.Set([]api.Rule{{
+		Name: "crawl", Algorithm: api.AlgorithmSlidingWindowLog, Limits: []api.Band{{Limit: limit, PeriodMS: per.Milliseconds()}},
+	}}, revision))
+}
+
+// publishTo adds messages for a host, whose bodies are the host and their number.
+func (f *fleet) publishTo(host string, from, to int) {
+	f.t.Helper()
+	keys, delayed := f.keys()
+	var ins []stream.PublishIn
+	for i := from; i < to; i++ {
+		text, err := stream.Packed(f.t.Context(), fmt.Appendf(nil, "%s %d", host, i), map[string]string{"depth": "1", "host": host, "z": ""})
+		require.NoError(f.t, err)
+		ins = append(ins, stream.PublishIn{Keys: keys, DelayedKeys: delayed, Message: text, Broadcast: coord.NewKeys(f.prefix, "").Broadcast()})
+	}
+	_, errs := lua.BatchOnce(f.t.Context(), f.runner, stream.PublishScript, ins, make([]lua.Latch, len(ins)))
+	for _, err := range errs {
+		require.NoError(f.t, err)
+	}
+}
+
+// nothing wants no message to be there for these consumers: one of another key comes, and no
+// other before it.
+func (f *fleet) nothing(all ...*consumer) {
+	f.t.Helper()
+	host := "only " + rand.Text()
+	f.publishTo(host, 0, 1)
+	m := either(all[0], all[len(all)-1])
+	require.Equal(f.t, host+" 0", string(m.Body))
+	require.True(f.t, all[0].ack(m.ID))
+}
+
+func TestAMessageWaitsForTheLimitOfItsKeyAndOthersPassItBy(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1, time.Hour, 1)
+		f.publishTo("a", 0, 3)
+		f.publishTo("b", 0, 2)
+		c := connect(t, s)
+		c.subscribe(byHost())
+		first, second := c.next(), c.next()
+		bodies := []string{string(first.Body), string(second.Body)}
+		slices.Sort(bodies)
+		require.Equal(t, []string{"a 0", "b 0"}, bodies)
+		require.Equal(t, int64(1), first.Attempt)
+		require.True(t, c.ack(first.ID))
+		require.True(t, c.ack(second.ID))
+		f.nothing(c)
+
+		crawl(t, s, 10, time.Hour, 2)
+		var rest []string
+		for range 3 {
+			m := c.next()
+			rest = append(rest, string(m.Body))
+			require.True(t, c.ack(m.ID))
+		}
+		slices.Sort(rest)
+		require.Equal(t, []string{"a 1", "a 2", "b 1"}, rest)
+	})
+}
+
+func TestMessagesOfAKeyGoOneAtATime(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s, other := f.sidecar(), f.sidecar()
+		crawl(t, s, 1000, time.Second, 1)
+		crawl(t, other, 1000, time.Second, 1)
+		f.publishTo("a", 0, 4)
+		c, d := connect(t, s), connect(t, other)
+		c.subscribe(byHost())
+		m := c.next()
+		require.Equal(t, "a 0", string(m.Body))
+		d.subscribe(byHost())
+		f.nothing(c, d)
+
+		t.Log("one that was nacked is the first again, and the others wait for it")
+		require.Equal(t, api.StreamNackResult{Nacked: true, DelayMS: 1}, c.nack(m.ID, 1))
+		again := either(c, d)
+		require.Equal(t, "a 0", string(again.Body))
+		require.Equal(t, int64(2), again.Attempt)
+		require.True(t, c.ack(again.ID))
+		require.Equal(t, "a 1", string(either(c, d).Body))
+	})
+}
+
+// either waits for a message of one of two consumers.
+func either(c, d *consumer) api.StreamMessage {
+	select {
+	case m := <-c.sent:
+		return m
+	case m := <-d.sent:
+		return m
+	case <-time.After(patience):
+		c.t.Fatal("no message comes")
+		return api.StreamMessage{}
+	}
+}
+
+func TestAMessageOfAClosedConnectionIsTheFirstOfItsKeyAgain(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1000, time.Second, 1)
+		f.publishTo("a", 0, 2)
+		c := connect(t, s)
+		c.subscribe(byHost())
+		require.Equal(t, "a 0", string(c.next().Body))
+		d := connect(t, s)
+		d.subscribe(byHost())
+		c.Close()
+		m := d.next()
+		require.Equal(t, "a 0", string(m.Body))
+		require.Equal(t, int64(2), m.Attempt)
+	})
+}
+
+func TestAMessageOfAKeyThatIsNotAcknowledgedIsADeadLetterAndTheNextGoes(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1000, time.Second, 1)
+		f.publishTo("a", 0, 2)
+		c := connect(t, s)
+		p := byHost()
+		p.MaxDeliveries, p.VisibilityMS, p.Bind = 2, 100, api.BindTTL
+		c.subscribe(p)
+		require.Equal(t, "a 0", string(c.next().Body))
+		again := c.next()
+		require.Equal(t, "a 0", string(again.Body))
+		require.Equal(t, int64(2), again.Attempt)
+		require.Equal(t, "a 1", string(c.next().Body))
+		letters := must(c, api.StreamDead, api.StreamDeadParams{Stream: "jobs"}).Letters
+		require.Len(t, letters, 1)
+		require.Equal(t, "max_deliveries", letters[0].Reason)
+		require.Equal(t, again.ID, letters[0].MessageID)
+	})
+}
+
+func TestAMessageWithoutItsKeyIsADeadLetter(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1000, time.Second, 1)
+		f.publish("no fields")
+		f.publishTo("", 0, 1)
+		f.publishTo("a\x00b", 0, 1)
+		f.publishTo(string(make([]byte, api.MaxNameBytes+1)), 0, 1)
+		f.publishTo("a", 0, 1)
+		c := connect(t, s)
+		c.subscribe(byHost())
+		require.Equal(t, "a 0", string(c.next().Body))
+		letters := must(c, api.StreamDead, api.StreamDeadParams{Stream: "jobs"}).Letters
+		require.Len(t, letters, 4)
+		for _, l := range letters {
+			require.Equal(t, "its field host is no key", l.Reason)
+		}
+	})
+}
+
+func TestAKeyThatIsDeniedForGoodHasDeadLetters(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		require.NoError(t, s.Rules.Set([]api.Rule{{
+			Name: "crawl", Algorithm: api.AlgorithmSlidingWindowLog, Limits: []api.Band{{Limit: 100, PeriodMS: 1000}},
+			Deny: []api.Match{{Exact: "evil"}},
+		}}, 1))
+		f.publishTo("evil", 0, 1)
+		f.publishTo("a", 0, 1)
+		c := connect(t, s)
+		c.subscribe(byHost())
+		require.Equal(t, "a 0", string(c.next().Body))
+		eventually(t, func() bool {
+			letters := must(c, api.StreamDead, api.StreamDeadParams{Stream: "jobs"}).Letters
+			return len(letters) == 1 && letters[0].Reason == "refused for good by deny_list"
+		})
+	})
+}
+
+func TestAGroupDeliversByOneField(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s, other := f.sidecar(), f.sidecar()
+		crawl(t, s, 1, time.Second, 1)
+		crawl(t, other, 1, time.Second, 1)
+		c, d := connect(t, s), connect(t, other)
+		c.subscribe(byHost())
+		must(c, api.StreamSubscribe, api.StreamSubscribeParams{Stream: "jobs", Group: "plain"})
+		for _, x := range []struct {
+			of        *consumer
+			group     string
+			rule, key string
+			want      string
+		}{
+			{c, "workers", "", "", "key: the group workers of the stream jobs delivers by the field host; name it as key, with a rule, or name another group"},
+			{d, "workers", "", "", "key: the group workers of the stream jobs delivers by the field host; name it as key, with a rule, or name another group"},
+			{d, "workers", "crawl", "port", "key: the group workers of the stream jobs delivers by the field host; name it in place of port, or name another group"},
+			{c, "plain", "crawl", "host", "key: the group plain of the stream jobs delivers in the order of the stream; leave rule and key out, or name another group"},
+			{d, "plain", "crawl", "host", "key: the group plain of the stream jobs delivers in the order of the stream; leave rule and key out, or name another group"},
+			{c, "new", "crawl", "", "key: it is missing; rule needs the field of messages that has the key, such as host, or leave both out"},
+			{c, "new", "", "host", "rule: it is missing; key needs the rule that admits the messages of a key, or leave both out"},
+		} {
+			_, err := do(x.of, api.StreamSubscribe, api.StreamSubscribeParams{Stream: "jobs", Group: x.group, Rule: x.rule, Key: x.key})
+			require.ErrorContains(t, err, x.want)
+			_, err = do(x.of, api.StreamFetch, api.StreamFetchParams{Stream: "jobs", Group: x.group, Rule: x.rule, Key: x.key})
+			require.ErrorContains(t, err, x.want)
+		}
+		_, err := do(c, api.StreamSubscribe, api.StreamSubscribeParams{Stream: "jobs", Group: "new", Rule: "crowl", Key: "host"})
+		requireCode(t, err, api.NotFound)
+	})
+}
+
+func TestFetchTakesWhatItsLimitAdmits(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1, time.Hour, 1)
+		f.publishTo("a", 0, 3)
+		f.publishTo("b", 0, 1)
+		c := connect(t, s)
+		p := api.StreamFetchParams{Stream: "jobs", Group: "workers", Rule: "crawl", Key: "host", Count: 10}
+		got := must(c, api.StreamFetch, p).Messages
+		require.Len(t, got, 2)
+		for _, m := range got {
+			require.True(t, c.ack(m.ID))
+		}
+		require.Empty(t, must(c, api.StreamFetch, p).Messages)
+		f.publishTo("c", 0, 1)
+		p.WaitMS = 60_000
+		got = must(c, api.StreamFetch, p).Messages
+		require.Len(t, got, 1)
+		require.Equal(t, "c 0", string(got[0].Body))
+	})
+}
+
+func TestMessagesThatWereDeletedWhileTheyWaitedAreCounted(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1, time.Hour, 1)
+		f.publishTo("a", 0, 3)
+		c := connect(t, s)
+		c.subscribe(byHost())
+		m := c.next()
+		require.True(t, c.ack(m.ID))
+		f.nothing(c)
+		must(c, api.StreamTrim, api.StreamTrimParams{Stream: "jobs", MaxLen: new(int64)})
+		eventually(t, func() bool {
+			return must(c, api.StreamStats, api.StreamStatsParams{Stream: "jobs"}).Trimmed == 2
+		})
+	})
+}
+
+// A group whose messages are acknowledged behind the back of all sidecars goes on.
+func TestALaneGoesOnWhoeverAcknowledgedItsFirstMessage(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1000, time.Second, 1)
+		f.publishTo("a", 0, 2)
+		c := connect(t, s)
+		c.subscribe(byHost())
+		m := c.next()
+		require.True(t, f.pending(m.ID))
+		require.Equal(t, "a 1", string(c.next().Body))
+	})
+}
+
+// TestByHost is a crawler: three sidecars, whose consumers are polite to each of many hosts.
+func TestByHost(t *testing.T) {
+	f := onRedis(t)
+	const (
+		hosts = 20
+		large = 4000
+		small = 1000 / (hosts - 1)
+		limit = 2
+	)
+	f.publishTo("host0", 0, large)
+	for h := 1; h < hosts; h++ {
+		f.publishTo(fmt.Sprint("host", h), 0, small)
+	}
+	var sidecars []*coordtest.Sidecar
+	for range 3 {
+		s := f.sidecar()
+		crawl(t, s, limit, time.Second, 1)
+		sidecars = append(sidecars, s)
+	}
+	site := newSite()
+	for _, s := range sidecars {
+		for range 2 {
+			c := connect(t, s)
+			c.subscribe(byHost())
+			go func() {
+				for {
+					select {
+					case m := <-c.sent:
+						site.visit(m)
+						c.ack(m.ID)
+					case <-t.Context().Done():
+						return
+					}
+				}
+			}()
+		}
+	}
+	require.Eventually(t, func() bool { return site.done() == hosts-1 && site.visits("host0") < large/2 }, 10*patience, 10*time.Millisecond,
+		"the small hosts are done while the large one waits")
+	site.requireBound(t, limit, time.Second)
+	for _, s := range sidecars {
+		crawl(t, s, 10_000, time.Second, 2)
+	}
+	require.Eventually(t, func() bool { return site.done() == hosts }, 10*patience, 10*time.Millisecond)
+	site.requireOrder(t)
+}
+
+// site is the log of the hosts.
+type site struct {
+	mu  sync.Mutex
+	log map[string][]visit
+}
+
+type visit struct {
+	at   time.Time
+	body string
+}
+
+func newSite() *site { return &site{log: make(map[string][]visit)} }
+
+func (s *site) visit(m api.StreamMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	host := m.Fields["host"]
+	s.log[host] = append(s.log[host], visit{time.Now(), string(m.Body)})
+}
+
+func (s *site) visits(host string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.log[host])
+}
+
+// done counts the hosts of which all pages were visited.
+func (s *site) done() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for host, all := range s.log {
+		want := 1000 / 19
+		if host == "host0" {
+			want = 4000
+		}
+		if len(all) == want {
+			n++
+		}
+	}
+	return n
+}
+
+// requireBound wants no host visited more often than a limit says: at most one more in any
+// period, of which the first visit may have been admitted before.
+func (s *site) requireBound(t *testing.T, limit int, per time.Duration) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for host, all := range s.log {
+		for i, v := range all {
+			within := 0
+			for _, later := range all[i:] {
+				if later.at.Sub(v.at) < per {
+					within++
+				}
+			}
+			require.LessOrEqual(t, within, limit+1, "%s from visit %d", host, i)
+		}
+	}
+}
+
+// requireOrder wants the pages of each host in their order.
+func (s *site) requireOrder(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for host, all := range s.log {
+		for i, v := range all {
+			require.Equal(t, fmt.Sprint(host, " ", i), v.body)
+		}
+	}
+}
