@@ -16,8 +16,8 @@ end
 
 -- lane_first is the first message of a lane: its id, how often it was delivered, and what it is in parked.
 local function lane_first(parked, lane)
-  local member = redis.call('ZRANGEBYLEX', parked, '[' .. lane .. '\0', '(' .. lane .. '\1', 'LIMIT', 0, 1)[1]
+  local member = redis.call('ZRANGEBYLEX', parked, table.concat({'[', lane, '\0'}), table.concat({'(', lane, '\1'}), 'LIMIT', 0, 1)[1]
   if not member then return nil end
   local ms, n, attempts = string.match(member, '0*(%d+)-0*(%d+):(%d+)$', #lane + 2)
-  return ms .. '-' .. n, tonumber(attempts), member
+  return table.concat({ms, '-', n}), tonumber(attempts), member
 end

@@ -1,7 +1,8 @@
 -- lane_leave takes a message out of its lane for good; the next one of the lane is looked at at once.
 local function lane_leave(lanes, parked, laned, lane, id)
-  local from = lane_member(lane, id, 0)
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', parked, '[' .. string.sub(from, 1, -2), '(' .. string.sub(from, 1, -3) .. ';')) do
+  -- Up to the colon, and up to what follows a colon: whatever its attempts are.
+  local id_part = string.sub(lane_member(lane, id, 0), 1, -3)
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', parked, table.concat({'[', id_part, ':'}), table.concat({'(', id_part, ';'}))) do
     redis.call('ZREM', parked, member)
   end
   redis.call('HDEL', laned, id)

@@ -5,7 +5,7 @@
 -- RETURNS more; letters; then; id; message_id; group; attempts; reason; message
 -- TTL none is written
 -- COST O(count): XRANGE
-local letters, from, size = {}, after == '' and '-' or '(' .. after, 0
+local letters, from, size = {}, after == '' and '-' or table.concat({'(', after}), 0
 while true do
   local page = redis.call('XRANGE', dead_key, from, '+', 'COUNT', 8)
   for _, found in ipairs(page) do
@@ -17,7 +17,7 @@ while true do
       id = found[1], message_id = d.id or '', group = d.group or '', attempts = tonumber(d.attempts) or 0, reason = reason,
       message = message,
     }
-    from = '(' .. found[1]
+    from = table.concat({'(', found[1]})
   end
   if #page < 8 then return {more = false, letters = letters} end
 end

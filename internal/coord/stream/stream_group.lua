@@ -21,7 +21,7 @@ local function counted()
   if last_ms < ms or last_ms == ms and last_serial < serial then return redis.call('XLEN', log_key) end
   local n, bytes, from = 0, 0, last
   repeat
-    local page = redis.call('XRANGE', log_key, '(' .. from, '+', 'COUNT', 16)
+    local page = redis.call('XRANGE', log_key, table.concat({'(', from}), '+', 'COUNT', 16)
     for _, m in ipairs(page) do
       n, from = n + 1, m[1]
       for _, text in ipairs(m[2]) do bytes = bytes + #text end

@@ -25,7 +25,7 @@ if not out.full then
     if not m.g or m.g == group then
       local lane = message_key(m.m, field)
       if not lane or lane == '' or #lane > longest or string.find(lane, '%z') then
-        message_bury(log_key, dead_key, group, id, m, 0, 'its field ' .. field .. ' is no key')
+        message_bury(log_key, dead_key, group, id, m, 0, table.concat({'its field ', field, ' is no key'}))
         out.dead = out.dead + 1
       else
         redis.call('ZADD', parked_key, 0, lane_member(lane, id, 0))
