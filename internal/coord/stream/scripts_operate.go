@@ -31,6 +31,7 @@ type GroupIn struct {
 type GroupOut struct {
 	Found     bool
 	Lag       int64 // -1 = not known
+	Least     int64 // what lag is at least; the same where it is known
 	Pending   int64
 	Retrying  int64
 	Consumers int64
