@@ -1,9 +1,13 @@
 package stream
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
@@ -59,4 +63,24 @@ func (g *group) count(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.standing = Standing{Lag: v.Least, Pending: v.Pending, Oldest: coord.Millis(v.OldestMS)}
+}
+
+// Inspect lists the groups that this sidecar takes part in now, sorted by stream and group.
+func (s *Streams) Inspect() []api.InspectStreamGroup {
+	d := s.delivery
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]api.InspectStreamGroup, 0, len(d.groups))
+	for _, g := range d.groups {
+		g.mu.Lock()
+		all = append(all, api.InspectStreamGroup{
+			Stream: g.stream, Group: g.group, Subscriptions: int64(len(g.subs)), Fetches: int64(len(g.fetches)),
+			InFlight: int64(len(g.flights)), Unsent: int64(len(g.unsent)), Lag: g.standing.Lag, Pending: g.standing.Pending,
+		})
+		g.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b api.InspectStreamGroup) int {
+		return cmp.Or(strings.Compare(a.Stream, b.Stream), strings.Compare(a.Group, b.Group))
+	})
+	return all
 }
