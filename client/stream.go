@@ -53,6 +53,12 @@ func (c *Client) StreamGroups(ctx context.Context, stream string) (api.StreamGro
 	return Call(ctx, c, api.StreamGroups, api.StreamParams{Stream: stream})
 }
 
+// StreamRead lists messages of a stream, the oldest first, and takes nothing from anybody. Give
+// Next of one answer as After of the next call.
+func (c *Client) StreamRead(ctx context.Context, p api.StreamReadParams) (api.StreamReadResult, error) {
+	return Call(ctx, c, api.StreamRead, p)
+}
+
 // StreamDead lists a page of the dead letters of a stream, the oldest first.
 func (c *Client) StreamDead(ctx context.Context, p api.StreamDeadParams) (api.StreamDeadResult, error) {
 	return Call(ctx, c, api.StreamDead, p)

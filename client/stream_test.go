@@ -454,6 +454,7 @@ func TestCallsOfStreams(t *testing.T) {
 		"stream.extend":  func() error { _, err := c.StreamExtend(t.Context(), api.StreamMessageParams{Stream: "s"}); return err },
 		"stream.stats":   func() error { _, err := c.StreamStats(t.Context(), api.StreamStatsParams{Stream: "s"}); return err },
 		"stream.groups":  func() error { _, err := c.StreamGroups(t.Context(), "s"); return err },
+		"stream.read":    func() error { _, err := c.StreamRead(t.Context(), api.StreamReadParams{Stream: "s"}); return err },
 		"stream.dead":    func() error { _, err := c.StreamDead(t.Context(), api.StreamDeadParams{Stream: "s"}); return err },
 		"stream.redrive": func() error { _, err := c.StreamRedrive(t.Context(), api.StreamRedriveParams{Stream: "s"}); return err },
 		"stream.trim":    func() error { _, err := c.StreamTrim(t.Context(), api.StreamTrimParams{Stream: "s"}); return err },

@@ -20,10 +20,15 @@ type InspectResult struct {
 	TruncatedRules int64            `codec:"truncated_rules" doc:"how many more rules there are"`
 	Sessions       []InspectSession `codec:"sessions" doc:"the connections, the oldest first"`
 	Truncated      int64            `codec:"truncated" doc:"how many leases more than the 1,000 that are listed sessions hold"`
-	Redis          InspectRedis     `codec:"redis" doc:"the store, as last probed"`
-	SlowCalls      []InspectSlow    `codec:"slow_calls" doc:"the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms"`
-	Errors         []InspectError   `codec:"errors" doc:"the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled"`
-	Counts         InspectCounts    `codec:"counts" doc:"what there is now"`
+
+	StreamGroups      []InspectStreamGroup `codec:"stream_groups" doc:"the groups of consumers that this sidecar takes part in, sorted by stream and group, at most 256"`
+	Channels          []InspectChannel     `codec:"channels" doc:"the channels and patterns of Pub/Sub that connections are subscribed to, sorted, at most 256"`
+	TruncatedChannels int64                `codec:"truncated_channels" doc:"how many more channels and patterns there are"`
+
+	Redis     InspectRedis   `codec:"redis" doc:"the store, as last probed"`
+	SlowCalls []InspectSlow  `codec:"slow_calls" doc:"the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms"`
+	Errors    []InspectError `codec:"errors" doc:"the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled"`
+	Counts    InspectCounts  `codec:"counts" doc:"what there is now"`
 }
 
 // InspectRule is a rule in force.
@@ -52,6 +57,26 @@ type InspectHeld struct {
 	Name  string `codec:"name" doc:"the lock, ..."`
 	TTLMS int64  `codec:"ttl_ms" doc:"for how many milliseconds it is valid unless it is renewed"`
 	Fence string `codec:"fence,omitempty" doc:"its fence, a decimal number"`
+}
+
+// InspectStreamGroup is a group of consumers, as far as this sidecar takes part in it.
+type InspectStreamGroup struct {
+	Stream        string `codec:"stream" doc:"the stream"`
+	Group         string `codec:"group" doc:"the group"`
+	Subscriptions int64  `codec:"subscriptions" doc:"subscriptions of connections here"`
+	Fetches       int64  `codec:"fetches" doc:"calls of stream.fetch here that wait"`
+	InFlight      int64  `codec:"in_flight" doc:"messages that those subscriptions were sent and have not acknowledged"`
+	Unsent        int64  `codec:"unsent" doc:"messages that were read here and that no client was sent so far"`
+	Lag           int64  `codec:"lag" doc:"messages that the group was not given, as counted within the last half minute; where Redis does not know it, how many there are at least"`
+	Pending       int64  `codec:"pending" doc:"messages that the group was given and has not acknowledged, in all pods, counted with lag"`
+}
+
+// InspectChannel is what connections are subscribed to.
+type InspectChannel struct {
+	Channel       string `codec:"channel,omitempty" doc:"the channel"`
+	Pattern       string `codec:"pattern,omitempty" doc:"in its place: the pattern of channels"`
+	Subscriptions int64  `codec:"subscriptions" doc:"subscriptions to it here"`
+	Listening     bool   `codec:"listening" doc:"Redis has confirmed it on the connection that there is now"`
 }
 
 // InspectRedis is the store.

@@ -44,6 +44,10 @@ var (
 		Name: "stream.groups", Idempotent: true, Since: "0.1.0",
 		Summary: "Lists the groups of a stream and their consumers. A consumer is a pod.",
 	})
+	StreamRead = define[StreamReadParams, StreamReadResult](Spec{
+		Name: "stream.read", Idempotent: true, Admin: true, Since: "0.1.0",
+		Summary: "Lists messages of a stream, the oldest first, without a group: nothing is taken from anybody.",
+	})
 	StreamDead = define[StreamDeadParams, StreamDeadResult](Spec{
 		Name: "stream.dead", Idempotent: true, Admin: true, Since: "0.1.0",
 		Summary: "Lists the dead letters of a stream, the oldest first.",
@@ -261,6 +265,31 @@ type StreamConsumer struct {
 	Name    string `codec:"name" doc:"the pod"`
 	Pending int64  `codec:"pending" doc:"messages that it was given and has not acknowledged"`
 	IdleMS  int64  `codec:"idle_ms" doc:"milliseconds since it last did anything"`
+}
+
+// StreamReadParams say which messages to list.
+type StreamReadParams struct {
+	Stream string `codec:"stream" required:"true" doc:"the stream"`
+	After  string `codec:"after,omitempty" doc:"only those after this message: next of the answer before"`
+	Start  string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"where to begin without after: first = with the oldest message; new = with those that are published from now on, so that this call lists none"`
+	Count  int64  `codec:"count,omitempty" default:"20" min:"1" max:"256" doc:"how many at most; fewer come if together they pass 512 KiB"`
+}
+
+// StreamReadResult lists messages.
+type StreamReadResult struct {
+	Messages []StreamEntry `codec:"messages" doc:"the messages; acknowledged ones too"`
+	Next     string        `codec:"next" doc:"for after of the next call, also when nothing was listed"`
+	More     bool          `codec:"more" doc:"others follow already"`
+}
+
+// StreamEntry is a message in its stream.
+type StreamEntry struct {
+	ID            string            `codec:"id" doc:"its id in the stream"`
+	Body          []byte            `codec:"body,omitempty" doc:"its body"`
+	Fields        map[string]string `codec:"fields,omitempty" doc:"its fields"`
+	Group         string            `codec:"group,omitempty" doc:"the only group that it is for, of one that stream.redrive moved back"`
+	PublishedAtMS int64             `codec:"published_at_ms" doc:"when it was added to the stream, by the Redis server's clock, Unix milliseconds"`
+	Traceparent   string            `codec:"traceparent,omitempty" doc:"the W3C trace context of its publisher"`
 }
 
 // StreamDeadParams say which dead letters to list.

@@ -294,7 +294,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 			a.streams.Methods(),
 			channels.Methods(),
 		),
-		Rules:  a.rules.InForce,
+		Rules: a.rules.InForce, StreamGroups: a.streams.Inspect, Channels: channels.Inspect,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	}
 }

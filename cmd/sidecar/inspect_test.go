@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
@@ -22,11 +23,15 @@ func TestASnapshotShowsTheSidecarAndNoSecret(t *testing.T) {
 	lock, err := c.LockAcquire(t.Context(), "orders", client.LockOptions{TTL: time.Minute})
 	require.NoError(t, err)
 
+	_, err = c.StreamFetch(t.Context(), api.StreamFetchParams{Stream: "mails", Group: "billing"})
+	require.NoError(t, err)
+	require.NoError(t, c.CallRaw(t.Context(), "pubsub.subscribe", map[string]any{"channels": []string{"news"}}, nil))
+
 	a := cli(t, "call", "--socket", s.socket, "-o", "json", "inspect.snapshot")
 	require.Equal(t, main.OK, a.code, a.err)
 	require.NotContains(t, a.out, "hunter2")
 	require.NotContains(t, a.out, lock.Token())
-	for _, want := range []string{`"orders"`, `"holder"`, `"up":true`, `"topology":"standalone"`, "prefix: coxswain", `"draining":false`} {
+	for _, want := range []string{`"orders"`, `"holder"`, `"up":true`, `"topology":"standalone"`, "prefix: coxswain", `"draining":false`, `"group":"billing"`, `"channel":"news"`} {
 		require.Contains(t, a.out, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,6 +51,8 @@ func useEverything(t *testing.T) *used {
 	u.pools(t)
 	u.breakers(t)
 	u.queues(t)
+	u.streams(t)
+	u.channels(t)
 	u.reloads(t)
 	u.outage(t)
 	u.overflow(t)
@@ -146,6 +149,44 @@ func (u *used) queues(t *testing.T) {
 	require.NoError(t, e.Ack(ctx))
 	_, err = u.QueueDequeue(ctx, "mails", client.QueueOptions{Wait: time.Millisecond})
 	require.ErrorIs(t, err, client.ErrBusy)
+}
+
+func (u *used) streams(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	_, err := u.StreamPublish(ctx, api.StreamPublishParams{Stream: "orders", Body: []byte("a")})
+	require.NoError(t, err)
+	r, err := u.StreamFetch(ctx, api.StreamFetchParams{Stream: "orders", Group: "billing"})
+	require.NoError(t, err)
+	require.Len(t, r.Messages, 1)
+	acked, err := u.StreamAck(ctx, api.StreamMessageParams{Stream: "orders", Group: "billing", ID: r.Messages[0].ID})
+	require.NoError(t, err)
+	require.True(t, acked.Acked)
+}
+
+// channels leaves a subscription, which is told of a gap after the outage.
+func (u *used) channels(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	came, subscribed, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = u.PubsubSubscribe(ctx, client.PubsubOptions{ // it ends with its context
+			Channels: []string{"news"}, OnSubscribed: sync.OnceFunc(func() { close(subscribed) }),
+		}, func(context.Context, api.PubsubMessage) error { close(came); return nil })
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	for _, next := range []chan struct{}{subscribed, came} {
+		select {
+		case <-next:
+		case <-time.After(limit):
+			t.Fatal("no message of a channel comes")
+		}
+		if next == subscribed {
+			_, err := u.PubsubPublish(ctx, "news", []byte("a"))
+			require.NoError(t, err)
+		}
+	}
 }
 
 func (u *used) reloads(t *testing.T) {

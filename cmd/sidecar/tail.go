@@ -13,22 +13,31 @@ import (
 
 func newTail(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "tail --channel C|--pattern P",
-		Short: "Print the messages of channels as they come",
-		Long: `Subscribe to channels and patterns and print each message as it comes, until it is interrupted.
+		Use:   "tail --channel C|--pattern P|--stream S",
+		Short: "Print the messages of channels or of a stream as they come",
+		Long: `Print each message of channels and patterns, or of a stream, as it comes, until it is interrupted.
 
-A message is a line: its channel and its body, escaped so that it does nothing to a terminal. With -o json it is an object with channel,
-body as base64, and pattern where it came by one. Messages that were missed are told on stderr, with -o json as {"dropped":N} among
-the messages; -1 = it is not known how many.
+A message is a line, escaped so that it does nothing to a terminal: its channel or its id, its body, and its fields. With -o json it is an
+object with body as base64; channel, and pattern where it came by one; or id, published_at_ms, fields, and group or attempt.
 
-A pattern is a glob as of Redis: * ? [ab] and a backslash before what stands for itself.`,
+A pattern is a glob as of Redis: * ? [ab] and a backslash before what stands for itself. Messages of channels that were missed are told
+on stderr, with -o json as {"dropped":N} among the messages; -1 = it is not known how many.
+
+A stream is read without taking part in it: nobody misses a message for that, and nothing is left behind. It is an admin call (stream.read),
+asked again twice a second. With --group messages are taken as a consumer of that group and acknowledged once they are printed, so that
+no other consumer of it gets them. Outages are told on stderr, and it goes on after them.`,
 		Example: `  sidecar tail --channel news
-  sidecar tail --pattern 'orders.*' -o json --timeout 1m --count 10`,
+  sidecar tail --pattern 'orders.*' -o json --timeout 1m --count 10
+  sidecar tail --stream orders --start first --count 100
+  sidecar tail --stream orders --group audit`,
 		Args: cobra.NoArgs,
 	}
 	socket := addSocketFlag(cmd, p)
 	channels := cmd.Flags().StringArray("channel", nil, "`name` of a channel; may be given several times")
 	patterns := cmd.Flags().StringArray("pattern", nil, "`glob` of channels; may be given several times")
+	stream := cmd.Flags().String("stream", "", "`name` of a stream, in place of channels")
+	group := cmd.Flags().String("group", "", "`name` of a group of its consumers, to take part in")
+	start := cmd.Flags().String("start", api.StartNew, "`first` or new: with which message of the stream to begin; of a group, if it is not there yet")
 	count := cmd.Flags().Int("count", 0, "`number` of messages after which it ends; 0 = none")
 	timeout := cmd.Flags().Duration("timeout", 0, "`duration` after which it ends; 0 = none")
 	output := cmd.Flags().StringP("output", "o", "text", "`format`: text or json, a line each")
@@ -37,8 +46,12 @@ A pattern is a glob as of Redis: * ? [ab] and a backslash before what stands for
 		switch {
 		case *output != "text" && !t.json:
 			return usage("--output %s is unknown; write text or json", *output)
-		case len(*channels)+len(*patterns) == 0:
-			return usage("tail: give --channel or --pattern")
+		case !oneOf(len(*channels)+len(*patterns) > 0, *stream != ""):
+			return usage("tail: give --channel or --pattern, or else --stream")
+		case *stream == "" && (*group != "" || cmd.Flags().Changed("start")):
+			return usage("tail: --group and --start are of streams")
+		case *start != api.StartNew && *start != startFirst:
+			return usage("--start %s is unknown; write first or new", *start)
 		}
 		ctx, cancel := context.WithCancel(cmd.Context())
 		if *timeout > 0 {
@@ -50,10 +63,16 @@ A pattern is a glob as of Redis: * ? [ab] and a backslash before what stands for
 			return err
 		}
 		defer c.Close()
-		err = c.PubsubSubscribe(ctx, client.PubsubOptions{
-			Channels: *channels, Patterns: *patterns, OnGap: t.gap,
-			OnSubscribed: func() { fmt.Fprintln(p.err, "subscribed") },
-		}, t.message)
+		switch {
+		case *group != "":
+			err = t.consume(ctx, c, api.StreamFetchParams{Stream: *stream, Group: *group, Start: *start})
+		case *stream != "":
+			err = t.follow(ctx, c, api.StreamReadParams{Stream: *stream, Start: *start})
+		default:
+			err = c.PubsubSubscribe(ctx, client.PubsubOptions{
+				Channels: *channels, Patterns: *patterns, OnGap: t.gap, OnSubscribed: t.subscribed,
+			}, t.message)
+		}
 		switch {
 		case errors.Is(err, errEnough), ctx.Err() != nil && *timeout > 0:
 			return nil
@@ -89,6 +108,11 @@ func (t *tailing) message(_ context.Context, m api.PubsubMessage) error {
 	} else {
 		err = printLine(t.to.out, "%s %s", m.Channel, string(m.Body))
 	}
+	return t.printed(err)
+}
+
+// printed counts a message, and returns err, or errEnough after the last one.
+func (t *tailing) printed(err error) error {
 	if err != nil {
 		return err
 	}
@@ -97,6 +121,9 @@ func (t *tailing) message(_ context.Context, m api.PubsubMessage) error {
 	}
 	return nil
 }
+
+// subscribed tells that messages come from now on.
+func (t *tailing) subscribed() { fmt.Fprintln(t.to.err, "subscribed") }
 
 func (t *tailing) gap(dropped int64) {
 	switch {

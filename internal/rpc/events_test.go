@@ -251,6 +251,54 @@ func TestASnapshotListsABoundedNumberOfLeases(t *testing.T) {
 	require.EqualValues(t, locks, number(t, sub(t, r, "counts")["held"]))
 }
 
+func TestASnapshotListsGroupsAndChannels(t *testing.T) {
+	t.Parallel()
+	b := serveAll(t)
+	admin, p := b.dial(t), b.dial(t)
+	r := admin.must("inspect.snapshot")
+	require.Empty(t, r["stream_groups"])
+	require.Empty(t, r["channels"])
+	p.must("pubsub.subscribe", m{"channels": []string{"news", "b"}, "patterns": []string{"n*"}})
+	p.must("pubsub.subscribe", m{"channels": []string{"news"}})
+	channels, ok := admin.must("inspect.snapshot")["channels"].([]any)
+	require.True(t, ok)
+	var shown []string
+	for _, c := range channels {
+		one, ok := c.(map[string]any)
+		require.True(t, ok)
+		shown = append(shown, fmt.Sprint(one["channel"], " ", one["pattern"], " ", number(t, one["subscriptions"]), " ", one["listening"]))
+	}
+	require.Equal(t, []string{"b <nil> 1 true", "news <nil> 2 true", "<nil> n* 1 true"}, shown)
+
+	for i := range 3 {
+		var many []string
+		for j := range 100 {
+			many = append(many, fmt.Sprint("many-", i, "-", j))
+		}
+		p.must("pubsub.subscribe", m{"channels": many})
+	}
+	r = admin.must("inspect.snapshot")
+	require.Len(t, r["channels"], 256)
+	require.EqualValues(t, 303-256, number(t, r["truncated_channels"]))
+
+	p.must("stream.publish", m{"stream": "orders", "body": "1"})
+	p.must("stream.subscribe", m{"stream": "orders", "group": "audit", "start": "new"})
+	p.must("stream.subscribe", m{"stream": "orders", "group": "billing", "prefetch": 1})
+	var groups []any
+	eventually(t, "the message is in flight", func() bool {
+		groups, _ = admin.must("inspect.snapshot")["stream_groups"].([]any)
+		return len(groups) == 2 && number(t, groups[1].(map[string]any)["in_flight"]) == 1
+	})
+	for i, group := range []string{"audit", "billing"} {
+		one, ok := groups[i].(map[string]any)
+		require.True(t, ok)
+		require.Equal(t, "orders", one["stream"])
+		require.Equal(t, group, one["group"])
+		require.EqualValues(t, 1, number(t, one["subscriptions"]))
+		require.Zero(t, number(t, one["unsent"]))
+	}
+}
+
 // What was out of the ordinary is kept, the latest first, and bounded; what was
 // not, or was the caller's doing, is not.
 func TestASnapshotShowsSlowCallsAndErrors(t *testing.T) {

@@ -15,9 +15,10 @@ import (
 
 // The bounds of a snapshot: one frame that any client can read.
 const (
-	maxShownLeases = 1000
-	maxShownRules  = 1000
-	maxShownConfig = 256 << 10
+	maxShownLeases   = 1000
+	maxShownRules    = 1000
+	maxShownChannels = 256
+	maxShownConfig   = 256 << 10
 )
 
 func inspectSnapshot(_ context.Context, k *call, _ *api.Nothing) (api.InspectResult, error) {
@@ -41,6 +42,14 @@ func inspectSnapshot(_ context.Context, k *call, _ *api.Nothing) (api.InspectRes
 		r.Redis = services.Redis()
 	}
 	r.Rules, r.TruncatedRules = inspectRules(services)
+	if services.StreamGroups != nil {
+		r.StreamGroups = services.StreamGroups()
+	}
+	if services.Channels != nil {
+		all := services.Channels()
+		shown := min(len(all), maxShownChannels)
+		r.Channels, r.TruncatedChannels = all[:shown], int64(len(all)-shown)
+	}
 	s.inspectSessions(&r)
 	r.SlowCalls, r.Errors = s.recent.lists()
 	return r, nil

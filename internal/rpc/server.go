@@ -65,8 +65,12 @@ type Services struct {
 	Leases  *lease.Leases
 	// Rules are those in force, sorted by name.
 	Rules func() []api.InspectRule
-	// Events is what events.subscribe follows. It may be nil, and so may Rules, Config
-	// and Redis.
+	// StreamGroups and Channels are what connections take part in and are subscribed to,
+	// sorted.
+	StreamGroups func() []api.InspectStreamGroup
+	Channels     func() []api.InspectChannel
+	// Events is what events.subscribe follows. It may be nil, and so may Rules, StreamGroups,
+	// Channels, Config and Redis.
 	Events *coord.Events
 	// Config is the configuration in force as YAML, without secrets.
 	Config func() (string, error)

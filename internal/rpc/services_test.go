@@ -27,11 +27,13 @@ func serveOn(t testing.TB, o rpc.Options, r *lua.Runner, more ...rpc.Entry) *ben
 	s := coordtest.NewWith(t, r, redistest.Prefix(t), coordtest.Options{Telemetry: o.Telemetry})
 	s.FollowRules(t, ratelimit.RuntimeRulesOptions{Signals: s.Signals})
 	b := serveWith(t, o, rpc.Services{
-		Leases:   s.Leases,
-		Methods:  s.Methods(),
-		Rules:    s.Rules.InForce,
-		Events:   coord.NewEvents(),
-		Draining: func(time.Time) { s.Streams.Drain() },
+		Leases:       s.Leases,
+		Methods:      s.Methods(),
+		Rules:        s.Rules.InForce,
+		StreamGroups: s.Streams.Inspect,
+		Channels:     s.Pubsub.Inspect,
+		Events:       coord.NewEvents(),
+		Draining:     func(time.Time) { s.Streams.Drain() },
 		Health: func(context.Context) api.HealthResult {
 			return api.HealthResult{Live: true, Store: "embedded"}
 		},

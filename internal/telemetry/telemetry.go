@@ -241,8 +241,8 @@ func (t *Telemetry) QueueEntries(ctx context.Context, outcome string, n int64) {
 	}
 }
 
-// StreamMessages counts messages of streams by what became of them: delivered, redelivered,
-// acked, nacked, returned, dead or trimmed.
+// StreamMessages counts messages of streams by what became of them: published, delivered,
+// redelivered, acked, nacked, returned, dead or trimmed.
 func (t *Telemetry) StreamMessages(ctx context.Context, outcome string, n int64) {
 	if n > 0 {
 		t.streamMessages.Add(ctx, n, t.byOutcome.of(outcome, "").add...)

@@ -7,8 +7,11 @@
 package pubsub
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -96,6 +99,24 @@ func (p *Pubsub) Stop() {
 	for _, s := range all {
 		p.quit(s)
 	}
+}
+
+// Inspect lists what connections are subscribed to now: channels, then patterns, each sorted.
+func (p *Pubsub) Inspect() []api.InspectChannel {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	all := make([]api.InspectChannel, 0, len(p.topics))
+	for _, t := range p.topics {
+		one := api.InspectChannel{Pattern: t.pattern, Subscriptions: int64(len(t.subs)), Listening: t.on}
+		if t.pattern == "" {
+			one.Channel = p.keys.named(t.redis.Name)
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b api.InspectChannel) int {
+		return cmp.Or(strings.Compare(a.Pattern, b.Pattern), strings.Compare(a.Channel, b.Channel))
+	})
+	return all
 }
 
 // Methods are those of the noun.

@@ -4,7 +4,7 @@
 -- ARGV channel; body
 -- RETURNS receivers
 -- TTL route: none, it is never written
--- COST O(subscribers), 10 us: PUBLISH
+-- COST O(subscribers), 20 us: PUBLISH; 5 us while nobody listens
 local receivers = redis.pcall('PUBLISH', channel, body)
 if type(receivers) ~= 'number' then return {receivers = -1} end
 return {receivers = receivers}, true

@@ -55,7 +55,7 @@ type group struct {
 
 	giving sync.Mutex // makes deliver one at a time, so that messages keep their order
 
-	reapAt time.Time // of the loop alone
+	reapAt, countAt time.Time // of the loop alone
 
 	// more has a token when there may be capacity, look when claiming may be due.
 	more, look chan struct{}
@@ -80,6 +80,7 @@ type group struct {
 	full      bool // as many messages as may are in lanes
 	draining  bool
 	reporting bool // a line of the log says that the group cannot be read
+	standing  Standing
 }
 
 // message is one that was read for the group and that no client was sent so far.
@@ -99,7 +100,7 @@ func newGroup(d *delivery, n groupName, set settings) *group {
 		reader: d.Runner.Reader(keys.Log), asker: d.Runner.Reader(keys.Log),
 		more: make(chan struct{}, 1), look: make(chan struct{}, 1), parked: make(chan struct{}, 1),
 		last: "0-0", heaviest: largest, flights: make(map[string]*flight), idle: time.Now(),
-		reapAt: time.Now().Add(spread(reapEvery)),
+		reapAt: time.Now().Add(spread(reapEvery)), countAt: time.Now().Add(spread(countEvery)),
 	}
 }
 

@@ -37,6 +37,7 @@ func (g *group) run() {
 	for !g.d.retire(g) {
 		g.lookWhenDue(ctx)
 		g.reap(ctx)
+		g.count(ctx)
 	}
 	cancel()
 	g.close()

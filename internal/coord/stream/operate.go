@@ -26,6 +26,7 @@ func (s *Streams) operating() []coord.Method {
 	return []coord.Method{
 		coord.On(api.StreamStats, s.Stats, byStream),
 		coord.On(api.StreamGroups, s.ListGroups, byStream),
+		coord.On(api.StreamRead, s.Read, byStream),
 		coord.On(api.StreamDead, s.Dead, byStream),
 		coord.On(api.StreamRedrive, s.Redrive, byStream),
 		coord.On(api.StreamTrim, s.Trim, byStream),

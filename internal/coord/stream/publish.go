@@ -77,13 +77,16 @@ func (s *Streams) newMessage(stream, message, dedupeID string) PublishIn {
 }
 
 func (s *Streams) published(
-	_ context.Context, k *published, out lua.Outcome[PublishOut], err error,
+	ctx context.Context, k *published, out lua.Outcome[PublishOut], err error,
 ) (r api.StreamPublishResult, _ coord.Rest[api.StreamPublishResult], _ error) {
 	s.delayed(k.stream, k.delayMS, out.Value, err)
 	if err != nil {
 		return r, nil, coord.Failed("stream "+k.stream+": publish", err)
 	}
 	v := out.Value
+	if v.Published && !out.Replayed {
+		s.Telemetry.StreamMessages(ctx, "published", 1)
+	}
 	return api.StreamPublishResult{
 		Published: v.Published, ID: v.ID, DueAtMS: v.DueMS, Replayed: out.Replayed && k.requestID != "",
 	}, nil, nil
@@ -117,6 +120,7 @@ func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.Stream
 	outs, errs := lua.BatchOnce(ctx, s.Runner, PublishScript, ins, latches)
 	s.repeat(ctx, ins, latches, outs, errs)
 	r := api.StreamPublishManyResult{Results: make([]api.StreamPublished, len(ins))}
+	var added int64
 	for i, out := range outs {
 		s.delayed(p.Stream, ins[i].DelayMS, out.Value, errs[i])
 		if errs[i] != nil {
@@ -124,7 +128,11 @@ func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.Stream
 			continue
 		}
 		r.Results[i] = api.StreamPublished{Published: out.Value.Published, ID: out.Value.ID, DueAtMS: out.Value.DueMS}
+		if out.Value.Published && !out.Replayed {
+			added++
+		}
 	}
+	s.Telemetry.StreamMessages(ctx, "published", added)
 	return r, nil
 }
 

@@ -89,7 +89,7 @@ func counts(t *testing.T, s *luatest.Store) {
 	l.bury(t, "m", "1-1")
 	require.NoError(t, s.Client.HSet(ctx, l.Groups, "", 7, "g", "0-0").Err())
 	require.NoError(t, s.Client.ZAdd(ctx, s.Key("due"), redis.Z{Score: 1, Member: "x"}).Err())
-	require.Equal(t, stream.GroupOut{Found: true, Lag: 4, Last: "0-0"}, l.stands(t, "g"))
+	require.Equal(t, stream.GroupOut{Found: true, Lag: 4, Least: 4, Last: "0-0"}, l.stands(t, "g"))
 	require.Equal(t, stream.GroupOut{Found: true, Lag: 0, Last: "400000-0"}, l.stands(t, "h"))
 	l.read(t, "g", "a", 2)
 	l.read(t, "g", "b", 1)
@@ -97,7 +97,7 @@ func counts(t *testing.T, s *luatest.Store) {
 	for range 2 {
 		require.Equal(t, stream.LookOut{Length: 4, Delayed: 1, Dead: 1, Trimmed: 7, Names: []string{"g", "h"}}, look())
 		require.Equal(t, stream.GroupOut{
-			Found: true, Lag: 1, Pending: 3, Retrying: 1, Consumers: 2, OldestMS: 900_000, Last: "200000-1",
+			Found: true, Lag: 1, Least: 1, Pending: 3, Retrying: 1, Consumers: 2, OldestMS: 900_000, Last: "200000-1",
 		}, l.stands(t, "g"))
 	}
 	require.NoError(t, s.Client.XAck(ctx, l.Log, "g", "100000-0").Err())
@@ -139,7 +139,14 @@ func lags(t *testing.T, s *luatest.Store) {
 			})
 			require.NoError(t, err)
 			for range 2 {
-				require.Equal(t, test.lag, l.stands(t, "g").Lag)
+				got := l.stands(t, "g")
+				require.Equal(t, test.lag, got.Lag)
+				if test.lag >= 0 {
+					require.Equal(t, test.lag, got.Least)
+				} else {
+					require.Positive(t, got.Least)
+					require.LessOrEqual(t, got.Least, int64(test.behind))
+				}
 			}
 		})
 	}

@@ -31,6 +31,7 @@ type GroupIn struct {
 type GroupOut struct {
 	Found     bool
 	Lag       int64 // -1 = not known
+	Least     int64 // what lag is at least; the same where it is known
 	Pending   int64
 	Retrying  int64
 	Consumers int64
@@ -48,6 +49,33 @@ type GroupsOut struct{ Rows []ConsumerRow }
 type ConsumerRow struct {
 	Group, Consumer string
 	Pending, IdleMS int64
+}
+
+// ReadScript reads a page of a stream, the oldest message first, without a group.
+var ReadScript = lua.Define[ReadIn, ReadOut](files, lua.Source{Name: "stream_read", Idempotent: true})
+
+// ReadIn is one page.
+type ReadIn struct {
+	Keys
+	After  string // the id of the last one before; empty = from the first
+	Newest bool   // from behind the newest message on, whatever After is
+	Count  int64
+	// Bytes are how many the messages of the page have together at most; the first comes
+	// whatever it has.
+	Bytes int64
+}
+
+// ReadOut is one page.
+type ReadOut struct {
+	Last     string // for After of the next page
+	More     bool   // others follow
+	Messages []Read
+}
+
+// Read is one message.
+type Read struct {
+	ID, Message string
+	Only        string // see Entry of package redis
 }
 
 // DeadScript reads a page of dead letters, the oldest first.

@@ -1,9 +1,9 @@
 -- Counts what a group has. What it has not been given is told by Redis where it knows; else up to about 1,000 messages and
--- 1 MiB of them are counted.
+-- 1 MiB of them are counted: where there are more, lag is -1, and least is how many were counted.
 -- USES clock stream_operate
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group
--- RETURNS found; lag; pending; retrying; consumers; oldest_ms; last
+-- RETURNS found; lag; least; pending; retrying; consumers; oldest_ms; last
 -- TTL none is written
 -- COST O(groups + consumers + 1000): XINFO, XPENDING, ZCARD, XRANGE
 local g
@@ -15,10 +15,13 @@ local last = g['last-delivered-id']
 
 local function counted()
   local first = redis.call('XRANGE', log_key, '-', '+', 'COUNT', 1)[1]
-  if not first then return 0 end
+  if not first then return 0, 0 end
   local ms, serial = id_parts(first[1])
   local last_ms, last_serial = id_parts(last)
-  if last_ms < ms or last_ms == ms and last_serial < serial then return redis.call('XLEN', log_key) end
+  if last_ms < ms or last_ms == ms and last_serial < serial then
+    local length = redis.call('XLEN', log_key)
+    return length, length
+  end
   local n, bytes, from = 0, 0, last
   repeat
     local page = redis.call('XRANGE', log_key, table.concat({'(', from}), '+', 'COUNT', 16)
@@ -26,17 +29,18 @@ local function counted()
       n, from = n + 1, m[1]
       for _, text in ipairs(m[2]) do bytes = bytes + #text end
     end
-    if #page < 16 then return n end
+    if #page < 16 then return n, n end
   until n >= 1000 or bytes >= 1048576
-  return -1
+  return -1, n
 end
 
 -- The embedded store gives the length of the stream for a lag, and no entries-read.
-local lag = g['entries-read'] and g.lag or counted()
+local lag, least = g.lag, g.lag
+if not (g['entries-read'] and g.lag) then lag, least = counted() end
 local pending, oldest = pending_by_consumer(log_key, group)
 local oldest_ms = 0
 if pending > 0 then oldest_ms = math.max(math.floor(now / 1000) - id_parts(oldest), 0) end
 return {
-  found = true, lag = lag, pending = pending, retrying = math.min(redis.call('ZCARD', retry_key), pending),
+  found = true, lag = lag, least = least, pending = pending, retrying = math.min(redis.call('ZCARD', retry_key), pending),
   consumers = g.consumers, oldest_ms = oldest_ms, last = last,
 }

@@ -1,0 +1,44 @@
+package stream
+
+import (
+	"context"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+)
+
+// readPageBytes bounds the messages of one page; a single one may be larger.
+const readPageBytes = 512 << 10
+
+// Read lists messages of a stream, the oldest first, and takes nothing: no group is given
+// them, and none is kept from them. An entry that cannot be read, since no sidecar wrote it,
+// is listed without body and fields.
+func (s *Streams) Read(ctx context.Context, c coord.Caller, p *api.StreamReadParams) (r api.StreamReadResult, _ error) {
+	in := ReadIn{Keys: s.keys.streamKeys(p.Stream), Count: p.Count, Bytes: readPageBytes}
+	if p.After != "" {
+		var err error
+		if in.After, err = messageID("after", p.After); err != nil {
+			return r, err
+		}
+	} else {
+		in.Newest = p.Start == api.StartNew
+	}
+	out, err := lua.Run(ctx, s.Runner, ReadScript, in, lua.Latch{})
+	if err != nil {
+		return r, coord.Failed("stream "+p.Stream+": read", err)
+	}
+	v := out.Value
+	r.Next, r.More = v.Last, v.More
+	r.Messages = make([]api.StreamEntry, len(v.Messages))
+	for i, m := range v.Messages {
+		e, err := unpack(m.Message)
+		if err != nil {
+			c.Logger().Warn("an entry of a stream is shown without its message", "stream", p.Stream, "id", m.ID, "err", err)
+		}
+		r.Messages[i] = api.StreamEntry{
+			ID: m.ID, Body: e.Body, Fields: e.Fields, Group: m.Only, PublishedAtMS: publishedMS(m.ID), Traceparent: e.Traceparent,
+		}
+	}
+	return r, nil
+}
