@@ -244,6 +244,7 @@ type StreamGroup struct {
 	Lag             int64  `codec:"lag" doc:"messages that it has not been given; -1 = Redis does not know, and they are too many to be counted"`
 	Pending         int64  `codec:"pending" doc:"messages that it was given and has not acknowledged"`
 	Retrying        int64  `codec:"retrying" doc:"those of them that wait for their delay after stream.nack"`
+	Parked          int64  `codec:"parked,omitempty" doc:"those that wait for the limit of their key, or for the one before it, where the group delivers by key; they are neither lag nor pending"`
 	Consumers       int64  `codec:"consumers" doc:"pods that take part"`
 	OldestPendingMS int64  `codec:"oldest_pending_ms" doc:"milliseconds since the oldest of those pending was published; 0 when there is none"`
 	LastDeliveredID string `codec:"last_delivered_id" doc:"the newest message that it was given"`

@@ -15,6 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
 // byHost is a subscription that delivers by the field host under the rule crawl.
@@ -270,17 +271,33 @@ func TestMessagesThatWereDeletedWhileTheyWaitedAreCounted(t *testing.T) {
 	})
 }
 
-// A group whose messages are acknowledged behind the back of all sidecars goes on.
+// A lane whose message was acknowledged behind the back of all sidecars goes on in a while.
 func TestALaneGoesOnWhoeverAcknowledgedItsFirstMessage(t *testing.T) {
-	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1000, time.Second, 1)
-		f.publishTo("a", 0, 2)
-		c := connect(t, s)
-		c.subscribe(byHost())
-		m := c.next()
-		require.True(t, f.pending(m.ID))
-		require.Equal(t, "a 1", string(c.next().Body))
+	t.Parallel()
+	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
+		p := aRun(s, "lane")
+		luatest.Call(t, s, stream.OpenScript, p.now, stream.OpenIn{Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", From: "0-0", Field: "host"})
+		var ids []string
+		for range 2 {
+			text, err := stream.Packed(t.Context(), nil, map[string]string{"host": "a"})
+			require.NoError(t, err)
+			ids = append(ids, luatest.Call(t, s, stream.PublishScript, p.now, p.publishing(text, 0, 0)).ID)
+		}
+		heads := func() []stream.Head {
+			return luatest.Call(t, s, stream.HeadsScript, p.now, stream.HeadsIn{
+				Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", Consumer: "me", Count: 1, Most: 10, Longest: 512, HoldMS: 1000,
+			}).Heads
+		}
+		admit := stream.AdmitIn{Keys: p.keys(), GroupKeys: p.of("g"), Group: "g", Consumer: "me", Lane: "a", ID: ids[0], MaxDeliveries: 5}
+		require.Equal(t, []stream.Head{{Lane: "a", ID: ids[0]}}, heads())
+		require.True(t, luatest.Call(t, s, stream.AdmitScript, p.now, admit).Admitted)
+		for range 3 {
+			p.now += time.Minute.Microseconds()
+			require.Empty(t, heads(), "it is pending, however long that takes")
+		}
+		require.EqualValues(t, 1, s.Client.XAck(t.Context(), p.keys().Log, "g", ids[0]).Val())
+		p.now += time.Minute.Microseconds()
+		require.Equal(t, []stream.Head{{Lane: "a", ID: ids[1]}}, heads())
 	})
 }
 
@@ -402,4 +419,19 @@ func (s *site) requireOrder(t *testing.T) {
 			require.Equal(t, fmt.Sprint(host, " ", i), v.body)
 		}
 	}
+}
+
+func TestMessagesThatWaitForTheirKeyAreCounted(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		s := f.sidecar()
+		crawl(t, s, 1, time.Hour, 1)
+		f.publishTo("a", 0, 3)
+		c := connect(t, s)
+		c.subscribe(byHost())
+		c.next()
+		group := must(c, api.StreamStats, api.StreamStatsParams{Stream: "jobs"}).Groups[0]
+		require.Equal(t, int64(1), group.Pending)
+		require.Equal(t, int64(2), group.Parked)
+		require.Zero(t, group.Lag)
+	})
 }

@@ -34,6 +34,7 @@ type GroupOut struct {
 	Least     int64 // what lag is at least; the same where it is known
 	Pending   int64
 	Retrying  int64
+	Parked    int64
 	Consumers int64
 	OldestMS  int64 // since the oldest pending message was added; 0 = there is none
 	Last      string

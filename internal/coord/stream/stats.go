@@ -34,7 +34,7 @@ func (s *Streams) Stats(ctx context.Context, _ coord.Caller, p *api.StreamStatsP
 		}
 		if g := out.Value; g.Found {
 			r.Groups = append(r.Groups, api.StreamGroup{
-				Group: ins[i].Group, Lag: g.Lag, Pending: g.Pending, Retrying: g.Retrying, Consumers: g.Consumers,
+				Group: ins[i].Group, Lag: g.Lag, Pending: g.Pending, Retrying: g.Retrying, Parked: g.Parked, Consumers: g.Consumers,
 				OldestPendingMS: g.OldestMS, LastDeliveredID: g.Last,
 			})
 		}

@@ -3,9 +3,9 @@
 -- USES clock stream_operate
 -- KEYS log; dead; groups; retry; lanes; parked; laned
 -- ARGV group
--- RETURNS found; lag; least; pending; retrying; consumers; oldest_ms; last
+-- RETURNS found; lag; least; pending; retrying; parked; consumers; oldest_ms; last
 -- TTL none is written
--- COST O(groups + consumers + 1000): XINFO, XPENDING, ZCARD, XRANGE
+-- COST O(groups + consumers + 1000): XINFO, XPENDING, ZCARD twice, HLEN, XRANGE
 local g
 for _, one in ipairs(groups_of(log_key)) do
   if one.name == group then g = one end
@@ -40,7 +40,9 @@ if not (g['entries-read'] and g.lag) then lag, least = counted() end
 local pending, oldest = pending_by_consumer(log_key, group)
 local oldest_ms = 0
 if pending > 0 then oldest_ms = math.max(math.floor(now / 1000) - id_parts(oldest), 0) end
+-- Those that are delivered stay parked, and have a field each beside that of the key.
+local parked = math.max(redis.call('ZCARD', parked_key) - math.max(redis.call('HLEN', laned_key) - 1, 0), 0)
 return {
   found = true, lag = lag, least = least, pending = pending, retrying = math.min(redis.call('ZCARD', retry_key), pending),
-  consumers = g.consumers, oldest_ms = oldest_ms, last = last,
+  parked = parked, consumers = g.consumers, oldest_ms = oldest_ms, last = last,
 }
