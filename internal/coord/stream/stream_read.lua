@@ -13,7 +13,7 @@ if newest then
 end
 local messages, size = {}, 0
 while true do
-  local page = redis.call('XRANGE', log_key, '(' .. last, '+', 'COUNT', 8)
+  local page = redis.call('XRANGE', log_key, table.concat({'(', last}), '+', 'COUNT', 8)
   for _, found in ipairs(page) do
     local m = by_field(found[2])
     local message = m.m or ''
