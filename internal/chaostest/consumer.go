@@ -91,6 +91,9 @@ func readJournal(from io.Reader, of Handling) (handled []Handling, left []Span, 
 			return nil, nil, err
 		}
 		f := strings.Fields(line)
+		if len(f) == 0 {
+			return nil, nil, errJournal
+		}
 		number := func(i int) (n int64) {
 			if i < len(f) && err == nil {
 				n, err = strconv.ParseInt(f[i], 10, 64)

@@ -153,3 +153,26 @@ func TestTheFiguresOfStreams(t *testing.T) {
 	require.Empty(t, found)
 	require.Equal(t, chaostest.Figures{Posted: 4, Lost: 1, Handled: 7, Nacked: 2, Duplicates: 3, InFlight: 1, Harmed: 1, Forgotten: 1, Dead: 1}, f)
 }
+
+func TestTheJournalOfAConsumerThatWasKilled(t *testing.T) {
+	t.Parallel()
+	of := chaostest.Handling{Client: "c", Stream: "s", Group: "g"}
+	lines := "begin 1 1000000 2000000 1 7-0 a\nend 1 ack 3000000\nbegin 2 1000000 2000000 3 8-0 b!\ntold 1 acked 4000000\nleft 5000000 6000000\nend 2 nack 7000000\nbegin 3 1000000 8"
+	handled, left, err := chaostest.ReadJournal(strings.NewReader(lines), of)
+	require.NoError(t, err)
+	require.Equal(t, []chaostest.Span{{From: 5 * ms, Till: 6 * ms}}, left)
+	require.Equal(t, []chaostest.Handling{
+		{
+			Client: "c", Stream: "s", Group: "g", ID: "a", Message: "7-0", Attempt: 1, Call: ms, Begin: 2 * ms,
+			End: chaostest.Ack, Outcome: chaostest.Acked, EndCall: 3 * ms, EndReturn: 4 * ms,
+		},
+		{
+			Client: "c", Stream: "s", Group: "g", ID: "b!", Message: "8-0", Attempt: 3, Call: ms, Begin: 2 * ms,
+			End: chaostest.Nack, Outcome: chaostest.Unknown, EndCall: 7 * ms, EndReturn: chaostest.Never,
+		},
+	}, handled)
+	for _, wrong := range []string{"\n", "told 1 acked 4\n", "begin 2 1 2 1 7-0 a\n", "begin 1 1 2 x 7-0 a\n", "left 1\n", "ended 1 2\n"} {
+		_, _, err := chaostest.ReadJournal(strings.NewReader(wrong), of)
+		require.Error(t, err, wrong)
+	}
+}
