@@ -111,8 +111,9 @@ type Figures struct {
 }
 
 func (f Figures) String() string {
-	return fmt.Sprintf("published %d, lost by Redis %d, processed %d, duplicates %d, in flight at kills %d, at faults %d, nacked %d, acks lost by Redis %d, dead %d",
-		f.Posted, f.Lost, f.Handled, f.Duplicates, f.InFlight, f.Harmed, f.Nacked, f.Forgotten, f.Dead)
+	return fmt.Sprintf("published %d, lost by Redis %d, processed %d, duplicates %d, in flight at kills %d, at faults %d, ",
+		f.Posted, f.Lost, f.Handled, f.Duplicates, f.InFlight, f.Harmed) +
+		fmt.Sprintf("nacked %d, acks lost by Redis %d, dead %d", f.Nacked, f.Forgotten, f.Dead)
 }
 
 // ofGroup names what a group is to do with a message: by its producer's id, or by the
@@ -203,7 +204,8 @@ func (m *Messages) kept(harm []Span, f *Figures) []Violation {
 		}
 		f.Lost++
 		if m.Lossy.From == Never || p.Call > m.Lossy.Till {
-			found = append(found, Violation{Rule: "stream", What: p.ID + " of " + p.Stream + ": its publisher was answered, and it is not in the stream", Part: texts(p)})
+			what := p.ID + " of " + p.Stream + ": its publisher was answered, and it is not in the stream"
+			found = append(found, Violation{Rule: "stream", What: what, Part: texts(p)})
 		}
 	}
 	return found

@@ -157,7 +157,7 @@ func TestTheFiguresOfStreams(t *testing.T) {
 func TestTheJournalOfAConsumerThatWasKilled(t *testing.T) {
 	t.Parallel()
 	of := chaostest.Handling{Client: "c", Stream: "s", Group: "g"}
-	lines := "begin 1 1000000 2000000 1 7-0 a\nend 1 ack 3000000\nbegin 2 1000000 2000000 3 8-0 b!\ntold 1 acked 4000000\nleft 5000000 6000000\nend 2 nack 7000000\nbegin 3 1000000 8"
+	lines := "begin 1 1000000 2000000 1 7-0 a\nend 1 ack 3000000\nbegin 2 1000000 2000000 3 8-0 b!\ntold 1 acked 4000000\nleft 5000000 6000000\nend 2 nack 7000000\ntold 2 nacked 8000000\nbegin 3 9000000 9000000 2 9-0 c\nend 3 ack 9000000\nbegin 4 1000000 8"
 	handled, left, err := chaostest.ReadJournal(strings.NewReader(lines), of)
 	require.NoError(t, err)
 	require.Equal(t, []chaostest.Span{{From: 5 * ms, Till: 6 * ms}}, left)
@@ -168,7 +168,11 @@ func TestTheJournalOfAConsumerThatWasKilled(t *testing.T) {
 		},
 		{
 			Client: "c", Stream: "s", Group: "g", ID: "b!", Message: "8-0", Attempt: 3, Call: ms, Begin: 2 * ms,
-			End: chaostest.Nack, Outcome: chaostest.Unknown, EndCall: 7 * ms, EndReturn: chaostest.Never,
+			End: chaostest.Nack, Outcome: chaostest.Nacked, EndCall: 7 * ms, EndReturn: 8 * ms,
+		},
+		{
+			Client: "c", Stream: "s", Group: "g", ID: "c", Message: "9-0", Attempt: 2, Call: 9 * ms, Begin: 9 * ms,
+			End: chaostest.Ack, Outcome: chaostest.Unknown, EndCall: 9 * ms, EndReturn: chaostest.Never,
 		},
 	}, handled)
 	for _, wrong := range []string{"\n", "told 1 acked 4\n", "begin 2 1 2 1 7-0 a\n", "begin 1 1 2 x 7-0 a\n", "left 1\n", "ended 1 2\n"} {

@@ -185,7 +185,7 @@ func (s *streamRun) publishAll(producer int, to *Sidecar) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	rnd := rand.New(rand.NewPCG(s.Seed, uint64(producer))) //nolint:gosec // a draw of the seed
+	rnd := rand.New(rand.NewPCG(s.Seed, uint64(producer)))
 	var all []Posted
 	var again []api.StreamNewMessage // those that are published twice
 	began, perSecond := s.history.Now(), max(s.Messages/int(publishingTakes/time.Second), slowest)
@@ -240,7 +240,7 @@ func publishSurely(ctx context.Context, c *client.Client, requestID string, mess
 
 // killAll kills a consumer every second, and starts it again.
 func (s *streamRun) killAll(over <-chan struct{}) {
-	rnd := rand.New(rand.NewPCG(s.Seed, consumers)) //nolint:gosec // a draw of the seed
+	rnd := rand.New(rand.NewPCG(s.Seed, consumers))
 	t := time.NewTicker(killEvery)
 	defer t.Stop()
 	for {
@@ -265,7 +265,7 @@ func (s *streamRun) killAll(over <-chan struct{}) {
 // harmAll kills a sidecar when a quarter was published, and another one at three quarters,
 // and the master of Redis in between.
 func (s *streamRun) harmAll() {
-	rnd := rand.New(rand.NewPCG(s.Seed, consumers+1)) //nolint:gosec // a draw of the seed
+	rnd := rand.New(rand.NewPCG(s.Seed, consumers+1))
 	for quarter := 1; quarter <= 3; quarter++ {
 		for s.published.Load() < int64(s.Messages*quarter/4) && s.t.Context().Err() == nil {
 			time.Sleep(10 * time.Millisecond)

@@ -163,7 +163,7 @@ type hand struct {
 func (w *worker) hand(s *session, bind string) *hand {
 	return &hand{
 		w: w, s: s, group: w.one(feedGroups), bind: bind, call: w.history.Now(),
-		rnd: rand.New(rand.NewPCG(w.rnd.Uint64(), w.rnd.Uint64())), //nolint:gosec // a draw of the seed
+		rnd: rand.New(rand.NewPCG(w.rnd.Uint64(), w.rnd.Uint64())),
 	}
 }
 

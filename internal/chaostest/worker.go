@@ -193,7 +193,7 @@ func workerFaults(workers []*worker) []Fault {
 	}}
 }
 
-var outcomes = []Outcome{Released, Expired, NotOwner, Renewed, Acked}
+var outcomes = []Outcome{Released, Expired, NotOwner, Renewed, Acked, Nacked}
 
 // outcome is the wire's reason.
 func outcome(reason string) Outcome {
