@@ -71,14 +71,16 @@ soak: ## keep Redis away for DURATION (5m) under load and watch goroutines and m
 	COXSWAIN_PUBSUB_MESSAGES=1000000 go test ./internal/clienttest -run EveryMessageIsReceived -count=1 -v -timeout 0
 
 chaos: DURATION ?= 20s
-chaos: ## break what 3 sidecars stand on, for DURATION (20s) by SEED (1) on TOPOLOGY (standalone)
+chaos: MESSAGES ?= 10000
+chaos: ## break what 3 sidecars stand on, for DURATION (20s) and for MESSAGES (10000), by SEED (1) on TOPOLOGY (standalone)
 	hack/need.sh redis-server=redis-server
-	CHAOS_SEED=$(SEED) CHAOS_DURATION=$(DURATION) CHAOS_TOPOLOGY=$(TOPOLOGY) \
-		go test -race -count=1 -timeout 0 -v -run '^TestChaos$$' ./internal/chaostest
+	CHAOS_SEED=$(SEED) CHAOS_DURATION=$(DURATION) CHAOS_MESSAGES=$(MESSAGES) CHAOS_TOPOLOGY=$(TOPOLOGY) \
+		go test -race -count=1 -timeout 0 -v -run '^TestChaos' ./internal/chaostest
 
 chaos-ci: ## one seed of chaos on every topology
 	hack/need.sh redis-server=redis-server
-	CHAOS_SEED=1 CHAOS_DURATION=20s CHAOS_TOPOLOGY=all hack/gotest.sh -race -count=1 -run '^TestChaos$$' ./internal/chaostest
+	CHAOS_SEED=1 CHAOS_DURATION=20s CHAOS_MESSAGES=3000 CHAOS_TOPOLOGY=all \
+		hack/gotest.sh -race -count=1 -run '^TestChaos' ./internal/chaostest
 
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck

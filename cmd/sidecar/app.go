@@ -300,8 +300,11 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 }
 
 // podName is what this pod is called in groups of consumers: in Kubernetes, the host's name is
-// that of the pod. Empty = it is not known.
+// that of the pod, unless it uses the network of its node. Empty = it is not known.
 func (a *app) podName() string {
+	if a.config.Streams.Consumer != "" {
+		return a.config.Streams.Consumer
+	}
 	name, err := os.Hostname()
 	if err != nil {
 		a.log.Warn("the name of the host is not known; groups of consumers see a new consumer after each restart", "err", err)

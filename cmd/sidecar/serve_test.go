@@ -87,6 +87,23 @@ rules:
 	require.Contains(t, a.err, "NOT_FOUND: ")
 }
 
+// Sidecars of one host are consumers of their own when they are told what they are called.
+func TestAConsumerIsCalledAsItsConfigurationSays(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	prefix := redistest.Prefix(t)
+	for env, name := range map[string]string{"": host, "COXSWAIN_STREAMS_CONSUMER=pod-7": "pod-7"} {
+		s := ready(t, "COXSWAIN_REDIS_PREFIX="+prefix, env)
+		call(t, s.socket, "stream.publish", `{"stream":"`+name+`"}`)
+		require.NotEmpty(t, call(t, s.socket, "stream.fetch", `{"stream":"`+name+`","group":"g","bind":"ttl"}`)["messages"])
+		groups, err := dial(t, s.socket, "asks").StreamGroups(t.Context(), name)
+		require.NoError(t, err)
+		require.Len(t, groups.Groups[0].Consumers, 1)
+		require.Equal(t, name, groups.Groups[0].Consumers[0].Name)
+	}
+}
+
 // The whole way of a SIGTERM to a process of its own, with a client that stays.
 func TestSIGTERMReleasesWhatIsHeldAndExitsWith0(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,7 @@ var more = map[string]object{
 	"limits.max_waiting":               {"minimum": 1, "maximum": 65_536},
 	"limits.max_connections":           {"minimum": 1, "maximum": 65_536},
 	"runtime.procs":                    {"type": []string{"integer", "string"}, "minimum": 1, "maximum": 1024, "pattern": "^(auto|[1-9][0-9]{0,3})$"},
+	"streams.consumer":                 {"maxLength": config.MaxConsumer},
 	"rules.items[]":                    {"required": []string{"name", "algorithm", "limits"}},
 	"rules.items[].limits":             {"minItems": 1, "maxItems": api.MaxBands},
 	"rules.items[].limits[]":           {"required": []string{"period_ms"}},

@@ -50,10 +50,11 @@ var arrows = map[string][]string{
 	"hack/kube/pause":  {},
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
-	"internal/archtest":    {},
-	"internal/chaostest":   {"client", "client/api"},
-	"internal/clienttest":  {},
-	"internal/conformance": {"client/api"},
+	"internal/archtest":           {},
+	"internal/chaostest":          {"client", "client/api"},
+	"internal/chaostest/consumer": {"client", "client/api"},
+	"internal/clienttest":         {},
+	"internal/conformance":        {"client/api"},
 	"internal/coordtest": {
 		"client/api", "internal/conformance", "internal/coord", "internal/coord/lease", "internal/lua", "internal/redis",
 		"internal/luatest", "internal/redistest", "internal/rpc", "internal/telemetry", // and every noun

@@ -32,6 +32,7 @@ const (
 	EnvSeed     = "CHAOS_SEED"
 	EnvDuration = "CHAOS_DURATION"
 	EnvTopology = "CHAOS_TOPOLOGY"
+	EnvMessages = "CHAOS_MESSAGES"
 )
 
 // Options are one run.
@@ -39,12 +40,14 @@ type Options struct {
 	Seed     uint64
 	Duration time.Duration // of the faults; healing comes after it
 	Topology string
+	// Messages are how many a run of streams publishes.
+	Messages int
 }
 
 // FromEnv reads them. A missing topology is an error; a missing seed is 1, a
-// missing duration 20 s.
+// missing duration 20 s, and missing are 10,000 messages.
 func FromEnv(env func(string) string) (Options, error) {
-	o := Options{Seed: 1, Duration: 20 * time.Second, Topology: env(EnvTopology)}
+	o := Options{Seed: 1, Duration: 20 * time.Second, Topology: env(EnvTopology), Messages: 10_000}
 	if o.Topology == "" {
 		return o, fmt.Errorf("$%s names no topology: use make chaos TOPOLOGY=standalone", EnvTopology)
 	}
@@ -57,6 +60,11 @@ func FromEnv(env func(string) string) (Options, error) {
 	if s := env(EnvDuration); s != "" {
 		if o.Duration, err = time.ParseDuration(s); err != nil || o.Duration < time.Second {
 			return o, fmt.Errorf("$%s is %q: use a duration of at least 1s, such as 20s", EnvDuration, s)
+		}
+	}
+	if s := env(EnvMessages); s != "" {
+		if o.Messages, err = strconv.Atoi(s); err != nil || o.Messages < leastMessages {
+			return o, fmt.Errorf("$%s is %q: use a number of at least %d", EnvMessages, s, leastMessages)
 		}
 	}
 	return o, nil
@@ -86,6 +94,9 @@ type Topology struct {
 	Switches func() []time.Time
 	// Overlap is for how long two masters may answer at each of them.
 	Overlap time.Duration
+	// Entries are the messages of a stream that are in Redis, as they are kept there,
+	// the oldest first. It reads them past all sidecars.
+	Entries func(ctx context.Context, stream string) ([]string, error)
 }
 
 // run is one run under way.
@@ -103,8 +114,10 @@ type run struct {
 	mu     sync.Mutex // guards what follows
 	log    []string   // the faults as they came
 	counts map[string]int
-	// whole is until when no fault can have lost a write.
-	whole time.Duration
+	// whole is until when no fault can have lost a write, and settledAt when the last one
+	// that may have was over.
+	whole, settledAt time.Duration
+	harm             []Span // when faults were under way
 }
 
 // Run breaks things for o.Duration, heals them, and fails the test for every
@@ -129,6 +142,23 @@ func Run(t testing.TB, o Options, top Topology) {
 // prepare starts the sidecars and makes the workers. It returns all that can be
 // done to either.
 func (r *run) prepare() []Fault {
+	r.begin()
+	if err := beforeWork(r.t.Context(), r.sidecars[0]); err != nil {
+		r.t.Fatal(err)
+	}
+	r.history = NewHistory()
+	clients := len((&worker{}).roles())
+	for i := range clients * len(r.sidecars) {
+		r.workers = append(r.workers, &worker{
+			id: i, history: r.history, socket: r.sidecars[i%len(r.sidecars)].Socket(),
+			rnd: rand.New(rand.NewPCG(r.Seed, uint64(i)+1)), over: r.over,
+		})
+	}
+	return slices.Concat(r.top.Faults, SidecarFaults(r.sidecars), workerFaults(r.workers))
+}
+
+// begin starts the sidecars.
+func (r *run) begin() {
 	path, err := Build(r.t.Context(), r.dir)
 	if err != nil {
 		r.t.Fatal(err)
@@ -149,18 +179,6 @@ func (r *run) prepare() []Fault {
 			r.t.Fatal(err)
 		}
 	}
-	if err := beforeWork(r.t.Context(), r.sidecars[0]); err != nil {
-		r.t.Fatal(err)
-	}
-	r.history = NewHistory()
-	clients := len((&worker{}).roles())
-	for i := range clients * len(r.sidecars) {
-		r.workers = append(r.workers, &worker{
-			id: i, history: r.history, socket: r.sidecars[i%len(r.sidecars)].Socket(),
-			rnd: rand.New(rand.NewPCG(r.Seed, uint64(i)+1)), over: r.over,
-		})
-	}
-	return slices.Concat(r.top.Faults, SidecarFaults(r.sidecars), workerFaults(r.workers))
 }
 
 // play runs the workers under the faults, heals, and judges.
@@ -206,6 +224,8 @@ func (r *run) strike(events []Event, faults []Fault) {
 		wg.Go(func() {
 			time.Sleep(e.At - time.Since(start))
 			r.lose(e)
+			from := r.history.Now()
+			defer func() { r.harmed(e, from) }()
 			end, err := byName[e.Fault].Begin(e)
 			r.note(e, "began", err)
 			if end == nil {
@@ -225,6 +245,19 @@ func (r *run) lose(e Event) {
 	defer r.mu.Unlock()
 	if slices.Contains(r.top.Loses, e.Fault) {
 		r.whole = min(r.whole, r.history.Now())
+	}
+}
+
+// harmed notes a fault that has ended.
+func (r *run) harmed(e Event, from time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.history.Now()
+	if e.Fault != killClient { // which harms what that client has, and nothing else
+		r.harm = append(r.harm, Span{from, now})
+	}
+	if slices.Contains(r.top.Loses, e.Fault) {
+		r.settledAt = max(r.settledAt, now)
 	}
 }
 
@@ -277,8 +310,8 @@ func (r *run) say() {
 func (r *run) report(events []Event, found []Violation) {
 	const shown = 10
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, topology %s, %v: make chaos SEED=%d TOPOLOGY=%s DURATION=%v\n",
-		r.Seed, r.Topology, r.Duration, r.Seed, r.Topology, r.Duration)
+	fmt.Fprintf(&b, "seed %d, topology %s, %v: make chaos SEED=%d TOPOLOGY=%s DURATION=%v MESSAGES=%d\n",
+		r.Seed, r.Topology, r.Duration, r.Seed, r.Topology, r.Duration, r.Messages)
 	for i, v := range found {
 		fmt.Fprintf(&b, "%s\n", v)
 		if i < shown {
@@ -294,7 +327,7 @@ func (r *run) report(events []Event, found []Violation) {
 	for title, lines := range map[string][]string{
 		"operations": texts(h.Ops...), "holds": texts(h.Holds...), "charges": texts(h.Charges...), "waits": texts(h.Waits...),
 		"counts": texts(h.Counts...), "openings": texts(h.Opened...), "entries": texts(h.Entries...), "deliveries": texts(h.Given...),
-		"breakers": texts(h.Asked...),
+		"breakers": texts(h.Asked...), "messages": texts(h.Posted...), "handlings": texts(h.Handled...), "dead letters": texts(h.Letters...),
 	} {
 		fmt.Fprintf(&b, "\n%s\n%s\n", title, strings.Join(lines, "\n"))
 	}
@@ -302,8 +335,12 @@ func (r *run) report(events []Event, found []Violation) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "history.txt"), []byte(b.String()), 0o600)
 	}
+	files := journalsIn(r.dir)
 	for _, s := range r.sidecars {
-		err = errors.Join(err, os.Rename(s.Log(), filepath.Join(dir, filepath.Base(s.Log()))))
+		files = append(files, s.Log())
 	}
-	r.t.Errorf("chaos: seed %d, topology %s: %d violations; the history and the sidecars' logs are in %s (%v)", r.Seed, r.Topology, len(found), dir, err)
+	for _, f := range files {
+		err = errors.Join(err, os.Rename(f, filepath.Join(dir, filepath.Base(f))))
+	}
+	r.t.Errorf("chaos: seed %d, topology %s: %d violations; the history and the logs are in %s (%v)", r.Seed, r.Topology, len(found), dir, err)
 }

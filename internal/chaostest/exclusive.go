@@ -177,3 +177,16 @@ func (s *Stalls) Around(t time.Duration) time.Duration {
 	}
 	return longest
 }
+
+// spans are those that lasted so long, or longer.
+func (s *Stalls) spans(least time.Duration) []Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Span
+	for _, g := range s.gaps {
+		if g.till-g.from >= least {
+			all = append(all, Span{g.from, g.till})
+		}
+	}
+	return all
+}

@@ -16,7 +16,7 @@ const Never = time.Duration(math.MaxInt64)
 type Kind string
 
 // The operations on a lock and on a semaphore, on a breaker, and what ends the
-// lease of a queue's entry beside Release.
+// lease of a queue's entry or of a message beside Release.
 const (
 	Acquire Kind = "acquire"
 	Renew   Kind = "renew"
@@ -24,6 +24,7 @@ const (
 	Allow   Kind = "allow"
 	Report  Kind = "report"
 	Ack     Kind = "ack"
+	Nack    Kind = "nack"
 )
 
 // Outcome is what a client was told.
@@ -39,6 +40,7 @@ const (
 	Expired  Outcome = "expired"
 	NotOwner Outcome = "not_owner"
 	Acked    Outcome = "acked"
+	Nacked   Outcome = "nacked"
 	Unknown  Outcome = "unknown"
 )
 
@@ -132,12 +134,21 @@ type History struct {
 	Entries []Entry
 	Given   []Delivery
 	Asked   []BreakerOp
+	// Of streams, as of Messages: what was published and handled, when consumers left, and
+	// what there is in the end.
+	Posted  []Posted
+	Handled []Handling
+	Cuts    []Span
+	Logs    map[string][]string
+	Letters []Letter
 	// Strange are answers that no fault explains.
 	Strange []Violation
 }
 
 // NewHistory starts the clock.
-func NewHistory() *History { return &History{start: time.Now()} }
+func NewHistory() *History {
+	return &History{start: time.Now(), Logs: make(map[string][]string)}
+}
 
 // Now is the history's clock.
 func (h *History) Now() time.Duration { return time.Since(h.start) }

@@ -34,6 +34,7 @@ var nouns = []noun{
 	poolNoun,
 	queueNoun,
 	semaphoreNoun,
+	streamNoun,
 }
 
 // rolesOfNouns are those of all nouns.

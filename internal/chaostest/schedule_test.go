@@ -72,15 +72,17 @@ func TestARunIsToldByItsEnvironment(t *testing.T) {
 	}
 	o, err := read(chaostest.EnvTopology, "standalone")
 	require.NoError(t, err)
-	require.Equal(t, chaostest.Options{Seed: 1, Duration: 20 * time.Second, Topology: "standalone"}, o)
-	o, err = read(chaostest.EnvTopology, "cluster", chaostest.EnvSeed, "12", chaostest.EnvDuration, "3m")
+	require.Equal(t, chaostest.Options{Seed: 1, Duration: 20 * time.Second, Topology: "standalone", Messages: 10_000}, o)
+	o, err = read(chaostest.EnvTopology, "cluster", chaostest.EnvSeed, "12", chaostest.EnvDuration, "3m", chaostest.EnvMessages, "2000")
 	require.NoError(t, err)
-	require.Equal(t, chaostest.Options{Seed: 12, Duration: 3 * time.Minute, Topology: "cluster"}, o)
+	require.Equal(t, chaostest.Options{Seed: 12, Duration: 3 * time.Minute, Topology: "cluster", Messages: 2000}, o)
 	for _, wrong := range [][]string{
 		{chaostest.EnvSeed, "1"},
 		{chaostest.EnvTopology, "standalone", chaostest.EnvSeed, "-1"},
 		{chaostest.EnvTopology, "standalone", chaostest.EnvDuration, "20"},
 		{chaostest.EnvTopology, "standalone", chaostest.EnvDuration, "1ms"},
+		{chaostest.EnvTopology, "standalone", chaostest.EnvMessages, "many"},
+		{chaostest.EnvTopology, "standalone", chaostest.EnvMessages, "10"},
 	} {
 		_, err := read(wrong...)
 		require.ErrorContains(t, err, "use ", "%v", wrong)

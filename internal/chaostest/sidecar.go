@@ -21,11 +21,16 @@ const patience = 30 * time.Second
 
 // Build compiles the sidecar into dir and returns its path.
 func Build(ctx context.Context, dir string) (string, error) {
-	path := filepath.Join(dir, "sidecar")
+	return build(ctx, dir, "sidecar", "cmd/sidecar")
+}
+
+// build compiles a program of this module.
+func build(ctx context.Context, dir, name, of string) (string, error) {
+	path := filepath.Join(dir, name)
 	//nolint:gosec // the path is the test's own
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/coxswain-sidecar/coxswain/cmd/sidecar")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/coxswain-sidecar/coxswain/"+of)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the sidecar: %w\n%s", err, out)
+		return "", fmt.Errorf("build the %s: %w\n%s", name, err, out)
 	}
 	return path, nil
 }
@@ -40,10 +45,39 @@ type Sidecar struct {
 	run *process   // nil while it is down
 }
 
-// process is one run of the sidecar.
+// process is one run of a program.
 type process struct {
 	os   *os.Process
 	done chan struct{} // closed when it is gone
+}
+
+// start runs a command, which ends with the test binary at the latest.
+func start(cmd *exec.Cmd) (*process, error) {
+	cmd.SysProcAttr = dieWithParent()
+	p := &process{done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// The death signal is tied to the thread that started the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := cmd.Start()
+		p.os = cmd.Process
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // a killed one has nothing to say
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// kill ends it as kill -9 does.
+func (p *process) kill() {
+	_ = p.os.Kill() // it may be gone already
+	<-p.done
 }
 
 // NewSidecar is the sidecar at path, not started, which reaches Redis by url and
@@ -75,30 +109,17 @@ func (s *Sidecar) Start() error {
 		args = append(args, "--config", s.config)
 	}
 	cmd := exec.Command(s.path, args...) //nolint:gosec // what Build made
-	cmd.SysProcAttr = dieWithParent()
 	cmd.Stderr = log
 	cmd.Env = append([]string{
 		"COXSWAIN_SOCKET=" + s.Socket(), "COXSWAIN_HTTP_ADDR=127.0.0.1:0", "COXSWAIN_REDIS_URL=" + s.url,
 		// A lost reply is noticed within the time that a fault lasts, and a call has
 		// the time for several tries.
 		"COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=1s", "COXSWAIN_REDIS_POOL_DIAL_TIMEOUT=1s",
+		"COXSWAIN_STREAMS_CONSUMER=" + s.name, // a pod each
 	}, s.env...)
-	p := &process{done: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		// The death signal is tied to the thread that started the process.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.done)
-		err := cmd.Start()
-		_ = log.Close() // the child has its own
-		p.os = cmd.Process
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // a killed one has nothing to say
-		}
-	}()
-	if err := <-started; err != nil {
+	p, err := start(cmd)
+	_ = log.Close() // the child has its own
+	if err != nil {
 		return fmt.Errorf("%s: start: %w", s.name, err)
 	}
 	s.run = p
@@ -112,8 +133,7 @@ func (s *Sidecar) Kill() {
 	if s.run == nil {
 		return
 	}
-	_ = s.run.os.Kill() // it may be gone already
-	<-s.run.done
+	s.run.kill()
 	s.run = nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/chaostest"
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
@@ -67,6 +69,7 @@ func onServer(t *testing.T, secure bool) (chaostest.Topology, *redis.Client) {
 		top.URLs = append(top.URLs, scheme+w.Addr())
 	}
 	do := func(ctx context.Context, args ...any) error { return c.Do(ctx, args...).Err() }
+	top.Entries = entriesBy(c)
 	top.Faults = slices.Concat(chaostest.WayFaults(ways), commands(do), refusals(do), []chaostest.Fault{readOnly(do)})
 	// Of two at once the first that ends goes on.
 	var mu sync.Mutex
@@ -165,7 +168,8 @@ func sentinel(t *testing.T, secure bool) chaostest.Topology {
 		Env:    files(set.Certificates),
 		Faults: slices.Concat(commands(do), sleeps(do), refusals(everywhere(set.Stores(), set.Config(t))), failovers(1, kill, func(int) { set.Failover() })),
 		// Sentinels promote a replica whether or not it has all that the master wrote.
-		Loses:   []string{killMaster, failover},
+		Loses:   []string{chaostest.KillMaster, failover},
+		Entries: entriesBy(c),
 		Overlap: 2 * time.Second,
 		Switches: func() []time.Time {
 			mu.Lock()
@@ -194,7 +198,30 @@ func cluster(t *testing.T, secure bool) chaostest.Topology {
 		Faults: slices.Concat(commands(do), sleeps(do), refusals(everywhere(strings.Split(nodes, ","), set.Config(t))), failovers(len(hit),
 			func(i int) func() { return set.KillMaster(hit[i]) }, func(i int) { set.Failover(hit[i]) })),
 		// In an orderly failover the master waits until its replica has everything.
-		Loses: []string{killMaster},
+		Loses:   []string{chaostest.KillMaster},
+		Entries: entriesBy(c),
+	}
+}
+
+// entriesBy reads streams of sidecars that have the default prefix.
+func entriesBy(c redis.Cmdable) func(context.Context, string) ([]string, error) {
+	const page = 1000
+	return func(ctx context.Context, stream string) (all []string, err error) {
+		key := coord.NewKeys(config.Default().Redis.Prefix, "").Key(coord.Escaped(stream), "stream:", "log")
+		for from := "-"; ; {
+			some, err := c.XRangeN(ctx, key, from, "+", page).Result()
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range some {
+				text, _ := m.Values["m"].(string) // what lacks it has no id, which no producer published
+				all = append(all, text)
+			}
+			if len(some) < page {
+				return all, nil
+			}
+			from = "(" + some[page-1].ID
+		}
 	}
 }
 
@@ -230,10 +257,7 @@ func sleeps(do func(context.Context, ...any) error) []chaostest.Fault {
 	}}
 }
 
-const (
-	killMaster = "kill master"
-	failover   = "failover"
-)
+const failover = "failover"
 
 var errMasterDown = errors.New("left out: a master is down already")
 
@@ -243,7 +267,7 @@ func failovers(targets int, kill func(int) func(), order func(int)) []chaostest.
 	down := false
 	return []chaostest.Fault{
 		{
-			Name: killMaster, Targets: targets, Every: 12 * time.Second, Longest: 6 * time.Second,
+			Name: chaostest.KillMaster, Targets: targets, Every: 12 * time.Second, Longest: 6 * time.Second,
 			Begin: func(e chaostest.Event) (func() error, error) {
 				mu.Lock()
 				defer mu.Unlock()

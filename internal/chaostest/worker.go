@@ -25,7 +25,7 @@ type worker struct {
 	over <-chan struct{}
 
 	serial  int
-	entries int // how many it has put into its queue
+	entries int // how many it has put into its queue, or its stream
 
 	mu      sync.Mutex // guards what follows
 	session *session   // nil while there is none
@@ -83,6 +83,7 @@ func (w *worker) kill() {
 	s.closed = w.history.Now()
 	s.mu.Unlock()
 	_ = s.Close() // it has no errors to tell
+	w.cut(s.closed)
 }
 
 // token is a text that no other call of any worker uses.
@@ -179,10 +180,12 @@ func fence(text string) uint64 {
 	return n
 }
 
+const killClient = "kill client"
+
 // workerFaults kill one of these workers.
 func workerFaults(workers []*worker) []Fault {
 	return []Fault{{
-		Name: "kill client", Targets: len(workers), Weight: 4,
+		Name: killClient, Targets: len(workers), Weight: 4,
 		Begin: func(e Event) (func() error, error) {
 			workers[e.Target].kill()
 			return nil, nil //nolint:nilnil // an instant has no end
@@ -190,7 +193,7 @@ func workerFaults(workers []*worker) []Fault {
 	}}
 }
 
-var outcomes = []Outcome{Released, Expired, NotOwner, Renewed, Acked}
+var outcomes = []Outcome{Released, Expired, NotOwner, Renewed, Acked, Nacked}
 
 // outcome is the wire's reason.
 func outcome(reason string) Outcome {

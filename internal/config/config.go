@@ -23,6 +23,7 @@ type Config struct {
 	Readiness Readiness `yaml:"readiness"`
 	Rules     Rules     `yaml:"rules"`
 	Breakers  Breakers  `yaml:"breakers"`
+	Streams   Streams   `yaml:"streams"`
 
 	file     string
 	lines    map[string]int    // where a file says what, by path
@@ -154,6 +155,16 @@ const (
 	ReadinessRedis  = "redis"  // not ready while Redis is away
 	ReadinessAlways = "always" // ready all the same, and degraded
 )
+
+// Streams says what this pod is in groups of consumers.
+type Streams struct {
+	// Consumer is its name there, which no other pod has and which stays the same over
+	// restarts; empty = the name of the host.
+	Consumer string `yaml:"consumer"`
+}
+
+// MaxConsumer is the longest name of a consumer in bytes, that of a pod in Kubernetes.
+const MaxConsumer = 253
 
 // Rules are the named limits. A loaded Config has those of Files in Items too,
 // after the file's own.

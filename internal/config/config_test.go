@@ -101,6 +101,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			ProbeTTLMS: 15_000, FailMode: "closed",
 			Window: &api.BreakerWindow{WindowMS: 60_000, MinCalls: 20, FailureRate: 50, SlowMS: 2000, SlowRate: 80},
 		}}},
+		Streams: config.Streams{Consumer: "crawler-7"},
 	}, *c)
 }
 

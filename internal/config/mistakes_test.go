@@ -58,7 +58,7 @@ c.yaml:2: not YAML: found character '	' that cannot start any token
 c.yaml:3: a second document starts here; keep one, without --- between sections
       3 | redis: {url: embedded}`},
 	{"not a mapping", "- a\n", `
-c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, runtime, telemetry, readiness, rules, breakers
+c.yaml:1: this is a list; write the keys of the section below it: socket, http, redis, limits, runtime, telemetry, readiness, rules, breakers, streams
       1 | - a`},
 	{"value for a section", "redis:\n  pool: 7\n", `
 c.yaml:2: redis.pool: this is a single value; write the keys of the section below it: min_idle, max, dial_timeout, command_timeout
@@ -126,6 +126,9 @@ c.yaml:2: socket.path: is empty; write a path such as /run/coxswain/sidecar.sock
 	{"path that the operating system cuts", "socket:\n  path: /" + strings.Repeat("a", 107) + "\n", `
 c.yaml:2: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path
       2 |   path: /` + strings.Repeat("a", 107)},
+	{"consumer that no pod is called", "streams:\n  consumer: " + strings.Repeat("a", 254) + "\n", `
+c.yaml:2: streams.consumer: has 254 bytes; write a name of at most 253, which no other pod has
+      2 |   consumer: ` + strings.Repeat("a", 254)},
 	{"abstract socket", "socket:\n  path: '@coxswain'\n", `
 c.yaml:2: socket.path: "@coxswain" is no file; abstract sockets have no mode to guard them: write a path such as /run/coxswain/sidecar.sock
       2 |   path: '@coxswain'`},

@@ -59,7 +59,7 @@ func fields(into map[string]bool, at string, t reflect.Type, outer ...reflect.Ty
 var (
 	// keyLike is text that can only be a key: a section and what follows it, which no
 	// path, host, metric or variable of a program goes on from.
-	keyLike = regexp.MustCompile(`(?:^|[^\w./@:*$-])((?:socket|http|redis|limits|telemetry|readiness|rules|breakers)(?:(?:\[\d+\])?\.[A-Za-z_]\w*)+)(\(?)`)
+	keyLike = regexp.MustCompile(`(?:^|[^\w./@:*$-])((?:socket|http|redis|limits|telemetry|readiness|rules|breakers|streams)(?:(?:\[\d+\])?\.[A-Za-z_]\w*)+)(\(?)`)
 	index   = regexp.MustCompile(`\[\d+\]`)
 	// other is the end of a file's name or of a host's, a name of Go, or a limit of a container.
 	other = regexp.MustCompile(`\.(?:go|lua|yaml|yml|md|sh|conf|sock|json|txt|log|tgz|io|com|example|org|svc|default|test)$|\.[A-Z]|^limits\.(?:cpu|memory)$|\.example\.|\.svc\.`)

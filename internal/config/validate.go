@@ -48,6 +48,9 @@ func validate(c *Config) []Problem {
 	k.oneOf("telemetry.log_level", c.Telemetry.LogLevel, "debug", "info", "warn", "error")
 	k.oneOf("telemetry.log_format", c.Telemetry.LogFormat, "auto", "json", "text")
 	k.oneOf("readiness.mode", c.Readiness.Mode, ReadinessRedis, ReadinessAlways)
+	if n := len(c.Streams.Consumer); n > MaxConsumer {
+		k.add("streams.consumer", "has %d bytes; write a name of at most %d, which no other pod has", n, MaxConsumer)
+	}
 	k.oneOf("rules.precedence", c.Rules.Precedence, PrecedenceFile, PrecedenceRedis)
 	return k
 }

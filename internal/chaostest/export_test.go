@@ -1,0 +1,4 @@
+package chaostest
+
+// ReadJournal reads what a consumer writes.
+var ReadJournal = readJournal
