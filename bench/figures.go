@@ -9,7 +9,7 @@ type figure struct {
 
 const lockTTLText = "2 s"
 
-// figures are P1 to P17 of the performance goals, in the order of the table.
+// figures are P1 to P18 of the performance goals, in the order of the table.
 var figures = []figure{
 	{"P1", "acquire, Go client, 64 callers, against redis_rate in-process", over(rate, "client acquire 64", "redis_rate 64"), atLeast(1.5, "x")},
 	{"P1", "acquire, Go client, 256 callers, against redis_rate in-process", over(rate, "client acquire 256", "redis_rate 256"), atLeast(2.5, "x")},
@@ -56,4 +56,12 @@ var figures = []figure{
 	{"P17", "permit.acquire and report, Go client, 64 callers, pool of 1,000", plainly(rate, "client permit 64"), twiceTheBase},
 	{"P17", "permit.acquire and report, raw, 64 callers, pool of 1,000", plainly(rate, "raw permit 64"), twiceTheBase},
 	{"P17", "permit.acquire and report, raw, 64 callers, Redis CPU per pair", plainly(redis, "raw permit 64"), reported("us")},
+	{"P18", "stream.publish, Go client, one producer, against XADD by go-redis", over(rate, "client publish 1", "go-redis XADD 1"), atLeast(1, "x")},
+	{"P18", "stream.publish, raw, one producer, against XADD by go-redis", over(rate, "raw publish 1", "go-redis XADD 1"), atLeast(1, "x")},
+	{"P18", "stream.publish, Go client, 64 producers, against XADD by go-redis", over(rate, "client publish 64", "go-redis XADD 64"), atLeast(2, "x")},
+	{"P18", "stream.publish, raw, 64 producers, against XADD by go-redis", over(rate, "raw publish 64", "go-redis XADD 64"), atLeast(2, "x")},
+	{"P18", "messages consumed, Go client, one consumer, against XREADGROUP and XACK by go-redis", over(rate, "client consume 1", "go-redis XREADGROUP 1"), atLeast(1, "x")},
+	{"P18", "messages consumed, raw, one consumer, against XREADGROUP and XACK by go-redis", over(rate, "raw consume 1", "go-redis XREADGROUP 1"), atLeast(1, "x")},
+	{"P18", "messages consumed, Go client, 64 consumers, against XREADGROUP and XACK by go-redis", over(rate, "client consume 64", "go-redis XREADGROUP 64"), atLeast(2, "x")},
+	{"P18", "messages consumed, raw, 64 consumers, against XREADGROUP and XACK by go-redis", over(rate, "raw consume 64", "go-redis XREADGROUP 64"), atLeast(2, "x")},
 }

@@ -25,7 +25,11 @@ frames without an id and only looks whether they were granted, which shows the s
 call is a pair of them, the taking and the giving back. "loop" is go-redis's AutoPipeliner over the sidecar's script in
 a process of its own, "direct" one caller of it, "echo" a server that sends back what it reads.
 
-`, o.duration, o.rounds)
+The messages of streams have a body of %d bytes. A call of consumers is one message that was acknowledged, each by itself; they were
+published before, and a consumer has at most %d at a time. "go-redis" is loops in the process of the callers: XADD, or XREADGROUP with
+COUNT %[4]d and an XACK after it for each message, over one pool of connections.
+
+`, o.duration, o.rounds, len(streamBody), prefetch)
 	head, rows := out.table()
 	markdown(&w, head, rows)
 	if said := out.falls(); said != nil {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -24,7 +25,8 @@ type StreamOptions struct {
 	// Concurrency is how many messages are worked on at once; 0 = 1.
 	Concurrency int
 	// Prefetch is how many messages may be here that are not acknowledged, 1 to 1000; 0 =
-	// Concurrency. With more, the next messages are here already when a function ends.
+	// Concurrency. With more, the next messages are here already when a function ends, and the
+	// next function does not wait until the sidecar has answered the ack of the one before.
 	Prefetch int
 	// MaxDeliveries is after how many deliveries a message becomes a dead letter; 0 = 5.
 	MaxDeliveries int
@@ -123,7 +125,7 @@ func (c *Client) StreamSubscribe(
 		}
 	}
 	if running := s.drain(err); running > 0 {
-		err = errors.Join(err, fmt.Errorf("%s: %d functions have not ended", api.StreamSubscribe.Name, running))
+		err = errors.Join(err, fmt.Errorf("%s: %d functions have not ended, or what became of their messages was not told", api.StreamSubscribe.Name, running))
 	}
 	if sub != nil {
 		sub.cn.mu.Lock()
@@ -144,6 +146,11 @@ type consumer struct {
 	stop          context.CancelCauseFunc
 	ending        sync.Once     // starts the grace
 	running       chan struct{} // has as many as functions run, and room for Concurrency
+
+	// untold are the messages of which a function was begun and the sidecar was not told, told
+	// is done when there are none. Only who begins functions adds to it.
+	untold atomic.Int64
+	told   sync.WaitGroup
 }
 
 func newConsumer(
@@ -174,7 +181,7 @@ func (s *consumer) serve(ctx context.Context, sub *subscribed) error {
 		}
 		d := s.next(ctx)
 		if d != nil {
-			go s.run(sub.cn, d)
+			s.begin(sub.cn, d)
 			continue
 		}
 		<-s.running
@@ -229,7 +236,7 @@ func (s *consumer) leave(sub *subscribed, why error) error {
 		}
 		select {
 		case s.running <- struct{}{}:
-			go s.run(sub.cn, d)
+			s.begin(sub.cn, d)
 		case <-s.ctx.Done():
 			s.giveBack(sub.cn, d)
 		}
@@ -241,31 +248,38 @@ func (s *consumer) end(why error) {
 	s.ending.Do(func() { time.AfterFunc(s.o.Grace, func() { s.stop(why) }) })
 }
 
-// drain waits for the functions that run, as long as they may, and returns how many do still.
-func (s *consumer) drain(why error) (running int) {
+// drain waits for the functions that run, and until the sidecar was told of them, as long as
+// that may take, and returns of how many it was not.
+func (s *consumer) drain(why error) (left int) {
 	s.end(why)
-	over, closed := s.ctx.Done(), s.c.ctx.Done()
+	over, closed, told := s.ctx.Done(), s.c.ctx.Done(), make(chan struct{})
+	go func() { s.told.Wait(); close(told) }()
 	var last <-chan time.Time
-	for ended := 0; ended < s.o.Concurrency; {
+	for {
 		select {
-		case s.running <- struct{}{}:
-			ended++
-			continue
+		case <-told:
+			s.stop(why)
+			return 0
 		case <-last:
-			return s.o.Concurrency - ended
+			return int(s.untold.Load())
 		case <-over:
 		case <-closed:
 			s.stop(ErrClosed)
 		}
 		over, closed, last = nil, nil, time.After(releaseTime)
 	}
-	s.stop(why)
-	return 0
 }
 
 var errNotReturned = errors.New("the function ended its goroutine")
 
-// run deals with a message, of which s.running has one.
+// begin deals with a message, of which s.running has one. The next function may run while the
+// sidecar is told of it: Prefetch bounds how many may be so.
+func (s *consumer) begin(cn *conn, d *delivery) {
+	s.untold.Add(1)
+	s.told.Add(1)
+	go s.run(cn, d)
+}
+
 func (s *consumer) run(cn *conn, d *delivery) {
 	ctx, span := s.c.messageSpan(d.ctx, d.StreamMessage)
 	err := errNotReturned
@@ -279,23 +293,25 @@ func (s *consumer) run(cn *conn, d *delivery) {
 			span.SetStatus(codes.Error, "nack") // the text may have what the message has
 		}
 		span.End()
-		s.told(cn, d, err)
 		<-s.running
+		s.tell(cn, d, err)
+		s.untold.Add(-1)
+		s.told.Done()
 	}()
 	err = s.fn(ctx, d.StreamMessage)
 }
 
-// told tells the sidecar how a function has ended.
-func (s *consumer) told(cn *conn, d *delivery, err error) {
-	p := s.naming(d)
+// tell tells the sidecar how a function has ended.
+func (s *consumer) tell(cn *conn, d *delivery, err error) {
 	switch {
 	case err == nil:
 		// Even if it was lost: what was dealt with need not be done by others.
-		s.settle(cn, d, api.StreamAck.Name, p)
+		s.settle(cn, d, api.StreamAck.Name, &api.StreamMessageParams{Stream: s.stream, Group: s.group, ID: d.ID})
 		return
 	case errors.Is(context.Cause(d.ctx), ErrLost):
 		return // others may be dealing with it, who say what becomes of it
 	}
+	p := s.naming(d)
 	p["reason"] = reasonOf(err)
 	var nack *NackError
 	if errors.As(err, &nack) {
@@ -323,11 +339,11 @@ func (s *consumer) giveBack(cn *conn, d *delivery) {
 // the message would stay with this connection for as long as that lives. A connection that has
 // ended has given it back; it is told all the same, on another one, so that the message does
 // not come again.
-func (s *consumer) settle(cn *conn, d *delivery, method string, params map[string]any) {
+func (s *consumer) settle(cn *conn, d *delivery, method string, params any) {
 	defer s.feed.forget(d)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.c.o.Timeout)
-		err := s.c.invoke(ctx, invocation{method: method, idempotent: true, params: params, given: params, on: cn})
+		err := s.c.invoke(ctx, invocation{method: method, idempotent: true, params: params, on: cn})
 		cancel()
 		var broken *brokenError
 		var refused *api.Error

@@ -94,8 +94,10 @@ type Session struct {
 
 // Outlet writes notifications to one client. Its methods never block.
 type Outlet interface {
-	// Notify sends an event of the contract, with params of its type.
+	// Notify sends an event of the contract, with params of its type. It may leave it to
+	// Flush to write it, which has to follow: many notifications then leave in one write.
 	Notify(e *api.Spec, params any) Told
+	Flush()
 	// WhenRoom calls f once, on any goroutine, as soon as the client has read enough for
 	// more notifications, or has gone: at once if that is so already.
 	WhenRoom(f func())

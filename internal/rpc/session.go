@@ -40,7 +40,9 @@ func (c *conn) Notify(e *api.Spec, params any) coord.Told {
 	}
 	b := append(appendText([]byte{0x93, 2}, e.Name), 0x91)
 	c.appendLocked(t.append(b, reflect.ValueOf(params)))
-	c.flushLocked()
+	if len(c.out) >= slowChunk { // else a client that reads may look as if it did not
+		c.flushLocked()
+	}
 	return coord.ToldSent
 }
 

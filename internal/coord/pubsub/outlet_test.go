@@ -40,6 +40,8 @@ func (o *outlet) Notify(_ *api.Spec, params any) coord.Told {
 	return coord.ToldSent
 }
 
+func (o *outlet) Flush() {}
+
 func (o *outlet) WhenRoom(f func()) {
 	o.mu.Lock()
 	if o.room == 0 && !o.gone {

@@ -140,6 +140,7 @@ func (s *subscription) account(n int64) {
 // send sends an item now.
 func (s *subscription) send(i item) coord.Told {
 	tel := s.of.Telemetry
+	defer s.outlet.Flush()
 	if i.message == nil {
 		told := s.outlet.Notify(api.PubsubGapEvent.Spec, api.PubsubGap{Subscription: s.id, Dropped: i.dropped})
 		if told == coord.ToldSent {

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -283,6 +282,3 @@ func (d *delivery) admit(n groupName) error {
 func (d *delivery) refused(n groupName) error {
 	return &coord.Error{Code: api.Draining, Op: n.op("subscribe"), Err: coord.ErrDraining}
 }
-
-// later reports whether the id of a message is behind another.
-func later(a, b string) bool { return slices.Compare(idOf(a), idOf(b)) > 0 }

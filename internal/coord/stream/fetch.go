@@ -56,6 +56,7 @@ func (d *delivery) hand(
 	all := make([]api.StreamMessage, 0, len(got))
 	open := ctx.Err() == nil
 	var unheard []string
+	name := n.lease()
 	for _, m := range got {
 		w, err := d.wire(n, m)
 		switch {
@@ -63,7 +64,7 @@ func (d *delivery) hand(
 			d.bury(n, m, err)
 			continue
 		case open && bound:
-			open = d.bind(d.leaseOf(n, m.id, c.Session, ttl), m.at)
+			open = d.bind(d.leaseOf(name, m.id, c.Session, ttl), m.at)
 		}
 		if !open {
 			unheard = append(unheard, m.id)

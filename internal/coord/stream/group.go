@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
@@ -45,6 +46,7 @@ func spread(d time.Duration) time.Duration { return rand.N(d + 1) }
 type group struct {
 	groupName
 	d      *delivery
+	leases string // the name of its leases
 	keys   Keys
 	own    GroupKeys
 	key    string        // the field of messages by which it delivers; empty = it has no lanes
@@ -53,7 +55,8 @@ type group struct {
 	asking sync.Mutex    // makes fetches take turns with asker
 	asker  *redis.Reader // does not wait
 
-	giving sync.Mutex // makes deliver one at a time, so that messages keep their order
+	giving sync.Mutex     // makes deliver one at a time, so that messages keep their order
+	told   []coord.Outlet // of deliver: those that were sent something, until they are flushed
 
 	reapAt, countAt time.Time // of the loop alone
 
@@ -96,7 +99,7 @@ type message struct {
 func newGroup(d *delivery, n groupName, set settings) *group {
 	keys := d.keys.streamKeys(n.stream)
 	return &group{
-		groupName: n, d: d, keys: keys, own: d.keys.groupKeys(n.stream, n.group), settings: set, key: set.key,
+		groupName: n, d: d, leases: n.lease(), keys: keys, own: d.keys.groupKeys(n.stream, n.group), settings: set, key: set.key,
 		reader: d.Runner.Reader(keys.Log), asker: d.Runner.Reader(keys.Log),
 		more: make(chan struct{}, 1), look: make(chan struct{}, 1), parked: make(chan struct{}, 1),
 		last: "0-0", heaviest: largest, flights: make(map[string]*flight), idle: time.Now(),

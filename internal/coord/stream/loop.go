@@ -126,7 +126,7 @@ func (g *group) accept(entries []redis.Entry) []*message {
 	var others []AckIn
 	for _, e := range entries {
 		if e.Only != "" && e.Only != g.group {
-			others = append(others, g.d.ack(g.groupName, e.ID))
+			others = append(others, g.ack(e.ID))
 			continue
 		}
 		all = append(all, &message{id: e.ID, text: e.Message, attempt: 1, at: now})

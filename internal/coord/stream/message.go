@@ -3,9 +3,11 @@ package stream
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // envelope is a message as it is kept in Redis: a MessagePack map with short keys. Keys that are
@@ -23,12 +25,27 @@ var handle = func() *codec.MsgpackHandle {
 	return h
 }()
 
+// An encoder and a decoder are larger than most messages, so that they are kept for the next.
+var (
+	nothing  = []byte{} // what they have meanwhile, in which nobody writes
+	encoders = sync.Pool{New: func() any { return codec.NewEncoderBytes(&nothing, handle) }}
+	decoders = sync.Pool{New: func() any { return codec.NewDecoderBytes(nothing, handle) }}
+)
+
 // pack is a message to be kept, with the trace context of ctx.
 func pack(ctx context.Context, body []byte, fields map[string]string) (string, error) {
-	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, carrier)
-	var b []byte
-	err := codec.NewEncoderBytes(&b, handle).Encode(envelope{Body: body, Fields: fields, Traceparent: carrier["traceparent"]})
+	e := envelope{Body: body, Fields: fields}
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		carrier := propagation.MapCarrier{}
+		propagation.TraceContext{}.Inject(ctx, carrier)
+		e.Traceparent = carrier["traceparent"]
+	}
+	b := make([]byte, 0, len(body)+64)
+	encoder := encoders.Get().(*codec.Encoder) //nolint:forcetypeassert // it holds nothing else
+	encoder.ResetBytes(&b)
+	err := encoder.Encode(&e)
+	encoder.ResetBytes(&nothing) // it keeps no message
+	encoders.Put(encoder)
 	if err != nil {
 		return "", fmt.Errorf("encode a message: %w", err)
 	}
@@ -37,7 +54,12 @@ func pack(ctx context.Context, body []byte, fields map[string]string) (string, e
 
 // unpack undoes pack.
 func unpack(message string) (e envelope, err error) {
-	if err := codec.NewDecoderBytes([]byte(message), handle).Decode(&e); err != nil {
+	decoder := decoders.Get().(*codec.Decoder) //nolint:forcetypeassert // it holds nothing else
+	decoder.ResetBytes([]byte(message))
+	err = decoder.Decode(&e)
+	decoder.ResetBytes(nothing) // it keeps no message
+	decoders.Put(decoder)
+	if err != nil {
 		return envelope{}, fmt.Errorf("decode a message: %w", err)
 	}
 	return e, nil

@@ -67,13 +67,31 @@ func (s *Streams) publication() coord.Single[api.StreamPublishParams, PublishIn,
 
 // newMessage is the input of a message that is added at once.
 func (s *Streams) newMessage(stream, message, dedupeID string) PublishIn {
-	in := PublishIn{
-		Keys: s.keys.streamKeys(stream), DelayedKeys: s.keys.delayedKeys(stream), Message: message, Broadcast: s.keys.Broadcast(),
-	}
+	n := s.named(stream)
+	in := PublishIn{Keys: n.Keys, DelayedKeys: n.DelayedKeys, Message: message, Broadcast: n.broadcast}
 	if dedupeID != "" {
 		in.Dedupe = s.keys.dedupe(stream, dedupeID)
 	}
 	return in
+}
+
+// named are the keys of a stream for its publishers.
+type named struct {
+	stream string
+	Keys
+	DelayedKeys
+	broadcast string
+}
+
+// named makes the keys of a stream, unless it is the one that was published to last: most
+// publishers have one, and the keys take longer to make than the rest of a message.
+func (s *Streams) named(stream string) *named {
+	if n := s.newest.Load(); n != nil && n.stream == stream {
+		return n
+	}
+	n := &named{stream, s.keys.streamKeys(stream), s.keys.delayedKeys(stream), s.keys.Broadcast()}
+	s.newest.Store(n)
+	return n
 }
 
 func (s *Streams) published(

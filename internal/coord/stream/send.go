@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -18,6 +19,11 @@ func (g *group) deliver() {
 	defer g.giving.Unlock()
 	for g.deliverOne() {
 	}
+	for i, o := range g.told {
+		o.Flush()
+		g.told[i] = nil
+	}
+	g.told = g.told[:0]
 	g.mu.Lock()
 	ids := g.unwanted()
 	g.mu.Unlock()
@@ -52,7 +58,7 @@ func (g *group) deliverOne() bool {
 	g.forget(1)
 	f := &flight{to: u, ttl: g.settings.visibility, until: m.at.Add(g.settings.visibility)}
 	if u.bound {
-		f.lease = g.d.leaseOf(g.groupName, m.id, u.session, f.ttl)
+		f.lease = g.d.leaseOf(g.leases, m.id, u.session, f.ttl)
 	}
 	if old := g.flights[m.id]; old != nil {
 		g.landed(m.id, old)
@@ -73,6 +79,9 @@ func (g *group) send(m *message, f *flight, sent api.StreamMessage) {
 	had := f.lease == nil || g.d.bind(f.lease, m.at)
 	if had {
 		told = u.session.Outlet.Notify(api.StreamMessageEvent.Spec, sent)
+		if !slices.Contains(g.told, u.session.Outlet) {
+			g.told = append(g.told, u.session.Outlet)
+		}
 	}
 	if told == coord.ToldSent {
 		g.d.delivered(m)
@@ -198,9 +207,10 @@ func (d *delivery) delivered(m *message) {
 	d.Telemetry.StreamMessages(context.Background(), outcome, 1)
 }
 
-// leaseOf is the lease of a delivery that is bound to a session.
-func (d *delivery) leaseOf(n groupName, id string, to *coord.Session, ttl time.Duration) *lease.Lease {
-	return &lease.Lease{ID: lease.ID{Noun: noun, Name: n.lease(), Token: id}, TTL: ttl, Session: to, Kind: d}
+// leaseOf is the lease of a delivery that is bound to a session, of a group whose leases have
+// that name.
+func (d *delivery) leaseOf(name, id string, to *coord.Session, ttl time.Duration) *lease.Lease {
+	return &lease.Lease{ID: lease.ID{Noun: noun, Name: name, Token: id}, TTL: ttl, Session: to, Kind: d}
 }
 
 // bind has a session hold a delivery. Who has it still, since its renewal came too late, is

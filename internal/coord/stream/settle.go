@@ -43,6 +43,9 @@ func (d *delivery) acking() lease.Giving[api.StreamMessageParams, AckIn, bool, a
 			if err := checkID(p.ID); err != nil {
 				return lease.ID{}, coord.Question[AckIn]{}, err
 			}
+			if g := d.find(k.groupName); g != nil { // it has the names already
+				return lease.ID{Noun: noun, Name: g.leases, Token: p.ID}, coord.Question[AckIn]{In: g.ack(p.ID)}, nil
+			}
 			return k.lease(), coord.Question[AckIn]{In: d.ack(k.groupName, p.ID)}, nil
 		},
 		Answer: func(ctx context.Context, k *messageName, acked lua.Outcome[bool]) (api.StreamAckResult, coord.Rest[api.StreamAckResult]) {
@@ -57,6 +60,10 @@ func (d *delivery) acking() lease.Giving[api.StreamMessageParams, AckIn, bool, a
 
 func (d *delivery) ack(n groupName, id string) AckIn {
 	return AckIn{Keys: d.keys.streamKeys(n.stream), GroupKeys: d.keys.groupKeys(n.stream, n.group), Group: n.group, ID: id}
+}
+
+func (g *group) ack(id string) AckIn {
+	return AckIn{Keys: g.keys, GroupKeys: g.own, Group: g.group, ID: id}
 }
 
 // Nack ends the delivery of a message that was not dealt with, as Ack does: it is delivered

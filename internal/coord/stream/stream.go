@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -48,7 +49,8 @@ type Streams struct {
 
 	publishes coord.Halved[api.StreamPublishParams, api.StreamPublishResult]
 
-	foreign sync.Once // writes the one line of entries that are no messages
+	newest  atomic.Pointer[named] // the stream that was published to last
+	foreign sync.Once             // writes the one line of entries that are no messages
 }
 
 // New makes the noun. Stop ends it.

@@ -181,6 +181,9 @@ func (o *outlet) Notify(e *api.Spec, params any) coord.Told {
 	return coord.ToldSent
 }
 
+// Flush implements coord.Outlet.
+func (o *outlet) Flush() {}
+
 // WhenRoom implements coord.Outlet.
 func (o *outlet) WhenRoom(f func()) {
 	o.mu.Lock()
