@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,5 +104,29 @@ func TestTailOfAStreamGoesOnAfterAnOutage(t *testing.T) {
 	}, limit, 10*time.Millisecond)
 	for _, out := range tails {
 		soon(t, out, " after\n")
+	}
+}
+
+func TestTailOfAStreamGoesOnWithTheNextSidecar(t *testing.T) {
+	t.Parallel()
+	env := []string{noGrace, "COXSWAIN_REDIS_PREFIX=" + redistest.Prefix(t)}
+	s := serve(t, socketIn(t), env, "--redis", redistest.URL(t))
+	wait(t, s.socket)
+	var tails []*output
+	for _, args := range [][]string{{}, {"--group", "g"}} {
+		_, out := spawn(t, []string{"COXSWAIN_SOCKET=" + s.socket}, append([]string{"tail", "--stream", "s"}, args...)...)
+		soon(t, out, "subscribed\n")
+		tails = append(tails, out)
+	}
+	s.signals <- syscall.SIGTERM
+	require.Equal(t, main.OK, s.exit(t))
+	for _, out := range tails {
+		soon(t, out, "it goes on when it can: ")
+	}
+	next := serve(t, s.socket, env, "--redis", redistest.URL(t))
+	wait(t, next.socket)
+	id := published(t, next, "after")
+	for _, out := range tails {
+		soon(t, out, "\n"+id+" after\n")
 	}
 }
