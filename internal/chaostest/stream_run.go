@@ -35,8 +35,9 @@ const (
 	leastMessages = 1000
 	bulkVisible   = 10 * time.Second
 	bulkDelivered = 5
-	// masterAway is how long a killed master is away at least.
-	masterAway = 3 * time.Second
+	// masterAway is how long a killed master is away at least: longer than a cluster takes to
+	// replace it, which else would go on with the one that comes back empty.
+	masterAway = 6 * time.Second
 	// stalled is how long the machine has to stand still for a delivery to end by it.
 	stalled = bulkVisible / 10
 	// stuck is how long a run may go without a message that is dealt with.

@@ -24,6 +24,8 @@ const (
 	visible = 2 * time.Second
 	// mostDeliveries is more than harm brings about for what is no poison.
 	mostDeliveries = 10
+	// everyPoison is of how many messages of a producer one is poison.
+	everyPoison = 40
 	// patientAttempts is how often a consumer may fail at what is no poison.
 	patientAttempts = 3
 )
@@ -122,7 +124,7 @@ func idIn(body []byte) string {
 func (w *worker) publish(ctx context.Context) {
 	w.entries++
 	x := Posted{Stream: feed, ID: fmt.Sprintf("w%02d-%05d", w.id, w.entries), Call: w.history.Now()}
-	if w.chance(2) {
+	if w.entries%everyPoison == 1 { // not by chance, so that there is some however few they are
 		x.ID += poisonous
 	}
 	p := api.StreamPublishParams{Stream: feed, Body: bodyOf(x.ID)}
