@@ -20,6 +20,8 @@ const (
 	// prefetch is how many messages each consumer has at most that it has not acknowledged: of
 	// go-redis the COUNT of its reads.
 	prefetch = 16
+	// startTime is how long the first message may take. The time of a load begins with it.
+	startTime = 30 * time.Second
 )
 
 // streamBody is that of each message.
@@ -148,19 +150,24 @@ func clientConsume(ctx context.Context, run consumption) (tally, error) {
 		}
 		clients = append(clients, c)
 	}
-	during, end := context.WithTimeout(ctx, run.d)
+	during, end := context.WithTimeout(ctx, run.d+startTime)
 	defer end()
 	var (
-		all  sync.WaitGroup
-		done atomic.Int64
-		last atomic.Int64 // when the last function ended, of the time since start
-		errs = make(chan error, len(clients))
+		all   sync.WaitGroup
+		first sync.Once // begins the time
+		start time.Time
+		done  atomic.Int64
+		last  atomic.Int64 // when the last function ended, of the time since start
+		errs  = make(chan error, len(clients))
 	)
-	start := time.Now()
 	for _, c := range clients {
 		all.Go(func() {
 			o := client.StreamOptions{Concurrency: run.share(), Prefetch: run.share() * prefetch}
 			err := c.StreamSubscribe(during, run.stream, groupName, o, func(context.Context, api.StreamMessage) error {
+				first.Do(func() {
+					start = time.Now()
+					time.AfterFunc(run.d, end)
+				})
 				last.Store(int64(time.Since(start)))
 				if int(done.Add(1)) == run.n {
 					end()

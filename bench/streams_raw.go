@@ -35,9 +35,8 @@ func rawConsume(_ context.Context, run consumption) (tally, error) {
 		conns = append(conns, c)
 	}
 	consumers := make([]rawConsumer, len(conns))
-	start := time.Now()
 	for i, c := range conns {
-		consumers[i] = rawConsumer{conn: c, end: start.Add(run.d), run: run, acked: func() {
+		consumers[i] = rawConsumer{conn: c, run: run, acked: func() {
 			if left.Add(-1) == 0 {
 				for _, other := range conns {
 					_ = other.SetReadDeadline(time.Now()) // a closed one has ended
@@ -52,18 +51,26 @@ func rawConsume(_ context.Context, run consumption) (tally, error) {
 	}
 	all.Wait()
 	close(errs)
-	var sum tally
-	for i := range consumers {
-		sum.calls += consumers[i].done
-		sum.took = max(sum.took, consumers[i].last.Sub(start))
+	var (
+		sum         tally
+		start, last time.Time
+	)
+	for _, c := range consumers {
+		sum.calls += c.done
+		if start.IsZero() || !c.first.IsZero() && c.first.Before(start) {
+			start = c.first
+		}
+		if c.last.After(last) {
+			last = c.last
+		}
 	}
+	sum.took = last.Sub(start)
 	return sum, <-errs
 }
 
 // rawConsumer is one connection that consumes.
 type rawConsumer struct {
 	conn  net.Conn
-	end   time.Time
 	run   consumption
 	acked func() // told of each message
 
@@ -71,17 +78,19 @@ type rawConsumer struct {
 	next uint16 // the id of a request
 	open int    // requests without an answer
 	done int    // messages that were acknowledged
-	last time.Time
+	// first is when the first message came, with which the time begins, last when the last was
+	// acknowledged.
+	first, last time.Time
 }
 
-// consume acknowledges messages until end, and waits for the answers to that.
+// consume acknowledges messages until its time is over, and waits for the answers to that.
 func (r *rawConsumer) consume() error {
 	r.request("stream.subscribe", 3)
 	r.out = appendText(appendText(r.out, "stream"), r.run.stream)
 	r.out = appendText(appendText(r.out, "group"), groupName)
 	n := r.run.share() * prefetch
 	r.out = append(appendText(r.out, "prefetch"), 0xcd, byte(n>>8), byte(n))
-	if err := r.conn.SetReadDeadline(r.end); err != nil {
+	if err := r.conn.SetReadDeadline(time.Now().Add(startTime)); err != nil {
 		return err
 	}
 	in, have := make([]byte, 1<<18), 0
@@ -142,6 +151,12 @@ func (r *rawConsumer) frame(frame []byte, more bool) error {
 	case bytes.HasPrefix(frame, message):
 		if !more {
 			return nil
+		}
+		if r.first.IsZero() {
+			r.first = time.Now()
+			if err := r.conn.SetReadDeadline(r.first.Add(r.run.d)); err != nil {
+				return err
+			}
 		}
 		id := textOf(frame, "id")
 		r.request("stream.ack", 3)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,9 @@ func messages(ids ...string) (b []byte) {
 func TestARawConsumerAcknowledgesEachMessageOnceItIsWhole(t *testing.T) {
 	t.Parallel()
 	told := 0
-	r := rawConsumer{run: consumption{stream: "s"}, acked: func() { told++ }}
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
+	r := rawConsumer{conn: ours, run: consumption{stream: "s", d: time.Hour}, acked: func() { told++ }}
 	b := messages("1-0", "2-0")
 	for end := range b {
 		r.out, r.open = nil, 0

@@ -381,10 +381,11 @@ func TestAnAcknowledgementIsRepeatedUntilItIsTaken(t *testing.T) {
 	consume(t, c, client.StreamOptions{}, func(context.Context, api.StreamMessage) error { return nil })
 	p := f.next("stream.subscribe").peer
 	p.notify("stream.message", sent("sub-1", "1-0", 1))
-	p.notify("stream.message", sent("sub-1", "2-0", 1))
-	for _, id := range []string{"1-0", "1-0", "1-0", "1-0", "2-0"} {
-		require.Equal(t, id, f.next("stream.ack").params["id"])
+	for range 4 {
+		require.Equal(t, "1-0", f.next("stream.ack").params["id"])
 	}
+	p.notify("stream.message", sent("sub-1", "2-0", 1))
+	require.Equal(t, "2-0", f.next("stream.ack").params["id"])
 }
 
 func TestASubscriptionThatIsRefusedFails(t *testing.T) {

@@ -16,6 +16,9 @@ const (
 	maxGroups = 256
 	// maxSubscriptions bounds those of one connection.
 	maxSubscriptions = 256
+	// maxPrefetched bounds the messages that the subscriptions of one connection may have
+	// together: the sidecar keeps about 1.5 KB for each.
+	maxPrefetched = 10_000
 )
 
 // delivery is the part of a sidecar in delivering: its groups, and who subscribed to them.

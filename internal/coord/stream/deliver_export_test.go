@@ -33,3 +33,12 @@ func Reading(s *Streams, stream, group string) bool {
 
 // Wait is how long messages wait for a client that reads too slowly.
 func Wait(visibility time.Duration) time.Duration { return visibility / 3 }
+
+// Looked is when the loop of a group last began to look for messages that are to be delivered
+// again.
+func Looked(s *Streams, stream, group string) time.Time {
+	g := s.delivery.find(groupName{stream, group})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.looked
+}

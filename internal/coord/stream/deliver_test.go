@@ -2,13 +2,16 @@ package stream_test
 
 import (
 	"context"
+	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
@@ -302,6 +305,47 @@ func TestAStreamOrAGroupThatIsDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
+// lines counts those of a log.
+type lines struct {
+	slog.Handler
+	warnings, infos atomic.Int64
+}
+
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	switch r.Level {
+	case slog.LevelWarn:
+		l.warnings.Add(1)
+	case slog.LevelInfo:
+		l.infos.Add(1)
+	}
+	return nil
+}
+
+// New messages come while those that are to be delivered again cannot be had.
+func TestOneLineOfTheLogSaysThatAGroupCannotBeRead(t *testing.T) {
+	f := onRedis(t)
+	l := &lines{Handler: slog.DiscardHandler}
+	s := coordtest.NewWith(t, f.runner, f.prefix, coordtest.Options{Log: slog.New(l)})
+	c := connect(t, s)
+	c.subscribe(api.StreamSubscribeParams{VisibilityMS: 100, Bind: "ttl"})
+	redis, keys := redistest.Client(t), stream.AckOf(coord.NewKeys(f.prefix, ""), "jobs", "workers", "")
+	require.NoError(t, redis.Set(background, keys.Retry, "of another type", 0).Err())
+	for range 5 {
+		id := f.publish("new")[0]
+		require.Equal(t, id, c.next().ID)
+		for range 2 { // the first of them has ended when the second begins
+			last := stream.Looked(s.Streams, "jobs", "workers")
+			eventually(t, func() bool { return stream.Looked(s.Streams, "jobs", "workers") != last })
+		}
+	}
+	require.EqualValues(t, 1, l.warnings.Load())
+	require.Zero(t, l.infos.Load())
+	require.NoError(t, redis.Del(background, keys.Retry).Err())
+	eventually(t, func() bool { return l.infos.Load() == 1 })
+}
+
 func TestAClientThatReadsSlowlyLosesNothing(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		s := f.sidecar()
@@ -490,4 +534,23 @@ func TestWhatEndsADeliveryMakesRoomForTheNext(t *testing.T) {
 		require.True(t, c.nack(ids[1], 60_000).Nacked)
 		require.Equal(t, ids[2], c.next().ID)
 	})
+}
+
+func TestTheSubscriptionsOfAConnectionAreBounded(t *testing.T) {
+	f := onRedis(t)
+	s := f.sidecar()
+	c := connect(t, s)
+	for range 10 {
+		c.subscribe(api.StreamSubscribeParams{Prefetch: 1000})
+	}
+	_, err := do(c, api.StreamSubscribe, api.StreamSubscribeParams{Stream: "jobs", Group: "workers", Prefetch: 1})
+	require.ErrorContains(t, err, "prefetch: with the 10000 of its other subscriptions this connection would have more than 10000; give less, or open another")
+	connect(t, s).subscribe(api.StreamSubscribeParams{Prefetch: 1000})
+
+	c = connect(t, s)
+	for range 256 {
+		c.subscribe(api.StreamSubscribeParams{Prefetch: 1})
+	}
+	_, err = do(c, api.StreamSubscribe, api.StreamSubscribeParams{Stream: "jobs", Group: "workers", Prefetch: 1})
+	require.ErrorContains(t, err, "this connection has 256 subscriptions; end some by stream.unsubscribe, or open another")
 }

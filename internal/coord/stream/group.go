@@ -39,6 +39,13 @@ const (
 	keepFor = 100 * time.Millisecond
 )
 
+// The ways by which messages of a group are had. One may fail while the other does not.
+const (
+	byReading  = iota // new ones
+	byClaiming        // those that are to be delivered again
+	ways
+)
+
 // spread is a time of at most d, by chance.
 func spread(d time.Duration) time.Duration { return rand.N(d + 1) }
 
@@ -82,7 +89,7 @@ type group struct {
 	owed      bool // messages wait that are to be delivered again: they go before new ones
 	full      bool // as many messages as may are in lanes
 	draining  bool
-	reporting bool // a line of the log says that the group cannot be read
+	reporting [ways]bool // a line of the log says that messages cannot be had this way
 	standing  Standing
 }
 

@@ -38,5 +38,5 @@ func checkID(id string) error {
 // publishedMS is when a message was added to its stream, Unix milliseconds.
 func publishedMS(id string) int64 {
 	n, _ := idOf(id)
-	return int64(n[0]) //nolint:gosec // it is a time
+	return int64(n[0])
 }

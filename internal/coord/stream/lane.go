@@ -91,14 +91,14 @@ func (g *group) readLanes(ctx context.Context) {
 		switch {
 		case err == nil:
 			again.Reset()
-			g.readable()
+			g.readable(byReading)
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, redis.ErrNoGroup):
 			err = g.recreate(ctx, err)
 			fallthrough
 		default:
-			g.unreadable(err)
+			g.unreadable(byReading, err)
 			wait = again.NextBackOff()
 		}
 		if !g.awaitLane(ctx, wait) {

@@ -74,14 +74,14 @@ func (g *group) read(ctx context.Context) {
 		switch {
 		case err == nil:
 			again.Reset()
-			g.readable()
+			g.readable(byReading)
 			continue
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, redis.ErrNoGroup):
 			err = g.recreate(ctx, err)
 		}
-		g.unreadable(err)
+		g.unreadable(byReading, err)
 		if !pause(ctx, again.NextBackOff()) {
 			return
 		}
@@ -155,9 +155,9 @@ func (g *group) recreate(ctx context.Context, lost error) error {
 	return lost
 }
 
-// unreadable and readable write one line each of a group that cannot be read, for as long as
-// that lasts. That Redis is away, or refuses all, is told elsewhere, once for all groups.
-func (g *group) unreadable(err error) {
+// unreadable and readable write one line each of a group that cannot be read, one way or the
+// other, for as long as that lasts. That Redis is away, or refuses all, is told elsewhere, once for all groups.
+func (g *group) unreadable(way int, err error) {
 	if err == nil || g.d.ctx.Err() != nil {
 		return
 	}
@@ -168,18 +168,18 @@ func (g *group) unreadable(err error) {
 		return
 	}
 	g.mu.Lock()
-	first := !g.reporting
-	g.reporting = true
+	first := !g.reporting[way]
+	g.reporting[way] = true
 	g.mu.Unlock()
 	if first {
 		g.d.Log.Warn("a group of a stream cannot be read; it is made again if it is gone", "stream", g.stream, "group", g.group, "err", err)
 	}
 }
 
-func (g *group) readable() {
+func (g *group) readable(way int) {
 	g.mu.Lock()
-	told := g.reporting
-	g.reporting = false
+	told := g.reporting[way]
+	g.reporting[way] = false
 	g.mu.Unlock()
 	if told {
 		g.d.Log.Info("the group of a stream is read again", "stream", g.stream, "group", g.group)
@@ -236,14 +236,15 @@ func (g *group) claim(ctx context.Context) {
 		out, err := g.claimOnce(ctx, n, visibility, after)
 		switch {
 		case err != nil:
-			g.unreadable(err)
+			g.unreadable(byClaiming, err)
 			g.settle(false)
 			return
 		case out.Missing:
-			g.unreadable(g.recreate(ctx, redis.ErrNoGroup))
+			g.unreadable(byClaiming, g.recreate(ctx, redis.ErrNoGroup))
 			g.settle(false)
 			return
 		}
+		g.readable(byClaiming)
 		more = more || out.More
 		g.deliver()
 		if out.RetryMS > 0 {

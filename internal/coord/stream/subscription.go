@@ -52,8 +52,11 @@ func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamS
 	if c.Session == nil || c.Session.Outlet == nil {
 		return r, coord.Invalid("this call has no connection to send messages to; use stream.fetch")
 	}
-	if d.subscribed(c.Session) >= maxSubscriptions {
+	switch n, prefetch := d.subscribed(c.Session); {
+	case n >= maxSubscriptions:
 		return r, coord.Invalid("this connection has %d subscriptions; end some by stream.unsubscribe, or open another", maxSubscriptions)
+	case prefetch+int(p.Prefetch) > maxPrefetched:
+		return r, coord.Invalid("prefetch: with the %d of its other subscriptions this connection would have more than %d; give less, or open another", prefetch, maxPrefetched)
 	}
 	set := settings{coord.Millis(p.VisibilityMS), p.MaxDeliveries, p.Rule, p.Key}
 	g, created, err := d.join(ctx, n, set, p.Start)
@@ -75,11 +78,14 @@ func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamS
 	return api.StreamSubscribeResult{Subscription: u.name, Created: created}, nil
 }
 
-// subscribed counts the subscriptions of a session.
-func (d *delivery) subscribed(of *coord.Session) int {
+// subscribed counts the subscriptions of a session, and their prefetch together.
+func (d *delivery) subscribed(of *coord.Session) (n, prefetch int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.subscriptions[of])
+	for _, u := range d.subscriptions[of] {
+		prefetch += u.prefetch
+	}
+	return len(d.subscriptions[of]), prefetch
 }
 
 // add puts a subscription into its group. False = its session has ended.
