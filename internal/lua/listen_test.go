@@ -24,7 +24,7 @@ func listener(t *testing.T, r *lua.Runner) (*redis.Listener, <-chan string) {
 			heard <- strings.Join([]string{pattern, channel, payload}, "|")
 		},
 		Listening: func(t redis.Topic) { heard <- "on " + t.Name },
-		Refused:   func(t redis.Topic, err error) { heard <- "refused " + t.Name },
+		Refused:   func(t redis.Topic, _ error) { heard <- "refused " + t.Name },
 		Lost:      func() { heard <- "lost" },
 	})
 	t.Cleanup(l.Stop)

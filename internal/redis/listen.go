@@ -386,12 +386,7 @@ func (c *listening) run() error {
 			continue
 		}
 		if err != nil {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if c.err != nil {
-				return c.err
-			}
-			return err
+			return c.ended(err)
 		}
 		c.heard.Store(true)
 		c.listened = true
@@ -403,6 +398,16 @@ func (c *listening) run() error {
 			c.of.answered(Topic{m.Channel, m.Kind == "psubscribe" || m.Kind == "punsubscribe"}, m.Kind == "subscribe" || m.Kind == "psubscribe")
 		}
 	}
+}
+
+// ended is why the connection ended: what shut was told, else what its last read returned.
+func (c *listening) ended(last error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	return last
 }
 
 // shut closes the connection, so that what is read or written on it ends.
@@ -458,9 +463,11 @@ func (c *listening) write(ctx context.Context) {
 			patterns bool
 			atOnce   int
 		}{
-			{p.unsubscribe, c.sub.Unsubscribe, false, listenAtOnce}, {p.punsubscribe, c.sub.PUnsubscribe, true, listenAtOnce},
+			{p.unsubscribe, c.sub.Unsubscribe, false, listenAtOnce},
+			{p.punsubscribe, c.sub.PUnsubscribe, true, listenAtOnce},
 			// A user whose channels are restricted may be refused one pattern and not others.
-			{p.subscribe, c.sub.Subscribe, false, listenAtOnce}, {p.psubscribe, c.sub.PSubscribe, true, 1},
+			{p.subscribe, c.sub.Subscribe, false, listenAtOnce},
+			{p.psubscribe, c.sub.PSubscribe, true, 1},
 		} {
 			for names := range slices.Chunk(do.names, do.atOnce) {
 				c.sending(names, do.patterns)

@@ -94,7 +94,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		"What circuit breakers decided: allowed, probe, the state that refused, or what the fail mode decided.")
 	t.queueEntries = m.counter("coxswain.queue.entries", "{entry}", "Entries of queues, by what became of them.")
 	t.streamMessages = m.counter("coxswain.stream.messages", "{message}", "Messages of streams, by what became of them here.")
-	t.pubsubMessages = m.counter("coxswain.pubsub.messages", "{message}", "Messages of Pub/Sub: published here, or delivered or dropped for one subscription each.")
+	t.pubsubMessages = m.counter("coxswain.pubsub.messages", "{message}",
+		"Messages of Pub/Sub: published here, or delivered or dropped for one subscription each.")
 	t.pubsubGaps = m.counter("coxswain.pubsub.gaps", "{gap}", "Gaps that subscriptions were told of.")
 	t.pubsubSubscriptions = m.upDown("coxswain.pubsub.subscriptions", "{subscription}", "Subscriptions of Pub/Sub now.")
 	t.breakerChanges = m.counter("coxswain.breaker.transitions", "{transition}", "Changes of state of circuit breakers that happened here, by the states.")

@@ -139,7 +139,9 @@ var errDenied = errors.New("redis denies the sidecar's user to publish to channe
 func (p *Pubsub) publishing() coord.Single[api.PubsubPublishParams, PublishIn, PublishOut, api.PubsubPublishResult, string] {
 	return coord.Single[api.PubsubPublishParams, PublishIn, PublishOut, api.PubsubPublishResult, string]{
 		Runner: p.Runner, Script: PublishScript,
-		Ask: func(c coord.Caller, params *api.PubsubPublishParams, channel *string) (ask coord.Question[PublishIn], _ coord.Prepared, r api.PubsubPublishResult, _ error) {
+		Ask: func(
+			c coord.Caller, params *api.PubsubPublishParams, channel *string,
+		) (ask coord.Question[PublishIn], _ coord.Prepared, r api.PubsubPublishResult, _ error) {
 			*channel = params.Channel
 			route := p.keys.route(params.Channel)
 			ask.Patience, ask.Latch = lua.Patient, coord.Latch(route, c)

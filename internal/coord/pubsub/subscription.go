@@ -239,6 +239,7 @@ func (s *subscription) close() {
 type errTooMany int
 
 func (n errTooMany) Error() string {
-	return fmt.Sprintf("channels: this connection would have %d channels and patterns, and %d are the most; unsubscribe first, use a pattern, or open another connection",
+	return fmt.Sprintf("channels: this connection would have %d channels and patterns, and %d are the most; unsubscribe first, "+
+		"use a pattern, or open another connection",
 		int(n), maxSessionTopics)
 }

@@ -69,11 +69,13 @@ func (d *delivery) checkLanes(ctx context.Context, set settings) error {
 func delivers(n groupName, by, wanted string) error {
 	switch {
 	case by == "":
-		return coord.Invalid("key: the group %s of the stream %s delivers in the order of the stream; leave rule and key out, or name another group", n.group, n.stream)
+		return coord.Invalid("key: the group %s of the stream %s delivers in the order of the stream; leave rule and key out, "+
+			"or name another group", n.group, n.stream)
 	case wanted == "":
 		return coord.Invalid("key: the group %s of the stream %s delivers by the field %s; name it as key, with a rule, or name another group", n.group, n.stream, by)
 	default:
-		return coord.Invalid("key: the group %s of the stream %s delivers by the field %s; name it in place of %s, or name another group", n.group, n.stream, by, wanted)
+		return coord.Invalid("key: the group %s of the stream %s delivers by the field %s; name it in place of %s, "+
+			"or name another group", n.group, n.stream, by, wanted)
 	}
 }
 

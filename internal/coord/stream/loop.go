@@ -164,7 +164,7 @@ func (g *group) unreadable(way int, err error) {
 	var why *redis.Trouble
 	away := errors.Is(err, redis.ErrMaybeExecuted) || errors.Is(err, redis.ErrUnavailable)
 	// A user that may run scripts and not read streams is not met by the probe.
-	if away && !(errors.As(err, &why) && why.Name == "denied") {
+	if away && (!errors.As(err, &why) || why.Name != "denied") {
 		return
 	}
 	g.mu.Lock()

@@ -35,8 +35,9 @@ func (l *log) add(t require.TestingT, key string, ids ...string) {
 // bury adds dead letters of group g.
 func (l *log) bury(t require.TestingT, message string, ids ...string) {
 	for _, id := range ids {
+		ms, _, _ := strings.Cut(id, "-")
 		require.NoError(t, l.Client.XAdd(ctx, &redis.XAddArgs{Stream: l.Dead, ID: id, Values: []any{
-			"m", message, "id", "1-" + id[:strings.Index(id, "-")], "group", "g", "attempts", 5, "reason", "why",
+			"m", message, "id", "1-" + ms, "group", "g", "attempts", 5, "reason", "why",
 		}}).Err())
 	}
 }
@@ -255,8 +256,17 @@ func deadPages(t *testing.T, s *luatest.Store) {
 		count, bytes int64
 		from, to     int
 	}{
-		{"", 20, 1000, 0, 20}, {"", 256, 200, 0, 20}, {"", 19, 1000, 0, 19}, {"", 8, 1000, 0, 8}, {"", 256, 199, 0, 19},
-		{"", 256, 1, 0, 1}, {"8-0", 256, 80, 8, 16}, {"8-0", 4, 1000, 8, 12}, {"19-0", 256, 1000, 19, 20}, {"20-0", 256, 1000, 20, 20}, {"7-5", 1, 1000, 7, 8},
+		{"", 20, 1000, 0, 20},
+		{"", 256, 200, 0, 20},
+		{"", 19, 1000, 0, 19},
+		{"", 8, 1000, 0, 8},
+		{"", 256, 199, 0, 19},
+		{"", 256, 1, 0, 1},
+		{"8-0", 256, 80, 8, 16},
+		{"8-0", 4, 1000, 8, 12},
+		{"19-0", 256, 1000, 19, 20},
+		{"20-0", 256, 1000, 20, 20},
+		{"7-5", 1, 1000, 7, 8},
 	} {
 		ids, more := page(test.after, test.count, test.bytes)
 		require.Equal(t, append([]string(nil), all[test.from:test.to]...), ids, "%+v", test)

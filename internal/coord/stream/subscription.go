@@ -56,7 +56,8 @@ func (d *delivery) Subscribe(ctx context.Context, c coord.Caller, p *api.StreamS
 	case n >= maxSubscriptions:
 		return r, coord.Invalid("this connection has %d subscriptions; end some by stream.unsubscribe, or open another", maxSubscriptions)
 	case prefetch+int(p.Prefetch) > maxPrefetched:
-		return r, coord.Invalid("prefetch: with the %d of its other subscriptions this connection would have more than %d; give less, or open another", prefetch, maxPrefetched)
+		return r, coord.Invalid("prefetch: with the %d of its other subscriptions this connection would have more than %d; "+
+			"give less, or open another", prefetch, maxPrefetched)
 	}
 	set := settings{coord.Millis(p.VisibilityMS), p.MaxDeliveries, p.Rule, p.Key}
 	g, created, err := d.join(ctx, n, set, p.Start)
