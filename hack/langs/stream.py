@@ -72,7 +72,7 @@ run.kill()
 run.wait()
 
 page = (root / "docs" / "stream.md").read_text()
-program = re.search(r"```python\n(.*?)```", page, re.S).group(1).replace('"orders"', '"ten-lines"')
+program = re.search(r"```python\n(import .*?)```", page, re.S).group(1).replace('"orders"', '"ten-lines"')
 run = subprocess.Popen([sys.executable, "-u", "-c", program], cwd=example, stdout=subprocess.PIPE, text=True, env=os.environ)
 sidecar.call("stream.publish", stream="ten-lines", body=b"b")
 check("the page's ten lines", (got := run.stdout.readline()) == "1 b'b'\n", got)
