@@ -5,7 +5,7 @@
 -- ARGV group; id
 -- RETURNS acked
 -- TTL none
--- COST O(log pending), 8 us: ZCARD, XACK, ZREM, HGET
+-- COST O(log pending), 10 us: ZCARD, XACK, ZREM, HGET
 -- One of another type fails before anything is written.
 redis.call('ZCARD', retry_key)
 local acked = redis.call('XACK', log_key, group, id)
