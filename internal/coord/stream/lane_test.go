@@ -16,6 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // byHost is a subscription that delivers by the field host under the rule crawl.
@@ -29,6 +30,15 @@ func crawl(t *testing.T, s *coordtest.Sidecar, limit int64, per time.Duration, r
 	require.NoError(t, s.Rules.Set([]api.Rule{{
 		Name: "crawl", Algorithm: api.AlgorithmSlidingWindowLog, Limits: []api.Band{{Limit: limit, PeriodMS: per.Milliseconds()}},
 	}}, revision))
+}
+
+// crawler is a sidecar whose rule crawl is so many in a period, and a consumer that has not
+// subscribed.
+func (f *fleet) crawler(limit int64, per time.Duration) (*coordtest.Sidecar, *consumer) {
+	f.t.Helper()
+	s := f.sidecar()
+	crawl(f.t, s, limit, per, 1)
+	return s, connect(f.t, s)
 }
 
 // publishTo adds messages for a host, whose bodies are the host and their number.
@@ -60,11 +70,9 @@ func (f *fleet) nothing(all ...*consumer) {
 
 func TestAMessageWaitsForTheLimitOfItsKeyAndOthersPassItBy(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1, time.Hour, 1)
+		s, c := f.crawler(1, time.Hour)
 		f.publishTo("a", 0, 3)
 		f.publishTo("b", 0, 2)
-		c := connect(t, s)
 		c.subscribe(byHost())
 		first, second := c.next(), c.next()
 		bodies := []string{string(first.Body), string(second.Body)}
@@ -88,26 +96,33 @@ func TestAMessageWaitsForTheLimitOfItsKeyAndOthersPassItBy(t *testing.T) {
 }
 
 func TestMessagesOfAKeyGoOneAtATime(t *testing.T) {
-	onStores(t, func(t *testing.T, f *fleet) {
-		s, other := f.sidecar(), f.sidecar()
-		crawl(t, s, 1000, time.Second, 1)
-		crawl(t, other, 1000, time.Second, 1)
-		f.publishTo("a", 0, 4)
-		c, d := connect(t, s), connect(t, other)
-		c.subscribe(byHost())
-		m := c.next()
-		require.Equal(t, "a 0", string(m.Body))
-		d.subscribe(byHost())
-		f.nothing(c, d)
+	onStores(t, oneAtATime)
+}
 
-		t.Log("one that was nacked is the first again, and the others wait for it")
-		require.Equal(t, api.StreamNackResult{Nacked: true, DelayMS: 1}, c.nack(m.ID, 1))
-		again := either(c, d)
-		require.Equal(t, "a 0", string(again.Body))
-		require.Equal(t, int64(2), again.Attempt)
-		require.True(t, c.ack(again.ID))
-		require.Equal(t, "a 1", string(either(c, d).Body))
-	})
+func TestTopologyMessagesOfAKeyGoOneAtATime(t *testing.T) {
+	t.Parallel()
+	redistest.Topologies(t, func(t *testing.T, url string) { oneAtATime(t, newFleet(t, url)) })
+}
+
+func oneAtATime(t *testing.T, f *fleet) {
+	s, other := f.sidecar(), f.sidecar()
+	crawl(t, s, 1000, time.Second, 1)
+	crawl(t, other, 1000, time.Second, 1)
+	f.publishTo("a", 0, 4)
+	c, d := connect(t, s), connect(t, other)
+	c.subscribe(byHost())
+	m := c.next()
+	require.Equal(t, "a 0", string(m.Body))
+	d.subscribe(byHost())
+	f.nothing(c, d)
+
+	t.Log("one that was nacked is the first again, and the others wait for it")
+	require.Equal(t, api.StreamNackResult{Nacked: true, DelayMS: 1}, c.nack(m.ID, 1))
+	again := either(c, d)
+	require.Equal(t, "a 0", string(again.Body))
+	require.Equal(t, int64(2), again.Attempt)
+	require.True(t, c.ack(again.ID))
+	require.Equal(t, "a 1", string(either(c, d).Body))
 }
 
 // either waits for a message of one of two consumers.
@@ -125,10 +140,8 @@ func either(c, d *consumer) api.StreamMessage {
 
 func TestAMessageOfAClosedConnectionIsTheFirstOfItsKeyAgain(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1000, time.Second, 1)
+		s, c := f.crawler(1000, time.Second)
 		f.publishTo("a", 0, 2)
-		c := connect(t, s)
 		c.subscribe(byHost())
 		require.Equal(t, "a 0", string(c.next().Body))
 		d := connect(t, s)
@@ -142,10 +155,8 @@ func TestAMessageOfAClosedConnectionIsTheFirstOfItsKeyAgain(t *testing.T) {
 
 func TestAMessageOfAKeyThatIsNotAcknowledgedIsADeadLetterAndTheNextGoes(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1000, time.Second, 1)
+		_, c := f.crawler(1000, time.Second)
 		f.publishTo("a", 0, 2)
-		c := connect(t, s)
 		p := byHost()
 		p.MaxDeliveries, p.VisibilityMS, p.Bind = 2, 100, api.BindTTL
 		c.subscribe(p)
@@ -163,14 +174,12 @@ func TestAMessageOfAKeyThatIsNotAcknowledgedIsADeadLetterAndTheNextGoes(t *testi
 
 func TestAMessageWithoutItsKeyIsADeadLetter(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1000, time.Second, 1)
+		_, c := f.crawler(1000, time.Second)
 		f.publish("no fields")
 		f.publishTo("", 0, 1)
 		f.publishTo("a\x00b", 0, 1)
 		f.publishTo(string(make([]byte, api.MaxNameBytes+1)), 0, 1)
 		f.publishTo("a", 0, 1)
-		c := connect(t, s)
 		c.subscribe(byHost())
 		require.Equal(t, "a 0", string(c.next().Body))
 		letters := must(c, api.StreamDead, api.StreamDeadParams{Stream: "jobs"}).Letters
@@ -234,11 +243,9 @@ func TestAGroupDeliversByOneField(t *testing.T) {
 
 func TestFetchTakesWhatItsLimitAdmits(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1, time.Hour, 1)
+		_, c := f.crawler(1, time.Hour)
 		f.publishTo("a", 0, 3)
 		f.publishTo("b", 0, 1)
-		c := connect(t, s)
 		p := api.StreamFetchParams{Stream: "jobs", Group: "workers", Rule: "crawl", Key: "host", Count: 10}
 		got := must(c, api.StreamFetch, p).Messages
 		require.Len(t, got, 2)
@@ -256,10 +263,8 @@ func TestFetchTakesWhatItsLimitAdmits(t *testing.T) {
 
 func TestMessagesThatWereDeletedWhileTheyWaitedAreCounted(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1, time.Hour, 1)
+		_, c := f.crawler(1, time.Hour)
 		f.publishTo("a", 0, 3)
-		c := connect(t, s)
 		c.subscribe(byHost())
 		m := c.next()
 		require.True(t, c.ack(m.ID))
@@ -427,10 +432,8 @@ func (s *site) requireOrder(t *testing.T) {
 
 func TestMessagesThatWaitForTheirKeyAreCounted(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
-		s := f.sidecar()
-		crawl(t, s, 1, time.Hour, 1)
+		_, c := f.crawler(1, time.Hour)
 		f.publishTo("a", 0, 3)
-		c := connect(t, s)
 		c.subscribe(byHost())
 		c.next()
 		group := must(c, api.StreamStats, api.StreamStatsParams{Stream: "jobs"}).Groups[0]
