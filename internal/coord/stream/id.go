@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// idOf is an id of Redis as numbers: milliseconds and a serial. False is what is no id.
+// idOf is an id of Redis as numbers: milliseconds and a serial. Ok is false for what is no id.
 func idOf(id string) (n [2]uint64, ok bool) {
 	ms, serial, _ := strings.Cut(id, "-")
 	a, err := strconv.ParseUint(ms, 10, 64)

@@ -30,8 +30,8 @@ const (
 	// laneHold is for how long a sidecar keeps the first message of a lane to itself while
 	// it asks the limit.
 	laneHold = scriptTime
-	// mostWait is for how long a limit is not asked again that refuses a key for longer: its
-	// rule may change, or a pause end.
+	// mostWait bounds how long a lane waits after its limit refused it: the rule may change,
+	// or a pause end, before the limit said.
 	mostWait = 10 * time.Second
 	// laneLook is the longest time between two looks at the lanes.
 	laneLook = time.Second
@@ -65,7 +65,7 @@ func (d *delivery) checkLanes(ctx context.Context, set settings) error {
 	return nil // Redis may be away, which the loop waits for
 }
 
-// delivers is the error of who wants the messages of a group by another field than others.
+// delivers is the error of a subscription whose key is not that of its group.
 func delivers(n groupName, by, wanted string) error {
 	switch {
 	case by == "":
@@ -90,15 +90,15 @@ func (g *group) readLanes(ctx context.Context) {
 		got, wait, err := g.admitted(ctx, n)
 		g.keep(got)
 		g.deliver()
+		if errors.Is(err, redis.ErrNoGroup) {
+			err = g.recreate(ctx, err)
+		}
 		switch {
 		case err == nil:
 			again.Reset()
 			g.readable(byReading)
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, redis.ErrNoGroup):
-			err = g.recreate(ctx, err)
-			fallthrough
 		default:
 			g.unreadable(byReading, err)
 			wait = again.NextBackOff()
@@ -109,7 +109,7 @@ func (g *group) readLanes(ctx context.Context) {
 	}
 }
 
-// awaitLane waits until a lane may go, or something has happened that may have opened one. False
+// awaitLane waits until a lane may go, or until g.more says that one may have been opened. False
 // = ctx has ended.
 func (g *group) awaitLane(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {
@@ -126,7 +126,7 @@ func (g *group) awaitLane(ctx context.Context, wait time.Duration) bool {
 	return true
 }
 
-// awaitNews has readLanes look when the stream has messages that are in no lane.
+// awaitNews wakes readLanes when the stream has messages that are in no lane.
 func (g *group) awaitNews(ctx context.Context) {
 	again := pauses()
 	for ctx.Err() == nil {
@@ -142,7 +142,7 @@ func (g *group) awaitNews(ctx context.Context) {
 			news, err = g.reader.Await(ctx, last, redis.MostBlock)
 		}
 		switch {
-		case err != nil: // readLanes tells
+		case err != nil: // readLanes meets it too, and logs it
 			if !pause(ctx, again.NextBackOff()) {
 				return
 			}
@@ -185,7 +185,8 @@ func (g *group) admitted(ctx context.Context, n int) (got []*message, wait time.
 	for i := range outs {
 		v := outs[i].Value
 		switch {
-		case errs[i] != nil: // its lane may go again when it is no longer held, or the message when its visibility timeout is over
+		// The message waits until laneHold is over, or, if it was admitted, its visibility timeout.
+		case errs[i] != nil:
 			err = errs[i]
 		case v.Dead:
 			g.d.Telemetry.StreamMessages(ctx, "dead", 1)
@@ -206,8 +207,8 @@ func (g *group) admitted(ctx context.Context, n int) (got []*message, wait time.
 	return got, min(wait, soonest) + spread(heardWithin), err
 }
 
-// ask has the limits decide about the first messages of lanes, all at once, and returns when the
-// first of those may go that they refused. With an error some could not be asked.
+// ask asks the limits of lanes for their first messages, all at once. Soonest is until the first
+// of the lanes that were refused may go. With an error some limits could not be asked.
 func (g *group) ask(ctx context.Context, heads []Head) (ins []AdmitIn, soonest time.Duration, _ error) {
 	set := g.settingsNow()
 	ins = make([]AdmitIn, len(heads))

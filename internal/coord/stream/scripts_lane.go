@@ -6,7 +6,7 @@ import "github.com/coxswain-sidecar/coxswain/internal/lua"
 // lanes that may go. Nobody else is told of these for HoldMS, in which their limits are asked.
 var HeadsScript = lua.Define[HeadsIn, HeadsOut](files, lua.Source{Name: "stream_heads", Idempotent: true})
 
-// HeadsIn is one look at a group that delivers by key.
+// HeadsIn names a group that delivers by key.
 type HeadsIn struct {
 	Keys
 	GroupKeys
@@ -18,7 +18,7 @@ type HeadsIn struct {
 	HoldMS   int64
 }
 
-// HeadsOut is what was found.
+// HeadsOut has the first messages of lanes, and what became of messages that have no lane.
 type HeadsOut struct {
 	Missing bool  // there is no such group
 	Dead    int64 // had no key, and were moved to the dead letters
@@ -50,8 +50,8 @@ type AdmitIn struct {
 	Reason        string // of a dead letter; empty = it is none
 }
 
-// AdmitOut says what became of it. What is neither admitted nor dead waits, or somebody else
-// delivers it.
+// AdmitOut says what became of the message. One that is neither admitted nor dead waits in its
+// lane, or another sidecar has delivered it.
 type AdmitOut struct {
 	Admitted bool
 	Dead     bool

@@ -46,8 +46,8 @@ func (s *Streams) Standing() Standing {
 	return sum
 }
 
-// count counts, once in a while, what the group has. While that fails what was counted before
-// stands: an outage says nothing of what is left to do.
+// count counts what the group has, about every countEvery. If that fails, the counts of before are
+// kept: during an outage of Redis they are the best that is known.
 func (g *group) count(ctx context.Context) {
 	if time.Now().Before(g.countAt) {
 		return
