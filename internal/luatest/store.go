@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -194,7 +195,11 @@ func (s *Store) Raw(t require.TestingT, key string) string {
 		require.NoError(t, err)
 		words := make([]string, 0, len(members))
 		for _, m := range members {
-			words = append(words, m.Member.(string)+"="+Shown(strconv.FormatInt(int64(m.Score), 10)))
+			member := m.Member.(string)
+			if strings.ContainsFunc(member, unicode.IsControl) {
+				member = strconv.Quote(member)
+			}
+			words = append(words, member+"="+Shown(strconv.FormatInt(int64(m.Score), 10)))
 		}
 		return "zset " + strings.Join(words, " ")
 	case "string":

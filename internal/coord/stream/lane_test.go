@@ -172,6 +172,37 @@ func TestAMessageOfAKeyThatIsNotAcknowledgedIsADeadLetterAndTheNextGoes(t *testi
 	})
 }
 
+func TestAMessageThatIsNotAcknowledgedWaitsForItsLimitAgain(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		_, c := f.crawler(1, time.Hour)
+		f.publishTo("a", 0, 1)
+		p := byHost()
+		p.VisibilityMS, p.Bind = 100, api.BindTTL
+		c.subscribe(p)
+		require.Equal(t, "a 0", string(c.next().Body))
+		eventually(t, func() bool {
+			group := must(c, api.StreamStats, api.StreamStatsParams{Stream: "jobs"}).Groups[0]
+			return group.Pending == 0 && group.Parked == 1
+		})
+		f.nothing(c)
+	})
+}
+
+func TestAMessageThatIsForAnotherGroupHasNoLane(t *testing.T) {
+	onStores(t, func(t *testing.T, f *fleet) {
+		_, c := f.crawler(1000, time.Second)
+		f.publishTo("a", 0, 1)
+		c.subscribe(byHost())
+		require.True(t, c.ack(c.next().ID))
+		other := api.StreamFetchParams{Stream: "jobs", Group: "other"}
+		id := must(c, api.StreamFetch, other).Messages[0].ID
+		require.True(t, must(c, api.StreamNack, api.StreamNackParams{Stream: "jobs", Group: "other", ID: id, Dead: true}).Dead)
+		require.Equal(t, int64(1), must(c, api.StreamRedrive, api.StreamRedriveParams{Stream: "jobs", Count: 1}).Redriven)
+		f.nothing(c)
+		require.Equal(t, "a 0", string(must(c, api.StreamFetch, other).Messages[0].Body))
+	})
+}
+
 func TestAMessageWithoutItsKeyIsADeadLetter(t *testing.T) {
 	onStores(t, func(t *testing.T, f *fleet) {
 		_, c := f.crawler(1000, time.Second)
