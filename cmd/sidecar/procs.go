@@ -16,8 +16,9 @@ import (
 const cgroupRoot = "/sys/fs/cgroup"
 
 // setProcs sets how many threads run Go code at once (GOMAXPROCS), as runtime.procs says. A
-// number stays; auto begins with one and follows the load up to most, see autoProcs, until
-// stop is called. GOMAXPROCS in the environment stands over auto.
+// number stays; auto begins with most, since a start does several things side by side, has one
+// after the first interval and follows the load from there, see autoProcs, until stop is
+// called. GOMAXPROCS in the environment stands over auto.
 func setProcs(log *slog.Logger, setting string, most int) (stop func()) {
 	if n, err := strconv.Atoi(setting); err == nil {
 		runtime.GOMAXPROCS(n)
@@ -26,7 +27,7 @@ func setProcs(log *slog.Logger, setting string, most int) (stop func()) {
 	if _, said := os.LookupEnv("GOMAXPROCS"); said {
 		return func() {}
 	}
-	runtime.GOMAXPROCS(1)
+	runtime.GOMAXPROCS(most)
 	if most < 2 {
 		return func() {}
 	}
@@ -35,19 +36,29 @@ func setProcs(log *slog.Logger, setting string, most int) (stop func()) {
 	watch.Go(func() {
 		tick := time.NewTicker(procsInterval)
 		defer tick.Stop()
-		p := autoProcs{most: most, procs: 1}
-		used, at := processorTime(), time.Now()
-		for {
+		wait := func() (more bool) {
 			select {
 			case <-tick.C:
+				return true
 			case <-done:
-				return
+				return false
 			}
+		}
+		set := func(n int) {
+			runtime.GOMAXPROCS(n)
+			log.Debug("the Go runtime has other procs", "procs", n, "most", most)
+		}
+		if !wait() {
+			return
+		}
+		set(1)
+		p := autoProcs{most: most, procs: 1}
+		used, at := processorTime(), time.Now()
+		for wait() {
 			before, then := used, at
 			used, at = processorTime(), time.Now()
 			if n, changed := p.next(float64(used-before) / float64(at.Sub(then))); changed {
-				runtime.GOMAXPROCS(n)
-				log.Debug("the Go runtime has other procs", "procs", n, "most", most)
+				set(n)
 			}
 		}
 	})

@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,7 +64,7 @@ func TestProcsAreAsConfigured(t *testing.T) {
 	require.Equal(t, 3, runtime.GOMAXPROCS(0), "the environment stands over auto")
 	require.NoError(t, os.Unsetenv("GOMAXPROCS"))
 	main.SetProcs(log, "auto", 4)()
-	require.Equal(t, 1, runtime.GOMAXPROCS(0))
+	require.Equal(t, 4, runtime.GOMAXPROCS(0), "auto begins with all that it may have")
 }
 
 func TestProcessorsFollowTheLimitOfTheCgroup(t *testing.T) {
@@ -93,11 +96,17 @@ func TestProcessorsFollowTheLimitOfTheCgroup(t *testing.T) {
 	}
 }
 
-// A process of its own begins with one thread, and says so.
-func TestServingBeginsWithOneThread(t *testing.T) {
+// A process of its own begins with all processors that it may use, and serves with one.
+func TestServingHasOneThreadOnceItHasStarted(t *testing.T) {
 	t.Parallel()
 	socket := socketIn(t)
-	_, log := spawn(t, nil, "serve", "--redis", "embedded", "--socket", socket, "--http", "")
+	_, log := spawn(t, nil, "serve", "--redis", "embedded", "--socket", socket, "--http", "", "--log-level", "debug")
 	wait(t, socket)
-	require.Equal(t, 1, keptBy(t, log.String()).Procs)
+	most := main.WholeProcessors("/sys/fs/cgroup")
+	require.Equal(t, most, keptBy(t, log.String()).Procs)
+	if most > 1 {
+		require.Eventually(t, func() bool {
+			return strings.Contains(log.String(), `"msg":"the Go runtime has other procs","procs":1,"most":`+strconv.Itoa(most))
+		}, limit, 10*time.Millisecond)
+	}
 }
