@@ -3,6 +3,7 @@ package lua
 import (
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -40,13 +41,23 @@ func Open(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// scripts are the texts and names of all scripts, for the store to load.
+// scripts are the texts and names of all scripts, for the store to load. Texts are assembled
+// side by side, since a start waits for them.
 func (r *Runner) scripts() redis.Scripts {
 	var all redis.Scripts
 	add := func(s *Source, f form) {
 		t := s.form(f, r.clock != nil)
 		all.Texts, all.SHAs = append(all.Texts, t.body), append(all.SHAs, t.sha)
 	}
+	var assembled sync.WaitGroup
+	for _, s := range scripts {
+		assembled.Go(func() {
+			r.many(s)
+			s.form(forOne, r.clock != nil)
+			s.commands()
+		})
+	}
+	assembled.Wait()
 	for _, s := range scripts {
 		add(s, forOne)
 		if s.takes() > 0 && !r.alone {
