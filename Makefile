@@ -118,8 +118,9 @@ bench-once: build ## run every benchmark once, so that none rots; its figures me
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
 	hack/benchonce.sh
 
-docs: ## generate docs/protocol.md, docs/cli.md and the chart's schema and README
+docs: ## generate docs/protocol.md, docs/cli.md, the clients' methods, and the chart's schema and README
 	go run ./hack/protocoldoc
+	go run ./hack/clientgen
 	go run ./hack/chartdoc
 	go test ./cmd/sidecar -run Reference -update
 	COXSWAIN_HELM=$$(hack/tool.sh helm) go test ./internal/helmtest -count=1 -run 'Golden|NamedTemplates|Manifests' -update
