@@ -64,6 +64,7 @@ class Core:
         self._tasks: list[asyncio.Task[None]] = []
         self._id_prefix = ""
         self._ids: itertools.count[int]
+        self._dropping = False
         self._graveyard: list[Any] = []  # what belongs to a parent process, and must not be finalized here
         _cores.add(self)
 
@@ -297,7 +298,9 @@ class Core:
         if self._on_event is None:
             return
         if len(self._events) >= EVENT_QUEUE:
-            log.warning("the event %s was dropped: on_event is too slow", method)
+            if not self._dropping:
+                log.warning("events are dropped from %s on: on_event is too slow", method)
+            self._dropping = True
             return
         self._events.append((method, params))
         self._heard.set()
@@ -315,6 +318,7 @@ class Core:
                         await told
                 except Exception:
                     log.exception("on_event failed for %s", method)
+            self._dropping = False
 
 
 _cores: weakref.WeakSet[Core] = weakref.WeakSet()

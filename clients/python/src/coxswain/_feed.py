@@ -106,11 +106,15 @@ class Subscription(Generic[M]):
                 await self._ready()
                 assert self._more is not None
                 self._more.clear()
+                self._idle()
                 if not self._queue and self._conn is not None:
                     await self._more.wait()
 
     def _taken(self, message: M) -> M:
         return message
+
+    def _idle(self) -> None:
+        """All that came was taken."""
 
     async def _close(self) -> None:
         if self._closed:
@@ -205,8 +209,8 @@ class AsyncIteration(Subscription[M]):
 class PubsubMessage:
     """A message of a channel.
 
-    missed: how many messages were dropped right before this one; -1 = it is not known how many, since the sidecar or Redis was
-        not reached for a while
+    missed: how many messages were dropped right before this one and not told by on_gap already; -1 = it is not known how many,
+        since the sidecar or Redis was not reached for a while
     """
 
     __slots__ = ("body", "channel", "missed", "pattern")
@@ -248,6 +252,7 @@ class _Pubsub(Subscription[PubsubMessage]):
     def _gap(self, dropped: int) -> None:
         # What is not known stays so.
         self._missed = -1 if dropped < 0 or self._missed < 0 else self._missed + dropped
+        self._wake()
 
     def _reopened(self) -> None:
         self._gap(-1)
@@ -257,6 +262,11 @@ class _Pubsub(Subscription[PubsubMessage]):
         if message.missed and self._on_gap is not None:
             self._on_gap(message.missed)
         return message
+
+    def _idle(self) -> None:
+        if self._missed and self._on_gap is not None and not self._queue:
+            missed, self._missed = self._missed, 0
+            self._on_gap(missed)
 
 
 class PubsubSubscription(_Pubsub, SyncIteration[PubsubMessage]):

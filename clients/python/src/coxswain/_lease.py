@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from ._conn import Connection
 from ._core import Core
-from ._errors import Broken, Busy, Cancelled, CoxswainError, DeadlineExceeded, Internal, InvalidArgument, LostError
+from ._errors import Broken, Busy, Cancelled, ClosedError, CoxswainError, DeadlineExceeded, Internal, InvalidArgument, LostError
 
 log = logging.getLogger("coxswain")
 
@@ -292,6 +292,8 @@ class Lease:
             exc.add_note(str(lost))
         except CoxswainError as e:
             log.warning("%s %s: the release failed; the lease ends with its TTL: %s", self._kind.noun, self.name, e)
+            if exc is None:
+                self.check()
 
 
 class SyncForm(Lease):
@@ -314,7 +316,11 @@ class SyncForm(Lease):
         return self
 
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
-        self._run(self._leave, exc)
+        try:
+            self._run(self._leave, exc)
+        except ClosedError:  # which has given it back
+            if exc is None:
+                self.check()
 
 
 class AsyncForm(Lease):
