@@ -160,7 +160,10 @@ def other(sidecar: Sidecar) -> Iterator[Client]:
 @pytest.fixture
 def client(sidecar: Sidecar) -> Iterator[Callable[..., AsyncClient]]:
     """Makes an AsyncClient, which the test closes."""
-    yield lambda **options: AsyncClient("tests", sidecar.socket, **{"deadline": 60.0, **options})
+    def make(**options: Any) -> AsyncClient:
+        return AsyncClient("tests", sidecar.socket, deadline=60.0, **options)
+
+    yield make
 
 
 class Fake:
@@ -185,7 +188,7 @@ class Fake:
             peer.writer.close()
         self.directory.cleanup()
 
-    def of(self, method: str) -> list[dict[str, Any]]:
+    def of(self, method: str) -> list[Any]:
         """The params of the calls of a method."""
         return [params for _, called, params in self.calls if called == method]
 
@@ -226,3 +229,8 @@ class Peer:
 
     def close(self) -> None:
         self.writer.transport.abort()
+
+    def stop_reading(self) -> None:
+        transport = self.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()

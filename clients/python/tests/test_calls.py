@@ -109,7 +109,7 @@ async def test_a_call_that_is_not_answered_ends_with_its_deadline() -> None:
 
 async def test_a_cancelled_task_cancels_its_call(client: Callable[..., AsyncClient], name: str) -> None:
     async with client() as c, client() as other, other.lock(name):
-        call = asyncio.create_task(c.lock.acquire(name=name, wait_ms=60_000))  # type: ignore[arg-type]
+        call = asyncio.create_task(c.lock.acquire(name=name, wait_ms=60_000))
 
         async def waiting() -> int:
             return (await other.lock.get(name=name)).get("waiting", 0)
@@ -155,11 +155,16 @@ async def test_calls_wait_for_their_turn_instead_of_being_refused(own: Callable[
 async def test_one_write_has_the_calls_of_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
         fake.answers["session.ping"] = lambda peer, params: {"now_at_ms": 1}
-        written = []
+        written: list[bytes] = []
         conn = c.core.conn
         assert conn is not None
         write = conn._transport.write
-        monkeypatch.setattr(conn._transport, "write", lambda data: (written.append(data), write(data)))
+
+        def note(data: bytes) -> None:
+            written.append(data)
+            write(data)
+
+        monkeypatch.setattr(conn._transport, "write", note)
         await asyncio.gather(*(c.session.ping() for _ in range(50)))
         assert len(written) == 1
 

@@ -266,8 +266,8 @@ async def test_a_listener_that_fails_hears_the_next_event(caplog: pytest.LogCapt
 
 
 async def test_draining_is_told() -> None:
-    heard = []
-    async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=lambda *event: heard.append(event)) as c:
+    heard: list[tuple[str, Any]] = []
+    async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=lambda method, params: heard.append((method, params))) as c:
         assert c.draining is None
         fake.peers[0].notify("session.draining", {"deadline_at_ms": 1767225600000})
         await auntil(lambda: heard)
@@ -277,7 +277,7 @@ async def test_draining_is_told() -> None:
 async def test_events_that_are_followed_are_followed_on_the_next_connection(own: Callable[..., Sidecar], name: str) -> None:
     sidecar = own()
     heard: list[tuple[str, Any]] = []
-    async with AsyncClient(socket=sidecar.socket, deadline=60, on_event=lambda *event: heard.append(event)) as c:
+    async with AsyncClient(socket=sidecar.socket, deadline=60, on_event=lambda method, params: heard.append((method, params))) as c:
         await c.events.subscribe(kinds=["forced"])
         await asyncio.to_thread(sidecar.kill)
         await asyncio.to_thread(sidecar.start)

@@ -95,7 +95,7 @@ def _work(arguments: tuple[str, str]) -> int:
     with Client(socket=socket) as c:
         r = c.ratelimit.acquire(key=name, algorithm="fixed_window", limits=[{"limit": 100, "period_ms": 3_600_000_000}])
         assert r["allowed"]
-    return shared.lock.get(name=name)["held"] + 10
+    return int(shared.lock.get(name=name)["held"]) + 10
 
 
 shared: Any = None

@@ -73,7 +73,7 @@ def test_a_long_wait_is_made_of_rounds(c: Client, other: Client, name: str, monk
 
 def test_a_loss_is_told_by_an_event_a_check_and_the_end_of_the_block(sidecar: Any, other: Client, name: str) -> None:
     told: list[tuple[str, Any]] = []
-    with Client("tests", sidecar.socket, on_event=lambda *event: told.append(event)) as c:
+    with Client("tests", sidecar.socket, on_event=lambda method, params: told.append((method, params))) as c:
         with pytest.raises(coxswain.LostError, match=f"lock {name}: ") as e, c.lock(name) as lk:
             lk.check()
             assert other.lock.force_release(name=name)["released"]
@@ -159,7 +159,7 @@ async def test_a_lease_is_held_while_the_sidecar_answers() -> None:
 async def test_a_grant_that_comes_too_late_is_given_back(named: bool) -> None:
     async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
         method, release = ("pool.acquire", "pool.release") if named else ("lock.acquire", "lock.release")
-        acquire = asyncio.create_task((c.pool("n") if named else c.lock("n")).acquire())
+        acquire: asyncio.Task[Any] = asyncio.create_task(c.pool("n").acquire() if named else c.lock("n").acquire())
         await auntil(lambda: fake.of(method))
         acquire.cancel()
         with pytest.raises(asyncio.CancelledError):

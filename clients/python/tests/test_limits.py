@@ -56,7 +56,7 @@ def test_a_grant_is_given_back_or_reported(c: Client, rule: str) -> None:
 def test_a_function_is_limited(c: Client, rule: str) -> None:
     calls = []
 
-    @c.limited(rule, key=lambda host, path="/": host)
+    @c.limited(rule, key=lambda host, path="/": str(host))
     def fetch(host: str, path: str = "/") -> str:
         """Fetches."""
         calls.append(host)

@@ -119,15 +119,14 @@ async def test_a_sidecar_that_does_not_read_is_given_up(monkeypatch: pytest.Monk
     async with Fake() as fake, AsyncClient(socket=fake.socket, deadline=60) as c:
         fake.limits["max_frame_bytes"] = 1 << 20
         fake.answers["stream.publish"] = lambda peer, params: {"published": True}
-        stuck = fake.peers[0].writer.transport
-        stuck.pause_reading()
-        calls = [asyncio.create_task(c.stream.publish(stream="s", body=bytes(200_000))) for _ in range(10)]  # type: ignore[arg-type]
+        fake.peers[0].stop_reading()
+        calls = [asyncio.create_task(c.stream.publish(stream="s", body=bytes(200_000))) for _ in range(10)]
         assert all(r["published"] for r in await asyncio.gather(*calls)), "on the next connection"
         assert len(fake.peers) == 2
         # More than 8 MiB do not wait.
-        fake.peers[1].writer.transport.pause_reading()
+        fake.peers[1].stop_reading()
         monkeypatch.setattr("coxswain._conn.WRITE_TIMEOUT", 60)
-        many = [asyncio.create_task(c.stream.publish(stream="s", body=bytes(200_000))) for _ in range(60)]  # type: ignore[arg-type]
+        many = [asyncio.create_task(c.stream.publish(stream="s", body=bytes(200_000))) for _ in range(60)]
         refused = [r for r in await asyncio.gather(*many[50:], return_exceptions=True) if isinstance(r, coxswain.Overloaded)]
         assert refused
         for task in many:

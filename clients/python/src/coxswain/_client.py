@@ -82,7 +82,7 @@ class AsyncClient:
         """When the pod ends, as Unix time, if the sidecar has said that it does: finish the work and start none that is long."""
         return self.core.draining
 
-    def invoke(self, method: str, params: dict[str, Any], deadline: float | None = None) -> Awaitable[Any]:
+    def invoke(self, method: str, params: dict[str, Any], deadline: float | None = None) -> Coroutine[Any, Any, Any]:
         return self.core.call(method, params, deadline)
 
     def event(self) -> asyncio.Event:

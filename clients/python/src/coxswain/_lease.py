@@ -55,9 +55,6 @@ PERMIT = Kind(
 QUEUE = Kind("queue", "queue.dequeue", "queue.release", "queue.renew", "queue", "lease", "lease_ms", "found", named=True, fenced=False)
 SEEN = Kind("seen", "seen.reserve", "seen.release", None, "set", "token", "ttl_ms", "reserved", named=True, fenced=False, key="key", reason="state")
 
-DEFAULT_TTL_MS = {"pool": 60_000, "permit": 60_000, "queue": 60_000}
-
-
 class Event(Protocol):
     """What threading.Event and asyncio.Event have in common."""
 
@@ -183,7 +180,7 @@ class Lease:
         self._granted = True
         if self._kind.fenced:
             self.fence = int(result["fence"])
-        ttl_ms = int(result.get(self._kind.ttl) or self._params.get(self._kind.ttl) or DEFAULT_TTL_MS.get(self._kind.noun, 30_000))
+        ttl_ms: int = result.get(self._kind.ttl) or self._params[self._kind.ttl]
         self._ttl = ttl_ms / 1000
         # The sidecar waited for this long before it asked for the grant.
         self._confirmed += result.get("waited_ms", 0) / 1000
