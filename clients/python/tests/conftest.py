@@ -23,7 +23,7 @@ from coxswain import AsyncClient, Client
 ROOT = pathlib.Path(__file__).parents[3]
 BINARY = os.environ.get("COXSWAIN_SIDECAR", str(ROOT / "bin" / "sidecar"))
 # Seconds, long after anything here takes: a test that waits so long has failed.
-LIMIT = 60.0
+LIMIT = 120.0
 
 
 def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
@@ -32,8 +32,10 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
 
+    marked = pyfuncitem.get_closest_marker("limit")
+
     async def run() -> None:
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(marked.args[0] if marked else LIMIT):
             await pyfuncitem.obj(**arguments)
 
     asyncio.run(run())
@@ -177,6 +179,7 @@ class Fake:
         self.peers: list[Peer] = []
         self.limits = {"max_frame_bytes": 1 << 20, "max_inflight": 100}
         self.protocol = 1
+        self.pause = 0.0  # seconds between reads
 
     async def __aenter__(self) -> Fake:
         self._server = await asyncio.start_unix_server(self._serve, self.socket)
@@ -197,6 +200,7 @@ class Fake:
         self.peers.append(peer)
         unpacker = msgpack.Unpacker()
         while data := await reader.read(65536):
+            await asyncio.sleep(self.pause)
             unpacker.feed(data)
             for frame in unpacker:
                 if frame[0] == 2:

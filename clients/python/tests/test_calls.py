@@ -228,6 +228,27 @@ def test_a_client_that_is_dropped_gives_back_what_it_holds(c: Client, sidecar: S
     until(lambda: not c.lock.get(name=name)["held"])
 
 
+async def test_a_client_that_is_collected_on_its_own_thread_is_closed(sidecar: Sidecar, c: Client, name: str) -> None:
+    dropped = Client(socket=sidecar.socket)
+    assert dropped.lock.acquire(name=name)["acquired"]
+    runner = dropped._runner
+    assert runner is not None
+    runner.loop.call_soon_threadsafe(runner.stop, dropped.core)
+    await asyncio.to_thread(runner.thread.join, 60)
+    assert not runner.thread.is_alive() and runner.loop.is_closed()
+    until(lambda: not c.lock.get(name=name)["held"])
+
+
+def test_an_async_client_that_is_not_closed_ends_with_its_loop(sidecar: Sidecar, c: Client, name: str) -> None:
+    waiter = AsyncClient(socket=sidecar.socket)
+
+    async def main() -> None:
+        assert (await waiter.lock.acquire(name=name))["acquired"]
+
+    asyncio.run(main())
+    until(lambda: not c.lock.get(name=name)["held"])
+
+
 def test_the_holder_is_shown_by_the_names_of_the_client(c: Client, other: Client, name: str) -> None:
     with other.lock(name, meta="job 7"):
         held_by = c.lock.get(name=name)["held_by"]

@@ -133,6 +133,17 @@ async def test_a_sidecar_that_does_not_read_is_given_up(monkeypatch: pytest.Monk
             task.cancel()
 
 
+async def test_a_sidecar_that_reads_slowly_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coxswain._conn.WRITE_TIMEOUT", 1)
+    async with Fake() as fake, AsyncClient(socket=fake.socket, deadline=60) as c:
+        fake.answers["stream.publish"] = lambda peer, params: {"published": True}
+        fake.pause = 0.05
+        calls = [c.stream.publish(stream="s", body=bytes(200_000)) for _ in range(10)]  # of 64 KiB a read, more than a second
+        assert all(r["published"] for r in await asyncio.gather(*calls))
+        assert len(fake.peers) == 1
+
+
+@pytest.mark.limit(1200)
 async def test_nothing_is_lost_or_done_twice_while_the_sidecar_is_killed_20_times(own: Callable[..., Sidecar], name: str) -> None:
     """50 tasks take, publish and hold locks, and count what they were answered; Redis says what was done."""
     sidecar = own()

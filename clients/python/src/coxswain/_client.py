@@ -155,17 +155,24 @@ class _Runner:
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
+        self.loop.close()
+
+    async def _close(self, core: Core) -> None:
+        await core.close()
+        if self.executor is not None:
+            self.executor.shutdown(wait=False)
+        self.loop.stop()
 
     def stop(self, core: Core) -> None:
         """Closes the connection and ends the thread, in the process that started it."""
         if self.pid != os.getpid() or self.loop.is_closed():
             return
-        asyncio.run_coroutine_threadsafe(core.close(), self.loop).result()
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
-        if self.executor is not None:
-            self.executor.shutdown(wait=False)
-        self.loop.close()
+        closing = self._close(core)
+        if threading.current_thread() is self.thread:  # the client was collected there
+            self.closing = self.loop.create_task(closing)
+        else:
+            asyncio.run_coroutine_threadsafe(closing, self.loop)
+            self.thread.join()
 
 
 class Client:

@@ -91,6 +91,7 @@ class Connection(asyncio.Protocol):
         self._queue: deque[Call] = deque()  # wait until it can run one more
         self._out: list[bytes] = []
         self._out_bytes = 0
+        self._given = 0  # bytes that the transport was given
         self._blocked: asyncio.TimerHandle | None = None
         self._sweep_at = math.inf
         self._sweeper: asyncio.TimerHandle | None = None
@@ -155,12 +156,21 @@ class Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         if self._out:
+            self._given += self._out_bytes
             self._transport.write(b"".join(self._out))
             self._out.clear()
             self._out_bytes = 0
 
     def pause_writing(self) -> None:
-        self._blocked = self.loop.call_later(WRITE_TIMEOUT, self.fail, "the sidecar did not read its socket for 10 s")
+        self._watch(-1)
+
+    def _watch(self, before: int) -> None:
+        """Ends the connection if the sidecar has read nothing since it had read so many bytes."""
+        read = self._given - self._transport.get_write_buffer_size()
+        if read == before:
+            self.fail(f"the sidecar did not read its socket for {WRITE_TIMEOUT:g} s")
+        else:
+            self._blocked = self.loop.call_later(WRITE_TIMEOUT, self._watch, read)
 
     def resume_writing(self) -> None:
         if self._blocked:

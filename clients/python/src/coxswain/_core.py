@@ -143,6 +143,7 @@ class Core:
                     await conn.dead
                 finally:
                     self.conn = None
+                    conn.fail("its event loop has ended", ClosedError("the event loop of the client has ended"))
                 log.warning("the connection to the sidecar at %s was lost: %s", self.path, conn.error)
                 if loop.time() - began >= CALM:
                     pause = FIRST_PAUSE
