@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/chartdoc":    {"client/api", "internal/config"},
+	"hack/clientgen":   {"client/api"},
 	"hack/kube/pause":  {},
 	"hack/protocoldoc": {"client/api", "internal/config"},
 

@@ -1,0 +1,4 @@
+package main
+
+// Files is what the tests of this program see of it.
+var Files = files
