@@ -40,7 +40,9 @@ test-container: ## run the tests that use Redis with Redis in a container
 
 test-langs: ## call the sidecar from other languages
 	hack/need.sh nvim=neovim '/usr/bin/python3 -c "import msgpack"=python3-msgpack' \
-		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl'
+		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl' \
+		php=php-cli 'php -r "msgpack_pack(1);"=php-msgpack' \
+		lua5.3=lua5.3 'lua5.3 -e "require [[MessagePack]]"=lua-messagepack' 'lua5.3 -e "require [[posix.poll]]"=lua-posix' jq=jq
 	hack/langs/run.sh
 
 image: ## build the container image IMAGE (coxswain:VERSION) for PLATFORMS
@@ -84,7 +86,7 @@ chaos-ci: ## one seed of chaos on every topology
 
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck
-	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh)
+	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh examples/*/*.sh)
 	hack/tidy.sh
 	$(LINT) run ./...
 	lint=$(LINT) && for module in client bench; do (cd $$module && $$lint run ./...); done
