@@ -11,6 +11,8 @@ import { type EventName, type Events, type HelloResult, idempotent } from "./met
 /** The path at which the sidecar listens by default. */
 export const DEFAULT_SOCKET = "/run/coxswain/sidecar.sock";
 
+/** Of a Unix socket on Linux, without the byte that ends it. */
+const MAX_PATH_BYTES = 107;
 const HELLO_TIMEOUT_MS = 5_000;
 /** How long a connection must have lived for the pauses to start over: one that breaks right after its hello is not made again in a tight loop. */
 const CALM_MS = 1_000;
@@ -280,6 +282,8 @@ export class Caller {
 
   /** Makes a connection, introduces the client on it, and returns when it has ended. */
   async #live(): Promise<void> {
+    // Node cuts a longer one, and would connect to another socket.
+    if (Buffer.byteLength(this.#socket) > MAX_PATH_BYTES) throw Object.assign(new Error("the path is too long"), { code: "ENAMETOOLONG" });
     const socket = createConnection({ path: this.#socket });
     try {
       await once(socket, "connect", { signal: this.#end.signal });

@@ -61,7 +61,7 @@ export class ProtocolError extends Error {}
 
 /** Whether a further attempt to connect cannot succeed. */
 export function hopeless(cause: unknown): boolean {
-  return cause instanceof ProtocolError || ["EACCES", "EPERM", "EINVAL", "ENAMETOOLONG"].includes(errno(cause));
+  return cause instanceof ProtocolError || ["EACCES", "EPERM", "ENAMETOOLONG"].includes(errno(cause));
 }
 
 function remedy(cause: unknown): string {
@@ -73,9 +73,8 @@ function remedy(cause: unknown): string {
     case "EACCES":
     case "EPERM":
       return "this user may not open the socket: join its group, or set socket.gid and socket.mode of the sidecar";
-    case "EINVAL":
     case "ENAMETOOLONG":
-      return "a Unix socket takes a path of about 100 bytes: choose a shorter one";
+      return "a Unix socket takes a path of 107 bytes: choose a shorter one";
     default:
       return "is it running, and is this its socket?";
   }

@@ -93,7 +93,9 @@ export class Lease implements Held, AsyncDisposable {
   /** Rises with every grant, also across failovers and data loss; 0n where there is none. */
   fence = 0n;
   #ttl: number;
-  #maxHold: number;
+  /** What was asked for; a grant whose longest hold is shorter has less. */
+  readonly #askedTtl: number;
+  readonly #maxHold: number;
   #ends = Infinity;
   #connection: Connection | undefined;
   /** The last time at which it was certainly held. */
@@ -116,7 +118,7 @@ export class Lease implements Held, AsyncDisposable {
   ) {
     this.ofSession = (params["bind"] ?? kind.defaultBind) === "session";
     this.ownToken = kind.ownToken ? randomBytes(16).toString("hex") : undefined;
-    this.#ttl = Number(params[kind.ttl] ?? kind.defaultTtlMs);
+    this.#ttl = this.#askedTtl = Number(params[kind.ttl] ?? kind.defaultTtlMs);
     this.#maxHold = Number(params["max_hold_ms"] ?? 0);
   }
 
@@ -202,7 +204,7 @@ export class Lease implements Held, AsyncDisposable {
   /** Acquires it, and returns the result. A refusal is a BusyError. */
   async acquire(params: Params, options: CallOptions): Promise<Params> {
     const { kind } = this;
-    const all = this.ownToken === undefined ? params : { ...params, token: this.ownToken };
+    const all = { [kind.ttl]: kind.defaultTtlMs, ...params, ...(this.ownToken === undefined ? {} : { token: this.ownToken }) };
     let result: Decision;
     try {
       result = await this.owner.invoke({ method: kind.acquire, params: all, options: kind.callersId ? options : { ...options, requestId: undefined }, lease: this });
@@ -283,7 +285,7 @@ export class Lease implements Held, AsyncDisposable {
   }
 
   async #check(): Promise<void> {
-    if (!this.ofSession) return this.lose(now() >= this.#ends ? "max_hold" : "its TTL ran out");
+    if (!this.ofSession) return this.lose(this.#ends <= this.#confirmed + validity(this.#askedTtl) ? "max_hold" : "its TTL ran out");
     const asked = now();
     // The last certain renewal may be a third of the TTL older than the answer of the sidecar at #confirmed.
     let until = this.#confirmed + validity(this.#ttl) - this.#ttl / 3;
