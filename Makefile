@@ -45,6 +45,17 @@ test-langs: ## call the sidecar from other languages
 		lua5.3=lua5.3 'lua5.3 -e "require [[MessagePack]]"=lua-messagepack' 'lua5.3 -e "require [[posix.poll]]"=lua-posix' jq=jq
 	hack/langs/run.sh
 
+python: ## build the wheel and the source distribution of the Python client in bin/python
+	hack/need.sh '/usr/bin/python3 -c "import setuptools"=python3-setuptools' '/usr/bin/python3 -c "import wheel"=python3-wheel' \
+		'/usr/bin/python3 -c "import msgpack"=python3-msgpack'
+	hack/python.sh bin/python
+
+test-python: build ## test the Python client on real sidecars, and check its types
+	hack/need.sh redis-server=redis-server '/usr/bin/python3 -c "import pytest"=python3-pytest' '/usr/bin/mypy --version=mypy' \
+		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import setuptools"=python3-setuptools' \
+		'/usr/bin/python3 -c "import wheel"=python3-wheel'
+	hack/test-python.sh
+
 image: ## build the container image IMAGE (coxswain:VERSION) for PLATFORMS
 	work=$$(mktemp -d) && trap 'hack/docker-down.sh "$$work"; rm -rf "$$work"' EXIT && \
 		hack/docker-up.sh "$$work" && PLATFORMS='$(PLATFORMS)' hack/image.sh '$(IMAGE)' '$(VERSION)'
@@ -106,7 +117,8 @@ fuzz: ## fuzz each target for FUZZTIME (1m)
 bench: ROUNDS ?= 5
 bench: SECONDS ?= 3
 bench: build ## measure the figures ONLY (such as P4,P7; all, which writes docs/benchmarks.md), also of the commit BASE, in ROUNDS (5) of SECONDS (3) a load
-	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
+	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools \
+		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import redis"=python3-redis'
 	cd bench && go run . -sidecar ../bin/sidecar -only '$(ONLY)' -base '$(BASE)' -image '$(IMAGE)' \
 		-rounds '$(ROUNDS)' -duration '$(SECONDS)s' -o ../docs
 
@@ -117,7 +129,8 @@ profile: build ## show where the CPU goes in LOAD (raw acquire 64; a name of doc
 	cd bench && go run . -sidecar ../bin/sidecar -profile '$(LOAD)' -duration '$(SECONDS)s' -profiles ../bin/profile
 
 bench-once: build ## run every benchmark once, so that none rots; its figures mean nothing
-	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
+	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools \
+		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import redis"=python3-redis'
 	hack/benchonce.sh
 
 docs: ## generate docs/protocol.md, docs/cli.md, the clients' methods, and the chart's schema and README

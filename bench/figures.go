@@ -9,7 +9,7 @@ type figure struct {
 
 const lockTTLText = "2 s"
 
-// figures are P1 to P18 of the performance goals, in the order of the table.
+// figures are P1 to P19 of the performance goals, in the order of the table.
 var figures = []figure{
 	{"P1", "acquire, Go client, 64 callers, against redis_rate in-process", over(rate, "client acquire 64", "redis_rate 64"), atLeast(1.5, "x")},
 	{"P1", "acquire, Go client, 256 callers, against redis_rate in-process", over(rate, "client acquire 256", "redis_rate 256"), atLeast(2.5, "x")},
@@ -64,4 +64,5 @@ var figures = []figure{
 	{"P18", "consume, raw, one consumer, against XREADGROUP and XACK", over(rate, "raw consume 1", "go-redis consume 1"), atLeast(1, "x")},
 	{"P18", "consume, Go client, 64 consumers, against XREADGROUP and XACK", over(rate, "client consume 64", "go-redis consume 64"), atLeast(2, "x")},
 	{"P18", "consume, raw, 64 consumers, against XREADGROUP and XACK", over(rate, "raw consume 64", "go-redis consume 64"), atLeast(2, "x")},
+	{"P19", "acquire, Python client, 64 tasks on one connection, against redis-py (asyncio) with the same script", over(rate, "Python acquire 64", "redis-py 64"), atLeast(1, "x")},
 }

@@ -39,7 +39,7 @@ func TestEveryFigureHasItsLoadsAndEveryLoadItsFigure(t *testing.T) {
 	for _, f := range figures {
 		ids[f.id] = true
 	}
-	for i := range 18 {
+	for i := range 19 {
 		if id := fmt.Sprint("P", i+1); !ids[id] {
 			t.Errorf("there is no figure %s", id)
 		}
@@ -52,7 +52,7 @@ func TestOnlyTheChosenFiguresAndTheirLoadsAreMeasured(t *testing.T) {
 	if err != nil || len(fs) != 2 || len(needed) != 3 {
 		t.Fatalf("%d figures that need %v, %v", len(fs), needed, err)
 	}
-	if _, _, err = chosen([]string{"P4", "P99"}); err == nil || err.Error() != "there is no figure P99; they are P1 to P18" {
+	if _, _, err = chosen([]string{"P4", "P99"}); err == nil || err.Error() != "there is no figure P99; they are P1 to P19" {
 		t.Errorf("got %v", err)
 	}
 }

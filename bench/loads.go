@@ -60,6 +60,8 @@ var loads = slices.Concat([]load{
 	{"go-redis consume 64", true, redisConsume(64)},
 	{"client consume 64", false, consumed(64, clientConsume)},
 	{"raw consume 64", false, consumed(64, rawConsume)},
+	{"redis-py 64", false, byPython(kindRedisPy, 64)},
+	{"Python acquire 64", false, byPython(kindPython, 64)},
 	{"fleet, redis_rate", true, rateFleet},
 	{"fleet, client", false, clientFleet},
 	{"memory idle", false, idleMemory},

@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// task is what a worker does: a child of this program, so that its CPU time is its own and
-// its end is that of a whole process.
+// task is what a worker does: a child of this program or a Python program, so that its CPU time is
+// its own and its end is that of a whole process.
 type task struct {
 	Kind     string // of workers
 	Addr     string // of Redis
@@ -134,6 +134,13 @@ type worker struct {
 // startWorker starts one and waits until it is ready.
 func startWorker(t task) (*worker, error) {
 	cmd := command(nil, os.Args[0], modeWork)
+	if t.Kind == kindPython || t.Kind == kindRedisPy {
+		env, name, args, err := pythonProgram()
+		if err != nil {
+			return nil, err
+		}
+		cmd = command(env, name, args...)
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ func TestEveryMethodAndKeyIsInEachClient(t *testing.T) {
 			require.NotContains(t, python, `"`+m.Name+`"`)
 			continue
 		}
-		require.Equal(t, 2, strings.Count(python, `self._call("`+m.Name+`", params, deadline)`), "%s: a form returns its result, the other an awaitable", m.Name)
+		calls := strings.Count(python, `self._call("`+m.Name+`", params, deadline)`)
+		require.Equal(t, 2, calls, "%s: one form returns its result, the other a coroutine", m.Name)
 		require.Contains(t, typescript, `"`+m.Name+`": { params: `+m.Params.Name()+`; result: `+m.Result.Name()+` };`)
 		before, _, _ := strings.Cut(python, `self._call("`+m.Name+`"`)
 		call := before[strings.LastIndex(before, "    def "):]

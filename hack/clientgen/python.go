@@ -71,14 +71,14 @@ func pythonType(k key, list, dict string) string {
 	}
 }
 
-// pythonMethods is the module of the calls: of each noun a class that returns results, and one that returns awaitables of them.
+// pythonMethods is the module of the calls: of each noun a class that returns results, and one that returns coroutines of them.
 func (c contract) pythonMethods() string {
 	var b strings.Builder
 	b.WriteString(pythonHeader + `"""The calls of every method, with keyword arguments as on the wire. Durations end in _ms."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from .types import *  # noqa: F403
@@ -91,9 +91,9 @@ class Call(Protocol):
 
 
 class AsyncCall(Protocol):
-    """Calls a method and returns an awaitable of its result."""
+    """Calls a method and returns a coroutine of its result."""
 
-    def __call__(self, method: str, params: dict[str, Any], deadline: float | None, /) -> Awaitable[Any]: ...
+    def __call__(self, method: str, params: dict[str, Any], deadline: float | None, /) -> Coroutine[Any, Any, Any]: ...
 
 
 # Methods that may be called again with the same params after a lost reply. The others need a request id for that.
@@ -108,7 +108,7 @@ IDEMPOTENT = frozenset(
 		}
 	}
 	b.WriteString("    }\n)\n")
-	for _, form := range []pythonForm{{"", "Call", "%s"}, {"Async", "AsyncCall", "Awaitable[%s]"}} {
+	for _, form := range []pythonForm{{"", "Call", "%s"}, {"Async", "AsyncCall", "Coroutine[Any, Any, %s]"}} {
 		for _, n := range c.nouns {
 			form.class(&b, n)
 		}

@@ -1,4 +1,4 @@
-"""Calls a sidecar with the client of examples/python, as it stands in the README."""
+"""Calls a sidecar with the client of examples/python, as docs/python.md has it."""
 
 import os
 import pathlib

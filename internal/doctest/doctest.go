@@ -20,7 +20,7 @@ var (
 	quoted = regexp.MustCompile("`([^`\n]+)`")
 	target = regexp.MustCompile(`^make ([a-z0-9-]+)`)
 	// named is text in code style that can only be meant as a path of this tree.
-	named = regexp.MustCompile(`^(?:client|cmd|internal|hack|bench|docs|examples|tools|\.ci)/[\w./*-]*$`)
+	named = regexp.MustCompile(`^(?:clients?|cmd|internal|hack|bench|docs|examples|tools|\.ci)/[\w./*-]*$`)
 	// file is a bare file name, which must exist somewhere in the tree.
 	file = regexp.MustCompile(`^[\w-]+(?:\.\w+)*\.(?:go|lua|md|sh|yml|yaml)$`)
 	rule = regexp.MustCompile(`^([a-z0-9-]+):.*##`)

@@ -24,22 +24,27 @@ func TestEverythingThatThePagesNameExists(t *testing.T) {
 	}
 }
 
-func TestTheReadmeQuotesItsExamplesAsTheyAre(t *testing.T) {
+func TestPagesQuoteTheirExamplesAsTheyAre(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(root + "/README.md")
-	require.NoError(t, err)
-	for file, language := range map[string]string{"examples/python/coxswain.py": "python", "examples/go/main.go": "go"} {
-		want, err := os.ReadFile(root + "/" + file)
+	for _, q := range []struct{ page, file, language string }{
+		{"README.md", "clients/python/examples/first.py", "python"},
+		{"README.md", "clients/python/examples/first_async.py", "python"},
+		{"README.md", "examples/go/main.go", "go"},
+		{"docs/python.md", "examples/python/coxswain.py", "python"},
+	} {
+		page, err := os.ReadFile(root + "/" + q.page)
 		require.NoError(t, err)
-		blocks := doctest.Blocks(string(readme), language)
+		want, err := os.ReadFile(root + "/" + q.file)
+		require.NoError(t, err)
+		blocks := doctest.Blocks(string(page), q.language)
 		if !slices.Contains(blocks, string(want)) {
-			t.Errorf("README.md does not quote %s as it is:\n%s", file, cmp.Diff(string(want), strings.Join(blocks, "----\n")))
+			t.Errorf("%s does not quote %s as it is:\n%s", q.page, q.file, cmp.Diff(string(want), strings.Join(blocks, "----\n")))
 		}
 	}
 	python, err := os.ReadFile(root + "/examples/python/coxswain.py")
 	require.NoError(t, err)
 	if n := strings.Count(string(python), "\n"); n > 52 {
-		t.Errorf("the Python client has %d lines; one that threads share and that hears of lost locks must fit 52", n)
+		t.Errorf("the Python client of nothing but msgpack has %d lines; one that threads share and that hears of lost locks must fit 52", n)
 	}
 }
 

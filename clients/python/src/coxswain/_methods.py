@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from .types import *  # noqa: F403
@@ -16,9 +16,9 @@ class Call(Protocol):
 
 
 class AsyncCall(Protocol):
-    """Calls a method and returns an awaitable of its result."""
+    """Calls a method and returns a coroutine of its result."""
 
-    def __call__(self, method: str, params: dict[str, Any], deadline: float | None, /) -> Awaitable[Any]: ...
+    def __call__(self, method: str, params: dict[str, Any], deadline: float | None, /) -> Coroutine[Any, Any, Any]: ...
 
 
 # Methods that may be called again with the same params after a lost reply. The others need a request id for that.
@@ -2276,7 +2276,7 @@ class AsyncBreakerMethods:
         fail_mode: Literal["closed", "open"] | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[BreakerAllowResult]:
+    ) -> Coroutine[Any, Any, BreakerAllowResult]:
         """Asks whether a call may be made. While the breaker is half open it hands out probes, which are to be reported.
 
         name: the breaker, such as a host; with pool the member
@@ -2297,7 +2297,7 @@ class AsyncBreakerMethods:
             params["fail_mode"] = fail_mode
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[BreakerAllowResult] = self._call("breaker.allow", params, deadline)
+        result: Coroutine[Any, Any, BreakerAllowResult] = self._call("breaker.allow", params, deadline)
         return result
 
     def force(
@@ -2308,7 +2308,7 @@ class AsyncBreakerMethods:
         pool: str | None = None,
         policy: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[BreakerChangeResult]:
+    ) -> Coroutine[Any, Any, BreakerChangeResult]:
         """Holds a breaker in a state until breaker.reset, whatever is reported.
 
         name: the breaker
@@ -2323,7 +2323,7 @@ class AsyncBreakerMethods:
             params["pool"] = pool
         if policy is not None:
             params["policy"] = policy
-        result: Awaitable[BreakerChangeResult] = self._call("breaker.force", params, deadline)
+        result: Coroutine[Any, Any, BreakerChangeResult] = self._call("breaker.force", params, deadline)
         return result
 
     def get(
@@ -2333,7 +2333,7 @@ class AsyncBreakerMethods:
         pool: str | None = None,
         policy: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[BreakerGetResult]:
+    ) -> Coroutine[Any, Any, BreakerGetResult]:
         """Says in what state a breaker is, and why.
 
         name: the breaker
@@ -2346,7 +2346,7 @@ class AsyncBreakerMethods:
             params["pool"] = pool
         if policy is not None:
             params["policy"] = policy
-        result: Awaitable[BreakerGetResult] = self._call("breaker.get", params, deadline)
+        result: Coroutine[Any, Any, BreakerGetResult] = self._call("breaker.get", params, deadline)
         return result
 
     def report(
@@ -2361,7 +2361,7 @@ class AsyncBreakerMethods:
         duration_ms: int | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[BreakerReportResult]:
+    ) -> Coroutine[Any, Any, BreakerReportResult]:
         """Tells what became of a call that was allowed. What was allowed in an older generation changes nothing.
 
         name: the breaker
@@ -2388,7 +2388,7 @@ class AsyncBreakerMethods:
             params["duration_ms"] = duration_ms
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[BreakerReportResult] = self._call("breaker.report", params, deadline)
+        result: Coroutine[Any, Any, BreakerReportResult] = self._call("breaker.report", params, deadline)
         return result
 
     def reset(
@@ -2398,7 +2398,7 @@ class AsyncBreakerMethods:
         pool: str | None = None,
         policy: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[BreakerChangeResult]:
+    ) -> Coroutine[Any, Any, BreakerChangeResult]:
         """Closes a breaker and forgets what it counted, a forced state too.
 
         name: the breaker
@@ -2411,7 +2411,7 @@ class AsyncBreakerMethods:
             params["pool"] = pool
         if policy is not None:
             params["policy"] = policy
-        result: Awaitable[BreakerChangeResult] = self._call("breaker.reset", params, deadline)
+        result: Coroutine[Any, Any, BreakerChangeResult] = self._call("breaker.reset", params, deadline)
         return result
 
 
@@ -2426,7 +2426,7 @@ class AsyncEventsMethods:
         *,
         kinds: Sequence[str] | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[EventsSubscribeResult]:
+    ) -> Coroutine[Any, Any, EventsSubscribeResult]:
         """Has this connection sent what happens, as notifications named event, until it ends. Again: replaces the kinds.
 
         kinds: the kinds of events to be sent: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; all when
@@ -2436,20 +2436,20 @@ class AsyncEventsMethods:
         params: dict[str, Any] = {}
         if kinds is not None:
             params["kinds"] = kinds
-        result: Awaitable[EventsSubscribeResult] = self._call("events.subscribe", params, deadline)
+        result: Coroutine[Any, Any, EventsSubscribeResult] = self._call("events.subscribe", params, deadline)
         return result
 
     def unsubscribe(
         self,
         *,
         deadline: float | None = None,
-    ) -> Awaitable[Nothing]:
+    ) -> Coroutine[Any, Any, Nothing]:
         """Ends what events.subscribe began. It is no error when nothing was.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
-        result: Awaitable[Nothing] = self._call("events.unsubscribe", params, deadline)
+        result: Coroutine[Any, Any, Nothing] = self._call("events.unsubscribe", params, deadline)
         return result
 
 
@@ -2463,13 +2463,13 @@ class AsyncHealthMethods:
         self,
         *,
         deadline: float | None = None,
-    ) -> Awaitable[HealthResult]:
+    ) -> Coroutine[Any, Any, HealthResult]:
         """Answers what /readyz?verbose and /livez?verbose do.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
-        result: Awaitable[HealthResult] = self._call("health.get", params, deadline)
+        result: Coroutine[Any, Any, HealthResult] = self._call("health.get", params, deadline)
         return result
 
 
@@ -2483,13 +2483,13 @@ class AsyncInspectMethods:
         self,
         *,
         deadline: float | None = None,
-    ) -> Awaitable[InspectResult]:
+    ) -> Coroutine[Any, Any, InspectResult]:
         """Shows what the sidecar is, has in force, holds and does now, without secrets.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
-        result: Awaitable[InspectResult] = self._call("inspect.snapshot", params, deadline)
+        result: Coroutine[Any, Any, InspectResult] = self._call("inspect.snapshot", params, deadline)
         return result
 
 
@@ -2512,7 +2512,7 @@ class AsyncLockMethods:
         bind: Literal["session", "ttl"] = "session",
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[LockAcquireResult]:
+    ) -> Coroutine[Any, Any, LockAcquireResult]:
         """Takes a lock, at once or in turn within wait_ms, or says who holds it. Repeating it with the same token answers the same grant.
 
         name: the lock
@@ -2545,7 +2545,7 @@ class AsyncLockMethods:
             params["bind"] = bind
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[LockAcquireResult] = self._call("lock.acquire", params, deadline)
+        result: Coroutine[Any, Any, LockAcquireResult] = self._call("lock.acquire", params, deadline)
         return result
 
     def force_release(
@@ -2555,7 +2555,7 @@ class AsyncLockMethods:
         reason: str | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[LockForceReleaseResult]:
+    ) -> Coroutine[Any, Any, LockForceReleaseResult]:
         """Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher.
 
         name: the lock
@@ -2568,7 +2568,7 @@ class AsyncLockMethods:
             params["reason"] = reason
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[LockForceReleaseResult] = self._call("lock.force_release", params, deadline)
+        result: Coroutine[Any, Any, LockForceReleaseResult] = self._call("lock.force_release", params, deadline)
         return result
 
     def get(
@@ -2576,14 +2576,14 @@ class AsyncLockMethods:
         *,
         name: str,
         deadline: float | None = None,
-    ) -> Awaitable[LockGetResult]:
+    ) -> Coroutine[Any, Any, LockGetResult]:
         """Says whether a lock is held, by whom and for how long.
 
         name: the lock
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
-        result: Awaitable[LockGetResult] = self._call("lock.get", params, deadline)
+        result: Coroutine[Any, Any, LockGetResult] = self._call("lock.get", params, deadline)
         return result
 
     def list(
@@ -2592,7 +2592,7 @@ class AsyncLockMethods:
         cursor: str | None = None,
         count: int = 100,
         deadline: float | None = None,
-    ) -> Awaitable[LockListResult]:
+    ) -> Coroutine[Any, Any, LockListResult]:
         """Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there
         still.
 
@@ -2605,7 +2605,7 @@ class AsyncLockMethods:
             params["cursor"] = cursor
         if count != 100:
             params["count"] = count
-        result: Awaitable[LockListResult] = self._call("lock.list", params, deadline)
+        result: Coroutine[Any, Any, LockListResult] = self._call("lock.list", params, deadline)
         return result
 
     def release(
@@ -2614,7 +2614,7 @@ class AsyncLockMethods:
         name: str,
         token: str,
         deadline: float | None = None,
-    ) -> Awaitable[LockReleaseResult]:
+    ) -> Coroutine[Any, Any, LockReleaseResult]:
         """Gives a lock back, if this token holds it.
 
         name: the lock
@@ -2622,7 +2622,7 @@ class AsyncLockMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "token": token}
-        result: Awaitable[LockReleaseResult] = self._call("lock.release", params, deadline)
+        result: Coroutine[Any, Any, LockReleaseResult] = self._call("lock.release", params, deadline)
         return result
 
     def renew(
@@ -2632,7 +2632,7 @@ class AsyncLockMethods:
         token: str,
         ttl_ms: int = 30000,
         deadline: float | None = None,
-    ) -> Awaitable[LockRenewResult]:
+    ) -> Coroutine[Any, Any, LockRenewResult]:
         """Renews a lock that this token holds: it lasts so long from now on, shorter or longer. Locks bound to the session are renewed by
         the sidecar, so from then on.
 
@@ -2644,7 +2644,7 @@ class AsyncLockMethods:
         params: dict[str, Any] = {"name": name, "token": token}
         if ttl_ms != 30000:
             params["ttl_ms"] = ttl_ms
-        result: Awaitable[LockRenewResult] = self._call("lock.renew", params, deadline)
+        result: Coroutine[Any, Any, LockRenewResult] = self._call("lock.renew", params, deadline)
         return result
 
 
@@ -2669,7 +2669,7 @@ class AsyncPermitMethods:
         bind: Literal["session", "ttl"] = "session",
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PermitAcquireResult]:
+    ) -> Coroutine[Any, Any, PermitAcquireResult]:
         """Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost: all decided and
         taken in one step.
 
@@ -2708,7 +2708,7 @@ class AsyncPermitMethods:
             params["bind"] = bind
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[PermitAcquireResult] = self._call("permit.acquire", params, deadline)
+        result: Coroutine[Any, Any, PermitAcquireResult] = self._call("permit.acquire", params, deadline)
         return result
 
     def renew(
@@ -2718,7 +2718,7 @@ class AsyncPermitMethods:
         lease: str,
         lease_ms: int = 60000,
         deadline: float | None = None,
-    ) -> Awaitable[PoolRenewResult]:
+    ) -> Coroutine[Any, Any, PoolRenewResult]:
         """Renews a permit: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from
         then on.
 
@@ -2730,7 +2730,7 @@ class AsyncPermitMethods:
         params: dict[str, Any] = {"pool": pool, "lease": lease}
         if lease_ms != 60000:
             params["lease_ms"] = lease_ms
-        result: Awaitable[PoolRenewResult] = self._call("permit.renew", params, deadline)
+        result: Coroutine[Any, Any, PoolRenewResult] = self._call("permit.renew", params, deadline)
         return result
 
     def report(
@@ -2745,7 +2745,7 @@ class AsyncPermitMethods:
         cooldown_ms: int | None = None,
         unban_after_ms: int | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PermitReportResult]:
+    ) -> Coroutine[Any, Any, PermitReportResult]:
         """Gives a permit's member back and tells its breaker, its cooldown and its pause how the work went, in one step.
 
         pool: the pool
@@ -2772,7 +2772,7 @@ class AsyncPermitMethods:
             params["cooldown_ms"] = cooldown_ms
         if unban_after_ms is not None:
             params["unban_after_ms"] = unban_after_ms
-        result: Awaitable[PermitReportResult] = self._call("permit.report", params, deadline)
+        result: Coroutine[Any, Any, PermitReportResult] = self._call("permit.report", params, deadline)
         return result
 
 
@@ -2794,7 +2794,7 @@ class AsyncPoolMethods:
         bind: Literal["session", "ttl"] = "session",
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PoolAcquireResult]:
+    ) -> Coroutine[Any, Any, PoolAcquireResult]:
         """Leases the least recently used member that is not leased, cooling or banned, at once or in turn within wait_ms.
 
         pool: the pool
@@ -2823,7 +2823,7 @@ class AsyncPoolMethods:
             params["bind"] = bind
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[PoolAcquireResult] = self._call("pool.acquire", params, deadline)
+        result: Coroutine[Any, Any, PoolAcquireResult] = self._call("pool.acquire", params, deadline)
         return result
 
     def ban(
@@ -2833,7 +2833,7 @@ class AsyncPoolMethods:
         id: str,
         for_ms: int | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PoolBanResult]:
+    ) -> Coroutine[Any, Any, PoolBanResult]:
         """Takes a member out of use, for a time or until pool.unban. Who has it keeps it until it is given back.
 
         pool: the pool
@@ -2844,7 +2844,7 @@ class AsyncPoolMethods:
         params: dict[str, Any] = {"pool": pool, "id": id}
         if for_ms is not None:
             params["for_ms"] = for_ms
-        result: Awaitable[PoolBanResult] = self._call("pool.ban", params, deadline)
+        result: Coroutine[Any, Any, PoolBanResult] = self._call("pool.ban", params, deadline)
         return result
 
     def list(
@@ -2855,7 +2855,7 @@ class AsyncPoolMethods:
         cursor: str | None = None,
         count: int = 100,
         deadline: float | None = None,
-    ) -> Awaitable[PoolListResult]:
+    ) -> Coroutine[Any, Any, PoolListResult]:
         """Lists the members of a pool and their states, a page at a time, in the order in which they came.
 
         pool: the pool
@@ -2871,7 +2871,7 @@ class AsyncPoolMethods:
             params["cursor"] = cursor
         if count != 100:
             params["count"] = count
-        result: Awaitable[PoolListResult] = self._call("pool.list", params, deadline)
+        result: Coroutine[Any, Any, PoolListResult] = self._call("pool.list", params, deadline)
         return result
 
     def put(
@@ -2880,7 +2880,7 @@ class AsyncPoolMethods:
         pool: str,
         members: Sequence[PoolMember],
         deadline: float | None = None,
-    ) -> Awaitable[PoolPutResult]:
+    ) -> Coroutine[Any, Any, PoolPutResult]:
         """Adds members to a pool, and replaces the meta of those that are there; these keep their state, bans included.
 
         pool: the pool; the first member makes it, and at most 10000 are in one
@@ -2888,7 +2888,7 @@ class AsyncPoolMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "members": members}
-        result: Awaitable[PoolPutResult] = self._call("pool.put", params, deadline)
+        result: Coroutine[Any, Any, PoolPutResult] = self._call("pool.put", params, deadline)
         return result
 
     def release(
@@ -2900,7 +2900,7 @@ class AsyncPoolMethods:
         cooldown_ms: int | None = None,
         unban_after_ms: int | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PoolReleaseResult]:
+    ) -> Coroutine[Any, Any, PoolReleaseResult]:
         """Gives a member back and says how it did.
 
         pool: the pool
@@ -2918,7 +2918,7 @@ class AsyncPoolMethods:
             params["cooldown_ms"] = cooldown_ms
         if unban_after_ms is not None:
             params["unban_after_ms"] = unban_after_ms
-        result: Awaitable[PoolReleaseResult] = self._call("pool.release", params, deadline)
+        result: Coroutine[Any, Any, PoolReleaseResult] = self._call("pool.release", params, deadline)
         return result
 
     def remove(
@@ -2927,7 +2927,7 @@ class AsyncPoolMethods:
         pool: str,
         ids: Sequence[str],
         deadline: float | None = None,
-    ) -> Awaitable[PoolRemoveResult]:
+    ) -> Coroutine[Any, Any, PoolRemoveResult]:
         """Removes members from a pool, and forgets their state. Who has one is told when it renews.
 
         pool: the pool
@@ -2935,7 +2935,7 @@ class AsyncPoolMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "ids": ids}
-        result: Awaitable[PoolRemoveResult] = self._call("pool.remove", params, deadline)
+        result: Coroutine[Any, Any, PoolRemoveResult] = self._call("pool.remove", params, deadline)
         return result
 
     def renew(
@@ -2945,7 +2945,7 @@ class AsyncPoolMethods:
         lease: str,
         lease_ms: int = 60000,
         deadline: float | None = None,
-    ) -> Awaitable[PoolRenewResult]:
+    ) -> Coroutine[Any, Any, PoolRenewResult]:
         """Renews the lease of a member: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the
         sidecar, so from then on.
 
@@ -2957,7 +2957,7 @@ class AsyncPoolMethods:
         params: dict[str, Any] = {"pool": pool, "lease": lease}
         if lease_ms != 60000:
             params["lease_ms"] = lease_ms
-        result: Awaitable[PoolRenewResult] = self._call("pool.renew", params, deadline)
+        result: Coroutine[Any, Any, PoolRenewResult] = self._call("pool.renew", params, deadline)
         return result
 
     def stats(
@@ -2966,7 +2966,7 @@ class AsyncPoolMethods:
         pool: str,
         scope: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PoolStatsResult]:
+    ) -> Coroutine[Any, Any, PoolStatsResult]:
         """Counts the members of a pool: live, cooling, banned and free ones are all there are.
 
         pool: the pool
@@ -2976,7 +2976,7 @@ class AsyncPoolMethods:
         params: dict[str, Any] = {"pool": pool}
         if scope is not None:
             params["scope"] = scope
-        result: Awaitable[PoolStatsResult] = self._call("pool.stats", params, deadline)
+        result: Coroutine[Any, Any, PoolStatsResult] = self._call("pool.stats", params, deadline)
         return result
 
     def unban(
@@ -2985,7 +2985,7 @@ class AsyncPoolMethods:
         pool: str,
         id: str,
         deadline: float | None = None,
-    ) -> Awaitable[PoolBanResult]:
+    ) -> Coroutine[Any, Any, PoolBanResult]:
         """Lifts the ban of a member, and forgets its failures and cooldowns.
 
         pool: the pool
@@ -2993,7 +2993,7 @@ class AsyncPoolMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "id": id}
-        result: Awaitable[PoolBanResult] = self._call("pool.unban", params, deadline)
+        result: Coroutine[Any, Any, PoolBanResult] = self._call("pool.unban", params, deadline)
         return result
 
 
@@ -3010,7 +3010,7 @@ class AsyncPubsubMethods:
         body: bytes | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PubsubPublishResult]:
+    ) -> Coroutine[Any, Any, PubsubPublishResult]:
         """Sends a message to those who are subscribed to a channel now. It is not kept.
 
         channel: the channel
@@ -3023,7 +3023,7 @@ class AsyncPubsubMethods:
             params["body"] = body
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[PubsubPublishResult] = self._call("pubsub.publish", params, deadline)
+        result: Coroutine[Any, Any, PubsubPublishResult] = self._call("pubsub.publish", params, deadline)
         return result
 
     def subscribe(
@@ -3034,7 +3034,7 @@ class AsyncPubsubMethods:
         buffer: int = 1000,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[PubsubSubscribeResult]:
+    ) -> Coroutine[Any, Any, PubsubSubscribeResult]:
         """Has this connection sent the messages of channels as pubsub.message, at most once each. It answers once Redis has confirmed.
 
         channels: channels, at most 256 of both together
@@ -3053,7 +3053,7 @@ class AsyncPubsubMethods:
             params["buffer"] = buffer
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[PubsubSubscribeResult] = self._call("pubsub.subscribe", params, deadline)
+        result: Coroutine[Any, Any, PubsubSubscribeResult] = self._call("pubsub.subscribe", params, deadline)
         return result
 
     def unsubscribe(
@@ -3061,14 +3061,14 @@ class AsyncPubsubMethods:
         *,
         subscription: str,
         deadline: float | None = None,
-    ) -> Awaitable[PubsubUnsubscribeResult]:
+    ) -> Coroutine[Any, Any, PubsubUnsubscribeResult]:
         """Ends a subscription.
 
         subscription: what pubsub.subscribe answered
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"subscription": subscription}
-        result: Awaitable[PubsubUnsubscribeResult] = self._call("pubsub.unsubscribe", params, deadline)
+        result: Coroutine[Any, Any, PubsubUnsubscribeResult] = self._call("pubsub.unsubscribe", params, deadline)
         return result
 
 
@@ -3084,7 +3084,7 @@ class AsyncQueueMethods:
         queue: str,
         lease: str,
         deadline: float | None = None,
-    ) -> Awaitable[QueueAckResult]:
+    ) -> Coroutine[Any, Any, QueueAckResult]:
         """Ends the lease of an entry that was dealt with: it does not come back.
 
         queue: the queue
@@ -3092,7 +3092,7 @@ class AsyncQueueMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease}
-        result: Awaitable[QueueAckResult] = self._call("queue.ack", params, deadline)
+        result: Coroutine[Any, Any, QueueAckResult] = self._call("queue.ack", params, deadline)
         return result
 
     def cancel(
@@ -3101,7 +3101,7 @@ class AsyncQueueMethods:
         queue: str,
         id: str,
         deadline: float | None = None,
-    ) -> Awaitable[QueueCancelResult]:
+    ) -> Coroutine[Any, Any, QueueCancelResult]:
         """Takes an entry out of the queue, unless someone has it.
 
         queue: the queue
@@ -3109,7 +3109,7 @@ class AsyncQueueMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "id": id}
-        result: Awaitable[QueueCancelResult] = self._call("queue.cancel", params, deadline)
+        result: Coroutine[Any, Any, QueueCancelResult] = self._call("queue.cancel", params, deadline)
         return result
 
     def dequeue(
@@ -3121,7 +3121,7 @@ class AsyncQueueMethods:
         bind: Literal["session", "ttl"] = "ttl",
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[QueueDequeueResult]:
+    ) -> Coroutine[Any, Any, QueueDequeueResult]:
         """Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms it comes back to the head
         unless it is acknowledged.
 
@@ -3144,7 +3144,7 @@ class AsyncQueueMethods:
             params["bind"] = bind
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[QueueDequeueResult] = self._call("queue.dequeue", params, deadline)
+        result: Coroutine[Any, Any, QueueDequeueResult] = self._call("queue.dequeue", params, deadline)
         return result
 
     def enqueue(
@@ -3156,7 +3156,7 @@ class AsyncQueueMethods:
         body: bytes | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[QueueEnqueueResult]:
+    ) -> Coroutine[Any, Any, QueueEnqueueResult]:
         """Puts an entry at the end of a queue, or answers where the entry of that id is.
 
         queue: the queue
@@ -3173,7 +3173,7 @@ class AsyncQueueMethods:
             params["body"] = body
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[QueueEnqueueResult] = self._call("queue.enqueue", params, deadline)
+        result: Coroutine[Any, Any, QueueEnqueueResult] = self._call("queue.enqueue", params, deadline)
         return result
 
     def position(
@@ -3182,7 +3182,7 @@ class AsyncQueueMethods:
         queue: str,
         id: str,
         deadline: float | None = None,
-    ) -> Awaitable[QueuePositionResult]:
+    ) -> Coroutine[Any, Any, QueuePositionResult]:
         """Says where an entry stands.
 
         queue: the queue
@@ -3190,7 +3190,7 @@ class AsyncQueueMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "id": id}
-        result: Awaitable[QueuePositionResult] = self._call("queue.position", params, deadline)
+        result: Coroutine[Any, Any, QueuePositionResult] = self._call("queue.position", params, deadline)
         return result
 
     def release(
@@ -3199,7 +3199,7 @@ class AsyncQueueMethods:
         queue: str,
         lease: str,
         deadline: float | None = None,
-    ) -> Awaitable[QueueReleaseResult]:
+    ) -> Coroutine[Any, Any, QueueReleaseResult]:
         """Ends the lease of an entry that was not dealt with: it is at the head again at once.
 
         queue: the queue
@@ -3207,7 +3207,7 @@ class AsyncQueueMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease}
-        result: Awaitable[QueueReleaseResult] = self._call("queue.release", params, deadline)
+        result: Coroutine[Any, Any, QueueReleaseResult] = self._call("queue.release", params, deadline)
         return result
 
     def renew(
@@ -3217,7 +3217,7 @@ class AsyncQueueMethods:
         lease: str,
         lease_ms: int,
         deadline: float | None = None,
-    ) -> Awaitable[QueueRenewResult]:
+    ) -> Coroutine[Any, Any, QueueRenewResult]:
         """Renews the lease of an entry: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the
         sidecar, so from then on.
 
@@ -3227,7 +3227,7 @@ class AsyncQueueMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease, "lease_ms": lease_ms}
-        result: Awaitable[QueueRenewResult] = self._call("queue.renew", params, deadline)
+        result: Coroutine[Any, Any, QueueRenewResult] = self._call("queue.renew", params, deadline)
         return result
 
     def stats(
@@ -3235,14 +3235,14 @@ class AsyncQueueMethods:
         *,
         queue: str,
         deadline: float | None = None,
-    ) -> Awaitable[QueueStatsResult]:
+    ) -> Coroutine[Any, Any, QueueStatsResult]:
         """Counts the entries of a queue, and who waits for one.
 
         queue: the queue
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue}
-        result: Awaitable[QueueStatsResult] = self._call("queue.stats", params, deadline)
+        result: Coroutine[Any, Any, QueueStatsResult] = self._call("queue.stats", params, deadline)
         return result
 
 
@@ -3266,7 +3266,7 @@ class AsyncRatelimitMethods:
         fail_mode: Literal["closed", "open", "local"] | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitResult]:
+    ) -> Coroutine[Any, Any, RatelimitResult]:
         """Takes cost from every band of a limit, all or none, or says when it may succeed.
 
         key: whom or what the limit counts, such as a host or an account
@@ -3305,7 +3305,7 @@ class AsyncRatelimitMethods:
             params["fail_mode"] = fail_mode
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[RatelimitResult] = self._call("ratelimit.acquire", params, deadline)
+        result: Coroutine[Any, Any, RatelimitResult] = self._call("ratelimit.acquire", params, deadline)
         return result
 
     def acquire_any(
@@ -3319,7 +3319,7 @@ class AsyncRatelimitMethods:
         fail_mode: Literal["closed", "open", "local"] | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitAnyResult]:
+    ) -> Coroutine[Any, Any, RatelimitAnyResult]:
         """Takes cost for the first of several keys that may go now, or says which may go soonest.
 
         keys: 1 to 100 keys, the preferred first
@@ -3344,7 +3344,7 @@ class AsyncRatelimitMethods:
             params["fail_mode"] = fail_mode
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[RatelimitAnyResult] = self._call("ratelimit.acquire_any", params, deadline)
+        result: Coroutine[Any, Any, RatelimitAnyResult] = self._call("ratelimit.acquire_any", params, deadline)
         return result
 
     def acquire_many(
@@ -3354,7 +3354,7 @@ class AsyncRatelimitMethods:
         atomic: bool = False,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitManyResult]:
+    ) -> Coroutine[Any, Any, RatelimitManyResult]:
         """Takes from many limits in one round trip. With atomic takes all or none; then the items share one rule and one group.
 
         items: 1 to 100 acquisitions, each as ratelimit.acquire without wait_ms
@@ -3367,7 +3367,7 @@ class AsyncRatelimitMethods:
             params["atomic"] = atomic
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[RatelimitManyResult] = self._call("ratelimit.acquire_many", params, deadline)
+        result: Coroutine[Any, Any, RatelimitManyResult] = self._call("ratelimit.acquire_many", params, deadline)
         return result
 
     def delete_rule(
@@ -3375,14 +3375,14 @@ class AsyncRatelimitMethods:
         *,
         name: str,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitDeleteRuleResult]:
+    ) -> Coroutine[Any, Any, RatelimitDeleteRuleResult]:
         """Removes a rule that ratelimit.put_rule put. Rules of files stay.
 
         name: the rule
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
-        result: Awaitable[RatelimitDeleteRuleResult] = self._call("ratelimit.delete_rule", params, deadline)
+        result: Coroutine[Any, Any, RatelimitDeleteRuleResult] = self._call("ratelimit.delete_rule", params, deadline)
         return result
 
     def done(
@@ -3390,14 +3390,14 @@ class AsyncRatelimitMethods:
         *,
         grant: str,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitDoneResult]:
+    ) -> Coroutine[Any, Any, RatelimitDoneResult]:
         """Frees the place of a grant under a rule with max_concurrent. What it took stays taken.
 
         grant: the grant, as ratelimit.acquire told it
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"grant": grant}
-        result: Awaitable[RatelimitDoneResult] = self._call("ratelimit.done", params, deadline)
+        result: Coroutine[Any, Any, RatelimitDoneResult] = self._call("ratelimit.done", params, deadline)
         return result
 
     def explain(
@@ -3409,7 +3409,7 @@ class AsyncRatelimitMethods:
         limits: Sequence[Band] | None = None,
         group: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitExplainResult]:
+    ) -> Coroutine[Any, Any, RatelimitExplainResult]:
         """Tells all there is to know of a limit and a key: the rule and override that count, each band, pause, delay, and who holds places.
 
         key: the key
@@ -3428,7 +3428,7 @@ class AsyncRatelimitMethods:
             params["limits"] = limits
         if group is not None:
             params["group"] = group
-        result: Awaitable[RatelimitExplainResult] = self._call("ratelimit.explain", params, deadline)
+        result: Coroutine[Any, Any, RatelimitExplainResult] = self._call("ratelimit.explain", params, deadline)
         return result
 
     def pause(
@@ -3442,7 +3442,7 @@ class AsyncRatelimitMethods:
         reason: str | None = None,
         pool: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitPauseResult]:
+    ) -> Coroutine[Any, Any, RatelimitPauseResult]:
         """Refuses a key for a time, in every sidecar. Of several pauses the longest counts.
 
         key: the key
@@ -3467,7 +3467,7 @@ class AsyncRatelimitMethods:
             params["reason"] = reason
         if pool is not None:
             params["pool"] = pool
-        result: Awaitable[RatelimitPauseResult] = self._call("ratelimit.pause", params, deadline)
+        result: Coroutine[Any, Any, RatelimitPauseResult] = self._call("ratelimit.pause", params, deadline)
         return result
 
     def peek(
@@ -3483,7 +3483,7 @@ class AsyncRatelimitMethods:
         wait_ms: int | None = None,
         fail_mode: Literal["closed", "open", "local"] | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitResult]:
+    ) -> Coroutine[Any, Any, RatelimitResult]:
         """Answers what ratelimit.acquire would, and takes nothing.
 
         key: whom or what the limit counts, such as a host or an account
@@ -3519,7 +3519,7 @@ class AsyncRatelimitMethods:
             params["wait_ms"] = wait_ms
         if fail_mode is not None:
             params["fail_mode"] = fail_mode
-        result: Awaitable[RatelimitResult] = self._call("ratelimit.peek", params, deadline)
+        result: Coroutine[Any, Any, RatelimitResult] = self._call("ratelimit.peek", params, deadline)
         return result
 
     def put_rule(
@@ -3527,14 +3527,14 @@ class AsyncRatelimitMethods:
         *,
         rule: Rule,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitPutRuleResult]:
+    ) -> Coroutine[Any, Any, RatelimitPutRuleResult]:
         """Keeps a rule in Redis, for every sidecar, at once or a second later. A rule of the same name there is replaced.
 
         rule: the rule
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"rule": rule}
-        result: Awaitable[RatelimitPutRuleResult] = self._call("ratelimit.put_rule", params, deadline)
+        result: Coroutine[Any, Any, RatelimitPutRuleResult] = self._call("ratelimit.put_rule", params, deadline)
         return result
 
     def refund(
@@ -3542,7 +3542,7 @@ class AsyncRatelimitMethods:
         *,
         grant: str,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitRefundResult]:
+    ) -> Coroutine[Any, Any, RatelimitRefundResult]:
         """Gives back what a grant took and was not used for, once, up to what the limit holds. What was used and refunded counts as
         admitted.
 
@@ -3550,7 +3550,7 @@ class AsyncRatelimitMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"grant": grant}
-        result: Awaitable[RatelimitRefundResult] = self._call("ratelimit.refund", params, deadline)
+        result: Coroutine[Any, Any, RatelimitRefundResult] = self._call("ratelimit.refund", params, deadline)
         return result
 
     def report(
@@ -3566,7 +3566,7 @@ class AsyncRatelimitMethods:
         pool: str | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitReportResult]:
+    ) -> Coroutine[Any, Any, RatelimitReportResult]:
         """Tells how the remote server answered. A status among the rule's penalty codes pauses the key for everyone. Frees the grant's
         place.
 
@@ -3597,7 +3597,7 @@ class AsyncRatelimitMethods:
             params["pool"] = pool
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[RatelimitReportResult] = self._call("ratelimit.report", params, deadline)
+        result: Coroutine[Any, Any, RatelimitReportResult] = self._call("ratelimit.report", params, deadline)
         return result
 
     def reset(
@@ -3610,7 +3610,7 @@ class AsyncRatelimitMethods:
         group: str | None = None,
         pool: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitResetResult]:
+    ) -> Coroutine[Any, Any, RatelimitResetResult]:
         """Forgets what was taken from a limit under one key.
 
         key: the key to forget
@@ -3632,7 +3632,7 @@ class AsyncRatelimitMethods:
             params["group"] = group
         if pool is not None:
             params["pool"] = pool
-        result: Awaitable[RatelimitResetResult] = self._call("ratelimit.reset", params, deadline)
+        result: Coroutine[Any, Any, RatelimitResetResult] = self._call("ratelimit.reset", params, deadline)
         return result
 
     def resume(
@@ -3643,7 +3643,7 @@ class AsyncRatelimitMethods:
         group: str | None = None,
         pool: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitResumeResult]:
+    ) -> Coroutine[Any, Any, RatelimitResumeResult]:
         """Ends the pause of a key and forgets its penalty.
 
         key: the key
@@ -3659,20 +3659,20 @@ class AsyncRatelimitMethods:
             params["group"] = group
         if pool is not None:
             params["pool"] = pool
-        result: Awaitable[RatelimitResumeResult] = self._call("ratelimit.resume", params, deadline)
+        result: Coroutine[Any, Any, RatelimitResumeResult] = self._call("ratelimit.resume", params, deadline)
         return result
 
     def rules(
         self,
         *,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitRulesResult]:
+    ) -> Coroutine[Any, Any, RatelimitRulesResult]:
         """Lists the rules in force in this sidecar, and those that another one of the same name hides.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
-        result: Awaitable[RatelimitRulesResult] = self._call("ratelimit.rules", params, deadline)
+        result: Coroutine[Any, Any, RatelimitRulesResult] = self._call("ratelimit.rules", params, deadline)
         return result
 
     def set_delay(
@@ -3685,7 +3685,7 @@ class AsyncRatelimitMethods:
         ttl_ms: int = 86400000,
         source: str = "robots",
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitSetDelayResult]:
+    ) -> Coroutine[Any, Any, RatelimitSetDelayResult]:
         """Keeps a time between any two admissions of a key, such as a crawl-delay. Of several sources the slowest counts.
 
         key: the key
@@ -3708,20 +3708,20 @@ class AsyncRatelimitMethods:
             params["ttl_ms"] = ttl_ms
         if source != "robots":
             params["source"] = source
-        result: Awaitable[RatelimitSetDelayResult] = self._call("ratelimit.set_delay", params, deadline)
+        result: Coroutine[Any, Any, RatelimitSetDelayResult] = self._call("ratelimit.set_delay", params, deadline)
         return result
 
     def stats(
         self,
         *,
         deadline: float | None = None,
-    ) -> Awaitable[RatelimitStatsResult]:
+    ) -> Coroutine[Any, Any, RatelimitStatsResult]:
         """Counts the decisions of this sidecar since it started, for each rule.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
-        result: Awaitable[RatelimitStatsResult] = self._call("ratelimit.stats", params, deadline)
+        result: Coroutine[Any, Any, RatelimitStatsResult] = self._call("ratelimit.stats", params, deadline)
         return result
 
 
@@ -3736,27 +3736,27 @@ class AsyncRpcMethods:
         *,
         method: str,
         deadline: float | None = None,
-    ) -> Awaitable[MethodDescription]:
+    ) -> Coroutine[Any, Any, MethodDescription]:
         """Describes one method: parameters, results, defaults, guarantees.
 
         method: the method's name
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"method": method}
-        result: Awaitable[MethodDescription] = self._call("rpc.describe", params, deadline)
+        result: Coroutine[Any, Any, MethodDescription] = self._call("rpc.describe", params, deadline)
         return result
 
     def methods(
         self,
         *,
         deadline: float | None = None,
-    ) -> Awaitable[MethodsResult]:
+    ) -> Coroutine[Any, Any, MethodsResult]:
         """Describes every method.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
-        result: Awaitable[MethodsResult] = self._call("rpc.methods", params, deadline)
+        result: Coroutine[Any, Any, MethodsResult] = self._call("rpc.methods", params, deadline)
         return result
 
 
@@ -3774,7 +3774,7 @@ class AsyncSeenMethods:
         token: str,
         keep_ms: int = 86400000,
         deadline: float | None = None,
-    ) -> Awaitable[SeenCommitResult]:
+    ) -> Coroutine[Any, Any, SeenCommitResult]:
         """Says that what was reserved is done: for keep_ms no one else does it.
 
         set: the set
@@ -3786,7 +3786,7 @@ class AsyncSeenMethods:
         params: dict[str, Any] = {"set": set, "key": key, "token": token}
         if keep_ms != 86400000:
             params["keep_ms"] = keep_ms
-        result: Awaitable[SeenCommitResult] = self._call("seen.commit", params, deadline)
+        result: Coroutine[Any, Any, SeenCommitResult] = self._call("seen.commit", params, deadline)
         return result
 
     def release(
@@ -3796,7 +3796,7 @@ class AsyncSeenMethods:
         key: str,
         token: str,
         deadline: float | None = None,
-    ) -> Awaitable[SeenReleaseResult]:
+    ) -> Coroutine[Any, Any, SeenReleaseResult]:
         """Gives a reservation up: the next one who asks does it.
 
         set: the set
@@ -3805,7 +3805,7 @@ class AsyncSeenMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"set": set, "key": key, "token": token}
-        result: Awaitable[SeenReleaseResult] = self._call("seen.release", params, deadline)
+        result: Coroutine[Any, Any, SeenReleaseResult] = self._call("seen.release", params, deadline)
         return result
 
     def reserve(
@@ -3817,7 +3817,7 @@ class AsyncSeenMethods:
         bind: Literal["session", "ttl"] = "session",
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[SeenReserveResult]:
+    ) -> Coroutine[Any, Any, SeenReserveResult]:
         """Reserves a key of a set to do something once, such as fetching a URL, or says that it is done or under way.
 
         set: the set
@@ -3834,7 +3834,7 @@ class AsyncSeenMethods:
             params["bind"] = bind
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[SeenReserveResult] = self._call("seen.reserve", params, deadline)
+        result: Coroutine[Any, Any, SeenReserveResult] = self._call("seen.reserve", params, deadline)
         return result
 
 
@@ -3859,7 +3859,7 @@ class AsyncSemaphoreMethods:
         bind: Literal["session", "ttl"] = "session",
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[SemaphoreAcquireResult]:
+    ) -> Coroutine[Any, Any, SemaphoreAcquireResult]:
         """Takes permits of a semaphore, all or none, at once or in turn within wait_ms. Repeating it with the same token answers the same
         grant.
 
@@ -3896,7 +3896,7 @@ class AsyncSemaphoreMethods:
             params["bind"] = bind
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[SemaphoreAcquireResult] = self._call("semaphore.acquire", params, deadline)
+        result: Coroutine[Any, Any, SemaphoreAcquireResult] = self._call("semaphore.acquire", params, deadline)
         return result
 
     def get(
@@ -3904,14 +3904,14 @@ class AsyncSemaphoreMethods:
         *,
         name: str,
         deadline: float | None = None,
-    ) -> Awaitable[SemaphoreGetResult]:
+    ) -> Coroutine[Any, Any, SemaphoreGetResult]:
         """Says how many permits are held, and by whom.
 
         name: the semaphore
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
-        result: Awaitable[SemaphoreGetResult] = self._call("semaphore.get", params, deadline)
+        result: Coroutine[Any, Any, SemaphoreGetResult] = self._call("semaphore.get", params, deadline)
         return result
 
     def release(
@@ -3920,7 +3920,7 @@ class AsyncSemaphoreMethods:
         name: str,
         token: str,
         deadline: float | None = None,
-    ) -> Awaitable[SemaphoreReleaseResult]:
+    ) -> Coroutine[Any, Any, SemaphoreReleaseResult]:
         """Gives the permits of this token back, and nobody else's.
 
         name: the semaphore
@@ -3928,7 +3928,7 @@ class AsyncSemaphoreMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "token": token}
-        result: Awaitable[SemaphoreReleaseResult] = self._call("semaphore.release", params, deadline)
+        result: Coroutine[Any, Any, SemaphoreReleaseResult] = self._call("semaphore.release", params, deadline)
         return result
 
     def renew(
@@ -3938,7 +3938,7 @@ class AsyncSemaphoreMethods:
         token: str,
         ttl_ms: int = 30000,
         deadline: float | None = None,
-    ) -> Awaitable[SemaphoreRenewResult]:
+    ) -> Coroutine[Any, Any, SemaphoreRenewResult]:
         """Renews the permits of this token: they last so long from now on, shorter or longer. Those bound to the session are renewed by the
         sidecar, so from then on.
 
@@ -3950,7 +3950,7 @@ class AsyncSemaphoreMethods:
         params: dict[str, Any] = {"name": name, "token": token}
         if ttl_ms != 30000:
             params["ttl_ms"] = ttl_ms
-        result: Awaitable[SemaphoreRenewResult] = self._call("semaphore.renew", params, deadline)
+        result: Coroutine[Any, Any, SemaphoreRenewResult] = self._call("semaphore.renew", params, deadline)
         return result
 
 
@@ -3965,7 +3965,7 @@ class AsyncSessionMethods:
         *,
         deadline_ms: int = 30000,
         deadline: float | None = None,
-    ) -> Awaitable[DrainResult]:
+    ) -> Coroutine[Any, Any, DrainResult]:
         """Tells every client that holds or follows something that the pod ends (session.draining). Calls go on.
 
         deadline_ms: milliseconds until the pod is killed; a later call changes nothing (1 to 86400000); absent = 30000
@@ -3974,7 +3974,7 @@ class AsyncSessionMethods:
         params: dict[str, Any] = {}
         if deadline_ms != 30000:
             params["deadline_ms"] = deadline_ms
-        result: Awaitable[DrainResult] = self._call("session.drain", params, deadline)
+        result: Coroutine[Any, Any, DrainResult] = self._call("session.drain", params, deadline)
         return result
 
     def hello(
@@ -3985,7 +3985,7 @@ class AsyncSessionMethods:
         instance: str | None = None,
         errors: Literal["list", "map"] = "list",
         deadline: float | None = None,
-    ) -> Awaitable[HelloResult]:
+    ) -> Coroutine[Any, Any, HelloResult]:
         """Introduces the client and learns what the sidecar is and allows. Optional.
 
         client: the client program or library
@@ -4004,20 +4004,20 @@ class AsyncSessionMethods:
             params["instance"] = instance
         if errors != "list":
             params["errors"] = errors
-        result: Awaitable[HelloResult] = self._call("session.hello", params, deadline)
+        result: Coroutine[Any, Any, HelloResult] = self._call("session.hello", params, deadline)
         return result
 
     def ping(
         self,
         *,
         deadline: float | None = None,
-    ) -> Awaitable[PingResult]:
+    ) -> Coroutine[Any, Any, PingResult]:
         """Answers at once, without Redis.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
-        result: Awaitable[PingResult] = self._call("session.ping", params, deadline)
+        result: Coroutine[Any, Any, PingResult] = self._call("session.ping", params, deadline)
         return result
 
 
@@ -4034,7 +4034,7 @@ class AsyncStreamMethods:
         group: str,
         id: str,
         deadline: float | None = None,
-    ) -> Awaitable[StreamAckResult]:
+    ) -> Coroutine[Any, Any, StreamAckResult]:
         """Ends the delivery of a message that was dealt with: the group is not given it again.
 
         stream: the stream
@@ -4043,7 +4043,7 @@ class AsyncStreamMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
-        result: Awaitable[StreamAckResult] = self._call("stream.ack", params, deadline)
+        result: Coroutine[Any, Any, StreamAckResult] = self._call("stream.ack", params, deadline)
         return result
 
     def dead(
@@ -4053,7 +4053,7 @@ class AsyncStreamMethods:
         count: int = 20,
         after: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamDeadResult]:
+    ) -> Coroutine[Any, Any, StreamDeadResult]:
         """Lists the dead letters of a stream, the oldest first.
 
         stream: the stream
@@ -4066,7 +4066,7 @@ class AsyncStreamMethods:
             params["count"] = count
         if after is not None:
             params["after"] = after
-        result: Awaitable[StreamDeadResult] = self._call("stream.dead", params, deadline)
+        result: Coroutine[Any, Any, StreamDeadResult] = self._call("stream.dead", params, deadline)
         return result
 
     def extend(
@@ -4076,7 +4076,7 @@ class AsyncStreamMethods:
         group: str,
         id: str,
         deadline: float | None = None,
-    ) -> Awaitable[StreamExtendResult]:
+    ) -> Coroutine[Any, Any, StreamExtendResult]:
         """Starts the visibility timeout of a message again. Those bound to the session are extended by the sidecar.
 
         stream: the stream
@@ -4085,7 +4085,7 @@ class AsyncStreamMethods:
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
-        result: Awaitable[StreamExtendResult] = self._call("stream.extend", params, deadline)
+        result: Coroutine[Any, Any, StreamExtendResult] = self._call("stream.extend", params, deadline)
         return result
 
     def fetch(
@@ -4103,7 +4103,7 @@ class AsyncStreamMethods:
         key: str | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamFetchResult]:
+    ) -> Coroutine[Any, Any, StreamFetchResult]:
         """Takes messages of a group, at once or within wait_ms. The group is made if there is none.
 
         stream: the stream
@@ -4138,7 +4138,7 @@ class AsyncStreamMethods:
             params["key"] = key
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[StreamFetchResult] = self._call("stream.fetch", params, deadline)
+        result: Coroutine[Any, Any, StreamFetchResult] = self._call("stream.fetch", params, deadline)
         return result
 
     def groups(
@@ -4146,14 +4146,14 @@ class AsyncStreamMethods:
         *,
         stream: str,
         deadline: float | None = None,
-    ) -> Awaitable[StreamGroupsResult]:
+    ) -> Coroutine[Any, Any, StreamGroupsResult]:
         """Lists the groups of a stream and their consumers. A consumer is a pod.
 
         stream: the stream
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
-        result: Awaitable[StreamGroupsResult] = self._call("stream.groups", params, deadline)
+        result: Coroutine[Any, Any, StreamGroupsResult] = self._call("stream.groups", params, deadline)
         return result
 
     def nack(
@@ -4166,7 +4166,7 @@ class AsyncStreamMethods:
         dead: bool = False,
         reason: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamNackResult]:
+    ) -> Coroutine[Any, Any, StreamNackResult]:
         """Ends the delivery of a message that was not dealt with: it is delivered again after delay_ms, or moved to the dead letters after
         its last attempt.
 
@@ -4186,7 +4186,7 @@ class AsyncStreamMethods:
             params["dead"] = dead
         if reason is not None:
             params["reason"] = reason
-        result: Awaitable[StreamNackResult] = self._call("stream.nack", params, deadline)
+        result: Coroutine[Any, Any, StreamNackResult] = self._call("stream.nack", params, deadline)
         return result
 
     def publish(
@@ -4201,7 +4201,7 @@ class AsyncStreamMethods:
         maxlen: int = 0,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamPublishResult]:
+    ) -> Coroutine[Any, Any, StreamPublishResult]:
         """Adds a message to the end of a stream, or later with delay_ms.
 
         stream: the stream
@@ -4230,7 +4230,7 @@ class AsyncStreamMethods:
             params["maxlen"] = maxlen
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[StreamPublishResult] = self._call("stream.publish", params, deadline)
+        result: Coroutine[Any, Any, StreamPublishResult] = self._call("stream.publish", params, deadline)
         return result
 
     def publish_many(
@@ -4241,7 +4241,7 @@ class AsyncStreamMethods:
         maxlen: int = 0,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamPublishManyResult]:
+    ) -> Coroutine[Any, Any, StreamPublishManyResult]:
         """Adds messages to the end of a stream, in their order. Each has its own outcome.
 
         stream: the stream
@@ -4255,7 +4255,7 @@ class AsyncStreamMethods:
             params["maxlen"] = maxlen
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[StreamPublishManyResult] = self._call("stream.publish_many", params, deadline)
+        result: Coroutine[Any, Any, StreamPublishManyResult] = self._call("stream.publish_many", params, deadline)
         return result
 
     def read(
@@ -4266,7 +4266,7 @@ class AsyncStreamMethods:
         start: Literal["first", "new"] = "first",
         count: int = 20,
         deadline: float | None = None,
-    ) -> Awaitable[StreamReadResult]:
+    ) -> Coroutine[Any, Any, StreamReadResult]:
         """Lists messages of a stream, the oldest first, without a group: nothing is taken from anybody.
 
         stream: the stream
@@ -4283,7 +4283,7 @@ class AsyncStreamMethods:
             params["start"] = start
         if count != 20:
             params["count"] = count
-        result: Awaitable[StreamReadResult] = self._call("stream.read", params, deadline)
+        result: Coroutine[Any, Any, StreamReadResult] = self._call("stream.read", params, deadline)
         return result
 
     def redrive(
@@ -4294,7 +4294,7 @@ class AsyncStreamMethods:
         count: int = 0,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamRedriveResult]:
+    ) -> Coroutine[Any, Any, StreamRedriveResult]:
         """Moves dead letters back to the end of their stream, each for the group that failed to process it.
 
         stream: the stream
@@ -4310,7 +4310,7 @@ class AsyncStreamMethods:
             params["count"] = count
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[StreamRedriveResult] = self._call("stream.redrive", params, deadline)
+        result: Coroutine[Any, Any, StreamRedriveResult] = self._call("stream.redrive", params, deadline)
         return result
 
     def stats(
@@ -4319,7 +4319,7 @@ class AsyncStreamMethods:
         stream: str,
         group: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamStatsResult]:
+    ) -> Coroutine[Any, Any, StreamStatsResult]:
         """Counts the messages of a stream and, of each group, what is not delivered and not acknowledged.
 
         stream: the stream
@@ -4329,7 +4329,7 @@ class AsyncStreamMethods:
         params: dict[str, Any] = {"stream": stream}
         if group is not None:
             params["group"] = group
-        result: Awaitable[StreamStatsResult] = self._call("stream.stats", params, deadline)
+        result: Coroutine[Any, Any, StreamStatsResult] = self._call("stream.stats", params, deadline)
         return result
 
     def subscribe(
@@ -4346,7 +4346,7 @@ class AsyncStreamMethods:
         key: str | None = None,
         request_id: str | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamSubscribeResult]:
+    ) -> Coroutine[Any, Any, StreamSubscribeResult]:
         """Has this connection sent the messages of a group as stream.message, up to prefetch that it has not acknowledged. The group is
         made if there is none.
 
@@ -4385,7 +4385,7 @@ class AsyncStreamMethods:
             params["key"] = key
         if request_id is not None:
             params["_request_id"] = request_id
-        result: Awaitable[StreamSubscribeResult] = self._call("stream.subscribe", params, deadline)
+        result: Coroutine[Any, Any, StreamSubscribeResult] = self._call("stream.subscribe", params, deadline)
         return result
 
     def trim(
@@ -4397,7 +4397,7 @@ class AsyncStreamMethods:
         older_ms: int | None = None,
         ids: Sequence[str] | None = None,
         deadline: float | None = None,
-    ) -> Awaitable[StreamTrimResult]:
+    ) -> Coroutine[Any, Any, StreamTrimResult]:
         """Deletes the oldest messages of a stream, or dead letters.
 
         stream: the stream
@@ -4416,7 +4416,7 @@ class AsyncStreamMethods:
             params["older_ms"] = older_ms
         if ids is not None:
             params["ids"] = ids
-        result: Awaitable[StreamTrimResult] = self._call("stream.trim", params, deadline)
+        result: Coroutine[Any, Any, StreamTrimResult] = self._call("stream.trim", params, deadline)
         return result
 
     def unsubscribe(
@@ -4424,12 +4424,12 @@ class AsyncStreamMethods:
         *,
         subscription: str,
         deadline: float | None = None,
-    ) -> Awaitable[StreamUnsubscribeResult]:
+    ) -> Coroutine[Any, Any, StreamUnsubscribeResult]:
         """Ends a subscription. Messages that were sent stay this connection's until they are acknowledged or it closes.
 
         subscription: what stream.subscribe answered
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"subscription": subscription}
-        result: Awaitable[StreamUnsubscribeResult] = self._call("stream.unsubscribe", params, deadline)
+        result: Coroutine[Any, Any, StreamUnsubscribeResult] = self._call("stream.unsubscribe", params, deadline)
         return result

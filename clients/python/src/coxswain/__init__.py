@@ -1,0 +1,105 @@
+"""The Python client of Coxswain, for threads (Client) and for asyncio (AsyncClient).
+
+    with Client("billing") as c:
+        with c.lock("nightly", wait=5) as lk:
+            work(lk.fence)
+"""
+
+from ._breaker import AsyncBreaker, Breaker
+from ._client import AsyncClient, Client
+from ._errors import (
+    Busy,
+    Cancelled,
+    ClosedError,
+    Conflict,
+    ConnectError,
+    CoxswainError,
+    DeadlineExceeded,
+    Draining,
+    FailedPrecondition,
+    Internal,
+    InvalidArgument,
+    InvalidRequest,
+    Limited,
+    LostError,
+    MethodNotFound,
+    NotFound,
+    Overloaded,
+    PermissionDenied,
+    Unavailable,
+)
+from ._feed import (
+    AsyncPubsubSubscription,
+    AsyncStreamMessage,
+    AsyncStreamSubscription,
+    PubsubMessage,
+    PubsubSubscription,
+    StreamMessage,
+    StreamSubscription,
+)
+from ._lease import (
+    AsyncLock,
+    AsyncPermit,
+    AsyncPoolMember,
+    AsyncQueueEntry,
+    AsyncSeenReservation,
+    AsyncSemaphore,
+    Lease,
+    Lock,
+    Permit,
+    PoolMember,
+    QueueEntry,
+    SeenReservation,
+    Semaphore,
+)
+from ._limit import AsyncLimitGrant, LimitGrant
+from ._version import __version__
+
+__all__ = [
+    "AsyncBreaker",
+    "AsyncClient",
+    "AsyncLimitGrant",
+    "AsyncLock",
+    "AsyncPermit",
+    "AsyncPoolMember",
+    "AsyncPubsubSubscription",
+    "AsyncQueueEntry",
+    "AsyncSeenReservation",
+    "AsyncSemaphore",
+    "AsyncStreamMessage",
+    "AsyncStreamSubscription",
+    "Breaker",
+    "Busy",
+    "Cancelled",
+    "Client",
+    "ClosedError",
+    "Conflict",
+    "ConnectError",
+    "CoxswainError",
+    "DeadlineExceeded",
+    "Draining",
+    "FailedPrecondition",
+    "Internal",
+    "InvalidArgument",
+    "InvalidRequest",
+    "Lease",
+    "LimitGrant",
+    "Limited",
+    "Lock",
+    "LostError",
+    "MethodNotFound",
+    "NotFound",
+    "Overloaded",
+    "PermissionDenied",
+    "Permit",
+    "PoolMember",
+    "PubsubMessage",
+    "PubsubSubscription",
+    "QueueEntry",
+    "SeenReservation",
+    "Semaphore",
+    "StreamMessage",
+    "StreamSubscription",
+    "Unavailable",
+    "__version__",
+]

@@ -1,0 +1,67 @@
+"""A breaker around a block of code."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Self
+
+from ._core import Core
+from ._errors import Busy
+
+
+class Guard:
+    """One use of a breaker at a time. state and probe are of the last answer."""
+
+    def __init__(self, portal: Any, params: dict[str, Any]) -> None:
+        self._portal = portal
+        self._core: Core = portal.core
+        self._params = {k: v for k, v in params.items() if v is not None}
+        self._answer: dict[str, Any] = {}
+        self._began = 0.0
+
+    @property
+    def state(self) -> str:
+        """The breaker's state, such as half_open."""
+        return str(self._answer.get("state", ""))
+
+    @property
+    def probe(self) -> bool:
+        """The breaker is half open, and this is one of its probes."""
+        return bool(self._answer.get("probe"))
+
+    async def _ask(self) -> None:
+        r = self._answer = await self._core.invoke("breaker.allow", dict(self._params))
+        if not r["allowed"]:
+            after = None if r["retry_after_ms"] < 0 else r["retry_after_ms"] / 1000
+            raise Busy(f"breaker {self._params['name']}: {r['state']}", retry_after=after, reason=r["state"])
+        self._began = asyncio.get_running_loop().time()
+
+    async def _report(self, exc: BaseException | None) -> None:
+        outcome = "success" if exc is None else "ignored" if isinstance(exc, asyncio.CancelledError) else "failure"
+        took = int((asyncio.get_running_loop().time() - self._began) * 1000)
+        report = {**self._params, "outcome": outcome, "generation": self._answer["generation"], "duration_ms": min(took, 86_400_000)}
+        if self.probe:
+            report["probe"] = self._answer["probe"]
+        await self._core.invoke("breaker.report", report)
+
+
+class Breaker(Guard):
+    """Use it in `with`."""
+
+    def __enter__(self) -> Self:
+        self._portal.run(self._ask())
+        return self
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        self._portal.run(self._report(exc))
+
+
+class AsyncBreaker(Guard):
+    """Use it in `async with`."""
+
+    async def __aenter__(self) -> Self:
+        await self._ask()
+        return self
+
+    async def __aexit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        await self._report(exc)

@@ -1,0 +1,333 @@
+"""What both clients share: the connection that is made again and again, calls that are repeated on the next one, and events.
+
+Its invariant: every call ends within its deadline, and is executed at most once however often its connection breaks. A call is
+repeated on the next connection only if it is idempotent or has a request id, and every call that is not idempotent has one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import inspect
+import itertools
+import logging
+import os
+import random
+import secrets
+import socket
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ._conn import Call, Connection, Opening
+from ._errors import Broken, ClosedError, ConnectError, CoxswainError, Unavailable
+from ._methods import IDEMPOTENT
+
+log = logging.getLogger("coxswain")
+
+DEFAULT_SOCKET = "/run/coxswain/sidecar.sock"
+SOCKET_ENV = "COXSWAIN_SOCKET"
+PROTOCOL = 1
+# How often one call is sent. A call whose connection breaks each time may be the cause, and every broken connection loses the
+# leases of others.
+MAX_SENDS = 4
+HELLO_TIMEOUT = 5.0
+# Seconds that a connection must have lived for the pauses to start over.
+CALM = 1.0
+# The pauses between attempts double from the first to the longest. Each varies at random by up to half of itself.
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0
+# How many events wait for on_event; later ones are dropped.
+EVENT_QUEUE = 256
+# A message of Pub/Sub may be lost but not come twice, and costs no write for a request id.
+WITHOUT_ID = frozenset({"pubsub.publish"})
+
+OnEvent = Callable[[str, dict[str, Any]], Awaitable[None] | None]
+
+
+class Core:
+    """The state of one client in one process and on one event loop."""
+
+    def __init__(self, client: str, path: str | None, version: str, deadline: float, on_event: OnEvent | None) -> None:
+        self.path = path or os.environ.get(SOCKET_ENV) or DEFAULT_SOCKET
+        self.deadline = deadline
+        self.draining: float | None = None
+        self.conn: Connection | None = None
+        self._client = client
+        self._version = version
+        self._on_event = on_event
+        self._closed = False
+        self._refused: CoxswainError | None = None  # why the last attempt to connect failed
+        self._follows: dict[str, Any] | None = None  # the params of events.subscribe
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._making: socket.socket | None = None  # of the connection that is being made
+        self._tasks: list[asyncio.Task[None]] = []
+        self._id_prefix = ""
+        self._ids: itertools.count[int]
+        self._dropping = False
+        self._graveyard: list[Any] = []  # what belongs to a parent process, and must not be finalized here
+        _cores.add(self)
+
+    # Which process and loop it belongs to.
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        """Binds the client to the running loop, and has it connect."""
+        loop = asyncio.get_running_loop()
+        if self._closed:
+            raise ClosedError("the client is closed")
+        if self._loop is loop:
+            return loop
+        if self._loop is not None:
+            if self._loop.is_running():
+                raise RuntimeError("an AsyncClient belongs to one event loop: make one in each, or use Client")
+            if self.conn is not None:  # its loop has ended without aclose
+                self.conn.sock.close()
+                self.conn.error = "its event loop has ended"
+        self._loop = loop
+        self.conn = None
+        self._id_prefix, self._ids = secrets.token_hex(12) + "-", itertools.count(1)
+        self._changed: asyncio.Future[None] = loop.create_future()
+        self._events: deque[tuple[str, dict[str, Any]]] = deque()
+        self._heard = asyncio.Event()
+        self._tasks = [loop.create_task(self._keep(loop))]
+        if self._on_event is not None:
+            self._tasks.append(loop.create_task(self._deliver(self._on_event)))
+        return loop
+
+    def forsake(self) -> None:
+        """Has a child process begin anew. What belongs to the parent is closed here without a word on the socket."""
+        if self.conn is not None:
+            self.conn.forsake()
+        if self._making is not None and self._making.fileno() >= 0:
+            socket.close(self._making.detach())
+        self._graveyard.append((self._loop, self._tasks, self.conn))
+        self._loop, self.conn, self._tasks, self.draining, self._follows = None, None, [], None, None
+
+    async def close(self) -> None:
+        """Closes the connection, so that the sidecar gives back what it holds. Calls in flight end with ClosedError."""
+        self._closed = True
+        if self._loop is None or self._loop is not asyncio.get_running_loop():
+            return
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        if self.conn is not None:
+            self.conn.fail("the client was closed", ClosedError("the client is closed"))
+        self._tell()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # Connecting.
+
+    def _tell(self) -> None:
+        """Wakes who waits for a connection."""
+        changed, self._changed = self._changed, self._changed.get_loop().create_future()
+        if not changed.done():
+            changed.set_result(None)
+
+    async def _keep(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Connects, and connects again when the connection breaks, until close."""
+        pause = FIRST_PAUSE
+        while True:
+            began = loop.time()
+            try:
+                conn = await self._connect(loop)
+            except (OSError, CoxswainError, Broken) as e:
+                self._refused = e if isinstance(e, ConnectError) else self._explain(e)
+                log.debug("%s", self._refused)
+                self._tell()
+            else:
+                self.conn, self._refused = conn, None
+                log.debug("connected to the sidecar at %s, session %s", self.path, conn.session)
+                self._tell()
+                try:
+                    await conn.dead
+                finally:
+                    self.conn = None
+                    conn.fail("its event loop has ended", ClosedError("the event loop of the client has ended"))
+                log.warning("the connection to the sidecar at %s was lost: %s", self.path, conn.error)
+                if loop.time() - began >= CALM:
+                    pause = FIRST_PAUSE
+            await asyncio.sleep(pause / 2 + random.random() * pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _explain(self, e: Exception) -> ConnectError:
+        if isinstance(e, FileNotFoundError):
+            remedy = f"is it running? start it with sidecar serve, or name its socket in {SOCKET_ENV}"
+        elif isinstance(e, ConnectionRefusedError):
+            remedy = "is it running? the socket's file is there and nobody listens on it"
+        elif isinstance(e, PermissionError):
+            remedy = "this user may not open the socket: join its group, or set socket.gid and socket.mode of the sidecar"
+        elif isinstance(e, OSError) and ("too long" in str(e) or e.errno in (errno.EINVAL, errno.ENAMETOOLONG)):
+            remedy = f"the path has {len(self.path)} bytes and a Unix socket takes about 100: choose a shorter one"
+        else:
+            remedy = "is it running, and is this its socket?"
+        why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
+        return ConnectError(f"cannot reach the sidecar at {self.path}: {why}: {remedy}")
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)  # close-on-exec, as all sockets of Python
+        self._making = sock
+        try:
+            sock.setblocking(False)
+            await loop.sock_connect(sock, self.path)
+            conn = Connection(loop, sock, self._event)
+            await loop.create_unix_connection(lambda: conn, sock=sock)
+        except BaseException:
+            sock.close()
+            raise
+        try:
+            await self._hello(loop, conn)
+            await self._resume(loop, conn)
+        except BaseException as e:
+            conn.fail(f"hello: {e}")
+            raise
+        if conn.error is not None:
+            raise Broken(conn.error, False)
+        return conn
+
+    async def _hello(self, loop: asyncio.AbstractEventLoop, conn: Connection) -> None:
+        hello = {
+            "client": self._client,
+            "version": self._version,
+            "instance": f"{socket.gethostname()}/{os.getpid()}",
+            "errors": "map",
+        }
+        r = await conn.submit(Call("session.hello", hello, loop.time() + HELLO_TIMEOUT, False))
+        if r["protocol"] != PROTOCOL:
+            raise ConnectError(
+                f"cannot reach the sidecar at {self.path}: {r['server']} {r['version']} speaks protocol {r['protocol']} "
+                f"and this client protocol {PROTOCOL}: install the version of the client that goes with the sidecar"
+            )
+        conn.session = r["session"]
+        conn.max_frame, conn.max_running = r["limits"]["max_frame_bytes"], max(r["limits"]["max_inflight"], 1)
+
+    async def _resume(self, loop: asyncio.AbstractEventLoop, conn: Connection) -> None:
+        """Subscribes a new connection to the events that the program follows, before calls can use it."""
+        if self._follows is None:
+            return
+        self._event("events.gap", {"reason": "reconnected"})
+        try:
+            await conn.submit(Call("events.subscribe", dict(self._follows), loop.time() + HELLO_TIMEOUT, False))
+        except CoxswainError as e:
+            log.warning("events are no longer told: %s", e)
+            self._event("events.gap", {"reason": "refused", "error": str(e)})
+
+    async def pick(self, end: float) -> Connection:
+        """Waits for a connection until end, by the loop's clock."""
+        self._start()
+        try:
+            async with asyncio.timeout_at(end):
+                while self.conn is None:
+                    await asyncio.shield(self._changed)
+                    if self._closed:
+                        raise ClosedError("the client is closed")
+        except TimeoutError:
+            raise self._refused or self._explain(Exception("no answer yet")) from None
+        return self.conn
+
+    async def connect(self) -> None:
+        """Waits for the sidecar, within the client's deadline; at once it fails where a further attempt cannot succeed."""
+        loop = self._start()
+        await self.pick(loop.time() + self.deadline)
+
+    # Calling.
+
+    async def call(self, method: str, params: dict[str, Any], deadline: float | None = None) -> Any:
+        """Calls a method. Params become the call's own."""
+        result = await self.invoke(method, params, deadline)
+        if method == "events.subscribe":
+            self._follows = {k: v for k, v in params.items() if not k.startswith("_")}
+        elif method == "events.unsubscribe":
+            self._follows = None
+        return result
+
+    async def invoke(
+        self,
+        method: str,
+        params: dict[str, Any],
+        deadline: float | None = None,
+        *,
+        lease: Any = None,
+        opens: Opening | None = None,
+        on: Connection | None = None,
+    ) -> Any:
+        """Executes a call, on several connections if they break; with on, on that one alone."""
+        loop = self._loop
+        if loop is None or loop is not asyncio.get_running_loop() or self._closed:
+            loop = self._start()
+        wait = params.get("wait_ms") or 0
+        end = loop.time() + (deadline if deadline is not None else self.deadline + wait / 1000)
+        repeatable = method in IDEMPOTENT
+        if not repeatable:
+            given = params.get("_request_id")
+            if given is None and method not in WITHOUT_ID:
+                params["_request_id"] = f"{self._id_prefix}{next(self._ids):x}"
+                repeatable = True
+            elif given:
+                repeatable = True
+            elif given is not None:  # an empty one asks for none
+                del params["_request_id"]
+        call = Call(method, params, end, wait > 0, lease, opens)
+        sends = 0
+        while True:
+            conn = on or self.conn or await self.pick(end)
+            try:
+                future = conn.submit(call)
+                try:
+                    return await future
+                except asyncio.CancelledError:
+                    conn.abandon(call)
+                    raise
+            except Broken as e:
+                if self._closed:
+                    raise ClosedError("the client is closed") from None
+                sends += e.sent
+                if e.sent and not repeatable:
+                    raise Unavailable(f"{method}: maybe executed: {e}", maybe_executed=True) from None
+                if on is not None:
+                    raise
+                if sends == MAX_SENDS:
+                    raise Unavailable(f"{method}: {e}, {sends} times in a row", maybe_executed=True) from None
+                if conn is self.conn:
+                    self.conn = None
+
+    # Events.
+
+    def _event(self, method: str, params: dict[str, Any]) -> None:
+        if method == "session.draining":
+            self.draining = params["deadline_at_ms"] / 1000
+        if self._on_event is None:
+            return
+        if len(self._events) >= EVENT_QUEUE:
+            if not self._dropping:
+                log.warning("events are dropped from %s on: on_event is too slow", method)
+            self._dropping = True
+            return
+        self._events.append((method, params))
+        self._heard.set()
+
+    async def _deliver(self, on_event: OnEvent) -> None:
+        """Calls on_event for each event, one after the other."""
+        while True:
+            await self._heard.wait()
+            self._heard.clear()
+            while self._events:
+                method, params = self._events.popleft()
+                try:
+                    told = on_event(method, params)
+                    if inspect.isawaitable(told):
+                        await told
+                except Exception:
+                    log.exception("on_event failed for %s", method)
+            self._dropping = False
+
+
+_cores: weakref.WeakSet[Core] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for core in list(_cores):
+        core.forsake()
+
+
+os.register_at_fork(after_in_child=_in_child)

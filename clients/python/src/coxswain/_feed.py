@@ -1,0 +1,465 @@
+"""Subscriptions: messages of streams and of Pub/Sub, over all the connections that they come by.
+
+What the program has not taken is bounded: of a stream by prefetch, in the sidecar; of Pub/Sub here, where messages that do not fit
+are dropped and counted. So a slow consumer holds up neither replies nor other subscriptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Generic, Self, TypeVar
+from urllib.parse import unquote
+
+from ._conn import Connection, Opening
+from ._core import FIRST_PAUSE, LONGEST_PAUSE, Core
+from ._errors import Broken, ClosedError, CoxswainError, DeadlineExceeded, LostError
+
+log = logging.getLogger("coxswain")
+
+# Bytes of bodies that wait for the program, of one subscription.
+MAX_FEED_BYTES = 8 << 20
+MAX_REASON = 1000
+
+M = TypeVar("M")
+
+
+class Subscription(Generic[M]):
+    """Takes messages of one subscription, and subscribes again when the connection breaks."""
+
+    _subscribe: str
+    _unsubscribe: str
+
+    def __init__(self, portal: Any, params: dict[str, Any]) -> None:
+        self._portal = portal
+        self._core: Core = portal.core
+        self._params = {k: v for k, v in params.items() if v is not None}
+        self._queue: deque[M] = deque()
+        self._more: asyncio.Event | None = None
+        self._conn: Connection | None = None
+        self._id = ""
+        self._closed = False
+
+    # What the connection tells.
+
+    def hear(self, method: str, params: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def ended(self) -> None:
+        self._conn = None
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._more is not None:
+            self._more.set()
+
+    # Subscribing.
+
+    async def _open(self) -> None:
+        opening = Opening(self, self._unsubscribe)
+        again, pause = self._id != "", FIRST_PAUSE
+        while True:
+            loop = asyncio.get_running_loop()
+            try:
+                conn = await self._core.pick(loop.time() + self._core.deadline)
+                # Without a request id: what was subscribed ended with its connection.
+                params = {**self._params, "_request_id": ""}
+                self._conn = conn
+                r = await self._core.invoke(self._subscribe, params, opens=opening, on=conn)
+                if conn.error is None:
+                    self._id = r["subscription"]
+                    if again:
+                        self._reopened()
+                    return
+            except Broken:
+                pass
+            except ClosedError:
+                raise
+            except CoxswainError as e:
+                if not again or not (e.retryable or isinstance(e, DeadlineExceeded)):
+                    raise
+                log.debug("cannot subscribe again: %s", e)
+            self._conn = None
+            await asyncio.sleep(pause / 2 + random.random() * pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _reopened(self) -> None:
+        """The subscription goes on, on another connection."""
+
+    async def _ready(self) -> None:
+        """Subscribes if that was not done."""
+        if self._closed:
+            raise ClosedError("the subscription was closed")
+        if self._more is None:
+            self._more = asyncio.Event()
+        if self._conn is None:
+            await self._open()
+
+    async def _next(self, timeout: float | None = None) -> M:
+        async with asyncio.timeout(timeout):
+            while True:
+                if self._queue and not self._closed:
+                    return self._taken(self._queue.popleft())
+                await self._ready()
+                assert self._more is not None
+                self._more.clear()
+                self._idle()
+                if not self._queue and self._conn is not None:
+                    await self._more.wait()
+
+    def _taken(self, message: M) -> M:
+        return message
+
+    def _idle(self) -> None:
+        """All that came was taken."""
+
+    async def _close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        conn, self._conn = self._conn, None
+        self._wake()
+        if conn is None or conn.error is not None:
+            return
+        try:
+            await self._core.invoke(self._unsubscribe, {"subscription": self._id}, on=conn)
+        except (CoxswainError, Broken) as e:
+            log.debug("a subscription was not ended; it ends with the connection: %s", e)
+        await self._left(conn)
+        conn.silence(self._id)
+
+    async def _left(self, conn: Connection) -> None:
+        """Deals with what was delivered and not taken."""
+        self._queue.clear()
+
+
+class SyncIteration(Subscription[M]):
+    """A subscription of Client: iterate it, or get one message at a time; close it, or use it in `with`."""
+
+    def get(self, timeout: float | None = None) -> M:
+        """The next message, for which it waits at most timeout seconds, and then raises TimeoutError."""
+        message: M = self._portal.run(self._next(timeout))
+        return message
+
+    def subscribe(self) -> None:
+        """Subscribes now, and not only when the first message is asked for."""
+        self._portal.run(self._ready())
+
+    def close(self) -> None:
+        """Ends the subscription."""
+        self._portal.run(self._close())
+
+    def __iter__(self) -> Iterator[M]:
+        try:
+            while True:
+                yield self.get()
+        except ClosedError:
+            if not self._closed:
+                raise
+        finally:
+            self.close()
+
+    def __enter__(self) -> Self:
+        self.subscribe()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class AsyncIteration(Subscription[M]):
+    """A subscription of AsyncClient: iterate it, or get one message at a time; close it, or use it in `async with`."""
+
+    async def get(self, timeout: float | None = None) -> M:
+        """The next message, for which it waits at most timeout seconds, and then raises TimeoutError."""
+        return await self._next(timeout)
+
+    async def subscribe(self) -> None:
+        """Subscribes now, and not only when the first message is asked for."""
+        await self._ready()
+
+    async def aclose(self) -> None:
+        """Ends the subscription."""
+        await self._close()
+
+    async def __aiter__(self) -> AsyncIterator[M]:
+        try:
+            while True:
+                yield await self._next()
+        except ClosedError:
+            if not self._closed:
+                raise
+        finally:
+            await self._close()
+
+    async def __aenter__(self) -> Self:
+        await self.subscribe()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+
+# Pub/Sub.
+
+
+class PubsubMessage:
+    """A message of a channel.
+
+    missed: how many messages were dropped right before this one and not told by on_gap already; -1 = it is not known how many,
+        since the sidecar or Redis was not reached for a while
+    """
+
+    __slots__ = ("body", "channel", "missed", "pattern")
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        self.channel: str = params["channel"]
+        self.pattern: str | None = params.get("pattern")
+        self.body: bytes = params["body"]
+        self.missed = 0
+
+    def __repr__(self) -> str:
+        return f"<PubsubMessage {self.channel!r} {len(self.body)} bytes>"
+
+
+class _Pubsub(Subscription[PubsubMessage]):
+    _subscribe, _unsubscribe = "pubsub.subscribe", "pubsub.unsubscribe"
+
+    def __init__(self, portal: Any, params: dict[str, Any], on_gap: Callable[[int], None] | None) -> None:
+        super().__init__(portal, params)
+        self._most: int = self._params.get("buffer", 1000)
+        self._bytes = 0
+        self._missed = 0  # since the last message that was queued
+        self._on_gap = on_gap
+
+    def hear(self, method: str, params: dict[str, Any]) -> None:
+        if method == "pubsub.gap":
+            self._gap(params["dropped"])
+        elif method == "pubsub.message":
+            message = PubsubMessage(params)
+            size = len(message.body) + len(message.channel)
+            if len(self._queue) >= self._most or (self._queue and self._bytes + size > MAX_FEED_BYTES):
+                self._gap(1)
+                return
+            message.missed, self._missed = self._missed, 0
+            self._bytes += size
+            self._queue.append(message)
+            self._wake()
+
+    def _gap(self, dropped: int) -> None:
+        # What is not known stays so.
+        self._missed = -1 if dropped < 0 or self._missed < 0 else self._missed + dropped
+        self._wake()
+
+    def _reopened(self) -> None:
+        self._gap(-1)
+
+    def _taken(self, message: PubsubMessage) -> PubsubMessage:
+        self._bytes -= len(message.body) + len(message.channel)
+        if message.missed and self._on_gap is not None:
+            self._on_gap(message.missed)
+        return message
+
+    def _idle(self) -> None:
+        if self._missed and self._on_gap is not None and not self._queue:
+            missed, self._missed = self._missed, 0
+            self._on_gap(missed)
+
+
+class PubsubSubscription(_Pubsub, SyncIteration[PubsubMessage]):
+    """Messages of channels, each at most once."""
+
+
+class AsyncPubsubSubscription(_Pubsub, AsyncIteration[PubsubMessage]):
+    """Messages of channels, each at most once."""
+
+
+# Streams.
+
+
+class StreamDelivery:
+    """A message that was delivered: acknowledge it, by ack or at the end of a `with` block of its own.
+
+    lost: an event that is set when others may have the message
+    """
+
+    def __init__(self, feed: Any, params: dict[str, Any]) -> None:
+        self._feed: _Stream[Any] = feed
+        self._conn: Connection | None = feed._conn
+        self.stream: str = params["stream"]
+        self.group: str = params["group"]
+        self.id: str = params["id"]
+        self.body: bytes = params.get("body", b"")
+        self.fields: dict[str, str] = params.get("fields", {})
+        self.attempt: int = params["attempt"]
+        self.published_at_ms: int = params["published_at_ms"]
+        self.traceparent: str | None = params.get("traceparent")
+        self.settled = False
+        self.lost = feed._portal.event()
+        self._loss = ""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.stream!r} {self.id} attempt={self.attempt}>"
+
+    def check(self) -> None:
+        """Raises LostError if others may have the message."""
+        if self._loss:
+            raise LostError(f"message {self.id} of stream {self.stream}: {self._loss}", reason=self._loss)
+
+    def _lose(self, why: str) -> None:
+        if not self.settled and not self._loss:
+            self._loss = why
+            self.lost.set()
+
+    async def _tell(self, method: str, more: dict[str, Any]) -> None:
+        """Tells the sidecar what becomes of the message; on another connection too, so that what was dealt with does not come again."""
+        if self.settled or (self._loss and method == "stream.nack"):
+            return  # who has it now says what becomes of it
+        core = self._feed._core
+        params = {"stream": self.stream, "group": self.group, "id": self.id, **more}
+        try:
+            await core.invoke(method, params, on=None if self._loss else self._conn)
+        except Broken:
+            if method == "stream.ack":
+                await core.invoke(method, params)
+        finally:
+            self._feed._forget(self)
+        self.settled = True
+
+    async def _nack(self, reason: str, delay: float | None, dead: bool) -> None:
+        more: dict[str, Any] = {"reason": reason.encode("utf-8", "replace")[:MAX_REASON].decode("utf-8", "ignore")}
+        if delay is not None:
+            more["delay_ms"] = max(round(delay * 1000), 0)
+        if dead:
+            more["dead"] = True
+        await self._tell("stream.nack", more)
+
+    async def _extend(self) -> None:
+        r = await self._feed._core.invoke("stream.extend", {"stream": self.stream, "group": self.group, "id": self.id}, on=self._conn)
+        if not r["extended"]:
+            self._lose(r["reason"])
+            self.check()
+
+    async def _leave(self, exc: BaseException | None) -> None:
+        try:
+            if exc is None:
+                await self._tell("stream.ack", {})
+            else:
+                await self._nack(repr(exc), None, False)
+        except CoxswainError as e:
+            log.warning("what became of message %s of stream %s was not told; it is delivered again: %s", self.id, self.stream, e)
+
+
+class StreamMessage(StreamDelivery):
+    """A message of a stream. See StreamDelivery."""
+
+    def ack(self) -> None:
+        """It was dealt with: the group is not given it again."""
+        self._feed._portal.run(self._tell("stream.ack", {}))
+
+    def nack(self, reason: str = "", *, delay: float | None = None, dead: bool = False) -> None:
+        """It was not dealt with: it comes again after delay seconds, by default later with each attempt; dead = never."""
+        self._feed._portal.run(self._nack(reason, delay, dead))
+
+    def extend(self) -> None:
+        """Starts its visibility timeout again, which only bind="ttl" needs."""
+        self._feed._portal.run(self._extend())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        self._feed._portal.run(self._leave(exc))
+
+
+class AsyncStreamMessage(StreamDelivery):
+    """A message of a stream. See StreamDelivery."""
+
+    async def ack(self) -> None:
+        """It was dealt with: the group is not given it again."""
+        await self._tell("stream.ack", {})
+
+    async def nack(self, reason: str = "", *, delay: float | None = None, dead: bool = False) -> None:
+        """It was not dealt with: it comes again after delay seconds, by default later with each attempt; dead = never."""
+        await self._nack(reason, delay, dead)
+
+    async def extend(self) -> None:
+        """Starts its visibility timeout again, which only bind="ttl" needs."""
+        await self._extend()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        await self._leave(exc)
+
+
+D = TypeVar("D", bound=StreamDelivery)
+
+
+class _Stream(Subscription[D]):
+    _subscribe, _unsubscribe = "stream.subscribe", "stream.unsubscribe"
+    _message: type[D]
+
+    def __init__(self, portal: Any, params: dict[str, Any]) -> None:
+        super().__init__(portal, params)
+        self._deliveries: dict[str, D] = {}  # those that are not settled
+
+    def hear(self, method: str, params: dict[str, Any]) -> None:
+        if method == "stream.message":
+            message = self._message(self, params)
+            before = self._deliveries.get(message.id)
+            if before is not None:
+                self._drop(before, "it was delivered again")
+            self._deliveries[message.id] = message
+            self._queue.append(message)
+            self._wake()
+        elif method == "stream.lost":
+            stream, _, group = params["name"].partition(":")
+            if (unquote(stream), unquote(group)) == (self._params["stream"], self._params["group"]):
+                lost = self._deliveries.get(params["token"])
+                if lost is not None:
+                    self._drop(lost, params["reason"])
+
+    def ended(self) -> None:
+        for message in list(self._deliveries.values()):
+            self._drop(message, "the connection ended")
+        super().ended()
+
+    def _drop(self, message: D, why: str) -> None:
+        message._lose(why)
+        self._forget(message)
+        try:
+            self._queue.remove(message)
+        except ValueError:
+            pass  # the program has it
+
+    def _forget(self, message: D) -> None:
+        if self._deliveries.get(message.id) is message:
+            del self._deliveries[message.id]
+
+    async def _left(self, conn: Connection) -> None:
+        """Has what the program did not take delivered again at once, but for what would become a dead letter by that."""
+        last = self._params.get("max_deliveries", 5)
+        queue, self._queue = self._queue, deque()
+        for message in queue:
+            if message.attempt < last:
+                try:
+                    await message._nack("it was not begun", 0, False)
+                except (CoxswainError, Broken) as e:
+                    log.debug("message %s was not given back: %s", message.id, e)
+
+
+class StreamSubscription(_Stream[StreamMessage], SyncIteration[StreamMessage]):
+    """Messages of a group of a stream, each at least once."""
+
+    _message = StreamMessage
+
+
+class AsyncStreamSubscription(_Stream[AsyncStreamMessage], AsyncIteration[AsyncStreamMessage]):
+    """Messages of a group of a stream, each at least once."""
+
+    _message = AsyncStreamMessage

@@ -1,0 +1,92 @@
+"""What the pages show runs: every block of docs/python.md, and the examples of the README."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import os
+import re
+import subprocess
+import sys
+import types
+from typing import Any
+
+import pytest
+from conftest import ROOT, Sidecar
+
+from coxswain import AsyncClient, Client
+
+PAGE = (ROOT / "docs" / "python.md").read_text()
+# The last one is examples/python/coxswain.py, which the suite of languages runs.
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)[:-1]
+
+
+@pytest.fixture
+def given(c: Client) -> dict[str, Any]:
+    """What the blocks of the page take for granted."""
+    for rule in ("crawl", "agent"):
+        c.ratelimit.put_rule(rule={"name": rule, "algorithm": "token_bucket", "limits": [{"limit": 1000, "period_ms": 1000}]})
+    c.pool.put(pool="agents", members=[{"id": f"a{i}"} for i in range(100)])
+    c.stream.publish(stream="orders", body=b"first")
+    c.stream.publish(stream="orders", body=b"last")
+    done: list[Any] = []
+
+    def fetch(url: str, agent: str | None = None) -> Any:
+        done.append(("fetch", agent))
+        return types.SimpleNamespace(status=200, retry_after=None)
+
+    return {
+        "done": done,
+        "pages": ["1", "2"],
+        "work": lambda *args, **kwargs: done.append(("work", kwargs["fence"])),
+        "bill": lambda body: done.append(("bill", body)),
+        "reload": lambda: done.append("reload"),
+        "fetch": fetch,
+    }
+
+
+def test_the_page_has_blocks() -> None:
+    assert len(BLOCKS) == 7
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[str(i) for i in range(len(BLOCKS))])
+def test_a_block_of_the_page_runs(
+    block: str, c: Client, sidecar: Sidecar, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COXSWAIN_SOCKET", sidecar.socket)
+    code = compile(block, "docs/python.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    namespace: dict[str, Any] = {**given, "c": c}
+    if not code.co_flags & inspect.CO_COROUTINE:
+        exec(code, namespace)
+    else:
+
+        async def main() -> None:
+            async with AsyncClient(socket=sidecar.socket) as client:
+
+                async def work(fence: int) -> None:
+                    given["done"].append(("work", fence))
+
+                namespace.update(c=client, asyncio=asyncio, work=work)
+                await eval(code, namespace)
+
+        asyncio.run(main())
+    printed = capsys.readouterr().out
+    if "print(lk.fence)" in block:
+        assert printed.strip().isdigit()
+    elif "NotFound" in block:
+        assert printed.startswith("NOT_FOUND: ratelimit.acquire: ")
+    else:
+        assert given["done"], "it did nothing"
+    if "c.pubsub" in block:
+        assert printed == "b'rules'\n" and ("bill", b"last") in given["done"]
+
+
+@pytest.mark.parametrize("example", ["first", "first_async"])
+def test_the_examples_of_the_readme_run(example: str, sidecar: Sidecar) -> None:
+    file = ROOT / "clients" / "python" / "examples" / f"{example}.py"
+    env = {**os.environ, "COXSWAIN_SOCKET": sidecar.socket, "PYTHONPATH": str(ROOT / "clients" / "python" / "src")}
+    run = subprocess.run([sys.executable, str(file)], env=env, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert re.fullmatch(r"(allowed\n){3}refused, again in \d+ ms\n(locked, fence \d+\n)?", run.stdout)
+    assert len([line for line in file.read_text().splitlines() if line]) <= 10
