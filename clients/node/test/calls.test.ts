@@ -207,3 +207,22 @@ test("a busy pool says why and until when", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await assert.rejects(c.pool("nothing"), (e) => e instanceof BusyError && e.noun === "pool" && e.resource === "nothing" && e.reason === "empty" && e.retryAfterMs < 0 && !e.retryable);
 });
+
+test("params and results are typed by the name of the method", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const types = async (): Promise<void> => {
+    const acquired: boolean = (await c.call("lock.acquire", { name: "n" })).acquired;
+    const same: string | undefined = (await c.lock.acquire({ name: "n" })).fence;
+    // @ts-expect-error a required param is missing
+    await c.lock.acquire({ ttl_ms: 5 });
+    // @ts-expect-error there is no such param
+    await c.lock.acquire({ name: "n", tll_ms: 5 });
+    // @ts-expect-error there is no such value
+    await c.lock.acquire({ name: "n", bind: "forever" });
+    // @ts-expect-error there is no such method
+    await c.lock.aquire({ name: "n" });
+    assert.fail(String([acquired, same])); // it is compiled, and never called
+  };
+  assert.equal(typeof types, "function");
+});
