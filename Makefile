@@ -14,7 +14,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS = grpcnotrace
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once profile docs clean
+.PHONY: help demo build test test-topology test-container test-langs node test-node test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once profile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,7 +40,9 @@ test-container: ## run the tests that use Redis with Redis in a container
 
 test-langs: ## call the sidecar from other languages
 	hack/need.sh nvim=neovim '/usr/bin/python3 -c "import msgpack"=python3-msgpack' \
-		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl'
+		'ruby -e "require %q(msgpack)"=ruby-msgpack' 'perl -MData::MessagePack -e1=libdata-messagepack-perl' \
+		php=php-cli 'php -r "msgpack_pack(1);"=php-msgpack' \
+		lua5.3=lua5.3 'lua5.3 -e "require [[MessagePack]]"=lua-messagepack' 'lua5.3 -e "require [[posix.poll]]"=lua-posix' jq=jq
 	hack/langs/run.sh
 
 python: ## build the wheel and the source distribution of the Python client in bin/python
@@ -53,6 +55,14 @@ test-python: build ## test the Python client on real sidecars, and check its typ
 		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import setuptools"=python3-setuptools' \
 		'/usr/bin/python3 -c "import wheel"=python3-wheel'
 	hack/test-python.sh
+
+node: ## build the package of the Node client in bin/node
+	hack/need.sh node=nodejs npm=npm
+	hack/node.sh bin/node
+
+test-node: build ## test the Node client on real sidecars
+	hack/need.sh redis-server=redis-server node=nodejs npm=npm
+	hack/test-node.sh
 
 image: ## build the container image IMAGE (coxswain:VERSION) for PLATFORMS
 	work=$$(mktemp -d) && trap 'hack/docker-down.sh "$$work"; rm -rf "$$work"' EXIT && \
@@ -95,7 +105,7 @@ chaos-ci: ## one seed of chaos on every topology
 
 lint: ## check style and correctness of Go and shell
 	hack/need.sh shellcheck=shellcheck
-	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh)
+	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh examples/*/*.sh)
 	hack/tidy.sh
 	$(LINT) run ./...
 	lint=$(LINT) && for module in client bench; do (cd $$module && $$lint run ./...); done
@@ -139,4 +149,4 @@ docs: ## generate docs/protocol.md, docs/cli.md, the clients' methods, and the c
 	COXSWAIN_HELM=$$(hack/tool.sh helm) go test ./internal/helmtest -count=1 -run 'Golden|NamedTemplates|Manifests' -update
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin clients/node/build clients/node/dist clients/node/node_modules

@@ -20,6 +20,7 @@ trap finish EXIT
 
 go build -o "$dir/sidecar" ./cmd/sidecar
 export COXSWAIN_SOCKET=$dir/s.sock
+export PATH=$dir:$PATH
 "$dir/sidecar" serve --redis embedded --http 127.0.0.1:0 >"$dir/sidecar.log" 2>&1 &
 pid=$!
 "$dir/sidecar" wait --timeout 30s >/dev/null
@@ -55,6 +56,12 @@ check python-stream /usr/bin/python3 hack/langs/stream.py
 check python-manifest /usr/bin/python3 hack/langs/manifest.py
 check ruby ruby hack/langs/smoke.rb
 check perl perl hack/langs/smoke.pl
+examples=hack/langs/examples.py
+check ruby-example /usr/bin/python3 $examples ruby examples/ruby/coxswain.rb
+check php-example /usr/bin/python3 $examples php examples/php/coxswain.php
+check perl-example /usr/bin/python3 $examples perl examples/perl/coxswain.pl
+check lua-example /usr/bin/python3 $examples lua5.3 examples/lua/coxswain.lua
+check shell-example /usr/bin/python3 $examples sh examples/shell/coxswain.sh
 check neovim nvim --headless -u NONE -i NONE -n -c 'luafile hack/langs/smoke.lua'
 
 echo "$passed passed, $failed failed"

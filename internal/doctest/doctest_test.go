@@ -31,6 +31,8 @@ func TestPagesQuoteTheirExamplesAsTheyAre(t *testing.T) {
 		{"README.md", "clients/python/examples/first_async.py", "python"},
 		{"README.md", "examples/go/main.go", "go"},
 		{"docs/python.md", "examples/python/coxswain.py", "python"},
+		{"README.md", "clients/node/examples/first.mjs", "js"},
+		{"docs/node.md", "clients/node/examples/first.mjs", "js"},
 	} {
 		page, err := os.ReadFile(root + "/" + q.page)
 		require.NoError(t, err)

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CoxswainError, LostError, type SidecarEvent } from "../src/index.js";
+import { client, fake, redis, sidecar, until } from "./support.js";
+
+test("a call whose connection broke is repeated with its request id", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const call = c.stream.publish({ stream: "s" });
+  const first = await f.next("stream.publish");
+  first.peer.socket.destroy();
+  const second = await f.next("stream.publish");
+  assert.notEqual(second.peer, first.peer);
+  assert.equal(second.params["_request_id"], first.params["_request_id"]);
+  second.peer.reply(second.msgid!, { published: true });
+  assert.equal((await call).published, true);
+});
+
+test("one without an id is repeated only if it is idempotent", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const unsafe = assert.rejects(c.stream.publish({ stream: "s" }, { requestId: "" }), (e) => e instanceof CoxswainError && e.code === "UNAVAILABLE" && e.maybeExecuted);
+  (await f.next("stream.publish")).peer.socket.destroy();
+  await unsafe;
+  const safe = c.lock.get({ name: "n" });
+  (await f.next("lock.get")).peer.socket.destroy();
+  const again = await f.next("lock.get");
+  again.peer.reply(again.msgid!, { held: false });
+  await safe;
+  assert.deepEqual(f.methods, []);
+});
+
+test("a call that breaks each connection ends", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const call = assert.rejects(c.lock.get({ name: "n" }), (e) => e instanceof CoxswainError && e.code === "UNAVAILABLE" && e.retryable);
+  for (let i = 0; i < 4; i++) (await f.next("lock.get")).peer.socket.destroy();
+  await call;
+  assert.deepEqual(f.methods, []);
+});
+
+test("a deadline ends a call that waits for a connection", async (t) => {
+  const s = await sidecar(t);
+  const c = await client(t, s.socket);
+  await s.kill();
+  await assert.rejects(c.lock.get({ name: "n" }, { deadlineMs: 50 }), (e) => e instanceof CoxswainError && e.retryable);
+  const abort = new AbortController();
+  const call = c.lock.get({ name: "n" }, { signal: abort.signal });
+  abort.abort();
+  await assert.rejects(call, { name: "AbortError" });
+});
+
+test("events are followed on the next connection, and the gap is told", async (t) => {
+  const f = await fake(t);
+  const events: SidecarEvent[] = [];
+  const c = await client(t, f.socket, { onEvent: (event) => events.push(event) });
+  const follow = c.follow("lost");
+  const got = await f.next("events.subscribe");
+  got.peer.reply(got.msgid!, { subscribed: ["lost"] });
+  await follow;
+  got.peer.notify("event", { kind: "lost", at_ms: 1, count: 1 });
+  await until(() => events.length === 1, "it is heard");
+  got.peer.socket.destroy();
+  const again = await f.next("events.subscribe");
+  assert.deepEqual(again.params["kinds"], ["lost"]);
+  again.peer.reply(again.msgid!, { subscribed: ["lost"] });
+  again.peer.notify("event", { kind: "lost", at_ms: 2, count: 1 });
+  await until(() => events.length === 3, "it is heard again");
+  assert.deepEqual(events.map((e) => e.method), ["event", "events.gap", "event"]);
+});
+
+test("a program without onEvent cannot follow", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  await assert.rejects(async () => await c.follow(), /onEvent/);
+});
+
+test("a sidecar is killed 20 times under 50 tasks: no call runs twice, none is lost, locks are told lost", { timeout: 600_000 }, async (t) => {
+  const s = await sidecar(t, await redis(t));
+  const c = await client(t, s.socket, { deadlineMs: 600_000 });
+  let on = true;
+  const published: string[] = [];
+  let locked = 0;
+  let lost = 0;
+  const publisher = async (task: number): Promise<void> => {
+    for (let n = 0; on; n++) {
+      const id = `${task}-${n}`;
+      const r = await c.stream.publish({ stream: "s", fields: { id } });
+      assert.equal(r.published, true);
+      published.push(id);
+    }
+  };
+  const locker = async (task: number): Promise<void> => {
+    while (on) {
+      const lk = await c.lock(`l-${task}`, { wait_ms: 60_000 });
+      locked++;
+      await Promise.race([new Promise((resolve) => lk.signal.addEventListener("abort", resolve)), new Promise((resolve) => setImmediate(resolve))]);
+      try {
+        await lk.release();
+      } catch (error) {
+        assert.ok(error instanceof LostError, String(error));
+        lost++;
+      }
+    }
+  };
+  const tasks = Array.from({ length: 50 }, (_, i) => (i < 40 ? publisher(i) : locker(i)));
+  const failed = Promise.all(tasks);
+  failed.catch(() => (on = false));
+  for (let kill = 0; kill < 20; kill++) {
+    // One that is held while the sidecar is killed.
+    const lk = await c.lock(`held-${kill}`, { wait_ms: 60_000 });
+    const before = published.length;
+    await until(() => published.length > before + 50, "calls are answered");
+    await s.kill();
+    await until(() => lk.signal.aborted, "the loss is told");
+    assert.ok(lk.signal.reason instanceof LostError);
+    await s.start();
+  }
+  on = false;
+  await failed;
+  assert.ok(locked > 0);
+  t.diagnostic(`${published.length} messages, ${locked} locks, of which ${lost} were lost`);
+  const seen = new Map<string, number>();
+  for (let after: string | undefined; ; ) {
+    const page = await c.stream.read({ stream: "s", count: 256, after });
+    for (const m of page.messages) seen.set(m.fields!["id"]!, (seen.get(m.fields!["id"]!) ?? 0) + 1);
+    if (!page.more) break;
+    after = page.next;
+  }
+  assert.deepEqual([...seen].filter(([, n]) => n !== 1), [], "no call ran twice");
+  assert.deepEqual(published.filter((id) => !seen.has(id)), [], "none was lost");
+  assert.equal(seen.size, published.length, "none ran that was not answered");
+});
