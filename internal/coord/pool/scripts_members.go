@@ -85,11 +85,25 @@ type StatsIn struct {
 	Pool         Keys   `lua:"table"`
 	Used, Line   string `lua:"key"`
 	After, Count int64
+	Most         int64 // holders to be told
 }
 
 // StatsOut counts each member of the page once; a Cursor of 0 says that it was
-// the last page. Waiting is of the whole line, whatever the page.
-type StatsOut struct{ Cursor, Live, Cooling, Banned, Free, Waiting int64 }
+// the last page. Waiting is of the whole line, and Lines of the pool, whatever the page.
+type StatsOut struct {
+	Cursor, Live, Cooling, Banned, Free, Waiting int64
+	Open                                         int64    // breakers that are open or forced open
+	Lines                                        int64    // that calls stand in, see part_pool_wake.lua
+	Holders                                      []Holder // by when their leases end
+}
+
+// Holder is who has a member.
+type Holder struct {
+	ID               string
+	LeftUS           int64
+	Client, Instance string
+	SinceMS          int64
+}
 
 // BanScript bans a member or lifts its ban, which also forgets its failures and
 // cooldowns.
