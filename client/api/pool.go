@@ -368,11 +368,13 @@ type PoolExplainResult struct {
 	Members      int64  `codec:"members" doc:"members that were looked at: all but excluded ones, or that of id"`
 	Free         int64  `codec:"free" doc:"those that may be had now"`
 
-	Reasons []ExplainReason `codec:"reasons" doc:"why the others may not be had, each member by what keeps it longest, the soonest first"`
-	Holders []PoolHolder    `codec:"holders" doc:"who has members, by when their leases end; at most 20"`
-	Rule    string          `codec:"rule,omitempty" doc:"the rule, of a permit"`
-	Limits  []string        `codec:"limits,omitempty" doc:"its limits as limit/period, such as 80/10m; members with an override have others"`
-	Breaker string          `codec:"breaker,omitempty" doc:"the policy of the members' breakers, of a permit"`
+	Reasons  []ExplainReason `codec:"reasons" doc:"why the others may not be had, each member by what keeps it longest, the soonest first"`
+	Holders  []PoolHolder    `codec:"holders" doc:"who has members, by when their leases end; at most 20"`
+	Rule     string          `codec:"rule,omitempty" doc:"the rule, of a permit"`
+	Limits   []string        `codec:"limits,omitempty" doc:"what it allows the member of id, as limit/period, such as 80/10m"`
+	Override bool            `codec:"override,omitempty" doc:"these limits are those of an override, for that member alone"`
+	Shadow   bool            `codec:"shadow,omitempty" doc:"the rule refuses nothing"`
+	Breaker  string          `codec:"breaker,omitempty" doc:"the policy of the members' breakers, of a permit"`
 
 	Waiting int64         `codec:"waiting" doc:"how many calls stand in line for the same pool, scope, rule and breaker"`
 	Line    []ExplainLine `codec:"line" doc:"whose they are, as of lock.explain"`

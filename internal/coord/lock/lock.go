@@ -65,6 +65,7 @@ func (l *Locks) Methods() []coord.Method {
 		coord.On(api.LockRelease, l.Release, coord.Piped, byName, l.releases.Direct),
 		coord.On(api.LockGet, l.Get, byName),
 		coord.On(api.LockList, l.List),
+		coord.On(api.LockExplain, l.Explain, byName),
 		coord.On(api.LockForceRelease, l.ForceRelease, byName),
 	}
 }
