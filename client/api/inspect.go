@@ -148,7 +148,7 @@ type InspectSidecar struct {
 	Pod           string `codec:"pod" doc:"the name of its pod, as groups of consumers see it; empty = it is not known"`
 	Address       string `codec:"address" doc:"host:port of its health pages; the host is an address of the pod. Empty = it has none"`
 	Version       string `codec:"version" doc:"its version"`
-	StartedAtMS   int64  `codec:"started_at_ms" doc:"since when it is known, by the Redis server's clock, Unix milliseconds"`
+	StartedAtMS   int64  `codec:"started_at_ms" doc:"when it started, by the clock of its pod, Unix milliseconds"`
 	Rules         int64  `codec:"rules" doc:"how many rules are in force in it"`
 	RulesRevision int64  `codec:"rules_revision" doc:"the newest revision among its rules, Unix milliseconds; 0 = it has none"`
 	SeenMS        int64  `codec:"seen_ms" doc:"milliseconds since it last showed that it lives"`
