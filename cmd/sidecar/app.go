@@ -17,6 +17,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/fleet"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
@@ -50,6 +51,9 @@ type app struct {
 	origin origin
 	log    *slog.Logger
 	events *coord.Events
+	// started is when it was made, and pod what its pod is called.
+	started time.Time
+	pod     string
 	// logDropped has a function told of lines of the log that are dropped; nil of a
 	// log that drops none.
 	logDropped func(count func(lines int64))
@@ -86,7 +90,7 @@ func newApp(c *config.Config, from origin, log *slog.Logger) *app {
 	if from.level == nil {
 		from.level = new(slog.LevelVar) // of a log whose level cannot be changed
 	}
-	return &app{config: c, origin: from, log: log, events: coord.NewEvents()}
+	return &app{config: c, origin: from, log: log, events: coord.NewEvents(), started: time.Now()}
 }
 
 // Start puts the layers together, from the store to the socket. Redis being away
@@ -258,6 +262,7 @@ func (a *app) serve() error {
 
 // nouns are what handlers call.
 func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Services {
+	a.pod = a.podName()
 	answers := coord.NewAnswers(a.signals)
 	pools := pool.New(a.runner, keys, a.leases, a.lines)
 	breakers := breaker.New(breaker.Options{
@@ -275,11 +280,13 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 	a.onStop("tokens charged ahead", answerTime, a.limiter.Stop)
 	a.streams = stream.New(stream.Options{
 		Runner: a.runner, Keys: keys, Leases: a.leases, Signals: a.signals,
-		Telemetry: a.telemetry.Telemetry, Log: a.log, Consumer: a.podName(), Limits: a.limiter,
+		Telemetry: a.telemetry.Telemetry, Log: a.log, Consumer: a.pod, Limits: a.limiter,
 	})
 	a.onStop("streams", answerTime, a.streams.Stop)
 	channels := pubsub.New(pubsub.Options{Runner: a.runner, Keys: keys, Telemetry: a.telemetry.Telemetry})
 	a.onStop("pubsub", 0, func(context.Context) error { channels.Stop(); return nil })
+	sidecars := fleet.New(fleet.Options{Runner: a.runner, Keys: keys, Sidecar: a.signals.Sidecar, About: a.about})
+	a.onStop("fleet", answerTime, sidecars.Stop)
 	return rpc.Services{
 		Leases: a.leases,
 		Methods: slices.Concat(
@@ -293,6 +300,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 			permits.Methods(),
 			a.streams.Methods(),
 			channels.Methods(),
+			sidecars.Methods(),
 		),
 		Rules: a.rules.InForce, StreamGroups: a.streams.Inspect, Channels: channels.Inspect,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,

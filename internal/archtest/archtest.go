@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 
 // nouns are the rooms of internal/coord. None imports another, and only what puts the
 // sidecar together imports them.
-var nouns = []string{"breaker", "lock", "pool", "pubsub", "queue", "ratelimit", "seen", "semaphore", "stream"}
+var nouns = []string{"breaker", "fleet", "lock", "pool", "pubsub", "queue", "ratelimit", "seen", "semaphore", "stream"}
 
 // ofNouns is what each of them may import.
 var ofNouns = []string{

@@ -16,6 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/conformance"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/fleet"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/pool"
@@ -46,6 +47,7 @@ type Sidecar struct {
 	Permits  *pool.Permits
 	Streams  *stream.Streams
 	Pubsub   *pubsub.Pubsub
+	Fleet    *fleet.Fleet
 
 	clock   coord.Clock
 	methods []coord.Method
@@ -100,6 +102,9 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		Runner: r, Keys: keys, Leases: s.Leases, Signals: s.Signals, Telemetry: tel, Log: o.Log, Clock: o.Clock, Limits: s.Limiter,
 	})
 	s.Pubsub = pubsub.New(pubsub.Options{Runner: r, Keys: keys, Telemetry: tel})
+	s.Fleet = fleet.New(fleet.Options{Runner: r, Keys: keys, Sidecar: s.Signals.Sidecar, Clock: o.Clock, About: func() fleet.About {
+		return fleet.About{Pod: "pod", Version: "test", Rules: int64(len(s.Rules.Names()))}
+	}})
 	s.methods = slices.Concat(
 		s.Locks.Methods(),
 		semaphore.New(r, keys, s.Leases, s.Lines).Methods(),
@@ -111,8 +116,10 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		s.Permits.Methods(),
 		s.Streams.Methods(),
 		s.Pubsub.Methods(),
+		s.Fleet.Methods(),
 	)
 	t.Cleanup(func() {
+		_ = s.Fleet.Stop(context.Background()) // Redis may be away by now
 		s.Pubsub.Stop()
 		_ = s.Streams.Stop(context.Background()) // its error is that of the context, as here
 		_ = s.Limiter.Stop(context.Background())

@@ -3,6 +3,7 @@ package lua_test
 // Tests that visit every script need every noun.
 import (
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/breaker"
+	_ "github.com/coxswain-sidecar/coxswain/internal/coord/fleet"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	_ "github.com/coxswain-sidecar/coxswain/internal/coord/pool"

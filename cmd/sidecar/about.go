@@ -1,0 +1,49 @@
+package main
+
+import (
+	"net"
+
+	"github.com/coxswain-sidecar/coxswain/internal/coord/fleet"
+)
+
+// about is what the sidecar says of itself to the others.
+func (a *app) about() fleet.About {
+	about := fleet.About{Pod: a.pod, Address: a.address(), Version: version, StartedAtMS: a.started.UnixMilli()}
+	for _, r := range a.rules.InForce() {
+		about.Rules, about.RulesRevision = about.Rules+1, max(about.RulesRevision, r.Revision)
+	}
+	return about
+}
+
+// address is where other pods reach the health pages; empty where there are none, or they are
+// for this pod alone.
+func (a *app) address() string {
+	if a.port == nil {
+		return ""
+	}
+	at, ok := a.port.Addr().(*net.TCPAddr)
+	if !ok || at.IP.IsLoopback() {
+		return ""
+	}
+	host := at.IP
+	if host.IsUnspecified() {
+		if host = podIP(); host == nil {
+			return ""
+		}
+	}
+	return (&net.TCPAddr{IP: host, Port: at.Port}).String()
+}
+
+// podIP is the first address of this host that others may reach it by; nil = there is none.
+func podIP() net.IP {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return n.IP
+		}
+	}
+	return nil
+}
