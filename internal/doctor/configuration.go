@@ -20,8 +20,9 @@ const (
 // problems are the mistakes of a configuration, by the check that tells them.
 type problems map[string]config.Problems
 
-// sort gives each mistake to its check.
-func (p problems) sort(all config.Problems) {
+// sortedByCheck gives each mistake to its check.
+func sortedByCheck(all config.Problems) problems {
+	p := problems{}
 	for _, x := range all {
 		id := configID
 		switch {
@@ -32,6 +33,7 @@ func (p problems) sort(all config.Problems) {
 		}
 		p[id] = append(p[id], x)
 	}
+	return p
 }
 
 // tell is the problem of a check, nil if there is none.
@@ -45,13 +47,12 @@ func (p problems) tell(id string) error {
 
 // configuration reads everything as serve does. What is wrong with rules and policies alone leaves the rest to be used.
 func (e *examination) configuration(context.Context) (string, error) {
-	e.problems = problems{}
 	src := e.o.Sources
 	src.Opened = func(path string, _ fs.FileInfo) { e.files = append(e.files, path) }
 	c, err := config.Load(src, e.o.Rules)
 	var all config.Problems
 	if errors.As(err, &all) {
-		e.problems.sort(all)
+		e.problems = sortedByCheck(all)
 		src.Opened = nil
 		c, err = config.Load(src)
 	}
@@ -59,7 +60,7 @@ func (e *examination) configuration(context.Context) (string, error) {
 		if told := e.problems.tell(configID); told != nil {
 			return e.named(), told
 		}
-		return e.named(), unchecked("mistakes in rules or breakers keep it from being read; they are told below")
+		return e.named(), unknown("mistakes in rules or breakers keep it from being read; they are told below")
 	}
 	e.config = c
 	return e.named(), e.problems.tell(configID)
@@ -105,7 +106,7 @@ func (e *examination) items(id, what string, number func(*config.Config) int) (s
 	case e.config != nil:
 		return count(number(e.config), what), err
 	case err == nil:
-		err = unchecked(configID + " has to be in order first")
+		err = stoppedBy(configID)
 	}
 	return "", err
 }

@@ -74,55 +74,64 @@ type Report struct {
 // check is one thing to look at.
 type check struct {
 	id string
+	// here tells whether there is such a thing to look at, once the configuration is read; nil = always.
+	here func(*examination) bool
 	// after is what has to be in order first; a warning is in order.
 	after []string
-	// run says what it found, and as an error what is wrong: a finding.Problem, an unchecked, or errAbsent.
+	// run says what it found, and as an error what is wrong: a finding.Problem, an unchecked, or errAbsent
+	// where there turns out to be no such thing.
 	run func(*examination, context.Context) (found string, err error)
 }
 
 // errAbsent: there is no such thing here to look at.
 var errAbsent = errors.New("not here")
 
-// unchecked is why a check could not be made.
-type unchecked string
+// unchecked is why a check could not be made, and the check that has to be in order first, if it is one.
+type unchecked struct{ why, by string }
 
-func (u unchecked) Error() string { return string(u) }
+func (u unchecked) Error() string { return u.why }
+
+// stoppedBy: another check has to be in order first.
+func stoppedBy(id string) unchecked { return unchecked{id + " has to be in order first", id} }
+
+// unknown: what the check looks at cannot be seen.
+func unknown(why string) unchecked { return unchecked{why: why} }
 
 // checks are all of them, in the order in which one mends them.
 var checks = []check{
-	{configID, nil, (*examination).configuration},
-	{config.MarkCheck, nil, (*examination).marks},
-	{rulesID, nil, (*examination).rules},
-	{breakersID, nil, (*examination).breakers},
-	{memoryID, []string{configID}, (*examination).memory},
-	{cpuID, nil, (*examination).cpu},
-	{mountsID, []string{configID}, (*examination).mounts},
-	{policyID, []string{configID}, (*examination).policy},
-	{folderID, []string{configID}, (*examination).folder},
-	{fileID, []string{folderID}, (*examination).file},
-	{sidecarID, []string{fileID}, (*examination).sidecar},
-	{httpID, []string{configID, sidecarID}, (*examination).http},
-	{telemetryID, nil, (*examination).exporting},
-	{filesID, []string{configID}, (*examination).redisFiles},
-	{nameID, []string{configID}, (*examination).redisName},
-	{reachID, []string{nameID}, (*examination).redisReach},
-	{tlsID, []string{filesID, reachID}, (*examination).redisTLS},
-	{loginID, []string{filesID, tlsID}, (*examination).redisLogin},
-	{topologyID, []string{loginID}, (*examination).redisTopology},
-	{sentinelLoginID, []string{filesID, nameID}, (*examination).redisSentinelLogin},
-	{sentinelID, []string{sentinelLoginID}, (*examination).redisSentinel},
-	{clusterID, []string{loginID}, (*examination).redisCluster},
-	{versionID, []string{loginID}, (*examination).redisVersion},
-	{roleID, []string{loginID}, (*examination).redisRole},
-	{commandsID, []string{loginID}, (*examination).redisCommands},
-	{aclID, []string{loginID}, (*examination).redisACL},
-	{replicasID, []string{loginID}, (*examination).redisReplicas},
-	{redisMemoryID, []string{loginID}, (*examination).redisMemory},
-	{evictionID, []string{loginID}, (*examination).redisEviction},
-	{diskID, []string{loginID}, (*examination).redisDisk},
-	{clockID, []string{loginID}, (*examination).redisClock},
-	{latencyID, []string{loginID}, (*examination).redisLatency},
-	{ttlID, []string{loginID}, (*examination).redisTTL},
+	{configID, nil, nil, (*examination).configuration},
+	{config.MarkCheck, nil, nil, (*examination).marks},
+	{rulesID, nil, nil, (*examination).rules},
+	{breakersID, nil, nil, (*examination).breakers},
+	{memoryID, nil, []string{configID}, (*examination).memory},
+	{cpuID, nil, nil, (*examination).cpu},
+	{mountsID, (*examination).inPod, []string{configID}, (*examination).mounts},
+	{policyID, (*examination).inPod, []string{configID}, (*examination).policy},
+	{folderID, nil, []string{configID}, (*examination).folder},
+	{fileID, nil, []string{folderID}, (*examination).file},
+	{sidecarID, (*examination).running, []string{configID}, (*examination).sidecar},
+	{httpID, nil, []string{configID, sidecarID}, (*examination).http},
+	{telemetryID, nil, nil, (*examination).exporting},
+	{filesID, (*examination).onRedis, []string{configID}, (*examination).redisFiles},
+	{nameID, (*examination).onRedis, []string{configID}, (*examination).redisName},
+	{reachID, nil, []string{nameID}, (*examination).redisReach},
+	{tlsID, (*examination).onRedis, []string{filesID, reachID}, (*examination).redisTLS},
+	{loginID, (*examination).onRedis, []string{filesID, tlsID}, (*examination).redisLogin},
+	{topologyID, (*examination).onRedis, []string{loginID}, (*examination).redisTopology},
+	{sentinelLoginID, (*examination).onSentinels, []string{filesID, nameID}, (*examination).redisSentinelLogin},
+	{sentinelID, (*examination).onSentinels, []string{sentinelLoginID}, (*examination).redisSentinel},
+	{clusterID, (*examination).onCluster, []string{loginID}, (*examination).redisCluster},
+	{versionID, (*examination).onRedis, []string{loginID}, (*examination).redisVersion},
+	{roleID, (*examination).onRedis, []string{loginID}, (*examination).redisRole},
+	{commandsID, (*examination).onRedis, []string{loginID}, (*examination).redisCommands},
+	{aclID, (*examination).onRedis, []string{loginID}, (*examination).redisACL},
+	{replicasID, (*examination).onRedis, []string{loginID}, (*examination).redisReplicas},
+	{redisMemoryID, (*examination).onRedis, []string{loginID}, (*examination).redisMemory},
+	{evictionID, (*examination).onRedis, []string{loginID}, (*examination).redisEviction},
+	{diskID, (*examination).onRedis, []string{loginID}, (*examination).redisDisk},
+	{clockID, (*examination).onRedis, []string{loginID}, (*examination).redisClock},
+	{latencyID, (*examination).onRedis, []string{loginID}, (*examination).redisLatency},
+	{ttlID, (*examination).onRedis, []string{loginID}, (*examination).redisTTL},
 }
 
 // IDs are the ids of all checks, in their order.
@@ -136,7 +145,7 @@ func IDs() []string {
 
 // Run makes all checks. Its time is bounded by theirs.
 func Run(ctx context.Context, o Options) Report {
-	e := &examination{o: o, bad: map[string]bool{}}
+	e := &examination{o: o, bad: map[string]string{}}
 	defer e.close()
 	r := Report{OK: true}
 	for _, c := range checks {
@@ -159,7 +168,7 @@ func Run(ctx context.Context, o Options) Report {
 // examination is one run of all checks.
 type examination struct {
 	o   Options
-	bad map[string]bool // the checks that failed or were not made
+	bad map[string]string // the checks that failed, or were not made because of another, and the one that failed
 
 	config   *config.Config // nil if there is none that is valid
 	problems problems
@@ -170,13 +179,16 @@ type examination struct {
 
 // make makes one check, unless what it stands on is not in order.
 func (e *examination) make(ctx context.Context, c check) (f Finding, absent bool) {
+	if c.here != nil && e.config != nil && !c.here(e) {
+		return f, true
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
 	f = Finding{ID: c.id, State: OK, Docs: finding.Docs(c.id)}
 	var err error
 	for _, before := range c.after {
-		if e.bad[before] {
-			err = unchecked(before + " has to be in order first")
+		if root := e.bad[before]; root != "" {
+			err = stoppedBy(root)
 			break
 		}
 	}
@@ -200,8 +212,33 @@ func (e *examination) make(ctx context.Context, c check) (f Finding, absent bool
 	default:
 		f.State, f.Cause, f.Fix = Fail, err.Error(), "see "+f.Docs
 	}
-	e.bad[c.id] = f.State == Fail || f.State == Unchecked
+	switch {
+	case f.State == Fail:
+		e.bad[c.id] = c.id
+	case no.by != "":
+		e.bad[c.id] = no.by
+	case f.State == Unchecked:
+		e.bad[c.id] = c.id
+	}
 	return f, false
+}
+
+// Docs is where an error of a start is explained; empty if it is none that a check finds.
+func Docs(err error) string {
+	var p *finding.Problem
+	var mistakes config.Problems
+	switch {
+	case errors.As(err, &p):
+		return finding.Docs(p.ID)
+	case errors.As(err, &mistakes):
+		by := sortedByCheck(mistakes)
+		for _, id := range []string{configID, rulesID, breakersID} {
+			if len(by[id]) > 0 {
+				return finding.Docs(id)
+			}
+		}
+	}
+	return ""
 }
 
 // warning is a problem with which the sidecar works all the same.

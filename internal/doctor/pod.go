@@ -101,9 +101,6 @@ func unescaped(text string) string {
 }
 
 func (e *examination) mounts(context.Context) (string, error) {
-	if !e.inPod() {
-		return "", errAbsent
-	}
 	path := e.config.Socket.Path
 	if apps := e.env(config.EnvSocket); apps != "" && apps != path {
 		return "", failure(mountsID, fmt.Sprintf("apps look for the socket at %s (%s), and the sidecar serves %s", apps, config.EnvSocket, path),
@@ -112,7 +109,7 @@ func (e *examination) mounts(context.Context) (string, error) {
 	folder := filepath.Dir(path)
 	m, err := e.mountOf(folder)
 	if err != nil {
-		return "", unchecked("the table of mounts cannot be read: " + err.Error())
+		return "", unknown("the table of mounts cannot be read: " + err.Error())
 	}
 	const fix = "mount an emptyDir with medium: Memory there, in the sidecar and in each container of the app; the chart's volume is called coxswain"
 	switch {
@@ -133,9 +130,6 @@ const (
 
 // policy compares the pod's marks with what runs, where the downward API shows them.
 func (e *examination) policy(context.Context) (string, error) {
-	if !e.inPod() {
-		return "", errAbsent
-	}
 	marks := e.podinfo("annotations")
 	by := marks[injectedBy]
 	if v := e.env("POD_INJECTED_BY"); v != "" {
@@ -143,7 +137,7 @@ func (e *examination) policy(context.Context) (string, error) {
 	}
 	label, labelled := e.podinfo("labels")[labelInject]
 	if marks == nil && !labelled && by == "" {
-		return "", unchecked("the pod's annotations are not to be seen here; docs/doctor.md says how to show them")
+		return "", unknown("the pod's annotations are not to be seen here; docs/doctor.md says how to show them")
 	}
 	if by == "" && label == "true" {
 		return "", warning(policyID, "the pod has the label "+labelInject+", and no policy has injected its sidecar",

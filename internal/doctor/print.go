@@ -27,11 +27,24 @@ var (
 // Write writes a report for people, at most 100 columns wide. What is not printable of the texts is written out.
 func (r Report) Write(to io.Writer, look Look) error {
 	var b strings.Builder
-	ids := 0
+	ids := len("not checked")
 	for _, f := range r.Checks {
 		ids = max(ids, len(f.ID))
 	}
+	var whys []string
+	waiting := map[string][]string{} // ids of checks that were not made, by why
 	for _, f := range r.Checks {
+		if f.State != Unchecked {
+			f.write(&b, look, ids)
+			continue
+		}
+		if waiting[f.Cause] == nil {
+			whys = append(whys, f.Cause)
+		}
+		waiting[f.Cause] = append(waiting[f.Cause], f.ID)
+	}
+	for _, why := range whys {
+		f := Finding{ID: "not checked", State: Unchecked, Found: strings.Join(waiting[why], ", ") + ": " + why}
 		f.write(&b, look, ids)
 	}
 	b.WriteString(r.sum())
@@ -49,11 +62,7 @@ func (f Finding) write(b *strings.Builder, look Look, ids int) {
 	if look.Colours {
 		mark = colours[f.State] + mark + "\x1b[0m"
 	}
-	text := f.Found
-	if f.State == Unchecked {
-		text = "not checked: " + f.Cause
-	}
-	fmt.Fprintf(b, "%s %s%s\n", mark, head, wrapped(text, indent))
+	fmt.Fprintln(b, strings.TrimRight(mark+" "+head+wrapped(f.Found, indent), " "))
 	if f.State == OK || f.State == Unchecked {
 		return
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
@@ -11,11 +12,14 @@ import (
 
 // Store says of a store what it is, and what is wrong with it or the way to it. Ping is how a ping of it ended.
 func Store(s redis.Status, ping error) (found string, err error) {
+	var met *redis.Trouble
 	switch {
 	case s.Topology == redis.Embedded:
 		return "embedded store", warning(reachID, "its state is in this process alone and ends with it; for development only", "set redis.url")
 	case s.Trouble != nil:
 		return s.Address, s.Trouble.Problem()
+	case errors.As(ping, &met):
+		return s.Address, met.Problem()
 	case ping != nil:
 		return s.Address, ping
 	case !s.Up:

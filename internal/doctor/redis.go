@@ -69,6 +69,12 @@ func (e *examination) address() redisurl.URL {
 	return u
 }
 
+func (e *examination) onRedis() bool { return e.address().Topology != redis.Embedded }
+
+func (e *examination) onSentinels() bool { return e.address().Topology == redisurl.Sentinel }
+
+func (e *examination) onCluster() bool { return e.address().Topology == redisurl.Cluster }
+
 // look connects as serve does, waits for the first probe of each server, and looks at what the probe does not.
 func (e *examination) look(ctx context.Context) error {
 	if e.store != nil || e.opened != nil {
@@ -112,9 +118,6 @@ func (e *examination) up() []redis.NodeSurvey {
 // begin makes the look, and ends a check that has nothing to look at: because of a trouble that is its own, or of one that
 // keeps every server away.
 func (e *examination) begin(ctx context.Context, id string) (found string, err error) {
-	if e.address().Topology == redis.Embedded {
-		return "", errAbsent
-	}
 	if err := e.look(ctx); err != nil {
 		return "", err
 	}
@@ -134,18 +137,18 @@ func (e *examination) away(ctx context.Context, id string) error {
 		if id == reachID {
 			return failure(reachID, "the first look at Redis did not end in time", "raise --timeout; see whether Redis or this machine is overloaded")
 		}
-		return unchecked(reachID + " has to be in order first")
+		return stoppedBy(reachID)
 	}
 	first := e.status.Trouble.Check
 	failed := slices.Index(steps, first)
 	passed := at >= 0 && (failed > at || failed < 0 && first != filesID && first != nameID)
 	if passed && strings.HasPrefix(first, sentinelID) {
-		return unchecked(first + " has to be in order first, since it names the master")
+		return stoppedBy(first)
 	}
 	if passed && ctx.Err() == nil {
 		return nil
 	}
-	return unchecked(first + " has to be in order first")
+	return stoppedBy(first)
 }
 
 // redisFiles reads the files of the connection, before they are needed.
@@ -175,7 +178,7 @@ func (e *examination) redisFiles(ctx context.Context) (string, error) {
 
 func (e *examination) redisName(ctx context.Context) (string, error) {
 	u := e.address()
-	if u.Topology == redis.Embedded || u.Network == "unix" {
+	if u.Network == "unix" {
 		return "", errAbsent
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.config.Redis.Pool.DialTimeout)
@@ -210,7 +213,7 @@ func (e *examination) redisName(ctx context.Context) (string, error) {
 }
 
 func (e *examination) redisReach(ctx context.Context) (string, error) {
-	if e.address().Topology == redis.Embedded {
+	if !e.onRedis() {
 		return Store(redis.Status{Topology: redis.Embedded}, nil)
 	}
 	if found, err := e.begin(ctx, reachID); err != nil {
@@ -267,9 +270,6 @@ func (e *examination) redisTopology(ctx context.Context) (string, error) {
 }
 
 func (e *examination) redisSentinelLogin(ctx context.Context) (string, error) {
-	if e.address().Topology != redisurl.Sentinel {
-		return "", errAbsent
-	}
 	if err := e.look(ctx); err != nil {
 		return "", err
 	}
@@ -277,18 +277,15 @@ func (e *examination) redisSentinelLogin(ctx context.Context) (string, error) {
 		return strings.Join(e.where[sentinelLoginID], ", "), t.Problem()
 	}
 	for _, s := range e.survey.Sentinels {
-		if s.Trouble == nil {
+		if s.Trouble == nil || s.Trouble.Check == sentinelID {
 			return "accepted", nil
 		}
 	}
-	return "", unchecked("no sentinel answers")
+	return "", stoppedBy(reachID)
 }
 
 // redisSentinel compares what the sentinels say.
 func (e *examination) redisSentinel(ctx context.Context) (string, error) {
-	if e.address().Topology != redisurl.Sentinel {
-		return "", errAbsent
-	}
 	if err := e.look(ctx); err != nil {
 		return "", err
 	}
@@ -319,7 +316,7 @@ func (e *examination) redisSentinel(ctx context.Context) (string, error) {
 	masters := strings.Join(sorted(named), ", ")
 	switch {
 	case answer == 0:
-		return "", unchecked("no sentinel answers")
+		return "", stoppedBy(reachID)
 	case len(named) > 1:
 		return "", warning(sentinelID, "the sentinels name different masters: "+masters, "wait if a failover is under way; else see which sentinel is cut off from the others")
 	}
@@ -340,9 +337,6 @@ func sorted(set map[string]bool) []string {
 }
 
 func (e *examination) redisCluster(ctx context.Context) (string, error) {
-	if e.address().Topology != redisurl.Cluster {
-		return "", errAbsent
-	}
 	found, err := e.begin(ctx, clusterID)
 	if u := e.survey.Uncovered; len(u) > 0 && len(e.survey.Nodes) > 0 {
 		found = "slots without a master: " + strings.Join(u[:min(5, len(u))], ", ")
@@ -379,7 +373,7 @@ func (e *examination) info(ctx context.Context, id string, of func(redis.NodeSur
 	var all []string
 	for _, n := range e.up() {
 		if n.Info == nil {
-			return "", unchecked("the user may not run INFO, which tells it")
+			return "", unknown("the user may not run INFO, which tells it")
 		}
 		found, err := of(n)
 		if err != nil {
@@ -499,7 +493,7 @@ func (e *examination) redisClock(ctx context.Context) (string, error) {
 // clocks judges the clocks of servers.
 func clocks(nodes []redis.NodeSurvey) (string, error) {
 	if len(nodes) == 0 {
-		return "", unchecked("the user may not run TIME")
+		return "", unknown("the user may not run TIME")
 	}
 	bySkew := func(a, b redis.NodeSurvey) int { return cmp.Compare(a.Skew, b.Skew) }
 	behind, ahead := slices.MinFunc(nodes, bySkew), slices.MaxFunc(nodes, bySkew)
@@ -557,7 +551,7 @@ func (e *examination) redisTTL(ctx context.Context) (string, error) {
 	keys := coord.NewKeys(e.config.Redis.Prefix, e.config.Redis.Tenant)
 	all, err := e.store.Untimed(ctx, keys.Pattern("*"), func(key string) bool { return e.stays(keys, key) }, scanned, shown)
 	if err != nil {
-		return "", unchecked("keys could not be looked at: " + err.Error())
+		return "", unknown("keys could not be looked at: " + err.Error())
 	}
 	found := count(all.Looked, "key") + " of ours looked at"
 	if !all.Whole {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,10 +78,10 @@ func (e *examination) folder(ctx context.Context) (string, error) {
 	}
 	if e.o.Pre {
 		if p := rpc.Folder(folder); p != nil {
-			return "", p
+			return folder, p
 		}
 	} else if err := e.about(ctx, folderID); err != nil {
-		return "", err
+		return folder, err
 	}
 	if p := rpc.OpenToOthers(folder); p != nil {
 		return found, p
@@ -95,10 +96,13 @@ func (e *examination) file(ctx context.Context) (string, error) {
 		if stale {
 			return path + " was left by a sidecar that died; the start takes it over", err
 		}
-		return path + " is free", err
+		if err != nil {
+			return path, err
+		}
+		return path + " is free", nil
 	}
 	if err := e.about(ctx, fileID); err != nil {
-		return "", err
+		return path, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -133,12 +137,16 @@ func (e *examination) asConfigured(info os.FileInfo) error {
 		"restart the sidecar, which sets them; if it has another configuration, name that with --config or COXSWAIN_CONFIG")
 }
 
+// running reports whether a sidecar is to be there.
+func (e *examination) running() bool { return !e.o.Pre }
+
 func (e *examination) sidecar(ctx context.Context) (string, error) {
-	if e.o.Pre {
-		return "", errAbsent
-	}
-	if p := e.ask(ctx); p != nil {
-		return "", p
+	switch p := e.ask(ctx); {
+	case p == nil:
+	case p.ID != sidecarID:
+		return "", stoppedBy(p.ID)
+	default:
+		return e.config.Socket.Path, p
 	}
 	found := fmt.Sprintf("version %s, %s store", e.hello.Version, e.health.Store)
 	switch h := e.health; {
@@ -161,16 +169,15 @@ func notReady(h api.HealthResult) *finding.Problem {
 	case h.Degraded:
 		state = "it is ready because readiness.mode is always, and cannot decide"
 	}
-	p := &finding.Problem{ID: sidecarID, Cause: state, Fix: "see the checks below, and its log", Warns: h.Degraded}
+	p := &finding.Problem{ID: sidecarID, Cause: state, Warns: h.Degraded}
 	for _, c := range h.Checks {
 		if c.OK {
 			continue
 		}
 		p.Cause += "\n  " + c.Name + ": " + c.Detail
-		if c.Fix != "" {
-			p.Fix = c.Fix
-		}
+		p.Fix = cmp.Or(p.Fix, c.Fix)
 	}
+	p.Fix = cmp.Or(p.Fix, "see the checks below, and its log")
 	return p
 }
 
