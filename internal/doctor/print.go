@@ -90,7 +90,7 @@ func wrapped(text string, indent int) string {
 			lines = append(lines, strings.TrimRight(string(rest[:cut]), " "))
 			rest = []rune(strings.TrimLeft(string(rest[cut:]), " "))
 		}
-		lines = append(lines, string(rest))
+		lines = append(lines, strings.TrimRight(string(rest), " "))
 	}
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }

@@ -530,7 +530,11 @@ func (e *examination) redisLatency(ctx context.Context) (string, error) {
 	if found, err := e.begin(ctx, latencyID); err != nil {
 		return found, err
 	}
-	rtt := e.rtt()
+	return latency(e.rtt())
+}
+
+// latency judges a round trip.
+func latency(rtt time.Duration) (string, error) {
 	found := fmt.Sprintf("round trip %v, the shortest of several", rtt)
 	if rtt > slow {
 		return found, warning(latencyID, fmt.Sprintf("a round trip to Redis takes %v, and every call makes one", rtt),

@@ -239,15 +239,13 @@ func (s *sentinels) survey(ctx context.Context, addr string) SentinelSurvey {
 	return v
 }
 
-// TroubleOf is the trouble of an error of package net on the way to Redis.
-func TroubleOf(err error) *Trouble { return troubleOf(err) }
-
 // Speaks asks an address of this store whether it answers without TLS, and whether it
 // answers a TLS handshake: what a connection of the wrong kind cannot tell.
 func (s *Store) Speaks(ctx context.Context, addr string) (plain, secure bool) {
 	c := s.connector
 	ask := func(secured bool) bool {
-		ctx, cancel := context.WithTimeout(ctx, c.opt.CommandTimeout)
+		// A server of the other kind waits for more, and says nothing.
+		ctx, cancel := context.WithTimeout(ctx, min(c.opt.CommandTimeout, otherKind))
 		defer cancel()
 		raw, err := c.dialer.DialContext(ctx, c.target.Network, addr)
 		if err != nil {
@@ -262,6 +260,9 @@ func (s *Store) Speaks(ctx context.Context, addr string) (plain, secure bool) {
 	}
 	return ask(false), ask(true)
 }
+
+// otherKind is how long a server may take to answer a connection that may be of the wrong kind.
+const otherKind = 2 * time.Second
 
 // pongs reports whether what is at the other end answers as a Redis without TLS does: with
 // a reply, which may be an error.

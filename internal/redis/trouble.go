@@ -299,6 +299,9 @@ func troubleOf(err error) *Trouble {
 	return f.trouble()
 }
 
+// TroubleOf is the trouble of an error of package net, or of a file, on the way to Redis.
+func TroubleOf(err error) *Trouble { return troubleOf(err) }
+
 // denied is the trouble of commands that the user may not run, or that the server does
 // not know.
 func denied(name string, commands []string) *Trouble {
