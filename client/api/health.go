@@ -21,4 +21,7 @@ type HealthCheck struct {
 	Name   string `codec:"name" doc:"the check"`
 	OK     bool   `codec:"ok" doc:"it passed"`
 	Detail string `codec:"detail" doc:"what was found, and the remedy when it failed"`
+	Cause  string `codec:"cause,omitempty" doc:"what is wrong, where that is known: as sidecar doctor says it"`
+	Fix    string `codec:"fix,omitempty" doc:"what to do about it"`
+	Docs   string `codec:"docs,omitempty" doc:"where that is explained: a page with its section"`
 }

@@ -199,21 +199,26 @@ func (a *app) startTelemetry() (err error) {
 }
 
 func (a *app) openStore() (err error) {
-	r := a.config.Redis
-	a.runner, err = lua.Open(lua.Options{
+	o := storeOptions(a.config)
+	o.Log, o.Telemetry = a.log, a.telemetry.Telemetry
+	if a.runner, err = lua.Open(o); err != nil {
+		return err
+	}
+	a.onStop("redis", cleanupTime, func(context.Context) error { return a.runner.Close() })
+	return nil
+}
+
+// storeOptions are what a configuration says of the store.
+func storeOptions(c *config.Config) lua.Options {
+	r := c.Redis
+	return lua.Options{
 		URL: r.URL, MinIdle: r.Pool.MinIdle, MaxConns: r.Pool.Max,
 		Username: r.Username, PasswordFile: r.PasswordFile,
 		Sentinel:    redis.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password, PasswordFile: r.Sentinel.PasswordFile},
 		TLS:         redis.TLSFiles{CA: r.TLS.CAFile, Cert: r.TLS.CertFile, Key: r.TLS.KeyFile, ServerName: r.TLS.ServerName},
 		DialTimeout: r.Pool.DialTimeout, CommandTimeout: r.Pool.CommandTimeout,
 		ScratchKey: coord.NewKeys(r.Prefix, r.Tenant).Scratch,
-		Log:        a.log, Telemetry: a.telemetry.Telemetry,
-	})
-	if err != nil {
-		return err
 	}
-	a.onStop("redis", cleanupTime, func(context.Context) error { return a.runner.Close() })
-	return nil
 }
 
 // readRules puts what the configuration says of limits and breakers in force.

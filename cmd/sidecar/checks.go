@@ -10,6 +10,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/doctor"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
@@ -25,9 +26,12 @@ func (a *app) liveChecks() []health.Check {
 // a state that is a second old would call a frozen Redis ready.
 func (a *app) readyChecks() []health.Check {
 	return []health.Check{
-		{Name: "redis", Run: a.checkRedis},
-		{Name: "scripts", Run: a.checkScripts},
-		{Name: "eviction", Run: a.checkEviction},
+		{Name: "redis", Run: func(ctx context.Context) (string, error) {
+			err := a.runner.Ping(ctx)
+			return doctor.Store(a.runner.Status(), err)
+		}},
+		{Name: "scripts", Run: func(context.Context) (string, error) { return doctor.Scripts(a.runner.Status()) }},
+		{Name: "eviction", Run: func(context.Context) (string, error) { return doctor.Eviction(a.runner.Status().EvictionPolicy) }},
 		{Name: "pool", Run: a.checkPool},
 		{Name: "rules", Run: func(context.Context) (string, error) {
 			return fmt.Sprintf("%d rules in force", len(a.rules.Names())), nil
@@ -44,42 +48,6 @@ func (a *app) readyChecks() []health.Check {
 			}
 			return "not watched yet", nil
 		}},
-	}
-}
-
-func (a *app) checkRedis(ctx context.Context) (string, error) {
-	if a.config.Redis.URL == redis.Embedded {
-		return "embedded store", health.Warning("its state is in this process alone and ends with it; for development only: set redis.url")
-	}
-	err := a.runner.Ping(ctx)
-	s := a.runner.Status()
-	switch {
-	case s.Trouble != nil:
-		return s.Address, fmt.Errorf("%w; %s", s.Trouble, s.Trouble.Remedy)
-	case err != nil:
-		return s.Address, err
-	case !s.Up:
-		return s.Address, errors.New("it answers; the first probe of it is under way")
-	default:
-		return fmt.Sprintf("%s %s, round trip %v", s.Topology, s.Address, s.RTT), nil
-	}
-}
-
-func (a *app) checkScripts(context.Context) (string, error) {
-	if !a.runner.Status().ScriptsLoaded {
-		return "", errors.New("not loaded yet; they are as soon as Redis answers and lets this user run SCRIPT LOAD")
-	}
-	return "loaded", nil
-}
-
-// checkEviction only warns: a limit that is evicted admits too much, and yet
-// nothing here can be done about it by not being ready.
-func (a *app) checkEviction(context.Context) (string, error) {
-	switch policy := a.runner.Status().EvictionPolicy; policy {
-	case "", "noeviction":
-		return policy, nil
-	default:
-		return policy, health.Warning("Redis may evict limits and locks when its memory is full; set maxmemory-policy noeviction")
 	}
 }
 

@@ -85,7 +85,7 @@ func TestEveryCommandThatAPageShowsRuns(t *testing.T) {
 			cmd.Dir = dir
 			cmd.Env = []string{
 				asMain + "=1", "PATH=" + dir + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
-				"COXSWAIN_SOCKET=" + s.socket, "COXSWAIN_REDIS_URL=" + redistest.URL(t),
+				"COXSWAIN_SOCKET=" + s.socket, "COXSWAIN_REDIS_URL=" + redistest.URL(t), "COXSWAIN_HTTP_ADDR=" + s.httpAddr(t),
 			}
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s: %s\n%s", page, line, out)

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/coxswain-sidecar/coxswain/internal/cgroup"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
@@ -37,7 +38,7 @@ func main() {
 		raise:   raise,
 		pipes:   func() (<-chan os.Signal, func()) { return notify(syscall.SIGPIPE) },
 		keepTo: func(log *slog.Logger, procs string) (stop func()) {
-			stop = setProcs(log, procs, wholeProcessors(cgroupRoot))
+			stop = setProcs(log, procs, wholeProcessors(cgroup.Root))
 			limitMemory(log, memlimit.FromCgroup)
 			return stop
 		},
@@ -171,7 +172,7 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 	root.SetFlagErrorFunc(didYouMean)
 	root.AddCommand(
 		newServe(p), newCall(p), newMethods(p), newDescribe(p), newProbe(p), newWait(p),
-		newDrain(p), newExec(p), newConfig(p), newRules(p), newExplain(p), newPublish(p), newTail(p), newDead(p),
+		newDrain(p), newExec(p), newConfig(p), newDoctor(p), newRules(p), newExplain(p), newPublish(p), newTail(p), newDead(p),
 		newBench(p), newDemo(p), newDemoHolder(p), newVersion(p),
 	)
 	return root

@@ -2,18 +2,15 @@ package main
 
 import (
 	"log/slog"
-	"math"
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-)
 
-// cgroupRoot is where a container sees its own limits.
-const cgroupRoot = "/sys/fs/cgroup"
+	"github.com/coxswain-sidecar/coxswain/internal/cgroup"
+)
 
 // setProcs sets how many threads run Go code at once (GOMAXPROCS), as runtime.procs says. A
 // number stays; auto begins with most, since a start does several things side by side, has one
@@ -115,30 +112,12 @@ func processorTime() time.Duration {
 }
 
 // wholeProcessors is how many processors the process has for itself: those of the machine or of
-// its CPU set, or fewer where the cgroup at root limits its time, rounded down and at least 1.
+// its CPU set, or fewer where its group limits its time, rounded down and at least 1.
 // A thread more than that would be throttled.
-func wholeProcessors(root string) int {
+func wholeProcessors(group cgroup.Group) int {
 	n := runtime.NumCPU()
-	if limit := cpuLimit(root); limit < float64(n) {
+	if limit := group.CPU(); limit < float64(n) {
 		n = max(1, int(limit))
 	}
 	return n
-}
-
-// cpuLimit is the time limit of a cgroup of version 2 or 1 in processors, +Inf if it has none.
-func cpuLimit(root string) float64 {
-	text := func(path string) string {
-		b, _ := os.ReadFile(root + path) // what cannot be read sets no limit
-		return strings.TrimSpace(string(b))
-	}
-	quota, period, _ := strings.Cut(text("/cpu.max"), " ")
-	if quota == "" {
-		quota, period = text("/cpu/cpu.cfs_quota_us"), text("/cpu/cpu.cfs_period_us")
-	}
-	q, err := strconv.ParseFloat(quota, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err != nil || err2 != nil || q <= 0 || p <= 0 {
-		return math.Inf(1)
-	}
-	return q / p
 }

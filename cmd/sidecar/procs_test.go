@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
+	"github.com/coxswain-sidecar/coxswain/internal/cgroup"
 )
 
 // One more thread needs two busy seconds in a row, one less half a minute in which it would do.
@@ -91,7 +92,7 @@ func TestProcessorsFollowTheLimitOfTheCgroup(t *testing.T) {
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			}
-			require.Equal(t, c.want, main.WholeProcessors(root))
+			require.Equal(t, c.want, main.WholeProcessors(cgroup.Group(root)))
 		})
 	}
 }
@@ -102,7 +103,7 @@ func TestServingHasOneThreadOnceItHasStarted(t *testing.T) {
 	socket := socketIn(t)
 	_, log := spawn(t, nil, "serve", "--redis", "embedded", "--socket", socket, "--http", "", "--log-level", "debug")
 	wait(t, socket)
-	most := main.WholeProcessors("/sys/fs/cgroup")
+	most := main.WholeProcessors(cgroup.Root)
 	require.Equal(t, most, keptBy(t, log.String()).Procs)
 	if most > 1 {
 		require.Eventually(t, func() bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/doctor"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
@@ -106,9 +107,15 @@ func told(log *telemetry.Log, err error) error {
 	if errors.As(err, &e) {
 		code = e.code
 	}
-	if log.Format == telemetry.FormatText {
+	docs := doctor.Docs(err)
+	switch {
+	case log.Format == telemetry.FormatText && docs != "":
+		fmt.Fprintf(log.AsyncWriter, "%v\nsee %s\n", err, docs)
+	case log.Format == telemetry.FormatText:
 		fmt.Fprintln(log.AsyncWriter, err)
-	} else {
+	case docs != "":
+		log.Error("the sidecar does not start", "err", err, "docs", docs)
+	default:
 		log.Error("the sidecar does not start", "err", err)
 	}
 	return &exit{code: code}

@@ -238,7 +238,7 @@ func TestASecondSidecarLeavesTheFirstAlone(t *testing.T) {
 
 	second := serve(t, first.socket, []string{noGrace}, "--redis", "embedded", "--log-level", "error")
 	require.Equal(t, main.Failed, second.exit(t))
-	require.Equal(t, []string{"socket " + first.socket + ": another sidecar listens there: stop it, or set socket.path to another path"}, fatal(t, second.log.String()))
+	require.Equal(t, []string{"socket " + first.socket + ": another sidecar listens there; stop it, or set socket.path to another path"}, fatal(t, second.log.String()))
 
 	require.NoError(t, l.Context().Err())
 	require.Equal(t, true, call(t, first.socket, "lock.get", `{"name":"l"}`)["held"])

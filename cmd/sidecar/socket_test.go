@@ -34,7 +34,7 @@ func TestAnUnreachableSocketSaysWhy(t *testing.T) {
 			"else start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET",
 		file:  "it is a regular file, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
 		dir:   "it is a folder, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
-		stale: "nobody listens on it: the file was left by a sidecar that died; the next one that starts takes it over",
+		stale: "nobody listens on it: the file was left by a sidecar that died; start one: it takes the file over",
 	} {
 		for _, command := range [][]string{{"call", "session.ping"}, {"probe", "live"}, {"probe", "ready"}} {
 			a := cli(t, append(command, "--socket", socket)...)
@@ -71,8 +71,8 @@ func TestAClientThatIsTurnedAwayIsToldWhatItMayBe(t *testing.T) {
 	a := cli(t, "call", "--socket", s.socket, "session.ping")
 	require.Equal(t, main.Unreachable, a.code)
 	require.Regexp(t, `^cannot reach the sidecar at `+s.socket+`: .+
-  it listens, and turns this process away or is no sidecar; its log says which \(limits.max_connections, socket.allowed_uids, socket.allowed_gids\)
-  this process is uid `+strconv.Itoa(os.Geteuid())+`, gid `, a.err)
+  it listens, and turns this process away or is no sidecar
+  this process is uid `+strconv.Itoa(os.Geteuid())+`, gid .+; look at its log, which says which: limits.max_connections, `, a.err)
 }
 
 func TestASidecarThatHangsIsNotCalledDead(t *testing.T) {
@@ -83,7 +83,7 @@ func TestASidecarThatHangsIsNotCalledDead(t *testing.T) {
 	a := cli(t, "probe", "live", "--timeout", "30ms", "--socket", l.Addr().String())
 	require.Equal(t, main.Unreachable, a.code)
 	require.Equal(t, "cannot reach the sidecar at "+l.Addr().String()+
-		": it listens and does not answer in time: it hangs or has no CPU; its log may say more\n", a.err)
+		": it listens and does not answer in time: it hangs or has no CPU; look at its log and at its CPU limit; restart it\n", a.err)
 }
 
 // stranger is how another user without the socket's group sees the sidecar. It
@@ -156,7 +156,7 @@ func TestAClientWithoutTheGroupIsToldExactlyWhy(t *testing.T) {
 		require.Contains(t, a.err, "cannot reach the sidecar at "+s.socket+": permission denied\n"+
 			"  the socket is mode "+mode+" of uid "+owner+", gid "+group+"\n"+
 			"  this process is "+x.whoami)
-		require.Contains(t, a.err, "\n  connecting needs write permission: run as uid "+owner+" or with group "+group+
+		require.Contains(t, a.err, "\n  connecting needs write permission; run as uid "+owner+" or with group "+group+
 			" (in a pod: securityContext.supplementalGroups: ["+group+"]), or set socket.gid or socket.mode of the sidecar\n")
 	}
 	require.NoError(t, os.Chmod(s.socket, 0o666))
@@ -173,5 +173,5 @@ func TestAClientWithoutTheGroupIsToldExactlyWhy(t *testing.T) {
 	a := x.cli("probe", "live", "--socket", filepath.Join(inner, "s"))
 	require.Equal(t, main.Unreachable, a.code, a.err)
 	require.Contains(t, a.err, ": permission denied\n  the folder "+inner+" is mode 0")
-	require.Contains(t, a.err, "passing through it needs execute permission on it: run as uid "+owner)
+	require.Contains(t, a.err, "passing through it needs execute permission on it; run as uid "+owner)
 }

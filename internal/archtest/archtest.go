@@ -28,22 +28,28 @@ var arrows = map[string][]string{
 	"client/api":         {},
 	"client":             {"client/api"},
 	"client/httplimit":   {"client", "client/api"},
-	"internal/telemetry": {},
+	"internal/telemetry": {"internal/finding"},
 	"internal/nearest":   {},
 	"internal/redisurl":  {},
-	"internal/redis":     {"internal/redisurl", "internal/telemetry"},
+	"internal/finding":   {},
+	"internal/cgroup":    {},
+	"internal/redis":     {"internal/finding", "internal/redisurl", "internal/telemetry"},
 	"internal/lua":       {"internal/redis", "internal/telemetry"},
 	"internal/match":     {"client/api"},
 	"internal/coord":     {"client/api", "internal/lua", "internal/nearest", "internal/redis", "internal/telemetry"},
 	"internal/coord/lease": {
 		"client/api", "internal/coord", "internal/lua", "internal/redis", "internal/telemetry",
 	},
-	"internal/rpc":    {"client/api", "internal/coord", "internal/coord/lease", "internal/nearest", "internal/telemetry"},
-	"internal/config": {"client/api", "internal/nearest", "internal/redisurl"},
-	"internal/health": {"client/api", "internal/telemetry"},
+	"internal/rpc":    {"client/api", "internal/coord", "internal/coord/lease", "internal/finding", "internal/nearest", "internal/telemetry"},
+	"internal/config": {"client/api", "internal/finding", "internal/nearest", "internal/redisurl"},
+	"internal/health": {"client/api", "internal/finding", "internal/telemetry"},
+	"internal/doctor": {
+		"client", "client/api", "internal/cgroup", "internal/config", "internal/coord", "internal/finding", "internal/health", "internal/lua",
+		"internal/redis", "internal/redisurl", "internal/rpc", "internal/telemetry",
+	},
 	"cmd/sidecar": {
-		"client", "client/api", "internal/config", "internal/coord", "internal/coord/lease", "internal/health", "internal/lua",
-		"internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry", // and every noun
+		"client", "client/api", "internal/cgroup", "internal/config", "internal/coord", "internal/coord/lease", "internal/doctor", "internal/finding",
+		"internal/health", "internal/lua", "internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry", // and every noun
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/chartdoc":    {"client/api", "internal/config"},

@@ -67,10 +67,6 @@ func bare(err error) error {
 	return err
 }
 
-// withoutMark is a file without the byte order mark that some editors put before
-// UTF-8: to YAML it would be the beginning of the first key.
-func withoutMark(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\ufeff")) }
-
 // parse walks the syntax tree itself rather than decoding it, since a decoder
 // stops at the first mistake and the promise is to show all of them.
 func parse(name string, b []byte, c *Config) (*source, error) {
@@ -79,7 +75,10 @@ func parse(name string, b []byte, c *Config) (*source, error) {
 }
 
 func (s *source) parse(b []byte, v reflect.Value) error {
-	b = withoutMark(b)
+	if p := Mark(b); p != nil && !p.Warns {
+		return Problems{{Where: s.name, Message: p.Error()}}
+	}
+	b = bytes.TrimPrefix(b, []byte(byteOrderMark))
 	s.text, s.lines = strings.Split(string(b), "\n"), map[string]int{}
 	if len(b) > maxFileBytes {
 		return Problems{{Where: s.name, Message: fmt.Sprintf("has more than %d bytes, the most of a configuration; name the right file", maxFileBytes)}}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -170,7 +171,7 @@ func IsWhole(file string) bool {
 	if err != nil || len(b) > maxFileBytes {
 		return false
 	}
-	f, err := parser.ParseBytes(withoutMark(b), 0)
+	f, err := parser.ParseBytes(bytes.TrimPrefix(b, []byte(byteOrderMark)), 0)
 	if err != nil {
 		return false
 	}

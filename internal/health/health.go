@@ -20,23 +20,18 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // Check is one thing to look at.
 type Check struct {
 	Name string
-	// Run says what it found, and as an error what is wrong and what to do
-	// about it; a Warning is an error that leaves the state good. It ends when
-	// ctx does, after two seconds.
+	// Run says what it found, and as an error what is wrong: a finding.Problem, which
+	// leaves the state good if it only warns, or any other error. It ends when ctx
+	// does, after two seconds.
 	Run func(ctx context.Context) (detail string, err error)
 }
-
-// Warning is what a check returns that passed and has something to say.
-type Warning string
-
-// Error implements error.
-func (w Warning) Error() string { return string(w) }
 
 // Options are what to check.
 type Options struct {
@@ -91,10 +86,10 @@ func (h *Health) SetAlways(always bool) { h.always.Store(always) }
 
 // readiness is the state of being ready. Degraded is that it is good by
 // SetAlways alone.
-func (h *Health) readiness() (good, degraded bool, findings []finding) {
-	good, findings = h.ready.state()
+func (h *Health) readiness() (good, degraded bool, found []outcome) {
+	good, found = h.ready.state()
 	degraded = !good && h.always.Load()
-	return good || degraded, degraded, findings
+	return good || degraded, degraded, found
 }
 
 // Stop ends the checks. What was found last stays.
@@ -108,8 +103,8 @@ func (h *Health) Snapshot() api.HealthResult {
 	live, liveChecks := h.live.state()
 	ready, degraded, readyChecks := h.readiness()
 	checks := make([]api.HealthCheck, 0, len(liveChecks)+len(readyChecks))
-	for _, f := range slices.Concat(liveChecks, readyChecks) {
-		checks = append(checks, api.HealthCheck{Name: f.name, OK: f.grade != failed, Detail: f.text()})
+	for _, o := range slices.Concat(liveChecks, readyChecks) {
+		checks = append(checks, o.result())
 	}
 	slices.SortFunc(checks, func(a, b api.HealthCheck) int { return strings.Compare(a.Name, b.Name) })
 	return api.HealthResult{Live: live, Ready: ready, Degraded: degraded, Store: h.store, Checks: checks}
@@ -124,49 +119,58 @@ const (
 	failed
 )
 
-// finding is how one check went last.
-type finding struct {
+// outcome is how one check went last.
+type outcome struct {
 	name, detail, problem string
 	grade                 grade
+	known                 *finding.Problem // what problem is of, if it is one that is known
 }
 
 // text is detail and problem in one line.
-func (f finding) text() string {
-	problem := f.problem
-	if f.grade == warned {
+func (o outcome) text() string {
+	problem := o.problem
+	if o.grade == warned {
 		problem = "warning: " + problem
 	}
-	if f.detail == "" || problem == "" {
-		return f.detail + problem
+	if o.detail == "" || problem == "" {
+		return o.detail + problem
 	}
-	return f.detail + "; " + problem
+	return o.detail + "; " + problem
+}
+
+// result is the outcome as health.get tells it.
+func (o outcome) result() api.HealthCheck {
+	r := api.HealthCheck{Name: o.name, OK: o.grade != failed, Detail: o.text()}
+	if o.known != nil {
+		r.Cause, r.Fix, r.Docs = o.known.Cause, o.known.Fix, finding.Docs(o.known.ID)
+	}
+	return r
 }
 
 // look runs a check within ctx, or until stopped: a read that does not see that
 // its context is cancelled must not hold up Stop.
-func look(ctx context.Context, stopped <-chan struct{}, c Check) finding {
-	found := make(chan finding, 1)
+func look(ctx context.Context, stopped <-chan struct{}, c Check) outcome {
+	found := make(chan outcome, 1)
 	go func() { found <- run(ctx, c) }()
 	select {
-	case f := <-found:
-		return f
+	case o := <-found:
+		return o
 	case <-stopped:
-		return finding{name: c.Name, grade: failed, problem: "not looked at: the checks have been stopped"}
+		return outcome{name: c.Name, grade: failed, problem: "not looked at: the checks have been stopped"}
 	}
 }
 
-func run(ctx context.Context, c Check) finding {
+func run(ctx context.Context, c Check) outcome {
 	detail, err := c.Run(ctx)
-	f := finding{name: c.Name, detail: detail}
-	var w Warning
-	switch {
-	case err == nil:
-	case errors.As(err, &w):
-		f.grade, f.problem = warned, string(w)
-	default:
-		f.grade, f.problem = failed, err.Error()
+	o := outcome{name: c.Name, detail: detail}
+	if err == nil {
+		return o
 	}
-	return f
+	o.grade, o.problem = failed, err.Error()
+	if errors.As(err, &o.known) && o.known.Warns {
+		o.grade = warned
+	}
+	return o
 }
 
 const (

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
 // Server is the health port.
@@ -25,7 +27,7 @@ type Server struct {
 func Listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("http.addr %q: %s: %w", addr, remedy(err), err)
+		return nil, fmt.Errorf("http.addr %q: %w", addr, blocked(err))
 	}
 	return l, nil
 }
@@ -55,16 +57,22 @@ func Serve(l net.Listener, h *Health, metrics http.Handler, log *slog.Logger) *S
 	return s
 }
 
-func remedy(err error) string {
+// Port is the check of sidecar doctor that is about the health port.
+const Port = "http"
+
+// blocked says why the port cannot be had.
+func blocked(err error) *finding.Problem {
 	const where = "http.addr (--http, COXSWAIN_HTTP_ADDR)"
+	p := &finding.Problem{ID: Port, Err: err}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "the port is taken; stop what listens there or set " + where + " to a free one"
+		p.Cause, p.Fix = "the port is taken", "stop what listens there, or set "+where+" to a free one"
 	case errors.Is(err, syscall.EACCES):
-		return "the port needs privileges; set " + where + " to one from 1024 up"
+		p.Cause, p.Fix = "the port needs privileges", "set "+where+" to one from 1024 up"
 	default:
-		return "cannot listen; write " + where + " as host:port, such as :8086"
+		p.Cause, p.Fix = "cannot listen: "+err.Error(), "write "+where+" as host:port, such as :8086"
 	}
+	return p
 }
 
 // Addr is where it listens, with the port that the system chose for port 0.
@@ -94,17 +102,17 @@ func Handler(h *Health, metrics http.Handler) http.Handler {
 }
 
 // never makes a state one that is never degraded.
-func never(state func() (bool, []finding)) func() (good, degraded bool, findings []finding) {
-	return func() (good, degraded bool, findings []finding) {
-		good, findings = state()
-		return good, false, findings
+func never(state func() (bool, []outcome)) func() (good, degraded bool, found []outcome) {
+	return func() (good, degraded bool, found []outcome) {
+		good, found = state()
+		return good, false, found
 	}
 }
 
 // answer is 200 or 503 with a line for people, or with everything under ?verbose.
-func (h *Health) answer(what string, state func() (good, degraded bool, findings []finding)) http.HandlerFunc {
+func (h *Health) answer(what string, state func() (good, degraded bool, found []outcome)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		good, degraded, findings := state()
+		good, degraded, found := state()
 		status := http.StatusOK
 		if !good {
 			status = http.StatusServiceUnavailable
@@ -117,15 +125,15 @@ func (h *Health) answer(what string, state func() (good, degraded bool, findings
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(status)
-		fmt.Fprint(w, short(what, good, degraded, findings))
+		fmt.Fprint(w, short(what, good, degraded, found))
 	}
 }
 
 // short is ok or what is wrong, then what to know all the same. A check that
 // failed once is among the latter until it has failed for good.
-func short(what string, good, degraded bool, findings []finding) string {
+func short(what string, good, degraded bool, found []outcome) string {
 	var b strings.Builder
-	bad := problems(findings, failed)
+	bad := problems(found, failed)
 	if good && !degraded {
 		b.WriteString("ok\n")
 	} else {
@@ -138,7 +146,7 @@ func short(what string, good, degraded bool, findings []finding) string {
 		}
 		bad = nil
 	}
-	for _, p := range append(bad, problems(findings, warned)...) {
+	for _, p := range append(bad, problems(found, warned)...) {
 		fmt.Fprintf(&b, "warning: %s\n", p)
 	}
 	return b.String()
@@ -150,6 +158,9 @@ func (h *Health) verbose(w http.ResponseWriter, status int) {
 		Name   string `json:"name"`
 		OK     bool   `json:"ok"`
 		Detail string `json:"detail"`
+		Cause  string `json:"cause,omitempty"`
+		Fix    string `json:"fix,omitempty"`
+		Docs   string `json:"docs,omitempty"`
 	}
 	s := h.Snapshot()
 	body := struct {

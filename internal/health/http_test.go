@@ -19,8 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 )
+
+var alone = &finding.Problem{ID: "redis-reach", Cause: "EMBEDDED STORE: nothing is shared or kept", Fix: "set redis.url", Warns: true}
 
 // sick is a sidecar on the embedded store whose rules are missing.
 func sick(t *testing.T) *health.Health {
@@ -28,7 +31,7 @@ func sick(t *testing.T) *health.Health {
 	return start(t, health.Options{
 		Live: []health.Check{(&fake{name: "socket", detail: "answers"}).check()},
 		Ready: []health.Check{
-			(&fake{name: "redis", detail: "embedded", err: health.Warning("EMBEDDED STORE: nothing is shared or kept; set redis.url")}).check(),
+			(&fake{name: "redis", detail: "embedded", err: alone}).check(),
 			(&fake{name: "rules", err: errors.New("items[0].limits: missing; write at least one <limit>")}).check(),
 			(&fake{name: "pool", detail: "1 of 50 in use"}).check(),
 		},
@@ -55,7 +58,10 @@ func TestWhatProbesAreTold(t *testing.T) {
     {
       "name": "redis",
       "ok": true,
-      "detail": "embedded; warning: EMBEDDED STORE: nothing is shared or kept; set redis.url"
+      "detail": "embedded; warning: EMBEDDED STORE: nothing is shared or kept; set redis.url",
+      "cause": "EMBEDDED STORE: nothing is shared or kept",
+      "fix": "set redis.url",
+      "docs": "docs/doctor.md#redis-reach"
     },
     {
       "name": "rules",
@@ -101,7 +107,10 @@ func TestTheReportIsThatOfTheCall(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, api.HealthResult{Live: true, Store: "embedded", Checks: []api.HealthCheck{
 			{Name: "pool", OK: true, Detail: "1 of 50 in use"},
-			{Name: "redis", OK: true, Detail: "embedded; warning: EMBEDDED STORE: nothing is shared or kept; set redis.url"},
+			{
+				Name: "redis", OK: true, Detail: "embedded; warning: EMBEDDED STORE: nothing is shared or kept; set redis.url",
+				Cause: alone.Cause, Fix: alone.Fix, Docs: "docs/doctor.md#redis-reach",
+			},
 			{Name: "rules", Detail: "items[0].limits: missing; write at least one <limit>"},
 			{Name: "socket", OK: true, Detail: "answers"},
 		}}, h.Snapshot())
@@ -111,13 +120,13 @@ func TestTheReportIsThatOfTheCall(t *testing.T) {
 func TestAReadySidecarSaysItsWarningsToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, health.Options{Ready: []health.Check{
-			(&fake{name: "redis", err: health.Warning("maxmemory-policy is allkeys-lru")}).check(),
+			(&fake{name: "redis", err: &finding.Problem{ID: "x", Cause: "maxmemory-policy is allkeys-lru", Fix: "change it", Warns: true}}).check(),
 		}})
 		defer h.Stop()
 		synctest.Wait()
 		code, got := ask(t, h, "/readyz")
 		require.Equal(t, http.StatusOK, code)
-		require.Equal(t, "ok\nwarning: redis: maxmemory-policy is allkeys-lru\n", got)
+		require.Equal(t, "ok\nwarning: redis: maxmemory-policy is allkeys-lru; change it\n", got)
 	})
 }
 
@@ -276,10 +285,10 @@ func TestAnAddressThatCannotBeHasARemedy(t *testing.T) {
 	defer h.Stop()
 	s := listen(t, h, scrape)
 	for addr, want := range map[string]string{
-		s.Addr():        "http.addr \"" + s.Addr() + "\": the port is taken; stop what listens there or set http.addr (--http, COXSWAIN_HTTP_ADDR) to a free one: ",
-		"8086":          "http.addr \"8086\": cannot listen; write http.addr (--http, COXSWAIN_HTTP_ADDR) as host:port, such as :8086: ",
+		s.Addr():        "http.addr \"" + s.Addr() + "\": the port is taken; stop what listens there, or set http.addr (--http, COXSWAIN_HTTP_ADDR) to a free one",
+		"8086":          "; write http.addr (--http, COXSWAIN_HTTP_ADDR) as host:port, such as :8086",
 		"192.0.2.1:80":  "http.addr \"192.0.2.1:80\": ", // not an address of this machine
-		"127.0.0.1:1e9": "http.addr \"127.0.0.1:1e9\": cannot listen; ",
+		"127.0.0.1:1e9": "http.addr \"127.0.0.1:1e9\": cannot listen: ",
 	} {
 		_, err := health.Listen(addr)
 		require.ErrorContains(t, err, want)

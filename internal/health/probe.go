@@ -16,12 +16,12 @@ type probe struct {
 	checks []Check
 	log    *slog.Logger
 
-	mu       sync.Mutex // guards what follows
-	good     bool
-	ever     bool // it was good once
-	bad      int  // bad rounds in a row
-	at       time.Time
-	findings []finding
+	mu    sync.Mutex // guards what follows
+	good  bool
+	ever  bool // it was good once
+	bad   int  // bad rounds in a row
+	at    time.Time
+	found []outcome
 }
 
 func (p *probe) loop(ctx context.Context) {
@@ -46,10 +46,10 @@ func (p *probe) round(ctx context.Context) bool {
 	stopped := ctx.Done()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	findings := make([]finding, len(p.checks))
+	found := make([]outcome, len(p.checks))
 	var wg sync.WaitGroup
 	for i, c := range p.checks {
-		wg.Go(func() { findings[i] = look(ctx, stopped, c) })
+		wg.Go(func() { found[i] = look(ctx, stopped, c) })
 	}
 	wg.Wait()
 	select {
@@ -61,8 +61,8 @@ func (p *probe) round(ctx context.Context) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was, first := p.good, p.at.IsZero()
-	p.at, p.findings = time.Now(), findings
-	if slices.ContainsFunc(findings, func(f finding) bool { return f.grade == failed }) {
+	p.at, p.found = time.Now(), found
+	if slices.ContainsFunc(found, func(o outcome) bool { return o.grade == failed }) {
 		p.bad++
 		p.good = p.good && p.bad < patience
 	} else {
@@ -81,38 +81,38 @@ func (p *probe) tell() {
 		p.log.Info("health: " + p.name)
 		return
 	}
-	p.log.Warn("health: not "+p.name, "why", strings.Join(problems(p.findings, failed), "; "))
+	p.log.Warn("health: not "+p.name, "why", strings.Join(problems(p.found, failed), "; "))
 }
 
 // state is whether the answer is yes, and what it rests on. A loop that stands
 // still answers no: for liveness that is how a stuck process is found.
-func (p *probe) state() (good bool, findings []finding) {
+func (p *probe) state() (good bool, found []outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.at.IsZero() {
-		return false, []finding{{name: p.name, grade: failed, problem: "the checks have not run yet; ask again"}}
+		return false, []outcome{{name: p.name, grade: failed, problem: "the checks have not run yet; ask again"}}
 	}
 	if age := time.Since(p.at); age > stale {
-		return false, append(slices.Clone(p.findings), finding{name: p.name, grade: failed, problem: fmt.Sprintf(
+		return false, append(slices.Clone(p.found), outcome{name: p.name, grade: failed, problem: fmt.Sprintf(
 			"no round of checks has ended for %s: the process hangs or gets no CPU", age.Round(time.Second))})
 	}
-	return p.good, p.findings
+	return p.good, p.found
 }
 
 // started is like state for having been good once.
-func (p *probe) started() (good bool, findings []finding) {
-	good, findings = p.state()
+func (p *probe) started() (good bool, found []outcome) {
+	good, found = p.state()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return good || p.ever, findings
+	return good || p.ever, found
 }
 
-// problems lists the findings of a grade, one line each.
-func problems(findings []finding, g grade) []string {
+// problems lists the outcomes of a grade, one line each.
+func problems(found []outcome, g grade) []string {
 	var lines []string
-	for _, f := range findings {
-		if f.grade == g {
-			lines = append(lines, f.name+": "+f.problem)
+	for _, o := range found {
+		if o.grade == g {
+			lines = append(lines, o.name+": "+o.problem)
 		}
 	}
 	return lines

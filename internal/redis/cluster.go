@@ -53,10 +53,17 @@ func (g *ring) find(key string) (*node, *condition, <-chan struct{}) {
 }
 
 var (
-	noMaster = newTrouble(whyNoMaster, errors.New("a slot of the cluster has no master"))
-	notAsked = newTrouble(whyNoMaster, errors.New("the cluster has not been asked yet"))
-	noSlots  = newTrouble(whyNoMaster, errors.New("it knows of no slots"))
+	noMaster = noMasterOfSlots("a slot of the cluster has no master")
+	notAsked = noMasterOfSlots("the cluster has not been asked yet")
+	noSlots  = noMasterOfSlots("it knows of no slots")
 )
+
+// noMasterOfSlots is whyNoMaster of a cluster, which is found by another check than that of sentinels.
+func noMasterOfSlots(why string) *Trouble {
+	t := newTrouble(whyNoMaster, errors.New(why))
+	t.Check = "redis-cluster"
+	return t
+}
 
 // trouble is why the cluster as a whole is down; nil if it is not.
 func (g *ring) trouble() *Trouble {

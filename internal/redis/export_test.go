@@ -25,6 +25,19 @@ func SayAsGoRedis(format string, args ...any) {
 // TroubleNames are all that are told apart.
 func TroubleNames() []string { return slices.Sorted(maps.Keys(troubles)) }
 
+// TroubleChecks are the checks of sidecar doctor that find each trouble, by its name; "sentinel/" stands before one of a
+// sentinel.
+func TroubleChecks() map[string]string {
+	m := map[string]string{"cluster/" + whyNoMaster: noMaster.Check, "": newTrouble("", nil).Check}
+	for name, k := range troubles {
+		m[name] = k.check
+	}
+	for name, k := range bySentinels {
+		m["sentinel/"+name] = k.check
+	}
+	return m
+}
+
 // Running is how many calls wait for an answer.
 func Running(s *Store) int64 { return s.nodes()[0].running.Load() }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
 // condition tells whether calls may go to a node or cluster. It is replaced at each
@@ -141,7 +143,8 @@ func (s *Store) tell(address string, was, is *condition) {
 	case was.trouble != nil && !was.up:
 		text = "redis is away for another reason than before"
 	}
-	s.log.Warn(text, "address", address, "trouble", is.trouble.Name, "error", is.trouble, "remedy", is.trouble.Remedy)
+	s.log.Warn(text, "address", address, "trouble", is.trouble.Name, "error", is.trouble, "remedy", is.trouble.Remedy,
+		"docs", finding.Docs(is.trouble.Check))
 }
 
 // look asks for a probe now. A failed call never does more than this: one reset

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
 // Trouble is something that is wrong with Redis or with the way to it. Only this file
@@ -21,6 +23,8 @@ import (
 type Trouble struct {
 	// Name is a short word for metrics that never changes: oom, readonly, refused.
 	Name string
+	// Check is the check of sidecar doctor that finds it, whose section in docs/doctor.md explains it.
+	Check string
 	// Words describe the trouble to people, Remedy says what to do. Neither names an
 	// address, a user or a password: both may be sent to callers.
 	Words, Remedy string
@@ -42,6 +46,11 @@ func (t *Trouble) Error() string {
 // Unwrap returns Err.
 func (t *Trouble) Unwrap() error { return t.Err }
 
+// Problem is the trouble as checks tell it.
+func (t *Trouble) Problem() *finding.Problem {
+	return &finding.Problem{ID: t.Check, Cause: t.Error(), Fix: t.Remedy, Err: t}
+}
+
 // Names of troubles that other files ask about.
 const (
 	whyNoScript  = "noscript"
@@ -61,9 +70,10 @@ const (
 	whyCrossSlot = "crossslot" // keys of several slots in one command
 )
 
-// known describes a kind of trouble: its words, its remedy, and how the transport reacts.
+// known describes a kind of trouble: the check of sidecar doctor that finds it, its words, its remedy, and how the
+// transport reacts.
 type known struct {
-	words, remedy string
+	check, words, remedy string
 	// refuses: Redis answers and refuses. Waiting may help, trying harder does not.
 	refuses bool
 	// suspect: the probe looks at once, since Redis may be away for all calls.
@@ -75,146 +85,146 @@ const page = "docs/redis.md, Access, has the line for the user"
 // troubles are all kinds of trouble, by name.
 var troubles = map[string]known{
 	"oom": {
-		"redis is out of memory and takes no writes (OOM)",
+		"redis-memory", "redis is out of memory and takes no writes (OOM)",
 		"raise maxmemory, or remove what fills it; keep maxmemory-policy noeviction", true, true,
 	},
 	"readonly": {
-		"redis is read only (READONLY)",
+		"redis-role", "redis is read only (READONLY)",
 		"name the master in redis.url, or let Sentinels or the cluster name it: redis+sentinel://, redis+cluster://", true, true,
 	},
 	"noreplicas": {
-		"redis takes no writes, since too few replicas follow it (NOREPLICAS)",
+		"redis-replicas", "redis takes no writes, since too few replicas follow it (NOREPLICAS)",
 		"start the replicas, or lower min-replicas-to-write", true, true,
 	},
 	"misconf": {
-		"redis takes no writes, since it cannot save to its disk (MISCONF)",
+		"redis-disk", "redis takes no writes, since it cannot save to its disk (MISCONF)",
 		"free the disk or make its folder writable; the log of Redis says which", true, true,
 	},
 	whyCluster: {
-		"the redis cluster serves no key of this slot (CLUSTERDOWN)",
+		"redis-cluster", "the redis cluster serves no key of this slot (CLUSTERDOWN)",
 		"start the masters that are away; with cluster-require-full-coverage no the others go on", true, true,
 	},
 	whyBusy: {
-		"redis runs a script that does not end (BUSY)",
+		"redis-reach", "redis runs a script that does not end (BUSY)",
 		"SCRIPT KILL or FUNCTION KILL on Redis ends it; look for whose it is", true, true,
 	},
 	"loading": {
-		"redis is loading its data (LOADING)",
+		"redis-reach", "redis is loading its data (LOADING)",
 		"wait until it has", true, true,
 	},
 	"masterdown": {
-		"redis is a replica that has lost its master (MASTERDOWN)",
+		"redis-role", "redis is a replica that has lost its master (MASTERDOWN)",
 		"start the master, or name it in redis.url", true, true,
 	},
 	whyNoRoom: {
-		"redis has no room for another client",
+		"redis-reach", "redis has no room for another client",
 		"raise maxclients of Redis, or lower redis.pool.max", true, true,
 	},
 	whyAuth: {
-		"redis refuses the user or the password (NOAUTH, WRONGPASS)",
+		"redis-login", "redis refuses the user or the password (NOAUTH, WRONGPASS)",
 		"correct redis.username and redis.password_file, or those of redis.url", true, true,
 	},
 	whyDenied: {
-		"redis denies its user a command, a key or a channel (NOPERM)",
+		"redis-acl", "redis denies its user a command, a key or a channel (NOPERM)",
 		page, true, true,
 	},
 	whyNoCommand: {
-		"redis does not know a command that is needed",
+		"redis-commands", "redis does not know a command that is needed",
 		"give it its name back if rename-command took it away; " + page, true, true,
 	},
 	"no_database": {
-		"redis has no such database",
+		"redis-topology", "redis has no such database",
 		"correct the number in redis.url; raise databases of Redis; a cluster has database 0 alone", true, true,
 	},
 	"protected": {
-		"redis is in protected mode and refuses whoever comes from elsewhere (DENIED)",
+		"redis-login", "redis is in protected mode and refuses whoever comes from elsewhere (DENIED)",
 		"give its user a password, or bind it to an address", true, true,
 	},
 	"standalone": {
-		"redis is no cluster",
+		"redis-topology", "redis is no cluster",
 		"write redis:// in redis.url, or rediss:// with TLS", true, true,
 	},
 	whyWrongURL: {
-		"redis is a node of a cluster",
+		"redis-topology", "redis is a node of a cluster",
 		"write redis+cluster:// in redis.url, or rediss+cluster:// with TLS", true, true,
 	},
 
 	"tls": {
-		"the TLS handshake with redis does not come about",
+		"redis-tls", "the TLS handshake with redis does not come about",
 		"if it speaks no TLS, write redis:// for rediss:// in redis.url; if it asks for a certificate, " +
 			"name one in redis.tls.cert_file and its key in redis.tls.key_file; else see its log", false, true,
 	},
 	"certificate": {
-		"the certificate of redis is not trusted",
+		"redis-tls", "the certificate of redis is not trusted",
 		"name its authority in redis.tls.ca_file, and in redis.tls.server_name what it is made out to", false, true,
 	},
 	whyFile: {
-		"a file for the connection to redis cannot be used",
+		"redis-files", "a file for the connection to redis cannot be used",
 		"correct redis.tls.ca_file, redis.tls.cert_file, redis.tls.key_file or redis.password_file", false, true,
 	},
 	"hung_up": {
-		"redis ends new connections without a word",
+		"redis-tls", "redis ends new connections without a word",
 		"if it speaks TLS, write rediss:// for redis:// in redis.url; else see its log", false, true,
 	},
 	whySilent: {
-		"redis takes connections and does not answer",
+		"redis-reach", "redis takes connections and does not answer",
 		"look whether it is stopped, or busy with one slow command (SLOWLOG)", false, true,
 	},
 	"refused": {
-		"redis cannot be reached, since nothing listens where it should be",
+		"redis-reach", "redis cannot be reached, since nothing listens where it should be",
 		"check redis.url and that Redis runs", false, true,
 	},
 	"unreachable": {
-		"redis cannot be reached",
+		"redis-reach", "redis cannot be reached",
 		"check redis.url, and the network and its policies on the way", false, true,
 	},
 	"no_such_host": {
-		"redis cannot be reached, since its host has no address",
+		"redis-name", "redis cannot be reached, since its host has no address",
 		"check the name in redis.url", false, true,
 	},
 	"lost": {
-		"the connection to redis was lost",
+		"redis-reach", "the connection to redis was lost",
 		"look whether Redis was restarted, or whether something on the way ends connections", false, true,
 	},
 	whyNoMaster: {
-		"no master of redis is known",
+		"redis-sentinel", "no master of redis is known",
 		"look whether the Sentinels or the nodes of the cluster agree on one", false, true,
 	},
 
 	"tryagain": {
-		"redis moves the keys between nodes (TRYAGAIN)",
+		"redis-cluster", "redis moves the keys between nodes (TRYAGAIN)",
 		"wait until the slot has moved", false, false,
 	},
 	whyNoScript: {
-		"redis forgets scripts as fast as they are loaded (NOSCRIPT)",
+		"redis-commands", "redis forgets scripts as fast as they are loaded (NOSCRIPT)",
 		"look for whoever calls SCRIPT FLUSH", false, false,
 	},
 	whyMoved: {
-		"the nodes of the redis cluster do not agree on who has the slot (MOVED)",
+		"redis-cluster", "the nodes of the redis cluster do not agree on who has the slot (MOVED)",
 		"look at CLUSTER NODES of each", false, false,
 	},
 	whyAsk: {
-		"redis moves the keys between nodes (ASK)",
+		"redis-cluster", "redis moves the keys between nodes (ASK)",
 		"wait until the slot has moved", false, false,
 	},
 	whyCrossSlot: {
-		"redis takes keys of one slot alone in a script (CROSSSLOT)",
+		"redis-cluster", "redis takes keys of one slot alone in a script (CROSSSLOT)",
 		"none is needed: calls go one by one from now on", false, false,
 	},
 	"pool": {
-		"all connections to redis are in use",
+		"redis-latency", "all connections to redis are in use",
 		"raise redis.pool.max, or find out why scripts are slow", false, false,
 	},
 	"abandoned": {
-		"redis did not answer in time",
+		"redis-latency", "redis did not answer in time",
 		"look at SLOWLOG, or give calls more time", false, false,
 	},
 	whyBehind: {
-		"a call ahead of it, which its connection sent for the same name, has not ended",
+		"redis-latency", "a call ahead of it, which its connection sent for the same name, has not ended",
 		"give calls more time", false, false,
 	},
 	"closed": {
-		"the connection to redis was closed by its owner",
+		"redis-reach", "the connection to redis was closed by its owner",
 		"ask another sidecar", false, false,
 	},
 }
@@ -223,18 +233,22 @@ var troubles = map[string]known{
 // and a configuration of its own.
 var bySentinels = map[string]known{
 	whyAuth: {
+		check:  "redis-sentinel-login",
 		words:  "a sentinel of redis refuses the user or the password (NOAUTH, WRONGPASS)",
 		remedy: "correct redis.sentinel.username and redis.sentinel.password_file; without them it is given those of the servers",
 	},
 	whyDenied: {
+		check:  "redis-sentinel",
 		words:  "a sentinel of redis denies its user the question for the master (NOPERM)",
 		remedy: "give the user of redis.sentinel.username +sentinel|get-master-addr-by-name there",
 	},
 	whyNoCommand: {
+		check:  "redis-sentinel",
 		words:  "a sentinel of redis does not know the question for the master",
 		remedy: "name sentinels in redis.url, and not servers; give SENTINEL its name back if rename-command took it away",
 	},
 	whyFile: {
+		check:  "redis-files",
 		words:  "a file for the connection to the sentinels of redis cannot be used",
 		remedy: "correct redis.sentinel.password_file, or the files of redis.tls",
 	},
@@ -245,16 +259,16 @@ var bySentinels = map[string]known{
 func newTrouble(name string, err error) *Trouble {
 	k, ok := troubles[name]
 	if !ok {
-		k = known{words: "redis cannot be used", remedy: "the log has what it said"}
+		k = known{check: "redis-reach", words: "redis cannot be used", remedy: "the log has what it said"}
 	}
-	t := &Trouble{Name: name, Words: k.words, Remedy: k.remedy, Err: err}
+	t := &Trouble{Name: name, Check: k.check, Words: k.words, Remedy: k.remedy, Err: err}
 	var at *atSentinel
 	switch {
 	case err == nil:
 		return t
 	case errors.As(err, &at):
 		if k, ok := bySentinels[name]; ok {
-			t.Words, t.Remedy = k.words, k.remedy
+			t.Check, t.Words, t.Remedy = k.check, k.words, k.remedy
 		}
 		return t
 	}
@@ -284,6 +298,9 @@ func troubleOf(err error) *Trouble {
 	}
 	return f.trouble()
 }
+
+// TroubleOf is the trouble of an error of package net, or of a file, on the way to Redis.
+func TroubleOf(err error) *Trouble { return troubleOf(err) }
 
 // denied is the trouble of commands that the user may not run, or that the server does
 // not know.

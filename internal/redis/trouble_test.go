@@ -8,8 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/internal/doctor"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
+
+func TestEveryTroubleIsFoundByACheckOfDoctor(t *testing.T) {
+	t.Parallel()
+	for name, check := range redis.TroubleChecks() {
+		require.Contains(t, doctor.IDs(), check, name)
+	}
+}
 
 func TestEveryTroubleIsInThePage(t *testing.T) {
 	t.Parallel()

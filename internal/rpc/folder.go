@@ -7,9 +7,15 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
 // folderMode is that of a folder made for the socket.
@@ -33,14 +39,53 @@ func makeFolder(folder string) error {
 	return d.Chmod(folderMode)
 }
 
-// warnOfOthers tells of a folder in which every user may put a file of their own in
-// the socket's place: clients would then talk to that.
-func warnOfOthers(folder string, log *slog.Logger) {
+// OpenToOthers is the problem of a folder in which every user may put a file of their own in
+// the socket's place: clients would then talk to that. Nil = the folder has it not.
+func OpenToOthers(folder string) *finding.Problem {
 	info, err := os.Stat(folder)
-	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-		log.Warn("every user may replace the socket, since its folder lets others write and is not sticky: use chmod o-w, or chmod +t",
-			"folder", folder, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
+		return nil
 	}
+	return &finding.Problem{
+		ID: FolderCheck, Warns: true, Fix: "use chmod o-w, or chmod +t",
+		Cause: fmt.Sprintf("every user may replace the socket, since its folder %s (mode %04o) lets others write and is not sticky", folder, info.Mode().Perm()),
+	}
+}
+
+// Folder finds what keeps Listen from making the socket in its folder, or the folder itself; nil = nothing does. It changes
+// nothing.
+func Folder(folder string) *finding.Problem {
+	info, err := os.Stat(folder)
+	switch {
+	case err == nil && !info.IsDir():
+		return &finding.Problem{
+			ID: FolderCheck, Cause: folder + " is a file, and the socket needs a folder", Fix: "remove it, or set socket.path to a path in a folder",
+		}
+	case err == nil:
+		return usable(folder, "the socket cannot be made in its folder "+folder)
+	case errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder):
+		if above := Folder(filepath.Dir(folder)); above != nil {
+			return &finding.Problem{ID: FolderCheck, Cause: "there is no folder " + folder + " and it cannot be made: " + above.Cause, Fix: above.Fix}
+		}
+		return nil
+	default:
+		return &finding.Problem{
+			ID: FolderCheck, Cause: "the socket's folder cannot be looked at: " + err.Error(), Fix: "give this user a way to it, or set socket.path to another folder",
+		}
+	}
+}
+
+// usable asks the system whether this process may make files in a folder, and read it, since a start locks it.
+func usable(folder, what string) *finding.Problem {
+	err := unix.Faccessat(unix.AT_FDCWD, folder, unix.R_OK|unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+	if err == nil {
+		return nil
+	}
+	fix := "give uid " + strconv.Itoa(os.Geteuid()) + " read, write and execute permission on it, or set socket.path to another folder"
+	if errors.Is(err, unix.EROFS) {
+		fix = "mount it without readOnly, or set socket.path to another folder"
+	}
+	return &finding.Problem{ID: FolderCheck, Cause: what + ": " + err.Error(), Fix: fix, Err: err}
 }
 
 const (

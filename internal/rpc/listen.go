@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
 // maxPath is the longest path that a socket's address holds, in bytes.
@@ -36,10 +38,15 @@ func takePath(o *Options) (*net.UnixListener, os.FileInfo, error) {
 		return fail(err)
 	}
 	folder := filepath.Dir(o.Path)
+	if p := Folder(folder); p != nil {
+		return fail(p)
+	}
 	if err := makeFolder(folder); err != nil {
 		return fail(err)
 	}
-	warnOfOthers(folder, o.Log)
+	if p := OpenToOthers(folder); p != nil {
+		o.Log.Warn(p.Cause, "fix", p.Fix, "docs", finding.Docs(p.ID))
+	}
 	unlock, err := lockFolder(folder, o.Log)
 	if err != nil {
 		return fail(err)
@@ -55,14 +62,25 @@ func takePath(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	return l, info, nil
 }
 
+// The checks of sidecar doctor that are about what keeps the socket from being made.
+const (
+	FolderCheck = "socket-folder"
+	FileCheck   = "socket-file"
+)
+
+func fileProblem(cause, fix string) *finding.Problem {
+	return &finding.Problem{ID: FileCheck, Cause: cause, Fix: fix}
+}
+
 func checkPath(path string) error {
+	const other = "set socket.path or COXSWAIN_SOCKET to "
 	switch {
 	case path == "":
-		return errors.New("no path; set socket.path or COXSWAIN_SOCKET")
+		return fileProblem("no path", other+"the path of a file")
 	case path[0] == '@' || strings.IndexByte(path, 0) >= 0:
-		return errors.New("not the path of a file: abstract sockets have no mode or owner to keep others out")
+		return fileProblem("not the path of a file: abstract sockets have no mode or owner to keep others out", other+"the path of a file")
 	case len(path) > maxPath:
-		return fmt.Errorf("the path has %d bytes, and the system takes at most %d: set socket.path or COXSWAIN_SOCKET to a shorter one", len(path), maxPath)
+		return fileProblem(fmt.Sprintf("the path has %d bytes, and the system takes at most %d", len(path), maxPath), other+"a shorter one")
 	default:
 		return nil
 	}
@@ -70,14 +88,28 @@ func checkPath(path string) error {
 
 // clearPath removes the socket file of a sidecar that is gone, and nothing else.
 func clearPath(path string) error {
+	stale, err := Occupied(path)
+	if stale && err == nil {
+		return os.Remove(path)
+	}
+	return err
+}
+
+// Occupied finds what is at the socket's path: stale is the socket file of a sidecar that is gone, which Listen takes over;
+// the error is a *finding.Problem for what Listen leaves alone. It changes nothing.
+func Occupied(path string) (stale bool, err error) {
+	if err := checkPath(path); err != nil {
+		return false, err
+	}
+	const free = "or set socket.path to another path"
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	case info.Mode().Type() != fs.ModeSocket:
-		return errors.New("a file that is no socket is in the way: remove it, or set socket.path to another path")
+		return false, fileProblem("a file that is no socket is in the way", "remove it, "+free)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
@@ -86,13 +118,13 @@ func clearPath(path string) error {
 	switch {
 	case err == nil:
 		_ = nc.Close()
-		return errors.New("another sidecar listens there: stop it, or set socket.path to another path")
+		return false, fileProblem("another sidecar listens there", "stop it, "+free)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return os.Remove(path)
+		return true, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return false, nil
 	default:
-		return fmt.Errorf("cannot find out whether another sidecar listens there: %w; remove the file if none does", err)
+		return false, fileProblem(fmt.Sprintf("cannot find out whether another sidecar listens there: %v", err), "remove the file if none does, "+free)
 	}
 }
 
@@ -126,8 +158,10 @@ func bind(o *Options) (*net.UnixListener, os.FileInfo, error) {
 	return l, made, nil
 }
 
-var errReplaced = errors.New("another file is where the socket was just made: " +
-	"keep other users out of its folder, or set socket.path to one that only this user may change")
+var errReplaced = &finding.Problem{
+	ID: FolderCheck, Cause: "another file is where the socket was just made",
+	Fix: "keep other users out of its folder, or set socket.path to one that only this user may change",
+}
 
 // own gives the file that was just made its owner and mode, by a descriptor of it:
 // by its path they could become those of another file, to which somebody who may
@@ -148,13 +182,13 @@ func own(o *Options) (os.FileInfo, error) {
 	fd := int(f.Fd())
 	if o.UID != -1 || o.GID != -1 {
 		if err := unix.Fchownat(fd, "", o.UID, o.GID, unix.AT_EMPTY_PATH); err != nil {
-			return info, fmt.Errorf("give it to uid %d, gid %d: %w; only root gives files away: "+
-				"leave socket.uid and socket.gid unset, or run as that user", o.UID, o.GID, err)
+			return info, fileProblem(fmt.Sprintf("give it to uid %d, gid %d: %v; only root gives files away", o.UID, o.GID, err),
+				"leave socket.uid and socket.gid unset, or run as that user")
 		}
 	}
 	// There is no fchmod of such a descriptor, and this link leads to it alone.
 	if err := os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), o.Mode); err != nil {
-		return info, fmt.Errorf("set its mode: %w; /proc has to be mounted", err)
+		return info, fileProblem(fmt.Sprintf("set its mode: %v", err), "mount /proc")
 	}
 	return info, nil
 }

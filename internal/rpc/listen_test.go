@@ -114,7 +114,7 @@ func TestALiveSidecarIsNotDisturbed(t *testing.T) {
 	p.alive()
 	_, err := listen(t, rpc.Options{Path: b.path})
 	require.ErrorContains(t, err, b.path)
-	require.ErrorContains(t, err, "another sidecar listens there: stop it, or set socket.path")
+	require.ErrorContains(t, err, "another sidecar listens there; stop it, or set socket.path")
 	p.alive()
 	b.dial(t).alive()
 }
@@ -130,7 +130,7 @@ func TestAPathThatIsTooLongSaysTheLimit(t *testing.T) {
 
 	_, err = listen(t, rpc.Options{Path: path + "x"})
 	require.ErrorContains(t, err, "108 bytes")
-	require.ErrorContains(t, err, "at most 107: set socket.path")
+	require.ErrorContains(t, err, "at most 107; set socket.path")
 	require.NoFileExists(t, path+"x")
 }
 
@@ -147,7 +147,7 @@ func TestPathsThatAreRefused(t *testing.T) {
 		file:                          "no socket is in the way",
 		dir:                           "no socket is in the way",
 		link:                          "no socket is in the way",
-		filepath.Join(file, "s.sock"): "not a directory",
+		filepath.Join(file, "s.sock"): "is a file, and the socket needs a folder",
 	} {
 		_, err := listen(t, rpc.Options{Path: path})
 		require.ErrorContains(t, err, want, path)

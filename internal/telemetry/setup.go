@@ -140,7 +140,7 @@ func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited
 		sdkmetric.WithReader(scraped),
 		sdkmetric.WithCardinalityLimit(maxSeries),
 	}
-	if wanted("METRICS") && s.addressed("METRICS") {
+	if wanted(os.Getenv, "METRICS") && s.addressed("METRICS") {
 		reader, err := autoexport.NewMetricReader(ctx)
 		switch {
 		case err != nil:
@@ -150,7 +150,7 @@ func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited
 			s.Exporting = append(s.Exporting, "metrics")
 		}
 	}
-	if _, said := os.LookupEnv("OTEL_METRICS_EXEMPLAR_FILTER"); !said && !wanted("TRACES") {
+	if _, said := os.LookupEnv("OTEL_METRICS_EXEMPLAR_FILTER"); !said && !wanted(os.Getenv, "TRACES") {
 		// No measurement has a sampled trace, and to look for one takes a fourth of its time.
 		opts = append(opts, sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
@@ -161,7 +161,7 @@ func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited
 
 // tracerProvider reads OTEL_TRACES_SAMPLER by itself; the SDK does.
 func (s *SDK) tracerProvider(ctx context.Context, res *resource.Resource) trace.TracerProvider {
-	if !wanted("TRACES") || !s.addressed("TRACES") {
+	if !wanted(os.Getenv, "TRACES") || !s.addressed("TRACES") {
 		return off{}
 	}
 	exporter, err := autoexport.NewSpanExporter(ctx)
@@ -182,13 +182,13 @@ func (s *SDK) tracerProvider(ctx context.Context, res *resource.Resource) trace.
 // METRICS: by naming an exporter, or an OTLP endpoint, which by itself means
 // the otlp exporter. autoexport's own default, otlp to localhost whatever is
 // set, would make every sidecar without a collector knock on a closed port.
-func wanted(signal string) bool {
-	if strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true") {
+func wanted(env func(string) string, signal string) bool {
+	if strings.EqualFold(strings.TrimSpace(env("OTEL_SDK_DISABLED")), "true") {
 		return false
 	}
-	return os.Getenv("OTEL_"+signal+"_EXPORTER") != "" ||
-		os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "" ||
-		os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+	return env("OTEL_"+signal+"_EXPORTER") != "" ||
+		env("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "" ||
+		env("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
 }
 
 func (s *SDK) refused(signal string, err error) {

@@ -2,6 +2,9 @@ package breaker
 
 import "github.com/coxswain-sidecar/coxswain/internal/coord"
 
+// Lasting are the kinds of keys that may have no TTL: a breaker that is forced stays so. So may be those of a pool's members.
+var Lasting = []string{"br", "br:members"}
+
 // keys are those of breakers.
 type keys struct{ coord.Keys }
 

@@ -8,6 +8,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
+// Lasting are the kinds of keys that have no TTL: a pool is there until its members are removed.
+var Lasting = []string{"pool:order", "pool:meta", "pool:changes", "pool:tokens", "pool:state", "st"}
+
 // keys are those of pools.
 type keys struct{ coord.Keys }
 

@@ -7,6 +7,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
+// Lasting are the kinds of keys that have no TTL: rules stay until they are deleted, and the seal of grants stays.
+var Lasting = []string{"rules", "seal"}
+
 // keys are those of limits.
 type keys struct{ coord.Keys }
 

@@ -2,6 +2,12 @@ package stream
 
 import "github.com/coxswain-sidecar/coxswain/internal/coord"
 
+// Lasting are the kinds of keys that have no TTL, or what such kinds begin with, to a colon: messages stay until they are
+// acknowledged, trimmed or dropped.
+var Lasting = []string{
+	"stream:log", "stream:dead", "stream:groups", "stream:due", "stream:delayed", "stream:retry:", "stream:lanes:", "stream:parked:", "stream:laned:",
+}
+
 // keys are those of streams.
 type keys struct{ coord.Keys }
 

@@ -1,0 +1,124 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+)
+
+const (
+	configID   = "config"
+	rulesID    = "rules"
+	breakersID = "breakers"
+)
+
+// problems are the mistakes of a configuration, by the check that tells them.
+type problems map[string]config.Problems
+
+// sortedByCheck gives each mistake to its check.
+func sortedByCheck(all config.Problems) problems {
+	p := problems{}
+	for _, x := range all {
+		id := configID
+		switch {
+		case strings.HasPrefix(x.Path, "rules.items"):
+			id = rulesID
+		case strings.HasPrefix(x.Path, "breakers.items"):
+			id = breakersID
+		}
+		p[id] = append(p[id], x)
+	}
+	return p
+}
+
+// tell is the problem of a check, nil if there is none.
+func (p problems) tell(id string) error {
+	all := p[id]
+	if len(all) == 0 {
+		return nil
+	}
+	return failure(id, all.Error(), "correct each at the place that it names; `sidecar config check FILE` shows them again")
+}
+
+// configuration reads everything as serve does. What is wrong with rules and policies alone leaves the rest to be used.
+func (e *examination) configuration(context.Context) (string, error) {
+	src := e.o.Sources
+	src.Opened = func(path string, _ fs.FileInfo) { e.files = append(e.files, path) }
+	c, err := config.Load(src, e.o.Rules)
+	var all config.Problems
+	if errors.As(err, &all) {
+		e.problems = sortedByCheck(all)
+		src.Opened = nil
+		c, err = config.Load(src)
+	}
+	if err != nil {
+		if told := e.problems.tell(configID); told != nil {
+			return e.named(), told
+		}
+		return e.named(), unknown("mistakes in rules or breakers keep it from being read; they are told below")
+	}
+	e.config = c
+	return e.named(), e.problems.tell(configID)
+}
+
+// named is where the configuration is from.
+func (e *examination) named() string {
+	if len(e.files) == 0 {
+		return "no file; defaults, environment and flags"
+	}
+	return strings.Join(e.files, ", ")
+}
+
+func (e *examination) marks(context.Context) (string, error) {
+	if len(e.files) == 0 {
+		return "", errAbsent
+	}
+	for _, file := range e.files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // which the check of the configuration tells
+		}
+		if p := config.Mark(text); p != nil {
+			p.Cause = file + " " + p.Cause
+			return "", p
+		}
+	}
+	return "none", nil
+}
+
+func (e *examination) rules(context.Context) (string, error) {
+	return e.items(rulesID, "rule", func(c *config.Config) int { return len(c.Rules.Items) })
+}
+
+func (e *examination) breakers(context.Context) (string, error) {
+	return e.items(breakersID, "policy", func(c *config.Config) int { return len(c.Breakers.Items) })
+}
+
+// items tells of a list of the configuration, whose mistakes may be what keeps it from being read.
+func (e *examination) items(id, what string, number func(*config.Config) int) (string, error) {
+	err := e.problems.tell(id)
+	switch {
+	case e.config != nil:
+		return count(number(e.config), what), err
+	case err == nil:
+		err = stoppedBy(configID)
+	}
+	return "", err
+}
+
+// count is a number of things in words.
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(what, "y"):
+		what = strings.TrimSuffix(what, "y") + "ies"
+	default:
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

@@ -1,0 +1,220 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/config"
+	"github.com/coxswain-sidecar/coxswain/internal/finding"
+	"github.com/coxswain-sidecar/coxswain/internal/health"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+)
+
+const (
+	folderID  = rpc.FolderCheck
+	fileID    = rpc.FileCheck
+	sidecarID = "sidecar"
+	httpID    = health.Port
+)
+
+// answerTime bounds what a sidecar that lives answers at once.
+const answerTime = 2 * time.Second
+
+// sidecarState is what is known of the running sidecar; it is asked once.
+type sidecarState struct {
+	asked       bool
+	unreachable *finding.Problem // nil = it answered
+	hello       api.HelloResult
+	health      api.HealthResult
+}
+
+// ask connects to the sidecar, and asks for its version and its health.
+func (e *examination) ask(ctx context.Context) *finding.Problem {
+	if e.asked {
+		return e.unreachable
+	}
+	e.asked = true
+	socket := e.config.Socket.Path
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	c, err := client.Dial(ctx, client.Options{Socket: socket, Client: "sidecar doctor", Version: e.o.Version, FailFast: true})
+	if err == nil {
+		defer func() { _ = c.Close() }()
+		if e.hello, err = client.Call(ctx, c, api.SessionHello, api.HelloParams{Client: "sidecar doctor", Version: e.o.Version}); err == nil {
+			e.health, err = client.Call(ctx, c, api.HealthGet, api.Nothing{})
+		}
+	}
+	if err != nil {
+		e.unreachable = Unreachable(socket, err)
+	}
+	return e.unreachable
+}
+
+// about is the problem of reaching the sidecar if it is that of this check.
+func (e *examination) about(ctx context.Context, id string) error {
+	if p := e.ask(ctx); p != nil && p.ID == id {
+		return p
+	}
+	return nil
+}
+
+func (e *examination) folder(ctx context.Context) (string, error) {
+	folder := filepath.Dir(e.config.Socket.Path)
+	found := folder
+	if info, err := os.Stat(folder); err == nil {
+		found += ", " + described(info)
+	} else if e.o.Pre {
+		found += ", which the start makes"
+	}
+	if e.o.Pre {
+		if p := rpc.Folder(folder); p != nil {
+			return folder, p
+		}
+	} else if err := e.about(ctx, folderID); err != nil {
+		return folder, err
+	}
+	if p := rpc.OpenToOthers(folder); p != nil {
+		return found, p
+	}
+	return found, nil
+}
+
+func (e *examination) file(ctx context.Context) (string, error) {
+	path := e.config.Socket.Path
+	if e.o.Pre {
+		stale, err := rpc.Occupied(path)
+		if stale {
+			return path + " was left by a sidecar that died; the start takes it over", err
+		}
+		if err != nil {
+			return path, err
+		}
+		return path + " is free", nil
+	}
+	if err := e.about(ctx, fileID); err != nil {
+		return path, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	return path + ", " + described(info), e.asConfigured(info)
+}
+
+// asConfigured compares the socket's mode and owner with those of the configuration. Those who may connect by the one and not by
+// the other would be surprised.
+func (e *examination) asConfigured(info os.FileInfo) error {
+	s := e.config.Socket
+	mode, err := config.ParseMode(s.Mode)
+	if err != nil {
+		return err
+	}
+	uid, gid := owner(info)
+	var other []string
+	if info.Mode().Perm() != mode {
+		other = append(other, fmt.Sprintf("mode %04o, and socket.mode is %04o", info.Mode().Perm(), mode))
+	}
+	if s.UID != -1 && int(uid) != s.UID {
+		other = append(other, fmt.Sprintf("uid %d, and socket.uid is %d", uid, s.UID))
+	}
+	if s.GID != -1 && int(gid) != s.GID {
+		other = append(other, fmt.Sprintf("gid %d, and socket.gid is %d", gid, s.GID))
+	}
+	if len(other) == 0 {
+		return nil
+	}
+	return failure(fileID, "the socket has "+strings.Join(other, "; "),
+		"restart the sidecar, which sets them; if it has another configuration, name that with --config or COXSWAIN_CONFIG")
+}
+
+// running reports whether a sidecar is to be there.
+func (e *examination) running() bool { return !e.o.Pre }
+
+func (e *examination) sidecar(ctx context.Context) (string, error) {
+	switch p := e.ask(ctx); {
+	case p == nil:
+	case p.ID != sidecarID:
+		return "", stoppedBy(p.ID)
+	default:
+		return e.config.Socket.Path, p
+	}
+	found := fmt.Sprintf("version %s, %s store", e.hello.Version, e.health.Store)
+	switch h := e.health; {
+	case !h.Ready || !h.Live || h.Degraded:
+		return found, notReady(h)
+	case e.hello.Version != e.o.Version:
+		return found + ", ready", warning(sidecarID, fmt.Sprintf("it has version %s, and this is %s", e.hello.Version, e.o.Version),
+			"ask with the sidecar's own binary, in its container, or restart it with this one")
+	default:
+		return found + ", ready", nil
+	}
+}
+
+// notReady is what the sidecar's own checks say: its first failed one, with the fix where it knows one.
+func notReady(h api.HealthResult) *finding.Problem {
+	state := "it is not ready"
+	switch {
+	case !h.Live:
+		state = "it is not live"
+	case h.Degraded:
+		state = "it is ready because readiness.mode is always, and cannot decide"
+	}
+	p := &finding.Problem{ID: sidecarID, Cause: state, Warns: h.Degraded}
+	for _, c := range h.Checks {
+		if c.OK {
+			continue
+		}
+		p.Cause += "\n  " + c.Name + ": " + c.Detail
+		p.Fix = cmp.Or(p.Fix, c.Fix)
+	}
+	p.Fix = cmp.Or(p.Fix, "see the checks below, and its log")
+	return p
+}
+
+func (e *examination) http(ctx context.Context) (string, error) {
+	addr := e.config.HTTP.Addr
+	host, port, err := net.SplitHostPort(addr)
+	switch {
+	case addr == "":
+		return "", errAbsent
+	case err != nil:
+		return "", err
+	case e.o.Pre:
+		l, err := health.Listen(addr)
+		if err == nil {
+			err = l.Close()
+		}
+		return addr + " is free", err
+	case port == "0":
+		return "any free port, which the sidecar's log names", nil
+	}
+	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/livez", nil)
+	if err != nil {
+		return "", err
+	}
+	reply, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return "", failure(httpID, fmt.Sprintf("the health pages do not answer at %s: %v", addr, errors.Unwrap(err)),
+			"restart the sidecar if http.addr was changed after its start; else see whether it listens in another network namespace")
+	}
+	_ = reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		return "", failure(httpID, fmt.Sprintf("/livez at %s answers %s", addr, reply.Status), "read /livez?verbose there, and the sidecar's log")
+	}
+	return addr + ", /livez answers 200", nil
+}
