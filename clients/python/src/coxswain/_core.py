@@ -60,7 +60,7 @@ class Core:
         self._refused: CoxswainError | None = None  # why the last attempt to connect failed
         self._follows: dict[str, Any] | None = None  # the params of events.subscribe
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._making: socket.socket | None = None  # of the connection that is being made
+        self._sock: socket.socket | None = None  # of the connection, also while that is being made
         self._tasks: list[asyncio.Task[None]] = []
         self._id_prefix = ""
         self._ids: itertools.count[int]
@@ -96,10 +96,10 @@ class Core:
 
     def forsake(self) -> None:
         """Has a child process begin anew. What belongs to the parent is closed here without a word on the socket."""
+        if self._sock is not None and (fd := self._sock.detach()) >= 0:
+            socket.close(fd)
         if self.conn is not None:
-            self.conn.forsake()
-        if self._making is not None and self._making.fileno() >= 0:
-            socket.close(self._making.detach())
+            self.conn.error = "it is the parent process's"
         self._graveyard.append((self._loop, self._tasks, self.conn))
         self._loop, self.conn, self._tasks, self.draining, self._follows = None, None, [], None, None
 
@@ -166,7 +166,7 @@ class Core:
 
     async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)  # close-on-exec, as all sockets of Python
-        self._making = sock
+        self._sock = sock
         try:
             sock.setblocking(False)
             await loop.sock_connect(sock, self.path)
