@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import datetime
 import email.utils
+import ipaddress
 from urllib.parse import urlsplit
 
 
 def host(url: str) -> str:
-    """The key that limits count a URL by: its host, in lower case, and its port if it is not the scheme's."""
-    parts = urlsplit(url)
-    name = (parts.hostname or "").rstrip(".")
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    return name if parts.port in (None, default) else f"{name}:{parts.port}"
+    """The key that limits count a URL by, as the Go client has it: its host, without the port, of which all spellings have one key."""
+    name = (urlsplit(url).hostname or "").removesuffix(".")
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        pass
+    else:
+        plain = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return str(plain or address)
+    if not name.isascii():
+        try:
+            name = name.encode("idna").decode()
+        except UnicodeError:
+            pass  # a host without an ASCII form cannot be reached
+    return name.lower()
 
 
 def retry_after(value: str | None) -> float | None:
