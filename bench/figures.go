@@ -64,5 +64,5 @@ var figures = []figure{
 	{"P18", "consume, raw, one consumer, against XREADGROUP and XACK", over(rate, "raw consume 1", "go-redis consume 1"), atLeast(1, "x")},
 	{"P18", "consume, Go client, 64 consumers, against XREADGROUP and XACK", over(rate, "client consume 64", "go-redis consume 64"), atLeast(2, "x")},
 	{"P18", "consume, raw, 64 consumers, against XREADGROUP and XACK", over(rate, "raw consume 64", "go-redis consume 64"), atLeast(2, "x")},
-	{"P19", "acquire, Python client, 64 tasks on one connection, against redis-py (asyncio) with the same script", over(rate, "Python acquire 64", "redis-py 64"), atLeast(1, "x")},
+	{"P19", "acquire, Python client, 64 tasks, against redis-py (asyncio) with the same script", over(rate, "Python acquire 64", "redis-py 64"), atLeast(1, "x")},
 }

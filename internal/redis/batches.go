@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,18 +18,29 @@ import (
 // the server then parses one command, makes the script's functions once and reads the
 // clock once.
 //
+// When the replies of a batch have come and others wait, those are sent before the replies
+// are given out, so that the server works meanwhile.
+//
 // Tries that name the same hash tag are executed in the order in which they were
-// submitted.
+// submitted, and batches are settled in the order in which they were sent.
 type batches struct {
 	node *node
 	wake chan struct{} // told that something waits
+	// idle has the batches that are neither under way nor being settled: two, so that one
+	// can be sent while the other is settled.
+	idle chan *batch
+	// answered has the batches that settle is to settle.
+	answered chan *batch
 
 	mu      sync.Mutex // guards what follows
 	waiting []*queued
 	closed  bool
+}
 
-	// What follows belongs to run.
-	batch []*queued
+// batch is what one pipeline carries. One goroutine has it at a time.
+type batch struct {
+	node  *node
+	items []*queued
 	runs  []run
 	open  map[runKey]int // the run of runs that takes more items
 	last  map[string]int // the last run that has an item with this tag
@@ -45,7 +57,16 @@ const (
 )
 
 func newBatches(n *node) *batches {
-	return &batches{node: n, wake: make(chan struct{}, 1), open: map[runKey]int{}, last: map[string]int{}}
+	const both = 2
+	b := &batches{node: n, wake: make(chan struct{}, 1), idle: make(chan *batch, both), answered: make(chan *batch, both)}
+	for range both {
+		b.idle <- newBatch(n)
+	}
+	return b
+}
+
+func newBatch(n *node) *batch {
+	return &batch{node: n, open: map[runKey]int{}, last: map[string]int{}}
 }
 
 // queued is one try on its way through a batch. It is apart from the Try, which its
@@ -121,7 +142,7 @@ func (b *batches) submit(q *queued) bool {
 
 // end gives a try its reply. The calls behind one that may be tried again are kept back
 // from the next batch on.
-func (b *batches) end(q *queued, reply any, err error) {
+func (b *batch) end(q *queued, reply any, err error) {
 	if q.to != nil {
 		b.endUnwaited(q, reply, err)
 		return
@@ -140,6 +161,7 @@ func mayGoAgain(err error) bool {
 
 // run sends batches until the node is closed.
 func (b *batches) run() {
+	defer close(b.answered)
 	for {
 		select {
 		case <-b.wake:
@@ -147,12 +169,49 @@ func (b *batches) run() {
 			b.close()
 			return
 		}
-		for b.gather() {
-			b.arrange()
-			b.exec()
-			b.settle()
-			b.flush()
+		for b.next() {
 		}
+	}
+}
+
+// next sends one batch. It returns false if nothing waits.
+func (b *batches) next() bool {
+	next := <-b.idle
+	if !b.gather(next) {
+		next.flush() // of those that were kept back
+		b.idle <- next
+		return false
+	}
+	next.arrange()
+	next.exec()
+	switch {
+	case next.failed():
+		// The calls behind one that failed must hear of it before they are sent.
+		other := <-b.idle
+		next.settle()
+		b.idle <- other
+		b.idle <- next
+	case len(b.idle) == 1 && !b.more():
+		next.settle()
+		b.idle <- next
+	default:
+		b.answered <- next
+	}
+	return true
+}
+
+// more reports whether tries wait.
+func (b *batches) more() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting) > 0
+}
+
+// settle settles batches while the next one is under way, until run has ended.
+func (b *batches) settle() {
+	for next := range b.answered {
+		next.settle()
+		b.idle <- next
 	}
 }
 
@@ -163,23 +222,24 @@ func (b *batches) close() {
 	left := b.waiting
 	b.waiting = nil
 	b.mu.Unlock()
+	last := <-b.idle
 	for _, q := range left {
 		if q.state.CompareAndSwap(stateWaiting, stateSent) {
-			b.end(q, nil, errClosed)
+			last.end(q, nil, errClosed)
 		}
 	}
-	b.flush()
+	last.flush()
 }
 
 // gather takes the tries of the next batch, without those that were withdrawn and those
 // whose call ahead failed in an earlier batch. It returns false if there are none.
-func (b *batches) gather() bool {
-	clear(b.batch)
-	b.batch = b.batch[:0]
-	for len(b.batch) == 0 {
+func (b *batches) gather(next *batch) bool {
+	clear(next.items)
+	next.items = next.items[:0]
+	for len(next.items) == 0 {
 		b.mu.Lock()
 		n := min(len(b.waiting), batchSize)
-		b.batch = append(b.batch, b.waiting[:n]...)
+		next.items = append(next.items, b.waiting[:n]...)
 		rest := copy(b.waiting, b.waiting[n:])
 		clear(b.waiting[rest:])
 		b.waiting = b.waiting[:rest]
@@ -187,18 +247,18 @@ func (b *batches) gather() bool {
 		if n == 0 {
 			return false
 		}
-		kept := b.batch[:0]
-		for _, q := range b.batch {
+		kept := next.items[:0]
+		for _, q := range next.items {
 			switch {
 			case !q.state.CompareAndSwap(stateWaiting, stateSent):
 			case q.turn != nil && q.turn.Behind():
-				b.end(q, nil, errBehind)
+				next.end(q, nil, errBehind)
 			default:
 				kept = append(kept, q)
 			}
 		}
-		clear(b.batch[len(kept):])
-		b.batch = kept
+		clear(next.items[len(kept):])
+		next.items = kept
 	}
 	return true
 }
@@ -225,7 +285,7 @@ type runKey struct {
 }
 
 // arrange puts the batch into runs.
-func (b *batches) arrange() {
+func (b *batch) arrange() {
 	for i := range b.runs {
 		clear(b.runs[i].items)
 		clear(b.runs[i].args)
@@ -234,10 +294,10 @@ func (b *batches) arrange() {
 	clear(b.open)
 	clear(b.last)
 	apart, mixed := b.node.of.ring != nil || b.node.apart.Load(), false
-	for _, q := range b.batch[1:] {
-		mixed = mixed || q.many != b.batch[0].many || q.many == ""
+	for _, q := range b.items[1:] {
+		mixed = mixed || q.many != b.items[0].many || q.many == ""
 	}
-	for _, q := range b.batch {
+	for _, q := range b.items {
 		keys, _ := q.args[2].(int)
 		key := runKey{many: q.many, keys: keys}
 		tag := ""
@@ -260,7 +320,7 @@ func (b *batches) arrange() {
 }
 
 // begin adds a run, with the memory of an earlier one.
-func (b *batches) begin() int {
+func (b *batch) begin() int {
 	at := len(b.runs)
 	if at == cap(b.runs) {
 		b.runs = append(b.runs, run{})
@@ -272,7 +332,7 @@ func (b *batches) begin() int {
 }
 
 // exec writes all runs in one pipeline and reads their replies.
-func (b *batches) exec() {
+func (b *batch) exec() {
 	ctx := context.Background() // the connection has the limits of a command
 	for i := range b.runs {
 		r := &b.runs[i]
@@ -312,8 +372,32 @@ func (r *run) command() []any {
 	return r.args
 }
 
-// settle gives each item its reply.
-func (b *batches) settle() {
+// failed reports whether an item of the batch has an error for a reply.
+func (b *batch) failed() bool {
+	for i := range b.runs {
+		r := &b.runs[i]
+		if r.cmd.Err() != nil {
+			return true
+		}
+		if len(r.items) == 1 {
+			continue
+		}
+		replies, _ := r.cmd.Val().([]any)
+		if len(replies) != len(r.items) || slices.ContainsFunc(replies, isText) {
+			return true
+		}
+	}
+	return false
+}
+
+// isText reports whether a reply of an item is the text of an error, see lua.Source.
+func isText(reply any) bool {
+	_, text := reply.(string)
+	return text
+}
+
+// settle gives each item its reply, and sends the answers.
+func (b *batch) settle() {
 	for i := range b.runs {
 		r := &b.runs[i]
 		b.node.of.tel.Batch(context.Background(), r.items[0].script, int64(len(r.items)))
@@ -341,6 +425,7 @@ func (b *batches) settle() {
 			b.end(q, replies[j], nil)
 		}
 	}
+	b.flush()
 }
 
 // itemError is the error of one item of a run, which other items do not share.

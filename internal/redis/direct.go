@@ -84,7 +84,7 @@ func (t *Try) Abandon(err error) bool {
 }
 
 // endUnwaited is end for a try that was submitted.
-func (b *batches) endUnwaited(q *queued, reply any, err error) {
+func (b *batch) endUnwaited(q *queued, reply any, err error) {
 	if !q.state.CompareAndSwap(stateSent, stateEnded) {
 		close(q.done) // it was abandoned: somebody may wait until it has ended
 		return
@@ -102,7 +102,7 @@ func (b *batches) endUnwaited(q *queued, reply any, err error) {
 }
 
 // flush sends the answers of a batch, with one write for each connection.
-func (b *batches) flush() {
+func (b *batch) flush() {
 	for i, f := range b.flushers {
 		f.Flush()
 		b.flushers[i] = nil

@@ -44,7 +44,7 @@ type Item struct {
 func Arrange(items []Item, apart bool) [][]int {
 	n := &node{of: &Store{}}
 	n.apart.Store(apart)
-	b := newBatches(n)
+	b := newBatch(n)
 	at := map[*queued]int{}
 	for i, item := range items {
 		q := &queued{args: []any{EvalSHA, item.Many, len(item.Keys)}, many: item.Many, takes: item.Takes}
@@ -52,7 +52,7 @@ func Arrange(items []Item, apart bool) [][]int {
 			q.args = append(q.args, k)
 		}
 		at[q] = i
-		b.batch = append(b.batch, q)
+		b.items = append(b.items, q)
 	}
 	b.arrange()
 	runs := make([][]int, len(b.runs))
@@ -63,6 +63,9 @@ func Arrange(items []Item, apart bool) [][]int {
 	}
 	return runs
 }
+
+// IsSent reports whether a try that was submitted is in a batch.
+func IsSent(t *Try) bool { return t.on.Load().state.Load() == stateSent }
 
 // Dialled reports whether a reader has a connection.
 func Dialled(r *Reader) bool {

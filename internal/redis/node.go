@@ -77,6 +77,7 @@ func (s *Store) newNode(addr string, reach func() (string, error)) *node {
 	n.client, n.probe = redis.NewClient(&calls), redis.NewClient(&probe)
 	n.batches = newBatches(n)
 	n.wg.Go(n.batches.run)
+	n.wg.Go(n.batches.settle)
 	return n
 }
 

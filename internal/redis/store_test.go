@@ -79,6 +79,48 @@ func TestATryIsSentOnceAndTellsHowItEnded(t *testing.T) {
 	})
 }
 
+// told is a completion that does what a test says.
+type told func()
+
+func (f told) Done() redis.Flusher {
+	f()
+	return nil
+}
+
+// While replies of a batch are given out, the server has the next batch: what a completion waits for
+// is done by a try that waited meanwhile.
+func TestTheNextBatchIsSentBeforeRepliesAreGivenOut(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, redis.Options{URL: server.URL(), CommandTimeout: 30 * time.Second})
+	require.Eventually(t, func() bool { return call(deadline(t), s) == nil }, 30*time.Second, time.Millisecond)
+	first, second := counting("first"), counting("second")
+	require.NotNil(t, s.Ready(first))
+	require.NotNil(t, s.Ready(second))
+
+	server.Pause() // so that the first is under way, and the second waits, when the server answers
+	client, ctx := server.Client(t), deadline(t)
+	var order []string
+	ended := make(chan struct{}, 2)
+	require.True(t, first.Submit(nil, told(func() {
+		for client.Exists(ctx, "second").Val() == 0 && ctx.Err() == nil {
+			continue
+		}
+		order = append(order, "first")
+		ended <- struct{}{}
+	})))
+	require.Eventually(t, func() bool { return redis.IsSent(first) }, 30*time.Second, time.Millisecond)
+	require.True(t, second.Submit(nil, told(func() {
+		order = append(order, "second")
+		ended <- struct{}{}
+	})))
+	server.Resume()
+	<-ended
+	<-ended
+	require.NoError(t, ctx.Err(), "the second was not executed while the first was told")
+	require.Equal(t, []string{"first", "second"}, order, "batches are settled in the order in which they were sent")
+}
+
 func TestScriptsThatWereFlushedAreLoadedByRecover(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

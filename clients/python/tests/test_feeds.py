@@ -175,6 +175,19 @@ async def test_subscriptions_go_on_when_the_sidecar_is_started_again(own: Callab
         await (await message).ack()
 
 
+async def test_several_may_wait_for_messages_of_one_subscription(client: Callable[..., AsyncClient], name: str) -> None:
+    async with client() as c:
+        sub = c.stream(name, group="g")
+        waiting = [asyncio.create_task(sub.get()) for _ in range(3)]
+        await c.stream.publish_many(stream=name, messages=[{"body": b"1"}, {"body": b"2"}, {"body": b"3"}])
+        got = await asyncio.gather(*waiting)
+        assert {m.body for m in got} == {b"1", b"2", b"3"} and all(m.attempt == 1 for m in got)
+        for m in got:
+            await m.ack()
+        assert (await c.stream.stats(stream=name))["groups"][0]["pending"] == 0
+        await sub.aclose()
+
+
 async def test_what_the_sidecar_refuses_is_raised(client: Callable[..., AsyncClient], name: str) -> None:
     async with client() as c:
         with pytest.raises(coxswain.InvalidArgument):

@@ -90,6 +90,29 @@ def test_a_lock_of_the_parent_is_free_when_the_parent_ends_though_its_child_live
     os.write(write, b"x")
 
 
+def test_messages_stay_the_parents(c: Client, name: str) -> None:
+    for i in range(4):
+        c.stream.publish(stream=name, body=str(i).encode())
+
+    def child() -> None:
+        with pytest.raises(coxswain.LostError, match="the parent process's"):
+            m.check()
+        m.ack()  # does nothing
+        with pytest.raises(TimeoutError):
+            sub.get(0.2)  # its own subscription, which is given what the parent does not have
+        sub.close()
+
+    with c.stream(name, group="g", prefetch=4) as sub:
+        m = sub.get(60)
+        until(lambda: len(sub._queue) == 3)
+        in_child(child)
+        m.check()
+        m.ack()
+        for _ in range(3):
+            sub.get(60).ack()
+        assert c.stream.stats(stream=name)["groups"][0]["pending"] == 0
+
+
 def _work(arguments: tuple[str, str]) -> int:
     socket, name = arguments
     with Client(socket=socket) as c:

@@ -75,6 +75,27 @@ async def test_a_lease_ends_with_its_connection() -> None:
         assert len(fake.peers) == 2
 
 
+async def test_a_renewal_whose_connection_ends_says_that_the_lease_is_lost() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        fake.answers["lock.acquire"] = lambda peer, p: {"acquired": True, "token": p["token"], "fence": "7", "ttl_ms": 30000, "retry_after_ms": 0}
+        fake.answers["lock.renew"] = fake.answers["stream.extend"] = lambda peer, p: peer.close()
+        lk = await c.lock("n")
+        with pytest.raises(coxswain.LostError, match="the connection ended"):
+            await lk.renew()
+        assert lk.lost.is_set()
+        message = {"subscription": "s1", "stream": "s", "group": "g", "id": "1-0", "attempt": 1, "published_at_ms": 1}
+
+        def subscribe(peer: Any, params: Any) -> Any:
+            peer.notify("stream.message", message)
+            return {"subscription": "s1"}
+
+        fake.answers["stream.subscribe"] = subscribe
+        m = await c.stream("s", group="g").get()
+        with pytest.raises(coxswain.LostError, match="the connection ended"):
+            await m.extend()
+        assert m.lost.is_set()
+
+
 async def test_a_lease_with_a_ttl_outlives_its_connection() -> None:
     async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
         fake.answers["lock.acquire"] = lambda peer, p: {"acquired": True, "token": p["token"], "fence": "7", "ttl_ms": 30000, "retry_after_ms": 0}

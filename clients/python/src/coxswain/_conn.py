@@ -341,10 +341,3 @@ class Connection(asyncio.Protocol):
         self._queue.clear()
         if not self.dead.done():
             self.dead.set_result(None)
-
-    def forsake(self) -> None:
-        """Closes the socket in a child process, and nothing else: the loop and what it watches are the parent's."""
-        fd = self.sock.detach()
-        if fd >= 0:
-            socket.close(fd)
-        self.error = "this is another process"

@@ -57,10 +57,10 @@ class Core:
         self._version = version
         self._on_event = on_event
         self._closed = False
-        self._refused: CoxswainError | None = None  # why the last attempt to connect failed
+        self._refused: ConnectError | None = None  # why the last attempt to connect failed
         self._follows: dict[str, Any] | None = None  # the params of events.subscribe
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._making: socket.socket | None = None  # of the connection that is being made
+        self._sock: socket.socket | None = None  # of the connection, also while that is being made
         self._tasks: list[asyncio.Task[None]] = []
         self._id_prefix = ""
         self._ids: itertools.count[int]
@@ -96,10 +96,10 @@ class Core:
 
     def forsake(self) -> None:
         """Has a child process begin anew. What belongs to the parent is closed here without a word on the socket."""
+        if self._sock is not None and (fd := self._sock.detach()) >= 0:
+            socket.close(fd)
         if self.conn is not None:
-            self.conn.forsake()
-        if self._making is not None and self._making.fileno() >= 0:
-            socket.close(self._making.detach())
+            self.conn.error = "it is the parent process's"
         self._graveyard.append((self._loop, self._tasks, self.conn))
         self._loop, self.conn, self._tasks, self.draining, self._follows = None, None, [], None, None
 
@@ -151,22 +151,25 @@ class Core:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _explain(self, e: Exception) -> ConnectError:
+        hopeless = False
         if isinstance(e, FileNotFoundError):
             remedy = f"is it running? start it with sidecar serve, or name its socket in {SOCKET_ENV}"
         elif isinstance(e, ConnectionRefusedError):
             remedy = "is it running? the socket's file is there and nobody listens on it"
         elif isinstance(e, PermissionError):
+            hopeless = True
             remedy = "this user may not open the socket: join its group, or set socket.gid and socket.mode of the sidecar"
         elif isinstance(e, OSError) and ("too long" in str(e) or e.errno in (errno.EINVAL, errno.ENAMETOOLONG)):
+            hopeless = True
             remedy = f"the path has {len(self.path)} bytes and a Unix socket takes about 100: choose a shorter one"
         else:
             remedy = "is it running, and is this its socket?"
         why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
-        return ConnectError(f"cannot reach the sidecar at {self.path}: {why}: {remedy}")
+        return ConnectError(f"cannot reach the sidecar at {self.path}: {why}: {remedy}", hopeless=hopeless)
 
     async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)  # close-on-exec, as all sockets of Python
-        self._making = sock
+        self._sock = sock
         try:
             sock.setblocking(False)
             await loop.sock_connect(sock, self.path)
@@ -196,7 +199,8 @@ class Core:
         if r["protocol"] != PROTOCOL:
             raise ConnectError(
                 f"cannot reach the sidecar at {self.path}: {r['server']} {r['version']} speaks protocol {r['protocol']} "
-                f"and this client protocol {PROTOCOL}: install the version of the client that goes with the sidecar"
+                f"and this client protocol {PROTOCOL}: install the version of the client that goes with the sidecar",
+                hopeless=True,
             )
         conn.session = r["session"]
         conn.max_frame, conn.max_running = r["limits"]["max_frame_bytes"], max(r["limits"]["max_inflight"], 1)
@@ -212,12 +216,14 @@ class Core:
             log.warning("events are no longer told: %s", e)
             self._event("events.gap", {"reason": "refused", "error": str(e)})
 
-    async def pick(self, end: float) -> Connection:
-        """Waits for a connection until end, by the loop's clock."""
+    async def pick(self, end: float, give_up: bool = False) -> Connection:
+        """Waits for a connection until end, by the loop's clock; with give_up only while a further attempt may succeed."""
         self._start()
         try:
             async with asyncio.timeout_at(end):
                 while self.conn is None:
+                    if give_up and self._refused is not None and self._refused.hopeless:
+                        raise self._refused
                     await asyncio.shield(self._changed)
                     if self._closed:
                         raise ClosedError("the client is closed")
@@ -228,7 +234,7 @@ class Core:
     async def connect(self) -> None:
         """Waits for the sidecar, within the client's deadline; at once it fails where a further attempt cannot succeed."""
         loop = self._start()
-        await self.pick(loop.time() + self.deadline)
+        await self.pick(loop.time() + self.deadline, give_up=True)
 
     # Calling.
 

@@ -128,7 +128,11 @@ class Internal(CoxswainError):
 
 
 class ConnectError(Unavailable, ConnectionError):
-    """No sidecar was reached in time; the message says why, and what to do."""
+    """No sidecar was reached in time; the message says why, and what to do. hopeless: a further attempt cannot succeed."""
+
+    def __init__(self, message: str, *, hopeless: bool = False) -> None:
+        super().__init__(message)
+        self.hopeless = hopeless
 
 
 class ClosedError(CoxswainError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -38,7 +39,9 @@ class Subscription(Generic[M]):
         self._core: Core = portal.core
         self._params = {k: v for k, v in params.items() if v is not None}
         self._queue: deque[M] = deque()
-        self._more: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._more: asyncio.Event
+        self._opens: asyncio.Lock
         self._conn: Connection | None = None
         self._id = ""
         self._closed = False
@@ -53,8 +56,7 @@ class Subscription(Generic[M]):
         self._wake()
 
     def _wake(self) -> None:
-        if self._more is not None:
-            self._more.set()
+        self._more.set()
 
     # Subscribing.
 
@@ -89,22 +91,40 @@ class Subscription(Generic[M]):
     def _reopened(self) -> None:
         """The subscription goes on, on another connection."""
 
+    def _begin(self) -> None:
+        """Begins anew on the running loop. What came on another one is that loop's, perhaps in the process that forked this one."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._more, self._opens = loop, asyncio.Event(), asyncio.Lock()
+            self._conn, self._id = None, ""
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Forgets what came."""
+        self._queue.clear()
+
     async def _ready(self) -> None:
         """Subscribes if that was not done."""
         if self._closed:
             raise ClosedError("the subscription was closed")
-        if self._more is None:
-            self._more = asyncio.Event()
+        self._begin()
         if self._conn is None:
-            await self._open()
+            async with self._opens:  # one of several that wait
+                if self._conn is None:
+                    try:
+                        await self._open()
+                    except BaseException:
+                        self._conn = None
+                        self._wake()
+                        raise
 
     async def _next(self, timeout: float | None = None) -> M:
+        self._begin()
         async with asyncio.timeout(timeout):
             while True:
                 if self._queue and not self._closed:
                     return self._taken(self._queue.popleft())
                 await self._ready()
-                assert self._more is not None
                 self._more.clear()
                 self._idle()
                 if not self._queue and self._conn is not None:
@@ -119,6 +139,7 @@ class Subscription(Generic[M]):
     async def _close(self) -> None:
         if self._closed:
             return
+        self._begin()
         self._closed = True
         conn, self._conn = self._conn, None
         self._wake()
@@ -288,6 +309,7 @@ class StreamDelivery:
 
     def __init__(self, feed: Any, params: dict[str, Any]) -> None:
         self._feed: _Stream[Any] = feed
+        self._pid = os.getpid()
         self._conn: Connection | None = feed._conn
         self.stream: str = params["stream"]
         self.group: str = params["group"]
@@ -306,6 +328,8 @@ class StreamDelivery:
 
     def check(self) -> None:
         """Raises LostError if others may have the message."""
+        if self._pid != os.getpid():
+            raise LostError(f"message {self.id} of stream {self.stream}: it is the parent process's", reason="fork")
         if self._loss:
             raise LostError(f"message {self.id} of stream {self.stream}: {self._loss}", reason=self._loss)
 
@@ -316,8 +340,8 @@ class StreamDelivery:
 
     async def _tell(self, method: str, more: dict[str, Any]) -> None:
         """Tells the sidecar what becomes of the message; on another connection too, so that what was dealt with does not come again."""
-        if self.settled or (self._loss and method == "stream.nack"):
-            return  # who has it now says what becomes of it
+        if self.settled or self._pid != os.getpid() or (self._loss and method == "stream.nack"):
+            return  # who has it says what becomes of it
         core = self._feed._core
         params = {"stream": self.stream, "group": self.group, "id": self.id, **more}
         try:
@@ -338,10 +362,15 @@ class StreamDelivery:
         await self._tell("stream.nack", more)
 
     async def _extend(self) -> None:
-        r = await self._feed._core.invoke("stream.extend", {"stream": self.stream, "group": self.group, "id": self.id}, on=self._conn)
-        if not r["extended"]:
-            self._lose(r["reason"])
-            self.check()
+        params = {"stream": self.stream, "group": self.group, "id": self.id}
+        try:
+            r = await self._feed._core.invoke("stream.extend", params, on=self._conn)
+        except Broken as e:
+            self._lose(f"the connection ended: {e.why}")
+        else:
+            if not r["extended"]:
+                self._lose(r["reason"])
+        self.check()
 
     async def _leave(self, exc: BaseException | None) -> None:
         try:
@@ -440,6 +469,10 @@ class _Stream(Subscription[D]):
     def _forget(self, message: D) -> None:
         if self._deliveries.get(message.id) is message:
             del self._deliveries[message.id]
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        self._deliveries.clear()
 
     async def _left(self, conn: Connection) -> None:
         """Has what the program did not take delivered again at once, but for what would become a dead letter by that."""

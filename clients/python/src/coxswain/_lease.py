@@ -248,7 +248,10 @@ class Lease:
             self._ttl = ttl
         sent = asyncio.get_running_loop().time()
         params = self._naming(self.token, {self._kind.ttl: ms(self._ttl)})
-        r = await self._core.invoke(self._kind.renew, params, on=self._on if self._session else None)
+        try:
+            r = await self._core.invoke(self._kind.renew, params, on=self._on if self._session else None)
+        except Broken as e:
+            raise self._lost_error(f"the connection ended: {e.why}") from None
         if not r["renewed"]:
             self._lose(r["reason"])
             raise self._lost_error(r["reason"])
