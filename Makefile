@@ -53,7 +53,8 @@ python: ## build the wheel and the source distribution of the Python client in b
 test-python: build ## test the Python client on real sidecars, and check its types
 	hack/need.sh redis-server=redis-server '/usr/bin/python3 -c "import pytest"=python3-pytest' '/usr/bin/mypy --version=mypy' \
 		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import setuptools"=python3-setuptools' \
-		'/usr/bin/python3 -c "import wheel"=python3-wheel'
+		'/usr/bin/python3 -c "import wheel"=python3-wheel' '/usr/bin/python3 -c "import scrapy"=python3-scrapy' \
+		'/usr/bin/python3 -c "import aiohttp"=python3-aiohttp' '/usr/bin/python3 -c "import httpx"=python3-httpx'
 	hack/test-python.sh
 
 node: ## build the package of the Node client in bin/node

@@ -226,19 +226,24 @@ class Client:
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
         """Runs a coroutine of the client on its loop, and waits for its result."""
-        try:
-            runner = self._running()
-            if threading.current_thread() is runner.thread:
-                raise RuntimeError("a call on the client's own thread would wait for itself")
-        except BaseException:
+        if self._runner is not None and threading.current_thread() is self._runner.thread:
             coroutine.close()
-            raise
-        future = asyncio.run_coroutine_threadsafe(coroutine, runner.loop)
+            raise RuntimeError("a call on the client's own thread would wait for itself")
+        future = self.submit(coroutine)
         try:
             return future.result()
         except BaseException:  # such as KeyboardInterrupt: the call is cancelled
             future.cancel()
             raise
+
+    def submit(self, coroutine: Coroutine[Any, Any, R]) -> concurrent.futures.Future[R]:
+        """Runs a coroutine of the client on its loop. Whoever is told of the result is told on the loop's thread, and must not block it."""
+        try:
+            runner = self._running()
+        except BaseException:
+            coroutine.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(coroutine, runner.loop)
 
     def _running(self) -> _Runner:
         runner = self._runner

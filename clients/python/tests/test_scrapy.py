@@ -1,0 +1,155 @@
+"""The Scrapy middleware, in spiders that are processes, each with a sidecar of its own on one Redis."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import LIMIT, ROOT, Sidecar, until
+from site_ import Site
+
+from coxswain import Client, NotFound
+
+PROJECT = ROOT / "examples" / "scrapy"
+ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+SELECT = "twisted.internet.selectreactor.SelectReactor"
+Make = Callable[..., Sidecar]
+
+
+class Spider:
+    """A spider as a process, and what it wrote."""
+
+    def __init__(self, folder: pathlib.Path, site: Site, socket: str, pages: int, reactor: str = ASYNCIO, **settings: Any) -> None:
+        self.log, self.said = folder / "events.jsonl", folder / "scrapy.log"
+        folder.mkdir()
+        own = {
+            "HEARTBEAT_LOG": self.log, "COXSWAIN_SOCKET": socket, "TWISTED_REACTOR": reactor, "LOG_FILE": self.said, "LOG_LEVEL": "INFO",
+            "CONCURRENT_REQUESTS": 1, "DOWNLOAD_TIMEOUT": LIMIT, "TELNETCONSOLE_ENABLED": False,
+        }  # fmt: skip
+        options = [part for k, v in (own | settings).items() for part in ("-s", f"{k}={v}")]
+        env = os.environ | {"PYTHONPATH": str(ROOT / "clients/python/src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "scrapy", "crawl", "pages", "-a", f"site={site.url}", "-a", f"pages={pages}", *options]
+        self.process = subprocess.Popen(command, cwd=PROJECT, env=env)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Waits for its end."""
+        try:
+            assert self.process.wait(LIMIT) == 0, self.said.read_text()
+        finally:
+            self.process.kill()
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+def rule(c: Client, name: str, **fields: Any) -> None:
+    c.call("ratelimit.put_rule", {"rule": {"name": name, "algorithm": "leaky_bucket", **fields}})
+
+
+def knows(c: Client, name: str) -> bool:
+    try:
+        return bool(c.ratelimit.peek(rule=name, key="k"))
+    except NotFound:
+        return False
+
+
+def waits(events: list[dict[str, Any]]) -> list[tuple[float, int]]:
+    """The waits of requests, in seconds as they were told, and how often the reactor beat in each."""
+    found: list[tuple[float, int]] = []
+    waiting = False
+    for e in events:
+        if e["event"] == "beat" and waiting:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        elif e["event"] in ("refused", "allowed"):
+            waiting = e["event"] == "refused"
+            if waiting:
+                found.append((e["retry_after"], 0))
+    return found
+
+
+@pytest.mark.limit(600)
+def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+    most, period, after = 20, 4.0, 4  # what the site allows, and how long it sends away who comes too often
+
+    def answer(before: int, path: str, agent: str) -> tuple[int, str | None]:
+        return (429, str(after)) if before == 15 else (200, None)
+
+    sidecars = [own() for _ in range(3)]
+    agents = [f"agent-{n}" for n in range(5)]
+    with Site(answer) as site, Client("test", sidecars[0].socket) as c:
+        # 12 in 4 s, evenly: 1 + 12 x (1 + d / 4) <= 20 while no visit is more than 2.3 s later than another after its grant.
+        rule(c, name, limits=[{"limit": most, "period_ms": int(1000 * period)}], headroom_percent=40)
+        c.pool.put(pool=name, members=[{"id": agent} for agent in agents])
+        for sidecar in sidecars:
+            with Client("test", sidecar.socket) as each:
+                until(lambda: knows(each, name))
+        reactors = [ASYNCIO, ASYNCIO, SELECT]
+        spiders = [
+            Spider(tmp_path / str(n), site, s.socket, 20, reactors[n], COXSWAIN_RULE=name, COXSWAIN_POOL=name) for n, s in enumerate(sidecars)
+        ]
+        logs = [spider.events() for spider in spiders]
+
+    ends = [log[-1] for log in logs]
+    assert [e["reason"] for e in ends] == ["finished"] * 3
+    assert sum(e["stats"]["item_scraped_count"] for e in ends) == 60
+    # The rate, by the site's own log.
+    times = [v.at for v in site.log]
+    busiest = max(sum(1 for t in times if begin <= t < begin + period) for begin in times)
+    assert busiest <= most
+    # One spider was told to stay away, and all did.
+    paused = next(v.at for v in site.log if v.status == 429)
+    assert sum(e["stats"].get("coxswain/reported/429", 0) for e in ends) == 1
+    assert sum(1 for t in times if paused < t < paused + after) <= 8, "only what was on its way"
+    for log in logs:
+        assert any(e["event"] == "refused" and e["reason"] == "pause" for e in log)
+    # No reactor was blocked while a request waited: of 20 beats in each second, an eighth would do.
+    for log in logs:
+        long = [(seconds, beats) for seconds, beats in waits(log) if seconds >= 0.8]
+        assert long and all(beats >= 2.5 * seconds for seconds, beats in long), long
+    # Identities in the order of their last use. The two other spiders may have one each at the moment, and one cools down.
+    grants = sorted((e["fence"], e["id"]) for log in logs for e in log if e["event"] == "identity")
+    assert len(grants) >= 61
+    order = list(agents)
+    for _, agent in grants:
+        assert order.index(agent) <= 3, (agent, order)
+        order.remove(agent)
+        order.append(agent)
+    assert [agent for _, agent in grants[:5]] == agents
+    assert {v.agent for v in site.log} == set(agents)
+
+
+def test_an_identity_that_a_site_bans_is_used_no_more(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+    def answer(before: int, path: str, agent: str) -> tuple[int, str | None]:
+        return (403, None) if agent == "Agent Two" else (200, None)
+
+    sidecar = own()
+    with Site(answer) as site, Client("test", sidecar.socket) as c:
+        c.pool.put(pool=name, members=[{"id": "1", "meta": "Agent One"}, {"id": "2", "meta": "Agent Two"}])
+        end = Spider(
+            tmp_path / "s", site, sidecar.socket, 6, COXSWAIN_RULE="", COXSWAIN_POOL=name, COXSWAIN_BAN_STATUSES="403", RETRY_HTTP_CODES="403",
+        ).events()[-1]  # fmt: skip
+        assert end["stats"]["item_scraped_count"] == 6
+        assert end["stats"]["coxswain/bans"] == 1
+        assert c.pool.stats(pool=name)["banned"] == 1
+    assert [v.agent for v in site.log].count("Agent Two") == 1
+
+
+def test_a_request_that_never_fits_is_dropped_and_a_sidecar_that_is_away_is_waited_for(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+    sidecar = own()
+    with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
+        rule(c, name, limits=[{"limit": 0, "period_ms": 1000}])
+        until(lambda: knows(c, name))
+        end = Spider(tmp_path / "never", site, sidecar.socket, 2, COXSWAIN_RULE=name, COXSWAIN_POOL="").events()[-1]
+        assert end["stats"]["coxswain/given_up"] == 2 and site.log == []
+        rule(c, f"{name}-2", limits=[{"limit": 1000, "period_ms": 1000}])
+        until(lambda: knows(c, f"{name}-2"))
+        sidecar.kill()
+        spider = Spider(tmp_path / "away", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-2", COXSWAIN_POOL="")
+        until(lambda: spider.log.exists() and '"unavailable"' in spider.log.read_text())
+        sidecar.start()
+        end = spider.events()[-1]
+        assert end["stats"]["item_scraped_count"] == 2 and end["stats"]["coxswain/unavailable"] >= 1
