@@ -112,3 +112,13 @@ func (c *Client) BreakerReset(ctx context.Context, p api.BreakerParams) (api.Bre
 func (c *Client) BreakerForce(ctx context.Context, p api.BreakerForceParams) (api.BreakerChangeResult, error) {
 	return Call(ctx, c, api.BreakerForce, p)
 }
+
+// BreakerList returns a page of breakers. Give Cursor of one answer to the next call.
+func (c *Client) BreakerList(ctx context.Context, p api.BreakerListParams) (api.BreakerListResult, error) {
+	return Call(ctx, c, api.BreakerList, p)
+}
+
+// BreakerExplain tells whether a breaker would let a call pass now, why not and until when.
+func (c *Client) BreakerExplain(ctx context.Context, p api.BreakerParams) (api.BreakerExplainResult, error) {
+	return Call(ctx, c, api.BreakerExplain, p)
+}

@@ -12,3 +12,9 @@ import (
 func (c *Client) InspectSnapshot(ctx context.Context) (api.InspectResult, error) {
 	return Call(ctx, c, api.InspectSnapshot, api.Nothing{})
 }
+
+// InspectSidecars returns a page of the sidecars that use the same Redis. Give Cursor of one
+// answer to the next call. Errors are those of InspectSnapshot.
+func (c *Client) InspectSidecars(ctx context.Context, p api.InspectSidecarsParams) (api.InspectSidecarsResult, error) {
+	return Call(ctx, c, api.InspectSidecars, p)
+}

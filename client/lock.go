@@ -98,3 +98,8 @@ func (c *Client) LockList(ctx context.Context, cursor string, count int) (api.Lo
 func (c *Client) LockForceRelease(ctx context.Context, name, reason string) (api.LockForceReleaseResult, error) {
 	return Call(ctx, c, api.LockForceRelease, api.LockForceReleaseParams{Name: name, Reason: reason})
 }
+
+// LockExplain tells why a lock would be refused now and until when, and who is in the way.
+func (c *Client) LockExplain(ctx context.Context, name string) (api.LockExplainResult, error) {
+	return Call(ctx, c, api.LockExplain, api.LockGetParams{Name: name})
+}

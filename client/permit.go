@@ -98,3 +98,8 @@ func (c *Client) PermitDo(ctx context.Context, pool string, o PermitOptions, fn 
 		return p.Report(inside, outcome)
 	})
 }
+
+// PermitExplain tells which member PermitAcquire would get now, or why none and until when.
+func (c *Client) PermitExplain(ctx context.Context, p api.PermitExplainParams) (api.PoolExplainResult, error) {
+	return Call(ctx, c, api.PermitExplain, p)
+}

@@ -231,3 +231,14 @@ func (c *Client) PoolBan(ctx context.Context, p api.PoolBanParams) (api.PoolBanR
 func (c *Client) PoolUnban(ctx context.Context, p api.PoolUnbanParams) (api.PoolBanResult, error) {
 	return Call(ctx, c, api.PoolUnban, p)
 }
+
+// PoolPools returns a page of pools, with counts of their members. Give Cursor of one answer to
+// the next call.
+func (c *Client) PoolPools(ctx context.Context, p api.PoolPoolsParams) (api.PoolPoolsResult, error) {
+	return Call(ctx, c, api.PoolPools, p)
+}
+
+// PoolExplain tells which member PoolAcquire would get now, or why none and until when.
+func (c *Client) PoolExplain(ctx context.Context, p api.PoolExplainParams) (api.PoolExplainResult, error) {
+	return Call(ctx, c, api.PoolExplain, p)
+}

@@ -116,3 +116,8 @@ func (c *Client) QueueDo(ctx context.Context, queue string, o QueueOptions, fn f
 		return e.Ack(ctx)
 	})
 }
+
+// QueueList returns a page of queues. Give Cursor of one answer to the next call.
+func (c *Client) QueueList(ctx context.Context, p api.QueueListParams) (api.QueueListResult, error) {
+	return Call(ctx, c, api.QueueList, p)
+}

@@ -76,3 +76,8 @@ func (c *Client) SemaphoreDo(ctx context.Context, name string, o SemaphoreOption
 func (c *Client) SemaphoreGet(ctx context.Context, name string) (api.SemaphoreGetResult, error) {
 	return Call(ctx, c, api.SemaphoreGet, api.SemaphoreGetParams{Name: name})
 }
+
+// SemaphoreList returns a page of semaphores. Give Cursor of one answer to the next call.
+func (c *Client) SemaphoreList(ctx context.Context, p api.SemaphoreListParams) (api.SemaphoreListResult, error) {
+	return Call(ctx, c, api.SemaphoreList, p)
+}

@@ -73,3 +73,8 @@ func (c *Client) StreamRedrive(ctx context.Context, p api.StreamRedriveParams) (
 func (c *Client) StreamTrim(ctx context.Context, p api.StreamTrimParams) (api.StreamTrimResult, error) {
 	return Call(ctx, c, api.StreamTrim, p)
 }
+
+// StreamList returns a page of streams. Give Cursor of one answer to the next call.
+func (c *Client) StreamList(ctx context.Context, p api.StreamListParams) (api.StreamListResult, error) {
+	return Call(ctx, c, api.StreamList, p)
+}

@@ -17,8 +17,8 @@ func newExplain(p process) *cobra.Command {
 		Short: "Tell why a key is refused, when it is free, and who holds its places",
 		Long: `Tell all that a running sidecar and Redis know of a key under a rule: whether a call of cost 1 would be let through now
 and if not why and until when; the override or list of the rule that counts; each band; pause, delay and penalty; who
-holds places. It takes nothing.`,
-		Example: "  sidecar explain --rule crawler --key a.example.com",
+holds places. It takes nothing. The commands below tell the same of locks, breakers, pools and permits.`,
+		Example: "  sidecar explain --rule crawler --key a.example.com\n  sidecar explain lock nightly\n  sidecar explain permit accounts --breaker default",
 		Args:    cobra.NoArgs,
 	}
 	var q api.RatelimitExplainParams
@@ -49,6 +49,7 @@ holds places. It takes nothing.`,
 		_, err = io.WriteString(p.out, explained(q.Key, e))
 		return err
 	}
+	cmd.AddCommand(newExplainLock(p), newExplainBreaker(p), newExplainPool(p), newExplainPermit(p))
 	return cmd
 }
 

@@ -175,6 +175,7 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 		newDrain(p), newExec(p), newConfig(p), newDoctor(p), newRules(p), newExplain(p), newPublish(p), newTail(p), newDead(p),
 		newBench(p), newDemo(p), newDemoHolder(p), newVersion(p),
 	)
+	root.AddCommand(newNouns(p)...)
 	return root
 }
 

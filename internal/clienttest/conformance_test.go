@@ -31,6 +31,7 @@ func TestQueuesConformThroughTheSocket(t *testing.T)     { conforms(t, conforman
 func TestSeenConformsThroughTheSocket(t *testing.T)      { conforms(t, conformance.Seen) }
 func TestPoolsConformThroughTheSocket(t *testing.T)      { conformsByRules(t, conformance.Pools) }
 func TestPermitsConformThroughTheSocket(t *testing.T)    { conformsByRules(t, conformance.Permits) }
+func TestListsConformThroughTheSocket(t *testing.T)      { conformsByRules(t, conformance.Lists) }
 
 func TestRulesConformThroughTheSocket(t *testing.T) {
 	t.Parallel()

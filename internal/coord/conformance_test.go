@@ -20,6 +20,7 @@ func TestQueuesConform(t *testing.T)     { conforms(t, conformance.Queues) }
 func TestSeenConforms(t *testing.T)      { conforms(t, conformance.Seen) }
 func TestPoolsConform(t *testing.T)      { conformsByRules(t, conformance.Pools) }
 func TestPermitsConform(t *testing.T)    { conformsByRules(t, conformance.Permits) }
+func TestListsConform(t *testing.T)      { conformsByRules(t, conformance.Lists) }
 
 func TestRulesConform(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,10 @@ func TestTopologyPermitsConform(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Permits(t, coordtest.NewRulesSystem(t, url, false)) })
 }
 
+func TestTopologyListsConform(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Lists(t, coordtest.NewRulesSystem(t, url, false)) })
+}
+
 // What users write into names never moves a key away from its latch.
 func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {

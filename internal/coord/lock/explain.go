@@ -72,7 +72,7 @@ func explained(name string, r api.LockExplainResult) string {
 		} else {
 			text += "only the holder itself renews it"
 		}
-		text += fmt.Sprintf(", else it is free in %v", coord.Millis(r.RetryAfterMS))
+		text += fmt.Sprintf("; without that it is free in %v", coord.Millis(r.RetryAfterMS))
 		if r.FinalAtMS > 0 {
 			text += ", and at the latest at " + coord.At(r.FinalAtMS)
 		}

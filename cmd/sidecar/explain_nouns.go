@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// newExplained is `sidecar explain <noun> NAME`: what a method tells of one thing, as text or as
+// JSON. Params makes the call of a name, and text tells the answer; sidecars has the pods of
+// those who wait.
+func newExplained[P, R any](
+	p process, use, short string, m api.Method[P, R], flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
+) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar explain " + use,
+		Long: short + ": whether a call that does not wait would get it, and if not why, until when, and who is in the way. It takes nothing.",
+	}
+	params := flags(cmd)
+	socket := addSocketFlag(cmd, p)
+	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the question may take")
+	output := cmd.Flags().StringP("output", "o", outputText, "`format`: text, json (one line) or pretty")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *output != outputText && *output != outputJSON && *output != outputPretty {
+			return usage("--output %s is unknown; write text, json or pretty", *output)
+		}
+		r, err := ask(cmd.Context(), *socket, "sidecar explain", *timeout, m, params(args[0]))
+		switch {
+		case err != nil:
+			return err
+		case *output != outputText:
+			return printJSON(p.out, asWire(r), *output)
+		}
+		_, err = io.WriteString(p.out, text(r, func(sidecar string) string { return podOf(cmd.Context(), *socket, *timeout, sidecar) }))
+		return err
+	}
+	return cmd
+}
+
+// podOf is the pod of a sidecar; its id, if that is not known or not to be told.
+func podOf(ctx context.Context, socket string, timeout time.Duration, sidecar string) string {
+	params := api.InspectSidecarsParams{Count: listPage}
+	for {
+		r, err := ask(ctx, socket, "sidecar explain", timeout, api.InspectSidecars, params)
+		if err != nil {
+			return sidecar
+		}
+		for _, s := range r.Sidecars {
+			if s.Sidecar == sidecar && s.Pod != "" {
+				return s.Pod
+			}
+		}
+		if params.Cursor = r.Cursor; r.Cursor == "" {
+			return sidecar
+		}
+	}
+}
+
+// screen collects lines for people.
+type screen struct{ strings.Builder }
+
+func (t *screen) say(format string, args ...any) { _ = printLine(t, format, args...) }
+
+func (t *screen) line(line []api.ExplainLine, podOf func(string) string) {
+	for _, x := range line {
+		alive := "alive"
+		if x.LeftMS == 0 {
+			alive = "not heard of, and passed over"
+		}
+		t.say("  in line: %d of %s, %s", x.Waiting, podOf(x.Sidecar), alive)
+	}
+}
+
+func newExplainLock(p process) *cobra.Command {
+	return newExplained(p, "lock NAME", "Tell why a lock is refused", api.LockExplain,
+		func(*cobra.Command) func(string) api.LockGetParams {
+			return func(name string) api.LockGetParams { return api.LockGetParams{Name: name} }
+		},
+		func(r api.LockExplainResult, podOf func(string) string) string {
+			var t screen
+			t.say("%s", r.Text)
+			if r.Held {
+				t.say("  fence %s, TTL %s, bound to the %s", r.Fence, ms(r.TTLMS), r.Bind)
+			}
+			t.line(r.Line, podOf)
+			return t.String()
+		})
+}
+
+func newExplainBreaker(p process) *cobra.Command {
+	return newExplained(p, "breaker NAME", "Tell whether a breaker lets a call pass", api.BreakerExplain,
+		func(cmd *cobra.Command) func(string) api.BreakerParams {
+			pool := cmd.Flags().String("pool", "", "`name` of the pool whose member it is of")
+			policy := cmd.Flags().String("policy", "", "`name` of the policy that the call names")
+			return func(name string) api.BreakerParams {
+				return api.BreakerParams{Name: name, Pool: *pool, Policy: *policy}
+			}
+		},
+		func(r api.BreakerExplainResult, _ func(string) string) string {
+			var t screen
+			s := r.Settings
+			t.say("%s", r.Text)
+			t.say("  %s since %s, generation %d", r.State, moment(r.ChangedAtMS), r.Generation)
+			t.say("  policy %s (%s): opens after %d failures in a row for %s, %s the next time; %d probes at once, %d successes close it",
+				r.Policy, r.PolicyFrom, s.FailureThreshold, ms(s.OpenMS), ms(r.NextOpenMS), s.HalfOpenMax, s.SuccessThreshold)
+			if w := s.Window; w != nil {
+				t.say("  window of %s: %d calls, %d failed, %d slow", ms(w.WindowMS), r.WindowCalls, r.WindowFailed, r.WindowSlow)
+			}
+			return t.String()
+		})
+}
+
+// members tells an explanation of a pool or of permits.
+func members(r api.PoolExplainResult, podOf func(string) string) string {
+	var t screen
+	t.say("%s", r.Text)
+	if r.Rule != "" {
+		t.say("  rule %s%s%s: %s for member %s", r.Rule, unless(!r.Override, ", by an override"), unless(!r.Shadow, ", in shadow"),
+			strings.Join(r.Limits, ", "), r.ID)
+	}
+	if r.Breaker != "" {
+		t.say("  breaker policy %s", r.Breaker)
+	}
+	for _, x := range r.Reasons {
+		after := "the first, " + x.ID + ", in " + ms(x.AfterMS)
+		if x.AfterMS < 0 {
+			after = "such as " + x.ID + ", and no time changes that"
+		}
+		t.say("  %s: %d, %s", x.Reason, x.Members, after)
+	}
+	for _, h := range r.Holders {
+		t.say("  %s is held by %s since %s, ends in %s unless renewed", h.ID, who(h.HeldBy), moment(h.HeldBy.SinceAtMS), ms(h.LeftMS))
+	}
+	t.line(r.Line, podOf)
+	return t.String()
+}
+
+func newExplainPool(p process) *cobra.Command {
+	return newExplained(p, "pool POOL", "Tell which member of a pool a call would get", api.PoolExplain,
+		func(cmd *cobra.Command) func(string) api.PoolExplainParams {
+			scope := cmd.Flags().String("scope", "", "the `scope` of the call")
+			id := cmd.Flags().String("id", "", "only this `member`")
+			return func(pool string) api.PoolExplainParams {
+				return api.PoolExplainParams{Pool: pool, Scope: *scope, ID: *id}
+			}
+		}, members)
+}
+
+func newExplainPermit(p process) *cobra.Command {
+	return newExplained(p, "permit POOL", "Tell which member of a pool a permit would be of", api.PermitExplain,
+		func(cmd *cobra.Command) func(string) api.PermitExplainParams {
+			var q api.PermitExplainParams
+			cmd.Flags().StringVar(&q.Rule, "rule", "", "`name` of the rule of the call")
+			cmd.Flags().StringVar(&q.Breaker, "breaker", "", "`name` of the breakers' policy of the call")
+			cmd.Flags().StringVar(&q.Scope, "scope", "", "the `scope` of the call")
+			cmd.Flags().StringVar(&q.ID, "id", "", "only this `member`")
+			cmd.Flags().Int64Var(&q.Cost, "cost", 1, "the `cost` of the call")
+			return func(pool string) api.PermitExplainParams {
+				q.Pool = pool
+				return q
+			}
+		}, members)
+}

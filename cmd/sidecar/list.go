@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
+)
+
+const (
+	outputTable = "table"
+	// listPage is how many rows are asked for at once.
+	listPage = 1000
+)
+
+// listing is a command that lists what a method of the contract does, page by page. The params
+// have cursor and count, and maybe state; the result has a list of rows and a cursor.
+type listing[P, R, E any] struct {
+	method  api.Method[P, R]
+	columns []column[E]
+}
+
+// column is one of a table. The first one names the row.
+type column[E any] struct {
+	title string
+	of    func(E) string
+}
+
+// listFlags are those of all commands that list.
+type listFlags struct {
+	p                     process
+	name                  string
+	socket, output, state *string
+	limit                 *int
+	timeout               *time.Duration
+}
+
+func addListFlags(cmd *cobra.Command, p process, name string, params reflect.Type) *listFlags {
+	f := &listFlags{p: p, name: name, state: new(string)}
+	if at := coord.ParamAt(params, "state"); at >= 0 {
+		f.state = cmd.Flags().String("state", "", "only those in this `state`: "+strings.Join(api.Fields(params)[at].Enum, ", "))
+	}
+	f.limit = cmd.Flags().Int("limit", 100, "`n` rows at most; 0 = all")
+	f.socket = addSocketFlag(cmd, p)
+	f.timeout = cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that each call may take")
+	f.output = cmd.Flags().StringP("output", "o", "", "`format`: table, or json (a line each, by the method's names); default table on a terminal, else json")
+	return f
+}
+
+func (f *listFlags) check() error {
+	switch {
+	case *f.output != "" && *f.output != outputTable && *f.output != outputJSON:
+		return usage("--output %s is unknown; write table or json", *f.output)
+	case *f.limit < 0:
+		return usage("--limit %d is out of range; give 1 or more, or 0 for all", *f.limit)
+	}
+	return nil
+}
+
+// command is `sidecar <noun> list`.
+func (l listing[P, R, E]) command(p process, noun, short, long string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: short, Long: long, Args: cobra.NoArgs,
+		Example: "  sidecar " + noun + " list\n  sidecar " + noun + " list --limit 0 -o json",
+	}
+	f := addListFlags(cmd, p, "sidecar "+noun+" list", reflect.TypeFor[P]())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var params P
+		return l.run(cmd.Context(), f, params)
+	}
+	return cmd
+}
+
+// run lists what is asked for by params, beside their cursor, count and state.
+func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	c, err := dial(ctx, *f.socket, f.name, false)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	to := reflect.ValueOf(&params).Elem()
+	if *f.state != "" {
+		to.Field(coord.ParamAt(to.Type(), "state")).SetString(*f.state)
+	}
+	to.Field(coord.ParamAt(to.Type(), "count")).SetInt(listPage)
+	print, flush := l.printer(f)
+	seen := make(map[string]bool)
+	for {
+		rows, cursor, err := l.page(ctx, c, f, params)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			name := l.columns[0].of(row)
+			if seen[name] { // a row may come twice
+				continue
+			}
+			if seen[name] = true; *f.limit > 0 && len(seen) > *f.limit {
+				fmt.Fprintf(f.p.err, "there are more than %d; --limit 0 lists all\n", *f.limit)
+				return flush()
+			}
+			if err := print(row); err != nil {
+				return err
+			}
+		}
+		if cursor == "" {
+			return flush()
+		}
+		to.Field(coord.ParamAt(to.Type(), "cursor")).SetString(cursor)
+	}
+}
+
+// page asks for some rows.
+func (l listing[P, R, E]) page(ctx context.Context, c *client.Client, f *listFlags, params P) (rows []E, cursor string, _ error) {
+	ctx, cancel := context.WithTimeout(ctx, *f.timeout)
+	defer cancel()
+	r, err := client.Call(ctx, c, l.method, params)
+	switch {
+	case isConnectError(err):
+		return nil, "", &exit{exitUnreachable, unreachable(*f.socket, err)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, "", fmt.Errorf("%w: no answer within --timeout", api.DeadlineExceeded)
+	case err != nil:
+		return nil, "", err
+	}
+	v := reflect.ValueOf(r)
+	for i := range v.NumField() {
+		if some, ok := v.Field(i).Interface().([]E); ok {
+			rows = some
+		}
+	}
+	return rows, v.Field(coord.ParamAt(v.Type(), "cursor")).String(), nil
+}
+
+// printer prints rows: as JSON, or as a table that is there when it is flushed.
+func (l listing[P, R, E]) printer(f *listFlags) (print func(E) error, flush func() error) {
+	if *f.output == outputJSON || *f.output == "" && !telemetry.IsTerminal(f.p.out) {
+		return func(row E) error { return printJSON(f.p.out, asWire(row), outputJSON) }, func() error { return nil }
+	}
+	w := tabwriter.NewWriter(f.p.out, 0, 0, 2, ' ', 0)
+	line := func(of func(column[E]) string) error {
+		cells := make([]string, len(l.columns))
+		for i, c := range l.columns {
+			cells[i] = api.Printable(of(c))
+		}
+		_, err := fmt.Fprintln(w, strings.Join(cells, "\t"))
+		return err
+	}
+	_ = line(func(c column[E]) string { return c.title }) // it is kept until the flush
+	return func(row E) error { return line(func(c column[E]) string { return c.of(row) }) }, w.Flush
+}
+
+// asWire is a value of the contract by the names that it has on the wire.
+func asWire(v any) any { return wired(reflect.ValueOf(v)) }
+
+func wired(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return wired(v.Elem())
+	case reflect.Struct:
+		m := make(map[string]any, v.NumField())
+		for _, f := range api.Fields(v.Type()) {
+			if x := v.Field(f.Index); !f.Optional || !x.IsZero() {
+				m[f.Name] = wired(x)
+			}
+		}
+		return m
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return v.Interface()
+		}
+		all := make([]any, v.Len())
+		for i := range all {
+			all[i] = wired(v.Index(i))
+		}
+		return all
+	default:
+		return v.Interface()
+	}
+}

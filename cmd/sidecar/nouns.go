@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+)
+
+// The commands of whoever is on call: what there is of a noun, one of it, and what is done to
+// it by hand.
+
+func newNouns(p process) []*cobra.Command {
+	return []*cobra.Command{
+		newNoun("lock", "List, read or free locks",
+			lockList.command(p, "lock", "List the locks that are held", "List the locks that are held: by whom, since when, for how long, and how many calls wait."),
+			newOne(p, "lock", "get", "Say who holds a lock", api.LockGet), newLockRelease(p)),
+		newNoun("breaker", "List, read or reset circuit breakers", newBreakerList(p),
+			newOne(p, "breaker", "get", "Say in what state a breaker is", api.BreakerGet),
+			newOne(p, "breaker", "reset", "Close a breaker and forget what it counted", api.BreakerReset)),
+		newNoun("semaphore", "List or read semaphores",
+			semaphoreList.command(p, "semaphore", "List semaphores", "List the semaphores of which permits are held or waited for, and who holds some."),
+			newOne(p, "semaphore", "get", "Say who holds permits", api.SemaphoreGet)),
+		newNoun("queue", "List or count queues",
+			queueList.command(p, "queue", "List queues", "List the queues that have entries or that calls wait at."),
+			newOne(p, "queue", "get", "Count what a queue has", api.QueueStats)),
+		newNoun("pool", "List or count pools and their members", newPoolList(p),
+			newOne(p, "pool", "get", "Count the members of a pool", api.PoolStats)),
+		newNoun("stream", "List or count streams",
+			streamList.command(p, "stream", "List streams", "List the streams that there are, and what the group that is furthest behind has left."),
+			newOne(p, "stream", "get", "Count what a stream and its groups have", api.StreamStats)),
+		newSidecars(p),
+	}
+}
+
+// newNoun is a command that only has others.
+func newNoun(noun, short string, commands ...*cobra.Command) *cobra.Command {
+	names := make([]string, len(commands))
+	for i, c := range commands {
+		names[i] = c.Name()
+	}
+	cmd := &cobra.Command{Use: noun, Short: short, Args: cobra.ArbitraryArgs}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("%s: say what to do: %s", noun, strings.Join(names, ", "))
+		}
+		return usage("%s %s: no such command; use %s", noun, args[0], strings.Join(names, ", "))
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// newOne is a command about one thing, whose name is the first param of a method.
+func newOne[P, R any](p process, noun, verb, short string, m api.Method[P, R]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar " + noun + " " + verb + " NAME",
+		Long: short + ": the result of " + m.Name + " as JSON.",
+	}
+	socket := addSocketFlag(cmd, p)
+	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
+	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty; default pretty on a terminal, else json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		format, err := outputFormat(*output, p.out)
+		if err != nil {
+			return err
+		}
+		var params P
+		reflect.ValueOf(&params).Elem().Field(0).SetString(args[0])
+		r, err := ask(cmd.Context(), *socket, "sidecar "+noun+" "+verb, *timeout, m, params)
+		if err != nil {
+			return err
+		}
+		return printJSON(p.out, asWire(r), format)
+	}
+	return cmd
+}
+
+func newLockRelease(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "release NAME --force", Short: "Free a lock whoever holds it", Args: cobra.ExactArgs(1),
+		Long: `Free a lock whoever holds it. Its owner is told that it lost the lock, and the next owner's fence is higher; what the owner is
+doing just now goes on until it hears of it. It is an admin call (lock.force_release), and leaves a line in the sidecar's log.`,
+		Example: "  sidecar lock release nightly --force --reason 'the job hangs'",
+	}
+	socket := addSocketFlag(cmd, p)
+	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
+	force := cmd.Flags().Bool("force", false, "say that the lock is taken from its owner")
+	reason := cmd.Flags().String("reason", "", "`text` for the log and the event")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*force {
+			return usage("lock release: it takes the lock from whoever holds it; say so with --force")
+		}
+		r, err := ask(cmd.Context(), *socket, "sidecar lock release", *timeout, api.LockForceRelease, api.LockForceReleaseParams{Name: args[0], Reason: *reason})
+		switch {
+		case err != nil:
+			return err
+		case !r.Released:
+			return printLine(p.out, "%s was free", args[0])
+		}
+		return printLine(p.out, "%s is free; it was held by %s since %s", args[0], coord.Who(r.HeldBy), instant(r.HeldBy.SinceAtMS))
+	}
+	return cmd
+}
+
+func newBreakerList(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List circuit breakers", Args: cobra.NoArgs,
+		Long:    "List the breakers that are known: in what state they are and since when. With --pool, those of the members of a pool.",
+		Example: "  sidecar breaker list --state not_closed\n  sidecar breaker list --pool accounts -o json",
+	}
+	f := addListFlags(cmd, p, "sidecar breaker list", reflect.TypeFor[api.BreakerListParams]())
+	pool := cmd.Flags().String("pool", "", "`name` of the pool whose members' breakers to list")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return breakerList.run(cmd.Context(), f, api.BreakerListParams{Pool: *pool})
+	}
+	return cmd
+}
+
+func newPoolList(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list [POOL]", Short: "List pools, or the members of one", Args: cobra.MaximumNArgs(1),
+		Long:    "List the pools that have members, with what these are and who has some. With a pool, list its members.",
+		Example: "  sidecar pool list --state exhausted\n  sidecar pool list accounts",
+	}
+	f := addListFlags(cmd, p, "sidecar pool list", reflect.TypeFor[api.PoolPoolsParams]())
+	scope := cmd.Flags().String("scope", "", "with a pool, the `scope` whose use and cooldowns to show")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0 && *scope != "":
+			return usage("pool list: --scope is of the members of one pool; name it")
+		case len(args) == 0:
+			return poolList.run(cmd.Context(), f, api.PoolPoolsParams{})
+		case *f.state != "":
+			return usage("pool list: --state is of pools; leave it out for the members of one")
+		}
+		return memberList.run(cmd.Context(), f, api.PoolListParams{Pool: args[0], Scope: *scope})
+	}
+	return cmd
+}
+
+func newSidecars(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sidecars", Short: "List the sidecars that use this Redis", Args: cobra.NoArgs,
+		Long: `List the sidecars that use this Redis under the same prefix and tenant: their pods, versions and rules. One that was killed is
+listed for half a minute still. It is an admin call (inspect.sidecars).`,
+		Example: "  sidecar sidecars\n  sidecar sidecars --limit 0 -o json",
+	}
+	f := addListFlags(cmd, p, "sidecar sidecars", reflect.TypeFor[api.InspectSidecarsParams]())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return sidecarList.run(cmd.Context(), f, api.InspectSidecarsParams{})
+	}
+	return cmd
+}
+
+// What a cell shows of something that has none.
+const noCell = "-"
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }
+
+// span is a duration, to the second where it is longer.
+func span(ms int64) string {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case ms == 0:
+		return noCell
+	case ms < 0:
+		return "for ever"
+	case d > 10*time.Second:
+		return d.Round(time.Second).String()
+	default:
+		return d.String()
+	}
+}
+
+func moment(ms int64) string {
+	if ms == 0 {
+		return noCell
+	}
+	return time.UnixMilli(ms).UTC().Format(time.RFC3339)
+}
+
+func who(h *api.Holder) string {
+	if h == nil {
+		return noCell
+	}
+	return coord.Who(h)
+}
+
+// some are the holders that a row tells.
+func some[E any](all []E, of func(E) string) string {
+	told := make([]string, len(all))
+	for i, x := range all {
+		told[i] = of(x)
+	}
+	return cmp.Or(strings.Join(told, ", "), noCell)
+}
+
+var lockList = listing[api.LockListParams, api.LockListResult, api.LockEntry]{api.LockList, []column[api.LockEntry]{
+	{"NAME", func(e api.LockEntry) string { return e.Name }},
+	{"HELD BY", func(e api.LockEntry) string { return who(e.HeldBy) }},
+	{"SINCE", func(e api.LockEntry) string { return moment(e.HeldBy.SinceAtMS) }},
+	{"TTL", func(e api.LockEntry) string { return span(e.TTLMS) }},
+	{"WAITING", func(e api.LockEntry) string { return count(e.Waiting) }},
+	{"FENCE", func(e api.LockEntry) string { return e.Fence }},
+}}
+
+var semaphoreList = listing[api.SemaphoreListParams, api.SemaphoreListResult, api.SemaphoreListed]{api.SemaphoreList, []column[api.SemaphoreListed]{
+	{"NAME", func(e api.SemaphoreListed) string { return e.Name }},
+	{"HELD", func(e api.SemaphoreListed) string { return count(e.Held) }},
+	{"WAITING", func(e api.SemaphoreListed) string { return count(e.Waiting) }},
+	{"FIRST TO END", func(e api.SemaphoreListed) string {
+		return some(e.Holders, func(h api.SemaphoreHolder) string {
+			return fmt.Sprintf("%s has %d for %s", who(h.HeldBy), h.Permits, span(h.TTLMS))
+		})
+	}},
+}}
+
+var queueList = listing[api.QueueListParams, api.QueueListResult, api.QueueListed]{api.QueueList, []column[api.QueueListed]{
+	{"QUEUE", func(e api.QueueListed) string { return e.Queue }},
+	{"ENTRIES", func(e api.QueueListed) string { return count(e.Depth) }},
+	{"LEASED", func(e api.QueueListed) string { return count(e.Leased) }},
+	{"WAITING", func(e api.QueueListed) string { return count(e.Waiting) }},
+	{"OLDEST", func(e api.QueueListed) string { return span(e.OldestMS) }},
+	{"FIRST TO COME BACK", func(e api.QueueListed) string {
+		return some(e.Holders, func(h api.QueueHolder) string { return fmt.Sprintf("%s in %s", h.ID, span(h.LeftMS)) })
+	}},
+}}
+
+var breakerList = listing[api.BreakerListParams, api.BreakerListResult, api.BreakerListed]{api.BreakerList, []column[api.BreakerListed]{
+	{"NAME", func(e api.BreakerListed) string { return e.Name }},
+	{"STATE", func(e api.BreakerListed) string { return e.State }},
+	{"SINCE", func(e api.BreakerListed) string { return moment(e.ChangedAtMS) }},
+	{"OPEN FOR", func(e api.BreakerListed) string { return span(e.OpenForMS) }},
+	{"IN A ROW", func(e api.BreakerListed) string { return count(e.Opened) }},
+	{"FAILURES", func(e api.BreakerListed) string { return count(e.Failures) }},
+	{"PROBES", func(e api.BreakerListed) string { return count(e.Probes) }},
+	{"POLICY", func(e api.BreakerListed) string { return e.Policy }},
+}}
+
+var poolList = listing[api.PoolPoolsParams, api.PoolPoolsResult, api.PoolListed]{api.PoolPools, []column[api.PoolListed]{
+	{"POOL", func(e api.PoolListed) string { return e.Pool }},
+	{"MEMBERS", func(e api.PoolListed) string { return count(e.Total) }},
+	{"FREE", func(e api.PoolListed) string { return count(e.Free) }},
+	{"LEASED", func(e api.PoolListed) string { return count(e.Live) }},
+	{"COOLING", func(e api.PoolListed) string { return count(e.Cooling) }},
+	{"BANNED", func(e api.PoolListed) string { return count(e.Banned) }},
+	{"OPEN", func(e api.PoolListed) string { return count(e.Open) }},
+	{"LINES", func(e api.PoolListed) string { return count(e.Lines) }},
+	{"FIRST TO END", func(e api.PoolListed) string {
+		return some(e.Holders, func(h api.PoolHolder) string {
+			return fmt.Sprintf("%s has %s for %s", who(h.HeldBy), h.ID, span(h.LeftMS))
+		})
+	}},
+}}
+
+var memberList = listing[api.PoolListParams, api.PoolListResult, api.PoolEntry]{api.PoolList, []column[api.PoolEntry]{
+	{"MEMBER", func(e api.PoolEntry) string { return e.ID }},
+	{"STATE", func(e api.PoolEntry) string { return e.State }},
+	{"FOR", func(e api.PoolEntry) string { return span(e.ForMS) }},
+	{"HELD BY", func(e api.PoolEntry) string { return who(e.HeldBy) }},
+	{"LAST USED", func(e api.PoolEntry) string { return moment(e.LastUsedAtMS) }},
+	{"FAILURES", func(e api.PoolEntry) string { return count(e.Failures) }},
+	{"BREAKER", func(e api.PoolEntry) string { return cmp.Or(e.Breaker, noCell) }},
+	{"PAUSED FOR", func(e api.PoolEntry) string { return span(e.PausedForMS) }},
+}}
+
+var streamList = listing[api.StreamListParams, api.StreamListResult, api.StreamListed]{api.StreamList, []column[api.StreamListed]{
+	{"STREAM", func(e api.StreamListed) string { return e.Stream }},
+	{"LENGTH", func(e api.StreamListed) string { return count(e.Length) }},
+	{"DELAYED", func(e api.StreamListed) string { return count(e.Delayed) }},
+	{"DEAD", func(e api.StreamListed) string { return count(e.Dead) }},
+	{"GROUPS", func(e api.StreamListed) string { return count(int64(len(e.Groups)) + e.MoreGroups) }},
+	{"FURTHEST BEHIND", func(e api.StreamListed) string {
+		return some(e.Groups[:min(len(e.Groups), 1)], func(g api.StreamGroup) string {
+			lag := count(g.Lag)
+			if g.Lag < 0 {
+				lag = "very many"
+			}
+			return fmt.Sprintf("%s: %s to be given, %d pending, %d parked, %d consumers", g.Group, lag, g.Pending, g.Parked, g.Consumers)
+		})
+	}},
+}}
+
+var sidecarList = listing[api.InspectSidecarsParams, api.InspectSidecarsResult, api.InspectSidecar]{api.InspectSidecars, []column[api.InspectSidecar]{
+	{"SIDECAR", func(e api.InspectSidecar) string { return e.Sidecar }},
+	{"POD", func(e api.InspectSidecar) string { return cmp.Or(e.Pod, noCell) }},
+	{"ADDRESS", func(e api.InspectSidecar) string { return cmp.Or(e.Address, noCell) }},
+	{"VERSION", func(e api.InspectSidecar) string { return cmp.Or(e.Version, noCell) }},
+	{"STARTED", func(e api.InspectSidecar) string { return moment(e.StartedAtMS) }},
+	{"RULES", func(e api.InspectSidecar) string { return count(e.Rules) }},
+	{"REVISION", func(e api.InspectSidecar) string { return moment(e.RulesRevision) }},
+	{"SEEN", func(e api.InspectSidecar) string { return ms(e.SeenMS) + " ago" }},
+}}
