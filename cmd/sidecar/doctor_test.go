@@ -237,7 +237,8 @@ func TestDoctorNamesWhatIsWrongWithTheSocket(t *testing.T) {
 		}, nil, nil, broken{"sidecar", doctor.Fail, "turns this process away", "socket.allowed_uids"}},
 		"its Redis is away": {func(t testing.TB) string {
 			s := serve(t, socketIn(t), []string{noGrace}, "--redis", "redis://"+closedPort(t))
-			s.logs(t, "not ready")
+			s.logs(t, "health: not ready")
+			s.logs(t, "health: live")
 			return s.socket
 		}, nil, nil, broken{"sidecar", doctor.Fail, "it is not ready\n  redis: 127.0.0.1:", "check redis.url and that Redis runs"}},
 		"the folder is a file, before a start": {func(t testing.TB) string {
@@ -462,6 +463,7 @@ func TestDoctorAndServeSayTheSame(t *testing.T) {
 	redis := "redis://" + closedPort(t)
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", redis)
 	s.logs(t, "health: not ready")
+	s.logs(t, "health: live")
 	found, _ = examine(t, nil, "--socket", s.socket, "--http", s.httpAddr(t), "--redis", redis)
 	reach := found["redis-reach"]
 	require.Equal(t, doctor.Fail, reach.State)
