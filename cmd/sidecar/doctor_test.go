@@ -237,7 +237,8 @@ func TestDoctorNamesWhatIsWrongWithTheSocket(t *testing.T) {
 		}, nil, nil, broken{"sidecar", doctor.Fail, "turns this process away", "socket.allowed_uids"}},
 		"its Redis is away": {func(t testing.TB) string {
 			s := serve(t, socketIn(t), []string{noGrace}, "--redis", "redis://"+closedPort(t))
-			s.logs(t, "not ready")
+			s.logs(t, "health: not ready")
+			s.logs(t, "health: live")
 			return s.socket
 		}, nil, nil, broken{"sidecar", doctor.Fail, "it is not ready\n  redis: 127.0.0.1:", "check redis.url and that Redis runs"}},
 		"the folder is a file, before a start": {func(t testing.TB) string {
@@ -275,11 +276,24 @@ func TestDoctorNamesThePortOfTheHealthPages(t *testing.T) {
 	found, _ := examine(t, nil, "--pre", "--socket", socketIn(t), "--http", l.Addr().String(), "--redis", redistest.URL(t))
 	broken{"http", doctor.Fail, "the port is taken", "stop what listens there"}.names(t, found)
 
-	s := ready(t)
-	found, _ = examine(t, nil, "--socket", s.socket, "--http", closedPort(t), "--redis", redistest.URL(t))
-	broken{"http", doctor.Fail, "the health pages do not answer", "restart the sidecar"}.names(t, found)
-	found, _ = examine(t, nil, "--socket", s.socket, "--http", s.httpAddr(t), "--redis", redistest.URL(t))
+	// It asks the running sidecar where they are, if that tells it.
+	addr := closedPort(t)
+	s := serve(t, socketIn(t), []string{noGrace}, "--redis", redistest.URL(t), "--http", addr)
+	wait(t, s.socket)
+	found, _ = examine(t, []string{noGrace}, "--socket", s.socket, "--http", closedPort(t), "--redis", redistest.URL(t))
 	require.Equal(t, doctor.OK, found["http"].State)
+	require.Equal(t, addr+", /livez answers 200", found["http"].Found)
+	silent := ready(t, "COXSWAIN_SOCKET_ADMIN_ENABLED=false")
+	found, _ = examine(t, nil, "--socket", silent.socket, "--http", closedPort(t), "--redis", redistest.URL(t))
+	broken{"http", doctor.Fail, "the health pages do not answer", "restart the sidecar"}.names(t, found)
+}
+
+func TestDoctorComparesWithWhatIsInForce(t *testing.T) {
+	t.Parallel()
+	s := ready(t, "COXSWAIN_LIMITS_MAX_DEPTH=9")
+	found, _ := examine(t, nil, "--socket", s.socket, "--http", "127.0.0.1:0", "--redis", redistest.URL(t))
+	broken{"sidecar", doctor.Warn, "the running sidecar has other values of redis.prefix, limits.max_depth, limits.shutdown_grace",
+		"give doctor the same --config"}.names(t, found)
 }
 
 func TestDoctorNamesWhatIsWrongWithTheConfiguration(t *testing.T) {
@@ -321,6 +335,17 @@ func TestDoctorNamesWhatIsWrongWithTheConfiguration(t *testing.T) {
 			require.Equal(t, "config has to be in order first", found["redis-reach"].Cause)
 		})
 	}
+}
+
+func TestDoctorDoesNotHangWhereRedisDoes(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Pause()
+	found := before(t, s.URL(), "COXSWAIN_REDIS_POOL_COMMAND_TIMEOUT=200ms")
+	broken{"redis-reach", doctor.Fail, "takes connections and does not answer", "busy with one slow command"}.names(t, found)
+	found, code := examine(t, nil, "--pre", "--socket", socketIn(t), "--http", "127.0.0.1:0", "--redis", s.URL(), "--timeout", "100ms")
+	require.Equal(t, main.Failed, code)
+	require.Contains(t, found["redis-reach"].Cause, "did not end in time")
 }
 
 func TestDoctorNamesAFileOfTheConnectionThatIsMissing(t *testing.T) {
@@ -383,12 +408,12 @@ func TestDoctorFindsNothingWrongWhereNothingIs(t *testing.T) {
 	prefix := "COXSWAIN_REDIS_PREFIX=" + redistest.Prefix(t)
 	s := ready(t, prefix)
 	worked(t, s)
-	healthy(t, []string{prefix}, "--socket", s.socket, "--http", s.httpAddr(t), "--redis", redistest.URL(t))
+	healthy(t, []string{prefix, noGrace}, "--socket", s.socket, "--http", "127.0.0.1:0", "--redis", redistest.URL(t))
 	healthy(t, []string{prefix}, "--pre", "--socket", stale(t), "--http", "127.0.0.1:0", "--redis", redistest.URL(t))
 
 	alone := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
 	wait(t, alone.socket)
-	found, code := examine(t, nil, "--socket", alone.socket, "--http", "", "--redis", "embedded")
+	found, code := examine(t, []string{noGrace}, "--socket", alone.socket, "--http", "", "--redis", "embedded")
 	require.Equal(t, main.OK, code)
 	for id, f := range found {
 		if id == "redis-reach" {
@@ -438,6 +463,7 @@ func TestDoctorAndServeSayTheSame(t *testing.T) {
 	redis := "redis://" + closedPort(t)
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", redis)
 	s.logs(t, "health: not ready")
+	s.logs(t, "health: live")
 	found, _ = examine(t, nil, "--socket", s.socket, "--http", s.httpAddr(t), "--redis", redis)
 	reach := found["redis-reach"]
 	require.Equal(t, doctor.Fail, reach.State)

@@ -18,7 +18,7 @@ func TestTopologyDoctorFindsNothingWrongWhereNothingIs(t *testing.T) {
 		s := serve(t, socketIn(t), []string{prefix, noGrace}, "--redis", url)
 		wait(t, s.socket)
 		worked(t, s)
-		found := healthy(t, []string{prefix}, "--socket", s.socket, "--http", s.httpAddr(t), "--redis", url)
+		found := healthy(t, []string{prefix, noGrace}, "--socket", s.socket, "--http", "127.0.0.1:0", "--redis", url)
 		if strings.HasPrefix(url, "redis+cluster") {
 			require.Equal(t, "all slots on 3 masters", found["redis-cluster"].Found)
 		} else {

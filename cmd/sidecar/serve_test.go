@@ -222,7 +222,7 @@ func TestASocketFileLeftByKill9IsTakenOver(t *testing.T) {
 	a := cli(t, "call", "--socket", socket, "session.ping")
 	require.Equal(t, main.Unreachable, a.code)
 	require.Equal(t, "cannot reach the sidecar at "+socket+
-		": nobody listens on it: the file was left by a sidecar that died; the next one that starts takes it over\n", a.err)
+		": nobody listens on it: the file was left by a sidecar that died; start one: it takes the file over\n", a.err)
 
 	serve(t, socket, []string{noGrace}, "--redis", "embedded")
 	wait(t, socket)
@@ -252,7 +252,7 @@ func TestASocketPathThatIsTooLongNamesTheLimit(t *testing.T) {
 	require.Equal(t, []string{"--socket: socket.path: has 108 bytes; the operating system takes at most 107: choose a shorter path"}, fatal(t, a.err))
 	a = cli(t, "call", "--socket", path, "session.ping")
 	require.Equal(t, main.Unreachable, a.code)
-	require.Equal(t, "cannot reach the sidecar at "+path+": the path has 108 bytes; the operating system takes at most 107: choose a shorter one\n", a.err)
+	require.Equal(t, "cannot reach the sidecar at "+path+": the path has 108 bytes; the operating system takes at most 107; choose a shorter one\n", a.err)
 }
 
 func TestAnOccupiedPortIsOneClearLineAndLeavesNothingBehind(t *testing.T) {
@@ -275,7 +275,7 @@ func TestTheEmbeddedStoreIsSaidLoudly(t *testing.T) {
 	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
 	wait(t, s.socket)
 	s.logs(t, `"level":"WARN","msg":"using the embedded store: `)
-	const warning = "its state is in this process alone and ends with it; for development only: set redis.url"
+	const warning = "its state is in this process alone and ends with it; for development only; set redis.url"
 	require.Equal(t, "ok\nwarning: redis: "+warning+"\n", page(t, s, "/readyz"))
 	verbose := page(t, s, "/readyz?verbose")
 	require.Contains(t, verbose, `"store": "embedded"`)

@@ -13,11 +13,7 @@ import (
 // Print writes c as a file that could be loaded again, except for its secrets,
 // which are masked. Beside each value stands its variable and what set it.
 func (c *Config) Print(w io.Writer) error {
-	masked := *c
-	masked.Redis.URL = maskSecrets(c.Redis.URL)
-	if masked.Redis.Sentinel.Password != "" {
-		masked.Redis.Sentinel.Password = hidden
-	}
+	masked := c.masked()
 	if len(c.imported) > 0 {
 		masked.Rules.Items = c.Rules.Items[:c.own] // rules.files brings the others
 	}
@@ -46,6 +42,32 @@ func (c *Config) Print(w io.Writer) error {
 	}
 	_, err = w.Write(b)
 	return err
+}
+
+// masked is c without its secrets.
+func (c *Config) masked() Config {
+	m := *c
+	m.Redis.URL = maskSecrets(c.Redis.URL)
+	if m.Redis.Sentinel.Password != "" {
+		m.Redis.Sentinel.Password = hidden
+	}
+	return m
+}
+
+// Printed reads what Print wrote, of a running sidecar. It is not checked, and its secrets are masked.
+func Printed(text string) (*Config, error) {
+	c := Default()
+	s, err := parse("the configuration in force", []byte(text), &c)
+	if err == nil && len(s.problems) > 0 {
+		err = s.problems
+	}
+	return &c, err
+}
+
+// Unlike lists the settings in which c differs from one that was printed, by path; not rules and policies, and not secrets.
+func (c *Config) Unlike(printed *Config) []string {
+	m := c.masked()
+	return m.Changed(printed)
 }
 
 // quoteHidden writes what is not printable as Go does, which is how YAML does it

@@ -115,7 +115,7 @@ func (e *examination) items(id, what string, number func(*config.Config) int) (s
 func count(n int, what string) string {
 	switch {
 	case n == 1:
-	case strings.HasSuffix(what, "y"):
+	case strings.HasSuffix(what, "cy"):
 		what = strings.TrimSuffix(what, "y") + "ies"
 	default:
 		what += "s"

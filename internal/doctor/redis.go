@@ -506,6 +506,9 @@ func clocks(nodes []redis.NodeSurvey) (string, error) {
 	if behind.Skew.Abs() > ahead.Skew.Abs() {
 		far = behind
 	}
+	if far.Skew.Abs() < time.Millisecond {
+		return "as this machine's", nil
+	}
 	text := fmt.Sprintf("%v %s this machine's", far.Skew.Abs().Round(time.Millisecond), map[bool]string{true: "ahead of", false: "behind"}[far.Skew >= 0])
 	if far.Skew.Abs() > maxSkew {
 		return "", warning(clockID, "the clock of "+far.Address+" is "+text+": times in answers, such as a pause's end, are those of Redis",

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,7 @@ type sidecarState struct {
 	unreachable *finding.Problem // nil = it answered
 	hello       api.HelloResult
 	health      api.HealthResult
+	inForce     *config.Config // nil = this user may not ask for it
 }
 
 // ask connects to the sidecar, and asks for its version and its health.
@@ -52,6 +54,11 @@ func (e *examination) ask(ctx context.Context) *finding.Problem {
 		defer func() { _ = c.Close() }()
 		if e.hello, err = client.Call(ctx, c, api.SessionHello, api.HelloParams{Client: "sidecar doctor", Version: e.o.Version}); err == nil {
 			e.health, err = client.Call(ctx, c, api.HealthGet, api.Nothing{})
+		}
+		if snapshot, refused := client.Call(ctx, c, api.InspectSnapshot, api.Nothing{}); refused == nil {
+			if printed, unread := config.Printed(snapshot.Config); unread == nil { // of another version, it may have other keys
+				e.inForce = printed
+			}
 		}
 	}
 	if err != nil {
@@ -156,8 +163,22 @@ func (e *examination) sidecar(ctx context.Context) (string, error) {
 		return found + ", ready", warning(sidecarID, fmt.Sprintf("it has version %s, and this is %s", e.hello.Version, e.o.Version),
 			"ask with the sidecar's own binary, in its container, or restart it with this one")
 	default:
-		return found + ", ready", nil
+		return found + ", ready", e.asInForce()
 	}
+}
+
+// asInForce compares the configuration with that of the running sidecar: where they differ, the other checks are of something
+// else than what runs. The health port is looked for where it is.
+func (e *examination) asInForce() error {
+	if e.inForce == nil {
+		return nil
+	}
+	other := slices.DeleteFunc(e.config.Unlike(e.inForce), func(path string) bool { return path == "http.addr" })
+	if len(other) == 0 {
+		return nil
+	}
+	return warning(sidecarID, "the running sidecar has other values of "+strings.Join(other, ", "),
+		"give doctor the same --config, flags and variables as serve; if the file was changed, restart the sidecar")
 }
 
 // notReady is what the sidecar's own checks say: its first failed one, with the fix where it knows one.
@@ -183,6 +204,9 @@ func notReady(h api.HealthResult) *finding.Problem {
 
 func (e *examination) http(ctx context.Context) (string, error) {
 	addr := e.config.HTTP.Addr
+	if e.inForce != nil {
+		addr = e.inForce.HTTP.Addr
+	}
 	host, port, err := net.SplitHostPort(addr)
 	switch {
 	case addr == "":

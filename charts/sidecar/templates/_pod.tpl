@@ -66,9 +66,12 @@ name: coxswain
 image: {{ .pod.image | toJson }}
 imagePullPolicy: {{ $v.image.pullPolicy | toJson }}
 restartPolicy: Always
-args: [serve, --config, /etc/coxswain/sidecar.yaml{{ if eq $v.probes.type "exec" }}, "--http", ""{{ end }}]
+args: [serve{{ if eq $v.probes.type "exec" }}, "--http", ""{{ end }}]
 env:
   {{- include "coxswain.env" .root | nindent 2 }}
+  {{- /* Not an argument: commands that are run in the container read it too, such as sidecar doctor. */}}
+  - name: COXSWAIN_CONFIG
+    value: /etc/coxswain/sidecar.yaml
 {{- if $v.redis.passwordSecret.name }}
   - name: COXSWAIN_REDIS_PASSWORD_FILE
     value: {{ printf "/etc/coxswain-redis/%s" $v.redis.passwordSecret.key | toJson }}
