@@ -1,5 +1,5 @@
 -- Counts the members of one page of a pool, each of them once, and tells who has some.
--- USES clock breaker unpacked pool pool_page pool_holders
+-- USES clock breaker_shut unpacked pool pool_page pool_holders
 -- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line
 -- ARGV after; count; most
 -- RETURNS cursor; live; cooling; banned; free; waiting; open; lines; holders; then; id; left_us; client; instance; since_ms

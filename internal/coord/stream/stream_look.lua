@@ -8,6 +8,7 @@
 local names = {}
 for i, g in ipairs(groups_of(log_key)) do names[i] = g.name end
 return {
-  log = redis.call('EXISTS', log_key) == 1, length = redis.call('XLEN', log_key), delayed = redis.call('ZCARD', due_key), dead = redis.call('XLEN', dead_key),
+  log = redis.call('EXISTS', log_key) == 1, length = redis.call('XLEN', log_key),
+  delayed = redis.call('ZCARD', due_key), dead = redis.call('XLEN', dead_key),
   trimmed = tonumber(redis.call('HGET', groups_key, '') or 0), names = names,
 }
