@@ -556,7 +556,7 @@ func (e *examination) redisTTL(ctx context.Context) (string, error) {
 		return found, err
 	}
 	keys := coord.NewKeys(e.config.Redis.Prefix, e.config.Redis.Tenant)
-	all, err := e.store.Untimed(ctx, keys.Pattern("*"), func(key string) bool { return e.stays(keys, key) }, scanned, shown)
+	all, err := e.store.ScanUntimed(ctx, keys.Pattern("*"), func(key string) bool { return e.lasts(keys, key) }, scanned, shown)
 	if err != nil {
 		return "", unknown("keys could not be looked at: " + err.Error())
 	}
@@ -571,10 +571,10 @@ func (e *examination) redisTTL(ctx context.Context) (string, error) {
 		"find what wrote or PERSISTed them, which no sidecar does; EXPIRE or DEL them")
 }
 
-// stays reports whether a key has no TTL by intent.
-func (e *examination) stays(keys coord.Keys, key string) bool {
+// lasts reports whether a key has no TTL by intent.
+func (e *examination) lasts(keys coord.Keys, key string) bool {
 	_, kind, ok := keys.Split(key)
-	return !ok || slices.ContainsFunc(e.o.Stays, func(s string) bool {
+	return !ok || slices.ContainsFunc(e.o.Lasting, func(s string) bool {
 		return kind == s || strings.HasSuffix(s, ":") && strings.HasPrefix(kind, s)
 	})
 }
