@@ -318,7 +318,8 @@ func (e *examination) redisSentinel(ctx context.Context) (string, error) {
 	case answer == 0:
 		return "", stoppedBy(reachID)
 	case len(named) > 1:
-		return "", warning(sentinelID, "the sentinels name different masters: "+masters, "wait if a failover is under way; else see which sentinel is cut off from the others")
+		return "", warning(sentinelID, "the sentinels name different masters: "+masters,
+			"wait if a failover is under way; else see which sentinel is cut off from the others")
 	}
 	found := fmt.Sprintf("%d of %d sentinels name %s", answer, len(e.survey.Sentinels), masters)
 	if wrong != nil {
