@@ -49,7 +49,7 @@ With --pre no sidecar has to run: it looks whether one could start. The exit cod
 			return usage("--timeout %v: write more than 0", *timeout)
 		}
 		r := doctor.Run(cmd.Context(), doctor.Options{
-			Sources: flags.sources(cmd, p), Rules: checkRules, Open: openForLook, Stays: stays(),
+			Sources: flags.sources(cmd, p), Rules: checkRules, Open: openForLook, Lasting: lasting(),
 			Pre: *pre, Version: version, Timeout: *timeout, Podinfo: *podinfo, Now: time.Now, Proc: "/proc", Group: cgroup.Root,
 		})
 		if err := writeReport(p, r, *output); err != nil {
@@ -71,8 +71,8 @@ func openForLook(c *config.Config) (*lua.Runner, error) {
 	return lua.Open(o)
 }
 
-// stays are the kinds of keys that have no TTL by intent.
-func stays() []string {
+// lasting are the kinds of keys that have no TTL by intent.
+func lasting() []string {
 	return slices.Concat(breaker.Lasting, pool.Lasting, ratelimit.Lasting, stream.Lasting)
 }
 

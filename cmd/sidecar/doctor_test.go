@@ -309,7 +309,8 @@ func TestDoctorNamesWhatIsWrongWithTheConfiguration(t *testing.T) {
 		"a bad rule":     {fmt.Sprintf(rule, 0), broken{"rules", doctor.Fail, "c.yaml:3: rules.items[0].limits[0].period_ms", "config check"}},
 		"a rule with an unknown key": {strings.Replace(good, "limits:", "limit:", 1),
 			broken{"rules", doctor.Fail, "unknown key; did you mean limits?", "config check"}},
-		"a bad policy":      {"breakers:\n  items:\n    - {name: b, trip: {consecutive_failures: -1}}\n", broken{"breakers", doctor.Fail, "breakers.items[0]", "config check"}},
+		"a bad policy": {"breakers:\n  items:\n    - {name: b, trip: {consecutive_failures: -1}}\n",
+			broken{"breakers", doctor.Fail, "breakers.items[0]", "config check"}},
 		"a byte order mark": {"\ufeff" + good, broken{"config-bom", doctor.Warn, "begins with a byte order mark (BOM)", "save the file as UTF-8 without"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -362,8 +363,9 @@ func TestDoctorNamesATrustedCertificate(t *testing.T) {
 		env  []string
 		want broken
 	}{
-		"another authority":    {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.Other), broken{"redis-tls", doctor.Fail, "is not trusted", "redis.tls.ca_file"}},
-		"another name":         {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.CA, "COXSWAIN_REDIS_TLS_SERVER_NAME=elsewhere.test"), broken{"redis-tls", doctor.Fail, "elsewhere.test", "redis.tls.server_name"}},
+		"another authority": {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.Other), broken{"redis-tls", doctor.Fail, "is not trusted", "redis.tls.ca_file"}},
+		"another name": {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.CA, "COXSWAIN_REDIS_TLS_SERVER_NAME=elsewhere.test"),
+			broken{"redis-tls", doctor.Fail, "elsewhere.test", "redis.tls.server_name"}},
 		"no certificate shown": {[]string{"COXSWAIN_REDIS_TLS_CA_FILE=" + s.CA}, broken{"redis-tls", doctor.Fail, "TLS handshake", "redis.tls.cert_file"}},
 		"all as it should be":  {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.CA), broken{"redis-tls", doctor.OK, "", ""}},
 	} {

@@ -27,8 +27,8 @@ type Options struct {
 	Rules config.Check
 	// Open connects to the Redis of a configuration as serve does.
 	Open func(*config.Config) (*lua.Runner, error)
-	// Stays are the kinds of keys that have no TTL by intent; one that ends with a colon is the beginning of kinds.
-	Stays []string
+	// Lasting are the kinds of keys that have no TTL by intent; one that ends with a colon is the beginning of kinds.
+	Lasting []string
 	// Pre: no sidecar runs yet. What a start needs is looked at, and not what a running one has.
 	Pre bool
 	// Version is that of this binary.

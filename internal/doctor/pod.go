@@ -116,7 +116,8 @@ func (e *examination) mounts(context.Context) (string, error) {
 	case m.point == "/" || m.point == "":
 		return "", failure(mountsID, "the socket's folder "+folder+" is in the container's own file system, which no other container sees", fix)
 	case m.kind != "tmpfs":
-		return folder + " is on " + m.kind, warning(mountsID, "the socket's folder is a volume that is not in memory: it outlives the pod's containers, or is on a disk", fix)
+		return folder + " is on " + m.kind, warning(mountsID,
+			"the socket's folder is a volume that is not in memory: it outlives the pod's containers, or is on a disk", fix)
 	default:
 		return folder + " is a volume in memory", nil
 	}

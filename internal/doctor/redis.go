@@ -318,7 +318,8 @@ func (e *examination) redisSentinel(ctx context.Context) (string, error) {
 	case answer == 0:
 		return "", stoppedBy(reachID)
 	case len(named) > 1:
-		return "", warning(sentinelID, "the sentinels name different masters: "+masters, "wait if a failover is under way; else see which sentinel is cut off from the others")
+		return "", warning(sentinelID, "the sentinels name different masters: "+masters,
+			"wait if a failover is under way; else see which sentinel is cut off from the others")
 	}
 	found := fmt.Sprintf("%d of %d sentinels name %s", answer, len(e.survey.Sentinels), masters)
 	if wrong != nil {
@@ -556,7 +557,7 @@ func (e *examination) redisTTL(ctx context.Context) (string, error) {
 		return found, err
 	}
 	keys := coord.NewKeys(e.config.Redis.Prefix, e.config.Redis.Tenant)
-	all, err := e.store.Untimed(ctx, keys.Pattern("*"), func(key string) bool { return e.stays(keys, key) }, scanned, shown)
+	all, err := e.store.ScanUntimed(ctx, keys.Pattern("*"), func(key string) bool { return e.lasts(keys, key) }, scanned, shown)
 	if err != nil {
 		return "", unknown("keys could not be looked at: " + err.Error())
 	}
@@ -571,10 +572,10 @@ func (e *examination) redisTTL(ctx context.Context) (string, error) {
 		"find what wrote or PERSISTed them, which no sidecar does; EXPIRE or DEL them")
 }
 
-// stays reports whether a key has no TTL by intent.
-func (e *examination) stays(keys coord.Keys, key string) bool {
+// lasts reports whether a key has no TTL by intent.
+func (e *examination) lasts(keys coord.Keys, key string) bool {
 	_, kind, ok := keys.Split(key)
-	return !ok || slices.ContainsFunc(e.o.Stays, func(s string) bool {
+	return !ok || slices.ContainsFunc(e.o.Lasting, func(s string) bool {
 		return kind == s || strings.HasSuffix(s, ":") && strings.HasPrefix(kind, s)
 	})
 }

@@ -118,10 +118,11 @@ func (looked) Write(func(fd uintptr) bool) error { return errors.ErrUnsupported 
 // handshakes reports whether the other end answers a TLS handshake, whatever its certificate is.
 func handshakes(ctx context.Context, raw net.Conn) bool {
 	seen := false
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: func(tls.ConnectionState) error { //nolint:gosec // nothing is sent
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // nothing is sent
+	conf.VerifyConnection = func(tls.ConnectionState) error {
 		seen = true
 		return nil
-	}}
+	}
 	err := tls.Client(raw, conf).HandshakeContext(ctx)
 	return err == nil || seen
 }

@@ -275,8 +275,8 @@ func pongs(raw net.Conn) bool {
 	return err == nil && n == 1 && (first[0] == '+' || first[0] == '-')
 }
 
-// Lasting is what Untimed finds.
-type Lasting struct {
+// Untimed is what ScanUntimed finds.
+type Untimed struct {
 	// Keys are those without a TTL, at most as many as were asked for; Found is how many there
 	// are among the Looked at.
 	Keys          []string
@@ -285,11 +285,11 @@ type Lasting struct {
 	Whole bool
 }
 
-// Untimed looks for keys that match a pattern, have no TTL and are none that may stay. It stops
+// ScanUntimed looks for keys that match a pattern, have no TTL and are none that may stay. It stops
 // after about most keys, of any kind, and returns at most show of what it finds.
-func (s *Store) Untimed(ctx context.Context, pattern string, stays func(key string) bool, most, show int) (Lasting, error) {
+func (s *Store) ScanUntimed(ctx context.Context, pattern string, stays func(key string) bool, most, show int) (Untimed, error) {
 	const step = 500
-	var all Lasting
+	var all Untimed
 	cursor := ""
 	for steps := 0; steps*step < most; steps++ {
 		keys, next, err := s.Scan(ctx, pattern, cursor, step)
