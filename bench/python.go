@@ -24,7 +24,7 @@ const python = "/usr/bin/python3"
 // byPython is a load of tasks of one event loop, in a process of its own.
 func byPython(kind string, tasks int) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
-		if out, err := exec.CommandContext(ctx, python, "-c", "import msgpack, redis.asyncio").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, python, "-c", "import msgpack, redis").CombinedOutput(); err != nil {
 			return sample{}, notHere("apt-get install python3-msgpack python3-redis: %s: %v: %s", python, err, out)
 		}
 		r, err := together([]task{{

@@ -80,14 +80,22 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		url  func(t testing.TB) string
 		want broken
 	}{
-		"no Redis": {func(t testing.TB) string { return "redis://" + closedPort(t) },
-			broken{"redis-reach", doctor.Fail, "nothing listens", "check redis.url and that Redis runs"}},
-		"a name that nobody knows": {func(testing.TB) string { return "redis://redis.invalid:6379" },
-			broken{"redis-name", doctor.Fail, "its host has no address", "check the name in redis.url"}},
-		"a wrong password": {func(t testing.TB) string { return user(redistest.Start(t, "--requirepass", "right"), ":wrong") },
-			broken{"redis-login", doctor.Fail, "refuses the user or the password", "redis.password_file"}},
-		"no password": {func(t testing.TB) string { return redistest.Start(t, "--requirepass", "right").URL() },
-			broken{"redis-login", doctor.Fail, "NOAUTH", "redis.password_file"}},
+		"no Redis": {
+			func(t testing.TB) string { return "redis://" + closedPort(t) },
+			broken{"redis-reach", doctor.Fail, "nothing listens", "check redis.url and that Redis runs"},
+		},
+		"a name that nobody knows": {
+			func(testing.TB) string { return "redis://redis.invalid:6379" },
+			broken{"redis-name", doctor.Fail, "its host has no address", "check the name in redis.url"},
+		},
+		"a wrong password": {
+			func(t testing.TB) string { return user(redistest.Start(t, "--requirepass", "right"), ":wrong") },
+			broken{"redis-login", doctor.Fail, "refuses the user or the password", "redis.password_file"},
+		},
+		"no password": {
+			func(t testing.TB) string { return redistest.Start(t, "--requirepass", "right").URL() },
+			broken{"redis-login", doctor.Fail, "NOAUTH", "redis.password_file"},
+		},
 		"protected mode": {protected, broken{"redis-login", doctor.Fail, "protected mode", "give its user a password"}},
 		"no scripting": {func(t testing.TB) string {
 			return user(redistest.StartUser(t, "u", "pw", append(allowed, "-@scripting")...), "u:pw")
@@ -104,8 +112,10 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		"no channels": {func(t testing.TB) string {
 			return user(redistest.StartUser(t, "u", "pw", "~*", "+@all"), "u:pw")
 		}, broken{"redis-acl", doctor.Warn, "without SUBSCRIBE: pubsub.subscribe fails", "docs/redis.md"}},
-		"EVALSHA renamed": {func(t testing.TB) string { return redistest.Start(t, "--rename-command", "EVALSHA", "").URL() },
-			broken{"redis-commands", doctor.Fail, "does not know EVALSHA", "give it its name back"}},
+		"EVALSHA renamed": {
+			func(t testing.TB) string { return redistest.Start(t, "--rename-command", "EVALSHA", "").URL() },
+			broken{"redis-commands", doctor.Fail, "does not know EVALSHA", "give it its name back"},
+		},
 		"a read-only replica": {func(t testing.TB) string {
 			s := redistest.Start(t)
 			instruct(t, s, "replicaof", "127.0.0.1", "1")
@@ -117,13 +127,17 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 			instruct(t, s, "replicaof", "127.0.0.1", "1")
 			return s.URL()
 		}, broken{"redis-role", doctor.Fail, "replica that takes writes", "name the master"}},
-		"too few replicas": {func(t testing.TB) string { return redistest.Start(t, "--min-replicas-to-write", "2").URL() },
-			broken{"redis-replicas", doctor.Fail, "NOREPLICAS", "min-replicas-to-write"}},
-		"no memory left": {func(t testing.TB) string { return redistest.Start(t, "--maxmemory", "1").URL() },
-			broken{"redis-memory", doctor.Fail, "out of memory", "raise maxmemory"}},
+		"too few replicas": {
+			func(t testing.TB) string { return redistest.Start(t, "--min-replicas-to-write", "2").URL() },
+			broken{"redis-replicas", doctor.Fail, "NOREPLICAS", "min-replicas-to-write"},
+		},
+		"no memory left": {
+			func(t testing.TB) string { return redistest.Start(t, "--maxmemory", "1").URL() },
+			broken{"redis-memory", doctor.Fail, "out of memory", "raise maxmemory"},
+		},
 		"little memory left": {func(t testing.TB) string {
 			s := redistest.Start(t)
-			instruct(t, s, "set", "filler", strings.Repeat("x", 60<<20))
+			instruct(t, s, "setrange", "filler", 60<<20, "x") // which leaves no buffer of a client
 			used, err := s.Client(t).Info(t.Context(), "memory").Result()
 			require.NoError(t, err)
 			_, after, _ := strings.Cut(used, "used_memory:")
@@ -133,10 +147,14 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 			instruct(t, s, "config", "set", "maxmemory", n+n/16) // room for the scripts of a look
 			return s.URL()
 		}, broken{"redis-memory", doctor.Warn, "nearly all of its maxmemory", "raise maxmemory"}},
-		"keys are evicted": {func(t testing.TB) string { return redistest.Start(t, "--maxmemory-policy", "allkeys-lru").URL() },
-			broken{"redis-eviction", doctor.Warn, "may evict limits and locks", "maxmemory-policy noeviction"}},
-		"no such database": {func(t testing.TB) string { return redistest.Start(t, "--databases", "2").URL() + "/7" },
-			broken{"redis-topology", doctor.Fail, "no such database", "the number in redis.url"}},
+		"keys are evicted": {
+			func(t testing.TB) string { return redistest.Start(t, "--maxmemory-policy", "allkeys-lru").URL() },
+			broken{"redis-eviction", doctor.Warn, "may evict limits and locks", "maxmemory-policy noeviction"},
+		},
+		"no such database": {
+			func(t testing.TB) string { return redistest.Start(t, "--databases", "2").URL() + "/7" },
+			broken{"redis-topology", doctor.Fail, "no such database", "the number in redis.url"},
+		},
 		"a cluster that is none": {func(t testing.TB) string {
 			return strings.Replace(redistest.Start(t).URL(), "redis://", "redis+cluster://", 1)
 		}, broken{"redis-topology", doctor.Fail, "is no cluster", "write redis://"}},
@@ -151,8 +169,10 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		"TLS at the server alone": {func(t testing.TB) string {
 			return strings.Replace(redistest.StartTLS(t).URL(), "rediss://", "redis://", 1)
 		}, broken{"redis-tls", doctor.Fail, "ends new connections without a word", "write rediss:// for redis://"}},
-		"a certificate of a stranger": {func(t testing.TB) string { return redistest.StartTLS(t).URL() },
-			broken{"redis-tls", doctor.Fail, "certificate of redis is not trusted", "redis.tls.ca_file"}},
+		"a certificate of a stranger": {
+			func(t testing.TB) string { return redistest.StartTLS(t).URL() },
+			broken{"redis-tls", doctor.Fail, "certificate of redis is not trusted", "redis.tls.ca_file"},
+		},
 		"a master that sentinels do not know": {func(t testing.TB) string {
 			return strings.Replace(redistest.Start(t).URL(), "redis://", "redis+sentinel://", 1) + "/m"
 		}, broken{"redis-sentinel", doctor.Fail, "does not know the question for the master", "name sentinels in redis.url"}},
@@ -212,8 +232,10 @@ func TestDoctorNamesWhatIsWrongWithTheSocket(t *testing.T) {
 		env    []string
 		want   broken
 	}{
-		"its folder is missing": {func(t testing.TB) string { return filepath.Join(socketIn(t), "s") }, nil, nil,
-			broken{"socket-folder", doctor.Fail, "there is no folder", "mount the sidecar's volume there"}},
+		"its folder is missing": {
+			func(t testing.TB) string { return filepath.Join(socketIn(t), "s") }, nil, nil,
+			broken{"socket-folder", doctor.Fail, "there is no folder", "mount the sidecar's volume there"},
+		},
 		"no sidecar":   {socketIn, nil, nil, broken{"socket-file", doctor.Fail, "there is no such file", "start it with sidecar serve"}},
 		"a stale file": {stale, nil, nil, broken{"socket-file", doctor.Fail, "left by a sidecar that died", "start one: it takes the file over"}},
 		"another mode": {func(t testing.TB) string {
@@ -221,8 +243,11 @@ func TestDoctorNamesWhatIsWrongWithTheSocket(t *testing.T) {
 			require.NoError(t, os.Chmod(s.socket, 0o600))
 			return s.socket
 		}, nil, nil, broken{"socket-file", doctor.Fail, "mode 0600, and socket.mode is 0660", "restart the sidecar"}},
-		"another owner": {func(t testing.TB) string { return ready(t).socket }, nil, []string{"COXSWAIN_SOCKET_GID=" + strconv.Itoa(os.Getegid()+1)},
-			broken{"socket-file", doctor.Fail, "and socket.gid is", "restart the sidecar"}},
+		"another owner": {
+			func(t testing.TB) string { return ready(t).socket }, nil,
+			[]string{"COXSWAIN_SOCKET_GID=" + strconv.Itoa(os.Getegid()+1)},
+			broken{"socket-file", doctor.Fail, "and socket.gid is", "restart the sidecar"},
+		},
 		"it hangs": {func(t testing.TB) string {
 			l, err := net.Listen("unix", socketIn(t))
 			require.NoError(t, err)
@@ -251,8 +276,12 @@ func TestDoctorNamesWhatIsWrongWithTheSocket(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, nil, 0o600))
 			return path
 		}, []string{"--pre"}, nil, broken{"socket-file", doctor.Fail, "a file that is no socket is in the way", "remove it"}},
-		"another sidecar, before a start": {func(t testing.TB) string { return ready(t).socket }, []string{"--pre"}, nil,
-			broken{"socket-file", doctor.Fail, "another sidecar listens there", "stop it, or set socket.path"}},
+		"another sidecar, before a start": {
+			func(t testing.TB) string { return ready(t).socket },
+			[]string{"--pre"},
+			nil,
+			broken{"socket-file", doctor.Fail, "another sidecar listens there", "stop it, or set socket.path"},
+		},
 		"the folder is open to all, before a start": {func(t testing.TB) string {
 			path := socketIn(t)
 			require.NoError(t, os.Chmod(filepath.Dir(path), 0o777))
@@ -292,8 +321,10 @@ func TestDoctorComparesWithWhatIsInForce(t *testing.T) {
 	t.Parallel()
 	s := ready(t, "COXSWAIN_LIMITS_MAX_DEPTH=9")
 	found, _ := examine(t, nil, "--socket", s.socket, "--http", "127.0.0.1:0", "--redis", redistest.URL(t))
-	broken{"sidecar", doctor.Warn, "the running sidecar has other values of redis.prefix, limits.max_depth, limits.shutdown_grace",
-		"give doctor the same --config"}.names(t, found)
+	broken{
+		"sidecar", doctor.Warn, "the running sidecar has other values of redis.prefix, limits.max_depth, limits.shutdown_grace",
+		"give doctor the same --config",
+	}.names(t, found)
 }
 
 func TestDoctorNamesWhatIsWrongWithTheConfiguration(t *testing.T) {
@@ -307,10 +338,14 @@ func TestDoctorNamesWhatIsWrongWithTheConfiguration(t *testing.T) {
 		"an unknown key": {"redis:\n  pol: 5\n", broken{"config", doctor.Fail, "c.yaml:2: redis.pol: unknown key; did you mean pool?", "config check"}},
 		"no YAML":        {"redis: [\n", broken{"config", doctor.Fail, "not YAML", "config check"}},
 		"a bad rule":     {fmt.Sprintf(rule, 0), broken{"rules", doctor.Fail, "c.yaml:3: rules.items[0].limits[0].period_ms", "config check"}},
-		"a rule with an unknown key": {strings.Replace(good, "limits:", "limit:", 1),
-			broken{"rules", doctor.Fail, "unknown key; did you mean limits?", "config check"}},
-		"a bad policy": {"breakers:\n  items:\n    - {name: b, trip: {consecutive_failures: -1}}\n",
-			broken{"breakers", doctor.Fail, "breakers.items[0]", "config check"}},
+		"a rule with an unknown key": {
+			strings.Replace(good, "limits:", "limit:", 1),
+			broken{"rules", doctor.Fail, "unknown key; did you mean limits?", "config check"},
+		},
+		"a bad policy": {
+			"breakers:\n  items:\n    - {name: b, trip: {consecutive_failures: -1}}\n",
+			broken{"breakers", doctor.Fail, "breakers.items[0]", "config check"},
+		},
 		"a byte order mark": {"\ufeff" + good, broken{"config-bom", doctor.Warn, "begins with a byte order mark (BOM)", "save the file as UTF-8 without"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,8 +399,10 @@ func TestDoctorNamesATrustedCertificate(t *testing.T) {
 		want broken
 	}{
 		"another authority": {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.Other), broken{"redis-tls", doctor.Fail, "is not trusted", "redis.tls.ca_file"}},
-		"another name": {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.CA, "COXSWAIN_REDIS_TLS_SERVER_NAME=elsewhere.test"),
-			broken{"redis-tls", doctor.Fail, "elsewhere.test", "redis.tls.server_name"}},
+		"another name": {
+			append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.CA, "COXSWAIN_REDIS_TLS_SERVER_NAME=elsewhere.test"),
+			broken{"redis-tls", doctor.Fail, "elsewhere.test", "redis.tls.server_name"},
+		},
 		"no certificate shown": {[]string{"COXSWAIN_REDIS_TLS_CA_FILE=" + s.CA}, broken{"redis-tls", doctor.Fail, "TLS handshake", "redis.tls.cert_file"}},
 		"all as it should be":  {append(shown, "COXSWAIN_REDIS_TLS_CA_FILE="+s.CA), broken{"redis-tls", doctor.OK, "", ""}},
 	} {

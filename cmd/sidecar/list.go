@@ -96,7 +96,7 @@ func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error
 		to.Field(coord.ParamAt(to.Type(), "state")).SetString(*f.state)
 	}
 	to.Field(coord.ParamAt(to.Type(), "count")).SetInt(listPage)
-	print, flush := l.printer(f)
+	put, flush := l.printer(f)
 	seen := make(map[string]bool)
 	for {
 		rows, cursor, err := l.page(ctx, c, f, params)
@@ -112,7 +112,7 @@ func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error
 				fmt.Fprintf(f.p.err, "there are more than %d; --limit 0 lists all\n", *f.limit)
 				return flush()
 			}
-			if err := print(row); err != nil {
+			if err := put(row); err != nil {
 				return err
 			}
 		}
@@ -146,7 +146,7 @@ func (l listing[P, R, E]) page(ctx context.Context, c *client.Client, f *listFla
 }
 
 // printer prints rows: as JSON, or as a table that is there when it is flushed.
-func (l listing[P, R, E]) printer(f *listFlags) (print func(E) error, flush func() error) {
+func (l listing[P, R, E]) printer(f *listFlags) (put func(E) error, flush func() error) {
 	if *f.output == outputJSON || *f.output == "" && !telemetry.IsTerminal(f.p.out) {
 		return func(row E) error { return printJSON(f.p.out, asWire(row), outputJSON) }, func() error { return nil }
 	}

@@ -185,7 +185,9 @@ func queuesAreListed(l looker) {
 	require.Len(l.t, all, 3)
 	require.Equal(l.t, api.QueueListed{Queue: full, Depth: 2, OldestMS: 3000, Holders: nil}, plainQueue(all[full]))
 	require.Equal(l.t, []int64{0, 1, 0}, []int64{all[leased].Depth, all[leased].Leased, all[leased].Waiting})
-	require.Equal(l.t, []string{took.ID, "60000", "1"}, []string{all[leased].Holders[0].ID, fmt.Sprint(all[leased].Holders[0].LeftMS), fmt.Sprint(all[leased].Holders[0].Attempt)})
+	holder := all[leased].Holders[0]
+	require.Equal(l.t, took.ID, holder.ID)
+	require.Equal(l.t, []int64{60_000, 1}, []int64{holder.LeftMS, holder.Attempt})
 	require.Equal(l.t, api.QueueListed{Queue: empty, Waiting: 1}, plainQueue(all[empty]))
 	for state, want := range map[string][]string{"entries": {full}, "leased": {leased}, "empty": {empty, leased}} {
 		require.ElementsMatch(l.t, want, keysOf(l.queues(state, 100)), state)

@@ -117,10 +117,14 @@ func TestMountsOfAPod(t *testing.T) {
 		"a volume in memory": {root + "2 1 0:2 / {folder} rw - tmpfs tmpfs rw\n", "", doctor.OK, "", ""},
 		"above the folder":   {root + "2 1 0:2 / {parent} rw - tmpfs tmpfs rw\n", "", doctor.OK, "", ""},
 		"on a disk":          {root + "2 1 0:2 / {folder} rw - ext4 /dev/sda rw\n", "", doctor.Warn, "a volume that is not in memory", "medium: Memory"},
-		"hidden by another": {root + "2 1 0:2 / {folder} rw - tmpfs tmpfs rw\n3 2 0:3 / {folder} rw - ext4 /dev/sda rw\n", "",
-			doctor.Warn, "not in memory", "medium: Memory"},
-		"no volume": {root + "2 1 0:2 / {folder}-other rw - tmpfs tmpfs rw\n", "",
-			doctor.Fail, "is in the container's own file system", "mount an emptyDir"},
+		"hidden by another": {
+			root + "2 1 0:2 / {folder} rw - tmpfs tmpfs rw\n3 2 0:3 / {folder} rw - ext4 /dev/sda rw\n", "",
+			doctor.Warn, "not in memory", "medium: Memory",
+		},
+		"no volume": {
+			root + "2 1 0:2 / {folder}-other rw - tmpfs tmpfs rw\n", "",
+			doctor.Fail, "is in the container's own file system", "mount an emptyDir",
+		},
 		"apps look elsewhere":   {root, "elsewhere", doctor.Fail, "apps look for the socket at", "give apps the same path"},
 		"the table is not read": {"", "", doctor.Unchecked, "the table of mounts cannot be read", ""},
 	} {
@@ -154,8 +158,10 @@ func TestMarksOfThePolicy(t *testing.T) {
 		"told by a variable": {"", "", "POD_INJECTED_BY=coxswain", doctor.OK, "injected by coxswain"},
 		"the pod's own":      {"app=\"x\"\n", "a=\"b\"\n", "", doctor.OK, "the sidecar is the pod's own"},
 		"not injected":       {"coxswain.dev/inject=\"true\"\n", "a=\"b\"\n", "", doctor.Warn, "no policy has injected its sidecar"},
-		"changed afterwards": {"", "coxswain.dev/injected-by=\"c\"\ncoxswain.dev/log-level=\"debug\"\n", "",
-			doctor.Warn, "coxswain.dev/log-level is debug, and the sidecar has info"},
+		"changed afterwards": {
+			"", "coxswain.dev/injected-by=\"c\"\ncoxswain.dev/log-level=\"debug\"\n", "",
+			doctor.Warn, "coxswain.dev/log-level is debug, and the sidecar has info",
+		},
 		"without a probe":        {"", "coxswain.dev/injected-by=\"c\"\ncoxswain.dev/readiness=\"none\"\n", "", doctor.OK, "injected by c"},
 		"another readiness":      {"", "coxswain.dev/injected-by=\"c\"\ncoxswain.dev/readiness=\"always\"\n", "", doctor.Warn, "coxswain.dev/readiness is always"},
 		"nothing is to be seen":  {"", "", "", doctor.Unchecked, "annotations are not to be seen"},
@@ -184,18 +190,33 @@ func TestLimitsOfTheContainer(t *testing.T) {
 		env             string
 		id, state, text string
 	}{
-		"enough memory": {map[string]string{"memory.max": "67108864", "memory.current": "33554432"}, "", "container-memory",
-			doctor.OK, "32.0 MiB of 64.0 MiB in use"},
-		"nearly full": {map[string]string{"memory.max": "67108864", "memory.current": "66000000"}, "", "container-memory",
-			doctor.Warn, "used nearly all of its memory"},
+		"enough memory": {
+			map[string]string{"memory.max": "67108864", "memory.current": "33554432"},
+			"", "container-memory",
+			doctor.OK, "32.0 MiB of 64.0 MiB in use",
+		},
+		"nearly full": {
+			map[string]string{"memory.max": "67108864", "memory.current": "66000000"},
+			"", "container-memory",
+			doctor.Warn, "used nearly all of its memory",
+		},
 		"no limit in a pod":  {nil, inPod, "container-memory", doctor.Warn, "the container has no memory limit"},
 		"no limit elsewhere": {nil, "", "container-memory", doctor.OK, "no limit"},
-		"more than the limit": {map[string]string{"memory.max": "67108864"}, "COXSWAIN_LIMITS_MAX_TOTAL_BYTES=99999999", "container-memory",
-			doctor.Fail, "limits.max_total_bytes (95.4 MiB) is more"},
-		"processor time enough": {map[string]string{"cpu.max": "50000 100000", "cpu.stat": "nr_periods 10\nnr_throttled 1"}, "", "container-cpu",
-			doctor.OK, "0.5 CPU, throttled in 10 %"},
-		"throttled": {map[string]string{"cpu.max": "50000 100000", "cpu.stat": "nr_periods 10\nnr_throttled 9"}, "", "container-cpu",
-			doctor.Warn, "used up its CPU limit"},
+		"more than the limit": {
+			map[string]string{"memory.max": "67108864"},
+			"COXSWAIN_LIMITS_MAX_TOTAL_BYTES=99999999", "container-memory",
+			doctor.Fail, "limits.max_total_bytes (95.4 MiB) is more",
+		},
+		"processor time enough": {
+			map[string]string{"cpu.max": "50000 100000", "cpu.stat": "nr_periods 10\nnr_throttled 1"},
+			"", "container-cpu",
+			doctor.OK, "0.5 CPU, throttled in 10 %",
+		},
+		"throttled": {
+			map[string]string{"cpu.max": "50000 100000", "cpu.stat": "nr_periods 10\nnr_throttled 9"},
+			"", "container-cpu",
+			doctor.Warn, "used up its CPU limit",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,8 +235,10 @@ func TestAReportIsWrittenForPeople(t *testing.T) {
 	t.Parallel()
 	r := doctor.Report{Failed: 1, Warned: 1, Checks: []doctor.Finding{
 		{ID: "config", State: doctor.OK, Found: "c.yaml"},
-		{ID: "redis-reach", State: doctor.Fail, Found: "10.0.0.1:6379", Fix: "start it", Docs: "docs/doctor.md#redis-reach",
-			Cause: "it is away\x1b[2J " + strings.Repeat("far ", 30) + "\n  10.0.0.1"},
+		{
+			ID: "redis-reach", State: doctor.Fail, Found: "10.0.0.1:6379", Fix: "start it", Docs: "docs/doctor.md#redis-reach",
+			Cause: "it is away\x1b[2J " + strings.Repeat("far ", 30) + "\n  10.0.0.1",
+		},
 		{ID: "redis-clock", State: doctor.Warn, Cause: "c", Fix: "f", Docs: "d"},
 		{ID: "redis-tls", State: doctor.Unchecked, Cause: "redis-reach has to be in order first"},
 		{ID: "redis-ttl", State: doctor.Unchecked, Cause: "redis-reach has to be in order first"},

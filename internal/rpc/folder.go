@@ -43,13 +43,14 @@ func makeFolder(folder string) error {
 // the socket's place: clients would then talk to that. Nil = the folder has it not.
 func OpenToOthers(folder string) *finding.Problem {
 	info, err := os.Stat(folder)
-	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
-		return nil
+	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return &finding.Problem{
+			ID: FolderCheck, Warns: true, Fix: "use chmod o-w, or chmod +t",
+			Cause: fmt.Sprintf("every user may replace the socket, since its folder %s (mode %04o) lets others write and is not sticky",
+				folder, info.Mode().Perm()),
+		}
 	}
-	return &finding.Problem{
-		ID: FolderCheck, Warns: true, Fix: "use chmod o-w, or chmod +t",
-		Cause: fmt.Sprintf("every user may replace the socket, since its folder %s (mode %04o) lets others write and is not sticky", folder, info.Mode().Perm()),
-	}
+	return nil
 }
 
 // Folder finds what keeps Listen from making the socket in its folder, or the folder itself; nil = nothing does. It changes

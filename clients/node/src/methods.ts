@@ -51,6 +51,47 @@ export interface BreakerChangeResult {
   changed: boolean;
 }
 
+export interface BreakerExplainResult {
+  /** what breaker.allow would answer now: allowed; probe = allowed, as a probe; open; half_open = as many probes are out as may be; forced_open */
+  decision: "allowed" | "probe" | "open" | "half_open" | "forced_open";
+  /** 0 when a call may pass; else milliseconds until one may, rounded up; -1 = not before breaker.reset */
+  retry_after_ms: number;
+  /** the same as a sentence for people */
+  text: string;
+  /** its state */
+  state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
+  /** rises with every change of state */
+  generation: number;
+  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten */
+  changed_at_ms?: number;
+  /** failures in a row while closed */
+  failures: number;
+  /** successes of probes while half open */
+  successes: number;
+  /** how often in a row it opened */
+  opened: number;
+  /** milliseconds that it would be open the next time, give or take 5 % */
+  next_open_ms: number;
+  /** probes that are out now */
+  probes: number;
+  /** how many may be out at once, while half open */
+  most_probes: number;
+  /** milliseconds until the first of them is lost unless it is reported, rounded up */
+  probe_left_ms?: number;
+  /** calls in the rolling window, if the policy has one */
+  window_calls?: number;
+  /** failures among them */
+  window_failed?: number;
+  /** slow ones among them */
+  window_slow?: number;
+  /** the policy that it goes by, default when none is configured for it */
+  policy: string;
+  /** why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default = none does */
+  policy_from: "given" | "name" | "default";
+  /** the policy, with what is as by default */
+  settings: BreakerPolicy;
+}
+
 export interface BreakerForceParams {
   /** the breaker */
   name: string;
@@ -91,6 +132,51 @@ export interface BreakerGetResult {
   forced_at_ms?: number;
 }
 
+export interface BreakerListParams {
+  /** the pool whose members' breakers to list; absent = breakers that are no member's */
+  pool?: string;
+  /** the cursor of the page before; absent = from the start */
+  cursor?: string;
+  /** about how many to list (1 to 1000); absent = 100 */
+  count?: number;
+  /** only those in this state; not_closed = in any but closed; absent = all */
+  state?: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled" | "not_closed";
+}
+
+export interface BreakerListResult {
+  /** those of this page; it may have none and not be the last */
+  breakers: BreakerListed[];
+  /** where the next page begins; absent = this was the last */
+  cursor?: string;
+}
+
+export interface BreakerListed {
+  /** the breaker; with pool the member */
+  name: string;
+  /** its state */
+  state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
+  /** the policy that it goes by where a call names none */
+  policy: string;
+  /** failures in a row while closed */
+  failures: number;
+  /** successes of probes while half open */
+  successes: number;
+  /** probes that are out now */
+  probes: number;
+  /** milliseconds until a probe may pass; 0 when one may, or it is not open */
+  open_for_ms: number;
+  /** how often in a row it opened */
+  opened: number;
+  /** calls in the rolling window, if the policy has one */
+  window_calls?: number;
+  /** failures among them */
+  window_failed?: number;
+  /** slow ones among them */
+  window_slow?: number;
+  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten */
+  changed_at_ms: number;
+}
+
 export interface BreakerParams {
   /** the breaker */
   name: string;
@@ -98,6 +184,27 @@ export interface BreakerParams {
   pool?: string;
   /** the policy to go by, as for breaker.allow */
   policy?: string;
+}
+
+export interface BreakerPolicy {
+  /** the breaker that it is for (with a pool, the pool), or a glob of them */
+  name: string;
+  /** failures in a row that open it; absent = 3 */
+  failure_threshold?: number;
+  /** successes of probes that close it; absent = 3 */
+  success_threshold?: number;
+  /** milliseconds that it stays open, twice as long each time in a row; absent = 600000 */
+  open_ms?: number;
+  /** the most milliseconds that it stays open; absent = an hour, or open_ms if that is longer */
+  open_max_ms?: number;
+  /** how many probes are out at once; absent = success_threshold */
+  half_open_max?: number;
+  /** milliseconds after which a probe that nobody reports on is lost; absent = a minute */
+  probe_ttl_ms?: number;
+  /** a rolling window of calls, whose rates open it too; absent = none */
+  window?: BreakerWindow;
+  /** what decides when Redis does not answer; absent = open */
+  fail_mode?: "closed" | "open";
 }
 
 export interface BreakerReportParams {
@@ -128,6 +235,19 @@ export interface BreakerReportResult {
   counted: boolean;
   /** the reply of an earlier call with the same request id */
   replayed?: boolean;
+}
+
+export interface BreakerWindow {
+  /** its length in milliseconds */
+  window_ms: number;
+  /** fewer calls say nothing; absent = 10 */
+  min_calls?: number;
+  /** the percent of failures that opens it; absent = they do not */
+  failure_rate?: number;
+  /** milliseconds from which on a call is slow */
+  slow_ms?: number;
+  /** the percent of slow calls that opens it; absent = they do not */
+  slow_rate?: number;
 }
 
 export interface DescribeParams {
@@ -229,6 +349,15 @@ export interface ExplainHolder {
   left_ms: number;
 }
 
+export interface ExplainLine {
+  /** the sidecar, as inspect.sidecars lists it */
+  sidecar: string;
+  /** how many of its calls stand in line */
+  waiting: number;
+  /** milliseconds for which its places are kept unless it shows that it lives, rounded up; 0 = it seems dead, and is passed over */
+  left_ms: number;
+}
+
 export interface ExplainPause {
   /** when it ends, Unix milliseconds */
   until_at_ms: number;
@@ -243,6 +372,17 @@ export interface ExplainPenalty {
   level: number;
   /** milliseconds until it is forgotten if none comes, rounded up */
   forgiven_after_ms: number;
+}
+
+export interface ExplainReason {
+  /** what keeps them, as decision says it */
+  reason: "busy" | "cooling" | "banned" | "open" | "limit" | "pause";
+  /** how many it keeps */
+  members: number;
+  /** the one of them that may be had first */
+  id: string;
+  /** milliseconds until then, rounded up; -1 = never, as things are */
+  after_ms: number;
 }
 
 export interface FieldDescription {
@@ -284,6 +424,12 @@ export interface HealthCheck {
   ok: boolean;
   /** what was found, and the remedy when it failed */
   detail: string;
+  /** what is wrong, where that is known: as sidecar doctor says it */
+  cause?: string;
+  /** what to do about it */
+  fix?: string;
+  /** where that is explained: a page with its section */
+  docs?: string;
 }
 
 export interface HealthResult {
@@ -479,6 +625,43 @@ export interface InspectSession {
   held: InspectHeld[];
 }
 
+export interface InspectSidecar {
+  /** its id, made when it started; explanations name those who wait by it */
+  sidecar: string;
+  /** it is the one that answers */
+  self?: boolean;
+  /** the name of its pod, as groups of consumers see it; empty = it is not known */
+  pod: string;
+  /** host:port of its health pages; the host is an address of the pod. Empty = it has none */
+  address: string;
+  /** its version */
+  version: string;
+  /** when it started, by the clock of its pod, Unix milliseconds */
+  started_at_ms: number;
+  /** how many rules are in force in it */
+  rules: number;
+  /** the newest revision among its rules, Unix milliseconds; 0 = it has none */
+  rules_revision: number;
+  /** milliseconds since it last showed that it lives */
+  seen_ms: number;
+}
+
+export interface InspectSidecarsParams {
+  /** the cursor of the page before; absent = from the start */
+  cursor?: string;
+  /** about how many to list (1 to 1000); absent = 100 */
+  count?: number;
+}
+
+export interface InspectSidecarsResult {
+  /** those of this page; it may have none and not be the last */
+  sidecars: InspectSidecar[];
+  /** how many there are, on all pages */
+  total: number;
+  /** where the next page begins; absent = this was the last */
+  cursor?: string;
+}
+
 export interface InspectSlow {
   /** the method */
   method: string;
@@ -584,6 +767,33 @@ export interface LockEntry {
   ttl_ms: number;
   /** who holds it */
   held_by: Holder;
+  /** how many calls stand in line for it */
+  waiting?: number;
+}
+
+export interface LockExplainResult {
+  /** what a call without wait_ms would be told now: acquired, or busy = it is held, or others stand in line for it */
+  decision: "acquired" | "busy";
+  /** 0 when it would be acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line */
+  retry_after_ms: number;
+  /** the same as a sentence for people */
+  text: string;
+  /** someone holds it */
+  held: boolean;
+  /** who holds it */
+  held_by?: Holder;
+  /** the owner's fence */
+  fence?: string;
+  /** milliseconds that the owner has left unless it is renewed */
+  ttl_ms?: number;
+  /** what keeps it held: session = a sidecar renews it while the owner's connection lives; ttl = only the owner renews it */
+  bind?: "session" | "ttl";
+  /** when max_hold_ms of its owner is over, after which no renewal extends it, by the Redis server's clock, Unix milliseconds; absent = never */
+  final_at_ms?: number;
+  /** how many calls stand in line for it */
+  waiting: number;
+  /** whose they are, the first in line first; of at most the first 1,000 calls, and at most 20 sidecars */
+  line: ExplainLine[];
 }
 
 export interface LockForceReleaseParams {
@@ -625,6 +835,8 @@ export interface LockListParams {
   cursor?: string;
   /** about how many to list (1 to 1000); absent = 100 */
   count?: number;
+  /** held = all that are held; waited = only those that calls stand in line for; absent = held */
+  state?: "held" | "waited";
 }
 
 export interface LockListResult {
@@ -795,6 +1007,23 @@ export interface PermitAcquireResult {
   denied_by?: "busy" | "cooling" | "banned" | "empty" | "open" | "limit" | "pause" | "released" | "expired";
 }
 
+export interface PermitExplainParams {
+  /** the pool */
+  pool: string;
+  /** as for permit.acquire */
+  rule?: string;
+  /** as for permit.acquire */
+  breaker?: string;
+  /** as for permit.acquire (0 to 1000000000); absent = 1 */
+  cost?: number;
+  /** as for pool.acquire */
+  scope?: string;
+  /** members not to take, at most 100 */
+  exclude?: string[];
+  /** only this member */
+  id?: string;
+}
+
 export interface PermitRenewParams {
   /** the pool */
   pool: string;
@@ -918,6 +1147,59 @@ export interface PoolEntry {
   paused_for_ms?: number;
 }
 
+export interface PoolExplainParams {
+  /** the pool */
+  pool: string;
+  /** as for pool.acquire */
+  scope?: string;
+  /** members not to take, at most 100 */
+  exclude?: string[];
+  /** only this member */
+  id?: string;
+}
+
+export interface PoolExplainResult {
+  /** what a call without wait_ms would be told now: acquired, or why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no such member; open = its breaker; limit = its bucket; pause = the server asked for it */
+  decision: "acquired" | "busy" | "cooling" | "banned" | "empty" | "open" | "limit" | "pause";
+  /** 0 when one would be acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are */
+  retry_after_ms: number;
+  /** the same as a sentence for people */
+  text: string;
+  /** the member that would be acquired, else the one that is soonest */
+  id?: string;
+  /** members that were looked at: all but excluded ones, or that of id */
+  members: number;
+  /** those that may be had now */
+  free: number;
+  /** why the others may not be had, each member by what keeps it longest, the soonest first */
+  reasons: ExplainReason[];
+  /** who has members, by when their leases end; at most 20 */
+  holders: PoolHolder[];
+  /** the rule, of a permit */
+  rule?: string;
+  /** what it allows the member of id, as limit/period, such as 80/10m */
+  limits?: string[];
+  /** these limits are those of an override, for that member alone */
+  override?: boolean;
+  /** the rule refuses nothing */
+  shadow?: boolean;
+  /** the policy of the members' breakers, of a permit */
+  breaker?: string;
+  /** how many calls stand in line for the same pool, scope, rule and breaker */
+  waiting: number;
+  /** whose they are, as of lock.explain */
+  line: ExplainLine[];
+}
+
+export interface PoolHolder {
+  /** the member */
+  id: string;
+  /** milliseconds until the lease ends unless it is renewed, rounded up */
+  left_ms: number;
+  /** who has it */
+  held_by: Holder;
+}
+
 export interface PoolListParams {
   /** the pool */
   pool: string;
@@ -936,11 +1218,48 @@ export interface PoolListResult {
   cursor?: string;
 }
 
+export interface PoolListed {
+  /** the pool */
+  pool: string;
+  /** members */
+  total: number;
+  /** those that are leased, whatever else they are */
+  live: number;
+  /** of the others, those that are cooling down outside of any scope */
+  cooling: number;
+  /** of the others, those that are banned */
+  banned: number;
+  /** the rest */
+  free: number;
+  /** members whose breaker is open or forced open, whatever else they are */
+  open: number;
+  /** in how many waiting lines calls stand: there is one for each scope, rule and breaker policy */
+  lines: number;
+  /** who has members, by when their leases end; at most 3 */
+  holders: PoolHolder[];
+}
+
 export interface PoolMember {
   /** the member */
   id: string;
   /** given to who acquires it, at most 4096 bytes */
   meta?: string;
+}
+
+export interface PoolPoolsParams {
+  /** the cursor of the page before; absent = from the start */
+  cursor?: string;
+  /** about how many to list (1 to 1000); absent = 100 */
+  count?: number;
+  /** exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all */
+  state?: "exhausted" | "waited";
+}
+
+export interface PoolPoolsResult {
+  /** those of this page; it may have none and not be the last */
+  pools: PoolListed[];
+  /** where the next page begins; absent = this was the last */
+  cursor?: string;
 }
 
 export interface PoolPutParams {
@@ -1033,6 +1352,8 @@ export interface PoolStatsResult {
   free: number;
   /** calls that stand in line in the scope without a rule */
   waiting: number;
+  /** members whose breaker is open or forced open, whatever else they are */
+  open: number;
 }
 
 export interface PoolUnbanParams {
@@ -1175,11 +1496,53 @@ export interface QueueEntryParams {
   id: string;
 }
 
+export interface QueueHolder {
+  /** the entry */
+  id: string;
+  /** how often it has been taken, from 1 */
+  attempt: number;
+  /** milliseconds until the lease ends unless it is renewed, rounded up */
+  left_ms: number;
+  /** the connection that took it, as inspect.snapshot of its sidecar lists it */
+  session: string;
+}
+
 export interface QueueLeaseParams {
   /** the queue */
   queue: string;
   /** what queue.dequeue answered */
   lease: string;
+}
+
+export interface QueueListParams {
+  /** the cursor of the page before; absent = from the start */
+  cursor?: string;
+  /** about how many to list (1 to 1000); absent = 100 */
+  count?: number;
+  /** entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only those in which none waits; absent = all */
+  state?: "entries" | "leased" | "empty";
+}
+
+export interface QueueListResult {
+  /** those of this page; it may have none and not be the last */
+  queues: QueueListed[];
+  /** where the next page begins; absent = this was the last */
+  cursor?: string;
+}
+
+export interface QueueListed {
+  /** the queue */
+  queue: string;
+  /** entries that wait to be taken, those that expired but are not yet removed too */
+  depth: number;
+  /** entries that someone has */
+  leased: number;
+  /** calls that wait for an entry */
+  waiting: number;
+  /** milliseconds since the first entry came; 0 when there is none */
+  oldest_ms: number;
+  /** who has entries, by when their leases end; at most 3 */
+  holders: QueueHolder[];
 }
 
 export interface QueueParams {
@@ -1766,6 +2129,33 @@ export interface SemaphoreHolder {
   held_by: Holder;
 }
 
+export interface SemaphoreListParams {
+  /** the cursor of the page before; absent = from the start */
+  cursor?: string;
+  /** about how many to list (1 to 1000); absent = 100 */
+  count?: number;
+  /** held = only those of which permits are held; waited = only those that calls stand in line for; absent = both */
+  state?: "held" | "waited";
+}
+
+export interface SemaphoreListResult {
+  /** those of this page; it may have none and not be the last */
+  semaphores: SemaphoreListed[];
+  /** where the next page begins; absent = this was the last */
+  cursor?: string;
+}
+
+export interface SemaphoreListed {
+  /** the semaphore */
+  name: string;
+  /** how many permits are held */
+  held: number;
+  /** how many calls stand in line */
+  waiting: number;
+  /** who holds them, by when their TTLs end; at most 3 */
+  holders: SemaphoreHolder[];
+}
+
 export interface SemaphoreReleaseParams {
   /** the semaphore */
   name: string;
@@ -1930,6 +2320,39 @@ export interface StreamGroupDetail {
 export interface StreamGroupsResult {
   /** its groups, sorted by name */
   groups: StreamGroupDetail[];
+}
+
+export interface StreamListParams {
+  /** the cursor of the page before; absent = from the start */
+  cursor?: string;
+  /** about how many to list (1 to 1000); absent = 100 */
+  count?: number;
+  /** behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters; absent = all */
+  state?: "behind" | "dead";
+}
+
+export interface StreamListResult {
+  /** those of this page; it may have none and not be the last */
+  streams: StreamListed[];
+  /** where the next page begins; absent = this was the last */
+  cursor?: string;
+}
+
+export interface StreamListed {
+  /** the stream */
+  stream: string;
+  /** messages in the stream, acknowledged ones too */
+  length: number;
+  /** messages that are not due */
+  delayed: number;
+  /** dead letters */
+  dead: number;
+  /** messages that were deleted before a group that had been given them acknowledged them, since the stream was first used */
+  trimmed: number;
+  /** its groups, those first that are behind most; at most 8 */
+  groups: StreamGroup[];
+  /** how many more groups it has */
+  more_groups?: number;
 }
 
 export interface StreamMessage {
@@ -2177,10 +2600,14 @@ export interface StreamUnsubscribeResult {
 export interface Methods {
   /** Asks whether a call may be made. While the breaker is half open it hands out probes, which are to be reported. */
   "breaker.allow": { params: BreakerAllowParams; result: BreakerAllowResult };
+  /** Tells whether a breaker would let a call pass now, why not and until when, and by which policy. It takes nothing. */
+  "breaker.explain": { params: BreakerParams; result: BreakerExplainResult };
   /** Holds a breaker in a state until breaker.reset, whatever is reported. */
   "breaker.force": { params: BreakerForceParams; result: BreakerChangeResult };
   /** Says in what state a breaker is, and why. */
   "breaker.get": { params: BreakerParams; result: BreakerGetResult };
+  /** Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  "breaker.list": { params: BreakerListParams; result: BreakerListResult };
   /** Tells what became of a call that was allowed. What was allowed in an older generation changes nothing. */
   "breaker.report": { params: BreakerReportParams; result: BreakerReportResult };
   /** Closes a breaker and forgets what it counted, a forced state too. */
@@ -2191,10 +2618,14 @@ export interface Methods {
   "events.unsubscribe": { params: Nothing; result: Nothing };
   /** Answers what /readyz?verbose and /livez?verbose do. */
   "health.get": { params: Nothing; result: HealthResult };
+  /** Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is listed for half a minute still. */
+  "inspect.sidecars": { params: InspectSidecarsParams; result: InspectSidecarsResult };
   /** Shows what the sidecar is, has in force, holds and does now, without secrets. */
   "inspect.snapshot": { params: Nothing; result: InspectResult };
   /** Takes a lock, at once or in turn within wait_ms, or says who holds it. Repeating it with the same token answers the same grant. */
   "lock.acquire": { params: LockAcquireParams; result: LockAcquireResult };
+  /** Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing. */
+  "lock.explain": { params: LockGetParams; result: LockExplainResult };
   /** Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher. */
   "lock.force_release": { params: LockForceReleaseParams; result: LockForceReleaseResult };
   /** Says whether a lock is held, by whom and for how long. */
@@ -2207,6 +2638,8 @@ export interface Methods {
   "lock.renew": { params: LockRenewParams; result: LockRenewResult };
   /** Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost: all decided and taken in one step. */
   "permit.acquire": { params: PermitAcquireParams; result: PermitAcquireResult };
+  /** Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who holds them and who stands in line. It takes nothing. */
+  "permit.explain": { params: PermitExplainParams; result: PoolExplainResult };
   /** Renews a permit: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on. */
   "permit.renew": { params: PermitRenewParams; result: PoolRenewResult };
   /** Gives a permit's member back and tells its breaker, its cooldown and its pause how the work went, in one step. */
@@ -2215,8 +2648,12 @@ export interface Methods {
   "pool.acquire": { params: PoolAcquireParams; result: PoolAcquireResult };
   /** Takes a member out of use, for a time or until pool.unban. Who has it keeps it until it is given back. */
   "pool.ban": { params: PoolBanParams; result: PoolBanResult };
+  /** Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who stands in line. It takes nothing. */
+  "pool.explain": { params: PoolExplainParams; result: PoolExplainResult };
   /** Lists the members of a pool and their states, a page at a time, in the order in which they came. */
   "pool.list": { params: PoolListParams; result: PoolListResult };
+  /** Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  "pool.pools": { params: PoolPoolsParams; result: PoolPoolsResult };
   /** Adds members to a pool, and replaces the meta of those that are there; these keep their state, bans included. */
   "pool.put": { params: PoolPutParams; result: PoolPutResult };
   /** Gives a member back and says how it did. */
@@ -2243,6 +2680,8 @@ export interface Methods {
   "queue.dequeue": { params: QueueDequeueParams; result: QueueDequeueResult };
   /** Puts an entry at the end of a queue, or answers where the entry of that id is. */
   "queue.enqueue": { params: QueueEnqueueParams; result: QueueEnqueueResult };
+  /** Lists the queues that have entries or that calls wait at, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  "queue.list": { params: QueueListParams; result: QueueListResult };
   /** Says where an entry stands. */
   "queue.position": { params: QueueEntryParams; result: QueuePositionResult };
   /** Ends the lease of an entry that was not dealt with: it is at the head again at once. */
@@ -2297,6 +2736,8 @@ export interface Methods {
   "semaphore.acquire": { params: SemaphoreAcquireParams; result: SemaphoreAcquireResult };
   /** Says how many permits are held, and by whom. */
   "semaphore.get": { params: SemaphoreGetParams; result: SemaphoreGetResult };
+  /** Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  "semaphore.list": { params: SemaphoreListParams; result: SemaphoreListResult };
   /** Gives the permits of this token back, and nobody else's. */
   "semaphore.release": { params: SemaphoreReleaseParams; result: SemaphoreReleaseResult };
   /** Renews the permits of this token: they last so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on. */
@@ -2317,6 +2758,8 @@ export interface Methods {
   "stream.fetch": { params: StreamFetchParams; result: StreamFetchResult };
   /** Lists the groups of a stream and their consumers. A consumer is a pod. */
   "stream.groups": { params: StreamParams; result: StreamGroupsResult };
+  /** Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  "stream.list": { params: StreamListParams; result: StreamListResult };
   /** Ends the delivery of a message that was not dealt with: it is delivered again after delay_ms, or moved to the dead letters after its last attempt. */
   "stream.nack": { params: StreamNackParams; result: StreamNackResult };
   /** Adds a message to the end of a stream, or later with delay_ms. */
@@ -2375,21 +2818,28 @@ export type EventName = keyof Events;
 
 /** Methods that may be called again with the same params after a lost reply. The others need a request id for that. */
 export const idempotent: ReadonlySet<string> = new Set<MethodName>([
+  "breaker.explain",
   "breaker.force",
   "breaker.get",
+  "breaker.list",
   "breaker.reset",
   "events.subscribe",
   "events.unsubscribe",
   "health.get",
+  "inspect.sidecars",
   "inspect.snapshot",
+  "lock.explain",
   "lock.get",
   "lock.list",
   "lock.release",
   "lock.renew",
+  "permit.explain",
   "permit.renew",
   "permit.report",
   "pool.ban",
+  "pool.explain",
   "pool.list",
+  "pool.pools",
   "pool.put",
   "pool.release",
   "pool.remove",
@@ -2399,6 +2849,7 @@ export const idempotent: ReadonlySet<string> = new Set<MethodName>([
   "pubsub.unsubscribe",
   "queue.ack",
   "queue.cancel",
+  "queue.list",
   "queue.position",
   "queue.release",
   "queue.renew",
@@ -2420,6 +2871,7 @@ export const idempotent: ReadonlySet<string> = new Set<MethodName>([
   "seen.commit",
   "seen.release",
   "semaphore.get",
+  "semaphore.list",
   "semaphore.release",
   "semaphore.renew",
   "session.drain",
@@ -2429,6 +2881,7 @@ export const idempotent: ReadonlySet<string> = new Set<MethodName>([
   "stream.dead",
   "stream.extend",
   "stream.groups",
+  "stream.list",
   "stream.nack",
   "stream.read",
   "stream.stats",
@@ -2439,26 +2892,33 @@ export const idempotent: ReadonlySet<string> = new Set<MethodName>([
 /** Every method, sorted by name. */
 export const methodNames: readonly MethodName[] = [
   "breaker.allow",
+  "breaker.explain",
   "breaker.force",
   "breaker.get",
+  "breaker.list",
   "breaker.report",
   "breaker.reset",
   "events.subscribe",
   "events.unsubscribe",
   "health.get",
+  "inspect.sidecars",
   "inspect.snapshot",
   "lock.acquire",
+  "lock.explain",
   "lock.force_release",
   "lock.get",
   "lock.list",
   "lock.release",
   "lock.renew",
   "permit.acquire",
+  "permit.explain",
   "permit.renew",
   "permit.report",
   "pool.acquire",
   "pool.ban",
+  "pool.explain",
   "pool.list",
+  "pool.pools",
   "pool.put",
   "pool.release",
   "pool.remove",
@@ -2472,6 +2932,7 @@ export const methodNames: readonly MethodName[] = [
   "queue.cancel",
   "queue.dequeue",
   "queue.enqueue",
+  "queue.list",
   "queue.position",
   "queue.release",
   "queue.renew",
@@ -2499,6 +2960,7 @@ export const methodNames: readonly MethodName[] = [
   "seen.reserve",
   "semaphore.acquire",
   "semaphore.get",
+  "semaphore.list",
   "semaphore.release",
   "semaphore.renew",
   "session.drain",
@@ -2509,6 +2971,7 @@ export const methodNames: readonly MethodName[] = [
   "stream.extend",
   "stream.fetch",
   "stream.groups",
+  "stream.list",
   "stream.nack",
   "stream.publish",
   "stream.publish_many",

@@ -24,21 +24,28 @@ class AsyncCall(Protocol):
 # Methods that may be called again with the same params after a lost reply. The others need a request id for that.
 IDEMPOTENT = frozenset(
     {
+        "breaker.explain",
         "breaker.force",
         "breaker.get",
+        "breaker.list",
         "breaker.reset",
         "events.subscribe",
         "events.unsubscribe",
         "health.get",
+        "inspect.sidecars",
         "inspect.snapshot",
+        "lock.explain",
         "lock.get",
         "lock.list",
         "lock.release",
         "lock.renew",
+        "permit.explain",
         "permit.renew",
         "permit.report",
         "pool.ban",
+        "pool.explain",
         "pool.list",
+        "pool.pools",
         "pool.put",
         "pool.release",
         "pool.remove",
@@ -48,6 +55,7 @@ IDEMPOTENT = frozenset(
         "pubsub.unsubscribe",
         "queue.ack",
         "queue.cancel",
+        "queue.list",
         "queue.position",
         "queue.release",
         "queue.renew",
@@ -69,6 +77,7 @@ IDEMPOTENT = frozenset(
         "seen.commit",
         "seen.release",
         "semaphore.get",
+        "semaphore.list",
         "semaphore.release",
         "semaphore.renew",
         "session.drain",
@@ -78,6 +87,7 @@ IDEMPOTENT = frozenset(
         "stream.dead",
         "stream.extend",
         "stream.groups",
+        "stream.list",
         "stream.nack",
         "stream.read",
         "stream.stats",
@@ -124,6 +134,29 @@ class BreakerMethods:
         if request_id is not None:
             params["_request_id"] = request_id
         result: BreakerAllowResult = self._call("breaker.allow", params, deadline)
+        return result
+
+    def explain(
+        self,
+        *,
+        name: str,
+        pool: str | None = None,
+        policy: str | None = None,
+        deadline: float | None = None,
+    ) -> BreakerExplainResult:
+        """Tells whether a breaker would let a call pass now, why not and until when, and by which policy. It takes nothing.
+
+        name: the breaker
+        pool: the pool whose member's breaker it is
+        policy: the policy to go by, as for breaker.allow
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"name": name}
+        if pool is not None:
+            params["pool"] = pool
+        if policy is not None:
+            params["policy"] = policy
+        result: BreakerExplainResult = self._call("breaker.explain", params, deadline)
         return result
 
     def force(
@@ -173,6 +206,36 @@ class BreakerMethods:
         if policy is not None:
             params["policy"] = policy
         result: BreakerGetResult = self._call("breaker.get", params, deadline)
+        return result
+
+    def list(
+        self,
+        *,
+        pool: str | None = None,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "not_closed"] | None = None,
+        deadline: float | None = None,
+    ) -> BreakerListResult:
+        """Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may
+        be missing or be there still.
+
+        pool: the pool whose members' breakers to list; absent = breakers that are no member's
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: only those in this state; not_closed = in any but closed; absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if pool is not None:
+            params["pool"] = pool
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: BreakerListResult = self._call("breaker.list", params, deadline)
         return result
 
     def report(
@@ -305,6 +368,28 @@ class InspectMethods:
     def __init__(self, call: Call) -> None:
         self._call = call
 
+    def sidecars(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        deadline: float | None = None,
+    ) -> InspectSidecarsResult:
+        """Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is
+        listed for half a minute still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        result: InspectSidecarsResult = self._call("inspect.sidecars", params, deadline)
+        return result
+
     def snapshot(
         self,
         *,
@@ -374,6 +459,21 @@ class LockMethods:
         result: LockAcquireResult = self._call("lock.acquire", params, deadline)
         return result
 
+    def explain(
+        self,
+        *,
+        name: str,
+        deadline: float | None = None,
+    ) -> LockExplainResult:
+        """Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing.
+
+        name: the lock
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"name": name}
+        result: LockExplainResult = self._call("lock.explain", params, deadline)
+        return result
+
     def force_release(
         self,
         *,
@@ -417,6 +517,7 @@ class LockMethods:
         *,
         cursor: str | None = None,
         count: int = 100,
+        state: Literal["held", "waited"] | None = None,
         deadline: float | None = None,
     ) -> LockListResult:
         """Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there
@@ -424,6 +525,7 @@ class LockMethods:
 
         cursor: the cursor of the page before; absent = from the start
         count: about how many to list (1 to 1000); absent = 100
+        state: held = all that are held; waited = only those that calls stand in line for; absent = held
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -431,6 +533,8 @@ class LockMethods:
             params["cursor"] = cursor
         if count != 100:
             params["count"] = count
+        if state is not None:
+            params["state"] = state
         result: LockListResult = self._call("lock.list", params, deadline)
         return result
 
@@ -535,6 +639,46 @@ class PermitMethods:
         if request_id is not None:
             params["_request_id"] = request_id
         result: PermitAcquireResult = self._call("permit.acquire", params, deadline)
+        return result
+
+    def explain(
+        self,
+        *,
+        pool: str,
+        rule: str | None = None,
+        breaker: str | None = None,
+        cost: int = 1,
+        scope: str | None = None,
+        exclude: Sequence[str] | None = None,
+        id: str | None = None,
+        deadline: float | None = None,
+    ) -> PoolExplainResult:
+        """Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who
+        holds them and who stands in line. It takes nothing.
+
+        pool: the pool
+        rule: as for permit.acquire
+        breaker: as for permit.acquire
+        cost: as for permit.acquire (0 to 1000000000); absent = 1
+        scope: as for pool.acquire
+        exclude: members not to take, at most 100
+        id: only this member
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"pool": pool}
+        if rule is not None:
+            params["rule"] = rule
+        if breaker is not None:
+            params["breaker"] = breaker
+        if cost != 1:
+            params["cost"] = cost
+        if scope is not None:
+            params["scope"] = scope
+        if exclude is not None:
+            params["exclude"] = exclude
+        if id is not None:
+            params["id"] = id
+        result: PoolExplainResult = self._call("permit.explain", params, deadline)
         return result
 
     def renew(
@@ -673,6 +817,34 @@ class PoolMethods:
         result: PoolBanResult = self._call("pool.ban", params, deadline)
         return result
 
+    def explain(
+        self,
+        *,
+        pool: str,
+        scope: str | None = None,
+        exclude: Sequence[str] | None = None,
+        id: str | None = None,
+        deadline: float | None = None,
+    ) -> PoolExplainResult:
+        """Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who
+        stands in line. It takes nothing.
+
+        pool: the pool
+        scope: as for pool.acquire
+        exclude: members not to take, at most 100
+        id: only this member
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"pool": pool}
+        if scope is not None:
+            params["scope"] = scope
+        if exclude is not None:
+            params["exclude"] = exclude
+        if id is not None:
+            params["id"] = id
+        result: PoolExplainResult = self._call("pool.explain", params, deadline)
+        return result
+
     def list(
         self,
         *,
@@ -698,6 +870,32 @@ class PoolMethods:
         if count != 100:
             params["count"] = count
         result: PoolListResult = self._call("pool.list", params, deadline)
+        return result
+
+    def pools(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["exhausted", "waited"] | None = None,
+        deadline: float | None = None,
+    ) -> PoolPoolsResult:
+        """Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be
+        there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: PoolPoolsResult = self._call("pool.pools", params, deadline)
         return result
 
     def put(
@@ -1000,6 +1198,33 @@ class QueueMethods:
         if request_id is not None:
             params["_request_id"] = request_id
         result: QueueEnqueueResult = self._call("queue.enqueue", params, deadline)
+        return result
+
+    def list(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["entries", "leased", "empty"] | None = None,
+        deadline: float | None = None,
+    ) -> QueueListResult:
+        """Lists the queues that have entries or that calls wait at, a page at a time, in no order. What changes meanwhile may be missing or
+        be there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only
+            those in which none waits; absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: QueueListResult = self._call("queue.list", params, deadline)
         return result
 
     def position(
@@ -1740,6 +1965,32 @@ class SemaphoreMethods:
         result: SemaphoreGetResult = self._call("semaphore.get", params, deadline)
         return result
 
+    def list(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["held", "waited"] | None = None,
+        deadline: float | None = None,
+    ) -> SemaphoreListResult:
+        """Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be
+        missing or be there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: held = only those of which permits are held; waited = only those that calls stand in line for; absent = both
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: SemaphoreListResult = self._call("semaphore.list", params, deadline)
+        return result
+
     def release(
         self,
         *,
@@ -1980,6 +2231,33 @@ class StreamMethods:
         """
         params: dict[str, Any] = {"stream": stream}
         result: StreamGroupsResult = self._call("stream.groups", params, deadline)
+        return result
+
+    def list(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["behind", "dead"] | None = None,
+        deadline: float | None = None,
+    ) -> StreamListResult:
+        """Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be
+        missing or be there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters;
+            absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: StreamListResult = self._call("stream.list", params, deadline)
         return result
 
     def nack(
@@ -2300,6 +2578,29 @@ class AsyncBreakerMethods:
         result: Coroutine[Any, Any, BreakerAllowResult] = self._call("breaker.allow", params, deadline)
         return result
 
+    def explain(
+        self,
+        *,
+        name: str,
+        pool: str | None = None,
+        policy: str | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, BreakerExplainResult]:
+        """Tells whether a breaker would let a call pass now, why not and until when, and by which policy. It takes nothing.
+
+        name: the breaker
+        pool: the pool whose member's breaker it is
+        policy: the policy to go by, as for breaker.allow
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"name": name}
+        if pool is not None:
+            params["pool"] = pool
+        if policy is not None:
+            params["policy"] = policy
+        result: Coroutine[Any, Any, BreakerExplainResult] = self._call("breaker.explain", params, deadline)
+        return result
+
     def force(
         self,
         *,
@@ -2347,6 +2648,36 @@ class AsyncBreakerMethods:
         if policy is not None:
             params["policy"] = policy
         result: Coroutine[Any, Any, BreakerGetResult] = self._call("breaker.get", params, deadline)
+        return result
+
+    def list(
+        self,
+        *,
+        pool: str | None = None,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "not_closed"] | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, BreakerListResult]:
+        """Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may
+        be missing or be there still.
+
+        pool: the pool whose members' breakers to list; absent = breakers that are no member's
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: only those in this state; not_closed = in any but closed; absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if pool is not None:
+            params["pool"] = pool
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: Coroutine[Any, Any, BreakerListResult] = self._call("breaker.list", params, deadline)
         return result
 
     def report(
@@ -2479,6 +2810,28 @@ class AsyncInspectMethods:
     def __init__(self, call: AsyncCall) -> None:
         self._call = call
 
+    def sidecars(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, InspectSidecarsResult]:
+        """Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is
+        listed for half a minute still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        result: Coroutine[Any, Any, InspectSidecarsResult] = self._call("inspect.sidecars", params, deadline)
+        return result
+
     def snapshot(
         self,
         *,
@@ -2548,6 +2901,21 @@ class AsyncLockMethods:
         result: Coroutine[Any, Any, LockAcquireResult] = self._call("lock.acquire", params, deadline)
         return result
 
+    def explain(
+        self,
+        *,
+        name: str,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, LockExplainResult]:
+        """Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing.
+
+        name: the lock
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"name": name}
+        result: Coroutine[Any, Any, LockExplainResult] = self._call("lock.explain", params, deadline)
+        return result
+
     def force_release(
         self,
         *,
@@ -2591,6 +2959,7 @@ class AsyncLockMethods:
         *,
         cursor: str | None = None,
         count: int = 100,
+        state: Literal["held", "waited"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockListResult]:
         """Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there
@@ -2598,6 +2967,7 @@ class AsyncLockMethods:
 
         cursor: the cursor of the page before; absent = from the start
         count: about how many to list (1 to 1000); absent = 100
+        state: held = all that are held; waited = only those that calls stand in line for; absent = held
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -2605,6 +2975,8 @@ class AsyncLockMethods:
             params["cursor"] = cursor
         if count != 100:
             params["count"] = count
+        if state is not None:
+            params["state"] = state
         result: Coroutine[Any, Any, LockListResult] = self._call("lock.list", params, deadline)
         return result
 
@@ -2709,6 +3081,46 @@ class AsyncPermitMethods:
         if request_id is not None:
             params["_request_id"] = request_id
         result: Coroutine[Any, Any, PermitAcquireResult] = self._call("permit.acquire", params, deadline)
+        return result
+
+    def explain(
+        self,
+        *,
+        pool: str,
+        rule: str | None = None,
+        breaker: str | None = None,
+        cost: int = 1,
+        scope: str | None = None,
+        exclude: Sequence[str] | None = None,
+        id: str | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, PoolExplainResult]:
+        """Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who
+        holds them and who stands in line. It takes nothing.
+
+        pool: the pool
+        rule: as for permit.acquire
+        breaker: as for permit.acquire
+        cost: as for permit.acquire (0 to 1000000000); absent = 1
+        scope: as for pool.acquire
+        exclude: members not to take, at most 100
+        id: only this member
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"pool": pool}
+        if rule is not None:
+            params["rule"] = rule
+        if breaker is not None:
+            params["breaker"] = breaker
+        if cost != 1:
+            params["cost"] = cost
+        if scope is not None:
+            params["scope"] = scope
+        if exclude is not None:
+            params["exclude"] = exclude
+        if id is not None:
+            params["id"] = id
+        result: Coroutine[Any, Any, PoolExplainResult] = self._call("permit.explain", params, deadline)
         return result
 
     def renew(
@@ -2847,6 +3259,34 @@ class AsyncPoolMethods:
         result: Coroutine[Any, Any, PoolBanResult] = self._call("pool.ban", params, deadline)
         return result
 
+    def explain(
+        self,
+        *,
+        pool: str,
+        scope: str | None = None,
+        exclude: Sequence[str] | None = None,
+        id: str | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, PoolExplainResult]:
+        """Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who
+        stands in line. It takes nothing.
+
+        pool: the pool
+        scope: as for pool.acquire
+        exclude: members not to take, at most 100
+        id: only this member
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {"pool": pool}
+        if scope is not None:
+            params["scope"] = scope
+        if exclude is not None:
+            params["exclude"] = exclude
+        if id is not None:
+            params["id"] = id
+        result: Coroutine[Any, Any, PoolExplainResult] = self._call("pool.explain", params, deadline)
+        return result
+
     def list(
         self,
         *,
@@ -2872,6 +3312,32 @@ class AsyncPoolMethods:
         if count != 100:
             params["count"] = count
         result: Coroutine[Any, Any, PoolListResult] = self._call("pool.list", params, deadline)
+        return result
+
+    def pools(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["exhausted", "waited"] | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, PoolPoolsResult]:
+        """Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be
+        there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: Coroutine[Any, Any, PoolPoolsResult] = self._call("pool.pools", params, deadline)
         return result
 
     def put(
@@ -3174,6 +3640,33 @@ class AsyncQueueMethods:
         if request_id is not None:
             params["_request_id"] = request_id
         result: Coroutine[Any, Any, QueueEnqueueResult] = self._call("queue.enqueue", params, deadline)
+        return result
+
+    def list(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["entries", "leased", "empty"] | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, QueueListResult]:
+        """Lists the queues that have entries or that calls wait at, a page at a time, in no order. What changes meanwhile may be missing or
+        be there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only
+            those in which none waits; absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: Coroutine[Any, Any, QueueListResult] = self._call("queue.list", params, deadline)
         return result
 
     def position(
@@ -3914,6 +4407,32 @@ class AsyncSemaphoreMethods:
         result: Coroutine[Any, Any, SemaphoreGetResult] = self._call("semaphore.get", params, deadline)
         return result
 
+    def list(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["held", "waited"] | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, SemaphoreListResult]:
+        """Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be
+        missing or be there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: held = only those of which permits are held; waited = only those that calls stand in line for; absent = both
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: Coroutine[Any, Any, SemaphoreListResult] = self._call("semaphore.list", params, deadline)
+        return result
+
     def release(
         self,
         *,
@@ -4154,6 +4673,33 @@ class AsyncStreamMethods:
         """
         params: dict[str, Any] = {"stream": stream}
         result: Coroutine[Any, Any, StreamGroupsResult] = self._call("stream.groups", params, deadline)
+        return result
+
+    def list(
+        self,
+        *,
+        cursor: str | None = None,
+        count: int = 100,
+        state: Literal["behind", "dead"] | None = None,
+        deadline: float | None = None,
+    ) -> Coroutine[Any, Any, StreamListResult]:
+        """Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be
+        missing or be there still.
+
+        cursor: the cursor of the page before; absent = from the start
+        count: about how many to list (1 to 1000); absent = 100
+        state: behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters;
+            absent = all
+        deadline: seconds for the call; absent = the client's, and wait_ms
+        """
+        params: dict[str, Any] = {}
+        if cursor is not None:
+            params["cursor"] = cursor
+        if count != 100:
+            params["count"] = count
+        if state is not None:
+            params["state"] = state
+        result: Coroutine[Any, Any, StreamListResult] = self._call("stream.list", params, deadline)
         return result
 
     def nack(

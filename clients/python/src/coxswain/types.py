@@ -58,6 +58,49 @@ class BreakerChangeResult(TypedDict):
     changed: bool
 
 
+class BreakerExplainResult(TypedDict):
+    # what breaker.allow would answer now: allowed; probe = allowed, as a probe; open; half_open = as many probes are out as may be;
+    # forced_open
+    decision: Literal["allowed", "probe", "open", "half_open", "forced_open"]
+    # 0 when a call may pass; else milliseconds until one may, rounded up; -1 = not before breaker.reset
+    retry_after_ms: int
+    # the same as a sentence for people
+    text: str
+    # its state
+    state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
+    # rises with every change of state
+    generation: int
+    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten
+    changed_at_ms: NotRequired[int]
+    # failures in a row while closed
+    failures: int
+    # successes of probes while half open
+    successes: int
+    # how often in a row it opened
+    opened: int
+    # milliseconds that it would be open the next time, give or take 5 %
+    next_open_ms: int
+    # probes that are out now
+    probes: int
+    # how many may be out at once, while half open
+    most_probes: int
+    # milliseconds until the first of them is lost unless it is reported, rounded up
+    probe_left_ms: NotRequired[int]
+    # calls in the rolling window, if the policy has one
+    window_calls: NotRequired[int]
+    # failures among them
+    window_failed: NotRequired[int]
+    # slow ones among them
+    window_slow: NotRequired[int]
+    # the policy that it goes by, default when none is configured for it
+    policy: str
+    # why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default =
+    # none does
+    policy_from: Literal["given", "name", "default"]
+    # the policy, with what is as by default
+    settings: BreakerPolicy
+
+
 class BreakerForceParams(TypedDict):
     # the breaker
     name: str
@@ -99,6 +142,51 @@ class BreakerGetResult(TypedDict):
     forced_at_ms: NotRequired[int]
 
 
+class BreakerListParams(TypedDict):
+    # the pool whose members' breakers to list; absent = breakers that are no member's
+    pool: NotRequired[str]
+    # the cursor of the page before; absent = from the start
+    cursor: NotRequired[str]
+    # about how many to list
+    count: NotRequired[int]
+    # only those in this state; not_closed = in any but closed; absent = all
+    state: NotRequired[Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "not_closed"]]
+
+
+class BreakerListResult(TypedDict):
+    # those of this page; it may have none and not be the last
+    breakers: list[BreakerListed]
+    # where the next page begins; absent = this was the last
+    cursor: NotRequired[str]
+
+
+class BreakerListed(TypedDict):
+    # the breaker; with pool the member
+    name: str
+    # its state
+    state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
+    # the policy that it goes by where a call names none
+    policy: str
+    # failures in a row while closed
+    failures: int
+    # successes of probes while half open
+    successes: int
+    # probes that are out now
+    probes: int
+    # milliseconds until a probe may pass; 0 when one may, or it is not open
+    open_for_ms: int
+    # how often in a row it opened
+    opened: int
+    # calls in the rolling window, if the policy has one
+    window_calls: NotRequired[int]
+    # failures among them
+    window_failed: NotRequired[int]
+    # slow ones among them
+    window_slow: NotRequired[int]
+    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten
+    changed_at_ms: int
+
+
 class BreakerParams(TypedDict):
     # the breaker
     name: str
@@ -106,6 +194,27 @@ class BreakerParams(TypedDict):
     pool: NotRequired[str]
     # the policy to go by, as for breaker.allow
     policy: NotRequired[str]
+
+
+class BreakerPolicy(TypedDict):
+    # the breaker that it is for (with a pool, the pool), or a glob of them
+    name: str
+    # failures in a row that open it; absent = 3
+    failure_threshold: NotRequired[int]
+    # successes of probes that close it; absent = 3
+    success_threshold: NotRequired[int]
+    # milliseconds that it stays open, twice as long each time in a row; absent = 600000
+    open_ms: NotRequired[int]
+    # the most milliseconds that it stays open; absent = an hour, or open_ms if that is longer
+    open_max_ms: NotRequired[int]
+    # how many probes are out at once; absent = success_threshold
+    half_open_max: NotRequired[int]
+    # milliseconds after which a probe that nobody reports on is lost; absent = a minute
+    probe_ttl_ms: NotRequired[int]
+    # a rolling window of calls, whose rates open it too; absent = none
+    window: NotRequired[BreakerWindow]
+    # what decides when Redis does not answer; absent = open
+    fail_mode: NotRequired[Literal["closed", "open"]]
 
 
 class BreakerReportParams(TypedDict):
@@ -136,6 +245,19 @@ class BreakerReportResult(TypedDict):
     counted: bool
     # the reply of an earlier call with the same request id
     replayed: NotRequired[bool]
+
+
+class BreakerWindow(TypedDict):
+    # its length in milliseconds
+    window_ms: int
+    # fewer calls say nothing; absent = 10
+    min_calls: NotRequired[int]
+    # the percent of failures that opens it; absent = they do not
+    failure_rate: NotRequired[int]
+    # milliseconds from which on a call is slow
+    slow_ms: NotRequired[int]
+    # the percent of slow calls that opens it; absent = they do not
+    slow_rate: NotRequired[int]
 
 
 class DescribeParams(TypedDict):
@@ -239,6 +361,15 @@ class ExplainHolder(TypedDict):
     left_ms: int
 
 
+class ExplainLine(TypedDict):
+    # the sidecar, as inspect.sidecars lists it
+    sidecar: str
+    # how many of its calls stand in line
+    waiting: int
+    # milliseconds for which its places are kept unless it shows that it lives, rounded up; 0 = it seems dead, and is passed over
+    left_ms: int
+
+
 class ExplainPause(TypedDict):
     # when it ends, Unix milliseconds
     until_at_ms: int
@@ -253,6 +384,17 @@ class ExplainPenalty(TypedDict):
     level: int
     # milliseconds until it is forgotten if none comes, rounded up
     forgiven_after_ms: int
+
+
+class ExplainReason(TypedDict):
+    # what keeps them, as decision says it
+    reason: Literal["busy", "cooling", "banned", "open", "limit", "pause"]
+    # how many it keeps
+    members: int
+    # the one of them that may be had first
+    id: str
+    # milliseconds until then, rounded up; -1 = never, as things are
+    after_ms: int
 
 
 class FieldDescription(TypedDict):
@@ -294,6 +436,12 @@ class HealthCheck(TypedDict):
     ok: bool
     # what was found, and the remedy when it failed
     detail: str
+    # what is wrong, where that is known: as sidecar doctor says it
+    cause: NotRequired[str]
+    # what to do about it
+    fix: NotRequired[str]
+    # where that is explained: a page with its section
+    docs: NotRequired[str]
 
 
 class HealthResult(TypedDict):
@@ -489,6 +637,43 @@ class InspectSession(TypedDict):
     held: list[InspectHeld]
 
 
+class InspectSidecar(TypedDict):
+    # its id, made when it started; explanations name those who wait by it
+    sidecar: str
+    # it is the one that answers
+    self: NotRequired[bool]
+    # the name of its pod, as groups of consumers see it; empty = it is not known
+    pod: str
+    # host:port of its health pages; the host is an address of the pod. Empty = it has none
+    address: str
+    # its version
+    version: str
+    # when it started, by the clock of its pod, Unix milliseconds
+    started_at_ms: int
+    # how many rules are in force in it
+    rules: int
+    # the newest revision among its rules, Unix milliseconds; 0 = it has none
+    rules_revision: int
+    # milliseconds since it last showed that it lives
+    seen_ms: int
+
+
+class InspectSidecarsParams(TypedDict):
+    # the cursor of the page before; absent = from the start
+    cursor: NotRequired[str]
+    # about how many to list
+    count: NotRequired[int]
+
+
+class InspectSidecarsResult(TypedDict):
+    # those of this page; it may have none and not be the last
+    sidecars: list[InspectSidecar]
+    # how many there are, on all pages
+    total: int
+    # where the next page begins; absent = this was the last
+    cursor: NotRequired[str]
+
+
 class InspectSlow(TypedDict):
     # the method
     method: str
@@ -595,6 +780,34 @@ class LockEntry(TypedDict):
     ttl_ms: int
     # who holds it
     held_by: Holder
+    # how many calls stand in line for it
+    waiting: NotRequired[int]
+
+
+class LockExplainResult(TypedDict):
+    # what a call without wait_ms would be told now: acquired, or busy = it is held, or others stand in line for it
+    decision: Literal["acquired", "busy"]
+    # 0 when it would be acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line
+    retry_after_ms: int
+    # the same as a sentence for people
+    text: str
+    # someone holds it
+    held: bool
+    # who holds it
+    held_by: NotRequired[Holder]
+    # the owner's fence
+    fence: NotRequired[str]
+    # milliseconds that the owner has left unless it is renewed
+    ttl_ms: NotRequired[int]
+    # what keeps it held: session = a sidecar renews it while the owner's connection lives; ttl = only the owner renews it
+    bind: NotRequired[Literal["session", "ttl"]]
+    # when max_hold_ms of its owner is over, after which no renewal extends it, by the Redis server's clock, Unix milliseconds; absent =
+    # never
+    final_at_ms: NotRequired[int]
+    # how many calls stand in line for it
+    waiting: int
+    # whose they are, the first in line first; of at most the first 1,000 calls, and at most 20 sidecars
+    line: list[ExplainLine]
 
 
 class LockForceReleaseParams(TypedDict):
@@ -636,6 +849,8 @@ class LockListParams(TypedDict):
     cursor: NotRequired[str]
     # about how many to list
     count: NotRequired[int]
+    # held = all that are held; waited = only those that calls stand in line for; absent = held
+    state: NotRequired[Literal["held", "waited"]]
 
 
 class LockListResult(TypedDict):
@@ -810,6 +1025,23 @@ class PermitAcquireResult(TypedDict):
     denied_by: NotRequired[Literal["busy", "cooling", "banned", "empty", "open", "limit", "pause", "released", "expired"]]
 
 
+class PermitExplainParams(TypedDict):
+    # the pool
+    pool: str
+    # as for permit.acquire
+    rule: NotRequired[str]
+    # as for permit.acquire
+    breaker: NotRequired[str]
+    # as for permit.acquire
+    cost: NotRequired[int]
+    # as for pool.acquire
+    scope: NotRequired[str]
+    # members not to take, at most 100
+    exclude: NotRequired[list[str]]
+    # only this member
+    id: NotRequired[str]
+
+
 class PermitRenewParams(TypedDict):
     # the pool
     pool: str
@@ -935,6 +1167,60 @@ class PoolEntry(TypedDict):
     paused_for_ms: NotRequired[int]
 
 
+class PoolExplainParams(TypedDict):
+    # the pool
+    pool: str
+    # as for pool.acquire
+    scope: NotRequired[str]
+    # members not to take, at most 100
+    exclude: NotRequired[list[str]]
+    # only this member
+    id: NotRequired[str]
+
+
+class PoolExplainResult(TypedDict):
+    # what a call without wait_ms would be told now: acquired, or why there is none, by the member that is soonest: busy = leased, or others
+    # are waiting; cooling; banned; empty = there is no such member; open = its breaker; limit = its bucket; pause = the server asked for it
+    decision: Literal["acquired", "busy", "cooling", "banned", "empty", "open", "limit", "pause"]
+    # 0 when one would be acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are
+    retry_after_ms: int
+    # the same as a sentence for people
+    text: str
+    # the member that would be acquired, else the one that is soonest
+    id: NotRequired[str]
+    # members that were looked at: all but excluded ones, or that of id
+    members: int
+    # those that may be had now
+    free: int
+    # why the others may not be had, each member by what keeps it longest, the soonest first
+    reasons: list[ExplainReason]
+    # who has members, by when their leases end; at most 20
+    holders: list[PoolHolder]
+    # the rule, of a permit
+    rule: NotRequired[str]
+    # what it allows the member of id, as limit/period, such as 80/10m
+    limits: NotRequired[list[str]]
+    # these limits are those of an override, for that member alone
+    override: NotRequired[bool]
+    # the rule refuses nothing
+    shadow: NotRequired[bool]
+    # the policy of the members' breakers, of a permit
+    breaker: NotRequired[str]
+    # how many calls stand in line for the same pool, scope, rule and breaker
+    waiting: int
+    # whose they are, as of lock.explain
+    line: list[ExplainLine]
+
+
+class PoolHolder(TypedDict):
+    # the member
+    id: str
+    # milliseconds until the lease ends unless it is renewed, rounded up
+    left_ms: int
+    # who has it
+    held_by: Holder
+
+
 class PoolListParams(TypedDict):
     # the pool
     pool: str
@@ -953,11 +1239,48 @@ class PoolListResult(TypedDict):
     cursor: NotRequired[str]
 
 
+class PoolListed(TypedDict):
+    # the pool
+    pool: str
+    # members
+    total: int
+    # those that are leased, whatever else they are
+    live: int
+    # of the others, those that are cooling down outside of any scope
+    cooling: int
+    # of the others, those that are banned
+    banned: int
+    # the rest
+    free: int
+    # members whose breaker is open or forced open, whatever else they are
+    open: int
+    # in how many waiting lines calls stand: there is one for each scope, rule and breaker policy
+    lines: int
+    # who has members, by when their leases end; at most 3
+    holders: list[PoolHolder]
+
+
 class PoolMember(TypedDict):
     # the member
     id: str
     # given to who acquires it, at most 4096 bytes
     meta: NotRequired[str]
+
+
+class PoolPoolsParams(TypedDict):
+    # the cursor of the page before; absent = from the start
+    cursor: NotRequired[str]
+    # about how many to list
+    count: NotRequired[int]
+    # exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all
+    state: NotRequired[Literal["exhausted", "waited"]]
+
+
+class PoolPoolsResult(TypedDict):
+    # those of this page; it may have none and not be the last
+    pools: list[PoolListed]
+    # where the next page begins; absent = this was the last
+    cursor: NotRequired[str]
 
 
 class PoolPutParams(TypedDict):
@@ -1051,6 +1374,8 @@ class PoolStatsResult(TypedDict):
     free: int
     # calls that stand in line in the scope without a rule
     waiting: int
+    # members whose breaker is open or forced open, whatever else they are
+    open: int
 
 
 class PoolUnbanParams(TypedDict):
@@ -1194,11 +1519,54 @@ class QueueEntryParams(TypedDict):
     id: str
 
 
+class QueueHolder(TypedDict):
+    # the entry
+    id: str
+    # how often it has been taken, from 1
+    attempt: int
+    # milliseconds until the lease ends unless it is renewed, rounded up
+    left_ms: int
+    # the connection that took it, as inspect.snapshot of its sidecar lists it
+    session: str
+
+
 class QueueLeaseParams(TypedDict):
     # the queue
     queue: str
     # what queue.dequeue answered
     lease: str
+
+
+class QueueListParams(TypedDict):
+    # the cursor of the page before; absent = from the start
+    cursor: NotRequired[str]
+    # about how many to list
+    count: NotRequired[int]
+    # entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only those in which
+    # none waits; absent = all
+    state: NotRequired[Literal["entries", "leased", "empty"]]
+
+
+class QueueListResult(TypedDict):
+    # those of this page; it may have none and not be the last
+    queues: list[QueueListed]
+    # where the next page begins; absent = this was the last
+    cursor: NotRequired[str]
+
+
+class QueueListed(TypedDict):
+    # the queue
+    queue: str
+    # entries that wait to be taken, those that expired but are not yet removed too
+    depth: int
+    # entries that someone has
+    leased: int
+    # calls that wait for an entry
+    waiting: int
+    # milliseconds since the first entry came; 0 when there is none
+    oldest_ms: int
+    # who has entries, by when their leases end; at most 3
+    holders: list[QueueHolder]
 
 
 class QueueParams(TypedDict):
@@ -1794,6 +2162,33 @@ class SemaphoreHolder(TypedDict):
     held_by: Holder
 
 
+class SemaphoreListParams(TypedDict):
+    # the cursor of the page before; absent = from the start
+    cursor: NotRequired[str]
+    # about how many to list
+    count: NotRequired[int]
+    # held = only those of which permits are held; waited = only those that calls stand in line for; absent = both
+    state: NotRequired[Literal["held", "waited"]]
+
+
+class SemaphoreListResult(TypedDict):
+    # those of this page; it may have none and not be the last
+    semaphores: list[SemaphoreListed]
+    # where the next page begins; absent = this was the last
+    cursor: NotRequired[str]
+
+
+class SemaphoreListed(TypedDict):
+    # the semaphore
+    name: str
+    # how many permits are held
+    held: int
+    # how many calls stand in line
+    waiting: int
+    # who holds them, by when their TTLs end; at most 3
+    holders: list[SemaphoreHolder]
+
+
 class SemaphoreReleaseParams(TypedDict):
     # the semaphore
     name: str
@@ -1959,6 +2354,39 @@ class StreamGroupDetail(TypedDict):
 class StreamGroupsResult(TypedDict):
     # its groups, sorted by name
     groups: list[StreamGroupDetail]
+
+
+class StreamListParams(TypedDict):
+    # the cursor of the page before; absent = from the start
+    cursor: NotRequired[str]
+    # about how many to list
+    count: NotRequired[int]
+    # behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters; absent = all
+    state: NotRequired[Literal["behind", "dead"]]
+
+
+class StreamListResult(TypedDict):
+    # those of this page; it may have none and not be the last
+    streams: list[StreamListed]
+    # where the next page begins; absent = this was the last
+    cursor: NotRequired[str]
+
+
+class StreamListed(TypedDict):
+    # the stream
+    stream: str
+    # messages in the stream, acknowledged ones too
+    length: int
+    # messages that are not due
+    delayed: int
+    # dead letters
+    dead: int
+    # messages that were deleted before a group that had been given them acknowledged them, since the stream was first used
+    trimmed: int
+    # its groups, those first that are behind most; at most 8
+    groups: list[StreamGroup]
+    # how many more groups it has
+    more_groups: NotRequired[int]
 
 
 class StreamMessage(TypedDict):
