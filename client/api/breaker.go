@@ -14,6 +14,14 @@ var (
 		Name: "breaker.get", Idempotent: true, Since: "0.1.0",
 		Summary: "Says in what state a breaker is, and why.",
 	})
+	BreakerList = define[BreakerListParams, BreakerListResult](Spec{
+		Name: "breaker.list", Idempotent: true, Since: "0.1.0",
+		Summary: "Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+	})
+	BreakerExplain = define[BreakerParams, BreakerExplainResult](Spec{
+		Name: "breaker.explain", Idempotent: true, Since: "0.1.0",
+		Summary: "Tells whether a breaker would let a call pass now, why not and until when, and by which policy. It takes nothing.",
+	})
 	BreakerReset = define[BreakerParams, BreakerChangeResult](Spec{
 		Name: "breaker.reset", Idempotent: true, Admin: true, Since: "0.1.0",
 		Summary: "Closes a breaker and forgets what it counted, a forced state too.",
@@ -124,4 +132,61 @@ type BreakerChangeResult struct {
 	State      string `codec:"state" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"its state"`
 	Generation int64  `codec:"generation" doc:"its generation"`
 	Changed    bool   `codec:"changed" doc:"this call changed it"`
+}
+
+// BreakerListParams say where to go on.
+type BreakerListParams struct {
+	Pool   string `codec:"pool,omitempty" doc:"the pool whose members' breakers to list; absent = breakers that are no member's"`
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+	State  string `codec:"state,omitempty" enum:"closed,open,half_open,forced_open,forced_closed,disabled,not_closed" doc:"only those in this state; not_closed = in any but closed; absent = all"`
+}
+
+// BreakerNotClosed is the state, for breaker.list, of all that are not closed.
+const BreakerNotClosed = "not_closed"
+
+// BreakerListResult is one page.
+type BreakerListResult struct {
+	Breakers []BreakerListed `codec:"breakers" doc:"those of this page; it may have none and not be the last"`
+	Cursor   string          `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+}
+
+// BreakerListed is one breaker.
+type BreakerListed struct {
+	Name         string `codec:"name" doc:"the breaker; with pool the member"`
+	State        string `codec:"state" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"its state"`
+	Policy       string `codec:"policy" doc:"the policy that it goes by where a call names none"`
+	Failures     int64  `codec:"failures" doc:"failures in a row while closed"`
+	Successes    int64  `codec:"successes" doc:"successes of probes while half open"`
+	Probes       int64  `codec:"probes" doc:"probes that are out now"`
+	OpenForMS    int64  `codec:"open_for_ms" doc:"milliseconds until a probe may pass; 0 when one may, or it is not open"`
+	Opened       int64  `codec:"opened" doc:"how often in a row it opened"`
+	WindowCalls  int64  `codec:"window_calls,omitempty" doc:"calls in the rolling window, if the policy has one"`
+	WindowFailed int64  `codec:"window_failed,omitempty" doc:"failures among them"`
+	WindowSlow   int64  `codec:"window_slow,omitempty" doc:"slow ones among them"`
+	ChangedAtMS  int64  `codec:"changed_at_ms" doc:"when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten"`
+}
+
+// BreakerExplainResult is all that decides about a call at a breaker.
+type BreakerExplainResult struct {
+	Decision     string `codec:"decision" enum:"allowed,probe,open,half_open,forced_open" doc:"what breaker.allow would answer now: allowed; probe = allowed, as a probe; open; half_open = as many probes are out as may be; forced_open"`
+	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when a call may pass; else milliseconds until one may, rounded up; -1 = not before breaker.reset"`
+	Text         string `codec:"text" doc:"the same as a sentence for people"`
+	State        string `codec:"state" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"its state"`
+	Generation   int64  `codec:"generation" doc:"rises with every change of state"`
+	ChangedAtMS  int64  `codec:"changed_at_ms,omitempty" doc:"when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten"`
+	Failures     int64  `codec:"failures" doc:"failures in a row while closed"`
+	Successes    int64  `codec:"successes" doc:"successes of probes while half open"`
+	Opened       int64  `codec:"opened" doc:"how often in a row it opened"`
+	NextOpenMS   int64  `codec:"next_open_ms" doc:"milliseconds that it would be open the next time, give or take 5 %"`
+	Probes       int64  `codec:"probes" doc:"probes that are out now"`
+	MostProbes   int64  `codec:"most_probes" doc:"how many may be out at once, while half open"`
+	ProbeLeftMS  int64  `codec:"probe_left_ms,omitempty" doc:"milliseconds until the first of them is lost unless it is reported, rounded up"`
+	WindowCalls  int64  `codec:"window_calls,omitempty" doc:"calls in the rolling window, if the policy has one"`
+	WindowFailed int64  `codec:"window_failed,omitempty" doc:"failures among them"`
+	WindowSlow   int64  `codec:"window_slow,omitempty" doc:"slow ones among them"`
+
+	Policy     string        `codec:"policy" doc:"the policy that it goes by, default when none is configured for it"`
+	PolicyFrom string        `codec:"policy_from" enum:"given,name,default" doc:"why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default = none does"`
+	Settings   BreakerPolicy `codec:"settings" doc:"the policy, with what is as by default"`
 }

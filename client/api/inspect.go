@@ -1,10 +1,16 @@
 package api
 
-// InspectSnapshot is for people and their tools.
-var InspectSnapshot = define[Nothing, InspectResult](Spec{
-	Name: "inspect.snapshot", Idempotent: true, Admin: true, Since: "0.1.0",
-	Summary: "Shows what the sidecar is, has in force, holds and does now, without secrets.",
-})
+// What is for people and their tools.
+var (
+	InspectSnapshot = define[Nothing, InspectResult](Spec{
+		Name: "inspect.snapshot", Idempotent: true, Admin: true, Since: "0.1.0",
+		Summary: "Shows what the sidecar is, has in force, holds and does now, without secrets.",
+	})
+	InspectSidecars = define[InspectSidecarsParams, InspectSidecarsResult](Spec{
+		Name: "inspect.sidecars", Idempotent: true, Admin: true, Since: "0.1.0",
+		Summary: "Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is listed for half a minute still.",
+	})
+)
 
 // InspectResult is the sidecar at one moment, each part for itself.
 type InspectResult struct {
@@ -120,4 +126,30 @@ type InspectCounts struct {
 	Inflight    int64 `codec:"inflight" doc:"calls in flight, this one and those that wait included"`
 	Waiting     int64 `codec:"waiting" doc:"calls with wait_ms among them"`
 	Held        int64 `codec:"held" doc:"leases that sessions hold"`
+}
+
+// InspectSidecarsParams say where to go on.
+type InspectSidecarsParams struct {
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+}
+
+// InspectSidecarsResult is one page.
+type InspectSidecarsResult struct {
+	Sidecars []InspectSidecar `codec:"sidecars" doc:"those of this page; it may have none and not be the last"`
+	Total    int64            `codec:"total" doc:"how many there are, on all pages"`
+	Cursor   string           `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+}
+
+// InspectSidecar is a sidecar as it described itself to Redis.
+type InspectSidecar struct {
+	Sidecar       string `codec:"sidecar" doc:"its id, made when it started; explanations name those who wait by it"`
+	Self          bool   `codec:"self,omitempty" doc:"it is the one that answers"`
+	Pod           string `codec:"pod" doc:"the name of its pod, as groups of consumers see it; empty = it is not known"`
+	Address       string `codec:"address" doc:"host:port of its health pages; the host is an address of the pod. Empty = it has none"`
+	Version       string `codec:"version" doc:"its version"`
+	StartedAtMS   int64  `codec:"started_at_ms" doc:"since when it is known, by the Redis server's clock, Unix milliseconds"`
+	Rules         int64  `codec:"rules" doc:"how many rules are in force in it"`
+	RulesRevision int64  `codec:"rules_revision" doc:"the newest revision among its rules, Unix milliseconds; 0 = it has none"`
+	SeenMS        int64  `codec:"seen_ms" doc:"milliseconds since it last showed that it lives"`
 }

@@ -23,6 +23,10 @@ var (
 		Name: "lock.list", Idempotent: true, Since: "0.1.0",
 		Summary: "Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there still.",
 	})
+	LockExplain = define[LockGetParams, LockExplainResult](Spec{
+		Name: "lock.explain", Idempotent: true, Since: "0.1.0",
+		Summary: "Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing.",
+	})
 	LockForceRelease = define[LockForceReleaseParams, LockForceReleaseResult](Spec{
 		Name: "lock.force_release", Admin: true, Since: "0.1.0",
 		Summary: "Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher.",
@@ -120,6 +124,7 @@ type LockGetResult struct {
 type LockListParams struct {
 	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
 	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+	State  string `codec:"state,omitempty" enum:"held,waited" doc:"held = all that are held; waited = only those that calls stand in line for; absent = held"`
 }
 
 // LockListResult is one page.
@@ -134,6 +139,46 @@ type LockEntry struct {
 	Fence  string  `codec:"fence" doc:"the owner's fence"`
 	TTLMS  int64   `codec:"ttl_ms" doc:"milliseconds that the owner has left"`
 	HeldBy *Holder `codec:"held_by" doc:"who holds it"`
+	// Waiting is 0 for a lock that nobody waits for.
+	Waiting int64 `codec:"waiting,omitempty" doc:"how many calls stand in line for it"`
+}
+
+// The states by which lists choose.
+const (
+	StateHeld   = "held"
+	StateWaited = "waited"
+)
+
+// The decisions of an explanation that are no reasons of a refusal.
+const (
+	// ExplainAcquired: a call would get what it asks for.
+	ExplainAcquired = "acquired"
+	// ExplainAllowed: a breaker would let a call pass; ExplainProbe: as a probe.
+	ExplainAllowed = "allowed"
+	ExplainProbe   = "probe"
+)
+
+// LockExplainResult is all that decides about a lock.
+type LockExplainResult struct {
+	Decision     string  `codec:"decision" enum:"acquired,busy" doc:"what a call without wait_ms would be told now: acquired, or busy = it is held, or others stand in line for it"`
+	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when it would be acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line"`
+	Text         string  `codec:"text" doc:"the same as a sentence for people"`
+	Held         bool    `codec:"held" doc:"someone holds it"`
+	HeldBy       *Holder `codec:"held_by,omitempty" doc:"who holds it"`
+	Fence        string  `codec:"fence,omitempty" doc:"the owner's fence"`
+	TTLMS        int64   `codec:"ttl_ms,omitempty" doc:"milliseconds that the owner has left unless it is renewed"`
+	Bind         string  `codec:"bind,omitempty" enum:"session,ttl" doc:"what keeps it held: session = a sidecar renews it while the owner's connection lives; ttl = only the owner renews it"`
+	FinalAtMS    int64   `codec:"final_at_ms,omitempty" doc:"when max_hold_ms of its owner is over, after which no renewal extends it, by the Redis server's clock, Unix milliseconds; absent = never"`
+
+	Waiting int64         `codec:"waiting" doc:"how many calls stand in line for it"`
+	Line    []ExplainLine `codec:"line" doc:"whose they are, the first in line first; of at most the first 1,000 calls, and at most 20 sidecars"`
+}
+
+// ExplainLine is what one sidecar has in a waiting line.
+type ExplainLine struct {
+	Sidecar string `codec:"sidecar" doc:"the sidecar, as inspect.sidecars lists it"`
+	Waiting int64  `codec:"waiting" doc:"how many of its calls stand in line"`
+	LeftMS  int64  `codec:"left_ms" doc:"milliseconds for which its places are kept unless it shows that it lives, rounded up; 0 = it seems dead, and is passed over"`
 }
 
 // LockForceReleaseParams name a lock, and why it is taken away.

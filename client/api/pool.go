@@ -14,6 +14,14 @@ var (
 		Name: "pool.list", Idempotent: true, Since: "0.1.0",
 		Summary: "Lists the members of a pool and their states, a page at a time, in the order in which they came.",
 	})
+	PoolPools = define[PoolPoolsParams, PoolPoolsResult](Spec{
+		Name: "pool.pools", Idempotent: true, Since: "0.1.0",
+		Summary: "Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+	})
+	PoolExplain = define[PoolExplainParams, PoolExplainResult](Spec{
+		Name: "pool.explain", Idempotent: true, Since: "0.1.0",
+		Summary: "Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who stands in line. It takes nothing.",
+	})
 	PoolStats = define[PoolStatsParams, PoolStatsResult](Spec{
 		Name: "pool.stats", Idempotent: true, Since: "0.1.0",
 		Summary: "Counts the members of a pool: live, cooling, banned and free ones are all there are.",
@@ -51,6 +59,10 @@ var (
 	PermitReport = define[PermitReportParams, PermitReportResult](Spec{
 		Name: "permit.report", Idempotent: true, Notify: true, Since: "0.1.0",
 		Summary: "Gives a permit's member back and tells its breaker, its cooldown and its pause how the work went, in one step.",
+	})
+	PermitExplain = define[PermitExplainParams, PoolExplainResult](Spec{
+		Name: "permit.explain", Idempotent: true, Since: "0.1.0",
+		Summary: "Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who holds them and who stands in line. It takes nothing.",
 	})
 	PermitRenew = define[PermitRenewParams, PoolRenewResult](Spec{
 		Name: "permit.renew", Idempotent: true, Since: "0.1.0",
@@ -142,6 +154,7 @@ type PoolStatsResult struct {
 	Banned  int64 `codec:"banned" doc:"of the others, those that are banned"`
 	Free    int64 `codec:"free" doc:"the rest"`
 	Waiting int64 `codec:"waiting" doc:"calls that stand in line in the scope without a rule"`
+	Open    int64 `codec:"open" doc:"members whose breaker is open or forced open, whatever else they are"`
 }
 
 // PoolAcquireParams say what member to take, and for how long.
@@ -289,4 +302,88 @@ type PermitRenewParams struct {
 	Pool    string `codec:"pool" required:"true" doc:"the pool"`
 	Lease   string `codec:"lease" required:"true" maxlen:"2048" doc:"what permit.acquire answered"`
 	LeaseMS int64  `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds from now until it is free again"`
+}
+
+// PoolPoolsParams say where to go on.
+type PoolPoolsParams struct {
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+	State  string `codec:"state,omitempty" enum:"exhausted,waited" doc:"exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all"`
+}
+
+// PoolExhausted is the state, for pool.pools, of a pool without a free member.
+const PoolExhausted = "exhausted"
+
+// PoolPoolsResult is one page.
+type PoolPoolsResult struct {
+	Pools  []PoolListed `codec:"pools" doc:"those of this page; it may have none and not be the last"`
+	Cursor string       `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+}
+
+// PoolListed is one pool. Live, cooling, banned and free make total, in no scope.
+type PoolListed struct {
+	Pool    string       `codec:"pool" doc:"the pool"`
+	Total   int64        `codec:"total" doc:"members"`
+	Live    int64        `codec:"live" doc:"those that are leased, whatever else they are"`
+	Cooling int64        `codec:"cooling" doc:"of the others, those that are cooling down outside of any scope"`
+	Banned  int64        `codec:"banned" doc:"of the others, those that are banned"`
+	Free    int64        `codec:"free" doc:"the rest"`
+	Open    int64        `codec:"open" doc:"members whose breaker is open or forced open, whatever else they are"`
+	Lines   int64        `codec:"lines" doc:"in how many waiting lines calls stand: there is one for each scope, rule and breaker policy"`
+	Holders []PoolHolder `codec:"holders" doc:"who has members, by when their leases end; at most 3"`
+}
+
+// PoolHolder is who has a member.
+type PoolHolder struct {
+	ID     string  `codec:"id" doc:"the member"`
+	LeftMS int64   `codec:"left_ms" doc:"milliseconds until the lease ends unless it is renewed, rounded up"`
+	HeldBy *Holder `codec:"held_by" doc:"who has it"`
+}
+
+// PoolExplainParams say which acquisition to explain.
+type PoolExplainParams struct {
+	Pool    string   `codec:"pool" required:"true" doc:"the pool"`
+	Scope   string   `codec:"scope,omitempty" doc:"as for pool.acquire"`
+	Exclude []string `codec:"exclude,omitempty" doc:"members not to take, at most 100"`
+	ID      string   `codec:"id,omitempty" doc:"only this member"`
+}
+
+// PermitExplainParams say which acquisition to explain.
+type PermitExplainParams struct {
+	Pool    string   `codec:"pool" required:"true" doc:"the pool"`
+	Rule    string   `codec:"rule,omitempty" doc:"as for permit.acquire"`
+	Breaker string   `codec:"breaker,omitempty" doc:"as for permit.acquire"`
+	Cost    int64    `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"as for permit.acquire"`
+	Scope   string   `codec:"scope,omitempty" doc:"as for pool.acquire"`
+	Exclude []string `codec:"exclude,omitempty" doc:"members not to take, at most 100"`
+	ID      string   `codec:"id,omitempty" doc:"only this member"`
+}
+
+// PoolExplainResult is all that decides about an acquisition of a member.
+type PoolExplainResult struct {
+	Decision     string `codec:"decision" enum:"acquired,busy,cooling,banned,empty,open,limit,pause" doc:"what a call without wait_ms would be told now: acquired, or why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no such member; open = its breaker; limit = its bucket; pause = the server asked for it"`
+	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when one would be acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are"`
+	Text         string `codec:"text" doc:"the same as a sentence for people"`
+	ID           string `codec:"id,omitempty" doc:"the member that would be acquired, else the one that is soonest"`
+	Members      int64  `codec:"members" doc:"members that were looked at: all but excluded ones, or that of id"`
+	Free         int64  `codec:"free" doc:"those that may be had now"`
+
+	Reasons  []ExplainReason `codec:"reasons" doc:"why the others may not be had, each member by what keeps it longest, the soonest first"`
+	Holders  []PoolHolder    `codec:"holders" doc:"who has members, by when their leases end; at most 20"`
+	Rule     string          `codec:"rule,omitempty" doc:"the rule, of a permit"`
+	Limits   []string        `codec:"limits,omitempty" doc:"what it allows the member of id, as limit/period, such as 80/10m"`
+	Override bool            `codec:"override,omitempty" doc:"these limits are those of an override, for that member alone"`
+	Shadow   bool            `codec:"shadow,omitempty" doc:"the rule refuses nothing"`
+	Breaker  string          `codec:"breaker,omitempty" doc:"the policy of the members' breakers, of a permit"`
+
+	Waiting int64         `codec:"waiting" doc:"how many calls stand in line for the same pool, scope, rule and breaker"`
+	Line    []ExplainLine `codec:"line" doc:"whose they are, as of lock.explain"`
+}
+
+// ExplainReason is why some members may not be had.
+type ExplainReason struct {
+	Reason  string `codec:"reason" enum:"busy,cooling,banned,open,limit,pause" doc:"what keeps them, as decision says it"`
+	Members int64  `codec:"members" doc:"how many it keeps"`
+	ID      string `codec:"id" doc:"the one of them that may be had first"`
+	AfterMS int64  `codec:"after_ms" doc:"milliseconds until then, rounded up; -1 = never, as things are"`
 }

@@ -36,6 +36,10 @@ var (
 		Name: "queue.stats", Idempotent: true, Since: "0.1.0",
 		Summary: "Counts the entries of a queue, and who waits for one.",
 	})
+	QueueList = define[QueueListParams, QueueListResult](Spec{
+		Name: "queue.list", Idempotent: true, Since: "0.1.0",
+		Summary: "Lists the queues that have entries or that calls wait at, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+	})
 	QueueLost = defineEvent[LostParams](Spec{
 		Name: "queue.lost", Since: "0.1.0",
 		Summary: "The lease of an entry is no longer this connection's: token is the lease. The entry is at the head again, or gone.",
@@ -147,3 +151,41 @@ type QueueStatsResult struct {
 	Waiting  int64 `codec:"waiting" doc:"calls that wait for an entry"`
 	OldestMS int64 `codec:"oldest_ms" doc:"milliseconds since the first entry came; 0 when there is none"`
 }
+
+// QueueListParams say where to go on.
+type QueueListParams struct {
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+	State  string `codec:"state,omitempty" enum:"entries,leased,empty" doc:"entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only those in which none waits; absent = all"`
+}
+
+// QueueListResult is one page.
+type QueueListResult struct {
+	Queues []QueueListed `codec:"queues" doc:"those of this page; it may have none and not be the last"`
+	Cursor string        `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+}
+
+// QueueListed is one queue.
+type QueueListed struct {
+	Queue    string        `codec:"queue" doc:"the queue"`
+	Depth    int64         `codec:"depth" doc:"entries that wait to be taken, those that expired but are not yet removed too"`
+	Leased   int64         `codec:"leased" doc:"entries that someone has"`
+	Waiting  int64         `codec:"waiting" doc:"calls that wait for an entry"`
+	OldestMS int64         `codec:"oldest_ms" doc:"milliseconds since the first entry came; 0 when there is none"`
+	Holders  []QueueHolder `codec:"holders" doc:"who has entries, by when their leases end; at most 3"`
+}
+
+// QueueHolder is who has an entry.
+type QueueHolder struct {
+	ID      string `codec:"id" doc:"the entry"`
+	Attempt int64  `codec:"attempt" doc:"how often it has been taken, from 1"`
+	LeftMS  int64  `codec:"left_ms" doc:"milliseconds until the lease ends unless it is renewed, rounded up"`
+	Session string `codec:"session" doc:"the connection that took it, as inspect.snapshot of its sidecar lists it"`
+}
+
+// The states by which queue.list chooses.
+const (
+	QueueEntries = "entries"
+	QueueLeased  = "leased"
+	QueueEmpty   = "empty"
+)

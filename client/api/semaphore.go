@@ -19,6 +19,10 @@ var (
 		Name: "semaphore.get", Idempotent: true, Since: "0.1.0",
 		Summary: "Says how many permits are held, and by whom.",
 	})
+	SemaphoreList = define[SemaphoreListParams, SemaphoreListResult](Spec{
+		Name: "semaphore.list", Idempotent: true, Since: "0.1.0",
+		Summary: "Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+	})
 	SemaphoreLost = defineEvent[LostParams](Spec{
 		Name: "semaphore.lost", Since: "0.1.0",
 		Summary: "Permits of this connection are no longer its own. Sent before their validity ends.",
@@ -100,4 +104,25 @@ type SemaphoreHolder struct {
 	Fence   string  `codec:"fence" doc:"its fence"`
 	TTLMS   int64   `codec:"ttl_ms" doc:"milliseconds that it has left"`
 	HeldBy  *Holder `codec:"held_by" doc:"who holds them"`
+}
+
+// SemaphoreListParams say where to go on.
+type SemaphoreListParams struct {
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+	State  string `codec:"state,omitempty" enum:"held,waited" doc:"held = only those of which permits are held; waited = only those that calls stand in line for; absent = both"`
+}
+
+// SemaphoreListResult is one page.
+type SemaphoreListResult struct {
+	Semaphores []SemaphoreListed `codec:"semaphores" doc:"those of this page; it may have none and not be the last"`
+	Cursor     string            `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+}
+
+// SemaphoreListed is one semaphore.
+type SemaphoreListed struct {
+	Name    string            `codec:"name" doc:"the semaphore"`
+	Held    int64             `codec:"held" doc:"how many permits are held"`
+	Waiting int64             `codec:"waiting" doc:"how many calls stand in line"`
+	Holders []SemaphoreHolder `codec:"holders" doc:"who holds them, by when their TTLs end; at most 3"`
 }

@@ -36,6 +36,10 @@ var (
 		Name: "stream.extend", Idempotent: true, Notify: true, Since: "0.1.0",
 		Summary: "Starts the visibility timeout of a message again. Those bound to the session are extended by the sidecar.",
 	})
+	StreamList = define[StreamListParams, StreamListResult](Spec{
+		Name: "stream.list", Idempotent: true, Since: "0.1.0",
+		Summary: "Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+	})
 	StreamStats = define[StreamStatsParams, StreamStatsResult](Spec{
 		Name: "stream.stats", Idempotent: true, Since: "0.1.0",
 		Summary: "Counts the messages of a stream and, of each group, what is not delivered and not acknowledged.",
@@ -346,4 +350,34 @@ type StreamTrimParams struct {
 type StreamTrimResult struct {
 	Deleted int64 `codec:"deleted" doc:"messages that were deleted"`
 	Left    int64 `codec:"left" doc:"messages that are left"`
+}
+
+// StreamListParams say where to go on.
+type StreamListParams struct {
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
+	State  string `codec:"state,omitempty" enum:"behind,dead" doc:"behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters; absent = all"`
+}
+
+// The states by which stream.list chooses.
+const (
+	StreamBehind      = "behind"
+	StreamDeadLetters = "dead"
+)
+
+// StreamListResult is one page.
+type StreamListResult struct {
+	Streams []StreamListed `codec:"streams" doc:"those of this page; it may have none and not be the last"`
+	Cursor  string         `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+}
+
+// StreamListed is one stream.
+type StreamListed struct {
+	Stream     string        `codec:"stream" doc:"the stream"`
+	Length     int64         `codec:"length" doc:"messages in the stream, acknowledged ones too"`
+	Delayed    int64         `codec:"delayed" doc:"messages that are not due"`
+	Dead       int64         `codec:"dead" doc:"dead letters"`
+	Trimmed    int64         `codec:"trimmed" doc:"messages that were deleted before a group that had been given them acknowledged them, since the stream was first used"`
+	Groups     []StreamGroup `codec:"groups" doc:"its groups, those first that are behind most; at most 8"`
+	MoreGroups int64         `codec:"more_groups,omitempty" doc:"how many more groups it has"`
 }

@@ -67,7 +67,17 @@ func (k Keys) Split(key string) (tag, kind string, ok bool) {
 	return strings.Cut(rest, "}:")
 }
 
-// Pattern is that of all keys of a kind, for SCAN.
+// NameOf undoes Key of an escaped name: it returns the name whose key of that kind this is,
+// if it is one.
+func (k Keys) NameOf(key, kind string) (string, bool) {
+	tag, rest, ok := k.Split(key)
+	if !ok || rest != kind || !IsEscaped(tag) {
+		return "", false
+	}
+	return Unescaped(tag), true
+}
+
+// Pattern is that of all keys of a kind, for SCAN. The kind may be a glob, for several.
 func (k Keys) Pattern(kind string) string { return globbed(k.channels()) + "{*}:" + kind }
 
 // inbox is the Pub/Sub channel of one sidecar: whose turn it is among its waiters.

@@ -17,6 +17,8 @@ type MemberTerms struct {
 // MemberLimit is the limit of one member under a rule.
 type MemberLimit interface {
 	Terms() (revision int64, signature string)
+	// Limits are its bands for people, as limit/period; shadow says that it refuses nothing.
+	Limits() (bands []string, shadow bool)
 	// Answer is a script's answer on the wire.
 	Answer(a LimitAnswer, replayed bool) (api.RatelimitResult, error)
 }

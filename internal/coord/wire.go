@@ -51,3 +51,21 @@ func RoundUp(d time.Duration) time.Duration {
 
 // CeilMS is a duration of microseconds, rounded up to a millisecond.
 func CeilMS(us int64) time.Duration { return Millis(InstantMS(us)) }
+
+// At is an instant of Unix milliseconds for people.
+func At(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05Z") }
+
+// Who is a holder for people: the names that it gave, and what it said of itself.
+func Who(h *api.Holder) string {
+	text := h.Client
+	if h.Instance != "" {
+		text += " " + h.Instance
+	}
+	if text == "" {
+		text = "a client without a name"
+	}
+	if h.Meta != "" {
+		text += " (" + h.Meta + ")"
+	}
+	return text
+}

@@ -29,6 +29,41 @@ func InputOf[I, O any](s Script[I, O], in I) (keys []string, args []any) {
 	return keys, args[n:]
 }
 
+// NamesOf are the names of the values that a reply has by the script's contract, which are
+// more the more items its lists have.
+func NamesOf(s *Source, reply []any) []string {
+	n := &namer{reply: reply}
+	n.add(s.contract.outs)
+	return n.names
+}
+
+// namer names the values of a reply one after the other.
+type namer struct {
+	reply []any
+	names []string
+}
+
+func (n *namer) add(outs []member) {
+	for _, m := range outs {
+		var count int64
+		if at := len(n.names); at < len(n.reply) {
+			count, _ = n.reply[at].(int64)
+		}
+		n.names = append(n.names, m.name)
+		switch m.kind {
+		case kindItems:
+			for range count {
+				n.add(m.items)
+			}
+		case kindTexts:
+			for range count {
+				n.names = append(n.names, "text")
+			}
+		default:
+		}
+	}
+}
+
 // ReadAs reads a reply as the script's contract does.
 func ReadAs[I, O any](s Script[I, O], reply []any) (O, error) {
 	var out O

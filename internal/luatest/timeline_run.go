@@ -123,20 +123,16 @@ func namedReply(src *lua.Source, reply []any) string {
 	if len(reply) == 2 && reply[0] == "replayed" {
 		prefix, reply = "replayed ", reply[1].([]any)
 	}
-	out := make([]string, 0, len(src.Returns))
-	returns, repeats := fixedReturns(src)
+	names := lua.NamesOf(src, reply)
+	out := make([]string, 0, len(names))
 	for i, v := range reply {
 		name := "EXTRA"
-		switch {
-		case i < len(returns):
-			name = returns[i]
-		case repeats:
-			group := src.Returns[len(returns)+1:]
-			name = group[(i-len(returns))%len(group)]
+		if i < len(names) {
+			name = names[i]
 		}
 		out = append(out, name+"="+Shown(fmt.Sprint(v)))
 	}
-	for _, missing := range returns[min(len(reply), len(returns)):] {
+	for _, missing := range names[min(len(reply), len(names)):] {
 		out = append(out, missing+"=MISSING")
 	}
 	return prefix + strings.Join(out, " ")

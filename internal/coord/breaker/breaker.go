@@ -80,6 +80,8 @@ func (b *Breakers) Methods() []coord.Method {
 		coord.On(api.BreakerAllow, b.Allow, coord.Acquires, coord.Piped, byName, b.allows.Direct),
 		coord.On(api.BreakerReport, b.Report, coord.Piped, byName, b.reports.Direct),
 		coord.On(api.BreakerGet, b.Get, byName),
+		coord.On(api.BreakerList, b.List),
+		coord.On(api.BreakerExplain, b.Explain, byName),
 		coord.On(api.BreakerReset, b.Reset, byName),
 		coord.On(api.BreakerForce, b.Force, byName),
 	}

@@ -42,25 +42,3 @@ func (b *Breakers) force(ctx context.Context, p *api.BreakerParams, f Forced, ve
 	}
 	return api.BreakerChangeResult{State: v.State, Generation: v.Generation, Changed: v.Was != v.State}, nil
 }
-
-// Get reads a breaker.
-func (b *Breakers) Get(ctx context.Context, _ coord.Caller, p *api.BreakerParams) (api.BreakerGetResult, error) {
-	at, _, err := b.find(p.Name, p.Pool, p.Policy)
-	if err != nil {
-		return api.BreakerGetResult{}, err
-	}
-	out, err := lua.Run(ctx, b.runner, GetScript, at.in(), lua.Latch{})
-	if err != nil {
-		return api.BreakerGetResult{}, coord.Failed("breaker "+p.Name+": get", err)
-	}
-	v := out.Value
-	r := api.BreakerGetResult{
-		State: v.State, Generation: v.Generation, Policy: at.policy.Name, Failures: v.Failures, Successes: v.Successes,
-		Probes: v.Probes, OpenForMS: coord.CeilMS(v.OpenUS).Milliseconds(), Opened: v.Opened,
-		WindowCalls: v.Calls, WindowFailed: v.Failed, WindowSlow: v.Slow, ChangedAtMS: max(0, v.ChangedUS) / 1000,
-	}
-	if v.Forced {
-		r.ForcedAtMS = r.ChangedAtMS
-	}
-	return r, nil
-}

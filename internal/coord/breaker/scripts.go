@@ -81,6 +81,36 @@ type GetOut struct {
 	Calls, Failed, Slow         int64 // in the window
 	ChangedUS                   int64 // 0 = never
 	Forced                      bool
+	RetryUS                     int64 // as in AllowOut
+	Most                        int64 // probes that may be out at once, while half open
+	ProbeUS                     int64 // until the first of those that are out is lost
+}
+
+// MembersScript reads some of the breakers of a pool's members.
+var MembersScript = lua.Define[MembersIn, MembersOut](files, lua.Source{
+	Name:       "breaker_members",
+	Idempotent: true,
+})
+
+// MembersIn is one step through a hash of breakers, in the terms of HSCAN, and the policy
+// that they go by.
+type MembersIn struct {
+	Breakers string `lua:"key"`
+	Cursor   string // 0 = from the start
+	Count    int64
+	Policy   string
+}
+
+// MembersOut is what was found. A Cursor of 0 says that this was the last step.
+type MembersOut struct {
+	Cursor  string
+	Members []MemberOut
+}
+
+// MemberOut is the breaker of one member.
+type MemberOut struct {
+	Name string
+	GetOut
 }
 
 // ForceScript holds a breaker in a state, or resets it.

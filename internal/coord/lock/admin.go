@@ -2,70 +2,40 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
-	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
 // topicForced is the broadcast that a lock was freed by force.
 const topicForced = "forced"
 
-// scansAtOnce bounds the steps through the keyspace of one page: where other keys
-// are many, a page may be empty and not the last.
-const scansAtOnce = 20
-
-// List lists about as many of the locks that are held as Count says, from the cursor
-// that an earlier page ended with, empty for the first, in no order. A lock that is held
-// throughout is on one page at least; one that is taken or freed meanwhile may be
-// missing, and one may come twice.
-func (l *Locks) List(ctx context.Context, _ coord.Caller, p *api.LockListParams) (api.LockListResult, error) {
-	page := api.LockListResult{Cursor: p.Cursor}
-	for range scansAtOnce {
-		keys, next, err := l.runner.Scan(ctx, l.keys.locks(), page.Cursor, int(p.Count))
-		switch {
-		case errors.Is(err, redis.ErrCursor):
-			return api.LockListResult{}, coord.Invalid("cursor: not one that lock.list answered; leave it out to begin anew")
-		case err != nil:
-			return api.LockListResult{}, coord.Failed("lock: list", err)
-		}
-		if err := l.add(ctx, &page, keys); err != nil {
-			return api.LockListResult{}, coord.Failed("lock: list", err)
-		}
-		page.Cursor = next
-		if next == "" || len(page.Locks) >= int(p.Count) {
-			break
-		}
+// listing lists the locks that are held and in that state.
+func (l *Locks) listing(state string) coord.Listing[api.LockEntry] {
+	return coord.Listing[api.LockEntry]{
+		Runner: l.runner, Method: api.LockList.Name, Pattern: l.keys.Pattern(kindLock),
+		Read: func(ctx context.Context, keys []string) ([]api.LockEntry, error) {
+			return coord.ReadEach(ctx, l.runner, GetScript, keys, func(key string) (GetIn, bool) {
+				_, ok := l.keys.NameOf(key, kindLock)
+				return GetIn{Lock: key, Line: lease.LineKeysOf(key).Line}, ok
+			}, func(key string, v GetOut) (api.LockEntry, bool) {
+				name, _ := l.keys.NameOf(key, kindLock)
+				return api.LockEntry{
+					Name: name, Fence: coord.Fence(v.Fence), TTLMS: v.TTLMS, Waiting: v.Waiting,
+					HeldBy: coord.HeldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
+				}, v.Held && (state != api.StateWaited || v.Waiting > 0)
+			})
+		},
 	}
-	return page, nil
 }
 
-// add reads the locks of these keys, and adds those that are held.
-func (l *Locks) add(ctx context.Context, page *api.LockListResult, keys []string) error {
-	var names []string
-	var ins []GetIn
-	for _, key := range keys {
-		if name, ok := l.keys.lockName(key); ok {
-			names = append(names, name)
-			ins = append(ins, GetIn{Lock: key, Line: lease.LineKeysOf(key).Line})
-		}
-	}
-	outs, errs := lua.Batch(ctx, l.runner, GetScript, ins)
-	for i, out := range outs {
-		if errs[i] != nil {
-			return errs[i]
-		}
-		if v := out.Value; v.Held {
-			page.Locks = append(page.Locks, api.LockEntry{
-				Name: names[i], Fence: coord.Fence(v.Fence), TTLMS: v.TTLMS, HeldBy: coord.HeldBy(v.Client, v.Instance, v.Meta, v.SinceMS),
-			})
-		}
-	}
-	return nil
+// List lists the locks that are held, as coord.Listing does.
+func (l *Locks) List(ctx context.Context, _ coord.Caller, p *api.LockListParams) (r api.LockListResult, err error) {
+	r.Locks, r.Cursor, err = l.listing(p.State).Page(ctx, p.Cursor, p.Count)
+	return r, err
 }
 
 // ForceRelease frees a lock whoever holds it. Every sidecar is told, so that the

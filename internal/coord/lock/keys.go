@@ -13,12 +13,3 @@ const kindLock = "lock"
 func (k keys) lock(name string) string {
 	return k.Key(coord.Escaped(name), kindLock, "")
 }
-
-// lockName is whose state a key is, if it is a lock's.
-func (k keys) lockName(key string) (string, bool) {
-	tag, kind, ok := k.Split(key)
-	return coord.Unescaped(tag), ok && kind == kindLock && coord.IsEscaped(tag)
-}
-
-// locks is the pattern of all locks' keys, for SCAN.
-func (k keys) locks() string { return k.Pattern(kindLock) }

@@ -41,7 +41,7 @@ type acquires = lease.Acquiring[api.LockAcquireParams, AcquireOut, api.LockAcqui
 func New(r *lua.Runner, k coord.Keys, l *lease.Leases, n *lease.Lines) *Locks {
 	keys := keys{k}
 	n.Signals.OnForget(func(topic, key string) {
-		if name, ok := keys.lockName(key); ok && topic == topicForced {
+		if name, ok := keys.NameOf(key, kindLock); ok && topic == topicForced {
 			l.Hurry(noun, name)
 		}
 	}, func() {}) // what was missed meanwhile is found by the next renewals
@@ -65,6 +65,7 @@ func (l *Locks) Methods() []coord.Method {
 		coord.On(api.LockRelease, l.Release, coord.Piped, byName, l.releases.Direct),
 		coord.On(api.LockGet, l.Get, byName),
 		coord.On(api.LockList, l.List),
+		coord.On(api.LockExplain, l.Explain, byName),
 		coord.On(api.LockForceRelease, l.ForceRelease, byName),
 	}
 }

@@ -15,13 +15,17 @@ const stickyFor = 24 * time.Hour
 
 // checkAsked checks what the contract's tags do not of the params of an acquisition.
 func checkAsked(c coord.Caller, p *api.PermitAcquireParams, what string) error {
-	if n := len(p.Exclude); n > api.MaxExcluded {
-		return coord.Invalid("exclude: %d members are too many; give at most %d", n, api.MaxExcluded)
-	}
-	if err := checkTexts("exclude", p.Exclude); err != nil {
+	if err := checkExclude(p.Exclude); err != nil {
 		return err
 	}
 	return lease.CheckBound(c, p.Bind == api.BindSession, what)
+}
+
+func checkExclude(members []string) error {
+	if n := len(members); n > api.MaxExcluded {
+		return coord.Invalid("exclude: %d members are too many; give at most %d", n, api.MaxExcluded)
+	}
+	return checkTexts("exclude", members)
 }
 
 // memberScript is the script of a noun. That of a pool leaves the fields of a permit zero.

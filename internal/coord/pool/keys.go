@@ -11,13 +11,20 @@ import (
 // keys are those of pools.
 type keys struct{ coord.Keys }
 
+// partOrder is the part of the key by which pools are found, since it is there as long as
+// there are members.
+const (
+	kindPool  = "pool:"
+	partOrder = "order"
+)
+
 // pool is what a pool has besides its members' states, by part.
-func (k keys) pool(pool, part string) string { return k.Key(coord.Escaped(pool), "pool:", part) }
+func (k keys) pool(pool, part string) string { return k.Key(coord.Escaped(pool), kindPool, part) }
 
 // keys are what a pool has, whatever is asked of it.
 func (k keys) poolKeys(pool string) Keys {
 	return Keys{
-		Order: k.pool(pool, "order"), Meta: k.pool(pool, "meta"), Changes: k.pool(pool, "changes"), Members: k.members(pool),
+		Order: k.pool(pool, partOrder), Meta: k.pool(pool, "meta"), Changes: k.pool(pool, "changes"), Members: k.members(pool),
 		Tokens: k.pool(pool, "tokens"), State: k.pool(pool, "state"), Heads: k.pool(pool, "heads"), Breakers: k.MemberBreakers(pool),
 	}
 }

@@ -1,8 +1,11 @@
 package pool
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -67,21 +70,85 @@ func entryOf(v MemberView, now int64) api.PoolEntry {
 // Stats counts the members, some at a time: each counts once, as it is then. Waiting
 // is how many stand in line in the scope for whichever member.
 func (p *Pools) Stats(ctx context.Context, _ coord.Caller, q *api.PoolStatsParams) (api.PoolStatsResult, error) {
-	in := StatsIn{
-		Pool: p.keys.poolKeys(q.Pool), Used: p.keys.used(q.Pool, q.Scope),
-		Line: p.keys.view(q.Pool, nounPool, [3]string{q.Scope}, "").Line, Count: countAtOnce,
+	v, err := p.count(ctx, q.Pool, q.Scope, 0)
+	if err != nil {
+		return api.PoolStatsResult{}, coord.Failed("pool "+q.Pool+": stats", err)
 	}
-	var r api.PoolStatsResult
+	return api.PoolStatsResult{
+		Total: total(v), Live: v.Live, Cooling: v.Cooling, Banned: v.Banned, Free: v.Free, Open: v.Open, Waiting: v.Waiting,
+	}, nil
+}
+
+func total(v StatsOut) int64 { return v.Live + v.Cooling + v.Banned + v.Free }
+
+// count counts the members of a pool, and tells of so many of those who have some, by when
+// their leases end.
+func (p *Pools) count(ctx context.Context, pool, scope string, most int64) (sum StatsOut, _ error) {
+	in := StatsIn{
+		Pool: p.keys.poolKeys(pool), Used: p.keys.used(pool, scope),
+		Line: p.keys.view(pool, nounPool, [3]string{scope}, "").Line, Count: countAtOnce, Most: most,
+	}
 	for {
 		out, err := lua.Run(ctx, p.runner, StatsScript, in, lua.Latch{})
 		if err != nil {
-			return api.PoolStatsResult{}, coord.Failed("pool "+q.Pool+": stats", err)
+			return sum, err
 		}
 		v := out.Value
-		r.Live, r.Cooling, r.Banned, r.Free, r.Waiting = r.Live+v.Live, r.Cooling+v.Cooling, r.Banned+v.Banned, r.Free+v.Free, v.Waiting
-		if in.After = v.Cursor; in.After == 0 {
-			r.Total = r.Live + r.Cooling + r.Banned + r.Free
-			return r, nil
+		sum = StatsOut{
+			Live: sum.Live + v.Live, Cooling: sum.Cooling + v.Cooling, Banned: sum.Banned + v.Banned, Free: sum.Free + v.Free,
+			Open: sum.Open + v.Open, Waiting: v.Waiting, Lines: v.Lines, Holders: firstToEnd(append(sum.Holders, v.Holders...), most),
 		}
+		if in.After = v.Cursor; in.After == 0 {
+			return sum, nil
+		}
+	}
+}
+
+// firstToEnd are those, at most so many, whose leases end first.
+func firstToEnd(all []Holder, most int64) []Holder {
+	slices.SortFunc(all, func(a, b Holder) int { return cmp.Or(cmp.Compare(a.LeftUS, b.LeftUS), strings.Compare(a.ID, b.ID)) })
+	return all[:min(len(all), int(most))]
+}
+
+func holders(all []Holder) (told []api.PoolHolder) {
+	for _, h := range all {
+		told = append(told, api.PoolHolder{ID: h.ID, LeftMS: coord.WaitMS(h.LeftUS), HeldBy: coord.HeldBy(h.Client, h.Instance, "", h.SinceMS)})
+	}
+	return told
+}
+
+// listedHolders is how many of those who have members are told of each pool of a list.
+const listedHolders = 3
+
+// Pools lists the pools that have members, as coord.Listing does.
+func (p *Pools) Pools(ctx context.Context, _ coord.Caller, q *api.PoolPoolsParams) (r api.PoolPoolsResult, err error) {
+	r.Pools, r.Cursor, err = p.listing(q.State).Page(ctx, q.Cursor, q.Count)
+	return r, err
+}
+
+// listing counts one pool after the other, since all members of each are visited: what others
+// ask of Redis comes in between.
+func (p *Pools) listing(state string) coord.Listing[api.PoolListed] {
+	return coord.Listing[api.PoolListed]{
+		Runner: p.runner, Method: api.PoolPools.Name, Pattern: p.keys.Pattern(kindPool + partOrder),
+		Read: func(ctx context.Context, keys []string) (rows []api.PoolListed, _ error) {
+			for _, key := range keys {
+				pool, ok := p.keys.NameOf(key, kindPool+partOrder)
+				if !ok {
+					continue
+				}
+				v, err := p.count(ctx, pool, "", listedHolders)
+				if err != nil {
+					return nil, err
+				}
+				if total(v) > 0 && (state != api.PoolExhausted || v.Free == 0) && (state != api.StateWaited || v.Lines > 0) {
+					rows = append(rows, api.PoolListed{
+						Pool: pool, Total: total(v), Live: v.Live, Cooling: v.Cooling, Banned: v.Banned, Free: v.Free, Open: v.Open,
+						Lines: v.Lines, Holders: holders(v.Holders),
+					})
+				}
+			}
+			return rows, nil
+		},
 	}
 }

@@ -85,6 +85,7 @@ func (p *Permits) Methods() []coord.Method {
 	byPool := coord.Named(nounPool, "pool")
 	return []coord.Method{
 		coord.OnParked(api.PermitAcquire, p.AcquireThen, coord.Acquires, coord.Piped, byPool, p.acquires.Direct()),
+		coord.On(api.PermitExplain, p.Explain, byPool),
 		coord.On(api.PermitRenew, p.Renew, byPool),
 		coord.On(api.PermitReport, p.Report, coord.Piped, byPool, p.reports.Direct),
 	}

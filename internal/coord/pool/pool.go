@@ -60,6 +60,8 @@ func (p *Pools) Methods() []coord.Method {
 		coord.On(api.PoolRemove, p.Remove, byPool),
 		coord.On(api.PoolList, p.List, byPool),
 		coord.On(api.PoolStats, p.Stats, byPool),
+		coord.On(api.PoolPools, p.Pools),
+		coord.On(api.PoolExplain, p.Explain, byPool),
 		coord.On(api.PoolBan, p.Ban, byPool),
 		coord.On(api.PoolUnban, p.Unban, byPool),
 		coord.OnParked(api.PoolAcquire, p.AcquireThen, coord.Acquires, coord.Piped, byPool),

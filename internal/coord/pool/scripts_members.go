@@ -2,6 +2,7 @@ package pool
 
 import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
@@ -85,11 +86,25 @@ type StatsIn struct {
 	Pool         Keys   `lua:"table"`
 	Used, Line   string `lua:"key"`
 	After, Count int64
+	Most         int64 // holders to be told
 }
 
 // StatsOut counts each member of the page once; a Cursor of 0 says that it was
-// the last page. Waiting is of the whole line, whatever the page.
-type StatsOut struct{ Cursor, Live, Cooling, Banned, Free, Waiting int64 }
+// the last page. Waiting is of the whole line, and Lines of the pool, whatever the page.
+type StatsOut struct {
+	Cursor, Live, Cooling, Banned, Free, Waiting int64
+	Open                                         int64    // breakers that are open or forced open
+	Lines                                        int64    // that calls stand in, see part_pool_wake.lua
+	Holders                                      []Holder // by when their leases end
+}
+
+// Holder is who has a member.
+type Holder struct {
+	ID               string
+	LeftUS           int64
+	Client, Instance string
+	SinceMS          int64
+}
 
 // BanScript bans a member or lifts its ban, which also forgets its failures and
 // cooldowns.
@@ -145,4 +160,50 @@ var TouchScript = lua.Define[TouchIn, ChangeOut](files, lua.Source{
 type TouchIn struct {
 	Pool            Keys `lua:"table"`
 	Member, Inboxes string
+}
+
+// ExplainScript judges members as an acquisition would, a page at a time.
+var ExplainScript = lua.Define[ExplainIn, ExplainOut](files, lua.Source{
+	Name:       "pool_explain",
+	Idempotent: true,
+})
+
+// ExplainIn is one page: at most 250 members after a cursor, 0 = from the start; or the one
+// that is named. With Permit it has the terms of PermitAcquireIn too.
+type ExplainIn struct {
+	Pool Keys   `lua:"table"`
+	Used string `lua:"key"`
+	lease.LineKeys
+	Buckets      string `lua:"key"`
+	After, Count int64
+	Member       string   // empty = the page
+	Exclude      []string // members, at most 100
+	Permit       bool
+	Cost         int64
+	Revision     int64
+	Signature    string
+	Overrides    []string
+	Policy       string
+	Most         int64 // holders to be told
+}
+
+// ExplainOut is what was found of the page; a Cursor of 0 says that it was the last. The
+// line is whole, whatever the page.
+type ExplainOut struct {
+	Cursor        int64
+	Members, Free int64  // those that were judged; those that may be had now
+	ID            string // of the latter the least recently used, empty = none
+	LastUS        int64  // what its last use is compared by
+	Reasons       []ExplainReason
+	Holders       []Holder // by when their leases end
+	Waiting       int64    // places in the line, those of dead sidecars too until they come first
+	Standing      []lease.LineView
+}
+
+// ExplainReason is why some members may not be had: by what keeps each longest.
+type ExplainReason struct {
+	Reason  string // as of AcquireOut
+	Members int64
+	ID      string // the one that may be had first
+	AfterUS int64  // until then; -1 = never, as things are
 }

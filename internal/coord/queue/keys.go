@@ -8,6 +8,14 @@ import (
 // keys are those of queues.
 type keys struct{ coord.Keys }
 
+// The kinds of the keys by which queues are found: of one with entries, and of the line of one
+// that calls wait at. foundBy matches both.
+const (
+	kindEntries = "queue:entries"
+	kindLine    = "queue:order:line"
+	foundBy     = "queue:[eo]*"
+)
+
 // queue is a key of a queue, by part.
 func (k keys) queue(queue, part string) string { return k.Key(coord.Escaped(queue), "queue:", part) }
 

@@ -74,6 +74,7 @@ func (q *Queues) Methods() []coord.Method {
 		coord.On(api.QueuePosition, q.Position, byQueue),
 		coord.On(api.QueueCancel, q.Cancel, byQueue),
 		coord.On(api.QueueStats, q.Stats, byQueue),
+		coord.On(api.QueueList, q.List),
 	}
 }
 

@@ -71,6 +71,7 @@ type LookIn struct {
 	Queue Keys   `lua:"table"`
 	Line  string `lua:"key"`
 	ID    string
+	Most  int64 // holders to be told
 }
 
 // LookOut has the counts of a queue.
@@ -82,4 +83,13 @@ type LookOut struct {
 	Waiting  int64 // calls in the line, those of dead sidecars too until they come first
 	OldestMS int64 // since the first one came, rounded down
 	Tidied
+	Holders []Holder // by when their leases end
+}
+
+// Holder is who has an entry.
+type Holder struct {
+	ID      string
+	Tries   int64
+	LeftUS  int64
+	Session string // empty = the entry is of none
 }

@@ -61,6 +61,9 @@ func (r *Rules) orNone(name string) *limit {
 // Terms implements MemberLimit.
 func (l *limit) Terms() (revision int64, signature string) { return l.revision, l.signature }
 
+// Limits implements MemberLimit.
+func (l *limit) Limits() (bands []string, shadow bool) { return l.names, l.options.Shadow }
+
 // Answer implements MemberLimit.
 func (l *limit) Answer(a coord.LimitAnswer, replayed bool) (api.RatelimitResult, error) {
 	d, err := l.decision(a, replayed)

@@ -8,10 +8,13 @@ import (
 // keys are those of semaphores.
 type keys struct{ coord.Keys }
 
+// kindSemaphore is the kind of the keys of semaphores' leases.
+const kindSemaphore = "sem"
+
 // semaphore is a semaphore's leases, who holds them and how many permits each,
 // and the line for them.
 func (k keys) semaphore(name string) (s Keys, line lease.LineKeys) {
-	leases := k.Key(coord.Escaped(name), "sem", "")
+	leases := k.Key(coord.Escaped(name), kindSemaphore, "")
 	return Keys{Leases: leases, Holders: leases + ":holders", Weights: leases + ":weights"}, lease.LineKeysOf(leases)
 }
 

@@ -99,29 +99,3 @@ func (s *Semaphores) releasing() lease.Giving[api.SemaphoreReleaseParams, Releas
 		},
 	}
 }
-
-// Get reads a semaphore.
-func (s *Semaphores) Get(ctx context.Context, _ coord.Caller, p *api.SemaphoreGetParams) (api.SemaphoreGetResult, error) {
-	now, err := s.look(ctx, p.Name)
-	if err != nil {
-		return api.SemaphoreGetResult{}, coord.Failed("semaphore "+p.Name+": get", err)
-	}
-	r := api.SemaphoreGetResult{Held: now.Held, Waiting: now.Waiting, Holders: make([]api.SemaphoreHolder, len(now.Holders))}
-	for i, h := range now.Holders {
-		r.Holders[i] = api.SemaphoreHolder{
-			Permits: h.Permits, Fence: coord.Fence(h.Fence), TTLMS: h.TTLMS, HeldBy: coord.HeldBy(h.Client, h.Instance, h.Meta, h.SinceMS),
-		}
-	}
-	return r, nil
-}
-
-// look reads a semaphore, once all that has ended is out of it.
-func (s *Semaphores) look(ctx context.Context, name string) (GetOut, error) {
-	keys, line := s.keys.semaphore(name)
-	for {
-		out, err := lua.Run(ctx, s.runner, GetScript, GetIn{Semaphore: keys, Line: line.Line}, lua.Latch{})
-		if err != nil || !out.Value.More {
-			return out.Value, err
-		}
-	}
-}

@@ -132,6 +132,7 @@ var GetScript = lua.Define[GetIn, GetOut](files, lua.Source{Name: "semaphore_get
 type GetIn struct {
 	Semaphore Keys   `lua:"table"`
 	Line      string `lua:"key"`
+	Most      int64  // holders to be told
 }
 
 // GetOut is the semaphore's state.
@@ -140,7 +141,7 @@ type GetOut struct {
 	Waiting int64 // places in the line, those of dead sidecars too until they come first
 	// More: leases that have ended are counted still, and the caller should ask again at once.
 	More    bool
-	Holders []Holder // at most 100, by when they end
+	Holders []Holder // by when they end
 }
 
 // Holder is one grant.

@@ -56,6 +56,7 @@ func (s *Semaphores) Methods() []coord.Method {
 		coord.On(api.SemaphoreRenew, s.Renew, byName, s.renews.Direct),
 		coord.On(api.SemaphoreRelease, s.Release, coord.Piped, byName, s.releases.Direct),
 		coord.On(api.SemaphoreGet, s.Get, byName),
+		coord.On(api.SemaphoreList, s.List),
 	}
 }
 
@@ -175,7 +176,7 @@ func (a *semaphoreAcquisition) Replayed(ctx context.Context, was AcquireOut) (ap
 	if x.Session != nil {
 		ask.Session, ask.Move, ask.Client, ask.Instance, ask.TTLMS = a.in.Session, true, a.in.Client, a.in.Instance, a.in.TTLMS
 	}
-	now, err := s.look(ctx, x.Name)
+	now, err := s.look(ctx, x.Name, 0)
 	if err != nil {
 		return api.SemaphoreAcquireResult{}, coord.Failed(op, err)
 	}

@@ -5,6 +5,14 @@ import "github.com/coxswain-sidecar/coxswain/internal/coord"
 // keys are those of streams.
 type keys struct{ coord.Keys }
 
+// The kinds of the keys by which streams are found: of one that has a log, and of the messages
+// of one that are not due. foundBy matches both, and not those of dedupe ids, which are many.
+const (
+	kindLog = "stream:log"
+	kindDue = "stream:due"
+	foundBy = "stream:[ld][ou][ge]"
+)
+
 // stream is a key of a stream, by part.
 func (k keys) stream(stream, part string) string {
 	return k.Key(coord.Escaped(stream), "stream:", part)

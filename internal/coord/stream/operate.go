@@ -24,6 +24,7 @@ const (
 func (s *Streams) operating() []coord.Method {
 	byStream := coord.Named(noun, "stream")
 	return []coord.Method{
+		coord.On(api.StreamList, s.List),
 		coord.On(api.StreamStats, s.Stats, byStream),
 		coord.On(api.StreamGroups, s.ListGroups, byStream),
 		coord.On(api.StreamRead, s.Read, byStream),

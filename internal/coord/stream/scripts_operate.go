@@ -13,6 +13,7 @@ type LookIn struct {
 
 // LookOut has its counts.
 type LookOut struct {
+	Log                            bool // there is one, empty or not
 	Length, Delayed, Dead, Trimmed int64
 	Names                          []string // of the groups, in no order
 }

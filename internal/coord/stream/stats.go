@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -19,27 +21,125 @@ func (s *Streams) Stats(ctx context.Context, _ coord.Caller, p *api.StreamStatsP
 		return api.StreamStatsResult{}, coord.Failed("stream "+p.Stream+": stats", err)
 	}
 	v := out.Value
-	r := api.StreamStatsResult{Length: v.Length, Delayed: v.Delayed, Dead: v.Dead, Trimmed: v.Trimmed, Groups: []api.StreamGroup{}}
+	r := api.StreamStatsResult{Length: v.Length, Delayed: v.Delayed, Dead: v.Dead, Trimmed: v.Trimmed}
 	slices.Sort(v.Names)
+	names := slices.DeleteFunc(v.Names, func(group string) bool { return p.Group != "" && p.Group != group })
+	groups, err := s.counted(ctx, []groupsOf{{p.Stream, names}})
+	if err != nil {
+		return api.StreamStatsResult{}, coord.Failed("stream "+p.Stream+": stats", err)
+	}
+	r.Groups = groups[0]
+	return r, nil
+}
+
+// groupsOf are groups of a stream.
+type groupsOf struct {
+	stream string
+	names  []string
+}
+
+// counted counts what groups of some streams have. A group that is not there is left out.
+func (s *Streams) counted(ctx context.Context, of []groupsOf) ([][]api.StreamGroup, error) {
 	var ins []GroupIn
-	for _, group := range v.Names {
-		if p.Group == "" || p.Group == group {
-			ins = append(ins, GroupIn{Keys: keys, GroupKeys: s.keys.groupKeys(p.Stream, group), Group: group})
+	for _, o := range of {
+		for _, group := range o.names {
+			ins = append(ins, GroupIn{Keys: s.keys.streamKeys(o.stream), GroupKeys: s.keys.groupKeys(o.stream, group), Group: group})
 		}
 	}
 	outs, errs := lua.Batch(ctx, s.Runner, GroupScript, ins)
-	for i, out := range outs {
-		if errs[i] != nil {
-			return api.StreamStatsResult{}, coord.Failed("stream "+p.Stream+": stats", errs[i])
-		}
-		if g := out.Value; g.Found {
-			r.Groups = append(r.Groups, api.StreamGroup{
-				Group: ins[i].Group, Lag: g.Lag, Pending: g.Pending, Retrying: g.Retrying, Parked: g.Parked, Consumers: g.Consumers,
-				OldestPendingMS: g.OldestMS, LastDeliveredID: g.Last,
-			})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	all := make([][]api.StreamGroup, len(of))
+	for i, o := range of {
+		all[i] = []api.StreamGroup{}
+		for _, group := range o.names {
+			if g := outs[0].Value; g.Found {
+				all[i] = append(all[i], api.StreamGroup{
+					Group: group, Lag: g.Lag, Pending: g.Pending, Retrying: g.Retrying, Parked: g.Parked, Consumers: g.Consumers,
+					OldestPendingMS: g.OldestMS, LastDeliveredID: g.Last,
+				})
+			}
+			outs = outs[1:]
 		}
 	}
-	return r, nil
+	return all, nil
+}
+
+// listedGroups is how many groups are told of each stream of a list.
+const listedGroups = 8
+
+// List lists the streams that there are, as coord.Listing does.
+func (s *Streams) List(ctx context.Context, _ coord.Caller, p *api.StreamListParams) (r api.StreamListResult, err error) {
+	r.Streams, r.Cursor, err = s.listing(p.State).Page(ctx, p.Cursor, p.Count)
+	return r, err
+}
+
+func (s *Streams) listing(state string) coord.Listing[api.StreamListed] {
+	return coord.Listing[api.StreamListed]{
+		Runner: s.Runner, Method: api.StreamList.Name, Pattern: s.keys.Pattern(foundBy),
+		Read: func(ctx context.Context, keys []string) ([]api.StreamListed, error) {
+			var of []groupsOf
+			rows, err := coord.ReadEach(ctx, s.Runner, LookScript, keys, func(key string) (LookIn, bool) {
+				stream, _, ok := s.found(key)
+				return LookIn{Keys: s.keys.streamKeys(stream), Due: s.keys.delayedKeys(stream).Due}, ok
+			}, func(key string, v LookOut) (api.StreamListed, bool) {
+				stream, due, _ := s.found(key)
+				if due == v.Log { // a stream that has both keys is listed by its log alone
+					return api.StreamListed{}, false
+				}
+				of = append(of, groupsOf{stream, v.Names})
+				return api.StreamListed{Stream: stream, Length: v.Length, Delayed: v.Delayed, Dead: v.Dead, Trimmed: v.Trimmed}, true
+			})
+			if err != nil {
+				return nil, err
+			}
+			groups, err := s.counted(ctx, of)
+			if err != nil {
+				return nil, err
+			}
+			for i := range rows {
+				slices.SortFunc(groups[i], func(a, b api.StreamGroup) int {
+					return cmp.Or(cmp.Compare(behind(b), behind(a)), strings.Compare(a.Group, b.Group))
+				})
+				some := min(len(groups[i]), listedGroups)
+				rows[i].Groups, rows[i].MoreGroups = groups[i][:some], int64(len(groups[i])-some)
+			}
+			return slices.DeleteFunc(rows, func(r api.StreamListed) bool { return !chosen(state, r) }), nil
+		},
+	}
+}
+
+// found is the stream that a key is of, if streams are found by such keys, and whether it is
+// the key of its messages that are not due.
+func (s *Streams) found(key string) (stream string, due, ok bool) {
+	if stream, ok = s.keys.NameOf(key, kindLog); ok {
+		return stream, false, true
+	}
+	stream, ok = s.keys.NameOf(key, kindDue)
+	return stream, true, ok
+}
+
+// behind is how many messages a group has left to be given or acknowledged. A lag that is not
+// known is that of very many.
+func behind(g api.StreamGroup) int64 {
+	if g.Lag < 0 {
+		return api.MaxInt
+	}
+	return g.Lag + g.Pending + g.Parked
+}
+
+// chosen reports whether a list by this state has a stream, whose first group is the one that
+// is behind most.
+func chosen(state string, r api.StreamListed) bool {
+	switch state {
+	case api.StreamBehind:
+		return len(r.Groups) > 0 && behind(r.Groups[0]) > 0
+	case api.StreamDeadLetters:
+		return r.Dead > 0
+	default:
+		return true
+	}
 }
 
 // ListGroups lists the groups of a stream and their consumers.

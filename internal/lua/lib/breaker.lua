@@ -48,6 +48,12 @@ local function breaker_read(text)
   return b
 end
 
+-- breaker_shut reads of a record whether it is open, for however long, or forced open.
+local function breaker_shut(text)
+  local state, forced = string.match(text, '^(%d+) (%d+) ')
+  return forced == '1' or forced == '0' and state == '1'
+end
+
 -- breaker_text is what breaker_read reads.
 local function breaker_text(b)
   local out = {string.format('%d %d %d %d %d %d %d %d %d %d ', b.state, b.forced, b.generation,

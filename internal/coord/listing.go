@@ -1,0 +1,104 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/redis"
+)
+
+// stepsAtOnce bounds the steps of one page: where what is looked for is rare, a page may be
+// empty and not the last.
+const stepsAtOnce = 20
+
+// Paged lists a page of about count rows, from the cursor that an earlier page ended with,
+// empty for the first. Step reads some more rows; its cursors are those of Paged. Method is
+// the one that lists, such as lock.list, for errors.
+func Paged[E any](
+	ctx context.Context, method, cursor string, count int64, step func(ctx context.Context, cursor string, count int64) ([]E, string, error),
+) (rows []E, next string, _ error) {
+	next = cursor
+	for range stepsAtOnce {
+		some, at, err := step(ctx, next, count)
+		switch {
+		case errors.Is(err, redis.ErrCursor):
+			return nil, "", Invalid("cursor: not one that %s answered; leave it out to begin anew", method)
+		case err != nil:
+			return nil, "", Failed(method, err)
+		}
+		rows, next = append(rows, some...), at
+		if next == "" || int64(len(rows)) >= count {
+			break
+		}
+	}
+	return rows, next, nil
+}
+
+// Listing is how a noun lists what it keeps in Redis: the names are found by SCAN, node by
+// node, and what each of them is by scripts.
+type Listing[E any] struct {
+	Runner *lua.Runner
+	Method string // as of Paged
+	// Pattern is that of the keys to look for. It may match others.
+	Pattern string
+	// Read returns the rows that some of the keys stand for.
+	Read func(ctx context.Context, keys []string) ([]E, error)
+}
+
+// Page returns a page as Paged does, in no order. What is there throughout is on one page at
+// least; what comes or goes meanwhile may be missing, and one may come twice.
+func (l Listing[E]) Page(ctx context.Context, cursor string, count int64) ([]E, string, error) {
+	return Paged(ctx, l.Method, cursor, count, func(ctx context.Context, cursor string, count int64) ([]E, string, error) {
+		keys, next, err := l.Runner.Scan(ctx, l.Pattern, cursor, int(count))
+		if err != nil {
+			return nil, "", err
+		}
+		rows, err := l.Read(ctx, keys)
+		return rows, next, err
+	})
+}
+
+// ReadEach runs a script for each of the keys of a page for which in makes an input, and
+// returns what row makes of the outcomes; false = it is not to be listed.
+func ReadEach[I, O, E any](
+	ctx context.Context, r *lua.Runner, s lua.Script[I, O], keys []string, in func(key string) (I, bool), row func(key string, v O) (E, bool),
+) (rows []E, err error) {
+	var ins []I
+	var of []string
+	for _, key := range keys {
+		if i, ok := in(key); ok {
+			ins, of = append(ins, i), append(of, key)
+		}
+	}
+	outs, errs := lua.Batch(ctx, r, s, ins)
+	for i, out := range outs {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if e, ok := row(of[i], out.Value); ok {
+			rows = append(rows, e)
+		}
+	}
+	return rows, nil
+}
+
+// HashCursor is a cursor of Paged as HSCAN takes it; the error is that of a text that is none.
+func HashCursor(cursor string) (string, error) {
+	if cursor == "" {
+		return "0", nil
+	}
+	if _, err := strconv.ParseUint(cursor, 10, 64); err != nil {
+		return "", redis.ErrCursor
+	}
+	return cursor, nil
+}
+
+// NextOfHash is what HSCAN answered as a cursor of Paged.
+func NextOfHash(cursor string) string {
+	if cursor == "0" {
+		return ""
+	}
+	return cursor
+}

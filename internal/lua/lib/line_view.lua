@@ -1,0 +1,17 @@
+-- Who stands in a line (see lib/line.lua), for those who look at it. A user uses clock and line before it.
+
+-- line_view is how many wait, and for each sidecar, the one of the first waiter first, its id, how many of its waiters there are
+-- (waiting) and until when from now it is taken to be alive (left_us, 0 = not now). It looks at the first 1,000 waiters, and
+-- tells of 20 sidecars.
+local function line_view(line, beats)
+  local rows, of = {}, {}
+  for _, waiter in ipairs(redis.call('ZRANGE', line, 0, 999)) do
+    local id = sidecar_of(waiter)
+    if not of[id] then
+      of[id] = {sidecar = id, waiting = 0, left_us = math.max(tonumber(redis.call('ZSCORE', beats, id) or 0) - now, 0)}
+      if #rows < 20 then rows[#rows + 1] = of[id] end
+    end
+    of[id].waiting = of[id].waiting + 1
+  end
+  return redis.call('ZCARD', line), rows
+end
