@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 	"internal/health": {"client/api", "internal/telemetry"},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/config", "internal/coord", "internal/coord/lease", "internal/health", "internal/lua",
-		"internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry", // and every noun
+		"internal/match", "internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry", // and every noun
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/chartdoc":    {"client/api", "internal/config"},
@@ -100,6 +100,7 @@ var foreign = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},
 	"github.com/KimMachineGun":          {"cmd/sidecar"},
+	"golang.org/x/term":                 {"cmd/sidecar"},
 	"github.com/goccy/go-yaml":          {"internal/config", "internal/helmtest", "internal/kubetest", "hack/chartdoc"},
 	"github.com/stretchr/testify":       {},
 	"github.com/google/go-cmp":          {},
