@@ -109,6 +109,15 @@ func (s *source) check(starts bool) error {
 	return s.checkEvents()
 }
 
+// tailing prints messages or events.
+type tailing struct {
+	to   process
+	json bool
+	left int // until it ends; 0 = it does not
+	// events are what it prints, not messages.
+	events bool
+}
+
 // read prints messages.
 func (t *tailing) read(ctx context.Context, from source) error {
 	c, err := dial(ctx, *from.socket, "sidecar tail", false)
@@ -130,15 +139,6 @@ func (t *tailing) read(ctx context.Context, from source) error {
 
 // errEnough ends a tail that has printed what was asked for.
 var errEnough = errors.New("that was the last message")
-
-// tailing prints messages or events.
-type tailing struct {
-	to   process
-	json bool
-	left int // until it ends; 0 = it does not
-	// events are what it prints, not messages.
-	events bool
-}
 
 // tailed is a message as -o json prints it.
 type tailed struct {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -173,9 +172,6 @@ func lookOn(ctx context.Context, c *client.Client, interval time.Duration) <-cha
 	return looks
 }
 
-// errQuit ends sidecar top as it was asked to.
-var errQuit = errors.New("quit")
-
 // showTop shows views on a terminal until it is left, and leaves the terminal as it was.
 func showTop(ctx context.Context, p process, c *client.Client, screen topScreen, interval time.Duration, view int) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -201,7 +197,7 @@ func showTop(ctx context.Context, p process, c *client.Client, screen topScreen,
 		case look := <-looks:
 			v.take(look)
 		case key, open := <-keys:
-			if !open || v.press(key) == errQuit {
+			if !open || v.press(key) {
 				return nil
 			}
 		case <-resized:

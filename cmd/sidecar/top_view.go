@@ -122,19 +122,19 @@ func (v *topView) order() topSorting {
 	return topSorting{column: topOrder[v.viewName]}
 }
 
-// press does what a key asks for, and returns errQuit for the one that ends it.
-func (v *topView) press(key string) error {
+// press does what a key asks for, and reports whether it is one that ends all.
+func (v *topView) press(key string) (quit bool) {
 	if key == "\x03" {
-		return errQuit
+		return true
 	}
 	if v.typing {
 		v.write(key)
-		return nil
+		return false
 	}
 	views := len(topViews())
 	switch key {
 	case "q", "Q":
-		return errQuit
+		return true
 	case "?", "h":
 		v.help = !v.help
 	case "\t":
@@ -162,7 +162,7 @@ func (v *topView) press(key string) error {
 			v.turn(int(key[0] - '1'))
 		}
 	}
-	return nil
+	return false
 }
 
 func (v *topView) turn(to int) { v.at, v.from, v.help = to, 0, false }
