@@ -31,10 +31,17 @@ type InspectResult struct {
 	Channels          []InspectChannel     `codec:"channels" doc:"the channels and patterns of Pub/Sub that connections are subscribed to, sorted, at most 256"`
 	TruncatedChannels int64                `codec:"truncated_channels" doc:"how many more channels and patterns there are"`
 
-	Redis     InspectRedis   `codec:"redis" doc:"the store, as last probed"`
-	SlowCalls []InspectSlow  `codec:"slow_calls" doc:"the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms"`
-	Errors    []InspectError `codec:"errors" doc:"the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled"`
-	Counts    InspectCounts  `codec:"counts" doc:"what there is now"`
+	Calls              []InspectTimes  `codec:"calls" doc:"the calls since the start, by method, sorted: what the metric coxswain.rpc.duration counts"`
+	Scripts            []InspectTimes  `codec:"scripts" doc:"the runs of Redis scripts since the start, by script, sorted: what the metric coxswain.script.duration counts, each try for itself"`
+	Decisions          []RuleStats     `codec:"decisions" doc:"what rules decided since the start, as ratelimit.stats has it, at most 1,000"`
+	TruncatedDecisions int64           `codec:"truncated_decisions" doc:"how many more rules decided"`
+	Refusals           InspectRefusals `codec:"refusals" doc:"the keys that limits refused most lately"`
+
+	Redis       InspectRedis        `codec:"redis" doc:"the store, as last probed"`
+	SlowScripts []InspectSlowScript `codec:"slow_scripts" doc:"the last 32 tries of a script that took 100 ms or more from when they were sent to their reply, the latest first; one that was within a slow call is why it was slow"`
+	SlowCalls   []InspectSlow       `codec:"slow_calls" doc:"the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms"`
+	Errors      []InspectError      `codec:"errors" doc:"the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled"`
+	Counts      InspectCounts       `codec:"counts" doc:"what there is now"`
 }
 
 // InspectRule is a rule in force.
@@ -95,6 +102,15 @@ type InspectRedis struct {
 	RTTUS       int64       `codec:"rtt_us" doc:"the last probe's round trip, in microseconds"`
 	MemoryBytes int64       `codec:"memory_bytes" doc:"the memory that it says it uses, in bytes"`
 	Pool        InspectPool `codec:"pool" doc:"the connections to it"`
+
+	History []InspectProbe `codec:"history" doc:"what its probes found in the last 300 seconds that had any, the latest first"`
+}
+
+// InspectProbe is what the probes of one second found.
+type InspectProbe struct {
+	AtMS  int64 `codec:"at_ms" doc:"when, Unix milliseconds by the pod's clock"`
+	Up    bool  `codec:"up" doc:"the store answered"`
+	RTTUS int64 `codec:"rtt_us" doc:"the round trip in microseconds, the longest if there were several; where it is not up the last one that there was"`
 }
 
 // InspectPool counts connections to the store.
@@ -110,6 +126,39 @@ type InspectSlow struct {
 	DurationMS int64  `codec:"duration_ms" doc:"from when it was read to its answer, in milliseconds"`
 	AtMS       int64  `codec:"at_ms" doc:"when it was answered, Unix milliseconds by the pod's clock"`
 	Code       string `codec:"code" doc:"OK, or the code of its error"`
+}
+
+// InspectSlowScript is a try of a script that took long.
+type InspectSlowScript struct {
+	Script     string `codec:"script" doc:"the script"`
+	DurationMS int64  `codec:"duration_ms" doc:"from when it was sent to its reply, in milliseconds"`
+	AtMS       int64  `codec:"at_ms" doc:"when its reply came, Unix milliseconds by the pod's clock"`
+	Outcome    string `codec:"outcome" doc:"ok or error"`
+}
+
+// InspectTimes is how long things of one name took.
+type InspectTimes struct {
+	Name   string `codec:"name" doc:"the method or the script"`
+	Count  int64  `codec:"count" doc:"how many there were"`
+	Errors int64  `codec:"errors" doc:"how many of them ended with an error"`
+	SumUS  int64  `codec:"sum_us" doc:"how long all together took, in microseconds"`
+	P50US  int64  `codec:"p50_us" doc:"what half of them took at most, in microseconds, as the metric's buckets tell it"`
+	P99US  int64  `codec:"p99_us" doc:"what 99 of 100 took at most, in microseconds, as the metric's buckets tell it"`
+}
+
+// InspectRefusals are the keys that limits refused most.
+type InspectRefusals struct {
+	SinceAtMS int64            `codec:"since_at_ms" doc:"since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or the start"`
+	Keys      []InspectRefused `codec:"keys" doc:"those that were refused most, at most 100, in this order"`
+}
+
+// InspectRefused is a key that limits refused.
+type InspectRefused struct {
+	Rule    string `codec:"rule" doc:"the rule; inline = limits given in full"`
+	Key     string `codec:"key" doc:"the key"`
+	Refused int64  `codec:"refused" doc:"how often it was refused"`
+	OffBy   int64  `codec:"off_by" doc:"by how much that may be wrong, since only 256 keys are counted at a time; 0 = it is exact"`
+	Reason  string `codec:"reason" doc:"why it was refused last, such as limit or pause"`
 }
 
 // InspectError is an error that a client was answered.

@@ -308,6 +308,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 			sidecars.Methods(),
 		),
 		Rules: a.rules.InForce, StreamGroups: a.streams.Inspect, Channels: channels.Inspect,
+		Decisions: a.limiter.Decisions, Refusals: a.limiter.Refusals, Times: a.times, SlowScripts: a.slowScripts,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
 	}
 }

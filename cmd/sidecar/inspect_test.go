@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,4 +35,38 @@ func TestASnapshotShowsTheSidecarAndNoSecret(t *testing.T) {
 	for _, want := range []string{`"orders"`, `"holder"`, `"up":true`, `"topology":"standalone"`, "prefix: coxswain", `"draining":false`, `"group":"billing"`, `"channel":"news"`} {
 		require.Contains(t, a.out, want)
 	}
+}
+
+// What the sidecar did since it started, and what is wrong with it, comes with one call.
+func TestASnapshotCountsCallsScriptsAndRefusals(t *testing.T) {
+	t.Parallel()
+	s := ready(t)
+	c := dial(t, s.socket, "crawler")
+	limit := api.RatelimitParams{Key: "example.com", Algorithm: "sliding_window_log", Limits: []api.Band{{Limit: 1, PeriodMS: 60_000}}}
+	for range 3 {
+		_, err := c.RatelimitAcquire(t.Context(), limit)
+		require.NoError(t, err)
+	}
+	_, err := c.LockGet(t.Context(), "")
+	require.ErrorContains(t, err, "INVALID_ARGUMENT")
+	r, err := c.InspectSnapshot(t.Context())
+	require.NoError(t, err)
+
+	of := func(all []api.InspectTimes, name string) api.InspectTimes {
+		i := slices.IndexFunc(all, func(x api.InspectTimes) bool { return x.Name == name })
+		require.GreaterOrEqual(t, i, 0, "%s is not in %+v", name, all)
+		return all[i]
+	}
+	acquired := of(r.Calls, "ratelimit.acquire")
+	require.Equal(t, []int64{3, 0}, []int64{acquired.Count, acquired.Errors})
+	require.Positive(t, acquired.P50US)
+	require.GreaterOrEqual(t, acquired.P99US, acquired.P50US)
+	require.Positive(t, acquired.SumUS)
+	require.EqualValues(t, 1, of(r.Calls, "lock.get").Errors)
+	require.Positive(t, of(r.Scripts, "ratelimit_sliding_window_log").Count)
+	require.Equal(t, []api.RuleStats{{Rule: "inline", Allowed: 1, Refused: 2}}, r.Decisions)
+	require.Equal(t, []api.InspectRefused{{Rule: "inline", Key: "example.com", Refused: 2, Reason: "limit"}}, r.Refusals.Keys)
+	require.GreaterOrEqual(t, r.Refusals.SinceAtMS, r.StartedAtMS-time.Minute.Milliseconds())
+	require.NotEmpty(t, r.Redis.History)
+	require.True(t, r.Redis.History[0].Up)
 }

@@ -172,7 +172,7 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 	root.SetFlagErrorFunc(didYouMean)
 	root.AddCommand(
 		newServe(p), newCall(p), newMethods(p), newDescribe(p), newProbe(p), newWait(p),
-		newDrain(p), newExec(p), newConfig(p), newDoctor(p), newRules(p), newExplain(p), newPublish(p), newTail(p), newDead(p),
+		newDrain(p), newExec(p), newConfig(p), newDoctor(p), newRules(p), newExplain(p), newPublish(p), newTail(p), newTop(p), newDead(p),
 		newBench(p), newDemo(p), newDemoHolder(p), newVersion(p),
 	)
 	root.AddCommand(newNouns(p)...)

@@ -42,12 +42,16 @@ func TestPublishAndTailSayHowTheyAreUsed(t *testing.T) {
 		"publish --channel c --field a=b":           "publish: --field is of streams; a message of a channel has a body alone\n",
 		"publish --stream s --field a":              "--field a: write name=text, each name once\n",
 		"publish --stream s --field a= --field a=b": "--field a=b: write name=text, each name once\n",
-		"tail":                         "tail: give --channel or --pattern, or else --stream\n",
-		"tail --channel c --stream s":  "tail: give --channel or --pattern, or else --stream\n",
-		"tail --channel c --group g":   "tail: --group and --start are of streams\n",
-		"tail --pattern c --start new": "tail: --group and --start are of streams\n",
-		"tail --stream s --start 1-0":  "--start 1-0 is unknown; write first or new\n",
-		"tail --channel c -o yaml":     "--output yaml is unknown; write text or json\n",
+		"tail --channel c --kind lost":              "tail: --kind, --noun and --name are of events, which are printed without --channel, --pattern and --stream\n",
+		"tail --stream s --name x":                  "tail: --kind, --noun and --name are of events, which are printed without --channel, --pattern and --stream\n",
+		"tail --noun lokc":                          "--noun lokc is unknown; did you mean lock?\n",
+		"tail --name a\\b":                          "--name a\\b: a backslash stands before *, ? or a backslash alone\n",
+		"tail --start first":                        "tail: --group and --start are of streams\n",
+		"tail --channel c --stream s":               "tail: give --channel or --pattern, or else --stream\n",
+		"tail --channel c --group g":                "tail: --group and --start are of streams\n",
+		"tail --pattern c --start new":              "tail: --group and --start are of streams\n",
+		"tail --stream s --start 1-0":               "--start 1-0 is unknown; write first or new\n",
+		"tail --channel c -o yaml":                  "--output yaml is unknown; write text or json\n",
 	} {
 		a := cli(t, strings.Fields(line)...)
 		require.Equal(t, answer{main.Usage, "", want}, a, line)

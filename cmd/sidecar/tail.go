@@ -13,86 +13,132 @@ import (
 
 func newTail(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "tail --channel C|--pattern P|--stream S",
-		Short: "Print the messages of channels or of a stream as they come",
-		Long: `Print each message of channels and patterns, or of a stream, as it comes, until it is interrupted.
+		Use:   "tail [--channel C|--pattern P|--stream S]",
+		Short: "Print events of the sidecar, or the messages of channels or of a stream, as they come",
+		Long: `Print each event of the sidecar, or each message of channels and patterns or of a stream, as it comes, until it is interrupted.
+
+Without a channel or a stream it prints events, which is an admin call (events.subscribe): refusals of limits, changes of breakers, pauses,
+lost leases, decisions of fail modes, reloads. An event is a line: when, its kind, its noun and name, for limits the key, its reason, and how
+many alike it stands for, since refusals are sampled: one a second of the same kind, noun, name and reason. With -o json it is an object with
+the fields of the notification event. --kind, --noun and --name choose among them; what is given several times is one or the other.
 
 A message is a line, escaped so that it does nothing to a terminal: its channel or its id, its body, and its fields. With -o json it is an
 object with body as base64; channel, and pattern where it came by one; or id, published_at_ms, fields, and group or attempt.
 
 A pattern is a glob as of Redis: * ? [ab] and a backslash before what stands for itself. Messages of channels that were missed are told
-on stderr, with -o json as {"dropped":N} among the messages; -1 = it is not known how many.
+on stderr, with -o json as {"dropped":N} among the messages, and so are events that were missed; -1 = it is not known how many.
 
 A stream is read without taking part in it: nobody misses a message for that, and nothing is left behind. It is an admin call (stream.read),
 asked again twice a second. With --group messages are taken as a consumer of that group and acknowledged once they are printed, so that
 no other consumer of it gets them. Outages are told on stderr, and it goes on after them.`,
-		Example: `  sidecar tail --channel news
+		Example: `  sidecar tail
+  sidecar tail --kind refused --name 'crawl-*' -o json
+  sidecar tail --kind lost --kind forced --noun lock
+  sidecar tail --channel news
   sidecar tail --pattern 'orders.*' -o json --timeout 1m --count 10
   sidecar tail --stream orders --start first --count 100
   sidecar tail --stream orders --group audit`,
 		Args: cobra.NoArgs,
 	}
-	socket := addSocketFlag(cmd, p)
-	channels := cmd.Flags().StringArray("channel", nil, "`name` of a channel; may be given several times")
-	patterns := cmd.Flags().StringArray("pattern", nil, "`glob` of channels; may be given several times")
-	stream := cmd.Flags().String("stream", "", "`name` of a stream, in place of channels")
-	group := cmd.Flags().String("group", "", "`name` of a group of its consumers, to take part in")
-	start := cmd.Flags().String("start", api.StartNew, "`first` or new: with which message of the stream to begin; of a group, if it is not there yet")
-	count := cmd.Flags().Int("count", 0, "`number` of messages after which it ends; 0 = none")
+	from := source{socket: addSocketFlag(cmd, p)}
+	cmd.Flags().StringArrayVar(&from.channels, "channel", nil, "`name` of a channel; may be given several times")
+	cmd.Flags().StringArrayVar(&from.patterns, "pattern", nil, "`glob` of channels; may be given several times")
+	cmd.Flags().StringVar(&from.stream, "stream", "", "`name` of a stream, in place of channels")
+	cmd.Flags().StringVar(&from.group, "group", "", "`name` of a group of its consumers, to take part in")
+	cmd.Flags().StringVar(&from.start, "start", api.StartNew, "`first` or new: with which message of the stream to begin; of a group, if it is not there yet")
+	cmd.Flags().StringArrayVar(&from.kinds, "kind", nil, "`kind` of events, such as refused, breaker or lost; may be given several times")
+	cmd.Flags().StringArrayVar(&from.nouns, "noun", nil, "`noun` that events are about, such as ratelimit or lock; may be given several times")
+	cmd.Flags().StringArrayVar(&from.names, "name", nil, "`glob` of the names that events are about: rules, locks, breakers; may be given several times")
+	count := cmd.Flags().Int("count", 0, "`number` of messages or events after which it ends; 0 = none")
 	timeout := cmd.Flags().Duration("timeout", 0, "`duration` after which it ends; 0 = none")
 	output := cmd.Flags().StringP("output", "o", "text", "`format`: text or json, a line each")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t := tailing{to: p, json: *output == outputJSON, left: *count}
-		switch {
-		case *output != "text" && !t.json:
+		if *output != "text" && !t.json {
 			return usage("--output %s is unknown; write text or json", *output)
-		case !oneOf(len(*channels)+len(*patterns) > 0, *stream != ""):
-			return usage("tail: give --channel or --pattern, or else --stream")
-		case *stream == "" && (*group != "" || cmd.Flags().Changed("start")):
-			return usage("tail: --group and --start are of streams")
-		case *start != api.StartNew && *start != startFirst:
-			return usage("--start %s is unknown; write first or new", *start)
+		}
+		if err := from.check(cmd.Flags().Changed("start")); err != nil {
+			return err
 		}
 		ctx, cancel := context.WithCancel(cmd.Context())
 		if *timeout > 0 {
 			ctx, cancel = context.WithTimeout(cmd.Context(), *timeout)
 		}
 		defer cancel()
-		c, err := dial(ctx, *socket, "sidecar tail", false)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		switch {
-		case *group != "":
-			err = t.consume(ctx, c, api.StreamFetchParams{Stream: *stream, Group: *group, Start: *start})
-		case *stream != "":
-			err = t.follow(ctx, c, api.StreamReadParams{Stream: *stream, Start: *start})
-		default:
-			err = c.PubsubSubscribe(ctx, client.PubsubOptions{
-				Channels: *channels, Patterns: *patterns, OnGap: t.gap, OnSubscribed: t.subscribed,
-			}, t.message)
+		var err error
+		if t.events = from.ofEvents(); t.events {
+			err = t.watch(ctx, from)
+		} else {
+			err = t.read(ctx, from)
 		}
 		switch {
 		case errors.Is(err, errEnough), ctx.Err() != nil && *timeout > 0:
 			return nil
 		case isConnectError(err):
-			return &exit{exitUnreachable, unreachable(*socket, err)}
+			return &exit{exitUnreachable, unreachable(*from.socket, err)}
 		}
 		return err
 	}
 	return cmd
 }
 
-// errEnough ends a tail that has printed what was asked for.
-var errEnough = errors.New("that was the last message")
+// source is what to print: messages of channels or of a stream, or else events.
+type source struct {
+	socket               *string
+	channels, patterns   []string
+	stream, group, start string
+	kinds, nouns, names  []string
+}
 
-// tailing prints messages.
+func (s *source) ofChannels() bool { return len(s.channels)+len(s.patterns) > 0 }
+
+func (s *source) ofEvents() bool { return !s.ofChannels() && s.stream == "" }
+
+// check finds what does not go together; starts tells whether --start is given.
+func (s *source) check(starts bool) error {
+	switch {
+	case s.ofChannels() && s.stream != "":
+		return usage("tail: give --channel or --pattern, or else --stream")
+	case len(s.kinds)+len(s.nouns)+len(s.names) > 0 && !s.ofEvents():
+		return usage("tail: --kind, --noun and --name are of events, which are printed without --channel, --pattern and --stream")
+	case s.stream == "" && (s.group != "" || starts):
+		return usage("tail: --group and --start are of streams")
+	case s.start != api.StartNew && s.start != startFirst:
+		return usage("--start %s is unknown; write first or new", s.start)
+	}
+	return s.checkEvents()
+}
+
+// tailing prints messages or events.
 type tailing struct {
 	to   process
 	json bool
 	left int // until it ends; 0 = it does not
+	// events are what it prints, not messages.
+	events bool
 }
+
+// read prints messages.
+func (t *tailing) read(ctx context.Context, from source) error {
+	c, err := dial(ctx, *from.socket, "sidecar tail", false)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	switch {
+	case from.group != "":
+		return t.consume(ctx, c, api.StreamFetchParams{Stream: from.stream, Group: from.group, Start: from.start})
+	case from.stream != "":
+		return t.follow(ctx, c, api.StreamReadParams{Stream: from.stream, Start: from.start})
+	default:
+		return c.PubsubSubscribe(ctx, client.PubsubOptions{
+			Channels: from.channels, Patterns: from.patterns, OnGap: t.gap, OnSubscribed: t.subscribed,
+		}, t.message)
+	}
+}
+
+// errEnough ends a tail that has printed what was asked for.
+var errEnough = errors.New("that was the last message")
 
 // tailed is a message as -o json prints it.
 type tailed struct {
@@ -126,12 +172,16 @@ func (t *tailing) printed(err error) error {
 func (t *tailing) subscribed() { fmt.Fprintln(t.to.err, "subscribed") }
 
 func (t *tailing) gap(dropped int64) {
+	what := "messages"
+	if t.events {
+		what = "events"
+	}
 	switch {
 	case t.json:
 		_ = printJSON(t.to.out, map[string]any{"dropped": dropped}, outputJSON) // the next message tells that nobody reads
 	case dropped < 0:
-		fmt.Fprintln(t.to.err, "gap: messages were missed; it is not known how many")
+		fmt.Fprintf(t.to.err, "gap: %s were missed; it is not known how many\n", what)
 	default:
-		fmt.Fprintf(t.to.err, "gap: %d messages were missed\n", dropped)
+		fmt.Fprintf(t.to.err, "gap: %d %s were missed\n", dropped, what)
 	}
 }

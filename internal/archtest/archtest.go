@@ -49,7 +49,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/cgroup", "internal/config", "internal/coord", "internal/coord/lease", "internal/doctor", "internal/finding",
-		"internal/health", "internal/lua", "internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry", // and every noun
+		"internal/health", "internal/lua", "internal/match", "internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry", // and every noun
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/chartdoc":    {"client/api", "internal/config"},
@@ -107,6 +107,7 @@ var foreign = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},
 	"github.com/KimMachineGun":          {"cmd/sidecar"},
+	"golang.org/x/term":                 {"cmd/sidecar"},
 	"github.com/goccy/go-yaml":          {"internal/config", "internal/helmtest", "internal/kubetest", "hack/chartdoc"},
 	"github.com/stretchr/testify":       {},
 	"github.com/google/go-cmp":          {},

@@ -185,6 +185,8 @@ func (n *node) watch() {
 		}
 		n.become(up, trouble)
 		n.looked()
+		st := n.of.Status()
+		n.of.history.probed(Probed{At: time.Now(), Up: st.Up, RTT: st.RTT})
 		timer.Reset(pause)
 		select {
 		case <-timer.C:

@@ -135,6 +135,7 @@ type Store struct {
 	listened *conns
 
 	maxConns int
+	history  history
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -161,6 +162,7 @@ func Open(o Options, scripts Scripts) (*Store, error) {
 	}
 	s := &Store{
 		topology: to.Topology, address: to.String(), log: o.Log, tel: o.Telemetry, scripts: scripts.withProbe(),
+		history:  history{ring: telemetry.NewRing[Probed](maxProbed)},
 		maxConns: o.MaxConns, connector: newConnector(&o, to), scratchKey: o.ScratchKey,
 	}
 	if to.Topology == Embedded {

@@ -16,12 +16,12 @@ import (
 // The bounds of a snapshot: one frame that any client can read.
 const (
 	maxShownLeases   = 1000
-	maxShownRules    = 1000
+	maxShownRules    = 1000 // and of rules that decided
 	maxShownChannels = 256
 	maxShownConfig   = 256 << 10
 )
 
-func inspectSnapshot(_ context.Context, k *call, _ *api.Nothing) (api.InspectResult, error) {
+func inspectSnapshot(ctx context.Context, k *call, _ *api.Nothing) (api.InspectResult, error) {
 	s, services := k.conn.server, k.services()
 	now := time.Now()
 	r := api.InspectResult{
@@ -41,14 +41,23 @@ func inspectSnapshot(_ context.Context, k *call, _ *api.Nothing) (api.InspectRes
 	if services.Redis != nil {
 		r.Redis = services.Redis()
 	}
-	r.Rules, r.TruncatedRules = inspectRules(services)
+	r.Rules, r.TruncatedRules = firstOf(services.Rules, maxShownRules)
+	r.Decisions, r.TruncatedDecisions = firstOf(services.Decisions, maxShownRules)
+	r.Channels, r.TruncatedChannels = firstOf(services.Channels, maxShownChannels)
 	if services.StreamGroups != nil {
 		r.StreamGroups = services.StreamGroups()
 	}
-	if services.Channels != nil {
-		all := services.Channels()
-		shown := min(len(all), maxShownChannels)
-		r.Channels, r.TruncatedChannels = all[:shown], int64(len(all)-shown)
+	if services.Refusals != nil {
+		r.Refusals = services.Refusals()
+	}
+	if services.Times != nil {
+		var err error
+		if r.Calls, r.Scripts, err = services.Times(ctx); err != nil {
+			return api.InspectResult{}, err
+		}
+	}
+	if services.SlowScripts != nil {
+		r.SlowScripts = services.SlowScripts()
 	}
 	s.inspectSessions(&r)
 	r.SlowCalls, r.Errors = s.recent.lists()
@@ -65,13 +74,14 @@ func shortened(text string) string {
 	return text[:strings.LastIndexByte(text, '\n')+1] + cut
 }
 
-func inspectRules(services *Services) (rules []api.InspectRule, more int64) {
-	if services.Rules == nil {
+// firstOf are the first of what a list has, and how many more there are; of no list, none.
+func firstOf[T any](list func() []T, most int) (first []T, more int64) {
+	if list == nil {
 		return nil, 0
 	}
-	rules = services.Rules()
-	shown := min(len(rules), maxShownRules)
-	return rules[:shown], int64(len(rules) - shown)
+	all := list()
+	shown := min(len(all), most)
+	return all[:shown], int64(len(all) - shown)
 }
 
 // inspectSessions shows the connections. No lock is held for more than one of them.

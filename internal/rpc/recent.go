@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // slowCall is how long a call takes that is remembered for inspect.snapshot.
@@ -14,35 +15,21 @@ const slowCall = 100 * time.Millisecond
 // touch it.
 type recent struct {
 	mu     sync.Mutex // guards what follows
-	slow   ring[api.InspectSlow]
-	errors ring[api.InspectError]
+	slow   *telemetry.Ring[api.InspectSlow]
+	errors *telemetry.Ring[api.InspectError]
 }
 
-// ring keeps the last of many.
-type ring[T any] struct {
-	items [32]T
-	added int
-}
+// maxRecent is how many of each are remembered.
+const maxRecent = 32
 
-func (r *ring[T]) add(v T) {
-	r.items[r.added%len(r.items)] = v
-	r.added++
-}
-
-// list is a copy, the latest first.
-func (r *ring[T]) list() []T {
-	n := min(r.added, len(r.items))
-	all := make([]T, 0, n)
-	for i := range n {
-		all = append(all, r.items[(r.added-1-i)%len(r.items)])
-	}
-	return all
+func newRecent() recent {
+	return recent{slow: telemetry.NewRing[api.InspectSlow](maxRecent), errors: telemetry.NewRing[api.InspectError](maxRecent)}
 }
 
 func (r *recent) lists() ([]api.InspectSlow, []api.InspectError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.slow.list(), r.errors.list()
+	return r.slow.List(), r.errors.List()
 }
 
 // took remembers a call that took long, unless it was asked to wait.
@@ -52,7 +39,7 @@ func (r *recent) took(k *call, d time.Duration, code string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.slow.add(api.InspectSlow{
+	r.slow.Add(api.InspectSlow{
 		Method: k.entry.Name, DurationMS: d.Milliseconds(), AtMS: time.Now().UnixMilli(), Code: code,
 	})
 }
@@ -65,7 +52,7 @@ func (r *recent) failed(method string, e *api.Error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.errors.add(api.InspectError{
+	r.errors.Add(api.InspectError{
 		Code: string(e.Code), Method: method, AtMS: time.Now().UnixMilli(), Text: e.Message,
 	})
 }

@@ -69,8 +69,16 @@ type Services struct {
 	// sorted.
 	StreamGroups func() []api.InspectStreamGroup
 	Channels     func() []api.InspectChannel
-	// Events is what events.subscribe follows. It may be nil, and so may Rules, StreamGroups,
-	// Channels, Config and Redis.
+	// Decisions are what rules decided since the start, sorted by rule, and Refusals the keys
+	// that were refused most lately.
+	Decisions func() []api.RuleStats
+	Refusals  func() api.InspectRefusals
+	// Times are how long calls took by method and scripts by name, both sorted, and SlowScripts
+	// those that took long, the latest first.
+	Times       func(context.Context) (calls, scripts []api.InspectTimes, err error)
+	SlowScripts func() []api.InspectSlowScript
+	// Events is what events.subscribe follows. It may be nil, and so may all that only
+	// inspect.snapshot shows.
 	Events *coord.Events
 	// Config is the configuration in force as YAML, without secrets.
 	Config func() (string, error)
@@ -149,7 +157,7 @@ func Listen(o Options, s Services) (*Server, error) { return listen(o, s, newTab
 func listen(o Options, services Services, table *methodTable) (*Server, error) {
 	s := &Server{
 		opts: o.withDefaults(), services: services, methods: table,
-		conns: make(map[*conn]struct{}), empty: make(chan struct{}), started: time.Now(),
+		conns: make(map[*conn]struct{}), empty: make(chan struct{}), started: time.Now(), recent: newRecent(),
 	}
 	s.workers.free, s.workers.turns = maxRunning, coord.NewCrew(maxRunning)
 	s.budget.open(s.opts.Limits)

@@ -46,6 +46,7 @@ type SDK struct {
 	Exporting []string
 
 	log      *slog.Logger
+	reader   sdkmetric.Reader // what /metrics and Times read
 	shutdown []func(context.Context) error
 }
 
@@ -131,6 +132,7 @@ func (s *SDK) meterProvider(ctx context.Context, res *resource.Resource, limited
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: make the Prometheus reader: %w", err)
 	}
+	s.reader = scraped
 	s.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:          slog.NewLogLogger(limited.Handler(), slog.LevelError),
 		EnableOpenMetrics: true, // the format that carries exemplars

@@ -42,7 +42,15 @@ type Telemetry struct {
 	pubsubMessages, pubsubGaps                       metric.Int64Counter
 	pubsubSubscriptions                              metric.Int64UpDownCounter
 	byChange                                         labels
+
+	slow slowScripts
 }
+
+// The metrics that Times reads.
+const (
+	rpcDuration    = "coxswain.rpc.duration"
+	scriptDuration = "coxswain.script.duration"
+)
 
 // latency covers a socket round trip of 50 us up to a wait of a minute, in seconds.
 var latency = []float64{
@@ -75,10 +83,11 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, recordKeys bool) (*Te
 		byCause:    labels{first: "rule", second: "cause"},
 		byStatus:   labels{first: "rule", second: "status"},
 		byChange:   labels{first: "from", second: "to"},
+		slow:       slowScripts{ring: NewRing[SlowScript](32)},
 	}
 	m := maker{meter: t.meter}
-	t.rpc = m.histogram("coxswain.rpc.duration", "s", "How long calls took, by method and code.", latency)
-	t.script = m.histogram("coxswain.script.duration", "s", "How long runs of Redis scripts took, each try for itself.", latency)
+	t.rpc = m.histogram(rpcDuration, "s", "How long calls took, by method and code.", latency)
+	t.script = m.histogram(scriptDuration, "s", "How long runs of Redis scripts took, each try for itself.", latency)
 	t.batch = m.sizes("coxswain.script.batch.size", "{run}", "How many runs of a script went to Redis in one command.", batchSizes)
 	t.direct = m.counter("coxswain.direct", "{call}", "Calls whose method has a direct path, by whether they went it, or why not.")
 	t.retries = m.counter("coxswain.script.retries", "{retry}", "Further tries of a script, by the reason for them.")
@@ -167,6 +176,9 @@ func (t *Telemetry) RPC(ctx context.Context, method, code string, took time.Dura
 // Script records one run of a script with its outcome (ok or error).
 func (t *Telemetry) Script(ctx context.Context, script, outcome string, took time.Duration) {
 	t.script.Record(ctx, took.Seconds(), t.byScript.of(script, outcome).record...)
+	if took >= slowScript {
+		t.slow.add(script, outcome, took)
+	}
 }
 
 // Batch records how many runs of a script one command carried out.

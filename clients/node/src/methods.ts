@@ -537,6 +537,15 @@ export interface InspectPool {
   max: number;
 }
 
+export interface InspectProbe {
+  /** when, Unix milliseconds by the pod's clock */
+  at_ms: number;
+  /** the store answered */
+  up: boolean;
+  /** the round trip in microseconds, the longest if there were several; where it is not up the last one that there was */
+  rtt_us: number;
+}
+
 export interface InspectRedis {
   /** what kind of store it is, such as standalone or embedded */
   topology: string;
@@ -554,6 +563,28 @@ export interface InspectRedis {
   memory_bytes: number;
   /** the connections to it */
   pool: InspectPool;
+  /** what its probes found in the last 300 seconds that had any, the latest first */
+  history: InspectProbe[];
+}
+
+export interface InspectRefusals {
+  /** since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or the start */
+  since_at_ms: number;
+  /** those that were refused most, at most 100, in this order */
+  keys: InspectRefused[];
+}
+
+export interface InspectRefused {
+  /** the rule; inline = limits given in full */
+  rule: string;
+  /** the key */
+  key: string;
+  /** how often it was refused */
+  refused: number;
+  /** by how much that may be wrong, since only 256 keys are counted at a time; 0 = it is exact */
+  off_by: number;
+  /** why it was refused last, such as limit or pause */
+  reason: string;
 }
 
 export interface InspectResult {
@@ -585,8 +616,20 @@ export interface InspectResult {
   channels: InspectChannel[];
   /** how many more channels and patterns there are */
   truncated_channels: number;
+  /** the calls since the start, by method, sorted: what the metric coxswain.rpc.duration counts */
+  calls: InspectTimes[];
+  /** the runs of Redis scripts since the start, by script, sorted: what the metric coxswain.script.duration counts, each try for itself */
+  scripts: InspectTimes[];
+  /** what rules decided since the start, as ratelimit.stats has it, at most 1,000 */
+  decisions: RuleStats[];
+  /** how many more rules decided */
+  truncated_decisions: number;
+  /** the keys that limits refused most lately */
+  refusals: InspectRefusals;
   /** the store, as last probed */
   redis: InspectRedis;
+  /** the last 32 tries of a script that took 100 ms or more from when they were sent to their reply, the latest first; one that was within a slow call is why it was slow */
+  slow_scripts: InspectSlowScript[];
   /** the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms */
   slow_calls: InspectSlow[];
   /** the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled */
@@ -673,6 +716,17 @@ export interface InspectSlow {
   code: string;
 }
 
+export interface InspectSlowScript {
+  /** the script */
+  script: string;
+  /** from when it was sent to its reply, in milliseconds */
+  duration_ms: number;
+  /** when its reply came, Unix milliseconds by the pod's clock */
+  at_ms: number;
+  /** ok or error */
+  outcome: string;
+}
+
 export interface InspectStreamGroup {
   /** the stream */
   stream: string;
@@ -690,6 +744,21 @@ export interface InspectStreamGroup {
   lag: number;
   /** messages that the group was given and has not acknowledged, in all pods, counted with lag */
   pending: number;
+}
+
+export interface InspectTimes {
+  /** the method or the script */
+  name: string;
+  /** how many there were */
+  count: number;
+  /** how many of them ended with an error */
+  errors: number;
+  /** how long all together took, in microseconds */
+  sum_us: number;
+  /** what half of them took at most, in microseconds, as the metric's buckets tell it */
+  p50_us: number;
+  /** what 99 of 100 took at most, in microseconds, as the metric's buckets tell it */
+  p99_us: number;
 }
 
 export interface ItemError {

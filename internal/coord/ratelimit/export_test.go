@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -139,3 +140,15 @@ func (l *Limiter) Unreturned() int64 {
 	})
 	return n
 }
+
+// Refused are the keys that were refused most.
+type Refused struct{ refusals }
+
+// NewRefused begins to count at a time.
+func NewRefused(at time.Time) *Refused { return &Refused{newRefusals(at)} }
+
+// Count takes a refusal.
+func (r *Refused) Count(at time.Time, rule, key, reason string) { r.count(at, rule, key, reason) }
+
+// Most lists them.
+func (r *Refused) Most(at time.Time) api.InspectRefusals { return r.most(at) }

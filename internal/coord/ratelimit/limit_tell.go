@@ -19,6 +19,7 @@ func (l *Limiter) tell(ctx context.Context, q question, d decision) {
 		outcome = "shadow_" + d.DeniedBy
 	case !d.Allowed:
 		outcome = d.DeniedBy
+		l.refused.count(l.clock.Now(), q.lim.label(), q.key, d.DeniedBy)
 		if l.events.Wanted() {
 			l.events.Publish(coord.Event{Kind: coord.EventRefused, Noun: noun, Name: q.lim.options.Name, Key: q.key, Reason: d.DeniedBy})
 		}

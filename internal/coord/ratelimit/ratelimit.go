@@ -68,6 +68,7 @@ type Limiter struct {
 	local        *coord.Recent[localKey, drain]
 	grantIDs     grantIDs
 	stats        stats
+	refused      refusals
 	reports      coord.Halved[api.RatelimitReportParams, api.RatelimitReportResult]
 }
 
@@ -89,7 +90,7 @@ func New(o Options) *Limiter {
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
 		answers: o.Answers, local: coord.NewRecent[localKey, drain](), grantIDs: newGrantIDs(),
-		stats: stats{rules: make(map[string]*counters)},
+		stats: stats{rules: make(map[string]*counters)}, refused: newRefusals(o.Clock.Now()),
 	}
 	l.blocks = blocks{
 		runner: o.Runner, answers: o.Answers, tel: o.Telemetry, now: l.now, crew: coord.NewCrew(returnCrew),

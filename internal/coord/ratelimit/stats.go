@@ -63,15 +63,19 @@ func (s *stats) Failed(rule string) { s.of(rule).degraded.Add(1) }
 // Stats are what this sidecar decided since it started, by rule, sorted by name. Of
 // calls that are under way while it looks some counts may be in and others not.
 func (l *Limiter) Stats(context.Context, coord.Caller, *api.Nothing) (api.RatelimitStatsResult, error) {
-	r := api.RatelimitStatsResult{Since: l.made.UnixMilli()}
+	return api.RatelimitStatsResult{Since: l.made.UnixMilli(), Rules: l.Decisions()}, nil
+}
+
+// Decisions are the counts of Stats.
+func (l *Limiter) Decisions() (all []api.RuleStats) {
 	l.stats.mu.RLock()
 	defer l.stats.mu.RUnlock()
 	for name, c := range l.stats.rules {
-		r.Rules = append(r.Rules, api.RuleStats{
+		all = append(all, api.RuleStats{
 			Rule: name, Allowed: c.allowed.Load(), Refused: c.refused.Load(), Shadowed: c.shadowed.Load(),
 			Degraded: c.degraded.Load(), Waited: c.waited.Load(), WaitedMS: time.Duration(c.wait.Load()).Milliseconds(),
 		})
 	}
-	slices.SortFunc(r.Rules, func(a, b api.RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
-	return r, nil
+	slices.SortFunc(all, func(a, b api.RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
+	return all
 }

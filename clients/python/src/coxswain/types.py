@@ -549,6 +549,15 @@ class InspectPool(TypedDict):
     max: int
 
 
+class InspectProbe(TypedDict):
+    # when, Unix milliseconds by the pod's clock
+    at_ms: int
+    # the store answered
+    up: bool
+    # the round trip in microseconds, the longest if there were several; where it is not up the last one that there was
+    rtt_us: int
+
+
 class InspectRedis(TypedDict):
     # what kind of store it is, such as standalone or embedded
     topology: str
@@ -566,6 +575,28 @@ class InspectRedis(TypedDict):
     memory_bytes: int
     # the connections to it
     pool: InspectPool
+    # what its probes found in the last 300 seconds that had any, the latest first
+    history: list[InspectProbe]
+
+
+class InspectRefusals(TypedDict):
+    # since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or the start
+    since_at_ms: int
+    # those that were refused most, at most 100, in this order
+    keys: list[InspectRefused]
+
+
+class InspectRefused(TypedDict):
+    # the rule; inline = limits given in full
+    rule: str
+    # the key
+    key: str
+    # how often it was refused
+    refused: int
+    # by how much that may be wrong, since only 256 keys are counted at a time; 0 = it is exact
+    off_by: int
+    # why it was refused last, such as limit or pause
+    reason: str
 
 
 class InspectResult(TypedDict):
@@ -597,8 +628,21 @@ class InspectResult(TypedDict):
     channels: list[InspectChannel]
     # how many more channels and patterns there are
     truncated_channels: int
+    # the calls since the start, by method, sorted: what the metric coxswain.rpc.duration counts
+    calls: list[InspectTimes]
+    # the runs of Redis scripts since the start, by script, sorted: what the metric coxswain.script.duration counts, each try for itself
+    scripts: list[InspectTimes]
+    # what rules decided since the start, as ratelimit.stats has it, at most 1,000
+    decisions: list[RuleStats]
+    # how many more rules decided
+    truncated_decisions: int
+    # the keys that limits refused most lately
+    refusals: InspectRefusals
     # the store, as last probed
     redis: InspectRedis
+    # the last 32 tries of a script that took 100 ms or more from when they were sent to their reply, the latest first; one that was within
+    # a slow call is why it was slow
+    slow_scripts: list[InspectSlowScript]
     # the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms
     slow_calls: list[InspectSlow]
     # the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled
@@ -685,6 +729,17 @@ class InspectSlow(TypedDict):
     code: str
 
 
+class InspectSlowScript(TypedDict):
+    # the script
+    script: str
+    # from when it was sent to its reply, in milliseconds
+    duration_ms: int
+    # when its reply came, Unix milliseconds by the pod's clock
+    at_ms: int
+    # ok or error
+    outcome: str
+
+
 class InspectStreamGroup(TypedDict):
     # the stream
     stream: str
@@ -703,6 +758,21 @@ class InspectStreamGroup(TypedDict):
     lag: int
     # messages that the group was given and has not acknowledged, in all pods, counted with lag
     pending: int
+
+
+class InspectTimes(TypedDict):
+    # the method or the script
+    name: str
+    # how many there were
+    count: int
+    # how many of them ended with an error
+    errors: int
+    # how long all together took, in microseconds
+    sum_us: int
+    # what half of them took at most, in microseconds, as the metric's buckets tell it
+    p50_us: int
+    # what 99 of 100 took at most, in microseconds, as the metric's buckets tell it
+    p99_us: int
 
 
 class ItemError(TypedDict):

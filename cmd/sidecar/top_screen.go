@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// topScreen is a terminal while sidecar top has it.
+type topScreen struct {
+	in, out *os.File
+	was     *term.State
+}
+
+const (
+	// enterScreen turns to the alternate screen, hides the cursor and lets no line wrap;
+	// leaveScreen undoes it.
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	homeCursor  = "\x1b[H"
+	restOfLine  = "\x1b[K"
+	restBelow   = "\x1b[J"
+)
+
+// open has keys come one by one, without being shown.
+func (s *topScreen) open() (err error) {
+	if s.was, err = term.MakeRaw(int(s.in.Fd())); err != nil {
+		return err
+	}
+	_, err = s.out.WriteString(enterScreen)
+	return err
+}
+
+// close leaves the terminal as it was. Where that fails there is no terminal any more.
+func (s *topScreen) close() {
+	_, _ = s.out.WriteString(leaveScreen)
+	_ = term.Restore(int(s.in.Fd()), s.was)
+}
+
+// size is 80x24 where the terminal does not say.
+func (s *topScreen) size() (width, height int) {
+	width, height, err := term.GetSize(int(s.out.Fd()))
+	if err != nil || width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// resized tells when the size has changed.
+func (s *topScreen) resized() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGWINCH)
+	return c, func() { signal.Stop(c) }
+}
+
+// draw shows lines in place of those before, in one write, so that nothing flickers.
+func (s *topScreen) draw(lines []string) error {
+	var b strings.Builder
+	b.WriteString(homeCursor)
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(l)
+		b.WriteString(restOfLine)
+	}
+	b.WriteString(restBelow)
+	_, err := s.out.WriteString(b.String())
+	return err
+}
+
+// keys are what is typed, key by key. It is closed when the terminal is gone. The last read
+// ends with the process.
+func (s *topScreen) keys(ctx context.Context) <-chan string {
+	keys := make(chan string)
+	go func() {
+		defer close(keys)
+		b := make([]byte, 256)
+		for {
+			n, err := s.in.Read(b)
+			if err != nil {
+				return
+			}
+			for _, key := range splitKeys(string(b[:n])) {
+				select {
+				case keys <- key:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return keys
+}
+
+// splitKeys takes apart what came at once: letters, and the sequences of other keys.
+func splitKeys(typed string) (keys []string) {
+	for len(typed) > 0 {
+		_, n := utf8.DecodeRuneInString(typed)
+		if strings.HasPrefix(typed, "\x1b[") || strings.HasPrefix(typed, "\x1bO") {
+			n = 2 // a sequence ends with its first byte from @ to ~
+			for n < len(typed) && (typed[n] < '@' || typed[n] > '~') {
+				n++
+			}
+			n = min(n+1, len(typed))
+		}
+		keys, typed = append(keys, typed[:n]), typed[n:]
+	}
+	return keys
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// topView is what a user looks at: which view, how it is sorted and filtered, and the last
+// samples.
+type topView struct {
+	at       int // the view
+	from     int // its first row that is shown
+	page     int // rows that fit
+	orders   map[string]topSorting
+	filter   string
+	typing   bool // what is typed is the filter
+	help     bool
+	was, is  *topSample
+	lost     error // why there is no newer sample
+	viewName string
+}
+
+// topSorting is how a view is sorted.
+type topSorting struct {
+	column  int
+	reverse bool
+}
+
+const topHelp = `1 to 9, Tab      choose a view; Tab goes to the next one
+s, S             sort by the next column, or the one before
+r                sort the other way round
+/                filter by a text in any column: Enter keeps it, Esc drops it
+up, down, j, k   scroll by a line; PgUp, PgDn, space by a page
+? or h           show or hide this help
+q, Ctrl-C        quit
+
+The column with the * is the one that it is sorted by. Rates are since the
+last look, P50 and P99 since the sidecar started. OFF BY says by how much a
+count of refusals may be wrong, since only so many keys are counted.`
+
+// take keeps a sample, or why there is none.
+func (v *topView) take(look topLook) {
+	if v.lost = look.err; look.err != nil {
+		return
+	}
+	is := look.sample
+	v.was, v.is = sameSidecar(v.is, is), &is
+}
+
+// lines are what fills a terminal.
+func (v *topView) lines(width, height int) []string {
+	if v.is == nil {
+		text := "waiting for the sidecar ..."
+		if v.lost != nil {
+			text = api.Printable(v.lost.Error())
+		}
+		return []string{fitted(text, width, true)}
+	}
+	tables := topTables(v.was, *v.is)
+	t := &tables[v.at]
+	v.viewName = t.name
+	order := v.order()
+	t.arrange(v.filter, order.column, order.reverse)
+	lines := append(topHeader(v.was, *v.is, width), "", v.bar(tables, width))
+	if v.help {
+		for l := range strings.Lines(topHelp) {
+			lines = append(lines, fitted(strings.TrimSuffix(l, "\n"), width, true))
+		}
+	} else {
+		v.page = max(height-len(lines)-2, 1) // without the heading and the line below
+		if t.note != "" {
+			v.page = max(v.page-1, 1)
+		}
+		v.from = max(min(v.from, len(t.rows)-v.page), 0)
+		lines = append(lines, t.lines(width, v.from, v.page, order.column)...)
+	}
+	for len(lines) < height-1 {
+		lines = append(lines, "")
+	}
+	return append(lines[:max(height-1, 0)], v.foot(len(t.rows), width))
+}
+
+// bar names the views.
+func (v *topView) bar(tables []topTable, width int) string {
+	var b strings.Builder
+	for i, t := range tables {
+		name := fmt.Sprintf("%d %s", i+1, t.name)
+		if i == v.at {
+			name = "[" + name + "]"
+		}
+		b.WriteString(name + " ")
+	}
+	return fitted(b.String(), width, true)
+}
+
+// foot is the last line.
+func (v *topView) foot(rows, width int) string {
+	text := fmt.Sprintf("%d rows", rows)
+	if v.from > 0 || rows > v.page {
+		text = fmt.Sprintf("rows %d-%d of %d", v.from+1, min(v.from+v.page, rows), rows)
+	}
+	switch {
+	case v.lost != nil:
+		text = "old: " + api.Printable(v.lost.Error())
+	case v.typing:
+		text = "filter: " + api.Printable(v.filter) + "_"
+	case v.filter != "":
+		text += ", filter: " + api.Printable(v.filter)
+	}
+	const keys = "  ? help  q quit"
+	return fitted(text, max(width-len(keys), 0), true) + keys[:min(len(keys), width)]
+}
+
+func (v *topView) order() topSorting {
+	if o, ok := v.orders[v.viewName]; ok {
+		return o
+	}
+	return topSorting{column: topOrder[v.viewName]}
+}
+
+// press does what a key asks for, and reports whether it is one that ends all.
+func (v *topView) press(key string) (quit bool) {
+	if key == "\x03" {
+		return true
+	}
+	if v.typing {
+		v.write(key)
+		return false
+	}
+	views := len(topViews())
+	switch key {
+	case "q", "Q":
+		return true
+	case "?", "h":
+		v.help = !v.help
+	case "\t":
+		v.turn((v.at + 1) % views)
+	case "/":
+		v.typing, v.filter, v.from = true, "", 0
+	case "\x1b":
+		v.filter, v.help = "", false
+	case "s":
+		v.sort(1, false)
+	case "S":
+		v.sort(-1, false)
+	case "r":
+		v.sort(0, true)
+	case "\x1b[A", "\x1bOA", "k":
+		v.from = max(v.from-1, 0)
+	case "\x1b[B", "\x1bOB", "j":
+		v.from++
+	case "\x1b[5~":
+		v.from = max(v.from-v.page, 0)
+	case "\x1b[6~", " ":
+		v.from += v.page
+	default:
+		if len(key) == 1 && key[0] >= '1' && int(key[0]-'0') <= views {
+			v.turn(int(key[0] - '1'))
+		}
+	}
+	return false
+}
+
+func (v *topView) turn(to int) { v.at, v.from, v.help = to, 0, false }
+
+// sort chooses another column, or the other direction.
+func (v *topView) sort(by int, reverse bool) {
+	if v.viewName == "" { // nothing was shown so far
+		return
+	}
+	columns := len(topTables(nil, topSample{})[v.at].columns)
+	o := v.order()
+	o.column = (o.column + by + columns) % columns
+	o.reverse = o.reverse != reverse && by == 0
+	if v.orders == nil {
+		v.orders = make(map[string]topSorting)
+	}
+	v.orders[v.viewName] = o
+}
+
+// write takes what is typed into the filter.
+func (v *topView) write(key string) {
+	switch key {
+	case "\r", "\n":
+		v.typing = false
+	case "\x1b":
+		v.typing, v.filter = false, ""
+	case "\x7f", "\b":
+		_, last := utf8.DecodeLastRuneInString(v.filter)
+		v.filter = v.filter[:len(v.filter)-last]
+	default:
+		if utf8.ValidString(key) && !strings.ContainsFunc(key, unicode.IsControl) {
+			v.filter += key
+		}
+	}
+}
