@@ -291,6 +291,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 	channels := pubsub.New(pubsub.Options{Runner: a.runner, Keys: keys, Telemetry: a.telemetry.Telemetry})
 	a.onStop("pubsub", 0, func(context.Context) error { channels.Stop(); return nil })
 	sidecars := fleet.New(fleet.Options{Runner: a.runner, Keys: keys, Sidecar: a.signals.Sidecar, About: a.about})
+	sidecars.Start()
 	a.onStop("fleet", answerTime, sidecars.Stop)
 	return rpc.Services{
 		Leases: a.leases,

@@ -119,7 +119,6 @@ func NewWith(t testing.TB, r *lua.Runner, prefix string, o Options) *Sidecar {
 		s.Fleet.Methods(),
 	)
 	t.Cleanup(func() {
-		_ = s.Fleet.Stop(context.Background()) // Redis may be away by now
 		s.Pubsub.Stop()
 		_ = s.Streams.Stop(context.Background()) // its error is that of the context, as here
 		_ = s.Limiter.Stop(context.Background())

@@ -67,6 +67,8 @@ func newSystem(t testing.TB, url string, deaf bool, begin func(*Sidecar)) *Syste
 		}
 		s.Sidecars[i] = NewWith(t, r, prefix, Options{Clock: s.Clock, Deaf: deaf})
 		begin(s.Sidecars[i])
+		s.Sidecars[i].Fleet.Start()
+		t.Cleanup(func() { _ = s.Sidecars[i].Fleet.Stop(context.Background()) }) // Redis may be away by now
 	}
 	return s
 }

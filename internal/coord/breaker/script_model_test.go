@@ -101,6 +101,9 @@ func (m *modelBreaker) out(now int64) []int64 {
 	return ends
 }
 
+// most is how many probes may be out. A policy that asks for fewer successes than there were wants one more.
+func (m *modelBreaker) most(p modelPolicy) int { return min(p.probes, max(1, p.successes-m.phase().successes)) }
+
 // wait is how long until a call may pass, -1 = never.
 func (m *modelBreaker) wait(p modelPolicy, now int64) int64 {
 	ph, out := m.phase(), m.out(now)
@@ -111,8 +114,7 @@ func (m *modelBreaker) wait(p modelPolicy, now int64) int64 {
 		return 0
 	case ph.state == "open":
 		return max(ph.ends-now, 0)
-	// A policy that asks for fewer successes than there were wants one more.
-	case ph.state == "half_open" && len(out) >= min(p.probes, max(1, p.successes-ph.successes)):
+	case ph.state == "half_open" && len(out) >= m.most(p):
 		return out[0] - now
 	}
 	return 0
@@ -235,15 +237,18 @@ func (m *modelBreaker) force(now int64, to string) breaker.ForceOut {
 func (m *modelBreaker) get(p modelPolicy, now int64) breaker.GetOut {
 	ph := m.phase()
 	calls, failed, slow := m.rates(p, now)
-	out := breaker.GetOut{
+	found := breaker.GetOut{
 		State: m.state(), Generation: m.generation(), Failures: int64(ph.row()), Successes: int64(ph.successes),
 		Probes: int64(len(m.out(now))), Opened: int64(m.row), Calls: int64(calls), Failed: int64(failed), Slow: int64(slow),
-		ChangedUS: ph.began, Forced: m.forced != "",
+		ChangedUS: ph.began, Forced: m.forced != "", RetryUS: m.wait(p, now), Most: int64(m.most(p)),
+	}
+	if out := m.out(now); len(out) > 0 {
+		found.ProbeUS = out[0] - now
 	}
 	if ph.state == "open" {
-		out.OpenUS = max(ph.ends-now, 0)
+		found.OpenUS = max(ph.ends-now, 0)
 	}
-	return out
+	return found
 }
 
 // lives is how long it has to be remembered.

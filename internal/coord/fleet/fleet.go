@@ -63,16 +63,18 @@ type Fleet struct {
 	due    chan struct{} // has one when the next beat is due
 }
 
-// New enters the sidecar into the registry, in the background, until Stop.
+// New makes the part of a sidecar that Start enters.
 func New(o Options) *Fleet {
 	if o.Clock == nil {
 		o.Clock = coord.SystemClock{}
 	}
 	f := &Fleet{o: o, keys: keysOf(o.Keys), due: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.beats.Go(f.beat)
 	return f
 }
+
+// Start enters the sidecar into the registry, in the background, until Stop.
+func (f *Fleet) Start() { f.beats.Go(f.beat) }
 
 // keysOf are the keys of the registry. Its tag is no escaped text, so that it is no name's.
 func keysOf(k coord.Keys) Keys {
