@@ -96,7 +96,7 @@ func counts(t *testing.T, s *luatest.Store) {
 	l.read(t, "g", "b", 1)
 	require.NoError(t, s.Client.ZAdd(ctx, s.Key("retry"), redis.Z{Score: 1, Member: "200000-0"}).Err())
 	for range 2 {
-		require.Equal(t, stream.LookOut{Length: 4, Delayed: 1, Dead: 1, Trimmed: 7, Names: []string{"g", "h"}}, look())
+		require.Equal(t, stream.LookOut{Log: true, Length: 4, Delayed: 1, Dead: 1, Trimmed: 7, Names: []string{"g", "h"}}, look())
 		require.Equal(t, stream.GroupOut{
 			Found: true, Lag: 1, Least: 1, Pending: 3, Retrying: 1, Consumers: 2, OldestMS: 900_000, Last: "200000-1",
 		}, l.stands(t, "g"))
