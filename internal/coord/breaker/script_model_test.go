@@ -102,7 +102,9 @@ func (m *modelBreaker) out(now int64) []int64 {
 }
 
 // most is how many probes may be out. A policy that asks for fewer successes than there were wants one more.
-func (m *modelBreaker) most(p modelPolicy) int { return min(p.probes, max(1, p.successes-m.phase().successes)) }
+func (m *modelBreaker) most(p modelPolicy) int {
+	return min(p.probes, max(1, p.successes-m.phase().successes))
+}
 
 // wait is how long until a call may pass, -1 = never.
 func (m *modelBreaker) wait(p modelPolicy, now int64) int64 {
