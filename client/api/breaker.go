@@ -16,7 +16,8 @@ var (
 	})
 	BreakerList = define[BreakerListParams, BreakerListResult](Spec{
 		Name: "breaker.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+		Summary: "Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. " +
+			"What changes meanwhile may be missing or be there still.",
 	})
 	BreakerExplain = define[BreakerParams, BreakerExplainResult](Spec{
 		Name: "breaker.explain", Idempotent: true, Since: "0.1.0",

@@ -8,7 +8,8 @@ var (
 	})
 	InspectSidecars = define[InspectSidecarsParams, InspectSidecarsResult](Spec{
 		Name: "inspect.sidecars", Idempotent: true, Admin: true, Since: "0.1.0",
-		Summary: "Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is listed for half a minute still.",
+		Summary: "Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. " +
+			"One that was killed is listed for half a minute still.",
 	})
 )
 

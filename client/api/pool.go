@@ -20,7 +20,8 @@ var (
 	})
 	PoolExplain = define[PoolExplainParams, PoolExplainResult](Spec{
 		Name: "pool.explain", Idempotent: true, Since: "0.1.0",
-		Summary: "Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who stands in line. It takes nothing.",
+		Summary: "Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who " +
+			"holds them and who stands in line. It takes nothing.",
 	})
 	PoolStats = define[PoolStatsParams, PoolStatsResult](Spec{
 		Name: "pool.stats", Idempotent: true, Since: "0.1.0",
@@ -62,7 +63,8 @@ var (
 	})
 	PermitExplain = define[PermitExplainParams, PoolExplainResult](Spec{
 		Name: "permit.explain", Idempotent: true, Since: "0.1.0",
-		Summary: "Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who holds them and who stands in line. It takes nothing.",
+		Summary: "Tells which member permit.acquire would lease now, or why none and until when: " +
+			"members, their breakers, buckets and pauses, who holds them and who stands in line. It takes nothing.",
 	})
 	PermitRenew = define[PermitRenewParams, PoolRenewResult](Spec{
 		Name: "permit.renew", Idempotent: true, Since: "0.1.0",

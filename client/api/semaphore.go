@@ -21,7 +21,8 @@ var (
 	})
 	SemaphoreList = define[SemaphoreListParams, SemaphoreListResult](Spec{
 		Name: "semaphore.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+		Summary: "Lists the semaphores of which permits are held or waited for, a page at a time, in no order. " +
+			"What changes meanwhile may be missing or be there still.",
 	})
 	SemaphoreLost = defineEvent[LostParams](Spec{
 		Name: "semaphore.lost", Since: "0.1.0",

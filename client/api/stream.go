@@ -38,7 +38,8 @@ var (
 	})
 	StreamList = define[StreamListParams, StreamListResult](Spec{
 		Name: "stream.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+		Summary: "Lists the streams that there are, with what their groups are behind, a page at a time, in no order. " +
+			"What changes meanwhile may be missing or be there still.",
 	})
 	StreamStats = define[StreamStatsParams, StreamStatsResult](Spec{
 		Name: "stream.stats", Idempotent: true, Since: "0.1.0",
