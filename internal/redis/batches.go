@@ -26,10 +26,10 @@ import (
 type batches struct {
 	node *node
 	wake chan struct{} // told that something waits
-	// idle has the batches that are neither under way nor being settled: two, so that one
-	// can be sent while the other is settled.
+	// idle holds the batches that are neither under way nor being settled. There are two in
+	// all, so that one can be sent while the other is settled.
 	idle chan *batch
-	// answered has the batches that settle is to settle.
+	// answered holds the batches whose replies settle has to give out.
 	answered chan *batch
 
 	mu      sync.Mutex // guards what follows
@@ -37,7 +37,7 @@ type batches struct {
 	closed  bool
 }
 
-// batch is what one pipeline carries. One goroutine has it at a time.
+// batch holds the tries of one pipeline. One goroutine has it at a time.
 type batch struct {
 	node  *node
 	items []*queued
@@ -169,16 +169,16 @@ func (b *batches) run() {
 			b.close()
 			return
 		}
-		for b.next() {
+		for b.sendNext() {
 		}
 	}
 }
 
-// next sends one batch. It returns false if nothing waits.
-func (b *batches) next() bool {
+// sendNext sends what waits, as one batch, and settles it or has it settled. It returns false if nothing waits.
+func (b *batches) sendNext() bool {
 	next := <-b.idle
 	if !b.gather(next) {
-		next.flush() // of those that were kept back
+		next.flush() // gather has ended those that are kept back
 		b.idle <- next
 		return false
 	}
@@ -372,7 +372,7 @@ func (r *run) command() []any {
 	return r.args
 }
 
-// failed reports whether an item of the batch has an error for a reply.
+// failed reports whether Redis answered any item of the batch with an error.
 func (b *batch) failed() bool {
 	for i := range b.runs {
 		r := &b.runs[i]
@@ -390,7 +390,7 @@ func (b *batch) failed() bool {
 	return false
 }
 
-// isText reports whether a reply of an item is the text of an error, see lua.Source.
+// isText reports whether an item failed: its reply is then the text of its error, see lua.Source.
 func isText(reply any) bool {
 	_, text := reply.(string)
 	return text

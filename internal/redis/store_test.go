@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,6 +120,70 @@ func TestTheNextBatchIsSentBeforeRepliesAreGivenOut(t *testing.T) {
 	<-ended
 	require.NoError(t, ctx.Err(), "the second was not executed while the first was told")
 	require.Equal(t, []string{"first", "second"}, order, "batches are settled in the order in which they were sent")
+}
+
+// chained is the turn of a call, and of the one behind it.
+type chained struct {
+	failed atomic.Bool
+	ahead  *chained
+}
+
+func (c *chained) Await(context.Context, any) error { return nil }
+func (c *chained) Sent(any)                         {}
+func (c *chained) Failed()                          { c.failed.Store(true) }
+func (c *chained) Behind() bool                     { return c.ahead != nil && c.ahead.failed.Load() }
+func (c *chained) Answered()                        {}
+
+// refused is a form for many whose last item Redis refused for want of memory.
+const refused = "local r = {} for i = 1, tonumber(ARGV[#ARGV]) do r[i] = 1 end r[#r] = 'OOM command not allowed' return r"
+
+// A call is not sent while the one ahead of it has failed, also where it waited for the next batch when the failure
+// came: whether the whole EVALSHA failed, or one item of it.
+func TestTheNextBatchKnowsWhoFailedInTheOneBefore(t *testing.T) {
+	t.Parallel()
+	const batchSize = 256
+	for name, many := range map[string]string{"a whole run": sha("no such script"), "an item": sha(refused)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			s, err := redis.Open(redis.Options{URL: server.URL(), CommandTimeout: 30 * time.Second}, redis.Scripts{
+				Texts: []string{incr, refused}, SHAs: []string{sha(incr), sha(refused)}, Commands: []string{"INCR"},
+			})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			require.Eventually(t, func() bool { return call(deadline(t), s) == nil }, 30*time.Second, time.Millisecond)
+			ended := make(chan struct{}, batchSize+2)
+			submit := func(try *redis.Try, turn redis.Turn) *redis.Try {
+				require.NotNil(t, s.Ready(try))
+				require.True(t, try.Submit(turn, told(func() { ended <- struct{}{} })))
+				return try
+			}
+
+			// The server is still while one batch is under way, the next one is full, and the call behind waits.
+			server.Pause()
+			first := submit(counting("first"), nil)
+			require.Eventually(t, func() bool { return redis.IsSent(first) }, 30*time.Second, time.Millisecond)
+			ahead := &chained{}
+			var last *redis.Try
+			for i := range batchSize {
+				last = counting("item")
+				last.Many, last.Takes = many, time.Microsecond
+				var turn redis.Turn
+				if i == batchSize-1 {
+					turn = ahead
+				}
+				submit(last, turn)
+			}
+			behind := submit(counting("behind"), &chained{ahead: ahead})
+			server.Resume()
+			for range cap(ended) {
+				<-ended
+			}
+			require.Equal(t, redis.NotRun, last.Failure.Verdict)
+			require.NotEqual(t, redis.Answered, behind.Failure.Verdict)
+			require.Zero(t, server.Client(t).Exists(t.Context(), "behind").Val(), "it was executed before the call ahead of it")
+		})
+	}
 }
 
 func TestScriptsThatWereFlushedAreLoadedByRecover(t *testing.T) {
