@@ -168,7 +168,7 @@ type BreakerListed struct {
 	ChangedAtMS  int64  `codec:"changed_at_ms" doc:"when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten"`
 }
 
-// BreakerExplainResult is all that decides about a call at a breaker.
+// BreakerExplainResult has the answer to a call at a breaker, and all that decides about it.
 type BreakerExplainResult struct {
 	Decision     string `codec:"decision" enum:"allowed,probe,open,half_open,forced_open" doc:"what breaker.allow would answer now: allowed; probe = allowed, as a probe; open; half_open = as many probes are out as may be; forced_open"`
 	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when a call may pass; else milliseconds until one may, rounded up; -1 = not before breaker.reset"`
@@ -189,5 +189,5 @@ type BreakerExplainResult struct {
 
 	Policy     string        `codec:"policy" doc:"the policy that it goes by, default when none is configured for it"`
 	PolicyFrom string        `codec:"policy_from" enum:"given,name,default" doc:"why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default = none does"`
-	Settings   BreakerPolicy `codec:"settings" doc:"the policy, with what is as by default"`
+	Settings   BreakerPolicy `codec:"settings" doc:"the policy, with the defaults of what it does not set"`
 }

@@ -1,6 +1,6 @@
 package api
 
-// What is for people and their tools.
+// The methods by which people and their tools look at sidecars.
 var (
 	InspectSnapshot = define[Nothing, InspectResult](Spec{
 		Name: "inspect.snapshot", Idempotent: true, Admin: true, Since: "0.1.0",
@@ -104,10 +104,10 @@ type InspectRedis struct {
 	MemoryBytes int64       `codec:"memory_bytes" doc:"the memory that it says it uses, in bytes"`
 	Pool        InspectPool `codec:"pool" doc:"the connections to it"`
 
-	History []InspectProbe `codec:"history" doc:"what its probes found in the last 300 seconds that had any, the latest first"`
+	History []InspectProbe `codec:"history" doc:"the results of the last 300 seconds in which it was probed, the latest first"`
 }
 
-// InspectProbe is what the probes of one second found.
+// InspectProbe is the result of the probes of one second.
 type InspectProbe struct {
 	AtMS  int64 `codec:"at_ms" doc:"when, Unix milliseconds by the pod's clock"`
 	Up    bool  `codec:"up" doc:"the store answered"`
@@ -129,7 +129,7 @@ type InspectSlow struct {
 	Code       string `codec:"code" doc:"OK, or the code of its error"`
 }
 
-// InspectSlowScript is a try of a script that took long.
+// InspectSlowScript is one try of a script, of those that took long.
 type InspectSlowScript struct {
 	Script     string `codec:"script" doc:"the script"`
 	DurationMS int64  `codec:"duration_ms" doc:"from when it was sent to its reply, in milliseconds"`
@@ -137,7 +137,7 @@ type InspectSlowScript struct {
 	Outcome    string `codec:"outcome" doc:"ok or error"`
 }
 
-// InspectTimes is how long things of one name took.
+// InspectTimes says how long the calls of a method took, or the runs of a script.
 type InspectTimes struct {
 	Name   string `codec:"name" doc:"the method or the script"`
 	Count  int64  `codec:"count" doc:"how many there were"`
@@ -149,11 +149,11 @@ type InspectTimes struct {
 
 // InspectRefusals are the keys that limits refused most.
 type InspectRefusals struct {
-	SinceAtMS int64            `codec:"since_at_ms" doc:"since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or the start"`
+	SinceAtMS int64            `codec:"since_at_ms" doc:"since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or later if the sidecar started later or refused nothing for ten minutes"`
 	Keys      []InspectRefused `codec:"keys" doc:"those that were refused most, at most 100, in this order"`
 }
 
-// InspectRefused is a key that limits refused.
+// InspectRefused is one key that limits refused.
 type InspectRefused struct {
 	Rule    string `codec:"rule" doc:"the rule; inline = limits given in full"`
 	Key     string `codec:"key" doc:"the key"`

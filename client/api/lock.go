@@ -158,7 +158,7 @@ const (
 	ExplainProbe   = "probe"
 )
 
-// LockExplainResult is all that decides about a lock.
+// LockExplainResult has the answer to a call for a lock, and all that decides about it.
 type LockExplainResult struct {
 	Decision     string  `codec:"decision" enum:"acquired,busy" doc:"what a call without wait_ms would be told now: acquired, or busy = it is held, or others stand in line for it"`
 	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when it would be acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line"`
@@ -174,7 +174,7 @@ type LockExplainResult struct {
 	Line    []ExplainLine `codec:"line" doc:"whose they are, the first in line first; of at most the first 1,000 calls, and at most 20 sidecars"`
 }
 
-// ExplainLine is what one sidecar has in a waiting line.
+// ExplainLine counts the calls of one sidecar in a waiting line.
 type ExplainLine struct {
 	Sidecar string `codec:"sidecar" doc:"the sidecar, as inspect.sidecars lists it"`
 	Waiting int64  `codec:"waiting" doc:"how many of its calls stand in line"`

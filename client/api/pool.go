@@ -335,7 +335,7 @@ type PoolListed struct {
 	Holders []PoolHolder `codec:"holders" doc:"who has members, by when their leases end; at most 3"`
 }
 
-// PoolHolder is who has a member.
+// PoolHolder is a client that has a member.
 type PoolHolder struct {
 	ID     string  `codec:"id" doc:"the member"`
 	LeftMS int64   `codec:"left_ms" doc:"milliseconds until the lease ends unless it is renewed, rounded up"`
@@ -361,7 +361,7 @@ type PermitExplainParams struct {
 	ID      string   `codec:"id,omitempty" doc:"only this member"`
 }
 
-// PoolExplainResult is all that decides about an acquisition of a member.
+// PoolExplainResult has the answer to an acquisition of a member, and all that decides about it.
 type PoolExplainResult struct {
 	Decision     string `codec:"decision" enum:"acquired,busy,cooling,banned,empty,open,limit,pause" doc:"what a call without wait_ms would be told now: acquired, or why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no such member; open = its breaker; limit = its bucket; pause = the server asked for it"`
 	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when one would be acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are"`
@@ -382,7 +382,7 @@ type PoolExplainResult struct {
 	Line    []ExplainLine `codec:"line" doc:"whose they are, as of lock.explain"`
 }
 
-// ExplainReason is why some members may not be had.
+// ExplainReason is one reason for which members may not be had.
 type ExplainReason struct {
 	Reason  string `codec:"reason" enum:"busy,cooling,banned,open,limit,pause" doc:"what keeps them, as decision says it"`
 	Members int64  `codec:"members" doc:"how many it keeps"`

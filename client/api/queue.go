@@ -175,7 +175,7 @@ type QueueListed struct {
 	Holders  []QueueHolder `codec:"holders" doc:"who has entries, by when their leases end; at most 3"`
 }
 
-// QueueHolder is who has an entry.
+// QueueHolder is a connection that has an entry.
 type QueueHolder struct {
 	ID      string `codec:"id" doc:"the entry"`
 	Attempt int64  `codec:"attempt" doc:"how often it has been taken, from 1"`

@@ -6,7 +6,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/fleet"
 )
 
-// about is what the sidecar says of itself to the others.
+// about describes the sidecar to the others.
 func (a *app) about() fleet.About {
 	about := fleet.About{Pod: a.pod, Address: a.address(), Version: version, StartedAtMS: a.started.UnixMilli()}
 	for _, r := range a.rules.InForce() {
@@ -15,8 +15,7 @@ func (a *app) about() fleet.About {
 	return about
 }
 
-// address is where other pods reach the health pages; empty where there are none, or they are
-// for this pod alone.
+// address is where other pods reach the health pages; empty where there are none, or where only this pod reaches them.
 func (a *app) address() string {
 	if a.port == nil {
 		return ""

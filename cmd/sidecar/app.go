@@ -51,7 +51,7 @@ type app struct {
 	origin origin
 	log    *slog.Logger
 	events *coord.Events
-	// started is when it was made, and pod what its pod is called.
+	// started is when it was made, and pod the name of its pod.
 	started time.Time
 	pod     string
 	// logDropped has a function told of lines of the log that are dropped; nil of a
@@ -208,7 +208,7 @@ func (a *app) openStore() (err error) {
 	return nil
 }
 
-// storeOptions are what a configuration says of the store.
+// storeOptions are those of the store by a configuration.
 func storeOptions(c *config.Config) lua.Options {
 	r := c.Redis
 	return lua.Options{

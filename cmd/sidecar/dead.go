@@ -67,12 +67,12 @@ func asked[P, R any](ctx context.Context, f *deadFlags, m api.Method[P, R], para
 	return ask(ctx, *f.socket, f.name, *f.timeout, m, params)
 }
 
-// print prints what was answered, as text for people or as JSON.
+// print prints an answer as text for people, or as JSON by the names of the contract.
 func (f *deadFlags) print(answer any, text func(io.Writer) error) error {
 	if *f.output == outputText {
 		return text(f.p.out)
 	}
-	return printJSON(f.p.out, answer, *f.output)
+	return printJSON(f.p.out, asWire(answer), *f.output)
 }
 
 func newDeadList(p process) *cobra.Command {
@@ -100,7 +100,7 @@ last line on stderr says how to go on. With -o json, bodies are base64.`,
 		if err != nil {
 			return err
 		}
-		return f.print(lettersOf(r), func(to io.Writer) error {
+		return f.print(r, func(to io.Writer) error {
 			if r.Next != "" {
 				fmt.Fprintf(p.err, "more: --after %s\n", api.Printable(r.Next))
 			}
@@ -148,9 +148,9 @@ func newDeadShow(p process) *cobra.Command {
 		case len(args) > 0 && (len(r.Letters) == 0 || r.Letters[0].ID != args[0]):
 			return fmt.Errorf("%w: there is no such dead letter; sidecar dead list shows those that there are", api.NotFound)
 		case len(r.Letters) == 0:
-			return f.print(map[string]any{}, func(to io.Writer) error { return printLine(to, "no dead letters") })
+			return f.print(struct{}{}, func(to io.Writer) error { return printLine(to, "no dead letters") })
 		}
-		return f.print(letterOf(r.Letters[0]), func(to io.Writer) error { return showLetter(to, r.Letters[0]) })
+		return f.print(r.Letters[0], func(to io.Writer) error { return showLetter(to, r.Letters[0]) })
 	}
 	return cmd
 }
@@ -194,35 +194,6 @@ func showLetter(to io.Writer, l api.StreamDeadLetter) error {
 	return err
 }
 
-// lettersOf and letterOf are what stream.dead answers, by its own names.
-func lettersOf(r api.StreamDeadResult) map[string]any {
-	letters := make([]any, len(r.Letters))
-	for i, l := range r.Letters {
-		letters[i] = letterOf(l)
-	}
-	m := map[string]any{"letters": letters}
-	if r.Next != "" {
-		m["next"] = r.Next
-	}
-	return m
-}
-
-func letterOf(l api.StreamDeadLetter) map[string]any {
-	m := map[string]any{
-		"id": l.ID, "message_id": l.MessageID, "group": l.Group, "attempts": l.Attempts, "reason": l.Reason, "dead_at_ms": l.DeadAtMS,
-	}
-	if len(l.Body) > 0 {
-		m["body"] = l.Body
-	}
-	if len(l.Fields) > 0 {
-		m["fields"] = l.Fields
-	}
-	if l.Traceparent != "" {
-		m["traceparent"] = l.Traceparent
-	}
-	return m
-}
-
 // atOnce is how many dead letters one call may name, or move.
 const atOnce = 256
 
@@ -248,7 +219,7 @@ oldest, or all that there are when it begins. 256 at a time move in one step. ID
 		if err != nil {
 			return err
 		}
-		return f.print(map[string]any{"redriven": r.Redriven, "left": r.Left}, func(to io.Writer) error {
+		return f.print(r, func(to io.Writer) error {
 			return printLine(to, "%s moved back to the stream, %d left", counted(int(r.Redriven), "dead letter"), r.Left)
 		})
 	}
@@ -313,7 +284,7 @@ func newDeadDrop(p process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return f.print(map[string]any{"deleted": r.Deleted, "left": r.Left}, func(to io.Writer) error {
+		return f.print(r, func(to io.Writer) error {
 			return printLine(to, "%s deleted, %d left", counted(int(r.Deleted), "dead letter"), r.Left)
 		})
 	}

@@ -271,6 +271,16 @@ func TestDoctorNamesWhatIsWrongWithTheSocket(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, nil, 0o600))
 			return filepath.Join(path, "s")
 		}, []string{"--pre"}, nil, broken{"socket-folder", doctor.Fail, "is a file, and the socket needs a folder", "remove it"}},
+		"the folder is below a file, before a start": {func(t testing.TB) string {
+			path := socketIn(t)
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+			return filepath.Join(path, "run", "s")
+		}, []string{"--pre"}, nil, broken{"socket-folder", doctor.Fail, "it cannot be made: ", "remove it"}},
+		"the folder is a file": {func(t testing.TB) string {
+			path := socketIn(t)
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+			return filepath.Join(path, "s")
+		}, nil, nil, broken{"socket-folder", doctor.Fail, "is a file, and the socket needs a folder", "name the socket with --socket"}},
 		"a file in the way, before a start": {func(t testing.TB) string {
 			path := socketIn(t)
 			require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -304,6 +314,7 @@ func TestDoctorNamesThePortOfTheHealthPages(t *testing.T) {
 	defer l.Close()
 	found, _ := examine(t, nil, "--pre", "--socket", socketIn(t), "--http", l.Addr().String(), "--redis", redistest.URL(t))
 	broken{"http", doctor.Fail, "the port is taken", "stop what listens there"}.names(t, found)
+	require.Equal(t, l.Addr().String(), found["http"].Found)
 
 	// It asks the running sidecar where they are, if that tells it.
 	addr := closedPort(t)
@@ -387,7 +398,13 @@ func TestDoctorDoesNotHangWhereRedisDoes(t *testing.T) {
 func TestDoctorNamesAFileOfTheConnectionThatIsMissing(t *testing.T) {
 	t.Parallel()
 	found := before(t, redistest.URL(t), "COXSWAIN_REDIS_PASSWORD_FILE="+filepath.Join(t.TempDir(), "password"))
-	broken{"redis-files", doctor.Fail, "no such file", "redis.password_file"}.names(t, found)
+	broken{"redis-files", doctor.Fail, "redis.password_file: open ", "redis.password_file"}.names(t, found)
+	found = before(t, "redis+sentinel://"+closedPort(t)+"/m", "COXSWAIN_REDIS_SENTINEL_PASSWORD_FILE="+filepath.Join(t.TempDir(), "password"))
+	broken{"redis-files", doctor.Fail, "redis.sentinel.password_file: open ", "correct redis.sentinel.password_file"}.names(t, found)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, []byte("no PEM"), 0o600))
+	found = before(t, "rediss://"+closedPort(t), "COXSWAIN_REDIS_TLS_CA_FILE="+file)
+	broken{"redis-files", doctor.Fail, "redis.tls.ca_file: the file has no certificate", "correct redis.tls.ca_file"}.names(t, found)
 }
 
 func TestDoctorNamesATrustedCertificate(t *testing.T) {
@@ -421,6 +438,12 @@ func TestDoctorNamesACollectorThatIsAway(t *testing.T) {
 	found = before(t, redistest.URL(t), "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318")
 	broken{"telemetry", doctor.Warn, `is "localhost:4318", which is no URL`, "write a scheme and a host"}.names(t, found)
 	require.NotContains(t, before(t, redistest.URL(t)), "telemetry")
+	for _, target := range []string{"dns:///" + away, "unix:///run/collector.sock"} { // which gRPC resolves
+		found = before(t, redistest.URL(t), "OTEL_EXPORTER_OTLP_ENDPOINT="+target, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+		require.NotContains(t, found, "telemetry")
+	}
+	found = before(t, redistest.URL(t), "OTEL_EXPORTER_OTLP_ENDPOINT="+away, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+	broken{"telemetry", doctor.Warn, "nothing takes connections at " + away, "start the collector"}.names(t, found)
 }
 
 // worked has used every noun, so that all kinds of keys are there.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,9 +13,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// newExplained is `sidecar explain <noun> NAME`: what a method tells of one thing, as text or as
-// JSON. Params makes the call of a name, and text tells the answer; sidecars has the pods of
-// those who wait.
+// newExplained makes `sidecar explain <noun> NAME`, which prints what a method explains, as text or as JSON. flags adds the flags of the command and returns a function that makes the params for a name; text makes text of the
+// result, and is given a function that returns the pod of a sidecar, or its id where the pod is not known.
 func newExplained[P, R any](
 	p process, use, short string, m api.Method[P, R], flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
 ) *cobra.Command {
@@ -36,32 +37,31 @@ func newExplained[P, R any](
 		case *output != outputText:
 			return printJSON(p.out, asWire(r), *output)
 		}
-		_, err = io.WriteString(p.out, text(r, func(sidecar string) string { return podOf(cmd.Context(), *socket, *timeout, sidecar) }))
+		pods := sync.OnceValue(func() map[string]string { return podsOf(cmd.Context(), *socket, *timeout) })
+		_, err = io.WriteString(p.out, text(r, func(sidecar string) string { return cmp.Or(pods()[sidecar], sidecar) }))
 		return err
 	}
 	return cmd
 }
 
-// podOf is the pod of a sidecar; its id, if that is not known or not to be told.
-func podOf(ctx context.Context, socket string, timeout time.Duration, sidecar string) string {
-	params := api.InspectSidecarsParams{Count: listPage}
+// podsOf asks which pod each sidecar is of, by its id. Those that it does not learn are not in it: the registry is for admins.
+func podsOf(ctx context.Context, socket string, timeout time.Duration) map[string]string {
+	pods, params := make(map[string]string), api.InspectSidecarsParams{Count: listPage}
 	for {
 		r, err := ask(ctx, socket, "sidecar explain", timeout, api.InspectSidecars, params)
 		if err != nil {
-			return sidecar
+			return pods
 		}
 		for _, s := range r.Sidecars {
-			if s.Sidecar == sidecar && s.Pod != "" {
-				return s.Pod
-			}
+			pods[s.Sidecar] = s.Pod
 		}
 		if params.Cursor = r.Cursor; r.Cursor == "" {
-			return sidecar
+			return pods
 		}
 	}
 }
 
-// screen collects lines for people.
+// screen collects lines for people, in which texts of users are escaped.
 type screen struct{ strings.Builder }
 
 func (t *screen) say(format string, args ...any) { _ = printLine(t, format, args...) }
@@ -115,7 +115,7 @@ func newExplainBreaker(p process) *cobra.Command {
 		})
 }
 
-// members tells an explanation of a pool or of permits.
+// members makes text of the explanation of a pool or of permits.
 func members(r api.PoolExplainResult, podOf func(string) string) string {
 	var t screen
 	t.say("%s", r.Text)

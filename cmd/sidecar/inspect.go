@@ -36,7 +36,7 @@ func (a *app) redisState() api.InspectRedis {
 	return r
 }
 
-// times are what the metrics say of calls and scripts.
+// times reads from the metrics how long calls and scripts took.
 func (a *app) times(ctx context.Context) (calls, scripts []api.InspectTimes, err error) {
 	of := func(all []telemetry.Times) (shown []api.InspectTimes) {
 		for _, t := range all {
@@ -51,7 +51,7 @@ func (a *app) times(ctx context.Context) (calls, scripts []api.InspectTimes, err
 	return of(c), of(s), err
 }
 
-// slowScripts are the last of them.
+// slowScripts lists the last tries of scripts that took long.
 func (a *app) slowScripts() (all []api.InspectSlowScript) {
 	for _, s := range a.telemetry.SlowScripts() {
 		all = append(all, api.InspectSlowScript{

@@ -23,8 +23,8 @@ const (
 	listPage = 1000
 )
 
-// listing is a command that lists what a method of the contract does, page by page. The params
-// have cursor and count, and maybe state; the result has a list of rows and a cursor.
+// listing prints all rows that a method of the contract lists, page by page. The params have cursor and count, and maybe
+// state; the result has a list of rows and a cursor.
 type listing[P, R, E any] struct {
 	method  api.Method[P, R]
 	columns []column[E]
@@ -81,7 +81,7 @@ func (l listing[P, R, E]) command(p process, noun, short, long string) *cobra.Co
 	return cmd
 }
 
-// run lists what is asked for by params, beside their cursor, count and state.
+// run lists by params, of which it sets cursor, count and state itself.
 func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error {
 	if err := f.check(); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (l listing[P, R, E]) page(ctx context.Context, c *client.Client, f *listFla
 	return rows, v.Field(coord.ParamAt(v.Type(), "cursor")).String(), nil
 }
 
-// printer prints rows: as JSON, or as a table that is there when it is flushed.
+// printer prints rows as JSON, or as a table, which flush prints.
 func (l listing[P, R, E]) printer(f *listFlags) (put func(E) error, flush func() error) {
 	if *f.output == outputJSON || *f.output == "" && !telemetry.IsTerminal(f.p.out) {
 		return func(row E) error { return printJSON(f.p.out, asWire(row), outputJSON) }, func() error { return nil }
@@ -159,38 +159,6 @@ func (l listing[P, R, E]) printer(f *listFlags) (put func(E) error, flush func()
 		_, err := fmt.Fprintln(w, strings.Join(cells, "\t"))
 		return err
 	}
-	_ = line(func(c column[E]) string { return c.title }) // it is kept until the flush
+	_ = line(func(c column[E]) string { return c.title }) // w keeps it until the flush
 	return func(row E) error { return line(func(c column[E]) string { return c.of(row) }) }, w.Flush
-}
-
-// asWire is a value of the contract by the names that it has on the wire.
-func asWire(v any) any { return wired(reflect.ValueOf(v)) }
-
-func wired(v reflect.Value) any {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return nil
-		}
-		return wired(v.Elem())
-	case reflect.Struct:
-		m := make(map[string]any, v.NumField())
-		for _, f := range api.Fields(v.Type()) {
-			if x := v.Field(f.Index); !f.Optional || !x.IsZero() {
-				m[f.Name] = wired(x)
-			}
-		}
-		return m
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return v.Interface()
-		}
-		all := make([]any, v.Len())
-		for i := range all {
-			all[i] = wired(v.Index(i))
-		}
-		return all
-	default:
-		return v.Interface()
-	}
 }

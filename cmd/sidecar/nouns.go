@@ -14,8 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// The commands of whoever is on call: what there is of a noun, one of it, and what is done to
-// it by hand.
+// The commands of whoever is on call: they list what there is of a noun, read one, and change it by hand.
 
 func newNouns(p process) []*cobra.Command {
 	return []*cobra.Command{
@@ -40,7 +39,7 @@ func newNouns(p process) []*cobra.Command {
 	}
 }
 
-// newNoun is a command that only has others.
+// newNoun makes a command that only has other commands.
 func newNoun(noun, short string, commands ...*cobra.Command) *cobra.Command {
 	names := make([]string, len(commands))
 	for i, c := range commands {
@@ -57,7 +56,7 @@ func newNoun(noun, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// newOne is a command about one thing, whose name is the first param of a method.
+// newOne makes a command about one thing, whose name is the first param of a method.
 func newOne[P, R any](p process, noun, verb, short string, m api.Method[P, R]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar " + noun + " " + verb + " NAME",
@@ -159,7 +158,7 @@ listed for half a minute still. It is an admin call (inspect.sidecars).`,
 	return cmd
 }
 
-// What a cell shows of something that has none.
+// noCell stands in a cell that has no value.
 const noCell = "-"
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
@@ -182,7 +181,7 @@ func moment(ms int64) string {
 	if ms == 0 {
 		return noCell
 	}
-	return time.UnixMilli(ms).UTC().Format(time.RFC3339)
+	return coord.At(ms)
 }
 
 func who(h *api.Holder) string {
@@ -192,7 +191,7 @@ func who(h *api.Holder) string {
 	return coord.Who(h)
 }
 
-// some are the holders that a row tells.
+// some lists the holders of a row, by a text for each.
 func some[E any](all []E, of func(E) string) string {
 	told := make([]string, len(all))
 	for i, x := range all {

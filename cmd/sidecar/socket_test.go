@@ -32,9 +32,10 @@ func TestAnUnreachableSocketSaysWhy(t *testing.T) {
 		filepath.Join(dir, "none"): "there is no such file; start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET",
 		filepath.Join(dir, "none", "s"): "there is no folder " + dir + "/none; in a pod, mount the sidecar's volume there; " +
 			"else start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET",
-		file:  "it is a regular file, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
-		dir:   "it is a folder, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
-		stale: "nobody listens on it: the file was left by a sidecar that died; start one: it takes the file over",
+		file:                     "it is a regular file, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
+		filepath.Join(file, "s"): file + " is a file, and the socket needs a folder; name the socket with --socket or COXSWAIN_SOCKET",
+		dir:                      "it is a folder, not a socket; name the socket with --socket or COXSWAIN_SOCKET",
+		stale:                    "nobody listens on it: the file was left by a sidecar that died; start one: it takes the file over",
 	} {
 		for _, command := range [][]string{{"call", "session.ping"}, {"probe", "live"}, {"probe", "ready"}} {
 			a := cli(t, append(command, "--socket", socket)...)

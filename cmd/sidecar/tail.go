@@ -82,7 +82,7 @@ no other consumer of it gets them. Outages are told on stderr, and it goes on af
 	return cmd
 }
 
-// source is what to print: messages of channels or of a stream, or else events.
+// source says where to read: messages of channels or of a stream, or else events.
 type source struct {
 	socket               *string
 	channels, patterns   []string
@@ -111,11 +111,10 @@ func (s *source) check(starts bool) error {
 
 // tailing prints messages or events.
 type tailing struct {
-	to   process
-	json bool
-	left int // until it ends; 0 = it does not
-	// events are what it prints, not messages.
-	events bool
+	to     process
+	json   bool
+	left   int  // until it ends; 0 = it does not
+	events bool // it prints events, not messages
 }
 
 // read prints messages.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -15,7 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// checkEvents finds what no event can be of. The sidecar knows the kinds.
+// checkEvents finds nouns and names that no event can have. The sidecar checks the kinds.
 func (s *source) checkEvents() error {
 	known := nounNames()
 	for _, n := range s.nouns {
@@ -36,7 +35,7 @@ func (s *source) checkEvents() error {
 	return nil
 }
 
-// nounNames are what methods are about, sorted.
+// nounNames are the nouns of all methods, sorted.
 func nounNames() []string {
 	var names []string
 	for _, m := range api.Methods() {
@@ -88,7 +87,7 @@ func (t *tailing) watch(ctx context.Context, from source) error {
 	}
 }
 
-// happened prints an event if it is wanted, and tells what is missing before it.
+// happened prints an event if it is wanted, and tells first of events that were missed before it.
 func (t *tailing) happened(e client.Event, wanted func(noun, name string) bool) error {
 	text := func(key string) string { s, _ := e.Params[key].(string); return s }
 	switch e.Method {
@@ -112,7 +111,7 @@ func (t *tailing) happened(e client.Event, wanted func(noun, name string) bool) 
 	if t.json {
 		return t.printed(printJSON(t.to.out, e.Params, outputJSON))
 	}
-	words := []string{time.UnixMilli(integer(e.Params["at_ms"])).UTC().Format("2006-01-02T15:04:05.000Z"), text("kind")}
+	words := []string{instant(integer(e.Params["at_ms"])), text("kind")}
 	for _, key := range []string{"noun", "name"} {
 		if s := text(key); s != "" {
 			words = append(words, s)
@@ -132,7 +131,7 @@ func (t *tailing) happened(e client.Event, wanted func(noun, name string) bool) 
 	return t.printed(printLine(t.to.out, "%s", strings.Join(words, " ")))
 }
 
-// integer is a number of a notification's params, however long it is on the wire.
+// integer reads a number of a notification's params, whose type depends on how long it is on the wire.
 func integer(v any) int64 {
 	switch v := v.(type) {
 	case int64:

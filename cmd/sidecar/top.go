@@ -87,7 +87,7 @@ func viewNamed(name string) (int, error) {
 	return 0, usage("--view %s is unknown; known are %s", name, strings.Join(topViews(), ", "))
 }
 
-// terminalOf is a stream's terminal.
+// terminalOf returns a stream as a file, and whether it is a terminal.
 func terminalOf(stream any) (*os.File, bool) {
 	f, ok := stream.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd()))
@@ -122,7 +122,7 @@ func printTop(ctx context.Context, p process, c *client.Client, times int, inter
 			if len(t.rows) == 0 && t.note == "" && view < 0 {
 				continue
 			}
-			t.arrange("", topOrder[t.name], false)
+			t.arrange("", t.order, false)
 			lines = append(lines, "", strings.ToUpper(t.name))
 			lines = append(lines, t.lines(textWidth, 0, textRows, -1)...)
 			if more := len(t.rows) - textRows; more > 0 {
@@ -142,10 +142,7 @@ func printTop(ctx context.Context, p process, c *client.Client, times int, inter
 	return nil
 }
 
-// topOrder is by which column a view is sorted to begin with; 0 = the first.
-var topOrder = map[string]int{"calls": 1, "limits": 3, "keys": 2, "locks": 3, "pools": 3, "queues": 1, "streams": 3, "trouble": 1}
-
-// topLook is what a look at the sidecar found.
+// topLook is the result of one look at the sidecar.
 type topLook struct {
 	sample topSample
 	err    error

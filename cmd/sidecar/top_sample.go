@@ -11,11 +11,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// topPage is how many names of a noun are asked for: one page, so that looking on costs
-// Redis the same however many there are.
+// topPage is how many names of a noun are asked for: one page, so that a look costs Redis the same however many there are.
 const topPage = 200
 
-// topSample is what sidecar top knows at one moment.
+// topSample has all that sidecar top asked for at one moment.
 type topSample struct {
 	at    time.Time
 	state api.InspectResult
@@ -28,7 +27,7 @@ type topSample struct {
 	streams    topList[api.StreamListResult]
 }
 
-// topList is a page of names, or why there is none: without Redis the rest is shown all the same.
+// topList is a page of names, or the error in its place: without Redis the rest is shown all the same.
 type topList[R any] struct {
 	page R
 	err  error
@@ -77,7 +76,7 @@ func topTables(was *topSample, is topSample) []topTable {
 	}
 }
 
-// elapsed is the time that rates are over.
+// elapsed is the time, in seconds, over which rates are taken.
 func elapsed(was *topSample, is topSample) float64 {
 	if was == nil {
 		return max(float64(is.state.UptimeMS)/1000, 0.001)
@@ -85,7 +84,7 @@ func elapsed(was *topSample, is topSample) float64 {
 	return max(float64(is.state.UptimeMS-was.state.UptimeMS)/1000, 0.001)
 }
 
-// sameSidecar is the sample before, if it is of the same process.
+// sameSidecar returns the sample before if it is of the same process, else nil.
 func sameSidecar(was *topSample, is topSample) *topSample {
 	if was == nil || was.state.PID != is.state.PID || was.state.StartedAtMS != is.state.StartedAtMS {
 		return nil
@@ -94,7 +93,7 @@ func sameSidecar(was *topSample, is topSample) *topSample {
 }
 
 func callsTable(was *topSample, is topSample) topTable {
-	t := topTable{name: "calls", columns: []topColumn{
+	t := topTable{name: "calls", order: 1, columns: []topColumn{
 		{"METHOD", 0}, {"PER S", 9}, {"MEAN", 8}, {"P50", 8}, {"P99", 8}, {"CALLS", 12}, {"ERRORS", 9},
 	}}
 	before := make(map[string]api.InspectTimes)
@@ -116,7 +115,7 @@ func callsTable(was *topSample, is topSample) topTable {
 }
 
 func limitsTable(was *topSample, is topSample) topTable {
-	t := topTable{name: "limits", columns: []topColumn{
+	t := topTable{name: "limits", order: 3, columns: []topColumn{
 		{"RULE", 0}, {"REFUSED/S", 9}, {"ALLOWED/S", 9}, {"REFUSED", 12}, {"ALLOWED", 12}, {"DEGRADED", 9}, {"LIMITS", 24},
 	}}
 	before := make(map[string]api.RuleStats)
@@ -151,7 +150,7 @@ func limitsTable(was *topSample, is topSample) topTable {
 }
 
 func keysTable(is topSample) topTable {
-	t := topTable{name: "keys", columns: []topColumn{{"KEY", 0}, {"RULE", 24}, {"REFUSED", 12}, {"OFF BY", 8}, {"REASON", 12}}}
+	t := topTable{name: "keys", order: 2, columns: []topColumn{{"KEY", 0}, {"RULE", 24}, {"REFUSED", 12}, {"OFF BY", 8}, {"REASON", 12}}}
 	for _, k := range is.state.Refusals.Keys {
 		t.rows = append(t.rows, []any{k.Key, k.Rule, k.Refused, k.OffBy, k.Reason})
 	}
@@ -160,7 +159,7 @@ func keysTable(is topSample) topTable {
 }
 
 func locksTable(is topSample) topTable {
-	t := topTable{name: "locks", columns: []topColumn{{"NAME", 0}, {"NOUN", 9}, {"HELD", 6}, {"WAITING", 7}, {"ENDS IN", 8}, {"HELD BY", 28}}}
+	t := topTable{name: "locks", order: 3, columns: []topColumn{{"NAME", 0}, {"NOUN", 9}, {"HELD", 6}, {"WAITING", 7}, {"ENDS IN", 8}, {"HELD BY", 28}}}
 	for _, l := range is.locks.page.Locks {
 		t.rows = append(t.rows, []any{l.Name, "lock", int64(1), l.Waiting, millis(l.TTLMS), holderText(l.HeldBy)})
 	}
@@ -179,7 +178,7 @@ func locksTable(is topSample) topTable {
 }
 
 func poolsTable(is topSample) topTable {
-	t := topTable{name: "pools", note: is.pools.note(is.pools.page.Cursor), columns: []topColumn{
+	t := topTable{name: "pools", order: 3, note: is.pools.note(is.pools.page.Cursor), columns: []topColumn{
 		{"POOL", 0}, {"MEMBERS", 8}, {"FREE", 8}, {"LEASED", 8}, {"COOLING", 8}, {"BANNED", 8}, {"OPEN", 8}, {"LINES", 6},
 	}}
 	for _, p := range is.pools.page.Pools {
@@ -199,7 +198,7 @@ func breakersTable(is topSample) topTable {
 }
 
 func queuesTable(is topSample) topTable {
-	t := topTable{name: "queues", note: is.queues.note(is.queues.page.Cursor), columns: []topColumn{
+	t := topTable{name: "queues", order: 1, note: is.queues.note(is.queues.page.Cursor), columns: []topColumn{
 		{"QUEUE", 0}, {"DEPTH", 10}, {"LEASED", 8}, {"WAITING", 8}, {"OLDEST", 9},
 	}}
 	for _, q := range is.queues.page.Queues {
@@ -210,7 +209,7 @@ func queuesTable(is topSample) topTable {
 
 // streamsTable has a row for each group, and one for a stream that has none.
 func streamsTable(is topSample) topTable {
-	t := topTable{name: "streams", note: is.streams.note(is.streams.page.Cursor), columns: []topColumn{
+	t := topTable{name: "streams", order: 3, note: is.streams.note(is.streams.page.Cursor), columns: []topColumn{
 		{"STREAM", 0}, {"GROUP", 20}, {"LENGTH", 10}, {"LAG", 9}, {"PENDING", 8}, {"OLDEST", 9}, {"DEAD", 7}, {"PODS", 5},
 	}}
 	for _, s := range is.streams.page.Streams {
@@ -224,9 +223,9 @@ func streamsTable(is topSample) topTable {
 	return t
 }
 
-// troubleTable has what was out of the ordinary, the latest first.
+// troubleTable has the last errors, slow calls and slow scripts, the latest first.
 func troubleTable(is topSample) topTable {
-	t := topTable{name: "trouble", columns: []topColumn{{"WHAT", 0}, {"AGE", 9}, {"KIND", 11}, {"TOOK", 8}, {"OF", 30}}}
+	t := topTable{name: "trouble", order: 1, columns: []topColumn{{"WHAT", 0}, {"AGE", 9}, {"KIND", 11}, {"TOOK", 8}, {"OF", 30}}}
 	age := func(ms int64) time.Duration { return is.at.Sub(time.UnixMilli(ms)).Truncate(time.Second) }
 	add := func(what string, at int64, kind string, took time.Duration, of string) {
 		t.rows = append(t.rows, []any{what, age(at), kind, took, of})
@@ -254,7 +253,7 @@ func holderText(h *api.Holder) string {
 	return h.Client + " " + h.Instance
 }
 
-// topHeader is the sidecar and its Redis in two lines.
+// topHeader describes the sidecar and its Redis in two lines.
 func topHeader(was *topSample, is topSample, width int) []string {
 	s := is.state
 	var calls int64

@@ -51,7 +51,7 @@ func (s *topScreen) size() (width, height int) {
 	return width, height
 }
 
-// resized tells when the size has changed.
+// resized returns a channel that is sent to when the size has changed.
 func (s *topScreen) resized() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGWINCH)
@@ -74,8 +74,8 @@ func (s *topScreen) draw(lines []string) error {
 	return err
 }
 
-// keys are what is typed, key by key. It is closed when the terminal is gone. The last read
-// ends with the process.
+// keys returns a channel of the keys that are typed, which is closed when the terminal is gone. The last read ends with the
+// process.
 func (s *topScreen) keys(ctx context.Context) <-chan string {
 	keys := make(chan string)
 	go func() {

@@ -15,13 +15,14 @@ type topTable struct {
 	name    string
 	columns []topColumn
 	rows    [][]any // texts, numbers and durations; all of a column are of one type
+	order   int     // the column that sorts it until a user chooses another
 	note    string  // why there are no rows, or not all
 }
 
-// topColumn is a column and how wide it may be; 0 = what is left of the line.
+// topColumn is a column. A width of 0 gives it the space that the others leave on the line.
 type topColumn struct {
 	name  string
-	width int
+	width int // in characters, at most
 }
 
 // sortMark is at the heading of the column by which a view is sorted.
@@ -111,8 +112,8 @@ func (t *topTable) text(column int) (known, left bool) {
 	return true, left
 }
 
-// widths shares a line among the columns: each has what it needs within its bound, and the
-// first without a bound has the rest.
+// widths shares a line among the columns: each gets what it needs, at most its width, and the first one of width 0 gets the
+// rest.
 func (t *topTable) widths(cells [][]string, width int) []int {
 	widths := make([]int, len(t.columns))
 	rest, open := width-2*(len(t.columns)-1), -1

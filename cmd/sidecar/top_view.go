@@ -9,19 +9,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// topView is what a user looks at: which view, how it is sorted and filtered, and the last
-// samples.
+// topView has the choices of the user, which view, its order and its filter, and the last samples.
 type topView struct {
-	at       int // the view
-	from     int // its first row that is shown
-	page     int // rows that fit
-	orders   map[string]topSorting
-	filter   string
-	typing   bool // what is typed is the filter
-	help     bool
-	was, is  *topSample
-	lost     error // why there is no newer sample
-	viewName string
+	at      int                // the view
+	from    int                // its first row that is shown
+	page    int                // rows that fit
+	orders  map[int]topSorting // by view, of those that the user sorted
+	filter  string
+	typing  bool // the keys go into the filter
+	help    bool
+	was, is *topSample
+	lost    error // why there is no newer sample
 }
 
 // topSorting is how a view is sorted.
@@ -51,7 +49,7 @@ func (v *topView) take(look topLook) {
 	v.was, v.is = sameSidecar(v.is, is), &is
 }
 
-// lines are what fills a terminal.
+// lines fill a terminal of that size.
 func (v *topView) lines(width, height int) []string {
 	if v.is == nil {
 		text := "waiting for the sidecar ..."
@@ -62,8 +60,7 @@ func (v *topView) lines(width, height int) []string {
 	}
 	tables := topTables(v.was, *v.is)
 	t := &tables[v.at]
-	v.viewName = t.name
-	order := v.order()
+	order := v.order(t)
 	t.arrange(v.filter, order.column, order.reverse)
 	lines := append(topHeader(v.was, *v.is, width), "", v.bar(tables, width))
 	if v.help {
@@ -115,14 +112,14 @@ func (v *topView) foot(rows, width int) string {
 	return fitted(text, max(width-len(keys), 0), true) + keys[:min(len(keys), width)]
 }
 
-func (v *topView) order() topSorting {
-	if o, ok := v.orders[v.viewName]; ok {
+func (v *topView) order(t *topTable) topSorting {
+	if o, ok := v.orders[v.at]; ok {
 		return o
 	}
-	return topSorting{column: topOrder[v.viewName]}
+	return topSorting{column: t.order}
 }
 
-// press does what a key asks for, and reports whether it is one that ends all.
+// press does what a key asks for, and reports whether the user quits.
 func (v *topView) press(key string) (quit bool) {
 	if key == "\x03" {
 		return true
@@ -169,20 +166,17 @@ func (v *topView) turn(to int) { v.at, v.from, v.help = to, 0, false }
 
 // sort chooses another column, or the other direction.
 func (v *topView) sort(by int, reverse bool) {
-	if v.viewName == "" { // nothing was shown so far
-		return
-	}
-	columns := len(topTables(nil, topSample{})[v.at].columns)
-	o := v.order()
+	t := &topTables(nil, topSample{})[v.at]
+	columns, o := len(t.columns), v.order(t)
 	o.column = (o.column + by + columns) % columns
 	o.reverse = o.reverse != reverse && by == 0
 	if v.orders == nil {
-		v.orders = make(map[string]topSorting)
+		v.orders = make(map[int]topSorting)
 	}
-	v.orders[v.viewName] = o
+	v.orders[v.at] = o
 }
 
-// write takes what is typed into the filter.
+// write changes the filter by a key.
 func (v *topView) write(key string) {
 	switch key {
 	case "\r", "\n":

@@ -32,6 +32,9 @@ func TestSeenConformsThroughTheSocket(t *testing.T)      { conforms(t, conforman
 func TestPoolsConformThroughTheSocket(t *testing.T)      { conformsByRules(t, conformance.Pools) }
 func TestPermitsConformThroughTheSocket(t *testing.T)    { conformsByRules(t, conformance.Permits) }
 func TestListsConformThroughTheSocket(t *testing.T)      { conformsByRules(t, conformance.Lists) }
+func TestExplanationsConformThroughTheSocket(t *testing.T) {
+	conformsByRules(t, conformance.Explanations)
+}
 
 func TestRulesConformThroughTheSocket(t *testing.T) {
 	t.Parallel()

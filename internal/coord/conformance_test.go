@@ -8,19 +8,20 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-func TestLimitsConform(t *testing.T)     { conforms(t, conformance.Limits) }
-func TestAlgorithmsConform(t *testing.T) { conforms(t, conformance.Algorithms) }
-func TestManyConform(t *testing.T)       { conforms(t, conformance.Many) }
-func TestUpstreamConforms(t *testing.T)  { conforms(t, conformance.Upstream) }
-func TestLocksConform(t *testing.T)      { conforms(t, conformance.Locks) }
-func TestWaitingConforms(t *testing.T)   { conforms(t, conformance.Waiting) }
-func TestSemaphoresConform(t *testing.T) { conforms(t, conformance.Semaphores) }
-func TestBreakersConform(t *testing.T)   { conforms(t, conformance.Breakers) }
-func TestQueuesConform(t *testing.T)     { conforms(t, conformance.Queues) }
-func TestSeenConforms(t *testing.T)      { conforms(t, conformance.Seen) }
-func TestPoolsConform(t *testing.T)      { conformsByRules(t, conformance.Pools) }
-func TestPermitsConform(t *testing.T)    { conformsByRules(t, conformance.Permits) }
-func TestListsConform(t *testing.T)      { conformsByRules(t, conformance.Lists) }
+func TestLimitsConform(t *testing.T)       { conforms(t, conformance.Limits) }
+func TestAlgorithmsConform(t *testing.T)   { conforms(t, conformance.Algorithms) }
+func TestManyConform(t *testing.T)         { conforms(t, conformance.Many) }
+func TestUpstreamConforms(t *testing.T)    { conforms(t, conformance.Upstream) }
+func TestLocksConform(t *testing.T)        { conforms(t, conformance.Locks) }
+func TestWaitingConforms(t *testing.T)     { conforms(t, conformance.Waiting) }
+func TestSemaphoresConform(t *testing.T)   { conforms(t, conformance.Semaphores) }
+func TestBreakersConform(t *testing.T)     { conforms(t, conformance.Breakers) }
+func TestQueuesConform(t *testing.T)       { conforms(t, conformance.Queues) }
+func TestSeenConforms(t *testing.T)        { conforms(t, conformance.Seen) }
+func TestPoolsConform(t *testing.T)        { conformsByRules(t, conformance.Pools) }
+func TestPermitsConform(t *testing.T)      { conformsByRules(t, conformance.Permits) }
+func TestListsConform(t *testing.T)        { conformsByRules(t, conformance.Lists) }
+func TestExplanationsConform(t *testing.T) { conformsByRules(t, conformance.Explanations) }
 
 func TestRulesConform(t *testing.T) {
 	t.Parallel()

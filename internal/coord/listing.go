@@ -36,8 +36,7 @@ func Paged[E any](
 	return rows, next, nil
 }
 
-// Listing is how a noun lists what it keeps in Redis: the names are found by SCAN, node by
-// node, and what each of them is by scripts.
+// Listing lists what a noun keeps in Redis: SCAN finds the names, node by node, and scripts read what there is of each.
 type Listing[E any] struct {
 	Runner *lua.Runner
 	Method string // as of Paged
@@ -47,8 +46,8 @@ type Listing[E any] struct {
 	Read func(ctx context.Context, keys []string) ([]E, error)
 }
 
-// Page returns a page as Paged does, in no order. What is there throughout is on one page at
-// least; what comes or goes meanwhile may be missing, and one may come twice.
+// Page returns a page as Paged does, in no order. A row whose name is there throughout is on one page at least, and may be on
+// two; one that comes or goes meanwhile may be missing.
 func (l Listing[E]) Page(ctx context.Context, cursor string, count int64) ([]E, string, error) {
 	return Paged(ctx, l.Method, cursor, count, func(ctx context.Context, cursor string, count int64) ([]E, string, error) {
 		keys, next, err := l.Runner.Scan(ctx, l.Pattern, cursor, int(count))
@@ -60,8 +59,8 @@ func (l Listing[E]) Page(ctx context.Context, cursor string, count int64) ([]E, 
 	})
 }
 
-// ReadEach runs a script for each of the keys of a page for which in makes an input, and
-// returns what row makes of the outcomes; false = it is not to be listed.
+// ReadEach runs a script for each of the keys of a page for which in makes an input, and makes a row of each outcome; where
+// row returns false there is none.
 func ReadEach[I, O, E any](
 	ctx context.Context, r *lua.Runner, s lua.Script[I, O], keys []string, in func(key string) (I, bool), row func(key string, v O) (E, bool),
 ) (rows []E, err error) {
@@ -84,7 +83,7 @@ func ReadEach[I, O, E any](
 	return rows, nil
 }
 
-// HashCursor is a cursor of Paged as HSCAN takes it; the error is that of a text that is none.
+// HashCursor makes a cursor of Paged one of HSCAN. It returns redis.ErrCursor for a text that is none.
 func HashCursor(cursor string) (string, error) {
 	if cursor == "" {
 		return "0", nil
@@ -95,7 +94,7 @@ func HashCursor(cursor string) (string, error) {
 	return cursor, nil
 }
 
-// NextOfHash is what HSCAN answered as a cursor of Paged.
+// NextOfHash makes the cursor that HSCAN answered one of Paged.
 func NextOfHash(cursor string) string {
 	if cursor == "0" {
 		return ""

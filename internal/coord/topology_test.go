@@ -37,6 +37,12 @@ func TestTopologyListsConform(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) { conformance.Lists(t, coordtest.NewRulesSystem(t, url, false)) })
 }
 
+func TestTopologyExplanationsConform(t *testing.T) {
+	redistest.Topologies(t, func(t *testing.T, url string) {
+		conformance.Explanations(t, coordtest.NewRulesSystem(t, url, false))
+	})
+}
+
 // What users write into names never moves a key away from its latch.
 func TestTopologyNamesOfAnyKindStayInOneSlot(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {

@@ -55,7 +55,7 @@ func CeilMS(us int64) time.Duration { return Millis(InstantMS(us)) }
 // At is an instant of Unix milliseconds for people.
 func At(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05Z") }
 
-// Who is a holder for people: the names that it gave, and what it said of itself.
+// Who names a holder for people: by its client, its instance and its meta.
 func Who(h *api.Holder) string {
 	text := h.Client
 	if h.Instance != "" {

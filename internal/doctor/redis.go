@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,13 +75,18 @@ func (e *examination) onSentinels() bool { return e.address().Topology == redisu
 
 func (e *examination) onCluster() bool { return e.address().Topology == redisurl.Cluster }
 
-// look connects as serve does, waits for the first probe of each server, and looks at what the probe does not.
-func (e *examination) look(ctx context.Context) error {
-	if e.store != nil || e.opened != nil {
-		return e.opened
+// open connects as serve does, which also begins to probe.
+func (e *examination) open() error {
+	if e.store == nil && e.opened == nil {
+		e.store, e.opened = e.o.Open(e.config)
 	}
-	if e.store, e.opened = e.o.Open(e.config); e.opened != nil {
-		return e.opened
+	return e.opened
+}
+
+// look waits for the first probe of each server, and asks what the probe does not.
+func (e *examination) look(ctx context.Context) error {
+	if err := e.open(); err != nil || e.troubles != nil {
+		return err
 	}
 	e.store.Settle(ctx)
 	e.status = e.store.Status()
@@ -99,9 +104,7 @@ func (e *examination) look(ctx context.Context) error {
 	for _, n := range e.survey.Nodes {
 		add(n.Trouble, n.Address)
 	}
-	for _, t := range e.survey.Troubles {
-		add(t, e.status.Address)
-	}
+	add(e.survey.Trouble, e.status.Address)
 	for _, s := range e.survey.Sentinels {
 		if s.Trouble != nil && s.Trouble.Check == sentinelLoginID {
 			add(s.Trouble, s.Address)
@@ -127,11 +130,11 @@ func (e *examination) begin(ctx context.Context, id string) (found string, err e
 	if len(e.up()) > 0 {
 		return "", nil
 	}
-	return "", e.away(ctx, id)
+	return "", e.away(id)
 }
 
 // away is what is known of a check while no server answers.
-func (e *examination) away(ctx context.Context, id string) error {
+func (e *examination) away(id string) error {
 	at := slices.Index(steps, id)
 	if e.status.Trouble == nil {
 		if id == reachID {
@@ -141,36 +144,29 @@ func (e *examination) away(ctx context.Context, id string) error {
 	}
 	first := e.status.Trouble.Check
 	failed := slices.Index(steps, first)
-	passed := at >= 0 && (failed > at || failed < 0 && first != filesID && first != nameID)
-	if passed && strings.HasPrefix(first, sentinelID) {
-		return stoppedBy(first)
-	}
-	if passed && ctx.Err() == nil {
+	before := first == filesID || first == nameID || strings.HasPrefix(first, sentinelID) // it ends a connection before its first step
+	if at >= 0 && (failed > at || failed < 0 && !before) {
 		return nil
 	}
 	return stoppedBy(first)
 }
 
 // redisFiles reads the files of the connection, before they are needed.
-func (e *examination) redisFiles(ctx context.Context) (string, error) {
+func (e *examination) redisFiles(context.Context) (string, error) {
 	r := e.config.Redis
 	var named []string
 	for _, f := range []string{r.PasswordFile, r.TLS.CAFile, r.TLS.CertFile, r.TLS.KeyFile, r.Sentinel.PasswordFile} {
-		if f == "" {
-			continue
+		if f != "" {
+			named = append(named, f)
 		}
-		if _, err := os.ReadFile(f); err != nil {
-			return "", redis.TroubleOf(err).Problem()
-		}
-		named = append(named, f)
 	}
 	if len(named) == 0 {
 		return "", errAbsent
 	}
-	if err := e.look(ctx); err != nil {
+	if err := e.open(); err != nil {
 		return "", err
 	}
-	if t := e.troubles[filesID]; t != nil {
+	if t := e.store.Files(); t != nil {
 		return "", t.Problem()
 	}
 	return strings.Join(named, ", "), nil
@@ -313,7 +309,7 @@ func (e *examination) redisSentinel(ctx context.Context) (string, error) {
 			wrong = cmp.Or(wrong, warning(sentinelID, "the master has no replica that could take over", "add a replica"))
 		}
 	}
-	masters := strings.Join(sorted(named), ", ")
+	masters := strings.Join(slices.Sorted(maps.Keys(named)), ", ")
 	switch {
 	case answer == 0:
 		return "", stoppedBy(reachID)
@@ -326,15 +322,6 @@ func (e *examination) redisSentinel(ctx context.Context) (string, error) {
 		return found, wrong
 	}
 	return found, nil
-}
-
-func sorted(set map[string]bool) []string {
-	list := make([]string, 0, len(set))
-	for s := range set {
-		list = append(list, s)
-	}
-	slices.Sort(list)
-	return list
 }
 
 func (e *examination) redisCluster(ctx context.Context) (string, error) {
@@ -440,7 +427,7 @@ func (e *examination) optional(reason, id string) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return warning(id, strings.Join(sorted(lost), "; "), fix)
+	return warning(id, strings.Join(slices.Sorted(maps.Keys(lost)), "; "), fix)
 }
 
 func (e *examination) redisReplicas(ctx context.Context) (string, error) {

@@ -215,10 +215,10 @@ func (e *examination) http(ctx context.Context) (string, error) {
 		return "", err
 	case e.o.Pre:
 		l, err := health.Listen(addr)
-		if err == nil {
-			err = l.Close()
+		if err != nil {
+			return addr, err
 		}
-		return addr + " is free", err
+		return addr + " is free", l.Close()
 	case port == "0":
 		return "any free port, which the sidecar's log names", nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
+	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
 // Unreachable is why there is no connection to a sidecar's socket, from what its path looks like: the error alone does not
@@ -28,6 +29,11 @@ func Unreachable(socket string, err error) *finding.Problem {
 		return missing(socket)
 	case errors.Is(statErr, fs.ErrPermission):
 		return closedFolder(socket)
+	case errors.Is(statErr, syscall.ENOTDIR):
+		if p := rpc.Folder(filepath.Dir(socket)); p != nil {
+			return failure(folderID, p.Cause, "name the socket with --socket or "+config.EnvSocket)
+		}
+		fallthrough
 	case statErr != nil:
 		return failure(fileID, statErr.Error(), "name the socket with --socket or "+config.EnvSocket)
 	case info.Mode().Type() != fs.ModeSocket:

@@ -96,6 +96,23 @@ func (c *connector) credentials() (username, password string, err error) {
 	return username, password, err
 }
 
+// Files reads all files that connections of this store need, as a connection does; nil = it can use them.
+func (s *Store) Files() *Trouble {
+	c := s.connector
+	if _, _, err := c.credentials(); err != nil {
+		return troubleOf(&unsent{"setup", err})
+	}
+	if _, _, err := c.sentinelCredentials(); err != nil {
+		return troubleOf(&atSentinel{c.target.Addrs[0], &unsent{"setup", err}})
+	}
+	if c.target.Secure {
+		if _, err := c.tls(c.target.Addrs[0]); err != nil {
+			return troubleOf(&unsent{"dial", err})
+		}
+	}
+	return nil
+}
+
 // readPassword reads a password file; key is its name in the configuration.
 func readPassword(key, file string) (string, error) {
 	text, err := readText(file)

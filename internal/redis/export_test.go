@@ -38,6 +38,15 @@ func TroubleChecks() map[string]string {
 	return m
 }
 
+// Probes keeps what these probes found, and lists it.
+func Probes(probes ...Probed) []Probed {
+	s := &Store{history: newHistory()}
+	for _, p := range probes {
+		s.history.probed(p)
+	}
+	return s.History()
+}
+
 // Running is how many calls wait for an answer.
 func Running(s *Store) int64 { return s.nodes()[0].running.Load() }
 

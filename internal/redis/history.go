@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// Probed is what the probes of one second found.
+// Probed is the result of the probes of one second.
 type Probed struct {
 	At  time.Time // the last of them
 	Up  bool      // all of them found it up
@@ -17,14 +17,16 @@ type Probed struct {
 // maxProbed is how many seconds are kept: five minutes of a store that is up.
 const maxProbed = 300
 
-// history is what probes found lately.
+// history keeps the results of the last probes.
 type history struct {
 	mu   sync.Mutex // guards ring
 	ring *telemetry.Ring[Probed]
 }
 
-// probed keeps what a probe found. The nodes of a cluster are probed each for itself, and
-// a node that is away many times a second: those of a second are one.
+func newHistory() history { return history{ring: telemetry.NewRing[Probed](maxProbed)} }
+
+// probed keeps the result of a probe. Each node of a cluster is probed by itself, and a node that is away is probed many
+// times a second: all probes of a second make one result.
 func (h *history) probed(p Probed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +38,7 @@ func (h *history) probed(p Probed) {
 	h.ring.Add(p)
 }
 
-// History is what probes found in the last 300 seconds that had any, the latest first.
+// History lists the results of the last 300 seconds in which there were probes, the latest first.
 func (s *Store) History() []Probed {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()

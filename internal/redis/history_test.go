@@ -35,6 +35,20 @@ func TestTheHistoryTellsAnOutage(t *testing.T) {
 	require.Contains(t, ups(all), false)
 }
 
+func TestTheProbesOfASecondAreOneResult(t *testing.T) {
+	t.Parallel()
+	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
+	require.Equal(t, []redis.Probed{
+		{At: at(3100), Up: true, RTT: 1},
+		{At: at(1900), Up: false, RTT: 7},
+	}, redis.Probes(
+		redis.Probed{At: at(1000), Up: true, RTT: 5},
+		redis.Probed{At: at(1500), Up: false, RTT: 7},
+		redis.Probed{At: at(1900), Up: true, RTT: 6},
+		redis.Probed{At: at(3100), Up: true, RTT: 1},
+	), "down if one found it down, and the longest round trip")
+}
+
 func ups(all []redis.Probed) (ups []bool) {
 	for _, p := range all {
 		ups = append(ups, p.Up)

@@ -236,7 +236,9 @@ func (n *node) examine() (up bool, err error) {
 	// section: it stays unknown.
 	now.policy, now.memory = "", 0
 	if info, err := n.probe.Info(ctx, "memory").Result(); err == nil {
-		now.policy, now.memory = memory(info)
+		m := fields(info)
+		now.policy = m["maxmemory_policy"]
+		now.memory, _ = strconv.ParseInt(m["used_memory"], 10, 64)
 	}
 	n.seen.Store(&now)
 	err = n.tryWriting(ctx)
@@ -254,15 +256,13 @@ func busy(err error) bool {
 	return name == whyBusy || name == whyNoRoom
 }
 
-func memory(info string) (policy string, used int64) {
+// fields are the lines of INFO.
+func fields(info string) map[string]string {
+	m := map[string]string{}
 	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch name {
-		case "maxmemory_policy":
-			policy = value
-		case "used_memory":
-			used, _ = strconv.ParseInt(value, 10, 64)
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			m[name] = value
 		}
 	}
-	return policy, used
+	return m
 }

@@ -162,7 +162,7 @@ func Open(o Options, scripts Scripts) (*Store, error) {
 	}
 	s := &Store{
 		topology: to.Topology, address: to.String(), log: o.Log, tel: o.Telemetry, scripts: scripts.withProbe(),
-		history:  history{ring: telemetry.NewRing[Probed](maxProbed)},
+		history:  newHistory(),
 		maxConns: o.MaxConns, connector: newConnector(&o, to), scratchKey: o.ScratchKey,
 	}
 	if to.Topology == Embedded {

@@ -21,8 +21,8 @@ type Survey struct {
 	Uncovered []string
 	// Sentinels are those of the URL, in its order.
 	Sentinels []SentinelSurvey
-	// Troubles of the store as a whole: those of no single node.
-	Troubles []*Trouble
+	// Trouble is that of the cluster as a whole, of no single node; nil if there is none.
+	Trouble *Trouble
 }
 
 // NodeSurvey is one server.
@@ -102,9 +102,7 @@ func (s *Store) Survey(ctx context.Context, channel string, now func() time.Time
 	all.Wait()
 	if s.ring != nil {
 		v.Uncovered = s.ring.uncovered()
-		if t := s.ring.trouble(); t != nil {
-			v.Troubles = append(v.Troubles, t)
-		}
+		v.Trouble = s.ring.trouble()
 	}
 	return v
 }
@@ -194,17 +192,6 @@ func (n *node) hasAllSlots(ctx context.Context) bool {
 		}
 	}
 	return true
-}
-
-// fields are the lines of INFO.
-func fields(info string) map[string]string {
-	m := map[string]string{}
-	for line := range strings.Lines(info) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			m[name] = value
-		}
-	}
-	return m
 }
 
 // survey asks one sentinel over a connection of its own.

@@ -64,7 +64,7 @@ func Folder(folder string) *finding.Problem {
 		}
 	case err == nil:
 		return usable(folder, "the socket cannot be made in its folder "+folder)
-	case errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder):
+	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && folder != filepath.Dir(folder):
 		if above := Folder(filepath.Dir(folder)); above != nil {
 			return &finding.Problem{ID: FolderCheck, Cause: "there is no folder " + folder + " and it cannot be made: " + above.Cause, Fix: above.Fix}
 		}

@@ -16,7 +16,7 @@ import (
 // The bounds of a snapshot: one frame that any client can read.
 const (
 	maxShownLeases   = 1000
-	maxShownRules    = 1000 // and of rules that decided
+	maxShownRules    = 1000 // in force, and as many that decided
 	maxShownChannels = 256
 	maxShownConfig   = 256 << 10
 )
@@ -74,7 +74,7 @@ func shortened(text string) string {
 	return text[:strings.LastIndexByte(text, '\n')+1] + cut
 }
 
-// firstOf are the first of what a list has, and how many more there are; of no list, none.
+// firstOf returns the first items of a list, and how many more there are; of no list, none.
 func firstOf[T any](list func() []T, most int) (first []T, more int64) {
 	if list == nil {
 		return nil, 0

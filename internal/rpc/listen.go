@@ -42,7 +42,9 @@ func takePath(o *Options) (*net.UnixListener, os.FileInfo, error) {
 		return fail(p)
 	}
 	if err := makeFolder(folder); err != nil {
-		return fail(err)
+		return fail(&finding.Problem{
+			ID: FolderCheck, Err: err, Cause: "the socket's folder cannot be made: " + err.Error(), Fix: "make it, or set socket.path to a path in another folder",
+		})
 	}
 	if p := OpenToOthers(folder); p != nil {
 		o.Log.Warn(p.Cause, "fix", p.Fix, "docs", finding.Docs(p.ID))

@@ -19,7 +19,7 @@ type recent struct {
 	errors *telemetry.Ring[api.InspectError]
 }
 
-// maxRecent is how many of each are remembered.
+// maxRecent is how many slow calls are remembered, and how many errors.
 const maxRecent = 32
 
 func newRecent() recent {

@@ -18,9 +18,10 @@ const Check = "telemetry"
 // signals are those that may leave the process, as variables name them.
 var signals = []string{"TRACES", "METRICS"}
 
-// endpoint is the OTLP endpoint of a signal: its address, host:port, and the variable that names it. The address is empty
-// where nothing is exported over OTLP. The problem is that of one that cannot be exported to: the SDK takes localhost:4318
-// for a URL whose scheme is localhost, says nothing, and fails with the first export. Over gRPC such a target is a good one.
+// endpoint finds the OTLP endpoint of a signal: its address, host:port, and the variable that names it. The address is empty
+// where nothing is exported over OTLP, or where gRPC resolves the target, as it does dns:///collector:4317. The problem is
+// that of an endpoint to which the SDK cannot export: it takes localhost:4318 for a URL whose scheme is localhost, logs
+// nothing, and fails with the first export. Over gRPC such a target is valid.
 func endpoint(env func(string) string, signal string) (addr, name string, p *finding.Problem) {
 	if exporter := env("OTEL_" + signal + "_EXPORTER"); exporter != "" && exporter != "otlp" {
 		return "", "", nil // nobody reads it
@@ -44,6 +45,9 @@ func endpoint(env func(string) string, signal string) (addr, name string, p *fin
 		return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), name, nil
 	}
 	if grpc {
+		if _, port, err := net.SplitHostPort(value); err != nil || strings.Contains(port, "/") {
+			value = ""
+		}
 		return value, name, nil
 	}
 	if strings.Contains(value, "@") {

@@ -12,12 +12,12 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Times is how long things of one name took since the start.
+// Times says how long the calls of a method took since the start, or the tries of a script.
 type Times struct {
 	Name          string
 	Count, Errors int64
 	Sum           time.Duration
-	// P50 and P99 are what so many of 100 took at most. They are estimated from buckets.
+	// P50 and P99: half of them took no longer, and 99 of 100. They are estimated from buckets.
 	P50, P99 time.Duration
 }
 
@@ -81,8 +81,8 @@ func timesOf(points []metricdata.HistogramDataPoint[float64], name, outcome attr
 
 func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// quantile is what the share q of the measurements is at most, as Prometheus estimates it:
-// evenly spread within their bucket. Those beyond the last bound count as at that bound.
+// quantile estimates a bound that the share q of the measurements does not exceed, as Prometheus does: it takes them to be
+// spread evenly within their bucket. Those beyond the last bound count as at that bound.
 func quantile(q float64, bounds []float64, counts []uint64) float64 {
 	var all uint64
 	for _, n := range counts {
@@ -106,7 +106,7 @@ func quantile(q float64, bounds []float64, counts []uint64) float64 {
 	return 0
 }
 
-// slowScript is how long a try of a script takes that is remembered.
+// slowScript is how long a try of a script has to take to be remembered.
 const slowScript = 100 * time.Millisecond
 
 // SlowScript is a try of a script that took long.
@@ -116,7 +116,7 @@ type SlowScript struct {
 	At              time.Time // when its reply came
 }
 
-// slowScripts are the last of them. Those that are in order never touch it.
+// slowScripts keeps the last tries that took long. A quick one never touches it.
 type slowScripts struct {
 	mu   sync.Mutex // guards ring
 	ring *Ring[SlowScript]

@@ -85,7 +85,7 @@ func (b *Breakers) membersOf(pool, state string) func(context.Context, string, i
 	}
 }
 
-// chosen reports whether a list by this state has a breaker.
+// chosen reports whether a breaker belongs into a list by this state.
 func chosen(state string, v GetOut) bool {
 	return state == "" || state == v.State || state == api.BreakerNotClosed && v.State != api.BreakerClosed
 }
@@ -100,7 +100,7 @@ func listed(name string, p Policy, v GetOut) api.BreakerListed {
 
 func changedAtMS(v GetOut) int64 { return max(0, v.ChangedUS) / 1000 }
 
-// Explain tells what a call would be answered, and by what policy.
+// Explain tells how a call would be answered, and by which policy.
 func (b *Breakers) Explain(ctx context.Context, _ coord.Caller, p *api.BreakerParams) (api.BreakerExplainResult, error) {
 	at, _, err := b.find(p.Name, p.Pool, p.Policy)
 	if err != nil {
@@ -126,13 +126,13 @@ func (b *Breakers) Explain(ctx context.Context, _ coord.Caller, p *api.BreakerPa
 	return r, nil
 }
 
-// openMS is how long a breaker stays open that opened so often in a row before, without the
-// jitter: as breaker_open in lib/breaker_step.lua.
+// openMS is how long a breaker will stay open that has opened so often in a row, without the jitter; breaker_open in
+// lib/breaker_step.lua decides it.
 func (p Policy) openMS(opened int64) int64 {
 	return int64(min(float64(p.OpenMS)*math.Pow(2, float64(min(opened, 50))), float64(p.OpenMaxMS)))
 }
 
-// The reasons for which a policy is the one that counts.
+// The reasons for which a breaker goes by a policy.
 const (
 	fromCall    = "given"
 	fromName    = "name"
@@ -150,7 +150,7 @@ func policyFrom(given string, p Policy) string {
 	}
 }
 
-// decision is what a call would be told.
+// decision is the answer that a call would get.
 func decision(v GetOut) string {
 	switch {
 	case v.RetryUS != 0:

@@ -1,6 +1,6 @@
--- What is told of a breaker to those who look at it. A user uses breaker, breaker_window and breaker_step before it.
+-- A breaker, as those who only look at it are told of it. A user uses breaker, breaker_window and breaker_step before it.
 
--- breaker_view has the outputs of breaker_get.lua.
+-- breaker_view returns the outputs of breaker_get.lua.
 local function breaker_view(b, p)
   local probes, first, calls, failed, slow = 0, nil, 0, 0, 0
   for _, probe in ipairs(b.probes) do

@@ -337,7 +337,15 @@ func (b *breakerRun) step(t *rapid.T) {
 		b.hold(t, p, verb, told)
 	}
 	after, ttl := b.s.Raw(t, b.key), b.s.TTL(b.key)
-	require.Equal(t, b.m.get(p, b.now), luatest.Call(t, b.s, breaker.GetScript, b.now, b.in(p)), told)
+	want := b.m.get(p, b.now)
+	require.Equal(t, want, luatest.Call(t, b.s, breaker.GetScript, b.now, b.in(p)), told)
+	members := breaker.MembersOut{Cursor: "0"}
+	if after != "none" {
+		members.Members = []breaker.MemberOut{{Name: "b", GetOut: want}}
+	}
+	require.Equal(t, members, luatest.Call(t, b.s, breaker.MembersScript, b.now, breaker.MembersIn{
+		Breakers: b.key, Cursor: "0", Count: 10, Policy: p.text(),
+	}), told)
 	switch {
 	case after == before:
 	case after == "none", b.m.forced != "":

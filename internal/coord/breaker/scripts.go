@@ -101,7 +101,7 @@ type MembersIn struct {
 	Policy   string
 }
 
-// MembersOut is what was found. A Cursor of 0 says that this was the last step.
+// MembersOut has the breakers that one step found. A Cursor of 0 says that this was the last step.
 type MembersOut struct {
 	Cursor  string
 	Members []MemberOut

@@ -1,9 +1,8 @@
-// Package fleet is which sidecars use a Redis under the same prefix and tenant: each enters
-// itself into a registry, and says every ten seconds that it lives.
+// Package fleet keeps a registry of the sidecars that use a Redis under the same prefix and tenant: each enters itself, and
+// beats every ten seconds to say that it lives.
 //
-// Its invariant: the registry decides nothing. Whatever is lost of it comes back with the next
-// beats, and no call waits for one. It has at most as many entries as MaxSidecars, and ends
-// with the last beat.
+// Its invariant: nothing is decided by the registry. Whatever is lost of it comes back with the next beats, and no call waits
+// for a beat. It has MaxSidecars entries at most, and ends with the last beat.
 package fleet
 
 import (
@@ -18,20 +17,19 @@ import (
 )
 
 const (
-	// beatFor is how long a sidecar counts without a beat, and beatEvery leaves two that may
-	// be lost.
+	// beatFor is how long a sidecar is listed after its last beat. With beatEvery, two beats in a row may be lost.
 	beatFor   = 30 * time.Second
 	beatEvery = 10 * time.Second
 	// beatTime bounds a beat: nobody waits for it.
 	beatTime = 5 * time.Second
-	// MaxSidecars is how many the registry has at most.
+	// MaxSidecars is how many sidecars the registry has at most.
 	MaxSidecars = 10_000
 	// maxTextBytes bounds each of the texts of a sidecar.
 	maxTextBytes = 256
 )
 
-// About is what a sidecar says of itself. It is kept as JSON, which sidecars of other versions
-// read too.
+// About describes a sidecar. The registry keeps it as JSON, which sidecars of other versions read too: its names are not those
+// of the wire, and are never reused.
 type About struct {
 	Pod           string `json:"pod"`
 	Address       string `json:"address"`
@@ -97,8 +95,8 @@ func (f *Fleet) Stop(ctx context.Context) error {
 	return nil
 }
 
-// beat says again and again that the sidecar lives. That one fails does not matter: the next
-// comes soon, and that Redis is away is told elsewhere.
+// beat says again and again that the sidecar lives. A beat that fails does not matter: the next one comes soon, and the probes
+// tell that Redis is away.
 func (f *Fleet) beat() {
 	for {
 		ctx, cancel := context.WithTimeout(f.ctx, beatTime)
@@ -154,7 +152,7 @@ func (f *Fleet) Sidecars(ctx context.Context, _ coord.Caller, p *api.InspectSide
 	return r, err
 }
 
-// row is what a sidecar said of itself. A text that this version cannot read leaves its id.
+// row reads the entry of a sidecar. Of a text that this version cannot read, only the id is left.
 func (f *Fleet) row(e Entry) api.InspectSidecar {
 	var a About
 	_ = json.Unmarshal([]byte(e.Text), &a)

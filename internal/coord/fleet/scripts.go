@@ -45,7 +45,7 @@ type ListIn struct {
 	Count  int64
 }
 
-// ListOut is what was found. A Cursor of 0 says that this was the last step.
+// ListOut has the sidecars that one step found. A Cursor of 0 says that this was the last step.
 type ListOut struct {
 	Cursor  string
 	Total   int64 // of the whole registry

@@ -7,19 +7,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// LineView is what one sidecar has in a waiting line, as lib/line_view.lua tells it.
+// LineView counts the waiters of one sidecar in a waiting line, as lib/line_view.lua does.
 type LineView struct {
 	Sidecar string
 	Waiting int64
-	LeftUS  int64 // until when it is taken to be alive; 0 = it is not
+	LeftUS  int64 // how long it is still taken to be alive; 0 = it is not
 }
 
-// Taken reports whether somebody alive stands in a line, so that who comes now is behind.
+// Taken reports whether a live sidecar has a waiter in the line: whoever comes now is behind it.
 func Taken(line []LineView) bool {
 	return slices.ContainsFunc(line, func(v LineView) bool { return v.LeftUS > 0 })
 }
 
-// ExplainLine tells who stands in a line.
+// ExplainLine puts a line into the terms of the contract.
 func ExplainLine(line []LineView) []api.ExplainLine {
 	told := make([]api.ExplainLine, len(line))
 	for i, v := range line {

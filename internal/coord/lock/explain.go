@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// ExplainScript tells what is known of a lock, and who stands in line for it.
+// ExplainScript reads a lock and the line of those who wait for it.
 var ExplainScript = lua.Define[ExplainIn, ExplainOut](files, lua.Source{
 	Name:       "lock_explain",
 	Idempotent: true,
@@ -22,7 +22,7 @@ type ExplainIn struct {
 	lease.LineKeys
 }
 
-// ExplainOut is the lock's state. What is of the owner is zero when it is free.
+// ExplainOut is the lock's state. The fields about the owner are zero when it is free.
 type ExplainOut struct {
 	Held             bool
 	Fence, TTLMS     int64
@@ -35,7 +35,7 @@ type ExplainOut struct {
 	Standing         []lease.LineView
 }
 
-// Explain tells what a call that does not wait would be answered, and what is in its way.
+// Explain tells how a call that does not wait would be answered, and what is in its way.
 func (l *Locks) Explain(ctx context.Context, _ coord.Caller, p *api.LockGetParams) (api.LockExplainResult, error) {
 	key := l.keys.lock(p.Name)
 	out, err := lua.Run(ctx, l.runner, ExplainScript, ExplainIn{Lock: key, LineKeys: lease.LineKeysOf(key)}, lua.Latch{})

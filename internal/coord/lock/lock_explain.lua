@@ -1,4 +1,4 @@
--- Tells what is known of a lock, and who stands in line for it.
+-- Reads a lock and the line of those who wait for it.
 -- USES clock lock line line_view
 -- KEYS lock; line; beats
 -- ARGV

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
+	"github.com/coxswain-sidecar/coxswain/internal/coord/lock"
 	"github.com/coxswain-sidecar/coxswain/internal/coordtest"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
@@ -319,4 +321,31 @@ func TestAForcedReleaseIsRunOnce(t *testing.T) {
 	now, err := s.Locks.Get(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
 	require.NoError(t, err)
 	require.Equal(t, second.Fence, now.Fence, "the next one keeps the lock")
+}
+
+// A free lock is not to be had while somebody alive stands in line for it.
+func TestAFreeLockIsExplainedByItsLine(t *testing.T) {
+	t.Parallel()
+	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
+	explain := func() api.LockExplainResult {
+		r, err := s.Locks.Explain(t.Context(), coord.Caller{}, &api.LockGetParams{Name: "l"})
+		require.NoError(t, err)
+		return r
+	}
+	g := coordtest.Take(t, s, coord.Caller{}, coordtest.Unbound("l", time.Minute))
+	key := coordtest.LockKey(s.Keys, "l")
+	_, err := lua.Run(t.Context(), s.Runner, lock.AcquireScript, lock.AcquireIn{
+		Lock: key, LineKeys: lease.LineKeysOf(key), Token: "other", TTLMS: 60_000, Waiter: "elsewhere:1", BeatMS: 60_000,
+	}, lua.Latch{})
+	require.NoError(t, err)
+	_, err = s.Locks.Release(t.Context(), coord.Caller{}, &api.LockReleaseParams{Name: "l", Token: g.Token})
+	require.NoError(t, err)
+	r := explain()
+	require.Equal(t, []any{"busy", false, int64(1000), int64(1)}, []any{r.Decision, r.Held, r.RetryAfterMS, r.Waiting})
+	require.Equal(t, []api.ExplainLine{{Sidecar: "elsewhere", Waiting: 1, LeftMS: r.Line[0].LeftMS}}, r.Line)
+	require.Positive(t, r.Line[0].LeftMS)
+	require.Equal(t, "lock l is free; 1 waiting in line come before a call that comes now", r.Text)
+	refused, err := s.Locks.Acquire(t.Context(), coord.Caller{}, coordtest.Unbound("l", time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, []any{false, "busy"}, []any{refused.Acquired, refused.Reason}, "as explained")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// explainedHolders is how many of those who have members are told in an explanation.
+// explainedHolders is how many holders of members an explanation names.
 const explainedHolders = 20
 
 // Explain tells which member an acquisition would lease, or what keeps each.
@@ -21,7 +21,7 @@ func (p *Pools) Explain(ctx context.Context, _ coord.Caller, q *api.PoolExplainP
 	return p.explain(ctx, &api.PermitExplainParams{Pool: q.Pool, Scope: q.Scope, Exclude: q.Exclude, ID: q.ID}, ExplainIn{})
 }
 
-// Explain tells which member a permit would be of, or what keeps each.
+// Explain tells which member a permit would lease, or what keeps each.
 func (p *Permits) Explain(ctx context.Context, _ coord.Caller, q *api.PermitExplainParams) (r api.PoolExplainResult, _ error) {
 	t, err := p.terms(&api.PermitAcquireParams{Pool: q.Pool, Rule: q.Rule, Breaker: q.Breaker, Cost: q.Cost})
 	if err != nil {
@@ -47,8 +47,8 @@ func (p *Permits) Explain(ctx context.Context, _ coord.Caller, q *api.PermitExpl
 	return r, nil
 }
 
-// explain judges the members of a pool, some at a time: each counts once, as it is then. in has
-// the terms of a permit.
+// explain judges the members of a pool, some at a time: each counts once, as it is then. The caller puts the terms of a permit
+// into in.
 func (m *members) explain(ctx context.Context, q *api.PermitExplainParams, in ExplainIn) (r api.PoolExplainResult, _ error) {
 	if err := checkExclude(q.Exclude); err != nil {
 		return r, err
@@ -78,7 +78,7 @@ func (m *members) explain(ctx context.Context, q *api.PermitExplainParams, in Ex
 	return r, nil
 }
 
-// judged is what was found of several pages.
+// judged adds up the results of several pages.
 type judged struct {
 	ExplainOut
 	by map[string]*ExplainReason
@@ -140,7 +140,7 @@ func (j *judged) result() api.PoolExplainResult {
 // reasonEmpty: there is no member but excluded ones.
 const reasonEmpty = "empty"
 
-// kept says of each reason what a member is then.
+// kept has the words for a member that a reason keeps.
 var kept = map[string]string{
 	lease.ReasonBusy: "leased", "cooling": "cooling down", "banned": "banned", "open": "behind an open breaker",
 	"limit": "out of tokens", "pause": "paused",

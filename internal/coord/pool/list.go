@@ -81,8 +81,7 @@ func (p *Pools) Stats(ctx context.Context, _ coord.Caller, q *api.PoolStatsParam
 
 func total(v StatsOut) int64 { return v.Live + v.Cooling + v.Banned + v.Free }
 
-// count counts the members of a pool, and tells of so many of those who have some, by when
-// their leases end.
+// count counts the members of a pool, and names so many of their holders, in the order in which their leases end.
 func (p *Pools) count(ctx context.Context, pool, scope string, most int64) (sum StatsOut, _ error) {
 	in := StatsIn{
 		Pool: p.keys.poolKeys(pool), Used: p.keys.used(pool, scope),
@@ -104,7 +103,7 @@ func (p *Pools) count(ctx context.Context, pool, scope string, most int64) (sum 
 	}
 }
 
-// firstToEnd are those, at most so many, whose leases end first.
+// firstToEnd are the holders, at most so many, whose leases end first.
 func firstToEnd(all []Holder, most int64) []Holder {
 	slices.SortFunc(all, func(a, b Holder) int { return cmp.Or(cmp.Compare(a.LeftUS, b.LeftUS), strings.Compare(a.ID, b.ID)) })
 	return all[:min(len(all), int(most))]
@@ -117,7 +116,7 @@ func holders(all []Holder) (told []api.PoolHolder) {
 	return told
 }
 
-// listedHolders is how many of those who have members are told of each pool of a list.
+// listedHolders is how many holders of members a list names of each pool.
 const listedHolders = 3
 
 // Pools lists the pools that have members, as coord.Listing does.

@@ -1,6 +1,7 @@
--- Who has members of a pool. A user uses pool before it.
+-- The holders of members of a pool. A user uses pool before it.
 
--- pool_holders tells of the first to end, at most so many, of held: members with id, ends (us) and text.
+-- pool_holders returns the holders of those members of held, each with id, ends (us) and text, whose leases end first; most at
+-- most.
 local function pool_holders(held, most)
   if most == 0 then return {} end
   table.sort(held, function(a, b) return a.ends < b.ends or a.ends == b.ends and a.id < b.id end)

@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,7 @@ type modelMember struct {
 	token, last     string // of the lease, and of the last one that was given back
 	session         string
 	ends, fence     int64
+	since           int64 // of the lease
 	ban, pause      int64 // never = without an end
 	failures, slips int64
 	uses, cools     map[string]int64 // by scope
@@ -151,10 +153,48 @@ func (p *modelPool) choose(now int64, a poolAsk, sticky string) *modelMember {
 	return best
 }
 
+// explained is what an explanation of an acquisition finds. Who waits is not in the model.
+func (p *modelPool) explained(now int64, a poolAsk) (out pool.ExplainOut) {
+	for _, m := range p.members {
+		if slices.Contains(a.exclude, m.id) {
+			continue
+		}
+		out.Members++
+		if m.ends > now {
+			out.Holders = append(out.Holders, pool.Holder{ID: m.id, LeftUS: m.ends - now, SinceMS: m.since / 1000})
+		}
+		at, why := m.possible(now, a)
+		if at == 0 {
+			out.Free++
+			continue
+		}
+		after := at - now
+		if at == never {
+			after = -1
+		}
+		i := slices.IndexFunc(out.Reasons, func(x pool.ExplainReason) bool { return x.Reason == why })
+		if i < 0 {
+			i, out.Reasons = len(out.Reasons), append(out.Reasons, pool.ExplainReason{Reason: why, ID: m.id, AfterUS: after})
+		}
+		x := &out.Reasons[i]
+		x.Members++
+		if after >= 0 && (x.AfterUS < 0 || after < x.AfterUS) {
+			x.ID, x.AfterUS = m.id, after
+		}
+	}
+	slices.SortFunc(out.Holders, func(a, b pool.Holder) int {
+		return cmp.Or(cmp.Compare(a.LeftUS, b.LeftUS), strings.Compare(a.ID, b.ID))
+	})
+	if m := p.choose(now, a, ""); m != nil {
+		out.ID, out.LastUS = m.id, m.uses[a.scope]
+	}
+	return out
+}
+
 func (p *modelPool) lease(now int64, a poolAsk, m *modelMember) {
 	p.fence = max(p.fence+1, now)
 	m.prev, m.uses[a.scope] = m.uses[a.scope], p.fence
-	m.token, m.ends, m.fence, m.session = a.token, now+a.lease*1000, p.fence, "s"
+	m.token, m.ends, m.fence, m.session, m.since = a.token, now+a.lease*1000, p.fence, "s", now
 	if m.last == a.token {
 		m.last = ""
 	}

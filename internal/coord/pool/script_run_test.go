@@ -131,6 +131,7 @@ func (r *poolRun) ask(t *rapid.T, a poolAsk) pool.PermitAcquireOut {
 func (r *poolRun) acquire(t *rapid.T) {
 	a := drawAsk(t)
 	r.say("acquire %+v", a)
+	r.explain(t, a)
 	m, sticky := r.m.holder(r.now, a.token), ""
 	again := m != nil
 	if a.sticky != "" {
@@ -165,6 +166,34 @@ func (r *poolRun) acquire(t *rapid.T) {
 		Acquired: true, ID: m.id, Fence: m.fence, Meta: m.meta, LeaseMS: (m.ends - r.now) / 1000, LastUsedMS: m.prev / 1000, First: true,
 	}, Remaining: left}, got, "%s", r.story())
 	r.given[a.token] = m.id
+}
+
+// explain compares what is told of an acquisition: of all members at once, of two at a time, and of one alone.
+func (r *poolRun) explain(t *rapid.T, a poolAsk) {
+	view := r.view(a)
+	in := pool.ExplainIn{
+		Pool: r.keys(), Used: view.Used, LineKeys: view.LineKeys, Buckets: r.s.Key(r.name + "bk"), Count: 250, Exclude: a.exclude, Most: 10,
+	}
+	if a.permit {
+		in.Permit, in.Cost, in.Revision, in.Signature = true, a.cost, 1, dripText
+	}
+	want := r.m.explained(r.now, a)
+	whole := luatest.Call(t, r.s, pool.ExplainScript, r.now, in)
+	judged := pool.Judged(whole)
+	if m := r.m.find(whole.ID); m != nil && m.uses[a.scope] == 0 {
+		whole.LastUS = 0 // by when it came, which the model does not know
+	}
+	require.Equal(t, want, whole, "%s", r.story())
+	var pages []pool.ExplainOut
+	for in.Count = 2; len(pages) == 0 || in.After != 0; in.After = pages[len(pages)-1].Cursor {
+		pages = append(pages, luatest.Call(t, r.s, pool.ExplainScript, r.now, in))
+	}
+	require.Equal(t, judged, pool.Judged(pages...), "%s", r.story())
+	in.Member = rapid.SampledFrom(poolIDs).Draw(t, "explained")
+	alone := modelPool{members: slices.DeleteFunc(slices.Clone(r.m.members), func(m *modelMember) bool { return m.id != in.Member })}
+	one := luatest.Call(t, r.s, pool.ExplainScript, r.now, in)
+	one.LastUS = alone.explained(r.now, a).LastUS
+	require.Equal(t, alone.explained(r.now, a), one, "%s", r.story())
 }
 
 // lease is a token and the member that it had, or none, or another.

@@ -98,7 +98,7 @@ type StatsOut struct {
 	Holders                                      []Holder // by when their leases end
 }
 
-// Holder is who has a member.
+// Holder is a client that has a member.
 type Holder struct {
 	ID               string
 	LeftUS           int64
@@ -187,8 +187,8 @@ type ExplainIn struct {
 	Most         int64 // holders to be told
 }
 
-// ExplainOut is what was found of the page; a Cursor of 0 says that it was the last. The
-// line is whole, whatever the page.
+// ExplainOut has the judgement of a page; a Cursor of 0 says that it was the last. Waiting and Standing are of the whole line,
+// whatever the page.
 type ExplainOut struct {
 	Cursor        int64
 	Members, Free int64  // those that were judged; those that may be had now
@@ -200,7 +200,7 @@ type ExplainOut struct {
 	Standing      []lease.LineView
 }
 
-// ExplainReason is why some members may not be had: by what keeps each longest.
+// ExplainReason is one reason for which members may not be had. Each counts under what keeps it longest.
 type ExplainReason struct {
 	Reason  string // as of AcquireOut
 	Members int64

@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// listedHolders is how many of those who have entries are told of each queue.
+// listedHolders is how many holders of entries a list names of each queue.
 const listedHolders = 3
 
 // List lists the queues that have entries, waiting or leased, and those that calls wait at, as

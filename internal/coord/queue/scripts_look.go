@@ -86,7 +86,7 @@ type LookOut struct {
 	Holders []Holder // by when their leases end
 }
 
-// Holder is who has an entry.
+// Holder is a session that has an entry.
 type Holder struct {
 	ID      string
 	Tries   int64

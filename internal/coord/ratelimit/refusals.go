@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// refusalWindow is how long refusals are counted before the count begins anew.
+	// refusalWindow is how long one sketch counts before the next one does.
 	refusalWindow = 5 * time.Minute
 	// maxRefused is how many keys are counted at a time, and shownRefused how many are shown.
 	maxRefused   = 256
 	shownRefused = 100
 )
 
-// refusals find the keys that limits refuse most lately. Nothing but a refusal touches them:
-// callers choose keys, and there may be millions.
+// refusals find the keys that limits refused most, of the last five to ten minutes. Only a refusal costs anything, and memory is
+// bounded, since callers choose keys and there may be millions.
 type refusals struct {
 	mu     sync.Mutex // guards what follows
-	since  time.Time  // when now began
+	since  time.Time  // when the window of now began
 	now    sketch
-	before sketch    // the window before it
-	whole  time.Time // when that began
+	before sketch    // of the window before it
+	whole  time.Time // when that window began
 }
 
 func newRefusals(at time.Time) refusals { return refusals{since: at, whole: at} }
@@ -38,7 +38,7 @@ func (r *refusals) count(at time.Time, rule, key, reason string) {
 	r.now.count(refusedKey{rule, key}, reason)
 }
 
-// turn begins the window that a time is in. It needs r.mu.
+// turn begins the next window if a time is in it. It needs r.mu.
 func (r *refusals) turn(at time.Time) {
 	switch gone := at.Sub(r.since); {
 	case gone < refusalWindow:

@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// How many holders are told of one semaphore, and of each of a list.
+// How many holders semaphore.get names, and a list of each semaphore.
 const (
 	mostHolders   = 100
 	listedHolders = 3

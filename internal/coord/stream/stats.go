@@ -66,7 +66,7 @@ func (s *Streams) counted(ctx context.Context, of []groupsOf) ([][]api.StreamGro
 	return all, nil
 }
 
-// listedGroups is how many groups are told of each stream of a list.
+// listedGroups is how many groups a list has of each stream.
 const listedGroups = 8
 
 // List lists the streams that there are, as coord.Listing does.
@@ -120,8 +120,8 @@ func (s *Streams) found(key string) (stream string, due, ok bool) {
 	return stream, true, ok
 }
 
-// behind is how many messages a group has left to be given or acknowledged. A lag that is not
-// known is that of very many.
+// behind counts the messages that a group has not been given or has not acknowledged. A lag that is not known counts as very
+// many.
 func behind(g api.StreamGroup) int64 {
 	if g.Lag < 0 {
 		return api.MaxInt
@@ -129,8 +129,7 @@ func behind(g api.StreamGroup) int64 {
 	return g.Lag + g.Pending + g.Parked
 }
 
-// chosen reports whether a list by this state has a stream, whose first group is the one that
-// is behind most.
+// chosen reports whether a stream belongs into a list by this state. Its first group is the one that is behind most.
 func chosen(state string, r api.StreamListed) bool {
 	switch state {
 	case api.StreamBehind:

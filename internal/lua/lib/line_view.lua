@@ -1,8 +1,8 @@
 -- Who stands in a line (see lib/line.lua), for those who look at it. A user uses clock and line before it.
 
--- line_view is how many wait, and for each sidecar, the one of the first waiter first, its id, how many of its waiters there are
--- (waiting) and until when from now it is taken to be alive (left_us, 0 = not now). It looks at the first 1,000 waiters, and
--- tells of 20 sidecars.
+-- line_view returns how many wait, and a row for each sidecar that has waiters, in the order of their first ones: its id, the
+-- number of its waiters (waiting) and how long it is still taken to be alive (left_us, 0 = it is not). It looks at the first
+-- 1,000 waiters, and returns 20 rows at most.
 local function line_view(line, beats)
   local rows, of = {}, {}
   for _, waiter in ipairs(redis.call('ZRANGE', line, 0, 999)) do
