@@ -142,11 +142,12 @@ bench-once: build ## run every benchmark once, so that none rots; its figures me
 		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import redis"=python3-redis'
 	hack/benchonce.sh
 
-docs: ## generate docs/protocol.md, docs/cli.md, the clients' methods, and the chart's schema and README
+docs: ## generate docs/protocol.md, docs/cli.md, the pictures, the clients' methods, and the chart's schema and README
 	go run ./hack/protocoldoc
 	go run ./hack/clientgen
 	go run ./hack/chartdoc
-	go test ./cmd/sidecar -run Reference -update
+	go test ./cmd/sidecar -run 'Reference|Plots' -update
+	go test ./hack/pictures -run Sequences -update
 	COXSWAIN_HELM=$$(hack/tool.sh helm) go test ./internal/helmtest -count=1 -run 'Golden|NamedTemplates|Manifests' -update
 
 clean: ## remove what was built

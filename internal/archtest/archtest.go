@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"hack/chartdoc":    {"client/api", "internal/config"},
 	"hack/clientgen":   {"client/api"},
 	"hack/kube/pause":  {},
+	"hack/pictures":    {},
 	"hack/protocoldoc": {"client/api", "internal/config"},
 
 	"internal/archtest":           {},

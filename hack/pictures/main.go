@@ -1,0 +1,41 @@
+// Pictures draws the pictures of docs/concepts.md as SVG, in colours that follow the reader's theme:
+//
+//	pictures sequence FILE    a sequence of calls, written down in FILE (sequence.go has the form)
+//	pictures limit FILE       what a limit admitted: FILE is what `sidecar rules simulate -o json` printed
+//
+// Its invariant: the same input gives the same bytes, on any machine, so that a test compares what is committed
+// with what is drawn.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+var drawings = map[string]func(text string) (string, error){
+	"sequence": sequence,
+	"limit":    limit,
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "pictures:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 || drawings[args[0]] == nil {
+		return fmt.Errorf("usage: pictures sequence|limit FILE")
+	}
+	text, err := os.ReadFile(args[1])
+	if err != nil {
+		return err
+	}
+	picture, err := drawings[args[0]](string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", args[1], err)
+	}
+	_, err = fmt.Print(picture)
+	return err
+}
