@@ -20,6 +20,7 @@ step() {
 types() { (cd clients/python && /usr/bin/mypy --cache-dir "$work/mypy"); }
 step types types
 step build hack/python.sh "$work/dist"
+step "quick start" hack/quickstart-test.sh README.md
 
 # What pytest counts: a test that is skipped is one that was not run, and so has failed.
 rc=0
