@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -34,30 +33,37 @@ func alerts(t *testing.T) []alert {
 	return all
 }
 
-// headings are the anchors of docs/kubernetes.md.
-func headings(t *testing.T) map[string]bool {
+// runbooks are the sections of docs/runbooks.md that are about an alert, each with its text.
+func runbooks(t *testing.T) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(helmtest.Root(), "docs", "kubernetes.md"))
+	page, err := os.ReadFile(filepath.Join(helmtest.Root(), "docs", "runbooks.md"))
 	require.NoError(t, err)
-	all := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(page), -1) {
-		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		all[strings.ReplaceAll(plain, " ", "-")] = true
+	all := map[string]string{}
+	for _, section := range strings.Split(string(page), "\n### ")[1:] {
+		name, text, _ := strings.Cut(section, "\n")
+		text, _, _ = strings.Cut(text, "\n## ")
+		require.NotContains(t, all, name, "it has two sections")
+		all[name] = text
 	}
 	return all
 }
 
-func TestEachAlertSaysWhatToDo(t *testing.T) {
+func TestEachAlertHasARunbookAndEachRunbookAnAlert(t *testing.T) {
 	t.Parallel()
-	known := headings(t)
+	books := runbooks(t)
 	for _, a := range alerts(t) {
 		require.Contains(t, []string{"critical", "warning", "info"}, a.Labels["severity"], a.Alert)
 		require.NotEmpty(t, a.Annotations["summary"], a.Alert)
 		require.NotEmpty(t, a.Annotations["description"], a.Alert)
-		page, anchor, _ := strings.Cut(a.Annotations["runbook_url"], "#")
-		require.Equal(t, "https://github.com/coxswain-sidecar/coxswain/blob/main/docs/kubernetes.md", page, a.Alert)
-		require.Contains(t, known, anchor, "%s: docs/kubernetes.md has no such heading", a.Alert)
+		require.Equal(t, "https://github.com/coxswain-sidecar/coxswain/blob/main/docs/runbooks.md#"+strings.ToLower(a.Alert),
+			a.Annotations["runbook_url"], a.Alert)
+		require.Contains(t, books, a.Alert, "docs/runbooks.md has no section of this alert")
+		for _, part := range []string{"- **Costs:** ", "- **Look:** ", "- **Mend:** "} {
+			require.Contains(t, books[a.Alert], part, a.Alert)
+		}
+		delete(books, a.Alert)
 	}
+	require.Empty(t, books, "docs/runbooks.md has sections of alerts that are not there")
 }
 
 // That promtool's tests pass says nothing of an alert that none of them is about.
