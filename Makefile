@@ -27,7 +27,7 @@ build: ## build bin/sidecar
 	go build -v -tags $(TAGS) -ldflags '-X main.version=$(VERSION)' -o bin/sidecar ./cmd/sidecar
 
 test: ## run every Go test with the race detector, on a real Redis
-	hack/need.sh redis-server=redis-server curl=curl
+	hack/need.sh redis-server=redis-server curl=curl prometheus=prometheus
 	hack/gotest.sh -race -skip Topology ./...
 
 test-topology: ## run the tests that need a Redis Cluster or Sentinel, as processes
@@ -35,7 +35,7 @@ test-topology: ## run the tests that need a Redis Cluster or Sentinel, as proces
 	hack/gotest.sh -race -run Topology ./...
 
 test-container: ## run the tests that use Redis with Redis in a container
-	hack/need.sh curl=curl
+	hack/need.sh curl=curl prometheus=prometheus
 	hack/test-container.sh
 
 test-langs: ## call the sidecar from other languages

@@ -18,8 +18,10 @@ import (
 // command is a line of a page's fenced block that runs the sidecar.
 var command = regexp.MustCompile(`^(?:.*\| |kubectl .* -- )?(?:bin/|/|\./)?sidecar ([a-z]+)`)
 
-// commandsOf are the command lines that a page shows, without serve and tail, which do
-// not end. In the reference of the commands only what is indented is one.
+// ends has a command end that would go on for ever: tail after a moment, serve before it begins, once its flags were read.
+var ends = map[string]string{"tail": " --timeout 200ms", "serve": " --help"}
+
+// commandsOf are the command lines that a page shows. In the reference of the commands only what is indented is one.
 func commandsOf(page, text string) (lines []string) {
 	fenced := false
 	for line := range strings.Lines(text) {
@@ -33,9 +35,11 @@ func commandsOf(page, text string) (lines []string) {
 		}
 		line = strings.TrimSpace(line)
 		m := command.FindStringSubmatch(line)
-		if !fenced || m == nil || m[1] == "serve" || m[1] == "tail" {
+		if !fenced || m == nil {
 			continue
 		}
+		line, _, _ = strings.Cut(line, "  #")
+		line += ends[m[1]]
 		if _, in, ok := strings.Cut(line, " -- /sidecar "); ok && strings.HasPrefix(line, "kubectl") {
 			line = "sidecar " + in // what the pod is asked
 		}

@@ -225,11 +225,13 @@ func TestAlertsAndDashboardNameOnlyWhatASidecarTells(t *testing.T) {
 	}
 	all := scrapeOf(t, text)
 	means := documentedValues(t)
-	for _, w := range append(alerts(t), dashboard(t)...) {
+	watches := append(alerts(t), dashboard(t)...)
+	for _, w := range watches {
 		for _, problem := range all.wrong(w, means) {
 			t.Errorf("%s: %s: %s", w.where, problem, w.expr)
 		}
 	}
+	evaluated(t, u.http, watches)
 }
 
 func TestWhatNoSidecarTellsIsFoundInAnExpression(t *testing.T) {

@@ -162,6 +162,16 @@ func (u *used) streams(t *testing.T) {
 	acked, err := u.StreamAck(ctx, api.StreamMessageParams{Stream: "orders", Group: "billing", ID: r.Messages[0].ID})
 	require.NoError(t, err)
 	require.True(t, acked.Acked)
+	for _, nack := range []api.StreamNackParams{{}, {Dead: true, Reason: "no order"}} { // it comes again; it is a dead letter
+		_, err := u.StreamPublish(ctx, api.StreamPublishParams{Stream: "orders", Body: []byte("b")})
+		require.NoError(t, err)
+		r, err := u.StreamFetch(ctx, api.StreamFetchParams{Stream: "orders", Group: "billing", WaitMS: 10_000})
+		require.NoError(t, err)
+		require.Len(t, r.Messages, 1)
+		nack.Stream, nack.Group, nack.ID = "orders", "billing", r.Messages[0].ID
+		_, err = u.StreamNack(ctx, nack)
+		require.NoError(t, err)
+	}
 }
 
 // channels leaves a subscription, which is told of a gap after the outage.

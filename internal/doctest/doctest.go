@@ -1,5 +1,5 @@
 // Package doctest checks that what the Markdown pages name exists: relative
-// links with their anchors, paths of files and folders, and `make` targets. It
+// links with their anchors, paths of files and folders, `make` targets, and Go tests. It
 // also compares code that a page quotes with the file that it comes from.
 //
 // Its invariant: a page that names a file which was moved or renamed fails the
@@ -24,11 +24,14 @@ var (
 	// file is a bare file name, which must exist somewhere in the tree.
 	file = regexp.MustCompile(`^[\w-]+(?:\.\w+)*\.(?:go|lua|md|sh|yml|yaml)$`)
 	rule = regexp.MustCompile(`^([a-z0-9-]+):.*##`)
+	// test is the name of a Go test, and tested its definition.
+	test   = regexp.MustCompile(`^Test[A-Z]\w+$`)
+	tested = regexp.MustCompile(`(?m)^func (Test\w+)\(\w \*testing\.[MT]\)`)
 )
 
 // Check returns everything that a page of the tree names and that is not there, sorted.
 func Check(tree fs.FS) ([]string, error) {
-	c := checker{tree: tree, names: map[string]bool{}, targets: map[string]bool{}}
+	c := checker{tree: tree, names: map[string]bool{}, targets: map[string]bool{}, tests: map[string]bool{}}
 	var pages []string
 	err := fs.WalkDir(tree, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -38,6 +41,10 @@ func Check(tree fs.FS) ([]string, error) {
 			return fs.SkipDir
 		case path.Ext(p) == ".md":
 			pages = append(pages, p)
+		case strings.HasSuffix(p, "_test.go"):
+			if err := c.readTests(p); err != nil {
+				return err
+			}
 		}
 		c.names[d.Name()] = true
 		return nil
@@ -63,6 +70,7 @@ type checker struct {
 	tree    fs.FS
 	names   map[string]bool // of all files, without their folders
 	targets map[string]bool // of the Makefile, those that help lists
+	tests   map[string]bool // of Go
 	broken  []string
 }
 
@@ -77,6 +85,14 @@ func (c *checker) readTargets() error {
 		}
 	}
 	return nil
+}
+
+func (c *checker) readTests(p string) error {
+	b, err := fs.ReadFile(c.tree, p)
+	for _, m := range tested.FindAllSubmatch(b, -1) {
+		c.tests[string(m[1])] = true
+	}
+	return err
 }
 
 func (c *checker) page(p, text string) {
@@ -125,6 +141,8 @@ func (c *checker) name(p, text string) {
 		if found, err := fs.Glob(c.tree, strings.TrimSuffix(text, "/")); err != nil || len(found) == 0 {
 			c.add("%s names %s, which is not there", p, text)
 		}
+	case test.MatchString(text) && !c.tests[text]:
+		c.add("%s names %s, which is no test of Go", p, text)
 	case file.MatchString(text) && !c.names[text]:
 		c.add("%s names %s, which is nowhere in the tree", p, text)
 	}

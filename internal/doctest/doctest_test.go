@@ -56,13 +56,14 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 		"# Title: one `two`", "",
 		"[ok](docs/a.md#a-part) [gone](docs/b.md) [no heading](docs/a.md#b) [self](#title-one-two) [web](https://example.com/x)",
 		"`internal/rpc/gone.go` `internal/rpc/here.go` `internal/*/here.go` `internal/rpc/...` `gone.lua` `here.go`",
-		"`make test` `make nothing` `client.Dial` `a/b`",
+		"`make test` `make nothing` `client.Dial` `a/b` `TestHere` `TestGone`",
 		"```", "`internal/in/a/block.go`", "```", "",
 	}, "\n")
 	tree := fstest.MapFS{
 		"README.md":            {Data: []byte(page)},
 		"docs/a.md":            {Data: []byte("## A part\n")},
 		"internal/rpc/here.go": {},
+		"internal/a_test.go":   {Data: []byte("func TestHere(t *testing.T) {\n// func TestGone(t *testing.T)\n")},
 		"Makefile":             {Data: []byte("test: build ## run\nnothing:\n")},
 	}
 	broken, err := doctest.Check(tree)
@@ -70,6 +71,7 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	want := []string{
 		"README.md links to docs/a.md#b, which has no such heading",
 		"README.md links to docs/b.md, which is not there",
+		"README.md names TestGone, which is no test of Go",
 		"README.md names `make nothing`, which is no target of the Makefile",
 		"README.md names gone.lua, which is nowhere in the tree",
 		"README.md names internal/rpc/gone.go, which is not there",
