@@ -100,3 +100,26 @@ func TestEveryCommandThatAPageShowsRuns(t *testing.T) {
 	require.Greater(t, ran, 15)
 	require.Equal(t, main.OK, cli(t, "rules", "lint", filepath.Join(dir, "coxswain.yaml")).code)
 }
+
+// What a page shows of a configuration is one. Files that it names are the reader's.
+func TestTheConfigurationsOfThePagesAreValid(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	checked := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, block := range doctest.Blocks(string(text), "yaml") {
+			if !strings.HasPrefix(block, "rules:\n  items:") && !strings.HasPrefix(block, "breakers:") {
+				continue
+			}
+			file := filepath.Join(t.TempDir(), "coxswain.yaml")
+			require.NoError(t, os.WriteFile(file, []byte(block), 0o600))
+			a := cli(t, "config", "check", file)
+			require.Equal(t, main.OK, a.code, "%s:\n%s\n%s%s", page, block, a.out, a.err)
+			checked++
+		}
+	}
+	require.GreaterOrEqual(t, checked, 5)
+}

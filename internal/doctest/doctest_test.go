@@ -2,6 +2,7 @@ package doctest_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,20 @@ func TestPagesQuoteTheirExamplesAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	if n := strings.Count(string(python), "\n"); n > 52 {
 		t.Errorf("the Python client of nothing but msgpack has %d lines; one that threads share and that hears of lost locks must fit 52", n)
+	}
+}
+
+func TestTheIndexNamesEveryPage(t *testing.T) {
+	t.Parallel()
+	index, err := os.ReadFile(root + "/docs/README.md")
+	require.NoError(t, err)
+	pages, err := filepath.Glob(root + "/docs/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, page := range pages {
+		if name := filepath.Base(page); name != "README.md" {
+			require.Contains(t, string(index), "]("+name+")", "docs/README.md does not list it")
+		}
 	}
 }
 
