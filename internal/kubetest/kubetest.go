@@ -153,6 +153,12 @@ func Namespace(t testing.TB, labels ...string) string {
 func NamespaceCalled(t testing.TB, name string) {
 	t.Helper()
 	Must(t, "", "create", "namespace", name)
+	DeleteNamespace(t, name)
+}
+
+// DeleteNamespace deletes a namespace when the test ends.
+func DeleteNamespace(t testing.TB, name string) {
+	t.Helper()
 	t.Cleanup(func() {
 		Must(t, "", "delete", "namespace", name, "--wait=false")
 		if os.Getenv("COXSWAIN_KUBE") == "api" {

@@ -37,12 +37,7 @@ func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
 	require.NoError(t, err)
 	all := blocks(string(page))
 	require.Greater(t, len(all), 10)
-	w := walkthrough{t: t, dir: dir}
-	// The names that a reader types.
-	w.path = t.TempDir()
-	for name, at := range map[string]string{"kubectl": "COXSWAIN_KUBECTL", "helm": "COXSWAIN_HELM"} {
-		require.NoError(t, os.Symlink(os.Getenv(at), filepath.Join(w.path, name)))
-	}
+	w := walk(t, dir)
 	const redis = "redis://redis:6379"
 	judged := 0
 	for i, text := range all {
@@ -73,6 +68,15 @@ func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
 type walkthrough struct {
 	t         *testing.T
 	dir, path string
+}
+
+// walk gives kubectl and helm the names that a reader types.
+func walk(t *testing.T, dir string) walkthrough {
+	w := walkthrough{t: t, dir: dir, path: t.TempDir()}
+	for name, at := range map[string]string{"kubectl": "COXSWAIN_KUBECTL", "helm": "COXSWAIN_HELM"} {
+		require.NoError(t, os.Symlink(os.Getenv(at), filepath.Join(w.path, name)))
+	}
+	return w
 }
 
 func (w walkthrough) must(text string) string {
