@@ -123,3 +123,55 @@ func TestTheConfigurationsOfThePagesAreValid(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, checked, 5)
 }
+
+// elsewhere are the shell lines of pages that are not the sidecar's, by how they begin, and who carries them out.
+var elsewhere = map[string]string{
+	"git clone https://":                 "hack/quickstart-test.sh",
+	"cd coxswain":                        "hack/quickstart-test.sh",
+	"export COXSWAIN_SOCKET=":            "hack/quickstart-test.sh",
+	"python3 first":                      "hack/quickstart-test.sh",
+	"make build && bin/sidecar serve":    "hack/quickstart-test.sh",
+	"make ":                              "itself, in CI; internal/doctest knows the targets",
+	"BASE=HEAD~1 make bench":             "itself, before a release; hack/benchonce.sh runs each benchmark",
+	"cd bench && go run . -footprint":    "whoever measures anew; the page has its figures",
+	"kubectl ":                           "internal/kubetest",
+	"helm ":                              "internal/kubetest",
+	"ruby examples/":                     "hack/langs/run.sh",
+	"php examples/":                      "hack/langs/run.sh",
+	"perl examples/":                     "hack/langs/run.sh",
+	"lua5.3 examples/":                   "hack/langs/run.sh",
+	"sh examples/":                       "hack/langs/run.sh",
+	"npm install ./bin/node/":            "hack/node.sh, which installs it in a project",
+	"pip install bin/python/":            "hack/python.sh, which imports the wheel without pip",
+	"cd examples/scrapy && ":             "clients/python/tests/test_scrapy.py",
+	"docker run --read-only --cap-drop ": "hack/test-image.sh",
+	"printf 'rules: {files: ":            "this test, which puts such a file",
+}
+
+// A line of a page's shell that nobody runs rots.
+func TestEveryShellLineOfThePagesIsRunBySomething(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	used := map[string]bool{}
+	for _, page := range append(pages, "../../README.md") {
+		if page == "../../docs/kubernetes.md" {
+			continue // a node runs all of it
+		}
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, block := range doctest.Blocks(string(text), "sh") {
+			for line := range strings.Lines(block) {
+				line = strings.TrimSpace(line)
+				known := line == "" || command.MatchString(line)
+				for begins := range elsewhere {
+					if strings.HasPrefix(line, begins) {
+						known, used[begins] = true, true
+					}
+				}
+				require.True(t, known, "%s: nothing runs this line; say in elsewhere what does: %s", page, line)
+			}
+		}
+	}
+	require.Len(t, used, len(elsewhere), "elsewhere has lines that no page has: %v", used)
+}

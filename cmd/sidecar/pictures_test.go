@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,8 @@ func TestThePlotsOfTheAlgorithmsAreCurrent(t *testing.T) {
 		}
 		got, err := os.ReadFile(of + algorithm + ".svg")
 		require.NoError(t, err)
-		require.Equal(t, string(want), string(got), "%s.svg: run: make docs", algorithm)
+		if !bytes.Equal(got, want) { // a comparison of two pictures helps nobody
+			t.Errorf("%s.svg is not what is decided today: run: make docs", algorithm)
+		}
 	}
 }

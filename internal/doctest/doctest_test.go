@@ -59,8 +59,8 @@ func TestTheIndexNamesEveryPage(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, pages)
 	for _, page := range pages {
-		if name := filepath.Base(page); name != "README.md" {
-			require.Contains(t, string(index), "]("+name+")", "docs/README.md does not list it")
+		if name := filepath.Base(page); name != "README.md" && !strings.Contains(string(index), "]("+name+")") {
+			t.Errorf("docs/README.md does not list %s", name)
 		}
 	}
 }
