@@ -49,6 +49,7 @@ bin.mkdir()
 (bin / "python3").symlink_to("/usr/bin/python3")  # Debian's, which has msgpack
 env = {k: v for k, v in os.environ.items() if k.startswith("GO") or k in ("LANG", "TMPDIR", "HTTPS_PROXY", "https_proxy")}
 env |= {
+    "COXSWAIN_HTTP_ADDR": "127.0.0.1:0",  # 8086 may be another sidecar's
     "HOME": str(home), "PATH": f"{bin}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1",
     # The page's own line clones this tree.
     "GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": f"url.{tree}.insteadOf", "GIT_CONFIG_VALUE_0": ORIGIN,
@@ -85,7 +86,8 @@ try:
             typed += "".join(line for line in block.splitlines(keepends=True) if re.match(r"cd |export ", line))
 finally:
     for terminal in serving:
-        os.killpg(terminal.pid, signal.SIGTERM)
-        terminal.wait()
+        if terminal.poll() is None:
+            os.killpg(terminal.pid, signal.SIGTERM)
+            terminal.wait()
 if sorted(seen) != ["asked", "asked", "asked", "asyncio", "sync"]:
     fail(f"it is to show a shell, Python and asyncio, and each asked; it has {seen}")
