@@ -77,7 +77,7 @@ func limit(text string) (string, error) {
 	var admitted []float64
 	for _, c := range calls {
 		at := *c.AtMS / 1000
-		if c.Allowed == true {
+		if allowed, _ := c.Allowed.(bool); allowed {
 			admitted = append(admitted, at)
 			d.line("yes", x(at), strip-7, x(at), strip+7)
 		} else {

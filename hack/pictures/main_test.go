@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/xml"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -45,7 +46,7 @@ func wellFormed(t *testing.T, svg string) {
 	d := xml.NewDecoder(strings.NewReader(svg))
 	for {
 		_, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		require.NoError(t, err)

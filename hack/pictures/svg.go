@@ -53,6 +53,7 @@ func escaped(text string) string { return escape.Replace(text) }
 
 // whole is the file; title is what a reader hears who does not see it.
 func (d *drawing) whole(title string) string {
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img">`+"\n<title>%s</title>\n",
-		d.width, d.height, d.width, d.height, escaped(title)) + style + fmt.Sprintf(`<rect class="page" width="%.0f" height="%.0f"/>`+"\n", d.width, d.height) + d.String() + "</svg>\n"
+	const begin = `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img">` + "\n<title>%s</title>\n"
+	const page = `<rect class="page" width="%.0f" height="%.0f"/>` + "\n"
+	return fmt.Sprintf(begin, d.width, d.height, d.width, d.height, escaped(title)) + style + fmt.Sprintf(page, d.width, d.height) + d.String() + "</svg>\n"
 }
