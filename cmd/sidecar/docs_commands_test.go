@@ -63,6 +63,9 @@ func TestEveryCommandThatAPageShowsRuns(t *testing.T) {
 	require.Len(t, whole, 1)
 	put("rules.yaml", string(rules), 0o600)
 	put("coxswain.yaml", whole[0], 0o600)
+	for _, folder := range []string{".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
+	}
 	put("pages.yaml", "rules: {files: [rules.yaml]}\n", 0o600)
 	for _, program := range []string{"report.sh", "migrate"} {
 		put(program, "#!/bin/sh\ntest -n \"$COXSWAIN_LOCK_FENCE\"\n", 0o700)
@@ -84,7 +87,7 @@ func TestEveryCommandThatAPageShowsRuns(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 			cmd.Dir = dir
 			cmd.Env = []string{
-				asMain + "=1", "PATH=" + dir + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
+				asMain + "=1", "HOME=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
 				"COXSWAIN_SOCKET=" + s.socket, "COXSWAIN_REDIS_URL=" + redistest.URL(t), "COXSWAIN_HTTP_ADDR=" + s.httpAddr(t),
 			}
 			out, err := cmd.CombinedOutput()
