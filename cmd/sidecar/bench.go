@@ -49,17 +49,16 @@ A refusal is a result. The exit code is 1 if any call failed; the figures are pr
 	cmd.Flags().IntVar(&f.callers, "callers", 64, "`number` of callers")
 	cmd.Flags().IntVar(&f.connections, "connections", 4, "`number` of connections that they share")
 	cmd.Flags().IntVar(&f.keys, "keys", 10_000, "`number` of keys that the calls are about")
-	cmd.Flags().StringVar(&f.method, "method", api.RatelimitAcquire.Name, "`method` to call: "+strings.Join(slices.Sorted(maps.Keys(benchCalls)), ", "))
+	methods := slices.Sorted(maps.Keys(benchCalls))
+	addChoice(cmd, &f.method, "method", api.RatelimitAcquire.Name, "`method` to call: "+strings.Join(methods, ", "), methods...)
 	cmd.Flags().DurationVar(&f.duration, "duration", 3*time.Second, "`duration` of the load")
 	cmd.Flags().StringVar(&f.rule, "rule", "", "`name` of the rule to ask")
-	cmd.Flags().StringVar(&f.algorithm, "algorithm", "token_bucket", "`algorithm` of --limits")
+	names(ruleNames).of(cmd, "rule")
+	addChoice(cmd, &f.algorithm, "algorithm", api.AlgorithmTokenBucket, "`algorithm` of --limits", api.Algorithms...)
 	cmd.Flags().StringVar(&f.limits, "limits", "1000000/1s", "the `bands` to ask in place of a rule, limit/period, separated by commas, such as 10/1s,80/10m")
 	socket := addSocketFlag(cmd, p)
-	output := cmd.Flags().StringP("output", "o", outputText, "`format`: text, json (one line) or pretty")
+	output := addTextOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *output != outputText && *output != outputJSON && *output != outputPretty {
-			return usage("--output %s is unknown; write text, json or pretty", *output)
-		}
 		params, err := f.check(cmd.Flags().Changed("limits") || cmd.Flags().Changed("algorithm"))
 		if err != nil {
 			return err
@@ -89,9 +88,6 @@ func (f *benchFlags) check(limitGiven bool) (api.RatelimitParams, error) {
 	}
 	if f.duration <= 0 {
 		return none, usage("--duration %v: write a time above 0, such as 3s", f.duration)
-	}
-	if benchCalls[f.method] == nil {
-		return none, usage("--method %s cannot be measured; use one of %s", f.method, strings.Join(slices.Sorted(maps.Keys(benchCalls)), ", "))
 	}
 	if f.rule != "" {
 		if limitGiven {

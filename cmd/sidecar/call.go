@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,11 +21,6 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-const (
-	outputJSON   = "json"
-	outputPretty = "pretty"
-)
-
 func newCall(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call METHOD [JSON|-]",
@@ -33,22 +29,24 @@ func newCall(p process) *cobra.Command {
 
 The parameters are a JSON object; - reads it from standard input. An error is printed on stderr as CODE: text.
 
-The call is a session of its own: what it acquires is given back when it ends, unless {"bind":"ttl"} keeps it.`,
+The call is a session of its own: what it acquires is given back when it ends, unless {"bind":"ttl"} keeps it.
+
+With -o pretty a text of several lines is a list of them.
+
+A refusal is an answer, and exit code 0. With --exit-code it is 4 if a limit or a breaker refuses ("allowed":false), and 5 if
+what was asked for is not had ("acquired", "reserved", "renewed" or "found" is false): someone else has it, or there is none.`,
 		Example: `  sidecar call ratelimit.acquire '{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}'
   sidecar call lock.acquire '{"name":"nightly","bind":"ttl","ttl_ms":60000}'
+  sidecar call --exit-code ratelimit.peek '{"rule":"crawler","key":"a.example.com"}'
   sidecar call -o json session.ping`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeMethods,
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take, beside its wait_ms")
-	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty "+
-		"(indented, a text of several lines as a list of them); default pretty on a terminal, else json")
+	output := addJSONOutput(cmd)
+	tells := cmd.Flags().Bool("exit-code", false, "exit with 4 if the answer is a refusal, with 5 if it is that nothing was had")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		format, err := outputFormat(*output, p.out)
-		if err != nil {
-			return err
-		}
 		params, err := readParams(args[1:], p.in)
 		if err != nil {
 			return err
@@ -63,7 +61,13 @@ The call is a session of its own: what it acquires is given back when it ends, u
 			fmt.Fprintln(p.err, "note: degraded: Redis does not answer the sidecar, so that the fail mode answered "+
 				"and nothing is shared or counted; see sidecar probe ready")
 		}
-		return printJSON(p.out, result, format)
+		if err := printJSON(p.out, result, outputFormat(*output, p.out)); err != nil || !*tells {
+			return err
+		}
+		if code := codeOfAnswer(result); code != exitOK {
+			return &exit{code: code}
+		}
+		return nil
 	}
 	return cmd
 }
@@ -97,6 +101,40 @@ func call(ctx context.Context, socket, method string, params map[string]any) (an
 	}
 }
 
+// had are the fields by which a result says whether its caller has what it asked for.
+var had = []string{"acquired", "reserved", "renewed", "found"}
+
+// codeOfAnswer is the exit code of a call that did not fail, by what its result says: of several decisions, the one that
+// is worst.
+func codeOfAnswer(result any) int {
+	switch r := result.(type) {
+	case map[string]any:
+		if item, failed := r["error"]; failed && item != nil {
+			return exitFailed // an item of many
+		}
+		if allowed, ok := r["allowed"].(bool); ok && !allowed {
+			return exitRefused
+		}
+		for _, field := range had {
+			if yes, ok := r[field].(bool); ok && !yes {
+				return exitBusy
+			}
+		}
+		return codeOfAnswer(slices.Collect(maps.Values(r)))
+	case []any:
+		codes := make([]int, len(r))
+		for i, x := range r {
+			codes[i] = codeOfAnswer(x)
+		}
+		for _, worst := range []int{exitFailed, exitRefused, exitBusy} {
+			if slices.Contains(codes, worst) {
+				return worst
+			}
+		}
+	}
+	return exitOK
+}
+
 // degraded reports whether a result, or one of several, came from a fail mode: who
 // tries things out by hand would take it for one of Redis.
 func degraded(result any) bool {
@@ -112,18 +150,12 @@ func degraded(result any) bool {
 	return false
 }
 
-func outputFormat(asked string, out io.Writer) (string, error) {
-	switch asked {
-	case outputJSON, outputPretty:
-		return asked, nil
-	case "":
-		if telemetry.IsTerminal(out) {
-			return outputPretty, nil
-		}
-		return outputJSON, nil
-	default:
-		return "", usage("--output %s is unknown; write json or pretty", asked)
+// outputFormat is the format of an answer in JSON: the one that was asked for, or pretty for people.
+func outputFormat(asked string, out io.Writer) string {
+	if asked == "" && telemetry.IsTerminal(out) {
+		return outputPretty
 	}
+	return cmp.Or(asked, outputJSON)
 }
 
 // readParams reads the JSON object of a command line. Numbers stay what they

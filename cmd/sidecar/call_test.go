@@ -80,7 +80,7 @@ func TestACallAgainstASidecar(t *testing.T) {
 	a = cli(t, "call", "--socket", s.socket, "-o", "json", "inspect.snapshot")
 	require.Contains(t, a.out, `"config":"`, "for programs it is the text that came")
 	a = cli(t, "call", "--socket", s.socket, "-o", "yaml", "lock.get", `{"name":"l"}`)
-	require.Equal(t, answer{main.Usage, "", "--output yaml is unknown; write json or pretty\n"}, a)
+	require.Equal(t, answer{main.Usage, "", "--output yaml is unknown; write json or pretty\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n"}, a)
 
 	a = cli(t, "call", "--socket", s.socket, "lock.get", `{"nam":"l"}`)
 	require.Equal(t, main.Failed, a.code)
@@ -93,6 +93,44 @@ func TestACallAgainstASidecar(t *testing.T) {
 
 	a = cli(t, "call", "--socket", s.socket, "--timeout", "0s", "session.ping")
 	require.NotEqual(t, main.OK, a.code)
+}
+
+func TestTheExitCodeTellsTheAnswerToWhoAsksForIt(t *testing.T) {
+	t.Parallel()
+	s := serve(t, socketIn(t), []string{noGrace}, "--redis", "embedded")
+	wait(t, s.socket)
+	const once = `"algorithm":"token_bucket","limits":[{"limit":1,"period_ms":3600000}]`
+	require.Equal(t, true, call(t, s.socket, "lock.acquire", `{"name":"held","bind":"ttl"}`)["acquired"])
+	call(t, s.socket, "breaker.force", `{"name":"open","state":"open"}`)
+	for _, c := range []struct {
+		method, params string
+		code           int
+	}{
+		{"ratelimit.acquire", `{"key":"a",` + once + `}`, main.OK},
+		{"ratelimit.acquire", `{"key":"a",` + once + `}`, main.Refused},
+		{"ratelimit.acquire_any", `{"keys":["a","b"],` + once + `}`, main.OK},
+		{"ratelimit.acquire_any", `{"keys":["a","b"],` + once + `}`, main.Refused},
+		{"ratelimit.acquire_many", `{"items":[{"key":"c",` + once + `},{"key":"d",` + once + `}]}`, main.OK},
+		{"ratelimit.acquire_many", `{"items":[{"key":"e",` + once + `},{"key":"d",` + once + `}]}`, main.Refused},
+		{"ratelimit.acquire_many", `{"items":[{"key":"d",` + once + `},{"key":"f","rule":"none"}]}`, main.Failed},
+		{"breaker.allow", `{"name":"shut"}`, main.OK},
+		{"breaker.allow", `{"name":"open"}`, main.Refused},
+		{"lock.acquire", `{"name":"free"}`, main.OK},
+		{"lock.acquire", `{"name":"held"}`, main.Busy},
+		{"lock.renew", `{"name":"held","token":"another"}`, main.Busy},
+		{"lock.get", `{"name":"held"}`, main.OK},
+		{"queue.dequeue", `{"queue":"empty"}`, main.Busy},
+		{"seen.reserve", `{"set":"s","key":"k","bind":"ttl"}`, main.OK},
+		{"seen.reserve", `{"set":"s","key":"k"}`, main.Busy},
+		{"pool.acquire", `{"pool":"empty"}`, main.Busy},
+		{"lock.acquire", `{"name":""}`, main.Failed},
+		{"session.ping", `{}`, main.OK},
+	} {
+		a := cli(t, "call", "--socket", s.socket, "--exit-code", c.method, c.params)
+		require.Equal(t, c.code, a.code, "%s %s: %s%s", c.method, c.params, a.out, a.err)
+		require.Equal(t, c.method != "lock.acquire" || c.code != main.Failed, a.out != "", "the answer is printed: %s %s", c.method, c.params)
+	}
+	require.Equal(t, main.OK, cli(t, "call", "--socket", s.socket, "lock.acquire", `{"name":"held"}`).code)
 }
 
 // --timeout is the time of the call itself: to wait is what it was asked to do.

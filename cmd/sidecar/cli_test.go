@@ -24,8 +24,8 @@ func TestBadUsageIsExitCode2AndNamesTheRemedy(t *testing.T) {
 			"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n",
 		"probe":              "accepts 1 arg(s), received 0\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
 		"probe steady":       "invalid argument \"steady\" for \"sidecar probe\"\nUsage: sidecar probe live|ready|redis [flags]; more: sidecar probe --help\n",
-		"config":             "config: say what to do: check FILE or print\n",
-		"config frob":        "config frob: no such command; use check FILE or print\n",
+		"config":             "config: say what to do: check or print\n",
+		"config frob":        "config frob: no such command; use check or print\n",
 		"describe lok.get":   "lok.get: no such method; did you mean lock.get?\n",
 		"describe x":         "x: no such method; sidecar methods lists them\n",
 		"config check /none": "/none: cannot be read: no such file or directory; give the path of a YAML file\n",
@@ -88,16 +88,6 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	require.Regexp(t, `^sidecar \S+( \([0-9a-f]{12}\))?, protocol 1, go1\.\S+ linux/\S+\n$`, cli(t, "version").out)
 	require.Equal(t, cli(t, "version"), cli(t, "--version"))
-}
-
-func TestCompletionKnowsTheMethods(t *testing.T) {
-	t.Parallel()
-	a := cli(t, "__complete", "call", "lock.")
-	require.Contains(t, a.out, "lock.acquire\n")
-	require.NotContains(t, cli(t, "__complete", "call", "lock.get", "").out, "lock.acquire")
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		require.Contains(t, cli(t, "completion", shell).out, "sidecar", shell)
-	}
 }
 
 func TestConfigCheckShowsEveryMistakeRulesIncluded(t *testing.T) {

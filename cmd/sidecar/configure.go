@@ -9,19 +9,7 @@ import (
 )
 
 func newConfig(p process) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Check or print the configuration",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("config: say what to do: check FILE or print")
-			}
-			return usage("config %s: no such command; use check FILE or print", args[0])
-		},
-	}
-	cmd.AddCommand(newConfigCheck(p), newConfigPrint(p))
-	return cmd
+	return newGroup("config", "Check or print the configuration", newConfigCheck(p), newConfigPrint(p))
 }
 
 func newConfigCheck(p process) *cobra.Command {
@@ -49,7 +37,8 @@ func newConfigPrint(p process) *cobra.Command {
 		Short: "Print the configuration in force, with secrets masked",
 		Long: `Print the configuration that serve would run with, with secrets masked; beside each value stand its variable and
 what set it.`,
-		Args: cobra.NoArgs,
+		Example: "  sidecar config print --config coxswain.yaml",
+		Args:    cobra.NoArgs,
 	}
 	flags := addServeFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

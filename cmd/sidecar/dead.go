@@ -19,19 +19,8 @@ import (
 )
 
 func newDead(p process) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "dead",
-		Short: "List, show, redrive or drop the dead letters of a stream",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("dead: say what to do: list, show, redrive or drop")
-			}
-			return usage("dead %s: no such command; use list, show, redrive or drop", args[0])
-		},
-	}
-	cmd.AddCommand(newDeadList(p), newDeadShow(p), newDeadRedrive(p), newDeadDrop(p))
-	return cmd
+	return newGroup("dead", "List, show, redrive or drop the dead letters of a stream",
+		newDeadList(p), newDeadShow(p), newDeadRedrive(p), newDeadDrop(p))
 }
 
 // deadFlags are those of all commands about dead letters.
@@ -46,18 +35,16 @@ type deadFlags struct {
 func addDeadFlags(cmd *cobra.Command, p process) *deadFlags {
 	f := &deadFlags{p: p, name: "sidecar dead " + cmd.Name()}
 	f.stream = cmd.Flags().String("stream", "", "`name` of the stream")
+	names(streamList.names).of(cmd, "stream")
 	f.socket = addSocketFlag(cmd, p)
 	f.timeout = cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that each call may take")
-	f.output = cmd.Flags().StringP("output", "o", outputText, "`format`: text, json (one line) or pretty")
+	f.output = addTextOutput(cmd)
 	return f
 }
 
 func (f *deadFlags) check() error {
-	switch {
-	case *f.stream == "":
+	if *f.stream == "" {
 		return usage("dead: name a stream with --stream")
-	case *f.output != outputText && *f.output != outputJSON && *f.output != outputPretty:
-		return usage("--output %s is unknown; write text, json or pretty", *f.output)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func newDemo(p process) *cobra.Command {
 		Long: `Start a sidecar on the embedded store in a temporary folder, and show on it: a limit used to its end and over, a
 lock that two clients want, and a client that is killed while it holds a lock. Every answer is checked: the exit code is
 0 only when all came out as they should. Nothing is left behind.`,
-		Args: cobra.NoArgs,
+		Example: "  sidecar demo",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), demoTime)
 			defer cancel()

@@ -20,6 +20,7 @@ func newDescribe(p process) *cobra.Command {
 		Short: "Describe a method: its parameters, result and guarantees",
 		Long: `Describe a method as this binary knows it, without asking a sidecar.
 What a running one says: sidecar call rpc.describe '{"method":"lock.acquire"}'`,
+		Example:           "  sidecar describe lock.acquire",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeMethods,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -49,13 +50,6 @@ func methodNames() []string {
 		names[i] = m.Name
 	}
 	return names
-}
-
-func completeMethods(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return methodNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
 func describe(to io.Writer, s *api.Spec) error {

@@ -31,8 +31,7 @@ func TestTheReferenceOfTheCommandLineIsCurrent(t *testing.T) {
 	require.Equal(t, b.String(), string(got), "run: go test ./cmd/sidecar -run Reference -update")
 }
 
-// document writes a command and those below it. What cobra makes of itself,
-// help and completion, is left to --help.
+// document writes a command and those below it. Cobra's own, help, is left to --help.
 func document(b *strings.Builder, c *cobra.Command) {
 	if c.HasParent() {
 		fmt.Fprintf(b, "\n## `%s`\n\n", c.CommandPath())
@@ -57,7 +56,7 @@ func document(b *strings.Builder, c *cobra.Command) {
 		fmt.Fprintf(b, "\nExamples:\n\n```\n%s\n```\n", c.Example)
 	}
 	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() && sub.Name() != "help" && sub.Name() != "completion" {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
 			document(b, sub)
 		}
 	}

@@ -38,14 +38,11 @@ With --pre no sidecar has to run: it looks whether one could start. The exit cod
 	flags := addServeFlags(cmd)
 	pre := cmd.Flags().Bool("pre", false, "look before a start, without a sidecar")
 	strict := cmd.Flags().Bool("strict", false, "exit with 1 on warnings too")
-	output := cmd.Flags().StringP("output", "o", outputText, "`format`: text, json (one line) or pretty")
+	output := addTextOutput(cmd)
 	timeout := cmd.Flags().Duration("timeout", 10*time.Second, "`duration` that each check may take")
 	podinfo := cmd.Flags().String("podinfo", "/etc/podinfo", "`folder` of a downward API volume with the pod's labels and annotations")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case *output != outputText && *output != outputJSON && *output != outputPretty:
-			return usage("--output %s is unknown; write text, json or pretty", *output)
-		case *timeout <= 0:
+		if *timeout <= 0 {
 			return usage("--timeout %v: write more than 0", *timeout)
 		}
 		r := doctor.Run(cmd.Context(), doctor.Options{

@@ -79,6 +79,7 @@ Exit codes:
 	x := locked{p: p}
 	socket := addSocketFlag(cmd, p)
 	cmd.Flags().StringVar(&x.name, "lock", "", "`name` of the lock")
+	names(lockList.names).of(cmd, "lock")
 	cmd.Flags().DurationVar(&x.wait, "wait", 0, "`duration` to wait for the lock; above 60s it goes to the end of the line each minute")
 	cmd.Flags().DurationVar(&x.ttl, "ttl", 30*time.Second, "`duration` that the lock outlives this process's machine")
 	cmd.Flags().DurationVar(&x.hold, "max-hold", 0, "`duration` after which the lock is lost, and the command ended; 0 for no end")

@@ -40,7 +40,7 @@ func TestExecEndsTheCommandWhenTheLockIsLostAndNobodyReadsStderr(t *testing.T) {
 		// The command has closed stderr, so that only exec writes there.
 		cmd := exec.CommandContext(t.Context(), exe, "exec", "--socket", s.socket, "--lock", name, "--", "sh", "-c",
 			`exec 2>/dev/null; trap "echo got > `+dir+`/got; exit 0" TERM; echo up > `+dir+`/up; while :; do sleep 0.02; done`)
-		cmd.Env = []string{asMain + "=1", "PATH=" + os.Getenv("PATH")}
+		cmd.Env = asMain("PATH=" + os.Getenv("PATH"))
 		cmd.Stderr = w
 		require.NoError(t, cmd.Start())
 		require.NoError(t, w.Close())

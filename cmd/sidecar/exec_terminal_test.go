@@ -38,10 +38,7 @@ func openTerminal(t testing.TB, s *sidecar) terminal {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	bash := exec.CommandContext(t.Context(), "bash", "--norc", "--noprofile", "--noediting", "-i")
-	bash.Env = []string{
-		asMain + "=1", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "PS1=", "HISTFILE=",
-		"X=" + exe + " exec --socket " + s.socket + " --lock l",
-	}
+	bash.Env = asMain("PATH="+os.Getenv("PATH"), "TMPDIR="+os.TempDir(), "PS1=", "HISTFILE=", "X="+exe+" exec --socket "+s.socket+" --lock l")
 	bash.Stdin, bash.Stdout, bash.Stderr = tty, tty, tty
 	bash.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, bash.Start())

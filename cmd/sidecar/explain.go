@@ -23,17 +23,15 @@ holds places. It takes nothing. The commands below tell the same of locks, break
 	}
 	var q api.RatelimitExplainParams
 	cmd.Flags().StringVar(&q.Rule, "rule", "", "`name` of the rule")
+	names(ruleNames).of(cmd, "rule")
 	cmd.Flags().StringVar(&q.Key, "key", "", "the `key`, such as a host")
 	cmd.Flags().StringVar(&q.Group, "group", "", "the `group` that counts in its place, if the caller names one")
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the question may take")
-	output := cmd.Flags().StringP("output", "o", outputText, "`format`: text, json (one line) or pretty")
+	output := addTextOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if q.Rule == "" || q.Key == "" {
 			return usage("explain: name both --rule and --key")
-		}
-		if *output != outputText && *output != outputJSON && *output != outputPretty {
-			return usage("--output %s is unknown; write text, json or pretty", *output)
 		}
 		if *output != outputText {
 			result, err := call(cmd.Context(), *socket, api.RatelimitExplain.Name, explainParams(q))

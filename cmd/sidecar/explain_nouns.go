@@ -13,23 +13,22 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// newExplained makes `sidecar explain <noun> NAME`, which prints what a method explains, as text or as JSON. flags adds the flags of the command and returns a function that makes the params for a name; text makes text of the
+// newExplained makes `sidecar explain <noun> NAME`, which prints what a method explains, as text or as JSON. The name is one of
+// those that known tells. flags adds the flags of the command and returns a function that makes the params for a name; text makes text of the
 // result, and is given a function that returns the pod of a sidecar, or its id where the pod is not known.
 func newExplained[P, R any](
-	p process, use, short string, m api.Method[P, R], flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
+	p process, use, short string, m api.Method[P, R], known names, flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar explain " + use,
-		Long: short + ": whether a call that does not wait would get it, and if not why, until when, and who is in the way. It takes nothing.",
+		Long:              short + ": whether a call that does not wait would get it, and if not why, until when, and who is in the way. It takes nothing.",
+		ValidArgsFunction: known.first,
 	}
 	params := flags(cmd)
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the question may take")
-	output := cmd.Flags().StringP("output", "o", outputText, "`format`: text, json (one line) or pretty")
+	output := addTextOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *output != outputText && *output != outputJSON && *output != outputPretty {
-			return usage("--output %s is unknown; write text, json or pretty", *output)
-		}
 		r, err := ask(cmd.Context(), *socket, "sidecar explain", *timeout, m, params(args[0]))
 		switch {
 		case err != nil:
@@ -77,7 +76,7 @@ func (t *screen) line(line []api.ExplainLine, podOf func(string) string) {
 }
 
 func newExplainLock(p process) *cobra.Command {
-	return newExplained(p, "lock NAME", "Tell why a lock is refused", api.LockExplain,
+	return newExplained(p, "lock NAME", "Tell why a lock is refused", api.LockExplain, lockList.names,
 		func(*cobra.Command) func(string) api.LockGetParams {
 			return func(name string) api.LockGetParams { return api.LockGetParams{Name: name} }
 		},
@@ -93,9 +92,10 @@ func newExplainLock(p process) *cobra.Command {
 }
 
 func newExplainBreaker(p process) *cobra.Command {
-	return newExplained(p, "breaker NAME", "Tell whether a breaker lets a call pass", api.BreakerExplain,
+	return newExplained(p, "breaker NAME", "Tell whether a breaker lets a call pass", api.BreakerExplain, breakerList.names,
 		func(cmd *cobra.Command) func(string) api.BreakerParams {
 			pool := cmd.Flags().String("pool", "", "`name` of the pool whose member it is of")
+			names(poolList.names).of(cmd, "pool")
 			policy := cmd.Flags().String("policy", "", "`name` of the policy that the call names")
 			return func(name string) api.BreakerParams {
 				return api.BreakerParams{Name: name, Pool: *pool, Policy: *policy}
@@ -141,7 +141,7 @@ func members(r api.PoolExplainResult, podOf func(string) string) string {
 }
 
 func newExplainPool(p process) *cobra.Command {
-	return newExplained(p, "pool POOL", "Tell which member of a pool a call would get", api.PoolExplain,
+	return newExplained(p, "pool POOL", "Tell which member of a pool a call would get", api.PoolExplain, poolList.names,
 		func(cmd *cobra.Command) func(string) api.PoolExplainParams {
 			scope := cmd.Flags().String("scope", "", "the `scope` of the call")
 			id := cmd.Flags().String("id", "", "only this `member`")
@@ -152,10 +152,11 @@ func newExplainPool(p process) *cobra.Command {
 }
 
 func newExplainPermit(p process) *cobra.Command {
-	return newExplained(p, "permit POOL", "Tell which member of a pool a permit would be of", api.PermitExplain,
+	return newExplained(p, "permit POOL", "Tell which member of a pool a permit would be of", api.PermitExplain, poolList.names,
 		func(cmd *cobra.Command) func(string) api.PermitExplainParams {
 			var q api.PermitExplainParams
 			cmd.Flags().StringVar(&q.Rule, "rule", "", "`name` of the rule of the call")
+			names(ruleNames).of(cmd, "rule")
 			cmd.Flags().StringVar(&q.Breaker, "breaker", "", "`name` of the breakers' policy of the call")
 			cmd.Flags().StringVar(&q.Scope, "scope", "", "the `scope` of the call")
 			cmd.Flags().StringVar(&q.ID, "id", "", "only this `member`")

@@ -31,7 +31,7 @@ var (
 )
 
 const (
-	OK, Failed, Usage, Unreachable, Signal = exitOK, exitFailed, exitUsage, exitUnreachable, exitSignal
+	OK, Failed, Usage, Unreachable, Refused, Busy, Signal = exitOK, exitFailed, exitUsage, exitUnreachable, exitRefused, exitBusy, exitSignal
 
 	JSON, Pretty = outputJSON, outputPretty
 )

@@ -17,11 +17,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-const (
-	outputTable = "table"
-	// listPage is how many rows are asked for at once.
-	listPage = 1000
-)
+// listPage is how many rows are asked for at once.
+const listPage = 1000
 
 // listing prints all rows that a method of the contract lists, page by page. The params have cursor and count, and maybe
 // state; the result has a list of rows and a cursor.
@@ -38,30 +35,29 @@ type column[E any] struct {
 
 // listFlags are those of all commands that list.
 type listFlags struct {
-	p                     process
-	name                  string
-	socket, output, state *string
-	limit                 *int
-	timeout               *time.Duration
+	p              process
+	name, state    string
+	socket, output *string
+	limit          *int
+	timeout        *time.Duration
 }
 
 func addListFlags(cmd *cobra.Command, p process, name string, params reflect.Type) *listFlags {
-	f := &listFlags{p: p, name: name, state: new(string)}
+	f := &listFlags{p: p, name: name}
 	if at := coord.ParamAt(params, "state"); at >= 0 {
-		f.state = cmd.Flags().String("state", "", "only those in this `state`: "+strings.Join(api.Fields(params)[at].Enum, ", "))
+		states := api.Fields(params)[at].Enum
+		addChoice(cmd, &f.state, "state", "", "only those in this `state`: "+strings.Join(states, ", "), states...)
 	}
 	f.limit = cmd.Flags().Int("limit", 100, "`n` rows at most; 0 = all")
 	f.socket = addSocketFlag(cmd, p)
 	f.timeout = cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that each call may take")
-	f.output = cmd.Flags().StringP("output", "o", "", "`format`: table, or json (a line each, by the method's names); default table on a terminal, else json")
+	f.output = addOutput(cmd, "", "`format`: table, or json (a line each, by the method's names); default table on a terminal, else json",
+		outputTable, outputJSON)
 	return f
 }
 
 func (f *listFlags) check() error {
-	switch {
-	case *f.output != "" && *f.output != outputTable && *f.output != outputJSON:
-		return usage("--output %s is unknown; write table or json", *f.output)
-	case *f.limit < 0:
+	if *f.limit < 0 {
 		return usage("--limit %d is out of range; give 1 or more, or 0 for all", *f.limit)
 	}
 	return nil
@@ -92,8 +88,8 @@ func (l listing[P, R, E]) run(ctx context.Context, f *listFlags, params P) error
 	}
 	defer c.Close()
 	to := reflect.ValueOf(&params).Elem()
-	if *f.state != "" {
-		to.Field(coord.ParamAt(to.Type(), "state")).SetString(*f.state)
+	if f.state != "" {
+		to.Field(coord.ParamAt(to.Type(), "state")).SetString(f.state)
 	}
 	to.Field(coord.ParamAt(to.Type(), "count")).SetInt(listPage)
 	put, flush := l.printer(f)
@@ -136,13 +132,33 @@ func (l listing[P, R, E]) page(ctx context.Context, c *client.Client, f *listFla
 	case err != nil:
 		return nil, "", err
 	}
+	rows, cursor = l.rows(r)
+	return rows, cursor, nil
+}
+
+// rows are those of a result, and the cursor of those that follow.
+func (l listing[P, R, E]) rows(r R) (rows []E, cursor string) {
 	v := reflect.ValueOf(r)
 	for i := range v.NumField() {
 		if some, ok := v.Field(i).Interface().([]E); ok {
 			rows = some
 		}
 	}
-	return rows, v.Field(coord.ParamAt(v.Type(), "cursor")).String(), nil
+	return rows, v.Field(coord.ParamAt(v.Type(), "cursor")).String()
+}
+
+// names are those of the rows of one page.
+func (l listing[P, R, E]) names(ctx context.Context, c *client.Client) ([]string, error) {
+	var params P
+	at := reflect.ValueOf(&params).Elem()
+	at.Field(coord.ParamAt(at.Type(), "count")).SetInt(listPage)
+	r, err := client.Call(ctx, c, l.method, params)
+	rows, _ := l.rows(r)
+	all := make([]string, len(rows))
+	for i, row := range rows {
+		all[i] = l.columns[0].of(row)
+	}
+	return all, err
 }
 
 // printer prints rows as JSON, or as a table, which flush prints.

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -86,6 +87,10 @@ const (
 	exitUsage
 	// exitUnreachable: no sidecar answers on the socket.
 	exitUnreachable
+	// exitRefused and exitBusy are told only to whoever asks for them: a limit or a breaker refuses,
+	// and what was asked for is not had.
+	exitRefused
+	exitBusy
 	// exitSignal plus its number: ended by a second signal, without cleaning up.
 	exitSignal = 128
 )
@@ -95,6 +100,8 @@ const exitCodes = `Exit codes:
   1    the call failed, the sidecar is not ready, or it could not start
   2    bad usage or an invalid configuration
   3    no sidecar answers on the socket
+  4    with --exit-code: a limit or a breaker refuses
+  5    with --exit-code: what was asked for is not had, since someone else has it or there is none
   128+ ended by a second signal (130 SIGINT, 143 SIGTERM), cleaning up nothing`
 
 // exit is an error with the code it ends the process with. An error without one
@@ -122,6 +129,9 @@ func run(ctx context.Context, args []string, p process) int {
 	parsed := false
 	root := newRoot(p) //nolint:contextcheck // what stopping undoes outlives the context that ended
 	root.PersistentPreRun = func(*cobra.Command, []string) { parsed = true }
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeOthers(root) // cobra keeps what it is told in a table of the process
+	}
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -155,6 +165,10 @@ A variable is COXSWAIN_ and the upper-cased path joined by _, such as COXSWAIN_R
 COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config print shows them all. Shell completion: sidecar completion --help.
 
 ` + exitCodes,
+		Example: `  sidecar serve --redis redis://127.0.0.1:6379
+  sidecar doctor
+  sidecar call ratelimit.acquire '{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}'
+  sidecar exec --lock nightly -- ./report.sh`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
@@ -177,17 +191,17 @@ COXSWAIN_SOCKET is socket.path and COXSWAIN_CONFIG the file. sidecar config prin
 	root.AddCommand(
 		newServe(p), newCall(p), newMethods(p), newDescribe(p), newProbe(p), newWait(p),
 		newDrain(p), newExec(p), newConfig(p), newDoctor(p), newRules(p), newExplain(p), newPublish(p), newTail(p), newTop(p), newDead(p),
-		newBench(p), newDemo(p), newDemoHolder(p), newVersion(p),
+		newBench(p), newDemo(p), newDemoHolder(p), newVersion(p), newCompletion(p),
 	)
 	root.AddCommand(newNouns(p)...)
 	return root
 }
 
-// didYouMean adds to an unknown flag the one that is nearest to it.
+// didYouMean adds to an unknown flag the one that is nearest to it, and to an unknown value those that there are.
 func didYouMean(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
-		return err
+		return unknownChoice(err)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -15,7 +15,8 @@ func newMethods(p process) *cobra.Command {
 		Short: "List the methods of the protocol",
 		Long: `List the methods of the protocol that this binary speaks, without asking a sidecar.
 What a running one speaks: sidecar call rpc.methods`,
-		Args: cobra.NoArgs,
+		Example: "  sidecar methods",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 			for _, m := range api.Methods() {

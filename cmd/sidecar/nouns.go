@@ -18,65 +18,44 @@ import (
 
 func newNouns(p process) []*cobra.Command {
 	return []*cobra.Command{
-		newNoun("lock", "List, read or free locks",
+		newGroup("lock", "List, read or free locks",
 			lockList.command(p, "lock", "List the locks that are held", "List the locks that are held: by whom, since when, for how long, and how many calls wait."),
-			newOne(p, "lock", "get", "Say who holds a lock", api.LockGet), newLockRelease(p)),
-		newNoun("breaker", "List, read or reset circuit breakers", newBreakerList(p),
-			newOne(p, "breaker", "get", "Say in what state a breaker is", api.BreakerGet),
-			newOne(p, "breaker", "reset", "Close a breaker and forget what it counted", api.BreakerReset)),
-		newNoun("semaphore", "List or read semaphores",
+			newOne(p, "lock", "get", "Say who holds a lock", api.LockGet, lockList.names), newLockRelease(p)),
+		newGroup("breaker", "List, read or reset circuit breakers", newBreakerList(p),
+			newOne(p, "breaker", "get", "Say in what state a breaker is", api.BreakerGet, breakerList.names),
+			newOne(p, "breaker", "reset", "Close a breaker and forget what it counted", api.BreakerReset, breakerList.names)),
+		newGroup("semaphore", "List or read semaphores",
 			semaphoreList.command(p, "semaphore", "List semaphores", "List the semaphores of which permits are held or waited for, and who holds some."),
-			newOne(p, "semaphore", "get", "Say who holds permits", api.SemaphoreGet)),
-		newNoun("queue", "List or count queues",
+			newOne(p, "semaphore", "get", "Say who holds permits", api.SemaphoreGet, semaphoreList.names)),
+		newGroup("queue", "List or count queues",
 			queueList.command(p, "queue", "List queues", "List the queues that have entries or that calls wait at."),
-			newOne(p, "queue", "get", "Count what a queue has", api.QueueStats)),
-		newNoun("pool", "List or count pools and their members", newPoolList(p),
-			newOne(p, "pool", "get", "Count the members of a pool", api.PoolStats)),
-		newNoun("stream", "List or count streams",
+			newOne(p, "queue", "get", "Count what a queue has", api.QueueStats, queueList.names)),
+		newGroup("pool", "List or count pools and their members", newPoolList(p),
+			newOne(p, "pool", "get", "Count the members of a pool", api.PoolStats, poolList.names)),
+		newGroup("stream", "List or count streams",
 			streamList.command(p, "stream", "List streams", "List the streams that there are, and what the group that is furthest behind has left."),
-			newOne(p, "stream", "get", "Count what a stream and its groups have", api.StreamStats)),
+			newOne(p, "stream", "get", "Count what a stream and its groups have", api.StreamStats, streamList.names)),
 		newSidecars(p),
 	}
 }
 
-// newNoun makes a command that only has other commands.
-func newNoun(noun, short string, commands ...*cobra.Command) *cobra.Command {
-	names := make([]string, len(commands))
-	for i, c := range commands {
-		names[i] = c.Name()
-	}
-	cmd := &cobra.Command{Use: noun, Short: short, Args: cobra.ArbitraryArgs}
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage("%s: say what to do: %s", noun, strings.Join(names, ", "))
-		}
-		return usage("%s %s: no such command; use %s", noun, args[0], strings.Join(names, ", "))
-	}
-	cmd.AddCommand(commands...)
-	return cmd
-}
-
-// newOne makes a command about one thing, whose name is the first param of a method.
-func newOne[P, R any](p process, noun, verb, short string, m api.Method[P, R]) *cobra.Command {
+// newOne makes a command about one thing, whose name is the first param of a method and one of those that known tells.
+func newOne[P, R any](p process, noun, verb, short string, m api.Method[P, R], known names) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar " + noun + " " + verb + " NAME",
-		Long: short + ": the result of " + m.Name + " as JSON.",
+		Long: short + ": the result of " + m.Name + " as JSON.", ValidArgsFunction: known.first,
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
-	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty; default pretty on a terminal, else json")
+	output := addJSONOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		format, err := outputFormat(*output, p.out)
-		if err != nil {
-			return err
-		}
 		var params P
 		reflect.ValueOf(&params).Elem().Field(0).SetString(args[0])
 		r, err := ask(cmd.Context(), *socket, "sidecar "+noun+" "+verb, *timeout, m, params)
 		if err != nil {
 			return err
 		}
-		return printJSON(p.out, asWire(r), format)
+		return printJSON(p.out, asWire(r), outputFormat(*output, p.out))
 	}
 	return cmd
 }
@@ -86,7 +65,8 @@ func newLockRelease(p process) *cobra.Command {
 		Use: "release NAME --force", Short: "Free a lock whoever holds it", Args: cobra.ExactArgs(1),
 		Long: `Free a lock whoever holds it. Its owner is told that it lost the lock, and the next owner's fence is higher; what the owner is
 doing just now goes on until it hears of it. It is an admin call (lock.force_release), and leaves a line in the sidecar's log.`,
-		Example: "  sidecar lock release nightly --force --reason 'the job hangs'",
+		Example:           "  sidecar lock release nightly --force --reason 'the job hangs'",
+		ValidArgsFunction: names(lockList.names).first,
 	}
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
@@ -116,6 +96,7 @@ func newBreakerList(p process) *cobra.Command {
 	}
 	f := addListFlags(cmd, p, "sidecar breaker list", reflect.TypeFor[api.BreakerListParams]())
 	pool := cmd.Flags().String("pool", "", "`name` of the pool whose members' breakers to list")
+	names(poolList.names).of(cmd, "pool")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return breakerList.run(cmd.Context(), f, api.BreakerListParams{Pool: *pool})
 	}
@@ -125,8 +106,9 @@ func newBreakerList(p process) *cobra.Command {
 func newPoolList(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [POOL]", Short: "List pools, or the members of one", Args: cobra.MaximumNArgs(1),
-		Long:    "List the pools that have members, with what these are and who has some. With a pool, list its members.",
-		Example: "  sidecar pool list --state exhausted\n  sidecar pool list accounts",
+		Long:              "List the pools that have members, with what these are and who has some. With a pool, list its members.",
+		Example:           "  sidecar pool list --state exhausted\n  sidecar pool list accounts",
+		ValidArgsFunction: names(poolList.names).first,
 	}
 	f := addListFlags(cmd, p, "sidecar pool list", reflect.TypeFor[api.PoolPoolsParams]())
 	scope := cmd.Flags().String("scope", "", "with a pool, the `scope` whose use and cooldowns to show")
@@ -136,7 +118,7 @@ func newPoolList(p process) *cobra.Command {
 			return usage("pool list: --scope is of the members of one pool; name it")
 		case len(args) == 0:
 			return poolList.run(cmd.Context(), f, api.PoolPoolsParams{})
-		case *f.state != "":
+		case f.state != "":
 			return usage("pool list: --state is of pools; leave it out for the members of one")
 		}
 		return memberList.run(cmd.Context(), f, api.PoolListParams{Pool: args[0], Scope: *scope})

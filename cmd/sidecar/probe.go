@@ -39,6 +39,7 @@ func newProbe(p process) *cobra.Command {
 		Short: "Ask a running sidecar whether it is live or ready",
 		Long: `Ask a running sidecar over its socket whether it is live, is ready, or reaches Redis, whatever readiness.mode is:
 exit code 0 when it is, 1 when it is not, 3 when it cannot be reached. For exec probes where an HTTP port is unwanted.`,
+		Example:   "  sidecar probe ready",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: probes,
 	}

@@ -29,15 +29,12 @@ The result is printed as JSON.`,
 	socket := addSocketFlag(cmd, p)
 	channel := cmd.Flags().String("channel", "", "`name` of the channel")
 	stream := cmd.Flags().String("stream", "", "`name` of the stream")
+	names(streamList.names).of(cmd, "stream")
 	body := cmd.Flags().String("body", "", "`text` of the message")
 	fields := cmd.Flags().StringArray("field", nil, "`name=text` beside or in place of the body, of a stream; may be given several times")
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take")
-	output := cmd.Flags().StringP("output", "o", "", "`format`: json (one line) or pretty; default pretty on a terminal, else json")
+	output := addJSONOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		format, err := outputFormat(*output, p.out)
-		if err != nil {
-			return err
-		}
 		if (*channel == "") == (*stream == "") {
 			return usage("publish: give either --channel or --stream")
 		}
@@ -67,7 +64,7 @@ The result is printed as JSON.`,
 		if err != nil {
 			return err
 		}
-		return printJSON(p.out, result, format)
+		return printJSON(p.out, result, outputFormat(*output, p.out))
 	}
 	return cmd
 }

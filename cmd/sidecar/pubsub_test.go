@@ -36,6 +36,7 @@ func TestTailEndsWithItsTimeout(t *testing.T) {
 
 func TestPublishAndTailSayHowTheyAreUsed(t *testing.T) {
 	t.Parallel()
+	const usageOfTail = "Usage: sidecar tail [--channel C|--pattern P|--stream S] [flags]; more: sidecar tail --help\n"
 	for line, want := range map[string]string{
 		"publish":                                   "publish: give either --channel or --stream\n",
 		"publish --channel c --stream s":            "publish: give either --channel or --stream\n",
@@ -50,8 +51,8 @@ func TestPublishAndTailSayHowTheyAreUsed(t *testing.T) {
 		"tail --channel c --stream s":               "tail: give --channel or --pattern, or else --stream\n",
 		"tail --channel c --group g":                "tail: --group and --start are of streams\n",
 		"tail --pattern c --start new":              "tail: --group and --start are of streams\n",
-		"tail --stream s --start 1-0":               "--start 1-0 is unknown; write first or new\n",
-		"tail --channel c -o yaml":                  "--output yaml is unknown; write text or json\n",
+		"tail --stream s --start 1-0":               "--start 1-0 is unknown; write first or new\n" + usageOfTail,
+		"tail --channel c -o yaml":                  "--output yaml is unknown; write text or json\n" + usageOfTail,
 	} {
 		a := cli(t, strings.Fields(line)...)
 		require.Equal(t, answer{main.Usage, "", want}, a, line)

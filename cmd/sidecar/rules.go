@@ -15,19 +15,8 @@ import (
 )
 
 func newRules(p process) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rules",
-		Short: "Check rules, compare them with the running ones, or try them out",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("rules: say what to do: lint FILE..., diff FILE or simulate FILE --trace FILE")
-			}
-			return usage("rules %s: no such command; use lint, diff or simulate", args[0])
-		},
-	}
-	cmd.AddCommand(newRulesLint(p), newRulesDiff(p), newRulesSimulate(p))
-	return cmd
+	return newGroup("rules", "Check rules, compare them with the running ones, or try them out",
+		newRulesLint(p), newRulesDiff(p), newRulesSimulate(p))
 }
 
 func newRulesLint(p process) *cobra.Command {

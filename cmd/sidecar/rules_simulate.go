@@ -40,14 +40,12 @@ Windows are aligned to the clock, so that --start matters to fixed_window and sl
 	trace := cmd.Flags().String("trace", "", "`file` of calls, - for standard input")
 	rule := cmd.Flags().String("rule", "", "`name` of the rule of lines that name none")
 	start := cmd.Flags().String("start", "2000-01-01T00:00:00Z", "`instant` at which the trace starts, RFC 3339")
-	output := cmd.Flags().StringP("output", "o", "text", "`format`: text, or json (one object a line)")
+	output := addOutput(cmd, outputText, "`format`: text, or json (one object a line)", outputText, outputJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		epoch, err := time.Parse(time.RFC3339Nano, *start)
 		switch {
 		case err != nil:
 			return usage("--start %s is no instant; write one such as 2000-01-01T00:00:00Z", *start)
-		case *output != outputText && *output != outputJSON:
-			return usage("--output %s is unknown; write text or json", *output)
 		case *trace == "":
 			return usage("--trace is missing; name a file of lines: at key cost")
 		}
@@ -69,8 +67,6 @@ Windows are aligned to the clock, so that --start matters to fixed_window and sl
 	}
 	return cmd
 }
-
-const outputText = "text"
 
 func openTrace(name string, in io.Reader) (io.Reader, func(), error) {
 	if name == "-" {

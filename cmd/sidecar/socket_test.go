@@ -124,7 +124,7 @@ func (s stranger) cli(args ...string) answer {
 		return cli(s.t, args...)
 	}
 	cmd := exec.CommandContext(s.t.Context(), s.exe, args...)
-	cmd.Env = []string{asMain + "=1"}
+	cmd.Env = asMain()
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
 		Uid: uint32(s.uid), Gid: uint32(s.uid), Groups: []uint32{uint32(s.uid)},

@@ -39,7 +39,7 @@ func pipe(t *testing.T, redis string, env ...string) *piped {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	p.Cmd = exec.CommandContext(t.Context(), exe, "serve", "--socket", p.socket, "--http", "127.0.0.1:0", "--redis", redis)
-	p.Env = append([]string{asMain + "=1", "TMPDIR=" + os.TempDir(), "COXSWAIN_REDIS_PREFIX=" + redistest.Prefix(t), noGrace}, env...)
+	p.Env = append(asMain("TMPDIR="+os.TempDir(), "COXSWAIN_REDIS_PREFIX="+redistest.Prefix(t), noGrace), env...)
 	p.Stderr = w
 	require.NoError(t, p.Start())
 	require.NoError(t, w.Close())

@@ -21,18 +21,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// asMain makes this test binary be the sidecar: so the processes that tests
+// asMainKey makes this test binary be the sidecar: so the processes that tests
 // start are the code under test, race detector included, without a build.
-const asMain = "COXSWAIN_TEST_MAIN"
+const asMainKey = "COXSWAIN_TEST_MAIN"
+
+// asMain is the environment of such a process. With the race detector it would sleep for a second before it ends.
+func asMain(more ...string) []string {
+	return append([]string{asMainKey + "=1", "GORACE=atexit_sleep_ms=0"}, more...)
+}
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asMain) != "" {
+	if os.Getenv(asMainKey) != "" {
 		main.Main()
 		return
 	}
 	// The demo starts its own program, which here is this binary: without this
 	// the child would run the tests, and they the demo.
-	if err := os.Setenv(asMain, "1"); err != nil {
+	if err := os.Setenv(asMainKey, "1"); err != nil {
 		panic(err)
 	}
 	// A process that was started with signals ignored (by nohup, or in the background of a
@@ -215,7 +220,7 @@ func spawn(t testing.TB, env []string, args ...string) (*exec.Cmd, *output) {
 	require.NoError(t, err)
 	var log output
 	cmd := exec.CommandContext(t.Context(), exe, args...)
-	cmd.Env = append([]string{asMain + "=1", "TMPDIR=" + os.TempDir()}, env...)
+	cmd.Env = append(asMain("TMPDIR="+os.TempDir()), env...)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.WaitDelay = limit // what outlives it keeps its output open
 	require.NoError(t, cmd.Start())

@@ -44,19 +44,20 @@ no other consumer of it gets them. Outages are told on stderr, and it goes on af
 	cmd.Flags().StringArrayVar(&from.channels, "channel", nil, "`name` of a channel; may be given several times")
 	cmd.Flags().StringArrayVar(&from.patterns, "pattern", nil, "`glob` of channels; may be given several times")
 	cmd.Flags().StringVar(&from.stream, "stream", "", "`name` of a stream, in place of channels")
+	names(streamList.names).of(cmd, "stream")
 	cmd.Flags().StringVar(&from.group, "group", "", "`name` of a group of its consumers, to take part in")
-	cmd.Flags().StringVar(&from.start, "start", api.StartNew, "`first` or new: with which message of the stream to begin; of a group, if it is not there yet")
+	addChoice(cmd, &from.start, "start", api.StartNew, "`first` or new: with which message of the stream to begin; of a group, if it is not there yet",
+		startFirst, api.StartNew)
 	cmd.Flags().StringArrayVar(&from.kinds, "kind", nil, "`kind` of events, such as refused, breaker or lost; may be given several times")
 	cmd.Flags().StringArrayVar(&from.nouns, "noun", nil, "`noun` that events are about, such as ratelimit or lock; may be given several times")
+	completeBy(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	completeBy(cmd, "noun", cobra.FixedCompletions(nounNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringArrayVar(&from.names, "name", nil, "`glob` of the names that events are about: rules, locks, breakers; may be given several times")
 	count := cmd.Flags().Int("count", 0, "`number` of messages or events after which it ends; 0 = none")
 	timeout := cmd.Flags().Duration("timeout", 0, "`duration` after which it ends; 0 = none")
-	output := cmd.Flags().StringP("output", "o", "text", "`format`: text or json, a line each")
+	output := addOutput(cmd, outputText, "`format`: text or json, a line each", outputText, outputJSON)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t := tailing{to: p, json: *output == outputJSON, left: *count}
-		if *output != "text" && !t.json {
-			return usage("--output %s is unknown; write text or json", *output)
-		}
 		if err := from.check(cmd.Flags().Changed("start")); err != nil {
 			return err
 		}
@@ -103,8 +104,6 @@ func (s *source) check(starts bool) error {
 		return usage("tail: --kind, --noun and --name are of events, which are printed without --channel, --pattern and --stream")
 	case s.stream == "" && (s.group != "" || starts):
 		return usage("tail: --group and --start are of streams")
-	case s.start != api.StartNew && s.start != startFirst:
-		return usage("--start %s is unknown; write first or new", s.start)
 	}
 	return s.checkEvents()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
 	"github.com/coxswain-sidecar/coxswain/internal/match"
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
@@ -33,6 +34,15 @@ func (s *source) checkEvents() error {
 		}
 	}
 	return nil
+}
+
+// kindNames are the kinds of all events, sorted.
+func kindNames() []string {
+	var names []string
+	for _, k := range coord.EventKinds() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 // nounNames are the nouns of all methods, sorted.

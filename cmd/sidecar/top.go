@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,17 +34,16 @@ It is an admin call (inspect.snapshot); of locks and others, which are in Redis,
 	socket := addSocketFlag(cmd, p)
 	interval := cmd.Flags().Duration("interval", 2*time.Second, "`duration` between two looks, at least 100ms")
 	times := cmd.Flags().IntP("times", "n", 0, "`number` of times to print it as text; 0 = once, or on a terminal until q is pressed")
-	view := cmd.Flags().String("view", "", "`name` of the view to begin with, or to print alone: "+strings.Join(topViews(), ", "))
+	var view string
+	addChoice(cmd, &view, "view", "", "`name` of the view to begin with, or to print alone: "+strings.Join(topViews(), ", "), topViews()...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		at, err := viewNamed(*view)
 		switch {
-		case err != nil:
-			return err
 		case *interval < 100*time.Millisecond:
 			return usage("--interval %s is too short; use 100ms or more", *interval)
 		case *times < 0:
 			return usage("-n %d is negative; use 0 or more", *times)
 		}
+		at := slices.Index(topViews(), view) // -1 = none is named
 		ctx, cancel := context.WithCancel(cmd.Context())
 		defer cancel()
 		c, err := dial(ctx, *socket, "sidecar top", false)
@@ -72,19 +72,6 @@ func topViews() (names []string) {
 		names = append(names, t.name)
 	}
 	return names
-}
-
-// viewNamed is the place of a view; -1 = none is named.
-func viewNamed(name string) (int, error) {
-	for i, n := range topViews() {
-		if n == name {
-			return i, nil
-		}
-	}
-	if name == "" {
-		return -1, nil
-	}
-	return 0, usage("--view %s is unknown; known are %s", name, strings.Join(topViews(), ", "))
 }
 
 // terminalOf returns a stream as a file, and whether it is a terminal.

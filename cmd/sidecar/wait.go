@@ -23,6 +23,7 @@ func newWait(p process) *cobra.Command {
 		Long: `Wait until a sidecar is ready, starting included: exit code 0 once it is, 1 when it is not in time, 3 when none
 could be reached in time. With live it waits for the socket alone, so that an outage of Redis holds nobody; with redis
 until Redis is reached, whatever readiness.mode is.`,
+		Example:   "  sidecar wait --timeout 30s\n  sidecar wait live",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: probes,
 	}

@@ -369,7 +369,7 @@ func (k *call) end(code string) {
 		ctx = trace.ContextWithSpan(ctx, k.span) // the duration's exemplar
 	}
 	took := time.Since(k.started)
-	k.conn.server.opts.Telemetry.RPC(ctx, k.entry.Name, code, took)
+	k.conn.record(ctx, k.entry.Name, k, code, took)
 	k.conn.server.recent.took(k, took, code)
 	k.body.release()
 }

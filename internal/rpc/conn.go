@@ -249,23 +249,21 @@ func (c *conn) notice(e *entry, f frame, now time.Time) {
 			"%s: it exists only as a notification: [2, %q, params]", e.Name, e.Name)}, now)
 		return
 	}
-	t := c.server.opts.Telemetry
 	code := codeOK
 	if !e.notice(c, f.params) {
 		code = string(api.InvalidArgument)
-		t.NotificationDropped(context.Background())
+		c.server.opts.Telemetry.NotificationDropped(context.Background())
 	}
-	t.RPC(context.Background(), e.Name, code, time.Since(now))
+	c.record(context.Background(), e.Name, nil, code, time.Since(now))
 }
 
 // refuse answers a frame that is no call of a known method.
 func (c *conn) refuse(f frame, method string, e *api.Error, now time.Time) {
-	t := c.server.opts.Telemetry
 	if !f.request() {
-		t.NotificationDropped(context.Background())
+		c.server.opts.Telemetry.NotificationDropped(context.Background())
 		return
 	}
-	t.RPC(context.Background(), method, string(e.Code), time.Since(now))
+	c.record(context.Background(), method, nil, string(e.Code), time.Since(now))
 	b := append([]byte{0x94, 1}, f.idBytes...)
 	c.append(append(appendError(b, e, c.errorsAsMap.Load()), 0xc0))
 }

@@ -41,6 +41,8 @@ type entry struct {
 	token int
 	// count is which parameter says how long a page is, -1 = there are no pages.
 	count int
+	// noun is which parameter names what the call is about, for the log, -1 = none.
+	noun int
 	// piped: what it does is one script, so that the call behind it may be sent
 	// before this one is answered, and this one behind others.
 	piped bool
@@ -66,7 +68,7 @@ var others = []*entry{
 	builtin(api.EventsUnsubscribe, eventsUnsubscribe, instant),
 	builtin(api.HealthGet, healthGet),
 	builtin(api.InspectSnapshot, inspectSnapshot),
-	{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall},
+	{Spec: api.RPCCancel.Spec, notice: (*conn).cancelCall, noun: -1},
 	builtin(api.RPCDescribe, rpcDescribe, instant),
 	builtin(api.RPCMethods, rpcMethods, instant),
 	builtin(api.SessionDrain, sessionDrain),
@@ -175,7 +177,7 @@ func (i *invocation[P, R]) Start(ctx context.Context, c coord.Caller, done func(
 
 func newEntry(s *api.Spec) *entry {
 	return &entry{
-		Spec: s, wait: coord.ParamAt(s.Params, api.ParamWaitMS), token: -1, count: -1, span: "coxswain." + s.Name,
+		Spec: s, wait: coord.ParamAt(s.Params, api.ParamWaitMS), token: -1, count: -1, noun: nounAt(api.Fields(s.Params)), span: "coxswain." + s.Name,
 		options: []trace.SpanStartOption{
 			trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(attribute.String("rpc.system", "msgpack-rpc"), attribute.String("rpc.method", s.Name)),
@@ -232,6 +234,8 @@ type body interface {
 	shorten(size, most int) bool
 	// names adds the names whose order the call keeps.
 	names(to []uint64) []uint64
+	// noun is the name of what the call is about, if its entry has one.
+	noun() string
 	// chosen tells whether the call acquires under a token of the caller's choice,
 	// which a call behind it may name before this one is answered.
 	chosen() bool
@@ -278,6 +282,8 @@ func (x *exchange) names(to []uint64) []uint64 {
 	}
 	return x.entry.naming(to, x.params)
 }
+
+func (x *exchange) noun() string { return x.params.Field(x.entry.noun).String() }
 
 func (x *exchange) shorten(size, most int) bool {
 	if x.entry.count < 0 {

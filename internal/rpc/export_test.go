@@ -2,13 +2,14 @@ package rpc
 
 import (
 	"context"
+	"log/slog"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/coxswain-sidecar/coxswain/internal/coord"
-
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/coord"
+	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
 // Entry is one method of a test's own table.
@@ -208,3 +209,22 @@ const SlowCall = slowCall
 
 // Faults samples faults by method.
 func Faults() func(method string, now time.Time) (dropped int, ok bool) { return new(faults).take }
+
+// Recorder returns what records a call of a method that is over, on a connection with that log.
+func Recorder(log *slog.Logger, tel *telemetry.Telemetry, method string) func() {
+	e := contract.find([]byte(method))
+	k := e.open()
+	k.conn = &conn{server: &Server{opts: Options{Telemetry: tel}}, log: log.With("uid", 0)}
+	return func() { k.conn.record(context.Background(), e.Name, k, codeOK, time.Millisecond) }
+}
+
+// NounOf is the param by which a call of a method names what it is about.
+func NounOf(method string) string {
+	at := contract.find([]byte(method)).noun
+	for _, f := range api.Fields(contract.find([]byte(method)).Params) {
+		if f.Index == at {
+			return f.Name
+		}
+	}
+	return ""
+}

@@ -137,5 +137,5 @@ func (c *conn) cancel(id integer) {
 	c.leave(k)
 	b := append([]byte{0x94, 1}, k.idBytes[:k.idLen]...)
 	c.appendLocked(append(appendError(b, coord.Plain(api.Cancelled), c.errorsAsMap.Load()), 0xc0))
-	c.server.opts.Telemetry.RPC(k.ctx, k.entry.Name, string(api.Cancelled), time.Since(k.started))
+	c.record(k.ctx, k.entry.Name, k, string(api.Cancelled), time.Since(k.started))
 }

@@ -229,9 +229,20 @@ func TestResetNeedsNoRightToPublish(t *testing.T) {
 
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, redis.Embedded, 1, api.RatelimitParams{})
-	for i := range coord.MaxRecent + 500 {
-		require.False(t, acquire(t, f.pods[0].Limiter, asks(inFull(fmt.Sprint("k", i), band(0, time.Hour)), 1)).Allowed)
+	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
+	for page := range coord.MaxRecent/100 + 5 {
+		items := make([]api.RatelimitItem, 100)
+		for i := range items {
+			items[i] = api.RatelimitItem{
+				Algorithm: tokenBucket, Limits: []api.Band{band(0, time.Hour)}, Key: fmt.Sprint("k", page, " ", i), Cost: 1,
+			}
+		}
+		r, err := f.pods[0].Limiter.AcquireMany(t.Context(), coord.Caller{}, &api.RatelimitManyParams{Items: items})
+		require.NoError(t, err)
+		for _, x := range r.Results {
+			require.NotNil(t, x.Result, "%v", x.Error)
+			require.False(t, x.Result.Allowed)
+		}
 	}
 	denials, _ := f.pods[0].Limiter.Remembered()
 	require.Equal(t, coord.MaxRecent, denials)

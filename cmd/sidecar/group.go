@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newGroup makes a command that only has other commands, and shows the first example of each.
+func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
+	names, examples := make([]string, len(commands)), make([]string, len(commands))
+	for i, c := range commands {
+		names[i] = c.Name()
+		examples[i], _, _ = strings.Cut(c.Example, "\n")
+	}
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs, Example: strings.Join(examples, "\n")}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("%s: say what to do: %s", name, either(names))
+		}
+		return usage("%s %s: no such command; use %s", name, args[0], either(names))
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// either names several things of which one is meant.
+func either(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

@@ -1,0 +1,39 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// record counts a call that is over, and logs it at level debug. k is nil if its params
+// were not read.
+func (c *conn) record(ctx context.Context, method string, k *call, code string, took time.Duration) {
+	t := c.server.opts.Telemetry
+	t.RPC(ctx, method, code, took)
+	if !c.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 4), slog.String("method", method), slog.String("code", code),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
+	if k != nil && t.RecordKeys && k.entry.noun >= 0 {
+		attrs = append(attrs, slog.String("name", k.body.noun()))
+	}
+	c.log.LogAttrs(ctx, slog.LevelDebug, "call", attrs...)
+}
+
+// nounParams are the params by which a call names what it is about. No token is among them.
+var nounParams = []string{"name", "key", "pool", "queue", "set", "stream", "channel"}
+
+// nounAt is which of the required fields of params names what a call is about, -1 = none.
+func nounAt(fields []api.Field) int {
+	for _, f := range fields {
+		if f.Required && f.Kind == api.KindStr && slices.Contains(nounParams, f.Name) {
+			return f.Index
+		}
+	}
+	return -1
+}
