@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
@@ -205,17 +206,17 @@ func TestARefusedRequestIsNotSent(t *testing.T) {
 		after  time.Duration
 		ever   bool
 	}{
-		{m{}, `httplimit: rule "crawl" refuses "127.0.0.1" (limit): retry after 1.5s`, 1500 * time.Millisecond, true},
-		{m{"denied_by": "pause", "retry_after_ms": 2000}, `httplimit: rule "crawl" refuses "127.0.0.1" (pause): retry after 2s`, 2 * time.Second, true},
-		{m{"denied_by": "deny_list", "retry_after_ms": -1}, `httplimit: rule "crawl" never lets this request for "127.0.0.1" go (deny_list)`, 0, false},
+		{m{}, `rule "crawl" refuses "127.0.0.1" (limit): retry after 1.5s`, 1500 * time.Millisecond, true},
+		{m{"denied_by": "pause", "retry_after_ms": 2000}, `rule "crawl" refuses "127.0.0.1" (pause): retry after 2s`, 2 * time.Second, true},
+		{m{"denied_by": "deny_list", "retry_after_ms": -1}, `rule "crawl" never admits "127.0.0.1" (deny_list)`, 0, false},
 	} {
 		f := newFake(t)
 		f.on(acquire, deny(c.answer))
 		s := remote(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
 		sent := &closing{Reader: strings.NewReader("body")}
 		err := failed(t, limited(t, f, httplimit.TransportOptions{}), s.URL, sent)
-		require.ErrorIs(t, err, httplimit.ErrLimited)
-		var refused *httplimit.LimitError
+		require.ErrorIs(t, err, client.ErrLimited)
+		var refused *client.LimitError
 		require.ErrorAs(t, err, &refused)
 		require.EqualError(t, refused, c.text)
 		require.Equal(t, "127.0.0.1", refused.Key)
@@ -402,7 +403,7 @@ func TestWithoutASidecar(t *testing.T) {
 
 	err := failed(t, closed, s.URL, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NotErrorIs(t, err, httplimit.ErrLimited)
+	require.NotErrorIs(t, err, client.ErrLimited)
 	require.Zero(t, sent.Load())
 	require.Empty(t, h.all(), "the caller has the error")
 

@@ -113,7 +113,7 @@ func (u *used) pools(t *testing.T) {
 	require.NoError(t, err)
 	permit, err := u.PermitAcquire(ctx, "accounts", client.PermitOptions{Rule: "site", Breaker: "default"})
 	require.NoError(t, err)
-	require.NoError(t, permit.Report(ctx))
+	require.NoError(t, permit.Release(ctx))
 	member, err := u.PoolAcquire(ctx, "accounts", client.PoolOptions{})
 	require.NoError(t, err)
 	require.NoError(t, member.Release(ctx, client.Outcome{Kind: api.OutcomeBan}))
@@ -156,12 +156,12 @@ func (u *used) streams(t *testing.T) {
 	ctx := t.Context()
 	_, err := u.StreamPublish(ctx, api.StreamPublishParams{Stream: "orders", Body: []byte("a")})
 	require.NoError(t, err)
-	r, err := u.StreamFetch(ctx, api.StreamFetchParams{Stream: "orders", Group: "billing"})
+	messages, err := u.StreamFetch(ctx, api.StreamFetchParams{Stream: "orders", Group: "billing"})
 	require.NoError(t, err)
-	require.Len(t, r.Messages, 1)
-	acked, err := u.StreamAck(ctx, api.StreamMessageParams{Stream: "orders", Group: "billing", ID: r.Messages[0].ID})
+	require.Len(t, messages, 1)
+	acked, err := u.StreamAck(ctx, api.StreamMessageParams{Stream: "orders", Group: "billing", ID: messages[0].ID})
 	require.NoError(t, err)
-	require.True(t, acked.Acked)
+	require.True(t, acked)
 }
 
 // channels leaves a subscription, which is told of a gap after the outage.
