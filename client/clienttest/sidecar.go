@@ -22,7 +22,7 @@ package clienttest
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"net"
 	"os"
@@ -317,8 +317,8 @@ func (s *Sidecar) Waiting() int {
 	return n
 }
 
-// ErrModel returned by a function of On has the model answer that call.
-var ErrModel = fmt.Errorf("clienttest: the model answers")
+// ErrModel, returned by a function of On, has the model answer that call.
+var ErrModel = errors.New("clienttest: the model answers")
 
 // On has a function answer the calls of a method in the place of the model; nil = the model
 // again. An *api.Error that it returns is sent as it is. ErrModel = the model answers this call.
