@@ -2,6 +2,7 @@ package doctest_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,38 @@ func TestPagesQuoteTheirExamplesAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	if n := strings.Count(string(python), "\n"); n > 52 {
 		t.Errorf("the Python client of nothing but msgpack has %d lines; one that threads share and that hears of lost locks must fit 52", n)
+	}
+}
+
+// Each block of the page about Go is a part of an example, which the tests of the client run.
+func TestTheGoPageShowsPartsOfExamples(t *testing.T) {
+	t.Parallel()
+	plain := func(code string) string {
+		lines := strings.Split(strings.TrimSpace(code), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimSpace(lines[i])
+		}
+		return strings.Join(lines, "\n")
+	}
+	var examples strings.Builder
+	for _, pattern := range []string{"client/example*_test.go", "client/*/example_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			require.NoError(t, err)
+			examples.WriteString(plain(string(b)) + "\n")
+		}
+	}
+	page, err := os.ReadFile(root + "/docs/go.md")
+	require.NoError(t, err)
+	blocks := doctest.Blocks(string(page), "go")
+	require.NotEmpty(t, blocks)
+	for _, b := range blocks {
+		if !strings.Contains(examples.String(), plain(b)) {
+			t.Errorf("docs/go.md shows what is in no example:\n%s", b)
+		}
 	}
 }
 
