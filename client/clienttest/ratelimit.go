@@ -72,7 +72,7 @@ func ratelimitMethods(t map[string]method) {
 	define(t, api.RatelimitReport, report)
 	define(t, api.RatelimitPause, pause)
 	define(t, api.RatelimitResume, func(c *call, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
-		g, now := c.s.gate(gateName(p.Rule, p.Pool, cmp.Or(p.Group, p.Key))), c.s.now()
+		g, now := c.s.gateOf(p.Rule, p.Pool, p.Key, p.Group), c.s.now()
 		r := api.RatelimitResumeResult{Resumed: now.Before(g.until)}
 		g.until, g.level = time.Time{}, 0
 		return r, nil
@@ -149,7 +149,43 @@ func (s *Sidecar) limitOf(p *api.RatelimitParams) (*limit, error) {
 	case !ok:
 		return nil, &api.Error{Code: api.NotFound, Message: fmt.Sprintf("rule %q: there is no such rule; put it by clienttest's PutRule", p.Rule)}
 	}
-	return &limit{rule: *r, state: p.Rule + "\x00" + p.Pool + "\x00" + key, gate: gateName(p.Rule, p.Pool, key), key: p.Key}, nil
+	rule := *r
+	for _, o := range r.Overrides {
+		if matched(api.Match{Exact: o.Exact, Glob: o.Glob, Suffix: o.Suffix}, p.Key) {
+			if len(o.Limits) > 0 {
+				rule.Limits = byPeriod(o.Limits)
+			}
+			rule.MaxConcurrent = cmp.Or(o.MaxConcurrent, rule.MaxConcurrent)
+			break
+		}
+	}
+	rule.Limits = lessHeadroom(rule)
+	if p.Group == "" {
+		key = s.counted(r, p.Key)
+	}
+	return &limit{rule: rule, state: p.Rule + "\x00" + p.Pool + "\x00" + key, gate: gateName(p.Rule, p.Pool, key), key: p.Key}, nil
+}
+
+// lessHeadroom are the bands of a rule without what it keeps back.
+func lessHeadroom(r api.Rule) []api.Band {
+	bands := slices.Clone(r.Limits)
+	for i := range bands {
+		bands[i].Limit = bands[i].Limit * (100 - r.HeadroomPercent) / 100
+		if b := bands[i].Burst; b > 0 {
+			bands[i].Burst = max(b*(100-r.HeadroomPercent)/100, 1)
+		}
+	}
+	return bands
+}
+
+// counted is what counts in place of a key by the groups of a rule, or the key.
+func (s *Sidecar) counted(r *api.Rule, key string) string {
+	for _, g := range r.Groups {
+		if matched(api.Match{Exact: g.Exact, Glob: g.Glob, Suffix: g.Suffix}, key) {
+			return cmp.Or(g.Name, g.Suffix)
+		}
+	}
+	return key
 }
 
 func gateName(rule, pool, key string) string {
@@ -173,6 +209,15 @@ func (s *Sidecar) gate(name string) *gate {
 		s.gates[name] = &gate{delays: make(map[string]delay)}
 	}
 	return s.gates[name]
+}
+
+// gateOf is the gate that a call about a key names.
+func (s *Sidecar) gateOf(rule, pool, key, group string) *gate {
+	counted := cmp.Or(group, key)
+	if r := s.rules[rule]; r != nil && group == "" {
+		counted = s.counted(r, key)
+	}
+	return s.gate(gateName(rule, pool, counted))
 }
 
 // limited is one acquisition or peek.
@@ -243,6 +288,9 @@ func (s *Sidecar) decide(l *limit, cost int64) api.RatelimitResult {
 		}
 	}
 	s.gated(l, &r, now)
+	if l.rule.Shadow && !r.Allowed {
+		r.Allowed, r.Shadow, r.RetryAfterMS = true, true, 0
+	}
 	return r
 }
 
@@ -269,7 +317,7 @@ func (s *Sidecar) gated(l *limit, r *api.RatelimitResult, now time.Time) {
 func (c *call) charge(l *limit, cost int64, r *api.RatelimitResult) {
 	s := c.s
 	now := s.now()
-	if r.Source == "list" {
+	if r.Source == "list" || r.Shadow {
 		return
 	}
 	for i, b := range l.rule.Limits {
@@ -402,7 +450,7 @@ func report(c *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, e
 		}
 		penalty = r.Penalty
 	}
-	g := s.gate(gateName(p.Rule, p.Pool, cmp.Or(p.Group, p.Key)))
+	g := s.gateOf(p.Rule, p.Pool, p.Key, p.Group)
 	s.penalize(g, penalty, p.Status, p.RetryAfterMS)
 	var r api.RatelimitReportResult
 	if left := g.until.Sub(s.now()); left > 0 {
@@ -438,7 +486,7 @@ func pause(c *call, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, erro
 	if (p.ForMS > 0) == (p.UntilAtMS > 0) {
 		return api.RatelimitPauseResult{}, invalid("for_ms: give for_ms or until_at_ms")
 	}
-	g := c.s.gate(gateName(p.Rule, p.Pool, cmp.Or(p.Group, p.Key)))
+	g := c.s.gateOf(p.Rule, p.Pool, p.Key, p.Group)
 	until := c.s.now().Add(ms(p.ForMS))
 	if p.UntilAtMS > 0 {
 		until = time.UnixMilli(p.UntilAtMS)
@@ -450,7 +498,7 @@ func pause(c *call, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, erro
 }
 
 func setDelay(c *call, p *api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error) {
-	g, now := c.s.gate(gateName(p.Rule, "", cmp.Or(p.Group, p.Key))), c.s.now()
+	g, now := c.s.gateOf(p.Rule, "", p.Key, p.Group), c.s.now()
 	g.delays[p.Source] = delay{ms(p.DelayMS), now.Add(ms(p.TTLMS))}
 	if p.DelayMS == 0 {
 		delete(g.delays, p.Source)

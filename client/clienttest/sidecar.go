@@ -13,11 +13,11 @@
 // holder, Stop and Start restart the sidecar.
 //
 // Its invariant: what the model answers, a sidecar answers to the same calls. The tests of the
-// sidecar compare both. It is simpler in what a program cannot build on: there is one pod; a
-// rule refuses by its bands, pauses, delays, lists and max_concurrent, and its shadow, headroom,
-// overrides and groups are not modelled; breakers go by their thresholds and have no window; and
-// fail modes do nothing, since there is no Redis to fail. Methods that explain, inspect and count
-// for people are not modelled: they answer METHOD_NOT_FOUND unless On answers them.
+// sidecar compare both. It is simpler in what a program cannot build on: there is one pod; rules
+// in mode leased are exact; pauses and open breakers last as long as is written, without jitter;
+// breakers go by their thresholds and have no window; and fail modes do nothing, since there is no
+// Redis to fail. Methods that explain, inspect and count for people are not modelled: they answer
+// METHOD_NOT_FOUND unless On answers them.
 package clienttest
 
 import (
@@ -39,11 +39,12 @@ import (
 type Sidecar struct {
 	dir string
 
-	mu      sync.Mutex // guards what follows, and all of the model
-	ctx     context.Context
+	dialing sync.Mutex     // guards own
+	own     *client.Client // of Client
+
+	mu      sync.Mutex         // guards what follows, and all of the model
 	stop    context.CancelFunc // ends what the listener has started; nil = it is stopped
 	wg      *sync.WaitGroup    // those goroutines
-	own     *client.Client     // of Client
 	conns   map[*conn]bool
 	session int
 	methods map[string]method
@@ -86,20 +87,15 @@ func NewSidecar() *Sidecar {
 // Socket is the path of its socket, for client.Options and COXSWAIN_SOCKET.
 func (s *Sidecar) Socket() string { return filepath.Join(s.dir, "sidecar.sock") }
 
-// Client is a client of it, the same one with each call. Close closes it.
+// Client is a client of it, the same one with each call. Close closes it. It panics if the sidecar
+// is stopped.
 func (s *Sidecar) Client() *client.Client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.dialing.Lock()
+	defer s.dialing.Unlock()
 	if s.own == nil {
-		s.mu.Unlock()
 		c, err := client.Dial(context.Background(), client.Options{Socket: s.Socket()})
-		s.mu.Lock()
 		if err != nil {
 			panic("clienttest: " + err.Error())
-		}
-		if s.own != nil {
-			_ = c.Close() // another goroutine was quicker
-			return s.own
 		}
 		s.own = c
 	}
@@ -108,12 +104,11 @@ func (s *Sidecar) Client() *client.Client {
 
 // Close ends the sidecar and its Client, and removes the socket.
 func (s *Sidecar) Close() {
-	s.mu.Lock()
-	own := s.own
-	s.own = nil
-	s.mu.Unlock()
-	if own != nil {
-		_ = own.Close() // always nil
+	s.dialing.Lock()
+	defer s.dialing.Unlock()
+	if s.own != nil {
+		_ = s.own.Close() // always nil
+		s.own = nil
 	}
 	s.Stop()
 	_ = os.RemoveAll(s.dir) // what is left is in a folder for temporary files
@@ -145,7 +140,7 @@ func (s *Sidecar) Start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	wg := new(sync.WaitGroup)
-	s.ctx, s.stop, s.wg = ctx, cancel, wg
+	s.stop, s.wg = cancel, wg
 	stopped := context.AfterFunc(ctx, func() { _ = l.Close() })
 	wg.Go(func() { s.keepTime(ctx) })
 	wg.Go(func() {
@@ -322,7 +317,7 @@ var ErrModel = errors.New("clienttest: the model answers")
 
 // On has a function answer the calls of a method in the place of the model; nil = the model
 // again. An *api.Error that it returns is sent as it is. ErrModel = the model answers this call.
-// The function may wait; it may use the sidecar, and must not call it as a client.
+// The function may wait, but not beyond Stop and Close, which wait for it; it may use the sidecar.
 //
 //	clienttest.On(s, api.RatelimitAcquire, func(p api.RatelimitParams) (api.RatelimitResult, error) {
 //		return api.RatelimitResult{DeniedBy: "pause", RetryAfterMS: 2000}, nil

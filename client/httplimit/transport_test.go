@@ -18,6 +18,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
 
@@ -256,18 +257,18 @@ func TestTheOptionsSayWhatIsAsked(t *testing.T) {
 		resp, err := hc.Post(remote(t, hello).URL+c.path, "text/plain", strings.NewReader(c.body))
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		calls := f.calls()
-		require.Equal(t, call{acquire, c.want}, calls[len(calls)-3])
+		calls := f.Calls()
+		require.Equal(t, clienttest.Call{Method: acquire, Params: c.want}, calls[len(calls)-3])
 	}
-	before := len(f.calls())
+	before := len(f.Calls())
 	resp := get(t, hc, remote(t, hello).URL+"/?k=c")
 	require.NoError(t, resp.Body.Close())
-	require.Len(t, f.calls(), before, "no rule, no limit")
+	require.Len(t, f.Calls(), before, "no rule, no limit")
 
 	longest := limited(t, f, httplimit.TransportOptions{Wait: time.Hour})
 	resp = get(t, longest, remote(t, hello).URL)
 	require.NoError(t, resp.Body.Close())
-	require.Equal(t, int64(60_000), f.calls()[before].params["wait_ms"])
+	require.Equal(t, int64(60_000), f.Calls()[before].Params["wait_ms"])
 }
 
 func TestTheKeyIsTheHostOfTheURL(t *testing.T) {
@@ -345,7 +346,7 @@ func TestARequestThatIsCancelledWaitsNoLonger(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	f.on(acquire, func(m) (any, any) { cancel(errors.New("changed my mind")); return nil, nil })
+	f.on(acquire, func(m) (any, error) { cancel(errors.New("changed my mind")); return nil, nil })
 	sent := &closing{Reader: strings.NewReader("body")}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://example.com", sent)
 	require.NoError(t, err)
@@ -365,7 +366,7 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	hc := limited(t, f, httplimit.TransportOptions{
 		Base: base(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, cancelled }),
 	})
-	f.on(acquire, func(p m) (any, any) {
+	f.on(acquire, func(p m) (any, error) {
 		r.Context().(*lateContext).over.Store(true)
 		return allow(m{"grant": "g1", "held": true})(p)
 	})
@@ -399,7 +400,7 @@ func TestWithoutASidecar(t *testing.T) {
 	closed := limited(t, f, o)
 	o.FailOpen = true
 	open := limited(t, f, o)
-	f.stop()
+	f.Stop()
 
 	err := failed(t, closed, s.URL, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -22,6 +22,7 @@ var scenarios = map[string]func(*asking){
 	"sliding window counter": limits(api.AlgorithmSlidingWindowCounter, m{}),
 	"rules":                  rules,
 	"many keys":              manyKeys,
+	"some keys":              someKeys,
 	"pauses and delays":      pauses,
 	"max_concurrent":         concurrent,
 	"request ids":            requestIDs,
@@ -91,6 +92,30 @@ func rules(x *asking) {
 	x.ask(x.a, "ratelimit.delete_rule", m{"name": "crawl"})
 	x.ask(x.a, "ratelimit.delete_rule", m{"name": "crawl"})
 	x.ask(x.a, "ratelimit.put_rule", m{"rule": m{"name": "crawl", "algorithm": "none", "limits": []any{}}})
+}
+
+// someKeys have a rule of their own, or count together.
+func someKeys(x *asking) {
+	band := func(limit int) []any { return []any{m{"limit": limit, "period_ms": 366 * day}} }
+	x.ask(x.a, "ratelimit.put_rule", m{"rule": m{
+		"name": "r", "algorithm": api.AlgorithmTokenBucket, "limits": band(2),
+		"overrides": []any{m{"exact": "big", "limits": band(5)}, m{"glob": "few*", "max_concurrent": 1}},
+		"groups":    []any{m{"suffix": "example.com"}, m{"glob": "g-*", "name": "g"}},
+	}})
+	for _, key := range []string{"big", "few-1", "few-1", "a.example.com", "b.example.com", "c.example.com", "g-1", "g-2", "g-3"} {
+		x.ask(x.a, "ratelimit.acquire", m{"rule": "r", "key": key})
+	}
+	x.ask(x.a, "ratelimit.pause", m{"rule": "r", "key": "g-1", "for_ms": hour})
+	x.ask(x.a, "ratelimit.acquire", m{"rule": "r", "key": "g-2"})
+	x.ask(x.a, "ratelimit.put_rule", m{"rule": m{"name": "s", "algorithm": api.AlgorithmTokenBucket, "limits": band(1), "shadow": true}})
+	for range 2 {
+		x.ask(x.a, "ratelimit.acquire", m{"rule": "s", "key": "k"})
+	}
+	x.ask(x.a, "ratelimit.pause", m{"rule": "s", "key": "k", "for_ms": hour})
+	x.ask(x.a, "ratelimit.acquire", m{"rule": "s", "key": "k"})
+	x.ask(x.a, "ratelimit.put_rule", m{"rule": m{"name": "h", "algorithm": api.AlgorithmTokenBucket, "limits": band(10), "headroom_percent": 25}})
+	x.ask(x.a, "ratelimit.acquire", m{"rule": "h", "key": "k"})
+	x.ask(x.a, "ratelimit.acquire", m{"rule": "h", "key": "k", "cost": 8})
 }
 
 func manyKeys(x *asking) {
