@@ -52,7 +52,7 @@ func clientPermit(ctx context.Context, c *client.Client) func(string) error {
 		if err != nil {
 			return err
 		}
-		return p.Report(ctx, client.Outcome{Kind: api.OutcomeOK})
+		return p.Release(ctx, client.Outcome{Kind: api.OutcomeOK})
 	}
 }
 

@@ -120,16 +120,16 @@ func publishAll(ctx context.Context, c *client.Client, stream string, n int) err
 		many[i].Body = streamBody
 	}
 	for n > 0 {
-		r, err := c.StreamPublishMany(ctx, api.StreamPublishManyParams{Stream: stream, Messages: many[:min(n, len(many))]})
+		results, err := c.StreamPublishMany(ctx, api.StreamPublishManyParams{Stream: stream, Messages: many[:min(n, len(many))]})
 		if err != nil {
 			return err
 		}
-		for _, one := range r.Results {
+		for _, one := range results {
 			if !one.Published {
 				return fmt.Errorf("a message was not published: %v", one.Error)
 			}
 		}
-		n -= len(r.Results)
+		n -= len(results)
 	}
 	return nil
 }

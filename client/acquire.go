@@ -101,8 +101,3 @@ func acquire[P, R any](ctx context.Context, c *Client, n *noun[P, R], t terms, p
 		}
 	}
 }
-
-// millis rounds up, so that a short duration does not become 0, which asks for the default.
-func millis(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
-}

@@ -86,19 +86,18 @@ func (c *Client) invoke(ctx context.Context, v invocation) error {
 		return fmt.Errorf("%s: %w", v.method, err)
 	}
 	now := c.now()
-	ctx, span := c.spans.start(ctx, now, v.method)
-	if span != nil {
-		defer span.End()
+	if c.o.Tracer == nil {
+		return c.do(ctx, v, now)
 	}
+	ctx, traced := c.o.Tracer.StartCall(ctx, v.method)
 	err := c.do(ctx, v, now)
-	if err != nil {
-		err = v.explain(err)
-		mark(span, err)
+	if traced {
+		c.o.Tracer.End(ctx, failure(err))
 	}
 	return err
 }
 
-// do executes a call, and returns its errors as they come.
+// do executes a call.
 func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error {
 	cl, err := c.newCall(v.method, v.params)
 	if err == nil {
@@ -114,7 +113,10 @@ func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error 
 		}
 		c.free(cl)
 	}
-	return err
+	if err != nil {
+		return v.explain(err)
+	}
+	return nil
 }
 
 // explain makes an error what the caller gets.
@@ -282,8 +284,8 @@ func (c *Client) free(cl *call) {
 // describe sets the call's metadata.
 func (cl *call) describe(ctx context.Context, c *Client, v invocation) {
 	_, cl.ownDeadline = v.given[api.MetaDeadlineMS]
-	if _, ok := v.given[api.MetaTraceparent]; !ok {
-		cl.trace(ctx)
+	if _, ok := v.given[api.MetaTraceparent]; !ok && c.o.Tracer != nil {
+		cl.traceparent, cl.tracestate = c.o.Tracer.TraceContext(ctx)
 	}
 	if _, cl.ownID = v.given[api.MetaRequestID]; cl.ownID {
 		return

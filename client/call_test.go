@@ -3,10 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,9 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -299,59 +293,39 @@ func TestCallsAreTraced(t *testing.T) {
 	t.Parallel()
 	tp := &tracing{}
 	f := newFake(t)
-	c := dial(t, f.listen(), client.Options{TracerProvider: tp})
-	state, err := trace.ParseTraceState("vendor=value")
+	c := dial(t, f.listen(), client.Options{Tracer: tp})
+	_, err := c.Ping(within(t.Context(), "mine", "vendor=value"))
 	require.NoError(t, err)
-	parent := trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, TraceState: state,
-	})
-	_, err = c.Ping(trace.ContextWithSpanContext(t.Context(), parent))
-	require.NoError(t, err)
-	span := tp.ended()[0]
-	require.Equal(t, "coxswain.session.ping", span.name)
-	require.Equal(t, trace.SpanKindClient, span.kind)
-	require.Equal(t, parent.TraceID(), span.SpanContext().TraceID())
+	require.Equal(t, []span{{what: "session.ping", parent: "mine"}}, tp.of("session.ping"))
 	p := f.next("session.ping").params
-	require.Equal(t, fmt.Sprintf("00-%s-%s-01", span.SpanContext().TraceID(), span.SpanContext().SpanID()), p["_traceparent"])
+	require.Equal(t, "in-session.ping", p["_traceparent"])
 	require.Equal(t, "vendor=value", p["_tracestate"])
 
 	f.on("session.ping", func(frame) (any, any) { return nil, []any{1, "INVALID_ARGUMENT: key secret: unknown"} })
 	_, err = c.Ping(t.Context())
 	require.Error(t, err)
-	require.Equal(t, status{codes.Error, "INVALID_ARGUMENT"}, tp.ended()[1].status)
+	require.Equal(t, span{what: "session.ping", failed: "INVALID_ARGUMENT"}, tp.of("session.ping")[1], "no text of the error")
+	f.next("session.ping")
+
+	ended, cancel := context.WithCancel(t.Context())
+	f.on("session.ping", func(frame) (any, any) { cancel(); return nil, nil })
+	_, err = c.Ping(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "CANCELLED", tp.of("session.ping")[2].failed)
 }
 
-// The global provider is asked for spans as soon as it is set, though the client began
-// without one. The test is a process of its own: other tests begin without one too.
-func TestCallsAreTracedOnceTheProgramTraces(t *testing.T) {
+// A tracer that starts no span still says what goes with the call.
+func TestTheCallersOwnTraceContextIsPassedOn(t *testing.T) {
 	t.Parallel()
-	const alone = "CLIENT_TEST_ALONE"
-	if os.Getenv(alone) == "" {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
-		child.Env = append(os.Environ(), alone+"=1")
-		out, err := child.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return
-	}
+	tp := &tracing{silent: true}
 	f := newFake(t)
-	c := dial(t, f.listen(), client.Options{})
-	for range 3 {
-		_, err := c.Ping(t.Context())
-		require.NoError(t, err)
-		require.NotContains(t, f.next("session.ping").params, "_traceparent")
-	}
-	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
-	_, err := c.Ping(trace.ContextWithSpanContext(t.Context(), parent))
+	c := dial(t, f.listen(), client.Options{Tracer: tp})
+	_, err := c.Ping(within(t.Context(), "mine", ""))
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("00-%s-%s-00", parent.TraceID(), parent.SpanID()), f.next("session.ping").params["_traceparent"],
-		"the caller's own is passed on")
-
-	tp := &tracing{}
-	otel.SetTracerProvider(tp)
-	_, err = c.Ping(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "coxswain.session.ping", tp.ended()[0].name)
-	require.Contains(t, f.next("session.ping").params, "_traceparent")
+	require.Empty(t, tp.spans, "what was not started is not ended")
+	p := f.next("session.ping").params
+	require.Equal(t, "mine", p["_traceparent"])
+	require.NotContains(t, p, "_tracestate")
 }
 
 // once dials the given connection, and none after it.

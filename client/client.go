@@ -26,8 +26,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 )
 
 // DefaultSocket is the path at which the sidecar listens by default.
@@ -54,9 +52,9 @@ type Options struct {
 	// Timeout ends calls, Dial too, whose context has no deadline; a call has its wait_ms in
 	// addition. 0 = 5 s.
 	Timeout time.Duration
-	// TracerProvider makes the spans of calls; nil = the global one of package otel. If the
-	// global one starts none, it is asked again after a second, or when it is replaced.
-	TracerProvider trace.TracerProvider
+	// Tracer makes the spans of calls, and sends the trace context of theirs with them; nil =
+	// neither. clientotel.New(nil) is the one of OpenTelemetry.
+	Tracer Tracer
 	// Logger logs the connections that are made and lost; nil = no log.
 	Logger *slog.Logger
 	// OnEvent is called for every notification of the sidecar, in order and on its own
@@ -70,7 +68,6 @@ type Options struct {
 // one connection at little cost.
 type Client struct {
 	o     Options
-	spans spans
 	epoch time.Time // what now counts from
 	ids   requestIDs
 	calls sync.Pool // of *call
@@ -139,7 +136,6 @@ func newClient(o Options) *Client {
 		follows: following{turn: make(chan struct{}, 1)},
 		slots:   make([]*slot, max(o.Connections, 1)),
 	}
-	c.spans.init(o.TracerProvider)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }

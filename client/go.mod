@@ -1,5 +1,5 @@
-// The Go client of the sidecar, a module of its own: a program that requires it gets
-// the MessagePack codec and the OpenTelemetry API, and nothing of the sidecar.
+// The Go client of the sidecar, a module of its own: a program that requires it gets the
+// MessagePack codec, what those of its packages need that it imports, and nothing of the sidecar.
 module github.com/coxswain-sidecar/coxswain/client
 
 go 1.26.0

@@ -25,7 +25,7 @@ func TestLockDoGivesBackHoweverItEnds(t *testing.T) {
 	type key struct{}
 	ctx := context.WithValue(t.Context(), key{}, "v")
 	var inside context.Context
-	require.NoError(t, c.LockDo(ctx, "l", client.LockOptions{}, func(ctx context.Context) error {
+	require.NoError(t, c.LockDo(ctx, "l", client.LockOptions{}, func(ctx context.Context, _ *client.Lock) error {
 		inside = ctx
 		require.Equal(t, "v", ctx.Value(key{}))
 		return ctx.Err()
@@ -34,16 +34,16 @@ func TestLockDoGivesBackHoweverItEnds(t *testing.T) {
 	released()
 
 	mine := errors.New("mine")
-	require.Equal(t, mine, c.LockDo(ctx, "l", client.LockOptions{}, func(context.Context) error { return mine }))
+	require.Equal(t, mine, c.LockDo(ctx, "l", client.LockOptions{}, func(context.Context, *client.Lock) error { return mine }))
 	released()
 
 	require.PanicsWithValue(t, "mine", func() {
-		_ = c.LockDo(ctx, "l", client.LockOptions{}, func(context.Context) error { panic("mine") })
+		_ = c.LockDo(ctx, "l", client.LockOptions{}, func(context.Context, *client.Lock) error { panic("mine") })
 	})
 	released()
 
 	ending, cancel := context.WithCancel(t.Context())
-	require.ErrorIs(t, c.LockDo(ending, "l", client.LockOptions{}, func(ctx context.Context) error {
+	require.ErrorIs(t, c.LockDo(ending, "l", client.LockOptions{}, func(ctx context.Context, _ *client.Lock) error {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()
@@ -57,7 +57,7 @@ func TestLockDoTellsOfALoss(t *testing.T) {
 	granting(f)
 	c := dial(t, f.listen(), client.Options{})
 	mine := errors.New("mine")
-	err := c.LockDo(t.Context(), "l", client.LockOptions{}, func(ctx context.Context) error {
+	err := c.LockDo(t.Context(), "l", client.LockOptions{}, func(ctx context.Context, _ *client.Lock) error {
 		fr := f.next("lock.acquire")
 		fr.peer.notify("lock.lost", map[string]any{"name": "l", "token": fr.params["token"], "fence": "1", "reason": "max_hold"})
 		<-ctx.Done()
@@ -76,7 +76,7 @@ func TestLockDoDoesNotRunWithoutTheLock(t *testing.T) {
 		return map[string]any{"acquired": false, "retry_after_ms": 1500, "reason": "busy"}, nil
 	})
 	c := dial(t, f.listen(), client.Options{})
-	err := c.LockDo(t.Context(), "l", client.LockOptions{}, func(context.Context) error {
+	err := c.LockDo(t.Context(), "l", client.LockOptions{}, func(context.Context, *client.Lock) error {
 		t.Error("run without the lock")
 		return nil
 	})
@@ -91,7 +91,7 @@ func TestLockDoIsDoneWhenTheReleaseFails(t *testing.T) {
 	granting(f)
 	f.on("lock.release", func(frame) (any, any) { return nil, []any{0, "UNAVAILABLE: no redis"} })
 	c := dial(t, f.listen(), client.Options{})
-	require.NoError(t, c.LockDo(t.Context(), "l", client.LockOptions{}, func(context.Context) error { return nil }))
+	require.NoError(t, c.LockDo(t.Context(), "l", client.LockOptions{}, func(context.Context, *client.Lock) error { return nil }))
 }
 
 // Renewals of what is bound to its TTL do not pass max_hold_ms, by the client's count too.

@@ -57,8 +57,8 @@ var locks = noun[api.LockAcquireParams, api.LockAcquireResult]{
 // ended is given back.
 func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*Lock, error) {
 	h, _, err := acquire(ctx, c, &locks, terms{name: name, session: o.Bind != api.BindTTL, maxHold: o.MaxHold}, api.LockAcquireParams{
-		Name: name, TTLMS: millis(o.TTL), WaitMS: millis(o.Wait), WaitReplicas: int64(o.WaitReplicas),
-		MaxHoldMS: millis(o.MaxHold), Meta: o.Meta, Bind: o.Bind,
+		Name: name, TTLMS: api.Millis(o.TTL), WaitMS: api.Millis(o.Wait), WaitReplicas: int64(o.WaitReplicas),
+		MaxHoldMS: api.Millis(o.MaxHold), Meta: o.Meta, Bind: o.Bind,
 	})
 	if err != nil {
 		return nil, err
@@ -73,12 +73,12 @@ func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*
 // It returns the error of fn, joined with an error that is ErrLost if the lock was not
 // held to the end. If the lock is not acquired, fn does not run and the error is a
 // *BusyError.
-func (c *Client) LockDo(ctx context.Context, name string, o LockOptions, fn func(context.Context) error) error {
+func (c *Client) LockDo(ctx context.Context, name string, o LockOptions, fn func(context.Context, *Lock) error) error {
 	lk, err := c.LockAcquire(ctx, name, o)
 	if err != nil {
 		return err
 	}
-	return lk.do(ctx, fn)
+	return lk.do(ctx, func(ctx context.Context) error { return fn(ctx, lk) })
 }
 
 // LockGet returns whether a lock is held, and by whom.
@@ -86,10 +86,9 @@ func (c *Client) LockGet(ctx context.Context, name string) (api.LockGetResult, e
 	return Call(ctx, c, api.LockGet, api.LockGetParams{Name: name})
 }
 
-// LockList returns a page of about count held locks; 0 = 100. The cursor comes from the
-// page before; empty = the first page.
-func (c *Client) LockList(ctx context.Context, cursor string, count int) (api.LockListResult, error) {
-	return Call(ctx, c, api.LockList, api.LockListParams{Cursor: cursor, Count: int64(count)})
+// LockList returns a page of held locks. Give Cursor of one answer to the next call.
+func (c *Client) LockList(ctx context.Context, p api.LockListParams) (api.LockListResult, error) {
+	return Call(ctx, c, api.LockList, p)
 }
 
 // LockForceRelease releases a lock of any holder and returns who held it. The holder is

@@ -56,19 +56,13 @@ func (p *Permit) Probe() bool { return p.probe }
 // Remaining is how many tokens the member's bucket still has, rounded down.
 func (p *Permit) Remaining() int64 { return p.remaining }
 
-// Report gives the member back and reports the outcome to its breaker, its cooldown and
-// its pause. It is the same as Release.
-func (p *Permit) Report(ctx context.Context, outcome ...Outcome) error {
-	return p.Release(ctx, outcome...)
-}
-
 // PermitAcquire takes a member that is free, whose breaker lets it pass and whose bucket
 // has enough for the cost: the least recently used one, at once or in turn within o.Wait.
 // If there is none, the error is a *BusyError with the reason and the time until one may
 // be available. A grant that arrives after ctx has ended is given back.
 func (c *Client) PermitAcquire(ctx context.Context, pool string, o PermitOptions) (*Permit, error) {
 	h, r, err := acquire(ctx, c, &permits, o.terms(pool), api.PermitAcquireParams{
-		Pool: pool, Rule: o.Rule, Breaker: o.Breaker, Cost: o.Cost, LeaseMS: millis(o.Lease), WaitMS: millis(o.Wait),
+		Pool: pool, Rule: o.Rule, Breaker: o.Breaker, Cost: o.Cost, LeaseMS: api.Millis(o.TTL), WaitMS: api.Millis(o.Wait),
 		Scope: o.Scope, Exclude: o.Exclude, Sticky: o.Sticky, Bind: o.Bind,
 	})
 	if err != nil {
@@ -80,7 +74,7 @@ func (c *Client) PermitAcquire(ctx context.Context, pool string, o PermitOptions
 // PermitDo acquires a permit as PermitAcquire does, runs fn, and reports the outcome when
 // fn returns or panics: the one that o.OutcomeOf makes of the error of fn, with the time
 // that fn took. The context that fn gets ends with ctx, and also when the member is lost:
-// fn must end then. If fn has reported an outcome itself, that one stands.
+// fn must end then. If fn has released the permit itself, its outcome stands.
 //
 // It returns the error of fn, joined with an error that is ErrLost if the member was not
 // held to the end. If there is no permit, fn does not run and the error is a *BusyError.
@@ -95,7 +89,7 @@ func (c *Client) PermitDo(ctx context.Context, pool string, o PermitOptions, fn 
 		if outcome.Took == 0 {
 			outcome.Took = time.Since(began)
 		}
-		return p.Report(inside, outcome)
+		return p.Release(inside, outcome)
 	})
 }
 

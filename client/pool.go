@@ -13,8 +13,8 @@ import (
 // PoolOptions take the least recently used member if one is free now. It is held for as
 // long as this client is connected, and renewed for a minute each time.
 type PoolOptions struct {
-	// Lease is how long the member is held after its last renewal; 0 = a minute.
-	Lease time.Duration
+	// TTL is how long the lease of the member outlives its last renewal; 0 = a minute.
+	TTL time.Duration
 	// Bind is api.BindSession or api.BindTTL. With api.BindSession, the default, the
 	// sidecar renews the lease while the connection lives, and gives the member back when
 	// the connection closes. With api.BindTTL it does neither.
@@ -30,7 +30,7 @@ type PoolOptions struct {
 	// Sticky is a name for the caller. The same name gets the same member as long as that
 	// one is available.
 	Sticky string
-	// OutcomeOf returns the outcome of a use, given the error of the function that PoolWith
+	// OutcomeOf returns the outcome of a use, given the error of the function that PoolDo
 	// or PermitDo ran. If it is nil, or returns an Outcome without a Kind, DefaultOutcome
 	// decides.
 	OutcomeOf func(err error) Outcome
@@ -81,7 +81,7 @@ func (o PoolOptions) outcome(ctx context.Context, err error) Outcome {
 	return DefaultOutcome(ctx, err)
 }
 
-// member is the common part of a PoolLease and a Permit.
+// member is the common part of a Member and a Permit.
 type member struct {
 	*held
 
@@ -105,9 +105,9 @@ func (m *member) Release(ctx context.Context, outcome ...Outcome) error {
 	return m.endBy(ctx, m.kind.release, m.kind.outcomeParams(outcome))
 }
 
-// PoolLease is a member of a pool that this client holds. Watch its Context: it ends when
+// Member is a member of a pool that this client holds. Watch its Context: it ends when
 // the member is lost.
-type PoolLease struct{ member }
+type Member struct{ member }
 
 var pools = noun[api.PoolAcquireParams, api.PoolAcquireResult]{
 	heldKind: heldKind{
@@ -142,10 +142,10 @@ func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 		m["outcome"] = o.Kind
 	}
 	numbers := map[string]int64{
-		"cooldown_ms": millis(min(o.Cooldown, maxCooldown)), "unban_after_ms": millis(min(o.UnbanAfter, maxReported)),
+		"cooldown_ms": api.Millis(min(o.Cooldown, maxCooldown)), "unban_after_ms": api.Millis(min(o.UnbanAfter, maxReported)),
 	}
 	if k.reported {
-		numbers["retry_after_ms"], numbers["duration_ms"] = millis(min(o.RetryAfter, maxReported)), millis(min(o.Took, maxTook))
+		numbers["retry_after_ms"], numbers["duration_ms"] = api.Millis(min(o.RetryAfter, maxReported)), api.Millis(min(o.Took, maxTook))
 		if o.Status >= 100 && o.Status <= 999 {
 			numbers["status"] = int64(o.Status)
 		}
@@ -161,15 +161,15 @@ func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 // PoolAcquire takes the least recently used member that is available, at once or in turn
 // within o.Wait. If there is none, the error is a *BusyError with the reason and the time
 // until one may be available. A grant that arrives after ctx has ended is given back.
-func (c *Client) PoolAcquire(ctx context.Context, pool string, o PoolOptions) (*PoolLease, error) {
+func (c *Client) PoolAcquire(ctx context.Context, pool string, o PoolOptions) (*Member, error) {
 	h, r, err := acquire(ctx, c, &pools, o.terms(pool), api.PoolAcquireParams{
-		Pool: pool, LeaseMS: millis(o.Lease), WaitMS: millis(o.Wait), Scope: o.Scope,
+		Pool: pool, LeaseMS: api.Millis(o.TTL), WaitMS: api.Millis(o.Wait), Scope: o.Scope,
 		Exclude: o.Exclude, Sticky: o.Sticky, Bind: o.Bind,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &PoolLease{member{h, r.ID, r.Meta, instant(r.LastUsedAtMS)}}, nil
+	return &Member{member{h, r.ID, r.Meta, instant(r.LastUsedAtMS)}}, nil
 }
 
 func (o PoolOptions) terms(pool string) terms {
@@ -184,14 +184,14 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// PoolWith acquires a member as PoolAcquire does, runs fn, and gives the member back when
+// PoolDo acquires a member as PoolAcquire does, runs fn, and gives the member back when
 // fn returns or panics, with the outcome that o.OutcomeOf makes of the error of fn. The
 // context that fn gets ends with ctx, and also when the member is lost: fn must end then.
 // If fn has released the member itself, its outcome stands.
 //
 // It returns the error of fn, joined with an error that is ErrLost if the member was not
 // held to the end. If there is no member, fn does not run and the error is a *BusyError.
-func (c *Client) PoolWith(ctx context.Context, pool string, o PoolOptions, fn func(context.Context, *PoolLease) error) error {
+func (c *Client) PoolDo(ctx context.Context, pool string, o PoolOptions, fn func(context.Context, *Member) error) error {
 	l, err := c.PoolAcquire(ctx, pool, o)
 	if err != nil {
 		return err
@@ -222,14 +222,18 @@ func (c *Client) PoolStats(ctx context.Context, p api.PoolStatsParams) (api.Pool
 	return Call(ctx, c, api.PoolStats, p)
 }
 
-// PoolBan takes a member out of use, for a time or until PoolUnban.
-func (c *Client) PoolBan(ctx context.Context, p api.PoolBanParams) (api.PoolBanResult, error) {
-	return Call(ctx, c, api.PoolBan, p)
+// PoolBan takes a member out of use, for a time or until PoolUnban, and reports whether it
+// was not banned so before.
+func (c *Client) PoolBan(ctx context.Context, p api.PoolBanParams) (changed bool, err error) {
+	r, err := Call(ctx, c, api.PoolBan, p)
+	return r.Changed, err
 }
 
-// PoolUnban lifts the ban of a member, and clears its failures and cooldowns.
-func (c *Client) PoolUnban(ctx context.Context, p api.PoolUnbanParams) (api.PoolBanResult, error) {
-	return Call(ctx, c, api.PoolUnban, p)
+// PoolUnban lifts the ban of a member, clears its failures and cooldowns, and reports whether
+// there were any.
+func (c *Client) PoolUnban(ctx context.Context, pool, id string) (changed bool, err error) {
+	r, err := Call(ctx, c, api.PoolUnban, api.PoolUnbanParams{Pool: pool, ID: id})
+	return r.Changed, err
 }
 
 // PoolPools returns a page of pools, with counts of their members. Give Cursor of one answer to

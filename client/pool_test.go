@@ -79,7 +79,7 @@ func TestALateMemberIsGivenBack(t *testing.T) {
 	require.Equal(t, map[string]any{"pool": "p", "lease": "L", "outcome": "cancelled"}, f.next("permit.report").params)
 }
 
-func TestPoolWithAndPermitDoTellHowItWent(t *testing.T) {
+func TestPoolDoAndPermitDoTellHowItWent(t *testing.T) {
 	t.Parallel()
 	mine, blocked := errors.New("mine"), errors.New("blocked")
 	o := client.PoolOptions{OutcomeOf: func(err error) client.Outcome {
@@ -95,7 +95,7 @@ func TestPoolWithAndPermitDoTellHowItWent(t *testing.T) {
 			c := dial(t, f.listen(), client.Options{})
 			run := func(ctx context.Context, fn func(context.Context) error) error {
 				if noun == "pool" {
-					return c.PoolWith(ctx, "p", o, func(ctx context.Context, _ *client.PoolLease) error { return fn(ctx) })
+					return c.PoolDo(ctx, "p", o, func(ctx context.Context, _ *client.Member) error { return fn(ctx) })
 				}
 				return c.PermitDo(ctx, "p", client.PermitOptions{PoolOptions: o}, func(ctx context.Context, _ *client.Permit) error { return fn(ctx) })
 			}
@@ -134,7 +134,7 @@ func TestAPoolThatHasNoneSaysWhy(t *testing.T) {
 	_, err := c.PermitAcquire(t.Context(), "p", client.PermitOptions{})
 	require.ErrorIs(t, err, client.ErrBusy)
 	require.EqualError(t, err, "permit p: limit for up to 1.5s")
-	err = c.PoolWith(t.Context(), "p", client.PoolOptions{}, func(context.Context, *client.PoolLease) error {
+	err = c.PoolDo(t.Context(), "p", client.PoolOptions{}, func(context.Context, *client.Member) error {
 		t.Error("run without a member")
 		return nil
 	})
@@ -161,7 +161,7 @@ func TestAnOutcomeIsSaidWithinWhatIsTaken(t *testing.T) {
 		} else {
 			p, err := c.PermitAcquire(t.Context(), "p", client.PermitOptions{})
 			require.NoError(t, err)
-			require.NoError(t, p.Report(t.Context(), much))
+			require.NoError(t, p.Release(t.Context(), much))
 		}
 		said := f.next(release).params
 		delete(said, "_deadline_ms")

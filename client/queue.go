@@ -22,11 +22,11 @@ type QueueOptions struct {
 	// Wait is how long to wait for an entry, at most 60 s and no longer than the context
 	// lasts; 0 = do not wait. The line is first come, first served, across all pods.
 	Wait time.Duration
-	// Lease is how long this client has to acknowledge the entry; 0 = a minute. After that
-	// the entry is at the head of the queue again.
-	Lease time.Duration
+	// TTL is how long this client has to acknowledge the entry, since it was taken or last
+	// renewed; 0 = a minute. After that the entry is at the head of the queue again.
+	TTL time.Duration
 	// Bind is api.BindTTL or api.BindSession. With api.BindTTL, the default, the entry is
-	// leased for Lease and for as long as Renew is called. With api.BindSession the sidecar
+	// leased for its TTL and for as long as Renew is called. With api.BindSession the sidecar
 	// renews the lease while the connection lives, and returns the entry to the head of
 	// the queue when the connection closes.
 	Bind string
@@ -74,18 +74,18 @@ var queues = noun[api.QueueDequeueParams, api.QueueDequeueResult]{
 // QueueEnqueue adds an entry at the end of a queue. If its id is in the queue already, that
 // entry stays unchanged and the result has its position.
 func (c *Client) QueueEnqueue(ctx context.Context, queue, id string, o EntryOptions) (api.QueueEnqueueResult, error) {
-	return Call(ctx, c, api.QueueEnqueue, api.QueueEnqueueParams{Queue: queue, ID: id, TTLMS: millis(o.TTL), Body: o.Body})
+	return Call(ctx, c, api.QueueEnqueue, api.QueueEnqueueParams{Queue: queue, ID: id, TTLMS: api.Millis(o.TTL), Body: o.Body})
 }
 
 // QueueDequeue takes the first entry of a queue, at once or in turn within o.Wait. If there
 // is none, the error is a *BusyError. An entry that arrives after ctx has ended is given
 // back.
 func (c *Client) QueueDequeue(ctx context.Context, queue string, o QueueOptions) (*Entry, error) {
-	if o.Lease == 0 {
-		o.Lease = time.Minute
+	if o.TTL == 0 {
+		o.TTL = time.Minute
 	}
 	h, r, err := acquire(ctx, c, &queues, terms{name: queue, session: o.Bind == api.BindSession}, api.QueueDequeueParams{
-		Queue: queue, WaitMS: millis(o.Wait), LeaseMS: millis(o.Lease), Bind: o.Bind,
+		Queue: queue, WaitMS: api.Millis(o.Wait), LeaseMS: api.Millis(o.TTL), Bind: o.Bind,
 	})
 	if err != nil {
 		return nil, err
@@ -115,6 +115,21 @@ func (c *Client) QueueDo(ctx context.Context, queue string, o QueueOptions, fn f
 		}
 		return e.Ack(ctx)
 	})
+}
+
+// QueuePosition returns whether an entry waits or is leased, and how many are before it.
+func (c *Client) QueuePosition(ctx context.Context, queue, id string) (api.QueuePositionResult, error) {
+	return Call(ctx, c, api.QueuePosition, api.QueueEntryParams{Queue: queue, ID: id})
+}
+
+// QueueCancel removes an entry that nobody has taken.
+func (c *Client) QueueCancel(ctx context.Context, queue, id string) (api.QueueCancelResult, error) {
+	return Call(ctx, c, api.QueueCancel, api.QueueEntryParams{Queue: queue, ID: id})
+}
+
+// QueueStats counts the entries of a queue, and the calls that wait for one.
+func (c *Client) QueueStats(ctx context.Context, queue string) (api.QueueStatsResult, error) {
+	return Call(ctx, c, api.QueueStats, api.QueueParams{Queue: queue})
 }
 
 // QueueList returns a page of queues. Give Cursor of one answer to the next call.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -14,10 +15,11 @@ func (c *Client) RatelimitReport(ctx context.Context, p api.RatelimitReportParam
 	return Call(ctx, c, api.RatelimitReport, p)
 }
 
-// RatelimitPause pauses a key in all sidecars for a time, and returns the pause that is in
-// force. Of several pauses the longest counts.
-func (c *Client) RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (api.RatelimitPauseResult, error) {
-	return Call(ctx, c, api.RatelimitPause, p)
+// RatelimitPause pauses a key in all sidecars for a time, and returns when the pause that is
+// in force ends, by the clock of the Redis server. Of several pauses the longest counts.
+func (c *Client) RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (until time.Time, err error) {
+	r, err := Call(ctx, c, api.RatelimitPause, p)
+	return instant(r.PausedUntilAtMS), err
 }
 
 // RatelimitResume ends the pause of a key, clears its penalty, and reports whether it was

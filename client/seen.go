@@ -38,7 +38,7 @@ func (r *Reservation) Key() string { return r.key }
 func (r *Reservation) Commit(ctx context.Context) error {
 	var more map[string]any
 	if r.keep > 0 {
-		more = map[string]any{"keep_ms": millis(r.keep)}
+		more = map[string]any{"keep_ms": api.Millis(r.keep)}
 	}
 	return r.endBy(ctx, api.SeenCommit.Name, more)
 }
@@ -60,7 +60,7 @@ func (c *Client) SeenReserve(ctx context.Context, set, key string, o SeenOptions
 		o.TTL = 30 * time.Second
 	}
 	h, a, err := acquire(ctx, c, &seen, terms{name: set, key: key, session: o.Bind != api.BindTTL}, api.SeenReserveParams{
-		Set: set, Key: key, TTLMS: millis(o.TTL), Bind: o.Bind,
+		Set: set, Key: key, TTLMS: api.Millis(o.TTL), Bind: o.Bind,
 	})
 	switch {
 	case errors.Is(err, ErrBusy):
@@ -77,12 +77,14 @@ func (c *Client) SeenReserve(ctx context.Context, set, key string, o SeenOptions
 //
 // It reports whether fn ran to its end without an error. It returns the error of fn,
 // joined with an error that is ErrLost if another client may have done the work too.
-func (c *Client) SeenDo(ctx context.Context, set, key string, o SeenOptions, fn func(context.Context) error) (done bool, err error) {
+func (c *Client) SeenDo(
+	ctx context.Context, set, key string, o SeenOptions, fn func(context.Context, *Reservation) error,
+) (done bool, err error) {
 	r, _, err := c.SeenReserve(ctx, set, key, o)
 	if err != nil || r == nil {
 		return false, err
 	}
-	err = r.doBy(ctx, fn, func(ctx context.Context, err error) error {
+	err = r.doBy(ctx, func(ctx context.Context) error { return fn(ctx, r) }, func(ctx context.Context, err error) error {
 		if err != nil {
 			return r.Release(ctx)
 		}

@@ -53,8 +53,8 @@ var semaphores = noun[api.SemaphoreAcquireParams, api.SemaphoreAcquireResult]{
 func (c *Client) SemaphoreAcquire(ctx context.Context, name string, o SemaphoreOptions) (*Semaphore, error) {
 	t := terms{name: name, session: o.Bind != api.BindTTL, maxHold: o.MaxHold}
 	h, _, err := acquire(ctx, c, &semaphores, t, api.SemaphoreAcquireParams{
-		Name: name, Limit: o.Limit, Permits: o.Permits, TTLMS: millis(o.TTL), WaitMS: millis(o.Wait),
-		WaitReplicas: int64(o.WaitReplicas), MaxHoldMS: millis(o.MaxHold), Meta: o.Meta, Bind: o.Bind,
+		Name: name, Limit: o.Limit, Permits: o.Permits, TTLMS: api.Millis(o.TTL), WaitMS: api.Millis(o.Wait),
+		WaitReplicas: int64(o.WaitReplicas), MaxHoldMS: api.Millis(o.MaxHold), Meta: o.Meta, Bind: o.Bind,
 	})
 	if err != nil {
 		return nil, err
@@ -64,12 +64,12 @@ func (c *Client) SemaphoreAcquire(ctx context.Context, name string, o SemaphoreO
 
 // SemaphoreDo acquires permits as SemaphoreAcquire does, runs fn, and releases the
 // permits when fn returns or panics. Its errors are those of LockDo.
-func (c *Client) SemaphoreDo(ctx context.Context, name string, o SemaphoreOptions, fn func(context.Context) error) error {
+func (c *Client) SemaphoreDo(ctx context.Context, name string, o SemaphoreOptions, fn func(context.Context, *Semaphore) error) error {
 	s, err := c.SemaphoreAcquire(ctx, name, o)
 	if err != nil {
 		return err
 	}
-	return s.do(ctx, fn)
+	return s.do(ctx, func(ctx context.Context) error { return fn(ctx, s) })
 }
 
 // SemaphoreGet returns how many permits are held, and by whom.

@@ -6,29 +6,33 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// StreamPublish adds a message to the end of a stream, or later with DelayMS. It carries the
-// trace context of ctx. When the call is repeated because its connection broke, the message is
-// added once.
+// StreamPublish adds a message to the end of a stream, or later with DelayMS. With Options.Tracer
+// it carries the trace context of ctx. When the call is repeated because its connection broke,
+// the message is added once.
 func (c *Client) StreamPublish(ctx context.Context, p api.StreamPublishParams) (api.StreamPublishResult, error) {
 	return Call(ctx, c, api.StreamPublish, p)
 }
 
 // StreamPublishMany adds 1 to 256 messages to the end of a stream, in their order, in one
 // call. Look at the Error of each result.
-func (c *Client) StreamPublishMany(ctx context.Context, p api.StreamPublishManyParams) (api.StreamPublishManyResult, error) {
-	return Call(ctx, c, api.StreamPublishMany, p)
+func (c *Client) StreamPublishMany(ctx context.Context, p api.StreamPublishManyParams) ([]api.StreamPublished, error) {
+	r, err := Call(ctx, c, api.StreamPublishMany, p)
+	return r.Results, err
 }
 
 // StreamFetch takes messages of a group, at once or within WaitMS. Acknowledge each with
 // StreamAck or StreamNack. Those of a call that is repeated because its connection broke come
 // again.
-func (c *Client) StreamFetch(ctx context.Context, p api.StreamFetchParams) (api.StreamFetchResult, error) {
-	return Call(ctx, c, api.StreamFetch, p)
+func (c *Client) StreamFetch(ctx context.Context, p api.StreamFetchParams) ([]api.StreamMessage, error) {
+	r, err := Call(ctx, c, api.StreamFetch, p)
+	return r.Messages, err
 }
 
-// StreamAck ends the delivery of a message that was dealt with.
-func (c *Client) StreamAck(ctx context.Context, p api.StreamMessageParams) (api.StreamAckResult, error) {
-	return Call(ctx, c, api.StreamAck, p)
+// StreamAck ends the delivery of a message that was dealt with, and reports whether the group
+// had it.
+func (c *Client) StreamAck(ctx context.Context, p api.StreamMessageParams) (bool, error) {
+	r, err := Call(ctx, c, api.StreamAck, p)
+	return r.Acked, err
 }
 
 // StreamNack ends the delivery of a message that was not dealt with. A DelayMS of 0 is the
@@ -49,8 +53,9 @@ func (c *Client) StreamStats(ctx context.Context, p api.StreamStatsParams) (api.
 }
 
 // StreamGroups lists the groups of a stream and their consumers.
-func (c *Client) StreamGroups(ctx context.Context, stream string) (api.StreamGroupsResult, error) {
-	return Call(ctx, c, api.StreamGroups, api.StreamParams{Stream: stream})
+func (c *Client) StreamGroups(ctx context.Context, stream string) ([]api.StreamGroupDetail, error) {
+	r, err := Call(ctx, c, api.StreamGroups, api.StreamParams{Stream: stream})
+	return r.Groups, err
 }
 
 // StreamRead lists messages of a stream, the oldest first, and takes nothing from anybody. Give

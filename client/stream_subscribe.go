@@ -12,10 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
@@ -91,8 +87,8 @@ func (e *NackError) Unwrap() error { return e.Err }
 // after its last attempt; the text of the error is kept with it. A panic of fn is recovered,
 // logged, and counts as an error.
 //
-// The context that fn gets has the values of ctx and the span in which the message is dealt
-// with, linked to that of its publisher. It ends with a cause that is ErrLost when the message
+// The context that fn gets has the values of ctx and, with a Tracer, the span in which the
+// message is dealt with, linked to that of its publisher. It ends with a cause that is ErrLost when the message
 // is lost or the connection breaks: others may have the message then. It does not end with ctx,
 // so that fn can end its work: no function is begun after ctx has ended, but for messages on
 // their last attempt, those that run have o.Grace, and then their contexts end. StreamSubscribe
@@ -112,7 +108,7 @@ func (c *Client) StreamSubscribe(
 		subscribe: api.StreamSubscribe.Name, unsubscribe: api.StreamUnsubscribe.Name, to: s.feed,
 		params: &api.StreamSubscribeParams{
 			Stream: stream, Group: group, Prefetch: int64(o.Prefetch), MaxDeliveries: int64(o.MaxDeliveries),
-			VisibilityMS: millis(o.Visibility), Bind: o.Bind, Start: o.Start, Rule: o.Rule, Key: o.Key,
+			VisibilityMS: api.Millis(o.Visibility), Bind: o.Bind, Start: o.Start, Rule: o.Rule, Key: o.Key,
 		},
 	}
 	sub, err := c.open(ctx, open)
@@ -281,7 +277,10 @@ func (s *consumer) begin(cn *conn, d *delivery) {
 }
 
 func (s *consumer) run(cn *conn, d *delivery) {
-	ctx, span := s.c.messageSpan(d.ctx, d.StreamMessage)
+	ctx, traced := d.ctx, false
+	if s.c.o.Tracer != nil {
+		ctx, traced = s.c.o.Tracer.StartMessage(ctx, d.Traceparent)
+	}
 	err := errNotReturned
 	defer func() { // also when the function panics, or ends its goroutine
 		if p := recover(); p != nil {
@@ -289,10 +288,13 @@ func (s *consumer) run(cn *conn, d *delivery) {
 				"stream", s.stream, "group", s.group, "id", d.ID, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
-		if err != nil {
-			span.SetStatus(codes.Error, "nack") // the text may have what the message has
+		if traced {
+			failed := ""
+			if err != nil {
+				failed = "nack" // the text may have what the message has
+			}
+			s.c.o.Tracer.End(ctx, failed)
 		}
-		span.End()
 		<-s.running
 		s.tell(cn, d, err)
 		s.untold.Add(-1)
@@ -317,7 +319,7 @@ func (s *consumer) tell(cn *conn, d *delivery, err error) {
 	if errors.As(err, &nack) {
 		p["dead"] = nack.Dead
 		if nack.Delay > 0 {
-			p["delay_ms"] = millis(nack.Delay)
+			p["delay_ms"] = api.Millis(nack.Delay)
 		}
 	}
 	s.settle(cn, d, api.StreamNack.Name, p)
@@ -391,18 +393,6 @@ func (s *consumer) extend(sub *subscribed) {
 			}
 		}
 	}
-}
-
-// messageSpan starts the span in which a message is dealt with.
-func (c *Client) messageSpan(ctx context.Context, m api.StreamMessage) (context.Context, trace.Span) {
-	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithNewRoot()}
-	if m.Traceparent != "" {
-		from := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": m.Traceparent})
-		if publisher := trace.SpanContextFromContext(from); publisher.IsValid() {
-			options = append(options, trace.WithLinks(trace.Link{SpanContext: publisher}))
-		}
-	}
-	return c.spans.tracer.Start(ctx, spanPrefix+"stream.process", options...)
 }
 
 // reasonOf is the text of an error, as a dead letter has it.

@@ -4,79 +4,69 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// tracing is a tracer provider that keeps the spans that have ended. It stands in for
-// the OpenTelemetry SDK, which would reach the go.sum of every user of the client.
+// tracing is a Tracer that keeps the spans that have ended. What a span is to its context is
+// its trace context; the number in it counts spans.
 type tracing struct {
-	noop.TracerProvider
-
 	mu    sync.Mutex // guards what follows
-	count uint64
-	spans []*span
+	spans []span
+	// silent makes StartCall start no span.
+	silent bool
 }
 
-// span records what the client says of a call.
+// span is what the client says of a call or a message.
 type span struct {
-	noop.Span
-	by     *tracing
-	name   string
-	kind   trace.SpanKind
-	own    trace.SpanContext
-	links  []trace.Link
-	root   bool
-	status status
+	what, failed string
+	parent       string // the traceparent around it, or, of a message, its publisher's
 }
 
-// status is the outcome of a span.
-type status struct {
-	code codes.Code
-	text string
+type spanKey struct{}
+
+// within is a context with a span of the caller's.
+func within(ctx context.Context, traceparent, tracestate string) context.Context {
+	return context.WithValue(ctx, spanKey{}, [3]string{traceparent, tracestate})
 }
 
-type tracer struct {
-	noop.Tracer
-	by *tracing
-}
-
-func (r *tracing) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracer{by: r} }
-
-func (r *tracing) ended() []*span {
+func (r *tracing) StartCall(ctx context.Context, method string) (context.Context, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.spans)
-}
-
-// Start starts a sampled child of the context's span.
-func (t tracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
-	t.by.mu.Lock()
-	t.by.count++
-	n := t.by.count
-	t.by.mu.Unlock()
-	parent := trace.SpanContextFromContext(ctx)
-	traceID := parent.TraceID()
-	if !traceID.IsValid() {
-		traceID = trace.TraceID{0xf0, byte(n)}
+	if r.silent {
+		return ctx, false
 	}
-	config := trace.NewSpanStartConfig(o...)
-	s := &span{by: t.by, name: name, kind: config.SpanKind(), links: config.Links(), root: config.NewRoot(), own: trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: traceID, SpanID: trace.SpanID{0xf0, byte(n)}, TraceFlags: trace.FlagsSampled, TraceState: parent.TraceState(),
-	})}
-	return trace.ContextWithSpan(ctx, s), s
+	parent, state := r.TraceContext(ctx)
+	r.spans = append(r.spans, span{what: method, failed: "not ended", parent: parent})
+	return within(ctx, "in-"+method, state), true
 }
 
-func (s *span) SpanContext() trace.SpanContext { return s.own }
+func (r *tracing) StartMessage(ctx context.Context, traceparent string) (context.Context, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spans = append(r.spans, span{what: "message", failed: "not ended", parent: traceparent})
+	return within(ctx, "in-message", ""), true
+}
 
-func (s *span) IsRecording() bool { return true }
+func (r *tracing) End(ctx context.Context, failed string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in, _ := r.TraceContext(ctx)
+	for i := len(r.spans) - 1; i >= 0; i-- {
+		if "in-"+r.spans[i].what == in && r.spans[i].failed == "not ended" {
+			r.spans[i].failed = failed
+			return
+		}
+	}
+	r.spans = append(r.spans, span{what: "ended without a start: " + in})
+}
 
-func (s *span) SetStatus(code codes.Code, text string) { s.status = status{code, text} }
+func (r *tracing) TraceContext(ctx context.Context) (traceparent, tracestate string) {
+	v, _ := ctx.Value(spanKey{}).([3]string)
+	return v[0], v[1]
+}
 
-func (s *span) End(...trace.SpanEndOption) {
-	s.by.mu.Lock()
-	defer s.by.mu.Unlock()
-	s.by.spans = append(s.by.spans, s)
+// of are the spans of a method, in the order in which they began.
+func (r *tracing) of(what string) []span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.spans), func(s span) bool { return s.what != what })
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -58,7 +57,7 @@ func asJSON(t testing.TB, v any) string {
 // The vectors hold what this client sends, byte for byte.
 func TestRequestsAreTheVectors(t *testing.T) {
 	t.Parallel()
-	c := dial(t, newFake(t).listen(), client.Options{})
+	c := dial(t, newFake(t).listen(), client.Options{Tracer: &tracing{}})
 	typed := map[string]any{
 		"hello":                  &api.HelloParams{Client: "billing", Version: "1.2.3", Instance: "pod-7/1", Errors: api.ErrorsMap},
 		"ping":                   &api.Nothing{},
@@ -107,19 +106,9 @@ func TestRequestsAreTheVectors(t *testing.T) {
 }
 
 func traced(t testing.TB, meta map[string]any) context.Context {
-	parent, ok := meta[api.MetaTraceparent].(string)
-	if !ok {
-		return t.Context()
-	}
-	traceID, err := trace.TraceIDFromHex(parent[3:35])
-	require.NoError(t, err)
-	spanID, err := trace.SpanIDFromHex(parent[36:52])
-	require.NoError(t, err)
-	state, err := trace.ParseTraceState(meta[api.MetaTracestate].(string))
-	require.NoError(t, err)
-	return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: traceID, SpanID: spanID, TraceFlags: trace.FlagsSampled, TraceState: state,
-	}))
+	parent, _ := meta[api.MetaTraceparent].(string)
+	state, _ := meta[api.MetaTracestate].(string)
+	return within(t.Context(), parent, state)
 }
 
 func TestRepliesOfTheVectorsAreRead(t *testing.T) {

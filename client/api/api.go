@@ -7,7 +7,8 @@
 // Its invariant: within protocol version 1 methods, optional parameters and
 // result keys are added; nothing is renamed or removed.
 //
-// It holds no behaviour and knows neither sockets nor Redis.
+// It converts between durations and the milliseconds of the wire, holds no other behaviour,
+// and knows neither sockets nor Redis.
 package api
 
 import (

@@ -18,39 +18,12 @@ const DefaultTimeout = time.Second
 // maxWait is the longest wait_ms.
 const maxWait = time.Minute
 
-// ErrLimited: the sidecar refused the request. The error is a *LimitError.
-var ErrLimited = errors.New("limited")
-
 // Decision is the decision of the sidecar about one request.
 type Decision struct {
 	// Key is the key that the request was counted under.
 	Key string
 	api.RatelimitResult
 }
-
-// RetryAfter is how long to wait until the same request may be allowed; false = it is never
-// allowed.
-func (d Decision) RetryAfter() (time.Duration, bool) {
-	if d.RetryAfterMS < 0 {
-		return 0, false
-	}
-	return time.Duration(d.RetryAfterMS) * time.Millisecond, true
-}
-
-// LimitError is a request that was not sent because the sidecar refused it.
-type LimitError struct{ Decision }
-
-// Error implements error.
-func (e *LimitError) Error() string {
-	after, ok := e.RetryAfter()
-	if !ok {
-		return fmt.Sprintf("httplimit: rule %q never lets this request for %q go (%s)", e.Rule, e.Key, e.DeniedBy)
-	}
-	return fmt.Sprintf("httplimit: rule %q refuses %q (%s): retry after %v", e.Rule, e.Key, e.DeniedBy, after)
-}
-
-// Is makes errors.Is(err, ErrLimited) true.
-func (e *LimitError) Is(target error) bool { return target == ErrLimited }
 
 // asker calls the sidecar for the requests of a Transport or a Handler.
 type asker struct {
@@ -81,7 +54,7 @@ func newAsker(c *client.Client, options, rule string, ruleOf func(*http.Request)
 func (a *asker) ask(r *http.Request, rule, key string) (Decision, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.timeout+a.wait)
 	defer cancel()
-	p := api.RatelimitParams{Rule: rule, Key: key, Cost: 1, WaitMS: ceil(a.wait, time.Millisecond)}
+	p := api.RatelimitParams{Rule: rule, Key: key, Cost: 1, WaitMS: api.Millis(a.wait)}
 	if a.cost != nil {
 		p.Cost = a.cost(r)
 	}
@@ -154,9 +127,6 @@ func (a *asker) tell(r *http.Request, err error) {
 		a.hear(r, fmt.Errorf("httplimit: %w", err))
 	}
 }
-
-// ceil is d in whole units, rounded up.
-func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
 
 // orDefault is the duration of an option, or its default.
 func orDefault(d, byDefault time.Duration) time.Duration {

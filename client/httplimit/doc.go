@@ -16,7 +16,7 @@
 //	t := httplimit.NewTransport(c, httplimit.TransportOptions{Rule: "crawl", Wait: 10 * time.Second})
 //	hc := &http.Client{Transport: t}
 //	resp, err := hc.Get("https://example.com/")
-//	if errors.Is(err, httplimit.ErrLimited) { ... } // later than Wait, paused, or refused for good
+//	if errors.Is(err, client.ErrLimited) { ... } // later than Wait, paused, or refused for good
 //
 // A server that limits each of its callers:
 //

@@ -24,7 +24,7 @@ func ExampleNewTransport() {
 
 	hc := &http.Client{Transport: httplimit.NewTransport(c, httplimit.TransportOptions{Rule: "crawl", Wait: 10 * time.Second})}
 	resp, err := hc.Get("https://example.com/")
-	var refused *httplimit.LimitError
+	var refused *client.LimitError
 	if errors.As(err, &refused) {
 		if after, ok := refused.RetryAfter(); ok {
 			fmt.Printf("%s again in %v\n", refused.Key, after)

@@ -1,12 +1,7 @@
 package httplimit_test
 
 import (
-	"bufio"
-	"fmt"
-	"net"
-	"path/filepath"
-	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +10,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 )
 
 // patience is for what always comes, however busy the machine is.
@@ -23,127 +19,71 @@ const patience = 30 * time.Second
 // m is a map on the wire.
 type m = map[string]any
 
-// fake is a sidecar that answers what a test says and keeps what it was asked.
-// It speaks the protocol by a plain MessagePack library, as a foreign program would.
+// fake is a sidecar that answers what a test says, in maps: so that a test says only what it is
+// about.
 type fake struct {
-	socket string
-
-	mu      sync.Mutex // guards what follows
-	answers map[string]func(m) (result, err any)
-	asked   []call
-	conns   []net.Conn
-	wg      sync.WaitGroup
-	l       net.Listener
-}
-
-// call is what one request said, without its metadata.
-type call struct {
-	method string
-	params m
+	*clienttest.Sidecar
+	ended chan struct{} // closed when calls without an answer may end
 }
 
 func newFake(t testing.TB) *fake {
-	f := &fake{socket: filepath.Join(t.TempDir(), "s"), answers: map[string]func(m) (any, any){}}
+	f := &fake{clienttest.NewSidecar(), make(chan struct{})}
+	t.Cleanup(f.Close)
+	t.Cleanup(func() { close(f.ended) })
 	f.on(api.RatelimitAcquire.Name, allow(m{"grant": "g1", "held": true}))
 	f.on(api.RatelimitReport.Name, answer(m{"wait_ms": 0}))
 	f.on(api.RatelimitDone.Name, answer(m{"done": true}))
 	f.on(api.RatelimitRefund.Name, answer(m{"refunded": true, "reason": "refunded"}))
-	var err error
-	f.l, err = net.Listen("unix", f.socket)
-	require.NoError(t, err)
-	f.wg.Go(func() {
-		for {
-			nc, err := f.l.Accept()
-			if err != nil {
-				return
-			}
-			f.mu.Lock()
-			f.conns = append(f.conns, nc)
-			f.mu.Unlock()
-			f.wg.Go(func() { f.serve(nc) })
-		}
-	})
-	t.Cleanup(f.stop)
 	return f
 }
 
-// stop ends the fake as a process would.
-func (f *fake) stop() {
-	_ = f.l.Close()
-	f.mu.Lock()
-	for _, nc := range f.conns {
-		_ = nc.Close()
+// on sets the answer to a method; two nils = none.
+func (f *fake) on(method string, fn func(m) (result any, err error)) {
+	switch method {
+	case api.RatelimitAcquire.Name:
+		on(f, api.RatelimitAcquire, fn)
+	case api.RatelimitReport.Name:
+		on(f, api.RatelimitReport, fn)
+	case api.RatelimitDone.Name:
+		on(f, api.RatelimitDone, fn)
+	case api.RatelimitRefund.Name:
+		on(f, api.RatelimitRefund, fn)
+	default:
+		panic(method)
 	}
-	f.mu.Unlock()
-	f.wg.Wait()
 }
 
-func (f *fake) serve(nc net.Conn) {
-	defer nc.Close()
+func on[P, R any](f *fake, method api.Method[P, R], fn func(m) (result any, err error)) {
+	clienttest.On(f.Sidecar, method, func(p P) (r R, err error) {
+		var params m
+		convert(p, &params)
+		result, err := fn(params)
+		if result == nil && err == nil {
+			<-f.ended
+		}
+		convert(result, &r)
+		return r, err
+	})
+}
+
+// convert makes a struct of the contract a map, or a map a struct.
+func convert(from, to any) {
 	h := &codec.MsgpackHandle{WriteExt: true}
 	h.RawToString, h.SignedInteger = true, true
-	d := codec.NewDecoder(bufio.NewReader(nc), h)
-	for {
-		var v []any
-		if d.Decode(&v) != nil {
-			return
-		}
-		if v[0] == int64(2) {
-			continue // a notification, such as rpc.cancel
-		}
-		method, params := fmt.Sprint(v[2]), m{}
-		for k, x := range v[3].([]any)[0].(map[any]any) {
-			if k := fmt.Sprint(k); k[0] != '_' {
-				params[k] = x
-			}
-		}
-		result, fault := f.answer(method, params)
-		if result == nil && fault == nil {
-			continue
-		}
-		var b []byte
-		if codec.NewEncoderBytes(&b, h).Encode([]any{1, v[1], fault, result}) != nil {
-			return
-		}
-		if _, err := nc.Write(b); err != nil {
-			return
-		}
+	var b []byte
+	if err := codec.NewEncoderBytes(&b, h).Encode(from); err != nil {
+		panic(err)
+	}
+	if err := codec.NewDecoderBytes(b, h).Decode(to); err != nil {
+		panic(err)
 	}
 }
 
-func (f *fake) answer(method string, params m) (result, err any) {
-	if method == api.SessionHello.Name {
-		return m{"server": "fake", "version": "0", "protocol": 1, "session": "s", "limits": m{"max_frame_bytes": 1 << 20, "max_inflight": 1024}}, nil
-	}
-	f.mu.Lock()
-	f.asked = append(f.asked, call{method, params})
-	fn := f.answers[method]
-	f.mu.Unlock()
-	if fn == nil {
-		return nil, []any{1, "METHOD_NOT_FOUND: no such method"}
-	}
-	return fn(params)
-}
-
-// on sets the answer to a method; two nils = none.
-func (f *fake) on(method string, fn func(m) (result, err any)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.answers[method] = fn
-}
-
-// calls are the calls so far, in their order.
-func (f *fake) calls() []call {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.asked)
-}
-
-// methods are their names alone.
+// methods are the names of the calls so far, in their order.
 func (f *fake) methods() []string {
 	var names []string
-	for _, c := range f.calls() {
-		names = append(names, c.method)
+	for _, c := range f.Calls() {
+		names = append(names, c.Method)
 	}
 	return names
 }
@@ -152,18 +92,22 @@ func (f *fake) methods() []string {
 func (f *fake) only(t testing.TB, method string) m {
 	t.Helper()
 	var found []m
-	for _, c := range f.calls() {
-		if c.method == method {
-			found = append(found, c.params)
+	for _, c := range f.Calls() {
+		if c.Method == method {
+			found = append(found, c.Params)
 		}
 	}
 	require.Len(t, found, 1, method)
 	return found[0]
 }
 
-func answer(v any) func(m) (any, any) { return func(m) (any, any) { return v, nil } }
+func answer(v any) func(m) (any, error) { return func(m) (any, error) { return v, nil } }
 
-func fault(text string) func(m) (any, any) { return func(m) (any, any) { return nil, []any{1, text} } }
+// fault is an error, written CODE: text.
+func fault(text string) func(m) (any, error) {
+	code, message, _ := strings.Cut(text, ": ")
+	return func(m) (any, error) { return nil, &api.Error{Code: api.Code(code), Message: message} }
+}
 
 // decision is an answer about a limit of 80 per 10 minutes, with changes.
 func decision(changes m) m {
@@ -177,9 +121,9 @@ func decision(changes m) m {
 	return d
 }
 
-func allow(changes m) func(m) (any, any) { return answer(decision(changes)) }
+func allow(changes m) func(m) (any, error) { return answer(decision(changes)) }
 
-func deny(changes m) func(m) (any, any) {
+func deny(changes m) func(m) (any, error) {
 	d := decision(m{"allowed": false, "remaining": 0, "denied_by": "limit", "retry_after_ms": 1500})
 	for k, v := range changes {
 		d[k] = v
@@ -190,7 +134,7 @@ func deny(changes m) func(m) (any, any) {
 // dial connects a client to the fake for the test's time.
 func (f *fake) dial(t testing.TB) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), client.Options{Socket: f.socket})
+	c, err := client.Dial(t.Context(), client.Options{Socket: f.Socket()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c

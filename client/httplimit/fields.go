@@ -44,7 +44,7 @@ func tellsOfLimit(d Decision) bool {
 func policy(d Decision) string { return d.Rule + ":" + d.Band }
 
 // seconds rounds up, so that a client that waits for them is not early.
-func seconds(ms int64) int64 { return ceil(time.Duration(ms)*time.Millisecond, time.Second) }
+func seconds(ms int64) int64 { return (ms + 999) / 1000 }
 
 // structured is a String of RFC 9651, which has printable ASCII alone; the rest
 // of a rule's name is percent-encoded.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
 
@@ -217,7 +218,7 @@ func TestAHandlerWithoutASidecar(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	c := f.dial(t)
-	f.stop()
+	f.Stop()
 	h := &heard{}
 	for open, want := range map[bool]int{false: http.StatusServiceUnavailable, true: http.StatusNoContent} {
 		limit := httplimit.Handler(c, httplimit.HandlerOptions{Rule: "api", Timeout: time.Millisecond, FailOpen: open, OnError: h.hear})
@@ -236,7 +237,7 @@ func TestAHandlerWithoutASidecar(t *testing.T) {
 func TestHandlersMayBeStackedAndChoose(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.on(acquire, func(p m) (any, any) {
+	f.on(acquire, func(p m) (any, error) {
 		return decision(m{"rule": p["rule"], "band": map[any]string{"user": "5/1s", "all": "1000/1d"}[p["rule"]]}), nil
 	})
 	c := f.dial(t)
@@ -262,9 +263,9 @@ func TestHandlersMayBeStackedAndChoose(t *testing.T) {
 	w := serve("/")
 	require.Equal(t, []string{`"all:1000/1d";r=79;t=8`, `"user:5/1s";r=79;t=8`}, w.Header().Values("RateLimit"))
 	require.Equal(t, []string{`"all:1000/1d";q=80;w=86400`, `"user:5/1s";q=80;w=1`}, w.Header().Values("RateLimit-Policy"))
-	require.Equal(t, call{acquire, m{"rule": "user", "key": "ip:203.0.113.9", "cost": int64(3), "wait_ms": int64(1000)}}, f.calls()[1])
+	require.Equal(t, clienttest.Call{Method: acquire, Params: m{"rule": "user", "key": "ip:203.0.113.9", "cost": int64(3), "wait_ms": int64(1000)}}, f.Calls()[1])
 	serve("/healthz")
-	require.Len(t, f.calls(), 3)
+	require.Len(t, f.Calls(), 3)
 }
 
 // The request's own end does not keep its place.

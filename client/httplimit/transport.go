@@ -81,7 +81,7 @@ func NewTransport(c *client.Client, o TransportOptions) *Transport {
 	return t
 }
 
-// RoundTrip sends the request if the sidecar allows it. Errors: a *LimitError if it is
+// RoundTrip sends the request if the sidecar allows it. Errors: a *client.LimitError if it is
 // refused; those of client.Call if the sidecar could not be asked and FailOpen is not set;
 // those of the base. The request is never modified, and its body is always closed.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -95,7 +95,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.tell(r, err)
 		return t.base.RoundTrip(r) // nothing to report to
 	case err == nil && !d.Allowed:
-		err = &LimitError{d}
+		err = &client.LimitError{Key: d.Key, RatelimitResult: d.RatelimitResult}
 	case err == nil && r.Context().Err() != nil:
 		err = context.Cause(r.Context())
 		t.unsent(r, d)

@@ -16,7 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/client/clienttest"
 	"github.com/coxswain-sidecar/coxswain/client/httplimit"
 )
 
@@ -205,17 +207,17 @@ func TestARefusedRequestIsNotSent(t *testing.T) {
 		after  time.Duration
 		ever   bool
 	}{
-		{m{}, `httplimit: rule "crawl" refuses "127.0.0.1" (limit): retry after 1.5s`, 1500 * time.Millisecond, true},
-		{m{"denied_by": "pause", "retry_after_ms": 2000}, `httplimit: rule "crawl" refuses "127.0.0.1" (pause): retry after 2s`, 2 * time.Second, true},
-		{m{"denied_by": "deny_list", "retry_after_ms": -1}, `httplimit: rule "crawl" never lets this request for "127.0.0.1" go (deny_list)`, 0, false},
+		{m{}, `rule "crawl" refuses "127.0.0.1" (limit): retry after 1.5s`, 1500 * time.Millisecond, true},
+		{m{"denied_by": "pause", "retry_after_ms": 2000}, `rule "crawl" refuses "127.0.0.1" (pause): retry after 2s`, 2 * time.Second, true},
+		{m{"denied_by": "deny_list", "retry_after_ms": -1}, `rule "crawl" never admits "127.0.0.1" (deny_list)`, 0, false},
 	} {
 		f := newFake(t)
 		f.on(acquire, deny(c.answer))
 		s := remote(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
 		sent := &closing{Reader: strings.NewReader("body")}
 		err := failed(t, limited(t, f, httplimit.TransportOptions{}), s.URL, sent)
-		require.ErrorIs(t, err, httplimit.ErrLimited)
-		var refused *httplimit.LimitError
+		require.ErrorIs(t, err, client.ErrLimited)
+		var refused *client.LimitError
 		require.ErrorAs(t, err, &refused)
 		require.EqualError(t, refused, c.text)
 		require.Equal(t, "127.0.0.1", refused.Key)
@@ -255,18 +257,18 @@ func TestTheOptionsSayWhatIsAsked(t *testing.T) {
 		resp, err := hc.Post(remote(t, hello).URL+c.path, "text/plain", strings.NewReader(c.body))
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		calls := f.calls()
-		require.Equal(t, call{acquire, c.want}, calls[len(calls)-3])
+		calls := f.Calls()
+		require.Equal(t, clienttest.Call{Method: acquire, Params: c.want}, calls[len(calls)-3])
 	}
-	before := len(f.calls())
+	before := len(f.Calls())
 	resp := get(t, hc, remote(t, hello).URL+"/?k=c")
 	require.NoError(t, resp.Body.Close())
-	require.Len(t, f.calls(), before, "no rule, no limit")
+	require.Len(t, f.Calls(), before, "no rule, no limit")
 
 	longest := limited(t, f, httplimit.TransportOptions{Wait: time.Hour})
 	resp = get(t, longest, remote(t, hello).URL)
 	require.NoError(t, resp.Body.Close())
-	require.Equal(t, int64(60_000), f.calls()[before].params["wait_ms"])
+	require.Equal(t, int64(60_000), f.Calls()[before].Params["wait_ms"])
 }
 
 func TestTheKeyIsTheHostOfTheURL(t *testing.T) {
@@ -344,7 +346,7 @@ func TestARequestThatIsCancelledWaitsNoLonger(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	f.on(acquire, func(m) (any, any) { cancel(errors.New("changed my mind")); return nil, nil })
+	f.on(acquire, func(m) (any, error) { cancel(errors.New("changed my mind")); return nil, nil })
 	sent := &closing{Reader: strings.NewReader("body")}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://example.com", sent)
 	require.NoError(t, err)
@@ -364,7 +366,7 @@ func TestAGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	hc := limited(t, f, httplimit.TransportOptions{
 		Base: base(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, cancelled }),
 	})
-	f.on(acquire, func(p m) (any, any) {
+	f.on(acquire, func(p m) (any, error) {
 		r.Context().(*lateContext).over.Store(true)
 		return allow(m{"grant": "g1", "held": true})(p)
 	})
@@ -398,11 +400,11 @@ func TestWithoutASidecar(t *testing.T) {
 	closed := limited(t, f, o)
 	o.FailOpen = true
 	open := limited(t, f, o)
-	f.stop()
+	f.Stop()
 
 	err := failed(t, closed, s.URL, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NotErrorIs(t, err, httplimit.ErrLimited)
+	require.NotErrorIs(t, err, client.ErrLimited)
 	require.Zero(t, sent.Load())
 	require.Empty(t, h.all(), "the caller has the error")
 

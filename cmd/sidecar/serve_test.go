@@ -99,8 +99,8 @@ func TestAConsumerIsCalledAsItsConfigurationSays(t *testing.T) {
 		require.NotEmpty(t, call(t, s.socket, "stream.fetch", `{"stream":"`+name+`","group":"g","bind":"ttl"}`)["messages"])
 		groups, err := dial(t, s.socket, "asks").StreamGroups(t.Context(), name)
 		require.NoError(t, err)
-		require.Len(t, groups.Groups[0].Consumers, 1)
-		require.Equal(t, name, groups.Groups[0].Consumers[0].Name)
+		require.Len(t, groups[0].Consumers, 1)
+		require.Equal(t, name, groups[0].Consumers[0].Name)
 	}
 }
 

@@ -81,7 +81,7 @@ func (t *tailing) consume(ctx context.Context, c *client.Client, p api.StreamFet
 		if t.left > 0 {
 			p.Count = int64(min(t.left, tailTake)) // one that is not to be printed is not taken from others
 		}
-		r, err := insist(ctx, t, func() (api.StreamFetchResult, error) { return c.StreamFetch(ctx, p) })
+		messages, err := insist(ctx, t, func() ([]api.StreamMessage, error) { return c.StreamFetch(ctx, p) })
 		if err != nil {
 			return err
 		}
@@ -89,13 +89,13 @@ func (t *tailing) consume(ctx context.Context, c *client.Client, p api.StreamFet
 			t.subscribed()
 			p.WaitMS = time.Second.Milliseconds()
 		}
-		for _, m := range r.Messages {
+		for _, m := range messages {
 			// After the last one too, and when it was interrupted: it has been printed.
 			last := t.entry(tailedEntry{ID: m.ID, PublishedAtMS: m.PublishedAtMS, Attempt: m.Attempt, Body: m.Body, Fields: m.Fields})
 			if last != nil && !errors.Is(last, errEnough) {
 				return last
 			}
-			_, err := insist(ctx, t, func() (api.StreamAckResult, error) {
+			_, err := insist(ctx, t, func() (bool, error) {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), api.DefaultDeadlineMS*time.Millisecond)
 				defer cancel()
 				return c.StreamAck(ctx, api.StreamMessageParams{Stream: p.Stream, Group: p.Group, ID: m.ID})

@@ -22,6 +22,7 @@ import (
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/client/clientotel"
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
 	"github.com/coxswain-sidecar/coxswain/internal/otlptest"
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
@@ -54,7 +55,7 @@ func observe(t *testing.T, env ...string) *observed {
 	require.NoError(t, err)
 	spans := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	o.Client, err = client.Dial(t.Context(), client.Options{
-		Socket: o.socket, Client: secret, Version: secret, Instance: secret, TracerProvider: spans,
+		Socket: o.socket, Client: secret, Version: secret, Instance: secret, Tracer: clientotel.New(spans),
 	})
 	require.NoError(t, err)
 	o.stop = func() {

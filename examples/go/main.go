@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -24,7 +25,7 @@ func run(ctx context.Context) error {
 	defer c.Close()
 
 	r, err := c.RatelimitAcquire(ctx, api.RatelimitParams{
-		Key: "example.com", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{{Limit: 3, PeriodMS: 5000}},
+		Key: "example.com", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{api.Per(3, 5*time.Second)},
 	})
 	if err != nil {
 		return err

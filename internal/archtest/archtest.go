@@ -27,6 +27,8 @@ const Module = "github.com/coxswain-sidecar/coxswain/"
 var arrows = map[string][]string{
 	"client/api":         {},
 	"client":             {"client/api"},
+	"client/clientotel":  {"client", "client/api"},
+	"client/clienttest":  {"client", "client/api"},
 	"client/httplimit":   {"client", "client/api"},
 	"internal/telemetry": {"internal/finding"},
 	"internal/nearest":   {},
@@ -104,7 +106,7 @@ var forTests = []string{
 var foreign = map[string][]string{
 	"github.com/redis/go-redis":         {"internal/redis", "internal/redistest", "internal/luatest"},
 	"github.com/alicebob/miniredis":     {"internal/redis", "internal/redistest", "internal/luatest"},
-	"github.com/hashicorp/go-msgpack":   {"client", "internal/rpc", "internal/coord/stream", "internal/coordtest"},
+	"github.com/hashicorp/go-msgpack":   {"client", "client/clienttest", "internal/rpc", "internal/coord/stream", "internal/coordtest"},
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},
 	"github.com/KimMachineGun":          {"cmd/sidecar"},
@@ -126,9 +128,11 @@ const clientModule = "client"
 // clientForeign says which packages of others the client's packages may import: every
 // module among them is one that users of the client require too.
 var clientForeign = map[string][]string{
-	"client/api":       {},
-	"client":           {"github.com/hashicorp/go-msgpack/", "go.opentelemetry.io/otel"},
-	"client/httplimit": {"golang.org/x/net/idna"},
+	"client/api":        {},
+	"client":            {"github.com/hashicorp/go-msgpack/"},
+	"client/clientotel": {"go.opentelemetry.io/otel"},
+	"client/clienttest": {"github.com/hashicorp/go-msgpack/"},
+	"client/httplimit":  {"golang.org/x/net/idna"},
 }
 
 // Check returns everything in the tree that breaks a rule, sorted.

@@ -56,7 +56,8 @@ func TestEveryRuleCanBreak(t *testing.T) {
 		"test kit in product":   {"internal/lua/a.go", imports(m + "internal/redistest"), "internal/lua/a.go imports internal/redistest, which is for tests"},
 		"go-cmp in product":     {"internal/lua/a.go", imports("github.com/google/go-cmp/cmp"), "internal/lua/a.go imports github.com/google/go-cmp/cmp, which is for tests"},
 		"client takes more":     {"client/a.go", imports("github.com/cenkalti/backoff/v4"), "client/a.go imports github.com/cenkalti/backoff/v4, which every user of the client would require"},
-		"client takes the SDK":  {"client/a.go", imports("go.opentelemetry.io/other"), "client/a.go imports go.opentelemetry.io/other, which every user of the client would require"},
+		"client takes OTel":     {"client/a.go", imports("go.opentelemetry.io/otel"), "client/a.go imports go.opentelemetry.io/otel, which every user of the client would require"},
+		"tracing takes the SDK": {"client/clientotel/a.go", imports("go.opentelemetry.io/other"), "client/clientotel/a.go imports go.opentelemetry.io/other, which every user of the client would require"},
 		"package without place": {"internal/x/a.go", imports(), "internal/x/a.go: package internal/x has no place in the arrows; give it one in internal/archtest"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +80,8 @@ func TestWhatIsAllowed(t *testing.T) {
 		"client/a.go":            imports("fmt"),
 		"client/httplimit/a.go":  imports(m+"client", m+"client/api", "net/http"),
 		"examples/go/main.go":    imports(m+"client", m+"client/api", m+"client/httplimit"),
-		"client/b.go":            imports("github.com/hashicorp/go-msgpack/v2/codec", "go.opentelemetry.io/otel/trace"),
+		"client/b.go":            imports("github.com/hashicorp/go-msgpack/v2/codec"),
+		"client/clientotel/a.go": imports(m+"client", m+"client/api", "go.opentelemetry.io/otel/trace"),
 		"bench/go.mod":           {Data: []byte("module bench")},
 		"bench/a.go":             imports(m + "internal/lua"),
 		".cache/a.go":            imports(m + "internal/lua"),

@@ -27,7 +27,7 @@ func main() {
 	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Options{})
 	if err == nil {
-		err = c.LockDo(ctx, "nightly", client.LockOptions{}, func(context.Context) error { return nil })
+		err = c.LockDo(ctx, "nightly", client.LockOptions{}, func(context.Context, *client.Lock) error { return nil })
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -51,25 +51,51 @@ func main() {
 }
 `
 
+// usesTracing is a program that asks for OpenTelemetry.
+const usesTracing = `package main
+
+import (
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/clientotel"
+)
+
+var _ = client.Options{Tracer: clientotel.New(nil)}
+
+func main() {}
+`
+
+// usesFake is a program that is tried on a fake sidecar.
+const usesFake = `package main
+
+import "github.com/coxswain-sidecar/coxswain/client/clienttest"
+
+func main() {
+	s := clienttest.NewSidecar()
+	defer s.Close()
+}
+`
+
 // The API of OpenTelemetry, and what its packages import themselves.
 var otelAPI = []string{
 	"github.com/cespare/xxhash/v2", "github.com/go-logr/logr", "github.com/go-logr/stdr", "go.opentelemetry.io/auto/sdk",
 	"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/log", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 }
 
-// A user's go.mod gets the codec and the OpenTelemetry API from the client; httplimit adds
-// the names of hosts beyond ASCII. The test makes modules as users do, so it needs a module
-// cache or the network.
-func TestAUserOfTheClientRequiresTheCodecAndOpenTelemetryAlone(t *testing.T) {
+// A user's go.mod gets the codec from the client, and nothing else from the fake sidecar;
+// httplimit adds the names of hosts beyond ASCII, and clientotel the OpenTelemetry API. The
+// test makes modules as users do, so it needs a module cache or the network.
+func TestAUserOfTheClientRequiresTheCodecAlone(t *testing.T) {
 	t.Parallel()
-	own := append([]string{"github.com/coxswain-sidecar/coxswain/client", "github.com/hashicorp/go-msgpack/v2"}, otelAPI...)
+	own := []string{"github.com/coxswain-sidecar/coxswain/client", "github.com/hashicorp/go-msgpack/v2"}
 	for name, c := range map[string]struct {
 		program string
 		want    []string
 		sums    int // the most lines of its go.sum
 	}{
-		"client":    {usesClient, own, 27},
-		"httplimit": {usesTransport, append([]string{"golang.org/x/net", "golang.org/x/text"}, own...), 31},
+		"client":     {usesClient, own, 27},
+		"clienttest": {usesFake, own, 27},
+		"httplimit":  {usesTransport, append([]string{"golang.org/x/net", "golang.org/x/text"}, own...), 31},
+		"clientotel": {usesTracing, append(slices.Clone(otelAPI), own...), 27},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

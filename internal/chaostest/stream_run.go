@@ -229,8 +229,8 @@ func publishSurely(ctx context.Context, c *client.Client, requestID string, mess
 	defer cancel()
 	p := api.StreamPublishManyParams{Stream: bulk, Messages: messages}
 	return until(ctx, func() error {
-		r, err := c.StreamPublishMany(client.WithRequestID(ctx, requestID), p)
-		for _, one := range r.Results {
+		results, err := c.StreamPublishMany(client.WithRequestID(ctx, requestID), p)
+		for _, one := range results {
 			if one.Error != nil {
 				err = errors.Join(err, fmt.Errorf("%s: %s", one.Error.Code, one.Error.Message))
 			}

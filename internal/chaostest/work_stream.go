@@ -261,9 +261,9 @@ func (x *hand) pushed(ctx context.Context, m api.StreamMessage) error {
 		return errDrawn
 	}
 	for ctx.Err() == nil {
-		r, err := x.s.StreamAck(ctx, api.StreamMessageParams{Stream: m.Stream, Group: m.Group, ID: m.ID})
+		yes, err := x.s.StreamAck(ctx, api.StreamMessageParams{Stream: m.Stream, Group: m.Group, ID: m.ID})
 		if err == nil {
-			h.EndReturn, h.Outcome = x.w.history.Now(), acked(r.Acked)
+			h.EndReturn, h.Outcome = x.w.history.Now(), acked(yes)
 			return nil
 		}
 		x.w.suspect(err)
@@ -291,13 +291,13 @@ func (w *worker) pull(ctx context.Context) {
 	x := w.hand(s, w.bind())
 	p := fetching(feed, x.group, 1+w.rnd.Int64N(8), mostDeliveries, visible)
 	p.Bind, p.WaitMS = x.bind, w.waitMS()
-	r, err := s.StreamFetch(context.WithoutCancel(ctx), p)
+	messages, err := s.StreamFetch(context.WithoutCancel(ctx), p)
 	if err != nil {
 		w.suspect(err)
 		w.cut(x.call) // it may have been sent messages
 		return
 	}
-	for _, m := range r.Messages {
+	for _, m := range messages {
 		if s.ended() < Never {
 			return
 		}
@@ -330,8 +330,8 @@ func (x *hand) pulled(ctx context.Context, m api.StreamMessage) {
 // ending acknowledges a message, or has it come again.
 func ending(ctx context.Context, c *client.Client, m api.StreamMessage, by Kind, delay time.Duration) (Outcome, error) {
 	if by == Ack {
-		r, err := c.StreamAck(ctx, api.StreamMessageParams{Stream: m.Stream, Group: m.Group, ID: m.ID})
-		return acked(r.Acked), err
+		yes, err := c.StreamAck(ctx, api.StreamMessageParams{Stream: m.Stream, Group: m.Group, ID: m.ID})
+		return acked(yes), err
 	}
 	r, err := c.StreamNack(ctx, api.StreamNackParams{
 		Stream: m.Stream, Group: m.Group, ID: m.ID, DelayMS: delay.Milliseconds(), Reason: errDrawn.Error(),
@@ -371,7 +371,7 @@ func (r *run) finishSome(ctx context.Context, c *client.Client, group string) (i
 	if err != nil {
 		return 0, err
 	}
-	for _, m := range got.Messages {
+	for _, m := range got {
 		h := Handling{
 			Client: "settled", Stream: m.Stream, Group: group, ID: idIn(m.Body), Message: m.ID, Attempt: m.Attempt, Call: call, Begin: now(),
 			End: Ack, EndReturn: Never, Outcome: Unknown,
@@ -387,7 +387,7 @@ func (r *run) finishSome(ctx context.Context, c *client.Client, group string) (i
 		err = errors.Join(err, failed)
 		r.history.add(func() { r.history.Handled = append(r.history.Handled, h) })
 	}
-	return len(got.Messages), err
+	return len(got), err
 }
 
 // finished is an error while there is something left to do for a group of a stream.

@@ -113,7 +113,7 @@ func TestWhatOneCrawlerIsToldHoldsForAll(t *testing.T) {
 	none := func(host string, after time.Duration) {
 		t.Helper()
 		for _, hc := range crawlers {
-			var refused *httplimit.LimitError
+			var refused *client.LimitError
 			require.ErrorAs(t, failed(t, hc, "http://"+host), &refused)
 			require.Equal(t, "pause", refused.DeniedBy)
 			got, ever := refused.RetryAfter()

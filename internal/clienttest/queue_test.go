@@ -35,7 +35,7 @@ func TestQueueDoAcknowledgesWhatWorked(t *testing.T) {
 		_ = c.QueueDo(ctx, "q", client.QueueOptions{}, func(context.Context, *client.Entry) error { panic("oh") })
 	})
 	require.NoError(t, c.QueueDo(ctx, "q", client.QueueOptions{}, work(nil)))
-	e, err := c.QueueDequeue(ctx, "q", client.QueueOptions{Lease: time.Hour})
+	e, err := c.QueueDequeue(ctx, "q", client.QueueOptions{TTL: time.Hour})
 	require.NoError(t, err)
 	require.Equal(t, []any{"2", int64(1)}, []any{e.ID(), e.Attempt()})
 	require.NoError(t, e.Renew(ctx))
@@ -52,7 +52,7 @@ func TestALostEntryIsTold(t *testing.T) {
 	c, other := dial(t, socket, client.Options{}), dial(t, socket, client.Options{})
 	_, err := c.QueueEnqueue(t.Context(), "q", "1", client.EntryOptions{TTL: time.Hour})
 	require.NoError(t, err)
-	err = c.QueueDo(t.Context(), "q", client.QueueOptions{Lease: time.Hour}, func(ctx context.Context, e *client.Entry) error {
+	err = c.QueueDo(t.Context(), "q", client.QueueOptions{TTL: time.Hour}, func(ctx context.Context, e *client.Entry) error {
 		err := other.CallRaw(t.Context(), "queue.release", map[string]any{"queue": "q", "lease": e.Token()}, nil)
 		require.NoError(t, err)
 		select {
@@ -69,7 +69,7 @@ func TestALostReservationIsTold(t *testing.T) {
 	t.Parallel()
 	socket := live(t)
 	c, other := dial(t, socket, client.Options{}), dial(t, socket, client.Options{})
-	done, err := c.SeenDo(t.Context(), "urls", "u", client.SeenOptions{TTL: time.Hour}, func(ctx context.Context) error {
+	done, err := c.SeenDo(t.Context(), "urls", "u", client.SeenOptions{TTL: time.Hour}, func(ctx context.Context, _ *client.Reservation) error {
 		r, _, err := c.SeenReserve(ctx, "urls", "v", client.SeenOptions{TTL: time.Hour})
 		require.NoError(t, err)
 		err = other.CallRaw(t.Context(), "seen.release", map[string]any{"set": r.Name(), "key": r.Key(), "token": r.Token()}, nil)
@@ -91,7 +91,7 @@ func TestSeenDoRunsOnce(t *testing.T) {
 	c, other := dial(t, socket, client.Options{}), dial(t, socket, client.Options{})
 	ctx, ran := t.Context(), 0
 	do := func(c *client.Client, err error) (bool, error) {
-		return c.SeenDo(ctx, "urls", "u", client.SeenOptions{}, func(context.Context) error { ran++; return err })
+		return c.SeenDo(ctx, "urls", "u", client.SeenOptions{}, func(context.Context, *client.Reservation) error { ran++; return err })
 	}
 	_, err := do(c, errWork)
 	require.ErrorIs(t, err, errWork)

@@ -24,7 +24,7 @@ func TestTypedCallsAboutAKeyAreTheirMethods(t *testing.T) {
 
 	paused, err := c.RatelimitPause(ctx, api.RatelimitPauseParams{Key: "k", ForMS: 3_600_000})
 	require.NoError(t, err)
-	require.Positive(t, paused.PausedUntilAtMS)
+	require.WithinDuration(t, time.Now().Add(time.Hour), paused, 10*time.Minute)
 	for _, want := range []bool{true, false} {
 		was, err := c.RatelimitResume(ctx, api.RatelimitResumeParams{Key: "k"})
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestTypedCallsThatLookAreTheirMethods(t *testing.T) {
 	c, ctx := dial(t, live(t), client.Options{}), t.Context()
 	lk, err := c.LockAcquire(ctx, "l", client.LockOptions{TTL: time.Hour})
 	require.NoError(t, err)
-	list, err := c.LockList(ctx, "", 1000)
+	list, err := c.LockList(ctx, api.LockListParams{Count: 1000})
 	require.NoError(t, err)
 	require.Len(t, list.Locks, 1)
 	require.NoError(t, lk.Release(ctx))
@@ -87,8 +87,9 @@ func TestTypedCallsAboutAPoolAreTheirMethods(t *testing.T) {
 	put, err := c.PoolPut(ctx, api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "x"}, {ID: "y"}}})
 	require.NoError(t, err)
 	require.Equal(t, int64(2), put.Added)
-	_, err = c.PoolBan(ctx, api.PoolBanParams{Pool: "p", ID: "x"})
+	banned, err := c.PoolBan(ctx, api.PoolBanParams{Pool: "p", ID: "x"})
 	require.NoError(t, err)
+	require.True(t, banned)
 	list, err := c.PoolList(ctx, api.PoolListParams{Pool: "p"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"banned", "free"}, []string{list.Members[0].State, list.Members[1].State})
@@ -96,9 +97,9 @@ func TestTypedCallsAboutAPoolAreTheirMethods(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, api.PoolStatsResult{Total: 2, Banned: 1, Free: 1}, stats)
 	for _, want := range []bool{true, false} {
-		unban, err := c.PoolUnban(ctx, api.PoolUnbanParams{Pool: "p", ID: "x"})
+		unban, err := c.PoolUnban(ctx, "p", "x")
 		require.NoError(t, err)
-		require.Equal(t, want, unban.Changed)
+		require.Equal(t, want, unban)
 	}
 	removed, err := c.PoolRemove(ctx, api.PoolRemoveParams{Pool: "p", IDs: []string{"x"}})
 	require.NoError(t, err)

@@ -65,6 +65,38 @@ func TestTheIndexNamesEveryPage(t *testing.T) {
 	}
 }
 
+// Each block of the page about Go is a part of an example, which the tests of the client run.
+func TestTheGoPageShowsPartsOfExamples(t *testing.T) {
+	t.Parallel()
+	plain := func(code string) string {
+		lines := strings.Split(strings.TrimSpace(code), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimSpace(lines[i])
+		}
+		return strings.Join(lines, "\n")
+	}
+	var examples strings.Builder
+	for _, pattern := range []string{"client/example*_test.go", "client/*/example_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			require.NoError(t, err)
+			examples.WriteString(plain(string(b)) + "\n")
+		}
+	}
+	page, err := os.ReadFile(root + "/docs/go.md")
+	require.NoError(t, err)
+	blocks := doctest.Blocks(string(page), "go")
+	require.NotEmpty(t, blocks)
+	for _, b := range blocks {
+		if !strings.Contains(examples.String(), plain(b)) {
+			t.Errorf("docs/go.md shows what is in no example:\n%s", b)
+		}
+	}
+}
+
 func TestWhatIsNotThereIsNamed(t *testing.T) {
 	t.Parallel()
 	page := strings.Join([]string{

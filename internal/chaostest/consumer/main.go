@@ -133,7 +133,7 @@ func (x *consumer) push(ctx context.Context) error {
 // pull takes some messages, and waits for the first of them.
 func (x *consumer) pull(ctx context.Context) error {
 	call := x.now()
-	r, err := x.c.StreamFetch(ctx, api.StreamFetchParams{
+	messages, err := x.c.StreamFetch(ctx, api.StreamFetchParams{
 		Stream: x.stream, Group: x.group, Count: prefetch, WaitMS: again.Milliseconds() * 10, MaxDeliveries: x.deliveries,
 		VisibilityMS: x.visibility.Milliseconds(),
 	})
@@ -142,7 +142,7 @@ func (x *consumer) pull(ctx context.Context) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx) // what was taken is dealt with
-	for _, m := range r.Messages {
+	for _, m := range messages {
 		n, fails := x.begin(call, m)
 		if fails == nil {
 			line("end %d ack %d", n, x.now())
@@ -182,8 +182,8 @@ func delay() time.Duration { return time.Millisecond + rand.N(mostDelay) }
 
 func (x *consumer) ack(ctx context.Context, n int64, m api.StreamMessage) {
 	x.settle(ctx, n, func() (string, error) {
-		r, err := x.c.StreamAck(ctx, api.StreamMessageParams{Stream: x.stream, Group: x.group, ID: m.ID})
-		return outcome(r.Acked, "acked"), err
+		acked, err := x.c.StreamAck(ctx, api.StreamMessageParams{Stream: x.stream, Group: x.group, ID: m.ID})
+		return outcome(acked, "acked"), err
 	})
 }
 

@@ -1,0 +1,131 @@
+// Package clientotel traces a client of the sidecar by OpenTelemetry: each call is a span, each
+// message of a stream that is dealt with is one, and the sidecar's own spans are its children.
+//
+//	c, err := client.Dial(ctx, client.Options{Tracer: clientotel.New(nil)})
+//
+// Its invariant: no span has a text that a user sent, such as a key or a name. It sets up no
+// SDK and no exporter: spans go where the provider sends them.
+package clientotel
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// scope is the instrumentation scope of the spans.
+const scope = "github.com/coxswain-sidecar/coxswain/client"
+
+const spanPrefix = "coxswain."
+
+// askAgain is the pause between two questions to a global provider that starts no spans. It may
+// begin to start some when a tracer attaches to the process from outside, and tells nobody.
+// Another provider is seen at once.
+const askAgain = time.Second
+
+var asClient = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}
+
+// spanNames saves a concatenation per call.
+var spanNames = func() map[string]string {
+	names := make(map[string]string)
+	for _, s := range api.Methods() {
+		names[s.Name] = spanPrefix + s.Name
+	}
+	return names
+}()
+
+// New traces by a provider; nil = the global one of package otel, also if it is set later.
+func New(tp trace.TracerProvider) client.Tracer {
+	t := &tracer{epoch: time.Now()}
+	if tp == nil {
+		tp = otel.GetTracerProvider()
+		if reflect.ValueOf(tp).Kind() == reflect.Pointer { // so that it can be compared
+			t.global = tp
+		}
+	}
+	t.Tracer = tp.Tracer(scope)
+	return t
+}
+
+type tracer struct {
+	trace.Tracer
+	epoch time.Time
+	// global is the provider of package otel that the tracer began with; nil = the program gave
+	// one of its own.
+	global trace.TracerProvider
+	// silent is the time since epoch until which global need not be asked.
+	silent atomic.Int64
+}
+
+// StartCall implements client.Tracer. A span that records nothing is three allocations, and
+// most programs have no other.
+func (t *tracer) StartCall(ctx context.Context, method string) (context.Context, bool) {
+	if t.global != nil && int64(time.Since(t.epoch)) < t.silent.Load() && otel.GetTracerProvider() == t.global {
+		return ctx, false
+	}
+	name, ok := spanNames[method]
+	if !ok {
+		name = spanPrefix + method
+	}
+	inside, span := t.Start(ctx, name, asClient...)
+	// A provider that samples makes a new id for each span, whether it records it or not.
+	if t.global != nil && !span.IsRecording() && span.SpanContext().Equal(trace.SpanContextFromContext(ctx)) {
+		t.silent.Store(int64(time.Since(t.epoch) + askAgain))
+	}
+	return inside, true
+}
+
+// StartMessage implements client.Tracer.
+func (t *tracer) StartMessage(ctx context.Context, traceparent string) (context.Context, bool) {
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithNewRoot()}
+	if traceparent != "" {
+		from := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
+		if publisher := trace.SpanContextFromContext(from); publisher.IsValid() {
+			options = append(options, trace.WithLinks(trace.Link{SpanContext: publisher}))
+		}
+	}
+	ctx, _ = t.Start(ctx, spanPrefix+"stream.process", options...)
+	return ctx, true
+}
+
+// End implements client.Tracer.
+func (t *tracer) End(ctx context.Context, failed string) {
+	span := trace.SpanFromContext(ctx)
+	if failed != "" && span.IsRecording() {
+		span.SetStatus(codes.Error, failed)
+	}
+	span.End()
+}
+
+// TraceContext implements client.Tracer.
+func (t *tracer) TraceContext(ctx context.Context) (traceparent, tracestate string) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return "", ""
+	}
+	var k carrier
+	propagation.TraceContext{}.Inject(ctx, &k)
+	return k.traceparent, k.tracestate
+}
+
+// carrier is where a propagator writes.
+type carrier struct{ traceparent, tracestate string }
+
+func (k *carrier) Get(string) string { return "" }
+func (k *carrier) Keys() []string    { return nil }
+func (k *carrier) Set(key, value string) {
+	switch key {
+	case "traceparent":
+		k.traceparent = value
+	case "tracestate":
+		k.tracestate = value
+	}
+}

@@ -1,0 +1,30 @@
+package clientotel_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/clientotel"
+	"github.com/coxswain-sidecar/coxswain/client/clienttest"
+)
+
+// A program that traces gives its provider, or none for the global one.
+func ExampleNew() {
+	s := clienttest.NewSidecar()
+	defer s.Close()
+
+	provider := &tracing{} // sdktrace.NewTracerProvider(...) in a program
+	ctx := context.Background()
+	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Tracer: clientotel.New(provider)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Ping(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(provider.ended()[0].name)
+	// Output: coxswain.session.ping
+}

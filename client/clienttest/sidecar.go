@@ -1,0 +1,344 @@
+// Package clienttest has a fake sidecar for the tests of programs that use package client. It
+// listens on a Unix socket, speaks the protocol, and keeps its state in memory: no sidecar, no
+// Redis, and a clock that a test can move.
+//
+//	s := clienttest.NewSidecar()
+//	defer s.Close()
+//	s.PutRule(api.Rule{Name: "crawl", Limits: []api.Band{api.Per(2, time.Minute)}})
+//	c := s.Client() // or client.Dial with s.Socket()
+//
+// Limits count, locks exclude and are waited for in turn, breakers open, queues and streams
+// deliver again what was not acknowledged. What is to happen otherwise, a test says: On answers
+// a method in the place of the model, SetError fails all calls, Lose takes a lease from its
+// holder, Stop and Start restart the sidecar.
+//
+// Its invariant: what the model answers, a sidecar answers to the same calls. The tests of the
+// sidecar compare both. It is simpler in what a program cannot build on: there is one pod; rules
+// in mode leased are exact; pauses and open breakers last as long as is written, without jitter;
+// breakers go by their thresholds and have no window; and fail modes do nothing, since there is no
+// Redis to fail. Methods that explain, inspect and count for people are not modelled: they answer
+// METHOD_NOT_FOUND unless On answers them.
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// Sidecar is a fake sidecar. It is safe for concurrent use.
+type Sidecar struct {
+	dir string
+
+	dialing sync.Mutex     // guards own
+	own     *client.Client // of Client
+
+	mu      sync.Mutex         // guards what follows, and all of the model
+	stop    context.CancelFunc // ends what the listener has started; nil = it is stopped
+	wg      *sync.WaitGroup    // those goroutines
+	conns   map[*conn]bool
+	session int
+	methods map[string]method
+	answers map[string]method // of On
+	failure *api.Error        // of SetError
+	calls   []Call
+	replies map[string]*reply
+
+	clock   clock
+	changed chan struct{} // closed and replaced when a waiting call has to look again
+
+	model
+}
+
+// Call is a call that the sidecar was asked.
+type Call struct {
+	// Method is its name.
+	Method string
+	// Params are its parameters, without metadata: integers are int64, and what is bytes is
+	// []byte.
+	Params map[string]any
+}
+
+// NewSidecar starts a fake sidecar. It panics if it cannot listen on a socket of its own in the
+// folder for temporary files.
+func NewSidecar() *Sidecar {
+	dir, err := os.MkdirTemp("", "coxswain")
+	if err != nil {
+		panic("clienttest: " + err.Error())
+	}
+	s := &Sidecar{
+		dir: dir, conns: make(map[*conn]bool), answers: make(map[string]method), replies: make(map[string]*reply),
+		changed: make(chan struct{}), model: newModel(),
+	}
+	s.methods = modelled()
+	s.Start()
+	return s
+}
+
+// Socket is the path of its socket, for client.Options and COXSWAIN_SOCKET.
+func (s *Sidecar) Socket() string { return filepath.Join(s.dir, "sidecar.sock") }
+
+// Client is a client of it, the same one with each call. Close closes it. It panics if the sidecar
+// is stopped.
+func (s *Sidecar) Client() *client.Client {
+	s.dialing.Lock()
+	defer s.dialing.Unlock()
+	if s.own == nil {
+		c, err := client.Dial(context.Background(), client.Options{Socket: s.Socket()})
+		if err != nil {
+			panic("clienttest: " + err.Error())
+		}
+		s.own = c
+	}
+	return s.own
+}
+
+// Close ends the sidecar and its Client, and removes the socket.
+func (s *Sidecar) Close() {
+	s.dialing.Lock()
+	defer s.dialing.Unlock()
+	if s.own != nil {
+		_ = s.own.Close() // always nil
+		s.own = nil
+	}
+	s.Stop()
+	_ = os.RemoveAll(s.dir) // what is left is in a folder for temporary files
+}
+
+// Stop ends the sidecar: connections break, and what is bound to them is given back; all other
+// state stays. Start starts it again. Stopping one that is stopped does nothing.
+func (s *Sidecar) Stop() {
+	s.mu.Lock()
+	stop, wg := s.stop, s.wg
+	s.stop = nil
+	s.mu.Unlock()
+	if stop != nil {
+		stop()
+		wg.Wait()
+	}
+}
+
+// Start starts the sidecar after Stop.
+func (s *Sidecar) Start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop != nil {
+		return
+	}
+	l, err := net.Listen("unix", s.Socket())
+	if err != nil {
+		panic("clienttest: " + err.Error())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	wg := new(sync.WaitGroup)
+	s.stop, s.wg = cancel, wg
+	stopped := context.AfterFunc(ctx, func() { _ = l.Close() })
+	wg.Go(func() { s.keepTime(ctx) })
+	wg.Go(func() {
+		defer stopped()
+		defer l.Close()
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { s.serve(ctx, nc) })
+		}
+	})
+}
+
+// PutRule stores a rule as ratelimit.put_rule does. Without an algorithm it is a token_bucket.
+func (s *Sidecar) PutRule(r api.Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Algorithm == "" {
+		r.Algorithm = api.AlgorithmTokenBucket
+	}
+	if _, err := s.putRule(r); err != nil {
+		panic("clienttest: " + err.Error())
+	}
+}
+
+// PutPolicy configures a policy of breakers: of those with its name, and of calls that name it.
+func (s *Sidecar) PutPolicy(p api.BreakerPolicy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policies[p.Name] = p
+}
+
+// SetError has all calls fail with an error, such as &api.Error{Code: api.Unavailable}; nil = no
+// longer. The calls of the session itself, which need no Redis, go on.
+func (s *Sidecar) SetError(err *api.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = err
+}
+
+// Lose takes the leases of a name from their holders, who are told: noun is lock, semaphore, pool,
+// permit, queue, seen or stream, and name is the lock, the set, or the stream. The reason is one
+// of the sidecar's, such as expired, unreachable or max_hold. It returns how many there were.
+func (s *Sidecar) Lose(noun, name, reason string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	n := 0
+	for _, l := range s.sortedLeases() {
+		if l.noun == noun && l.name == name {
+			s.lose(l, reason)
+			n++
+		}
+	}
+	s.wake()
+	return n
+}
+
+// Emit sends an event to those who subscribed to its kind by events.subscribe. An AtMS of 0 is now.
+func (s *Sidecar) Emit(e api.EventParams) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.AtMS == 0 {
+		e.AtMS = s.now().UnixMilli()
+	}
+	e.Count = max(e.Count, 1)
+	for cn := range s.conns {
+		if cn.follows && (len(cn.kinds) == 0 || slices.Contains(cn.kinds, e.Kind)) {
+			cn.notify(api.EventHappened.Name, e)
+		}
+	}
+}
+
+// Calls are the calls so far that named a method, in their order, but for those of the session.
+func (s *Sidecar) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// Now is what time it is for the sidecar.
+func (s *Sidecar) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now()
+}
+
+// Freeze stops the clock, so that time passes by Advance alone. Set moves it to an instant; the
+// zero time = as it is.
+func (s *Sidecar) Freeze(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.IsZero() {
+		at = s.now()
+	}
+	s.clock = clock{frozen: true, at: at}
+	s.wake()
+}
+
+// Advance moves the clock forward: limits refill, leases end, delayed messages come. It returns
+// when all that is due has happened, but for calls that wait, which are woken.
+func (s *Sidecar) Advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock.at = s.clock.at.Add(d)
+	s.clock.offset += d
+	s.expire()
+	s.wake()
+}
+
+// clock is the clock of a sidecar: that of the process with an offset, or one that stands still.
+type clock struct {
+	offset time.Duration
+	frozen bool
+	at     time.Time // what time it is, if it is frozen
+}
+
+func (s *Sidecar) now() time.Time {
+	if s.clock.frozen {
+		return s.clock.at
+	}
+	return time.Now().Add(s.clock.offset)
+}
+
+// keepTime has happen what is due while nobody calls.
+func (s *Sidecar) keepTime(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ctx.Err() == nil {
+		if s.expire() {
+			s.wake()
+		}
+		s.pause(ctx, time.Hour)
+	}
+}
+
+// pause gives up the mutex until something has changed, the time is over, or something is due.
+func (s *Sidecar) pause(ctx context.Context, d time.Duration) {
+	if at, ok := s.nextDue(); ok {
+		d = min(d, at.Sub(s.now()))
+	}
+	var over <-chan time.Time
+	if !s.clock.frozen {
+		t := time.NewTimer(max(d, time.Millisecond))
+		defer t.Stop()
+		over = t.C
+	}
+	changed := s.changed
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-changed:
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
+// Waiting is how many calls wait in lines, for whatever they ask: a test that goes on when a call
+// has begun to wait polls it.
+func (s *Sidecar) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, line := range s.lines {
+		n += len(line)
+	}
+	return n
+}
+
+// ErrModel, returned by a function of On, has the model answer that call.
+var ErrModel = errors.New("clienttest: the model answers")
+
+// On has a function answer the calls of a method in the place of the model; nil = the model
+// again. An *api.Error that it returns is sent as it is. ErrModel = the model answers this call.
+// The function may wait, but not beyond Stop and Close, which wait for it; it may use the sidecar.
+//
+//	clienttest.On(s, api.RatelimitAcquire, func(p api.RatelimitParams) (api.RatelimitResult, error) {
+//		return api.RatelimitResult{DeniedBy: "pause", RetryAfterMS: 2000}, nil
+//	})
+func On[P, R any](s *Sidecar, m api.Method[P, R], fn func(P) (R, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fn == nil {
+		delete(s.answers, m.Name)
+		return
+	}
+	s.answers[m.Name] = method{spec: m.Spec, run: func(c *call) (any, error) {
+		p := *c.params.(*P)
+		c.s.mu.Unlock()
+		defer c.s.mu.Lock()
+		r, err := fn(p)
+		return &r, err
+	}}
+}
+
+// sortedLeases are all leases, the oldest first.
+func (s *Sidecar) sortedLeases() []*lease {
+	return slices.SortedFunc(maps.Values(s.leases), func(a, b *lease) int { return a.number - b.number })
+}

@@ -1,0 +1,100 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/client/clienttest"
+)
+
+// An entry is acknowledged when the function returns nil, and is at the head of the queue again
+// after an error.
+func ExampleClient_QueueDo() {
+	s := clienttest.NewSidecar()
+	defer s.Close()
+	c, ctx := s.Client(), context.Background()
+
+	if _, err := c.QueueEnqueue(ctx, "mails", "mail-1", client.EntryOptions{Body: []byte("hello"), TTL: time.Hour}); err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		err := c.QueueDo(ctx, "mails", client.QueueOptions{}, func(_ context.Context, e *client.Entry) error {
+			fmt.Printf("attempt %d: %s\n", e.Attempt(), e.Body())
+			if e.Attempt() == 1 {
+				return errors.New("the server is busy")
+			}
+			return nil
+		})
+		if errors.Is(err, client.ErrBusy) {
+			fmt.Println("no entry")
+		}
+	}
+	// Output:
+	// attempt 1: hello
+	// attempt 2: hello
+	// no entry
+}
+
+// A consumer of a group: each message goes to one of them, and comes again until it is dealt with.
+func ExampleClient_StreamSubscribe() {
+	s := clienttest.NewSidecar()
+	defer s.Close()
+	c := s.Client()
+
+	for _, body := range []string{"order 1", "order 2", "not an order"} {
+		if _, err := c.StreamPublish(context.Background(), api.StreamPublishParams{Stream: "orders", Body: []byte(body)}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	err := c.StreamSubscribe(ctx, "orders", "billing", client.StreamOptions{}, func(_ context.Context, m api.StreamMessage) error {
+		fmt.Printf("%s\n", m.Body)
+		if string(m.Body) == "not an order" {
+			stop() // a program goes on until its pod ends
+			return &client.NackError{Err: errors.New("unknown"), Dead: true}
+		}
+		return nil
+	})
+	fmt.Println(errors.Is(err, context.Canceled))
+	dead, err := c.StreamDead(context.Background(), api.StreamDeadParams{Stream: "orders"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("dead letter:", dead.Letters[0].Reason)
+	// Output:
+	// order 1
+	// order 2
+	// not an order
+	// true
+	// dead letter: unknown
+}
+
+// Messages that one may miss: who is subscribed now hears them.
+func ExampleClient_PubsubSubscribe() {
+	s := clienttest.NewSidecar()
+	defer s.Close()
+	c := s.Client()
+
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	o := client.PubsubOptions{Patterns: []string{"config.*"}, OnSubscribed: func() {
+		if _, err := c.PubsubPublish(ctx, "config.prices", []byte("changed")); err != nil {
+			log.Fatal(err)
+		}
+	}}
+	err := c.PubsubSubscribe(ctx, o, func(_ context.Context, m api.PubsubMessage) error {
+		fmt.Printf("%s %s\n", m.Channel, m.Body)
+		stop()
+		return nil
+	})
+	fmt.Println(errors.Is(err, context.Canceled))
+	// Output:
+	// config.prices changed
+	// true
+}

@@ -1,0 +1,114 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+// ErrLimited: a limit refused. The error is a *LimitError.
+var ErrLimited = errors.New("limited")
+
+// LimitError is the refusal of a limit, where it is an error: of Wait, and of a request that
+// package httplimit did not send. It has the whole decision.
+type LimitError struct {
+	// Key is whom or what the limit counts.
+	Key string
+	api.RatelimitResult
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	after, ok := e.RetryAfter()
+	if !ok {
+		return fmt.Sprintf("rule %q never admits %q (%s)", e.Rule, api.Printable(e.Key), e.DeniedBy)
+	}
+	return fmt.Sprintf("rule %q refuses %q (%s): retry after %v", e.Rule, api.Printable(e.Key), e.DeniedBy, after)
+}
+
+// Is makes errors.Is(err, ErrLimited) true.
+func (e *LimitError) Is(target error) bool { return target == ErrLimited }
+
+// Allow takes 1 from a rule for a key, and reports whether the rule admits it now.
+// RatelimitAcquire is the same call with its whole answer, for another cost, and for limits
+// that no rule names.
+//
+// Errors are those of Call: api.NotFound if there is no such rule. A rule with
+// max_concurrent is an error too, since nobody would give its permit back.
+func (c *Client) Allow(ctx context.Context, rule, key string) (bool, error) {
+	r, err := c.admit(ctx, api.RatelimitParams{Rule: rule, Key: key})
+	return r.Allowed, err
+}
+
+// Wait takes 1 from a rule for a key, as soon as the rule admits it: callers of all pods in
+// the order in which they came, where the algorithm promises slots. Without a deadline in ctx
+// it waits for as long as that takes.
+//
+// The error is a *LimitError, at once, if the rule will not admit the key before the deadline
+// of ctx, or never; else the error of ctx, or one of Allow.
+func (c *Client) Wait(ctx context.Context, rule, key string) error {
+	p := api.RatelimitParams{Rule: rule, Key: key}
+	for {
+		r, err := c.admit(ctx, p)
+		if err != nil || r.Allowed {
+			return err
+		}
+		left := time.Duration(math.MaxInt64)
+		if end, ok := ctx.Deadline(); ok {
+			left = time.Until(end)
+		}
+		after, ok := r.RetryAfter()
+		if !ok || after > left {
+			return &LimitError{key, r}
+		}
+		// The first call does not wait: only its answer tells whether the algorithm can. The
+		// sidecar refuses at once what is further away than it may wait.
+		if p.WaitMS == 0 && after <= longestWait && slices.Contains(api.WaitingAlgorithms, r.Algorithm) {
+			p.WaitMS = api.Millis(min(left, longestWait))
+			continue
+		}
+		p.WaitMS = 0
+		if err := sleep(ctx, cmp.Or(after, time.Millisecond)); err != nil {
+			return fmt.Errorf("%s: %w", api.RatelimitAcquire.Name, err)
+		}
+	}
+}
+
+// longestWait is the longest wait_ms.
+const longestWait = time.Minute
+
+// admit is RatelimitAcquire for a caller that keeps no grant.
+func (c *Client) admit(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
+	r, err := c.RatelimitAcquire(ctx, p)
+	if err != nil || !r.Held && r.DeniedBy != "concurrency" {
+		return r, err
+	}
+	if r.Held {
+		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+		defer cancel()
+		_, refunded := c.RatelimitRefund(own, r.Grant)
+		_, freed := c.RatelimitDone(own, r.Grant)
+		if err := errors.Join(refunded, freed); err != nil {
+			c.o.Logger.Warn("a grant was not given back; its permit ends with the connection", "rule", p.Rule, "err", err)
+		}
+	}
+	return api.RatelimitResult{}, fmt.Errorf(
+		"rule %q has max_concurrent, whose permits must be given back: use RatelimitAcquire and RatelimitDone", p.Rule)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,224 @@
+package clienttest_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/coxswain-sidecar/coxswain/client"
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/client/clienttest"
+)
+
+// m is a map on the wire.
+type m = map[string]any
+
+// asking is a list of calls to one sidecar, by two clients, with its answers.
+type asking struct {
+	t       *testing.T
+	a, b    *client.Client
+	answers []answer
+	events  map[*client.Client]chan client.Event
+}
+
+// answer is what one call was answered.
+type answer struct {
+	call   string
+	result m
+	code   api.Code // of the error; empty = none
+}
+
+// ask calls a method and keeps the answer.
+func (x *asking) ask(c *client.Client, method string, params m) m {
+	x.t.Helper()
+	return x.end(x.begin(c, method, params))
+}
+
+// begin begins a call; end keeps its answer.
+func (x *asking) begin(c *client.Client, method string, params m) <-chan answer {
+	x.t.Helper()
+	done := make(chan answer, 1)
+	got := answer{call: fmt.Sprintf("%s calls %s %v", x.who(c), method, shown(params))}
+	go func() {
+		err := c.CallRaw(x.t.Context(), method, params, &got.result)
+		var e *api.Error
+		if errors.As(err, &e) {
+			got.code, got.result = e.Code, nil
+		} else if err != nil {
+			got.code = api.Code("not an answer: " + err.Error())
+		}
+		done <- got
+	}()
+	return done
+}
+
+func (x *asking) end(call <-chan answer) m {
+	got := <-call
+	x.answers = append(x.answers, got)
+	return got.result
+}
+
+func (x *asking) who(c *client.Client) string {
+	if c == x.b {
+		return "b"
+	}
+	return "a"
+}
+
+// event keeps the next notification to a client.
+func (x *asking) event(c *client.Client) m {
+	x.t.Helper()
+	select {
+	case e := <-x.events[c]:
+		x.answers = append(x.answers, answer{call: x.who(c) + " is told " + e.Method, result: e.Params})
+		return e.Params
+	case <-time.After(patience):
+		require.Fail(x.t, "no notification came")
+		return nil
+	}
+}
+
+// until asks until the answer has a value. Its answers are not kept.
+func (x *asking) until(method string, params m, key string, want any) {
+	x.t.Helper()
+	require.Eventually(x.t, func() bool {
+		var r m
+		if err := x.a.CallRaw(x.t.Context(), method, params, &r); err != nil {
+			return false
+		}
+		got, ok := r[key]
+		return fmt.Sprint(got) == fmt.Sprint(want) || !ok && want == false
+	}, patience, time.Millisecond, "%s %v: %s %v", method, params, key, want)
+}
+
+// shown is params without what each sidecar makes itself.
+func shown(params m) m {
+	params = maps.Clone(params)
+	for key := range params {
+		if secret(key) {
+			params[key] = "..."
+		}
+	}
+	return params
+}
+
+// secret are the keys whose values each sidecar makes itself.
+func secret(key string) bool {
+	return slices.Contains([]string{"token", "lease", "fence", "grant", "probe", "subscription", "session", "cursor", "_request_id"}, key)
+}
+
+// The fake sidecar of client/clienttest answers as a real one does, on Redis.
+func TestTheFakeAnswersAsASidecarDoes(t *testing.T) {
+	t.Parallel()
+	for name, ask := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := clienttest.NewSidecar()
+			t.Cleanup(fake.Close)
+			var all [2][]answer
+			for i, socket := range []string{live(t), fake.Socket()} {
+				x := &asking{t: t, events: make(map[*client.Client]chan client.Event)}
+				one := func(name string) *client.Client {
+					events := make(chan client.Event, 16)
+					c := dial(t, socket, client.Options{Client: name, Instance: "1", OnEvent: func(e client.Event) { events <- e }})
+					x.events[c] = events
+					return c
+				}
+				x.a, x.b = one("a"), one("b")
+				ask(x)
+				all[i] = x.answers
+			}
+			real, faked := all[0], all[1]
+			require.NotEmpty(t, real)
+			require.Len(t, faked, len(real))
+			var d differences
+			for i := range real {
+				d.call = real[i].call
+				if d.compare("error", string(real[i].code), string(faked[i].code)); real[i].code == faked[i].code {
+					d.compare("", real[i].result, faked[i].result)
+				}
+			}
+			require.Empty(t, d.found, "what differs:\n%s", strings.Join(d.found, "\n"))
+		})
+	}
+}
+
+// differences are those of answers. Times may differ by what a slow machine takes; what each
+// sidecar makes itself is there in both or in neither.
+type differences struct {
+	call  string // the one that is compared
+	found []string
+}
+
+func (d *differences) unless(same bool, key string, want, got any) {
+	if !same {
+		d.found = append(d.found, fmt.Sprintf("%s:\n\t%s: a sidecar answers %v, the fake %v", d.call, key, want, got))
+	}
+}
+
+func (d *differences) compare(key string, want, got any) {
+	last := key[strings.LastIndex(key, ".")+1:]
+	switch want := want.(type) {
+	case m:
+		got, _ := got.(m)
+		want, got = withoutEmpty(want), withoutEmpty(got)
+		keys, gotKeys := slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))
+		d.unless(slices.Equal(keys, gotKeys), key, want, got)
+		for _, k := range keys {
+			if other, ok := got[k]; ok {
+				d.compare(key+"."+k, want[k], other)
+			}
+		}
+	case []any:
+		got, _ := got.([]any)
+		d.unless(len(got) == len(want), key, want, got)
+		for i := range min(len(want), len(got)) {
+			d.compare(fmt.Sprintf("%s[%d]", key, i), want[i], got[i])
+		}
+	case int64:
+		got, _ := got.(int64)
+		same := want == got
+		switch {
+		case slices.Contains([]string{"oldest_ms", "oldest_pending_ms", "idle_ms"}, last): // how long it took so far
+			same = true
+		case last == "revision", strings.HasSuffix(last, "_at_ms"):
+			same = want > 0 == (got > 0)
+		case strings.HasSuffix(last, "_ms") && want > 0:
+			same = got > 0 && math.Abs(float64(want-got)) <= float64(want)/10+60_000
+		}
+		d.unless(same, key, want, got)
+	case string:
+		same := want == got
+		switch {
+		case secret(last), last == "message", d.stream() && (strings.HasSuffix(last, "id") || last == "next" || last == "name"):
+			same = want == "" == (got == "")
+		case last == "source" && want == "cache": // the fake remembers no refusals
+			same = got == "redis"
+		}
+		d.unless(same, key, want, got)
+	default:
+		d.unless(reflect.DeepEqual(want, got), key, want, got)
+	}
+}
+
+// withoutEmpty leaves out empty bytes, which say the same as their absence, and how long a call
+// waited.
+func withoutEmpty(a m) m {
+	a = maps.Clone(a)
+	maps.DeleteFunc(a, func(key string, v any) bool {
+		b, ok := v.([]byte)
+		return ok && len(b) == 0 || key == "waited_ms"
+	})
+	return a
+}
+
+// stream reports whether the call is about a stream, which names its messages and consumers.
+func (d *differences) stream() bool { return strings.Contains(d.call, "stream.") }
