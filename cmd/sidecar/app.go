@@ -29,6 +29,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/stream"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
+	"github.com/coxswain-sidecar/coxswain/internal/port"
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
@@ -70,8 +71,11 @@ type app struct {
 	server    *rpc.Server
 	health    atomic.Pointer[health.Health] // nil until the socket is open
 	port      net.Listener                  // nil without http.addr, as is http
-	http      *health.Server
+	http      *port.Server
 	reloads   atomic.Pointer[reloads] // nil before and after serving
+
+	statusPort net.Listener            // nil without http.status_addr
+	methods    map[string]coord.Method // those of the nouns, by their names
 
 	mu       sync.Mutex // makes Start and Stop take turns
 	stopped  bool
@@ -102,7 +106,8 @@ func (a *app) Start() error {
 		return errors.New("start: it was started or stopped before")
 	}
 	for _, step := range []func() error{
-		a.startTelemetry, a.listenHTTP, a.openStore, a.readRules, a.serve, a.watchHealth, a.watchConfig, a.serveHTTP, a.addGauges,
+		a.startTelemetry, a.listenHTTP, a.listenStatus, a.openStore, a.readRules, a.serve, a.watchHealth, a.watchConfig, a.serveHTTP, a.serveStatus,
+		a.addGauges,
 	} {
 		if err := step(); err != nil {
 			a.undo()
@@ -293,21 +298,25 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 	sidecars := fleet.New(fleet.Options{Runner: a.runner, Keys: keys, Sidecar: a.signals.Sidecar, About: a.about})
 	sidecars.Start()
 	a.onStop("fleet", answerTime, sidecars.Stop)
+	methods := slices.Concat(
+		lock.New(a.runner, keys, a.leases, a.lines).Methods(),
+		semaphore.New(a.runner, keys, a.leases, a.lines).Methods(),
+		queue.New(a.runner, keys, a.leases, a.lines).Methods(),
+		seen.New(a.runner, keys, a.leases).Methods(),
+		a.limiter.Methods(), a.rules.Methods(), runtime.Methods(),
+		breakers.Methods(),
+		pools.Methods(),
+		permits.Methods(),
+		a.streams.Methods(),
+		channels.Methods(),
+		sidecars.Methods(),
+	)
+	a.methods = make(map[string]coord.Method, len(methods))
+	for _, m := range methods {
+		a.methods[m.Name] = m
+	}
 	return rpc.Services{
-		Leases: a.leases,
-		Methods: slices.Concat(
-			lock.New(a.runner, keys, a.leases, a.lines).Methods(),
-			semaphore.New(a.runner, keys, a.leases, a.lines).Methods(),
-			queue.New(a.runner, keys, a.leases, a.lines).Methods(),
-			seen.New(a.runner, keys, a.leases).Methods(),
-			a.limiter.Methods(), a.rules.Methods(), runtime.Methods(),
-			breakers.Methods(),
-			pools.Methods(),
-			permits.Methods(),
-			a.streams.Methods(),
-			channels.Methods(),
-			sidecars.Methods(),
-		),
+		Leases: a.leases, Methods: methods,
 		Rules: a.rules.InForce, StreamGroups: a.streams.Inspect, Channels: channels.Inspect,
 		Decisions: a.limiter.Decisions, Refusals: a.limiter.Refusals, Times: a.times, SlowScripts: a.slowScripts,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,
@@ -374,7 +383,7 @@ func (a *app) listenHTTP() (err error) {
 	if a.config.HTTP.Addr == "" {
 		return nil
 	}
-	if a.port, err = health.Listen(a.config.HTTP.Addr); err != nil {
+	if a.port, err = health.Port.Listen(a.config.HTTP.Addr); err != nil {
 		return err
 	}
 	a.onStop("http port", 0, func(context.Context) error { _ = a.port.Close(); return nil }) // it may be closed by then
@@ -383,7 +392,7 @@ func (a *app) listenHTTP() (err error) {
 
 func (a *app) serveHTTP() error {
 	if a.port != nil {
-		a.http = health.Serve(a.port, a.health.Load(), a.telemetry.Metrics, a.log)
+		a.http = port.Serve("health", a.port, health.Handler(a.health.Load(), a.telemetry.Metrics), a.log)
 		a.onStop("http", overtime, a.http.Stop)
 	}
 	return nil

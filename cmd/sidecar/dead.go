@@ -59,7 +59,7 @@ func (f *deadFlags) print(answer any, text func(io.Writer) error) error {
 	if *f.output == outputText {
 		return text(f.p.out)
 	}
-	return printJSON(f.p.out, asWire(answer), *f.output)
+	return printJSON(f.p.out, api.AsWire(answer), *f.output)
 }
 
 func newDeadList(p process) *cobra.Command {

@@ -34,7 +34,7 @@ func newExplained[P, R any](
 		case err != nil:
 			return err
 		case *output != outputText:
-			return printJSON(p.out, asWire(r), *output)
+			return printJSON(p.out, api.AsWire(r), *output)
 		}
 		pods := sync.OnceValue(func() map[string]string { return podsOf(cmd.Context(), *socket, *timeout) })
 		_, err = io.WriteString(p.out, text(r, func(sidecar string) string { return cmp.Or(pods()[sidecar], sidecar) }))

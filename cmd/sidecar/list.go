@@ -164,7 +164,7 @@ func (l listing[P, R, E]) names(ctx context.Context, c *client.Client) ([]string
 // printer prints rows as JSON, or as a table, which flush prints.
 func (l listing[P, R, E]) printer(f *listFlags) (put func(E) error, flush func() error) {
 	if *f.output == outputJSON || *f.output == "" && !telemetry.IsTerminal(f.p.out) {
-		return func(row E) error { return printJSON(f.p.out, asWire(row), outputJSON) }, func() error { return nil }
+		return func(row E) error { return printJSON(f.p.out, api.AsWire(row), outputJSON) }, func() error { return nil }
 	}
 	w := tabwriter.NewWriter(f.p.out, 0, 0, 2, ' ', 0)
 	line := func(of func(column[E]) string) error {

@@ -55,7 +55,7 @@ func newOne[P, R any](p process, noun, verb, short string, m api.Method[P, R], k
 		if err != nil {
 			return err
 		}
-		return printJSON(p.out, asWire(r), outputFormat(*output, p.out))
+		return printJSON(p.out, api.AsWire(r), outputFormat(*output, p.out))
 	}
 	return cmd
 }

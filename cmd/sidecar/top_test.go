@@ -1,15 +1,18 @@
 package main_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	main "github.com/coxswain-sidecar/coxswain/cmd/sidecar"
+	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
 // busy is a sidecar with something in each view.
@@ -52,6 +55,33 @@ func TestTopPrintsAllViewsAsText(t *testing.T) {
 	} {
 		require.Regexp(t, want, a.out)
 	}
+}
+
+// Where the keys of others are in the way, the first page of a list has no rows and is not the last.
+func TestTopFindsWhatIsAmongManyKeys(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	fill := `for i = 1, 30000 do redis.call('SET', 'coxswain:other:' .. i, '') end`
+	require.ErrorIs(t, redis.Client(t).Eval(t.Context(), fill, nil).Err(), goredis.Nil)
+	s := serve(t, socketIn(t), []string{noGrace}, "--redis", redis.URL())
+	wait(t, s.socket)
+	for i := range 3 {
+		call(t, s.socket, "lock.acquire", fmt.Sprintf(`{"name":"nightly-%d","bind":"ttl","ttl_ms":3600000}`, i))
+	}
+	a := cli(t, "top", "--socket", s.socket, "--view", "locks")
+	require.Equal(t, main.OK, a.code, a.err)
+	for i := range 3 {
+		require.Regexp(t, fmt.Sprintf(`(?m)^nightly-%d +lock +1 `, i), a.out)
+	}
+	require.NotContains(t, a.out, "still looking")
+
+	m := topOn(t, s)
+	m.types(t, "4")
+	m.fits(t, 80, 24, "nightly-0")
+	m.fits(t, 80, 24, "nightly-1")
+	m.fits(t, 80, 24, "nightly-2")
+	m.types(t, "q")
+	m.left(t, "0")
 }
 
 func TestTopPrintsOneViewSeveralTimes(t *testing.T) {

@@ -44,14 +44,19 @@ var arrows = map[string][]string{
 	},
 	"internal/rpc":    {"client/api", "internal/coord", "internal/coord/lease", "internal/finding", "internal/nearest", "internal/telemetry"},
 	"internal/config": {"client/api", "internal/finding", "internal/nearest", "internal/redisurl"},
-	"internal/health": {"client/api", "internal/finding", "internal/telemetry"},
+	"internal/look":   {"client/api"},
+	"internal/top":    {"client/api", "internal/look"},
+	"internal/port":   {"internal/finding"},
+	"internal/status": {"client/api", "internal/look", "internal/port"},
+	"internal/health": {"client/api", "internal/finding", "internal/port", "internal/telemetry"},
 	"internal/doctor": {
 		"client", "client/api", "internal/cgroup", "internal/config", "internal/coord", "internal/finding", "internal/health", "internal/lua",
-		"internal/redis", "internal/redisurl", "internal/rpc", "internal/telemetry",
+		"internal/port", "internal/redis", "internal/redisurl", "internal/rpc", "internal/telemetry",
 	},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/cgroup", "internal/config", "internal/coord", "internal/coord/lease", "internal/doctor", "internal/finding",
-		"internal/health", "internal/lua", "internal/match", "internal/nearest", "internal/redis", "internal/rpc", "internal/telemetry", // and every noun
+		"internal/health", "internal/look", "internal/lua", "internal/match", "internal/nearest", "internal/port", "internal/redis", "internal/rpc",
+		"internal/status", "internal/telemetry", "internal/top", // and every noun
 	},
 	"examples":         {"client", "client/api", "client/httplimit"}, // and every package below it
 	"hack/chartdoc":    {"client/api", "internal/config"},
@@ -110,7 +115,7 @@ var foreign = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/sidecar"},
 	"github.com/spf13/pflag":            {"cmd/sidecar"},
 	"github.com/KimMachineGun":          {"cmd/sidecar"},
-	"golang.org/x/term":                 {"cmd/sidecar"},
+	"golang.org/x/term":                 {"cmd/sidecar", "internal/top"},
 	"github.com/goccy/go-yaml":          {"internal/config", "internal/helmtest", "internal/kubetest", "hack/chartdoc"},
 	"github.com/stretchr/testify":       {},
 	"github.com/google/go-cmp":          {},

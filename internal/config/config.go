@@ -71,9 +71,10 @@ type Admin struct {
 	UIDs    []int `yaml:"uids"`
 }
 
-// HTTP is the health and metrics listener; an empty Addr means none.
+// HTTP is the health and metrics listener, and that of the status page; an empty address means none.
 type HTTP struct {
-	Addr string `yaml:"addr"` // :8086
+	Addr       string `yaml:"addr"`        // :8086
+	StatusAddr string `yaml:"status_addr"` // an IP address of the loopback, such as 127.0.0.1:8087
 }
 
 // Redis is the shared store.

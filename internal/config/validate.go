@@ -40,6 +40,7 @@ func validate(c *Config) []Problem {
 	var k checker
 	k.socket(c.Socket)
 	k.address("http.addr", c.HTTP.Addr)
+	k.loopback("http.status_addr", c.HTTP.StatusAddr)
 	k.redis(c.Redis)
 	k.limits(c.Limits)
 	if n, err := strconv.Atoi(c.Runtime.Procs); c.Runtime.Procs != ProcsAuto && (err != nil || n < 1 || n > maxProcs) {
@@ -116,6 +117,20 @@ func (k *checker) address(path, addr string) {
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65_535 {
 		k.add(path, "%q is not a port; write a number from 0 (any free port) to 65535", port)
+	}
+}
+
+// loopback is an address that only this machine reaches, or in a pod its containers. A name is none: what it means is decided
+// elsewhere.
+func (k *checker) loopback(path, addr string) {
+	before := len(*k)
+	if k.address(path, addr); addr == "" || len(*k) > before {
+		return
+	}
+	host, port, _ := net.SplitHostPort(addr) // address has checked it
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		k.add(path, "%q is no IP address of the loopback; the status page is for this machine alone: write 127.0.0.1:%s, and reach it by kubectl port-forward or ssh -L",
+			addr, port)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
 	"github.com/coxswain-sidecar/coxswain/internal/health"
+	"github.com/coxswain-sidecar/coxswain/internal/port"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
 )
 
@@ -25,7 +26,7 @@ const (
 	folderID  = rpc.FolderCheck
 	fileID    = rpc.FileCheck
 	sidecarID = "sidecar"
-	httpID    = health.Port
+	httpID    = port.Check
 )
 
 // answerTime bounds what a sidecar that lives answers at once.
@@ -214,7 +215,7 @@ func (e *examination) http(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case e.o.Pre:
-		l, err := health.Listen(addr)
+		l, err := health.Port.Listen(addr)
 		if err != nil {
 			return addr, err
 		}

@@ -6,6 +6,3 @@ const (
 	Soonest = soonest
 	Stale   = stale
 )
-
-// MaxConns bounds the connections of the health port.
-const MaxConns = maxConns

@@ -22,8 +22,12 @@ const (
 )
 
 func inspectSnapshot(ctx context.Context, k *call, _ *api.Nothing) (api.InspectResult, error) {
-	s, services := k.conn.server, k.services()
-	now := time.Now()
+	return k.conn.server.Snapshot(ctx)
+}
+
+// Snapshot is what inspect.snapshot answers.
+func (s *Server) Snapshot(ctx context.Context) (api.InspectResult, error) {
+	now, services := time.Now(), &s.services
 	r := api.InspectResult{
 		Version: s.opts.Version, PID: int64(os.Getpid()),
 		StartedAtMS: s.started.UnixMilli(), UptimeMS: now.Sub(s.started).Milliseconds(),

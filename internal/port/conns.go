@@ -1,4 +1,4 @@
-package health
+package port
 
 import (
 	"container/list"
@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// maxConns bounds the connections to the health port. A kubelet and a Prometheus
+// maxConns bounds the connections to a port. A kubelet and a Prometheus
 // have one each; the port may be open to the whole cluster.
 const maxConns = 64
 
-// conns keeps the connections of the health port below their bound. A new one is
+// conns keeps the connections of a port below their bound. A new one is
 // always let in: what makes room for it is the one that has been without a request
 // for longest, so that nobody keeps probes out by staying connected.
 type conns struct {

@@ -1,4 +1,4 @@
-package main
+package top
 
 import (
 	"cmp"
@@ -10,17 +10,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// topTable is one view of sidecar top.
-type topTable struct {
+// table is one view of sidecar top.
+type table struct {
 	name    string
-	columns []topColumn
+	columns []column
 	rows    [][]any // texts, numbers and durations; all of a column are of one type
 	order   int     // the column that sorts it until a user chooses another
 	note    string  // why there are no rows, or not all
 }
 
-// topColumn is a column. A width of 0 gives it the space that the others leave on the line.
-type topColumn struct {
+// column is a column. A width of 0 gives it the space that the others leave on the line.
+type column struct {
 	name  string
 	width int // in characters, at most
 }
@@ -30,7 +30,7 @@ const sortMark = "*"
 
 // arrange filters by a text in any column and sorts by a column: numbers with the largest
 // first, texts by their letters, or the other way round.
-func (t *topTable) arrange(filter string, by int, reverse bool) {
+func (t *table) arrange(filter string, by int, reverse bool) {
 	filter = strings.ToLower(filter)
 	t.rows = slices.DeleteFunc(t.rows, func(row []any) bool {
 		return !slices.ContainsFunc(row, func(v any) bool {
@@ -65,7 +65,7 @@ func compareCells(a, b any) int {
 
 // lines are the heading and at most so many rows from a first one, each of a width. What
 // users named does nothing to a terminal.
-func (t *topTable) lines(width, from, most, sorted int) []string {
+func (t *table) lines(width, from, most, sorted int) []string {
 	shown := t.rows[min(from, len(t.rows)):]
 	shown = shown[:min(most, len(shown))]
 	cells := make([][]string, 0, len(shown)+1)
@@ -104,7 +104,7 @@ func (t *topTable) lines(width, from, most, sorted int) []string {
 }
 
 // text reports whether a column has texts, which stand at its left.
-func (t *topTable) text(column int) (known, left bool) {
+func (t *table) text(column int) (known, left bool) {
 	if len(t.rows) == 0 {
 		return false, true
 	}
@@ -114,7 +114,7 @@ func (t *topTable) text(column int) (known, left bool) {
 
 // widths shares a line among the columns: each gets what it needs, at most its width, and the first one of width 0 gets the
 // rest.
-func (t *topTable) widths(cells [][]string, width int) []int {
+func (t *table) widths(cells [][]string, width int) []int {
 	widths := make([]int, len(t.columns))
 	rest, open := width-2*(len(t.columns)-1), -1
 	for i, c := range t.columns {

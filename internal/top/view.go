@@ -1,4 +1,4 @@
-package main
+package top
 
 import (
 	"fmt"
@@ -7,28 +7,29 @@ import (
 	"unicode/utf8"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/look"
 )
 
-// topView has the choices of the user, which view, its order and its filter, and the last samples.
-type topView struct {
-	at      int                // the view
-	from    int                // its first row that is shown
-	page    int                // rows that fit
-	orders  map[int]topSorting // by view, of those that the user sorted
+// view has the choices of the user, which view, its order and its filter, and the last looks.
+type view struct {
+	at      int             // the view
+	from    int             // its first row that is shown
+	page    int             // rows that fit
+	orders  map[int]sorting // by view, of those that the user sorted
 	filter  string
 	typing  bool // the keys go into the filter
 	help    bool
-	was, is *topSample
-	lost    error // why there is no newer sample
+	was, is *look.Look
+	lost    error // why there is no newer look
 }
 
-// topSorting is how a view is sorted.
-type topSorting struct {
+// sorting is how a view is sorted.
+type sorting struct {
 	column  int
 	reverse bool
 }
 
-const topHelp = `1 to 9, Tab      choose a view; Tab goes to the next one
+const help = `1 to 9, Tab      choose a view; Tab goes to the next one
 s, S             sort by the next column, or the one before
 r                sort the other way round
 /                filter by a text in any column: Enter keeps it, Esc drops it
@@ -40,17 +41,16 @@ The column with the * is the one that it is sorted by. Rates are since the
 last look, P50 and P99 since the sidecar started. OFF BY says by how much a
 count of refusals may be wrong, since only so many keys are counted.`
 
-// take keeps a sample, or why there is none.
-func (v *topView) take(look topLook) {
-	if v.lost = look.err; look.err != nil {
+// take keeps a look, or why there is none.
+func (v *view) take(seen sight) {
+	if v.lost = seen.err; seen.err != nil {
 		return
 	}
-	is := look.sample
-	v.was, v.is = sameSidecar(v.is, is), &is
+	v.was, v.is = sameSidecar(v.is, seen.is), &seen.is
 }
 
 // lines fill a terminal of that size.
-func (v *topView) lines(width, height int) []string {
+func (v *view) lines(width, height int) []string {
 	if v.is == nil {
 		text := "waiting for the sidecar ..."
 		if v.lost != nil {
@@ -58,13 +58,13 @@ func (v *topView) lines(width, height int) []string {
 		}
 		return []string{fitted(text, width, true)}
 	}
-	tables := topTables(v.was, *v.is)
+	tables := tables(v.was, *v.is)
 	t := &tables[v.at]
 	order := v.order(t)
 	t.arrange(v.filter, order.column, order.reverse)
-	lines := append(topHeader(v.was, *v.is, width), "", v.bar(tables, width))
+	lines := append(header(v.was, *v.is, width), "", v.bar(tables, width))
 	if v.help {
-		for l := range strings.Lines(topHelp) {
+		for l := range strings.Lines(help) {
 			lines = append(lines, fitted(strings.TrimSuffix(l, "\n"), width, true))
 		}
 	} else {
@@ -82,7 +82,7 @@ func (v *topView) lines(width, height int) []string {
 }
 
 // bar names the views.
-func (v *topView) bar(tables []topTable, width int) string {
+func (v *view) bar(tables []table, width int) string {
 	var b strings.Builder
 	for i, t := range tables {
 		name := fmt.Sprintf("%d %s", i+1, t.name)
@@ -95,7 +95,7 @@ func (v *topView) bar(tables []topTable, width int) string {
 }
 
 // foot is the last line.
-func (v *topView) foot(rows, width int) string {
+func (v *view) foot(rows, width int) string {
 	text := fmt.Sprintf("%d rows", rows)
 	if v.from > 0 || rows > v.page {
 		text = fmt.Sprintf("rows %d-%d of %d", v.from+1, min(v.from+v.page, rows), rows)
@@ -112,15 +112,15 @@ func (v *topView) foot(rows, width int) string {
 	return fitted(text, max(width-len(keys), 0), true) + keys[:min(len(keys), width)]
 }
 
-func (v *topView) order(t *topTable) topSorting {
+func (v *view) order(t *table) sorting {
 	if o, ok := v.orders[v.at]; ok {
 		return o
 	}
-	return topSorting{column: t.order}
+	return sorting{column: t.order}
 }
 
 // press does what a key asks for, and reports whether the user quits.
-func (v *topView) press(key string) (quit bool) {
+func (v *view) press(key string) (quit bool) {
 	if key == "\x03" {
 		return true
 	}
@@ -128,7 +128,7 @@ func (v *topView) press(key string) (quit bool) {
 		v.write(key)
 		return false
 	}
-	views := len(topViews())
+	views := len(Views())
 	switch key {
 	case "q", "Q":
 		return true
@@ -162,22 +162,22 @@ func (v *topView) press(key string) (quit bool) {
 	return false
 }
 
-func (v *topView) turn(to int) { v.at, v.from, v.help = to, 0, false }
+func (v *view) turn(to int) { v.at, v.from, v.help = to, 0, false }
 
 // sort chooses another column, or the other direction.
-func (v *topView) sort(by int, reverse bool) {
-	t := &topTables(nil, topSample{})[v.at]
+func (v *view) sort(by int, reverse bool) {
+	t := &tables(nil, look.Look{})[v.at]
 	columns, o := len(t.columns), v.order(t)
 	o.column = (o.column + by + columns) % columns
 	o.reverse = o.reverse != reverse && by == 0
 	if v.orders == nil {
-		v.orders = make(map[int]topSorting)
+		v.orders = make(map[int]sorting)
 	}
 	v.orders[v.at] = o
 }
 
 // write changes the filter by a key.
-func (v *topView) write(key string) {
+func (v *view) write(key string) {
 	switch key {
 	case "\r", "\n":
 		v.typing = false

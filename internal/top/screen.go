@@ -1,4 +1,4 @@
-package main
+package top
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// topScreen is a terminal while sidecar top has it.
-type topScreen struct {
+// screen is a terminal while sidecar top has it.
+type screen struct {
 	in, out *os.File
 	was     *term.State
 }
@@ -28,7 +28,7 @@ const (
 )
 
 // open has keys come one by one, without being shown.
-func (s *topScreen) open() (err error) {
+func (s *screen) open() (err error) {
 	if s.was, err = term.MakeRaw(int(s.in.Fd())); err != nil {
 		return err
 	}
@@ -37,13 +37,13 @@ func (s *topScreen) open() (err error) {
 }
 
 // close leaves the terminal as it was. Where that fails there is no terminal any more.
-func (s *topScreen) close() {
+func (s *screen) close() {
 	_, _ = s.out.WriteString(leaveScreen)
 	_ = term.Restore(int(s.in.Fd()), s.was)
 }
 
 // size is 80x24 where the terminal does not say.
-func (s *topScreen) size() (width, height int) {
+func (s *screen) size() (width, height int) {
 	width, height, err := term.GetSize(int(s.out.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
 		return 80, 24
@@ -52,14 +52,14 @@ func (s *topScreen) size() (width, height int) {
 }
 
 // resized returns a channel that is sent to when the size has changed.
-func (s *topScreen) resized() (<-chan os.Signal, func()) {
+func (s *screen) resized() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGWINCH)
 	return c, func() { signal.Stop(c) }
 }
 
 // draw shows lines in place of those before, in one write, so that nothing flickers.
-func (s *topScreen) draw(lines []string) error {
+func (s *screen) draw(lines []string) error {
 	var b strings.Builder
 	b.WriteString(homeCursor)
 	for i, l := range lines {
@@ -76,7 +76,7 @@ func (s *topScreen) draw(lines []string) error {
 
 // keys returns a channel of the keys that are typed, which is closed when the terminal is gone. The last read ends with the
 // process.
-func (s *topScreen) keys(ctx context.Context) <-chan string {
+func (s *screen) keys(ctx context.Context) <-chan string {
 	keys := make(chan string)
 	go func() {
 		defer close(keys)

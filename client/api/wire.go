@@ -1,0 +1,35 @@
+package api
+
+import "reflect"
+
+// AsWire is a value of the contract by the names that it has on the wire: structs are maps. It is for writing as JSON.
+func AsWire(v any) any { return wired(reflect.ValueOf(v)) }
+
+func wired(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return wired(v.Elem())
+	case reflect.Struct:
+		m := make(map[string]any, v.NumField())
+		for _, f := range Fields(v.Type()) {
+			if x := v.Field(f.Index); !f.Optional || !x.IsZero() {
+				m[f.Name] = wired(x)
+			}
+		}
+		return m
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return v.Interface()
+		}
+		all := make([]any, v.Len())
+		for i := range all {
+			all[i] = wired(v.Index(i))
+		}
+		return all
+	default:
+		return v.Interface()
+	}
+}

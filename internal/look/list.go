@@ -1,0 +1,157 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+)
+
+const (
+	// fewest and most are how many rows a page is asked for. SCAN reads as many keys a step, and a page has at most 20 steps: where
+	// pages come with few rows, the keys of others are in the way, and longer steps get through them in fewer looks.
+	fewest, most = 200, 1000
+	// MaxRows bounds a list. It has the rows that rank first.
+	MaxRows = 2000
+	// pageTime bounds the wait for a page, so that a Redis that says nothing holds up no look for longer.
+	pageTime = 2 * time.Second
+)
+
+// List is what is known of one noun.
+type List[E any] struct {
+	// Rows are those of the last complete round, renewed by what the round under way has found: those that rank first at the front,
+	// such as locks with the longest line, and otherwise by name.
+	Rows []E
+	// Left is about how many rows more there are than MaxRows.
+	Left int
+	// Pages is how many pages the round under way has asked for; 0 = the last page ended a round.
+	Pages int
+	// Began is when the round began that Rows are of, zero until one is complete.
+	Began time.Time
+	// Err is why the last page could not be had.
+	Err error
+}
+
+func (l *List[E]) underWay() bool { return l.Pages > 0 && l.Err == nil }
+
+// Note tells in words how the list stands; empty = it is complete and of this look.
+func (l *List[E]) Note(now time.Time) string {
+	var notes []string
+	switch {
+	case l.Err != nil:
+		notes = append(notes, Text(l.Err))
+	case l.Pages > 0 && l.Began.IsZero():
+		notes = append(notes, fmt.Sprintf("still looking: %d %s so far, and there are more keys", l.Pages, plural(l.Pages, "page")))
+	case l.Pages > 0:
+		notes = append(notes, fmt.Sprintf("there are many keys: a row may be %s old", now.Sub(l.Began).Truncate(time.Second)))
+	}
+	if l.Left > 0 {
+		notes = append(notes, fmt.Sprintf("there are %d more; the command list of the noun shows all", l.Left))
+	}
+	return strings.Join(notes, "; ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// round is how far a list has been looked through.
+type round[E any] struct {
+	cursor string
+	count  int64
+	began  time.Time
+	left   int
+	found  map[string]E
+	row    func(*E) (name string, rank int64)
+}
+
+// follow makes a lister of a method. Params makes the params of a page, page takes a result apart, and row names and ranks a row.
+func follow[P, R, E any](
+	ask Ask, m api.Method[P, R], of func(*Lists) *List[E], params func(cursor string, count int64) P, page func(*R) ([]E, string),
+	row func(*E) (name string, rank int64),
+) lister {
+	r := &round[E]{count: fewest, row: row}
+	return func(ctx context.Context, lists *Lists) {
+		l := of(lists)
+		if r.cursor == "" {
+			r.began, r.left, r.found = time.Now(), 0, make(map[string]E)
+			l.Pages = 0
+		}
+		var result R
+		bounded, cancel := context.WithTimeout(ctx, pageTime)
+		defer cancel()
+		if l.Err = ask(bounded, m.Name, params(r.cursor, r.count), &result); l.Err != nil {
+			r.count = fewest
+			if errors.Is(l.Err, api.InvalidArgument) {
+				r.cursor = "" // it is of a Redis that has gone, or of another layout of the cluster: the next look begins anew
+			}
+			return
+		}
+		rows, next := page(&result)
+		r.add(rows)
+		r.count = fewest
+		if len(rows) < fewest {
+			r.count = most
+		}
+		r.cursor = next
+		l.Pages++
+		if next == "" {
+			rows, over := r.first(r.found)
+			l.Rows, l.Left, l.Pages, l.Began = rows, r.left+over, 0, r.began
+			return
+		}
+		rows, over := r.first(r.over(l.Rows))
+		l.Rows, l.Left = rows, max(l.Left, r.left+over)
+	}
+}
+
+// add takes the rows of a page. It keeps at most two times MaxRows, so that sorting them is rare.
+func (r *round[E]) add(rows []E) {
+	for i := range rows {
+		r.put(r.found, &rows[i])
+	}
+	if len(r.found) <= 2*MaxRows {
+		return
+	}
+	kept, over := r.first(r.found)
+	r.left += over
+	clear(r.found)
+	for i := range kept {
+		r.put(r.found, &kept[i])
+	}
+}
+
+func (r *round[E]) put(in map[string]E, row *E) {
+	name, _ := r.row(row)
+	in[name] = *row
+}
+
+// over has the rows of a round before, with those that this round has found in their place.
+func (r *round[E]) over(before []E) map[string]E {
+	all := make(map[string]E, len(before)+len(r.found))
+	for i := range before {
+		r.put(all, &before[i])
+	}
+	maps.Copy(all, r.found)
+	return all
+}
+
+// first returns the rows that rank first, and how many it leaves out.
+func (r *round[E]) first(all map[string]E) (rows []E, over int) {
+	rows = slices.SortedFunc(maps.Values(all), func(a, b E) int {
+		nameA, rankA := r.row(&a)
+		nameB, rankB := r.row(&b)
+		return cmp.Or(cmp.Compare(rankB, rankA), strings.Compare(nameA, nameB))
+	})
+	over = max(len(rows)-MaxRows, 0)
+	return slices.Clip(rows[:len(rows)-over]), over
+}

@@ -1,0 +1,4 @@
+package port
+
+// MaxConns bounds the connections of a port.
+const MaxConns = maxConns

@@ -1,0 +1,194 @@
+// Package status is the status page: what sidecar top shows and more, for a browser, to read only.
+//
+// Its invariants: however many look, there is one look at the sidecar a second at most, and none while nobody looks but for the rates
+// of the last minutes. Nothing can be changed through it. It answers only a browser that was pointed at this machine: another site
+// that has its name resolve to 127.0.0.1 is refused by the Host header that it comes with, and no text of users is ever HTML.
+package status
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed" // the page
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coxswain-sidecar/coxswain/client/api"
+	"github.com/coxswain-sidecar/coxswain/internal/look"
+	"github.com/coxswain-sidecar/coxswain/internal/port"
+)
+
+// Port is where the page's port is set.
+var Port = port.Setting{Path: "http.status_addr", Flag: "--status", Variable: "COXSWAIN_HTTP_STATUS_ADDR", Example: "127.0.0.1:8087"}
+
+//go:embed page.html
+var page string
+
+const (
+	// fresh is for how long a look is shown to everyone.
+	fresh = time.Second
+	// lookTime bounds one look.
+	lookTime = 5 * time.Second
+	// maxShown bounds the rows of each table: a browser draws them all.
+	maxShown = 300
+)
+
+// Page answers for one sidecar.
+type Page struct {
+	ask     look.Ask
+	rates   rates
+	stop    context.CancelFunc
+	sampled chan struct{} // closed when sampling has ended
+
+	mu     sync.Mutex // makes looks take turns, and guards what follows
+	looker *look.Looker
+	taken  time.Time
+	body   []byte
+	config string
+}
+
+// New makes the page of a sidecar, and takes samples of it until Stop.
+func New(ask look.Ask) *Page {
+	ctx, stop := context.WithCancel(context.Background())
+	p := &Page{ask: ask, looker: look.New(ask), stop: stop, sampled: make(chan struct{})}
+	go p.sample(ctx)
+	return p
+}
+
+// Stop ends the samples. The page goes on with the rates that there are.
+func (p *Page) Stop() {
+	p.stop()
+	<-p.sampled
+}
+
+// sample keeps what rates are made of, also while nobody looks: who opens the page wants to see the minutes before.
+func (p *Page) sample(ctx context.Context) {
+	defer close(p.sampled)
+	again := time.NewTicker(step)
+	defer again.Stop()
+	for {
+		var state api.InspectResult
+		if err := p.ask(ctx, api.InspectSnapshot.Name, api.Nothing{}, &state); err == nil {
+			p.rates.add(sampleOf(time.Now(), &state))
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Handler answers GET and HEAD.
+func (p *Page) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { write(w, "text/html; charset=utf-8", []byte(page)) })
+	mux.HandleFunc("GET /status.json", p.status)
+	mux.HandleFunc("GET /config.yaml", p.configuration)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "nothing here; try /, /status.json or /config.yaml", http.StatusNotFound)
+	})
+	return guarded(mux)
+}
+
+// guarded answers those who were pointed at this machine, and tells browsers to let the page do no more than it has to.
+func guarded(next http.Handler) http.Handler {
+	policy := contentPolicy(page)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		if !local(r.Host) {
+			http.Error(w, fmt.Sprintf("the status page is not for the host %q; open it as http://127.0.0.1:PORT/, in a cluster after kubectl port-forward", r.Host),
+				http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// local reports whether a Host header is one by which a browser asks its own machine. The port may be any: kubectl port-forward
+// chooses another.
+func local(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// contentPolicy allows the page's own script and style by their hashes, asking where it came from, and nothing else.
+func contentPolicy(page string) string {
+	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		hashOf(page, "script"), hashOf(page, "style"))
+}
+
+// hashOf is the source expression of the one element of a page with that name.
+func hashOf(page, element string) string {
+	_, after, _ := strings.Cut(page, "<"+element+">")
+	text, _, _ := strings.Cut(after, "</"+element+">")
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func (p *Page) status(w http.ResponseWriter, _ *http.Request) {
+	body, _, err := p.current()
+	if err != nil {
+		http.Error(w, api.Printable(look.Text(err)), http.StatusServiceUnavailable)
+		return
+	}
+	write(w, "application/json", body)
+}
+
+// configuration is apart from the rest, since it is long and seldom read.
+func (p *Page) configuration(w http.ResponseWriter, _ *http.Request) {
+	_, config, err := p.current()
+	if err != nil {
+		http.Error(w, api.Printable(look.Text(err)), http.StatusServiceUnavailable)
+		return
+	}
+	write(w, "text/plain; charset=utf-8", []byte(config))
+}
+
+func write(w http.ResponseWriter, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(body) // the peer went away; there is nobody to tell
+}
+
+// current is the last look, or a new one if it is not fresh. It has a time of its own: a viewer who leaves ends no look that
+// others wait for.
+func (p *Page) current() (body []byte, config string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.body != nil && time.Since(p.taken) < fresh {
+		return p.body, p.config, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	is, err := p.looker.Look(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	var health api.HealthResult
+	if err := p.ask(ctx, api.HealthGet.Name, api.Nothing{}, &health); err != nil {
+		return nil, "", err
+	}
+	body, err = json.Marshal(p.document(is, health))
+	if err != nil {
+		return nil, "", err
+	}
+	p.taken, p.body, p.config = time.Now(), body, is.State.Config
+	return body, p.config, nil
+}
