@@ -133,6 +133,7 @@ func TestTheConfigurationsOfThePagesAreValid(t *testing.T) {
 
 // elsewhere are the shell lines of pages that are not the sidecar's, by how they begin, and who carries them out.
 var elsewhere = map[string]string{
+	"go get ":                            "whoever adds the client to a module",
 	"git clone https://":                 "hack/quickstart-test.sh",
 	"cd coxswain":                        "hack/quickstart-test.sh",
 	"export COXSWAIN_SOCKET=":            "hack/quickstart-test.sh",
