@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"internal/health": {"client/api", "internal/finding", "internal/port", "internal/telemetry"},
 	"internal/doctor": {
 		"client", "client/api", "internal/cgroup", "internal/config", "internal/coord", "internal/finding", "internal/health", "internal/lua",
-		"internal/port", "internal/redis", "internal/redisurl", "internal/rpc", "internal/telemetry",
+		"internal/port", "internal/redis", "internal/redisurl", "internal/rpc", "internal/status", "internal/telemetry",
 	},
 	"cmd/sidecar": {
 		"client", "client/api", "internal/cgroup", "internal/config", "internal/coord", "internal/coord/lease", "internal/doctor", "internal/finding",

@@ -65,7 +65,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			AllowedUIDs: []int{1000, 1001}, AllowedGIDs: []int{65533},
 			Admin: config.Admin{UIDs: []int{0}}, WriteTimeout: 2500 * time.Millisecond,
 		},
-		HTTP: config.HTTP{Addr: "127.0.0.1:0"},
+		HTTP: config.HTTP{Addr: "127.0.0.1:0", StatusAddr: "127.0.0.1:8087"},
 		Redis: config.Redis{
 			URL: "redis://user:hunter2@redis.example:6380/3", Prefix: "crawl", Tenant: "team-a",
 			Pool: config.Pool{MinIdle: 1, Max: 8, DialTimeout: time.Second, CommandTimeout: time.Minute},
@@ -241,7 +241,7 @@ func TestAPrintedConfigurationLoadsAgain(t *testing.T) {
 	same(t, *c, *again)
 	require.Contains(t, out.String(), "  url: redis://127.0.0.1:6379/1 # COXSWAIN_REDIS_URL, set by COXSWAIN_REDIS_URL\n")
 	require.Contains(t, out.String(), "  path: /run/other/sidecar.sock # COXSWAIN_SOCKET, set in line 3\n")
-	require.Contains(t, out.String(), "  max_depth: 8 # COXSWAIN_LIMITS_MAX_DEPTH, set in line 27\n")
+	require.Contains(t, out.String(), "  max_depth: 8 # COXSWAIN_LIMITS_MAX_DEPTH, set in line 28\n")
 
 	out.Reset()
 	d := config.Default()

@@ -144,6 +144,18 @@ c.yaml:2: socket.path: "/run/coxswain/" is a folder; add the file's name, such a
 	{"address without a port", "http:\n  addr: 127.0.0.1\n", `
 c.yaml:2: http.addr: "127.0.0.1" is not host:port; write one such as :8086 or 127.0.0.1:8086
       2 |   addr: 127.0.0.1`},
+	{"status page for other machines", "http:\n  status_addr: :8087\n", `
+c.yaml:2: http.status_addr: ":8087" is no IP address of the loopback; the status page is for this machine alone: write 127.0.0.1:8087, and reach it by kubectl port-forward or ssh -L
+      2 |   status_addr: :8087`},
+	{"status page on an address of the pod", "http: {status_addr: '10.1.2.3:9000'}\n", `
+c.yaml:1: http.status_addr: "10.1.2.3:9000" is no IP address of the loopback; the status page is for this machine alone: write 127.0.0.1:9000, and reach it by kubectl port-forward or ssh -L
+      1 | http: {status_addr: '10.1.2.3:9000'}`},
+	{"status page on a name", "http: {status_addr: 'localhost:8087'}\n", `
+c.yaml:1: http.status_addr: "localhost:8087" is no IP address of the loopback; the status page is for this machine alone: write 127.0.0.1:8087, and reach it by kubectl port-forward or ssh -L
+      1 | http: {status_addr: 'localhost:8087'}`},
+	{"status page without a port", "http: {status_addr: 127.0.0.1}\n", `
+c.yaml:1: http.status_addr: "127.0.0.1" is not host:port; write one such as 127.0.0.1:8087
+      1 | http: {status_addr: 127.0.0.1}`},
 	{"port out of range", "http:\n  addr: ':70000'\n", `
 c.yaml:2: http.addr: "70000" is not a port; write a number from 0 (any free port) to 65535
       2 |   addr: ':70000'`},

@@ -39,7 +39,7 @@ func (k *checker) add(path, format string, args ...any) {
 func validate(c *Config) []Problem {
 	var k checker
 	k.socket(c.Socket)
-	k.address("http.addr", c.HTTP.Addr)
+	k.address("http.addr", c.HTTP.Addr, ":8086 or 127.0.0.1:8086")
 	k.loopback("http.status_addr", c.HTTP.StatusAddr)
 	k.redis(c.Redis)
 	k.limits(c.Limits)
@@ -102,14 +102,14 @@ func ParseMode(text string) (fs.FileMode, error) {
 	return fs.FileMode(n), nil
 }
 
-func (k *checker) address(path, addr string) {
+func (k *checker) address(path, addr, examples string) {
 	if addr == "" {
 		return
 	}
 	host, port, err := net.SplitHostPort(addr)
 	switch {
 	case err != nil || strings.ContainsFunc(host, unicode.IsSpace) || strings.ContainsAny(host, "/@"):
-		k.add(path, "%q is not host:port; write one such as :8086 or 127.0.0.1:8086", addr)
+		k.add(path, "%q is not host:port; write one such as %s", addr, examples)
 		return
 	case strings.Contains(host, "%25"):
 		k.add(path, "%q is no URL; write the zone of an IPv6 address as it is, such as [fe80::1%%eth0]:8086", addr)
@@ -124,7 +124,7 @@ func (k *checker) address(path, addr string) {
 // elsewhere.
 func (k *checker) loopback(path, addr string) {
 	before := len(*k)
-	if k.address(path, addr); addr == "" || len(*k) > before {
+	if k.address(path, addr, "127.0.0.1:8087"); addr == "" || len(*k) > before {
 		return
 	}
 	host, port, _ := net.SplitHostPort(addr) // address has checked it

@@ -20,6 +20,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/health"
 	"github.com/coxswain-sidecar/coxswain/internal/port"
 	"github.com/coxswain-sidecar/coxswain/internal/rpc"
+	"github.com/coxswain-sidecar/coxswain/internal/status"
 )
 
 const (
@@ -207,6 +208,15 @@ func (e *examination) http(ctx context.Context) (string, error) {
 	addr := e.config.HTTP.Addr
 	if e.inForce != nil {
 		addr = e.inForce.HTTP.Addr
+	}
+	if page := e.config.HTTP.StatusAddr; e.o.Pre && page != "" {
+		l, err := status.Port.Listen(page)
+		if err != nil {
+			return page, err
+		}
+		if err := l.Close(); err != nil {
+			return page, err
+		}
 	}
 	host, port, err := net.SplitHostPort(addr)
 	switch {
