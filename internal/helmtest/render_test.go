@@ -74,6 +74,7 @@ func TestVariablesThatTheChartSetsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]string{
 		"COXSWAIN_SOCKET": "socket.path", "COXSWAIN_CONFIG": "existingConfig", "COXSWAIN_HTTP_ADDR": "http.port",
+		"COXSWAIN_HTTP_STATUS_ADDR":    "http.statusPort",
 		"COXSWAIN_TELEMETRY_LOG_LEVEL": "logLevel", "COXSWAIN_READINESS_MODE": "readiness.mode",
 		"COXSWAIN_REDIS_PASSWORD_FILE": "redis.passwordSecret",
 	} {

@@ -4,6 +4,7 @@
 {{- include "coxswain.checkName" . -}}
 {{- include "coxswain.checkResources" . -}}
 {{- include "coxswain.checkSocket" . -}}
+{{- include "coxswain.checkPorts" . -}}
 {{- include "coxswain.checkExtra" . -}}
 {{- include "coxswain.checkConfig" . -}}
 {{- include "coxswain.checkNamespaces" . -}}
@@ -43,6 +44,12 @@
 {{- end -}}
 {{- if lt (include "coxswain.amount" .Values.socket.sizeLimit | float64) 65536.0 -}}
 {{- fail (printf "socket.sizeLimit: %s is less than 64Ki; write an amount from 64Ki up, with its unit" .Values.socket.sizeLimit) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "coxswain.checkPorts" -}}
+{{- if eq (int64 .Values.http.port) (int64 .Values.http.statusPort) -}}
+{{- fail (printf "http.statusPort: %d is the port of health and metrics too; choose another one" (int64 .Values.http.port)) -}}
 {{- end -}}
 {{- end }}
 

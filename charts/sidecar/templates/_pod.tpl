@@ -72,11 +72,15 @@ env:
   {{- /* Not an argument: commands that are run in the container read it too, such as sidecar doctor. */}}
   - name: COXSWAIN_CONFIG
     value: /etc/coxswain/sidecar.yaml
+{{- with $v.http.statusPort }}
+  - name: COXSWAIN_HTTP_STATUS_ADDR
+    value: "127.0.0.1:{{ int64 . }}"
+{{- end }}
 {{- if $v.redis.passwordSecret.name }}
   - name: COXSWAIN_REDIS_PASSWORD_FILE
     value: {{ printf "/etc/coxswain-redis/%s" $v.redis.passwordSecret.key | toJson }}
 {{- end }}
-{{- $own := dict "COXSWAIN_SOCKET" "socket.path" "COXSWAIN_CONFIG" "existingConfig" "COXSWAIN_HTTP_ADDR" "http.port" "COXSWAIN_TELEMETRY_LOG_LEVEL" "logLevel" "COXSWAIN_READINESS_MODE" "readiness.mode" "COXSWAIN_REDIS_PASSWORD_FILE" "redis.passwordSecret" }}
+{{- $own := dict "COXSWAIN_SOCKET" "socket.path" "COXSWAIN_CONFIG" "existingConfig" "COXSWAIN_HTTP_ADDR" "http.port" "COXSWAIN_HTTP_STATUS_ADDR" "http.statusPort" "COXSWAIN_TELEMETRY_LOG_LEVEL" "logLevel" "COXSWAIN_READINESS_MODE" "readiness.mode" "COXSWAIN_REDIS_PASSWORD_FILE" "redis.passwordSecret" }}
 {{- range $name, $value := $v.env }}
 {{- with get $own $name }}
 {{- fail (printf "env.%s: the chart sets this variable itself; use %s" $name .) }}
