@@ -14,7 +14,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS = grpcnotrace
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs node test-node test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once profile docs clean
+.PHONY: help demo build test test-topology test-container test-langs node test-node test-status pictures test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once profile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,15 @@ test-node: build ## test the Node client on real sidecars
 	hack/need.sh redis-server=redis-server node=nodejs npm=npm
 	hack/test-node.sh
 
+test-status: build ## test the status page of real sidecars in headless Chromium
+	hack/need.sh redis-server=redis-server chromium=chromium
+	cd internal/statustest && ../../hack/gotest.sh -count=1 .
+
+pictures: BUSY ?= 3m
+pictures: build ## take the pictures of the status page and of sidecar top for docs, of a fleet that was busy for BUSY (3m)
+	hack/need.sh redis-server=redis-server chromium=chromium script=bsdutils
+	cd internal/statustest && PICTURES='$(CURDIR)/docs' BUSY='$(BUSY)' go test -count=1 -timeout 0 -run TestPictures .
+
 image: ## build the container image IMAGE (coxswain:VERSION) for PLATFORMS
 	work=$$(mktemp -d) && trap 'hack/docker-down.sh "$$work"; rm -rf "$$work"' EXIT && \
 		hack/docker-up.sh "$$work" && PLATFORMS='$(PLATFORMS)' hack/image.sh '$(IMAGE)' '$(VERSION)'
@@ -109,13 +118,13 @@ lint: ## check style and correctness of Go and shell
 	shellcheck .ci/run hack/*.sh $(wildcard hack/*/*.sh examples/*/*.sh)
 	hack/tidy.sh
 	$(LINT) run ./...
-	lint=$(LINT) && for module in client bench; do (cd $$module && $$lint run ./...); done
+	lint=$(LINT) && for module in client bench internal/statustest; do (cd $$module && $$lint run ./...); done
 	$(LINT) run --enable-only funlen --issues-exit-code 0 ./... # long functions are worth a look, and no mistake
 	@echo "5 passed, 0 failed"
 
 fmt: ## format the Go files
 	$(LINT) fmt ./...
-	lint=$(LINT) && for module in client bench; do (cd $$module && $$lint fmt ./...); done
+	lint=$(LINT) && for module in client bench internal/statustest; do (cd $$module && $$lint fmt ./...); done
 
 test-tools: ## build every pinned tool with an empty cache folder, as on a fresh machine
 	hack/test-tools.sh

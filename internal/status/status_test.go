@@ -247,7 +247,7 @@ func TestRatesAreOfTheLastMinutes(t *testing.T) {
 		count := func(calls, allowed, refused int64) {
 			f.set(func() {
 				f.state.Calls = []api.InspectTimes{{Name: "a", Count: 1}, {Name: "b", Count: calls}}
-				f.state.Decisions = []api.RuleStats{{Rule: "busy", Allowed: allowed, Refused: refused}}
+				f.state.Decisions = []api.RuleStats{{Rule: "busy", Allowed: allowed, Refused: refused}, {Rule: "before", Allowed: 2 * calls, Refused: 1000}}
 			})
 		}
 		count(0, 0, 0)
@@ -265,8 +265,9 @@ func TestRatesAreOfTheLastMinutes(t *testing.T) {
 		require.Equal(t, []float64{10, 10}, d.Rules.Rows[0].Allowed)
 		require.Equal(t, []float64{5, 5}, d.Rules.Rows[0].Refused)
 		require.EqualValues(t, 40, d.Rules.Rows[0].Decided["refused"])
-		require.Equal(t, "idle", d.Rules.Rows[1].Name)
-		require.Equal(t, []float64{0, 0}, d.Rules.Rows[1].Refused)
+		require.Equal(t, "before", d.Rules.Rows[1].Name, "what refuses now is in front of what allows much, or refused much")
+		require.Equal(t, "idle", d.Rules.Rows[2].Name)
+		require.Equal(t, []float64{0, 0}, d.Rules.Rows[2].Refused)
 		require.Equal(t, "b", d.Calls.Rows[0].Name)
 		require.InDelta(t, 20, d.Calls.Rows[0].Rate, 0)
 		require.Zero(t, d.Calls.Rows[1].Rate)
