@@ -70,6 +70,7 @@ test-status: build ## test the status page of real sidecars in headless Chromium
 	cd internal/statustest && ../../hack/gotest.sh -count=1 .
 
 pictures: BUSY ?= 3m
+pictures: VERSION = 0.1.0
 pictures: build ## take the pictures of the status page and of sidecar top for docs, of a fleet that was busy for BUSY (3m)
 	hack/need.sh redis-server=redis-server chromium=chromium script=bsdutils
 	cd internal/statustest && PICTURES='$(CURDIR)/docs' BUSY='$(BUSY)' go test -count=1 -timeout 0 -run TestPictures .

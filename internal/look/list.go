@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// fewest and most are how many rows a page is asked for. SCAN reads as many keys a step, and a page has at most 20 steps: where
-	// pages come with few rows, the keys of others are in the way, and longer steps get through them in fewer looks.
+	// fewest and most are how many rows a page is asked for. SCAN reads as many keys a step, and a page has at most 20 steps. Where
+	// pages come with few rows, the keys of others are in the way, and longer steps get through them in fewer looks; where they come
+	// with many, each row costs a script.
 	fewest, most = 200, 1000
 	// MaxRows bounds a list. It has the rows that rank first.
 	MaxRows = 2000
@@ -79,7 +80,7 @@ func follow[P, R, E any](
 	ask Ask, m api.Method[P, R], of func(*Lists) *List[E], params func(cursor string, count int64) P, page func(*R) ([]E, string),
 	row func(*E) (name string, rank int64),
 ) lister {
-	r := &round[E]{count: fewest, row: row}
+	r := &round[E]{count: most, row: row}
 	return func(ctx context.Context, lists *Lists) {
 		l := of(lists)
 		if r.cursor == "" {

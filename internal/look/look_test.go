@@ -86,7 +86,7 @@ func TestAPageWithoutRowsIsNotTheEnd(t *testing.T) {
 	names, note = looks(t, l)
 	require.Equal(t, []string{"nightly"}, names)
 	require.Empty(t, note)
-	require.Equal(t, []int64{200, 1000, 1000}, f.counts, "where few rows come, pages are longer")
+	require.Equal(t, []int64{1000, 1000, 1000}, f.counts, "where few rows come, pages are long")
 }
 
 func TestRowsOfTheRoundBeforeStayUntilTheNextIsComplete(t *testing.T) {
@@ -149,7 +149,7 @@ func TestWhatRanksFirstIsKept(t *testing.T) {
 	require.EqualValues(t, 500, is.Locks.Rows[look.MaxRows-1].Waiting)
 	require.Equal(t, 5000, is.Locks.Left)
 	require.Equal(t, "there are 5000 more; the command list of the noun shows all", is.Locks.Note(is.At))
-	require.Equal(t, []int64{200, 200}, f.counts[:2])
+	require.Equal(t, []int64{1000, 200}, f.counts[:2], "where many rows come, pages are short")
 }
 
 // An error of one list is told in its place; the others and what is known of it are shown all the same.

@@ -34,6 +34,8 @@ const (
 	fresh = time.Second
 	// lookTime bounds one look.
 	lookTime = 5 * time.Second
+	// firstPages bounds the pages of each list that the first look takes.
+	firstPages = 5
 	// maxShown bounds the rows of each table: a browser draws them all.
 	maxShown = 300
 )
@@ -143,6 +145,14 @@ func hashOf(page, element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
+// look looks once more. The first viewer wants to see all of what is not too much; later looks go on from there.
+func (p *Page) look(ctx context.Context) (look.Look, error) {
+	if p.body == nil {
+		return p.looker.Whole(ctx, firstPages)
+	}
+	return p.looker.Look(ctx)
+}
+
 func (p *Page) status(w http.ResponseWriter, _ *http.Request) {
 	body, _, err := p.current()
 	if err != nil {
@@ -177,7 +187,7 @@ func (p *Page) current() (body []byte, config string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
-	is, err := p.looker.Look(ctx)
+	is, err := p.look(ctx)
 	if err != nil {
 		return nil, "", err
 	}

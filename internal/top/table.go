@@ -177,6 +177,10 @@ func shortDuration(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	default:
-		return strings.TrimSuffix(d.Truncate(time.Second).String(), "0s")
+		text := d.Truncate(time.Second).String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		return text
 	}
 }
