@@ -129,8 +129,8 @@ func (k *checker) loopback(path, addr string) {
 	}
 	host, port, _ := net.SplitHostPort(addr) // address has checked it
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		k.add(path, "%q is no IP address of the loopback; the status page is for this machine alone: write 127.0.0.1:%s, and reach it by kubectl port-forward or ssh -L",
-			addr, port)
+		k.add(path, "%q is no IP address of the loopback; the status page is for this machine alone: write 127.0.0.1:%s, "+
+			"and reach it by kubectl port-forward or ssh -L", addr, port)
 	}
 }
 

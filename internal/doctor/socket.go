@@ -218,7 +218,7 @@ func (e *examination) http(ctx context.Context) (string, error) {
 			return page, err
 		}
 	}
-	host, port, err := net.SplitHostPort(addr)
+	host, number, err := net.SplitHostPort(addr)
 	switch {
 	case addr == "":
 		return "", errAbsent
@@ -230,7 +230,7 @@ func (e *examination) http(ctx context.Context) (string, error) {
 			return addr, err
 		}
 		return addr + " is free", l.Close()
-	case port == "0":
+	case number == "0":
 		return "any free port, which the sidecar's log names", nil
 	}
 	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
@@ -238,7 +238,7 @@ func (e *examination) http(ctx context.Context) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/livez", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, number)+"/livez", nil)
 	if err != nil {
 		return "", err
 	}
