@@ -36,6 +36,7 @@ var scenarios = map[string]func(*asking){
 	"permits":                permits,
 	"streams":                streams,
 	"streams by key":         streamLanes,
+	"events":                 events,
 	"streams, pushed":        pushed,
 	"pubsub":                 pubsub,
 	"waiting lines":          inLine,
@@ -331,6 +332,14 @@ func semaphores(x *asking) {
 	x.ask(x.b, "semaphore.get", m{"name": "none"})
 }
 
+func events(x *asking) {
+	x.ask(x.a, "events.subscribe", m{"kinds": []any{"paused", "breaker"}})
+	x.ask(x.a, "events.subscribe", m{"kinds": []any{"no such kind"}})
+	x.ask(x.a, "events.subscribe", m{})
+	x.ask(x.a, "events.unsubscribe", m{})
+	x.ask(x.a, "events.unsubscribe", m{})
+}
+
 func seenOnce(x *asking) {
 	key := func(more m) m {
 		p := m{"set": "urls", "key": "u"}
@@ -512,5 +521,4 @@ func pubsub(x *asking) {
 	x.ask(x.a, "pubsub.publish", m{"channel": "other", "body": []byte("hello")})
 	x.ask(x.b, "pubsub.unsubscribe", m{"subscription": sub["subscription"]})
 	x.ask(x.b, "pubsub.unsubscribe", m{"subscription": sub["subscription"]})
-	x.ask(x.a, "pubsub.publish", m{"channel": "c", "body": []byte("nobody")})
 }

@@ -125,16 +125,7 @@ func TestTheFakeAnswersAsASidecarDoes(t *testing.T) {
 			t.Cleanup(fake.Close)
 			var all [2][]answer
 			for i, socket := range []string{live(t), fake.Socket()} {
-				x := &asking{t: t, events: make(map[*client.Client]chan client.Event)}
-				one := func(name string) *client.Client {
-					events := make(chan client.Event, 16)
-					c := dial(t, socket, client.Options{Client: name, Instance: "1", OnEvent: func(e client.Event) { events <- e }})
-					x.events[c] = events
-					return c
-				}
-				x.a, x.b = one("a"), one("b")
-				ask(x)
-				all[i] = x.answers
+				all[i] = asked(t, socket, ask)
 			}
 			real, faked := all[0], all[1]
 			require.NotEmpty(t, real)
@@ -149,6 +140,46 @@ func TestTheFakeAnswersAsASidecarDoes(t *testing.T) {
 			require.Empty(t, d.found, "what differs:\n%s", strings.Join(d.found, "\n"))
 		})
 	}
+}
+
+// Each method that the fake has a model of is among those that are compared.
+func TestAllThatTheFakeHasIsCompared(t *testing.T) {
+	t.Parallel()
+	compared := make(map[string]bool)
+	for _, ask := range scenarios {
+		fake := clienttest.NewSidecar()
+		t.Cleanup(fake.Close)
+		asked(t, fake.Socket(), ask)
+		for _, c := range fake.Calls() {
+			compared[c.Method] = true
+		}
+	}
+	fake := clienttest.NewSidecar()
+	t.Cleanup(fake.Close)
+	for _, method := range api.Methods() {
+		if strings.HasPrefix(method.Name, "session.") || strings.HasPrefix(method.Name, "rpc.") {
+			continue // they are about the sidecar itself
+		}
+		err := fake.Client().CallRaw(t.Context(), method.Name, m{}, nil)
+		if !errors.Is(err, api.MethodNotFound) && !compared[method.Name] {
+			t.Errorf("the fake has a model of %s, which no scenario asks", method.Name)
+		}
+	}
+}
+
+// asked are the answers of one sidecar.
+func asked(t *testing.T, socket string, ask func(*asking)) []answer {
+	t.Helper()
+	x := &asking{t: t, events: make(map[*client.Client]chan client.Event)}
+	one := func(name string) *client.Client {
+		events := make(chan client.Event, 16)
+		c := dial(t, socket, client.Options{Client: name, Instance: "1", OnEvent: func(e client.Event) { events <- e }})
+		x.events[c] = events
+		return c
+	}
+	x.a, x.b = one("a"), one("b")
+	ask(x)
+	return x.answers
 }
 
 // differences are those of answers. Times may differ by what a slow machine takes; what each
