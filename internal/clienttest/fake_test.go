@@ -66,6 +66,34 @@ func (x *asking) end(call <-chan answer) m {
 	return got.result
 }
 
+// list keeps all pages of a list as one answer, by name: how they are cut is the sidecar's matter.
+func (x *asking) list(c *client.Client, method string, params m, items string) {
+	x.t.Helper()
+	all := []any{}
+	for params = maps.Clone(params); ; {
+		got := <-x.begin(c, method, params)
+		require.Empty(x.t, got.code, got.call)
+		all = append(all, got.result[items].([]any)...)
+		cursor, more := got.result["cursor"]
+		if !more {
+			break
+		}
+		params["cursor"] = cursor
+	}
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(named(a.(m)), named(b.(m))) })
+	x.answers = append(x.answers, answer{call: x.who(c) + " lists " + method, result: m{items: all}})
+}
+
+// named is the name of an item of a list.
+func named(item m) string {
+	for _, key := range []string{"name", "pool", "queue", "stream"} {
+		if name, ok := item[key].(string); ok {
+			return name
+		}
+	}
+	return ""
+}
+
 func (x *asking) who(c *client.Client) string {
 	if c == x.b {
 		return "b"
