@@ -223,15 +223,16 @@ func checkField(f api.Field, v reflect.Value, given any, ok bool) error {
 }
 
 func setDefault(f api.Field, v reflect.Value) {
-	switch v.Kind() {
-	case reflect.String:
+	switch f.Kind {
+	case api.KindStr:
 		v.SetString(f.Default)
-	case reflect.Int64:
+	case api.KindInt:
 		n, err := strconv.ParseInt(f.Default, 10, 64)
 		if err != nil {
 			panic(fmt.Sprintf("clienttest: the default of %s: %v", f.Name, err))
 		}
 		v.SetInt(n)
+	case api.KindBool, api.KindBin, api.KindMap, api.KindList, api.KindAny: // none of them has a default
 	}
 }
 
