@@ -155,14 +155,14 @@ func TestTheFakeAnswersAsASidecarDoes(t *testing.T) {
 			for i, socket := range []string{live(t), fake.Socket()} {
 				all[i] = asked(t, socket, ask)
 			}
-			real, faked := all[0], all[1]
-			require.NotEmpty(t, real)
-			require.Len(t, faked, len(real))
+			want, faked := all[0], all[1]
+			require.NotEmpty(t, want)
+			require.Len(t, faked, len(want))
 			var d differences
-			for i := range real {
-				d.call = real[i].call
-				if d.compare("error", string(real[i].code), string(faked[i].code)); real[i].code == faked[i].code {
-					d.compare("", real[i].result, faked[i].result)
+			for i := range want {
+				d.call = want[i].call
+				if d.compare("error", string(want[i].code), string(faked[i].code)); want[i].code == faked[i].code {
+					d.compare("", want[i].result, faked[i].result)
 				}
 			}
 			require.Empty(t, d.found, "what differs:\n%s", strings.Join(d.found, "\n"))

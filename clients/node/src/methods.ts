@@ -88,7 +88,7 @@ export interface BreakerExplainResult {
   policy: string;
   /** why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default = none does */
   policy_from: "given" | "name" | "default";
-  /** the policy, with what is as by default */
+  /** the policy, with the defaults of what it does not set */
   settings: BreakerPolicy;
 }
 
@@ -563,12 +563,12 @@ export interface InspectRedis {
   memory_bytes: number;
   /** the connections to it */
   pool: InspectPool;
-  /** what its probes found in the last 300 seconds that had any, the latest first */
+  /** the results of the last 300 seconds in which it was probed, the latest first */
   history: InspectProbe[];
 }
 
 export interface InspectRefusals {
-  /** since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or the start */
+  /** since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or later if the sidecar started later or refused nothing for ten minutes */
   since_at_ms: number;
   /** those that were refused most, at most 100, in this order */
   keys: InspectRefused[];

@@ -97,7 +97,7 @@ class BreakerExplainResult(TypedDict):
     # why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default =
     # none does
     policy_from: Literal["given", "name", "default"]
-    # the policy, with what is as by default
+    # the policy, with the defaults of what it does not set
     settings: BreakerPolicy
 
 
@@ -575,12 +575,13 @@ class InspectRedis(TypedDict):
     memory_bytes: int
     # the connections to it
     pool: InspectPool
-    # what its probes found in the last 300 seconds that had any, the latest first
+    # the results of the last 300 seconds in which it was probed, the latest first
     history: list[InspectProbe]
 
 
 class InspectRefusals(TypedDict):
-    # since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or the start
+    # since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or later if the sidecar started
+    # later or refused nothing for ten minutes
     since_at_ms: int
     # those that were refused most, at most 100, in this order
     keys: list[InspectRefused]
