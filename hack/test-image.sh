@@ -46,11 +46,11 @@ at_most() { echo "$1 of $2 bytes" && [ "$1" -le "$2" ]; }
 logs() { docker logs "$2" 2>&1 | tee "$work/log" && grep -qF "$1" "$work/log"; }
 # metric NAME VALUE CONTAINER asks a published health port.
 metric() {
-	curl -fsS "http://$(docker port "$3" 8086/tcp | head -n 1)/metrics" >"$work/page"
+	curl -fsS "http://$(docker port "$3" 8086/tcp | sed -n 1p)/metrics" >"$work/page"
 	grep "^$1 " "$work/page" && grep -qxF "$1 $2" "$work/page"
 }
 # built_for ARCHITECTURE FILE succeeds when the binary says so.
-built_for() { go version -m "$2" | tee "$work/log" | head -n 1 && grep -q "GOARCH=$1\$" "$work/log"; }
+built_for() { go version -m "$2" >"$work/log" && head -n 1 "$work/log" && grep -q "GOARCH=$1\$" "$work/log"; }
 # lists MODULE SBOM succeeds when it is there at go.mod's version.
 lists() { grep "pkg:golang/$1@" "$2" && grep -qF "pkg:golang/$1@$(go list -m -f '{{.Version}}' "$1")" "$2"; }
 compressed() { docker save "$1" | gzip | wc -c; }

@@ -24,9 +24,10 @@ var (
 	PrintJSON  = printJSON
 	ShowDemo   = showDemo
 
-	LimitMemory     = limitMemory
-	SetProcs        = setProcs
-	WholeProcessors = wholeProcessors
+	LimitMemory       = limitMemory
+	CollectAfterStart = collectAfterStart
+	SetProcs          = setProcs
+	WholeProcessors   = wholeProcessors
 )
 
 const (

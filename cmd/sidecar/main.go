@@ -38,9 +38,13 @@ func main() {
 		raise:   raise,
 		pipes:   func() (<-chan os.Signal, func()) { return notify(syscall.SIGPIPE) },
 		keepTo: func(log *slog.Logger, procs string) (stop func()) {
-			stop = setProcs(log, procs, wholeProcessors(cgroup.Root))
+			stopProcs := setProcs(log, procs, wholeProcessors(cgroup.Root))
 			limitMemory(log, memlimit.FromCgroup)
-			return stop
+			stopCollecting := collectAfterStart()
+			return func() {
+				stopCollecting()
+				stopProcs()
+			}
 		},
 	}))
 }

@@ -7,8 +7,10 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/stretchr/testify/require"
@@ -122,4 +124,26 @@ func TestWhatClientsMayTakeTogetherFollowsFromTheMemoryLimit(t *testing.T) {
 	set := main.WireLimits(l, 16<<20)
 	require.EqualValues(t, 100<<20, set.MaxTotalBytes)
 	require.EqualValues(t, 7, set.MaxTotalWaiting)
+}
+
+// Not parallel: the setting is of the process, and the test puts it back.
+func TestGarbageIsCollectedAsBeforeOnceTheStartIsOver(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	percent := func() int {
+		sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(sample)
+		return int(sample[0].Value.Uint64())
+	}
+	stop := main.CollectAfterStart()
+	defer stop()
+	require.Equal(t, 800, percent())
+	require.Eventually(t, func() bool { return percent() == 100 }, time.Minute, 10*time.Millisecond)
+
+	main.CollectAfterStart()()
+	require.Equal(t, 100, percent(), "a sidecar that ends in its first second leaves nothing behind")
+
+	t.Setenv("GOGC", "50")
+	defer main.CollectAfterStart()()
+	require.Equal(t, 100, percent(), "the environment stands over it: the runtime has read it")
 }

@@ -210,6 +210,7 @@ func callersClock(f form) string {
 func (s *Source) assemble(f form, part func(string) string) string {
 	body := s.file()
 	var b strings.Builder
+	b.Grow(2 * len(body)) // most texts are somewhat longer than their file, with the parts
 	parts := func(header string) (names []string) {
 		names = headerWords(body, header)
 		for _, p := range names {
@@ -284,11 +285,14 @@ func localized(text string) string {
 	isWord := func(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
 	var names []string
 	var b strings.Builder
+	b.Grow(len(text))
 	done := 0
-	for i := range len(text) {
-		if text[i] != '.' {
-			continue
+	for i := 0; ; i++ {
+		dot := strings.IndexByte(text[i:], '.')
+		if dot < 0 {
+			break
 		}
+		i += dot
 		from, to := i, i+1
 		for from > 0 && isWord(text[from-1]) {
 			from--
@@ -406,7 +410,7 @@ func (s *Source) function(b *strings.Builder, f form, head, body string) {
 	fmt.Fprintf(b, "local function %s\n%s%send\n", head, s.contract.prologue(f), stripComments(body))
 }
 
-// stripped has the texts of parts by their partFile, since many scripts share a part.
+// stripped has the texts of parts by their partFile, since many scripts share a part; empty for a file that does not exist.
 var stripped sync.Map
 
 // part is the text of a part without comments: part_<name>.lua of the script's own
@@ -425,19 +429,17 @@ func (s *Source) part(name string) string {
 // strippedFile reads a part, once for all scripts of its folder. False = there is none.
 func strippedFile(files embed.FS, name string) (string, bool) {
 	at := partFile{files, name}
-	if text, ok := stripped.Load(at); ok {
-		return text.(string), true //nolint:forcetypeassert // nothing else is stored
+	if known, ok := stripped.Load(at); ok {
+		text := known.(string) //nolint:forcetypeassert // nothing else is stored
+		return text, text != ""
 	}
 	body, err := files.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", false
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		panic(fmt.Sprintf("lua: %v", err))
 	}
 	text := stripComments(string(body))
 	stripped.Store(at, text)
-	return text, true
+	return text, text != ""
 }
 
 // partFile names a part: two folders may have different ones of one name.
@@ -450,7 +452,8 @@ type partFile struct {
 // and Redis keeps every script's text in memory.
 func stripComments(text string) string {
 	var b strings.Builder
-	for _, line := range strings.Split(text, "\n") {
+	b.Grow(len(text) + 1)
+	for line := range strings.SplitSeq(text, "\n") {
 		if t := strings.TrimSpace(line); t == "" || strings.HasPrefix(t, "--") {
 			continue
 		}
