@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -36,13 +35,15 @@ func ExampleClient_LockAcquire() {
 	ctx, c := context.Background(), s.Client()
 	other, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Client: "reports", Instance: "pod-7"})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer other.Close()
 
 	lk, err := other.LockAcquire(ctx, "nightly", client.LockOptions{})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	var busy *client.BusyError
 	if _, err := c.LockAcquire(ctx, "nightly", client.LockOptions{}); errors.As(err, &busy) {
@@ -101,7 +102,8 @@ func ExampleClient_PoolDo() {
 
 	_, err := c.PoolPut(ctx, api.PoolPutParams{Pool: "accounts", Members: []api.PoolMember{{ID: "alice", Meta: "secret"}, {ID: "bob"}}})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	for range 3 {
 		err := c.PoolDo(ctx, "accounts", client.PoolOptions{}, func(_ context.Context, m *client.Member) error {
@@ -109,7 +111,8 @@ func ExampleClient_PoolDo() {
 			return nil
 		})
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 	}
 	// Output:
@@ -128,7 +131,8 @@ func ExampleClient_PermitDo() {
 
 	_, err := c.PoolPut(ctx, api.PoolPutParams{Pool: "proxies", Members: []api.PoolMember{{ID: "p1"}}})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	errBlocked := errors.New("blocked")
 	o := client.PermitOptions{Rule: "per-proxy", Breaker: "default"}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -20,7 +19,8 @@ func ExampleClient_QueueDo() {
 	c, ctx := s.Client(), context.Background()
 
 	if _, err := c.QueueEnqueue(ctx, "mails", "mail-1", client.EntryOptions{Body: []byte("hello"), TTL: time.Hour}); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	for range 3 {
 		err := c.QueueDo(ctx, "mails", client.QueueOptions{}, func(_ context.Context, e *client.Entry) error {
@@ -48,7 +48,8 @@ func ExampleClient_StreamSubscribe() {
 
 	for _, body := range []string{"order 1", "order 2", "not an order"} {
 		if _, err := c.StreamPublish(context.Background(), api.StreamPublishParams{Stream: "orders", Body: []byte(body)}); err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -64,7 +65,8 @@ func ExampleClient_StreamSubscribe() {
 	fmt.Println(errors.Is(err, context.Canceled))
 	dead, err := c.StreamDead(context.Background(), api.StreamDeadParams{Stream: "orders"})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println("dead letter:", dead.Letters[0].Reason)
 	// Output:
@@ -85,7 +87,8 @@ func ExampleClient_PubsubSubscribe() {
 	defer stop()
 	o := client.PubsubOptions{Patterns: []string{"config.*"}, OnSubscribed: func() {
 		if _, err := c.PubsubPublish(ctx, "config.prices", []byte("changed")); err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 	}}
 	err := c.PubsubSubscribe(ctx, o, func(_ context.Context, m api.PubsubMessage) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -24,7 +23,8 @@ func ExampleClient_Allow() {
 	for range 3 {
 		allowed, err := c.Allow(context.Background(), "crawl", "example.com")
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println(allowed)
 	}
@@ -48,7 +48,8 @@ func ExampleClient_Wait() {
 		case errors.Is(err, client.ErrLimited):
 			fmt.Println("not within 10 s")
 		case err != nil:
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		default:
 			fmt.Println("fetch")
 		}
@@ -71,7 +72,8 @@ func ExampleClient_RatelimitAcquire() {
 		Key: "example.com", Cost: 81, WaitMS: api.Millis(5 * time.Second),
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	if _, ever := r.RetryAfter(); !r.Allowed && !ever {
 		fmt.Printf("81 never fit in %s\n", r.Band)
@@ -80,7 +82,8 @@ func ExampleClient_RatelimitAcquire() {
 		Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{api.Per(80, 10*time.Minute)}, Key: "example.com", Cost: 20,
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println(r.Allowed, r.Remaining, "left")
 	// Output:
@@ -100,11 +103,13 @@ func ExampleClient_RatelimitReport() {
 		Rule: "crawl", Key: "example.com", Status: 429, RetryAfterMS: api.Millis(30 * time.Second),
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	r, err := c.RatelimitPeek(ctx, api.RatelimitParams{Rule: "crawl", Key: "example.com"})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	after, _ := r.RetryAfter()
 	fmt.Println(r.Allowed, r.DeniedBy, after)

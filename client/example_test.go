@@ -24,17 +24,20 @@ func ExampleDial() {
 		Client: "billing",
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer c.Close() // which gives back all that it holds
 
 	lk, err := c.LockAcquire(ctx, "nightly", client.LockOptions{})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	held, err := c.LockGet(ctx, lk.Name())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println("held by", held.HeldBy.Client)
 	// Output: held by billing
@@ -67,7 +70,8 @@ func ExampleWithRequestID() {
 	for range 2 {
 		r, err := c.QueueEnqueue(ctx, "payments", "order-17", client.EntryOptions{})
 		if err != nil {
-			log.Fatal(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println(r.Enqueued, r.Replayed)
 	}
@@ -91,11 +95,13 @@ func ExampleClient_EventsSubscribe() {
 		heard <- fmt.Sprintf("%s: %s", e.Params["kind"], e.Params["name"])
 	}})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer c.Close()
 	if err := c.EventsSubscribe(ctx, "breaker", "paused"); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	s.Emit(api.EventParams{Kind: "breaker", Name: "payments", Reason: "open"})
 	fmt.Println(<-heard)

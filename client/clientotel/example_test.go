@@ -3,7 +3,6 @@ package clientotel_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/coxswain-sidecar/coxswain/client"
 	"github.com/coxswain-sidecar/coxswain/client/clientotel"
@@ -19,11 +18,13 @@ func ExampleNew() {
 	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Options{Socket: s.Socket(), Tracer: clientotel.New(provider)})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer c.Close()
 	if _, err := c.Ping(ctx); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println(provider.ended()[0].name)
 	// Output: coxswain.session.ping

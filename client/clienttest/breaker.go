@@ -205,7 +205,8 @@ func (s *Sidecar) judge(p *api.BreakerReportParams) api.BreakerReportResult {
 	if l != nil {
 		s.drop(l, "released")
 	}
-	if p.Outcome == api.OutcomeIgnored || p.Generation != 0 && p.Generation != b.generation || p.Generation == 0 && b.state != api.BreakerClosed && b.state != api.BreakerForcedClosed {
+	present := p.Generation == b.generation || p.Generation == 0 && (b.state == api.BreakerClosed || b.state == api.BreakerForcedClosed)
+	if p.Outcome == api.OutcomeIgnored || !present {
 		return r(false, false)
 	}
 	failed := p.Outcome == api.OutcomeFailure

@@ -95,6 +95,11 @@ func (c *call) answer() (any, error) {
 	if !known {
 		return nil, &api.Error{Code: api.MethodNotFound, Message: c.name + ": no such method"}
 	}
+	own, scripted := s.answers[c.name]
+	model, has := s.methods[c.name]
+	if !scripted && !has {
+		return nil, unmodelled(c.name)
+	}
 	id, _ := c.given[api.MetaRequestID].(string)
 	params := make(map[string]any, len(c.given))
 	for key, v := range c.given {
@@ -118,7 +123,17 @@ func (c *call) answer() (any, error) {
 		}
 		return replayed(before.result), before.err
 	}
-	result, err := c.modelled()
+	var result any
+	err := ErrModel
+	if scripted {
+		result, err = own.run(c)
+	}
+	if errors.Is(err, ErrModel) {
+		if !has {
+			return nil, unmodelled(c.name)
+		}
+		result, err = model.run(c)
+	}
 	if id != "" && err == nil && !spec.Idempotent {
 		s.replies[id] = &reply{c.name, same, result, err, nil}
 		if c.held {
@@ -128,18 +143,8 @@ func (c *call) answer() (any, error) {
 	return result, err
 }
 
-// modelled is the answer of the test, or of the model.
-func (c *call) modelled() (any, error) {
-	if m, ok := c.s.answers[c.name]; ok {
-		if result, err := m.run(c); !errors.Is(err, ErrModel) {
-			return result, err
-		}
-	}
-	m, ok := c.s.methods[c.name]
-	if !ok {
-		return nil, &api.Error{Code: api.MethodNotFound, Message: c.name + ": clienttest has no model of it; answer it by clienttest.On"}
-	}
-	return m.run(c)
+func unmodelled(method string) error {
+	return &api.Error{Code: api.MethodNotFound, Message: method + ": clienttest has no model of it; answer it by clienttest.On"}
 }
 
 // replayed is a stored result, which says that it is one where the contract has a key for it.
@@ -218,15 +223,16 @@ func checkField(f api.Field, v reflect.Value, given any, ok bool) error {
 }
 
 func setDefault(f api.Field, v reflect.Value) {
-	switch v.Kind() {
-	case reflect.String:
+	switch f.Kind {
+	case api.KindStr:
 		v.SetString(f.Default)
-	case reflect.Int64:
+	case api.KindInt:
 		n, err := strconv.ParseInt(f.Default, 10, 64)
 		if err != nil {
 			panic(fmt.Sprintf("clienttest: the default of %s: %v", f.Name, err))
 		}
 		v.SetInt(n)
+	case api.KindBool, api.KindBin, api.KindMap, api.KindList, api.KindAny: // none of them has a default
 	}
 }
 

@@ -35,9 +35,8 @@ type conn struct {
 	id        string
 	hello     api.HelloParams
 	cancels   map[int64]context.CancelFunc // of calls under way, by msgid
-	follows   bool                         // events.subscribe
-	kinds     []string
-	subs      map[string]func() // how to end a subscription, by its name
+	kinds     []string                     // of events.subscribe
+	subs      map[string]func()            // how to end a subscription, by its name
 	subscribe int
 
 	out  []byte        // what is not written

@@ -66,7 +66,8 @@ func lockAcquire(c *call, p *api.LockAcquireParams) (api.LockAcquireResult, erro
 	s := c.s
 	var r api.LockAcquireResult
 	waited, err := c.stand("lock:"+p.Name, p.WaitMS, func(turn bool) (bool, time.Duration) {
-		for _, l := range s.of("lock", p.Name) {
+		if held := s.of("lock", p.Name); len(held) > 0 {
+			l := held[0]
 			if l.token == p.Token { // asked again: what it says now holds
 				l.holder.Meta = p.Meta
 				s.renew(l, ms(p.TTLMS))

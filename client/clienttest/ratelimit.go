@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -359,8 +360,7 @@ func acquireMany(c *call, p *api.RatelimitManyParams) (api.RatelimitManyResult, 
 		r, err := c.limited(&api.RatelimitParams{
 			Rule: i.Rule, Algorithm: i.Algorithm, Limits: i.Limits, Key: i.Key, Group: i.Group, Cost: cost,
 		}, true)
-		if err != nil {
-			e := err.(*api.Error)
+		if e := (*api.Error)(nil); errors.As(err, &e) {
 			return api.RatelimitItemResult{Error: &api.ItemError{Code: string(e.Code), Message: e.Message}}
 		}
 		return api.RatelimitItemResult{Result: &r}

@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
@@ -13,6 +14,9 @@ const (
 	maxFrameBytes = 1 << 20
 	maxInflight   = 1024
 )
+
+// eventKinds are the kinds that events.subscribe knows.
+var eventKinds = []string{"breaker", "degraded", "draining", "forced", "lost", "paused", "refused", "reloaded", "resumed"}
 
 func sessionMethods(t map[string]method) {
 	define(t, api.SessionHello, func(c *call, p *api.HelloParams) (api.HelloResult, error) {
@@ -37,11 +41,20 @@ func sessionMethods(t map[string]method) {
 		return api.DrainResult{Draining: true, DeadlineAtMS: at, Connections: int64(len(c.s.conns))}, nil
 	})
 	define(t, api.EventsSubscribe, func(c *call, p *api.EventsSubscribeParams) (api.EventsSubscribeResult, error) {
-		c.cn.follows, c.cn.kinds = true, p.Kinds
-		return api.EventsSubscribeResult{Subscribed: slices.Sorted(slices.Values(p.Kinds))}, nil
+		kinds := slices.Sorted(slices.Values(p.Kinds))
+		if len(kinds) == 0 {
+			kinds = eventKinds
+		}
+		for _, k := range kinds {
+			if !slices.Contains(eventKinds, k) {
+				return api.EventsSubscribeResult{}, invalid("kinds: %q is none of %s", k, strings.Join(eventKinds, ", "))
+			}
+		}
+		c.cn.kinds = kinds
+		return api.EventsSubscribeResult{Subscribed: kinds}, nil
 	})
 	define(t, api.EventsUnsubscribe, func(c *call, _ *api.Nothing) (api.Nothing, error) {
-		c.cn.follows, c.cn.kinds = false, nil
+		c.cn.kinds = nil
 		return api.Nothing{}, nil
 	})
 }

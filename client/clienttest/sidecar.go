@@ -210,7 +210,7 @@ func (s *Sidecar) Emit(e api.EventParams) {
 	}
 	e.Count = max(e.Count, 1)
 	for cn := range s.conns {
-		if cn.follows && (len(cn.kinds) == 0 || slices.Contains(cn.kinds, e.Kind)) {
+		if slices.Contains(cn.kinds, e.Kind) {
 			cn.notify(api.EventHappened.Name, e)
 		}
 	}

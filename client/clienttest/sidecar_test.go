@@ -115,6 +115,12 @@ func TestARunningClockNeedsNoHelp(t *testing.T) {
 	require.NoError(t, err)
 	<-lk.Context().Done()
 	require.ErrorContains(t, context.Cause(lk.Context()), "max_hold")
+	before := s.Now()
+	s.PutRule(api.Rule{Name: "daily", Limits: []api.Band{api.Per(1, 24*time.Hour)}})
+	require.NoError(t, s.Client().Wait(t.Context(), "daily", "k"))
+	s.Advance(24 * time.Hour)
+	require.NoError(t, s.Client().Wait(t.Context(), "daily", "k"))
+	require.WithinRange(t, s.Now(), before.Add(24*time.Hour), before.Add(48*time.Hour))
 	s.PutRule(api.Rule{Name: "quick", Limits: []api.Band{api.Per(1, 10*time.Millisecond)}})
 	for range 5 {
 		require.NoError(t, s.Client().Wait(t.Context(), "quick", "k"))

@@ -263,11 +263,11 @@ func (s *Sidecar) ripen(st *stream) (changed bool) {
 }
 
 // group is a group, which is made if there is none.
-func (s *Sidecar) group(st *stream, name, start string) (g *group, created bool) {
-	if g = st.groups[name]; g != nil {
+func (s *Sidecar) group(st *stream, name, start string) (_ *group, created bool) {
+	if g := st.groups[name]; g != nil {
 		return g, false
 	}
-	g = &group{name: name}
+	g := &group{name: name}
 	st.groups[name] = g
 	for _, m := range st.log {
 		if start != api.StartNew && m.only == "" {

@@ -36,6 +36,7 @@ var scenarios = map[string]func(*asking){
 	"permits":                permits,
 	"streams":                streams,
 	"streams by key":         streamLanes,
+	"events":                 events,
 	"streams, pushed":        pushed,
 	"pubsub":                 pubsub,
 	"waiting lines":          inLine,
@@ -217,7 +218,7 @@ func locks(x *asking) {
 	x.ask(x.b, "lock.acquire", m{"name": "l"})
 	x.ask(x.b, "lock.acquire", m{"name": "l", "wait_ms": 1})
 	x.ask(x.b, "lock.get", m{"name": "l"})
-	x.ask(x.b, "lock.list", m{})
+	x.list(x.b, "lock.list", m{}, "locks")
 	x.ask(x.a, "lock.renew", m{"name": "l", "token": mine["token"], "ttl_ms": 2 * hour})
 	x.ask(x.b, "lock.renew", m{"name": "l", "token": "another"})
 	x.ask(x.b, "lock.release", m{"name": "l", "token": "another"})
@@ -227,7 +228,7 @@ func locks(x *asking) {
 	x.ask(x.b, "lock.acquire", m{"name": "l", "bind": "ttl", "ttl_ms": hour})
 	x.ask(x.a, "lock.force_release", m{"name": "l"})
 	x.ask(x.a, "lock.force_release", m{"name": "l"})
-	x.ask(x.a, "lock.list", m{})
+	x.list(x.a, "lock.list", m{}, "locks")
 	x.ask(x.b, "lock.acquire", m{"name": "m", "ttl_ms": hour})
 	x.ask(x.a, "lock.force_release", m{"name": "m"})
 	x.event(x.b)
@@ -321,7 +322,7 @@ func semaphores(x *asking) {
 	x.ask(x.b, "semaphore.acquire", acquire(2))
 	x.ask(x.b, "semaphore.acquire", acquire(1))
 	x.ask(x.b, "semaphore.get", m{"name": "s"})
-	x.ask(x.b, "semaphore.list", m{})
+	x.list(x.b, "semaphore.list", m{}, "semaphores")
 	x.ask(x.a, "semaphore.renew", m{"name": "s", "token": two["token"], "ttl_ms": hour})
 	x.ask(x.a, "semaphore.release", m{"name": "s", "token": two["token"]})
 	x.ask(x.a, "semaphore.release", m{"name": "s", "token": two["token"]})
@@ -329,6 +330,14 @@ func semaphores(x *asking) {
 	x.ask(x.a, "semaphore.release", m{"name": "s", "token": "another"})
 	x.ask(x.b, "semaphore.acquire", acquire(2))
 	x.ask(x.b, "semaphore.get", m{"name": "none"})
+}
+
+func events(x *asking) {
+	x.ask(x.a, "events.subscribe", m{"kinds": []any{"paused", "breaker"}})
+	x.ask(x.a, "events.subscribe", m{"kinds": []any{"no such kind"}})
+	x.ask(x.a, "events.subscribe", m{})
+	x.ask(x.a, "events.unsubscribe", m{})
+	x.ask(x.a, "events.unsubscribe", m{})
 }
 
 func seenOnce(x *asking) {
@@ -362,7 +371,7 @@ func queues(x *asking) {
 	x.ask(x.a, "queue.position", m{"queue": "q", "id": "none"})
 	x.ask(x.a, "queue.enqueue", m{"queue": "q", "id": "1"})
 	x.ask(x.b, "queue.renew", m{"queue": "q", "lease": one["lease"], "lease_ms": hour})
-	x.ask(x.b, "queue.list", m{})
+	x.list(x.b, "queue.list", m{}, "queues")
 	x.ask(x.b, "queue.release", m{"queue": "q", "lease": one["lease"]})
 	x.ask(x.b, "queue.release", m{"queue": "q", "lease": one["lease"]})
 	x.ask(x.b, "queue.ack", m{"queue": "q", "lease": one["lease"]})
@@ -386,7 +395,7 @@ func breakers(x *asking) {
 	x.ask(x.b, "breaker.allow", m{"name": "b"})
 	x.ask(x.b, "breaker.get", m{"name": "b"})
 	x.ask(x.b, "breaker.report", m{"name": "b", "outcome": "success"})
-	x.ask(x.b, "breaker.list", m{"state": "not_closed"})
+	x.list(x.b, "breaker.list", m{"state": "not_closed"}, "breakers")
 	x.ask(x.b, "breaker.reset", m{"name": "b"})
 	x.ask(x.b, "breaker.allow", m{"name": "b"})
 	x.ask(x.b, "breaker.report", m{"name": "b", "outcome": "failure"})
@@ -452,7 +461,7 @@ func permits(x *asking) {
 	x.ask(x.a, "permit.acquire", permit)
 	x.ask(x.a, "permit.acquire", m{"pool": "p", "lease_ms": hour})
 	x.ask(x.a, "permit.acquire", m{"pool": "p", "breaker": "none"})
-	x.ask(x.b, "pool.pools", m{})
+	x.list(x.b, "pool.pools", m{}, "pools")
 	x.ask(x.a, "pool.put", m{"pool": "q", "members": []any{m{"id": "y"}}})
 	for range 3 {
 		got := x.ask(x.b, "permit.acquire", m{"pool": "q", "breaker": "default", "scope": "host"})
@@ -512,5 +521,4 @@ func pubsub(x *asking) {
 	x.ask(x.a, "pubsub.publish", m{"channel": "other", "body": []byte("hello")})
 	x.ask(x.b, "pubsub.unsubscribe", m{"subscription": sub["subscription"]})
 	x.ask(x.b, "pubsub.unsubscribe", m{"subscription": sub["subscription"]})
-	x.ask(x.a, "pubsub.publish", m{"channel": "c", "body": []byte("nobody")})
 }

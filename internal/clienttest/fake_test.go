@@ -66,6 +66,34 @@ func (x *asking) end(call <-chan answer) m {
 	return got.result
 }
 
+// list keeps all pages of a list as one answer, by name: how they are cut is the sidecar's matter.
+func (x *asking) list(c *client.Client, method string, params m, items string) {
+	x.t.Helper()
+	all := []any{}
+	for params = maps.Clone(params); ; {
+		got := <-x.begin(c, method, params)
+		require.Empty(x.t, got.code, got.call)
+		all = append(all, got.result[items].([]any)...)
+		cursor, more := got.result["cursor"]
+		if !more {
+			break
+		}
+		params["cursor"] = cursor
+	}
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(named(a.(m)), named(b.(m))) })
+	x.answers = append(x.answers, answer{call: x.who(c) + " lists " + method, result: m{items: all}})
+}
+
+// named is the name of an item of a list.
+func named(item m) string {
+	for _, key := range []string{"name", "pool", "queue", "stream"} {
+		if name, ok := item[key].(string); ok {
+			return name
+		}
+	}
+	return ""
+}
+
 func (x *asking) who(c *client.Client) string {
 	if c == x.b {
 		return "b"
@@ -125,30 +153,61 @@ func TestTheFakeAnswersAsASidecarDoes(t *testing.T) {
 			t.Cleanup(fake.Close)
 			var all [2][]answer
 			for i, socket := range []string{live(t), fake.Socket()} {
-				x := &asking{t: t, events: make(map[*client.Client]chan client.Event)}
-				one := func(name string) *client.Client {
-					events := make(chan client.Event, 16)
-					c := dial(t, socket, client.Options{Client: name, Instance: "1", OnEvent: func(e client.Event) { events <- e }})
-					x.events[c] = events
-					return c
-				}
-				x.a, x.b = one("a"), one("b")
-				ask(x)
-				all[i] = x.answers
+				all[i] = asked(t, socket, ask)
 			}
-			real, faked := all[0], all[1]
-			require.NotEmpty(t, real)
-			require.Len(t, faked, len(real))
+			want, faked := all[0], all[1]
+			require.NotEmpty(t, want)
+			require.Len(t, faked, len(want))
 			var d differences
-			for i := range real {
-				d.call = real[i].call
-				if d.compare("error", string(real[i].code), string(faked[i].code)); real[i].code == faked[i].code {
-					d.compare("", real[i].result, faked[i].result)
+			for i := range want {
+				d.call = want[i].call
+				if d.compare("error", string(want[i].code), string(faked[i].code)); want[i].code == faked[i].code {
+					d.compare("", want[i].result, faked[i].result)
 				}
 			}
 			require.Empty(t, d.found, "what differs:\n%s", strings.Join(d.found, "\n"))
 		})
 	}
+}
+
+// Each method that the fake has a model of is among those that are compared.
+func TestAllThatTheFakeHasIsCompared(t *testing.T) {
+	t.Parallel()
+	compared := make(map[string]bool)
+	for _, ask := range scenarios {
+		fake := clienttest.NewSidecar()
+		t.Cleanup(fake.Close)
+		asked(t, fake.Socket(), ask)
+		for _, c := range fake.Calls() {
+			compared[c.Method] = true
+		}
+	}
+	fake := clienttest.NewSidecar()
+	t.Cleanup(fake.Close)
+	for _, method := range api.Methods() {
+		if strings.HasPrefix(method.Name, "session.") || strings.HasPrefix(method.Name, "rpc.") {
+			continue // they are about the sidecar itself
+		}
+		err := fake.Client().CallRaw(t.Context(), method.Name, m{}, nil)
+		if !errors.Is(err, api.MethodNotFound) && !compared[method.Name] {
+			t.Errorf("the fake has a model of %s, which no scenario asks", method.Name)
+		}
+	}
+}
+
+// asked are the answers of one sidecar.
+func asked(t *testing.T, socket string, ask func(*asking)) []answer {
+	t.Helper()
+	x := &asking{t: t, events: make(map[*client.Client]chan client.Event)}
+	one := func(name string) *client.Client {
+		events := make(chan client.Event, 16)
+		c := dial(t, socket, client.Options{Client: name, Instance: "1", OnEvent: func(e client.Event) { events <- e }})
+		x.events[c] = events
+		return c
+	}
+	x.a, x.b = one("a"), one("b")
+	ask(x)
+	return x.answers
 }
 
 // differences are those of answers. Times may differ by what a slow machine takes; what each
