@@ -103,6 +103,73 @@ test("consume waits for its functions, and acknowledges after the end of the sub
   assert.equal(await pending(c), 0);
 });
 
+test("as many messages may be here as are worked on, unless prefetch says otherwise", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const asked = async (begin: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> => {
+    const stop = new AbortController();
+    const ended = assert.rejects(begin(stop.signal), /enough/);
+    const got = await f.next("stream.subscribe");
+    got.peer.reply(got.msgid!, { subscription: "7", created: true });
+    stop.abort(new Error("enough"));
+    const end = await f.next("stream.unsubscribe");
+    end.peer.reply(end.msgid!, { unsubscribed: true });
+    await ended;
+    return got.params["prefetch"];
+  };
+  const work = (): void => undefined;
+  assert.equal(await asked((signal) => c.stream("s", { group: "g", signal })[Symbol.asyncIterator]().next()), 1);
+  assert.equal(await asked((signal) => c.stream("s", { group: "g", signal, prefetch: 9 })[Symbol.asyncIterator]().next()), 9);
+  assert.equal(await asked((signal) => c.stream("s", { group: "g", signal }).consume(work, { concurrency: 4 })), 4);
+  assert.equal(await asked((signal) => c.stream("s", { group: "g", signal, prefetch: 9 }).consume(work, { concurrency: 4 })), 9);
+});
+
+test("an acknowledgement whose reply is lost is sent again on the next connection, and no other word", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const messages = c.stream("s", { group: "g", prefetch: 2 })[Symbol.asyncIterator]();
+  const next = messages.next();
+  const got = await f.next("stream.subscribe");
+  got.peer.reply(got.msgid!, { subscription: "7", created: true });
+  for (const id of ["1-0", "2-0"]) got.peer.notify("stream.message", { subscription: "7", stream: "s", group: "g", id, attempt: 1, published_at_ms: 1 });
+  const [one, two] = [(await next).value as Message, (await messages.next()).value as Message];
+  const settled = Promise.all([one.ack(), two.nack()]);
+  await Promise.all([f.next("stream.ack"), f.next("stream.nack")]);
+  got.peer.socket.destroy();
+  const ack = await f.next("stream.ack");
+  assert.equal(ack.params["id"], "1-0");
+  ack.peer.reply(ack.msgid!, { acked: true });
+  await settled;
+  assert.equal(f.methods.includes("stream.nack"), false, "the end of the connection gave it back");
+});
+
+test("a consumer that leaves begins those on their last attempt, which would be dead letters that nobody has tried", async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const stop = new AbortController();
+  const begun: string[] = [];
+  const ended = assert.rejects(c.stream("s", { group: "g", prefetch: 3, max_deliveries: 2, signal: stop.signal }).consume(async (m) => {
+    begun.push(m.id);
+    await until(() => stop.signal.aborted, "it leaves");
+  }), /enough/);
+  const got = await f.next("stream.subscribe");
+  got.peer.reply(got.msgid!, { subscription: "7", created: true });
+  for (const [id, attempt] of [["1-0", 1], ["2-0", 2], ["3-0", 1]]) {
+    got.peer.notify("stream.message", { subscription: "7", stream: "s", group: "g", id, attempt, published_at_ms: 1 });
+  }
+  await until(() => begun.length === 1, "the first has begun");
+  stop.abort(new Error("enough"));
+  const answers: Record<string, string> = {};
+  for (const method of ["stream.ack", "stream.unsubscribe", "stream.ack", "stream.nack"]) {
+    const told = await f.next(method);
+    answers[String(told.params["id"] ?? told.params["subscription"])] = method;
+    told.peer.reply(told.msgid!, { acked: true, nacked: true, unsubscribed: true });
+  }
+  await ended;
+  assert.deepEqual(answers, { "1-0": "stream.ack", "7": "stream.unsubscribe", "2-0": "stream.ack", "3-0": "stream.nack" });
+  assert.deepEqual(begun, ["1-0", "2-0"]);
+});
+
 test("a consumer goes on when its sidecar was killed, and its message is lost to it", { timeout: 120_000 }, async (t) => {
   const s = await sidecar(t, await redis(t));
   const c = await client(t, s.socket);
@@ -153,6 +220,11 @@ test("a message whose loss is told is lost, and no other", async (t) => {
   got.peer.notify("stream.lost", { name: "a%3Ab:g", token: "1-0", fence: "", reason: "expired" });
   await until(() => one.signal.aborted, "the loss is told");
   assert.equal(two.signal.aborted, false);
+  got.peer.notify("stream.message", { subscription: "7", stream: "a:b", group: "g", id: "2-0", attempt: 2, published_at_ms: 1 });
+  await until(() => two.signal.aborted, "it is delivered again");
+  assert.ok(two.signal.reason instanceof LostError);
+  const again = (await messages.next()).value as Message;
+  assert.deepEqual([again.attempt, again.signal.aborted], [2, false]);
 });
 
 test("a channel is heard until the loop is left", async (t) => {

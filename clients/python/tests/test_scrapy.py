@@ -153,3 +153,25 @@ def test_a_request_that_never_fits_is_dropped_and_a_sidecar_that_is_away_is_wait
         sidecar.start()
         end = spider.events()[-1]
         assert end["stats"]["item_scraped_count"] == 2 and end["stats"]["coxswain/unavailable"] >= 1
+
+
+def test_what_is_never_to_be_had_or_too_late_is_dropped_at_once(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+    sidecar = own()
+    with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
+        c.pool.put(pool=name, members=[{"id": "1"}])
+        rule(c, f"{name}-never", limits=[{"limit": 0, "period_ms": 1000}])
+        rule(c, f"{name}-late", limits=[{"limit": 1, "period_ms": 3_600_000, "burst": 1}])
+        until(lambda: knows(c, f"{name}-never") and knows(c, f"{name}-late"))
+
+        # The identity of a request that is dropped is there for the next one.
+        stats = Spider(tmp_path / "rule", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-never", COXSWAIN_POOL=name).events()[-1]["stats"]
+        assert stats["coxswain/given_up"] == stats["coxswain/identities"] == stats["coxswain/refused/limit"] == 2
+        assert "coxswain/refused/pool/busy" not in stats and site.log == []
+
+        c.pool.ban(pool=name, id="1")
+        stats = Spider(tmp_path / "pool", site, sidecar.socket, 2, COXSWAIN_RULE="", COXSWAIN_POOL=name).events()[-1]["stats"]
+        assert stats["coxswain/given_up"] == stats["coxswain/refused/pool/banned"] == 2 and site.log == []
+
+        late = Spider(tmp_path / "late", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-late", COXSWAIN_POOL="", COXSWAIN_MAX_WAIT=60)
+        stats = late.events()[-1]["stats"]
+        assert stats["item_scraped_count"] == stats["coxswain/given_up"] == stats["coxswain/refused/limit"] == 1 and len(site.log) == 1
