@@ -10,7 +10,12 @@
 //	c, err := client.Dial(ctx, client.Options{})
 //	if err != nil { ... }
 //	defer c.Close()
-//	r, err := c.RatelimitAcquire(ctx, api.RatelimitParams{Rule: "crawl", Key: "example.com"})
+//	allowed, err := c.Allow(ctx, "crawl", "example.com")
+//
+// A call has the name of its method: pool.stats is PoolStats. Calls that hold something take a
+// name and options, and have a form that ends in Do, which holds it while a function runs. All
+// others take the params of the method, or the texts where those are one or two texts, and return
+// its result, or the value where that is one value.
 package client
 
 import (
