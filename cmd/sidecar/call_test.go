@@ -80,7 +80,8 @@ func TestACallAgainstASidecar(t *testing.T) {
 	a = cli(t, "call", "--socket", s.socket, "-o", "json", "inspect.snapshot")
 	require.Contains(t, a.out, `"config":"`, "for programs it is the text that came")
 	a = cli(t, "call", "--socket", s.socket, "-o", "yaml", "lock.get", `{"name":"l"}`)
-	require.Equal(t, answer{main.Usage, "", "--output yaml is unknown; write json or pretty\nUsage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n"}, a)
+	require.Equal(t, answer{main.Usage, "", "--output yaml is unknown; write json or pretty\n" +
+		"Usage: sidecar call METHOD [JSON|-] [flags]; more: sidecar call --help\n"}, a)
 
 	a = cli(t, "call", "--socket", s.socket, "lock.get", `{"nam":"l"}`)
 	require.Equal(t, main.Failed, a.code)

@@ -17,7 +17,8 @@ import (
 // those that known tells. flags adds the flags of the command and returns a function that makes the params for a name; text makes text of the
 // result, and is given a function that returns the pod of a sidecar, or its id where the pod is not known.
 func newExplained[P, R any](
-	p process, use, short string, m api.Method[P, R], known names, flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
+	p process, use, short string, m api.Method[P, R], known names,
+	flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1), Example: "  sidecar explain " + use,

@@ -97,7 +97,8 @@ func TestTopPrintsOneViewSeveralTimes(t *testing.T) {
 func TestTopSaysHowItIsUsed(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"top --view lokcs":     "--view lokcs is unknown; write calls, limits, keys, locks, pools, breakers, queues, streams or trouble\nUsage: sidecar top [flags]; more: sidecar top --help\n",
+		"top --view lokcs": "--view lokcs is unknown; write calls, limits, keys, locks, pools, breakers, queues, streams or trouble\n" +
+			"Usage: sidecar top [flags]; more: sidecar top --help\n",
 		"top --interval 99ms":  "--interval 99ms is too short; use 100ms or more\n",
 		"top -n -1":            "-n -1 is negative; use 0 or more\n",
 		"top --socket /nobody": "cannot reach the sidecar at /nobody: there is no such file; start it with sidecar serve, or name its socket with --socket or COXSWAIN_SOCKET\n",

@@ -133,8 +133,9 @@ test("an acknowledgement whose reply is lost is sent again on the next connectio
   got.peer.reply(got.msgid!, { subscription: "7", created: true });
   for (const id of ["1-0", "2-0"]) got.peer.notify("stream.message", { subscription: "7", stream: "s", group: "g", id, attempt: 1, published_at_ms: 1 });
   const [one, two] = [(await next).value as Message, (await messages.next()).value as Message];
-  const settled = Promise.all([one.ack(), two.nack()]);
-  await Promise.all([f.next("stream.ack"), f.next("stream.nack")]);
+  const settled = Promise.all([one.ack(), two.nack({ reason: "x" + "é".repeat(600) })]);
+  const [, nack] = await Promise.all([f.next("stream.ack"), f.next("stream.nack")]);
+  assert.equal(nack.params["reason"], "x" + "é".repeat(499), "as long as a dead letter keeps it, and no half of a character");
   got.peer.socket.destroy();
   const ack = await f.next("stream.ack");
   assert.equal(ack.params["id"], "1-0");
