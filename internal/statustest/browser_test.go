@@ -34,11 +34,11 @@ func open(t testing.TB, more ...chromedp.ExecAllocatorOption) browser {
 	)
 	allocated, end := chromedp.NewExecAllocator(context.Background(), append(o, more...)...)
 	t.Cleanup(end) // it waits for the end of all its processes
-	return newTab(t, allocated)
+	return newTab(allocated, t)
 }
 
 // tab opens another tab of the same browser.
-func (b browser) tab(t testing.TB) browser { t.Helper(); return newTab(t, b.ctx) }
+func (b browser) tab(t testing.TB) browser { t.Helper(); return newTab(b.ctx, t) }
 
 // faults keeps what a page must not do: throw, and try what its content policy forbids.
 const faults = `window.faults = [];
@@ -46,7 +46,7 @@ addEventListener("error", e => faults.push("threw: " + e.message));
 addEventListener("unhandledrejection", e => faults.push("rejected: " + e.reason));
 addEventListener("securitypolicyviolation", e => faults.push("forbidden: " + e.violatedDirective + " " + e.blockedURI));`
 
-func newTab(t testing.TB, of context.Context) browser {
+func newTab(of context.Context, t testing.TB) browser {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(of)
 	t.Cleanup(closeTab)

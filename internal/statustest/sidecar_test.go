@@ -34,7 +34,7 @@ func binary(t testing.TB) string {
 	return path
 }
 
-// process starts a program in a folder; it ends with the test. process and returns its output, line by line.
+// process starts a program in a folder, which ends with the test, and returns its output, line by line.
 func process(t testing.TB, dir string, env []string, program string, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	c := exec.Command(program, args...)
@@ -67,7 +67,7 @@ func until(t testing.TB, lines *bufio.Scanner, text string) {
 		all.WriteString(lines.Text() + "\n")
 		if strings.Contains(lines.Text(), text) {
 			go func() {
-				for lines.Scan() { //nolint:revive // it only empties the pipe
+				for lines.Scan() { // it only empties the pipe
 				}
 			}()
 			return
@@ -109,7 +109,7 @@ func (p *pod) page() string { return "http://127.0.0.1:" + p.port + "/" }
 // newPod starts a sidecar with a configuration, and waits until it is ready.
 func newPod(t testing.TB, redisURL, name, config string) *pod {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "cox-") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "cox-") //nolint:usetesting // t.TempDir has the test's name in it, which is too long for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "coxswain.yaml"), []byte(config), 0o600))
