@@ -13,9 +13,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// newExplained makes `sidecar explain <noun> NAME`, which prints what a method explains, as text or as JSON. The name is one of
-// those that known tells. flags adds the flags of the command and returns a function that makes the params for a name; text makes text of the
-// result, and is given a function that returns the pod of a sidecar, or its id where the pod is not known.
+// newExplained makes `sidecar explain <noun> NAME`, which prints what a method explains, as text or as JSON. A shell completes NAME
+// by known. flags adds the flags of the command and returns a function that makes the params for a name. text makes text of the
+// result; its second argument returns the pod of a sidecar, or the sidecar's id where its pod is not known.
 func newExplained[P, R any](
 	p process, use, short string, m api.Method[P, R], known names,
 	flags func(*cobra.Command) (params func(name string) P), text func(R, func(sidecar string) string) string,
