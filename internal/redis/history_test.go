@@ -37,7 +37,7 @@ func TestTheHistoryTellsAnOutage(t *testing.T) {
 
 func TestTheProbesOfASecondAreOneResult(t *testing.T) {
 	t.Parallel()
-	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
+	at := time.UnixMilli
 	require.Equal(t, []redis.Probed{
 		{At: at(3100), Up: true, RTT: 1},
 		{At: at(1900), Up: false, RTT: 7},

@@ -15,7 +15,8 @@ if lock.held and lock.token ~= token or not lock.held and not first then
   elseif waiter ~= '' then
     redis.call('ZREM', line_key, waiter)
   end
-  if not lock.held then return {first = first} end -- whoever had it last is not in the way
+  -- Whoever had it last is not in the way: the line is.
+  if not lock.held then return {first = first} end
   return {
     ttl_ms = lock_left_ms(lock), client = lock.client, instance = lock.instance, since_ms = math.floor(lock.since / 1000),
     first = first, meta = lock.meta,
