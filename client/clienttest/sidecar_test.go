@@ -535,3 +535,75 @@ func TestOtherProgramsAreAnswered(t *testing.T) {
 	_, err = nc.Read(b)
 	require.Error(t, err, "it hangs up")
 }
+
+// What a client waits for when it ends is not given to it: nobody would give it back.
+func TestAClientThatEndsTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for range 50 {
+		a, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
+		require.NoError(t, err)
+		_, err = a.LockAcquire(t.Context(), "l", client.LockOptions{})
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { _, _ = a.LockAcquire(context.Background(), "l", client.LockOptions{Wait: time.Minute}) })
+		}
+		require.Eventually(t, func() bool { return s.Waiting() == 4 }, patience, time.Millisecond)
+		_ = a.Close()
+		wg.Wait()
+		s.Stop() // waits until all of its calls have ended
+		s.Start()
+		r, err := s.Client().LockGet(t.Context(), "l")
+		require.NoError(t, err)
+		require.False(t, r.Held)
+	}
+}
+
+func TestAClientThatEndedMeanwhileTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	a, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
+	require.NoError(t, err)
+	_, err = a.LockAcquire(t.Context(), "mark", client.LockOptions{})
+	require.NoError(t, err)
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	clienttest.On(s, api.LockAcquire, func(api.LockAcquireParams) (api.LockAcquireResult, error) {
+		close(asked)
+		<-goOn
+		return api.LockAcquireResult{}, clienttest.ErrModel
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = a.LockAcquire(context.Background(), "l", client.LockOptions{}) })
+	<-asked
+	_ = a.Close()
+	wg.Wait()
+	require.Eventually(t, func() bool {
+		r, err := s.Client().LockGet(t.Context(), "mark")
+		return err == nil && !r.Held
+	}, patience, time.Millisecond)
+	clienttest.On(s, api.LockAcquire, nil)
+	close(goOn)
+	s.Stop()
+	s.Start()
+	r, err := s.Client().LockGet(t.Context(), "l")
+	require.NoError(t, err)
+	require.False(t, r.Held)
+}
+
+func TestStopAndStartTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				s.Stop()
+				s.Start()
+			}
+		})
+	}
+	wg.Wait()
+	_, err := s.Client().Ping(t.Context())
+	require.NoError(t, err)
+}
