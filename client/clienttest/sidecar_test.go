@@ -540,7 +540,7 @@ func TestOtherProgramsAreAnswered(t *testing.T) {
 func TestAClientThatEndsTakesNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	for i := range 50 {
+	for i := range 200 {
 		name := fmt.Sprint(i)
 		a, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
 		require.NoError(t, err)
