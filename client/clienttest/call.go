@@ -129,7 +129,7 @@ func (c *call) answer() (any, error) {
 		return nil, s.failure
 	}
 	same := fmt.Sprint(params)
-	if before := s.replies[id]; id != "" && before != nil {
+	if before := s.replies[id]; id != "" && before != nil && !spec.Idempotent {
 		if before.method != c.name || before.params != same {
 			return nil, &api.Error{Code: api.Conflict, Message: api.MetaRequestID + ": it was used before with other parameters; give each call its own"}
 		}
