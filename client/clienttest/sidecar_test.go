@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -536,25 +537,40 @@ func TestOtherProgramsAreAnswered(t *testing.T) {
 	require.Error(t, err, "it hangs up")
 }
 
+// endWhileWaiting has a client hold a lock, wait for it too, and end.
+func endWhileWaiting(t *testing.T, s *clienttest.Sidecar, name string) {
+	t.Helper()
+	c, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
+	if !assert.NoError(t, err) {
+		return
+	}
+	_, err = c.LockAcquire(t.Context(), name, client.LockOptions{Wait: time.Minute})
+	assert.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { _, _ = c.LockAcquire(context.Background(), name, client.LockOptions{Wait: time.Minute}) })
+	}
+	assert.Eventually(t, func() bool {
+		r, err := s.Client().LockGet(t.Context(), name)
+		return err == nil && r.Waiting == 4
+	}, patience, time.Millisecond)
+	assert.NoError(t, c.Close())
+	wg.Wait()
+}
+
 // What a client waits for when it ends is not given to it: nobody would give it back.
 func TestAClientThatEndsTakesNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	for i := range 200 {
-		name := fmt.Sprint(i)
-		a, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
-		require.NoError(t, err)
-		_, err = a.LockAcquire(t.Context(), name, client.LockOptions{})
-		require.NoError(t, err)
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() { _, _ = a.LockAcquire(context.Background(), name, client.LockOptions{Wait: time.Minute}) })
-		}
-		require.Eventually(t, func() bool { return s.Waiting() == 4 }, patience, time.Millisecond)
-		_ = a.Close()
-		wg.Wait()
-		require.Eventually(t, func() bool { return s.Waiting() == 0 }, patience, time.Millisecond)
+	var clients sync.WaitGroup
+	for i := range 20 {
+		clients.Go(func() {
+			for range 10 {
+				endWhileWaiting(t, s, fmt.Sprint(i))
+			}
+		})
 	}
+	clients.Wait()
 	s.Stop() // waits until all calls have ended
 	s.Start()
 	r, err := s.Client().LockList(t.Context(), api.LockListParams{})
