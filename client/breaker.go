@@ -73,7 +73,7 @@ func (c *Client) BreakerDo(ctx context.Context, name string, o BreakerOptions, f
 	began := time.Now()
 	defer func() {
 		p.DurationMS = min(time.Since(began), 24*time.Hour).Milliseconds()
-		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+		own, cancel := context.WithTimeout(anew(context.WithoutCancel(ctx)), releaseTime)
 		defer cancel()
 		_, _ = c.BreakerReport(own, p) // fn's outcome is the caller's, not this one
 	}()

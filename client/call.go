@@ -68,6 +68,14 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 
 type requestIDKey struct{}
 
+// anew is ctx for further calls: the id of WithRequestID is that of one call, and another call that has it is a conflict.
+func anew(ctx context.Context) context.Context {
+	if id, _ := ctx.Value(requestIDKey{}).(string); id == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, requestIDKey{}, nil)
+}
+
 // invocation describes one call.
 type invocation struct {
 	method         string

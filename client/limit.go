@@ -48,11 +48,13 @@ func (c *Client) Allow(ctx context.Context, rule, key string) (bool, error) {
 
 // Wait takes 1 from a rule for a key, as soon as the rule admits it: callers of all pods in
 // the order in which they came, where the algorithm promises slots. Without a deadline in ctx
-// it waits for as long as that takes.
+// it waits for as long as that takes. It may take several calls, so the id of WithRequestID is
+// not used.
 //
 // The error is a *LimitError, at once, if the rule will not admit the key before the deadline
 // of ctx, or never; else the error of ctx, or one of Allow.
 func (c *Client) Wait(ctx context.Context, rule, key string) error {
+	ctx = anew(ctx)
 	p := api.RatelimitParams{Rule: rule, Key: key}
 	for {
 		r, err := c.admit(ctx, p)
@@ -90,7 +92,7 @@ func (c *Client) admit(ctx context.Context, p api.RatelimitParams) (api.Ratelimi
 		return r, err
 	}
 	if r.Held {
-		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+		own, cancel := context.WithTimeout(anew(context.WithoutCancel(ctx)), releaseTime)
 		defer cancel()
 		_, refunded := c.RatelimitRefund(own, r.Grant)
 		_, freed := c.RatelimitDone(own, r.Grant)

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,4 +120,33 @@ func TestAllowKeepsNoPermit(t *testing.T) {
 	require.Equal(t, int64(9), r.Remaining, "nothing was taken")
 	_, err = s.Client().Allow(t.Context(), "few", "k")
 	require.ErrorContains(t, err, "max_concurrent", "also while all are held")
+}
+
+// The id of WithRequestID is of one call: no other call of Wait, Allow, PoolDo and BreakerDo has it.
+func TestARequestIDIsOfOneCall(t *testing.T) {
+	t.Parallel()
+	s := clienttest.NewSidecar()
+	t.Cleanup(s.Close)
+	c := s.Client()
+	with := func(id string) context.Context { return client.WithRequestID(t.Context(), id) }
+	for _, algorithm := range api.Algorithms {
+		s.PutRule(api.Rule{Name: algorithm, Algorithm: algorithm, Limits: []api.Band{api.Per(1, 50*time.Millisecond)}})
+		require.NoError(t, c.Wait(t.Context(), algorithm, "k"))
+		require.NoError(t, c.Wait(with(algorithm), algorithm, "k"), algorithm)
+	}
+	s.PutRule(api.Rule{Name: "bound", MaxConcurrent: 1, Limits: []api.Band{api.Per(5, time.Hour)}})
+	_, err := c.Allow(with("allow"), "bound", "k")
+	require.ErrorContains(t, err, "max_concurrent")
+	r, err := c.RatelimitAcquire(t.Context(), api.RatelimitParams{Rule: "bound", Key: "k"})
+	require.NoError(t, err)
+	require.True(t, r.Allowed, "the permit was given back: %s", r.DeniedBy)
+	_, err = c.PoolPut(t.Context(), api.PoolPutParams{Pool: "p", Members: []api.PoolMember{{ID: "a"}}})
+	require.NoError(t, err)
+	require.NoError(t, c.PoolDo(with("pool"), "p", client.PoolOptions{}, func(context.Context, *client.Member) error { return nil }))
+	_, err = c.PoolAcquire(t.Context(), "p", client.PoolOptions{})
+	require.NoError(t, err, "the member was given back")
+	s.PutPolicy(api.BreakerPolicy{Name: "b", FailureThreshold: 1, OpenMS: 60_000})
+	failed := errors.New("failed")
+	require.ErrorIs(t, c.BreakerDo(with("breaker"), "b", client.BreakerOptions{}, func(context.Context) error { return failed }), failed)
+	require.ErrorIs(t, c.BreakerDo(t.Context(), "b", client.BreakerOptions{}, func(context.Context) error { return nil }), client.ErrOpen)
 }

@@ -84,6 +84,15 @@ func (c *call) run() {
 	s.wake() // after the answer: it names the subscription whose messages may follow
 }
 
+// gone is the answer to a call whose caller does not wait for it any more; nil = it does. Nobody would give back what
+// such a call takes: its connection may have ended.
+func (c *call) gone() error {
+	if c.ctx.Err() == nil {
+		return nil
+	}
+	return &api.Error{Code: api.Cancelled, Message: c.name + ": the caller has gone"}
+}
+
 // ofSession are the methods that need no Redis.
 func ofSession(name string) bool {
 	return strings.HasPrefix(name, "session.") || strings.HasPrefix(name, "rpc.")
@@ -99,6 +108,9 @@ func (c *call) answer() (any, error) {
 	model, has := s.methods[c.name]
 	if !scripted && !has {
 		return nil, unmodelled(c.name)
+	}
+	if err := c.gone(); err != nil {
+		return nil, err
 	}
 	id, _ := c.given[api.MetaRequestID].(string)
 	params := make(map[string]any, len(c.given))
@@ -117,7 +129,7 @@ func (c *call) answer() (any, error) {
 		return nil, s.failure
 	}
 	same := fmt.Sprint(params)
-	if before := s.replies[id]; id != "" && before != nil {
+	if before := s.replies[id]; id != "" && before != nil && !spec.Idempotent {
 		if before.method != c.name || before.params != same {
 			return nil, &api.Error{Code: api.Conflict, Message: api.MetaRequestID + ": it was used before with other parameters; give each call its own"}
 		}
@@ -131,6 +143,9 @@ func (c *call) answer() (any, error) {
 	if errors.Is(err, ErrModel) {
 		if !has {
 			return nil, unmodelled(c.name)
+		}
+		if err := c.gone(); err != nil {
+			return nil, err
 		}
 		result, err = model.run(c)
 	}
@@ -269,8 +284,9 @@ func (c *call) stand(line string, waitMS int64, try func(turn bool) (ok bool, ag
 		if ok || again < 0 || !now.Before(end) {
 			return now.Sub(began).Milliseconds(), nil
 		}
-		if s.pause(c.ctx, min(again, end.Sub(now))); c.ctx.Err() != nil {
-			return 0, &api.Error{Code: api.Cancelled, Message: c.name + ": the caller has gone"}
+		s.pause(c.ctx, min(again, end.Sub(now)))
+		if err := c.gone(); err != nil {
+			return 0, err
 		}
 	}
 }

@@ -65,10 +65,10 @@ func (s *Sidecar) serve(ctx context.Context, nc net.Conn) {
 			break
 		}
 	}
+	cancel() // before what it holds is given back, which wakes its own calls too: they take nothing any more
 	s.mu.Lock()
 	cn.end()
 	s.mu.Unlock()
-	cancel()
 	close(cn.gone)
 	wg.Wait()
 	closed()

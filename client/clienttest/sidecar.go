@@ -42,6 +42,8 @@ type Sidecar struct {
 	dialing sync.Mutex     // guards own
 	own     *client.Client // of Client
 
+	turns sync.Mutex // makes Start and Stop take turns: there is one socket
+
 	mu      sync.Mutex         // guards what follows, and all of the model
 	stop    context.CancelFunc // ends what the listener has started; nil = it is stopped
 	wg      *sync.WaitGroup    // those goroutines
@@ -117,6 +119,8 @@ func (s *Sidecar) Close() {
 // Stop ends the sidecar: connections break, and what is bound to them is given back; all other
 // state stays. Start starts it again. Stopping one that is stopped does nothing.
 func (s *Sidecar) Stop() {
+	s.turns.Lock()
+	defer s.turns.Unlock()
 	s.mu.Lock()
 	stop, wg := s.stop, s.wg
 	s.stop = nil
@@ -129,6 +133,8 @@ func (s *Sidecar) Stop() {
 
 // Start starts the sidecar after Stop.
 func (s *Sidecar) Start() {
+	s.turns.Lock()
+	defer s.turns.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stop != nil {
@@ -230,8 +236,8 @@ func (s *Sidecar) Now() time.Time {
 	return s.now()
 }
 
-// Freeze stops the clock, so that time passes by Advance alone. Set moves it to an instant; the
-// zero time = as it is.
+// Freeze stops the clock at an instant, so that time passes by Advance alone; the zero time = at what
+// time it is.
 func (s *Sidecar) Freeze(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

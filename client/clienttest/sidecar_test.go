@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/coxswain-sidecar/coxswain/client"
@@ -534,4 +535,93 @@ func TestOtherProgramsAreAnswered(t *testing.T) {
 	require.NoError(t, err)
 	_, err = nc.Read(b)
 	require.Error(t, err, "it hangs up")
+}
+
+// endWhileWaiting has a client hold a lock, wait for it too, and end.
+func endWhileWaiting(t *testing.T, s *clienttest.Sidecar, name string) {
+	t.Helper()
+	c, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
+	if !assert.NoError(t, err) {
+		return
+	}
+	_, err = c.LockAcquire(t.Context(), name, client.LockOptions{Wait: time.Minute})
+	assert.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { _, _ = c.LockAcquire(context.Background(), name, client.LockOptions{Wait: time.Minute}) })
+	}
+	assert.Eventually(t, func() bool {
+		r, err := s.Client().LockGet(t.Context(), name)
+		return err == nil && r.Waiting == 4
+	}, patience, time.Millisecond)
+	assert.NoError(t, c.Close())
+	wg.Wait()
+}
+
+// What a client waits for when it ends is not given to it: nobody would give it back.
+func TestAClientThatEndsTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var clients sync.WaitGroup
+	for i := range 20 {
+		clients.Go(func() {
+			for range 10 {
+				endWhileWaiting(t, s, fmt.Sprint(i))
+			}
+		})
+	}
+	clients.Wait()
+	s.Stop() // waits until all calls have ended
+	s.Start()
+	r, err := s.Client().LockList(t.Context(), api.LockListParams{})
+	require.NoError(t, err)
+	require.Empty(t, r.Locks)
+}
+
+func TestAClientThatEndedMeanwhileTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	a, err := client.Dial(t.Context(), client.Options{Socket: s.Socket()})
+	require.NoError(t, err)
+	_, err = a.LockAcquire(t.Context(), "mark", client.LockOptions{})
+	require.NoError(t, err)
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	clienttest.On(s, api.LockAcquire, func(api.LockAcquireParams) (api.LockAcquireResult, error) {
+		close(asked)
+		<-goOn
+		return api.LockAcquireResult{}, clienttest.ErrModel
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = a.LockAcquire(context.Background(), "l", client.LockOptions{}) })
+	<-asked
+	_ = a.Close()
+	wg.Wait()
+	require.Eventually(t, func() bool {
+		r, err := s.Client().LockGet(t.Context(), "mark")
+		return err == nil && !r.Held
+	}, patience, time.Millisecond)
+	clienttest.On(s, api.LockAcquire, nil)
+	close(goOn)
+	s.Stop()
+	s.Start()
+	r, err := s.Client().LockGet(t.Context(), "l")
+	require.NoError(t, err)
+	require.False(t, r.Held)
+}
+
+func TestStopAndStartTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				s.Stop()
+				s.Start()
+			}
+		})
+	}
+	wg.Wait()
+	_, err := s.Client().Ping(t.Context())
+	require.NoError(t, err)
 }

@@ -105,13 +105,10 @@ func call(ctx context.Context, socket, method string, params map[string]any) (an
 var had = []string{"acquired", "reserved", "renewed", "found"}
 
 // codeOfAnswer is the exit code of a call that did not fail, by what its result says: of several decisions, the one that
-// is worst.
-func codeOfAnswer(result any) int {
-	switch r := result.(type) {
+// is worst. Decisions are in "result" and "results"; what else a result has inside may be of users, such as the fields of a message.
+func codeOfAnswer(answer any) int {
+	switch r := answer.(type) {
 	case map[string]any:
-		if item, failed := r["error"]; failed && item != nil {
-			return exitFailed // an item of many
-		}
 		if allowed, ok := r["allowed"].(bool); ok && !allowed {
 			return exitRefused
 		}
@@ -120,11 +117,14 @@ func codeOfAnswer(result any) int {
 				return exitBusy
 			}
 		}
-		return codeOfAnswer(slices.Collect(maps.Values(r)))
+		return max(codeOfAnswer(r["result"]), codeOfAnswer(r["results"]))
 	case []any:
 		codes := make([]int, len(r))
 		for i, x := range r {
 			codes[i] = codeOfAnswer(x)
+			if item, ok := x.(map[string]any); ok && item["error"] != nil {
+				codes[i] = exitFailed
+			}
 		}
 		for _, worst := range []int{exitFailed, exitRefused, exitBusy} {
 			if slices.Contains(codes, worst) {

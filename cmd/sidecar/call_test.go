@@ -103,6 +103,7 @@ func TestTheExitCodeTellsTheAnswerToWhoAsksForIt(t *testing.T) {
 	const once = `"algorithm":"token_bucket","limits":[{"limit":1,"period_ms":3600000}]`
 	require.Equal(t, true, call(t, s.socket, "lock.acquire", `{"name":"held","bind":"ttl"}`)["acquired"])
 	call(t, s.socket, "breaker.force", `{"name":"open","state":"open"}`)
+	call(t, s.socket, "stream.publish", `{"stream":"users","body":"","fields":{"error":"of a user","allowed":"false"}}`)
 	for _, c := range []struct {
 		method, params string
 		code           int
@@ -124,6 +125,8 @@ func TestTheExitCodeTellsTheAnswerToWhoAsksForIt(t *testing.T) {
 		{"seen.reserve", `{"set":"s","key":"k","bind":"ttl"}`, main.OK},
 		{"seen.reserve", `{"set":"s","key":"k"}`, main.Busy},
 		{"pool.acquire", `{"pool":"empty"}`, main.Busy},
+		{"stream.read", `{"stream":"users"}`, main.OK},
+		{"stream.publish_many", `{"stream":"users","messages":[{"body":"","dedupe_id":""},{"body":""}]}`, main.OK},
 		{"lock.acquire", `{"name":""}`, main.Failed},
 		{"session.ping", `{}`, main.OK},
 	} {

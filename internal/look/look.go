@@ -77,10 +77,15 @@ func (l *Looker) Look(ctx context.Context) (Look, error) {
 	return is, ctx.Err()
 }
 
-// Whole looks until every list was looked through, or so many pages of each were asked for.
+// Whole looks until every list was looked through, so many pages of each were asked for, or the time of ctx is over: then it returns
+// what it has seen.
 func (l *Looker) Whole(ctx context.Context, pages int) (is Look, err error) {
-	for range pages {
-		if is, err = l.Look(ctx); err != nil || !is.UnderWay() {
+	for i := range pages {
+		next, err := l.Look(ctx)
+		if i > 0 && errors.Is(err, context.DeadlineExceeded) {
+			return is, nil
+		}
+		if is = next; err != nil || !is.UnderWay() {
 			return is, err
 		}
 	}

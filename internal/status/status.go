@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
@@ -47,17 +46,19 @@ type Page struct {
 	stop    context.CancelFunc
 	sampled chan struct{} // closed when sampling has ended
 
-	mu     sync.Mutex // makes looks take turns, and guards what follows
+	turn   chan struct{} // has one place: who fills it looks, and has what follows
 	looker *look.Looker
 	taken  time.Time
 	body   []byte
 	config string
+	failed time.Time // when the last look that failed ended
+	why    error
 }
 
 // New makes the page of a sidecar, and takes samples of it until Stop.
 func New(ask look.Ask) *Page {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Page{ask: ask, looker: look.New(ask), stop: stop, sampled: make(chan struct{})}
+	p := &Page{ask: ask, looker: look.New(ask), stop: stop, sampled: make(chan struct{}), turn: make(chan struct{}, 1)}
 	go p.sample(ctx)
 	return p
 }
@@ -155,8 +156,8 @@ func (p *Page) look(ctx context.Context) (look.Look, error) {
 	return p.looker.Look(ctx)
 }
 
-func (p *Page) status(w http.ResponseWriter, _ *http.Request) {
-	body, _, err := p.current()
+func (p *Page) status(w http.ResponseWriter, r *http.Request) {
+	body, _, err := p.current(r.Context())
 	if err != nil {
 		http.Error(w, api.Printable(look.Text(err)), http.StatusServiceUnavailable)
 		return
@@ -165,8 +166,8 @@ func (p *Page) status(w http.ResponseWriter, _ *http.Request) {
 }
 
 // configuration is apart from the rest, since it is long and seldom read.
-func (p *Page) configuration(w http.ResponseWriter, _ *http.Request) {
-	_, config, err := p.current()
+func (p *Page) configuration(w http.ResponseWriter, r *http.Request) {
+	_, config, err := p.current(r.Context())
 	if err != nil {
 		http.Error(w, api.Printable(look.Text(err)), http.StatusServiceUnavailable)
 		return
@@ -179,28 +180,44 @@ func write(w http.ResponseWriter, kind string, body []byte) {
 	_, _ = w.Write(body) // the peer went away; there is nobody to tell
 }
 
-// current is the last look, or a new one if it is not fresh. It has a time of its own: a viewer who leaves ends no look that
-// others wait for.
-func (p *Page) current() (body []byte, config string, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.body != nil && time.Since(p.taken) < fresh {
-		return p.body, p.config, nil
+// current is the last look, or a new one if it is not fresh. A viewer who leaves waits for it no longer.
+func (p *Page) current(viewer context.Context) (body []byte, config string, err error) {
+	came := time.Now()
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-viewer.Done():
+		return nil, "", viewer.Err()
 	}
+	switch {
+	case p.body != nil && time.Since(p.taken) < fresh:
+	case p.failed.After(came): // who waited meanwhile is told the same
+		return nil, "", p.why
+	default:
+		if err := p.renew(); err != nil {
+			p.failed, p.why = time.Now(), err
+			return nil, "", err
+		}
+	}
+	return p.body, p.config, nil
+}
+
+// renew looks. It has a time of its own: a viewer who leaves ends no look that others wait for.
+func (p *Page) renew() error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
-	is, err := p.look(ctx)
-	if err != nil {
-		return nil, "", err
-	}
 	var health api.HealthResult
 	if err := p.ask(ctx, api.HealthGet.Name, api.Nothing{}, &health); err != nil {
-		return nil, "", err
+		return err
 	}
-	body, err = json.Marshal(p.document(is, health))
+	is, err := p.look(ctx)
 	if err != nil {
-		return nil, "", err
+		return err
+	}
+	body, err := json.Marshal(p.document(is, health))
+	if err != nil {
+		return err
 	}
 	p.taken, p.body, p.config = time.Now(), body, is.State.Config
-	return body, p.config, nil
+	return nil
 }

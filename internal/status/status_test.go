@@ -30,10 +30,19 @@ type fake struct {
 	state api.InspectResult
 	locks []api.LockEntry
 	asked map[string]int
-	err   error // of inspect.snapshot
+	err   error         // of inspect.snapshot
+	slow  time.Duration // what every answer but that of health.get takes
+	pages int           // of locks
 }
 
 func (f *fake) ask(ctx context.Context, method string, _, result any) error {
+	if f.slow > 0 && method != api.HealthGet.Name {
+		select {
+		case <-time.After(f.slow):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asked == nil {
@@ -48,6 +57,9 @@ func (f *fake) ask(ctx context.Context, method string, _, result any) error {
 		*r = api.HealthResult{Ready: true, Checks: []api.HealthCheck{{Name: "redis", Detail: "away\x1b[2J", Cause: "refused", Fix: "start it", Docs: "docs/doctor.md#redis-reach"}}}
 	case *api.LockListResult:
 		r.Locks = f.locks
+		if f.pages--; f.pages > 0 {
+			r.Cursor = "more"
+		}
 	}
 	return ctx.Err()
 }
@@ -291,4 +303,34 @@ func TestAnErrorIsNotKept(t *testing.T) {
 	}
 	f.set(func() { f.err = nil })
 	require.Equal(t, http.StatusOK, get(p, "/status.json").Code)
+}
+
+// Who waits while it is found out that there is no answer is told that, and does not ask once more.
+func TestAllViewersShareAnError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{slow: time.Hour}
+		p := status.New(f.ask)
+		defer p.Stop()
+		began := time.Now()
+		var viewers sync.WaitGroup
+		for range 50 {
+			viewers.Go(func() { require.Equal(t, http.StatusServiceUnavailable, get(p, "/status.json").Code) })
+		}
+		viewers.Wait()
+		require.Equal(t, 5*time.Second, time.Since(began))
+	})
+}
+
+// With a slow Redis the pages of a first look take more than the time of a look. What was found by then is shown.
+func TestASlowFirstLookIsShownAsFarAsItCame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{slow: 900 * time.Millisecond, pages: 100, locks: []api.LockEntry{{Name: "a"}}}
+		p := status.New(f.ask)
+		defer p.Stop()
+		d := document(t, p)
+		require.Equal(t, "a", d.Lists["locks"].Rows[0]["name"])
+		require.Equal(t, "still looking: 2 pages so far, and there are more keys", d.Lists["locks"].Note)
+	})
 }
