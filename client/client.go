@@ -12,10 +12,10 @@
 //	defer c.Close()
 //	allowed, err := c.Allow(ctx, "crawl", "example.com")
 //
-// A call has the name of its method: pool.stats is PoolStats. Calls that hold something take a
-// name and options, and have a form that ends in Do, which holds it while a function runs. All
-// others take the params of the method, or the texts where those are one or two texts, and return
-// its result, or the value where that is one value.
+// A call has the name of its method: pool.stats is PoolStats. Calls that acquire a lease take a
+// name and options, and have a form that ends in Do, which holds the lease while a function runs.
+// All others take the params of the method, or, if these are one or two strings, the strings. They
+// return its result, or, if that has one field, its value.
 package client
 
 import (
@@ -57,8 +57,8 @@ type Options struct {
 	// Timeout ends calls, Dial too, whose context has no deadline; a call has its wait_ms in
 	// addition. 0 = 5 s.
 	Timeout time.Duration
-	// Tracer makes the spans of calls, and sends the trace context of theirs with them; nil =
-	// neither. clientotel.New(nil) is the one of OpenTelemetry.
+	// Tracer makes the spans of calls and messages. Calls carry its trace context to the sidecar.
+	// Nil = no spans and no trace context. clientotel.New(nil) makes one for OpenTelemetry.
 	Tracer Tracer
 	// Logger logs the connections that are made and lost; nil = no log.
 	Logger *slog.Logger

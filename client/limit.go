@@ -15,10 +15,10 @@ import (
 // ErrLimited: a limit refused. The error is a *LimitError.
 var ErrLimited = errors.New("limited")
 
-// LimitError is the refusal of a limit, where it is an error: of Wait, and of a request that
-// package httplimit did not send. It has the whole decision.
+// LimitError is the refusal of a limit as an error: of Wait, and of package httplimit for a request
+// that it did not send. It has the whole decision.
 type LimitError struct {
-	// Key is whom or what the limit counts.
+	// Key names who or what the limit counts.
 	Key string
 	api.RatelimitResult
 }
@@ -36,23 +36,23 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Is(target error) bool { return target == ErrLimited }
 
 // Allow takes 1 from a rule for a key, and reports whether the rule admits it now.
-// RatelimitAcquire is the same call with its whole answer, for another cost, and for limits
-// that no rule names.
+// RatelimitAcquire returns the whole decision, and takes another cost or limits without a rule.
 //
-// Errors are those of Call: api.NotFound if there is no such rule. A rule with
-// max_concurrent is an error too, since nobody would give its permit back.
+// Errors are those of Call, such as api.NotFound if there is no such rule. A rule with
+// max_concurrent is an error too, since Allow returns no grant by which its caller could give the
+// permit back.
 func (c *Client) Allow(ctx context.Context, rule, key string) (bool, error) {
 	r, err := c.admit(ctx, api.RatelimitParams{Rule: rule, Key: key})
 	return r.Allowed, err
 }
 
-// Wait takes 1 from a rule for a key, as soon as the rule admits it: callers of all pods in
-// the order in which they came, where the algorithm promises slots. Without a deadline in ctx
-// it waits for as long as that takes. It may take several calls, so the id of WithRequestID is
-// not used.
+// Wait takes 1 from a rule for a key, and returns as soon as the rule admits it. If the algorithm
+// promises slots, the callers of all pods are admitted in the order in which they came. Without a
+// deadline in ctx, Wait does not give up. It may make several calls, so that it does not use the id
+// of WithRequestID.
 //
-// The error is a *LimitError, at once, if the rule will not admit the key before the deadline
-// of ctx, or never; else the error of ctx, or one of Allow.
+// If the rule will not admit the key before the deadline of ctx, or never, Wait returns a
+// *LimitError at once. Its other errors are that of ctx and those of Allow.
 func (c *Client) Wait(ctx context.Context, rule, key string) error {
 	ctx = anew(ctx)
 	p := api.RatelimitParams{Rule: rule, Key: key}

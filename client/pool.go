@@ -222,8 +222,8 @@ func (c *Client) PoolStats(ctx context.Context, p api.PoolStatsParams) (api.Pool
 	return Call(ctx, c, api.PoolStats, p)
 }
 
-// PoolBan takes a member out of use, for a time or until PoolUnban, and reports whether it
-// was not banned so before.
+// PoolBan takes a member out of use, for a time or until PoolUnban. It reports whether that
+// changed the member's ban.
 func (c *Client) PoolBan(ctx context.Context, p api.PoolBanParams) (changed bool, err error) {
 	r, err := Call(ctx, c, api.PoolBan, p)
 	return r.Changed, err

@@ -22,7 +22,7 @@ type QueueOptions struct {
 	// Wait is how long to wait for an entry, at most 60 s and no longer than the context
 	// lasts; 0 = do not wait. The line is first come, first served, across all pods.
 	Wait time.Duration
-	// TTL is how long this client has to acknowledge the entry, since it was taken or last
+	// TTL is how long this client has to acknowledge the entry, from when it was taken or last
 	// renewed; 0 = a minute. After that the entry is at the head of the queue again.
 	TTL time.Duration
 	// Bind is api.BindTTL or api.BindSession. With api.BindTTL, the default, the entry is

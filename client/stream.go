@@ -28,8 +28,8 @@ func (c *Client) StreamFetch(ctx context.Context, p api.StreamFetchParams) ([]ap
 	return r.Messages, err
 }
 
-// StreamAck ends the delivery of a message that was dealt with, and reports whether the group
-// had it.
+// StreamAck acknowledges a message, and reports whether it was delivered to the group and not yet
+// acknowledged.
 func (c *Client) StreamAck(ctx context.Context, p api.StreamMessageParams) (bool, error) {
 	r, err := Call(ctx, c, api.StreamAck, p)
 	return r.Acked, err

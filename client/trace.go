@@ -7,20 +7,21 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Tracer makes the spans of a client, and says what goes with its calls. Package clientotel
-// has the one of OpenTelemetry. It is used by many goroutines at once.
+// Tracer makes the spans of a client, and gives its calls their trace context. Package clientotel
+// implements it for OpenTelemetry. Many goroutines use it at once.
 type Tracer interface {
 	// StartCall starts the span of a call, as a child of the span of ctx, and returns a
 	// context that has it. False = there is no span, and the context is ctx.
 	StartCall(ctx context.Context, method string) (context.Context, bool)
-	// StartMessage starts the span in which a message of a stream is dealt with, and returns a
-	// context that has it. It is no child of the span of ctx; it is linked to that of its
-	// publisher, which traceparent names if it is not empty.
+	// StartMessage starts the span for the processing of a message of a stream, and returns a
+	// context that has it. The span is not a child of the span of ctx. It has a link to the
+	// publisher's span, which traceparent names; empty = the publisher had none.
 	StartMessage(ctx context.Context, traceparent string) (context.Context, bool)
-	// End ends the span that StartCall or StartMessage started. Failed is empty, or the code
-	// of the error, nack for a message: never a text that may have what users sent.
+	// End ends the span that StartCall or StartMessage started. Failed is empty if it succeeded;
+	// else it is the code of the error, or nack for a message. It never has text that a user
+	// sent.
 	End(ctx context.Context, failed string)
-	// TraceContext is the W3C trace context of the span of ctx; empty = there is none.
+	// TraceContext returns the W3C trace context of the span of ctx; empty = there is none.
 	TraceContext(ctx context.Context) (traceparent, tracestate string)
 }
 

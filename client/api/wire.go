@@ -2,7 +2,7 @@ package api
 
 import "reflect"
 
-// AsWire is a value of the contract by the names that it has on the wire: structs are maps. It is for writing as JSON.
+// AsWire converts a value of the contract for encoding as JSON: structs become maps whose keys are the names on the wire.
 func AsWire(v any) any { return wired(reflect.ValueOf(v)) }
 
 func wired(v reflect.Value) any {

@@ -1,5 +1,6 @@
-// Package clientotel traces a client of the sidecar by OpenTelemetry: each call is a span, each
-// message of a stream that is dealt with is one, and the sidecar's own spans are its children.
+// Package clientotel traces a client of the sidecar by OpenTelemetry: each call has a span, and so
+// does each message of a stream that the program processes. The sidecar's spans are children of
+// the span of the call.
 //
 //	c, err := client.Dial(ctx, client.Options{Tracer: clientotel.New(nil)})
 //
@@ -27,9 +28,9 @@ const scope = "github.com/coxswain-sidecar/coxswain/client"
 
 const spanPrefix = "coxswain."
 
-// askAgain is the pause between two questions to a global provider that starts no spans. It may
-// begin to start some when a tracer attaches to the process from outside, and tells nobody.
-// Another provider is seen at once.
+// askAgain is the time after which a global provider that starts no spans is asked again: it may
+// begin to start spans, without a notice, when a tracer attaches to the process from outside. When
+// the program sets another global provider, that is used at once.
 const askAgain = time.Second
 
 var asClient = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}
@@ -43,7 +44,8 @@ var spanNames = func() map[string]string {
 	return names
 }()
 
-// New traces by a provider; nil = the global one of package otel, also if it is set later.
+// New makes a tracer that uses a provider; nil = the global one of package otel, even if the
+// program sets it later.
 func New(tp trace.TracerProvider) client.Tracer {
 	t := &tracer{epoch: time.Now()}
 	if tp == nil {

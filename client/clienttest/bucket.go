@@ -22,7 +22,7 @@ type charge struct {
 	cost int64
 }
 
-// standing is how a band stands, and what it says to a cost.
+// standing is the state of a band, and its decision about a cost.
 type standing struct {
 	used    float64
 	most    float64
@@ -34,7 +34,7 @@ type standing struct {
 func (s standing) remaining() int64 { return max(int64(math.Floor(s.most-s.used+tiny)), 0) }
 func (s standing) current() int64   { return int64(math.Ceil(s.used - tiny)) }
 
-// tiny is less than what one nanosecond is of any limit that a test has.
+// tiny is less than a nanosecond refills of any limit that a test uses.
 const tiny = 1e-6
 
 // burst is how many a band admits at once.
@@ -49,7 +49,7 @@ func burst(algorithm string, b api.Band) int64 {
 	}
 }
 
-// look is how the band stands for a cost, at a time.
+// look returns the standing of the band for a cost, at a time.
 func (b *bucket) look(algorithm string, band api.Band, cost int64, now time.Time) standing {
 	period := ms(band.PeriodMS)
 	s := standing{most: float64(burst(algorithm, band))}

@@ -40,7 +40,7 @@ type reply struct {
 	params string
 	result any
 	err    error
-	held   *conn // the session that what it granted is bound to; nil = none
+	held   *conn // the session to which the lease that it granted is bound; nil = none
 }
 
 // define adds a method to a table.
@@ -221,18 +221,18 @@ func checkField(f api.Field, v reflect.Value, given any, ok bool) error {
 	case f.Kind == api.KindInt && ok:
 		n, _ := given.(int64)
 		if n < f.Min || n > f.Max {
-			return fmt.Errorf("%d is not within %d and %d", n, f.Min, f.Max)
+			return fmt.Errorf("%d is out of bounds; give %d to %d", n, f.Min, f.Max)
 		}
 	case f.Kind == api.KindStr && v.Kind() == reflect.String:
 		text := v.String()
 		if len(text) > f.MaxLen {
-			return fmt.Errorf("it has %d bytes, at most are %d", len(text), f.MaxLen)
+			return fmt.Errorf("it has %d bytes; give at most %d", len(text), f.MaxLen)
 		}
 		if len(f.Enum) > 0 && text != "" && !slices.Contains(f.Enum, text) {
-			return fmt.Errorf("%q is none of %s", text, strings.Join(f.Enum, ", "))
+			return fmt.Errorf("%q is unknown; use one of %s", text, strings.Join(f.Enum, ", "))
 		}
 	case f.Kind == api.KindBin && v.Len() > f.MaxLen:
-		return fmt.Errorf("it has %d bytes, at most are %d", v.Len(), f.MaxLen)
+		return fmt.Errorf("it has %d bytes; give at most %d", v.Len(), f.MaxLen)
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func setDefault(f api.Field, v reflect.Value) {
 	}
 }
 
-// wake has all calls that wait look again.
+// wake makes all waiting calls try again.
 func (s *Sidecar) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -75,8 +75,8 @@ func (s *Sidecar) serve(ctx context.Context, nc net.Conn) {
 	_ = nc.Close()
 }
 
-// write writes what is to be sent. It has a goroutine of its own, so that a client that does not
-// read holds up nobody.
+// write writes queued frames. It runs on a goroutine of its own, so that a client that does not
+// read does not block other clients.
 func (cn *conn) write(nc net.Conn) {
 	for {
 		cn.s.mu.Lock()
@@ -113,7 +113,7 @@ func (cn *conn) send(frame ...any) {
 
 func (cn *conn) notify(event string, params any) { cn.send(notification, event, []any{params}) }
 
-// take takes one frame. It reports false for what is none.
+// take takes one frame. It reports false if the frame is malformed.
 func (cn *conn) take(ctx context.Context, wg *sync.WaitGroup, frame []any) bool {
 	if len(frame) < 3 {
 		return false

@@ -12,12 +12,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// model is what a Redis would keep. The mutex of the sidecar guards all of it.
+// model is the state that a real sidecar keeps in Redis. The mutex of the sidecar guards all of it.
 type model struct {
 	fences uint64
 	leases map[string]*lease    // by token
 	lines  map[string][]*int    // who waits, by the name of the line
-	clocks map[string]time.Time // of what is remembered until then, by a name
+	clocks map[string]time.Time // when what is remembered under a name is forgotten
 
 	rules    map[string]*api.Rule
 	buckets  map[string]*bucket
@@ -195,7 +195,7 @@ func (l *lease) due() (time.Time, bool) {
 	}
 }
 
-// expire has happen what is due, and reports whether anything was.
+// expire ends leases and delivers messages that are due, and reports whether there were any.
 func (s *Sidecar) expire() bool {
 	now, changed := s.now(), false
 	for _, l := range s.sortedLeases() {
@@ -215,7 +215,7 @@ func (s *Sidecar) expire() bool {
 	return changed
 }
 
-// nextDue is when expire has something to do.
+// nextDue returns when expire next has something to do.
 func (s *Sidecar) nextDue() (at time.Time, ok bool) {
 	sooner := func(t time.Time) {
 		if !ok || t.Before(at) {

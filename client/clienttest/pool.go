@@ -31,7 +31,7 @@ type member struct {
 // never is when a member is available that is not, as things are.
 const never = time.Duration(math.MaxInt64)
 
-// wanted is what an acquisition asks of a member.
+// wanted has the conditions of an acquisition.
 type wanted struct {
 	pool, scope, sticky string
 	exclude             []string
@@ -250,7 +250,7 @@ func memberLine(w *wanted) string {
 	return strings.Join([]string{"pool", w.pool, w.scope, rule, w.breaker}, "\x00")
 }
 
-// inTheWay is what keeps a member from a caller, and for how long; empty = nothing.
+// inTheWay returns the reason for which a caller cannot get a member, and for how long; empty = it can.
 func (c *call) inTheWay(m *member, w *wanted) (reason string, after time.Duration, err error) {
 	s := c.s
 	if state, left := s.stateOf(m, w.scope); state != "free" {
@@ -296,7 +296,8 @@ func (w *wanted) limitOf(m *member) *api.RatelimitParams {
 	return &p
 }
 
-// choose is the member that a caller gets, or else why there is none, by the one that is soonest.
+// choose returns the member that a caller gets; if there is none, the reason of the member that will
+// be available first.
 func (c *call) choose(w *wanted) (best *member, reason string, after time.Duration, err error) {
 	pl := c.s.pool(w.pool)
 	reason, after = "empty", never
@@ -448,7 +449,8 @@ type given struct {
 	lease *lease
 }
 
-// giveBack ends the lease of a member with an outcome, and says what was found.
+// giveBack ends the lease of a member with an outcome. It returns what was given back, nil = nothing,
+// and the reason of the result.
 func (c *call) giveBack(noun, pool, token string, o outcome) (*given, string) {
 	s := c.s
 	l := s.leased(noun, pool, token)

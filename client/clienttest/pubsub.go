@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// topic is what one subscription hears of.
+// topic is a subscription of a connection, with its channels and patterns.
 type topic struct {
 	id                 string
 	cn                 *conn

@@ -26,7 +26,7 @@ type delay struct {
 	until time.Time
 }
 
-// grant is what was taken, for a refund.
+// grant records what a call took, for a refund.
 type grant struct {
 	l        *limit
 	cost     int64
@@ -111,7 +111,7 @@ func (s *Sidecar) putRule(r api.Rule) (api.RatelimitPutRuleResult, error) {
 
 func checkBands(algorithm string, bands []api.Band) error {
 	if !slices.Contains(api.Algorithms, algorithm) {
-		return invalid("algorithm: %q is none of %s", algorithm, strings.Join(api.Algorithms, ", "))
+		return invalid("algorithm: %q is unknown; use one of %s", algorithm, strings.Join(api.Algorithms, ", "))
 	}
 	if len(bands) == 0 || len(bands) > api.MaxBands {
 		return invalid("limits: give 1 to %d bands", api.MaxBands)
@@ -167,7 +167,7 @@ func (s *Sidecar) limitOf(p *api.RatelimitParams) (*limit, error) {
 	return &limit{rule: rule, state: p.Rule + "\x00" + p.Pool + "\x00" + key, gate: gateName(p.Rule, p.Pool, key), key: p.Key}, nil
 }
 
-// lessHeadroom are the bands of a rule without what it keeps back.
+// lessHeadroom returns the bands of a rule, reduced by its headroom.
 func lessHeadroom(r api.Rule) []api.Band {
 	bands := slices.Clone(r.Limits)
 	for i := range bands {
@@ -179,7 +179,7 @@ func lessHeadroom(r api.Rule) []api.Band {
 	return bands
 }
 
-// counted is what counts in place of a key by the groups of a rule, or the key.
+// counted returns the group of a key in a rule; without one, the key.
 func (s *Sidecar) counted(r *api.Rule, key string) string {
 	for _, g := range r.Groups {
 		if matched(api.Match{Exact: g.Exact, Glob: g.Glob, Suffix: g.Suffix}, key) {
@@ -459,7 +459,7 @@ func report(c *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, e
 	return r, nil
 }
 
-// penalize pauses a key after a status that a penalty is about.
+// penalize pauses a key after a status for which the rule has a penalty.
 func (s *Sidecar) penalize(g *gate, p *api.Penalty, status, retryAfterMS int64) {
 	codes, base, most := []int64{429, 503}, int64(60_000), int64(86_400_000)
 	if p != nil {

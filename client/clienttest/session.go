@@ -47,7 +47,7 @@ func sessionMethods(t map[string]method) {
 		}
 		for _, k := range kinds {
 			if !slices.Contains(eventKinds, k) {
-				return api.EventsSubscribeResult{}, invalid("kinds: %q is none of %s", k, strings.Join(eventKinds, ", "))
+				return api.EventsSubscribeResult{}, invalid("kinds: %q is unknown; use kinds out of %s", k, strings.Join(eventKinds, ", "))
 			}
 		}
 		c.cn.kinds = kinds

@@ -7,17 +7,16 @@
 //	s.PutRule(api.Rule{Name: "crawl", Limits: []api.Band{api.Per(2, time.Minute)}})
 //	c := s.Client() // or client.Dial with s.Socket()
 //
-// Limits count, locks exclude and are waited for in turn, breakers open, queues and streams
-// deliver again what was not acknowledged. What is to happen otherwise, a test says: On answers
-// a method in the place of the model, SetError fails all calls, Lose takes a lease from its
-// holder, Stop and Start restart the sidecar.
+// Limits count, locks exclude and have waiting lines, breakers open, queues and streams deliver
+// again what was not acknowledged. A test can change what happens: On answers a method in place of
+// the model, SetError makes all calls fail, Lose ends a lease, Stop and Start restart the sidecar.
 //
-// Its invariant: what the model answers, a sidecar answers to the same calls. The tests of the
-// sidecar compare both. It is simpler in what a program cannot build on: there is one pod; rules
-// in mode leased are exact; pauses and open breakers last as long as is written, without jitter;
-// breakers go by their thresholds and have no window; and fail modes do nothing, since there is no
-// Redis to fail. Methods that explain, inspect and count for people are not modelled: they answer
-// METHOD_NOT_FOUND unless On answers them.
+// Its invariant: a real sidecar gives the same answers to the same calls. The tests of the sidecar
+// compare both. The fake is simpler where programs cannot depend on the details: there is one pod;
+// rules in mode leased are exact; pauses and open breakers have no jitter; breakers use their
+// thresholds and have no window; and fail modes have no effect, since there is no Redis to fail.
+// Methods that explain, inspect and count have no model: they answer METHOD_NOT_FOUND unless On
+// answers them.
 package clienttest
 
 import (
@@ -61,11 +60,11 @@ type Sidecar struct {
 	model
 }
 
-// Call is a call that the sidecar was asked.
+// Call is a call that a client made.
 type Call struct {
 	// Method is its name.
 	Method string
-	// Params are its parameters, without metadata: integers are int64, and what is bytes is
+	// Params are its parameters, without metadata: integers are int64, and byte strings are
 	// []byte.
 	Params map[string]any
 }
@@ -89,8 +88,8 @@ func NewSidecar() *Sidecar {
 // Socket is the path of its socket, for client.Options and COXSWAIN_SOCKET.
 func (s *Sidecar) Socket() string { return filepath.Join(s.dir, "sidecar.sock") }
 
-// Client is a client of it, the same one with each call. Close closes it. It panics if the sidecar
-// is stopped.
+// Client returns a client of the sidecar, the same one each time. Close closes it. Client panics if
+// the sidecar is stopped.
 func (s *Sidecar) Client() *client.Client {
 	s.dialing.Lock()
 	defer s.dialing.Unlock()
@@ -116,8 +115,8 @@ func (s *Sidecar) Close() {
 	_ = os.RemoveAll(s.dir) // what is left is in a folder for temporary files
 }
 
-// Stop ends the sidecar: connections break, and what is bound to them is given back; all other
-// state stays. Start starts it again. Stopping one that is stopped does nothing.
+// Stop ends the sidecar: connections break, and leases that are bound to them are given back; all
+// other state stays. Start starts it again. A second Stop does nothing.
 func (s *Sidecar) Stop() {
 	s.turns.Lock()
 	defer s.turns.Unlock()
@@ -174,24 +173,25 @@ func (s *Sidecar) PutRule(r api.Rule) {
 	}
 }
 
-// PutPolicy configures a policy of breakers: of those with its name, and of calls that name it.
+// PutPolicy configures a policy of breakers. It applies to breakers with the policy's name, and to
+// calls that name the policy.
 func (s *Sidecar) PutPolicy(p api.BreakerPolicy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.policies[p.Name] = p
 }
 
-// SetError has all calls fail with an error, such as &api.Error{Code: api.Unavailable}; nil = no
-// longer. The calls of the session itself, which need no Redis, go on.
+// SetError makes all calls fail with an error, such as &api.Error{Code: api.Unavailable}; nil = they
+// succeed again. Calls of session.* and rpc.*, which need no Redis, do not fail.
 func (s *Sidecar) SetError(err *api.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = err
 }
 
-// Lose takes the leases of a name from their holders, who are told: noun is lock, semaphore, pool,
-// permit, queue, seen or stream, and name is the lock, the set, or the stream. The reason is one
-// of the sidecar's, such as expired, unreachable or max_hold. It returns how many there were.
+// Lose ends the leases of a name and tells their holders. Noun is lock, semaphore, pool, permit,
+// queue, seen or stream; name is that of the lock, the set, the stream and so on. The reason is one
+// that a sidecar gives, such as expired, unreachable or max_hold. Lose returns the number of leases.
 func (s *Sidecar) Lose(noun, name, reason string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,22 +222,23 @@ func (s *Sidecar) Emit(e api.EventParams) {
 	}
 }
 
-// Calls are the calls so far that named a method, in their order, but for those of the session.
+// Calls returns the calls of methods of nouns so far, in their order. Calls of session.* and rpc.*
+// are not among them.
 func (s *Sidecar) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// Now is what time it is for the sidecar.
+// Now returns the time of the sidecar's clock.
 func (s *Sidecar) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now()
 }
 
-// Freeze stops the clock at an instant, so that time passes by Advance alone; the zero time = at what
-// time it is.
+// Freeze stops the clock at an instant, so that only Advance moves it; the zero time = at its
+// present time.
 func (s *Sidecar) Freeze(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,8 +249,9 @@ func (s *Sidecar) Freeze(at time.Time) {
 	s.wake()
 }
 
-// Advance moves the clock forward: limits refill, leases end, delayed messages come. It returns
-// when all that is due has happened, but for calls that wait, which are woken.
+// Advance moves the clock forward: limits refill, leases end, delayed messages are delivered. When
+// it returns, everything that was due has happened, and waiting calls are woken but may not have
+// been answered.
 func (s *Sidecar) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +275,7 @@ func (s *Sidecar) now() time.Time {
 	return time.Now().Add(s.clock.offset)
 }
 
-// keepTime has happen what is due while nobody calls.
+// keepTime ends leases and delivers messages when they are due, also while no client calls.
 func (s *Sidecar) keepTime(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,8 +308,8 @@ func (s *Sidecar) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Waiting is how many calls wait in lines, for whatever they ask: a test that goes on when a call
-// has begun to wait polls it.
+// Waiting returns how many calls stand in waiting lines. A test can poll it until a call has begun
+// to wait.
 func (s *Sidecar) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -318,12 +320,13 @@ func (s *Sidecar) Waiting() int {
 	return n
 }
 
-// ErrModel, returned by a function of On, has the model answer that call.
+// ErrModel is returned by a function of On to let the model answer the call.
 var ErrModel = errors.New("clienttest: the model answers")
 
-// On has a function answer the calls of a method in the place of the model; nil = the model
-// again. An *api.Error that it returns is sent as it is. ErrModel = the model answers this call.
-// The function may wait, but not beyond Stop and Close, which wait for it; it may use the sidecar.
+// On makes a function answer the calls of a method in place of the model; nil = the model answers
+// again. If the function returns an *api.Error, the client gets it unchanged; if it returns
+// ErrModel, the model answers this call. The function may use the sidecar, and may wait, but Stop
+// and Close wait for its return.
 //
 //	clienttest.On(s, api.RatelimitAcquire, func(p api.RatelimitParams) (api.RatelimitResult, error) {
 //		return api.RatelimitResult{DeniedBy: "pause", RetryAfterMS: 2000}, nil

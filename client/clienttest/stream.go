@@ -53,7 +53,7 @@ type letter struct {
 	at       time.Time
 }
 
-// group is what a group of consumers has to be given, and how.
+// group is the state of a group: its messages and how they are delivered.
 type group struct {
 	name       string
 	waiting    []*waitingMessage // in the order of the log
@@ -220,7 +220,7 @@ func (c *call) publish(name string, maxLen int64, m api.StreamNewMessage) api.St
 	return r
 }
 
-// newID is the id of what is added now: as of Redis, and never twice.
+// newID returns a new id for a message in the form of Redis; it never returns the same one twice.
 func (s *Sidecar) newID(st *stream) string {
 	at := s.now().UnixMilli()
 	if at > st.lastMS {
@@ -242,7 +242,8 @@ func (s *Sidecar) add(st *stream, m *message) {
 	}
 }
 
-// ripen adds what is due, and reports whether anything was.
+// ripen adds delayed messages whose time has come, and ends delays of deliveries. It reports whether
+// there were any.
 func (s *Sidecar) ripen(st *stream) (changed bool) {
 	now := s.now()
 	for len(st.delayed) > 0 && !now.Before(st.delayed[0].at) {

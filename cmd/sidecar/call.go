@@ -31,10 +31,10 @@ The parameters are a JSON object; - reads it from standard input. An error is pr
 
 The call is a session of its own: what it acquires is given back when it ends, unless {"bind":"ttl"} keeps it.
 
-With -o pretty a text of several lines is a list of them.
+With -o pretty a string of several lines is printed as a list of its lines.
 
-A refusal is an answer, and exit code 0. With --exit-code it is 4 if a limit or a breaker refuses ("allowed":false), and 5 if
-what was asked for is not had ("acquired", "reserved", "renewed" or "found" is false): someone else has it, or there is none.`,
+A refusal is an answer, and the exit code is 0. With --exit-code it is 4 if a limit or a breaker refuses ("allowed":false), and 5
+if the caller does not get or hold what the call is about ("acquired", "reserved", "renewed" or "found" is false).`,
 		Example: `  sidecar call ratelimit.acquire '{"key":"a","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}'
   sidecar call lock.acquire '{"name":"nightly","bind":"ttl","ttl_ms":60000}'
   sidecar call --exit-code ratelimit.peek '{"rule":"crawler","key":"a.example.com"}'
@@ -45,7 +45,7 @@ what was asked for is not had ("acquired", "reserved", "renewed" or "found" is f
 	socket := addSocketFlag(cmd, p)
 	timeout := cmd.Flags().Duration("timeout", api.DefaultDeadlineMS*time.Millisecond, "`duration` that the call may take, beside its wait_ms")
 	output := addJSONOutput(cmd)
-	tells := cmd.Flags().Bool("exit-code", false, "exit with 4 if the answer is a refusal, with 5 if it is that nothing was had")
+	tells := cmd.Flags().Bool("exit-code", false, "exit with 4 if a limit or a breaker refuses, with 5 if the caller does not get or hold what the call is about")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		params, err := readParams(args[1:], p.in)
 		if err != nil {
@@ -101,7 +101,7 @@ func call(ctx context.Context, socket, method string, params map[string]any) (an
 	}
 }
 
-// had are the fields by which a result says whether its caller has what it asked for.
+// had are the fields of results that report whether the caller has what it asked for.
 var had = []string{"acquired", "reserved", "renewed", "found"}
 
 // codeOfAnswer is the exit code of a call that did not fail, by what its result says: of several decisions, the one that

@@ -19,7 +19,7 @@ const (
 	outputTable  = "table"
 )
 
-// choice is the value of a flag that is one of a few, which completion offers.
+// choice is the value of a flag that takes one of a few values. Completion offers them.
 type choice struct {
 	value *string
 	of    []string
@@ -27,7 +27,7 @@ type choice struct {
 
 func (c *choice) String() string { return *c.value }
 
-// Type has the help quote the default as it does that of any text.
+// Type makes the help quote the default, as it does for strings.
 func (c *choice) Type() string { return "string" }
 
 func (c *choice) Set(value string) error {
@@ -38,12 +38,12 @@ func (c *choice) Set(value string) error {
 	return nil
 }
 
-// noChoice is the error of a value that is not among those of a choice.
+// noChoice is the error for a value that a choice does not have.
 type noChoice struct{ of []string }
 
 func (e *noChoice) Error() string { return "write " + either(e.of) }
 
-// unknownChoice is err in the words of the other errors about values, if it is of a choice.
+// unknownChoice words the error for a flag with an unknown value as the other errors about values are worded; it returns other errors as they are.
 func unknownChoice(err error) error {
 	var invalid *pflag.InvalidValueError
 	var none *noChoice
@@ -53,24 +53,24 @@ func unknownChoice(err error) error {
 	return fmt.Errorf("--%s %s is unknown; %w", invalid.GetFlag().Name, api.Printable(invalid.GetValue()), none)
 }
 
-// addChoice gives a command a flag that is one of a few.
+// addChoice adds a flag to a command that takes one of a few values.
 func addChoice(cmd *cobra.Command, to *string, name, value, help string, of ...string) {
 	*to = value
 	cmd.Flags().Var(&choice{to, of}, name, help)
 }
 
-// addOutput gives a command the flag by which its answer is text or JSON.
+// addOutput adds the flag --output to a command, which chooses the format of its answer.
 func addOutput(cmd *cobra.Command, value, help string, of ...string) *string {
 	cmd.Flags().VarP(&choice{&value, of}, "output", "o", help)
 	return &value
 }
 
-// addTextOutput is addOutput of a command that answers people unless it is told otherwise.
+// addTextOutput is addOutput for a command whose answer is text by default.
 func addTextOutput(cmd *cobra.Command) *string {
 	return addOutput(cmd, outputText, "`format`: text, json (one line) or pretty", outputText, outputJSON, outputPretty)
 }
 
-// addJSONOutput is addOutput of a command whose answer is JSON, by default as whoever reads it would have it.
+// addJSONOutput is addOutput for a command whose answer is always JSON, by default in a form that fits a terminal or a program.
 func addJSONOutput(cmd *cobra.Command) *string {
 	return addOutput(cmd, "", "`format`: json (one line) or pretty; default pretty on a terminal, else json", outputJSON, outputPretty)
 }

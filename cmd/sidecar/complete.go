@@ -22,12 +22,12 @@ func newCompletion(p process) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print the script by which a shell completes command lines of sidecar",
-		Long: `Print the script by which a shell completes command lines of sidecar: commands, flags and their values, methods, and, where a
+		Short: "Print a script that completes command lines of sidecar in a shell",
+		Long: `Print a script that completes command lines of sidecar in a shell: commands, flags and their values, methods, and, if a
 sidecar answers on the socket within half a second, names of rules, locks, breakers, semaphores, queues, pools and streams. Names
-with characters that a shell acts upon are left out.
+with characters that a shell interprets are left out.
 
-Install it once for each user, in a folder that is there; shells that are started later have it. bash needs the package
+Install it once for each user, in a folder that exists; it takes effect in new shells. bash needs the package
 bash-completion, and zsh the lines fpath+=~/.zfunc and autoload -Uz compinit && compinit in ~/.zshrc.
 
   sidecar completion bash > ~/.local/share/bash-completion/completions/sidecar
@@ -50,13 +50,13 @@ func completeMethods(_ *cobra.Command, args []string, begun string) (offered []s
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completionTime is how long a running sidecar may take to say which names there are: someone has pressed a key.
+// completionTime is how long a running sidecar may take to list names. It is short, since a user waits at a prompt.
 const completionTime = 500 * time.Millisecond
 
 // names asks a running sidecar for the names that a word of a command line may be.
 type names func(context.Context, *client.Client) ([]string, error)
 
-// complete completes by names. What it does not learn in time is left out, in silence.
+// complete completes by names. If the sidecar does not list them in time it offers none, and prints no error into the command line.
 func (n names) complete(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
@@ -95,12 +95,12 @@ func (n names) of(cmd *cobra.Command, flag string) { completeBy(cmd, flag, n.com
 
 func completeBy(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
-		panic(err) // the command has no such flag, or it was said before
+		panic(err) // the command has no such flag, or the flag is completed already
 	}
 }
 
-// harmless reports whether a name is a word that no shell acts upon: names come from users, and what is completed becomes
-// a part of the command line, which scripts of shells evaluate.
+// harmless reports whether a shell takes a name literally. Users choose names, a completed name becomes a part of the command
+// line, and completion scripts evaluate it.
 func harmless(name string) bool {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./:@%+,", r) && (r != '-' || i == 0) {
@@ -119,8 +119,8 @@ func ruleNames(ctx context.Context, c *client.Client) ([]string, error) {
 	return all, err
 }
 
-// completeOthers says of the flags and arguments below a command what they may be, as far as commands have not said so
-// themselves: without that a shell takes each for a file.
+// completeOthers sets the completion of all flags and arguments below a command that have none. Without one a shell offers
+// files for each.
 func completeOthers(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, said := cmd.GetFlagCompletionFunc(f.Name); said {

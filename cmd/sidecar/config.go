@@ -18,7 +18,7 @@ var settingFlags = []struct{ name, path, help string }{
 		"redis+sentinel://host,host/master, redis+cluster://host,host, or embedded for a development store in this process; " +
 		"one with a password is better in COXSWAIN_REDIS_URL"},
 	{"http", "http.addr", "`address` of the health and metrics pages, host:port; empty for none (default :8086)"},
-	{"status", "http.status_addr", "`address` of the status page, 127.0.0.1:port; empty for none, which is the default"},
+	{"status", "http.status_addr", "`address` of the status page, 127.0.0.1:port; empty = no status page, the default"},
 	{"log-level", "telemetry.log_level", "`level` of the log: debug, info, warn or error (default info)"},
 }
 

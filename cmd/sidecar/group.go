@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newGroup makes a command that only has other commands, and shows the first example of each.
+// newGroup makes a command that only groups other commands. Its help shows the first example of each.
 func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	names, examples := make([]string, len(commands)), make([]string, len(commands))
 	for i, c := range commands {
@@ -24,7 +24,7 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// either names several things of which one is meant.
+// either lists alternatives, as in "a, b or c".
 func either(names []string) string {
 	last := len(names) - 1
 	if last == 0 {

@@ -87,8 +87,8 @@ const (
 	exitUsage
 	// exitUnreachable: no sidecar answers on the socket.
 	exitUnreachable
-	// exitRefused and exitBusy are told only to whoever asks for them: a limit or a breaker refuses,
-	// and what was asked for is not had.
+	// exitRefused and exitBusy are used only with --exit-code: a limit or a breaker refuses, or the
+	// caller does not get or hold what the call is about.
 	exitRefused
 	exitBusy
 	// exitSignal plus its number: ended by a second signal, without cleaning up.
@@ -101,7 +101,7 @@ const exitCodes = `Exit codes:
   2    bad usage or an invalid configuration
   3    no sidecar answers on the socket
   4    with --exit-code: a limit or a breaker refuses
-  5    with --exit-code: what was asked for is not had, since someone else has it or there is none
+  5    with --exit-code: the caller does not get or hold what the call is about
   128+ ended by a second signal (130 SIGINT, 143 SIGTERM), cleaning up nothing`
 
 // exit is an error with the code it ends the process with. An error without one

@@ -40,15 +40,15 @@ func limitMemory(log *slog.Logger, found memlimit.Provider) {
 	log.Info("the Go runtime keeps to", attrs...)
 }
 
-// How a start collects. The texts of the scripts and the telemetry leave 13 MB of garbage: to collect it as it comes took a
-// third of the start's CPU.
+// How garbage is collected during the start. Loading scripts and telemetry leaves 13 MB of garbage; collecting it with the default
+// settings took a third of the start's CPU time.
 const (
 	startGCPercent = 800 // the heap is collected at 32 MiB for the first time, in place of 4
 	startInterval  = time.Second
 )
 
 // collectAfterStart puts garbage collection off while the process starts. Then it collects once and returns the memory to the
-// system, as the runtime itself would within minutes. GOGC in the environment stands over it; the memory limit always holds.
+// system, as the runtime itself would within minutes. If the environment sets GOGC, it does nothing. The memory limit always holds.
 func collectAfterStart() (stop func()) {
 	if _, said := os.LookupEnv("GOGC"); said {
 		return func() {}

@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/status"
 )
 
-// listenStatus takes the port of the status page, if there is to be one.
+// listenStatus opens the port of the status page, if the page is on.
 func (a *app) listenStatus() (err error) {
 	if a.config.HTTP.StatusAddr == "" {
 		return nil
@@ -35,8 +35,8 @@ func (a *app) serveStatus() error {
 	return nil
 }
 
-// ask carries out a method that only reads, for the status page. It is no call of the socket: whom the socket lets in and what its
-// metrics count has nothing to do with the page.
+// ask carries out a method that only reads, for the status page. It does not go through the socket, so that the socket's
+// permissions and bounds do not apply to the page, and metrics do not count it as a call.
 func (a *app) ask(ctx context.Context, method string, params, result any) error {
 	var answer any
 	switch method {
@@ -64,7 +64,7 @@ func (a *app) ask(ctx context.Context, method string, params, result any) error 
 	return nil
 }
 
-// told is an error as a client is told it, with its cause in the log where that is all that says it.
+// told makes the error that a client would get. It logs the cause if that error leaves it out.
 func (a *app) told(method string, err error) error {
 	e := coord.Wire(err)
 	if e.Code == api.Internal {

@@ -24,15 +24,15 @@ ordinary lately. Press ? for the keys, q to quit.
 Where stdout is no terminal, or with -n, it prints all as text, -n times, and ends. Rates are since the time before; the first ones are since
 the sidecar started. P50 and P99 are since it started.
 
-It is an admin call (inspect.snapshot). Locks and others are in Redis, through which each look goes a page further: where there are
-very many keys, a view says that it is still looking, or how old its rows may be. As text, it looks at up to 10 pages first. It
-shows the 2,000 of each that have most waiting, are furthest behind or are not closed.`,
+It needs the right to make admin calls (inspect.snapshot). Locks and other state are read from Redis, one page of each list per
+interval. If there are very many keys, a view says that it is still looking, or how old its rows may be. As text, it first reads up
+to 10 pages. Of each list it keeps 2,000 rows: those with most waiting calls, those furthest behind, or those that are not closed.`,
 		Example: `  sidecar top -n 1
   sidecar top -n 2 --interval 1s --view calls`,
 		Args: cobra.NoArgs,
 	}
 	socket := addSocketFlag(cmd, p)
-	interval := cmd.Flags().Duration("interval", 2*time.Second, "`duration` between two looks, at least 100ms")
+	interval := cmd.Flags().Duration("interval", 2*time.Second, "`duration` between two updates, at least 100ms")
 	times := cmd.Flags().IntP("times", "n", 0, "`number` of times to print it as text; 0 = once, or on a terminal until q is pressed")
 	var view string
 	addChoice(cmd, &view, "view", "", "`name` of the view to begin with, or to print alone: "+strings.Join(top.Views(), ", "), top.Views()...)

@@ -1,7 +1,7 @@
 // Pictures draws the pictures of docs/concepts.md as SVG, in colours that follow the reader's theme:
 //
 //	pictures sequence FILE    a sequence of calls, written down in FILE (sequence.go has the form)
-//	pictures limit FILE       what a limit admitted: FILE is what `sidecar rules simulate -o json` printed
+//	pictures limit FILE       what a limit admitted: FILE is the output of `sidecar rules simulate -o json`
 //
 // Its invariant: the same input gives the same bytes, on any machine, so that a test compares what is committed
 // with what is drawn.

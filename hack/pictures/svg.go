@@ -51,7 +51,7 @@ var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&
 
 func escaped(text string) string { return escape.Replace(text) }
 
-// whole is the file; title is what a reader hears who does not see it.
+// whole returns the file; title is the text for screen readers.
 func (d *drawing) whole(title string) string {
 	const begin = `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img">` + "\n<title>%s</title>\n"
 	const page = `<rect class="page" width="%.0f" height="%.0f"/>` + "\n"

@@ -71,7 +71,7 @@ type Admin struct {
 	UIDs    []int `yaml:"uids"`
 }
 
-// HTTP is the health and metrics listener, and that of the status page; an empty address means none.
+// HTTP has the addresses of the port for health and metrics and of that for the status page; empty = the port is not opened.
 type HTTP struct {
 	Addr       string `yaml:"addr"`        // :8086
 	StatusAddr string `yaml:"status_addr"` // an IP address of the loopback, such as 127.0.0.1:8087

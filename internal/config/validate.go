@@ -120,8 +120,8 @@ func (k *checker) address(path, addr, examples string) {
 	}
 }
 
-// loopback is an address that only this machine reaches, or in a pod its containers. A name is none: what it means is decided
-// elsewhere.
+// loopback checks that only this machine, or the containers of the same pod, can reach an address. It refuses names, since DNS may
+// resolve them to any address.
 func (k *checker) loopback(path, addr string) {
 	before := len(*k)
 	if k.address(path, addr, "127.0.0.1:8087"); addr == "" || len(*k) > before {

@@ -58,7 +58,7 @@ func TestEachAlertHasARunbookAndEachRunbookAnAlert(t *testing.T) {
 		require.Equal(t, "https://github.com/coxswain-sidecar/coxswain/blob/main/docs/runbooks.md#"+strings.ToLower(a.Alert),
 			a.Annotations["runbook_url"], a.Alert)
 		require.Contains(t, books, a.Alert, "docs/runbooks.md has no section of this alert")
-		for _, part := range []string{"- **Costs:** ", "- **Look:** ", "- **Mend:** "} {
+		for _, part := range []string{"- **Impact:** ", "- **Check:** ", "- **Fix:** "} {
 			require.Contains(t, books[a.Alert], part, a.Alert)
 		}
 		delete(books, a.Alert)

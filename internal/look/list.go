@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	// fewest and most are how many rows a page is asked for. SCAN reads as many keys a step, and a page has at most 20 steps. Where
-	// pages come with few rows, the keys of others are in the way, and longer steps get through them in fewer looks; where they come
-	// with many, each row costs a script.
+	// fewest and most bound how many rows a look asks for. SCAN reads as many keys in a step, and a page takes at most 20 steps. If
+	// pages have few rows, most keys belong to other nouns, and longer steps pass them in fewer looks. If pages have many rows, fewer
+	// are asked for, since each row costs a run of a script.
 	fewest, most = 200, 1000
-	// MaxRows bounds a list. It has the rows that rank first.
+	// MaxRows bounds the rows of a list. Those that rank first are kept.
 	MaxRows = 2000
-	// pageTime bounds the wait for a page, so that a Redis that says nothing holds up no look for longer.
+	// pageTime bounds the wait for a page, so that a silent Redis does not delay a look for longer.
 	pageTime = 2 * time.Second
 )
 
-// List is what is known of one noun.
+// List is what was read of one noun.
 type List[E any] struct {
-	// Rows are those of the last complete round, renewed by what the round under way has found: those that rank first at the front,
-	// such as locks with the longest line, and otherwise by name.
+	// Rows are those of the last complete round, updated by those that the round under way has read. They are sorted by rank, such
+	// as the length of a lock's waiting line, and then by name.
 	Rows []E
 	// Left is about how many rows more there are than MaxRows.
 	Left int
 	// Pages is how many pages the round under way has asked for; 0 = the last page ended a round.
 	Pages int
-	// Began is when the round began that Rows are of, zero until one is complete.
+	// Began is when the last complete round began; zero = none is complete.
 	Began time.Time
-	// Err is why the last page could not be had.
+	// Err is why the last page could not be read.
 	Err error
 }
 
 func (l *List[E]) underWay() bool { return l.Pages > 0 && l.Err == nil }
 
-// Note tells in words how the list stands; empty = it is complete and of this look.
+// Note says in words what the list lacks; empty = it is complete and of this look.
 func (l *List[E]) Note(now time.Time) string {
 	var notes []string
 	switch {
@@ -65,7 +65,7 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// round is how far a list has been looked through.
+// round is the progress of a pass through all pages of a list.
 type round[E any] struct {
 	cursor string
 	count  int64
@@ -136,7 +136,7 @@ func (r *round[E]) put(in map[string]E, row *E) {
 	in[name] = *row
 }
 
-// over has the rows of a round before, with those that this round has found in their place.
+// over merges the rows of the round before with those that this round has read, which replace them.
 func (r *round[E]) over(before []E) map[string]E {
 	all := make(map[string]E, len(before)+len(r.found))
 	for i := range before {

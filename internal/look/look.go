@@ -1,10 +1,11 @@
-// Package look looks at a sidecar for those who watch it: sidecar top and the status page. A Looker asks for the state of the
-// sidecar, and for what its Redis keeps of locks, pools and the others.
+// Package look reads what sidecar top and the status page show. A Looker asks for the state of a sidecar, and for the lists of
+// locks, pools and other nouns in its Redis.
 //
-// Its invariant: a look costs Redis the same however many keys there are. A list is asked for one page a look, and the next look
-// goes on where that page ended; until a round through Redis is complete, the rows of the round before are kept.
+// Its invariant: the cost of a look for Redis does not depend on the number of keys. A look asks for one page of each list, and
+// the next look for the page after it. A pass through all pages of a list is a round; until it is complete, the rows of the last
+// complete round are kept.
 //
-// It draws nothing, and knows no way to the sidecar: it is given one.
+// It draws nothing, and makes no connection: its caller gives it a function that calls the sidecar.
 package look
 
 import (
@@ -19,14 +20,14 @@ import (
 // Ask calls a method of a sidecar. Params is a struct of the contract, result points to one.
 type Ask func(ctx context.Context, method string, params, result any) error
 
-// Look is all that was found at one moment.
+// Look is the state of a sidecar and of its lists at one moment.
 type Look struct {
 	At    time.Time
 	State api.InspectResult
 	Lists
 }
 
-// Lists are what Redis keeps.
+// Lists are the lists of all nouns in Redis.
 type Lists struct {
 	Locks      List[api.LockEntry]
 	Semaphores List[api.SemaphoreListed]
@@ -37,13 +38,13 @@ type Lists struct {
 	Sidecars   List[api.InspectSidecar]
 }
 
-// UnderWay reports whether a list has not been looked through since its round began.
+// UnderWay reports whether the round of a list is not complete.
 func (l *Lists) UnderWay() bool {
 	return l.Locks.underWay() || l.Semaphores.underWay() || l.Pools.underWay() || l.Breakers.underWay() || l.Queues.underWay() ||
 		l.Streams.underWay() || l.Sidecars.underWay()
 }
 
-// Looker looks at one sidecar, time and again. Its methods take turns with each other: no two of them at once.
+// Looker looks at one sidecar repeatedly. Its methods must not be called concurrently.
 type Looker struct {
 	ask   Ask
 	last  *Look
@@ -53,10 +54,10 @@ type Looker struct {
 // lister asks for the next page of one list, and writes how the list stands.
 type lister func(context.Context, *Lists)
 
-// New makes a Looker that has seen nothing yet.
+// New makes a Looker that calls a sidecar by ask.
 func New(ask Ask) *Looker { return &Looker{ask: ask} }
 
-// Look asks for the state and for the next page of each list. It fails if the state cannot be had; why a list cannot is in the list.
+// Look asks for the state and for the next page of each list. It fails if the call for the state fails; the error of a list is in the list.
 func (l *Looker) Look(ctx context.Context) (Look, error) {
 	var is Look
 	if err := l.ask(ctx, api.InspectSnapshot.Name, api.Nothing{}, &is.State); err != nil {
@@ -77,8 +78,8 @@ func (l *Looker) Look(ctx context.Context) (Look, error) {
 	return is, ctx.Err()
 }
 
-// Whole looks until every list was looked through, so many pages of each were asked for, or the time of ctx is over: then it returns
-// what it has seen.
+// Whole looks until the round of every list is complete, until it has asked for so many pages of each, or until the deadline of ctx.
+// At the deadline it returns what it has seen, unless that is nothing.
 func (l *Looker) Whole(ctx context.Context, pages int) (is Look, err error) {
 	for i := range pages {
 		next, err := l.Look(ctx)
@@ -97,13 +98,13 @@ func (l *Look) SameSidecar(as *Look) bool {
 	return l.State.PID == as.State.PID && l.State.StartedAtMS == as.State.StartedAtMS
 }
 
-// Rule is a rule in force, or one that decided earlier, or limits that were given in full (inline).
+// Rule is a rule in force, a rule that made decisions earlier, or all limits that calls give in full (inline).
 type Rule struct {
 	api.InspectRule
 	Decided api.RuleStats // since the sidecar started
 }
 
-// Rules are those that decided, in the order of the sidecar, and then the others.
+// Rules returns the rules that made decisions, in the order of the sidecar, and then the others.
 func (l *Look) Rules() []Rule {
 	inForce := make(map[string]api.InspectRule, len(l.State.Rules))
 	for _, r := range l.State.Rules {
@@ -182,7 +183,7 @@ func (l *Looker) rounds() []lister {
 	}
 }
 
-// Text is an error for who looks: what the sidecar answered, or why it did not.
+// Text words an error for display: the error that the sidecar answered, or why it did not answer.
 func Text(err error) string {
 	var reply *api.Error
 	if errors.As(err, &reply) {

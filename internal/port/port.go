@@ -1,8 +1,9 @@
-// Package port is a TCP port of the sidecar that answers HTTP: the health port and that of the status page.
+// Package port serves HTTP on a TCP port of the sidecar: the health port and that of the status page.
 //
-// Its invariant: no peer can hold it up. Slow and silent ones are cut off, connections are bounded, and a new one is always let in.
+// Its invariant: no peer can keep others from the port. Slow and silent peers are cut off, the number of connections is bounded, and a
+// new one is always accepted.
 //
-// What it answers is given to it.
+// It answers nothing itself: its callers give it a handler.
 package port
 
 import (
@@ -34,8 +35,8 @@ type Server struct {
 	done chan struct{}
 }
 
-// Listen takes an address, for Serve: before anything else starts, so that a port that is taken ends a start in which nothing was
-// served.
+// Listen listens on an address, for Serve. It is called before anything else starts, so that a sidecar whose port is in use ends before
+// it serves a call.
 func (s Setting) Listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s Setting) Listen(addr string) (net.Listener, error) {
 // Check is the check of sidecar doctor that is about ports.
 const Check = "http"
 
-// blocked says why the port cannot be had.
+// blocked makes the problem of a port on which Listen failed: its cause and its fix.
 func (s Setting) blocked(err error) *finding.Problem {
 	where := fmt.Sprintf("%s (%s, %s)", s.Path, s.Flag, s.Variable)
 	p := &finding.Problem{ID: Check, Err: err}
@@ -62,12 +63,12 @@ func (s Setting) blocked(err error) *finding.Problem {
 	return p
 }
 
-// Serve answers on what Listen took. What names the port in the log.
+// Serve serves HTTP on a listener that Listen returned. What names the port in the log.
 func Serve(what string, l net.Listener, h http.Handler, log *slog.Logger) *Server {
 	s := &Server{what: what, addr: l.Addr(), done: make(chan struct{})}
 	// The port may be open to the whole cluster, so a slow or silent peer is
-	// cut off, and one that is idle soon after. Writing has longest: a scrape of many
-	// series takes its time.
+	// cut off, and one that is idle soon after. Writing has the longest limit, since a
+	// scrape of many series takes long.
 	s.http = http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,

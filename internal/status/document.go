@@ -8,12 +8,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/look"
 )
 
-// document is what the page is given: values of the contract by their names on the wire, with all text printable.
+// document makes the data of the page: values of the contract by their names on the wire, with all text printable.
 func (p *Page) document(is look.Look, health api.HealthResult) any {
 	spans := p.rates.until(sampleOf(is.At, &is.State))
 	state := object(is.State)
 	for _, name := range []string{"config", "rules", "decisions", "calls", "scripts"} {
-		delete(state, name) // the configuration is asked for by itself, and the others are told with their rates
+		delete(state, name) // the configuration is answered by itself, and the others are sent with their rates
 	}
 	return printable(map[string]any{
 		"at_ms":  is.At.UnixMilli(),
@@ -109,8 +109,7 @@ func with(v any, more map[string]any) map[string]any {
 	return m
 }
 
-// printable escapes what users named so that it shows what it is: control characters, marks that turn the direction of a line, and
-// bytes that are no text.
+// printable escapes control characters, marks that change the direction of text, and invalid UTF-8 in names that users chose.
 func printable(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -14,13 +14,13 @@ const (
 	points = 61
 )
 
-// rates keeps what was counted in the last minutes.
+// rates keeps the samples of the last minutes.
 type rates struct {
 	mu      sync.Mutex // guards samples
 	samples []sample   // the oldest first
 }
 
-// sample is what was counted since the start of the sidecar, at one moment.
+// sample has the counters of the sidecar, which count from its start, at one moment.
 type sample struct {
 	at      time.Time
 	calls   int64
@@ -54,7 +54,7 @@ func (r *rates) add(s sample) {
 	r.samples = append(r.samples, s)
 }
 
-// until returns the samples, with one of now behind them in place of those that are too young to make a rate with it.
+// until returns the samples and one of now. It leaves out those that are too recent to make a rate with the one of now.
 func (r *rates) until(now sample) spans {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,8 +1,9 @@
-// Package status is the status page: what sidecar top shows and more, for a browser, to read only.
+// Package status is the status page: a read-only page for browsers that shows what sidecar top shows, and more.
 //
-// Its invariants: however many look, there is one look at the sidecar a second at most, and none while nobody looks but for the rates
-// of the last minutes. Nothing can be changed through it. It answers only a browser that was pointed at this machine: another site
-// that has its name resolve to 127.0.0.1 is refused by the Host header that it comes with, and no text of users is ever HTML.
+// Its invariants: however many browsers show the page, it reads the state of the sidecar at most once a second; while none does, it
+// takes only the samples for the rates of the last minutes. Nothing can be changed through it. It answers only requests for a
+// loopback address: a request of another site whose name resolves to 127.0.0.1 is refused by its Host header. No text of users is
+// HTML.
 package status
 
 import (
@@ -29,7 +30,7 @@ var Port = port.Setting{Path: "http.status_addr", Flag: "--status", Variable: "C
 var page string
 
 const (
-	// fresh is for how long a look is shown to everyone.
+	// fresh is how long a look answers all requests.
 	fresh = time.Second
 	// lookTime bounds one look.
 	lookTime = 5 * time.Second
@@ -63,13 +64,13 @@ func New(ask look.Ask) *Page {
 	return p
 }
 
-// Stop ends the samples. The page goes on with the rates that there are.
+// Stop ends the samples. The page still answers, with the rates of the samples so far.
 func (p *Page) Stop() {
 	p.stop()
 	<-p.sampled
 }
 
-// sample keeps what rates are made of, also while nobody looks: who opens the page wants to see the minutes before.
+// sample takes samples for rates, also while no browser shows the page, since a new viewer wants to see the last minutes.
 func (p *Page) sample(ctx context.Context) {
 	defer close(p.sampled)
 	again := time.NewTicker(step)
@@ -99,7 +100,7 @@ func (p *Page) Handler() http.Handler {
 	return guarded(mux)
 }
 
-// guarded answers those who were pointed at this machine, and tells browsers to let the page do no more than it has to.
+// guarded refuses requests for other hosts, and sends headers that restrict the page to what it needs.
 func guarded(next http.Handler) http.Handler {
 	policy := contentPolicy(page)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,8 +121,8 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// local reports whether a Host header is one by which a browser asks its own machine. The port may be any: kubectl port-forward
-// chooses another.
+// local reports whether a Host header names localhost or a loopback address. Any port is allowed, since kubectl port-forward may use
+// another one.
 func local(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -132,7 +133,7 @@ func local(hostport string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// contentPolicy allows the page's own script and style by their hashes, asking where it came from, and nothing else.
+// contentPolicy allows the page's own script and style, by their hashes, and requests to its own origin, and nothing else.
 func contentPolicy(page string) string {
 	return strings.Join([]string{
 		"default-src 'none'", "script-src " + hashOf(page, "script"), "style-src " + hashOf(page, "style"), "connect-src 'self'", "img-src data:",
@@ -148,7 +149,8 @@ func hashOf(page, element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// look looks once more. The first viewer wants to see all of what is not too much; later looks go on from there.
+// look looks once. The first look reads several pages, so that the first viewer sees complete lists unless these are long; later
+// looks read one page each.
 func (p *Page) look(ctx context.Context) (look.Look, error) {
 	if p.body == nil {
 		return p.looker.Whole(ctx, firstPages)
@@ -165,7 +167,7 @@ func (p *Page) status(w http.ResponseWriter, r *http.Request) {
 	write(w, "application/json", body)
 }
 
-// configuration is apart from the rest, since it is long and seldom read.
+// configuration answers the configuration by itself, since it is long and seldom read.
 func (p *Page) configuration(w http.ResponseWriter, r *http.Request) {
 	_, config, err := p.current(r.Context())
 	if err != nil {
@@ -180,7 +182,7 @@ func write(w http.ResponseWriter, kind string, body []byte) {
 	_, _ = w.Write(body) // the peer went away; there is nobody to tell
 }
 
-// current is the last look, or a new one if it is not fresh. A viewer who leaves waits for it no longer.
+// current returns the last look if it is fresh, else a new one. A viewer who leaves stops waiting.
 func (p *Page) current(viewer context.Context) (body []byte, config string, err error) {
 	came := time.Now()
 	select {
@@ -202,7 +204,8 @@ func (p *Page) current(viewer context.Context) (body []byte, config string, err 
 	return p.body, p.config, nil
 }
 
-// renew looks. It has a time of its own: a viewer who leaves ends no look that others wait for.
+// renew looks. It has a time limit of its own and not the context of a request, so that a viewer who leaves does not end a look
+// that others wait for.
 func (p *Page) renew() error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()

@@ -63,8 +63,8 @@ func compareCells(a, b any) int {
 	}
 }
 
-// lines are the heading and at most so many rows from a first one, each of a width. What
-// users named does nothing to a terminal.
+// lines returns the heading and at most so many rows from a first one, each of a width. Names
+// that users chose are escaped, so that they cannot control the terminal.
 func (t *table) lines(width, from, most, sorted int) []string {
 	shown := t.rows[min(from, len(t.rows)):]
 	shown = shown[:min(most, len(shown))]

@@ -1,8 +1,9 @@
-// Package top shows people what a sidecar does now, as sidecar top: on a terminal, by views that they choose and sort, or as text.
+// Package top is the display of sidecar top: what a sidecar does now, on a terminal, in views that the user chooses and sorts, or as
+// text.
 //
-// Its invariant: nothing that users named does anything to a terminal, and no line is wider than it.
+// Its invariant: names that users chose cannot control the terminal, and no line is wider than the terminal.
 //
-// It gathers nothing itself: package look does.
+// It reads nothing itself: package look does.
 package top
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/look"
 )
 
-// Views are the names of the views, in their order.
+// Views returns the names of the views, in their order.
 func Views() (names []string) {
 	for _, t := range tables(nil, look.Look{}) {
 		names = append(names, t.name)
@@ -26,15 +27,15 @@ func Views() (names []string) {
 }
 
 const (
-	// textWidth is that of text, which nobody cuts at the edge of a terminal.
+	// textWidth is the width of lines of text, which may go to a file.
 	textWidth = 120
 	// textRows is how many rows of each view are printed.
 	textRows = 20
-	// textPages is how many pages of each list a text is of, if there are so many: nobody waits in front of a text for long.
+	// textPages bounds the pages of each list that are read before text is printed, so that it is printed soon.
 	textPages = 10
 )
 
-// Print prints views as text, so many times with interval between them: the one at a place, or with -1 all that have rows.
+// Print prints views as text, a number of times with interval between them: the view at an index, or with -1 all views that have rows.
 func Print(ctx context.Context, to io.Writer, ask look.Ask, times int, interval time.Duration, at int) error {
 	looker := look.New(ask)
 	var was *look.Look
@@ -77,13 +78,13 @@ func Print(ctx context.Context, to io.Writer, ask look.Ask, times int, interval 
 	return nil
 }
 
-// sight is what one look at the sidecar came to.
+// sight is the outcome of one look.
 type sight struct {
 	is  look.Look
 	err error
 }
 
-// lookOn looks until ctx ends, also while the sidecar is away.
+// lookOn looks every interval until ctx ends, and goes on when a look fails.
 func lookOn(ctx context.Context, ask look.Ask, interval time.Duration) <-chan sight {
 	looker, sights := look.New(ask), make(chan sight)
 	go func() {
@@ -104,7 +105,7 @@ func lookOn(ctx context.Context, ask look.Ask, interval time.Duration) <-chan si
 	return sights
 }
 
-// Show shows views on a terminal, beginning with the one at a place, until it is left or ctx ends, and leaves the terminal as it was.
+// Show shows views on a terminal, beginning with the one at an index, until the user quits or ctx ends. Then it restores the terminal.
 func Show(ctx context.Context, in, out *os.File, ask look.Ask, interval time.Duration, at int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
