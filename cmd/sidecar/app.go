@@ -74,8 +74,8 @@ type app struct {
 	http      *port.Server
 	reloads   atomic.Pointer[reloads] // nil before and after serving
 
-	statusPort net.Listener            // nil without http.status_addr
-	methods    map[string]coord.Method // those of the nouns, by their names
+	statusPort net.Listener   // nil without http.status_addr
+	methods    []coord.Method // those of the nouns
 
 	mu       sync.Mutex // makes Start and Stop take turns
 	stopped  bool
@@ -298,7 +298,7 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 	sidecars := fleet.New(fleet.Options{Runner: a.runner, Keys: keys, Sidecar: a.signals.Sidecar, About: a.about})
 	sidecars.Start()
 	a.onStop("fleet", answerTime, sidecars.Stop)
-	methods := slices.Concat(
+	a.methods = slices.Concat(
 		lock.New(a.runner, keys, a.leases, a.lines).Methods(),
 		semaphore.New(a.runner, keys, a.leases, a.lines).Methods(),
 		queue.New(a.runner, keys, a.leases, a.lines).Methods(),
@@ -311,12 +311,8 @@ func (a *app) nouns(keys coord.Keys, runtime *ratelimit.RuntimeRules) rpc.Servic
 		channels.Methods(),
 		sidecars.Methods(),
 	)
-	a.methods = make(map[string]coord.Method, len(methods))
-	for _, m := range methods {
-		a.methods[m.Name] = m
-	}
 	return rpc.Services{
-		Leases: a.leases, Methods: methods,
+		Leases: a.leases, Methods: a.methods,
 		Rules: a.rules.InForce, StreamGroups: a.streams.Inspect, Channels: channels.Inspect,
 		Decisions: a.limiter.Decisions, Refusals: a.limiter.Refusals, Times: a.times, SlowScripts: a.slowScripts,
 		Events: a.events, Config: a.configText, Redis: a.redisState, Draining: a.draining, Health: a.snapshot,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/coxswain-sidecar/coxswain/client/api"
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
@@ -49,11 +50,11 @@ func (a *app) ask(ctx context.Context, method string, params, result any) error 
 	case api.HealthGet.Name:
 		answer = a.snapshot(ctx)
 	default:
-		m, known := a.methods[method]
-		if !known {
+		i := slices.IndexFunc(a.methods, func(m coord.Method) bool { return m.Name == method })
+		if i < 0 {
 			return fmt.Errorf("status page: no noun has the method %s", method)
 		}
-		call := m.New()
+		call := a.methods[i].New()
 		reflect.ValueOf(call.Params()).Elem().Set(reflect.ValueOf(params))
 		if err := call.Run(ctx, coord.Caller{}); err != nil {
 			return a.told(method, err)

@@ -24,7 +24,7 @@ const (
 	pageTime = 2 * time.Second
 )
 
-// List is what was read of one noun.
+// List has the rows of one noun that looks have read so far, and says how complete they are.
 type List[E any] struct {
 	// Rows are those of the last complete round, updated by those that the round under way has read. They are sorted by rank, such
 	// as the length of a lock's waiting line, and then by name.

@@ -152,7 +152,7 @@ func TestWhatRanksFirstIsKept(t *testing.T) {
 	require.Equal(t, []int64{1000, 200}, f.counts[:2], "where many rows come, pages are short")
 }
 
-// An error of one list is told in its place; the others and what is known of it are shown all the same.
+// If one list cannot be read, its note has the error. It keeps its earlier rows, and the other lists are complete.
 func TestAListThatFailsSaysWhyAndGoesOn(t *testing.T) {
 	t.Parallel()
 	f := &fake{pages: [][]api.LockEntry{{entry("a", 0)}, {entry("b", 0)}}}

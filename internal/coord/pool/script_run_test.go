@@ -168,7 +168,8 @@ func (r *poolRun) acquire(t *rapid.T) {
 	r.given[a.token] = m.id
 }
 
-// explain compares what is told of an acquisition: of all members at once, of two at a time, and of one alone.
+// explain compares the explanation of an acquisition with the model: read for all members at once, for two at a time, and for one
+// member alone.
 func (r *poolRun) explain(t *rapid.T, a poolAsk) {
 	view := r.view(a)
 	in := pool.ExplainIn{
