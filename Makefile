@@ -14,7 +14,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS = grpcnotrace
 LINT = $$(hack/tool.sh golangci-lint)
 
-.PHONY: help demo build test test-topology test-container test-langs node test-node test-status pictures test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once profile docs clean
+.PHONY: help demo build test test-topology test-without-race test-container test-langs node test-node test-status pictures test-image sbom test-chart test-tools e2e-api e2e-node chaos chaos-ci soak image lint fmt fuzz bench bench-once profile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ test: ## run every Go test with the race detector, on a real Redis
 test-topology: ## run the tests that need a Redis Cluster or Sentinel, as processes
 	hack/need.sh redis-server=redis-server
 	hack/gotest.sh -race -run Topology ./...
+
+test-without-race: ## run the tests that the race detector changes: what a call allocates, and long random runs
+	hack/need.sh redis-server=redis-server
+	cd client && ../hack/gotest.sh -count=1 -run '^TestCallsAllocateLittle$$' .
+	hack/gotest.sh -count=1 -run '^(TestCallsOnTheDirectPathAllocateLittle|TestNoCancelsPassTheBound)$$' ./internal/clienttest ./internal/coord/ratelimit
 
 test-container: ## run the tests that use Redis with Redis in a container
 	hack/need.sh curl=curl prometheus=prometheus
