@@ -173,7 +173,7 @@ func (c *connector) adviser(addr string, hello func(context.Context, *redis.Conn
 }
 
 func (a *adviser) close() error {
-	a.conns.closeAll(true)
+	a.conns.closeAll(newTrouble("closed", errClosed), true)
 	return a.client.Close()
 }
 

@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -32,8 +33,9 @@ type tracked struct {
 	net.Conn
 	of *conns
 
-	good atomic.Bool // the server has answered something that is no error
-	said words       // the error that it began with; nobody's before good
+	good atomic.Bool             // the server has answered something that is no error
+	said words                   // the error that it began with; nobody's before good
+	why  atomic.Pointer[Trouble] // why closeAll closed it
 }
 
 // connect makes a connection for scripts.
@@ -65,14 +67,15 @@ func (c *conns) track(ctx context.Context) net.Conn {
 	return n
 }
 
-// closeAll closes every connection. With shut, no new one can be made either.
-func (c *conns) closeAll(shut bool) {
+// closeAll closes every connection because of why. With shut, no new one can be made either.
+func (c *conns) closeAll(why *Trouble, shut bool) {
 	c.mu.Lock()
 	c.shut = c.shut || shut
 	open := c.open
 	c.open = map[*tracked]struct{}{}
 	c.mu.Unlock()
 	for n := range open {
+		n.why.Store(why)
 		_ = n.Conn.Close()
 	}
 }
@@ -95,7 +98,7 @@ func (n *conn) Read(p []byte) (int, error) {
 		n.owed = false
 	}
 	if err != nil && !n.used {
-		err = &unsent{"setup", err}
+		err = n.inSetup(err)
 	}
 	return got, err
 }
@@ -106,11 +109,11 @@ func (n *conn) Write(p []byte) (int, error) {
 	if put > 0 {
 		n.used = n.used || bytes.Contains(p, mark)
 	} else if err != nil && !n.owed {
-		step := "write"
-		if !n.used {
-			step = "setup"
+		if n.used {
+			err = &unsent{"write", err}
+		} else {
+			err = n.inSetup(err)
 		}
-		err = &unsent{step, err}
 	}
 	n.owed = n.owed || put > 0
 	return put, err
@@ -120,9 +123,21 @@ func (n *conn) Write(p []byte) (int, error) {
 func (n *conn) SetReadDeadline(t time.Time) error {
 	err := n.Conn.SetReadDeadline(t)
 	if err != nil && !n.used {
-		err = &unsent{"setup", err}
+		err = n.inSetup(err)
 	}
 	return err
+}
+
+// inSetup is the error of a connection that failed before it was used. Where this process closed the connection, the
+// error names the reason for that: the server did not hang up.
+func (n *conn) inSetup(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		err = errClosed
+		if why := n.why.Load(); why != nil {
+			err = why
+		}
+	}
+	return &unsent{"setup", err}
 }
 
 // SetWriteDeadline implements net.Conn. The pool calls it right before it writes a

@@ -98,6 +98,18 @@ func TestDeadlineThatCannotBeSetLosesNothing(t *testing.T) {
 	require.True(t, redis.CertainlyNotRun(e.SetReadDeadline(time.Now())))
 }
 
+func TestConnectionClosedInSetupNamesTheReason(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	for _, why := range []string{"maxclients", "refused", "closed", "lost"} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		require.Equal(t, why, redis.ClosedInSetup(c, why))
+	}
+}
+
 func TestOnlyWhatMayLastAsksForAProbe(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{

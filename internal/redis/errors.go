@@ -22,6 +22,9 @@ var errClosed = errors.New("the connection was closed by its owner")
 // errRetired is why calls fail on a node that is not a master any more.
 var errRetired = errors.New("the node left the cluster's masters")
 
+// errAnotherMaster is why connections end when the sentinels name another master.
+var errAnotherMaster = errors.New("the sentinels name another master")
+
 // unsent is a failure before anything was sent: the connection could not be made or
 // used, and no script ran over it. Unwrap returns a list, because go-redis strips one
 // layer of errors.Unwrap from what a handshake returns.

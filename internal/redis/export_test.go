@@ -11,6 +11,16 @@ import (
 // Tracked is a connection as the store uses it.
 func Tracked(c net.Conn) net.Conn { return &conn{tracked: &tracked{Conn: c, of: &conns{}}} }
 
+// ClosedInSetup is the name of the trouble of a read that waits on a new connection which the store closes because of
+// the trouble named why.
+func ClosedInSetup(c net.Conn, why string) string {
+	all := newConns(func(context.Context) (net.Conn, error) { return c, nil })
+	n := all.connect(context.Background())
+	all.closeAll(newTrouble(why, nil), false)
+	_, err := n.Read(make([]byte, 1))
+	return classify(err).Why
+}
+
 // CertainlyNotRun tells how a failure of one try is taken.
 func CertainlyNotRun(err error) bool { return classify(err).Verdict == NotRun }
 

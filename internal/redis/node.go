@@ -91,9 +91,10 @@ func (n *node) dial(ctx context.Context) net.Conn {
 
 // close ends the node and its connections. Calls that still run on it fail with why.
 func (n *node) close(why error) error {
+	closed := newTrouble("closed", why)
 	n.cancel()
-	n.conns.closeAll(true)
+	n.conns.closeAll(closed, true)
 	n.wg.Wait()
-	n.become(false, newTrouble("closed", why))
+	n.become(false, closed)
 	return errors.Join(n.client.Close(), n.probe.Close())
 }

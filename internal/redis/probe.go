@@ -118,7 +118,7 @@ func (n *node) become(up bool, trouble *Trouble) {
 	}
 	n.of.tell(n.addr, was, next)
 	if !up && (was.up || !was.known) {
-		n.conns.closeAll(false)
+		n.conns.closeAll(trouble, false)
 		if n.of.ring != nil {
 			n.of.ring.look()
 		}

@@ -95,8 +95,9 @@ func (s *sentinels) find(ctx context.Context, n *node) error {
 func (s *sentinels) set(n *node, at string) {
 	if before := s.now.Swap(&place{addr: at}); before.err == nil && before.addr != at {
 		s.of.log.Warn("the sentinels name another master", "address", s.of.address)
-		n.conns.closeAll(false)
-		s.of.listened.closeAll(false)
+		why := newTrouble("lost", errAnotherMaster)
+		n.conns.closeAll(why, false)
+		s.of.listened.closeAll(why, false)
 	}
 }
 

@@ -210,7 +210,7 @@ func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.cancel()
 		s.connector.dialer.close()
-		s.listened.closeAll(true)
+		s.listened.closeAll(newTrouble("closed", errClosed), true)
 		if s.ring != nil {
 			err = s.ring.close()
 		} else {
