@@ -15,7 +15,7 @@ const (
 // MaxRequestIDBytes bounds MetaRequestID.
 const MaxRequestIDBytes = 64
 
-// MaxDeadlineMS caps MetaDeadlineMS: the exactly-once latch lives longer than
+// MaxDeadlineMS caps MetaDeadlineMS: the stored reply of a request id lives longer than
 // any deadline, and that bound is what makes it safe.
 const MaxDeadlineMS = 70_000
 

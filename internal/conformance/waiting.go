@@ -173,7 +173,7 @@ func fiftyLeave(l locker) {
 }
 
 func holderGone(l locker) {
-	// Less than what a beat is good for: the scripts' clock makes a jump.
+	// Less than what a heartbeat is good for: the scripts' clock makes a jump.
 	g := l.take(l.a, api.LockAcquireParams{Bind: api.BindTTL, TTLMS: 2000})
 	first := l.stand(patient(l.t), l.b, "", api.LockAcquireParams{})
 	second := l.stand(patient(l.t), l.a, "", api.LockAcquireParams{})

@@ -155,9 +155,9 @@ type Single[P, I, O, R, K any] struct {
 
 // Question is what a script is asked.
 type Question[I any] struct {
-	In       I
-	Latch    lua.Latch
-	Patience lua.Patience
+	In          I
+	StoredReply lua.StoredReply
+	Patience    lua.Patience
 }
 
 // Halved is a method that is carried out by its halves, at once or on the direct path.
@@ -195,7 +195,7 @@ func (s Single[P, I, O, R, K]) prepare(c Caller, p *P, q *single[K]) (Prepared, 
 	case err != nil:
 		return Known, r, err
 	case prepared == Asking:
-		lua.Ask(s.Runner, s.Script, ask.In, ask.Latch, ask.Patience, &q.run)
+		lua.Ask(s.Runner, s.Script, ask.In, ask.StoredReply, ask.Patience, &q.run)
 	}
 	return prepared, r, nil
 }

@@ -131,8 +131,8 @@ func lockStep(l *life, held *[]string) {
 	case "line": // a call of another sidecar stands in line, until its heartbeat is missed
 		key := coordtest.LockKey(l.s.Keys, l.name)
 		_, err := lua.Run(ctx, l.s.Runner, lock.AcquireScript, lock.AcquireIn{
-			Lock: key, LineKeys: lease.LineKeysOf(key), Token: "elsewhere", TTLMS: 100, Waiter: l.draw("waiter", "elsewhere:1", "beyond:2"), BeatMS: 6000,
-		}, lua.Latch{})
+			Lock: key, LineKeys: lease.LineKeysOf(key), Token: "elsewhere", TTLMS: 100, Waiter: l.draw("waiter", "elsewhere:1", "beyond:2"), HeartbeatMS: 6000,
+		}, lua.StoredReply{})
 		l.done(err, "another stands in line")
 	}
 }

@@ -105,23 +105,23 @@ func globbed(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
-// Latch is where the reply of a call with this request id is kept: under the tag
+// StoredReply is where the reply of a call with this request id is kept: under the tag
 // of the key that the call changes.
-func Latch(key string, c Caller) lua.Latch {
+func StoredReply(key string, c Caller) lua.StoredReply {
 	if c.RequestID == "" {
-		return lua.Latch{}
+		return lua.StoredReply{}
 	}
 	tag := key[:strings.IndexByte(key, '}')]
-	return lua.Latch{Key: tag + "}:idem:" + Escaped(c.RequestID), Fingerprint: c.Fingerprint}
+	return lua.StoredReply{Key: tag + "}:idem:" + Escaped(c.RequestID), Fingerprint: c.Fingerprint}
 }
 
-// LatchAlways is latch, by an id of its own for a call that has none: what would
+// StoredReplyAlways is stored reply, by an id of its own for a call that has none: what would
 // do something else when it is run again can then be tried again here.
-func LatchAlways(key string, c Caller) lua.Latch {
+func StoredReplyAlways(key string, c Caller) lua.StoredReply {
 	if c.RequestID == "" {
 		c.RequestID = rand.Text()
 	}
-	return Latch(key, c)
+	return StoredReply(key, c)
 }
 
 // Escaped makes text safe inside a key: %, braces, colons and control bytes

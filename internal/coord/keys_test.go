@@ -19,10 +19,10 @@ func TestKeysHaveTheDocumentedForm(t *testing.T) {
 	require.Equal(t, "coxswain:v2:{per-host:example.com}:rl:token_bucket", coordtest.LimitKey(k, "per-host", "example.com", "token_bucket"))
 	require.Equal(t, "coxswain:v2:{nightly}:lock", coordtest.LockKey(k, "nightly"))
 	require.Equal(t, "coxswain:acme:v2:{nightly}:lock", coordtest.LockKey(coord.NewKeys("coxswain", "acme"), "nightly"))
-	l := coord.Latch(coordtest.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
+	l := coord.StoredReply(coordtest.LockKey(k, "a:b"), coord.Caller{RequestID: "r:1", Fingerprint: "f"})
 	require.Equal(t, "coxswain:v2:{a%3Ab}:idem:r%3A1", l.Key)
 	require.Equal(t, "f", l.Fingerprint)
-	require.Zero(t, coord.Latch(coordtest.LockKey(k, "a"), coord.Caller{}), "no request id, no latch")
+	require.Zero(t, coord.StoredReply(coordtest.LockKey(k, "a"), coord.Caller{}), "no request id, no stored")
 }
 
 func TestKeysEscapeWhatWouldChangeTheirMeaning(t *testing.T) {
@@ -60,13 +60,13 @@ func (p place) key() string {
 		key = coordtest.LimitKey(k, p.rule, p.name, p.algorithm)
 	}
 	if p.id != "" {
-		key = coord.Latch(key, coord.Caller{RequestID: p.id}).Key
+		key = coord.StoredReply(key, coord.Caller{RequestID: p.id}).Key
 	}
 	return key
 }
 
 // shared is what two places have in common when they may share a key: a lock
-// has no rule, and a latch belongs to the tag, whatever the algorithm.
+// has no rule, and a stored reply belongs to the tag, whatever the algorithm.
 func (p place) shared() place {
 	if p.noun == "lock" {
 		p.rule, p.algorithm = "", ""

@@ -16,7 +16,7 @@ type Identity struct{ Client, Instance string }
 // what it acquires can only be bound to its TTL.
 type Caller struct {
 	Session *Session
-	// RequestID and Fingerprint make the call run once; both empty = no latch.
+	// RequestID and Fingerprint make the call run once; both empty = no stored reply.
 	RequestID, Fingerprint string
 	// Traceparent is the W3C trace context that its client sent, unchecked; empty = none.
 	Traceparent string

@@ -43,25 +43,25 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			s := redistest.StartUser(t, "coxswain", "pw", append(rules[:len(rules):len(rules)], more...)...)
 			r := luatest.Open(t, lua.Options{URL: "redis://coxswain:pw@" + strings.TrimPrefix(s.URL(), "redis://")})
 			key := "coxswain:v2:{k}"
-			_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+			_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.StoredReply{Key: key + ":idem", Fingerprint: "f"})
 			require.NoError(t, err)
-			_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key, Channel: "coxswain:v2:broadcast"}, lua.Latch{})
+			_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key, Channel: "coxswain:v2:broadcast"}, lua.StoredReply{})
 			require.NoError(t, err)
 			name, line := key+":lock", lease.LineKeysOf(key+":lock")
 			_, _, err = lua.RunReplicated(luatest.Deadline(t), r, lock.AcquireScript,
-				lock.AcquireIn{Lock: name, LineKeys: line, Token: "t", TTLMS: 60_000}, lua.Latch{}, 1, 1)
+				lock.AcquireIn{Lock: name, LineKeys: line, Token: "t", TTLMS: 60_000}, lua.StoredReply{}, 1, 1)
 			require.NoError(t, err)
 			_, err = lua.Run(luatest.Deadline(t), r, lock.AcquireScript,
-				lock.AcquireIn{Lock: name, LineKeys: line, Token: "u", TTLMS: 60_000, Waiter: "s:1", BeatMS: 3000}, lua.Latch{})
+				lock.AcquireIn{Lock: name, LineKeys: line, Token: "u", TTLMS: 60_000, Waiter: "s:1", HeartbeatMS: 3000}, lua.StoredReply{})
 			require.NoError(t, err)
-			beat, err := lua.Run(luatest.Deadline(t), r, lease.LineBeat,
-				lease.LineBeatIn{LineKeys: line, Sidecar: "s", BeatMS: 3000, Waiters: strings.Join([]string{"s:1"}, " "), Gone: "s:0"}, lua.Latch{})
+			heartbeat, err := lua.Run(luatest.Deadline(t), r, lease.LineHeartbeat,
+				lease.LineHeartbeatIn{LineKeys: line, Sidecar: "s", HeartbeatMS: 3000, Waiters: strings.Join([]string{"s:1"}, " "), Gone: "s:0"}, lua.StoredReply{})
 			require.NoError(t, err)
-			require.Equal(t, "s:1", beat.Value.Head)
+			require.Equal(t, "s:1", heartbeat.Value.Head)
 			_, err = lua.Run(luatest.Deadline(t), r, lock.ReleaseScript,
-				lock.ReleaseIn{Lock: name, LineKeys: line, Token: "t", Inboxes: "coxswain:v2:inbox:"}, lua.Latch{})
+				lock.ReleaseIn{Lock: name, LineKeys: line, Token: "t", Inboxes: "coxswain:v2:inbox:"}, lua.StoredReply{})
 			require.NoError(t, err)
-			_, err = lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: name, Line: line.Line}, lua.Latch{})
+			_, err = lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: name, Line: line.Line}, lua.StoredReply{})
 			require.NoError(t, err)
 			streams(t, r, key)
 			require.NoError(t, untilUpOn(t, r, key))
@@ -76,7 +76,7 @@ func TestTheDocumentedUserMayDoAllThatIsNeeded(t *testing.T) {
 			l, heard := listener(t, r)
 			l.Add(channel("coxswain:v2:pubsub:c"), pattern("coxswain:v2:pubsub:*"))
 			require.ElementsMatch(t, []string{"on coxswain:v2:pubsub:c", "on coxswain:v2:pubsub:*"}, []string{luatest.Next(t, heard), luatest.Next(t, heard)})
-			sent, err := lua.Run(luatest.Deadline(t), r, pubsub.PublishScript, pubsub.PublishIn{Route: key, Channel: "coxswain:v2:pubsub:c"}, lua.Latch{})
+			sent, err := lua.Run(luatest.Deadline(t), r, pubsub.PublishScript, pubsub.PublishIn{Route: key, Channel: "coxswain:v2:pubsub:c"}, lua.StoredReply{})
 			require.NoError(t, err)
 			receivers := int64(2)
 			if more != nil {
@@ -98,19 +98,19 @@ func streams(t *testing.T, r *lua.Runner, key string) {
 		out, err := lua.Run(luatest.Deadline(t), r, stream.PublishScript, stream.PublishIn{
 			Keys: keys, DelayedKeys: stream.DelayedKeys{Due: key + ":due", Delayed: key + ":delayed"},
 			Message: "m", DelayMS: delay, Broadcast: "coxswain:v2:broadcast",
-		}, lua.Latch{Key: fmt.Sprint(key, ":", delay), Fingerprint: "f"})
+		}, lua.StoredReply{Key: fmt.Sprint(key, ":", delay), Fingerprint: "f"})
 		require.NoError(t, err)
 		require.True(t, out.Value.Published)
 	}
-	_, err := lua.Run(luatest.Deadline(t), r, stream.OpenScript, stream.OpenIn{Keys: keys, GroupKeys: own, Group: "g", From: "0-0"}, lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(t), r, stream.OpenScript, stream.OpenIn{Keys: keys, GroupKeys: own, Group: "g", From: "0-0"}, lua.StoredReply{})
 	require.NoError(t, err)
 	_, err = lua.Run(luatest.Deadline(t), r, stream.ClaimScript, stream.ClaimIn{
 		Keys: keys, GroupKeys: own, Group: "g", Consumer: "c", VisibilityMS: 1000, MaxDeliveries: 5, Count: 1,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	require.NoError(t, err)
 	_, err = lua.Run(luatest.Deadline(t), r, stream.HeadsScript, stream.HeadsIn{
 		Keys: keys, GroupKeys: own, Group: "g", Consumer: "c", Count: 1, Most: 10, Longest: 512, HoldMS: 1000,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	require.NoError(t, err)
 	reader := r.Reader(keys.Log)
 	defer reader.Close()
@@ -121,7 +121,7 @@ func streams(t *testing.T, r *lua.Runner, key string) {
 
 // untilUpOn is luatest.UntilUp with a key that the user may use.
 func untilUpOn(t *testing.T, r *lua.Runner, key string) error {
-	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key}, lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: key}, lua.StoredReply{})
 	return err
 }
 

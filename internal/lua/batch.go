@@ -10,7 +10,7 @@ import (
 // batchSize bounds one pipeline: its replies are read only after it is written.
 const batchSize = 256
 
-// Batch executes a script for each input in one pipeline, without a latch and
+// Batch executes a script for each input in one pipeline, without a stored reply and
 // without retries: the caller repeats what failed. Outcomes and errors are in
 // the order of ins.
 //
@@ -22,18 +22,18 @@ func Batch[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I) ([
 	return BatchOnce(ctx, r, s, ins, nil)
 }
 
-// BatchOnce is Batch of runs that happen once each, by a latch for each of ins; nil = none
-// has one. What failed can then be repeated by Run with the same latch.
-func BatchOnce[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I, latches []Latch) ([]Outcome[O], []error) {
+// BatchOnce is Batch for runs that happen once each: stored has the stored reply of each of ins, nil means that none has
+// one. A run that failed can be repeated by Run with the same stored reply.
+func BatchOnce[I, O any](ctx context.Context, r *Runner, s Script[I, O], ins []I, stored []StoredReply) ([]Outcome[O], []error) {
 	outs, errs := make([]Outcome[O], len(ins)), make([]error, len(ins))
 	for from := 0; from < len(ins); from += batchSize {
 		runs := make([]batched, min(batchSize, len(ins)-from))
 		for i := range runs {
-			var latch Latch
-			if latches != nil {
-				latch = latches[from+i]
+			var one StoredReply
+			if stored != nil {
+				one = stored[from+i]
 			}
-			runs[i].Try = redis.Try{Args: command(r, s, ins[from+i], latch, nil), Script: s.Name, Runs: s.commands}
+			runs[i].Try = redis.Try{Args: command(r, s, ins[from+i], one, nil), Script: s.Name, Runs: s.commands}
 		}
 		r.batch(ctx, s.Source, runs)
 		for i := range runs {

@@ -34,14 +34,14 @@ func BenchmarkRun(b *testing.B) {
 		}
 	}
 	r := luatest.Open(b, lua.Options{URL: url})
-	_, err := lua.Run(luatest.Deadline(b), r, ratelimit.TokenBucketScript, charge(0), lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(b), r, ratelimit.TokenBucketScript, charge(0), lua.StoredReply{})
 	require.NoError(b, err)
 	loop := bareLoop(b, url)
 	_, args := lua.InputOf(ratelimit.TokenBucketScript, charge(0))
 	for _, callers := range []int{1, 4, 64, 256} {
 		for name, call := range map[string]func(context.Context, int64) error{
 			"runner": func(ctx context.Context, i int64) error {
-				_, err := lua.Run(ctx, r, ratelimit.TokenBucketScript, charge(i), lua.Latch{})
+				_, err := lua.Run(ctx, r, ratelimit.TokenBucketScript, charge(i), lua.StoredReply{})
 				return err
 			},
 			"loop": func(ctx context.Context, i int64) error {

@@ -23,7 +23,7 @@ func bucket(key string, capacity int64) ratelimit.TokenBucketIn {
 }
 
 func take(ctx context.Context, r *lua.Runner, key string, capacity int64) (lua.Outcome[coord.LimitAnswer], error) {
-	return lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, capacity), lua.Latch{})
+	return lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, capacity), lua.StoredReply{})
 }
 
 // spent is how many tokens were taken from key.
@@ -31,7 +31,7 @@ func spent(t testing.TB, r *lua.Runner, key string, capacity int64) int64 {
 	t.Helper()
 	in := bucket(key, capacity)
 	in.Cost = 0
-	out, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
+	out, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.StoredReply{})
 	require.NoError(t, err)
 	return capacity - out.Value.Remaining
 }

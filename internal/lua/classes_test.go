@@ -264,7 +264,7 @@ func TestWhatRedisTurnedAwayIsTriedAgain(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			a := startActor(t, line, line, line)
-			out, err := lua.RunAs(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: a.url}), ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{}, lua.Insistent)
+			out, err := lua.RunAs(luatest.Deadline(t), luatest.Open(t, lua.Options{URL: a.url}), ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{}, lua.Insistent)
 			require.NoError(t, err)
 			require.EqualValues(t, 4, out.Value.Remaining)
 			evals, _ := a.counts()
@@ -287,7 +287,7 @@ func TestWhatRedisTurnsAwayForEverEndsWithTheDeadline(t *testing.T) {
 			var err error
 			for err == nil || errors.Is(err, redis.ErrMaybeExecuted) { // the deadline cut the last reply off
 				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-				_, err = lua.RunAs(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{}, lua.Insistent)
+				_, err = lua.RunAs(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{}, lua.Insistent)
 				cancel()
 				require.Error(t, err)
 			}
@@ -316,7 +316,7 @@ func TestARefusalEndsACallLongBeforeItsDeadline(t *testing.T) {
 			for name, run := range map[string]func() error{
 				"run": func() error { _, err := take(ctx, r, "k", 5); return err },
 				"attempt": func() error {
-					_, err := lua.Attempt(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+					_, err := lua.Attempt(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{})
 					return err
 				},
 			} {
@@ -362,7 +362,7 @@ func TestALostReplyIsTriedAgainOnlyWhenThatCountsOnce(t *testing.T) {
 
 	a = startActor(t, "hang up", "LOADING wait", "hang up")
 	r = luatest.Open(t, lua.Options{URL: a.url})
-	_, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	_, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{Key: "i", Fingerprint: "f"})
 	require.NoError(t, err)
 	evals, _ = a.counts()
 	require.Equal(t, 4, evals)
@@ -377,7 +377,7 @@ func TestAnUnknownOutcomeStaysUnknownWhateverComesAfter(t *testing.T) {
 	a := startActor(t, part...)
 	r := luatest.Open(t, lua.Options{URL: a.url})
 	ready(t, r)
-	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "i", Fingerprint: "f"})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{Key: "i", Fingerprint: "f"})
 	require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.ErrorContains(t, err, "LOADING", "what came last is told all the same")
 }
@@ -389,7 +389,7 @@ func TestCancellationBetweenTriesIsTheCallersOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		_, err := lua.RunAs(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{}, lua.Insistent)
+		_, err := lua.RunAs(ctx, r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{}, lua.Insistent)
 		done <- err
 	}()
 	a.await(func() bool { return a.evals >= 3 })

@@ -20,11 +20,11 @@ type Asked struct {
 func (a *Asked) Ready() (via any) { return a.runner.Ready(&a.Try) }
 
 // Ask prepares in a the run of a script that RunAs would execute.
-func Ask[I, O any](r *Runner, s Script[I, O], in I, latch Latch, p Patience, a *Asked) {
+func Ask[I, O any](r *Runner, s Script[I, O], in I, stored StoredReply, p Patience, a *Asked) {
 	a.patient, a.insists = p.flags()
 	a.runner, a.Tries, a.maybe, a.refusals = r, 0, false, time.Time{}
 	a.Replicas, a.Wait, a.Acked = 0, 0, 0
-	fill(r, s, in, latch, &a.call)
+	fill(r, s, in, stored, &a.call)
 }
 
 // Answered reports whether the first try was submitted and answered, so that Answer will not

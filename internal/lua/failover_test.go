@@ -19,7 +19,7 @@ import (
 )
 
 // load are workers that take and return locks of their own, and charge one
-// bucket each, without latches.
+// bucket each, without stored replies.
 type load struct {
 	r        *lua.Runner
 	keys     []string
@@ -65,13 +65,13 @@ func (l *load) work(t *testing.T, worker int) {
 		case <-tick.C:
 		}
 		name, token := l.keys[worker]+":lock", fmt.Sprintf("t%d", round)
-		got, err := lua.Run(ctx, l.r, lock.AcquireScript, lock.AcquireIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token, TTLMS: 100}, lua.Latch{})
+		got, err := lua.Run(ctx, l.r, lock.AcquireScript, lock.AcquireIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token, TTLMS: 100}, lua.StoredReply{})
 		if err == nil && got.Value.Acquired {
 			if got.Value.Fence <= last {
 				l.failed <- fmt.Sprintf("%s: fence %d after %d", name, got.Value.Fence, last)
 			}
 			last = got.Value.Fence
-			_, _ = lua.Run(ctx, l.r, lock.ReleaseScript, lock.ReleaseIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token}, lua.Latch{})
+			_, _ = lua.Run(ctx, l.r, lock.ReleaseScript, lock.ReleaseIn{Lock: name, LineKeys: lease.LineKeysOf(name), Token: token}, lua.StoredReply{})
 		}
 		_, charged := take(ctx, l.r, l.keys[worker]+":bucket", 1_000_000_000)
 		switch {

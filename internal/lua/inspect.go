@@ -12,7 +12,7 @@ func Clocked(s *Source, many bool) (text, sha string) {
 	return t.body, t.sha
 }
 
-// InputOf is KEYS and ARGV of one run, without a latch.
+// InputOf is KEYS and ARGV of one run, without a stored reply.
 func InputOf[I, O any](s Script[I, O], in I) (keys []string, args []any) {
 	args, n := s.put(&in, new(string), nil)
 	for i, arg := range args {

@@ -18,7 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-func TestLostReplyWithoutALatchIsReportedAndNotRunAgain(t *testing.T) {
+func TestLostReplyWithoutAStoredReplyIsReportedAndNotRunAgain(t *testing.T) {
 	t.Parallel()
 	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 	p.Lose(luatest.Plan{})
@@ -28,11 +28,11 @@ func TestLostReplyWithoutALatchIsReportedAndNotRunAgain(t *testing.T) {
 	require.EqualValues(t, 1, spent(t, witness, key, 50))
 }
 
-func TestLostReplyWithALatchIsCountedOnceAndAnswered(t *testing.T) {
+func TestLostReplyWithAStoredReplyIsCountedOnceAndAnswered(t *testing.T) {
 	t.Parallel()
 	p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 	p.Lose(luatest.Plan{})
-	out, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 50), lua.Latch{Key: key + ":idem", Fingerprint: "f"})
+	out, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 50), lua.StoredReply{Key: key + ":idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	require.True(t, out.Replayed)
 	require.True(t, out.Value.Admitted())
@@ -45,12 +45,12 @@ func TestLostReplyOfAnIdempotentScriptIsFetchedByAnotherRun(t *testing.T) {
 	in := lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}
 	p.Lose(luatest.Plan{})
 	before := time.Now()
-	out, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+	out, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.StoredReply{})
 	require.NoError(t, err)
 	require.True(t, out.Value.Acquired)
 	require.False(t, out.Replayed)
 	require.True(t, out.Sent.After(before))
-	again, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+	again, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.StoredReply{})
 	require.NoError(t, err)
 	require.Equal(t, out.Value.Fence, again.Value.Fence)
 }
@@ -61,7 +61,7 @@ func TestSentIsTheTimeOfTheTryThatAnswered(t *testing.T) {
 	p.Lose(luatest.Plan{})
 	done := make(chan time.Time, 1)
 	go func() {
-		out, _ := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}, lua.Latch{})
+		out, _ := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}, lua.StoredReply{})
 		done <- out.Sent
 	}()
 	<-p.Saw // the first try has been written
@@ -72,8 +72,8 @@ func TestSentIsTheTimeOfTheTryThatAnswered(t *testing.T) {
 func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 	t.Parallel()
 	const callers, each, losses = 32, 40, 12
-	for _, latched := range []bool{false, true} {
-		t.Run(fmt.Sprintf("latched=%v", latched), func(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stored=%v", stored), func(t *testing.T) {
 			t.Parallel()
 			p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 			var mu sync.Mutex
@@ -83,11 +83,11 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 			for c := range callers {
 				wg.Go(func() {
 					for i := range each {
-						var latch lua.Latch
-						if latched {
-							latch = lua.Latch{Key: fmt.Sprintf("%s:idem:%d.%d", key, c, i), Fingerprint: "f"}
+						var once lua.StoredReply
+						if stored {
+							once = lua.StoredReply{Key: fmt.Sprintf("%s:idem:%d.%d", key, c, i), Fingerprint: "f"}
 						}
-						_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), latch)
+						_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), once)
 						mu.Lock()
 						switch {
 						case err == nil:
@@ -108,7 +108,7 @@ func TestRepliesLostInsideABatchOfCallersAreNeverCountedTwice(t *testing.T) {
 			wg.Wait()
 			require.Empty(t, others)
 			counted := spent(t, witness, key, 1_000_000)
-			if latched {
+			if stored {
 				require.EqualValues(t, callers*each, ok)
 				require.EqualValues(t, callers*each, counted)
 				return

@@ -26,7 +26,7 @@ import (
 type item struct {
 	script *lua.Source
 	run    func(key func(string) string) (keys []string, args []any)
-	latch  string // the name of its request id; empty = none
+	stored string // the name of its request id; empty = none
 	print  string
 }
 
@@ -48,7 +48,7 @@ func drawItem(t *rapid.T, script string, ids bool) item {
 		})
 	case "lock_acquire":
 		it = itemOf(lock.AcquireScript, func(key func(string) string) (in lock.AcquireIn) {
-			in.Lock, in.Line, in.Beats = key(name), key(name+"-line"), key(name+"-beats")
+			in.Lock, in.Line, in.Heartbeats = key(name), key(name+"-line"), key(name+"-heartbeats")
 			in.Token, in.TTLMS = token, 5000
 			return in
 		})
@@ -58,8 +58,8 @@ func drawItem(t *rapid.T, script string, ids bool) item {
 			return in
 		})
 	}
-	if it.script.Latched && ids {
-		it.latch = rapid.SampledFrom([]string{"id1", "id2"}).Draw(t, "id")
+	if it.script.StoresReply && ids {
+		it.stored = rapid.SampledFrom([]string{"id1", "id2"}).Draw(t, "id")
 		it.print = rapid.SampledFrom([]string{"p1", "p2"}).Draw(t, "fingerprint")
 	}
 	return it
@@ -85,16 +85,16 @@ func TestARunForManyIsItsRunsOneAfterTheOther(t *testing.T) {
 			one, many := below("one"), below("many")
 			for _, it := range items {
 				k, a := it.run(one)
-				l := lua.Latch{}
-				if it.latch != "" {
-					l = lua.Latch{Key: one(it.latch), Fingerprint: it.print}
+				l := lua.StoredReply{}
+				if it.stored != "" {
+					l = lua.StoredReply{Key: one(it.stored), Fingerprint: it.print}
 				}
 				reply, err := s.Eval(it.script, luatest.Epoch, k, a, l)
 				require.NoError(rt, err)
 				want = append(want, reply)
 				k, a = it.run(many)
-				if it.latch != "" {
-					k, a = append(k, many(it.latch)), append(a, it.print)
+				if it.stored != "" {
+					k, a = append(k, many(it.stored)), append(a, it.print)
 				}
 				keys, args = append(keys, k...), append(args, append(a, luatest.Epoch))
 			}
@@ -105,8 +105,8 @@ func TestARunForManyIsItsRunsOneAfterTheOther(t *testing.T) {
 			for _, it := range items {
 				k, _ := it.run(func(name string) string { return name })
 				all = append(all, k...)
-				if it.latch != "" {
-					all = append(all, it.latch)
+				if it.stored != "" {
+					all = append(all, it.stored)
 				}
 			}
 			for _, name := range all {

@@ -103,7 +103,7 @@ func TestCallUnderWayWhenTheOutageComesIsAnsweredAfterIt(t *testing.T) {
 	p.Lose(luatest.Plan{Pass: 1 << 20})
 	done := make(chan error, 1)
 	go func() {
-		_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{Key: "k:idem", Fingerprint: "f"})
+		_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{Key: "k:idem", Fingerprint: "f"})
 		done <- err
 	}()
 	<-p.Saw // it was written

@@ -14,9 +14,9 @@ import (
 //
 // The error is that of the script: too few replicas are none.
 func RunReplicated[I, O any](
-	ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, replicas int, wait time.Duration,
+	ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply, replicas int, wait time.Duration,
 ) (out Outcome[O], acked int, err error) {
 	c := call{Try: redis.Try{Replicas: replicas, Wait: wait}, patient: true}
-	out, err = execute(ctx, r, s, in, latch, &c)
+	out, err = execute(ctx, r, s, in, stored, &c)
 	return out, c.Acked, err
 }

@@ -135,8 +135,8 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	ctx := luatest.Deadline(t)
 	in := bucket("k", 1_000_000)
 	_, errs := lua.Batch(ctx, r, ratelimit.TokenBucketScript, []ratelimit.TokenBucketIn{in})
-	_, attempt := lua.Attempt(ctx, r, ratelimit.TokenBucketScript, in, lua.Latch{})
-	_, run := lua.Run(ctx, r, ratelimit.TokenBucketScript, in, lua.Latch{})
+	_, attempt := lua.Attempt(ctx, r, ratelimit.TokenBucketScript, in, lua.StoredReply{})
+	_, run := lua.Run(ctx, r, ratelimit.TokenBucketScript, in, lua.StoredReply{})
 	require.NoError(t, ctx.Err(), "%s: it took its whole time", refusal.line)
 	for _, err := range []error{errs[0], attempt, run} {
 		require.ErrorIs(t, err, redis.ErrUnavailable, refusal.line)
@@ -147,7 +147,7 @@ func isTold(t *testing.T, r *lua.Runner, a *actor, refusal refusal) {
 	}
 	a.turnDown("")
 	untilTrouble(t, r, "")
-	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.StoredReply{})
 	require.NoError(t, err, "after %s", refusal.line)
 }
 
@@ -295,7 +295,7 @@ func isNamed(t *testing.T, o lua.Options, place, want string) {
 	} else {
 		require.NotContains(t, found.Remedy, "redis.sentinel")
 	}
-	_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+	_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{})
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	var told *redis.Trouble
@@ -329,7 +329,7 @@ func hasNoRoom(t *testing.T, url string, masters ...*goredis.Client) {
 		for _, m := range masters { // again and again: one that is logging in has no user yet
 			require.NoError(t, do(t, m, []string{"client", "kill", "user", "app"}))
 		}
-		_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("{k}", 1_000_000), lua.Latch{})
+		_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("{k}", 1_000_000), lua.StoredReply{})
 		told := r.Status().Trouble
 		return errors.Is(err, redis.ErrUnavailable) && strings.Contains(err.Error(), "max number of clients") &&
 			told != nil && told.Name == "maxclients"

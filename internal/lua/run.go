@@ -8,10 +8,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// Latch makes a run happen once per request id, whatever is lost on the way.
-// The zero Latch does nothing.
-type Latch struct {
-	// Key is the latch's key, under the same tag as the script's keys.
+// StoredReply makes a run happen once per request id, whatever is lost on the way.
+// The zero StoredReply does nothing.
+type StoredReply struct {
+	// Key is the stored reply's key, under the same tag as the script's keys.
 	Key string
 	// Fingerprint is a hash of method and params: the same id with another
 	// fingerprint is a conflict.
@@ -28,7 +28,7 @@ type Outcome[O any] struct {
 }
 
 // Run executes a script once, retrying what certainly did not run, and what is
-// ambiguous only when the script is Idempotent or a latch is given. While Redis
+// ambiguous only when the script is Idempotent or a stored reply is given. While Redis
 // answers and refuses it tries for 250 ms at most, and once where that is known.
 //
 // Errors: ErrConflict; redis.ErrUnavailable (it did not run), with the *redis.Trouble
@@ -38,13 +38,13 @@ type Outcome[O any] struct {
 //
 // A call that ends its context while it is alone on the connection returns when
 // Redis answers, or after the command timeout at the latest.
-func Run[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return RunAs(ctx, r, s, in, latch, Patient)
+func Run[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply) (Outcome[O], error) {
+	return RunAs(ctx, r, s, in, stored, Patient)
 }
 
 // Attempt is Run for callers with a fallback for an outage: see Impatient.
-func Attempt[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch) (Outcome[O], error) {
-	return RunAs(ctx, r, s, in, latch, Impatient)
+func Attempt[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply) (Outcome[O], error) {
+	return RunAs(ctx, r, s, in, stored, Impatient)
 }
 
 // Patience is how long a run goes on after a first try that failed.
@@ -64,15 +64,15 @@ const (
 func (p Patience) flags() (patient, insists bool) { return p >= Patient, p == Insistent }
 
 // RunAs is Run with another patience.
-func RunAs[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, p Patience) (Outcome[O], error) {
+func RunAs[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply, p Patience) (Outcome[O], error) {
 	var c call
 	c.patient, c.insists = p.flags()
-	return execute(ctx, r, s, in, latch, &c)
+	return execute(ctx, r, s, in, stored, &c)
 }
 
 // execute runs a script. c says how; execute fills in the rest of it.
-func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, latch Latch, c *call) (Outcome[O], error) {
-	fill(r, s, in, latch, c)
+func execute[I, O any](ctx context.Context, r *Runner, s Script[I, O], in I, stored StoredReply, c *call) (Outcome[O], error) {
+	fill(r, s, in, stored, c)
 	return carryOut(ctx, r, s, c)
 }
 
@@ -88,12 +88,12 @@ func carryOut[I, O any](ctx context.Context, r *Runner, s Script[I, O], c *call)
 }
 
 // fill makes c a run of a script.
-func fill[I, O any](r *Runner, s Script[I, O], in I, latch Latch, c *call) {
-	if !s.Latched {
-		latch = Latch{}
+func fill[I, O any](r *Runner, s Script[I, O], in I, stored StoredReply, c *call) {
+	if !s.StoresReply {
+		stored = StoredReply{}
 	}
-	c.s, c.repeatable = s.Source, s.Idempotent || latch.Key != ""
-	c.Args, c.Script, c.Runs = command(r, s, in, latch, c.Args[:0]), s.Name, s.commands
+	c.s, c.repeatable = s.Source, s.Idempotent || stored.Key != ""
+	c.Args, c.Script, c.Runs = command(r, s, in, stored, c.Args[:0]), s.Name, s.commands
 	c.Many, c.Takes = r.many(s.Source), s.takes()
 }
 
@@ -112,19 +112,19 @@ func outcome[I, O any](s Script[I, O], c *call, reply any, err error) (Outcome[O
 // command builds the arguments: name, script, count of keys, keys, ARGV. It uses the
 // memory of args. What the arguments point to is never used again, since a batch may still
 // read it when its caller has left.
-func command[I, O any](r *Runner, s Script[I, O], in I, latch Latch, args []any) []any {
+func command[I, O any](r *Runner, s Script[I, O], in I, stored StoredReply, args []any) []any {
 	const before = 3 // the name, the script and the count
 	if args == nil {
 		args = make([]any, 0, before+len(s.Keys)+1+len(s.Args)+2)
 	}
 	sent := &struct {
-		in    I
-		latch Latch
-	}{in, latch}
-	args, keys := s.put(&sent.in, &sent.latch.Key, append(args, redis.EvalSHA, &s.form(forOne, r.clock != nil).sha, nil))
+		in     I
+		stored StoredReply
+	}{in, stored}
+	args, keys := s.put(&sent.in, &sent.stored.Key, append(args, redis.EvalSHA, &s.form(forOne, r.clock != nil).sha, nil))
 	args[2] = keys
-	if latch.Key != "" {
-		args = append(args, &sent.latch.Fingerprint)
+	if stored.Key != "" {
+		args = append(args, &sent.stored.Fingerprint)
 	}
 	if r.clock != nil {
 		args = append(args, r.clock())

@@ -70,31 +70,31 @@ func drain[T any](c <-chan T) (all []T) {
 	return all
 }
 
-func TestLatchRunsOnceAndRefusesOtherParameters(t *testing.T) {
+func TestStoredReplyRunsOnceAndRefusesOtherParameters(t *testing.T) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
 		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)
-		latch := lua.Latch{Key: key + ":idem", Fingerprint: "f1"}
-		first, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
+		stored := lua.StoredReply{Key: key + ":idem", Fingerprint: "f1"}
+		first, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), stored)
 		require.NoError(t, err)
 		require.False(t, first.Replayed)
-		second, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
+		second, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), stored)
 		require.NoError(t, err)
 		require.True(t, second.Replayed)
 		require.Equal(t, first.Value, second.Value)
-		latch.Fingerprint = "f2"
-		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), latch)
+		stored.Fingerprint = "f2"
+		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 9), stored)
 		require.ErrorIs(t, err, lua.ErrConflict)
 		require.EqualValues(t, 1, spent(t, r, key, 9))
 	})
 }
 
-func TestLatchIsKeptFromScriptsThatTakeNone(t *testing.T) {
+func TestStoredReplyIsKeptFromScriptsThatTakeNone(t *testing.T) {
 	t.Parallel()
 	a := startActor(t)
 	r := luatest.Open(t, lua.Options{URL: a.url})
-	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: "k", Channel: "c"}, lua.Latch{Key: "idem", Fingerprint: "f"})
+	_, err := lua.Run(luatest.Deadline(t), r, ratelimit.ResetScript, ratelimit.ResetIn{State: "k", Channel: "c"}, lua.StoredReply{Key: "idem", Fingerprint: "f"})
 	require.NoError(t, err)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,8 +146,8 @@ func TestScriptsRunOnTheTestsClock(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, luatest.Epoch, out.Value.NowUS)
 	now += 17
-	latch := lua.Latch{Key: "k:idem", Fingerprint: "f"}
-	out, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), latch)
+	stored := lua.StoredReply{Key: "k:idem", Fingerprint: "f"}
+	out, err = lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), stored)
 	require.NoError(t, err)
 	require.Equal(t, luatest.Epoch+17, out.Value.NowUS)
 }
@@ -180,9 +180,9 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		t.Parallel()
 		r, key := luatest.Open(t, lua.Options{URL: url}), redistest.Prefix(t)
 		// A lock where a bucket should be.
-		_, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lease.LineKeysOf(key + "l"), Token: "t", TTLMS: 9999}, lua.Latch{})
+		_, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lease.LineKeysOf(key + "l"), Token: "t", TTLMS: 9999}, lua.StoredReply{})
 		require.NoError(t, err)
-		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key + "l", Gate: key + "lgate", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.Latch{})
+		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key + "l", Gate: key + "lgate", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.StoredReply{})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)

@@ -36,12 +36,12 @@ type Source struct {
 	Name string
 	// Keys, Args and Returns name KEYS, ARGV and the reply's values in order.
 	// A test compares them with the header of the file. Keys never name the
-	// latch, which the runner adds after them.
+	// stored reply, which the runner adds after them.
 	Keys, Args, Returns []string
 	// Idempotent scripts may be run again after an ambiguous failure.
 	Idempotent bool
-	// Latched scripts wrap their body in once() and so take a request id.
-	Latched bool
+	// StoresReply scripts wrap their body in once() and so take a request id.
+	StoresReply bool
 
 	files    embed.FS
 	contract *contract
@@ -84,9 +84,9 @@ func index(b bool) int {
 // Script is a Source that knows its input and output types.
 type Script[I, O any] struct {
 	*Source
-	// put appends KEYS, the latch's key unless it is empty, and ARGV. It also returns
-	// how many keys there are. What it appends points into in and latch.
-	put func(in *I, latch *string, to []any) (all []any, keys int)
+	// put appends KEYS, the stored reply's key unless it is empty, and ARGV. It also returns
+	// how many keys there are. What it appends points into in and stored reply.
+	put func(in *I, stored *string, to []any) (all []any, keys int)
 	// read reads a reply into out; the Reply reports what does not fit. A replayed one
 	// may be of an earlier version.
 	read func(out *O, r *Reply, replayed bool)
@@ -112,11 +112,11 @@ func Define[I, O any](files embed.FS, src Source) Script[I, O] {
 	src.contract = c
 	return Script[I, O]{
 		register(files, src),
-		func(in *I, latch *string, to []any) ([]any, int) {
+		func(in *I, stored *string, to []any) ([]any, int) {
 			v, first := reflect.ValueOf(in).Elem(), len(to)
 			to = c.appendKeys(to, v)
-			if *latch != "" {
-				to = append(to, latch)
+			if *stored != "" {
+				to = append(to, stored)
 			}
 			keys := len(to) - first
 			return c.appendArgs(to, v), keys
@@ -222,10 +222,10 @@ func (s *Source) assemble(f form, part func(string) string) string {
 		b.WriteString(part("unpacked"))
 	}
 	texts := headerWords(body, "-- TEXTS ")
-	if s.Latched || len(texts) > 0 {
+	if s.StoresReply || len(texts) > 0 {
 		b.WriteString(part("texts"))
 	}
-	if s.Latched {
+	if s.StoresReply {
 		b.WriteString(part("once"))
 	}
 	parts("-- USES ")
@@ -253,7 +253,7 @@ func (s *Source) assemble(f form, part func(string) string) string {
 		s.function(&b, f, "after(r)", after)
 	}
 	kept := "once_kept"
-	if text := s.contract.kept(); s.Latched && text != "" {
+	if text := s.contract.kept(); s.StoresReply && text != "" {
 		kept = "kept"
 		fmt.Fprintf(&b, "local function kept(r) return %s end\n", text)
 	}
@@ -262,8 +262,8 @@ func (s *Source) assemble(f form, part func(string) string) string {
 		return localized(b.String())
 	}
 	result := "(run())"
-	if s.Latched {
-		// The fingerprint comes with the latch, behind all other arguments.
+	if s.StoresReply {
+		// The fingerprint comes with the stored reply, behind all other arguments.
 		result = fmt.Sprintf("once(%s, %s, run, %s)", f.key(len(s.Keys)+1), f.arg(len(s.Args)+1), kept)
 	}
 	if !hasAfter {
@@ -328,7 +328,7 @@ func headerWords(body, line string) (words []string) {
 }
 
 // readAhead writes what is read for all items at once. The keys of the line "-- TEXTS ..."
-// and the latches come with one MGET, and text_get finds them. MGET does not tell a key that
+// and the stored replies come with one MGET, and text_get finds them. MGET does not tell a key that
 // is missing from one that holds no text, so one EXISTS asks for those that it found
 // nothing at: they are read one by one, which is an error for the latter, if there are any.
 // The same EXISTS asks for the keys of the line "-- RARE ...", which mostly do not exist: the
@@ -348,9 +348,9 @@ func (s *Source) readAhead(b *strings.Builder, f form, texts, rare []string) {
 		fmt.Fprintf(b, "m = m + 1\nasked[m] = KEYS[i + %s]\n", at)
 	}
 	b.WriteString("end\nlocal rares = m\n")
-	if s.Latched {
-		latch := len(s.Keys) + 1
-		fmt.Fprintf(b, "if keys == %d then\nfor i = %d, count * keys, keys do\nn = n + 1\nahead[n] = KEYS[i]\nend\nend\n", latch, latch)
+	if s.StoresReply {
+		stored := len(s.Keys) + 1
+		fmt.Fprintf(b, "if keys == %d then\nfor i = %d, count * keys, keys do\nn = n + 1\nahead[n] = KEYS[i]\nend\nend\n", stored, stored)
 	}
 	b.WriteString(`for i, text in ipairs(redis.call('MGET', unpack(ahead))) do
 texts[ahead[i]] = text
@@ -387,13 +387,13 @@ func (s *Source) file() string {
 	return string(text)
 }
 
-// many writes the loop over items. All have a latch, or none has.
+// many writes the loop over items. All have a stored reply, or none has.
 func (s *Source) many(b *strings.Builder, kept string, hasAfter bool) {
 	result := "(run())"
-	if s.Latched {
-		latch := len(s.Keys) + 1
-		fmt.Fprintf(b, "local latched = keys == %d\n", latch)
-		result = fmt.Sprintf("once(latched and %s, latched and %s, run, %s)", forMany.key(latch), forMany.arg(len(s.Args)+1), kept)
+	if s.StoresReply {
+		stored := len(s.Keys) + 1
+		fmt.Fprintf(b, "local stored = keys == %d\n", stored)
+		result = fmt.Sprintf("once(stored and %s, stored and %s, run, %s)", forMany.key(stored), forMany.arg(len(s.Args)+1), kept)
 	}
 	if hasAfter {
 		fmt.Fprintf(b, "local function item()\nmade = nil\nlocal out = %s\nafter(made)\nreturn made and reply(made) or out\nend\n", result)

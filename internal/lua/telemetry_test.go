@@ -72,14 +72,14 @@ func TestScriptSpanIsAChildWithWhatWasDecided(t *testing.T) {
 
 	in := bucket("secret-key", 2)
 	in.Cost = 2
-	_, err = lua.Run(ctx, o.Runner, ratelimit.TokenBucketScript, in, lua.Latch{Key: "i", Fingerprint: "f"})
+	_, err = lua.Run(ctx, o.Runner, ratelimit.TokenBucketScript, in, lua.StoredReply{Key: "i", Fingerprint: "f"})
 	require.NoError(t, err)
 	_, attrs = o.last(t)
 	require.Equal(t, "denied", attrs["coxswain.decision"])
 	require.Equal(t, int64(3), attrs["coxswain.keys"])
 
 	for _, want := range []string{"acquired", "busy"} {
-		_, err = lua.Run(ctx, o.Runner, lock.AcquireScript, lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: want, TTLMS: 60_000}, lua.Latch{})
+		_, err = lua.Run(ctx, o.Runner, lock.AcquireScript, lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: want, TTLMS: 60_000}, lua.StoredReply{})
 		require.NoError(t, err)
 		_, attrs = o.last(t)
 		require.Equal(t, want, attrs["coxswain.decision"])
@@ -96,7 +96,7 @@ func TestReplayIsMarkedOnItsSpan(t *testing.T) {
 	t.Parallel()
 	o := observe(t, redis.Embedded, false, sdktrace.AlwaysSample())
 	for _, want := range []any{nil, true} {
-		_, err := lua.Run(luatest.Deadline(t), o.Runner, ratelimit.TokenBucketScript, bucket("k", 2), lua.Latch{Key: "i", Fingerprint: "f"})
+		_, err := lua.Run(luatest.Deadline(t), o.Runner, ratelimit.TokenBucketScript, bucket("k", 2), lua.StoredReply{Key: "i", Fingerprint: "f"})
 		require.NoError(t, err)
 		_, attrs := o.last(t)
 		require.Equal(t, want, attrs["coxswain.replayed"])

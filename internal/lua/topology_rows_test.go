@@ -43,7 +43,7 @@ func TestTopologyAClusterThatIsNotWholeIsNamed(t *testing.T) {
 	require.Contains(t, told.Remedy, "cluster-require-full-coverage no")
 	refused := func(key, name string) {
 		t.Helper()
-		_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.Latch{})
+		_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(key, 5), lua.StoredReply{})
 		require.ErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		var trouble *redis.Trouble

@@ -56,7 +56,7 @@ func TestTopologyCallsGoWhereTheirKeyIs(t *testing.T) {
 		errs := make(chan error, len(keys))
 		for _, k := range keys {
 			wg.Go(func() {
-				_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(k, 9), lua.Latch{Key: k + ":idem", Fingerprint: "f"})
+				_, err := lua.Run(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket(k, 9), lua.StoredReply{Key: k + ":idem", Fingerprint: "f"})
 				errs <- err
 			})
 		}
@@ -99,11 +99,11 @@ func TestTopologyReplicasAcknowledge(t *testing.T) {
 	redistest.Topologies(t, func(t *testing.T, url string) {
 		r := luatest.Open(t, lua.Options{URL: url})
 		in := bucket(spanning(t, 1)[0], 9)
-		out, acked, err := lua.RunReplicated(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 1, 20*time.Second)
+		out, acked, err := lua.RunReplicated(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.StoredReply{}, 1, 20*time.Second)
 		require.NoError(t, err)
 		require.True(t, out.Value.Admitted())
 		require.GreaterOrEqual(t, acked, 1)
-		out, acked, err = lua.RunReplicated(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.Latch{}, 9, time.Millisecond)
+		out, acked, err = lua.RunReplicated(luatest.Deadline(t), r, ratelimit.TokenBucketScript, in, lua.StoredReply{}, 9, time.Millisecond)
 		require.NoError(t, err, "too few replicas are no error")
 		require.Less(t, acked, 9)
 		require.EqualValues(t, 7, out.Value.Remaining)
@@ -136,8 +136,8 @@ func TestTopologyLostReplyOfAClusterCountsOnce(t *testing.T) {
 
 	for replayed := false; !replayed; count++ {
 		p.Lose(luatest.Plan{})
-		latch := lua.Latch{Key: fmt.Sprintf("%s:idem%d", key, count), Fingerprint: "f"}
-		out, err := lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), latch)
+		stored := lua.StoredReply{Key: fmt.Sprintf("%s:idem%d", key, count), Fingerprint: "f"}
+		out, err := lua.Run(ctx, r, ratelimit.TokenBucketScript, bucket(key, 1_000_000), stored)
 		require.NoError(t, err)
 		replayed = out.Replayed
 	}

@@ -70,11 +70,11 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	ctx := luatest.Deadline(t)
 	in := lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 60_000}
 	// Of a cluster it is known of one node first.
-	for _, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{}); err == nil; {
-		_, err = lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
+	for _, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.StoredReply{}); err == nil; {
+		_, err = lua.Run(ctx, r, lock.AcquireScript, in, lua.StoredReply{})
 	}
 	for range 20 {
-		_, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
+		_, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.StoredReply{})
 		require.ErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted, "what was refused did not run")
 		var told *redis.Trouble
@@ -86,13 +86,13 @@ func refuses(t *testing.T, r *lua.Runner, log *noise, h harm, tell func(args []s
 	}
 	insists := make(chan error, 1)
 	go func() {
-		_, err := lua.RunAs(ctx, r, lock.AcquireScript, in, lua.Latch{}, lua.Insistent)
+		_, err := lua.RunAs(ctx, r, lock.AcquireScript, in, lua.StoredReply{}, lua.Insistent)
 		insists <- err
 	}()
 	tell(h.end)
 	untilTrouble(t, r, "")
 	require.NoError(t, <-insists, "who has time is served when it is over")
-	_, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.Latch{})
+	_, err := lua.Run(ctx, r, lock.AcquireScript, in, lua.StoredReply{})
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "trouble="+h.name)
 }
@@ -233,11 +233,11 @@ func TestWhatNeedsNoMemoryGoesOnWhileThereIsNone(t *testing.T) {
 	s := redistest.Start(t)
 	r := luatest.Open(t, lua.Options{URL: s.URL()})
 	in := lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: "t", TTLMS: 60_000}
-	_, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+	_, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, in, lua.StoredReply{})
 	require.NoError(t, err)
 	require.NoError(t, s.Client(t).ConfigSet(luatest.Deadline(t), "maxmemory", "1").Err())
 	untilTrouble(t, r, "oom")
-	got, err := lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: "l", Line: lease.LineKeysOf("l").Line}, lua.Latch{})
+	got, err := lua.Run(luatest.Deadline(t), r, lock.GetScript, lock.GetIn{Lock: "l", Line: lease.LineKeysOf("l").Line}, lua.StoredReply{})
 	require.NoError(t, err)
 	require.True(t, got.Value.Held)
 }
@@ -280,7 +280,7 @@ func TestCommandsThatWereRenamedAwayAreNamed(t *testing.T) {
 			r := luatest.Open(t, lua.Options{URL: redistest.Start(t, "--rename-command", name, "").URL()})
 			require.Contains(t, untilTrouble(t, r, "no_command").Words, name)
 			in := lock.AcquireIn{Lock: "l", LineKeys: lease.LineKeysOf("l"), Token: "t", TTLMS: 60_000}
-			_, err := lua.Attempt(luatest.Deadline(t), r, lock.AcquireScript, in, lua.Latch{})
+			_, err := lua.Attempt(luatest.Deadline(t), r, lock.AcquireScript, in, lua.StoredReply{})
 			require.ErrorIs(t, err, redis.ErrUnavailable)
 			require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 		})
@@ -336,7 +336,7 @@ func TestAScriptThatDoesNotEndIsNamed(t *testing.T) {
 	go func() { ended <- admin.Eval(context.Background(), "while true do end", nil).Err() }()
 	untilTrouble(t, r, "busy")
 	require.True(t, r.Status().Up, "it keeps its connections")
-	_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.Latch{})
+	_, err := lua.Attempt(luatest.Deadline(t), r, ratelimit.TokenBucketScript, bucket("k", 5), lua.StoredReply{})
 	require.ErrorIs(t, err, redis.ErrUnavailable)
 	require.NotErrorIs(t, err, redis.ErrMaybeExecuted)
 	require.NoError(t, s.Client(t).ScriptKill(luatest.Deadline(t)).Err())

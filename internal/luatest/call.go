@@ -9,7 +9,7 @@ import (
 // Call runs a script at now and reads its reply by its descriptor.
 func Call[I, O any](t require.TestingT, s *Store, script lua.Script[I, O], now int64, in I) O {
 	keys, args := lua.InputOf(script, in)
-	reply, err := s.Eval(script.Source, now, keys, args, lua.Latch{})
+	reply, err := s.Eval(script.Source, now, keys, args, lua.StoredReply{})
 	require.NoError(t, err, script.Name)
 	require.Len(t, reply, len(lua.NamesOf(script.Source, reply)), script.Name)
 	out, err := lua.ReadAs(script, reply)

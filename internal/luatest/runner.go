@@ -17,7 +17,7 @@ func UntilUp(t *testing.T, r *lua.Runner) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := lua.Run(ctx, r, ratelimit.ResetScript, ratelimit.ResetIn{State: "nobody"}, lua.Latch{})
+		_, err := lua.Run(ctx, r, ratelimit.ResetScript, ratelimit.ResetIn{State: "nobody"}, lua.StoredReply{})
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

@@ -103,13 +103,13 @@ func (s *Store) Key(name string) string { return "{" + s.Prefix + "}:" + s.under
 // Eval runs a script at now and returns its raw reply. It takes away the TTLs
 // that the script set, so that no key ends by the real clock while a test lives
 // by its own. Every second run takes the script's form for many items.
-func (s *Store) Eval(src *lua.Source, now int64, keys []string, args []any, l lua.Latch) ([]any, error) {
-	keys, args = withLatch(keys, args, l)
+func (s *Store) Eval(src *lua.Source, now int64, keys []string, args []any, l lua.StoredReply) ([]any, error) {
+	keys, args = withStoredReply(keys, args, l)
 	s.many = !s.many
 	f := formOf(src, s.many)
 	ctx := context.Background()
 	var reply *redis.Cmd
-	once := slices.Compact(slices.Sorted(slices.Values(keys))) // a latch of its own is optional for some
+	once := slices.Compact(slices.Sorted(slices.Values(keys))) // a stored reply of its own is optional for some
 	ttls := make([]*redis.DurationCmd, len(once))
 	_, err := s.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		reply = p.EvalSha(ctx, f.sha, keys, f.args(append(args, now))...)
@@ -166,7 +166,7 @@ func (f form) reply(cmd *redis.Cmd) ([]any, error) {
 	}
 }
 
-func withLatch(keys []string, args []any, l lua.Latch) ([]string, []any) {
+func withStoredReply(keys []string, args []any, l lua.StoredReply) ([]string, []any) {
 	if l.Key == "" {
 		return slices.Clone(keys), slices.Clone(args)
 	}

@@ -37,7 +37,7 @@ var Update = flag.Bool("update", false, "write what is compared: the answers of 
 //	                                  the consumer is given so many new messages
 //	idle <key> <group> <id> 1h        so long ago a pending message was delivered
 //	ungroup <key> <group>             the group is deleted
-//	<script> name=value ...           a run, by the descriptor's names; latch=<key>
+//	<script> name=value ...           a run, by the descriptor's names; stored_reply=<key>
 //	                                  fingerprint=<text> makes it happen once; a key that
 //	                                  has the name of an argument is named <key>_key
 //

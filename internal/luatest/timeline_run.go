@@ -27,7 +27,7 @@ func (tl *timeline) run(t *testing.T, name string, given []word, want string) []
 	derive(values)
 	var short, keys []string
 	named := map[string]bool{}
-	for _, k := range append(slices.Clone(src.Keys), "latch") {
+	for _, k := range append(slices.Clone(src.Keys), "stored_reply") {
 		if slices.Contains(src.Args, k) {
 			k += "_key"
 		}
@@ -36,7 +36,7 @@ func (tl *timeline) run(t *testing.T, name string, given []word, want string) []
 		if v == "" {
 			v = k
 		}
-		if k != "latch" || named[v] {
+		if k != "stored_reply" || named[v] {
 			short, keys = append(short, v), append(keys, tl.s.Key(v))
 		}
 		delete(values, k)

@@ -37,7 +37,7 @@ func (s *streaming) publish(bodies ...string) (ids []string) {
 			DelayedKeys: stream.DelayedKeys{Due: key("due"), Delayed: key("delayed")},
 			Message:     "\x81\xa1b\xc6" + string([]byte{byte(len(body) >> 24), byte(len(body) >> 16), byte(len(body) >> 8), byte(len(body))}) + body,
 			Broadcast:   s.streams.Options.Keys.Broadcast(),
-		}, lua.Latch{})
+		}, lua.StoredReply{})
 		require.NoError(s.t, err)
 		ids = append(ids, out.Value.ID)
 	}

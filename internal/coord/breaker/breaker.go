@@ -163,7 +163,7 @@ func (b *Breakers) ask(
 	}
 	q.probe = lease.MakeToken(c, noun, at.pool+"/"+at.name)
 	ask.In = AllowIn{In: at.in(), Probe: q.probe, Session: c.SessionID()}
-	ask.Latch, ask.Patience = coord.Latch(at.key, c), q.mode.Patience(c)
+	ask.StoredReply, ask.Patience = coord.StoredReply(at.key, c), q.mode.Patience(c)
 	return ask, coord.Asking, api.BreakerAllowResult{}, nil
 }
 
@@ -271,7 +271,7 @@ func (b *Breakers) report(c coord.Caller, p *api.BreakerReportParams, k *reporte
 		return id, ask, err
 	}
 	k.probe = p.Probe != ""
-	ask.Latch, ask.In = coord.Latch(k.at.key, c), ReportIn{
+	ask.StoredReply, ask.In = coord.StoredReply(k.at.key, c), ReportIn{
 		In: k.at.in(), Generation: p.Generation, Probe: p.Probe, Outcome: p.Outcome,
 		DurationUS: coord.Millis(p.DurationMS).Microseconds(), Channel: b.keys.Broadcast(),
 	}

@@ -30,7 +30,7 @@ func (b *Breakers) force(ctx context.Context, p *api.BreakerParams, f Forced, ve
 	}
 	out, err := lua.Run(ctx, b.runner, ForceScript, ForceIn{
 		In: at.in(), Forced: f, Channel: b.keys.Broadcast(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.BreakerChangeResult{}, coord.Failed("breaker "+p.Name+": "+verb, err)
 	}

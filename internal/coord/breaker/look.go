@@ -18,7 +18,7 @@ func (b *Breakers) Get(ctx context.Context, _ coord.Caller, p *api.BreakerParams
 	if err != nil {
 		return api.BreakerGetResult{}, err
 	}
-	out, err := lua.Run(ctx, b.runner, GetScript, at.in(), lua.Latch{})
+	out, err := lua.Run(ctx, b.runner, GetScript, at.in(), lua.StoredReply{})
 	if err != nil {
 		return api.BreakerGetResult{}, coord.Failed("breaker "+p.Name+": get", err)
 	}
@@ -75,7 +75,7 @@ func (b *Breakers) membersOf(pool, state string) func(context.Context, string, i
 		p, _ := b.policies.Find("", pool) // one is found for any name
 		out, err := lua.Run(ctx, b.runner, MembersScript, MembersIn{
 			Breakers: b.keys.MemberBreakers(pool), Cursor: at, Count: count, Policy: p.text(),
-		}, lua.Latch{})
+		}, lua.StoredReply{})
 		for _, m := range out.Value.Members {
 			if chosen(state, m.GetOut) {
 				rows = append(rows, listed(m.Name, p, m.GetOut))
@@ -106,7 +106,7 @@ func (b *Breakers) Explain(ctx context.Context, _ coord.Caller, p *api.BreakerPa
 	if err != nil {
 		return api.BreakerExplainResult{}, err
 	}
-	out, err := lua.Run(ctx, b.runner, GetScript, at.in(), lua.Latch{})
+	out, err := lua.Run(ctx, b.runner, GetScript, at.in(), lua.StoredReply{})
 	if err != nil {
 		return api.BreakerExplainResult{}, coord.Failed("breaker "+p.Name+": explain", err)
 	}

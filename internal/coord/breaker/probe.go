@@ -82,7 +82,7 @@ func (b *Breakers) unused(x *lease.Lease, over error) coord.Rest[api.BreakerAllo
 func (b *Breakers) replay(ctx context.Context, c coord.Caller, x *lease.Lease, at address, r api.BreakerAllowResult) (api.BreakerAllowResult, error) {
 	out, err := lua.Attempt(ctx, b.runner, MoveScript, ProbeIn{
 		In: at.in(), Probe: x.Token, Session: c.SessionID(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.BreakerAllowResult{}, coord.Failed("breaker "+at.name+": replay", err)
 	}
@@ -106,7 +106,7 @@ func (b *Breakers) unsure(ctx context.Context, c coord.Caller, x *lease.Lease, m
 	}
 	if mode == coord.FailOpen && ctx.Err() == nil {
 		if x.Session != nil {
-			b.leases.Doubt(x, err)
+			b.leases.Ambiguous(x, err)
 		}
 		return
 	}

@@ -19,9 +19,9 @@ type In struct {
 // AllowScript says whether a call may pass. Repeated with the same probe it
 // answers the same while that is out.
 var AllowScript = lua.Define[AllowIn, AllowOut](files, lua.Source{
-	Name:       "breaker_allow",
-	Idempotent: true,
-	Latched:    true,
+	Name:        "breaker_allow",
+	Idempotent:  true,
+	StoresReply: true,
 })
 
 // AllowIn is one call that wants to pass.
@@ -43,8 +43,8 @@ type AllowOut struct {
 
 // ReportScript counts what became of a call.
 var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
-	Name:    "breaker_report",
-	Latched: true,
+	Name:        "breaker_report",
+	StoresReply: true,
 })
 
 // ReportIn is the outcome of one call that the breaker allowed.

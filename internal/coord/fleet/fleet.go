@@ -1,8 +1,8 @@
 // Package fleet keeps a registry of the sidecars that use a Redis under the same prefix and tenant: each enters itself, and
-// beats every ten seconds to say that it lives.
+// sends a heartbeat every ten seconds.
 //
-// Its invariant: nothing is decided by the registry. Whatever is lost of it comes back with the next beats, and no call waits
-// for a beat. It has MaxSidecars entries at most, and ends with the last beat.
+// Its invariant: nothing is decided by the registry. Whatever is lost of it comes back with the next heartbeats, and no call waits
+// for a heartbeat. It has MaxSidecars entries at most, and ends with the last heartbeat.
 package fleet
 
 import (
@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// beatFor is how long a sidecar is listed after its last beat. With beatEvery, two beats in a row may be lost.
-	beatFor   = 30 * time.Second
-	beatEvery = 10 * time.Second
-	// beatTime bounds a beat: nobody waits for it.
-	beatTime = 5 * time.Second
+	// heartbeatFor is how long a sidecar is listed after its last heartbeat. With heartbeatEvery, two heartbeats in a row may be lost.
+	heartbeatFor   = 30 * time.Second
+	heartbeatEvery = 10 * time.Second
+	// heartbeatTime bounds a heartbeat: nobody waits for it.
+	heartbeatTime = 5 * time.Second
 	// MaxSidecars is how many sidecars the registry has at most.
 	MaxSidecars = 10_000
 	// maxTextBytes bounds each of the texts of a sidecar.
@@ -45,7 +45,7 @@ type Options struct {
 	Keys   coord.Keys
 	// Sidecar is the id of this one, as of coord.Signals.
 	Sidecar string
-	// About is asked before each beat.
+	// About is asked before each heartbeat.
 	About func() About
 	Clock coord.Clock // nil = the pod's
 }
@@ -55,10 +55,10 @@ type Fleet struct {
 	o    Options
 	keys Keys
 
-	ctx    context.Context // ends with Stop
-	cancel context.CancelFunc
-	beats  sync.WaitGroup
-	due    chan struct{} // has one when the next beat is due
+	ctx        context.Context // ends with Stop
+	cancel     context.CancelFunc
+	heartbeats sync.WaitGroup
+	due        chan struct{} // has one when the next heartbeat is due
 }
 
 // New makes the part of a sidecar that Start enters.
@@ -72,7 +72,7 @@ func New(o Options) *Fleet {
 }
 
 // Start enters the sidecar into the registry, in the background, until Stop.
-func (f *Fleet) Start() { f.beats.Go(f.beat) }
+func (f *Fleet) Start() { f.heartbeats.Go(f.heartbeat) }
 
 // keysOf are the keys of the registry. Its tag is no escaped text, so that it is no name's.
 func keysOf(k coord.Keys) Keys {
@@ -87,22 +87,22 @@ func (f *Fleet) Methods() []coord.Method {
 // Stop takes the sidecar out of the registry, if Redis answers before ctx ends.
 func (f *Fleet) Stop(ctx context.Context) error {
 	f.cancel()
-	f.beats.Wait()
-	_, err := lua.Attempt(ctx, f.o.Runner, LeaveScript, LeaveIn{Keys: f.keys, Sidecar: f.o.Sidecar}, lua.Latch{})
+	f.heartbeats.Wait()
+	_, err := lua.Attempt(ctx, f.o.Runner, LeaveScript, LeaveIn{Keys: f.keys, Sidecar: f.o.Sidecar}, lua.StoredReply{})
 	if err != nil {
 		return coord.Failed("fleet: leave", err)
 	}
 	return nil
 }
 
-// beat says again and again that the sidecar lives. A beat that fails does not matter: the next one comes soon, and the probes
+// heartbeat says again and again that the sidecar lives. A heartbeat that fails does not matter: the next one comes soon, and the probes
 // tell that Redis is away.
-func (f *Fleet) beat() {
+func (f *Fleet) heartbeat() {
 	for {
-		ctx, cancel := context.WithTimeout(f.ctx, beatTime)
-		_ = f.Beat(ctx)
+		ctx, cancel := context.WithTimeout(f.ctx, heartbeatTime)
+		_ = f.Heartbeat(ctx)
 		cancel()
-		stop := f.o.Clock.AfterFunc(beatEvery, func() {
+		stop := f.o.Clock.AfterFunc(heartbeatEvery, func() {
 			select {
 			case f.due <- struct{}{}:
 			default:
@@ -118,8 +118,8 @@ func (f *Fleet) beat() {
 	}
 }
 
-// Beat says once that the sidecar lives, and what it is now.
-func (f *Fleet) Beat(ctx context.Context) error {
+// Heartbeat says once that the sidecar lives, and what it is now.
+func (f *Fleet) Heartbeat(ctx context.Context) error {
 	about := f.o.About()
 	for _, text := range []*string{&about.Pod, &about.Address, &about.Version} {
 		*text = (*text)[:min(len(*text), maxTextBytes)]
@@ -128,9 +128,9 @@ func (f *Fleet) Beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = lua.Attempt(ctx, f.o.Runner, BeatScript, BeatIn{
-		Keys: f.keys, Sidecar: f.o.Sidecar, Text: string(text), TTLMS: beatFor.Milliseconds(), Most: MaxSidecars,
-	}, lua.Latch{})
+	_, err = lua.Attempt(ctx, f.o.Runner, HeartbeatScript, HeartbeatIn{
+		Keys: f.keys, Sidecar: f.o.Sidecar, Text: string(text), TTLMS: heartbeatFor.Milliseconds(), Most: MaxSidecars,
+	}, lua.StoredReply{})
 	return err
 }
 
@@ -142,7 +142,7 @@ func (f *Fleet) Sidecars(ctx context.Context, _ coord.Caller, p *api.InspectSide
 			if err != nil {
 				return nil, "", err
 			}
-			out, err := lua.Run(ctx, f.o.Runner, ListScript, ListIn{Keys: f.keys, Cursor: at, Count: count}, lua.Latch{})
+			out, err := lua.Run(ctx, f.o.Runner, ListScript, ListIn{Keys: f.keys, Cursor: at, Count: count}, lua.StoredReply{})
 			for _, e := range out.Value.Entries {
 				rows = append(rows, f.row(e))
 			}
@@ -158,6 +158,6 @@ func (f *Fleet) row(e Entry) api.InspectSidecar {
 	_ = json.Unmarshal([]byte(e.Text), &a)
 	return api.InspectSidecar{
 		Sidecar: e.Sidecar, Self: e.Sidecar == f.o.Sidecar, Pod: a.Pod, Address: a.Address, Version: a.Version, StartedAtMS: a.StartedAtMS,
-		Rules: a.Rules, RulesRevision: a.RulesRevision, SeenMS: max(0, beatFor.Milliseconds()-coord.WaitMS(e.LeftUS)),
+		Rules: a.Rules, RulesRevision: a.RulesRevision, SeenMS: max(0, heartbeatFor.Milliseconds()-coord.WaitMS(e.LeftUS)),
 	}
 }

@@ -37,7 +37,7 @@ func (f *fleets) of(id string, about fleet.About) *fleet.Fleet {
 	return fleet.New(fleet.Options{Runner: f.runner, Keys: f.keys, Sidecar: id, Clock: f.clock, About: func() fleet.About { return about }})
 }
 
-// seen is how long ago each sidecar of the registry beat, in seconds, and how many there are.
+// seen is how long ago each sidecar of the registry heartbeat, in seconds, and how many there are.
 func (f *fleets) seen() (seconds map[string]int64, total int64) {
 	f.t.Helper()
 	r, err := f.of("looks", fleet.About{}).Sidecars(f.t.Context(), coord.Caller{}, &api.InspectSidecarsParams{Count: 100})
@@ -49,15 +49,15 @@ func (f *fleets) seen() (seconds map[string]int64, total int64) {
 	return seconds, r.Total
 }
 
-func TestASidecarIsListedAsLongAsItBeats(t *testing.T) {
+func TestASidecarIsListedAsLongAsItHeartbeats(t *testing.T) {
 	t.Parallel()
 	f := newFleets(t)
 	killed, lives := f.of("killed", fleet.About{}), f.of("lives", fleet.About{})
-	require.NoError(t, killed.Beat(t.Context()), "and never again")
+	require.NoError(t, killed.Heartbeat(t.Context()), "and never again")
 	lives.Start()
 	defer func() { require.NoError(t, lives.Stop(context.Background())) }()
 	var next time.Time
-	beaten := func() bool { // the next beat is set once one was answered
+	beaten := func() bool { // the next heartbeat is set once one was answered
 		at, set := f.clock.Next()
 		seen, _ := f.seen()
 		ago, there := seen["lives"]
@@ -84,7 +84,7 @@ func TestASidecarIsListedAsLongAsItBeats(t *testing.T) {
 func TestASidecarThatStopsIsListedNoMore(t *testing.T) {
 	t.Parallel()
 	f := newFleets(t)
-	require.NoError(t, f.of("other", fleet.About{}).Beat(t.Context()))
+	require.NoError(t, f.of("other", fleet.About{}).Heartbeat(t.Context()))
 	stops := f.of("stops", fleet.About{})
 	stops.Start()
 	coordtest.Until(t, func() bool { _, total := f.seen(); return total == 2 })
@@ -97,10 +97,10 @@ func TestWhatASidecarSaysOfItselfIsListedAndBounded(t *testing.T) {
 	t.Parallel()
 	f := newFleets(t)
 	long := strings.Repeat("x", 300)
-	require.NoError(t, f.of("long", fleet.About{Pod: long, Address: long, Version: long}).Beat(t.Context()))
+	require.NoError(t, f.of("long", fleet.About{Pod: long, Address: long, Version: long}).Heartbeat(t.Context()))
 	about := fleet.About{Pod: "pod-1", Address: "10.0.0.1:8086", Version: "1.2", StartedAtMS: 5, Rules: 3, RulesRevision: 7}
 	me := f.of("me", about)
-	require.NoError(t, me.Beat(t.Context()))
+	require.NoError(t, me.Heartbeat(t.Context()))
 	r, err := me.Sidecars(t.Context(), coord.Caller{}, &api.InspectSidecarsParams{Count: 100})
 	require.NoError(t, err)
 	cut := strings.Repeat("x", 256)
@@ -114,9 +114,9 @@ func TestWhatASidecarSaysOfItselfIsListedAndBounded(t *testing.T) {
 func TestASidecarWhoseTextCannotBeReadIsListed(t *testing.T) {
 	t.Parallel()
 	f := newFleets(t)
-	_, err := lua.Run(t.Context(), f.runner, fleet.BeatScript, fleet.BeatIn{
+	_, err := lua.Run(t.Context(), f.runner, fleet.HeartbeatScript, fleet.HeartbeatIn{
 		Keys: f.registry(), Sidecar: "new", Text: "\xc1", TTLMS: 30_000, Most: fleet.MaxSidecars,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	require.NoError(t, err)
 	seen, _ := f.seen()
 	require.Equal(t, map[string]int64{"new": 0}, seen)
@@ -141,14 +141,14 @@ func TestTheRegistryHasTenThousandSidecarsAtMost(t *testing.T) {
 	}
 	_, err = pipe.Exec(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, f.of("the last", fleet.About{}).Beat(t.Context()))
-	require.NoError(t, f.of("one too many", fleet.About{}).Beat(t.Context()), "nobody waits for a beat")
+	require.NoError(t, f.of("the last", fleet.About{}).Heartbeat(t.Context()))
+	require.NoError(t, f.of("one too many", fleet.About{}).Heartbeat(t.Context()), "nobody waits for a heartbeat")
 	_, total := f.seen()
 	require.EqualValues(t, 10_000, total)
 	for id, there := range map[string]bool{"the last": true, "one too many": false} {
 		require.Equal(t, there, c.HExists(t.Context(), f.registry().Texts, id).Val(), id)
 	}
 	require.NoError(t, f.of("the last", fleet.About{}).Stop(t.Context()))
-	require.NoError(t, f.of("one too many", fleet.About{}).Beat(t.Context()))
+	require.NoError(t, f.of("one too many", fleet.About{}).Heartbeat(t.Context()))
 	require.True(t, c.HExists(t.Context(), f.registry().Texts, "one too many").Val(), "there is room now")
 }

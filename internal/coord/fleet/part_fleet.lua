@@ -1,4 +1,4 @@
--- The registry of the fleet: ends is a sorted set of the ids of sidecars, by when (us) each is gone unless it beats, and texts
+-- The registry of the fleet: ends is a sorted set of the ids of sidecars, by when (us) each is gone unless it sends another heartbeat, and texts
 -- a hash, by id, of the text that describes each. Both are written together and share one TTL.
 
 -- fleet_tidy takes out at most 1,000 of those that are gone. It touches both keys, so that one of another type fails before

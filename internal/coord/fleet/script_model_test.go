@@ -19,7 +19,7 @@ import (
 // most is how many sidecars the registries of these tests may have.
 const most = 3
 
-// modelFleet is a registry as a map. A beat takes out those that have ended.
+// modelFleet is a registry as a map. A heartbeat takes out those that have ended.
 type modelFleet map[string]modelSidecar
 
 type modelSidecar struct {
@@ -27,7 +27,7 @@ type modelSidecar struct {
 	ends int64 // us
 }
 
-func (m modelFleet) beat(now int64, id, text string, ttl int64) bool {
+func (m modelFleet) heartbeat(now int64, id, text string, ttl int64) bool {
 	for other, s := range m {
 		if s.ends <= now {
 			delete(m, other)
@@ -68,15 +68,15 @@ func TestTheRegistryEqualsTheModel(t *testing.T) {
 			keys, story := keysOf(s, name), []string{}
 			for range rapid.IntRange(1, 40).Draw(t, "steps") {
 				id := rapid.SampledFrom([]string{"a", "b", "c\x00", "d", "\xff"}).Draw(t, "sidecar")
-				step := rapid.SampledFrom([]string{"beat", "beat", "beat", "leave", "pass", "back"}).Draw(t, "step")
+				step := rapid.SampledFrom([]string{"heartbeat", "heartbeat", "heartbeat", "leave", "pass", "back"}).Draw(t, "step")
 				story = append(story, fmt.Sprintf("at %s %s %q", time.Duration(now-luatest.Epoch)*time.Microsecond, step, id))
 				told := func() string { return strings.Join(story, "\n") }
 				switch step {
-				case "beat":
+				case "heartbeat":
 					text, ttl := rapid.SampledFrom([]string{"", "{}", "\xfe"}).Draw(t, "text"), rapid.SampledFrom([]int64{10_000, 30_000}).Draw(t, "ttl")
-					want := m.beat(now, id, text, ttl)
-					in := fleet.BeatIn{Keys: keys, Sidecar: id, Text: text, TTLMS: ttl, Most: most}
-					require.Equal(t, want, luatest.Call(t, s, fleet.BeatScript, now, in), told)
+					want := m.heartbeat(now, id, text, ttl)
+					in := fleet.HeartbeatIn{Keys: keys, Sidecar: id, Text: text, TTLMS: ttl, Most: most}
+					require.Equal(t, want, luatest.Call(t, s, fleet.HeartbeatScript, now, in), told)
 					if want {
 						for _, key := range []string{keys.Ends, keys.Texts} {
 							short := time.Duration(ttl)*time.Millisecond - s.TTL(key)
@@ -104,15 +104,15 @@ func TestTheRegistryEqualsTheModel(t *testing.T) {
 }
 
 // A key of another type is told before the other one is written.
-func TestABeatWithAKeyOfAnotherTypeWritesNothing(t *testing.T) {
+func TestAHeartbeatWithAKeyOfAnotherTypeWritesNothing(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 		for i := range 2 {
 			keys := keysOf(s, fmt.Sprint("wrong", i))
 			wrong, other := []string{keys.Ends, keys.Texts}[i], []string{keys.Texts, keys.Ends}[i]
 			require.NoError(t, s.Client.Set(context.Background(), wrong, "text", time.Hour).Err())
-			k, args := lua.InputOf(fleet.BeatScript, fleet.BeatIn{Keys: keys, Sidecar: "a", TTLMS: 1000, Most: most})
-			_, err := s.Eval(fleet.BeatScript.Source, luatest.Epoch, k, args, lua.Latch{})
+			k, args := lua.InputOf(fleet.HeartbeatScript, fleet.HeartbeatIn{Keys: keys, Sidecar: "a", TTLMS: 1000, Most: most})
+			_, err := s.Eval(fleet.HeartbeatScript.Source, luatest.Epoch, k, args, lua.StoredReply{})
 			require.ErrorContains(t, err, "WRONGTYPE")
 			require.Equal(t, "none", s.Raw(t, other))
 		}

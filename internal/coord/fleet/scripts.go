@@ -14,15 +14,15 @@ type Keys struct {
 	Ends, Texts string `lua:"key"`
 }
 
-// BeatScript enters a sidecar, or says that it lives on. It answers false where the registry
+// HeartbeatScript enters a sidecar, or says that it lives on. It answers false where the registry
 // has as many as it may, and then enters none.
-var BeatScript = lua.Define[BeatIn, bool](files, lua.Source{Name: "fleet_beat", Returns: []string{"entered"}, Idempotent: true})
+var HeartbeatScript = lua.Define[HeartbeatIn, bool](files, lua.Source{Name: "fleet_heartbeat", Returns: []string{"entered"}, Idempotent: true})
 
-// BeatIn is one sidecar and what it says of itself.
-type BeatIn struct {
+// HeartbeatIn is one sidecar and what it says of itself.
+type HeartbeatIn struct {
 	Keys
 	Sidecar, Text string
-	TTLMS         int64 // how long it counts without another beat
+	TTLMS         int64 // how long it counts without another heartbeat
 	Most          int64 // sidecars that the registry may have
 }
 
@@ -55,5 +55,5 @@ type ListOut struct {
 // Entry is one sidecar that lives.
 type Entry struct {
 	Sidecar, Text string
-	LeftUS        int64 // how long it counts without another beat
+	LeftUS        int64 // how long it counts without another heartbeat
 }

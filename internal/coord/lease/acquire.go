@@ -36,7 +36,7 @@ type Acquisition[O, R any] struct {
 	Terms Terms[O, R]
 	// doubt is the error of an attempt whose reply was lost, so that it may have acquired
 	// the lease. A later attempt that is answered clears it.
-	doubt error
+	ambiguous error
 }
 
 // Terms are what a noun knows of a call that acquires a lease of it.
@@ -143,7 +143,7 @@ func (a *Acquisition[O, R]) read(ctx context.Context, at Place, run *lua.Asked) 
 				continue
 			}
 		}
-		a.doubt = inDoubt(a.doubt, err)
+		a.ambiguous = ambiguousAfter(a.ambiguous, err)
 		return t, err
 	}
 }
@@ -153,8 +153,8 @@ func (a *Acquisition[O, R]) read(ctx context.Context, at Place, run *lua.Asked) 
 func (a *Acquisition[O, R]) end(ctx context.Context, t Attempt[O], waiter string, err error) (R, error) {
 	var r R
 	if err != nil {
-		if a.doubt != nil && !errors.Is(err, redis.ErrMaybeExecuted) {
-			err = errors.Join(err, a.doubt)
+		if a.ambiguous != nil && !errors.Is(err, redis.ErrMaybeExecuted) {
+			err = errors.Join(err, a.ambiguous)
 		}
 		a.Leases.Unsure(ctx, a.Caller, a.Lease, a.Made, waiter, err)
 		err = coord.Failed(a.op(), err)
@@ -239,9 +239,9 @@ func (a *Acquisition[O, R]) scarce(t Attempt[O]) coord.Rest[R] {
 	}
 }
 
-// inDoubt returns err if the attempt may have acquired the lease although it failed. An
+// ambiguousAfter returns err if the attempt may have acquired the lease although it failed. An
 // attempt that certainly did not says nothing about earlier ones: their doubt stays.
-func inDoubt(earlier, err error) error {
+func ambiguousAfter(earlier, err error) error {
 	if err == nil || errors.Is(err, redis.ErrMaybeExecuted) {
 		return err
 	}

@@ -180,7 +180,7 @@ func (m Giving[P, I, F, R, K]) answer(ctx context.Context, g *giving[K], found l
 	}
 	if x := g.lease; x != nil {
 		// No longer renewed, but closing the session tries once more.
-		m.Leases.Doubt(&Lease{ID: x.ID, TTL: x.TTL, Session: x.Session, Kind: x.Kind}, err)
+		m.Leases.Ambiguous(&Lease{ID: x.ID, TTL: x.TTL, Session: x.Session, Kind: x.Kind}, err)
 	}
 	return r, nil, coord.Failed(g.id.Noun+" "+g.id.Name+": "+m.Verb, err)
 }
@@ -234,7 +234,7 @@ func (m Renewing[P, I, O, R]) Halved() coord.Halved[P, R] {
 		if k.lease, err = m.Leases.Claim(ctx, k.id); err != nil {
 			return r, coord.Failed(k.op(), err)
 		}
-		out, err := lua.RunAs(ctx, m.Runner, m.Script, q.In, q.Latch, q.Patience)
+		out, err := lua.RunAs(ctx, m.Runner, m.Script, q.In, q.StoredReply, q.Patience)
 		return m.answer(k, out, err)
 	}
 	return s.Halved()

@@ -38,7 +38,7 @@ func TestWhatASessionHoldsIsShown(t *testing.T) {
 		require.Zero(t, more)
 		w.Bind(&n.FakeKind, "b", ttl)
 		w.Bind(&n.FakeKind, "a", ttl)
-		w.Doubt(&n.FakeKind, "who knows", ttl)
+		w.Ambiguous(&n.FakeKind, "who knows", ttl)
 		time.Sleep(time.Second) // of the bubble
 		held, more = l.HeldBy(w.Session, 10)
 		require.Zero(t, more)

@@ -35,9 +35,9 @@ func (l *Leases) BindFake(s *coord.Session, k *FakeKind, name string, ttl time.D
 	return l.Bind(fake(s, k, name, ttl), time.Now())
 }
 
-// DoubtFake makes the session remember a fake lease that may be held.
-func (l *Leases) DoubtFake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
-	return l.Doubt(fake(s, k, name, ttl), errors.New("lost"))
+// AmbiguousFake makes the session remember a fake lease that may be held.
+func (l *Leases) AmbiguousFake(s *coord.Session, k *FakeKind, name string, ttl time.Duration) bool {
+	return l.Ambiguous(fake(s, k, name, ttl), errors.New("lost"))
 }
 
 // ForgetFake is what a release does first; it reports whether there was a lease.
@@ -65,14 +65,14 @@ func (l *Leases) Hasten() {
 	defer l.mu.Unlock()
 	now := time.Now()
 	for _, x := range l.bound {
-		if !x.renewing && x.doubt == nil {
+		if !x.renewing && x.ambiguous == nil {
 			l.due.move(x, now)
 		}
 	}
 	l.arm(now)
 }
 
-const BeatFor = beatFor
+const HeartbeatFor = heartbeatFor
 
 // AcquireFake acquires a fake lease in a line of its own, by attempts that find
 // nothing or end with these errors, and answers the error of the whole.

@@ -26,7 +26,7 @@ func (l *Leases) HeldBy(s *coord.Session, most int) (held []HeldInfo, more int) 
 	if h := l.opened(s); h != nil {
 		for x := range h.leases {
 			switch {
-			case x.doubt != nil:
+			case x.ambiguous != nil:
 			case len(held) >= most:
 				more++
 			default:

@@ -57,7 +57,7 @@ func GiveBackBy[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O]
 	if len(gone) == 1 {
 		// Those of many calls that end at once share batches, where a pipeline for
 		// each would use up the pool.
-		_, err := lua.Run(ctx, r, s, in(gone[0]), lua.Latch{})
+		_, err := lua.Run(ctx, r, s, in(gone[0]), lua.StoredReply{})
 		return []error{err}
 	}
 	ins := make([]I, len(gone))

@@ -46,10 +46,10 @@ type Lease struct {
 	// good for granted, not for ttl.
 	Final   bool
 	Granted time.Duration
-	// Doubt is the lost reply after which it is not known whether Redis holds it
+	// Ambiguous is the lost reply after which it is not known whether Redis holds it
 	// at all; nil = it does. Such a lease is not renewed; closing the session gives
 	// it back.
-	doubt error
+	ambiguous error
 	// Fixed: it is never renewed, and lost when its TTL is over.
 	Fixed bool
 
@@ -69,16 +69,16 @@ type Hold struct {
 	Fence   int64
 	TTL     time.Duration
 	Kind    Kind
-	// Doubt is the failure that left it unknown whether there is anything to give
+	// Ambiguous is the failure that left it unknown whether there is anything to give
 	// back. The command may still be on its way, and must not be overtaken.
-	Doubt error
+	Ambiguous error
 	// Waiter is the place in the line that is given up too; empty = none.
 	Waiter string
 }
 
 // Hold is the copy of a lease that its noun is given.
 func (x *Lease) Hold() Hold {
-	return Hold{ID: x.ID, Session: x.Session.ID, Fence: x.Fence, TTL: x.TTL, Kind: x.Kind, Doubt: x.doubt}
+	return Hold{ID: x.ID, Session: x.Session.ID, Fence: x.Fence, TTL: x.TTL, Kind: x.Kind, Ambiguous: x.ambiguous}
 }
 
 // The reasons of a Loss, and of answers about a lease that is not held.
@@ -101,13 +101,13 @@ type Leases struct {
 	running sync.WaitGroup // the renewer and the renewals under way
 	Events  atomic.Pointer[coord.Events]
 
-	mu       sync.Mutex // guards what follows, every bound lease, and what sessions hold
-	bound    map[ID]*Lease
-	due      leaseHeap
-	armed    time.Time // when the renewer looks next; zero = when woken
-	sessions map[*coord.Session]*holdings
-	doubtful int
-	stopped  bool
+	mu        sync.Mutex // guards what follows, every bound lease, and what sessions hold
+	bound     map[ID]*Lease
+	due       leaseHeap
+	armed     time.Time // when the renewer looks next; zero = when woken
+	sessions  map[*coord.Session]*holdings
+	ambiguous int
+	stopped   bool
 }
 
 // NewLeases starts the renewer; Stop ends it.
@@ -128,7 +128,7 @@ func (l *Leases) Report(e *coord.Events) { l.Events.Store(e) }
 func (l *Leases) Held() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.bound) - l.doubtful
+	return len(l.bound) - l.ambiguous
 }
 
 // Drain makes further acquisitions, and those that wait, fail with Draining;
@@ -179,17 +179,17 @@ func (l *Leases) Bind(x *Lease, sent time.Time) bool {
 	return true
 }
 
-// Doubt remembers something that Redis may hold for the session after a failure,
+// Ambiguous remembers something that Redis may hold for the session after a failure,
 // so that closing it gives that back, for as long as its TTL can last. It reports
 // whether the session was open.
-func (l *Leases) Doubt(x *Lease, why error) bool {
+func (l *Leases) Ambiguous(x *Lease, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.opened(x.Session) == nil {
 		return false
 	}
 	if _, ok := l.bound[x.ID]; !ok {
-		x.doubt = why
+		x.ambiguous = why
 		x.next = time.Now().Add(x.TTL)
 		l.add(x)
 	}
@@ -246,7 +246,7 @@ func (l *Leases) Hurry(noun, name string) {
 	now := time.Now()
 	for id, x := range l.bound {
 		switch {
-		case id.Noun != noun || id.Name != name || x.doubt != nil:
+		case id.Noun != noun || id.Name != name || x.ambiguous != nil:
 		case x.renewing:
 			x.soon = true
 		default:
@@ -272,7 +272,7 @@ func (l *Leases) Lose(x *Lease, reason string) {
 // Tell reports a lease that was dropped as lost. No lock is held: the callee
 // writes to a connection.
 func (l *Leases) Tell(x *Lease, reason string) {
-	if x.doubt != nil {
+	if x.ambiguous != nil {
 		return
 	}
 	l.Tel.LeaseLost(context.Background(), x.Noun, reason)
@@ -291,8 +291,8 @@ func (l *Leases) add(x *Lease) {
 	l.bound[x.ID] = x
 	l.sessions[x.Session].leases[x] = struct{}{}
 	l.due.push(x)
-	if x.doubt != nil {
-		l.doubtful++
+	if x.ambiguous != nil {
+		l.ambiguous++
 	} else {
 		l.Tel.LeaseHeld(context.Background(), x.Noun, 1)
 	}
@@ -305,8 +305,8 @@ func (l *Leases) drop(x *Lease) {
 	delete(l.sessions[x.Session].leases, x)
 	l.due.remove(x)
 	x.rest()
-	if x.doubt != nil {
-		l.doubtful--
+	if x.ambiguous != nil {
+		l.ambiguous--
 	} else {
 		l.Tel.LeaseHeld(context.Background(), x.Noun, -1)
 	}
@@ -328,7 +328,7 @@ func (l *Leases) GiveBack(ctx context.Context, gone []Hold) {
 	defer context.AfterFunc(l.ctx, cancel)()
 	byKind := make(map[Kind][]Hold)
 	for _, h := range gone {
-		redis.Settle(ctx, h.Doubt)
+		redis.Settle(ctx, h.Ambiguous)
 		byKind[h.Kind] = append(byKind[h.Kind], h)
 	}
 	for kind, holds := range byKind {

@@ -121,9 +121,9 @@ func (w *watch) Bind(k *lease.FakeKind, name string, ttl time.Duration) bool {
 	return w.leases.BindFake(w.Session, k, name, ttl)
 }
 
-// Doubt makes the session remember a fake lease that may be held.
-func (w *watch) Doubt(k *lease.FakeKind, name string, ttl time.Duration) bool {
-	return w.leases.DoubtFake(w.Session, k, name, ttl)
+// Ambiguous makes the session remember a fake lease that may be held.
+func (w *watch) Ambiguous(k *lease.FakeKind, name string, ttl time.Duration) bool {
+	return w.leases.AmbiguousFake(w.Session, k, name, ttl)
 }
 
 // bubble runs a test with a renewer, which ends before the bubble does.
@@ -422,29 +422,29 @@ func TestClosingASessionGivesBackAllItHolds(t *testing.T) {
 			w.Bind(&n.FakeKind, name, ttl)
 		}
 		other.Bind(&n.FakeKind, "x", ttl)
-		require.True(t, w.Doubt(&n.FakeKind, "maybe", ttl))
-		require.Equal(t, 4, l.Held(), "what is in doubt does not count")
+		require.True(t, w.Ambiguous(&n.FakeKind, "maybe", ttl))
+		require.Equal(t, 4, l.Held(), "what is in ambiguous does not count")
 		w.Close(t.Context())
 		w.Close(t.Context()) // again is nothing
 		require.Equal(t, []string{"a", "b", "c", "maybe"}, n.returned)
 		require.Equal(t, 1, l.Held())
 		require.False(t, w.Bind(&n.FakeKind, "late", ttl), "nothing binds to a closed session")
-		require.False(t, w.Doubt(&n.FakeKind, "late", ttl))
+		require.False(t, w.Ambiguous(&n.FakeKind, "late", ttl))
 		time.Sleep(ttl)
 		synctest.Wait()
 		require.Empty(t, w.lost())
 	})
 }
 
-func TestWhatIsInDoubtIsForgottenWithItsTTL(t *testing.T) {
+func TestAnAmbiguousLeaseIsForgottenWithItsTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lease.Leases) {
 		n, w := newNoun(), open(l)
-		w.Doubt(&n.FakeKind, "never", ttl)
-		w.Doubt(&n.FakeKind, "wrong", ttl)
+		w.Ambiguous(&n.FakeKind, "never", ttl)
+		w.Ambiguous(&n.FakeKind, "wrong", ttl)
 		l.LookupFake("wrong")(lease.ReasonExpired)
-		w.Doubt(&n.FakeKind, "granted", ttl)
+		w.Ambiguous(&n.FakeKind, "granted", ttl)
 		w.Bind(&n.FakeKind, "granted", ttl)
-		require.True(t, w.Doubt(&n.FakeKind, "granted", ttl), "what is held is in no doubt")
+		require.True(t, w.Ambiguous(&n.FakeKind, "granted", ttl), "what is held is in no ambiguous")
 		time.Sleep(ttl)
 		synctest.Wait()
 		require.NotContains(t, fmt.Sprint(n.renewals), "never", "nor is it renewed")

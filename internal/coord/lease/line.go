@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// beatFor is how long a sidecar's waiters keep their places without a beat:
+	// heartbeatFor is how long a sidecar's waiters keep their places without a heartbeat:
 	// a sidecar that was killed holds the next waiter up for no longer.
-	beatFor = 3 * time.Second
-	// beatEvery leaves two beats that may be lost.
-	beatEvery = time.Second
+	heartbeatFor = 3 * time.Second
+	// heartbeatEvery leaves two heartbeats that may be lost.
+	heartbeatEvery = time.Second
 	// PollEvery is how often the first of a line looks by itself, so that a wake-up
 	// which was lost costs a second and no more.
 	PollEvery = time.Second
-	// checked is how many places one beat checks, in rotation.
+	// checked is how many places one heartbeat checks, in rotation.
 	checked = 100
 )
 
@@ -38,10 +38,10 @@ type Lines struct {
 	Signals  *coord.Signals
 	draining <-chan struct{} // closed when nothing more is given out
 
-	ctx     context.Context // ends with Stop
-	cancel  context.CancelFunc
-	beating sync.WaitGroup
-	crew    *coord.Crew // looks for those who wait
+	ctx          context.Context // ends with Stop
+	cancel       context.CancelFunc
+	heartbeating sync.WaitGroup
+	crew         *coord.Crew // looks for those who wait
 
 	mu      sync.Mutex // guards what follows
 	serial  uint64
@@ -68,15 +68,15 @@ func NewLines(r *lua.Runner, s *coord.Signals, l *Leases) *Lines {
 		crew: coord.NewCrew(MaxSteps), lines: make(map[LineKeys]*line), waiters: make(map[string]*waiter),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.beating.Go(n.drain)
+	n.heartbeating.Go(n.drain)
 	s.OnTurn(n.turn)
 	return n
 }
 
-// Stop ends the beats. Whoever still waits keeps its place for beatFor at most.
+// Stop ends the heartbeats. Whoever still waits keeps its place for heartbeatFor at most.
 func (n *Lines) Stop() {
 	n.cancel()
-	n.beating.Wait()
+	n.heartbeating.Wait()
 }
 
 // Waiting counts the calls that wait.
@@ -87,10 +87,10 @@ func (n *Lines) Waiting() int {
 }
 
 // Place is what a try tells its script: who waits, and for how long the place is
-// kept. Without beat the waiter leaves the line if it is not served.
+// kept. Without heartbeat the waiter leaves the line if it is not served.
 type Place struct {
-	Waiter string
-	Beat   time.Duration
+	Waiter    string
+	Heartbeat time.Duration
 }
 
 // Look is the outcome of a try, as far as waiting goes by it.
@@ -139,7 +139,7 @@ func (n *Lines) enter(keys LineKeys) *waiter {
 		n.lines[keys] = l
 		ctx, cancel := context.WithCancel(n.ctx)
 		l.empty = cancel
-		n.beating.Go(func() { n.beat(ctx, l) })
+		n.heartbeating.Go(func() { n.heartbeat(ctx, l) })
 	}
 	n.serial++
 	w := &waiter{
@@ -173,9 +173,9 @@ func (n *Lines) turn(id string) {
 	n.wake(n.waiters[id])
 }
 
-// Beat keeps the places of one line's waiters until the last has left.
-func (n *Lines) beat(ctx context.Context, l *line) {
-	timer := time.NewTimer(beatEvery)
+// Heartbeat keeps the places of one line's waiters until the last has left.
+func (n *Lines) heartbeat(ctx context.Context, l *line) {
+	timer := time.NewTimer(heartbeatEvery)
 	defer timer.Stop()
 	for {
 		select {
@@ -183,19 +183,19 @@ func (n *Lines) beat(ctx context.Context, l *line) {
 		case <-ctx.Done():
 			return
 		}
-		timer.Reset(n.beatOnce(ctx, l))
+		timer.Reset(n.heartbeatOnce(ctx, l))
 	}
 }
 
-// beatOnce says that this sidecar is alive, wakes whose turn it is, and sends
+// heartbeatOnce says that this sidecar is alive, wakes whose turn it is, and sends
 // back into the line who lost its place, as when Redis lost its last writes. It
-// returns when to beat again: at once when the first one's sidecar may be dead.
-func (n *Lines) beatOnce(ctx context.Context, l *line) time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, beatEvery)
+// returns when to send the next heartbeat: at once when the first one's sidecar may be dead.
+func (n *Lines) heartbeatOnce(ctx context.Context, l *line) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, heartbeatEvery)
 	defer cancel()
-	out, err := lua.Run(ctx, n.runner, LineBeat, n.report(l), lua.Latch{})
+	out, err := lua.Run(ctx, n.runner, LineHeartbeat, n.report(l), lua.StoredReply{})
 	if err != nil {
-		return beatEvery // whoever is late finds out by its next beat
+		return heartbeatEvery // whoever is late finds out by its next heartbeat
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -209,25 +209,25 @@ func (n *Lines) beatOnce(ctx context.Context, l *line) time.Duration {
 		if !head.first.Load() {
 			n.wake(head)
 		}
-		return beatEvery
+		return heartbeatEvery
 	case mine:
 		l.gone = out.Value.Head
 		return 0
 	case out.Value.Head == "":
-		return beatEvery / 10 // those who are to enter have been woken
+		return heartbeatEvery / 10 // those who are to enter have been woken
 	default:
-		return min(beatEvery, time.Duration(out.Value.HeadMS+1)*time.Millisecond)
+		return min(heartbeatEvery, time.Duration(out.Value.HeadMS+1)*time.Millisecond)
 	}
 }
 
-// report is what the next beat says. Of many waiters it checks some, in
+// report is what the next heartbeat says. Of many waiters it checks some, in
 // rotation. One that has not entered yet is told that its place is missing, and
 // loses nothing by looking twice.
-func (n *Lines) report(l *line) LineBeatIn {
+func (n *Lines) report(l *line) LineHeartbeatIn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	in := LineBeatIn{
-		LineKeys: l.keys, Sidecar: n.Signals.Sidecar, BeatMS: beatFor.Milliseconds(), Gone: l.gone,
+	in := LineHeartbeatIn{
+		LineKeys: l.keys, Sidecar: n.Signals.Sidecar, HeartbeatMS: heartbeatFor.Milliseconds(), Gone: l.gone,
 	}
 	some := make([]string, 0, min(checked, len(l.waiters)))
 	for range cap(some) {
@@ -244,5 +244,5 @@ func (n *Lines) report(l *line) LineBeatIn {
 // LineKeysOf are those of the waiting line for what has this state: one for each name, whatever
 // its noun.
 func LineKeysOf(state string) LineKeys {
-	return LineKeys{Line: state + ":line", Beats: state + ":beats"}
+	return LineKeys{Line: state + ":line", Heartbeats: state + ":beats"}
 }

@@ -117,7 +117,7 @@ func TestDeadWaitersHoldTheLineUpForOneHeartbeat(t *testing.T) {
 	require.NoError(t, doomed.Close()) // as kill -9: nothing is given up
 	q.release(live, g.Token)
 
-	now.Advance(lease.BeatFor - time.Microsecond)
+	now.Advance(lease.HeartbeatFor - time.Microsecond)
 	busy, err := live.Locks.Acquire(t.Context(), coord.Caller{}, coordtest.Unbound("l", time.Hour))
 	require.NoError(t, err)
 	require.False(t, busy.Acquired, "the dead may be alive")
@@ -277,9 +277,9 @@ func TestAWaitLeavesTimeToAnswer(t *testing.T) {
 }
 
 // Three hundred who wait, from two sidecars: the first looks once a second, and
-// each sidecar beats once a second, and that is all; so do the two probes, which
+// each sidecar sends a heartbeat once a second, and that is all; so do the two probes, which
 // each run a script as well. No connection is held.
-func TestWaitingCostsABeatASecond(t *testing.T) {
+func TestWaitingCostsAHeartbeatASecond(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)
 	a, b := q.sidecar(), q.sidecar()
@@ -310,7 +310,7 @@ func (q queue) runs() int {
 	return n
 }
 
-// A place that its owner could not give up is in front: the beat takes it out.
+// A place that its owner could not give up is in front: the heartbeat takes it out.
 func TestAPlaceThatNobodyOwnsIsTakenOut(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, nil)

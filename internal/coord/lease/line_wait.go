@@ -58,7 +58,7 @@ func (l Look) found() Look { return l }
 func (t *trying[T]) look(ctx context.Context, at Place) (Look, error) {
 	answer, err := t.try(ctx, at)
 	found := answer.found()
-	if t.last = nil; found.Served || at.Beat == 0 || err != nil {
+	if t.last = nil; found.Served || at.Heartbeat == 0 || err != nil {
 		t.last = &answer
 	}
 	return found, err
@@ -91,7 +91,7 @@ func Stand[T looked](
 		return
 	}
 	w := n.enter(keys)
-	w.ctx, w.end, w.call, w.at = ctx, time.Now().Add(limit), &trying[T]{try: try, done: done}, Place{w.id, beatFor}
+	w.ctx, w.end, w.call, w.at = ctx, time.Now().Add(limit), &trying[T]{try: try, done: done}, Place{w.id, heartbeatFor}
 	w.deaf = coord.HearEnd(ctx, func() { n.rouse(w) })
 	w.run()
 }
@@ -117,7 +117,7 @@ func (w *waiter) run() {
 	for {
 		found, err := w.call.look(w.ctx, w.at)
 		switch {
-		case w.at.Beat == 0, err == nil && found.Served, err != nil && (!w.entered || !passing(w.ctx, err)):
+		case w.at.Heartbeat == 0, err == nil && found.Served, err != nil && (!w.entered || !passing(w.ctx, err)):
 		case w.park(w.pause(found, err)):
 			gone = true
 			return
@@ -182,7 +182,7 @@ func (w *waiter) over() error {
 	case w.lines.drained():
 		return coord.ErrDraining
 	case !time.Now().Before(w.end):
-		w.at.Beat = 0
+		w.at.Heartbeat = 0
 	}
 	return nil
 }

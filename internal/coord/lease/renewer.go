@@ -112,12 +112,12 @@ func (l *Leases) look(now time.Time) (batches []batch, lost []*Lease, wait time.
 	for len(l.due) > 0 {
 		x := l.due[0]
 		// Only a first try may come early: a retry keeps its distance.
-		early := !x.renewing && !x.Fixed && x.doubt == nil && x.failures == 0
+		early := !x.renewing && !x.Fixed && x.ambiguous == nil && x.failures == 0
 		if x.next.After(now) && (!early || x.next.After(now.Add(together))) {
 			break
 		}
 		switch {
-		case x.doubt != nil:
+		case x.ambiguous != nil:
 			l.drop(x) // its TTL is over, granted or not
 		case !now.Before(x.lossAt()):
 			l.drop(x)
@@ -256,7 +256,7 @@ func (l *Leases) claimNow(id ID) (*Lease, bool) {
 func (l *Leases) claimFree(id ID) (x *Lease, free bool) {
 	x = l.bound[id]
 	switch {
-	case x == nil, x.doubt != nil, x.Fixed:
+	case x == nil, x.ambiguous != nil, x.Fixed:
 		return x, true
 	case x.renewing:
 		return x, false
@@ -279,7 +279,7 @@ func (l *Leases) Unclaim(x *Lease) {
 
 // claimed reports whether a lease that claim returned is held still. It needs l.mu.
 func (l *Leases) claimed(x *Lease) bool {
-	return x != nil && l.bound[x.ID] == x && x.doubt == nil && !x.Fixed
+	return x != nil && l.bound[x.ID] == x && x.ambiguous == nil && !x.Fixed
 }
 
 // rest ends a renewal. It needs l.mu.

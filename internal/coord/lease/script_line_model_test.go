@@ -49,9 +49,9 @@ func (m *modelLine) leave(waiter string) bool {
 	return i >= 0
 }
 
-func (m *modelLine) acquire(token, waiter string, ttl, beat int64) (acquired, first bool) {
-	if beat > 0 && slices.Contains(m.waiters, waiter) {
-		m.alive[sidecarOf(waiter)] = m.now + beat // it asks, so that it lives
+func (m *modelLine) acquire(token, waiter string, ttl, heartbeat int64) (acquired, first bool) {
+	if heartbeat > 0 && slices.Contains(m.waiters, waiter) {
+		m.alive[sidecarOf(waiter)] = m.now + heartbeat // it asks, so that it lives
 	}
 	head := m.head()
 	first = head == "" || head == waiter
@@ -63,13 +63,13 @@ func (m *modelLine) acquire(token, waiter string, ttl, beat int64) (acquired, fi
 	}
 	switch {
 	case waiter == "":
-	case beat == 0:
+	case heartbeat == 0:
 		m.leave(waiter)
 	default:
 		if !slices.Contains(m.waiters, waiter) {
 			m.waiters = append(slices.Clone(m.waiters), waiter)
 		}
-		m.alive[sidecarOf(waiter)] = m.now + beat
+		m.alive[sidecarOf(waiter)] = m.now + heartbeat
 	}
 	return false, first
 }
@@ -106,16 +106,16 @@ func (l *lineRun) same(t *rapid.T) {
 }
 
 func (l *lineRun) step(t *rapid.T) {
-	const beat, ttl = 3_000_000, 10_000_000
+	const heartbeat, ttl = 3_000_000, 10_000_000
 	waiter := rapid.SampledFrom([]string{"", "P:1", "P:2", "Q:1", "Q:2", "R:1"}).Draw(t, "waiter")
 	token := "t" + waiter
 	switch rapid.IntRange(0, 8).Draw(t, "step") {
 	case 0, 1, 2, 3:
-		beats := rapid.SampledFrom([]int64{0, beat, beat}).Draw(t, "beat")
-		l.say("acquire %s beat %d", token, beats)
-		want, first := l.m.acquire(token, waiter, ttl, beats)
+		heartbeats := rapid.SampledFrom([]int64{0, heartbeat, heartbeat}).Draw(t, "heartbeat")
+		l.say("acquire %s heartbeat %d", token, heartbeats)
+		want, first := l.m.acquire(token, waiter, ttl, heartbeats)
 		got := luatest.Call(t, l.s, lock.AcquireScript, l.m.now, lock.AcquireIn{
-			Lock: l.lock, LineKeys: lease.LineKeysOf(l.lock), Token: token, TTLMS: ttl / 1000, Waiter: waiter, BeatMS: beats / 1000,
+			Lock: l.lock, LineKeys: lease.LineKeysOf(l.lock), Token: token, TTLMS: ttl / 1000, Waiter: waiter, HeartbeatMS: heartbeats / 1000,
 		})
 		require.Equal(t, []bool{want, first}, []bool{got.Acquired, got.First}, "%s", strings.Join(l.story, "\n"))
 	case 4, 5:
@@ -127,8 +127,8 @@ func (l *lineRun) step(t *rapid.T) {
 		})
 	case 6:
 		s := rapid.SampledFrom([]string{"P", "Q", "R"}).Draw(t, "sidecar")
-		l.say("%s beats", s)
-		l.m.alive[s] = l.m.now + beat
+		l.say("%s heartbeats", s)
+		l.m.alive[s] = l.m.now + heartbeat
 		var missing []string
 		for _, w := range []string{s + ":1", s + ":2"} {
 			// Read after the head was found: what that took out is missing too.
@@ -136,13 +136,13 @@ func (l *lineRun) step(t *rapid.T) {
 				missing = append(missing, w)
 			}
 		}
-		got := luatest.Call(t, l.s, lease.LineBeat, l.m.now, lease.LineBeatIn{
-			LineKeys: lease.LineKeysOf(l.lock), Sidecar: s, BeatMS: beat / 1000, Waiters: s + ":1 " + s + ":2",
+		got := luatest.Call(t, l.s, lease.LineHeartbeat, l.m.now, lease.LineHeartbeatIn{
+			LineKeys: lease.LineKeysOf(l.lock), Sidecar: s, HeartbeatMS: heartbeat / 1000, Waiters: s + ":1 " + s + ":2",
 		})
 		require.Equal(t, l.m.head(), got.Head, "%s", strings.Join(l.story, "\n"))
 		require.ElementsMatch(t, missing, strings.Fields(got.Missing), "%s", strings.Join(l.story, "\n"))
 	default:
-		d := rapid.SampledFrom([]int64{1, beat - 1, beat, beat + 1, ttl}).Draw(t, "us")
+		d := rapid.SampledFrom([]int64{1, heartbeat - 1, heartbeat, heartbeat + 1, ttl}).Draw(t, "us")
 		l.m.now += d
 	}
 	l.same(t)
@@ -156,7 +156,7 @@ func TestTheLineEqualsTheModel(t *testing.T) {
 			run++
 			l := &lineRun{s: s, lock: s.Key(fmt.Sprintf("q%d", run)), m: modelLine{now: luatest.Epoch, alive: map[string]int64{}}}
 			defer func() {
-				for _, k := range []string{l.lock, lease.LineKeysOf(l.lock).Line, lease.LineKeysOf(l.lock).Beats} {
+				for _, k := range []string{l.lock, lease.LineKeysOf(l.lock).Line, lease.LineKeysOf(l.lock).Heartbeats} {
 					s.Del(t, k)
 				}
 			}()

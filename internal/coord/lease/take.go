@@ -63,19 +63,19 @@ func (l *Leases) Unsure(ctx context.Context, c coord.Caller, x *Lease, made bool
 		over := errors.Is(ctx.Err(), context.Canceled) || x.Session == nil && ctx.Err() != nil
 		abandoned = made && (c.RequestID == "" || over)
 		if x.Session != nil {
-			abandoned = !l.Doubt(x, err) || abandoned
+			abandoned = !l.Ambiguous(x, err) || abandoned
 		}
 	}
 	if !abandoned && waiter == "" {
 		return
 	}
-	h.Doubt = err
+	h.Ambiguous = err
 	if abandoned {
 		h.Token = x.Token
 		l.TakeBack(ctx, h)
 		return
 	}
-	// Once: a place that stays behind is taken out by a beat.
+	// Once: a place that stays behind is taken out by a heartbeat.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), GiveBackTime)
 	defer cancel()
 	redis.Settle(ctx, err)

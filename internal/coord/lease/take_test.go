@@ -42,7 +42,7 @@ func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
 				ended := make(chan error, 1)
 				p.Lose(luatest.Plan{Pass: math.MaxInt}) // it loses nothing, and says when the script was sent
 				go func() {
-					_, err := lua.Run(ctx, r, lease.LineBeat, lease.LineBeatIn{LineKeys: keys, Sidecar: "a", BeatMS: 60_000}, lua.Latch{})
+					_, err := lua.Run(ctx, r, lease.LineHeartbeat, lease.LineHeartbeatIn{LineKeys: keys, Sidecar: "a", HeartbeatMS: 60_000}, lua.StoredReply{})
 					ended <- err
 				}()
 				<-p.Saw
@@ -59,7 +59,7 @@ func TestNothingIsGivenBackBeforeTheScriptThatTakesItHasRun(t *testing.T) {
 			ran := int64(-1)
 			k := &lease.FakeKind{OnGiveBack: func(ctx context.Context, holds []lease.Hold) []error {
 				gone = append(gone, holds...)
-				ran = admin.ZCard(ctx, keys.Beats).Val()
+				ran = admin.ZCard(ctx, keys.Heartbeats).Val()
 				return make([]error, len(holds))
 			}}
 			x := &lease.Lease{ID: lease.ID{Noun: "fake", Name: "name", Token: "token"}, TTL: time.Minute, Kind: k}

@@ -50,7 +50,7 @@ func (l *Locks) ForceRelease(ctx context.Context, c coord.Caller, p *api.LockFor
 	key := l.keys.lock(p.Name)
 	out, err := lua.Run(ctx, l.runner, ForceReleaseScript, ForceReleaseIn{
 		Lock: key, LineKeys: lease.LineKeysOf(key), Inboxes: l.keys.Inboxes(), Channel: l.keys.Broadcast(),
-	}, coord.LatchAlways(key, c))
+	}, coord.StoredReplyAlways(key, c))
 	v := out.Value
 	switch {
 	case err != nil:

@@ -38,7 +38,7 @@ type ExplainOut struct {
 // Explain tells how a call that does not wait would be answered, and what is in its way.
 func (l *Locks) Explain(ctx context.Context, _ coord.Caller, p *api.LockGetParams) (api.LockExplainResult, error) {
 	key := l.keys.lock(p.Name)
-	out, err := lua.Run(ctx, l.runner, ExplainScript, ExplainIn{Lock: key, LineKeys: lease.LineKeysOf(key)}, lua.Latch{})
+	out, err := lua.Run(ctx, l.runner, ExplainScript, ExplainIn{Lock: key, LineKeys: lease.LineKeysOf(key)}, lua.StoredReply{})
 	if err != nil {
 		return api.LockExplainResult{}, coord.Failed("lock "+p.Name+": explain", err)
 	}

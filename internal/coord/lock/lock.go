@@ -91,7 +91,7 @@ type lockAcquisition struct {
 	lease.Untold[api.LockAcquireResult]
 	runner *lua.Runner
 	in     AcquireIn
-	once   lua.Latch
+	once   lua.StoredReply
 }
 
 func (a *lockAcquisition) open(l *Locks, c coord.Caller, p *api.LockAcquireParams) error {
@@ -100,7 +100,7 @@ func (a *lockAcquisition) open(l *Locks, c coord.Caller, p *api.LockAcquireParam
 	}
 	x := lease.NewLease(c, noun, p.Name, p.Token, p.Bind, p.TTLMS, l)
 	id, key := c.Identity(), l.keys.lock(p.Name)
-	a.runner, a.once, a.in = l.runner, coord.Latch(key, c), AcquireIn{
+	a.runner, a.once, a.in = l.runner, coord.StoredReply(key, c), AcquireIn{
 		Lock: key, LineKeys: lease.LineKeysOf(key), Token: x.Token, TTLMS: p.TTLMS, Session: x.SessionID(),
 		Client: id.Client, Instance: id.Instance, MaxHoldMS: p.MaxHoldMS, Meta: p.Meta,
 	}
@@ -113,7 +113,7 @@ func (a *lockAcquisition) open(l *Locks, c coord.Caller, p *api.LockAcquireParam
 
 // Ask implements lease.Terms, and so do those that follow.
 func (a *lockAcquisition) Ask(at lease.Place, run *lua.Asked) {
-	a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+	a.in.Waiter, a.in.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 	lua.Ask(a.runner, AcquireScript, a.in, a.once, lua.Patient, run)
 }
 
@@ -163,7 +163,7 @@ func untilFree(v AcquireOut) time.Duration { return coord.Millis(v.TTLMS + 1) }
 
 // Replayed answers a request id whose grant was given before. The stored reply
 // is only a memory, so that the lock itself is asked, by token and fence. A live
-// grant is acquired again without the latch: for a token that holds the lock
+// grant is acquired again without the stored reply: for a token that holds the lock
 // this changes no fence, restarts the TTL and binds it to this session, so that
 // the give-back of the old one finds it moved. Between the two looks the old
 // session may still give it back; the second then took the lock anew, which
@@ -172,7 +172,7 @@ func untilFree(v AcquireOut) time.Duration { return coord.Millis(v.TTLMS + 1) }
 func (a *lockAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.LockAcquireResult, error) {
 	x := a.Lease
 	op := "lock " + x.Name + ": replay"
-	found, err := lua.Run(ctx, a.runner, GetScript, GetIn{Lock: a.in.Lock, Line: a.in.Line}, lua.Latch{})
+	found, err := lua.Run(ctx, a.runner, GetScript, GetIn{Lock: a.in.Lock, Line: a.in.Line}, lua.StoredReply{})
 	if err != nil {
 		return api.LockAcquireResult{}, coord.Failed(op, err)
 	}
@@ -189,7 +189,7 @@ func (a *lockAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.Loc
 			Acquired: true, Token: x.Token, Fence: coord.Fence(was.Fence), TTLMS: lease.LeftMS(v.TTLMS, found.Sent), Replayed: true,
 		}, nil
 	}
-	again, err := lua.Run(ctx, a.runner, AcquireScript, a.in, lua.Latch{})
+	again, err := lua.Run(ctx, a.runner, AcquireScript, a.in, lua.StoredReply{})
 	switch {
 	case err != nil:
 		a.Leases.Unsure(ctx, a.Caller, x, false, "", err)
@@ -267,7 +267,7 @@ func (l *Locks) releasing() lease.Giving[api.LockReleaseParams, ReleaseIn, lease
 // Get reads a lock.
 func (l *Locks) Get(ctx context.Context, _ coord.Caller, p *api.LockGetParams) (api.LockGetResult, error) {
 	key := l.keys.lock(p.Name)
-	out, err := lua.Run(ctx, l.runner, GetScript, GetIn{Lock: key, Line: lease.LineKeysOf(key).Line}, lua.Latch{})
+	out, err := lua.Run(ctx, l.runner, GetScript, GetIn{Lock: key, Line: lease.LineKeysOf(key).Line}, lua.StoredReply{})
 	v := out.Value
 	switch {
 	case err != nil:

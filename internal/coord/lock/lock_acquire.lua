@@ -1,17 +1,17 @@
 -- Grants a lock, or says who holds it and may give the caller a place in the line for it.
 -- USES clock lock line
--- KEYS lock; line; beats
--- ARGV token; ttl_ms; session; client; instance; waiter; beat_ms; max_hold_ms; meta
+-- KEYS lock; line; heartbeats
+-- ARGV token; ttl_ms; session; client; instance; waiter; heartbeat_ms; max_hold_ms; meta
 -- RETURNS acquired; fence; ttl_ms; client; instance; since_ms; first; meta; final
--- TTL lock: what the owner has left, and 150 s; line, beats: beat_ms and 60 s
+-- TTL lock: what the owner has left, and 150 s; line, heartbeats: heartbeat_ms and 60 s
 -- COST O(1 + dead waiters), 29 us: HMGET, ZRANGE, when granted HSET and PEXPIRE, when it waits ZADD, ZSCORE and PEXPIRE
 local lock = lock_read(lock_key)
-line_hear(line_key, beats_key, waiter, beat_ms)
-local head = line_head(line_key, beats_key)
+line_hear(line_key, heartbeats_key, waiter, heartbeat_ms)
+local head = line_head(line_key, heartbeats_key)
 local first = not head or waiter ~= '' and head == waiter
 if lock.held and lock.token ~= token or not lock.held and not first then
-  if waiter ~= '' and beat_ms > 0 then
-    line_enter(line_key, beats_key, waiter, beat_ms)
+  if waiter ~= '' and heartbeat_ms > 0 then
+    line_enter(line_key, heartbeats_key, waiter, heartbeat_ms)
   elseif waiter ~= '' then
     redis.call('ZREM', line_key, waiter)
   end

@@ -1,12 +1,12 @@
 -- Reads a lock and the line of those who wait for it.
 -- USES clock lock line line_view
--- KEYS lock; line; beats
+-- KEYS lock; line; heartbeats
 -- ARGV
 -- RETURNS held; fence; ttl_ms; client; instance; since_ms; meta; bound; max_ms; waiting; standing; then; sidecar; waiting; left_us
 -- TTL none is written
 -- COST O(waiters, 1,000 at most): HMGET, ZRANGE, ZCARD, ZSCORE
 local lock = lock_read(lock_key)
-local waiting, standing = line_view(line_key, beats_key)
+local waiting, standing = line_view(line_key, heartbeats_key)
 if not lock.held then return {waiting = waiting, standing = standing} end
 return {
   held = true, fence = lock.fence, ttl_ms = lock_left_ms(lock), client = lock.client, instance = lock.instance,

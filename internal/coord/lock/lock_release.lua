@@ -1,9 +1,9 @@
 -- Gives a lock back if the token holds it, gives up a place in the line, and tells whose turn it is.
 -- USES clock lock line
--- KEYS lock; line; beats
+-- KEYS lock; line; heartbeats
 -- ARGV token; session; waiter; inboxes
 -- RETURNS state
--- TTL lock: 150 s; line, beats: unchanged
+-- TTL lock: 150 s; line, heartbeats: unchanged
 -- COST O(1 + dead waiters), 13 us: HMGET, and when owned HDEL, HSET, PEXPIRE, ZRANGE and PUBLISH
 local lock = lock_read(lock_key)
 local state = token == '' and 0 or lock_state(lock, token, session)
@@ -13,5 +13,5 @@ if state == 1 then
   redis.call('HSET', lock_key, 'last', lock.token)
   lock_remember(lock_key, lock)
 end
-if state == 1 or left and not lock.held then line_wake(line_key, beats_key, inboxes) end
+if state == 1 or left and not lock.held then line_wake(line_key, heartbeats_key, inboxes) end
 return state

@@ -174,7 +174,7 @@ func TestAReplayThatRacesTheOldSessionsEndTakesNothing(t *testing.T) {
 		}
 		g := coordtest.Take(t, s, caller(old), coordtest.Bound("l", time.Minute))
 		require.False(t, g.Replayed)
-		// The latch answers, the lock is found alive; then the old connection ends.
+		// The stored reply answers, the lock is found alive; then the old connection ends.
 		before(3, func() { old.Close(context.Background()) })
 		again, err := s.Locks.Acquire(t.Context(), caller(heir), coordtest.Bound("l", time.Minute))
 		require.NoError(t, err)
@@ -335,8 +335,8 @@ func TestAFreeLockIsExplainedByItsLine(t *testing.T) {
 	g := coordtest.Take(t, s, coord.Caller{}, coordtest.Unbound("l", time.Minute))
 	key := coordtest.LockKey(s.Keys, "l")
 	_, err := lua.Run(t.Context(), s.Runner, lock.AcquireScript, lock.AcquireIn{
-		Lock: key, LineKeys: lease.LineKeysOf(key), Token: "other", TTLMS: 60_000, Waiter: "elsewhere:1", BeatMS: 60_000,
-	}, lua.Latch{})
+		Lock: key, LineKeys: lease.LineKeysOf(key), Token: "other", TTLMS: 60_000, Waiter: "elsewhere:1", HeartbeatMS: 60_000,
+	}, lua.StoredReply{})
 	require.NoError(t, err)
 	_, err = s.Locks.Release(t.Context(), coord.Caller{}, &api.LockReleaseParams{Name: "l", Token: g.Token})
 	require.NoError(t, err)

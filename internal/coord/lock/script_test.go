@@ -73,13 +73,13 @@ func TestFencesRiseThroughFlushAll(t *testing.T) {
 	})
 }
 
-// TestAReplayLearnsWhatBecameOfItsGrant is what coord rests on: a latched grant
+// TestAReplayLearnsWhatBecameOfItsGrant is what coord rests on: a stored grant
 // stays the stored reply, and lock_get tells alive, released and expired apart
 // by fence and last token.
 func TestAReplayLearnsWhatBecameOfItsGrant(t *testing.T) {
 	t.Parallel()
 	luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
-		key, l := s.Key("a"), lua.Latch{Key: s.Key("idem"), Fingerprint: "print"}
+		key, l := s.Key("a"), lua.StoredReply{Key: s.Key("idem"), Fingerprint: "print"}
 		keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "tA", TTLMS: 30_000})
 		reply, err := s.Eval(lock.AcquireScript.Source, luatest.Epoch, keys, args, l)
 		require.NoError(t, err)

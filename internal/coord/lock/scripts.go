@@ -15,9 +15,9 @@ var files embed.FS
 // AcquireScript grants a lock, or says who holds it. Repeated with the same token
 // it answers the same fence and restarts the TTL.
 var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
-	Name:       "lock_acquire",
-	Idempotent: true,
-	Latched:    true,
+	Name:        "lock_acquire",
+	Idempotent:  true,
+	StoresReply: true,
 })
 
 // AcquireIn is one try to take a lock.
@@ -29,11 +29,11 @@ type AcquireIn struct {
 	// Session is the id of the session it is bound to, empty when it is bound to its TTL.
 	Session          string
 	Client, Instance string
-	// Waiter is the caller's in the line, empty when it does not wait. With BeatMS
-	// it gets or keeps a place for so long unless its sidecar beats; with 0 it
+	// Waiter is the caller's in the line, empty when it does not wait. With HeartbeatMS
+	// it gets or keeps a place for so long unless its sidecar sends a heartbeat; with 0 it
 	// leaves the line when it is not granted the lock.
-	Waiter string
-	BeatMS int64
+	Waiter      string
+	HeartbeatMS int64
 	// MaxHoldMS is after how long no renewal extends it any more, counted from when
 	// the token became its owner; 0 = any renewal does.
 	MaxHoldMS int64
@@ -138,8 +138,8 @@ type GetOut struct {
 // broadcast "forced <key>", and wakes the next waiter. The fence stays, so that the
 // next owner's is higher.
 var ForceReleaseScript = lua.Define[ForceReleaseIn, ForceReleaseOut](files, lua.Source{
-	Name:    "lock_force_release",
-	Latched: true,
+	Name:        "lock_force_release",
+	StoresReply: true,
 })
 
 // ForceReleaseIn names one lock.

@@ -31,7 +31,7 @@ func checkExclude(members []string) error {
 // memberScript is the script of a noun. That of a pool leaves the fields of a permit zero.
 type memberScript interface {
 	// ask prepares a run, and read reads its outcome.
-	ask(in AcquireIn, once lua.Latch, run *lua.Asked)
+	ask(in AcquireIn, once lua.StoredReply, run *lua.Asked)
 	read(ctx context.Context, run *lua.Asked) (lua.Outcome[PermitAcquireOut], error)
 }
 
@@ -45,7 +45,7 @@ type memberAcquisition struct {
 	terms  string                   // beyond rule and breaker, what makes members possible at different times
 	text   memberLease              // without its member
 	script memberScript
-	once   lua.Latch
+	once   lua.StoredReply
 }
 
 // open has a script lease a member, once or in the caller's turn, for params that
@@ -61,7 +61,7 @@ func (a *memberAcquisition) open(m *members, c coord.Caller, p *api.PermitAcquir
 		Unheard: lease.FreeUnbound, Terms: a,
 	}
 	in := a.input()
-	a.Line, a.once = in.View.LineKeys, coord.Latch(in.Pool.State, c)
+	a.Line, a.once = in.View.LineKeys, coord.StoredReply(in.Pool.State, c)
 	// A lease that is in doubt has no member yet, and leaves the line when it is given back.
 	x.Token, x.Kind = a.text.String(), memberKind{m, in.View.LineKeys}
 }
@@ -104,7 +104,7 @@ func (a *memberAcquisition) input() AcquireIn {
 
 func (a *memberAcquisition) Ask(at lease.Place, run *lua.Asked) {
 	in := a.input()
-	in.Waiter, in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+	in.Waiter, in.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 	a.script.ask(in, a.once, run)
 }
 
@@ -141,7 +141,7 @@ func (a *memberAcquisition) Refused(t lease.Attempt[PermitAcquireOut]) api.Permi
 	return api.PermitAcquireResult{DeniedBy: t.Value.Reason, RetryAfterMS: coord.WaitMS(t.Value.RetryUS), NextAtMS: t.Value.NextMS}
 }
 
-// Replayed answers a request id whose grant was given before. The latched reply is
+// Replayed answers a request id whose grant was given before. The stored reply is
 // only a memory, so that Redis is asked, by token: a live lease moves to this
 // session, so that the give-back of the old one finds it moved.
 func (a *memberAcquisition) Replayed(ctx context.Context, was PermitAcquireOut) (api.PermitAcquireResult, error) {
@@ -150,7 +150,7 @@ func (a *memberAcquisition) Replayed(ctx context.Context, was PermitAcquireOut) 
 	out, err := lua.Run(ctx, a.runner, RenewScript, RenewIn{
 		Pool: in.Pool, Lease: Lease{Token: in.Token, Member: was.ID},
 		Session: in.Session, LeaseMS: in.LeaseMS, Move: true, Client: in.Client, Instance: in.Instance,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		a.Acquisition.Leases.Unsure(ctx, a.Caller, a.Lease, false, "", err)
 		return api.PermitAcquireResult{}, coord.Failed(a.noun+" "+a.params.Pool+": replay", err)

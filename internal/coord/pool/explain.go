@@ -61,7 +61,7 @@ func (m *members) explain(ctx context.Context, q *api.PermitExplainParams, in Ex
 	}
 	sum := judged{by: map[string]*ExplainReason{}}
 	for {
-		out, err := lua.Run(ctx, m.runner, ExplainScript, in, lua.Latch{})
+		out, err := lua.Run(ctx, m.runner, ExplainScript, in, lua.StoredReply{})
 		if err != nil {
 			return r, coord.Failed(m.noun+" "+q.Pool+": explain", err)
 		}

@@ -28,7 +28,7 @@ func (p *Pools) List(ctx context.Context, _ coord.Caller, q *api.PoolListParams)
 		out, err := lua.Run(ctx, p.runner, ListScript, ListIn{
 			Pool: p.keys.poolKeys(q.Pool), Used: p.keys.used(q.Pool, q.Scope),
 			After: after, Count: min(listAtOnce, q.Count-int64(len(page.Members))),
-		}, lua.Latch{})
+		}, lua.StoredReply{})
 		if err != nil {
 			return api.PoolListResult{}, coord.Failed("pool "+q.Pool+": list", err)
 		}
@@ -88,7 +88,7 @@ func (p *Pools) count(ctx context.Context, pool, scope string, most int64) (sum 
 		Line: p.keys.view(pool, nounPool, [3]string{scope}, "").Line, Count: countAtOnce, Most: most,
 	}
 	for {
-		out, err := lua.Run(ctx, p.runner, StatsScript, in, lua.Latch{})
+		out, err := lua.Run(ctx, p.runner, StatsScript, in, lua.StoredReply{})
 		if err != nil {
 			return sum, err
 		}

@@ -34,12 +34,12 @@ end
 
 -- pool_refuse makes the reply of an acquisition that gets no member, which enters the line, keeps its place or leaves it.
 local function pool_refuse(pool, view, r, first, at, why, more)
-  if r.waiter ~= '' and r.beat_ms > 0 then
-    line_enter(view.line, view.beats, r.waiter, r.beat_ms)
+  if r.waiter ~= '' and r.heartbeat_ms > 0 then
+    line_enter(view.line, view.heartbeats, r.waiter, r.heartbeat_ms)
     if first then pool_head(pool, r.waiter) end
-  elseif not more and pool_leave(pool, view.line, view.beats, r.waiter) then
+  elseif not more and pool_leave(pool, view.line, view.heartbeats, r.waiter) then
     -- The next one may be allowed a member that this one may not have.
-    line_wake(view.line, view.beats, r.inboxes)
+    line_wake(view.line, view.heartbeats, r.inboxes)
   end
   local retry_us = at >= NEVER and -1 or math.max(at - now, 0)
   return {reason = why, retry_us = retry_us, next_ms = retry_us > 0 and math.ceil(at / 1000) or 0, first = first, more = more}
@@ -50,8 +50,8 @@ end
 local function pool_acquire(pool, view, r, take)
   local id, m = pool_again(pool, r)
   if not id then
-    line_hear(view.line, view.beats, r.waiter, r.beat_ms)
-    local head = line_head(view.line, view.beats)
+    line_hear(view.line, view.heartbeats, r.waiter, r.heartbeat_ms)
+    local head = line_head(view.line, view.heartbeats)
     if head and head ~= r.waiter then return pool_refuse(pool, view, r, false, now + 1000000, 'busy', false), false end
     r.excluded = {}
     for _, unwanted in ipairs(r.exclude) do r.excluded[unwanted] = true end
@@ -66,10 +66,10 @@ local function pool_acquire(pool, view, r, take)
     end
     id, m = c.id, pool_take(pool, view, r, c, take)
   end
-  local left = pool_leave(pool, view.line, view.beats, r.waiter)
+  local left = pool_leave(pool, view.line, view.heartbeats, r.waiter)
   local meta, free = redis.call('HGET', pool.meta, id), redis.call('ZCARD', view.idle)
   -- Whoever takes one and leaves others wakes the next.
-  if left and free > 0 then line_wake(view.line, view.beats, r.inboxes) end
+  if left and free > 0 then line_wake(view.line, view.heartbeats, r.inboxes) end
   return {
     acquired = true, id = id, fence = m.fence, meta = meta, lease_ms = math.floor((m.ends - now) / 1000),
     last_used_ms = math.floor(m.prev / 1000), first = true,

@@ -57,7 +57,7 @@ local function pool_release(pool, r, also)
     became, next_at = pool_became(m.ban, cool)
     if next_at >= 0 then next_at = other < 0 and other or math.max(next_at, other) end
   end
-  local left = pool_leave(pool, r.line, r.beats, r.waiter)
+  local left = pool_leave(pool, r.line, r.heartbeats, r.waiter)
   if state == 1 or left then pool_wake(pool, r.inboxes) end
   return {state = state, id = id, became = became, next_ms = next_at > 0 and math.ceil(next_at / 1000) or next_at}
 end

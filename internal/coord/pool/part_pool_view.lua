@@ -1,6 +1,6 @@
 -- A view of a pool. The table view has its keys: idle (sorted set, members that may be possible now, by their last use in the
 -- scope, or by born if they have none), away (sorted set, the others, by when each is next possible, us), seen (string, the
--- last change that the view has followed), used (hash of the scope, see pool_used), and line and beats (see lib/line.lua).
+-- last change that the view has followed), used (hash of the scope, see pool_used), and line and heartbeats (see lib/line.lua).
 -- A change is written whenever a member becomes possible earlier than a view has it; that a member is possible later is found
 -- when it is looked at. So a view that was lost begins with no change seen, and is made anew. idle, away and seen have the
 -- same TTL, seen a little less. The others are no part of the view. A user uses pool before it.

@@ -10,10 +10,10 @@ local function pool_head(pool, waiter)
 end
 
 -- pool_leave takes a waiter out of its line, and notes who is first then. It returns whether the waiter was there.
-local function pool_leave(pool, line, beats, waiter)
+local function pool_leave(pool, line, heartbeats, waiter)
   if waiter == '' or redis.call('ZREM', line, waiter) == 0 then return false end
   redis.call('ZREM', pool.heads, waiter)
-  local head = line_head(line, beats)
+  local head = line_head(line, heartbeats)
   if head and head ~= '' then pool_head(pool, head) end
   return true
 end

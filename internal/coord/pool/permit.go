@@ -135,7 +135,7 @@ func (t *permitTerms) input(ask AcquireIn) PermitAcquireIn {
 	}
 }
 
-func (t *permitTerms) ask(in AcquireIn, once lua.Latch, run *lua.Asked) {
+func (t *permitTerms) ask(in AcquireIn, once lua.StoredReply, run *lua.Asked) {
 	lua.Ask(t.runner, PermitAcquireScript, t.input(in), once, lua.Patient, run)
 }
 

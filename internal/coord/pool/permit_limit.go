@@ -55,7 +55,7 @@ func (p *Permits) Charge(ctx context.Context, c coord.Caller, q *api.RatelimitPa
 		return api.RatelimitResult{}, err
 	}
 	in.Cost, in.Peek = q.Cost, peek || q.Cost == 0
-	out, err := lua.Run(ctx, p.runner, RatelimitMemberScript, in, coord.Latch(in.Pool.State, c))
+	out, err := lua.Run(ctx, p.runner, RatelimitMemberScript, in, coord.StoredReply(in.Pool.State, c))
 	switch {
 	case err != nil:
 		return api.RatelimitResult{}, coord.Failed("ratelimit "+q.Rule+": acquire of a member", err)
@@ -75,7 +75,7 @@ func (p *Permits) Forget(ctx context.Context, _ coord.Caller, q *api.RatelimitRe
 		return api.RatelimitResetResult{}, err
 	}
 	in.Reset = true
-	out, err := lua.Run(ctx, p.runner, RatelimitMemberScript, in, lua.Latch{})
+	out, err := lua.Run(ctx, p.runner, RatelimitMemberScript, in, lua.StoredReply{})
 	switch {
 	case err != nil:
 		return api.RatelimitResetResult{}, coord.Failed("ratelimit "+q.Rule+": reset of a member", err)
@@ -142,7 +142,7 @@ func (p *Permits) Answered(ctx context.Context, _ coord.Caller, q *api.Ratelimit
 
 func (p *Permits) pause(ctx context.Context, pool, id string, in PauseIn) (coord.PauseOut, error) {
 	in.Pool, in.Member, in.Inboxes = p.keys.poolKeys(pool), id, p.keys.Inboxes()
-	out, err := lua.Run(ctx, p.runner, PauseScript, in, lua.Latch{})
+	out, err := lua.Run(ctx, p.runner, PauseScript, in, lua.StoredReply{})
 	if err != nil {
 		return coord.PauseOut{}, coord.Failed("pool "+pool+": pause", err)
 	}

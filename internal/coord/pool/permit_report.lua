@@ -1,14 +1,14 @@
 -- Gives a permit's member back, tells its breaker, its cooldown and its pause how the work went, and tells whose turn it is.
 -- USES clock line breaker breaker_probe breaker_window breaker_step breaker_store
 -- USES unpacked pool pool_wake pool_lease pool_probe pool_release
--- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line; beats
+-- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line; heartbeats
 -- ARGV token; member; session; waiter; inboxes; outcome; cooldown_ms; unban_ms; heard; duration_us; pause_us; jitter; channel
 -- RETURNS state; id; became; next_ms; was; breaker
 -- TTL members, changes, state: none; used: see part_pool.lua; breakers: see lib/breaker_store.lua; heads: 65 s
 -- COST O(probes + lines + dead waiters): HGET twice, and when it is held HSET, HDEL, ZADD and PUBLISH for each line
 local was, is, turned = '', '', false
 local reply = pool_release(pool, {
-  used = used_key, line = line_key, beats = beats_key, token = token, member = member, session = session, waiter = waiter,
+  used = used_key, line = line_key, heartbeats = heartbeats_key, token = token, member = member, session = session, waiter = waiter,
   inboxes = inboxes, outcome = outcome, cooldown_ms = cooldown_ms, unban_ms = unban_ms,
 }, function(id, m)
   local at = 0

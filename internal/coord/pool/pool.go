@@ -81,7 +81,7 @@ func (p *Pools) Put(ctx context.Context, _ coord.Caller, q *api.PoolPutParams) (
 	for _, m := range q.Members {
 		in.List = append(in.List, m.ID, m.Meta)
 	}
-	out, err := lua.Run(ctx, p.runner, PutScript, in, lua.Latch{})
+	out, err := lua.Run(ctx, p.runner, PutScript, in, lua.StoredReply{})
 	switch {
 	case err != nil:
 		return api.PoolPutResult{}, coord.Failed("pool "+q.Pool+": put", err)
@@ -103,7 +103,7 @@ func (p *Pools) Remove(ctx context.Context, _ coord.Caller, q *api.PoolRemovePar
 	}
 	var r api.PoolRemoveResult
 	for part := range slices.Chunk(q.IDs, removeAtOnce) {
-		out, err := lua.Run(ctx, p.runner, RemoveScript, RemoveIn{Pool: p.keys.poolKeys(q.Pool), IDs: part}, lua.Latch{})
+		out, err := lua.Run(ctx, p.runner, RemoveScript, RemoveIn{Pool: p.keys.poolKeys(q.Pool), IDs: part}, lua.StoredReply{})
 		if err != nil {
 			return api.PoolRemoveResult{}, coord.Failed("pool "+q.Pool+": remove", err)
 		}
@@ -143,7 +143,7 @@ func (p *Pools) Unban(ctx context.Context, _ coord.Caller, q *api.PoolUnbanParam
 
 func (p *Pools) ban(ctx context.Context, verb string, in BanIn, pool string) (api.PoolBanResult, error) {
 	in.Pool, in.Inboxes = p.keys.poolKeys(pool), p.keys.Inboxes()
-	out, err := lua.Run(ctx, p.runner, BanScript, in, lua.Latch{})
+	out, err := lua.Run(ctx, p.runner, BanScript, in, lua.StoredReply{})
 	switch {
 	case err != nil:
 		return api.PoolBanResult{}, coord.Failed("pool "+pool+": "+verb, err)
@@ -158,7 +158,7 @@ func (p *Pools) ban(ctx context.Context, verb string, in BanIn, pool string) (ap
 func (p *Pools) Touched(ctx context.Context, pool, member string) error {
 	_, err := lua.Run(ctx, p.runner, TouchScript, TouchIn{
 		Pool: p.keys.poolKeys(pool), Member: member, Inboxes: p.keys.Inboxes(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	return err
 }
 
@@ -199,7 +199,7 @@ func (p *Pools) AcquireThen(ctx context.Context, c coord.Caller, q *api.PoolAcqu
 // poolScript leases a member that is free.
 type poolScript struct{ runner *lua.Runner }
 
-func (s poolScript) ask(in AcquireIn, once lua.Latch, run *lua.Asked) {
+func (s poolScript) ask(in AcquireIn, once lua.StoredReply, run *lua.Asked) {
 	lua.Ask(s.runner, AcquireScript, in, once, lua.Patient, run)
 }
 

@@ -1,7 +1,7 @@
 -- Judges the members of one page of a pool, or a single one, as an acquisition of a member or of a permit would; takes nothing.
 -- USES clock muldiv lifetime bands state bucket bucket_text breaker breaker_probe breaker_step breaker_store
 -- USES line line_view pool pool_page pool_holders pool_view permit
--- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line; beats; buckets
+-- KEYS order; meta; changes; members; tokens; state; heads; breakers; used; line; heartbeats; buckets
 -- ARGV after; count; member; exclude; permit; cost; revision; signature; overrides; policy; most
 -- RETURNS cursor; members; free; id; last_us; reasons; then; reason; members; id; after_us; holders; then; id; left_us; client;
 --      instance; since_ms; waiting; standing; then; sidecar; waiting; left_us
@@ -43,7 +43,7 @@ for i, id in ipairs(ids) do
   end
 end
 for _, why in ipairs(reasons) do why.after_us = why.at >= NEVER and -1 or why.at - now end
-local waiting, standing = line_view(line_key, beats_key)
+local waiting, standing = line_view(line_key, heartbeats_key)
 return {
   cursor = next_cursor, members = members, free = free, id = best and best.id or '', last_us = best and best.score or 0,
   reasons = reasons, holders = pool_holders(held, most), waiting = waiting, standing = standing,

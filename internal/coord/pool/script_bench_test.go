@@ -36,7 +36,7 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 	}
 	for half := range slices.Chunk(put.List, 1000) {
 		put.List = half
-		_, err := lua.Run(luatest.Deadline(b), r, pool.PutScript, put, lua.Latch{})
+		_, err := lua.Run(luatest.Deadline(b), r, pool.PutScript, put, lua.StoredReply{})
 		require.NoError(b, err)
 	}
 	ask := p.acquireIn(poolAsk{permit: true, cost: 1, lease: 60_000})
@@ -53,13 +53,13 @@ func benchmarkPermit(b *testing.B, n int, tokenless bool) {
 	once := func(b *testing.B) {
 		i++
 		ask.Token = fmt.Sprint("t", i)
-		out, err := lua.Run(luatest.Deadline(b), r, pool.PermitAcquireScript, ask, lua.Latch{})
+		out, err := lua.Run(luatest.Deadline(b), r, pool.PermitAcquireScript, ask, lua.StoredReply{})
 		require.NoError(b, err)
 		if !out.Value.Acquired {
 			return
 		}
 		report.Token, report.Member = ask.Token, out.Value.ID
-		_, err = lua.Run(luatest.Deadline(b), r, pool.PermitReportScript, report, lua.Latch{})
+		_, err = lua.Run(luatest.Deadline(b), r, pool.PermitReportScript, report, lua.StoredReply{})
 		require.NoError(b, err)
 	}
 	for range 2 * n {

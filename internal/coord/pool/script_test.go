@@ -130,7 +130,7 @@ func TestAReleaseWakesTheFirstOfEachLine(t *testing.T) {
 	for scope, waiters := range map[string][]string{"": {"P:1", "P:2"}, "h": {"Q:7"}} {
 		for _, w := range waiters {
 			in := r.acquireIn(poolAsk{token: "t" + w, scope: scope, permit: true, lease: 1000})
-			in.Waiter, in.BeatMS, in.Inboxes = w, 3000, inboxes
+			in.Waiter, in.HeartbeatMS, in.Inboxes = w, 3000, inboxes
 			got, _ := r.runs(t, in)
 			require.False(t, got.Acquired)
 		}

@@ -39,9 +39,9 @@ type ViewKeys struct {
 // AcquireScript leases the least recently used member that may be had. Repeated with
 // the same token it answers the same member, as long as the lease lives.
 var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
-	Name:       "pool_acquire",
-	Idempotent: true,
-	Latched:    true,
+	Name:        "pool_acquire",
+	Idempotent:  true,
+	StoresReply: true,
 })
 
 // AcquireIn is one try to lease a member.
@@ -55,14 +55,14 @@ type AcquireIn struct {
 	LeaseMS int64
 	// Session is the id of the session it is bound to, empty when it is bound to its TTL.
 	Session, Client, Instance string
-	// Waiter is the caller's in the line, empty when it does not wait. With BeatMS
-	// it gets or keeps a place for so long unless its sidecar beats; with 0 it
+	// Waiter is the caller's in the line, empty when it does not wait. With HeartbeatMS
+	// it gets or keeps a place for so long unless its sidecar sends a heartbeat; with 0 it
 	// leaves the line when it is not served.
-	Waiter   string
-	BeatMS   int64
-	Inboxes  string   // what the names of the sidecars' channels begin with
-	Exclude  []string // members, at most 100
-	StickyMS int64
+	Waiter      string
+	HeartbeatMS int64
+	Inboxes     string   // what the names of the sidecars' channels begin with
+	Exclude     []string // members, at most 100
+	StickyMS    int64
 }
 
 // AcquireOut is a member, or why there is none.

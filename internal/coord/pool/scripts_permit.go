@@ -10,9 +10,9 @@ import (
 // the one run. Repeated with the same token it answers the same member, as long as
 // the lease lives.
 var PermitAcquireScript = lua.Define[PermitAcquireIn, PermitAcquireOut](files, lua.Source{
-	Name:       "permit_acquire",
-	Idempotent: true,
-	Latched:    true,
+	Name:        "permit_acquire",
+	Idempotent:  true,
+	StoresReply: true,
 })
 
 // PermitAcquireIn is one try to get a permit.
@@ -76,8 +76,8 @@ type PermitReportOut struct {
 // RatelimitMemberScript charges the bucket of a pool's member without leasing it, looks
 // at it, or resets it.
 var RatelimitMemberScript = lua.Define[RatelimitMemberIn, RatelimitMemberOut](files, lua.Source{
-	Name:    "ratelimit_member",
-	Latched: true,
+	Name:        "ratelimit_member",
+	StoresReply: true,
 })
 
 // RatelimitMemberIn is one charge of a member's bucket; what ratelimit.Charge says of

@@ -144,7 +144,7 @@ func (p *Pubsub) publishing() coord.Single[api.PubsubPublishParams, PublishIn, P
 		) (ask coord.Question[PublishIn], _ coord.Prepared, r api.PubsubPublishResult, _ error) {
 			*channel = params.Channel
 			route := p.keys.route(params.Channel)
-			ask.Patience, ask.Latch = lua.Patient, coord.Latch(route, c)
+			ask.Patience, ask.StoredReply = lua.Patient, coord.StoredReply(route, c)
 			ask.In = PublishIn{Route: route, Channel: p.keys.channel(params.Channel).Name, Body: string(params.Body)}
 			return ask, coord.Asking, r, nil
 		},

@@ -10,9 +10,9 @@ import (
 var files embed.FS
 
 // PublishScript sends a message to the subscribers of a channel. It is no idempotent one: a
-// run whose reply was lost is not repeated without a latch, so that nobody gets a message
+// run whose reply was lost is not repeated without a stored reply, so that nobody gets a message
 // twice.
-var PublishScript = lua.Define[PublishIn, PublishOut](files, lua.Source{Name: "pubsub_publish", Latched: true})
+var PublishScript = lua.Define[PublishIn, PublishOut](files, lua.Source{Name: "pubsub_publish", StoresReply: true})
 
 // PublishIn is one message.
 type PublishIn struct {

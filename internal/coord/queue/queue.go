@@ -96,7 +96,7 @@ func (q *Queues) enqueuing() coord.Single[api.QueueEnqueueParams, EnqueueIn, Enq
 		Ask: func(c coord.Caller, p *api.QueueEnqueueParams, k *enqueued) (ask coord.Question[EnqueueIn], _ coord.Prepared, r api.QueueEnqueueResult, _ error) {
 			k.queue, k.requestID = p.Queue, c.RequestID
 			keys := q.keys.queueKeys(p.Queue)
-			ask.Patience, ask.Latch = lua.Patient, coord.LatchAlways(keys.Order, c)
+			ask.Patience, ask.StoredReply = lua.Patient, coord.StoredReplyAlways(keys.Order, c)
 			ask.In = EnqueueIn{
 				Queue: keys, LineKeys: q.keys.queueLine(p.Queue),
 				ID: p.ID, TTLMS: p.TTLMS, Body: string(p.Body), Inboxes: q.keys.Inboxes(),
@@ -152,7 +152,7 @@ func (q *Queues) Stats(ctx context.Context, _ coord.Caller, p *api.QueueParams) 
 func (q *Queues) look(ctx context.Context, queue, id, verb string) (LookOut, error) {
 	out, err := lua.Run(ctx, q.runner, LookScript, LookIn{
 		Queue: q.keys.queueKeys(queue), Line: q.keys.queueLine(queue).Line, ID: id,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return LookOut{}, coord.Failed("queue "+queue+": "+verb, err)
 	}
@@ -162,7 +162,7 @@ func (q *Queues) look(ctx context.Context, queue, id, verb string) (LookOut, err
 
 // Cancel takes an entry out of its queue, unless someone has it.
 func (q *Queues) Cancel(ctx context.Context, _ coord.Caller, p *api.QueueEntryParams) (api.QueueCancelResult, error) {
-	out, err := lua.Run(ctx, q.runner, CancelScript, CancelIn{Queue: q.keys.queueKeys(p.Queue), ID: p.ID}, lua.Latch{})
+	out, err := lua.Run(ctx, q.runner, CancelScript, CancelIn{Queue: q.keys.queueKeys(p.Queue), ID: p.ID}, lua.StoredReply{})
 	if err != nil {
 		return api.QueueCancelResult{}, coord.Failed("queue "+p.Queue+": cancel", err)
 	}

@@ -1,12 +1,12 @@
 -- Takes the first entry of a queue in the caller's turn, or may give it a place in the line for one.
 -- USES clock queue queue_tidy queue_lease line
--- KEYS order; entries; bodies; expiry; leased; holders; line; beats; taken
--- ARGV lease; lease_ms; session; keep_ms; waiter; beat_ms; inboxes
+-- KEYS order; entries; bodies; expiry; leased; holders; line; heartbeats; taken
+-- ARGV lease; lease_ms; session; keep_ms; waiter; heartbeat_ms; inboxes
 -- RETURNS found; id; attempt; came_ms; depth; lease_ends_ms; first; more; returned; expired; body
--- TTL as queue_enqueue; taken: keep_ms; line, beats: beat_ms and 60 s
+-- TTL as queue_enqueue; taken: keep_ms; line, heartbeats: heartbeat_ms and 60 s
 -- COST O(log entries + dead waiters + ended leases and expired entries, 1,000 at most): HGET, ZRANGE, ZREM, HSET, PEXPIRE
 queue_read(queue)
-redis.call('ZCARD', beats_key)
+redis.call('ZCARD', heartbeats_key)
 -- What this lease took before it takes again.
 local had, taken = queue_lease_find(queue, lease), redis.call('HMGET', taken_key, 'id', 'entry', 'body')
 if had or taken[1] then
@@ -17,23 +17,23 @@ if had or taken[1] then
     text = had and redis.call('HGET', queue.bodies, e.id) or taken[3],
   }, true
 end
-line_hear(line_key, beats_key, waiter, beat_ms)
-local head = line_head(line_key, beats_key)
+line_hear(line_key, heartbeats_key, waiter, heartbeat_ms)
+local head = line_head(line_key, heartbeats_key)
 local first = not head or waiter ~= '' and head == waiter
 local more = queue_tidy(queue, 1000)
 local id = first and not more and redis.call('ZRANGE', queue.order, 0, 0)[1]
 if not id then
   if queue.returned + queue.expired > 0 then queue_keep(queue) end
   if waiter ~= '' and not more then
-    if beat_ms > 0 then
-      line_enter(line_key, beats_key, waiter, beat_ms)
+    if heartbeat_ms > 0 then
+      line_enter(line_key, heartbeats_key, waiter, heartbeat_ms)
     else
       redis.call('ZREM', line_key, waiter)
     end
   end
   local ends = redis.call('ZRANGE', queue.leased, 0, 0, 'WITHSCORES')[2]
   local depth = redis.call('ZCARD', queue.order)
-  if queue.returned > 0 and not first then line_wake(line_key, beats_key, inboxes) end
+  if queue.returned > 0 and not first then line_wake(line_key, heartbeats_key, inboxes) end
   return {
     depth = depth, lease_ends_ms = ends and math.max(math.ceil((tonumber(ends) - now) / 1000), 1), first = first, more = more,
     returned = queue.returned, expired = queue.expired,
@@ -58,7 +58,7 @@ end
 queue_keep(queue)
 local depth = redis.call('ZCARD', queue.order)
 if waiter ~= '' then redis.call('ZREM', line_key, waiter) end
-if depth > 0 then line_wake(line_key, beats_key, inboxes) end
+if depth > 0 then line_wake(line_key, heartbeats_key, inboxes) end
 return {
   found = true, id = id, attempt = e.tries, came_ms = math.floor(e.came / 1000), depth = depth, first = true,
   returned = queue.returned, expired = queue.expired, text = text,

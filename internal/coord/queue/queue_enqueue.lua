@@ -1,14 +1,14 @@
--- Puts an entry at the end of a queue, unless its id is there, and tells whose turn it is. Repeated by its latch it puts
+-- Puts an entry at the end of a queue, unless its id is there, and tells whose turn it is. Repeated by its stored reply it puts
 -- nothing, though the entry may have been taken and dealt with.
 -- USES clock queue queue_tidy line
--- KEYS order; entries; bodies; expiry; leased; holders; line; beats
+-- KEYS order; entries; bodies; expiry; leased; holders; line; heartbeats
 -- ARGV id; ttl_ms; body; inboxes
 -- RETURNS enqueued; position; depth; returned; expired
--- TTL all but line and beats: until nothing of the queue can be wanted, and 1 s; line, beats: unchanged
+-- TTL all but line and heartbeats: until nothing of the queue can be wanted, and 1 s; line, heartbeats: unchanged
 -- COST O(log entries + ended leases and expired entries, 10 at most), 47 us: HGET, ZADD, HSET, PEXPIRE, ZRANGE and PUBLISH
 queue_read(queue)
 redis.call('ZCARD', line_key)
-redis.call('ZCARD', beats_key)
+redis.call('ZCARD', heartbeats_key)
 -- More than come in, so that those nobody takes do not pile up.
 queue_tidy(queue, 10)
 local e, leased = entry_find(queue, id)
@@ -27,4 +27,4 @@ return {
   depth = redis.call('ZCARD', queue.order), returned = queue.returned, expired = queue.expired,
 }, new
 -- AFTER
-if r and (r.enqueued or r.returned > 0) then line_wake(line_key, beats_key, inboxes) end
+if r and (r.enqueued or r.returned > 0) then line_wake(line_key, heartbeats_key, inboxes) end

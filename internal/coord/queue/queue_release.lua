@@ -1,16 +1,16 @@
 -- Puts an entry back whose lease is given up, or that left the queue for a caller who did not hear of it; gives up a
 -- place in the line; and tells whose turn it is.
 -- USES clock queue queue_tidy queue_lease queue_ended line
--- KEYS order; entries; bodies; expiry; leased; holders; ended; line; beats; taken
+-- KEYS order; entries; bodies; expiry; leased; holders; ended; line; heartbeats; taken
 -- ARGV lease; session; waiter; inboxes
 -- RETURNS state
--- TTL as queue_enqueue; ended: 150 s; line, beats: unchanged
+-- TTL as queue_enqueue; ended: 150 s; line, heartbeats: unchanged
 -- COST O(log entries + dead waiters): ZSCORE, HGET, and when it is held ZADD, ZREM, HSET, HDEL, PEXPIRE, ZRANGE and PUBLISH
 queue_read(queue)
 local state = 0
 local noted = queue_ended_by(ended_key, 'r', lease)
 local taken = redis.call('HMGET', taken_key, 'id', 'entry', 'body', 'session')
-redis.call('ZCARD', beats_key)
+redis.call('ZCARD', heartbeats_key)
 local left = waiter ~= '' and redis.call('ZREM', line_key, waiter) == 1
 local e = queue_lease_find(queue, lease)
 if e then
@@ -34,5 +34,5 @@ if state == 1 then
   queue_ended_note(ended_key, 'r', lease)
   queue_keep(queue)
 end
-if (state == 1 or left) and redis.call('ZCARD', queue.order) > 0 then line_wake(line_key, beats_key, inboxes) end
+if (state == 1 or left) and redis.call('ZCARD', queue.order) > 0 then line_wake(line_key, heartbeats_key, inboxes) end
 return state

@@ -24,7 +24,7 @@ type Tidied struct {
 
 // EnqueueScript puts an entry at the end of a queue, or says where the one of that
 // id is.
-var EnqueueScript = lua.Define[EnqueueIn, EnqueueOut](files, lua.Source{Name: "queue_enqueue", Latched: true})
+var EnqueueScript = lua.Define[EnqueueIn, EnqueueOut](files, lua.Source{Name: "queue_enqueue", StoresReply: true})
 
 // EnqueueIn is one entry.
 type EnqueueIn struct {
@@ -46,11 +46,11 @@ type EnqueueOut struct {
 }
 
 // DequeueScript takes the first entry. Repeated with the same lease it answers the
-// same one. The latch does not keep its body: QueueReplay has it.
+// same one. The stored reply does not keep its body: QueueReplay has it.
 var DequeueScript = lua.Define[DequeueIn, DequeueOut](files, lua.Source{
-	Name:       "queue_dequeue",
-	Idempotent: true,
-	Latched:    true,
+	Name:        "queue_dequeue",
+	Idempotent:  true,
+	StoresReply: true,
 })
 
 // DequeueIn is one try to take an entry.
@@ -59,14 +59,14 @@ type DequeueIn struct {
 	lease.LineKeys
 	// Taken keeps an entry that left the queue, so that it can be put back: a hash of
 	// its id, entry as it was, body, and session of who was told.
-	Taken   string `lua:"key"`
-	Lease   string // without a space; by which it is acknowledged, or put back; of this call alone
-	LeaseMS int64  // 0 = it leaves the queue
-	Session string // of who is told, empty = none
-	KeepMS  int64  // how long Taken lives
-	Waiter  string // as in lock.AcquireIn
-	BeatMS  int64
-	Inboxes string
+	Taken       string `lua:"key"`
+	Lease       string // without a space; by which it is acknowledged, or put back; of this call alone
+	LeaseMS     int64  // 0 = it leaves the queue
+	Session     string // of who is told, empty = none
+	KeepMS      int64  // how long Taken lives
+	Waiter      string // as in lock.AcquireIn
+	HeartbeatMS int64
+	Inboxes     string
 }
 
 // DequeueOut is an entry, or that there is none for the caller.

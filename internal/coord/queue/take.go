@@ -30,7 +30,7 @@ type dequeuing struct {
 	lease.Untold[api.QueueDequeueResult]
 	queues *Queues
 	in     DequeueIn
-	once   lua.Latch
+	once   lua.StoredReply
 }
 
 func (a *dequeuing) open(q *Queues, c coord.Caller, p *api.QueueDequeueParams) error {
@@ -46,7 +46,7 @@ func (a *dequeuing) open(q *Queues, c coord.Caller, p *api.QueueDequeueParams) e
 	if c.RequestID != "" {
 		a.in.KeepMS = keepReplayed.Milliseconds()
 	}
-	a.once = coord.Latch(a.in.Queue.Order, c)
+	a.once = coord.StoredReply(a.in.Queue.Order, c)
 	// Even an entry that is bound goes back when nobody hears of it: its session may go on
 	// for long, and nobody would acknowledge it.
 	a.Acquisition = lease.Acquisition[DequeueOut, api.QueueDequeueResult]{
@@ -72,7 +72,7 @@ func checkDequeue(c coord.Caller, p *api.QueueDequeueParams) error {
 // Ask implements lease.Terms, and so do those that follow.
 func (a *dequeuing) Ask(at lease.Place, run *lua.Asked) {
 	in := a.in
-	in.Waiter, in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+	in.Waiter, in.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 	lua.Ask(a.queues.runner, DequeueScript, in, a.once, lua.Patient, run)
 }
 
@@ -133,7 +133,7 @@ func (a *dequeuing) Replayed(ctx context.Context, was DequeueOut) (api.QueueDequ
 	out, err := lua.Run(ctx, q.runner, ReplayScript, ReplayIn{
 		Queue: a.in.Queue, Ended: q.keys.queueEnded(x.Name), Taken: a.in.Taken,
 		Lease: a.in.Lease, Session: a.in.Session, LeaseMS: a.in.LeaseMS,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		q.leases.Unsure(ctx, a.Caller, x, false, "", err)
 		return api.QueueDequeueResult{}, coord.Failed("queue "+x.Name+": replay", err)

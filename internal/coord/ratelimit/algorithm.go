@@ -56,7 +56,7 @@ var algorithms = []*algorithm{
 }
 
 func charges(script string) lua.Script[In, Out] {
-	return lua.Define[In, Out](files, lua.Source{Name: script, Latched: true})
+	return lua.Define[In, Out](files, lua.Source{Name: script, StoresReply: true})
 }
 
 // LeaseScript is the script by which an algorithm is charged ahead; the algorithm of that

@@ -53,11 +53,11 @@ func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *
 	a.question = q
 	switch {
 	case q.ahead.of != nil:
-		lua.Ask(l.runner, *q.lim.algorithm.lease, q.block(), lua.Latch{}, q.patience(), &a.run)
+		lua.Ask(l.runner, *q.lim.algorithm.lease, q.block(), lua.StoredReply{}, q.patience(), &a.run)
 	case q.lim.lean():
-		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.latch, q.patience(), &a.run)
+		lua.Ask(l.runner, TokenBucketScript, q.leanCharge(), q.stored, q.patience(), &a.run)
 	default:
-		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.latch, q.patience(), &a.run)
+		lua.Ask(l.runner, q.lim.algorithm.script, q.charge(), q.stored, q.patience(), &a.run)
 	}
 	return coord.Asking, api.RatelimitResult{}, nil
 }

@@ -30,15 +30,15 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag),
 		Charge: Charge{Cost: 1, Peek: PeekEach, Revision: lim.revision, Signature: lim.signature},
 		Seat: Seat{
-			Leases: leases, Holders: holders, Line: line.Line, Beats: line.Beats, MaxConcurrent: lim.options.MaxConcurrent, HoldMS: 1,
+			Leases: leases, Holders: holders, Line: line.Line, Heartbeats: line.Heartbeats, MaxConcurrent: lim.options.MaxConcurrent, HoldMS: 1,
 		},
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitExplainResult{}, coord.Failed(op, err)
 	}
 	gate, err := lua.Run(ctx, l.runner, GateScript, GateIn{
 		Gate: l.keys.gate(tag), Leases: leases, Holders: holders, Line: line.Line, Most: maxHolders,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitExplainResult{}, coord.Failed(op, err)
 	}

@@ -62,7 +62,7 @@ func (l *Limiter) Pause(ctx context.Context, c coord.Caller, p *api.RatelimitPau
 	out, err := lua.Run(ctx, l.runner, PauseScript, PauseIn{
 		Gate: g.key, ForUS: p.ForMS * 1000, UntilUS: p.UntilAtMS * 1000, LongestUS: coord.MaxPeriod.Microseconds(),
 		Why: p.Reason, Channel: l.keys.Broadcast(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitPauseResult{}, coord.Failed("ratelimit "+g.label()+": pause", err)
 	}
@@ -94,7 +94,7 @@ func (l *Limiter) Resume(ctx context.Context, c coord.Caller, p *api.RatelimitRe
 	if err != nil {
 		return api.RatelimitResumeResult{}, err
 	}
-	out, err := lua.Run(ctx, l.runner, ResumeScript, ResumeIn{Gate: g.key, Channel: l.keys.Broadcast()}, lua.Latch{})
+	out, err := lua.Run(ctx, l.runner, ResumeScript, ResumeIn{Gate: g.key, Channel: l.keys.Broadcast()}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitResumeResult{}, coord.Failed("ratelimit "+g.label()+": resume", err)
 	}
@@ -119,7 +119,7 @@ func (l *Limiter) SetDelay(ctx context.Context, _ coord.Caller, p *api.Ratelimit
 	out, err := lua.Run(ctx, l.runner, SetDelayScript, SetDelayIn{
 		Gate: g.key, DelayUS: min(p.DelayMS, g.upstream.maxDelayMS) * 1000, TTLUS: p.TTLMS * 1000,
 		Source: p.Source, Most: maxSources, Channel: l.keys.Broadcast(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitSetDelayResult{}, coord.Failed("ratelimit "+g.label()+": set the delay", err)
 	}
@@ -136,7 +136,7 @@ const confirmAfter = 250 * time.Millisecond
 // others were promised slots after it. When Redis does not say, the slot counts.
 func (l *Limiter) confirm(ctx context.Context, q question, d decision, us int64) decision {
 	if us > confirmAfter.Microseconds() {
-		out, err := lua.Attempt(ctx, l.runner, PauseScript, PauseIn{Gate: q.gate}, lua.Latch{})
+		out, err := lua.Attempt(ctx, l.runner, PauseScript, PauseIn{Gate: q.gate}, lua.StoredReply{})
 		if err == nil && out.Value.UntilUS > 0 {
 			if q.seated() {
 				l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)

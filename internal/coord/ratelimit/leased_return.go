@@ -139,7 +139,7 @@ func (b *blocks) giveBack(h *holding, p part) {
 		defer cancel()
 		out, err := lua.Attempt(ctx, b.runner, ReturnScript, ReturnIn{
 			State: h.state, Algorithm: h.lim.algorithm.name, Unused: p.left, AtUS: p.at,
-		}, lua.Latch{})
+		}, lua.StoredReply{})
 		if err == nil && out.Value {
 			b.count(h.lim, tokensReturned, p.left)
 		} else {

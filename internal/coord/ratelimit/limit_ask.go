@@ -20,7 +20,7 @@ type question struct {
 	tag     string // of all its keys in Redis
 	state   string // the one of its algorithm
 	gate    string // the one beside it
-	latch   lua.Latch
+	stored  lua.StoredReply
 	id      string // of the grant; empty until it is wanted
 	cost    int64
 	peek    bool
@@ -51,7 +51,7 @@ func (q *question) address(k keys) {
 	q.state = k.limit(q.lim.options.Name, q.counted, q.lim.part)
 	q.tag, _, _ = k.Split(q.state)
 	q.gate = k.gate(q.tag)
-	q.latch = coord.Latch(q.state, q.caller)
+	q.stored = coord.StoredReply(q.state, q.caller)
 }
 
 type answer = lua.Outcome[Out]
@@ -172,7 +172,7 @@ func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I,
 		ctx, done = outlive(ctx, lease.GiveBackTime)
 		defer done()
 	}
-	return lua.RunAs(ctx, r, s, in, q.latch, q.patience())
+	return lua.RunAs(ctx, r, s, in, q.stored, q.patience())
 }
 
 // outlive is a context that ends only some time after ctx: who leaves while its

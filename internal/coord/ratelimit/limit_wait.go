@@ -22,7 +22,7 @@ func (l *Limiter) reserve(ctx context.Context, q *question, wait time.Duration, 
 	if q.seated() {
 		need = math.MaxInt64 // its place has the id of its own charge
 	}
-	x, err := l.reservations.enter(ctx, q.state, q.latch, need)
+	x, err := l.reservations.enter(ctx, q.state, q.stored, need)
 	switch {
 	case err != nil:
 		done(decision{}, coord.Failed("ratelimit "+q.lim.label()+": wait for an earlier call", err))
@@ -124,8 +124,8 @@ func (l *Limiter) promise(ctx context.Context, q question, x *reservation, d dec
 	o, now := out.Value, out.Value.NowUS
 	s := slot{at: o.NowUS + o.RetryAfterUS, made: o.NowUS, cost: q.cost, id: q.id, borrowed: out.Replayed}
 	if out.Replayed {
-		// The latch keeps what was told then. How late it is now, one more look says.
-		q.peek, q.cost, q.latch = true, 0, lua.Latch{}
+		// The stored reply keeps what was told then. How late it is now, one more look says.
+		q.peek, q.cost, q.stored = true, 0, lua.StoredReply{}
 		look, err := l.charge(ctx, q)
 		if err != nil {
 			return false, err
@@ -140,12 +140,12 @@ func (l *Limiter) promise(ctx context.Context, q question, x *reservation, d dec
 }
 
 // giveBack gives a slot back to its bucket in Redis.
-func (l *Limiter) giveBack(ctx context.Context, bucket, latch string, s slot) (SlotState, error) {
+func (l *Limiter) giveBack(ctx context.Context, bucket, stored string, s slot) (SlotState, error) {
 	gate, algorithm := l.keys.ofState(bucket)
 	out, err := lua.Run(ctx, l.runner, GiveBackScript, GiveBackIn{
-		State: bucket, Gate: gate, Latch: latch,
+		State: bucket, Gate: gate, StoredReply: stored,
 		Algorithm: algorithm, ID: s.id, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	return out.Value, err
 }
 

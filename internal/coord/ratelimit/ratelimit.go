@@ -285,7 +285,7 @@ func (l *Limiter) Reset(ctx context.Context, c coord.Caller, p *api.RatelimitRes
 	state := l.keys.limit(lim.options.Name, t.counted, lim.part)
 	out, err := lua.Run(ctx, l.runner, ResetScript, ResetIn{
 		State: state, Channel: l.keys.Broadcast(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitResetResult{}, coord.Failed("ratelimit "+lim.label()+": reset", err)
 	}

@@ -1,6 +1,6 @@
 -- Gives back a slot that was promised and has not come: it is credited when it is the last one.
 -- USES clock texts muldiv lifetime bands state gate credit bucket bucket_credit gcra leaky leaky_credit window window_credit log
--- KEYS state; gate; latch
+-- KEYS state; gate; stored_reply
 -- ARGV algorithm; id; cost; slot_us; promised_us
 -- RETURNS slot
 -- TTL state: as with a charge of its algorithm; gate: see part_gate.lua
@@ -26,5 +26,5 @@ if last and g.delay > 0 then
   g.next = slot_us
   gate_keep(gate_key, g)
 end
-if latch_key then redis.call('DEL', latch_key) end
+if stored_reply_key then redis.call('DEL', stored_reply_key) end
 return last and 1 or 0

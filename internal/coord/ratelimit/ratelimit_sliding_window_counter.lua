@@ -5,11 +5,12 @@
 -- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
 -- USES clock lifetime muldiv bands counter gate admit
 -- LATER line leases seat
--- KEYS state; gate; leases; holders; line; beats
--- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; beat_ms; inboxes
+-- KEYS state; gate; leases; holders; line; heartbeats
+-- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
+--      inboxes
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; first; bands; then; remaining;
 --      current; reset_after_us
--- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; gate, leases, holders, line, beats: see
+-- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; gate, leases, holders, line, heartbeats: see
 --      their parts
 -- COST O(bands + ended leases + dead waiters), 23 us: HMGET twice, and when it took something HSET and PEXPIRE
 -- What will count in a window to come is not known, so that no slot in it can be promised.

@@ -203,7 +203,7 @@ func TestARefusalWritesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, values, store.Get(ctx, key).Val())
 		require.Equal(t, expires, store.PExpireTime(ctx, key).Val())
-		require.Zero(t, store.Exists(ctx, coord.Latch(key, c).Key).Val(), "nor a latch")
+		require.Zero(t, store.Exists(ctx, coord.StoredReply(key, c).Key).Val(), "nor a stored")
 	}
 }
 

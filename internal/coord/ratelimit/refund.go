@@ -45,7 +45,7 @@ func (l *Limiter) Refund(ctx context.Context, c coord.Caller, p *api.RatelimitGr
 	state := l.keys.limitPart(g.tag, g.part)
 	out, err := lua.Run(ctx, l.runner, RefundScript, RefundIn{
 		State: state, Marker: l.keys.refunded(g.tag, g.id), Algorithm: algorithmOf(g.part), ID: g.id, Cost: g.cost, AtUS: g.at,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitRefundResult{}, coord.Failed("ratelimit "+g.rule()+": refund", err)
 	}

@@ -58,7 +58,7 @@ func (l *Limiter) report(
 		caller: c, gate: g, key: p.Key, status: strconv.FormatInt(p.Status, 10), grant: p.Grant,
 		class: coord.StatusClass(p.Status), latency: coord.Millis(p.LatencyMS),
 	}
-	ask.Latch, ask.Patience = coord.Latch(g.key, c), lua.Patient
+	ask.StoredReply, ask.Patience = coord.StoredReply(g.key, c), lua.Patient
 	ask.In = ReportIn{
 		Gate: g.key, Hit: slices.Contains(by.Codes, p.Status) && p.RetryAfterMS >= 0, RetryUS: max(p.RetryAfterMS, 0) * 1000,
 		BaseMS: by.BaseMS, MaxMS: by.MaxMS, Factor: pauseFactor(by), ForgiveUS: by.ForgiveMS * 1000,

@@ -35,18 +35,18 @@ type slot struct {
 type reservations struct {
 	clock    coord.Clock
 	crew     *coord.Crew // goes on with calls whose wait is over
-	giveBack func(ctx context.Context, bucket, latch string, s slot) (SlotState, error)
+	giveBack func(ctx context.Context, bucket, stored string, s slot) (SlotState, error)
 
 	mu       sync.Mutex // guards what follows, and the reservations themselves
 	n        int
 	waiting  map[string][]*reservation // by bucket, the earliest slot first
-	requests map[lua.Latch]*reservation
+	requests map[lua.StoredReply]*reservation
 }
 
 // reservation is one call that may wait, or several with one request id.
 type reservation struct {
 	bucket  string
-	request lua.Latch // zero = none
+	request lua.StoredReply // zero = none
 	need    int64
 	callers int // how many calls it has; the last one to leave frees the slot
 
@@ -89,14 +89,14 @@ const maxReservations = 1 << 16
 func newReservations(clock coord.Clock, giveBack func(context.Context, string, string, slot) (SlotState, error)) *reservations {
 	return &reservations{
 		clock: clock, crew: coord.NewCrew(lease.MaxSteps), giveBack: giveBack,
-		waiting: make(map[string][]*reservation), requests: make(map[lua.Latch]*reservation),
+		waiting: make(map[string][]*reservation), requests: make(map[lua.StoredReply]*reservation),
 	}
 }
 
 // enter makes the reservation of a call, or takes over that of an earlier one
 // with the same request id: whichever of them leaves last frees the slot. It is
 // nil when too many wait.
-func (r *reservations) enter(ctx context.Context, bucket string, request lua.Latch, need int64) (*reservation, error) {
+func (r *reservations) enter(ctx context.Context, bucket string, request lua.StoredReply, need int64) (*reservation, error) {
 	for {
 		r.mu.Lock()
 		x := r.requests[request]
@@ -118,7 +118,7 @@ func (r *reservations) enter(ctx context.Context, bucket string, request lua.Lat
 			r.mu.Unlock()
 			return x, nil
 		}
-		// Its latch is being deleted: before that, the script would answer the slot
+		// Its stored reply is being deleted: before that, the script would answer the slot
 		// that is given away.
 		r.mu.Unlock()
 		select {
@@ -269,19 +269,19 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool
 	return credited
 }
 
-// free finds a place for a slot. The latch of who left has to go before anyone
+// free finds a place for a slot. The stored reply of who left has to go before anyone
 // else may have the slot, or its repetition would be let through as well.
-func (r *reservations) free(ctx context.Context, bucket, latch string, s slot) (credited bool) {
+func (r *reservations) free(ctx context.Context, bucket, stored string, s slot) (credited bool) {
 	for {
-		if latch == "" && r.pass(bucket, &s) {
+		if stored == "" && r.pass(bucket, &s) {
 			continue
 		}
 		// Not repeated when its reply is lost: then the slot lapses.
-		state, err := r.giveBack(ctx, bucket, latch, s)
+		state, err := r.giveBack(ctx, bucket, stored, s)
 		if err != nil || state != SlotInner {
 			return err == nil && state == SlotCredited
 		}
-		latch = ""
+		stored = ""
 		if !r.pass(bucket, &s) {
 			return false
 		}

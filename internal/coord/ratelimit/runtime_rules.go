@@ -128,7 +128,7 @@ func (r *RuntimeRules) follow(looked func()) {
 func (r *RuntimeRules) load(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out, err := lua.Attempt(ctx, r.o.Runner, RulesScript, RulesIn{Rules: r.key, Known: r.known}, lua.Latch{})
+	out, err := lua.Attempt(ctx, r.o.Runner, RulesScript, RulesIn{Rules: r.key, Known: r.known}, lua.StoredReply{})
 	if err != nil {
 		return coord.Failed("ratelimit: rules", err)
 	}
@@ -204,7 +204,7 @@ func (r *RuntimeRules) Put(ctx context.Context, _ coord.Caller, p *api.Ratelimit
 	name := p.Rule.Name
 	out, err := lua.Run(ctx, r.o.Runner, PutRuleScript, PutRuleIn{
 		Rules: r.key, Name: name, Text: text, Least: r.o.Rules.next(), Most: maxKept + 1, Channel: r.o.Keys.Broadcast(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	switch {
 	case err != nil:
 		return api.RatelimitPutRuleResult{}, coord.Failed("ratelimit "+name+": put", err)
@@ -222,7 +222,7 @@ var errManyRules = fmt.Errorf("rule: redis keeps %d rules already, the most; rem
 func (r *RuntimeRules) Delete(ctx context.Context, _ coord.Caller, p *api.RatelimitDeleteRuleParams) (api.RatelimitDeleteRuleResult, error) {
 	out, err := lua.Run(ctx, r.o.Runner, DeleteRuleScript, DeleteRuleIn{
 		Rules: r.key, Name: p.Name, Least: r.o.Rules.next(), Channel: r.o.Keys.Broadcast(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitDeleteRuleResult{}, coord.Failed("ratelimit "+p.Name+": delete", err)
 	}

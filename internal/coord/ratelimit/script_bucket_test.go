@@ -178,29 +178,29 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 		const sig = "1/1/1000/1"
 		runs := []struct {
 			name string
-			run  func(key string, l lua.Latch) error
+			run  func(key string, l lua.StoredReply) error
 		}{
-			{"lean", func(key string, l lua.Latch) error {
+			{"lean", func(key string, l lua.StoredReply) error {
 				keys, args := lua.InputOf(ratelimit.TokenBucketScript, ratelimit.TokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Capacity: 1, L: 1, P: 1000})
 				_, err := s.Eval(ratelimit.TokenBucketScript.Source, luatest.Epoch, keys, args, l)
 				return err
 			}},
-			{"bands", func(key string, l lua.Latch) error {
+			{"bands", func(key string, l lua.StoredReply) error {
 				keys, args := lua.InputOf(ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Signature: sig}})
 				_, err := s.Eval(ratelimit.ChargeScript("token_bucket").Source, luatest.Epoch, keys, args, l)
 				return err
 			}},
-			{"lock", func(key string, l lua.Latch) error {
+			{"lock", func(key string, l lua.StoredReply) error {
 				keys, args := lua.InputOf(lock.AcquireScript, lock.AcquireIn{Lock: key, LineKeys: lease.LineKeysOf(key), Token: "t", TTLMS: 1000})
 				_, err := s.Eval(lock.AcquireScript.Source, luatest.Epoch, keys, args, l)
 				return err
 			}},
 		}
 		for _, r := range runs {
-			require.ErrorContains(t, r.run(s.Key("text"), lua.Latch{Key: s.Key("idem"), Fingerprint: "f"}), "WRONGTYPE", r.name)
+			require.ErrorContains(t, r.run(s.Key("text"), lua.StoredReply{Key: s.Key("idem"), Fingerprint: "f"}), "WRONGTYPE", r.name)
 			require.Equal(t, `string "v"`, s.Raw(t, s.Key("text")), r.name)
 			require.Equal(t, "none", s.Raw(t, s.Key("idem")), r.name)
-			require.ErrorContains(t, r.run(s.Key("free"), lua.Latch{Key: s.Key("hash"), Fingerprint: "f"}), "WRONGTYPE", r.name)
+			require.ErrorContains(t, r.run(s.Key("free"), lua.StoredReply{Key: s.Key("hash"), Fingerprint: "f"}), "WRONGTYPE", r.name)
 			require.Equal(t, "none", s.Raw(t, s.Key("free")), r.name)
 		}
 	})

@@ -36,7 +36,7 @@ func counted(t *testing.T, r *lua.Runner, s lua.Script[ratelimit.In, ratelimit.O
 	t.Helper()
 	in := one(key)
 	in.Cost = 0
-	out, err := lua.Run(luatest.Deadline(t), r, s, in, lua.Latch{})
+	out, err := lua.Run(luatest.Deadline(t), r, s, in, lua.StoredReply{})
 	require.NoError(t, err)
 	return out.Value.Current
 }
@@ -46,12 +46,12 @@ func TestALostReplyCountsOnceWithEveryAlgorithm(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, s lua.Script[ratelimit.In, ratelimit.Out]) {
 		p, r, witness, key := luatest.BehindProxy(t, lua.Options{})
 		p.Lose(luatest.Plan{})
-		_, err := lua.Run(luatest.Deadline(t), r, s, one(key), lua.Latch{})
+		_, err := lua.Run(luatest.Deadline(t), r, s, one(key), lua.StoredReply{})
 		require.ErrorIs(t, err, redis.ErrMaybeExecuted)
 		require.EqualValues(t, 1, counted(t, witness, s, key))
 
 		p.Lose(luatest.Plan{})
-		out, err := lua.Run(luatest.Deadline(t), r, s, one(key), lua.Latch{Key: key + "idem", Fingerprint: "f"})
+		out, err := lua.Run(luatest.Deadline(t), r, s, one(key), lua.StoredReply{Key: key + "idem", Fingerprint: "f"})
 		require.NoError(t, err)
 		require.True(t, out.Replayed)
 		require.True(t, out.Value.Admitted())
@@ -71,7 +71,7 @@ func TestFlushedScriptsCountOnceWithEveryAlgorithm(t *testing.T) {
 		for range callers {
 			wg.Go(func() {
 				for range each {
-					_, err := lua.Run(luatest.Deadline(t), r, s, one("k"), lua.Latch{})
+					_, err := lua.Run(luatest.Deadline(t), r, s, one("k"), lua.StoredReply{})
 					errs <- err
 				}
 			})

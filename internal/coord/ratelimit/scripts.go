@@ -23,8 +23,8 @@ type Band struct {
 // max_concurrent: the lean form of its general script, on the same state. Both read
 // the replies that the other stored under a request id.
 var TokenBucketScript = lua.Define[TokenBucketIn, coord.LimitAnswer](files, lua.Source{
-	Name:    "ratelimit_token_bucket",
-	Latched: true,
+	Name:        "ratelimit_token_bucket",
+	StoresReply: true,
 })
 
 // TokenBucketIn is one charge of one band; what Charge and Band say
@@ -79,24 +79,26 @@ const (
 // Seat is the lease that a limit with max_concurrent gives out with each charge.
 // The zero Seat is none; its keys are needed only with MaxConcurrent.
 type Seat struct {
-	Leases  string `lua:"key,optional"`
-	Holders string `lua:"key,optional"`
-	Line    string `lua:"key,optional"`
-	Beats   string `lua:"key,optional"`
+	Leases     string `lua:"key,optional"`
+	Holders    string `lua:"key,optional"`
+	Line       string `lua:"key,optional"`
+	Heartbeats string `lua:"key,optional"`
 	// MaxConcurrent is how many leases there may be at once; 0 = any number.
 	MaxConcurrent int64
 	// HoldMS is how long the lease lives from the slot on, unless it is renewed.
 	HoldMS                    int64
 	Session, Client, Instance string // who holds it; an empty Session = it ends with its time alone
 	// Waiter is the caller's in the line; empty = it does not wait. Its place lives
-	// for BeatMS; 0 = it leaves the line if it is not served.
-	Waiter  string
-	BeatMS  int64
-	Inboxes string // what the names of the sidecars' channels begin with
+	// for HeartbeatMS; 0 = it leaves the line if it is not served.
+	Waiter      string
+	HeartbeatMS int64
+	Inboxes     string // what the names of the sidecars' channels begin with
 }
 
 // LineKeys are the keys of the waiting line for the lease.
-func (s Seat) LineKeys() lease.LineKeys { return lease.LineKeys{Line: s.Line, Beats: s.Beats} }
+func (s Seat) LineKeys() lease.LineKeys {
+	return lease.LineKeys{Line: s.Line, Heartbeats: s.Heartbeats}
+}
 
 // Out is the answer of a limit of any number of bands.
 type Out struct {
@@ -133,9 +135,9 @@ const (
 // GiveBackIn is one slot, as it was charged.
 type GiveBackIn struct {
 	State, Gate string `lua:"key"`
-	// Latch is the key of the request that was promised the slot, whose repetition
+	// StoredReply is the key of the request that was promised the slot, whose repetition
 	// is then a new one; empty for none.
-	Latch string `lua:"key,optional"`
+	StoredReply string `lua:"key,optional"`
 	// Algorithm is the state's, by its name on the wire; ID is Charge's.
 	Algorithm, ID string
 	Cost          int64

@@ -58,8 +58,8 @@ type DelayOut struct{ DelayUS, UntilUS, NowUS int64 }
 
 // ReportScript pauses a key for what its remote server answered.
 var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
-	Name:    "ratelimit_report",
-	Latched: true,
+	Name:        "ratelimit_report",
+	StoresReply: true,
 })
 
 // ReportIn is one answer of a remote server.

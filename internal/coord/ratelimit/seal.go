@@ -105,7 +105,7 @@ func (s *seals) look(ctx context.Context, patient bool) error {
 	if patient {
 		run = lua.Run[SealIn, string]
 	}
-	out, err := run(coord.OutOfTurn(ctx), s.runner, SealScript, SealIn{Seal: s.key, Offered: offered}, lua.Latch{})
+	out, err := run(coord.OutOfTurn(ctx), s.runner, SealScript, SealIn{Seal: s.key, Offered: offered}, lua.StoredReply{})
 	if err != nil {
 		return err
 	}

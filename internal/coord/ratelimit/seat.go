@@ -74,7 +74,7 @@ func (l *Limiter) seat(q question) Seat {
 	s := Seat{MaxConcurrent: q.lim.options.MaxConcurrent, HoldMS: holdUnbound.Milliseconds(), Inboxes: l.keys.Inboxes()}
 	var line lease.LineKeys
 	s.Leases, s.Holders, line = l.keys.seats(q.tag)
-	s.Line, s.Beats = line.Line, line.Beats
+	s.Line, s.Heartbeats = line.Line, line.Heartbeats
 	if q.caller.Session != nil {
 		id := q.caller.Identity()
 		s.Session, s.Client, s.Instance, s.HoldMS = q.caller.Session.ID, id.Client, id.Instance, holdFor.Milliseconds()
@@ -104,11 +104,11 @@ func (l *Limiter) atOnce(ctx context.Context, q question) (decision, answer, err
 		return decision{}, answer{}, err
 	}
 	d, out, err := l.ask(ctx, q)
-	var doubt error
+	var ambiguous error
 	if errors.Is(err, redis.ErrMaybeExecuted) {
-		doubt = err
+		ambiguous = err
 	}
-	return l.settled(ctx, q, d, out, "", doubt, err)
+	return l.settled(ctx, q, d, out, "", ambiguous, err)
 }
 
 // inTurn is atOnce for a place in the caller's turn.
@@ -121,21 +121,21 @@ func (l *Limiter) inTurn(ctx context.Context, q *question, wait time.Duration, d
 		done(decision{}, answer{}, err)
 		return
 	}
-	l.inLine(ctx, q, wait, func(d decision, out answer, waiter string, doubt, err error) {
-		done(l.settled(ctx, *q, d, out, waiter, doubt, err))
+	l.inLine(ctx, q, wait, func(d decision, out answer, waiter string, ambiguous, err error) {
+		done(l.settled(ctx, *q, d, out, waiter, ambiguous, err))
 	})
 }
 
 // settled cleans up after an answer: it gives back a place that may have been taken,
 // and takes the call out of the waiting line.
 func (l *Limiter) settled(
-	ctx context.Context, q question, d decision, out answer, waiter string, doubt, err error,
+	ctx context.Context, q question, d decision, out answer, waiter string, ambiguous, err error,
 ) (decision, answer, error) {
 	if d.MaybeExecuted {
-		doubt = redis.ErrMaybeExecuted // the fail mode answered in place of a grant
+		ambiguous = redis.ErrMaybeExecuted // the fail mode answered in place of a grant
 	}
-	if doubt != nil || waiter != "" && (err != nil || d.Degraded || out.Replayed) {
-		l.unseat(ctx, q, waiter, doubt)
+	if ambiguous != nil || waiter != "" && (err != nil || d.Degraded || out.Replayed) {
+		l.unseat(ctx, q, waiter, ambiguous)
 	}
 	var known *coord.Error
 	if err != nil && !errors.As(err, &known) {
@@ -159,30 +159,30 @@ type seatAttempt struct {
 // again unless the call has a request id: it ends the wait. doubt is the error of a
 // try whose reply was lost, so that it may have taken a place.
 func (l *Limiter) inLine(
-	ctx context.Context, q *question, wait time.Duration, done func(d decision, out answer, waiter string, doubt, err error),
+	ctx context.Context, q *question, wait time.Duration, done func(d decision, out answer, waiter string, ambiguous, err error),
 ) {
-	var doubt error
+	var ambiguous error
 	end := l.clock.Now().Add(wait)
 	lease.Stand(ctx, l.lines, q.seat.LineKeys(), wait, func(ctx context.Context, at lease.Place) (seatAttempt, error) {
 		asked := *q
-		asked.seat.Waiter, asked.seat.BeatMS = at.Waiter, at.Beat.Milliseconds()
+		asked.seat.Waiter, asked.seat.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 		asked.wait = patienceUS(ctx, end.Sub(l.clock.Now()))
 		d, out, err := l.ask(ctx, asked)
 		switch {
 		case errors.Is(err, redis.ErrMaybeExecuted):
-			if doubt = err; q.latch.Key == "" {
+			if ambiguous = err; q.stored.Key == "" {
 				return seatAttempt{Look: lease.Look{Served: true}}, nil
 			}
 		case err == nil && d.Grant != "":
-			doubt = nil // its repetition was answered
+			ambiguous = nil // its repetition was answered
 		}
 		found := lease.Look{Served: d.DeniedBy != ReasonConcurrency, First: out.Value.First, Free: coord.Millis(d.RetryAfterMS)}
 		return seatAttempt{found, d, out}, err
 	}, func(last seatAttempt, waiter string, err error) {
-		if doubt != nil && q.latch.Key == "" {
-			err = doubt
+		if ambiguous != nil && q.stored.Key == "" {
+			err = ambiguous
 		}
-		done(last.d, last.out, waiter, doubt, err)
+		done(last.d, last.out, waiter, ambiguous, err)
 	})
 }
 
@@ -198,7 +198,7 @@ func (l *Limiter) keepSeat(ctx context.Context, q question, d decision, out answ
 	if out.Replayed {
 		in := l.seats.renewal(h)
 		in.Move, in.Client, in.Instance, in.HoldMS = true, q.seat.Client, q.seat.Instance, q.seat.HoldMS
-		moved, err := lua.Run(ctx, l.runner, RenewScript, in, lua.Latch{})
+		moved, err := lua.Run(ctx, l.runner, RenewScript, in, lua.StoredReply{})
 		switch {
 		case err != nil:
 			return decision{}, coord.Failed(op+"replay", err)
@@ -240,13 +240,13 @@ func (l *Limiter) reseat(ctx context.Context, q question, d decision) (decision,
 // unseat sees to a place that may have been taken although the call failed, and to
 // the one in the line. Who repeats the request may still want it: then the session
 // remembers it, and gives it back when it closes.
-func (l *Limiter) unseat(ctx context.Context, q question, waiter string, doubt error) {
-	h := lease.Hold{ID: lease.ID{Noun: noun, Name: q.tag}, Session: q.seat.Session, Kind: l.seats, Waiter: waiter, Doubt: doubt}
-	if doubt != nil {
+func (l *Limiter) unseat(ctx context.Context, q question, waiter string, ambiguous error) {
+	h := lease.Hold{ID: lease.ID{Noun: noun, Name: q.tag}, Session: q.seat.Session, Kind: l.seats, Waiter: waiter, Ambiguous: ambiguous}
+	if ambiguous != nil {
 		token := grant{id: q.id, tag: q.tag, part: q.lim.part}.text(l.seals)
 		id := lease.ID{Noun: noun, Name: q.tag, Token: token}
 		s := q.caller.Session
-		kept := s != nil && l.leases.Doubt(&lease.Lease{ID: id, TTL: holdFor, Session: s, Kind: l.seats}, doubt)
+		kept := s != nil && l.leases.Ambiguous(&lease.Lease{ID: id, TTL: holdFor, Session: s, Kind: l.seats}, ambiguous)
 		if !kept || q.caller.RequestID == "" || errors.Is(ctx.Err(), context.Canceled) {
 			h.Token = token
 		}
@@ -255,11 +255,11 @@ func (l *Limiter) unseat(ctx context.Context, q question, waiter string, doubt e
 		return
 	}
 	// Once: what stays behind ends with its time, or with the session, and a place
-	// in the line with the next beat. An answer does not wait for Redis to be back.
+	// in the line with the next heartbeat. An answer does not wait for Redis to be back.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease.GiveBackTime)
 	defer cancel()
-	redis.Settle(ctx, doubt)
-	_, _ = lua.Attempt(ctx, l.runner, DoneScript, l.seats.done(h), lua.Latch{})
+	redis.Settle(ctx, ambiguous)
+	_, _ = lua.Attempt(ctx, l.runner, DoneScript, l.seats.done(h), lua.StoredReply{})
 }
 
 // leaveSeat gives back the place of a grant whose slot nobody will use, and which
@@ -297,11 +297,11 @@ func (l *Limiter) Done(ctx context.Context, c coord.Caller, p *api.RatelimitGran
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease.GiveBackTime)
 	defer cancel()
-	out, err := lua.Run(ctx, l.runner, DoneScript, l.seats.done(h), lua.Latch{})
+	out, err := lua.Run(ctx, l.runner, DoneScript, l.seats.done(h), lua.StoredReply{})
 	if err != nil {
 		if x != nil {
 			// No longer renewed, but closing the session tries once more.
-			l.leases.Doubt(&lease.Lease{ID: x.ID, TTL: x.TTL, Session: x.Session, Kind: l.seats}, err)
+			l.leases.Ambiguous(&lease.Lease{ID: x.ID, TTL: x.TTL, Session: x.Session, Kind: l.seats}, err)
 		}
 		rule, _, _ := strings.Cut(g.tag, ":")
 		return api.RatelimitDoneResult{}, coord.Failed("ratelimit "+rule+": done", err)

@@ -12,9 +12,9 @@ var files embed.FS
 // ReserveScript reserves a key of a set, or says that it is reserved or done.
 // Repeated with the same token it answers the same.
 var ReserveScript = lua.Define[ReserveIn, ReserveOut](files, lua.Source{
-	Name:       "seen_reserve",
-	Idempotent: true,
-	Latched:    true,
+	Name:        "seen_reserve",
+	Idempotent:  true,
+	StoresReply: true,
 })
 
 // ReserveIn is one try to reserve a key.

@@ -75,7 +75,7 @@ type reserving struct {
 	lease.Untold[api.SeenReserveResult]
 	seen *Seen
 	in   ReserveIn
-	once lua.Latch
+	once lua.StoredReply
 }
 
 func (a *reserving) open(s *Seen, c coord.Caller, p *api.SeenReserveParams) error {
@@ -84,7 +84,7 @@ func (a *reserving) open(s *Seen, c coord.Caller, p *api.SeenReserveParams) erro
 	}
 	x := lease.NewLease(c, noun, seenTag(p.Set, p.Key), "", p.Bind, p.TTLMS, s)
 	a.seen, a.in = s, ReserveIn{Seen: s.keys.seen(x.Name), Token: x.Token, TTLMS: p.TTLMS, Session: x.SessionID()}
-	a.once = coord.Latch(a.in.Seen, c)
+	a.once = coord.StoredReply(a.in.Seen, c)
 	// There is no line: who finds the key reserved does something else meanwhile.
 	a.Acquisition = lease.Acquisition[ReserveOut, api.SeenReserveResult]{
 		Leases: s.leases, Caller: c, Verb: "reserve", Lease: x, Made: true, Terms: a,
@@ -119,7 +119,7 @@ func (a *reserving) Waited(r *api.SeenReserveResult, _ int64) bool { return r.Re
 func (a *reserving) Replayed(ctx context.Context, _ ReserveOut) (api.SeenReserveResult, error) {
 	out, err := lua.Run(ctx, a.seen.runner, RenewScript, RenewIn{
 		Seen: a.in.Seen, Token: a.in.Token, Session: a.in.Session, TTLMS: a.in.TTLMS, Move: true,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		a.Leases.Unsure(ctx, a.Caller, a.Lease, false, "", err)
 		return api.SeenReserveResult{}, coord.Failed("seen "+a.Lease.Name+": replay", err)

@@ -38,7 +38,7 @@ func holders(v GetOut) []api.SemaphoreHolder {
 func (s *Semaphores) look(ctx context.Context, name string, most int64) (GetOut, error) {
 	keys, line := s.keys.semaphore(name)
 	for {
-		out, err := lua.Run(ctx, s.runner, GetScript, GetIn{Semaphore: keys, Line: line.Line, Most: most}, lua.Latch{})
+		out, err := lua.Run(ctx, s.runner, GetScript, GetIn{Semaphore: keys, Line: line.Line, Most: most}, lua.StoredReply{})
 		if err != nil || !out.Value.More {
 			return out.Value, err
 		}

@@ -18,9 +18,9 @@ type Keys struct {
 // AcquireScript grants permits of a semaphore, all or none. Repeated with the
 // same token it answers the same grant and restarts its TTL.
 var AcquireScript = lua.Define[AcquireIn, AcquireOut](files, lua.Source{
-	Name:       "semaphore_acquire",
-	Idempotent: true,
-	Latched:    true,
+	Name:        "semaphore_acquire",
+	Idempotent:  true,
+	StoresReply: true,
 })
 
 // AcquireIn is one try to take permits.
@@ -37,9 +37,9 @@ type AcquireIn struct {
 	Client, Instance, Meta string
 	// MaxHoldMS is after how long no renewal extends them any more; 0 = any does.
 	MaxHoldMS int64
-	// Waiter and BeatMS are as in lock.AcquireIn.
-	Waiter string
-	BeatMS int64
+	// Waiter and HeartbeatMS are as in lock.AcquireIn.
+	Waiter      string
+	HeartbeatMS int64
 	// Inboxes is what the names of the sidecars' channels begin with.
 	Inboxes string
 }

@@ -83,7 +83,7 @@ type semaphoreAcquisition struct {
 	lease.Untold[api.SemaphoreAcquireResult]
 	semaphores *Semaphores
 	in         AcquireIn
-	once       lua.Latch
+	once       lua.StoredReply
 }
 
 func (a *semaphoreAcquisition) open(s *Semaphores, c coord.Caller, p *api.SemaphoreAcquireParams) error {
@@ -96,7 +96,7 @@ func (a *semaphoreAcquisition) open(s *Semaphores, c coord.Caller, p *api.Semaph
 	}
 	x := lease.NewLease(c, noun, p.Name, p.Token, p.Bind, p.TTLMS, s)
 	a.semaphores, a.in = s, s.input(c, p, x)
-	a.once = coord.Latch(a.in.Semaphore.Leases, c)
+	a.once = coord.StoredReply(a.in.Semaphore.Leases, c)
 	a.Acquisition = lease.Acquisition[AcquireOut, api.SemaphoreAcquireResult]{
 		Leases: s.leases, Lines: s.lines, Caller: c, Verb: "acquire", Lease: x, Made: p.Token == "",
 		Line: a.in.LineKeys, Wait: coord.Millis(p.WaitMS), Replicas: int(p.WaitReplicas), Terms: a,
@@ -117,7 +117,7 @@ func (s *Semaphores) input(c coord.Caller, p *api.SemaphoreAcquireParams, x *lea
 
 // Ask implements lease.Terms, and so do those that follow.
 func (a *semaphoreAcquisition) Ask(at lease.Place, run *lua.Asked) {
-	a.in.Waiter, a.in.BeatMS = at.Waiter, at.Beat.Milliseconds()
+	a.in.Waiter, a.in.HeartbeatMS = at.Waiter, at.Heartbeat.Milliseconds()
 	lua.Ask(a.semaphores.runner, AcquireScript, a.in, a.once, lua.Patient, run)
 }
 
@@ -181,7 +181,7 @@ func (a *semaphoreAcquisition) Replayed(ctx context.Context, was AcquireOut) (ap
 		return api.SemaphoreAcquireResult{}, coord.Failed(op, err)
 	}
 	free := max(0, a.in.Limit-now.Held)
-	found, err := lua.Run(ctx, s.runner, RenewScript, ask, lua.Latch{})
+	found, err := lua.Run(ctx, s.runner, RenewScript, ask, lua.StoredReply{})
 	if err != nil {
 		if x.Session != nil {
 			s.leases.Unsure(ctx, a.Caller, x, false, "", err)

@@ -1,9 +1,9 @@
 -- Gives the permits of a token back and nobody else's, gives up a place in the line, and tells whose turn it is.
 -- USES clock line leases permits
--- KEYS leases; holders; weights; line; beats; gone
+-- KEYS leases; holders; weights; line; heartbeats; gone
 -- ARGV token; session; waiter; inboxes
 -- RETURNS state
--- TTL leases, holders, weights: of those that are left, as long as the last, and 150 s; gone: 150 s; line, beats: unchanged
+-- TTL leases, holders, weights: of those that are left, as long as the last, and 150 s; gone: 150 s; line, heartbeats: unchanged
 -- COST O(log leases + dead waiters), 31 us: ZSCORE, HGET, and when it is held ZREM, HDEL, SET, PEXPIRE, ZRANGE and PUBLISH
 local mine = token ~= '' and permits_of(semaphore, token)
 local state = 0
@@ -14,7 +14,7 @@ elseif token ~= '' and redis.call('GET', gone_key) then
 end
 -- A key of another type fails before anything is written.
 redis.call('ZCARD', semaphore.weights)
-redis.call('ZCARD', beats_key)
+redis.call('ZCARD', heartbeats_key)
 -- It may have been the first in the line, with something free for the next.
 local left = waiter ~= '' and redis.call('ZREM', line_key, waiter) == 1
 if state == 1 then
@@ -25,5 +25,5 @@ if state == 1 then
   -- A late repetition of the acquisition, or of this, learns what became of it.
   redis.call('SET', gone_key, string.format('%.0f', mine.fence), 'PX', MEMORY_MS)
 end
-if state == 1 or left then line_wake(line_key, beats_key, inboxes) end
+if state == 1 or left then line_wake(line_key, heartbeats_key, inboxes) end
 return state

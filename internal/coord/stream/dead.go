@@ -23,7 +23,7 @@ func (s *Streams) Dead(ctx context.Context, c coord.Caller, p *api.StreamDeadPar
 			return api.StreamDeadResult{}, err
 		}
 	}
-	out, err := lua.Run(ctx, s.Runner, DeadScript, in, lua.Latch{})
+	out, err := lua.Run(ctx, s.Runner, DeadScript, in, lua.StoredReply{})
 	if err != nil {
 		return api.StreamDeadResult{}, coord.Failed("stream "+p.Stream+": dead", err)
 	}
@@ -64,7 +64,7 @@ func (s *Streams) Redrive(ctx context.Context, c coord.Caller, p *api.StreamRedr
 		return api.StreamRedriveResult{}, err
 	}
 	keys := s.keys.streamKeys(p.Stream)
-	out, err := lua.Run(ctx, s.Runner, RedriveScript, RedriveIn{Keys: keys, IDs: ids, Count: p.Count}, coord.LatchAlways(keys.Log, c))
+	out, err := lua.Run(ctx, s.Runner, RedriveScript, RedriveIn{Keys: keys, IDs: ids, Count: p.Count}, coord.StoredReplyAlways(keys.Log, c))
 	if err != nil {
 		return api.StreamRedriveResult{}, coord.Failed("stream "+p.Stream+": redrive", err)
 	}

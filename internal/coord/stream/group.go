@@ -124,7 +124,7 @@ func (g *group) close() {
 func (g *group) create(ctx context.Context, from string, p lua.Patience) (OpenOut, error) {
 	out, err := lua.RunAs(ctx, g.d.Runner, OpenScript, OpenIn{
 		Keys: g.keys, GroupKeys: g.own, Group: g.group, From: from, Field: g.key,
-	}, lua.Latch{}, p)
+	}, lua.StoredReply{}, p)
 	return out.Value, err
 }
 

@@ -37,9 +37,9 @@ func TestStreamsOfOddNamesShareNoKey(t *testing.T) {
 				}
 				is(key, what)
 			}
-			latch := coord.Latch(stream.LogOf(k, name), coord.Caller{RequestID: part}).Key
-			require.Contains(t, latch, tag+":idem:")
-			is(latch, name+"\nlatch\n"+part)
+			stored := coord.StoredReply(stream.LogOf(k, name), coord.Caller{RequestID: part}).Key
+			require.Contains(t, stored, tag+":idem:")
+			is(stored, name+"\nstored_reply\n"+part)
 		}
 	}
 	require.Len(t, of, len(names)*(5+6*len(names)))

@@ -165,7 +165,7 @@ func (g *group) admitted(ctx context.Context, n int) (got []*message, wait time.
 	run, err := lua.Attempt(limited, g.d.Runner, HeadsScript, HeadsIn{
 		Keys: g.keys, GroupKeys: g.own, Group: g.group, Consumer: g.d.Consumer,
 		Count: int64(n), Most: maxParked, Longest: api.MaxNameBytes, HoldMS: laneHold.Milliseconds(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return nil, 0, err
 	}

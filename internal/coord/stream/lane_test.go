@@ -51,7 +51,7 @@ func (f *fleet) publishTo(host string, from, to int) {
 		require.NoError(f.t, err)
 		ins = append(ins, stream.PublishIn{Keys: keys, DelayedKeys: delayed, Message: text, Broadcast: coord.NewKeys(f.prefix, "").Broadcast()})
 	}
-	_, errs := lua.BatchOnce(f.t.Context(), f.runner, stream.PublishScript, ins, make([]lua.Latch, len(ins)))
+	_, errs := lua.BatchOnce(f.t.Context(), f.runner, stream.PublishScript, ins, make([]lua.StoredReply, len(ins)))
 	for _, err := range errs {
 		require.NoError(f.t, err)
 	}

@@ -66,7 +66,7 @@ func (d *delivery) giveBack(ctx context.Context, gone []lease.Hold, unseen bool)
 	}
 	outs, errs := make([]lua.Outcome[State], len(ins)), make([]error, len(ins))
 	if len(ins) == 1 { // it shares batches with those of other calls
-		outs[0], errs[0] = lua.Run(ctx, d.Runner, ReturnScript, ins[0], lua.Latch{})
+		outs[0], errs[0] = lua.Run(ctx, d.Runner, ReturnScript, ins[0], lua.StoredReply{})
 	} else {
 		outs, errs = lua.Batch(ctx, d.Runner, ReturnScript, ins)
 	}

@@ -279,7 +279,7 @@ func (g *group) claimRun(ctx context.Context, n int, visibility time.Duration, a
 	run, err := lua.Attempt(ctx, g.d.Runner, ClaimScript, ClaimIn{
 		Keys: g.keys, GroupKeys: g.own, Group: g.group, Consumer: g.d.Consumer, VisibilityMS: visibility.Milliseconds(),
 		MaxDeliveries: g.settingsNow().maxDeliveries, Count: int64(n), After: after,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return run.Value, nil, err
 	}

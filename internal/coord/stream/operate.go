@@ -44,7 +44,7 @@ func (s *Streams) reap(ctx context.Context, stream, group string) error {
 func (s *Streams) reapIdle(ctx context.Context, stream, group string, idle time.Duration) error {
 	_, err := lua.Run(ctx, s.Runner, ReapScript, ReapIn{
 		Keys: s.keys.streamKeys(stream), Group: group, IdleMS: idle.Milliseconds(),
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	if err != nil {
 		return coord.Failed("stream "+stream+": reap", err)
 	}

@@ -81,7 +81,7 @@ func (o *operated) bury(t *testing.T, n int, body func(i int) []byte) {
 		require.NoError(t, o.client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "g", Consumer: "me", Streams: []string{k.Log, ">"}, Count: 1}).Err())
 		out, err := lua.Run(ctx, o.runner, stream.NackScript, stream.NackIn{
 			Keys: k, GroupKeys: o.of("g"), Group: "g", ID: id, Dead: true, Reason: "no good",
-		}, lua.Latch{})
+		}, lua.StoredReply{})
 		require.NoError(t, err)
 		require.True(t, out.Value.Dead)
 	}
@@ -107,7 +107,7 @@ func TestStatsAndGroupsOfAStream(t *testing.T) {
 	require.NoError(t, o.client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "b:{x}", Consumer: "me", Streams: []string{k.Log, ">"}}).Err())
 	_, err = lua.Run(ctx, o.runner, stream.NackScript, stream.NackIn{
 		Keys: k, GroupKeys: o.of("b:{x}"), Group: "b:{x}", ID: o.client.XRange(ctx, k.Log, "-", "+").Val()[0].ID, DelayMS: 3_600_000,
-	}, lua.Latch{})
+	}, lua.StoredReply{})
 	require.NoError(t, err)
 	_, delayed, _ := stream.OperatedKeys(o.keys, "s", "")
 	require.NoError(t, o.client.ZAdd(ctx, delayed.Due, redis.Z{Score: 1, Member: "one that is not due"}).Err())
@@ -148,7 +148,7 @@ func TestGroupsAreSorted(t *testing.T) {
 	for i := range 20 {
 		group := fmt.Sprint("group-", 'a'+i)
 		k, _, own := stream.OperatedKeys(keys, "s", group)
-		_, err := lua.Run(ctx, r, stream.OpenScript, stream.OpenIn{Keys: k, GroupKeys: own, Group: group, From: "0-0"}, lua.Latch{})
+		_, err := lua.Run(ctx, r, stream.OpenScript, stream.OpenIn{Keys: k, GroupKeys: own, Group: group, From: "0-0"}, lua.StoredReply{})
 		require.NoError(t, err)
 		want = append(want, group)
 	}

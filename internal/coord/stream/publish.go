@@ -58,7 +58,7 @@ func (s *Streams) publication() coord.Single[api.StreamPublishParams, PublishIn,
 			}
 			ask.In = s.newMessage(p.Stream, message, p.DedupeID)
 			ask.In.DedupeMS, ask.In.DelayMS, ask.In.MaxLen = p.DedupeMS, p.DelayMS, p.MaxLen
-			ask.Patience, ask.Latch = lua.Patient, coord.LatchAlways(ask.In.Log, c)
+			ask.Patience, ask.StoredReply = lua.Patient, coord.StoredReplyAlways(ask.In.Log, c)
 			return ask, coord.Asking, r, nil
 		},
 		Answer: s.published,
@@ -125,7 +125,7 @@ func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.Stream
 		return api.StreamPublishManyResult{}, err
 	}
 	traced := carrying(traceparent(ctx, c))
-	ins, latches := make([]PublishIn, len(p.Messages)), make([]lua.Latch, len(p.Messages))
+	ins, stored := make([]PublishIn, len(p.Messages)), make([]lua.StoredReply, len(p.Messages))
 	for i, m := range p.Messages {
 		message, err := pack(traced, m.Body, m.Fields)
 		if err != nil {
@@ -133,10 +133,10 @@ func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.Stream
 		}
 		ins[i] = s.newMessage(p.Stream, message, m.DedupeID)
 		ins[i].DedupeMS, ins[i].DelayMS, ins[i].MaxLen = m.DedupeMS, m.DelayMS, p.MaxLen
-		latches[i] = coord.LatchAlways(ins[i].Log, itemOf(c, i))
+		stored[i] = coord.StoredReplyAlways(ins[i].Log, itemOf(c, i))
 	}
-	outs, errs := lua.BatchOnce(ctx, s.Runner, PublishScript, ins, latches)
-	s.repeat(ctx, ins, latches, outs, errs)
+	outs, errs := lua.BatchOnce(ctx, s.Runner, PublishScript, ins, stored)
+	s.repeat(ctx, ins, stored, outs, errs)
 	r := api.StreamPublishManyResult{Results: make([]api.StreamPublished, len(ins))}
 	var added int64
 	for i, out := range outs {
@@ -156,12 +156,12 @@ func (s *Streams) PublishMany(ctx context.Context, c coord.Caller, p *api.Stream
 
 // repeat runs again what an outage kept from being answered, one after the other. After the
 // first that fails again Redis is away for longer, and the others keep their errors.
-func (s *Streams) repeat(ctx context.Context, ins []PublishIn, latches []lua.Latch, outs []lua.Outcome[PublishOut], errs []error) {
+func (s *Streams) repeat(ctx context.Context, ins []PublishIn, stored []lua.StoredReply, outs []lua.Outcome[PublishOut], errs []error) {
 	for i, err := range errs {
 		if !errors.Is(err, redis.ErrUnavailable) && !errors.Is(err, redis.ErrMaybeExecuted) {
 			continue
 		}
-		out, again := lua.Run(ctx, s.Runner, PublishScript, ins[i], latches[i])
+		out, again := lua.Run(ctx, s.Runner, PublishScript, ins[i], stored[i])
 		if again != nil {
 			if !errors.Is(err, redis.ErrMaybeExecuted) { // that stays true
 				errs[i] = again

@@ -48,7 +48,7 @@ func publish(t *testing.T, s *coordtest.Sidecar, c coord.Caller, p api.StreamPub
 // dueNow adds what is due, and tells what is left.
 func dueNow(t *testing.T, s *coordtest.Sidecar, name string) stream.DueOut {
 	t.Helper()
-	out, err := lua.Run(t.Context(), s.Runner, stream.DueScript, stream.DueOf(s.Keys, name), lua.Latch{})
+	out, err := lua.Run(t.Context(), s.Runner, stream.DueScript, stream.DueOf(s.Keys, name), lua.StoredReply{})
 	require.NoError(t, err)
 	return out.Value
 }

@@ -24,7 +24,7 @@ func (s *Streams) Read(ctx context.Context, c coord.Caller, p *api.StreamReadPar
 	} else {
 		in.Newest = p.Start == api.StartNew
 	}
-	out, err := lua.Run(ctx, s.Runner, ReadScript, in, lua.Latch{})
+	out, err := lua.Run(ctx, s.Runner, ReadScript, in, lua.StoredReply{})
 	if err != nil {
 		return r, coord.Failed("stream "+p.Stream+": read", err)
 	}

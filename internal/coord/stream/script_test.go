@@ -166,7 +166,7 @@ func TestAKeyOfAnotherTypeFailsBeforeAnythingIsWritten(t *testing.T) {
 				p.s.Del(t, all[at])
 				require.NoError(t, s.Client.Set(ctx, all[at], "text", time.Hour).Err())
 				before := p.raw(t, all)
-				if _, err := s.Eval(src, p.now, keys, args, lua.Latch{}); err != nil {
+				if _, err := s.Eval(src, p.now, keys, args, lua.StoredReply{}); err != nil {
 					wrong++
 					require.ErrorContains(t, err, "WRONGTYPE", name)
 					require.Equal(t, before, p.raw(t, all), "%s, with %s of another type", name, all[at])

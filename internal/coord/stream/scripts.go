@@ -26,7 +26,7 @@ type DelayedKeys struct {
 }
 
 // PublishScript adds a message to the end of a stream, or to those that are not due.
-var PublishScript = lua.Define[PublishIn, PublishOut](files, lua.Source{Name: "stream_publish", Latched: true})
+var PublishScript = lua.Define[PublishIn, PublishOut](files, lua.Source{Name: "stream_publish", StoresReply: true})
 
 // PublishIn is one message.
 type PublishIn struct {

@@ -107,7 +107,7 @@ type Letter struct {
 }
 
 // RedriveScript moves dead letters to the end of their stream, all in one run.
-var RedriveScript = lua.Define[RedriveIn, RedriveOut](files, lua.Source{Name: "stream_redrive", Latched: true})
+var RedriveScript = lua.Define[RedriveIn, RedriveOut](files, lua.Source{Name: "stream_redrive", StoresReply: true})
 
 // RedriveIn names dead letters, of which those that are not there are passed over, or says
 // how many of the oldest.

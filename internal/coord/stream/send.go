@@ -187,7 +187,7 @@ func (d *delivery) bury(n groupName, m *message, why error) {
 		out, err := lua.Run(ctx, d.Runner, NackScript, NackIn{
 			Keys: d.keys.streamKeys(n.stream), GroupKeys: d.keys.groupKeys(n.stream, n.group), Group: n.group, ID: m.id,
 			Dead: true, Reason: "no message of a sidecar",
-		}, lua.Latch{})
+		}, lua.StoredReply{})
 		if out.Value.Dead {
 			d.Telemetry.StreamMessages(ctx, "dead", 1)
 		}

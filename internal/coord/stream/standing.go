@@ -55,7 +55,7 @@ func (g *group) count(ctx context.Context) {
 	g.countAt = time.Now().Add(countEvery - spread(countEvery/4))
 	ctx, cancel := context.WithTimeout(ctx, scriptTime)
 	defer cancel()
-	out, err := lua.Attempt(ctx, g.d.Runner, GroupScript, GroupIn{Keys: g.keys, GroupKeys: g.own, Group: g.group}, lua.Latch{})
+	out, err := lua.Attempt(ctx, g.d.Runner, GroupScript, GroupIn{Keys: g.keys, GroupKeys: g.own, Group: g.group}, lua.StoredReply{})
 	if err != nil {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 // group that is not there is left out.
 func (s *Streams) Stats(ctx context.Context, _ coord.Caller, p *api.StreamStatsParams) (api.StreamStatsResult, error) {
 	keys := s.keys.streamKeys(p.Stream)
-	out, err := lua.Run(ctx, s.Runner, LookScript, LookIn{Keys: keys, Due: s.keys.delayedKeys(p.Stream).Due}, lua.Latch{})
+	out, err := lua.Run(ctx, s.Runner, LookScript, LookIn{Keys: keys, Due: s.keys.delayedKeys(p.Stream).Due}, lua.StoredReply{})
 	if err != nil {
 		return api.StreamStatsResult{}, coord.Failed("stream "+p.Stream+": stats", err)
 	}
@@ -143,7 +143,7 @@ func chosen(state string, r api.StreamListed) bool {
 
 // ListGroups lists the groups of a stream and their consumers.
 func (s *Streams) ListGroups(ctx context.Context, _ coord.Caller, p *api.StreamParams) (api.StreamGroupsResult, error) {
-	out, err := lua.Run(ctx, s.Runner, GroupsScript, s.keys.streamKeys(p.Stream), lua.Latch{})
+	out, err := lua.Run(ctx, s.Runner, GroupsScript, s.keys.streamKeys(p.Stream), lua.StoredReply{})
 	if err != nil {
 		return api.StreamGroupsResult{}, coord.Failed("stream "+p.Stream+": groups", err)
 	}

@@ -1,6 +1,6 @@
 -- Adds a message to the end of a stream, or has it wait until it is due. A message whose dedupe id is known is not added.
 -- USES clock stream_add
--- KEYS log; dead; groups; due; delayed; dedupe (optional)
+-- KEYS log; dead; groups; due; delayed; dedupe
 -- ARGV message; dedupe_ms; max_len; delay_ms; broadcast
 -- RETURNS published; id; due_ms
 -- TTL dedupe: dedupe_ms; log, due, delayed: none

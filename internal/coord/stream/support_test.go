@@ -62,7 +62,7 @@ func (f *fleet) publish(bodies ...string) (ids []string) {
 		require.NoError(f.t, err)
 		out, err := lua.Run(f.t.Context(), f.runner, stream.PublishScript, stream.PublishIn{
 			Keys: keys, DelayedKeys: delayed, Message: text, Broadcast: coord.NewKeys(f.prefix, "").Broadcast(),
-		}, lua.Latch{})
+		}, lua.StoredReply{})
 		require.NoError(f.t, err)
 		ids = append(ids, out.Value.ID)
 	}
@@ -77,7 +77,7 @@ func (f *fleet) keys() (stream.Keys, stream.DelayedKeys) {
 // to be acknowledged still.
 func (f *fleet) pending(id string) bool {
 	f.t.Helper()
-	out, err := lua.Run(f.t.Context(), f.runner, stream.AckScript, stream.AckOf(coord.NewKeys(f.prefix, ""), "jobs", "workers", id), lua.Latch{})
+	out, err := lua.Run(f.t.Context(), f.runner, stream.AckScript, stream.AckOf(coord.NewKeys(f.prefix, ""), "jobs", "workers", id), lua.StoredReply{})
 	require.NoError(f.t, err)
 	return out.Value
 }

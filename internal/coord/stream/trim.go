@@ -18,7 +18,7 @@ func (s *Streams) Trim(ctx context.Context, c coord.Caller, p *api.StreamTrimPar
 	if err != nil {
 		return api.StreamTrimResult{}, err
 	}
-	out, err := lua.Run(ctx, s.Runner, TrimScript, in, lua.Latch{})
+	out, err := lua.Run(ctx, s.Runner, TrimScript, in, lua.StoredReply{})
 	if err != nil {
 		return api.StreamTrimResult{}, coord.Failed("stream "+p.Stream+": trim", err)
 	}

@@ -1,7 +1,7 @@
 -- What scripts share that give things out in turn. A line is a sorted set of
--- waiters by ticket, first come first; beats, beside it, has for each sidecar
+-- waiters by ticket, first come first; heartbeats, beside it, has for each sidecar
 -- until when (us) it is taken to be alive. A waiter is <sidecar>:<n>. Both keys
--- are written together and share one TTL, longer than any beat.
+-- are written together and share one TTL, longer than any heartbeat.
 local LINE_MS = 60000
 
 local function sidecar_of(waiter)
@@ -11,13 +11,13 @@ end
 -- line_head is the first waiter whose sidecar is alive, and until when that one
 -- is. Those before it are taken out of the line, at most 1,000 in one run: then
 -- '' stands for whoever is first behind them. It is nil when nobody waits.
-local function line_head(line, beats)
+local function line_head(line, heartbeats)
   local first = redis.call('ZRANGE', line, 0, 0)[1]
   if not first then return nil, 0 end
   local ends, dead = {}, {}
   local function alive(waiter)
     local s = sidecar_of(waiter)
-    ends[s] = ends[s] or tonumber(redis.call('ZSCORE', beats, s) or 0)
+    ends[s] = ends[s] or tonumber(redis.call('ZSCORE', heartbeats, s) or 0)
     return ends[s] > now, ends[s]
   end
   local lives, till = alive(first)
@@ -36,34 +36,34 @@ local function line_head(line, beats)
   return head, till
 end
 
--- line_beat says that a sidecar is alive for beat_ms more.
-local function line_beat(line, beats, sidecar, beat_ms)
-  redis.call('ZADD', beats, now + beat_ms * 1000, sidecar)
-  redis.call('PEXPIRE', beats, beat_ms + LINE_MS)
-  redis.call('PEXPIRE', line, beat_ms + LINE_MS)
+-- line_heartbeat says that a sidecar is alive for heartbeat_ms more.
+local function line_heartbeat(line, heartbeats, sidecar, heartbeat_ms)
+  redis.call('ZADD', heartbeats, now + heartbeat_ms * 1000, sidecar)
+  redis.call('PEXPIRE', heartbeats, heartbeat_ms + LINE_MS)
+  redis.call('PEXPIRE', line, heartbeat_ms + LINE_MS)
 end
 
 -- line_hear is told of a waiter that asks before anything else is done with its line: its sidecar is alive, however
--- late its beat is, and its places are kept.
-local function line_hear(line, beats, waiter, beat_ms)
-  if waiter ~= '' and beat_ms > 0 and redis.call('ZSCORE', line, waiter) then
-    line_beat(line, beats, sidecar_of(waiter), beat_ms)
+-- late its heartbeat is, and its places are kept.
+local function line_hear(line, heartbeats, waiter, heartbeat_ms)
+  if waiter ~= '' and heartbeat_ms > 0 and redis.call('ZSCORE', line, waiter) then
+    line_heartbeat(line, heartbeats, sidecar_of(waiter), heartbeat_ms)
   end
 end
 
 -- line_enter gives a waiter the last ticket, unless it has one.
-local function line_enter(line, beats, waiter, beat_ms)
+local function line_enter(line, heartbeats, waiter, heartbeat_ms)
   if not redis.call('ZSCORE', line, waiter) then
     local last = redis.call('ZREVRANGE', line, 0, 0, 'WITHSCORES')
     redis.call('ZADD', line, tonumber(last[2] or 0) + 1, waiter)
   end
-  line_beat(line, beats, sidecar_of(waiter), beat_ms)
+  line_heartbeat(line, heartbeats, sidecar_of(waiter), heartbeat_ms)
 end
 
 -- line_wake tells the head that it is its turn. It has to be the last thing that
 -- a script does; whether it can is no matter, since the head also looks by itself.
-local function line_wake(line, beats, inboxes)
-  local head = line_head(line, beats)
+local function line_wake(line, heartbeats, inboxes)
+  local head = line_head(line, heartbeats)
   if head and head ~= '' then
     redis.pcall('PUBLISH', table.concat({inboxes, sidecar_of(head)}), head)
   end

@@ -3,7 +3,7 @@
 -- KEYS ends; texts
 -- ARGV sidecar; text; ttl_ms; most
 -- RETURNS entered
--- TTL ends, texts: as long as the last beat counts
+-- TTL ends, texts: as long as the last heartbeat counts
 -- COST O(log sidecars + those that have ended, 1,000 at most): ZRANGEBYSCORE, ZSCORE, ZCARD, ZADD, HSET, PEXPIRE
 fleet_tidy(ends_key, texts_key)
 if not redis.call('ZSCORE', ends_key, sidecar) and redis.call('ZCARD', ends_key) >= most then return false end

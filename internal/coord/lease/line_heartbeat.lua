@@ -1,15 +1,15 @@
 -- Says that a sidecar is alive, whose turn it is, and which of its waiters are no longer in the line.
 -- USES clock line
--- KEYS line; beats
--- ARGV sidecar; beat_ms; waiters; gone
+-- KEYS line; heartbeats
+-- ARGV sidecar; heartbeat_ms; waiters; gone
 -- RETURNS head; head_ms; missing
--- TTL line, beats: beat_ms and 60 s
+-- TTL line, heartbeats: heartbeat_ms and 60 s
 -- COST O(waiters + dead): ZADD, ZRANGE, ZSCORE each, ZREMRANGEBYSCORE, PEXPIRE
 -- First, or a sidecar that was late would take its own waiters for dead.
-line_beat(line_key, beats_key, sidecar, beat_ms)
+line_heartbeat(line_key, heartbeats_key, sidecar, heartbeat_ms)
 if gone ~= '' then redis.call('ZREM', line_key, gone) end
-local head, till = line_head(line_key, beats_key)
-redis.call('ZREMRANGEBYSCORE', beats_key, '-inf', now)
+local head, till = line_head(line_key, heartbeats_key)
+redis.call('ZREMRANGEBYSCORE', heartbeats_key, '-inf', now)
 local missing = {}
 for waiter in string.gmatch(waiters, '%S+') do
   if not redis.call('ZSCORE', line_key, waiter) then missing[#missing + 1] = waiter end
