@@ -8,6 +8,7 @@
 package kubetest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -68,6 +69,39 @@ func runHeard(ctx context.Context, bin, input string, args ...string) (out, comp
 func Kubectl(t testing.TB, input string, args ...string) (string, error) {
 	t.Helper()
 	return run(context.WithoutCancel(t.Context()), os.Getenv("COXSWAIN_KUBECTL"), input, args...)
+}
+
+// Forward runs `kubectl port-forward` from a free port of this machine to a port of a pod until the test ends, and returns
+// the address here, host:port.
+func Forward(t testing.TB, namespace, pod string, port int) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, os.Getenv("COXSWAIN_KUBECTL"), //nolint:gosec // the binary that the test was given
+		"port-forward", "--namespace", namespace, "pod/"+pod, fmt.Sprintf(":%d", port))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // killed
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() { // Forwarding from 127.0.0.1:40001 -> 8087
+		if at, found := strings.CutPrefix(lines.Text(), "Forwarding from "); found {
+			at, _, _ = strings.Cut(at, " ")
+			return at
+		}
+	}
+	cancel()
+	_ = cmd.Wait()
+	t.Fatalf("kubectl port-forward forwards nothing: %s", complaint.String())
+	return ""
 }
 
 // Must is Kubectl where it has to succeed.

@@ -2,6 +2,7 @@ package kubetest_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,8 +61,20 @@ func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
 				judged++
 			}
 		}
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, " logs deployment/crawler -c crawler") {
+				kubetest.Poll(t, "the crawler was allowed and refused a call", func() error {
+					log := w.must(line)
+					if !strings.Contains(log, "\nallowed: ") || !strings.Contains(log, "\nrefused: ask again in ") {
+						return errors.New(log)
+					}
+					return nil
+				})
+				judged++
+			}
+		}
 	}
-	require.Equal(t, 7, judged)
+	require.Equal(t, 8, judged)
 }
 
 // walkthrough runs what a reader of the page types, in a folder like a checkout.

@@ -34,7 +34,7 @@ func crawlers(t *testing.T) fleet {
 	// No DNS answers on the node.
 	redis := f.kubectl("get", "service", "redis", "--output", "jsonpath={.spec.clusterIP}")
 	f.kubectl("rollout", "status", "deployment/redis", "--timeout=3m")
-	f.release = kubetest.Install(t, f.ns, "--set", "image.tag=e2e", "--set", "config.redis.url=redis://"+redis+":6379")
+	f.release = kubetest.Install(t, f.ns, "--set", "image.tag=e2e", "--set", "http.statusPort=8087", "--set", "config.redis.url=redis://"+redis+":6379")
 	kubetest.Await(t, f.ns, kubetest.Injected)
 	return f
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -161,8 +163,25 @@ func TestNodeLifeOfASidecar(t *testing.T) {
 	t.Run("helm test", func(t *testing.T) {
 		f.in(t).release.Helm(t, "test", f.release.Name, "--timeout=3m", "--logs=false")
 	})
+	t.Run("the status page", func(t *testing.T) { statusPage(f.in(t)) })
 	t.Run("rules are changed", func(t *testing.T) { changeRules(f.in(t)) })
 	t.Run("the sidecar is killed", func(t *testing.T) { killSidecar(f.in(t)) })
+}
+
+// statusPage opens the page as an operator does, through a forwarded port.
+func statusPage(f fleet) {
+	at := kubetest.Forward(f.t, f.ns, "crawler", 8087)
+	for path, says := range map[string]string{"/": "<title>", "/status.json": `"crawler`, "/config.yaml": "redis:"} {
+		req, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, "http://"+at+path, http.NoBody)
+		require.NoError(f.t, err)
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(f.t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(f.t, err)
+		require.NoError(f.t, res.Body.Close())
+		require.Equal(f.t, http.StatusOK, res.StatusCode, "%s: %s", path, body)
+		require.Contains(f.t, string(body), says, path)
+	}
 }
 
 func changeRules(f fleet) {
