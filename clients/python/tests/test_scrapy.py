@@ -58,7 +58,7 @@ def knows(c: Client, name: str) -> bool:
 
 
 def waits(events: list[dict[str, Any]]) -> list[tuple[float, int]]:
-    """The waits of requests, in seconds as they were told, and how often the reactor beat in each."""
+    """The waits of requests, as the seconds of their retry_after, and how often the reactor beat during each."""
     found: list[tuple[float, int]] = []
     waiting = False
     for e in events:
@@ -73,7 +73,7 @@ def waits(events: list[dict[str, Any]]) -> list[tuple[float, int]]:
 
 @pytest.mark.limit(600)
 def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.Path) -> None:
-    most, period, after = 20, 4.0, 4  # what the site allows, and how long it sends away who comes too often
+    most, period, after = 20, 4.0, 4  # the site's limit and period, and the seconds of its Retry-After
 
     def answer(before: int, path: str, agent: str) -> tuple[int, str | None]:
         return (429, str(after)) if before == 15 else (200, None)
@@ -96,21 +96,21 @@ def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.
     ends = [log[-1] for log in logs]
     assert [e["reason"] for e in ends] == ["finished"] * 3
     assert sum(e["stats"]["item_scraped_count"] for e in ends) == 60
-    # The rate, by the site's own log.
+    # The rate, in the site's own log.
     times = [v.at for v in site.log]
     busiest = max(sum(1 for t in times if begin <= t < begin + period) for begin in times)
     assert busiest <= most
-    # One spider was told to stay away, and all did.
+    # One spider got the 429, and all stayed away.
     paused = next(v.at for v in site.log if v.status == 429)
     assert sum(e["stats"].get("coxswain/reported/429", 0) for e in ends) == 1
-    assert sum(1 for t in times if paused < t < paused + after) <= 8, "only what was on its way"
+    assert sum(1 for t in times if paused < t < paused + after) <= 8, "only requests that were already under way"
     for log in logs:
         assert any(e["event"] == "refused" and e["reason"] == "pause" for e in log)
-    # No reactor was blocked while a request waited: of 20 beats in each second, an eighth would do.
+    # No reactor was blocked while a request waited: there are 20 beats a second, and an eighth of them suffices.
     for log in logs:
         long = [(seconds, beats) for seconds, beats in waits(log) if seconds >= 0.8]
         assert long and all(beats >= 2.5 * seconds for seconds, beats in long), long
-    # Identities in the order of their last use. The two other spiders may have one each at the moment, and one cools down.
+    # Identities in the order of their last use. The two other spiders may hold one each, and one cools down.
     grants = sorted((e["fence"], e["id"]) for log in logs for e in log if e["event"] == "identity")
     assert len(grants) >= 61
     order = list(agents)
@@ -138,7 +138,7 @@ def test_an_identity_that_a_site_bans_is_used_no_more(own: Make, name: str, tmp_
     assert [v.agent for v in site.log].count("Agent Two") == 1
 
 
-def test_a_request_that_never_fits_is_dropped_and_a_sidecar_that_is_away_is_waited_for(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+def test_a_request_that_never_fits_is_dropped_and_others_wait_for_a_sidecar_that_is_away(own: Make, name: str, tmp_path: pathlib.Path) -> None:
     sidecar = own()
     with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
         rule(c, name, limits=[{"limit": 0, "period_ms": 1000}])
@@ -155,7 +155,7 @@ def test_a_request_that_never_fits_is_dropped_and_a_sidecar_that_is_away_is_wait
         assert end["stats"]["item_scraped_count"] == 2 and end["stats"]["coxswain/unavailable"] >= 1
 
 
-def test_what_is_never_to_be_had_or_too_late_is_dropped_at_once(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+def test_requests_that_would_wait_forever_or_too_long_are_dropped_at_once(own: Make, name: str, tmp_path: pathlib.Path) -> None:
     sidecar = own()
     with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
         c.pool.put(pool=name, members=[{"id": "1"}])
@@ -163,7 +163,7 @@ def test_what_is_never_to_be_had_or_too_late_is_dropped_at_once(own: Make, name:
         rule(c, f"{name}-late", limits=[{"limit": 1, "period_ms": 3_600_000, "burst": 1}])
         until(lambda: knows(c, f"{name}-never") and knows(c, f"{name}-late"))
 
-        # The identity of a request that is dropped is there for the next one.
+        # The identity of a dropped request is free for the next one.
         stats = Spider(tmp_path / "rule", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-never", COXSWAIN_POOL=name).events()[-1]["stats"]
         assert stats["coxswain/given_up"] == stats["coxswain/identities"] == stats["coxswain/refused/limit"] == 2
         assert "coxswain/refused/pool/busy" not in stats and site.log == []
