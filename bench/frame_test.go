@@ -20,7 +20,7 @@ func TestResponseReadsWholeFramesOnly(t *testing.T) {
 		"a173" + "d903616263" +
 		"a16c" + "92" + "ff" + "cb3ff8000000000000" +
 		"a162" + "c4020001"
-	for _, id := range []string{"cc07", "07"} { // both stand for 7
+	for _, id := range []string{"cc07", "07"} { // both encode 7
 		frame, err := hex.DecodeString("9401" + id + result)
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestAnExchangeGoesOnWithTheAnswerAndCountsOnce(t *testing.T) {
 	want := [][]byte{[]byte("k"), nil, []byte("k"), isTrue("acquired"), []byte("k"), nil}
 	for i := range want {
 		if !bytes.Equal(said[i], want[i]) {
-			t.Errorf("frame %d was asked for with %q, not %q", i, said[i], want[i])
+			t.Errorf("frame %d was made from %q, not %q", i, said[i], want[i])
 		}
 	}
 	if _, err := r.take(0, []byte("refused"), time.Unix(4, 0), end); err == nil {
