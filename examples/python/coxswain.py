@@ -10,7 +10,7 @@ class Coxswain:
         self.socket.connect(path)
         self.ids, self.lock, self.waiting = itertools.count(1), threading.Lock(), {}
         threading.Thread(target=self._read, daemon=True).start()
-        self.call("session.hello", client=client)  # the name that others see as the holder
+        self.call("session.hello", client=client)  # the name that is shown for its locks
 
     def call(self, method, **params):
         reply, msgid = Future(), next(self.ids)
