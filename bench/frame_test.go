@@ -84,14 +84,14 @@ func TestRawLoadCountsEveryReplyOfEachSlot(t *testing.T) {
 
 func TestAnExchangeGoesOnWithTheAnswerAndCountsOnce(t *testing.T) {
 	t.Parallel()
-	var said [][]byte
-	r := rawConnection{slots: make([]slot, 1), next: func() string { return "k" }, say: exchange{
+	var inputs [][]byte
+	r := rawConnection{slots: make([]slot, 1), next: func() string { return "k" }, steps: exchange{
 		{func(to []byte, _ byte, key string, last []byte) []byte {
-			said = append(said, []byte(key), last)
+			inputs = append(inputs, []byte(key), last)
 			return append(to, 1)
 		}, isTrue("acquired")},
 		{func(to []byte, _ byte, key string, last []byte) []byte {
-			said = append(said, []byte(key), last)
+			inputs = append(inputs, []byte(key), last)
 			return append(to, 2)
 		}, nil},
 	}}
@@ -111,8 +111,8 @@ func TestAnExchangeGoesOnWithTheAnswerAndCountsOnce(t *testing.T) {
 	}
 	want := [][]byte{[]byte("k"), nil, []byte("k"), isTrue("acquired"), []byte("k"), nil}
 	for i := range want {
-		if !bytes.Equal(said[i], want[i]) {
-			t.Errorf("frame %d was made from %q, not %q", i, said[i], want[i])
+		if !bytes.Equal(inputs[i], want[i]) {
+			t.Errorf("frame %d was made from %q, not %q", i, inputs[i], want[i])
 		}
 	}
 	if _, err := r.take(0, []byte("refused"), time.Unix(4, 0), end); err == nil {

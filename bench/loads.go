@@ -85,9 +85,9 @@ func byClient(callers int, keys keySpace, call clientCall) runner {
 }
 
 // byHand is a load of prepared frames.
-func byHand(callers, connections int, keys keySpace, say exchange) runner {
+func byHand(callers, connections int, keys keySpace, steps exchange) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
-		return s.raw(ctx, s.usual, callers, connections, d, keys, say)
+		return s.raw(ctx, s.usual, callers, connections, d, keys, steps)
 	}
 }
 

@@ -26,7 +26,7 @@ type exchange []step
 // as possible: one goroutine a connection, which follows each reply with the
 // next request and writes all requests that are due at once. It shows the
 // sidecar without the cost of the Go client.
-func rawLoad(socket string, callers, connections int, d time.Duration, keys keySpace, say exchange) (tally, error) {
+func rawLoad(socket string, callers, connections int, d time.Duration, keys keySpace, steps exchange) (tally, error) {
 	connections = min(connections, callers)
 	var (
 		wg   sync.WaitGroup
@@ -37,7 +37,7 @@ func rawLoad(socket string, callers, connections int, d time.Duration, keys keyS
 	start := time.Now()
 	for c := range connections {
 		wg.Go(func() {
-			r := rawConnection{slots: make([]slot, callers/connections), next: keys(c), say: say}
+			r := rawConnection{slots: make([]slot, callers/connections), next: keys(c), steps: steps}
 			err := r.run(socket, start.Add(d))
 			mu.Lock()
 			defer mu.Unlock()
@@ -61,7 +61,7 @@ type slot struct {
 type rawConnection struct {
 	slots     []slot
 	next      func() string
-	say       exchange
+	steps     exchange
 	out       []byte
 	latencies []time.Duration
 }
@@ -114,17 +114,17 @@ func (r *rawConnection) run(socket string, end time.Time) error {
 // begin starts the exchange for the next key.
 func (r *rawConnection) begin(id byte, now time.Time) {
 	r.slots[id] = slot{key: r.next(), begun: now}
-	r.out = r.say[0].frame(r.out, id, r.slots[id].key, nil)
+	r.out = r.steps[0].frame(r.out, id, r.slots[id].key, nil)
 }
 
 // take handles an answer and appends the slot's next request. It reports whether the slot has ended.
 func (r *rawConnection) take(id byte, answer []byte, now, end time.Time) (ended bool, err error) {
 	s := &r.slots[id]
-	if want := r.say[s.at].want; !bytes.Contains(answer, want) {
+	if want := r.steps[s.at].want; !bytes.Contains(answer, want) {
 		return false, fmt.Errorf("the answer for key %s lacks %q: %q", s.key, want, answer)
 	}
-	if s.at++; s.at < len(r.say) {
-		r.out = r.say[s.at].frame(r.out, id, s.key, answer)
+	if s.at++; s.at < len(r.steps) {
+		r.out = r.steps[s.at].frame(r.out, id, s.key, answer)
 		return false, nil
 	}
 	r.latencies = append(r.latencies, now.Sub(s.begun))

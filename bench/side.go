@@ -133,18 +133,18 @@ func (s *side) beside(ctx context.Context, v variant, run func(*server) (sample,
 }
 
 // raw is a load without the Go client.
-func (s *side) raw(ctx context.Context, on *server, callers, connections int, d time.Duration, keys keySpace, say exchange) (sample, error) {
-	return s.lab.metered(ctx, on, func() (tally, error) { return rawLoad(on.socket, callers, connections, d, keys, say) })
+func (s *side) raw(ctx context.Context, on *server, callers, connections int, d time.Duration, keys keySpace, steps exchange) (sample, error) {
+	return s.lab.metered(ctx, on, func() (tally, error) { return rawLoad(on.socket, callers, connections, d, keys, steps) })
 }
 
 // started is the workload of 64 callers on a sidecar that has just started; it is warmed up
 // first.
 func (s *side) started(ctx context.Context, on *server, d time.Duration) (sample, error) {
-	keys, say := shared(keyCount), rawAcquire(ruleName)
-	if _, err := rawLoad(on.socket, 64, connections, d/10, keys, say); err != nil {
+	keys, steps := shared(keyCount), rawAcquire(ruleName)
+	if _, err := rawLoad(on.socket, 64, connections, d/10, keys, steps); err != nil {
 		return sample{}, err
 	}
-	return s.raw(ctx, on, 64, connections, d, keys, say)
+	return s.raw(ctx, on, 64, connections, d, keys, steps)
 }
 
 // client is a load through package client.

@@ -38,7 +38,7 @@ test("a lock that is taken away aborts its signal, and withLock throws a LostErr
   const [c, admin] = [await client(t, socket), await client(t, socket)];
   const work = c.withLock("n", async (lk) => {
     await admin.lock.force_release({ name: "n" });
-    await until(() => lk.signal.aborted, "the loss is told");
+    await until(() => lk.signal.aborted, "the loss is reported");
     assert.ok(lk.signal.reason instanceof LostError && lk.lost === lk.signal.reason);
     assert.throws(() => lk.check(), LostError);
     return "done";
@@ -76,7 +76,7 @@ test("the end of the connection loses what is bound to it, and not what is bound
   const [a, b] = [await session, await ttl];
   assert.equal(a.fence, 9223372036854775807n);
   f.peers.at(-1)!.socket.destroy();
-  await until(() => a.signal.aborted, "the loss is told");
+  await until(() => a.signal.aborted, "the loss is reported");
   assert.match(String(a.signal.reason), /the connection ended/);
   assert.equal(b.signal.aborted, false);
   const renewal = b.renew();
@@ -89,7 +89,7 @@ test("the end of the connection loses what is bound to it, and not what is bound
 test("a lock that is bound to its TTL is lost when the TTL runs out", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   const lk = await c.lock("n", { bind: "ttl", ttl_ms: 100 });
-  await until(() => lk.signal.aborted, "the loss is told");
+  await until(() => lk.signal.aborted, "the loss is reported");
   assert.ok(lk.signal.reason instanceof LostError);
   const held = await c.lock("m", { bind: "ttl", ttl_ms: 3_600_000, max_hold_ms: 100 });
   await until(() => held.signal.aborted, "the longest hold is over");
@@ -104,7 +104,7 @@ test("a sidecar that does not answer loses a lock before its validity ends", asy
   got.peer.reply(got.msgid!, { acquired: true, token: got.params["token"], fence: "1", ttl_ms: 300, retry_after_ms: 0 });
   const lk = await acquiring;
   f.silent = true;
-  await until(() => lk.signal.aborted, "the loss is told");
+  await until(() => lk.signal.aborted, "the loss is reported");
   assert.match(String(lk.signal.reason), /does not answer/);
 });
 
@@ -160,7 +160,7 @@ test("a loss that is notified right after the grant is not missed", async (t) =>
   got.peer.reply(got.msgid!, { acquired: true, id: "m", lease: "secret", fence: "1", retry_after_ms: 0 });
   got.peer.notify("pool.lost", { name: "p", token: "secret", fence: "1", reason: "expired" });
   const member = await acquiring;
-  await until(() => member.signal.aborted, "the loss is told");
+  await until(() => member.signal.aborted, "the loss is reported");
 });
 
 test("a semaphore has limit permits", async (t) => {

@@ -59,13 +59,13 @@ test("the subscription to events is renewed on the next connection, with a gap",
   got.peer.reply(got.msgid!, { subscribed: ["lost"] });
   await follow;
   got.peer.notify("event", { kind: "lost", at_ms: 1, count: 1 });
-  await until(() => events.length === 1, "it is heard");
+  await until(() => events.length === 1, "the event is received");
   got.peer.socket.destroy();
   const again = await f.next("events.subscribe");
   assert.deepEqual(again.params["kinds"], ["lost"]);
   again.peer.reply(again.msgid!, { subscribed: ["lost"] });
   again.peer.notify("event", { kind: "lost", at_ms: 2, count: 1 });
-  await until(() => events.length === 3, "it is heard again");
+  await until(() => events.length === 3, "the event is received again");
   assert.deepEqual(events.map((e) => e.method), ["event", "events.gap", "event"]);
 });
 
@@ -112,7 +112,7 @@ test("a sidecar is killed 20 times under 50 tasks: no call runs twice, none is l
     const before = published.length;
     await until(() => published.length > before + 50, "calls are answered");
     await s.kill();
-    await until(() => lk.signal.aborted, "the loss is told");
+    await until(() => lk.signal.aborted, "the loss is reported");
     assert.ok(lk.signal.reason instanceof LostError);
     await s.start();
   }

@@ -162,9 +162,9 @@ test("a consumer that leaves starts messages on their last attempt instead of gi
   stop.abort(new Error("enough"));
   const answers: Record<string, string> = {};
   for (const method of ["stream.ack", "stream.unsubscribe", "stream.ack", "stream.nack"]) {
-    const told = await f.next(method);
-    answers[String(told.params["id"] ?? told.params["subscription"])] = method;
-    told.peer.reply(told.msgid!, { acked: true, nacked: true, unsubscribed: true });
+    const call = await f.next(method);
+    answers[String(call.params["id"] ?? call.params["subscription"])] = method;
+    call.peer.reply(call.msgid!, { acked: true, nacked: true, unsubscribed: true });
   }
   await ended;
   assert.deepEqual(answers, { "1-0": "stream.ack", "7": "stream.unsubscribe", "2-0": "stream.ack", "3-0": "stream.nack" });
@@ -179,7 +179,7 @@ test("a consumer goes on when its sidecar was killed, and its message is lost to
   const messages = c.stream("s", { group: "g", visibility_ms: 1000, onSubscribed: () => subscribed++ })[Symbol.asyncIterator]();
   const first = (await messages.next()).value as Message;
   await s.kill();
-  await until(() => first.signal.aborted, "the loss is told");
+  await until(() => first.signal.aborted, "the loss is reported");
   assert.ok(first.signal.reason instanceof LostError);
   const next = messages.next();
   await s.start();
@@ -205,7 +205,7 @@ test("messages that are bound to their TTL are extended while the loop runs", as
   extend.peer.reply(extend.msgid!, { extended: true, reason: "extended" });
   const last = await f.next("stream.extend");
   last.peer.reply(last.msgid!, { extended: false, reason: "not_owner" });
-  await until(() => m.signal.aborted, "the loss is told");
+  await until(() => m.signal.aborted, "the loss is reported");
 });
 
 test("stream.lost loses the message that it names, and no other", async (t) => {
@@ -219,7 +219,7 @@ test("stream.lost loses the message that it names, and no other", async (t) => {
   const [one, two] = [(await next).value as Message, (await messages.next()).value as Message];
   got.peer.notify("stream.lost", { name: "other:g", token: "2-0", fence: "", reason: "expired" });
   got.peer.notify("stream.lost", { name: "a%3Ab:g", token: "1-0", fence: "", reason: "expired" });
-  await until(() => one.signal.aborted, "the loss is told");
+  await until(() => one.signal.aborted, "the loss is reported");
   assert.equal(two.signal.aborted, false);
   got.peer.notify("stream.message", { subscription: "7", stream: "a:b", group: "g", id: "2-0", attempt: 2, published_at_ms: 1 });
   await until(() => two.signal.aborted, "it is delivered again");
@@ -244,7 +244,7 @@ test("messages of a channel are received until the loop is left", async (t) => {
   await other.pubsub.publish({ channel: "alert.disk", body: Buffer.from("2") });
   await loop;
   assert.deepEqual(got.map((m) => [m.channel, m.pattern, text(m)]), [["news", undefined, "1"], ["alert.disk", "alert.*", "2"]]);
-  await until(async () => (await other.pubsub.publish({ channel: "news", body: Buffer.from("3") })).receivers === 0, "nobody listens any more");
+  await until(async () => (await other.pubsub.publish({ channel: "news", body: Buffer.from("3") })).receivers === 0, "no sidecar listens any more");
 });
 
 test("messages that are not taken in time are dropped and reported as a gap, in their place", async (t) => {

@@ -41,7 +41,7 @@ async function ended(process: ChildProcess, signal: NodeJS.Signals): Promise<voi
 /** A real sidecar, which can be killed and started again. */
 export class Sidecar {
   #process: ChildProcess | undefined;
-  #said = "";
+  #output = "";
 
   constructor(readonly socket: string, private readonly redis: string) {}
 
@@ -50,10 +50,10 @@ export class Sidecar {
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COXSWAIN_")));
     const p = spawn(binary, ["serve", "--redis", this.redis, "--socket", this.socket, "--http", "127.0.0.1:0"], { env, stdio: ["ignore", "ignore", "pipe"] });
     this.#process = p;
-    p.stderr!.on("data", (text: Buffer) => (this.#said = (this.#said + text.toString()).slice(-4000)));
-    p.on("error", (error) => (this.#said += `${binary}: ${error.message}`));
+    p.stderr!.on("data", (text: Buffer) => (this.#output = (this.#output + text.toString()).slice(-4000)));
+    p.on("error", (error) => (this.#output += `${binary}: ${error.message}`));
     await until(async () => {
-      if (p.exitCode !== null || p.pid === undefined) throw new Error(`the sidecar does not run: ${this.#said}`);
+      if (p.exitCode !== null || p.pid === undefined) throw new Error(`the sidecar does not run: ${this.#output}`);
       return await reachable(this.socket);
     }, "the sidecar listens");
   }

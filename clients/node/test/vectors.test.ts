@@ -66,13 +66,13 @@ test("replies and notifications of the vectors are read", async (t) => {
     const bytes = Buffer.from(vector.hex, "hex");
     if (vector.kind === "notification") {
       f.peers.at(-1)!.write(bytes);
-      const event = await until(() => events.shift(), `${vector.name} is heard`);
+      const event = await until(() => events.shift(), `${vector.name} is received`);
       assert.deepEqual([event.method, plain(event.params)], [vector.method, vector.params], vector.name);
       continue;
     }
     const call = c.call("test.vector").then((result) => ({ result }), (error: unknown) => ({ error }));
     const got = await f.next("test.vector");
-    const wide = bytes[2] === 0xcf ? 9 : 1; // the msgid of the vector, in whose place is that of the call
+    const wide = bytes[2] === 0xcf ? 9 : 1; // the msgid of the vector, which the msgid of the call replaces
     got.peer.write(Buffer.concat([bytes.subarray(0, 2), encode(got.msgid), bytes.subarray(2 + wide)]));
     const answer = await call;
     if (!vector.error) {

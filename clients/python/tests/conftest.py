@@ -42,19 +42,19 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     return True
 
 
-def until(is_so: Callable[[], Any]) -> Any:
+def until(condition: Callable[[], Any]) -> Any:
     """Waits until a condition holds."""
     end = time.monotonic() + LIMIT
-    while not (got := is_so()):
-        assert time.monotonic() < end, f"does not hold after {LIMIT} s: {inspect.getsource(is_so).strip()}"
+    while not (got := condition()):
+        assert time.monotonic() < end, f"does not hold after {LIMIT} s: {inspect.getsource(condition).strip()}"
         time.sleep(0.01)
     return got
 
 
-async def auntil(is_so: Callable[[], Any]) -> Any:
+async def auntil(condition: Callable[[], Any]) -> Any:
     """Waits until a condition holds, which may be a coroutine function."""
     while True:
-        got = is_so()
+        got = condition()
         if inspect.isawaitable(got):
             got = await got
         if got:

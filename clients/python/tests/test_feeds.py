@@ -226,33 +226,33 @@ async def test_a_subscription_that_nobody_waits_for_is_ended() -> None:
 
 
 def test_a_slow_on_event_delays_no_reply(sidecar: Sidecar, other: Client, name: str) -> None:
-    told, go_on = threading.Event(), threading.Event()
-    heard: list[str] = []
+    called, go_on = threading.Event(), threading.Event()
+    received: list[str] = []
 
     def slow(method: str, params: dict[str, Any]) -> None:
-        told.set()
+        called.set()
         go_on.wait(60)
-        heard.append(params["name"])
+        received.append(params["name"])
 
     with Client("tests", sidecar.socket, on_event=slow) as c:
         leases = [c.lock(f"{name}{i}").acquire() for i in range(5)]
         for i in range(5):
             other.lock.force_release(name=f"{name}{i}")
-        assert told.wait(60)
-        assert all(lease.lost.wait(60) for lease in leases), "losses are told meanwhile"
+        assert called.wait(60)
+        assert all(lease.lost.wait(60) for lease in leases), "losses are reported meanwhile"
         assert c.session.ping()["now_at_ms"] > 0
-        assert heard == []
+        assert received == []
         go_on.set()
-        until(lambda: len(heard) == 5)
+        until(lambda: len(received) == 5)
 
 
 async def test_events_beyond_the_queue_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     go_on = asyncio.Event()
-    heard = []
+    received = []
 
     async def slow(method: str, params: dict[str, Any]) -> None:
         await go_on.wait()
-        heard.append(params["n"])
+        received.append(params["n"])
 
     async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=slow) as c:
         fake.answers["session.ping"] = lambda peer, params: {"now_at_ms": 1}
@@ -260,43 +260,43 @@ async def test_events_beyond_the_queue_are_dropped_and_logged(caplog: pytest.Log
             fake.peers[0].notify("events.event", {"n": i})
         await c.session.ping()
         go_on.set()
-        await auntil(lambda: len(heard) >= 256)
-        assert heard[:256] == list(range(256)) and len(heard) <= 257, "one was taken before the queue was full"
+        await auntil(lambda: len(received) >= 256)
+        assert received[:256] == list(range(256)) and len(received) <= 257, "one was taken before the queue was full"
         assert caplog.text.count("on_event is too slow") == 1
 
 
 async def test_on_event_gets_the_next_event_after_it_raised(caplog: pytest.LogCaptureFixture) -> None:
-    heard = []
+    received = []
 
     def fails(method: str, params: dict[str, Any]) -> None:
-        heard.append(method)
+        received.append(method)
         raise ZeroDivisionError
 
     async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=fails):
         fake.peers[0].notify("a", {})
         fake.peers[0].notify("b", {})
-        await auntil(lambda: heard == ["a", "b"])
+        await auntil(lambda: received == ["a", "b"])
         assert "ZeroDivisionError" in caplog.text
 
 
 async def test_draining_is_set_by_its_notification() -> None:
-    heard: list[tuple[str, Any]] = []
-    async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=lambda method, params: heard.append((method, params))) as c:
+    received: list[tuple[str, Any]] = []
+    async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=lambda method, params: received.append((method, params))) as c:
         assert c.draining is None
         fake.peers[0].notify("session.draining", {"deadline_at_ms": 1767225600000})
-        await auntil(lambda: heard)
-        assert heard == [("session.draining", {"deadline_at_ms": 1767225600000})] and c.draining == 1767225600
+        await auntil(lambda: received)
+        assert received == [("session.draining", {"deadline_at_ms": 1767225600000})] and c.draining == 1767225600
 
 
 async def test_the_subscription_to_events_is_renewed_on_the_next_connection(own: Callable[..., Sidecar], name: str) -> None:
     sidecar = own()
-    heard: list[tuple[str, Any]] = []
-    async with AsyncClient(socket=sidecar.socket, deadline=60, on_event=lambda method, params: heard.append((method, params))) as c:
+    received: list[tuple[str, Any]] = []
+    async with AsyncClient(socket=sidecar.socket, deadline=60, on_event=lambda method, params: received.append((method, params))) as c:
         await c.events.subscribe(kinds=["forced"])
         await asyncio.to_thread(sidecar.kill)
         await asyncio.to_thread(sidecar.start)
         await c.lock.acquire(name=name)
         await c.lock.force_release(name=name)
-        await auntil(lambda: [p for method, p in heard if method == "event" and p.get("name") == name])
-        assert ("events.gap", {"reason": "reconnected"}) in heard
+        await auntil(lambda: [p for method, p in received if method == "event" and p.get("name") == name])
+        assert ("events.gap", {"reason": "reconnected"}) in received
         await c.events.unsubscribe()

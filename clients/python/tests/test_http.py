@@ -145,8 +145,8 @@ async def test_a_program_of_the_page_runs(
             # The part for threads would hold up the loop that asks it.
             await asyncio.to_thread(exec, block.replace("https://example.com/", s.url), namespace)
             await namespace["main"]()
-            said = capsys.readouterr().out.split()
-            assert said == ["200"] * block.count("print(") and len(s.log) == len(said)
+            printed = capsys.readouterr().out.split()
+            assert printed == ["200"] * block.count("print(") and len(s.log) == len(printed)
 
 
 def test_the_page_has_the_settings_of_the_middleware() -> None:

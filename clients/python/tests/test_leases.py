@@ -72,8 +72,8 @@ def test_a_long_wait_is_several_calls(c: Client, other: Client, name: str, monke
 
 
 def test_a_loss_sets_the_event_and_raises_in_check_and_at_the_end_of_the_block(sidecar: Any, other: Client, name: str) -> None:
-    told: list[tuple[str, Any]] = []
-    with Client("tests", sidecar.socket, on_event=lambda method, params: told.append((method, params))) as c:
+    events: list[tuple[str, Any]] = []
+    with Client("tests", sidecar.socket, on_event=lambda method, params: events.append((method, params))) as c:
         with pytest.raises(coxswain.LostError, match=f"lock {name}: ") as e, c.lock(name) as lk:
             lk.check()
             assert other.lock.force_release(name=name)["released"]
@@ -82,23 +82,23 @@ def test_a_loss_sets_the_event_and_raises_in_check_and_at_the_end_of_the_block(s
                 lk.check()
             assert not lk.held
         assert e.value.reason in ("expired", "not_owner")
-        until(lambda: told)
-        assert told[0][0] == "lock.lost" and told[0][1]["name"] == name
+        until(lambda: events)
+        assert events[0][0] == "lock.lost" and events[0][1]["name"] == name
 
 
 async def test_a_loss_in_asyncio(client: Callable[..., AsyncClient], name: str) -> None:
-    told: list[tuple[str, Any]] = []
+    events: list[tuple[str, Any]] = []
 
     async def on_event(method: str, params: dict[str, Any]) -> None:
         await asyncio.sleep(0)
-        told.append((method, params))
+        events.append((method, params))
 
     async with client(on_event=on_event) as c, client() as other:
         with pytest.raises(coxswain.LostError):
             async with c.lock(name) as lk:
                 await other.lock.force_release(name=name)
                 await lk.lost.wait()
-        await auntil(lambda: told)
+        await auntil(lambda: events)
 
 
 def test_an_exception_of_the_block_comes_first(c: Client, other: Client, name: str) -> None:
@@ -139,7 +139,7 @@ async def test_a_lease_is_lost_when_the_sidecar_does_not_answer() -> None:
         lk = await c.lock("n", ttl=0.9)
         assert lk.fence == 7
         assert await asyncio.wait_for(lk.lost.wait(), 60)
-        assert fake.of("session.ping"), "it was asked whether it lives"
+        assert fake.of("session.ping"), "the sidecar was pinged"
         assert lk._confirmed >= asked and lk._loss == "the sidecar does not answer"
 
 

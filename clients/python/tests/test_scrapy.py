@@ -26,10 +26,10 @@ class Spider:
     """A spider as a process, and what it wrote."""
 
     def __init__(self, folder: pathlib.Path, site: Site, socket: str, pages: int, reactor: str = ASYNCIO, **settings: Any) -> None:
-        self.log, self.said = folder / "events.jsonl", folder / "scrapy.log"
+        self.log, self.output = folder / "events.jsonl", folder / "scrapy.log"
         folder.mkdir()
         own = {
-            "HEARTBEAT_LOG": self.log, "COXSWAIN_SOCKET": socket, "TWISTED_REACTOR": reactor, "LOG_FILE": self.said, "LOG_LEVEL": "INFO",
+            "HEARTBEAT_LOG": self.log, "COXSWAIN_SOCKET": socket, "TWISTED_REACTOR": reactor, "LOG_FILE": self.output, "LOG_LEVEL": "INFO",
             "CONCURRENT_REQUESTS": 1, "DOWNLOAD_TIMEOUT": LIMIT, "TELNETCONSOLE_ENABLED": False,
         }  # fmt: skip
         options = [part for k, v in (own | settings).items() for part in ("-s", f"{k}={v}")]
@@ -40,7 +40,7 @@ class Spider:
     def events(self) -> list[dict[str, Any]]:
         """Waits for its end."""
         try:
-            assert self.process.wait(LIMIT) == 0, self.said.read_text()
+            assert self.process.wait(LIMIT) == 0, self.output.read_text()
         finally:
             self.process.kill()
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -50,7 +50,7 @@ def rule(c: Client, name: str, **fields: Any) -> None:
     c.call("ratelimit.put_rule", {"rule": {"name": name, "algorithm": "leaky_bucket", **fields}})
 
 
-def knows(c: Client, name: str) -> bool:
+def has_rule(c: Client, name: str) -> bool:
     try:
         return bool(c.ratelimit.peek(rule=name, key="k"))
     except NotFound:
@@ -86,7 +86,7 @@ def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.
         c.pool.put(pool=name, members=[{"id": agent} for agent in agents])
         for sidecar in sidecars:
             with Client("test", sidecar.socket) as each:
-                until(lambda: knows(each, name))
+                until(lambda: has_rule(each, name))
         reactors = [ASYNCIO, ASYNCIO, SELECT]
         spiders = [
             Spider(tmp_path / str(n), site, s.socket, 20, reactors[n], COXSWAIN_RULE=name, COXSWAIN_POOL=name) for n, s in enumerate(sidecars)
@@ -142,11 +142,11 @@ def test_a_request_that_never_fits_is_dropped_and_others_wait_for_a_sidecar_that
     sidecar = own()
     with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
         rule(c, name, limits=[{"limit": 0, "period_ms": 1000}])
-        until(lambda: knows(c, name))
+        until(lambda: has_rule(c, name))
         end = Spider(tmp_path / "never", site, sidecar.socket, 2, COXSWAIN_RULE=name, COXSWAIN_POOL="").events()[-1]
         assert end["stats"]["coxswain/given_up"] == 2 and site.log == []
         rule(c, f"{name}-2", limits=[{"limit": 1000, "period_ms": 1000}])
-        until(lambda: knows(c, f"{name}-2"))
+        until(lambda: has_rule(c, f"{name}-2"))
         sidecar.kill()
         spider = Spider(tmp_path / "away", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-2", COXSWAIN_POOL="")
         until(lambda: spider.log.exists() and '"unavailable"' in spider.log.read_text())
@@ -161,7 +161,7 @@ def test_requests_that_would_wait_forever_or_too_long_are_dropped_at_once(own: M
         c.pool.put(pool=name, members=[{"id": "1"}])
         rule(c, f"{name}-never", limits=[{"limit": 0, "period_ms": 1000}])
         rule(c, f"{name}-late", limits=[{"limit": 1, "period_ms": 3_600_000, "burst": 1}])
-        until(lambda: knows(c, f"{name}-never") and knows(c, f"{name}-late"))
+        until(lambda: has_rule(c, f"{name}-never") and has_rule(c, f"{name}-late"))
 
         # The identity of a dropped request is free for the next one.
         stats = Spider(tmp_path / "rule", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-never", COXSWAIN_POOL=name).events()[-1]["stats"]
