@@ -195,7 +195,7 @@ func TestTheTableShowsTheBaseAndWhatFell(t *testing.T) {
 	}
 	want := []string{
 		"Figures that are more than 10 % worse than those of abc1234:",
-		"- P14 lock of a client that is killed: time until the next caller holds it: from 1 ms to 4 ms, 4.00 x",
+		"- P14 lock of a killed client: time until the next caller holds it: from 1 ms to 4 ms, 4.00 x",
 	}
 	if got := out.falls(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q", got)
