@@ -12,14 +12,14 @@ import (
 
 // base is the sidecar of another commit.
 type base struct {
-	commit string // as git shortens it
+	commit string // the hash as git abbreviates it
 	binary string
 }
 
-// buildBase builds the sidecar of a commit in a worktree of its own in dir, which is gone
-// when it returns.
+// buildBase builds the sidecar of a commit in a worktree of its own in dir, and removes the
+// worktree.
 func buildBase(ctx context.Context, dir, ref string) (b base, err error) {
-	// Of the repository that this program is in, wherever it was started.
+	// In the repository of the working directory.
 	commit, err := git(ctx, "rev-parse", "--short", "--verify", "--end-of-options", ref+"^{commit}")
 	if err != nil {
 		return b, fmt.Errorf("BASE=%s names no commit of this repository: give a branch, a tag or a hash: %w", ref, err)
@@ -30,7 +30,7 @@ func buildBase(ctx context.Context, dir, ref string) (b base, err error) {
 		return b, err
 	}
 	defer func() {
-		// Also after an interrupt: git would know the worktree until the next prune.
+		// Also after an interrupt: otherwise git would list the worktree until the next prune.
 		_, removal := git(context.WithoutCancel(ctx), "worktree", "remove", "--force", tree)
 		err = errors.Join(err, removal)
 	}()

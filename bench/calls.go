@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The names of the configuration, and of what is in Redis.
+// The names of rules in the configuration, and of the pool in Redis.
 const (
 	ruleName   = "bench"
 	leasedRule = "leased"
@@ -16,7 +16,7 @@ const (
 	poolSize   = 1_000
 )
 
-// clientCall makes one call through package client.
+// clientCall returns a function that makes one call through package client.
 type clientCall func(ctx context.Context, c *client.Client) func(key string) error
 
 func clientAcquire(rule string) clientCall {
@@ -56,7 +56,7 @@ func clientPermit(ctx context.Context, c *client.Client) func(string) error {
 	}
 }
 
-// fillPool puts the members that permits are about.
+// fillPool puts the members of the pool of permits.
 func fillPool(ctx context.Context, c *client.Client) error {
 	p := api.PoolPutParams{Pool: poolName}
 	for _, id := range table(poolSize) {
@@ -76,7 +76,7 @@ var rawPing = exchange{{func(to []byte, id byte, _ string, _ []byte) []byte {
 	return appendCall(to, id, "session.ping")
 }, nil}}
 
-// rawLock has the key for a token as well, so that the release needs nothing of the answer.
+// rawLock uses the key as the token too, so that the release needs nothing from the answer.
 var rawLock = exchange{{func(to []byte, id byte, key string, _ []byte) []byte {
 	return appendCall(to, id, "lock.acquire", [2]string{"name", key}, [2]string{"token", key})
 }, isTrue("acquired")}, {func(to []byte, id byte, key string, _ []byte) []byte {
@@ -89,14 +89,14 @@ var rawPermit = exchange{{func(to []byte, id byte, _ string, _ []byte) []byte {
 	return appendCall(to, id, "permit.report", [2]string{"pool", poolName}, [2]string{"lease", textOf(acquired, "lease")})
 }, isTrue("released")}}
 
-// echoed is a frame of 64 bytes that is its own response.
+// echoed sends a response frame of 64 bytes, so that the echo of it is a valid response.
 var echoed = exchange{{func(to []byte, id byte, _ string, _ []byte) []byte {
 	to = append(to, 0x94, 0x01, 0xcc, id, 0xc0, 0xc4, 57)
 	return append(to, make([]byte, 57)...)
 }, nil}}
 
-// dialed is a client of a sidecar, with as many connections as the callers of the workload
-// share.
+// dialed returns a client of a sidecar, with as many connections as the callers of the
+// workload share.
 func dialed(ctx context.Context, socket string, callers int) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -31,8 +31,8 @@ func (c evalsha) eval(ctx context.Context, db goredis.Cmdable, key string) error
 	return db.EvalSha(ctx, c.SHA, keys, c.Args...).Err()
 }
 
-// capture watches Redis while one call goes through the sidecar, so that the
-// peers run the very same script with the very same arguments.
+// capture reads with MONITOR the EVALSHA of one call of the sidecar, so that the
+// peers run the same script with the same arguments.
 func (s *side) capture() (evalsha, error) {
 	conn, err := net.Dial("tcp", s.lab.redisAddr)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *side) capture() (evalsha, error) {
 	if _, err := lines.ReadString('\n'); err != nil {
 		return evalsha{}, err
 	}
-	// The loop stops as soon as the first reply is there: one call.
+	// With duration 0 the load ends after the first reply: one call.
 	if _, err := rawLoad(s.usual.socket, 1, 1, 0, shared(keyCount), rawAcquire(ruleName)); err != nil {
 		return evalsha{}, fmt.Errorf("ratelimit.acquire: %w", err)
 	}
@@ -58,14 +58,14 @@ func (s *side) capture() (evalsha, error) {
 		if err != nil {
 			return evalsha{}, fmt.Errorf("monitor: no EVALSHA seen: %w", err)
 		}
-		// The sidecar looks for rules now and then, by a script of its own.
+		// The sidecar also runs a script that looks for changed rules, which is skipped.
 		if c, ok := captured(monitored(line)); ok {
 			return c, nil
 		}
 	}
 }
 
-// captured reads an EVALSHA whose keys are all of the workload.
+// captured reads an EVALSHA, and reports whether the workload's keys are in all of its key names.
 func captured(words []string) (evalsha, bool) {
 	if len(words) < 4 || !strings.EqualFold(words[0], "evalsha") {
 		return evalsha{}, false

@@ -26,7 +26,7 @@ func TestOnlyTheWorkloadsCallIsCaptured(t *testing.T) {
 		{"evalsha", "ab", "1", "k:{rules}:rules", "5"}, {"get", "ab", "1", key}, {"evalsha", "ab", "2", key}, {"evalsha"},
 	} {
 		if _, ok := captured(words); ok {
-			t.Errorf("%q was taken for it", words)
+			t.Errorf("%q was captured as the workload's call", words)
 		}
 	}
 }

@@ -12,19 +12,19 @@ import (
 // cluster is a Redis Cluster of masters without replicas.
 type cluster struct {
 	addrs []string
-	buses []string // the ports on which the nodes talk to each other
+	buses []string // the ports of the cluster bus
 	nodes []*child
 	dirs  []string
 }
 
 const slots = 16384
 
-// startCluster starts one whose masters have equal shares of the slots. The caller stops
+// startCluster starts a cluster whose masters have equal shares of the slots. The caller stops
 // what it returns, also after an error.
 func startCluster(ctx context.Context, dir string, masters int) (*cluster, error) {
 	c := &cluster{}
 	for range masters {
-		own, err := os.MkdirTemp(dir, "node") // each writes a file about its cluster
+		own, err := os.MkdirTemp(dir, "node") // each node writes its nodes.conf there
 		if err != nil {
 			return c, err
 		}
@@ -56,7 +56,7 @@ func startCluster(ctx context.Context, dir string, masters int) (*cluster, error
 	return c, nil
 }
 
-// join gives the ith node its slots and has it meet the first.
+// join assigns the ith node its slots and makes it meet the first node.
 func (c *cluster) join(ctx context.Context, i int, addr string) error {
 	db := goredis.NewClient(&goredis.Options{Addr: addr})
 	defer db.Close()
@@ -70,7 +70,7 @@ func (c *cluster) join(ctx context.Context, i int, addr string) error {
 	if i == 0 {
 		return nil
 	}
-	// The epochs have to differ, or the nodes would take turns to raise them.
+	// The epochs have to differ: otherwise the nodes resolve the conflict by raising them one after the other, which takes longer.
 	if err := db.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *cluster) join(ctx context.Context, i int, addr string) error {
 	return db.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", port, c.buses[0]).Err()
 }
 
-// settled waits until a node knows all slots.
+// settled waits until a node reports all nodes and all slots.
 func (c *cluster) settled(ctx context.Context, addr string) error {
 	db := goredis.NewClient(&goredis.Options{Addr: addr})
 	defer db.Close()
@@ -99,6 +99,6 @@ func (c *cluster) stop() {
 		n.stop()
 	}
 	for _, d := range c.dirs {
-		_ = os.RemoveAll(d) // the folder above goes with the run
+		_ = os.RemoveAll(d) // measure removes the folder above at its end
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// clientKilled is how long a lock stays taken after its holder's process was killed, in ms.
+// clientKilled measures how long a lock stays held after its holder's process was killed, in ms.
 func clientKilled(ctx context.Context, s *side, _ time.Duration) (sample, error) {
 	return s.outlived(ctx, func() (func(), error) {
 		w, err := startWorker(task{Kind: kindHolder, Socket: s.usual.socket})
@@ -19,11 +19,11 @@ func clientKilled(ctx context.Context, s *side, _ time.Duration) (sample, error)
 	})
 }
 
-// lockTTL is that of the lock of a sidecar that is killed: nobody can give it back.
+// lockTTL is the TTL of the lock of a sidecar that is killed, which is free only when it ends.
 const lockTTL = 2 * time.Second
 
-// sidecarKilled is the same of a holder's sidecar. What the holder's client then does is
-// not waited for.
+// sidecarKilled measures the same after the holder's sidecar was killed. It does not wait for
+// what the holder's client does then.
 func sidecarKilled(ctx context.Context, s *side, _ time.Duration) (sample, error) {
 	srv, err := s.serve(ctx, variant{name: "doomed"})
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *side) outlived(ctx context.Context, hold func() (kill func(), err error
 	err = until(ctx, func() error {
 		r, err := c.LockGet(ctx, heldName)
 		if err == nil && r.Waiting != 1 {
-			err = fmt.Errorf("%d wait in line for the lock", r.Waiting)
+			err = fmt.Errorf("%d calls wait in line for the lock, want 1", r.Waiting)
 		}
 		return err
 	})

@@ -2,8 +2,8 @@ package main
 
 import "net"
 
-// serveEcho answers bytes with the same bytes: the least that any server on
-// such a socket does.
+// serveEcho answers bytes with the same bytes, which is the least work that a server on
+// such a socket can do.
 func serveEcho(socket string) error {
 	l, err := net.Listen("unix", socket)
 	if err != nil {

@@ -24,8 +24,8 @@ descriptors:
     rate_limit: {unit: second, requests_per_unit: 1000000}
 `
 
-// envoyRatelimit is envoyproxy/ratelimit on the same Redis, asked by gRPC: 64 callers on as
-// many connections as those of the workload share.
+// envoyRatelimit measures envoyproxy/ratelimit on the same Redis, called by gRPC: 64 callers on
+// as many connections as those of the workload share.
 func envoyRatelimit(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	binary := os.Getenv(ratelimitEnv)
 	if binary == "" {
@@ -40,7 +40,7 @@ func envoyRatelimit(ctx context.Context, s *side, d time.Duration) (sample, erro
 	var conns []*grpc.ClientConn
 	defer func() {
 		for _, c := range conns {
-			_ = c.Close() // nothing is asked any more
+			_ = c.Close() // no call is under way
 		}
 	}()
 	for range connections {
@@ -68,7 +68,7 @@ func envoyRatelimit(ctx context.Context, s *side, d time.Duration) (sample, erro
 		return err
 	}
 	for range services {
-		if err := ask(table(1)[0]); err != nil { // not measured: it connects
+		if err := ask(table(1)[0]); err != nil { // connects, which is not measured
 			return sample{}, fmt.Errorf("envoyproxy/ratelimit: %w", err)
 		}
 	}

@@ -9,7 +9,7 @@ type figure struct {
 
 const lockTTLText = "2 s"
 
-// figures are P1 to P19 of the performance goals, in the order of the table.
+// figures are the performance goals P1 to P19, in the order of the table.
 var figures = []figure{
 	{"P1", "acquire, Go client, 64 callers, against redis_rate in-process", over(rate, "client acquire 64", "redis_rate 64"), atLeast(1.5, "x")},
 	{"P1", "acquire, Go client, 256 callers, against redis_rate in-process", over(rate, "client acquire 256", "redis_rate 256"), atLeast(2.5, "x")},
@@ -38,16 +38,16 @@ var figures = []figure{
 	{"P10", "start of the process to ready", plainly(value, "start to ready"), atMost(150, "ms")},
 	{"P10", "image, compressed", plainly(value, "image compressed"), atMost(12, "MB")},
 	{"P10", "image, unpacked", plainly(value, "image unpacked"), atMost(36, "MB")},
-	{"P11", "acquire, Go client, 64 callers, p99, a quarter of 10 ms", plainly(p99, "client acquire 64"), atMost(2_500, "us")},
-	{"P11", "lock, Go client, 64 callers, p99 of acquire and release, a quarter of 50 ms", plainly(p99, "client lock 64"), atMost(12_500, "us")},
-	{"P11", "acquire, Go client, 64 callers, calls per second, 4 times 10,000", plainly(rate, "client acquire 64"), atLeast(40_000, "/s")},
+	{"P11", "acquire, Go client, 64 callers, p99 (goal: a quarter of 10 ms)", plainly(p99, "client acquire 64"), atMost(2_500, "us")},
+	{"P11", "lock, Go client, 64 callers, p99 of acquire and release (goal: a quarter of 50 ms)", plainly(p99, "client lock 64"), atMost(12_500, "us")},
+	{"P11", "acquire, Go client, 64 callers, calls per second (goal: 4 times 10,000)", plainly(rate, "client acquire 64"), atLeast(40_000, "/s")},
 	{"P12", "lock pairs, Go client, 64 callers, against redislock in-process", over(rate, "client lock 64", "redislock 64"), atLeast(1.5, "x")},
 	{"P12", "lock pairs, raw, 64 callers, against redislock in-process", over(rate, "raw lock 64", "redislock 64"), atLeast(2.5, "x")},
 	{"P13", "acquire, raw, 64 callers, slowest of 10 to 1,000,000 keys against the fastest", flat(growthOverKeys), atLeast(0.8, "x")},
 	{"P13", "acquire, raw, 256 callers, slowest of 1 to 256 connections against the fastest", flat(growthOverConnections), atLeast(0.8, "x")},
 	{"P13", "acquire, raw, 64 callers, cluster of 3 masters against 1", over(rate, "raw acquire 64, 3 masters", "raw acquire 64, 1 master"), atLeast(1, "x")},
-	{"P14", "lock of a client that is killed: time until another has it", plainly(value, "client killed"), atMost(100, "ms")},
-	{"P14", "lock of a sidecar that is killed: time until another has it; its TTL is " + lockTTLText, plainly(value, "sidecar killed"), atMost(2_100, "ms")},
+	{"P14", "lock of a killed client: time until the next caller holds it", plainly(value, "client killed"), atMost(100, "ms")},
+	{"P14", "lock of a killed sidecar: time until the next caller holds it; its TTL is " + lockTTLText, plainly(value, "sidecar killed"), atMost(2_100, "ms")},
 	{"P15", "acquire, raw, 64 callers, Redis CPU per call against redis_rate", over(redis, "raw acquire 64", "redis_rate 64"), atMost(0.4, "x")},
 	{"P15", "acquire, Go client, 64 callers, Redis CPU per call against redis_rate", over(redis, "client acquire 64", "redis_rate 64"), atMost(0.4, "x")},
 	{"P15", "acquire, raw, 256 callers, Redis CPU per call against redis_rate", over(redis, "raw acquire 256", "redis_rate 256"), atMost(0.3, "x")},

@@ -27,7 +27,7 @@ func TestEveryFigureHasItsLoadsAndEveryLoadItsFigure(t *testing.T) {
 	}
 	for name := range needed {
 		if !known[name] {
-			t.Errorf("a figure needs the load %q, which is none", name)
+			t.Errorf("a figure needs the load %q, which does not exist", name)
 		}
 	}
 	for name := range known {
@@ -59,7 +59,7 @@ func TestOnlyTheChosenFiguresAndTheirLoadsAreMeasured(t *testing.T) {
 
 func TestFormulasTakeRatiosWithinARound(t *testing.T) {
 	t.Parallel()
-	// The machine was twice as slow in the second round: the ratio is 2 all the same.
+	// The machine was twice as slow in the second round; the ratio is 2 in both rounds.
 	r := newResults()
 	for _, speed := range []float64{2, 1, 2} {
 		add(t, r, "a", sample{rate: 20 * speed, p50: time.Duration(float64(time.Millisecond) / speed)})
@@ -84,7 +84,7 @@ func TestFormulasTakeRatiosWithinARound(t *testing.T) {
 	if values, missing := over(rate, "a", "d").values(r); values != nil || missing != "no d here" {
 		t.Errorf("got %v, %q", values, missing)
 	}
-	if values, missing := plainly(rate, "unknown").values(r); values != nil || missing != "no round came to it" {
+	if values, missing := plainly(rate, "unknown").values(r); values != nil || missing != "the run ended before" {
 		t.Errorf("got %v, %q", values, missing)
 	}
 	broken := errors.New("broken")
@@ -194,8 +194,8 @@ func TestTheTableShowsTheBaseAndWhatFell(t *testing.T) {
 		t.Errorf("%d figures were not measured, not 2", missing)
 	}
 	want := []string{
-		"Figures that fell by more than 10 % against abc1234:",
-		"- P14 lock of a client that is killed: time until another has it: from 1 ms to 4 ms, 4.00 x",
+		"Figures that are more than 10 % worse than those of abc1234:",
+		"- P14 lock of a killed client: time until the next caller holds it: from 1 ms to 4 ms, 4.00 x",
 	}
 	if got := out.falls(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q", got)
@@ -245,9 +245,9 @@ func TestThePlotHasABarForEachPointOfEachSide(t *testing.T) {
 		}
 	}
 	if !bytes.Contains(out.plot(), []byte("(grey: abc1234)")) {
-		t.Error("the plot does not say which bars are the base's")
+		t.Error("the plot's legend does not name the base's bars")
 	}
-	if want := 1 + 2*(4+3+2); bars != want { // the ground is one too
+	if want := 1 + 2*(4+3+2); bars != want { // 1 is the background
 		t.Errorf("%d rectangles, not %d", bars, want)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// The fleet: so many pods on one Redis, each with so many callers.
+// The fleet is fleetPods pods on one Redis, each with fleetCallers callers.
 const (
 	fleetPods    = 8
 	fleetCallers = 8
 )
 
-// rateFleet is pods that have redis_rate in their own process.
+// rateFleet measures pods that run redis_rate in their own process.
 func rateFleet(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	var tasks []task
 	for range fleetPods {
@@ -21,8 +21,8 @@ func rateFleet(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	return s.fleet(ctx, tasks)
 }
 
-// clientFleet is pods that ask their sidecars through package client, each pod a process
-// and a sidecar.
+// clientFleet measures pods that call their sidecars through package client; each pod is a
+// process and a sidecar.
 func clientFleet(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	var tasks []task
 	var pods []*server

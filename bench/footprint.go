@@ -20,7 +20,7 @@ var paces = []struct {
 	{"64 callers, at full speed", 64, 0},
 }
 
-// footprint measures what a sidecar takes of its node, idle and under load, on a
+// footprint measures the memory and CPU that a sidecar uses, idle and under load, on a
 // real Redis and on the embedded store.
 func footprint(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp("", "bench")
@@ -73,7 +73,7 @@ func footprintOf(ctx context.Context, srv *server, d time.Duration) (rows [][]st
 }
 
 // footprintAt measures the process under a load: calls a second, resident memory at
-// its end, the most there ever was, and the share of a CPU.
+// its end, the most resident memory so far, and the CPU in thousandths of a core.
 func footprintAt(ctx context.Context, srv *server, cl *client.Client, callers int, pause, d time.Duration) ([]string, error) {
 	before, err := srv.cpu()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// formula is how a figure is computed from the loads that it needs, within one round.
+// formula computes a figure from the loads that it needs, within one round.
 type formula struct {
 	loads []string
 	of    func(samples []sample) float64 // one for each of the loads
@@ -26,7 +26,7 @@ func percent(f field, load, peer string) formula {
 	return formula{[]string{load, peer}, func(s []sample) float64 { return 100 * f(s[0]) / f(s[1]) }}
 }
 
-// flat is the slowest of loads against the fastest.
+// flat is the rate of the slowest load divided by that of the fastest.
 func flat(over series) formula {
 	return formula{over.loads(), func(s []sample) float64 {
 		slowest, fastest := math.Inf(1), 0.0
@@ -37,7 +37,7 @@ func flat(over series) formula {
 	}}
 }
 
-// values are those of each round, or why there are none.
+// values returns the values of each round, or why there are none.
 func (f formula) values(r *results) (values []float64, missing string) {
 	rounds := math.MaxInt
 	for _, l := range f.loads {
@@ -47,7 +47,7 @@ func (f formula) values(r *results) (values []float64, missing string) {
 		rounds = min(rounds, len(r.samples[l]))
 	}
 	if rounds == 0 {
-		return nil, "no round came to it"
+		return nil, "the run ended before"
 	}
 	for i := range rounds {
 		var at []sample
@@ -61,13 +61,12 @@ func (f formula) values(r *results) (values []float64, missing string) {
 
 // goal is what a figure has to reach.
 type goal struct {
-	unit string
-	// lower is of a figure that is better when it is lower.
-	lower bool
+	unit  string
+	lower bool // a lower figure is better
 	limit float64
-	// times the base's value is the goal, instead of the limit, if it is not 0.
+	// If times is not 0, the goal is times the base's value, instead of limit.
 	times float64
-	none  bool // it is reported only
+	none  bool // there is no goal: the figure is reported only
 }
 
 func atLeast(limit float64, unit string) goal { return goal{unit: unit, limit: limit} }
@@ -89,7 +88,7 @@ func (g goal) String() string {
 	}
 }
 
-// verdict says whether a figure reached its goal; base is NaN where there is none.
+// verdict returns the text of whether a figure reached its goal; base is NaN if there is none.
 func (g goal) verdict(v, base float64) string {
 	limit := g.limit
 	if g.times != 0 {
@@ -115,8 +114,8 @@ func (g goal) fell(ratio float64) bool {
 	return ratio < 0.9
 }
 
-// chosen are the figures of those ids, all for none, and the names of the loads that they
-// need.
+// chosen returns the figures with those ids, all figures for no ids, and the names of the loads
+// that they need.
 func chosen(ids []string) (fs []figure, needed map[string]bool, err error) {
 	needed = map[string]bool{}
 	for _, id := range ids {

@@ -29,10 +29,10 @@ func appendText(to []byte, s string) []byte {
 	return append(append(to, 0xd9, byte(len(s))), s...)
 }
 
-// isTrue returns the bytes of a key whose value is true, as they stand in a result.
+// isTrue returns the bytes of a key whose value is true, as they are in a result.
 func isTrue(key string) []byte { return append(appendText(nil, key), 0xc3) }
 
-// textOf is the text that a result has for a key of it, empty for none.
+// textOf returns the text that a result has for a key, empty for none.
 func textOf(answer []byte, key string) string {
 	at := appendText(nil, key)
 	i := bytes.Index(answer, at)
@@ -53,7 +53,7 @@ func response(b []byte) (id byte, length int, err error) {
 		return 0, 0, errShort
 	}
 	id, rest := b[2], b[3:]
-	if id == 0xcc { // else an integer of one byte
+	if id == 0xcc { // uint 8; otherwise the id is a positive fixint
 		id, rest = b[3], b[4:]
 	} else if id > 0x7f {
 		return 0, 0, fmt.Errorf("not a response to this program: % x", b[:6])
@@ -72,7 +72,7 @@ func response(b []byte) (id byte, length int, err error) {
 	return id, len(b) - len(rest), nil
 }
 
-// skip passes n MessagePack values.
+// skip returns what follows n MessagePack values.
 func skip(b []byte, n int) ([]byte, error) {
 	for ; n > 0; n-- {
 		if len(b) == 0 {
@@ -88,13 +88,13 @@ func skip(b []byte, n int) ([]byte, error) {
 	return b, nil
 }
 
-// extent is how many bytes a value's header and body take, and how many values
+// extent returns how many bytes a value's header and body take, and how many values
 // follow inside it. Ext types are not part of the protocol.
 func extent(b []byte) (header, body, inner int) {
 	t := b[0]
 	size := func(width int) int {
 		if len(b) < 1+width {
-			return 1 << 30 // more than there is: the caller waits for more bytes
+			return 1 << 30 // more than b has: the caller waits for more bytes
 		}
 		var wide [8]byte
 		copy(wide[8-width:], b[1:1+width])

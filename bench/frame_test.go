@@ -20,7 +20,7 @@ func TestResponseReadsWholeFramesOnly(t *testing.T) {
 		"a173" + "d903616263" +
 		"a16c" + "92" + "ff" + "cb3ff8000000000000" +
 		"a162" + "c4020001"
-	for _, id := range []string{"cc07", "07"} { // both stand for 7
+	for _, id := range []string{"cc07", "07"} { // both encode 7
 		frame, err := hex.DecodeString("9401" + id + result)
 		if err != nil {
 			t.Fatal(err)
@@ -84,14 +84,14 @@ func TestRawLoadCountsEveryReplyOfEachSlot(t *testing.T) {
 
 func TestAnExchangeGoesOnWithTheAnswerAndCountsOnce(t *testing.T) {
 	t.Parallel()
-	var said [][]byte
-	r := rawConnection{slots: make([]slot, 1), next: func() string { return "k" }, say: exchange{
+	var inputs [][]byte
+	r := rawConnection{slots: make([]slot, 1), next: func() string { return "k" }, steps: exchange{
 		{func(to []byte, _ byte, key string, last []byte) []byte {
-			said = append(said, []byte(key), last)
+			inputs = append(inputs, []byte(key), last)
 			return append(to, 1)
 		}, isTrue("acquired")},
 		{func(to []byte, _ byte, key string, last []byte) []byte {
-			said = append(said, []byte(key), last)
+			inputs = append(inputs, []byte(key), last)
 			return append(to, 2)
 		}, nil},
 	}}
@@ -111,8 +111,8 @@ func TestAnExchangeGoesOnWithTheAnswerAndCountsOnce(t *testing.T) {
 	}
 	want := [][]byte{[]byte("k"), nil, []byte("k"), isTrue("acquired"), []byte("k"), nil}
 	for i := range want {
-		if !bytes.Equal(said[i], want[i]) {
-			t.Errorf("frame %d was asked for with %q, not %q", i, said[i], want[i])
+		if !bytes.Equal(inputs[i], want[i]) {
+			t.Errorf("frame %d was made from %q, not %q", i, inputs[i], want[i])
 		}
 	}
 	if _, err := r.take(0, []byte("refused"), time.Unix(4, 0), end); err == nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// series is the same load at growing numbers of something.
+// series is the same load at growing numbers of keys, connections or masters.
 type series struct {
 	of     string // what grows
 	points []point
@@ -56,8 +56,8 @@ var growthOverMasters = series{"masters of a cluster, 64 callers", []point{
 	{"3", load{"raw acquire 64, 3 masters", false, onCluster(3)}},
 }}
 
-// onCluster is the workload on a Redis Cluster of so many masters, which is there for this
-// load alone. What its nodes use of the CPU is not told.
+// onCluster is the workload on a Redis Cluster of so many masters, which runs for this
+// load alone. The CPU of its nodes is not measured.
 func onCluster(masters int) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
 		c, err := startCluster(ctx, s.lab.dir, masters)

@@ -28,7 +28,7 @@ func imageUnpacked(ctx context.Context, s *side, _ time.Duration) (sample, error
 	return sample{value: float64(size.unpacked) / megabyte}, err
 }
 
-// layers are how many bytes the layers of an image have.
+// layers is the size of the layers of an image, in bytes.
 type layers struct{ compressed, unpacked int64 }
 
 // imageSize measures the file of imageTarEnv, else the image of a Docker engine.
@@ -44,7 +44,7 @@ func (l *lab) imageSize(ctx context.Context) (layers, error) {
 	if l.image == "" {
 		return layers{}, notHere("%s names no file, and no image is named", imageTarEnv)
 	}
-	// Whether there is an engine and whether it has the image is one question.
+	// This also fails if there is no engine.
 	if err := exec.CommandContext(ctx, "docker", "image", "inspect", l.image).Run(); err != nil {
 		return layers{}, notHere("%s names no file, and no Docker engine here has the image %s (make image)", imageTarEnv, l.image)
 	}
@@ -60,11 +60,11 @@ func (l *lab) imageSize(ctx context.Context) (layers, error) {
 	return size, errors.Join(err, save.Wait())
 }
 
-// sizeOf reads what docker save wrote. Whether a layer is compressed in it depends on the
-// engine; an image that is pushed has it compressed by gzip.
+// sizeOf reads what docker save wrote. Whether its layers are compressed depends on the
+// engine; those of a pushed image are compressed by gzip.
 func sizeOf(r io.Reader) (layers, error) {
 	var manifest []struct{ Layers []string }
-	files := map[string]layers{} // every layer may come before the manifest that names it
+	files := map[string]layers{} // a layer may come before the manifest that names it
 	t := tar.NewReader(r)
 	for {
 		h, err := t.Next()
@@ -102,7 +102,7 @@ func sizeOf(r io.Reader) (layers, error) {
 func layerOf(r io.Reader) (layers, error) {
 	var l layers
 	in := bufio.NewReader(r)
-	magic, _ := in.Peek(2) // a shorter file is no archive
+	magic, _ := in.Peek(2) // a shorter file is not compressed
 	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		packed := &counter{}
 		z, err := gzip.NewReader(io.TeeReader(in, packed))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// saved makes the archive that docker save would write for an image with those layers.
+// saved returns the archive that docker save would write for an image with those layers.
 func saved(t *testing.T, files map[string][]byte) *bytes.Buffer {
 	t.Helper()
 	var b bytes.Buffer

@@ -12,7 +12,7 @@ const keyCount = 10_000
 // keySpace makes the sequence of keys of one caller.
 type keySpace func(caller int) (next func() string)
 
-// shared has each caller visit n keys, a power of ten, in an order of its own: by a
+// shared makes each caller visit n keys, a power of ten, in an order of its own: by a
 // stride that shares no factor with n.
 func shared(n int) keySpace {
 	keys := table(n)
@@ -25,8 +25,8 @@ func shared(n int) keySpace {
 	}
 }
 
-// inTurn has all callers together visit n keys in turn, so that no two have the same one
-// at a time unless they are n calls apart.
+// inTurn makes all callers together visit n keys in turn, so that two calls use the same key
+// only if they are n calls apart.
 func inTurn(n int) keySpace {
 	keys := table(n)
 	var turn atomic.Int64
@@ -40,8 +40,8 @@ var tables struct {
 	keys []string
 }
 
-// table is the first n keys. They are 12 digits each, since redis-benchmark replaces
-// __rand_int__ by that.
+// table returns the first n keys. They have 12 digits each, as those that redis-benchmark
+// puts in place of __rand_int__.
 func table(n int) []string {
 	tables.mu.Lock()
 	defer tables.mu.Unlock()

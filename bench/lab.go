@@ -16,7 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// lab has the processes that all sidecars under test and their peers share. They are on
+// lab has the processes that all sidecars under test and their peers share. They listen on
 // loopback; this program starts and ends them.
 type lab struct {
 	dir        string
@@ -26,22 +26,22 @@ type lab struct {
 	cert       string
 	db         *goredis.Client
 	echo       *server
-	collector  *httptest.Server // takes what sidecars export and forgets it
+	collector  *httptest.Server // accepts what sidecars export and drops it
 	profiler   *profiler        // nil unless profiles are asked for
-	image      string           // the name of the image to weigh
+	image      string           // the name of the image to measure
 }
 
 // server is a process under test that answers on a socket.
 type server struct {
 	*child
 	socket string
-	debug  string // where its profiles are, empty for nowhere
-	// elsewhere says that its Redis is no server of the lab.
+	debug  string // the address that serves its profiles, empty for none
+	// elsewhere: its Redis is not that of the lab.
 	elsewhere bool
 }
 
-// newLab starts Redis and the echo in dir. The caller closes what it returns, also after
-// an error.
+// newLab starts Redis and the echo server in dir. The caller closes what it returns, also
+// after an error.
 func newLab(ctx context.Context, dir string) (*lab, error) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	l := &lab{dir: dir, cert: in("cert.pem")}
@@ -81,7 +81,7 @@ func newLab(ctx context.Context, dir string) (*lab, error) {
 	})
 }
 
-// startRedis starts a Redis that keeps nothing.
+// startRedis starts a Redis without persistence.
 func startRedis(dir, port string, args ...string) (*child, error) {
 	return start(nil, "redis-server", append([]string{
 		"--bind", "127.0.0.1", "--port", port, "--dir", dir,
@@ -97,7 +97,7 @@ func newDB(addr string) *goredis.Client {
 func (l *lab) close() {
 	l.collector.Close()
 	if l.db != nil {
-		_ = l.db.Close() // nothing is kept in it
+		_ = l.db.Close() // no command is under way
 	}
 	if l.echo != nil {
 		l.echo.stop()
@@ -107,7 +107,7 @@ func (l *lab) close() {
 	}
 }
 
-// redisCPU is the user and system time that Redis has used so far.
+// redisCPU returns the user and system time that Redis has used so far, by INFO.
 func (l *lab) redisCPU(ctx context.Context) (time.Duration, error) {
 	text, err := l.db.Info(ctx, "cpu").Result()
 	if err != nil {
@@ -128,13 +128,13 @@ func (l *lab) redisCPU(ctx context.Context) (time.Duration, error) {
 		found++
 	}
 	if found != 2 {
-		return 0, fmt.Errorf("INFO cpu says nothing of used_cpu_user and used_cpu_sys: %q", text)
+		return 0, fmt.Errorf("INFO cpu lacks used_cpu_user or used_cpu_sys: %q", text)
 	}
 	return time.Duration(sum * float64(time.Second)), nil
 }
 
-// metered runs a load and adds what Redis and the server under test used meanwhile, per
-// call. The server is nil where a peer runs in this process.
+// metered runs a load and adds the CPU that Redis and the server under test used meanwhile, per
+// call. The server is nil if a peer runs in this process.
 func (l *lab) metered(ctx context.Context, under *server, run func() (tally, error)) (s sample, err error) {
 	var before, after [2]time.Duration
 	read := func(into *[2]time.Duration) (err error) {
@@ -171,7 +171,7 @@ func (l *lab) metered(ctx context.Context, under *server, run func() (tally, err
 	return s, nil
 }
 
-// until repeats try for at most 30 seconds.
+// until repeats try until it succeeds, for at most 30 seconds.
 func until(ctx context.Context, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -182,7 +182,7 @@ func until(ctx context.Context, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not up within 30 s: %w", err)
+			return fmt.Errorf("not ready within 30 s: %w", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

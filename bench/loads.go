@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// load is one thing to measure, once in each round.
+// load is one measurement, made once in each round.
 type load struct {
 	name string
-	// peer is of others: it is measured once a round, however many sidecars there are.
+	// peer: the load uses no sidecar, and is measured once a round, however many sidecars there are.
 	peer bool
 	run  runner
 }
 
-// connections is how many the callers of the workload share.
+// connections is how many connections the callers of the workload share.
 const connections = 4
 
-// loads are all that figures are made of, in the order in which they are measured.
+// loads are all loads that figures need, in the order in which they are measured.
 var loads = slices.Concat([]load{
 	{"redis-benchmark", false, redisBenchmark},
 	{"direct 1", false, direct},
@@ -74,10 +74,10 @@ var loads = slices.Concat([]load{
 	{"sidecar killed", false, sidecarKilled},
 }, growthOverKeys.all(), growthOverConnections.all(), growthOverMasters.all())
 
-// runner is how a load is run on one side.
+// runner runs a load on one side.
 type runner = func(ctx context.Context, s *side, d time.Duration) (sample, error)
 
-// byClient is a load through package client as it comes, request ids included.
+// byClient is a load through package client with its defaults, which include request ids.
 func byClient(callers int, keys keySpace, call clientCall) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
 		return s.client(ctx, s.usual, callers, d, keys, call)
@@ -85,9 +85,9 @@ func byClient(callers int, keys keySpace, call clientCall) runner {
 }
 
 // byHand is a load of prepared frames.
-func byHand(callers, connections int, keys keySpace, say exchange) runner {
+func byHand(callers, connections int, keys keySpace, steps exchange) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
-		return s.raw(ctx, s.usual, callers, connections, d, keys, say)
+		return s.raw(ctx, s.usual, callers, connections, d, keys, steps)
 	}
 }
 
@@ -109,7 +109,7 @@ func withPool(run runner) runner {
 			return sample{}, err
 		}
 		err = fillPool(ctx, c)
-		_ = c.Close() // it holds nothing
+		_ = c.Close() // it has no leases
 		if err != nil {
 			return sample{}, err
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tally is what a number of callers got done in a while.
+// tally is the calls of all callers of a load, and the time they took.
 type tally struct {
 	calls    int
 	took     time.Duration
@@ -28,8 +28,9 @@ func summarize(latencies []time.Duration, took time.Duration) tally {
 	return t
 }
 
-// closedLoop runs callers goroutines for d, each calling again as soon as it
-// was answered, with a key of its own sequence. The first error ends it.
+// closedLoop runs callers goroutines for d, each of which calls again as soon as it
+// was answered, with the next key of its sequence. A goroutine ends with its first error;
+// closedLoop returns the first error of all.
 func closedLoop(callers int, d time.Duration, keys keySpace, call func(key string) error) (tally, error) {
 	var (
 		wg   sync.WaitGroup

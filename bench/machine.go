@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// peers are the modules whose versions count.
+// peers are the modules whose versions the page lists.
 var peers = []string{
 	"github.com/redis/go-redis/v9", "github.com/go-redis/redis_rate/v10", "github.com/bsm/redislock", "google.golang.org/grpc",
 }
 
-// machine describes where it was measured, without names or paths of the host.
+// machine describes the machine of the run, without names or paths of the host.
 func machine() []string {
 	lines := []string{
 		fmt.Sprintf("CPU: %s, %d cores", cpuModel(), runtime.NumCPU()),

@@ -2,10 +2,10 @@
 // limiters and against the sidecar of another commit, all in one run on one machine.
 //
 // Its invariant: every figure is a ratio or a cost per call taken within one
-// round, so that a noisy machine disturbs both sides alike.
+// round, so that other work on the machine affects both sides equally.
 //
 // It starts Redis, sidecars and an echo server on loopback and ends them. loads.go lists
-// what is measured, figures.go what is made of it.
+// the measurements, figures.go the figures that are computed from them.
 package main
 
 import (
@@ -20,14 +20,14 @@ import (
 	"time"
 )
 
-// Modes of this program when it runs as a child of itself, so that their CPU
-// time is their own.
+// Modes of this program when it runs as a child of itself, so that the CPU time of
+// each is that of a process.
 const (
 	modeEcho = "echo"
 	modeWork = "work"
 )
 
-// usualDuration is the time of each load in each round, if -duration names no other.
+// usualDuration is the default of -duration.
 const usualDuration = 3 * time.Second
 
 type options struct {
@@ -57,25 +57,25 @@ func run() error {
 			return work(context.Background(), os.Stdin, os.Stdout)
 		}
 	}
-	// Not of a child, which a signal ends at once.
+	// Not in a child, which a signal should end at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var o options
 	flag.StringVar(&o.sidecar, "sidecar", "../bin/sidecar", "the binary to measure")
 	flag.StringVar(&o.base, "base", "", "measure the sidecar of this commit too, in the same rounds")
-	only := flag.String("only", "", "measure these figures alone, such as P4,P7; then no page is written")
-	flag.StringVar(&o.out, "o", "", "write the page and its plot to this folder; empty only prints")
-	flag.StringVar(&o.image, "image", "", "the image whose size P10 tells, in a Docker engine")
+	only := flag.String("only", "", "measure only these figures, such as P4,P7; then no page is written")
+	flag.StringVar(&o.out, "o", "", "write the page and its plot to this folder; empty = only print")
+	flag.StringVar(&o.image, "image", "", "the image in a Docker engine whose size P10 measures")
 	flag.DurationVar(&o.duration, "duration", usualDuration, "how long each load runs in each round")
-	flag.IntVar(&o.rounds, "rounds", 5, "how many rounds; the medians count")
-	foot := flag.Bool("footprint", false, "measure what a sidecar takes of its node instead, each load for duration")
+	flag.IntVar(&o.rounds, "rounds", 5, "how many rounds; the figures are their medians")
+	foot := flag.Bool("footprint", false, "measure instead the memory and CPU that a sidecar uses, each load for duration")
 	list := flag.Bool("loads", false, "list the loads")
 	profile := flag.String("profile", "", "run this load once and take profiles of the sidecar and of Redis")
 	flag.StringVar(&o.profiles, "profiles", "profile", "the folder of the profiles")
 	flag.Parse()
 	if o.rounds < 1 || o.duration <= 0 || flag.NArg() > 0 {
 		flag.Usage()
-		return errors.New("rounds and duration are at least 1, and there are no arguments")
+		return errors.New("rounds must be at least 1 and duration above 0, and there must be no arguments")
 	}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")

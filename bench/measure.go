@@ -14,14 +14,14 @@ type outcome struct {
 	sides     []*results // the new sidecar's, and the base's if there is one
 	baseName  string     // empty for none
 	figures   []figure
-	loads     []load // those that were asked for, in their order
-	about     []string
+	loads     []load   // those that were asked for, in their order
+	about     []string // the machine and the versions
 	options   options
-	everyLoad bool // no figure was left out
+	everyLoad bool // all figures were asked for
 }
 
-// measure runs the loads of the figures that were asked for, in rounds, so that whatever
-// else the machine does meets all of them alike.
+// measure runs the loads of the figures that were asked for, in rounds, so that other work
+// on the machine affects all of them equally.
 func measure(ctx context.Context, o options) error {
 	fs, needed, err := chosen(o.only)
 	if err != nil {
@@ -72,7 +72,7 @@ func measure(ctx context.Context, o options) error {
 	}
 	for round := range o.rounds {
 		if err := out.round(ctx, round, sides); err != nil {
-			return errors.Join(err, out.print()) // what was measured before is not lost
+			return errors.Join(err, out.print()) // prints the rounds that were measured before
 		}
 	}
 	return out.report()
@@ -89,8 +89,8 @@ func (out *outcome) round(ctx context.Context, round int, sides []*side) error {
 			if r.missing[l.name] != "" {
 				continue
 			}
-			// Else the next load would pay for what the last one left: stored replies alone
-			// are a million keys after a while.
+			// Otherwise the next load would be slower by what the last one left: stored replies
+			// alone are up to a million keys.
 			if err := sides[i].lab.db.FlushAll(ctx).Err(); err != nil {
 				return fmt.Errorf("empty redis: %w", err)
 			}
@@ -99,7 +99,7 @@ func (out *outcome) round(ctx context.Context, round int, sides []*side) error {
 				return errors.Join(ctx.Err(), err)
 			}
 			if err != nil && i > 0 {
-				err = notHere("%v", err) // an old sidecar may lack what the new one has
+				err = notHere("%v", err) // an old sidecar may lack a feature of the new one
 			}
 			if err := r.add(l.name, s, err); err != nil {
 				return err
@@ -133,7 +133,7 @@ func (out *outcome) of(side int) *results {
 	return all
 }
 
-// page and plot are what a run of all figures writes, in the folder that -o names.
+// The files that a run of all figures writes to the folder of -o.
 const (
 	pageFile = "benchmarks.md"
 	plotFile = "benchmarks-growth.svg"

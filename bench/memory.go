@@ -7,7 +7,7 @@ import (
 
 const megabyte = 1e6
 
-// idleMemory is the anonymous memory of a sidecar that nobody calls, in MB.
+// idleMemory measures the most anonymous memory of a sidecar without calls, in MB.
 func idleMemory(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	return s.beside(ctx, inPod("idle"), func(srv *server) (sample, error) {
 		most, _, err := srv.mostMemory(ctx, func() (tally, error) {
@@ -21,12 +21,12 @@ func idleMemory(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	})
 }
 
-// fullMemory is the most anonymous memory of a sidecar with 256 connections that have 64
+// fullMemory measures the most anonymous memory of a sidecar with 256 connections that have 64
 // calls in flight each, in MB.
 func fullMemory(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	const connections, inFlight = 256, 64
 	full := inPod("full")
-	full.env = append(full.env, "COXSWAIN_LIMITS_MAX_TOTAL_BYTES=1073741824") // else it refuses some, and fewer are in flight
+	full.env = append(full.env, "COXSWAIN_LIMITS_MAX_TOTAL_BYTES=1073741824") // otherwise it refuses calls, and fewer are in flight
 	return s.beside(ctx, full, func(srv *server) (sample, error) {
 		most, got, err := srv.mostMemory(ctx, func() (tally, error) {
 			return rawLoad(srv.socket, connections*inFlight, connections, d, shared(keyCount), rawAcquire(ruleName))
@@ -35,12 +35,12 @@ func fullMemory(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	})
 }
 
-// distinctKeys is how many different keys a load of usualDuration names; a shorter load
-// names fewer. The sidecar must not remember any of them.
+// distinctKeys is how many different keys a load of usualDuration uses; a shorter load
+// uses fewer. The sidecar must not keep memory for any of them.
 const distinctKeys = 1_000_000
 
-// memoryGrowth is the most anonymous memory while a sidecar sees keys that it never saw
-// before, against that before, under the same load on few keys.
+// memoryGrowth measures the most anonymous memory while each call has a new key, divided by
+// that under the same load on few keys before.
 func memoryGrowth(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	share := min(1, d.Seconds()/usualDuration.Seconds())
 	n := int(share * distinctKeys)
@@ -70,10 +70,10 @@ func (srv *server) memoryOver(ctx context.Context, n int, d time.Duration, keys 
 	})
 }
 
-// inPod is a sidecar under the chart's memory limit.
+// inPod is a sidecar with the memory limit of a pod with 128 MiB.
 func inPod(name string) variant { return variant{name: name, env: []string{podMemory}} }
 
-// mostMemory is the most anonymous memory that the process had while a load ran, in bytes.
+// mostMemory runs a load and returns the most anonymous memory of the process meanwhile, in bytes.
 func (c *child) mostMemory(ctx context.Context, run func() (tally, error)) (most float64, got tally, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	looked := make(chan error, 1)

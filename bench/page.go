@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// page is docs/benchmarks.md.
+// page returns the text of docs/benchmarks.md.
 func (out *outcome) page() []byte {
 	var w bytes.Buffer
 	o := out.options
 	fmt.Fprintf(&w, `# Benchmarks
 
-Written by `+"`make bench`"+`; do not edit. Redis, the sidecar and all callers share one machine, so the ratios
-count, not the absolute figures. Each load runs for %v, one after the other, in %d rounds, on an empty Redis; a ratio is
-taken within a round, and the median of the rounds is shown. CPU is user and system time of the process, memory what is resident
-and of no file, both as the operating system says; the CPU of Redis is what Redis says of itself.
+Written by `+"`make bench`"+`; do not edit. Redis, the sidecar and all callers share one machine, so only the ratios are
+meaningful, not the absolute figures. The loads run one after the other, each for %v, in %d rounds, each on an empty Redis. A ratio is
+taken within a round, and the table shows the median of the rounds. CPU is the user and system time of the process, and memory its
+anonymous resident memory, both from /proc; Redis CPU is used_cpu_user plus used_cpu_sys of INFO.
 
 The load is token_bucket, 1,000,000 per second, cost 1, over 10,000 keys, on 4 connections (1 for one caller).
-"Go client" is package client as it comes: its own cost per call is in the figure, and so is the request id that it
-gives each acquire, for which the script keeps the reply. "raw" is one goroutine per connection that writes prepared
-frames without an id and only looks whether they were granted, which shows the sidecar alone. For locks and permits a
-call is a pair of them, the taking and the giving back. "loop" is go-redis's AutoPipeliner over the sidecar's script in
-a process of its own, "direct" one caller of it, "echo" a server that sends back what it reads.
+"Go client" is package client with its defaults: the figure includes its own cost per call, and the request id that it
+gives each acquire, for which the script stores the reply. "raw" is one goroutine per connection that writes prepared
+frames without a request id and only checks that they were granted, which shows the sidecar alone. For locks and permits a
+call is a pair: acquire and release, or acquire and report. "loop" is go-redis's AutoPipeliner running the sidecar's script in
+a process of its own, "direct" is one caller of the script, and "echo" is a server that sends back what it reads.
 
-The messages of streams have a body of %d bytes. A call of consumers is one message that was acknowledged, each by itself; they were
+The messages of streams have a body of %d bytes. A call of consumers is one message and its own acknowledgement. The messages were
 published before, and a consumer has at most %d at a time. "go-redis" is loops in the process of the callers: XADD, or XREADGROUP with
-COUNT %[4]d and an XACK after it for each message, over one pool of connections.
+COUNT %[4]d and then an XACK for each message, over one pool of connections.
 
 `, o.duration, o.rounds, len(streamBody), prefetch)
 	head, rows := out.table()
 	markdown(&w, head, rows)
-	if said := out.falls(); said != nil {
-		fmt.Fprintf(&w, "\n%s\n", strings.Join(said, "\n"))
+	if lines := out.falls(); lines != nil {
+		fmt.Fprintf(&w, "\n%s\n", strings.Join(lines, "\n"))
 	}
-	fmt.Fprintf(&w, "\n## What was measured\n\nMedians of the rounds. A value is megabytes, milliseconds or a ratio, as the figure of the load says.\n\n")
+	fmt.Fprintf(&w, "\n## What was measured\n\nMedians of the rounds. A value is in megabytes or milliseconds, or a ratio, as in the figure of the load.\n\n")
 	markdown(&w, loadHead, out.loadRows())
 	fmt.Fprintf(&w, "\n## Growth\n\n![calls per second as keys, connections and masters grow](%s)\n", plotFile)
 	fmt.Fprint(&w, "\n## Where\n\n")
@@ -58,7 +58,7 @@ engine, or the file of docker save that `+"`$%s`"+` names.
 	return w.Bytes()
 }
 
-// markdown writes rows for a page.
+// markdown writes a table for a page.
 func markdown(w io.Writer, head []string, rows [][]string) {
 	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
 	line(head)

@@ -15,7 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// rateLimit is go-redis/redis_rate with the limit of the workload.
+// rateLimit returns a call of go-redis/redis_rate with the limit of the workload.
 func rateLimit(ctx context.Context, db *goredis.Client) func(key string) error {
 	limiter := redis_rate.NewLimiter(db)
 	limit := redis_rate.PerSecond(1_000_000)
@@ -33,7 +33,7 @@ func inProcessRate(callers int) runner {
 	}
 }
 
-// redisLock takes and releases locks by bsm/redislock in this process.
+// redisLock acquires and releases locks by bsm/redislock in this process.
 func redisLock(callers int) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
 		locks := redislock.New(s.lab.db)
@@ -56,7 +56,7 @@ func direct(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	})
 }
 
-// redisBenchmark is Redis's own limit: redis-benchmark running the same script
+// redisBenchmark measures what Redis itself can do: redis-benchmark runs the same script
 // on the same keys, 16 commands in a pipeline, for about d.
 func redisBenchmark(ctx context.Context, s *side, d time.Duration) (sample, error) {
 	_, port, err := net.SplitHostPort(s.lab.redisAddr)
@@ -68,7 +68,7 @@ func redisBenchmark(ctx context.Context, s *side, d time.Duration) (sample, erro
 		"-h", "127.0.0.1", "-p", port, "-P", "16", "-c", "50", "-n", strconv.Itoa(calls), "-r", strconv.Itoa(keyCount), "--csv",
 		"EVALSHA", s.script.SHA, strconv.Itoa(len(s.script.Keys)),
 	}
-	args = append(args, s.script.Keys...) // each gets a number of its own; the gates are empty, whichever they are
+	args = append(args, s.script.Keys...) // redis-benchmark puts a different number into each; no key has a pause, so a mixed-up one changes nothing
 	for _, a := range s.script.Args {
 		args = append(args, fmt.Sprint(a))
 	}

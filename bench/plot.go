@@ -9,8 +9,8 @@ import (
 // The measures of the plot, in pixels.
 const (
 	plotWidth  = 720
-	plotLabel  = 90 // the room for what stands in front of a bar
-	plotNumber = 90 // and behind the longest
+	plotLabel  = 90 // the width for the label in front of a bar
+	plotNumber = 90 // the width for the number behind the longest bar
 	plotBar    = 16
 	plotGap    = 6
 	plotHead   = 34
@@ -18,8 +18,8 @@ const (
 
 var plotColours = []string{"#2b6cb0", "#a0aec0"}
 
-// plot is docs/benchmarks-growth.svg: a bar for each point of each series and each side, all
-// on one scale. It is written by hand, since a plotting library has a hundred times its size.
+// plot returns docs/benchmarks-growth.svg: a bar for each point of each series and each side, all
+// on one scale. It writes the SVG itself, since a plotting library is a hundred times its size.
 func (out *outcome) plot() []byte {
 	var bars bytes.Buffer
 	most := 0.0
@@ -60,7 +60,7 @@ func (out *outcome) plot() []byte {
 	return w.Bytes()
 }
 
-// rateOf is the median rate of a load, 0 if it was not measured.
+// rateOf returns the median rate of a load, 0 if it was not measured.
 func (out *outcome) rateOf(load string, side int) float64 {
 	var rates []float64
 	for _, s := range out.sides[side].samples[load] {

@@ -19,24 +19,24 @@ type child struct {
 	done chan struct{} // closed when it has ended
 }
 
-// start runs a program until stop; its standard error is this program's.
+// start starts a program, which runs until stop; its standard error is this program's.
 func start(env []string, name string, args ...string) (*child, error) {
 	return launch(command(env, name, args...))
 }
 
-// command is what start runs.
+// command returns the command that start runs.
 func command(env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
-	cmd.Env = append(surroundings(), env...)
+	cmd.Env = append(childEnv(), env...)
 	cmd.Stderr = os.Stderr
-	// It must not outlive this process, however that ends.
+	// The child must not outlive this process, however this process ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return cmd
 }
 
-// surroundings are the environment without what would change a sidecar, which refuses
-// variables of its own that it does not know.
-func surroundings() []string {
+// childEnv returns the environment without variables that would change a sidecar. A sidecar
+// refuses to start with COXSWAIN_ variables that it does not know.
+func childEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return slices.ContainsFunc([]string{"COXSWAIN_", "OTEL_", "GOMEMLIMIT=", "AUTOMEMLIMIT"}, func(prefix string) bool {
 			return strings.HasPrefix(v, prefix)
@@ -44,10 +44,10 @@ func surroundings() []string {
 	})
 }
 
-// carryOut runs a program to its end; the error has what it printed.
-func carryOut(ctx context.Context, name string, args ...string) error {
+// runToEnd runs a program to its end; the error has its output.
+func runToEnd(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = surroundings()
+	cmd.Env = childEnv()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, args[0], err, out)
@@ -61,14 +61,14 @@ func launch(cmd *exec.Cmd) (*child, error) {
 	}
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // it ends by our signal, which is an error to Wait
+		_ = cmd.Wait() // the end by our signal is an error of Wait
 		close(c.done)
 	}()
 	return c, nil
 }
 
 func (c *child) stop() {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	select {
 	case <-c.done:
 	case <-time.After(10 * time.Second):
@@ -76,16 +76,16 @@ func (c *child) stop() {
 	}
 }
 
-// kill ends it without giving it a chance to clean up.
+// kill ends the process without giving it a chance to clean up.
 func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // it may be gone already
+	_ = c.cmd.Process.Kill() // it may have ended already
 	<-c.done
 }
 
 // ticksPerSecond is USER_HZ, 100 on every Linux that Go runs on.
 const ticksPerSecond = 100
 
-// cpu is the user and system time that the process has used so far.
+// cpu returns the user and system time that the process has used so far.
 func (c *child) cpu() (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid)) //nolint:gosec // a number
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *child) cpu() (time.Duration, error) {
 // The lines of /proc about memory that this program reads.
 const (
 	memoryNow       = "VmRSS"   // resident
-	memoryMost      = "VmHWM"   // the most that ever was resident
-	memoryAnonymous = "RssAnon" // resident, and of no file
+	memoryMost      = "VmHWM"   // the most that was resident so far
+	memoryAnonymous = "RssAnon" // resident and anonymous
 )
 
 var memoryLine = regexp.MustCompile(`(?m)^(VmRSS|VmHWM|RssAnon):\s+(\d+) kB$`)

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// profiler takes profiles of the CPU while a load is metered. A nil one takes none.
+// profiler takes CPU profiles while a load is metered. A nil profiler takes none.
 type profiler struct {
 	dir   string
-	taken time.Duration // each profile is that long, as is the load
-	files []string      // of sidecars
-	redis string        // what perf wrote, empty without perf
+	taken time.Duration // the length of each profile, and of the load
+	files []string      // the profiles of sidecars
+	redis string        // the file that perf wrote, empty without perf
 }
 
 // profileLoad runs one load and keeps the profiles of the sidecar and of Redis in a folder
@@ -65,8 +65,8 @@ func profileLoad(ctx context.Context, o options, name string) error {
 	return lab.profiler.report(ctx, os.Stdout)
 }
 
-// begin starts to take profiles of Redis and of the server, which may be nil or have none,
-// and end waits for them.
+// begin starts to take profiles of Redis and of the server, which may be nil or serve none;
+// end waits for them.
 func (p *profiler) begin(ctx context.Context, l *lab, under *server) (end func() error, err error) {
 	if p == nil {
 		return func() error { return nil }, nil
@@ -85,7 +85,7 @@ func (p *profiler) begin(ctx context.Context, l *lab, under *server) (end func()
 	}
 	return func() error {
 		if perf != nil {
-			_ = perf.cmd.Process.Signal(os.Interrupt) // it writes its file then
+			_ = perf.cmd.Process.Signal(os.Interrupt) // perf then writes its file
 			<-perf.done
 		}
 		return <-fetched
@@ -116,7 +116,7 @@ func (p *profiler) fetch(ctx context.Context, addr, file string) error {
 // perf records Redis, if perf is installed.
 func (p *profiler) perf(redis *child) (*child, error) {
 	if _, err := exec.LookPath("perf"); err != nil {
-		return nil, nil //nolint:nilerr,nilnil // the report says so
+		return nil, nil //nolint:nilerr,nilnil // the report mentions it
 	}
 	p.redis = filepath.Join(p.dir, "redis-perf.data")
 	return start(nil, "perf", "record", "--quiet", "-F", "999", "-p", strconv.Itoa(redis.cmd.Process.Pid), "-o", p.redis)
@@ -125,7 +125,7 @@ func (p *profiler) perf(redis *child) (*child, error) {
 // topFunctions is how many functions of a profile are shown.
 const topFunctions = 25
 
-// report says where the profiles are and shows the functions that used most.
+// report prints where the profiles are, and the functions that used most CPU.
 func (p *profiler) report(ctx context.Context, to io.Writer) error {
 	fmt.Fprintf(to, "\nprofiles: %s\n", p.dir)
 	if len(p.files) == 0 {

@@ -18,7 +18,7 @@ const (
 //go:embed worker.py
 var pythonWorker string
 
-// python is the interpreter of the operating system, whose packages have msgpack and redis.
+// python is the interpreter of the operating system, for which Debian packages msgpack and redis.
 const python = "/usr/bin/python3"
 
 // byPython is a load of tasks of one event loop, in a process of its own.

@@ -11,22 +11,22 @@ import (
 
 // step is one call of an exchange.
 type step struct {
-	// frame appends the request with that id about key; last is the answer of the step
-	// before, nil of the first.
+	// frame appends the request with that id and key; last is the answer to the previous
+	// step, nil for the first.
 	frame func(to []byte, id byte, key string, last []byte) []byte
-	// want is what the answer has to contain; nil for any but an error.
+	// want has to be in the answer; nil accepts any answer but an error.
 	want []byte
 }
 
-// exchange is a sequence of requests about one key, each sent after the answer to the one
-// before. It counts as one call.
+// exchange is a sequence of requests for one key, each sent after the answer to the previous
+// one. It counts as one call.
 type exchange []step
 
-// rawLoad is the load of callers spread over connections, made with as little
-// work per call as a client can: one goroutine a connection, which writes all
-// requests that it owes at once and answers each reply with the next request.
-// It shows the sidecar without the cost of the Go client.
-func rawLoad(socket string, callers, connections int, d time.Duration, keys keySpace, say exchange) (tally, error) {
+// rawLoad runs callers spread over connections, with as little work per call
+// as possible: one goroutine a connection, which follows each reply with the
+// next request and writes all requests that are due at once. It shows the
+// sidecar without the cost of the Go client.
+func rawLoad(socket string, callers, connections int, d time.Duration, keys keySpace, steps exchange) (tally, error) {
 	connections = min(connections, callers)
 	var (
 		wg   sync.WaitGroup
@@ -37,12 +37,12 @@ func rawLoad(socket string, callers, connections int, d time.Duration, keys keyS
 	start := time.Now()
 	for c := range connections {
 		wg.Go(func() {
-			r := rawConnection{slots: make([]slot, callers/connections), next: keys(c), say: say}
+			r := rawConnection{slots: make([]slot, callers/connections), next: keys(c), steps: steps}
 			err := r.run(socket, start.Add(d))
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, r.latencies...)
-			if err != nil && fail == nil { // the others' are hardly others
+			if err != nil && fail == nil { // later errors most likely have the same cause
 				fail = fmt.Errorf("connection %d: %w", c, err)
 			}
 		})
@@ -51,22 +51,22 @@ func rawLoad(socket string, callers, connections int, d time.Duration, keys keyS
 	return summarize(all, time.Since(start)), fail
 }
 
-// slot is one caller of a connection; its place is the id of its requests.
+// slot is one caller of a connection; its index is the id of its requests.
 type slot struct {
 	key   string
-	at    int // the step that it waits for
+	at    int // the step whose answer it waits for
 	begun time.Time
 }
 
 type rawConnection struct {
 	slots     []slot
 	next      func() string
-	say       exchange
+	steps     exchange
 	out       []byte
 	latencies []time.Duration
 }
 
-// run talks until each slot has ended the exchange during which end came.
+// run makes exchanges until each slot has finished the one that was under way at end.
 func (r *rawConnection) run(socket string, end time.Time) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -111,20 +111,20 @@ func (r *rawConnection) run(socket string, end time.Time) error {
 	return nil
 }
 
-// begin starts the exchange about another key.
+// begin starts the exchange for the next key.
 func (r *rawConnection) begin(id byte, now time.Time) {
 	r.slots[id] = slot{key: r.next(), begun: now}
-	r.out = r.say[0].frame(r.out, id, r.slots[id].key, nil)
+	r.out = r.steps[0].frame(r.out, id, r.slots[id].key, nil)
 }
 
-// take goes on with what an answer allows. It reports whether the slot has ended.
+// take handles an answer and appends the slot's next request. It reports whether the slot has ended.
 func (r *rawConnection) take(id byte, answer []byte, now, end time.Time) (ended bool, err error) {
 	s := &r.slots[id]
-	if want := r.say[s.at].want; !bytes.Contains(answer, want) {
-		return false, fmt.Errorf("the answer about %s lacks %q: %q", s.key, want, answer)
+	if want := r.steps[s.at].want; !bytes.Contains(answer, want) {
+		return false, fmt.Errorf("the answer for key %s lacks %q: %q", s.key, want, answer)
 	}
-	if s.at++; s.at < len(r.say) {
-		r.out = r.say[s.at].frame(r.out, id, s.key, answer)
+	if s.at++; s.at < len(r.steps) {
+		r.out = r.steps[s.at].frame(r.out, id, s.key, answer)
 		return false, nil
 	}
 	r.latencies = append(r.latencies, now.Sub(s.begun))

@@ -9,16 +9,16 @@ import (
 	"text/tabwriter"
 )
 
-// line is one figure as it came out.
+// line is one figure with its values.
 type line struct {
 	figure
 	value   float64
 	base    float64 // NaN for none
-	ratio   float64 // of the new sidecar's value to the base's, taken in each round; NaN for none
+	ratio   float64 // the median over the rounds of the new sidecar's value divided by the base's; NaN for none
 	missing string  // why there is no value
 }
 
-// lines are all figures of a run.
+// lines returns all figures of a run with their values.
 func (out *outcome) lines() []line {
 	var all []line
 	for _, f := range out.figures {
@@ -75,7 +75,7 @@ func figureHead(withBase bool) []string {
 	return []string{"#", "figure", "value", "goal", "reached"}
 }
 
-// table is the figures' head and rows.
+// table returns the head and the rows of the table of figures.
 func (out *outcome) table() (head []string, rows [][]string) {
 	withBase := len(out.sides) > 1
 	for _, l := range out.lines() {
@@ -84,24 +84,24 @@ func (out *outcome) table() (head []string, rows [][]string) {
 	return figureHead(withBase), rows
 }
 
-// falls tells which figures are worse than the base's; nothing without a base.
+// falls lists the figures that are more than a tenth worse than the base's; nil without a base.
 func (out *outcome) falls() []string {
 	if len(out.sides) < 2 {
 		return nil
 	}
-	said := []string{fmt.Sprintf("Figures that fell by more than 10 %% against %s: none.", out.baseName)}
+	lines := []string{fmt.Sprintf("Figures that are more than 10 %% worse than those of %s: none.", out.baseName)}
 	for _, l := range out.lines() {
 		if l.goal.fell(l.ratio) {
-			said[0] = fmt.Sprintf("Figures that fell by more than 10 %% against %s:", out.baseName)
-			said = append(said, fmt.Sprintf("- %s %s: from %s to %s, %.2f x", l.id, l.what, l.show(l.base), l.show(l.value), l.ratio))
+			lines[0] = fmt.Sprintf("Figures that are more than 10 %% worse than those of %s:", out.baseName)
+			lines = append(lines, fmt.Sprintf("- %s %s: from %s to %s, %.2f x", l.id, l.what, l.show(l.base), l.show(l.value), l.ratio))
 		}
 	}
-	return said
+	return lines
 }
 
 var loadHead = []string{"load, callers", "calls/s", "p50 us", "p99 us", "CPU us/call", "Redis CPU us/call", "value"}
 
-// loadRow is one load by the medians of its samples.
+// loadRow is the row of one load: the medians of its samples.
 func loadRow(name string, samples []sample) []string {
 	show := func(f field, format string) string {
 		var values []float64
@@ -117,7 +117,7 @@ func loadRow(name string, samples []sample) []string {
 	return []string{name, show(rate, "%.0f"), show(p50, "%.0f"), show(p99, "%.0f"), show(cpu, "%.1f"), show(redis, "%.1f"), show(value, "%.3g")}
 }
 
-// loadRows are all loads of all sides.
+// loadRows returns the rows of all loads of all sides.
 func (out *outcome) loadRows() (rows [][]string) {
 	for _, l := range out.loads {
 		if s := out.peers.samples[l.name]; len(s) > 0 {
@@ -132,7 +132,7 @@ func (out *outcome) loadRows() (rows [][]string) {
 	return rows
 }
 
-// report prints the tables, and writes the pages if no figure was left out.
+// report prints the tables, and writes the page and the plot if a folder is given and all figures were measured.
 func (out *outcome) report() error {
 	if err := out.print(); err != nil || out.options.out == "" || !out.everyLoad {
 		return err
@@ -149,8 +149,8 @@ func (out *outcome) print() error {
 	if err := printTable(os.Stdout, head, rows); err != nil {
 		return err
 	}
-	if said := out.falls(); said != nil {
-		fmt.Println("\n" + strings.Join(said, "\n"))
+	if lines := out.falls(); lines != nil {
+		fmt.Println("\n" + strings.Join(lines, "\n"))
 	}
 	return nil
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// sample is what one load measured in one round; what does not apply is zero.
+// sample is the measurement of one load in one round; fields that do not apply are zero.
 type sample struct {
 	rate     float64       // calls per second, an exchange of several counting as one
 	p50, p99 time.Duration // of one call
 	cpu      time.Duration // user and system time of the process under test, per call
-	redis    time.Duration // that of Redis, per call
-	value    float64       // of a load that measures another thing, in the unit of its figure
+	redis    time.Duration // user and system time of Redis, per call
+	value    float64       // the result of a load that measures something else, in the unit of its figure
 }
 
-// The fields of samples that figures are made of; times are in us.
+// The fields of samples from which figures are computed; times are in us.
 func rate(s sample) float64  { return s.rate }
 func p50(s sample) float64   { return us(s.p50) }
 func p99(s sample) float64   { return us(s.p99) }
@@ -26,20 +26,20 @@ func value(s sample) float64 { return s.value }
 
 func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// plain is the sample of a load in which nothing else was measured.
+// plain returns the sample of a load that has only calls and latencies.
 func plain(t tally, err error) (sample, error) {
 	return sample{rate: t.rate(), p50: t.p50, p99: t.p99}, err
 }
 
-// unavailable is why a load cannot be measured here. It is no failure of the run.
+// unavailable is why a load cannot be measured on this machine. The run does not fail.
 type unavailable struct{ why string }
 
 func (u unavailable) Error() string { return u.why }
 
 func notHere(format string, args ...any) error { return unavailable{fmt.Sprintf(format, args...)} }
 
-// results holds what one sidecar, or the peers, came to: the samples of each load by
-// round, and why others have none.
+// results has the samples of one sidecar, or of the peers, for each load by round, and
+// why other loads have none.
 type results struct {
 	samples map[string][]sample
 	missing map[string]string
@@ -64,7 +64,7 @@ func (r *results) add(load string, s sample, err error) error {
 	}
 }
 
-// median of the values, of which there is at least one.
+// median returns the median of at least one value.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

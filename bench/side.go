@@ -14,16 +14,16 @@ type side struct {
 	name, binary string
 	lab          *lab
 	config       string  // the path of its configuration
-	leased       bool    // it knows rules in leased mode
-	usual        *server // serves the loads that ask for no other
-	script       evalsha // what usual sends for an acquire
+	leased       bool    // it accepts rules in mode leased
+	usual        *server // the sidecar of the loads that start none of their own
+	script       evalsha // the EVALSHA that usual sends for an acquire
 }
 
 // variant is a way to run a sidecar.
 type variant struct {
 	name  string
 	redis string // its address, empty for the lab's
-	// elsewhere says that its Redis is no server of the lab, of whose CPU nothing is known.
+	// elsewhere: its Redis is not that of the lab, and its CPU is not measured.
 	elsewhere bool
 	env       []string
 	args      []string
@@ -44,10 +44,10 @@ const leasedText = `    - name: leased
       limits: [{limit: 1000000, period_ms: 1000}]
 `
 
-// podMemory gives a sidecar the limit of Go that it sets itself in a pod with 128 MiB.
+// podMemory sets the Go memory limit that a sidecar sets itself in a pod with 128 MiB.
 const podMemory = "GOMEMLIMIT=115MiB"
 
-// newSide starts the usual sidecar of a binary. The caller closes what it returns, also
+// newSide starts the usual sidecar of a binary. The caller closes the side that it returns, also
 // after an error.
 func newSide(ctx context.Context, l *lab, name, binary string) (*side, error) {
 	s := &side{name: name, binary: binary, lab: l, config: filepath.Join(l.dir, name+".yaml")}
@@ -62,15 +62,15 @@ func newSide(ctx context.Context, l *lab, name, binary string) (*side, error) {
 	return s, err
 }
 
-// configure writes the configuration. A sidecar that knows no leased mode refuses it as an
-// invalid configuration.
+// configure writes the configuration, without the rule in mode leased if the sidecar refuses
+// that as invalid, as an old one does.
 func (s *side) configure(ctx context.Context) (leased bool, err error) {
 	for _, text := range []string{rulesText + leasedText, rulesText} {
 		leased = strings.Contains(text, leasedText)
 		if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 			return false, err
 		}
-		if err = carryOut(ctx, s.binary, "config", "check", s.config); err == nil {
+		if err = runToEnd(ctx, s.binary, "config", "check", s.config); err == nil {
 			return leased, nil
 		}
 	}
@@ -102,7 +102,7 @@ func (s *side) spawn(v variant) (*server, error) {
 		srv.debug = "127.0.0.1:" + port
 		args = append(args, "--debug-addr", srv.debug)
 	}
-	// Keys of their own: versions that keep state differently are not to meet.
+	// Each side has a prefix of its own, since two versions may keep state differently.
 	c, err := start(append([]string{"COXSWAIN_REDIS_PREFIX=" + s.name}, v.env...), s.binary, args...)
 	srv.child = c
 	return srv, err
@@ -114,15 +114,15 @@ func (s *side) serve(ctx context.Context, v variant) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := carryOut(ctx, s.binary, "wait", "--timeout", "30s", "--socket", srv.socket); err != nil {
+	if err := runToEnd(ctx, s.binary, "wait", "--timeout", "30s", "--socket", srv.socket); err != nil {
 		srv.stop()
 		return nil, fmt.Errorf("%s: %w", v.name, err)
 	}
 	return srv, nil
 }
 
-// beside runs a sidecar for one load alone, since what stands idle beside another load
-// disturbs it.
+// beside runs a sidecar for one load alone, since an idle sidecar would disturb the
+// other loads.
 func (s *side) beside(ctx context.Context, v variant, run func(*server) (sample, error)) (sample, error) {
 	srv, err := s.serve(ctx, v)
 	if err != nil {
@@ -133,18 +133,18 @@ func (s *side) beside(ctx context.Context, v variant, run func(*server) (sample,
 }
 
 // raw is a load without the Go client.
-func (s *side) raw(ctx context.Context, on *server, callers, connections int, d time.Duration, keys keySpace, say exchange) (sample, error) {
-	return s.lab.metered(ctx, on, func() (tally, error) { return rawLoad(on.socket, callers, connections, d, keys, say) })
+func (s *side) raw(ctx context.Context, on *server, callers, connections int, d time.Duration, keys keySpace, steps exchange) (sample, error) {
+	return s.lab.metered(ctx, on, func() (tally, error) { return rawLoad(on.socket, callers, connections, d, keys, steps) })
 }
 
-// started is the workload of 64 callers on a sidecar that has just started, so that it is
-// warmed up first.
+// started is the workload of 64 callers on a sidecar that has just started; it is warmed up
+// first.
 func (s *side) started(ctx context.Context, on *server, d time.Duration) (sample, error) {
-	keys, say := shared(keyCount), rawAcquire(ruleName)
-	if _, err := rawLoad(on.socket, 64, connections, d/10, keys, say); err != nil {
+	keys, steps := shared(keyCount), rawAcquire(ruleName)
+	if _, err := rawLoad(on.socket, 64, connections, d/10, keys, steps); err != nil {
 		return sample{}, err
 	}
-	return s.raw(ctx, on, 64, connections, d, keys, say)
+	return s.raw(ctx, on, 64, connections, d, keys, steps)
 }
 
 // client is a load through package client.

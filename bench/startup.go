@@ -10,8 +10,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// startToReady is how long a sidecar takes from the start of its process until it says
-// that it is ready, in ms.
+// startToReady measures how long a sidecar takes from the start of its process until health.get
+// reports it as ready, in ms.
 func startToReady(ctx context.Context, s *side, _ time.Duration) (sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

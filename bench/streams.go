@@ -17,24 +17,24 @@ import (
 
 const (
 	groupName = "bench"
-	// prefetch is how many messages each consumer has at most that it has not acknowledged: of
-	// go-redis the COUNT of its reads.
+	// prefetch is how many messages a consumer may have without having acknowledged them; with
+	// go-redis it is the COUNT of its reads.
 	prefetch = 16
-	// startTime is how long the first message may take. The time of a load begins with it.
+	// startTime is how long the first message may take. The time of a load begins with that message.
 	startTime = 30 * time.Second
 )
 
-// streamBody is that of each message.
+// streamBody is the body of each message.
 var streamBody = []byte(strings.Repeat("0123456789", 10))
 
-// streamsMade counts streams, so that each run of a load has one of its own: what a sidecar
-// remembers of a group does not meet the stream of another run.
+// streamsMade counts streams, so that each run of a load has a stream of its own, and a sidecar's
+// state of a group of an earlier run does not affect it.
 var streamsMade atomic.Int64
 
 func newStream() string { return fmt.Sprint("bench-", streamsMade.Add(1)) }
 
-// backlog is how many messages are published before consumers are measured. What they have
-// left is not counted, and if they come to the end of it the time ends there.
+// backlog is how many messages are published before consumers are measured. Messages that are
+// left do not count; if all are consumed, the time ends with the last one.
 func backlog(d time.Duration) int { return max(2_000, int(50_000*d.Seconds())) }
 
 // clientPublish publishes through package client.
@@ -54,7 +54,7 @@ var rawPublish = exchange{{func(to []byte, id byte, _ string, _ []byte) []byte {
 	return appendCall(to, id, "stream.publish", [2]string{"stream", "bench"}, [2]string{"body", string(streamBody)})
 }, isTrue("published")}}
 
-// redisPublish is XADD by go-redis in this process.
+// redisPublish publishes with XADD by go-redis in this process.
 func redisPublish(callers int) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
 		args := &goredis.XAddArgs{Stream: newStream(), Values: []any{"m", streamBody}}
@@ -64,19 +64,19 @@ func redisPublish(callers int) runner {
 	}
 }
 
-// consumption is one run of a load of consumers, of a stream that has n messages.
+// consumption is one run of a load of consumers, on a stream that has n messages.
 type consumption struct {
 	socket, stream string
 	consumers, n   int
 	d              time.Duration
 }
 
-// conns is how many connections the consumers share, share how many are on each.
+// conns is how many connections the consumers share, share how many consumers each connection has.
 func (c consumption) conns() int { return min(c.consumers, connections) }
 func (c consumption) share() int { return c.consumers / c.conns() }
 
-// consumed is a load of consumers of the sidecar: the backlog is published before it is measured,
-// and what Redis counts has to be what the consumers did.
+// consumed is a load of consumers of the sidecar. The backlog is published before the measurement,
+// and Redis has to count as many acknowledged messages as the consumers.
 func consumed(consumers int, consume func(context.Context, consumption) (tally, error)) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
 		run := consumption{s.usual.socket, newStream(), consumers, backlog(d), d}
@@ -86,7 +86,7 @@ func consumed(consumers int, consume func(context.Context, consumption) (tally, 
 		}
 		defer c.Close()
 		if err := publishAll(ctx, c, run.stream, run.n); err != nil {
-			return sample{}, fmt.Errorf("publish what is to be consumed: %w", err)
+			return sample{}, fmt.Errorf("publish the backlog: %w", err)
 		}
 		var got tally
 		r, err := s.lab.metered(ctx, s.usual, func() (_ tally, err error) {
@@ -98,14 +98,14 @@ func consumed(consumers int, consume func(context.Context, consumption) (tally, 
 		}
 		stats, err := c.StreamStats(ctx, api.StreamStatsParams{Stream: run.stream, Group: groupName})
 		if err != nil || len(stats.Groups) != 1 {
-			return r, fmt.Errorf("count what was consumed: %d groups, %w", len(stats.Groups), err)
+			return r, fmt.Errorf("read the group's counts: %d groups, %w", len(stats.Groups), err)
 		}
 		g := stats.Groups[0]
 		return r, agree(got.calls, int(stats.Length-g.Lag-g.Pending))
 	}
 }
 
-// agree compares what consumers counted with what Redis did.
+// agree returns an error unless consumers and Redis counted the same number of acknowledged messages, above 0.
 func agree(counted, acked int) error {
 	if counted != acked || counted == 0 {
 		return fmt.Errorf("the consumers acknowledged %d messages, and Redis counts %d", counted, acked)
@@ -140,7 +140,7 @@ func clientConsume(ctx context.Context, run consumption) (tally, error) {
 	var clients []*client.Client
 	defer func() {
 		for _, c := range clients {
-			_ = c.Close() // all has been acknowledged or given back
+			_ = c.Close() // all messages are acknowledged or given back
 		}
 	}()
 	for range run.conns() {
@@ -154,10 +154,10 @@ func clientConsume(ctx context.Context, run consumption) (tally, error) {
 	defer end()
 	var (
 		all   sync.WaitGroup
-		first sync.Once // begins the time
+		first sync.Once // starts the measured time
 		start time.Time
 		done  atomic.Int64
-		last  atomic.Int64 // when the last function ended, of the time since start
+		last  atomic.Int64 // when the last function began, as the time since start
 		errs  = make(chan error, len(clients))
 	)
 	for _, c := range clients {
@@ -174,7 +174,7 @@ func clientConsume(ctx context.Context, run consumption) (tally, error) {
 				}
 				return nil
 			})
-			if during.Err() == nil { // it does not return before that but for a failure
+			if during.Err() == nil { // it returned before the end, so it failed
 				errs <- err
 				end()
 			}
@@ -185,7 +185,7 @@ func clientConsume(ctx context.Context, run consumption) (tally, error) {
 	return tally{calls: int(done.Load()), took: time.Duration(last.Load())}, <-errs
 }
 
-// redisConsume is XREADGROUP, and XACK of each message, by go-redis in this process.
+// redisConsume consumes with XREADGROUP, and an XACK for each message, by go-redis in this process.
 func redisConsume(consumers int) runner {
 	return func(ctx context.Context, s *side, d time.Duration) (sample, error) {
 		db, stream, n := s.lab.db, newStream(), backlog(d)
@@ -214,7 +214,7 @@ func redisConsume(consumers int) runner {
 		}
 		groups, err := db.XInfoGroups(ctx, stream).Result()
 		if err != nil || len(groups) != 1 {
-			return r, fmt.Errorf("count what was consumed: %d groups, %w", len(groups), err)
+			return r, fmt.Errorf("read the group's counts: %d groups, %w", len(groups), err)
 		}
 		return r, agree(got.calls, int(groups[0].EntriesRead-groups[0].Pending))
 	}
@@ -237,7 +237,7 @@ func consumeByRedis(ctx context.Context, db *goredis.Client, stream string, cons
 				n, err := readAndAcknowledge(ctx, db, args)
 				done.Add(int64(n))
 				if errors.Is(err, goredis.Nil) {
-					return // that was the last
+					return // all messages are consumed
 				}
 				if err != nil {
 					errs <- fmt.Errorf("consumer %d: %w", i, err)
@@ -252,7 +252,7 @@ func consumeByRedis(ctx context.Context, db *goredis.Client, stream string, cons
 	return tally{calls: int(done.Load()), took: took}, <-errs
 }
 
-// readAndAcknowledge acknowledges each message once it has it, and returns how many it did.
+// readAndAcknowledge reads messages, acknowledges each by itself, and returns how many it acknowledged.
 func readAndAcknowledge(ctx context.Context, db *goredis.Client, args *goredis.XReadGroupArgs) (n int, err error) {
 	streams, err := db.XReadGroup(ctx, args).Result()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// rawConsume consumes with as little work per message as a client can: one goroutine and one
-// subscription a connection, which acknowledges each message that a read brought, in one write.
+// rawConsume consumes with as little work per message as possible: one goroutine and one
+// subscription a connection, which acknowledges all messages of a read in one write.
 func rawConsume(_ context.Context, run consumption) (tally, error) {
 	var (
 		all   sync.WaitGroup
@@ -24,7 +24,7 @@ func rawConsume(_ context.Context, run consumption) (tally, error) {
 	left.Store(int64(run.n))
 	defer func() {
 		for _, c := range conns {
-			_ = c.Close() // what it has left is given back
+			_ = c.Close() // messages that it did not acknowledge are given back
 		}
 	}()
 	for range run.conns() {
@@ -39,7 +39,7 @@ func rawConsume(_ context.Context, run consumption) (tally, error) {
 		consumers[i] = rawConsumer{conn: c, run: run, acked: func() {
 			if left.Add(-1) == 0 {
 				for _, other := range conns {
-					_ = other.SetReadDeadline(time.Now()) // a closed one has ended
+					_ = other.SetReadDeadline(time.Now()) // a closed connection needs no deadline
 				}
 			}
 		}}
@@ -72,18 +72,18 @@ func rawConsume(_ context.Context, run consumption) (tally, error) {
 type rawConsumer struct {
 	conn  net.Conn
 	run   consumption
-	acked func() // told of each message
+	acked func() // called for each acknowledged message
 
 	out  []byte
-	next uint16 // the id of a request
+	next uint16 // the id of the last request
 	open int    // requests without an answer
 	done int    // messages that were acknowledged
-	// first is when the first message came, with which the time begins, last when the last was
-	// acknowledged.
+	// first is when the first message came, which starts the measured time; last is when the last
+	// one was acknowledged.
 	first, last time.Time
 }
 
-// consume acknowledges messages until its time is over, and waits for the answers to that.
+// consume acknowledges messages until its time is over, and then waits for the answers to the acks.
 func (r *rawConsumer) consume() error {
 	r.request("stream.subscribe", 3)
 	r.out = appendText(appendText(r.out, "stream"), r.run.stream)
@@ -118,14 +118,14 @@ func (r *rawConsumer) consume() error {
 	}
 }
 
-// request begins one, with so many params to follow.
+// request appends the beginning of a request with so many params, which the caller appends.
 func (r *rawConsumer) request(method string, params byte) {
 	r.next++
 	r.open++
 	r.out = append(appendText(append(r.out, 0x94, 0x00, 0xcd, byte(r.next>>8), byte(r.next)), method), 0x91, 0x80|params)
 }
 
-// frames takes those that are whole and returns how many bytes they have.
+// frames handles the whole frames of b and returns how many bytes they have.
 func (r *rawConsumer) frames(b []byte, more bool) (at int, err error) {
 	for {
 		rest, err := skip(b[at:], 1)
@@ -145,7 +145,7 @@ var (
 	acked   = isTrue("acked")
 )
 
-// frame takes one. A message is acknowledged if more are wanted.
+// frame handles one frame. A message is acknowledged only if more is true.
 func (r *rawConsumer) frame(frame []byte, more bool) error {
 	switch {
 	case bytes.HasPrefix(frame, message):
@@ -168,8 +168,8 @@ func (r *rawConsumer) frame(frame []byte, more bool) error {
 		r.done++
 		r.last = time.Now()
 		r.acked()
-	case !bytes.Contains(frame, []byte("subscription")): // the first answer
-		return fmt.Errorf("not what a consumer is told: %q", frame)
+	case !bytes.Contains(frame, []byte("subscription")): // that of the subscription
+		return fmt.Errorf("unexpected frame for a consumer: %q", frame)
 	}
 	r.open--
 	return nil

@@ -32,10 +32,10 @@ func messages(ids ...string) (b []byte) {
 
 func TestARawConsumerAcknowledgesEachMessageOnceItIsWhole(t *testing.T) {
 	t.Parallel()
-	told := 0
+	count := 0
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
-	r := rawConsumer{conn: ours, run: consumption{stream: "s", d: time.Hour}, acked: func() { told++ }}
+	r := rawConsumer{conn: ours, run: consumption{stream: "s", d: time.Hour}, acked: func() { count++ }}
 	b := messages("1-0", "2-0")
 	for end := range b {
 		r.out, r.open = nil, 0
@@ -52,8 +52,8 @@ func TestARawConsumerAcknowledgesEachMessageOnceItIsWhole(t *testing.T) {
 		t.Fatalf("after the end: %d requests, not %d, %v", r.open, open, err)
 	}
 	answer := append([]byte{0x94, 0x01, 0xcd, 0, 1, 0xc0, 0x81}, acked...)
-	if _, err := r.frames(answer, true); err != nil || r.open != open-1 || r.done != 1 || told != 1 || r.last.Before(time.Now().Add(-time.Hour)) {
-		t.Fatalf("after an answer: %d requests, %d done, told %d times, %v", r.open, r.done, told, err)
+	if _, err := r.frames(answer, true); err != nil || r.open != open-1 || r.done != 1 || count != 1 || r.last.Before(time.Now().Add(-time.Hour)) {
+		t.Fatalf("after an answer: %d requests, %d done, %d acked, %v", r.open, r.done, count, err)
 	}
 	refused := append(appendText([]byte{0x94, 0x01, 0x01}, "OVERLOADED"), 0xc0)
 	if _, err := r.frames(refused, true); err == nil || !strings.Contains(err.Error(), "OVERLOADED") {

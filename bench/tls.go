@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// writeCertificate makes a certificate for 127.0.0.1 that vouches for itself.
+// writeCertificate makes a self-signed certificate for 127.0.0.1.
 func writeCertificate(certFile, keyFile string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// task is what a worker does: a child of this program or a Python program, so that its CPU time is
-// its own and its end is that of a whole process.
+// task is the work of a worker, which is a child process: this program or a Python program. So its
+// CPU time is its own, and killing it is the end of a whole process.
 type task struct {
-	Kind     string // of workers
+	Kind     string // a key of workers, or a kind of Python worker
 	Addr     string // of Redis
 	Socket   string // of a sidecar
 	Script   evalsha
@@ -41,7 +41,7 @@ const (
 // heldName is the lock of a holder.
 const heldName = "held"
 
-// prepared is a worker that is ready: what one of its calls is.
+// prepared is a worker that is ready: call makes one of its calls.
 type prepared struct {
 	call  func(key string) error
 	close func()
@@ -56,19 +56,19 @@ var workers = map[string]func(context.Context, task) (prepared, error){
 		}
 		return prepared{
 			func(key string) error { return t.Script.eval(ctx, pipe, key) },
-			func() { _ = pipe.Close(); _ = db.Close() }, // nothing is kept in them
+			func() { _ = pipe.Close(); _ = db.Close() }, // no command is under way
 		}, nil
 	},
 	kindRate: func(ctx context.Context, t task) (prepared, error) {
 		db := newDB(t.Addr)
-		return prepared{rateLimit(ctx, db), func() { _ = db.Close() }}, nil // nothing is kept in it
+		return prepared{rateLimit(ctx, db), func() { _ = db.Close() }}, nil // no command is under way
 	},
 	kindClient: func(ctx context.Context, t task) (prepared, error) {
 		c, err := dialed(ctx, t.Socket, t.Callers)
 		if err != nil {
 			return prepared{}, err
 		}
-		return prepared{clientAcquire(ruleName)(ctx, c), func() { _ = c.Close() }}, nil // it holds nothing
+		return prepared{clientAcquire(ruleName)(ctx, c), func() { _ = c.Close() }}, nil // it has no leases
 	},
 	kindHolder: func(ctx context.Context, t task) (prepared, error) {
 		c, err := dialed(ctx, t.Socket, 1)
@@ -78,12 +78,12 @@ var workers = map[string]func(context.Context, task) (prepared, error){
 		if _, err := c.LockAcquire(ctx, heldName, client.LockOptions{}); err != nil {
 			return prepared{}, err
 		}
-		return prepared{nil, func() { _ = c.Close() }}, nil // it gives the lock back
+		return prepared{nil, func() { _ = c.Close() }}, nil // which gives the lock back
 	},
 }
 
-// work is the child's side: it reads its task, says that it is ready, waits for the word
-// to go, and prints what it did.
+// work is the child's side: it reads its task, prints an empty result when it is ready, waits
+// for a line, works, and prints its result.
 func work(ctx context.Context, r io.Reader, w io.Writer) error {
 	in, out := bufio.NewReader(r), json.NewEncoder(w)
 	line, err := in.ReadBytes('\n')
@@ -107,7 +107,7 @@ func work(ctx context.Context, r io.Reader, w io.Writer) error {
 		return err
 	}
 	if _, err := in.ReadBytes('\n'); err != nil {
-		return nil // who started it wants no work, or is gone
+		return nil // the parent wants no work, or has ended
 	}
 	before, err := ownCPU()
 	if err != nil {
@@ -131,7 +131,7 @@ type worker struct {
 	out *json.Decoder
 }
 
-// startWorker starts one and waits until it is ready.
+// startWorker starts a worker and waits until it is ready.
 func startWorker(t task) (*worker, error) {
 	cmd := command(nil, os.Args[0], modeWork)
 	if t.Kind == kindPython || t.Kind == kindRedisPy {
@@ -145,7 +145,7 @@ func startWorker(t task) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not StdoutPipe, which the end of the process closes: the result may not be read by then.
+	// Not StdoutPipe, which Wait closes when the process ends: the result may not have been read by then.
 	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func startWorker(t task) (*worker, error) {
 	return w, nil
 }
 
-// begin has it work.
+// begin makes the worker start its work.
 func (w *worker) begin() error {
 	_, err := io.WriteString(w.in, "go\n")
 	return err
@@ -180,8 +180,8 @@ func (w *worker) result() (workResult, error) {
 	return r, err
 }
 
-// loop is go-redis's AutoPipeliner over the sidecar's script: what sharing Redis among
-// callers costs with nothing in between.
+// loop runs the sidecar's script by go-redis's AutoPipeliner: the cost of sharing Redis among
+// callers without a sidecar.
 func loop(callers int) runner {
 	return func(_ context.Context, s *side, d time.Duration) (sample, error) {
 		r, err := together([]task{{Kind: kindLoop, Addr: s.lab.redisAddr, Script: s.script, Callers: callers, Duration: d}})
@@ -192,7 +192,7 @@ func loop(callers int) runner {
 	}
 }
 
-// together runs workers at once: their calls and CPU together, and the time of the slowest.
+// together runs workers at once and returns the sum of their calls and CPU, and the time of the slowest.
 func together(tasks []task) (sum workResult, err error) {
 	var all []*worker
 	defer func() {

@@ -1,4 +1,4 @@
-"""A worker of the benchmarks in Python: it reads its task, says that it is ready, waits for the word to go, and prints what it did."""
+"""A worker of the benchmarks in Python: reads its task, prints an empty result when ready, waits for a line, works, and prints its result."""
 
 import asyncio
 import gc

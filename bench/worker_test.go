@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAWorkerOfNoKindSaysSo(t *testing.T) {
+func TestAWorkerOfAnUnknownKindFails(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	err := work(t.Context(), strings.NewReader(`{"Kind":"none"}`+"\n"), &out)
@@ -19,6 +19,6 @@ func TestAWorkerWhoseParentIsGoneEndsWithoutWorking(t *testing.T) {
 	var out strings.Builder
 	err := work(t.Context(), strings.NewReader(`{"Kind":"redis_rate","Addr":"127.0.0.1:1"}`+"\n"), &out)
 	if err != nil || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("got %v, %q: it says that it is ready, and no more", err, out.String())
+		t.Errorf("got %v, %q, want only the empty result of a ready worker", err, out.String())
 	}
 }

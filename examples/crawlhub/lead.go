@@ -21,8 +21,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// lead opens the site, fills the pool, starts the processes, and judges what they
-// did.
+// lead opens the site, fills the pool, runs the worker processes, and checks the
+// site's log.
 func (h *hub) lead(ctx context.Context, args []string, out io.Writer) error {
 	if err := h.fill(ctx); err != nil {
 		return err
@@ -46,7 +46,8 @@ func (h *hub) lead(ctx context.Context, args []string, out io.Writer) error {
 	return h.judge(site.Log(), out)
 }
 
-// newSite blocks every seventh identity for a while, and throttles every fifth.
+// newSite makes a site that blocks every seventh identity for a while, and
+// throttles every fifth.
 func (h *hub) newSite() *Site {
 	s := &Site{
 		Blocked: make(map[string]bool), BlockedFor: h.scaled(h.blockFor), Takes: h.takes,
@@ -64,8 +65,8 @@ func (h *hub) newSite() *Site {
 	return s
 }
 
-// fill makes the pool, and makes sure that the sidecars go by the rule that is to
-// be proved.
+// fill creates the pool, and checks that each sidecar has the rule that the proof
+// is about.
 func (h *hub) fill(ctx context.Context) error {
 	for i, socket := range h.sockets {
 		c, err := client.Dial(ctx, client.Options{Socket: socket, Client: name})
@@ -112,7 +113,7 @@ func (h *hub) put(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// serve opens a site on a port of its own.
+// serve opens a site on a free port.
 func serve(ctx context.Context, site http.Handler) (url string, shut func(), err error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -123,14 +124,14 @@ func serve(ctx context.Context, site http.Handler) (url string, shut func(), err
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = s.Serve(l) // it ends when it is closed
+		_ = s.Serve(l) // it returns when the server is closed
 	}()
 	return "http://" + l.Addr().String(), func() { _ = s.Close(); <-served }, nil
 }
 
-// crowd runs the processes for the duration, or until it is enough. They end
-// what they have begun when their standard input does, which it does with this
-// process too.
+// crowd runs the worker processes for the duration, or until enough is closed. When
+// their standard input ends, which it also does if this process ends, they finish
+// the requests under way and exit.
 func (h *hub) crowd(ctx context.Context, args []string, enough <-chan struct{}) (tally, error) {
 	sum := tally{Refused: make(map[string]int)}
 	exe, err := os.Executable()
@@ -146,16 +147,16 @@ func (h *hub) crowd(ctx context.Context, args []string, enough <-chan struct{}) 
 		case <-late.Done():
 		}
 	}()
-	told, errs := make([]tally, h.processes), make([]error, h.processes)
+	tallies, errs := make([]tally, h.processes), make([]error, h.processes)
 	var all sync.WaitGroup
 	for i := range h.processes {
 		all.Go(func() {
-			defer cancel() // one that ends early ends them all
-			told[i], errs[i] = process(late, exe, append(slices.Clone(args), "-process", strconv.Itoa(i)))
+			defer cancel() // a process that ends early ends all
+			tallies[i], errs[i] = process(late, exe, append(slices.Clone(args), "-process", strconv.Itoa(i)))
 		})
 	}
 	all.Wait()
-	for _, t := range told {
+	for _, t := range tallies {
 		for reason, n := range t.Refused {
 			sum.Refused[reason] += n
 		}
@@ -164,9 +165,9 @@ func (h *hub) crowd(ctx context.Context, args []string, enough <-chan struct{}) 
 	return sum, errors.Join(errors.Join(errs...), ctx.Err())
 }
 
-// process runs one, until ctx ends, and returns what it tells.
+// process runs one worker process until ctx ends, and returns its tally.
 func process(ctx context.Context, exe string, args []string) (t tally, err error) {
-	cmd := exec.Command(exe, args...) //nolint:gosec,noctx // itself, which ends by its standard input
+	cmd := exec.Command(exe, args...) //nolint:gosec,noctx // this program, which exits when its standard input ends
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	in, err := cmd.StdinPipe()
@@ -183,7 +184,7 @@ func process(ctx context.Context, exe string, args []string) (t tally, err error
 	return t, json.Unmarshal(out.Bytes(), &t)
 }
 
-// show prints what the site saw of each identity.
+// show prints the site's counts for each identity.
 func (h *hub) show(visits []Visit, out io.Writer) {
 	type seen struct{ all, blocked, throttled int }
 	of := make(map[string]seen)
@@ -205,18 +206,18 @@ func (h *hub) show(visits []Visit, out io.Writer) {
 	}
 }
 
-// judge prints the proof, or what contradicts it.
+// judge prints the proof, or what violates it.
 func (h *hub) judge(visits []Visit, out io.Writer) error {
 	if len(visits) == 0 {
 		return errors.New("the site had no visitors: nothing is proved")
 	}
 	wrong := Prove(visits, h.rate())
 	if len(wrong) == 0 {
-		fmt.Fprintf(out, "proved by the site's log of %d requests: no identity was used twice at once, above its rate, or while asked to keep away\n", len(visits))
+		fmt.Fprintf(out, "proved by the site's log of %d requests: no identity was used twice at once, above its rate, or during a Retry-After\n", len(visits))
 		return nil
 	}
 	for _, w := range wrong {
 		fmt.Fprintln(out, w)
 	}
-	return fmt.Errorf("the site's log of %d requests shows %d things that must not be", len(visits), len(wrong))
+	return fmt.Errorf("the site's log of %d requests shows %d violations", len(visits), len(wrong))
 }

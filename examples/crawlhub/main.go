@@ -1,15 +1,15 @@
 // Command crawlhub crawls a site with 200 workers in 4 processes that share 20
 // User-Agents, none of which may make more than 80 requests in 10 minutes, and
 // proves from the site's own log that none did. One call, permit.acquire, decides
-// which User-Agent is the next one's turn, whether it is healthy and whether it
-// has a request left. Time runs 60 times as fast as it would:
+// whose turn it is: the least recently used User-Agent that is healthy and has a
+// request left. All durations are scaled, so that time runs 60 times as fast:
 //
 //	go run ./examples/crawlhub -print-config > /tmp/crawlhub.yaml
 //	sidecar serve --redis embedded --socket /tmp/s.sock --config /tmp/crawlhub.yaml
 //	go run ./examples/crawlhub -socket /tmp/s.sock
 //
-// Several sockets, separated by commas, are of several sidecars on one Redis, as
-// of several pods: the processes use them in turn.
+// Several sockets, separated by commas, are those of several sidecars on one Redis,
+// which stand for several pods: the processes use them in turn.
 package main
 
 import (
@@ -36,42 +36,42 @@ func main() {
 	}
 }
 
-// name is that of the rule and of the breakers' policy in the sidecar's
+// name is the name of the rule and of the breakers' policy in the sidecar's
 // configuration.
 const name = "crawlhub"
 
-// hub is what the flags say.
+// hub has the values of the flags.
 type hub struct {
 	sockets                                 []string
 	pool                                    string
 	processes, workers, identities, shops   int
 	limit, burst, requests                  int
-	period, open, duration, takes, blockFor time.Duration // of which only duration and takes are real
+	period, open, duration, takes, blockFor time.Duration // duration and takes are real time, the others are scaled
 
 	scale   float64
-	process int    // from 0; -1 for the one that starts the others
-	site    string // the URL, for the others
+	process int    // from 0; -1 = this process starts the worker processes
+	site    string // the URL, for worker processes
 }
 
-// scaled is a duration as fast as time runs.
+// scaled returns a duration divided by scale.
 func (h *hub) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / h.scale).Round(time.Millisecond)
 }
 
-// rate is the bucket of an identity: its burst, what refills, and one request that
-// may be on its way make its limit.
+// rate returns the bucket of an identity. Its burst, its refill in a period and one
+// request that may be under way add up to the limit.
 func (h *hub) rate() Rate {
 	return Rate{Burst: h.burst, Refill: h.limit - h.burst - 1, Period: h.scaled(h.period)}
 }
 
-// Run crawls until the duration is over or ctx ends, and writes what came of it to
-// out. An error means that the proof failed, or that there is none.
+// Run crawls until the duration is over or ctx ends, and writes the results to
+// out. An error means that the proof failed, or that there is no proof.
 func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	h := &hub{}
 	flags := flag.NewFlagSet("crawlhub", flag.ContinueOnError)
 	sockets := flags.String("socket", "", "`paths` of the sidecars' sockets, separated by commas; empty = $COXSWAIN_SOCKET, or the default")
-	config := flags.Bool("print-config", false, "print the configuration that the sidecars need for these flags, and end")
-	flags.StringVar(&h.pool, "pool", "user-agents", "`name` of the pool; its members of an earlier run are forgotten")
+	config := flags.Bool("print-config", false, "print the configuration that the sidecars need for these flags, and exit")
+	flags.StringVar(&h.pool, "pool", "user-agents", "`name` of the pool; members of an earlier run are removed")
 	flags.IntVar(&h.processes, "processes", 4, "`number` of processes")
 	flags.IntVar(&h.workers, "workers", 200, "`number` of workers in all of them")
 	flags.IntVar(&h.identities, "identities", 20, "`number` of User-Agents")
@@ -82,10 +82,10 @@ func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	flags.DurationVar(&h.open, "open", 10*time.Minute, "`duration` that a breaker stays open, before it is scaled")
 	flags.DurationVar(&h.blockFor, "block", 5*time.Minute, "`duration` that the site blocks some identities for, before it is scaled")
 	flags.Float64Var(&h.scale, "scale", 60, "how many `times` as fast time runs")
-	flags.DurationVar(&h.duration, "duration", 30*time.Second, "`duration` of the crawl, as it is")
+	flags.DurationVar(&h.duration, "duration", 30*time.Second, "`duration` of the crawl, not scaled")
 	flags.IntVar(&h.requests, "requests", 0, "`number` of requests after which the crawl ends before its duration; 0 = none")
-	flags.DurationVar(&h.takes, "takes", 40*time.Millisecond, "`duration` that the site takes for an answer at most, as it is")
-	flags.IntVar(&h.process, "process", -1, "be the worker process of this `number`, as which the program starts itself")
+	flags.DurationVar(&h.takes, "takes", 40*time.Millisecond, "`duration` that the site takes for an answer at most, not scaled")
+	flags.IntVar(&h.process, "process", -1, "run as the worker process of this `number`; the program starts itself so")
 	flags.StringVar(&h.site, "site", "", "`URL` of the site, for worker processes")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -114,22 +114,22 @@ func (h *hub) check() error {
 		}
 	}
 	if h.limit < h.burst+2 {
-		errs = append(errs, fmt.Errorf("-limit %d: use more than -burst %d and one that is on its way", h.limit, h.burst))
+		errs = append(errs, fmt.Errorf("-limit %d: use at least -burst %d plus 2", h.limit, h.burst))
 	}
 	if h.scale <= 0 || h.scaled(h.period) < time.Millisecond {
-		errs = append(errs, fmt.Errorf("-scale %v: use one that leaves the period a millisecond", h.scale))
+		errs = append(errs, fmt.Errorf("-scale %v: use a scale above 0 with which the period is at least a millisecond", h.scale))
 	}
 	return errors.Join(errs...)
 }
 
-// identity is the nth, from 1.
+// identity returns the nth identity, from 1.
 func identity(n int) string { return "crawler/" + strconv.Itoa(n) }
 
-// config is what the sidecars are started with. The site tells by 429 and
-// Retry-After when it wants to be left alone.
+// config returns the configuration of the sidecars. The site asks for a pause by 429
+// with Retry-After.
 func (h *hub) config() string {
 	r := h.rate()
-	return fmt.Sprintf(`# %d requests in any %v of each identity, %g times as fast: %d at once, %d that refill, and one on its way.
+	return fmt.Sprintf(`# %d requests in any %v of each identity, %g times as fast: %d at once, %d that refill, and one under way.
 rules:
   items:
     - name: %s

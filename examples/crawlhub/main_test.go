@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// sidecars starts so many real ones on one Redis, and returns their sockets.
+// sidecars starts n real sidecars on one Redis, and returns their sockets.
 func sidecars(t *testing.T, n int, config string) []string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cox-") //nolint:usetesting // t.TempDir has the test's name in it, and is too long for a socket
@@ -79,7 +79,7 @@ func raced() bool {
 
 func TestNoIdentityIsUsedTwiceAtOnceOrAboveItsRate(t *testing.T) {
 	t.Parallel()
-	// Ten minutes take a second, so that few workers use up all of an identity.
+	// Ten minutes take a second, so that few workers use up the limit of an identity.
 	args := []string{
 		"-scale", "600", "-requests", "400", "-duration", "1m", "-processes", "2", "-workers", "20", "-identities", "8", "-shops", "3", "-takes", "5ms",
 	}
@@ -97,10 +97,10 @@ func TestNoIdentityIsUsedTwiceAtOnceOrAboveItsRate(t *testing.T) {
 	require.Contains(t, out.String(), "permits lost: 0;")
 }
 
-func TestFlagsThatAreWrongAreNamed(t *testing.T) {
+func TestErrorsNameTheWrongFlag(t *testing.T) {
 	t.Parallel()
 	err := main.Run(t.Context(), []string{"-processes", "0", "-limit", "8", "-scale", "0", "-period", time.Minute.String()}, nil, io.Discard)
-	for _, want := range []string{"-processes 0: use 1 to 1000", "-limit 8: use more than -burst 7", "-scale 0: use one"} {
+	for _, want := range []string{"-processes 0: use 1 to 1000", "-limit 8: use at least -burst 7 plus 2", "-scale 0: use a scale above 0"} {
 		require.ErrorContains(t, err, want)
 	}
 }

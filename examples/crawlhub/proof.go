@@ -6,38 +6,36 @@ import (
 	"time"
 )
 
-// Visit is one request as the site saw it, in the time since it opened.
+// Visit is one request in the site's log; times are since the site opened.
 type Visit struct {
 	Identity, Shop string
 	Arrived, Left  time.Duration
 	Status         int
-	// RetryAfter is for how long the site then wanted to be left alone by this
-	// identity.
+	// RetryAfter is how long the site then asked this identity to wait; 0 = not asked.
 	RetryAfter time.Duration
 }
 
-// Rate is what one identity may do: Burst at once, and Refill more in each Period.
+// Rate is the rate of one identity: Burst requests at once, and Refill more in each Period.
 type Rate struct {
 	Burst, Refill int
 	Period        time.Duration
 }
 
-// perPeriod is what a site sees of an identity in any Period at most: what the
-// bucket had and got, and one request that was granted before the period and was
-// on its way.
+// perPeriod returns how many requests of an identity a site sees in any Period at
+// most: the burst and the refill of the bucket, and one request that was granted
+// before the period and was under way.
 func (r Rate) perPeriod() int { return r.Burst + r.Refill + 1 }
 
-// rounding is what the site's clock and Redis's may differ by over a window.
+// rounding is by how much the site's clock and Redis's may differ over a window.
 const rounding = 2 * time.Millisecond
 
-// Prove returns what the site's log shows an identity to have done that it may
-// not: two requests at once, more than the rate, or one while it was asked to
-// keep away.
+// Prove returns the violations in the site's log: two requests of an identity at
+// once, more requests than its rate, or a request during a Retry-After.
 //
-// Grants are made after the visit before has ended and before their own arrives,
-// so that visits i to j are grants of the time between the end of visit i-1 and
-// the arrival of visit j: a bucket gives no more than its burst and what refills
-// in that time. It is no estimate, and a slow way to the site does not weaken it.
+// A visit is granted after the previous visit of its identity has ended and before
+// it arrives, so that visits i to j were granted between the end of visit i-1 and
+// the arrival of visit j: in that time a bucket grants no more than its burst and
+// its refill. This is exact, also when requests take long to reach the site.
 func Prove(visits []Visit, r Rate) []string {
 	of := make(map[string][]Visit)
 	for _, v := range visits {
@@ -69,7 +67,7 @@ func tooSoon(byArrival []Visit) string {
 	for i, v := range byArrival[1:] {
 		before := byArrival[i]
 		if before.RetryAfter > 0 && v.Arrived+rounding < before.Left+before.RetryAfter {
-			return fmt.Sprintf("asked at %v to keep away for %v, and back at %v", before.Left, before.RetryAfter, v.Arrived)
+			return fmt.Sprintf("asked at %v to wait for %v, and back at %v", before.Left, before.RetryAfter, v.Arrived)
 		}
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 
 const ms = time.Millisecond
 
-// visits of one identity, each of 10 ms, that arrive at these times, in milliseconds.
+// visits returns visits of one identity, each of 10 ms, that arrive at these times, in milliseconds.
 func visits(times ...int) []main.Visit {
 	var all []main.Visit
 	for _, t := range times {
@@ -23,7 +23,7 @@ func visits(times ...int) []main.Visit {
 	return all
 }
 
-// every are so many times, so many milliseconds apart.
+// every returns n times, in milliseconds, that are apart milliseconds apart.
 func every(apart, n int) []int {
 	times := make([]int, n)
 	for i := range times {
@@ -32,7 +32,7 @@ func every(apart, n int) []int {
 	return times
 }
 
-func TestTheSitesLogProvesWhatIdentitiesDid(t *testing.T) {
+func TestProveFindsEachViolation(t *testing.T) {
 	t.Parallel()
 	// Two at once, and one every 100 ms.
 	rate := main.Rate{Burst: 2, Refill: 10, Period: time.Second}
@@ -47,18 +47,18 @@ func TestTheSitesLogProvesWhatIdentitiesDid(t *testing.T) {
 		wrong  string
 		visits []main.Visit
 	}{
-		"nobody came":                     {"", nil},
+		"no visits":                       {"", nil},
 		"at the rate":                     {"", visits(0, 20, 120, 220, 320, 420)},
 		"two identities at once":          {"", append(visits(0), other...)},
 		"one identity twice at once":      {"a: used twice at once", visits(0, 5)},
-		"in any order of the log":         {"a: used twice at once", visits(5, 300, 0)},
-		"the first was long on its way":   {"", visits(0, 20, 40, 140)},
+		"in another order of the log":     {"a: used twice at once", visits(5, 300, 0)},
+		"a slow first request":            {"", visits(0, 20, 40, 140)},
 		"one too many at once":            {"a: above its rate: 3 requests", visits(0, 20, 40, 60)},
 		"slightly faster":                 {"a: above its rate", visits(every(90, 25)...)},
 		"too many of a period":            {"a: above its rate", visits(every(70, 14)...)},
-		"kept away as it was asked to":    {"", throttled(1010)},
-		"back before it was asked to be":  {"a: asked at 10ms to keep away for 1s, and back at 990ms", throttled(990)},
-		"clocks round":                    {"", throttled(1009)},
+		"back after the Retry-After":      {"", throttled(1010)},
+		"back before the Retry-After":     {"a: asked at 10ms to wait for 1s, and back at 990ms", throttled(990)},
+		"within the rounding of clocks":   {"", throttled(1009)},
 		"many at once after a long pause": {"a: above its rate", visits(0, 5000, 5020, 5040, 5060)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,9 +74,9 @@ func TestTheSitesLogProvesWhatIdentitiesDid(t *testing.T) {
 	}
 }
 
-func TestTheSiteCountsWhatAPeriodSees(t *testing.T) {
+func TestProveChecksTheLimitOfAPeriod(t *testing.T) {
 	t.Parallel()
-	// 80 per period in all: those of a bucket of 7 that refills 72, and one on its way.
+	// 80 per period in all: a bucket of 7 that refills 72, and one request under way.
 	rate := main.Rate{Burst: 7, Refill: 72, Period: 10 * time.Second}
 	require.Empty(t, main.Prove(visits(every(139, 200)...), rate), "7.2 a second refill")
 	require.NotEmpty(t, main.Prove(visits(every(120, 81)...), rate))

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Site is what is crawled: some shops, behind one guard that knows its visitors
-// by their User-Agent. It turns some of them away, and writes everything down.
+// Site is the crawled site: some shops, and one log. It identifies its visitors by
+// their User-Agent, refuses some of them, and logs all requests.
 type Site struct {
 	// Blocked are answered 403 for BlockedFor from when the site opens.
 	Blocked    map[string]bool
 	BlockedFor time.Duration
-	// Throttled are answered 429 each time they have made Patience requests, and
-	// asked to keep away for RetryAfter, which is of whole seconds.
+	// Throttled are answered 429 each time they have made Patience requests, with
+	// a Retry-After of RetryAfter, which is in whole seconds.
 	Throttled  map[string]bool
 	Patience   int
 	RetryAfter time.Duration
-	// Takes is the longest that an answer takes.
+	// Takes is the longest time that an answer takes.
 	Takes time.Duration
 
 	// Enough is closed when Closing requests have been answered; 0 = never.
@@ -34,7 +34,7 @@ type Site struct {
 	made   map[string]int // by identity
 }
 
-// Open starts its clock.
+// Open starts the site's clock.
 func (s *Site) Open() {
 	s.opened = time.Now()
 	s.Enough = make(chan struct{})
@@ -54,7 +54,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.Status, v.RetryAfter = http.StatusTooManyRequests, s.RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(int(s.RetryAfter.Seconds())))
 	}
-	// Before the visitor can know of it: its next request comes later.
+	// Before the visitor gets the answer, so that its next request arrives later.
 	v.Left = time.Since(s.opened)
 	s.visits = append(s.visits, v)
 	if len(s.visits) == s.Closing {
@@ -64,7 +64,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(v.Status)
 }
 
-// Log is all that was written down.
+// Log returns all requests so far.
 func (s *Site) Log() []Visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,38 +12,38 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// inLine is how long a worker waits for an identity before it asks again.
+// inLine is how long a worker waits in line for an identity before it asks again.
 const inLine = 2 * time.Second
 
-// refusal is what the site says to an identity that it does not want.
+// refusal is the site's answer when it refuses an identity.
 type refusal struct {
 	status     int
-	retryAfter time.Duration // 0 = it did not say
+	retryAfter time.Duration // 0 = the answer has none
 }
 
 func (e *refusal) Error() string { return fmt.Sprintf("the site answered %d", e.status) }
 
-// outcomeOf is how a visit went, for the identity's breaker, cooldown and pause.
+// outcomeOf returns the outcome of a visit, for the identity's breaker, cooldown and pause.
 func outcomeOf(err error) client.Outcome {
-	var said *refusal
+	var r *refusal
 	switch {
-	case !errors.As(err, &said):
-		return client.Outcome{} // as it is by default: ok, or a failure
-	case said.status == http.StatusTooManyRequests:
-		return client.Outcome{Kind: api.OutcomeSoftBlock, Status: said.status, RetryAfter: said.retryAfter}
+	case !errors.As(err, &r):
+		return client.Outcome{} // the default: ok, or a failure
+	case r.status == http.StatusTooManyRequests:
+		return client.Outcome{Kind: api.OutcomeSoftBlock, Status: r.status, RetryAfter: r.retryAfter}
 	default:
-		return client.Outcome{Kind: api.OutcomeHardBlock, Status: said.status}
+		return client.Outcome{Kind: api.OutcomeHardBlock, Status: r.status}
 	}
 }
 
-// visit makes one request as whoever's turn it is.
+// visit makes one request with the identity whose turn it is.
 func (w *crew) visit(ctx context.Context, shop string) error {
 	o := client.PermitOptions{Rule: name, Breaker: name}
 	o.Scope, o.Wait, o.OutcomeOf = shop, inLine, outcomeOf
 	err := w.c.PermitDo(ctx, w.pool, o, func(_ context.Context, p *client.Permit) error {
 		// Not the crawl's own context: a request that is under way at the end is
-		// finished, or the site would still be busy with it when the identity is
-		// someone else's.
+		// finished. Otherwise the site would still be processing it when another
+		// worker gets the identity.
 		return w.fetch(p.Context(), shop, p.ID())
 	})
 	var busy *client.BusyError
@@ -61,11 +61,11 @@ func (w *crew) visit(ctx context.Context, shop string) error {
 		w.refused(string(failed.Code))
 		sleep(ctx, time.Second)
 	}
-	return nil // what the site said is the identity's affair
+	return nil // a refusal by the site has been reported as the identity's outcome
 }
 
-// sleep returns before when ctx ends, and after a second at the latest: by then
-// another identity may have become free.
+// sleep sleeps for d, but for a second at most, since another identity may be free
+// by then. It returns earlier when ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	if d < 0 || d > time.Second {
 		d = time.Second
@@ -91,6 +91,6 @@ func (w *crew) fetch(ctx context.Context, shop, identity string) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
-	s, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // 0 where it has none
+	s, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // 0 if there is none
 	return &refusal{resp.StatusCode, time.Duration(s) * time.Second}
 }

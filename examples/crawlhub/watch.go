@@ -11,12 +11,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// look is how often the states of breakers are asked for. A change that is taken
-// back sooner is not seen.
+// look is the time between two readings of the breakers' states. A change that is
+// reversed sooner is not seen.
 const look = 50 * time.Millisecond
 
-// watch prints the changes of the identities' breakers until the function that it
-// returns is called, which says how many there were.
+// watch prints the changes of the identities' breakers until stop is called, which
+// returns how many there were.
 func (h *hub) watch(ctx context.Context, out io.Writer) (stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	changes := make(chan int, 1)
@@ -30,7 +30,7 @@ func (h *hub) watch(ctx context.Context, out io.Writer) (stop func() int) {
 		n, began := 0, time.Now()
 		states := make(map[string]string)
 		for ctx.Err() == nil {
-			// What does not answer now is asked again.
+			// An error is ignored: the next reading follows soon.
 			r, _ := client.Call(ctx, c, api.PoolList, api.PoolListParams{Pool: h.pool, Count: int64(h.identities)})
 			for _, m := range r.Members {
 				was, is := cmp.Or(states[m.ID], api.BreakerClosed), cmp.Or(m.Breaker, api.BreakerClosed)

@@ -12,13 +12,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client"
 )
 
-// tally is what a process tells of itself in the end, as JSON.
+// tally is what a worker process prints at its end, as JSON.
 type tally struct {
 	Refused map[string]int `json:"refused"` // by reason
 	Lost    int            `json:"lost"`    // permits that ended before their work
 }
 
-// crew are the workers of one process.
+// crew has the workers of one process.
 type crew struct {
 	*hub
 	c    *client.Client
@@ -28,7 +28,7 @@ type crew struct {
 	sum tally
 }
 
-// work crawls until in ends, finishes what it has begun, and tells the sum.
+// work crawls until in ends, finishes the requests under way, and prints the tally.
 func (h *hub) work(ctx context.Context, in io.Reader, out io.Writer) error {
 	c, err := client.Dial(ctx, client.Options{Socket: h.sockets[h.process%len(h.sockets)], Client: name, Instance: strconv.Itoa(h.process)})
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *hub) work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(cw.sum)
 }
 
-// refused counts a permit that was not had.
+// refused counts a permit that was not granted.
 func (w *crew) refused(reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

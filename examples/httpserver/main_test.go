@@ -24,10 +24,10 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// patience ends what hangs, long after anything here takes.
+// patience is the timeout of a test that hangs, far longer than any step takes.
 const patience = 30 * time.Second
 
-// sidecar builds and starts a real one, with these rules, and returns its socket.
+// sidecar builds and starts a real sidecar with these rules, and returns its socket.
 func sidecar(t *testing.T, config string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cox-") //nolint:usetesting // t.TempDir has the test's name in it, and is too long for a socket
@@ -83,7 +83,7 @@ func serve(t *testing.T, args ...string) string {
 	return url
 }
 
-// answer is what curl -i shows.
+// answer is the output of curl -i.
 type answer struct {
 	status string
 	header map[string]string // by lower-cased names
@@ -127,7 +127,7 @@ func TestCurlSeesWhatTheMiddlewareStates(t *testing.T) {
 	defer cancel()
 	c, err := client.Dial(ctx, client.Options{Socket: socket})
 	require.NoError(t, err, "it serves")
-	// Until it is ready a rule's fail mode answers, and counts nothing.
+	// Until the sidecar is ready the rule's fail mode answers, and counts nothing.
 	for ready := false; !ready; {
 		h, err := client.Call(ctx, c, api.HealthGet, api.Nothing{})
 		require.NoError(t, err)
@@ -176,11 +176,11 @@ func TestCurlSeesWhatTheMiddlewareStates(t *testing.T) {
 		proxied := serve(t, "-socket", socket, "-addr", "127.0.0.1:0", "-trust", "127.0.0.0/8", "-timeout", patience.String())
 		a := curl(t, "-H", "X-Forwarded-For: 192.0.2.66, 198.51.100.1", proxied)
 		require.Equal(t, "hello ip:198.51.100.1, 2 left\n", a.body)
-		refused(t, curl(t, "-H", "X-Forwarded-For: 198.51.100.1", url)) // no proxy there: the budget of 127.0.0.1
+		refused(t, curl(t, "-H", "X-Forwarded-For: 198.51.100.1", url)) // not from a trusted proxy: the budget of 127.0.0.1
 	})
 }
 
-// refused is the answer to one request too many, whose next token takes 33 hours.
+// refused checks the answer to a request beyond the limit, whose next token takes 33 hours.
 func refused(t *testing.T, a answer) {
 	t.Helper()
 	require.Equal(t, "HTTP/1.1 429 Too Many Requests", a.status)
@@ -205,7 +205,7 @@ func refused(t *testing.T, a answer) {
 	}, p)
 }
 
-func TestFlagsThatAreWrongAreNamed(t *testing.T) {
+func TestErrorsNameTheWrongFlag(t *testing.T) {
 	t.Parallel()
 	err := main.Run(t.Context(), []string{"-trust", "10.0.0.0/8,nonsense"}, io.Discard)
 	require.ErrorContains(t, err, `-trust: netip.ParsePrefix("nonsense")`)

@@ -1,7 +1,7 @@
 <?php // The first calls from PHP: php coxswain.php [SECONDS]; it needs apt-get install php-cli php-msgpack, or pecl install msgpack
 
-// One connection to the sidecar. What it acquires is given back when it closes: in this process and in the programs that it has
-// started, which PHP gives the socket too. Those that outlive it would keep a lock, unless that is acquired with bind => ttl.
+// One connection to the sidecar. Its leases are given back when it is closed in this process and in all programs that this process
+// has started, which inherit the socket from PHP. If they outlive it they keep the lock held, unless it is acquired with bind => ttl.
 class Coxswain
 {
     private $socket, $unpacker, $msgid = 0, $replies = [], $events = [];
@@ -11,7 +11,7 @@ class Coxswain
         $path ??= getenv('COXSWAIN_SOCKET') ?: '/run/coxswain/sidecar.sock';
         $this->socket = stream_socket_client("unix://$path", $_, $error) or throw new RuntimeException("$path: $error");
         $this->unpacker = new MessagePackUnpacker(false);
-        $this->call('session.hello', ['client' => $client]); // the name that others see as the holder
+        $this->call('session.hello', ['client' => $client]); // the name that is shown for its locks
     }
 
     public function call(string $method, array $params = []): array
@@ -20,7 +20,7 @@ class Coxswain
         while (!isset($this->replies[$id])) $this->read();
         [$error, $result] = $this->replies[$id];
         unset($this->replies[$id]);
-        return $error ? throw new RuntimeException($error[1]) : $result; // "CODE: words for people"
+        return $error ? throw new RuntimeException($error[1]) : $result; // "CODE: message"
     }
 
     /** Returns the next event, such as ['lock.lost', [...]], or null after so many seconds. */
@@ -51,9 +51,9 @@ if (realpath($argv[0]) === __FILE__) {
     echo "allowed, $answer[remaining] left\n";
     $lock = $coxswain->call('lock.acquire', ['name' => 'nightly']);
     $lock['acquired'] or throw new RuntimeException("busy, held by {$lock['held_by']['client']}");
-    echo "locked, fence $lock[fence]\n"; // what the lock protects refuses a lower one
+    echo "locked, fence $lock[fence]\n"; // the resource that the lock protects should refuse a lower one
     for ($left = $argv[1] ?? 3; $left > 0; $left--) {
-        [$method, $lost] = $coxswain->listen(1); // in place of a second's work
+        [$method, $lost] = $coxswain->listen(1); // stands for a second of work
         if ($method === 'lock.lost' && $lost['token'] === $lock['token']) throw new RuntimeException("lost: $lost[reason]");
     }
     echo 'released ', json_encode($coxswain->call('lock.release', ['name' => 'nightly', 'token' => $lock['token']])['released']), "\n";

@@ -3,14 +3,14 @@ from concurrent.futures import Future
 import msgpack  # apt-get install python3-msgpack, or pip install msgpack
 
 class Coxswain:
-    """One connection for all threads. on_event hears, on the thread that reads and so without calls, of lost locks."""
+    """One connection for all threads. The reading thread calls on_event for lost locks, so on_event must make no calls."""
 
     def __init__(self, client, on_event=print, path=os.environ.get("COXSWAIN_SOCKET", "/run/coxswain/sidecar.sock")):
         self.socket, self.on_event = socket.socket(socket.AF_UNIX), on_event
         self.socket.connect(path)
         self.ids, self.lock, self.waiting = itertools.count(1), threading.Lock(), {}
         threading.Thread(target=self._read, daemon=True).start()
-        self.call("session.hello", client=client)  # the name that others see as the holder
+        self.call("session.hello", client=client)  # the name that is shown for its locks
 
     def call(self, method, **params):
         reply, msgid = Future(), next(self.ids)
@@ -21,7 +21,7 @@ class Coxswain:
             self.socket.sendall(msgpack.packb([0, msgid, method, [params]]))
         error, result = reply.result()
         if error is not None:
-            raise RuntimeError(error[1])  # "CODE: words for people"
+            raise RuntimeError(error[1])  # "CODE: message"
         return result
 
     def _read(self):
@@ -35,8 +35,8 @@ class Coxswain:
                     else:
                         self.on_event(rest[0], rest[1][0])  # such as lock.lost
         except OSError:
-            pass  # reset, which is an end as well
-        finally:  # all that was held through this connection is lost
+            pass  # a reset ends the connection too
+        finally:  # all leases of this connection are lost
             with self.lock:
                 waiting, self.waiting = self.waiting, None
                 self.socket.close()

@@ -2,19 +2,19 @@
 require "msgpack" # apt-get install ruby-msgpack, or gem install msgpack
 require "socket"
 
-# One connection to the sidecar, for one thread. What it acquires is given back when it closes.
+# One connection to the sidecar, for one thread. Its leases are given back when it closes.
 class Coxswain
   def initialize(client, path = ENV.fetch("COXSWAIN_SOCKET", "/run/coxswain/sidecar.sock"))
     @socket, @unpacker = UNIXSocket.new(path), MessagePack::Unpacker.new
     @msgid, @replies, @events = 0, {}, []
-    call("session.hello", client: client) # the name that others see as the holder
+    call("session.hello", client: client) # the name that is shown for its locks
   end
 
   def call(method, **params)
     @socket.write([0, @msgid += 1, method, [params]].to_msgpack)
     read until @replies.key?(@msgid)
     error, result = @replies.delete(@msgid)
-    error ? raise(error[1]) : result # "CODE: words for people"
+    error ? raise(error[1]) : result # "CODE: message"
   end
 
   # Returns the next event, such as ["lock.lost", {...}], or nil after so many seconds.
@@ -44,9 +44,9 @@ if __FILE__ == $PROGRAM_NAME
 
   lock = coxswain.call("lock.acquire", name: "nightly")
   abort "busy, held by #{lock["held_by"]["client"]}" unless lock["acquired"]
-  puts "locked, fence #{lock["fence"]}" # what the lock protects refuses a lower one
+  puts "locked, fence #{lock["fence"]}" # the resource that the lock protects should refuse a lower one
   Integer(ARGV.fetch(0, 3)).times do
-    method, params = coxswain.listen(1) # in place of a second's work
+    method, params = coxswain.listen(1) # stands for a second of work
     abort "lost: #{params["reason"]}" if method == "lock.lost" && params["token"] == lock["token"]
   end
   puts "released #{coxswain.call("lock.release", name: "nightly", token: lock["token"])["released"]}"

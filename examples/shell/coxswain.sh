@@ -1,10 +1,10 @@
 #!/bin/sh
 # The first calls from a shell: sh coxswain.sh [SECONDS]; it needs sidecar on PATH, and jq (apt-get install jq).
-# Each call is a connection of its own, so the lock is bound to its TTL and this script renews it. To run one command under a
-# lock, sidecar exec --lock NAME -- COMMAND does all of that.
+# Each call has a connection of its own, so the lock is bound to its TTL and this script renews it. To run one command under a
+# lock, use sidecar exec --lock NAME -- COMMAND.
 set -eu
 
-call() { sidecar call -o json "$@"; } # an error is told on stderr as CODE: words for people, and ends the script
+call() { sidecar call -o json "$@"; } # an error is printed on stderr as CODE: message, and ends the script
 
 answer=$(call ratelimit.acquire '{"key":"example.com","algorithm":"token_bucket","limits":[{"limit":3,"period_ms":5000}]}')
 if [ "$(echo "$answer" | jq .allowed)" != true ]; then
@@ -21,11 +21,11 @@ fi
 token=$(echo "$lock" | jq -r .token)
 release() { call lock.release "{\"name\":\"nightly\",\"token\":\"$token\"}"; }
 trap 'release >/dev/null; exit 1' INT TERM
-echo "locked, fence $(echo "$lock" | jq -r .fence)" # what the lock protects refuses a lower one
+echo "locked, fence $(echo "$lock" | jq -r .fence)" # the resource that the lock protects should refuse a lower one
 
 left=${1:-3}
 while [ "$left" -gt 0 ]; do
-	sleep 1 # in place of a second's work
+	sleep 1 # stands for a second of work
 	left=$((left - 1))
 	renewed=$(call lock.renew "{\"name\":\"nightly\",\"token\":\"$token\",\"ttl_ms\":15000}")
 	if [ "$(echo "$renewed" | jq .renewed)" != true ]; then

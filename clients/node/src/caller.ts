@@ -11,32 +11,32 @@ import { type EventName, type Events, type HelloResult, idempotent } from "./met
 /** The path at which the sidecar listens by default. */
 export const DEFAULT_SOCKET = "/run/coxswain/sidecar.sock";
 
-/** Of a Unix socket on Linux, without the byte that ends it. */
+/** The longest path of a Unix socket on Linux, without the final zero byte. */
 const MAX_PATH_BYTES = 107;
 const HELLO_TIMEOUT_MS = 5_000;
-/** How long a connection must have lived for the pauses to start over: one that breaks right after its hello is not made again in a tight loop. */
-const CALM_MS = 1_000;
+/** After a connection that lasted so long the pauses start over. One that breaks right after its hello does not reset them, so that the client does not reconnect in a tight loop. */
+const STABLE_AFTER_MS = 1_000;
 /** The pauses between attempts double from the first to the longest. Each varies at random by up to half of itself. */
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 1_000;
-/** Bounds how often one call is sent: one whose connection breaks each time may be the cause, and every broken connection loses the leases of others. */
+/** How often one call is sent at most: a call whose connection breaks each time may be the cause, and every broken connection loses the leases of other callers. */
 const MAX_SENDS = 4;
 
-/** What any call takes. */
+/** The options of any call. */
 export interface CallOptions {
-  /** Cancels the call, which then fails with the signal's reason. It may have been carried out all the same. */
+  /** Cancels the call, which then fails with the signal's reason. It may have been carried out although it failed. */
   signal?: AbortSignal;
-  /** Milliseconds until it fails with DEADLINE_EXCEEDED, waiting included; absent = those of the client and the call's wait_ms. */
+  /** Milliseconds until it fails with DEADLINE_EXCEEDED, including its wait; absent = the client's deadlineMs plus the call's wait_ms. */
   deadlineMs?: number;
   /**
-   * The id (1 to 64 bytes) by which the sidecars carry the call out once, also if another process repeats it within 150 s. Absent = a
-   * new one for each call that is not idempotent. Empty = none, which saves Redis a write: a call that may have been carried out
-   * when its connection broke then fails, with maybeExecuted.
+   * The id (1 to 64 bytes) with which a call is carried out once, also if another process repeats it within 150 s. Absent = a
+   * new id for each call that is not idempotent. Empty = no id, which saves Redis a write; then a call that may have been carried out
+   * when its connection broke fails, with maybeExecuted.
    */
   requestId?: string;
 }
 
-/** A notification of the sidecar. `events.gap` is the client's own: the connection was made again, and what happened in between was missed. */
+/** A notification of the sidecar. `events.gap` comes from the client itself: it has connected again, and events in between were missed. */
 export type SidecarEvent =
   | { [E in EventName]: { readonly method: E; readonly params: Events[E] } }[EventName]
   | { readonly method: "events.gap"; readonly params: { readonly reason: "reconnected" | "refused"; readonly error?: string } };
@@ -45,27 +45,27 @@ export type SidecarEvent =
 export interface Options {
   /** The path of the socket; absent = $COXSWAIN_SOCKET, else /run/coxswain/sidecar.sock. */
   socket?: string;
-  /** What others see as the holder; absent = the name of the program. */
+  /** The name that is shown for the locks it holds; absent = the name of the program. */
   client?: string;
   version?: string;
-  /** Which one it is; absent = host/pid. */
+  /** Identifies the process among those with the same client; absent = host/pid. */
   instance?: string;
-  /** Milliseconds after which a call fails that says nothing else, besides its wait_ms; absent = 5000. */
+  /** Milliseconds after which a call without its own deadlineMs fails, in addition to its wait_ms; absent = 5000. */
   deadlineMs?: number;
-  /** Connect tries once. Without it, it waits for the sidecar within deadlineMs, for programs that start together with the sidecar. */
+  /** Makes connect try once. Otherwise it waits for the sidecar within deadlineMs, for programs that start together with the sidecar. */
   failFast?: boolean;
-  /** Hears every notification but those of subscriptions, in order. Leases and messages learn of their loss without it. */
+  /** Called with every notification that belongs to no subscription, in order. Leases and messages detect their loss without it. */
   onEvent?: (event: SidecarEvent) => void;
 }
 
-/** One call, for code within this package. */
+/** One call, as the code of this package makes it. */
 export interface Invocation {
   readonly method: string;
   readonly params: Params;
   readonly options: CallOptions;
-  /** What it acquires. */
+  /** The lease that it acquires. */
   readonly lease?: Held;
-  /** What it subscribes to. */
+  /** The subscription that it opens. */
   readonly opens?: Opening;
   /** The only connection to use. If that ends, the call fails with a BrokenError. */
   readonly on?: Connection;
@@ -77,21 +77,21 @@ export interface Subscription {
   readonly id: string;
 }
 
-/** The pauses between attempts, each twice the one before. */
+/** The pauses between attempts in milliseconds, each about twice the previous one. */
 export function* pauses(): Generator<number, never> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) yield pause * (0.5 + Math.random());
 }
 
-/** Whether the sidecar may answer otherwise later. */
-export const passing = (error: unknown): boolean =>
+/** Whether the same call may succeed later. */
+export const temporary = (error: unknown): boolean =>
   error instanceof BrokenError || (error instanceof CoxswainError && (error.retryable || error.code === "DEADLINE_EXCEEDED"));
 
 /**
- * Keeps one connection to the sidecar and carries out calls on it. Every call ends within its time and is carried out at most once, however
- * often the connection breaks: one that was on its way is sent again only if it is idempotent or has a request id.
+ * Keeps one connection to the sidecar and makes calls on it. Every call ends within its deadline and is carried out at most once, however
+ * often the connection breaks: a call that was under way is sent again only if it is idempotent or has a request id.
  */
 export class Caller {
-  /** What the sidecar said of itself when the present connection was made. */
+  /** The sidecar's answer to the hello of the last connection. */
   server: HelloResult | undefined;
   readonly #socket: string;
   readonly #introduction: Params;
@@ -101,7 +101,7 @@ export class Caller {
   #count = 0;
   #up: Connection | undefined;
   #lastError: ConnectError | undefined;
-  /** The kinds of events that the program follows; undefined = none. */
+  /** The kinds of events that the program has subscribed to; undefined = none. */
   #kinds: string[] | undefined;
   readonly #waiters = new Set<() => void>();
   readonly #end = new AbortController();
@@ -123,7 +123,7 @@ export class Caller {
     try {
       await this.#pick(now() + this.#deadlineMs, undefined, (error) => failFast || hopeless(error.cause));
     } catch (error) {
-      await this.close(); // the reason that it could not be reached says more
+      await this.close(); // close first; the caller gets the reason why the sidecar was not reached
       throw error;
     }
   }
@@ -144,11 +144,11 @@ export class Caller {
     return this.#up;
   }
 
-  /** Carries a call out, on several connections if they break. */
+  /** Makes a call, on several connections if they break. */
   async invoke(v: Invocation): Promise<Params> {
     const { signal, requestId } = v.options;
     signal?.throwIfAborted();
-    if (signal) setMaxListeners(0, signal); // each call in flight is one, and thousands are no leak
+    if (signal) setMaxListeners(0, signal); // each call in flight is a listener, and thousands of them are no leak
     const safe = idempotent.has(v.method);
     const id = v.params["_request_id"] ?? requestId ?? (safe ? "" : `${this.#prefix}-${(++this.#count).toString(36)}`);
     const waitMs = Number(v.params["wait_ms"] ?? 0);
@@ -173,7 +173,7 @@ export class Caller {
         }
         if (v.on) throw error;
         if (sends === MAX_SENDS) throw new CoxswainError("UNAVAILABLE", `${error.message}, ${sends} times`, { details: { maybe_executed: true }, cause: error });
-        // The call may have ended with its connection.
+        // The deadline may have passed, or the signal may be aborted, while the call was sent.
         if (now() >= call.deadline) throw tooLate();
         signal?.throwIfAborted();
       }
@@ -190,30 +190,30 @@ export class Caller {
         const r = await this.invoke({ method: opens.subscribe, params: opens.params, options, opens, on: connection });
         return { connection, id: String(r["subscription"]) };
       } catch (error) {
-        if (!(error instanceof BrokenError)) throw error; // what was subscribed ended with its connection
+        if (!(error instanceof BrokenError)) throw error; // a subscription that was opened ended with its connection
       }
     }
   }
 
-  /** open until it succeeds, for a subscription whose connection has ended. It throws what says that another try is of no use. */
+  /** Repeats open until it succeeds, for a subscription whose connection has ended. It throws errors that another try cannot change. */
   async openAgain(opens: Opening, signal: AbortSignal | undefined): Promise<Subscription> {
     for (const pause of pauses()) {
       try {
         return await this.open(opens, signal);
       } catch (error) {
-        if (signal?.aborted || !passing(error)) throw error;
+        if (signal?.aborted || !temporary(error)) throw error;
       }
       await this.pause(pause, signal);
     }
     throw new Error("unreachable: pauses do not end");
   }
 
-  /** Unsubscribes. What was sent before may still be on its way. */
-  async shut(opens: Opening, s: Subscription): Promise<void> {
+  /** Unsubscribes. Notifications that were sent before may still arrive. */
+  async unsubscribe(opens: Opening, s: Subscription): Promise<void> {
     try {
       await this.invoke({ method: opens.unsubscribe, params: { subscription: s.id }, options: { deadlineMs: 2_000 }, on: s.connection });
     } catch {
-      // It ends with the connection.
+      // The subscription ends with the connection.
     }
   }
 
@@ -224,11 +224,11 @@ export class Caller {
     signal?.throwIfAborted();
   }
 
-  /** Has onEvent hear of events of these kinds, or all; undefined ends that. */
+  /** Subscribes onEvent to events of these kinds, or all if there are none; undefined unsubscribes. */
   async follow(kinds: string[] | undefined): Promise<void> {
-    if (!this.#onEvent) throw new CoxswainError("FAILED_PRECONDITION", "nobody would hear of events: give connect an onEvent");
+    if (!this.#onEvent) throw new CoxswainError("FAILED_PRECONDITION", "there is no onEvent to receive the events: give connect one");
     const before = this.#kinds;
-    this.#kinds = kinds; // a connection that is made meanwhile asks for them itself
+    this.#kinds = kinds; // a connection that is made meanwhile subscribes to them itself
     const [method, params] = kinds ? ["events.subscribe", { kinds }] : ["events.unsubscribe", {}];
     try {
       await this.invoke({ method, params, options: {} });
@@ -238,7 +238,7 @@ export class Caller {
     }
   }
 
-  /** Returns a connection that is up, and waits for one until the deadline. */
+  /** Returns the connection that is up, or waits for one until the deadline. */
   async #pick(deadline: number, signal: AbortSignal | undefined, giveUp?: (last: ConnectError) => boolean): Promise<Connection> {
     while (!this.#up) {
       if (this.closed) throw new ClosedError();
@@ -271,7 +271,7 @@ export class Caller {
       const began = now();
       try {
         await this.#live();
-        if (now() - began >= CALM_MS) pause = pauses();
+        if (now() - began >= STABLE_AFTER_MS) pause = pauses();
       } catch (cause) {
         this.#lastError = new ConnectError(this.#socket, cause instanceof BrokenError ? cause.cause : cause);
         this.#wake();
@@ -282,7 +282,7 @@ export class Caller {
 
   /** Makes a connection, introduces the client on it, and returns when it has ended. */
   async #live(): Promise<void> {
-    // Node cuts a longer one, and would connect to another socket.
+    // Node truncates a longer path, and would connect to another socket.
     if (Buffer.byteLength(this.#socket) > MAX_PATH_BYTES) throw Object.assign(new Error("the path is too long"), { code: "ENAMETOOLONG" });
     const socket = createConnection({ path: this.#socket });
     try {
@@ -294,7 +294,7 @@ export class Caller {
     let ended = (): void => {};
     const end = new Promise<void>((resolve) => (ended = resolve));
     const connection = new Connection(socket, {
-      event: (method, params) => this.#tell({ method, params } as SidecarEvent),
+      event: (method, params) => this.#emit({ method, params } as SidecarEvent),
       ended: () => {
         if (this.#up === connection) this.#up = undefined;
         ended();
@@ -320,23 +320,23 @@ export class Caller {
       }) as Promise<Params>;
     const server = (await first("session.hello", this.#introduction)) as Params & HelloResult;
     if (server.protocol !== 1) {
-      throw new ProtocolError(`server ${server.server} ${server.version} has protocol ${server.protocol}, and this client speaks 1`);
+      throw new ProtocolError(`server ${server.server} ${server.version} speaks protocol ${server.protocol}, and this client speaks 1`);
     }
     connection.limit(server.limits);
     this.server = server;
     if (!this.#kinds) return;
-    this.#tell({ method: "events.gap", params: { reason: "reconnected" } });
+    this.#emit({ method: "events.gap", params: { reason: "reconnected" } });
     try {
       await first("events.subscribe", { kinds: this.#kinds });
     } catch (error) {
       if (!(error instanceof CoxswainError)) throw error;
-      this.#tell({ method: "events.gap", params: { reason: "refused", error: error.message } });
+      this.#emit({ method: "events.gap", params: { reason: "refused", error: error.message } });
     }
   }
 
-  /** Tells the program of an event, after what runs now: it is the program's own fault if it throws. */
-  #tell(event: SidecarEvent): void {
-    const hear = this.#onEvent;
-    if (hear) queueMicrotask(() => hear(event));
+  /** Calls onEvent after the code that runs now, so that an exception of onEvent does not end the connection. */
+  #emit(event: SidecarEvent): void {
+    const onEvent = this.#onEvent;
+    if (onEvent) queueMicrotask(() => onEvent(event));
   }
 }

@@ -6,7 +6,7 @@ import { type HelloResult, type MethodName, methodNames, type Methods } from "./
 import { Channels, type PubsubOptions } from "./pubsub.js";
 import { Stream, type StreamOptions } from "./stream.js";
 
-/** The trace context of the caller, as W3C defines it; params of any method may have it. */
+/** The W3C trace context of the caller; params of any method may have it. */
 export interface Metadata {
   _traceparent?: string;
   _tracestate?: string;
@@ -31,13 +31,13 @@ type QueueParams = Omit<ParamsOf<"queue.dequeue">, "queue">;
 type SeenParams = Omit<ParamsOf<"seen.reserve">, "set" | "key">;
 type LimitParams = Omit<ParamsOf<"ratelimit.acquire">, "rule" | "key">;
 
-/** For what a function did with a member of a pool. */
+/** The options of withPool and withPermit. */
 export interface OutcomeOptions extends CallOptions {
-  /** The outcome of a function that threw this; absent = cancelled if the signal is aborted, else fail. */
+  /** Returns the outcome for an error that the function threw; absent = cancelled if the signal is aborted, else fail. */
   outcomeOf?: (error: unknown) => Outcome;
 }
 
-/** Calls one sidecar over one connection, which is made again whenever it breaks. */
+/** Calls one sidecar over one connection. It connects again whenever the connection breaks. */
 export class Client implements AsyncDisposable {
   readonly #caller: Caller;
 
@@ -49,23 +49,23 @@ export class Client implements AsyncDisposable {
   readonly rpc: Noun<"rpc"> = this.#noun("rpc");
   readonly session: Noun<"session"> = this.#noun("session");
 
-  /** Takes a lock, at once or in turn within wait_ms. A refusal is a BusyError that names the holder. */
+  /** Acquires a lock, at once or in line within wait_ms. A refusal is a BusyError with the holder. */
   readonly lock = this.#noun("lock", (name: string, params: LockParams = {}, options: CallOptions = {}) =>
     this.#acquire(Lock, locks, name, { name }, params, options));
 
-  /** Takes permits of a semaphore, which has `limit` of them. */
+  /** Acquires permits of a semaphore, which has `limit` of them. */
   readonly semaphore = this.#noun("semaphore", (name: string, params: SemaphoreParams, options: CallOptions = {}) =>
     this.#acquire(Semaphore, semaphores, name, { name }, params, options));
 
-  /** Takes the least recently used member of a pool that is free. */
+  /** Acquires the least recently used free member of a pool. */
   readonly pool = this.#noun("pool", (pool: string, params: PoolParams = {}, options: CallOptions = {}) =>
     this.#acquire(Member, pools, pool, { pool }, params, options));
 
-  /** Takes a member of a pool that is free, whose breaker lets it pass and whose bucket has enough. */
+  /** Acquires a free member of a pool whose breaker lets it pass and whose bucket has enough tokens. */
   readonly permit = this.#noun("permit", (pool: string, params: PermitParams = {}, options: CallOptions = {}) =>
     this.#acquire(Permit, permits, pool, { pool }, params, options));
 
-  /** Takes the first entry of a queue. It must be acknowledged within lease_ms, or with `bind: "session"` while the connection lives. */
+  /** Takes the first entry of a queue. It must be acknowledged within lease_ms, or with `bind: "session"` while the connection is open. */
   readonly queue = this.#noun("queue", (queue: string, params: QueueParams = {}, options: CallOptions = {}) =>
     this.#acquire(Entry, queues, queue, { queue }, params, options));
 
@@ -76,7 +76,7 @@ export class Client implements AsyncDisposable {
   /** The messages of a group of a stream. */
   readonly stream = this.#noun("stream", (stream: string, options: StreamOptions) => new Stream(this.#caller, stream, options));
 
-  /** The messages of channels that are published from now on. */
+  /** The messages that are published to channels from now on. */
   readonly pubsub = this.#noun("pubsub", (channel: string | string[], options: PubsubOptions = {}) => new Channels(this.#caller, channel, options));
 
   private constructor(caller: Caller) {
@@ -84,7 +84,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Connects to the sidecar, and waits for it within the deadline. It fails at once with what waiting cannot change, for example
+   * Connects to the sidecar, and waits for it within the deadline. It fails at once if waiting cannot help, for example
    * if this user may not open the socket.
    */
   static async connect(options: Options = {}): Promise<Client> {
@@ -93,12 +93,12 @@ export class Client implements AsyncDisposable {
     return new Client(caller);
   }
 
-  /** What the sidecar said of itself when the present connection was made. */
+  /** The sidecar's answer to the hello of the last connection. */
   get server(): HelloResult {
     return this.#caller.server!;
   }
 
-  /** Closes the connection, so that the sidecar releases what it holds. Calls in flight fail with a ClosedError. */
+  /** Closes the connection, so that the sidecar gives back its leases. Calls in flight fail with a ClosedError. */
   close(): Promise<void> {
     return this.#caller.close();
   }
@@ -107,32 +107,32 @@ export class Client implements AsyncDisposable {
     return this.close();
   }
 
-  /** Calls a method by its name: one of the contract, or one of a later sidecar. */
+  /** Calls a method by its name: one of the contract, or one that a later version of the sidecar has. */
   call<M extends MethodName>(method: M, ...args: Arguments<ParamsOf<M>>): Promise<ResultOf<M>>;
   call(method: string, params?: Params, options?: CallOptions): Promise<Params>;
   call(method: string, params: Params = {}, options: CallOptions = {}): Promise<Params> {
     return this.#caller.invoke({ method, params, options });
   }
 
-  /** Takes from a limit, within wait_ms if that is given. A refusal is a LimitedError, which says when to come again. */
+  /** Takes from a limit, within wait_ms if that is given. A refusal is a LimitedError, which has when to try again. */
   async limit(rule: string, key: string, params: LimitParams = {}, options: CallOptions = {}): Promise<ResultOf<"ratelimit.acquire">> {
     const r = await this.ratelimit.acquire({ ...params, rule, key }, options);
     if (!r.allowed) throw new LimitedError(rule, key, r.denied_by, r.retry_after_ms);
     return r;
   }
 
-  /** Takes from a limit, runs a function, and gives the place back that the grant has under a rule with max_concurrent. */
+  /** Takes from a limit, runs a function, and gives back the permit that the grant holds under a rule with max_concurrent. */
   async withLimit<T>(rule: string, key: string, fn: () => T | Promise<T>, params: LimitParams = {}, options: CallOptions = {}): Promise<T> {
     const r = await this.limit(rule, key, params, options);
     try {
       return await fn();
     } finally {
-      // The place ends with the session or its TTL if this fails, and the function has done its work.
+      // A failure is ignored: the permit ends with the session or its TTL, and the function has done its work.
       if (r.held && r.grant !== undefined) await this.ratelimit.done({ grant: r.grant }).catch(() => undefined);
     }
   }
 
-  /** Makes a function of one that goes by a limit; key is that of all its calls, or made of their arguments. */
+  /** Returns a function that calls fn under a limit; key is the key of all calls, or a function of their arguments that returns it. */
   limited<A extends unknown[], T>(
     rule: string, key: string | ((...args: A) => string), fn: (...args: A) => T | Promise<T>, params: LimitParams = {},
   ): (...args: A) => Promise<T> {
@@ -140,50 +140,50 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Takes a lock, runs a function and releases the lock. Watch lk.signal, which is aborted when the lock is lost. It throws what the
-   * function throws, else a LostError if the lock was not held to the end.
+   * Acquires a lock, runs a function and releases the lock. Watch lk.signal, which is aborted when the lock is lost. It throws what the
+   * function throws, or a LostError if the lock was lost before the end.
    */
   async withLock<T>(name: string, fn: (lk: Lock) => T | Promise<T>, params: LockParams = {}, options: CallOptions = {}): Promise<T> {
-    return await under(await this.lock(name, params, options), fn, (lk) => lk[Symbol.asyncDispose]());
+    return await withLease(await this.lock(name, params, options), fn, (lk) => lk[Symbol.asyncDispose]());
   }
 
-  /** withLock for permits of a semaphore. */
+  /** Like withLock, for permits of a semaphore. */
   async withSemaphore<T>(name: string, fn: (s: Semaphore) => T | Promise<T>, params: SemaphoreParams, options: CallOptions = {}): Promise<T> {
-    return await under(await this.semaphore(name, params, options), fn, (s) => s[Symbol.asyncDispose]());
+    return await withLease(await this.semaphore(name, params, options), fn, (s) => s[Symbol.asyncDispose]());
   }
 
-  /** Takes a permit, runs a function and reports how that went: ok, or fail if it throws; unless it has reported itself. */
+  /** Acquires a permit, runs a function and reports the outcome, unless the function has: ok, or fail if it throws. */
   async withPermit<T>(pool: string, fn: (p: Permit) => T | Promise<T>, params: PermitParams = {}, options: OutcomeOptions = {}): Promise<T> {
-    return await under(await this.permit(pool, params, options), fn, concluding(options));
+    return await withLease(await this.permit(pool, params, options), fn, reporting(options));
   }
 
-  /** withPermit for a pool without limits and breakers. */
+  /** Like withPermit, for a pool without limits and breakers. */
   async withPool<T>(pool: string, fn: (m: Member) => T | Promise<T>, params: PoolParams = {}, options: OutcomeOptions = {}): Promise<T> {
-    return await under(await this.pool(pool, params, options), fn, concluding(options));
+    return await withLease(await this.pool(pool, params, options), fn, reporting(options));
   }
 
-  /** Takes the first entry of a queue and runs a function, for as long as which the entry is held: acknowledged if it returns, at the head again if it throws. */
+  /** Takes the first entry of a queue and runs a function while it is held. If the function returns, the entry is acknowledged; if it throws, put back at the head. */
   async withEntry<T>(queue: string, fn: (e: Entry) => T | Promise<T>, params: QueueParams = {}, options: CallOptions = {}): Promise<T> {
     const e = await this.queue(queue, { bind: "session", ...params }, options);
-    return await under(e, fn, (e, failed) => (failed ? e.release() : e.ack()));
+    return await withLease(e, fn, (e, failed) => (failed ? e.release() : e.ack()));
   }
 
-  /** Runs a function unless another has done the work of a key, or does it now, which is a BusyError. If it returns that is recorded. */
+  /** Runs a function unless the key is done or reserved, which is a BusyError. If the function returns, the key is committed as done. */
   async once<T>(set: string, key: string, fn: (r: Reservation) => T | Promise<T>, params: SeenParams & { keep_ms?: number } = {}, options: CallOptions = {}): Promise<T> {
     const { keep_ms, ...reserve } = params;
     const r = await this.seen(set, key, reserve, options);
-    return await under(r, fn, (r, failed) => (failed ? r.release() : r.commit({ keep_ms })));
+    return await withLease(r, fn, (r, failed) => (failed ? r.release() : r.commit({ keep_ms })));
   }
 
   /**
-   * Has onEvent hear of what happens: events of the given kinds, or all. It replaces the kinds before. When the connection is made
-   * again the client asks again, and onEvent is told `events.gap`.
+   * Subscribes onEvent to events of the given kinds, or all; they replace the kinds of an earlier call. After a reconnection the
+   * client subscribes again, and onEvent gets `events.gap`.
    */
   follow(...kinds: string[]): Promise<void> {
     return this.#caller.follow(kinds);
   }
 
-  /** Ends follow. */
+  /** Ends the subscription of follow. */
   unfollow(): Promise<void> {
     return this.#caller.follow(undefined);
   }
@@ -218,8 +218,8 @@ export class Client implements AsyncDisposable {
   }
 }
 
-/** Runs a function under a lease, and ends that by how the function ended. */
-async function under<L extends Lease, T>(lease: L, fn: (lease: L) => T | Promise<T>, end: (lease: L, failed?: { error: unknown }) => Promise<void>): Promise<T> {
+/** Runs a function while a lease is held, and then ends the lease, with the function's error if it threw. */
+async function withLease<L extends Lease, T>(lease: L, fn: (lease: L) => T | Promise<T>, end: (lease: L, failed?: { error: unknown }) => Promise<void>): Promise<T> {
   let result: T;
   try {
     result = await fn(lease);
@@ -231,10 +231,10 @@ async function under<L extends Lease, T>(lease: L, fn: (lease: L) => T | Promise
   return result;
 }
 
-/** Reports how a function with a member of a pool ended. */
-function concluding(options: OutcomeOptions): (m: Member, failed?: { error: unknown }) => Promise<void> {
+/** Returns the end of withPool and withPermit, which reports the outcome of the function. */
+function reporting(options: OutcomeOptions): (m: Member, failed?: { error: unknown }) => Promise<void> {
   return (m, failed) => {
-    if (!failed) return m.conclude({ outcome: "ok" });
-    return m.conclude(options.outcomeOf?.(failed.error) ?? { outcome: options.signal?.aborted ? "cancelled" : "fail" });
+    if (!failed) return m.reportEnd({ outcome: "ok" });
+    return m.reportEnd(options.outcomeOf?.(failed.error) ?? { outcome: options.signal?.aborted ? "cancelled" : "fail" });
   };
 }

@@ -7,47 +7,47 @@ const REQUEST = 0;
 const RESPONSE = 1;
 const NOTIFICATION = 2;
 
-/** Bounds the bytes that wait while the sidecar does not read. */
+/** How many bytes may wait to be sent while the sidecar does not read. */
 const MAX_QUEUE_BYTES = 8 << 20;
-/** How long the sidecar may read nothing before the connection is closed. */
+/** The connection is closed when the sidecar has read nothing for so long. */
 const WRITE_TIMEOUT_MS = 10_000;
-/** Bounds what is kept until a call that subscribes is answered. */
+/** The most bytes of notifications that are kept until a call that subscribes is answered. */
 const MAX_EARLY_BYTES = 8 << 20;
 /** The longest time of setTimeout. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const encoder = new Encoder({ ignoreUndefined: true });
 
-/** The clock of deadlines, which no change of the time of day moves. */
+/** The monotonic clock of deadlines, in milliseconds. */
 export const now = (): number => performance.now();
 
 export type Params = Record<string, unknown>;
 
-/** What a call may acquire. It hears of its connection before its caller does. */
+/** A lease that a call may acquire. The connection calls it before the caller gets the result. */
 export interface Held {
-  /** The call is sent. The validity of the grant counts from here. */
+  /** Called when the call is sent. The validity of the grant counts from here. */
   bind(connection: Connection): void;
-  /** The token in the result of the acquisition; undefined = it grants nothing. */
+  /** Returns the token in the result of the acquisition; undefined = it was refused. */
   grantedToken(result: Params): string | undefined;
-  /** Whether the end of the connection, or a notification, ends it. */
+  /** Whether it is bound to the session, so that the end of the connection or a notification ends it. */
   readonly ofSession: boolean;
   /** The token, if the client makes it. */
   readonly ownToken: string | undefined;
   lose(reason: string): void;
-  /** The notification that gives a grant back which nobody uses. */
+  /** Returns the notification that gives an unused grant back. */
   releaseFrame(token: string): [method: string, params: Params];
 }
 
-/** Hears one subscription. It must not throw. */
+/** Receives the notifications of one subscription. It must not throw. */
 export interface Subscriber {
-  hear(method: string, params: Params): void;
+  receive(method: string, params: Params): void;
   /** Called once, when the connection has ended. */
   ended(why: Error): void;
-  /** The lease of something that it was sent is lost. */
+  /** Called for every lost lease, which may be a message of this subscription. */
   lost?(params: Params): void;
 }
 
-/** Says how to subscribe. */
+/** How to subscribe and unsubscribe. */
 export interface Opening {
   readonly subscribe: "pubsub.subscribe" | "stream.subscribe";
   readonly unsubscribe: "pubsub.unsubscribe" | "stream.unsubscribe";
@@ -55,14 +55,14 @@ export interface Opening {
   readonly to: Subscriber;
 }
 
-/** A request. One that is sent again, on another connection, has the same params. */
+/** A request. When it is sent again, on another connection, it has the same params. */
 export interface Call {
   readonly method: string;
-  /** With the metadata, but for the deadline. */
+  /** With the metadata, except for the deadline. */
   readonly params: Params;
-  /** Params has a deadline of the caller's. */
+  /** Whether params has a deadline of the caller. */
   readonly ownDeadline: boolean;
-  /** It has wait_ms: the sidecar counts it apart from those that run. */
+  /** Whether it has wait_ms: the sidecar does not count it as in flight. */
   readonly waits: boolean;
   /** By now(). */
   readonly deadline: number;
@@ -71,20 +71,20 @@ export interface Call {
   readonly opens: Opening | undefined;
 }
 
-/** A call on its way. */
+/** A call that was sent, or waits to be sent. */
 interface Flight {
   readonly call: Call;
-  /** Of its request; 0 = it is not sent. */
+  /** The id of its request; 0 = not sent. */
   id: number;
   readonly end: (error: Error | undefined, result?: unknown) => void;
-  /** The caller has gone: what the reply grants is given back. */
+  /** Whether the caller has gone: a grant of the reply is given back. */
   gone: boolean;
 }
 
 export interface Hooks {
-  /** Every notification that is of no subscription. It must not throw. */
+  /** Called for every notification that belongs to no subscription. It must not throw. */
   event(method: string, params: Params): void;
-  /** Called once. What it held is lost by then, and its calls have not ended. */
+  /** Called once, after the connection's leases are lost and before its calls end. */
   ended(why: Error): void;
 }
 
@@ -104,7 +104,7 @@ export class Connection {
   readonly #subscribers = new Map<string, Subscriber>();
   /** Counts the calls that subscribe and have no answer yet. */
   #opening = 0;
-  /** Notifications for subscriptions that are not known: those of a subscription may come before the answer that names it. */
+  /** Notifications of unknown subscriptions: they may come before the answer that has the subscription's id. */
   #early: [string, string, Params][] = [];
   #earlyBytes = 0;
   #out: Uint8Array[] = [];
@@ -117,13 +117,13 @@ export class Connection {
     void this.#read();
   }
 
-  /** Takes over the limits that the sidecar has told. */
+  /** Sets the limits of the sidecar's answer to the hello. */
   limit(limits: Limits): void {
     this.#maxFrame = limits.max_frame_bytes;
     this.#maxRunning = Math.max(limits.max_inflight, 1);
   }
 
-  /** Sends the call and waits for its reply, until its time or its signal ends. */
+  /** Sends the call and waits for its reply, until its deadline or its signal. */
   roundTrip(call: Call): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.error) return reject(new BrokenError(this.error, false));
@@ -152,13 +152,13 @@ export class Connection {
     if (!this.error) this.#write(encoder.encode([NOTIFICATION, method, [params]]));
   }
 
-  /** Ends it: its calls end with a BrokenError, and its leases are lost. */
+  /** Ends the connection: its calls end with a BrokenError, and its leases are lost. */
   fail(why: Error): void {
     if (this.error) return;
     this.error = why;
     clearTimeout(this.#stalled);
     this.#socket.destroy();
-    // Leases before calls: the caller of an acquisition binds its lease to the next connection as soon as the call ends.
+    // Leases before calls: an acquisition that is repeated binds its lease to the next connection as soon as its call here ends.
     for (const held of this.#held.values()) held.lose(`the connection ended: ${why.message}`);
     for (const to of this.#subscribers.values()) to.ended(why);
     this.#hooks.ended(why);
@@ -168,13 +168,13 @@ export class Connection {
     this.#out = [];
   }
 
-  /** Hears no more of a lease. */
+  /** Stops watching a lease. */
   forget(token: string): void {
     this.#held.delete(token);
   }
 
-  /** Hears no more of a subscription. */
-  leave(subscription: string): void {
+  /** Stops passing on notifications of a subscription. */
+  detach(subscription: string): void {
     this.#subscribers.delete(subscription);
   }
 
@@ -184,7 +184,7 @@ export class Connection {
       return flight.end(new CoxswainError("OVERLOADED", "the sidecar does not read its socket, and 8 MiB wait for it"));
     }
     const id = this.#id();
-    // Rounded up: a sidecar may give up a moment late, but 0 would mean no deadline.
+    // Rounded up: the sidecar then may give up slightly late, but 0 would mean no deadline.
     const left = Math.max(Math.ceil(call.deadline - now()), 1);
     let frame: Uint8Array;
     try {
@@ -194,7 +194,7 @@ export class Connection {
       return flight.end(new CoxswainError("INVALID_ARGUMENT", `the params cannot be written as MessagePack: ${why}`, { cause }));
     }
     if (frame.length > this.#maxFrame) {
-      // The sidecar would close the connection, and with it end the calls of others.
+      // The sidecar would close the connection, which ends all other calls on it.
       return flight.end(new CoxswainError("INVALID_ARGUMENT",
         `the call takes ${frame.length} bytes and the sidecar takes ${this.#maxFrame}: send less, or raise limits.max_frame_bytes`));
     }
@@ -223,7 +223,7 @@ export class Connection {
       flight.gone = true;
       if (!call.waits) this.#running--;
       if (call.lease?.ownToken !== undefined) this.#held.delete(call.lease.ownToken);
-      // What it acquires or opens may be on its way, and is given back when it arrives.
+      // A grant or subscription may be on its way, and is given back when it arrives.
       if (!call.lease && !call.opens) this.#flights.delete(flight.id);
       this.#admit();
     }
@@ -239,7 +239,7 @@ export class Connection {
     }
   }
 
-  /** Adds a frame to those that leave in one write, when all that runs now has run. */
+  /** Adds a frame to those that leave in one write, in the next turn of the loop. */
   #write(frame: Uint8Array): void {
     if (this.#out.push(frame) === 1) setImmediate(() => this.#flush());
   }
@@ -258,7 +258,7 @@ export class Connection {
   }
 
   async #read(): Promise<void> {
-    // A write that fails tells only the listeners of the event; it ends the reading, too.
+    // A write that fails only emits this event; it must end the reading too.
     this.#socket.on("error", (why) => this.fail(why));
     try {
       for await (const frame of decodeMultiStream(this.#socket)) this.#receive(frame);
@@ -269,9 +269,9 @@ export class Connection {
   }
 
   #receive(frame: unknown): void {
-    if (!Array.isArray(frame)) throw new Error("the sidecar sent no frame of this protocol");
+    if (!Array.isArray(frame)) throw new Error("the sidecar sent something that is not a frame of the protocol");
     if (frame[0] === RESPONSE && frame.length === 4) return this.#answer(frame[1], frame[2], frame[3]);
-    if (frame[0] === NOTIFICATION && frame.length === 3) return this.#hear(String(frame[1]), paramsOf(frame[2]));
+    if (frame[0] === NOTIFICATION && frame.length === 3) return this.#notified(String(frame[1]), paramsOf(frame[2]));
     throw new Error(`the sidecar sent a frame of kind ${String(frame[0])} and ${frame.length} elements`);
   }
 
@@ -287,7 +287,7 @@ export class Connection {
     this.#admit();
   }
 
-  /** Notes the token of a lease that the sidecar names before the next frame, which may tell of its loss. */
+  /** Records the token of a grant before the next frame is read, which may report its loss. */
   #granted(flight: Flight, lease: Held, result: Params): void {
     const token = lease.grantedToken(result);
     if (token === undefined) return;
@@ -295,29 +295,29 @@ export class Connection {
     else if (lease.ofSession) this.#held.set(token, lease);
   }
 
-  /** Notes the subscription that a reply names, and gives it what came early. */
+  /** Registers the subscription of a reply, and passes on its notifications that came before the reply. */
   #opened(flight: Flight, opens: Opening, result: Params): void {
     const id = result["subscription"];
     if (typeof id === "string") {
       if (flight.gone) {
-        this.#write(requestFrame(this.#id(), opens.unsubscribe, { subscription: id })); // nobody waits for its reply
+        this.#write(requestFrame(this.#id(), opens.unsubscribe, { subscription: id })); // its reply is ignored
       } else {
         this.#subscribers.set(id, opens.to);
-        for (const [of, method, params] of this.#early) if (of === id) opens.to.hear(method, params);
+        for (const [of, method, params] of this.#early) if (of === id) opens.to.receive(method, params);
       }
     }
     if (--this.#opening === 0) [this.#early, this.#earlyBytes] = [[], 0];
   }
 
-  #hear(method: string, params: Params): void {
+  #notified(method: string, params: Params): void {
     const id = params["subscription"];
     if (typeof id === "string") {
       const to = this.#subscribers.get(id);
-      if (to) return to.hear(method, params);
+      if (to) return to.receive(method, params);
       if (this.#opening > 0) {
         this.#early.push([id, method, params]);
         this.#earlyBytes += 256 + (params["body"] instanceof Uint8Array ? params["body"].length : 0);
-        if (this.#earlyBytes > MAX_EARLY_BYTES) throw new Error("the sidecar sent more than 8 MiB for a subscription before it named it");
+        if (this.#earlyBytes > MAX_EARLY_BYTES) throw new Error("the sidecar sent more than 8 MiB of messages for a subscription before the answer that names it");
         return;
       }
     }

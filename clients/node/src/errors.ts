@@ -8,7 +8,7 @@ export type Code =
 
 const retryable: ReadonlySet<string> = new Set(["UNAVAILABLE", "OVERLOADED", "DRAINING", "DEADLINE_EXCEEDED"]);
 
-/** What an error reply says beside its code and its text. */
+/** The fields of an error besides its code and its text. */
 export interface ErrorFields {
   retryable?: boolean;
   /** Milliseconds to wait before the next try; 0 = not known. */
@@ -17,13 +17,13 @@ export interface ErrorFields {
   cause?: unknown;
 }
 
-/** The base of all errors of this client. Those of the protocol have no class of their own: look at code. */
+/** The base of all errors of this client. The errors of the sidecar have no classes of their own: check code. */
 export class CoxswainError extends Error {
-  /** One of Code; a later sidecar may send others. */
+  /** One of Code; a later version of the sidecar may send others. */
   readonly code: Code | (string & {});
   /** The same call may succeed later, unchanged. */
   readonly retryable: boolean;
-  /** Milliseconds to wait before the next try; 0 = not known, below 0 = there is no use in it. */
+  /** Milliseconds to wait before the next try; 0 = not known, below 0 = waiting does not help. */
   readonly retryAfterMs: number;
   readonly details: Readonly<Record<string, unknown>>;
 
@@ -41,7 +41,7 @@ export class CoxswainError extends Error {
     return this.details["maybe_executed"] === true;
   }
 
-  /** The name of what kept Redis from carrying the call out, such as oom or readonly. */
+  /** The name of what is wrong with Redis, such as oom or readonly, if that is the cause. */
   get trouble(): string | undefined {
     const trouble = this.details["trouble"];
     return typeof trouble === "string" ? trouble : undefined;
@@ -56,10 +56,10 @@ export class ConnectError extends CoxswainError {
   }
 }
 
-/** Another program answers on the socket, or a sidecar of another protocol. */
+/** The program on the socket is a sidecar of another protocol version. */
 export class ProtocolError extends Error {}
 
-/** Whether a further attempt to connect cannot succeed. */
+/** Whether another attempt to connect cannot succeed. */
 export function hopeless(cause: unknown): boolean {
   return cause instanceof ProtocolError || ["EACCES", "EPERM", "ENAMETOOLONG"].includes(errno(cause));
 }
@@ -92,15 +92,15 @@ export class ClosedError extends CoxswainError {
   }
 }
 
-/** An acquisition was refused, for example because someone else holds the lock. */
+/** An acquisition was refused, for example because another caller holds the lock. */
 export class BusyError extends CoxswainError {
   constructor(
     readonly noun: string,
-    /** The name that was to be acquired. */
+    /** The name of the lock, pool or other resource. */
     readonly resource: string,
     /** Why a pool, a permit or a key was refused, such as cooling or open. */
     readonly reason: string | undefined,
-    /** Who holds the lock, if it is known. */
+    /** The holder of the lock, if it is known. */
     readonly heldBy: Holder | undefined,
     retryAfterMs: number,
   ) {
@@ -110,7 +110,7 @@ export class BusyError extends CoxswainError {
   }
 }
 
-/** A limit refused. retryAfterMs says when it lets the call through if nobody else asks; below 0 = never. */
+/** A limit refused. After retryAfterMs it admits the call if no other call is admitted meanwhile; below 0 = never. */
 export class LimitedError extends CoxswainError {
   constructor(readonly rule: string, readonly key: string, readonly deniedBy: string | undefined, retryAfterMs: number) {
     const when = retryAfterMs < 0 ? "it never fits" : `again in ${retryAfterMs} ms`;
@@ -132,7 +132,7 @@ export class ReleasedError extends CoxswainError {
   }
 }
 
-/** Makes an error of an error reply, in either form. */
+/** Returns the error of an error reply, in list or map form. */
 export function errorOf(reply: unknown): CoxswainError {
   if (Array.isArray(reply)) {
     const [, code = "INTERNAL", text = String(reply[1])] = /^([A-Z_]+): (.*)$/s.exec(String(reply[1])) ?? [];
@@ -142,12 +142,12 @@ export function errorOf(reply: unknown): CoxswainError {
   return new CoxswainError(map.code, map.message, { retryable: map.retryable, retryAfterMs: map.retry_after_ms, details: map.details });
 }
 
-/** The time of a call is over. */
+/** The error of a call whose deadline has passed. */
 export function tooLate(): CoxswainError {
   return new CoxswainError("DEADLINE_EXCEEDED", "no reply in time; the call may have been carried out");
 }
 
-/** Ends what waits for its connection. */
+/** The error of calls whose connection has ended. */
 export class BrokenError extends Error {
   constructor(cause: Error, /** The call may have reached the sidecar. */ readonly sent: boolean) {
     super(`connection to the sidecar lost: ${cause.message}`, { cause });

@@ -4,10 +4,10 @@ import { type Connection, type Held, type Params, now } from "./connection.js";
 import { BrokenError, BusyError, CoxswainError, LostError, ReleasedError } from "./errors.js";
 import type { Holder, MethodName, Methods } from "./methods.js";
 
-/** What a lease needs of its client. */
+/** The part of the client that a lease uses. */
 export interface Owner {
   invoke(v: Invocation): Promise<Params>;
-  /** A connection that is up. */
+  /** Returns the connection that is up. */
   live(): Connection | undefined;
 }
 
@@ -19,15 +19,15 @@ export interface Kind {
   readonly renew?: MethodName;
   /** The key of the token in params and results. */
   readonly token: "token" | "lease";
-  /** The client makes the token; else the sidecar does. */
+  /** Whether the client makes the token; otherwise the sidecar does. */
   readonly ownToken?: true;
-  /** The key in params of how long it lasts, and that without it. */
+  /** The key of the TTL in params, and the TTL without it. */
   readonly ttl: "ttl_ms" | "lease_ms";
   readonly defaultTtlMs: number;
   readonly defaultBind: "session" | "ttl";
-  /** The caller's request id is sent with an acquisition, so that another process may repeat it. */
+  /** Whether the caller's request id is sent with an acquisition, so that another process may repeat it. */
   readonly callersId?: true;
-  /** More params of the release of a grant that was not used. */
+  /** Additional params of the release of a grant that was not used. */
   readonly unused?: Params;
 }
 
@@ -56,7 +56,7 @@ export const reservations: Kind = {
   ttl: "ttl_ms", defaultTtlMs: 30_000, defaultBind: "session",
 };
 
-/** What the results of all acquisitions have in common. */
+/** The fields of the results of all acquisitions. */
 interface Decision {
   acquired?: boolean;
   found?: boolean;
@@ -76,29 +76,29 @@ interface Decision {
 
 const granted = (d: Decision): boolean => d.acquired === true || d.found === true || d.reserved === true;
 
-/** How long a grant is safe to rely on after it was asked for: its TTL, less 1 % for clocks that differ in speed and 2 ms for rounding. */
+/** For how many milliseconds a grant is valid after it was asked for: its TTL, less 1 % for clocks that differ in speed and 2 ms for rounding. */
 const validity = (ttl: number): number => ttl - ttl / 100 - 2;
 
 /**
  * Something that is held for a time. It is given back by release, or at the end of the block of an `await using`.
  *
- * Watch signal: work under a lease must end when the lease is lost. A process that was paused may still not know that its
- * lease has passed on, so let what it protects refuse a fence lower than the highest that it has seen.
+ * Watch signal: work under a lease must end when the lease is lost. A process that was paused may detect the loss too late, so
+ * the resource that the lease protects should refuse a fence lower than the highest that it has seen.
  */
 export class Lease implements Held, AsyncDisposable {
   readonly ofSession: boolean;
   readonly ownToken: string | undefined;
   /** The secret of the owner. Another client can renew and release the lease with it. */
   token = "";
-  /** Rises with every grant, also across failovers and data loss; 0n where there is none. */
+  /** Rises with every grant, also across failovers and data loss; 0n = this noun has none. */
   fence = 0n;
   #ttl: number;
-  /** What was asked for; a grant whose longest hold is shorter has less. */
+  /** The TTL that was asked for; that of the grant is shorter if max_hold_ms is. */
   readonly #askedTtl: number;
   readonly #maxHold: number;
   #ends = Infinity;
   #connection: Connection | undefined;
-  /** The last time at which it was certainly held. */
+  /** The last instant, by now(), at which it was certainly held. */
   #confirmed = 0;
   #granted = false;
   #loss: LostError | undefined;
@@ -110,9 +110,9 @@ export class Lease implements Held, AsyncDisposable {
   constructor(
     protected readonly owner: Owner,
     readonly kind: Kind,
-    /** The name that was acquired. */
+    /** The name of what was acquired. */
     readonly name: string,
-    /** The params that name it. */
+    /** The params with its name. */
     private readonly naming: Params,
     params: Params,
   ) {
@@ -127,7 +127,7 @@ export class Lease implements Held, AsyncDisposable {
     return this.#controller.signal;
   }
 
-  /** Why it was lost; undefined = it was not. */
+  /** Why it was lost; undefined = it was not lost. */
   get lost(): LostError | undefined {
     return this.#loss;
   }
@@ -137,7 +137,7 @@ export class Lease implements Held, AsyncDisposable {
     if (this.#loss) throw this.#loss;
   }
 
-  /** Extends the lease by its TTL. Only one that is bound to its TTL needs it. If it is not held any more it is lost, and this throws a LostError. */
+  /** Renews the lease for its TTL from now. Only a lease that is bound to its TTL needs it. If it is no longer held, it is lost, and renew throws a LostError. */
   async renew(options: CallOptions = {}): Promise<void> {
     if (this.#released) throw new ReleasedError();
     this.check();
@@ -149,19 +149,19 @@ export class Lease implements Held, AsyncDisposable {
   }
 
   /**
-   * Ends the lease. It throws a LostError if the lease was not held to the end. After any other error it may be called again; the
+   * Ends the lease. It throws a LostError if the lease was lost before. After any other error it may be called again; the
    * lease ends with its session or its TTL at the latest. After a success it does nothing.
    */
   release(options: CallOptions = {}): Promise<void> {
     return this.endBy(this.kind.release, {}, options);
   }
 
-  /** Releases it. Throws a LostError if it was not held to the end; another failure means that it ends with its session or its TTL. */
+  /** Releases the lease. It throws a LostError if the lease was lost before; after another failure the lease ends with its session or its TTL. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.settle(() => this.release());
   }
 
-  /** Ends it by a function, and keeps failures to itself that do not concern what was done under it. */
+  /** Ends the lease by a function, and ignores failures that do not affect the work done under it. */
   protected async settle(end: () => Promise<void>): Promise<void> {
     try {
       await end();
@@ -170,7 +170,7 @@ export class Lease implements Held, AsyncDisposable {
     }
   }
 
-  /** Ends it by one of its methods, with more params. */
+  /** Ends the lease by one of its methods, with additional params. */
   protected async endBy(method: MethodName, more: Params, options: CallOptions): Promise<void> {
     if (this.#released) return;
     this.#releasing ??= this.#end(method, more, options).finally(() => (this.#releasing = undefined));
@@ -187,8 +187,8 @@ export class Lease implements Held, AsyncDisposable {
   }
 
   /**
-   * A call about it goes to the session that holds it, which would otherwise tell of a loss. When that has ended, any
-   * session can release it by its token, which frees at once what a killed sidecar left behind.
+   * Calls a method for the lease on the session that holds it, which would otherwise report a loss. If that session has ended, any
+   * session can release the lease by its token, which frees at once the lease of a killed sidecar.
    */
   async #invoke(method: MethodName, more: Params, options: CallOptions): Promise<Params> {
     const params = { ...this.naming, [this.kind.token]: this.token, ...more };
@@ -201,7 +201,7 @@ export class Lease implements Held, AsyncDisposable {
     }
   }
 
-  /** Acquires it, and returns the result. A refusal is a BusyError. */
+  /** Acquires the lease, and returns the result. It throws a Refusal if it is refused. */
   async acquire(params: Params, options: CallOptions): Promise<Params> {
     const { kind } = this;
     const all = { [kind.ttl]: kind.defaultTtlMs, ...params, ...(this.ownToken === undefined ? {} : { token: this.ownToken }) };
@@ -220,18 +220,18 @@ export class Lease implements Held, AsyncDisposable {
     this.token = this.ownToken ?? this.grantedToken(result as Params)!;
     this.fence = BigInt(result.fence ?? 0);
     if (kind === locks || kind === semaphores) this.#ttl = result.ttl_ms ?? this.#ttl;
-    // The sidecar waited for this long before it asked for the grant.
+    // The sidecar asked Redis for the grant only after this wait.
     this.#confirmed += result.waited_ms ?? 0;
     if (this.#maxHold > 0) this.#ends = this.#confirmed + validity(this.#maxHold);
     this.#granted = true;
-    if (this.#loss) this.#finish(this.#loss); // between the reply and now
+    if (this.#loss) this.#finish(this.#loss); // lost between the reply and now
     else this.#arm();
     return result as Params;
   }
 
-  /** Gives back a grant that may exist although its call failed. Only this call knows the token. */
+  /** Gives back a grant that may exist although its call failed. No other code has its token. */
   #disown(error: unknown): void {
-    if (this.ownToken === undefined) return; // only the sidecar knows the token, and gives the grant back itself
+    if (this.ownToken === undefined) return; // only the sidecar has the token, and it gives the grant back itself
     this.#connection?.forget(this.ownToken);
     const certain = error instanceof CoxswainError && !error.maybeExecuted && !["DEADLINE_EXCEEDED", "CANCELLED", "INTERNAL"].includes(error.code);
     if (!certain) this.owner.live()?.notify(...this.releaseFrame(this.ownToken));
@@ -274,9 +274,9 @@ export class Lease implements Held, AsyncDisposable {
   }
 
   /**
-   * Sets the time of the next check. A lease that is bound to its TTL ends with its validity, or with its longest hold. One that
-   * is bound to the session is renewed by the sidecar, which tells of a loss in time as long as it lives: so the client
-   * checks every third of the TTL that it does.
+   * Sets the time of the next check. A lease that is bound to its TTL ends with its validity, or at max_hold_ms. The sidecar renews a
+   * lease that is bound to the session, and reports a loss in time as long as it runs; so the client pings the sidecar every third
+   * of the TTL.
    */
   #arm(): void {
     const next = this.ofSession ? this.#confirmed + this.#ttl / 3 : Math.min(this.#confirmed + validity(this.#ttl), this.#ends);
@@ -287,9 +287,9 @@ export class Lease implements Held, AsyncDisposable {
   async #check(): Promise<void> {
     if (!this.ofSession) return this.lose(this.#ends <= this.#confirmed + validity(this.#askedTtl) ? "max_hold" : "its TTL ran out");
     const asked = now();
-    // The last certain renewal may be a third of the TTL older than the answer of the sidecar at #confirmed.
+    // The last certain renewal may be a third of the TTL older than the sidecar's answer at #confirmed.
     let until = this.#confirmed + validity(this.#ttl) - this.#ttl / 3;
-    // This process did not run for a while. The sidecar has renewed the lease meanwhile, or tells of the loss before it answers.
+    // This process did not run for a while. The sidecar has renewed the lease meanwhile, or reports the loss before it answers.
     if (asked >= until) until = asked + this.#ttl / 3;
     try {
       await this.#connection!.roundTrip({
@@ -302,7 +302,7 @@ export class Lease implements Held, AsyncDisposable {
   }
 }
 
-/** A refusal. One that is about a grant that ended with its broken connection says nothing of the present. */
+/** A refusal. A stale one is about a grant that ended with its broken connection, and does not mean that the name is held now. */
 export class Refusal extends Error {
   constructor(readonly stale: boolean, readonly busy: BusyError) {
     super(busy.message);
@@ -315,14 +315,14 @@ export class Lock extends Lease {}
 /** Permits of a semaphore that this client holds. */
 export class Semaphore extends Lease {}
 
-/** How the use of a member of a pool went, as pool.release and permit.report take it. */
+/** The outcome of the use of a pool's member, as the params of pool.release and permit.report. */
 export type Outcome = Omit<Methods["permit.report"]["params"], "pool" | "lease">;
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
 const YEAR = 366 * DAY;
 
-/** The milliseconds as a whole number within bounds. */
+/** Returns the milliseconds, rounded up and within bounds. */
 function within(ms: number | undefined, min: number, max: number): number | undefined {
   return ms === undefined || Number.isNaN(ms) ? undefined : Math.min(Math.max(Math.ceil(ms), min), max);
 }
@@ -331,7 +331,7 @@ function within(ms: number | undefined, min: number, max: number): number | unde
 export class Member extends Lease {
   /** The id of the member. */
   id = "";
-  /** The text that was stored with it. */
+  /** The text that was put with the member. */
   meta = "";
   #began = 0;
 
@@ -344,8 +344,8 @@ export class Member extends Lease {
   }
 
   /**
-   * Gives the member back, and says how its use went; without an outcome it is ok. Numbers are kept within what the sidecar
-   * accepts: what a server sends in a header must not prevent the release. Of a pool without permits only outcome, cooldown_ms and unban_after_ms count.
+   * Gives the member back, and reports the outcome of its use; without one it is ok. Numbers are bounded to what the sidecar
+   * accepts: a value from a server's header must not make the release fail. For a member of pool() only outcome, cooldown_ms and unban_after_ms are sent.
    */
   report(outcome: Outcome = {}, options: CallOptions = {}): Promise<void> {
     const { status, retry_after_ms, duration_ms = now() - this.#began, cooldown_ms, unban_after_ms } = outcome;
@@ -357,23 +357,23 @@ export class Member extends Lease {
     return this.endBy(this.kind.release, this.kind === permits ? { ...of, ...more } : of, options);
   }
 
-  /** Reports what became of a function that used it. */
-  async conclude(outcome: Outcome): Promise<void> {
+  /** Reports the outcome of the function that used the member, unless it has been reported. */
+  async reportEnd(outcome: Outcome): Promise<void> {
     try {
       await this.settle(() => this.report(outcome));
     } catch (error) {
-      // The outcome was not accepted, so nothing was released: release without it.
+      // The outcome was refused, so nothing was released: release as unused.
       if (error instanceof CoxswainError && error.code === "INVALID_ARGUMENT") await this.settle(() => this.report(this.kind.unused));
       throw error;
     }
   }
 }
 
-/** A member of a pool whose breaker let it pass and whose bucket had enough. */
+/** A member of a pool whose breaker let it pass and whose bucket had enough tokens. */
 export class Permit extends Member {
   /** The generation of the member's breaker. */
   generation = 0;
-  /** The breaker is half open, and this permit is one of its probes. */
+  /** Whether the breaker is half open and this permit is one of its probes. */
   probe = false;
   /** How many tokens the member's bucket still has, rounded down. */
   remaining = 0;
@@ -402,15 +402,15 @@ export class Entry extends Lease {
     return r;
   }
 
-  /** Its work is done, and it does not come back. Release returns it to the head of the queue. */
+  /** Acknowledges the entry, which removes it. release puts it back at the head of the queue. */
   ack(options: CallOptions = {}): Promise<void> {
     return this.endBy("queue.ack", {}, options);
   }
 }
 
-/** A key whose work this client has to do. */
+/** A reserved key of a set, whose work this client has to do. */
 export class Reservation extends Lease {
-  /** Records that the work is done, and keeps that for so many milliseconds, a day if it is not said. Release gives the key up without a record. */
+  /** Commits the key as done for keep_ms milliseconds; absent = a day. release gives the reservation up. */
   commit(params: { keep_ms?: number } = {}, options: CallOptions = {}): Promise<void> {
     return this.endBy("seen.commit", params, options);
   }

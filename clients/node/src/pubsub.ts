@@ -3,31 +3,31 @@ import type { Opening, Params, Subscriber } from "./connection.js";
 import { ClosedError } from "./errors.js";
 import type { PubsubMessage } from "./methods.js";
 
-/** What to hear of, besides channels. */
+/** The options of c.pubsub. */
 export interface PubsubOptions {
-  /** Globs as of Redis: * ? [ab] and a backslash before what stands for itself. */
+  /** Globs in the syntax of Redis: * ? [ab] and a backslash before a literal character. */
   patterns?: string[];
-  /** How many messages may wait to be taken, here and as many in the sidecar; absent = 1000, at most 100000. Here they may also have 8 MiB together. */
+  /** How many messages may wait here, and as many in the sidecar; absent = 1000, at most 100000. Here they also have at most 8 MiB together. */
   buffer?: number;
   /**
-   * Called when messages were missed, in their place among the others: so many that were dropped because they were not taken quickly
-   * enough, or -1 if it is not known how many, since Redis or the sidecar was not reached for a while.
+   * Called when messages were missed, in their place among the others, with the number that was dropped because they were not taken
+   * quickly enough, or -1 if the number is not known, since Redis or the sidecar was not reached for a while.
    */
   onGap?: (dropped: number) => void;
-  /** Called when messages will come from now on: first, and whenever the connection to the sidecar was made again. */
+  /** Called when the subscription is in effect: at first, and after each reconnection. */
   onSubscribed?: () => void;
-  /** Ends it: the loop throws the signal's reason. */
+  /** Ends the subscription: the loop throws the signal's reason. */
   signal?: AbortSignal;
 }
 
 const DEFAULT_BUFFER = 1000;
-/** Bounds the bodies that wait for the program. */
+/** The most bytes of messages that wait for the program. */
 const MAX_BYTES = 8 << 20;
 
 /**
  * The messages of channels: `for await (const m of c.pubsub("news"))`. A message comes at most once. When the connection to the sidecar
- * breaks it subscribes on the next one, for as long as that takes, and onGap is told -1. The loop throws what the sidecar refuses for
- * good, and a ClosedError when the client is closed.
+ * breaks, it subscribes on the next one, however long that takes, and calls onGap with -1. The loop throws errors that another try
+ * cannot change, and a ClosedError when the client is closed.
  */
 export class Channels implements AsyncIterable<PubsubMessage> {
   readonly #caller: Caller;
@@ -64,13 +64,13 @@ export class Channels implements AsyncIterable<PubsubMessage> {
       }
     } finally {
       signal?.removeEventListener("abort", wake);
-      s.connection.leave(s.id);
-      await this.#caller.shut(opening, s);
+      s.connection.detach(s.id);
+      await this.#caller.unsubscribe(opening, s);
     }
   }
 }
 
-/** What the program has not taken so far. What does not fit is dropped and becomes a gap in its place. */
+/** The messages that the program has not taken yet. Messages that do not fit are dropped, and a gap takes their place. */
 class Feed implements Subscriber {
   readonly #most: number;
   /** Messages and, as numbers, gaps. */
@@ -85,7 +85,7 @@ class Feed implements Subscriber {
     this.#most = most;
   }
 
-  hear(method: string, params: Params): void {
+  receive(method: string, params: Params): void {
     if (method === "pubsub.message") {
       const m = params as Params & PubsubMessage;
       const size = m.body.length + m.channel.length;
@@ -94,7 +94,7 @@ class Feed implements Subscriber {
       } else {
         this.#messages++;
         this.#bytes += size;
-        this.#items.push({ ...m, body: m.body.slice() }); // it is a part of all that was read with it
+        this.#items.push({ ...m, body: m.body.slice() }); // a copy, since it is a view of the whole read buffer
       }
     } else if (method === "pubsub.gap") {
       this.#gap(Number(params["dropped"]));
@@ -102,7 +102,7 @@ class Feed implements Subscriber {
     this.wake();
   }
 
-  /** Adds a gap, as a part of the one before it if nothing is between them. What is not known stays so. */
+  /** Adds a gap, or adds its number to the previous gap if no message is between them. An unknown number plus a known one is unknown. */
   #gap(dropped: number): void {
     const last = this.#items.length > this.#first ? this.#items.at(-1) : undefined;
     if (typeof last === "number") this.#items[this.#items.length - 1] = last < 0 || dropped < 0 ? -1 : last + dropped;
@@ -124,7 +124,7 @@ class Feed implements Subscriber {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
-  /** Takes what is first; undefined = nothing yet, ended = nothing more of this connection, which it tells once. */
+  /** Takes the first item; undefined = nothing yet; "ended", returned once, = nothing more comes on this connection. */
   take(): PubsubMessage | number | "ended" | undefined {
     if (this.#first === this.#items.length) {
       this.#items.length = this.#first = 0;
@@ -133,7 +133,7 @@ class Feed implements Subscriber {
       return ended ? "ended" : undefined;
     }
     const item = this.#items[this.#first]!;
-    this.#items[this.#first++] = 0; // what was taken is not kept
+    this.#items[this.#first++] = 0; // drop the reference to the taken item
     if (typeof item !== "number") {
       this.#messages--;
       this.#bytes -= item.body.length + item.channel.length;

@@ -1,15 +1,15 @@
-import { type Caller, type CallOptions, passing, pauses, type Subscription } from "./caller.js";
+import { type Caller, type CallOptions, pauses, type Subscription, temporary } from "./caller.js";
 import type { Connection, Opening, Params, Subscriber } from "./connection.js";
 import { BrokenError, ClosedError, LostError, ReleasedError } from "./errors.js";
 import type { Methods, StreamMessage, StreamNackParams } from "./methods.js";
 
-/** How a group's messages are delivered: what stream.subscribe takes, and more. */
+/** The options of c.stream: the params of stream.subscribe, and more. */
 export interface StreamOptions extends Omit<Methods["stream.subscribe"]["params"], "stream" | "prefetch"> {
-  /** How many messages may be here that are not acknowledged, 1 to 1000; absent = as many as are worked on at once. */
+  /** How many messages may be delivered and not acknowledged, 1 to 1000; absent = the concurrency. */
   prefetch?: number;
-  /** Called when messages will come from now on: first, and whenever the connection to the sidecar was made again. */
+  /** Called when the subscription is in effect: at first, and after each reconnection. */
   onSubscribed?: () => void;
-  /** Ends it: no message is begun any more, and the loop throws the signal's reason. */
+  /** Ends the subscription: no further message is started, and the loop throws the signal's reason. */
   signal?: AbortSignal;
 }
 
@@ -17,17 +17,17 @@ const DEFAULT_VISIBILITY_MS = 60_000;
 const DEFAULT_DELIVERIES = 5;
 const MAX_REASON_BYTES = 1000;
 
-/** What stream.nack takes of a message. */
+/** The params of a nack. */
 export type Nack = Pick<StreamNackParams, "delay_ms" | "dead" | "reason">;
 
-/** Has a message delivered again in another way than after other errors, if a function of consume throws it. */
+/** Thrown by a function of consume, sets the delay or the dead letter of the message's nack. */
 export class NackError extends Error {
   constructor(message: string, readonly nack: Omit<Nack, "reason"> = {}, options?: ErrorOptions) {
     super(message, options);
   }
 }
 
-/** A message that this client was sent and has to acknowledge. */
+/** A message that was delivered to this client, which has to acknowledge it. */
 export class Message {
   readonly stream: string;
   readonly group: string;
@@ -47,30 +47,30 @@ export class Message {
     this.stream = m.stream;
     this.group = m.group;
     this.id = m.id;
-    this.body = m.body?.slice() ?? new Uint8Array(); // it is a part of all that was read with it
+    this.body = m.body?.slice() ?? new Uint8Array(); // a copy, since it is a view of the whole read buffer
     this.fields = m.fields ?? {};
     this.attempt = m.attempt;
     this.publishedAtMs = m.published_at_ms;
     this.traceparent = m.traceparent;
   }
 
-  /** Aborted when others may have it, with a LostError as its reason: it was lost, or the connection ended. */
+  /** Aborted with a LostError as its reason when another consumer may have the message: it was lost, or the connection ended. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** It was dealt with, and does not come again. That is told on another connection if its own has ended. */
+  /** Acknowledges the message after its work: it is not delivered again. If its connection has ended, the ack is sent on another one. */
   async ack(options: CallOptions = {}): Promise<void> {
     await this.#settle("stream.ack", {}, options);
   }
 
-  /** It was not dealt with: it is delivered again later, later each time, or becomes a dead letter after its last attempt. */
+  /** Returns the message: it is delivered again, after a delay that grows with each attempt, or becomes a dead letter after its last attempt. */
   async nack(nack: Nack = {}, options: CallOptions = {}): Promise<void> {
-    if (this.signal.aborted) return; // others say what becomes of it
+    if (this.signal.aborted) return; // its present consumer settles it
     await this.#settle("stream.nack", { ...nack, reason: nack.reason === undefined ? undefined : cut(nack.reason) }, options);
   }
 
-  /** Starts its visibility timeout again, which only one that is bound to its TTL needs. Those are extended as long as the loop runs. */
+  /** Restarts the visibility timeout, which only a message with `bind: "ttl"` needs. While the loop runs, it extends such messages itself. */
   async extend(options: CallOptions = {}): Promise<void> {
     const r = await this.#feed.caller.invoke({ method: "stream.extend", params: this.#naming(), options, on: this.#feed.connection });
     if (r["extended"] !== true) this.end(new LostError(String(r["reason"])));
@@ -89,7 +89,7 @@ export class Message {
       await caller.invoke({ method, params, options, on: this.signal.aborted ? undefined : connection });
     } catch (error) {
       if (!(error instanceof BrokenError)) throw error;
-      // The end of the connection has given it back: whoever dealt with it says so all the same.
+      // The end of the connection has given the message back; an ack still prevents that it is delivered again.
       if (method === "stream.ack") await caller.invoke({ method, params, options });
     }
     this.end(new ReleasedError());
@@ -100,7 +100,7 @@ export class Message {
   }
 }
 
-/** Cuts a text to what a dead letter keeps of a reason. */
+/** Cuts a reason to the bytes that a dead letter keeps. */
 function cut(reason: string): string {
   const bytes = Buffer.from(reason);
   if (bytes.length <= MAX_REASON_BYTES) return reason;
@@ -111,14 +111,14 @@ function cut(reason: string): string {
 
 /**
  * The messages of a group of a stream. A message comes at least once: again after a failure, and it may come twice when a connection
- * breaks or Redis fails over. When the connection to the sidecar breaks it subscribes on the next one, for as long as that takes.
+ * breaks or Redis fails over. When the connection to the sidecar breaks, it subscribes on the next one, however long that takes.
  *
  *     for await (const m of c.stream("orders", { group: "billing" })) {
  *       await bill(m.body);
  *       await m.ack();
  *     }
  *
- * Leaving the loop has what was not acknowledged delivered again. The loop throws what the sidecar refuses for good, and a
+ * Leaving the loop makes messages that were not acknowledged due again. The loop throws errors that another try cannot change, and a
  * ClosedError when the client is closed.
  */
 export class Stream implements AsyncIterable<Message> {
@@ -137,9 +137,9 @@ export class Stream implements AsyncIterable<Message> {
   }
 
   /**
-   * Calls a function for each message, with up to `concurrency` at once. If it returns the message is acknowledged. If it throws the
-   * message is delivered again later, or as a NackError says, and becomes a dead letter with the text of the error after its last
-   * attempt. It ends as the loop does, when all functions that run have ended and the sidecar was told of their messages.
+   * Calls a function for each message, up to `concurrency` at once. If the function returns, the message is acknowledged. If it throws,
+   * the message is delivered again later, or as a NackError sets, and after its last attempt becomes a dead letter with the text of the
+   * error. consume ends as the loop does, after all running functions have ended and their messages are settled.
    */
   async consume(fn: (m: Message) => unknown, { concurrency = 1 }: { concurrency?: number } = {}): Promise<never> {
     const feed = new Feed(this.#caller);
@@ -149,7 +149,7 @@ export class Stream implements AsyncIterable<Message> {
       const work = this.#work(m, fn).finally(() => running.delete(work));
       running.add(work);
     };
-    // One that was given back on its last attempt would be a dead letter that nobody has tried.
+    // A message on its last attempt is started: given back, it would become a dead letter without that attempt.
     const keep = (m: Message): boolean => {
       if (m.attempt < (this.#options.max_deliveries ?? DEFAULT_DELIVERIES)) return false;
       begin(m);
@@ -163,10 +163,10 @@ export class Stream implements AsyncIterable<Message> {
     } finally {
       await Promise.all(running);
     }
-    throw new ClosedError(); // the loop itself ends by throwing only
+    throw new ClosedError(); // not reached: the loop only ends by throwing
   }
 
-  /** Deals with one message, and tells the sidecar how that ended. While it cannot, it tries again: the message would stay with this connection. */
+  /** Processes one message and settles it. If that fails temporarily it tries again, since the message would stay with this connection. */
   async #work(m: Message, fn: (m: Message) => unknown): Promise<void> {
     let end = (): Promise<void> => m.ack();
     try {
@@ -179,14 +179,14 @@ export class Stream implements AsyncIterable<Message> {
       try {
         return await end();
       } catch (error) {
-        if (!passing(error)) return; // it is delivered again when the connection ends, or its visibility timeout
+        if (!temporary(error)) return; // it is delivered again after the end of the connection or of its visibility timeout
       }
       await this.#caller.pause(pause);
       if (this.#caller.closed) return;
     }
   }
 
-  /** Yields messages. At its end those that were not begun are given back, but for those that `keep` takes. */
+  /** Yields messages. At its end those that were not started are given back, except those that `keep` starts. */
   async *#messages(feed: Feed, prefetch: number, keep: (m: Message) => boolean = () => false): AsyncGenerator<Message, void, undefined> {
     const { onSubscribed, signal, ...params } = this.#options;
     const opening: Opening = {
@@ -217,10 +217,10 @@ export class Stream implements AsyncIterable<Message> {
   }
 
   async #leave(opening: Opening, s: Subscription, feed: Feed, keep: (m: Message) => boolean): Promise<void> {
-    // It hears on until all is settled: messages that were sent before the answer are this connection's.
-    await this.#caller.shut(opening, s);
+    // The feed stays attached until all messages are settled: the sidecar may send some before its answer.
+    await this.#caller.unsubscribe(opening, s);
     const left = [...feed.left()].filter((m) => !keep(m));
-    await Promise.all(left.map((m) => m.nack({ delay_ms: 0, reason: "it was not dealt with: the consumer has left" }).catch(() => undefined)));
+    await Promise.all(left.map((m) => m.nack({ delay_ms: 0, reason: "it was not processed: the consumer has left" }).catch(() => undefined)));
     feed.leave(s);
   }
 }
@@ -228,7 +228,7 @@ export class Stream implements AsyncIterable<Message> {
 /** The messages of a subscription, over all its connections. The sidecar bounds them by prefetch. */
 class Feed implements Subscriber {
   connection: Connection | undefined;
-  /** Messages that a function of consume deals with. */
+  /** Messages that a function of consume is processing. */
   readonly begun = new Set<Message>();
   readonly #messages = new Map<string, Message>();
   readonly #queue = new Set<Message>();
@@ -238,7 +238,7 @@ class Feed implements Subscriber {
 
   constructor(readonly caller: Caller) {}
 
-  hear(method: string, params: Params): void {
+  receive(method: string, params: Params): void {
     if (method !== "stream.message") return;
     const m = new Message(this, params as Params & StreamMessage);
     this.#messages.get(m.id)?.end(new LostError("it was delivered again"));
@@ -247,7 +247,7 @@ class Feed implements Subscriber {
     this.wake();
   }
 
-  /** The sidecar has given back all messages of the connection. */
+  /** The connection has ended, and the sidecar gives back all its messages. */
   ended(why: Error): void {
     for (const m of [...this.#messages.values()]) m.end(new LostError(`the connection ended: ${why.message}`));
     this.#ended = true;
@@ -261,14 +261,14 @@ class Feed implements Subscriber {
     if (m && m.stream === stream && m.group === group) m.end(new LostError(String(params["reason"])));
   }
 
-  /** Whether its connection has ended, of which it tells once, when all that came was taken. */
+  /** Reports once that its connection has ended, after all messages that came were taken. */
   ends(): boolean {
     if (!this.#ended || this.#queue.size > 0) return false;
     this.#ended = false;
     return true;
   }
 
-  /** Takes the first message that nobody has. */
+  /** Takes the first message of the queue. */
   take(): Message | undefined {
     for (const m of this.#queue) {
       this.#queue.delete(m);
@@ -277,7 +277,7 @@ class Feed implements Subscriber {
     return undefined;
   }
 
-  /** The messages that are neither settled nor in the hands of consume. */
+  /** The messages that are neither settled nor being processed by consume. */
   left(): Message[] {
     return [...this.#messages.values()].filter((m) => !this.begun.has(m));
   }
@@ -289,18 +289,18 @@ class Feed implements Subscriber {
     this.#stop();
   }
 
-  /** Hears no more once all messages are settled. */
+  /** Detaches the feed once all messages are settled. */
   leave(s: Subscription): void {
     this.#left = s;
     this.#stop();
   }
 
   #stop(): void {
-    if (this.#left && this.#messages.size === 0) this.#left.connection.leave(this.#left.id);
+    if (this.#left && this.#messages.size === 0) this.#left.connection.detach(this.#left.id);
   }
 
   async extend(): Promise<void> {
-    await Promise.all([...this.#messages.values()].map((m) => m.extend().catch(() => undefined))); // it is lost when its time is over
+    await Promise.all([...this.#messages.values()].map((m) => m.extend().catch(() => undefined))); // after a failure the message is lost when its visibility timeout ends
   }
 
   wake(): void {

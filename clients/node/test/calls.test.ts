@@ -8,7 +8,7 @@ import { client, fake, folder, LIMIT_MS, sidecar, until } from "./support.js";
 
 const limits = [{ limit: 3, period_ms: 3_600_000 }];
 
-test("a limit lets through what it has, and says when to come again", async (t) => {
+test("a limit admits calls up to its limit, and a refusal has when to try again", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   const ask = { key: "example.com", algorithm: "token_bucket", limits } as const;
   const answers = [];
@@ -31,7 +31,7 @@ test("every method of the contract is a property of its noun", async (t) => {
   }
 });
 
-test("limit throws where it is refused, withLimit gives the place back, limited wraps a function", async (t) => {
+test("limit throws when it is refused, withLimit gives the permit back, limited wraps a function", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await c.ratelimit.put_rule({ rule: { name: "crawl", algorithm: "token_bucket", limits, max_concurrent: 1 } });
   const held = await until(async () => (await c.limit("crawl", "a")).held && "held", "the rule is known");
@@ -46,16 +46,16 @@ test("limit throws where it is refused, withLimit gives the place back, limited 
   assert.equal((await c.ratelimit.peek({ rule: "crawl", key: "key-21" })).remaining, 2);
 });
 
-test("an error has its code and says what is wrong", async (t) => {
+test("an error has its code and names the mistake", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await assert.rejects(c.call("lock.aquire", { name: "n" }), (e) => e instanceof CoxswainError && e.code === "METHOD_NOT_FOUND" && e.message.includes("lock.acquire"));
   await assert.rejects(c.call("lock.get", { nam: "n" }), (e) => e instanceof CoxswainError && e.code === "INVALID_ARGUMENT" && !e.retryable && e.message.includes("nam"));
   await assert.rejects(c.call("lock.get", { name: Symbol("n") }), (e) => e instanceof CoxswainError && e.code === "INVALID_ARGUMENT");
   await assert.rejects(c.queue.enqueue({ queue: "q", id: "1", body: new Uint8Array(2 << 20) }), (e) => e instanceof CoxswainError && e.message.includes("max_frame_bytes"));
-  assert.equal((await c.session.ping()).now_at_ms > 1.5e12, true); // the connection goes on
+  assert.equal((await c.session.ping()).now_at_ms > 1.5e12, true); // the connection still works
 });
 
-test("details of an error are told", async (t) => {
+test("an error has the details of the reply", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const call = assert.rejects(c.lock.get({ name: "n" }), (e) =>
@@ -65,7 +65,7 @@ test("details of an error are told", async (t) => {
   await call;
 });
 
-test("the metadata is sent: a deadline, an id for what is not idempotent, the trace", async (t) => {
+test("the metadata is sent: a deadline, an id for calls that are not idempotent, the trace", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const answer = async (method: string): Promise<Record<string, unknown>> => {
@@ -103,7 +103,7 @@ test("calls side by side get their own replies, in any order", async (t) => {
   assert.deepEqual((await Promise.all(calls)).map((r) => r["i"]), calls.map((_, i) => i));
 });
 
-test("calls past max_inflight wait here, and one that waits in line is not counted", async (t) => {
+test("calls beyond max_inflight wait in the client, and a call with wait_ms is not counted", async (t) => {
   const f = await fake(t);
   f.hello = { limits: { max_frame_bytes: 1 << 20, max_inflight: 2 } };
   const c = await client(t, f.socket);
@@ -111,7 +111,7 @@ test("calls past max_inflight wait here, and one that waits in line is not count
   void c.call("test.wait", { wait_ms: 1 }).catch(() => undefined);
   const first = await f.next("test.echo");
   await f.next("test.echo");
-  await f.next("test.wait"); // which was sent after the third
+  await f.next("test.wait"); // sent after the third call
   assert.deepEqual(f.methods, []);
   first.peer.reply(first.msgid!, {});
   assert.equal((await f.next("test.echo")).params["i"], 3);
@@ -125,7 +125,7 @@ test("a deadline ends a call, and the sidecar is asked to cancel it", async (t) 
   await assert.rejects(c.lock.get({ name: "n" }, { deadlineMs: 1 }), (e) => e instanceof CoxswainError && e.code === "DEADLINE_EXCEEDED" && e.retryable);
   const got = await f.next("lock.get");
   assert.deepEqual((await f.next("rpc.cancel")).raw, [2, "rpc.cancel", [got.msgid]]);
-  got.peer.reply(got.msgid!, {}); // late, and nobody's
+  got.peer.reply(got.msgid!, {}); // late: no caller waits for it
   await c.session.ping();
 });
 
@@ -145,7 +145,7 @@ test("an aborted signal cancels a call in the sidecar, and is its error", async 
   assert.equal((await c.lock.get({ name: "n" })).held, false);
 });
 
-test("a signal that many calls share makes no warning", async (t) => {
+test("a signal that many calls share causes no warning", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   const warnings: Error[] = [];
   const warned = (w: Error): number => warnings.push(w);
@@ -157,7 +157,7 @@ test("a signal that many calls share makes no warning", async (t) => {
   assert.deepEqual(warnings, []);
 });
 
-test("close ends calls in flight and what comes after", async (t) => {
+test("close ends calls in flight and later calls", async (t) => {
   const f = await fake(t);
   const c = await connect({ socket: f.socket });
   const call = assert.rejects(c.lock.get({ name: "n" }), ClosedError);
@@ -168,7 +168,7 @@ test("close ends calls in flight and what comes after", async (t) => {
   await c.close();
 });
 
-test("a sidecar that is not there is named, with a remedy", { timeout: LIMIT_MS }, async (t) => {
+test("the error of an unreachable sidecar has its socket and a remedy", { timeout: LIMIT_MS }, async (t) => {
   const dir = folder(t);
   const absent = join(dir, "absent.sock");
   await assert.rejects(connect({ socket: absent, failFast: true }), (e) =>
@@ -176,7 +176,7 @@ test("a sidecar that is not there is named, with a remedy", { timeout: LIMIT_MS 
   await assert.rejects(connect({ socket: absent, deadlineMs: 1 }), ConnectError);
   writeFileSync(join(dir, "file"), "");
   await assert.rejects(connect({ socket: join(dir, "file"), failFast: true }), /nobody listens/);
-  // Waiting cannot change these, so connect does not wait.
+  // Waiting cannot help here, so connect does not wait.
   await assert.rejects(connect({ socket: join(dir, "x".repeat(200)), deadlineMs: 3_600_000 }), /shorter/);
   const f = await fake(t);
   f.hello = { protocol: 2 };
@@ -193,7 +193,7 @@ test("connect waits for a sidecar that starts later", async (t) => {
   await c.close();
 });
 
-test("what the sidecar sends that is no frame ends the connection, not the program", async (t) => {
+test("bytes that are not a frame end the connection, not the program", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const call = c.lock.get({ name: "n" });
@@ -203,7 +203,7 @@ test("what the sidecar sends that is no frame ends the connection, not the progr
   assert.equal((await call).held, false);
 });
 
-test("a busy pool says why and until when", async (t) => {
+test("the error of a busy pool has the reason and the time", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await assert.rejects(c.pool("nothing"), (e) => e instanceof BusyError && e.noun === "pool" && e.resource === "nothing" && e.reason === "empty" && e.retryAfterMs < 0 && !e.retryable);
 });
@@ -222,7 +222,7 @@ test("params and results are typed by the name of the method", async (t) => {
     await c.lock.acquire({ name: "n", bind: "forever" });
     // @ts-expect-error there is no such method
     await c.lock.aquire({ name: "n" });
-    assert.fail(String([acquired, same])); // it is compiled, and never called
+    assert.fail(String([acquired, same])); // only compiled, never called
   };
   assert.equal(typeof types, "function");
 });

@@ -18,7 +18,7 @@ test("a lock has one holder, a fence that rises, and is given back at the end of
   assert.equal((await a.lock.get({ name: "n" })).held, false);
 });
 
-test("who waits is served in turn", async (t) => {
+test("waiting calls are served in turn", async (t) => {
   const { socket } = await sidecar(t);
   const c = await client(t, socket);
   const held = await c.lock("n");
@@ -33,18 +33,18 @@ test("who waits is served in turn", async (t) => {
   assert.deepEqual(order, [1, 2, 3]);
 });
 
-test("a lock that is taken away aborts its signal, and withLock says so", async (t) => {
+test("a lock that is taken away aborts its signal, and withLock throws a LostError", async (t) => {
   const { socket } = await sidecar(t);
   const [c, admin] = [await client(t, socket), await client(t, socket)];
   const work = c.withLock("n", async (lk) => {
     await admin.lock.force_release({ name: "n" });
-    await until(() => lk.signal.aborted, "the loss is told");
+    await until(() => lk.signal.aborted, "the loss is reported");
     assert.ok(lk.signal.reason instanceof LostError && lk.lost === lk.signal.reason);
     assert.throws(() => lk.check(), LostError);
     return "done";
   });
   await assert.rejects(work, LostError);
-  // What the function throws says more.
+  // The error of the function is thrown instead.
   await assert.rejects(c.withLock("n", async () => {
     await admin.lock.force_release({ name: "n" });
     throw new Error("mine");
@@ -76,7 +76,7 @@ test("the end of the connection loses what is bound to it, and not what is bound
   const [a, b] = [await session, await ttl];
   assert.equal(a.fence, 9223372036854775807n);
   f.peers.at(-1)!.socket.destroy();
-  await until(() => a.signal.aborted, "the loss is told");
+  await until(() => a.signal.aborted, "the loss is reported");
   assert.match(String(a.signal.reason), /the connection ended/);
   assert.equal(b.signal.aborted, false);
   const renewal = b.renew();
@@ -86,10 +86,10 @@ test("the end of the connection loses what is bound to it, and not what is bound
   await renewal;
 });
 
-test("one that is bound to its TTL is lost when that runs out", async (t) => {
+test("a lock that is bound to its TTL is lost when the TTL runs out", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   const lk = await c.lock("n", { bind: "ttl", ttl_ms: 100 });
-  await until(() => lk.signal.aborted, "the loss is told");
+  await until(() => lk.signal.aborted, "the loss is reported");
   assert.ok(lk.signal.reason instanceof LostError);
   const held = await c.lock("m", { bind: "ttl", ttl_ms: 3_600_000, max_hold_ms: 100 });
   await until(() => held.signal.aborted, "the longest hold is over");
@@ -104,7 +104,7 @@ test("a sidecar that does not answer loses a lock before its validity ends", asy
   got.peer.reply(got.msgid!, { acquired: true, token: got.params["token"], fence: "1", ttl_ms: 300, retry_after_ms: 0 });
   const lk = await acquiring;
   f.silent = true;
-  await until(() => lk.signal.aborted, "the loss is told");
+  await until(() => lk.signal.aborted, "the loss is reported");
   assert.match(String(lk.signal.reason), /does not answer/);
 });
 
@@ -112,13 +112,13 @@ test("a lock outlives its TTL while the sidecar answers", async (t) => {
   const { socket } = await sidecar(t);
   const [c, other] = [await client(t, socket), await client(t, socket)];
   const lk = await c.lock("n", { ttl_ms: 1000 });
-  const next = assert.rejects(other.lock("n", { wait_ms: 3000 }), BusyError); // three times as long
+  const next = assert.rejects(other.lock("n", { wait_ms: 3000 }), BusyError); // three TTLs
   await next;
   assert.equal(lk.signal.aborted, false);
   await lk.release();
 });
 
-test("a grant that arrives when its caller has gone is given back", async (t) => {
+test("a grant that arrives after its caller has gone is given back", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const abort = new AbortController();
@@ -127,7 +127,7 @@ test("a grant that arrives when its caller has gone is given back", async (t) =>
   const [asked, member] = [await f.next("lock.acquire"), await f.next("permit.acquire")];
   abort.abort();
   await Promise.all([lock, permit]);
-  // The caller gives up what only it knows at once, and the grant again when it comes.
+  // The client releases its own token at once, and the grant again when it arrives.
   assert.equal((await f.next("lock.release")).params["token"], asked.params["token"]);
   asked.peer.reply(asked.msgid!, { acquired: true, token: asked.params["token"], fence: "1", ttl_ms: 30_000, retry_after_ms: 0 });
   member.peer.reply(member.msgid!, { acquired: true, id: "m", lease: "secret", fence: "1", remaining: 0, retry_after_ms: 0 });
@@ -136,7 +136,7 @@ test("a grant that arrives when its caller has gone is given back", async (t) =>
   assert.deepEqual([back.msgid, back.params], [undefined, { pool: "p", lease: "secret", outcome: "cancelled" }]);
 });
 
-test("a refusal that is about a grant of the connection before is asked anew", async (t) => {
+test("an acquisition is repeated after a stale refusal about a grant of the previous connection", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const acquiring = c.lock("n");
@@ -152,7 +152,7 @@ test("a refusal that is about a grant of the connection before is asked anew", a
   await acquiring;
 });
 
-test("a loss that is told right behind the grant is not missed", async (t) => {
+test("a loss that is notified right after the grant is not missed", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const acquiring = c.pool("p");
@@ -160,10 +160,10 @@ test("a loss that is told right behind the grant is not missed", async (t) => {
   got.peer.reply(got.msgid!, { acquired: true, id: "m", lease: "secret", fence: "1", retry_after_ms: 0 });
   got.peer.notify("pool.lost", { name: "p", token: "secret", fence: "1", reason: "expired" });
   const member = await acquiring;
-  await until(() => member.signal.aborted, "the loss is told");
+  await until(() => member.signal.aborted, "the loss is reported");
 });
 
-test("a semaphore has so many permits", async (t) => {
+test("a semaphore has limit permits", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   const two = await c.semaphore("s", { limit: 3, permits: 2 });
   await assert.rejects(c.semaphore("s", { limit: 3, permits: 2 }), BusyError);
@@ -178,7 +178,7 @@ test("permits take members in turn, and their outcomes are reported", async (t) 
   await c.withPermit("p", (p) => void used.push(p.id, p.meta));
   await c.withPermit("p", async (p) => {
     used.push(p.id);
-    await p.report({ outcome: "ban", status: 1e9, retry_after_ms: 0.5 }); // what the sidecar does not take is left out
+    await p.report({ outcome: "ban", status: 1e9, retry_after_ms: 0.5 }); // values that the sidecar does not accept are left out
   });
   assert.deepEqual(used, ["a", "A", "b"]);
   assert.equal((await c.pool.stats({ pool: "p" })).banned, 1);
@@ -189,7 +189,7 @@ test("permits take members in turn, and their outcomes are reported", async (t) 
   await c.withPool("q", (m) => assert.equal(m.id, "a"), { wait_ms: LIMIT_MS });
 });
 
-test("an entry of a queue is acknowledged, or at the head again", async (t) => {
+test("an entry of a queue is acknowledged, or put back at the head", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await c.queue.enqueue({ queue: "q", id: "1", body: Buffer.from("\x00b") });
   await assert.rejects(c.withEntry("q", () => { throw new Error("no good"); }), /no good/);
@@ -201,7 +201,7 @@ test("an entry of a queue is acknowledged, or at the head again", async (t) => {
   await assert.rejects(c.queue("q"), (e) => e instanceof BusyError && e.reason === "empty");
 });
 
-test("what is to be done once is done once", async (t) => {
+test("once runs its function once for a key", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await assert.rejects(c.once("urls", "u", () => { throw new Error("failed"); }), /failed/);
   let ran = 0;

@@ -16,7 +16,7 @@ test("a call whose connection broke is repeated with its request id", async (t) 
   assert.equal((await call).published, true);
 });
 
-test("one without an id is repeated only if it is idempotent", async (t) => {
+test("a call without an id is repeated only if it is idempotent", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const unsafe = assert.rejects(c.stream.publish({ stream: "s" }, { requestId: "" }), (e) => e instanceof CoxswainError && e.code === "UNAVAILABLE" && e.maybeExecuted);
@@ -30,7 +30,7 @@ test("one without an id is repeated only if it is idempotent", async (t) => {
   assert.deepEqual(f.methods, []);
 });
 
-test("a call that breaks each connection ends", async (t) => {
+test("a call that breaks each connection fails after four sends", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const call = assert.rejects(c.lock.get({ name: "n" }), (e) => e instanceof CoxswainError && e.code === "UNAVAILABLE" && e.retryable);
@@ -50,7 +50,7 @@ test("a deadline ends a call that waits for a connection", async (t) => {
   await assert.rejects(call, { name: "AbortError" });
 });
 
-test("events are followed on the next connection, and the gap is told", async (t) => {
+test("the subscription to events is renewed on the next connection, with a gap", async (t) => {
   const f = await fake(t);
   const events: SidecarEvent[] = [];
   const c = await client(t, f.socket, { onEvent: (event) => events.push(event) });
@@ -59,13 +59,13 @@ test("events are followed on the next connection, and the gap is told", async (t
   got.peer.reply(got.msgid!, { subscribed: ["lost"] });
   await follow;
   got.peer.notify("event", { kind: "lost", at_ms: 1, count: 1 });
-  await until(() => events.length === 1, "it is heard");
+  await until(() => events.length === 1, "the event is received");
   got.peer.socket.destroy();
   const again = await f.next("events.subscribe");
   assert.deepEqual(again.params["kinds"], ["lost"]);
   again.peer.reply(again.msgid!, { subscribed: ["lost"] });
   again.peer.notify("event", { kind: "lost", at_ms: 2, count: 1 });
-  await until(() => events.length === 3, "it is heard again");
+  await until(() => events.length === 3, "the event is received again");
   assert.deepEqual(events.map((e) => e.method), ["event", "events.gap", "event"]);
 });
 
@@ -75,7 +75,7 @@ test("a program without onEvent cannot follow", async (t) => {
   await assert.rejects(async () => await c.follow(), /onEvent/);
 });
 
-test("a sidecar is killed 20 times under 50 tasks: no call runs twice, none is lost, locks are told lost", { timeout: 600_000 }, async (t) => {
+test("a sidecar is killed 20 times under 50 tasks: no call runs twice, none is lost, lost locks are reported", { timeout: 600_000 }, async (t) => {
   const s = await sidecar(t, await redis(t));
   const c = await client(t, s.socket, { deadlineMs: 600_000 });
   let on = true;
@@ -107,12 +107,12 @@ test("a sidecar is killed 20 times under 50 tasks: no call runs twice, none is l
   const failed = Promise.all(tasks);
   failed.catch(() => (on = false));
   for (let kill = 0; kill < 20; kill++) {
-    // One that is held while the sidecar is killed.
+    // A lock that is held while the sidecar is killed.
     const lk = await c.lock(`held-${kill}`, { wait_ms: 60_000 });
     const before = published.length;
     await until(() => published.length > before + 50, "calls are answered");
     await s.kill();
-    await until(() => lk.signal.aborted, "the loss is told");
+    await until(() => lk.signal.aborted, "the loss is reported");
     assert.ok(lk.signal.reason instanceof LostError);
     await s.start();
   }

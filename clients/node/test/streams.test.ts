@@ -21,7 +21,7 @@ test("a loop gets messages in their order and acknowledges them", async (t) => {
   assert.equal(await pending(c), 0);
 });
 
-test("leaving a loop gives back at once what was not acknowledged", async (t) => {
+test("leaving a loop gives back at once the messages that were not acknowledged", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await publish(c, "a", "b", "c");
   const loop = async (): Promise<void> => {
@@ -37,7 +37,7 @@ test("leaving a loop gives back at once what was not acknowledged", async (t) =>
   assert.equal(attempts.get("a"), 2);
 });
 
-test("what is given back is delivered at once, with a reason", async (t) => {
+test("a message that is given back is delivered at once, with a reason", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const messages = c.stream("s", { group: "g", prefetch: 2 })[Symbol.asyncIterator]();
@@ -58,7 +58,7 @@ test("what is given back is delivered at once, with a reason", async (t) => {
   await left;
 });
 
-test("consume runs so many at once, delivers again what fails, and keeps poison as a dead letter", async (t) => {
+test("consume runs up to concurrency functions at once, and a message that always fails ends as a dead letter", async (t) => {
   const c = await client(t, (await sidecar(t)).socket);
   await publish(c, "1", "2", "poison", "3");
   const stop = new AbortController();
@@ -73,7 +73,7 @@ test("consume runs so many at once, delivers again what fails, and keeps poison 
     if (text(m) === "poison") throw new NackError("no good", { delay_ms: 1 });
     if (text(m) === "3") throw new NackError("at once", { dead: true });
   }, { concurrency: 2 });
-  await until(async () => (await c.stream.stats({ stream: "s" })).dead === 2 && (await pending(c)) === 0, "all are dealt with");
+  await until(async () => (await c.stream.stats({ stream: "s" })).dead === 2 && (await pending(c)) === 0, "all messages are processed");
   stop.abort(new Error("enough"));
   await assert.rejects(ended, /enough/);
   assert.equal(most, 2);
@@ -90,20 +90,20 @@ test("consume waits for its functions, and acknowledges after the end of the sub
   const working = new Promise<void>((resolve) => (finish = resolve));
   let begun = 0;
   const ended = c.stream("s", { group: "g", prefetch: 2, signal: stop.signal }).consume(async () => (begun++, await working));
-  await until(() => begun === 1, "it has begun");
+  await until(() => begun === 1, "the function has begun");
   stop.abort(new Error("enough"));
   finish();
   await assert.rejects(ended, /enough/);
   assert.equal(begun, 1);
   for await (const m of c.stream("s", { group: "g" })) {
-    assert.deepEqual([text(m), m.attempt], ["b", 2]); // the other was given back
+    assert.deepEqual([text(m), m.attempt], ["b", 2]); // the other message was given back
     await m.ack();
     break;
   }
   assert.equal(await pending(c), 0);
 });
 
-test("as many messages may be here as are worked on, unless prefetch says otherwise", async (t) => {
+test("prefetch is the concurrency unless it is set", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const asked = async (begin: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> => {
@@ -124,7 +124,7 @@ test("as many messages may be here as are worked on, unless prefetch says otherw
   assert.equal(await asked((signal) => c.stream("s", { group: "g", signal, prefetch: 9 }).consume(work, { concurrency: 4 })), 9);
 });
 
-test("an acknowledgement whose reply is lost is sent again on the next connection, and no other word", async (t) => {
+test("an ack whose reply is lost is sent again on the next connection, and a nack is not", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const messages = c.stream("s", { group: "g", prefetch: 2 })[Symbol.asyncIterator]();
@@ -135,7 +135,7 @@ test("an acknowledgement whose reply is lost is sent again on the next connectio
   const [one, two] = [(await next).value as Message, (await messages.next()).value as Message];
   const settled = Promise.all([one.ack(), two.nack({ reason: "x" + "é".repeat(600) })]);
   const [, nack] = await Promise.all([f.next("stream.ack"), f.next("stream.nack")]);
-  assert.equal(nack.params["reason"], "x" + "é".repeat(499), "as long as a dead letter keeps it, and no half of a character");
+  assert.equal(nack.params["reason"], "x" + "é".repeat(499), "cut to the bytes that a dead letter keeps, between characters");
   got.peer.socket.destroy();
   const ack = await f.next("stream.ack");
   assert.equal(ack.params["id"], "1-0");
@@ -144,7 +144,7 @@ test("an acknowledgement whose reply is lost is sent again on the next connectio
   assert.equal(f.methods.includes("stream.nack"), false, "the end of the connection gave it back");
 });
 
-test("a consumer that leaves begins those on their last attempt, which would be dead letters that nobody has tried", async (t) => {
+test("a consumer that leaves starts messages on their last attempt instead of giving them back", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const stop = new AbortController();
@@ -162,9 +162,9 @@ test("a consumer that leaves begins those on their last attempt, which would be 
   stop.abort(new Error("enough"));
   const answers: Record<string, string> = {};
   for (const method of ["stream.ack", "stream.unsubscribe", "stream.ack", "stream.nack"]) {
-    const told = await f.next(method);
-    answers[String(told.params["id"] ?? told.params["subscription"])] = method;
-    told.peer.reply(told.msgid!, { acked: true, nacked: true, unsubscribed: true });
+    const call = await f.next(method);
+    answers[String(call.params["id"] ?? call.params["subscription"])] = method;
+    call.peer.reply(call.msgid!, { acked: true, nacked: true, unsubscribed: true });
   }
   await ended;
   assert.deepEqual(answers, { "1-0": "stream.ack", "7": "stream.unsubscribe", "2-0": "stream.ack", "3-0": "stream.nack" });
@@ -179,13 +179,13 @@ test("a consumer goes on when its sidecar was killed, and its message is lost to
   const messages = c.stream("s", { group: "g", visibility_ms: 1000, onSubscribed: () => subscribed++ })[Symbol.asyncIterator]();
   const first = (await messages.next()).value as Message;
   await s.kill();
-  await until(() => first.signal.aborted, "the loss is told");
+  await until(() => first.signal.aborted, "the loss is reported");
   assert.ok(first.signal.reason instanceof LostError);
   const next = messages.next();
   await s.start();
   const again = (await next).value as Message;
   assert.deepEqual([text(again), again.attempt, subscribed], ["a", 2, 2]);
-  await first.ack(); // whoever dealt with it says so
+  await first.ack(); // an ack after the loss is sent too
   await until(async () => (await pending(c)) === 0, "it is acknowledged");
   await messages.return!(undefined);
 });
@@ -196,7 +196,7 @@ test("messages that are bound to their TTL are extended while the loop runs", as
   const messages = c.stream("s", { group: "g", bind: "ttl", visibility_ms: 300 })[Symbol.asyncIterator]();
   const next = messages.next();
   const got = await f.next("stream.subscribe");
-  // Before the answer that names the subscription.
+  // Before the answer that has the id of the subscription.
   got.peer.notify("stream.message", { subscription: "7", stream: "s", group: "g", id: "1-0", attempt: 1, published_at_ms: 1, fields: { k: "v" } });
   got.peer.reply(got.msgid!, { subscription: "7", created: true });
   const m = (await next).value as Message;
@@ -205,10 +205,10 @@ test("messages that are bound to their TTL are extended while the loop runs", as
   extend.peer.reply(extend.msgid!, { extended: true, reason: "extended" });
   const last = await f.next("stream.extend");
   last.peer.reply(last.msgid!, { extended: false, reason: "not_owner" });
-  await until(() => m.signal.aborted, "the loss is told");
+  await until(() => m.signal.aborted, "the loss is reported");
 });
 
-test("a message whose loss is told is lost, and no other", async (t) => {
+test("stream.lost loses the message that it names, and no other", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const messages = c.stream("a:b", { group: "g", prefetch: 2 })[Symbol.asyncIterator]();
@@ -219,7 +219,7 @@ test("a message whose loss is told is lost, and no other", async (t) => {
   const [one, two] = [(await next).value as Message, (await messages.next()).value as Message];
   got.peer.notify("stream.lost", { name: "other:g", token: "2-0", fence: "", reason: "expired" });
   got.peer.notify("stream.lost", { name: "a%3Ab:g", token: "1-0", fence: "", reason: "expired" });
-  await until(() => one.signal.aborted, "the loss is told");
+  await until(() => one.signal.aborted, "the loss is reported");
   assert.equal(two.signal.aborted, false);
   got.peer.notify("stream.message", { subscription: "7", stream: "a:b", group: "g", id: "2-0", attempt: 2, published_at_ms: 1 });
   await until(() => two.signal.aborted, "it is delivered again");
@@ -228,7 +228,7 @@ test("a message whose loss is told is lost, and no other", async (t) => {
   assert.deepEqual([again.attempt, again.signal.aborted], [2, false]);
 });
 
-test("a channel is heard until the loop is left", async (t) => {
+test("messages of a channel are received until the loop is left", async (t) => {
   const { socket } = await sidecar(t);
   const [c, other] = [await client(t, socket), await client(t, socket)];
   const got: PubsubMessage[] = [];
@@ -244,10 +244,10 @@ test("a channel is heard until the loop is left", async (t) => {
   await other.pubsub.publish({ channel: "alert.disk", body: Buffer.from("2") });
   await loop;
   assert.deepEqual(got.map((m) => [m.channel, m.pattern, text(m)]), [["news", undefined, "1"], ["alert.disk", "alert.*", "2"]]);
-  await until(async () => (await other.pubsub.publish({ channel: "news", body: Buffer.from("3") })).receivers === 0, "nobody listens any more");
+  await until(async () => (await other.pubsub.publish({ channel: "news", body: Buffer.from("3") })).receivers === 0, "no sidecar listens any more");
 });
 
-test("what is not taken in time is dropped and told as a gap, in its place", async (t) => {
+test("messages that are not taken in time are dropped and reported as a gap, in their place", async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
   const gaps: (number | string)[] = [];
@@ -262,7 +262,7 @@ test("what is not taken in time is dropped and told as a gap, in its place", asy
   for (const body of ["1", "2", "3", "4"]) send(body);
   got.peer.notify("pubsub.gap", { subscription: "7", dropped: 5 });
   got.peer.notify("event", { kind: "x", at_ms: 1, count: 1 });
-  await c.session.ping(); // behind which all was read
+  await c.session.ping(); // after its answer all messages were read
   for (let i = 0; i < 2; i++) gaps.push(text((await messages.next()).value as PubsubMessage));
   const last = messages.next();
   send("8");

@@ -11,7 +11,7 @@ import { type Client, connect, type Options } from "../src/index.js";
 
 /** The folder of the project; tests run in clients/node. */
 export const root = resolve("../..");
-/** Long after anything here takes. */
+/** Far longer than any step of a test takes. */
 export const LIMIT_MS = 60_000;
 
 export const folder = (t: TestContext): string => {
@@ -22,12 +22,12 @@ export const folder = (t: TestContext): string => {
 
 type Truthy<T> = Exclude<T, false | undefined | null | 0 | "">;
 
-/** Waits until something is so, and returns it. */
+/** Waits until a function returns something truthy, and returns that. */
 export async function until<T>(is: () => T | Promise<T>, what: string): Promise<Truthy<T>> {
   for (const end = performance.now() + LIMIT_MS; ; await sleep(5)) {
     const got = await is();
     if (got) return got as Truthy<T>;
-    if (performance.now() > end) throw new Error(`it did not come to be that ${what}`);
+    if (performance.now() > end) throw new Error(`timed out waiting until ${what}`);
   }
 }
 
@@ -41,7 +41,7 @@ async function ended(process: ChildProcess, signal: NodeJS.Signals): Promise<voi
 /** A real sidecar, which can be killed and started again. */
 export class Sidecar {
   #process: ChildProcess | undefined;
-  #said = "";
+  #output = "";
 
   constructor(readonly socket: string, private readonly redis: string) {}
 
@@ -50,15 +50,15 @@ export class Sidecar {
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COXSWAIN_")));
     const p = spawn(binary, ["serve", "--redis", this.redis, "--socket", this.socket, "--http", "127.0.0.1:0"], { env, stdio: ["ignore", "ignore", "pipe"] });
     this.#process = p;
-    p.stderr!.on("data", (text: Buffer) => (this.#said = (this.#said + text.toString()).slice(-4000)));
-    p.on("error", (error) => (this.#said += `${binary}: ${error.message}`));
+    p.stderr!.on("data", (text: Buffer) => (this.#output = (this.#output + text.toString()).slice(-4000)));
+    p.on("error", (error) => (this.#output += `${binary}: ${error.message}`));
     await until(async () => {
-      if (p.exitCode !== null || p.pid === undefined) throw new Error(`the sidecar does not run: ${this.#said}`);
+      if (p.exitCode !== null || p.pid === undefined) throw new Error(`the sidecar does not run: ${this.#output}`);
       return await reachable(this.socket);
     }, "the sidecar listens");
   }
 
-  /** Ends it as a crash does. */
+  /** Kills the process, as a crash does. */
   async kill(): Promise<void> {
     if (this.#process) await ended(this.#process, "SIGKILL");
   }
@@ -114,7 +114,7 @@ export class Peer {
   }
 }
 
-/** A frame that the fake got. */
+/** A frame that the fake received. */
 export interface Got {
   readonly peer: Peer;
   readonly method: string;
@@ -124,12 +124,12 @@ export interface Got {
   readonly raw: unknown;
 }
 
-/** A sidecar that does what a test says. It answers session.hello and session.ping itself. */
+/** A fake sidecar that a test controls. It answers session.hello and session.ping itself. */
 export class Fake {
   readonly #got: Got[] = [];
   readonly peers: Peer[] = [];
   hello: Record<string, unknown> = {};
-  /** It answers no ping, as a sidecar that is stopped. */
+  /** Whether it ignores pings, as a stopped sidecar does. */
   silent = false;
 
   constructor(readonly socket: string) {}
@@ -137,7 +137,7 @@ export class Fake {
   async serve(socket: Socket): Promise<void> {
     const peer = new Peer(socket);
     this.peers.push(peer);
-    socket.on("error", () => undefined); // the client was closed with something unread
+    socket.on("error", () => undefined); // the client closed with unread data
     try {
       for await (const raw of decodeMultiStream(socket)) {
         const frame = raw as unknown[];
@@ -160,7 +160,7 @@ export class Fake {
     }, `the client calls ${method}`);
   }
 
-  /** The methods that it was called and next did not take. */
+  /** The methods of calls that next has not returned. */
   get methods(): string[] {
     return this.#got.map((got) => got.method);
   }

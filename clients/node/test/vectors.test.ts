@@ -20,7 +20,7 @@ interface Vector {
 
 const folder = join(root, "client/testdata/vectors");
 
-/** Reads integers that pass 2^53 as text, which plain writes them as. */
+/** Reads integers above 2^53 as text, as plain writes them. */
 const read = (file: string): Vector[] =>
   JSON.parse(readFileSync(join(folder, file), "utf8").replace(/(?<=[\s:[,])(-?\d{16,})(?=\s*[,\]}])/g, (n) => (Number.isSafeInteger(Number(n)) ? n : `"${n}n"`)));
 
@@ -39,7 +39,7 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-test("every vector is read as what it means", () => {
+test("every vector is decoded as its JSON", () => {
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
   assert.equal(files.length, 5);
   for (const file of files) {
@@ -51,14 +51,14 @@ test("every vector is read as what it means", () => {
   }
 });
 
-test("requests are written as the vectors have them, byte for byte", () => {
+test("requests are written byte for byte as in the vectors", () => {
   for (const vector of read("requests.json")) {
     const frame = vector.kind === "notification" ? cancelFrame(3) : requestFrame(vector.msgid, vector.method, vector.params);
     assert.equal(Buffer.from(frame).toString("hex"), vector.hex, vector.name);
   }
 });
 
-test("replies and notifications of the vectors are understood", async (t) => {
+test("replies and notifications of the vectors are read", async (t) => {
   const f = await fake(t);
   const events: SidecarEvent[] = [];
   const c = await client(t, f.socket, { onEvent: (event) => events.push(event) });
@@ -66,13 +66,13 @@ test("replies and notifications of the vectors are understood", async (t) => {
     const bytes = Buffer.from(vector.hex, "hex");
     if (vector.kind === "notification") {
       f.peers.at(-1)!.write(bytes);
-      const event = await until(() => events.shift(), `${vector.name} is heard`);
+      const event = await until(() => events.shift(), `${vector.name} is received`);
       assert.deepEqual([event.method, plain(event.params)], [vector.method, vector.params], vector.name);
       continue;
     }
     const call = c.call("test.vector").then((result) => ({ result }), (error: unknown) => ({ error }));
     const got = await f.next("test.vector");
-    const wide = bytes[2] === 0xcf ? 9 : 1; // the msgid of the vector, in whose place is that of the call
+    const wide = bytes[2] === 0xcf ? 9 : 1; // the msgid of the vector, which the msgid of the call replaces
     got.peer.write(Buffer.concat([bytes.subarray(0, 2), encode(got.msgid), bytes.subarray(2 + wide)]));
     const answer = await call;
     if (!vector.error) {

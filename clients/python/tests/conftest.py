@@ -1,4 +1,4 @@
-"""Sidecars for tests: real ones, on the embedded store and on a Redis, and one that is made of what a test says."""
+"""Sidecars for tests: real ones on the embedded store and on a Redis, and a fake one whose answers a test sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from coxswain import AsyncClient, Client
 
 ROOT = pathlib.Path(__file__).parents[3]
 BINARY = os.environ.get("COXSWAIN_SIDECAR", str(ROOT / "bin" / "sidecar"))
-# Seconds, long after anything here takes: a test that waits so long has failed.
+# Seconds, far longer than any step of a test takes: a test that waits so long has failed.
 LIMIT = 120.0
 
 
@@ -42,19 +42,19 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     return True
 
 
-def until(is_so: Callable[[], Any]) -> Any:
-    """Waits for something to be so."""
+def until(condition: Callable[[], Any]) -> Any:
+    """Waits until a condition holds."""
     end = time.monotonic() + LIMIT
-    while not (got := is_so()):
-        assert time.monotonic() < end, f"not so after {LIMIT} s: {inspect.getsource(is_so).strip()}"
+    while not (got := condition()):
+        assert time.monotonic() < end, f"does not hold after {LIMIT} s: {inspect.getsource(condition).strip()}"
         time.sleep(0.01)
     return got
 
 
-async def auntil(is_so: Callable[[], Any]) -> Any:
-    """Waits for something to be so, which may be a coroutine function's result."""
+async def auntil(condition: Callable[[], Any]) -> Any:
+    """Waits until a condition holds, which may be a coroutine function."""
     while True:
-        got = is_so()
+        got = condition()
         if inspect.isawaitable(got):
             got = await got
         if got:
@@ -102,7 +102,7 @@ class Sidecar:
 
 @pytest.fixture(scope="session")
 def directory() -> Iterator[str]:
-    # Not pytest's own, whose path is too long for a socket.
+    # Not pytest's own directory, whose path is too long for a socket.
     with tempfile.TemporaryDirectory(prefix="cox") as d:
         yield d
 
@@ -120,7 +120,7 @@ def redis(directory: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session", params=["embedded", "redis"])
 def sidecar(request: pytest.FixtureRequest, directory: str) -> Iterator[Sidecar]:
-    """A sidecar on each store, for all tests."""
+    """A sidecar on each store, shared by all tests."""
     store = "embedded" if request.param == "embedded" else request.getfixturevalue("redis")
     s = Sidecar(directory, store, request.param)
     yield s
@@ -129,7 +129,7 @@ def sidecar(request: pytest.FixtureRequest, directory: str) -> Iterator[Sidecar]
 
 @pytest.fixture
 def own(request: pytest.FixtureRequest, directory: str, redis: str) -> Iterator[Callable[..., Sidecar]]:
-    """Makes sidecars on the Redis that a test may break."""
+    """Makes sidecars of the test's own, on the Redis, which the test may kill."""
     made: list[Sidecar] = []
 
     def make(**env: str) -> Sidecar:
@@ -169,7 +169,7 @@ def client(sidecar: Sidecar) -> Iterator[Callable[..., AsyncClient]]:
 
 
 class Fake:
-    """A sidecar that answers what a test says. It belongs to the loop of the test."""
+    """A sidecar whose answers a test sets. It runs on the loop of the test."""
 
     def __init__(self) -> None:
         self.directory = tempfile.TemporaryDirectory(prefix="cox")

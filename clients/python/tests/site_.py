@@ -19,7 +19,7 @@ class Visit:
 
 
 class Site:
-    """answer: the status of a visit, and the Retry-After that goes with it, by how many came before, its path and its User-Agent."""
+    """answer: returns the status of a visit and its Retry-After, from the number of earlier visits, its path and its User-Agent."""
 
     def __init__(self, answer: Callable[[int, str, str], tuple[int, str | None]]) -> None:
         self.log: list[Visit] = []

@@ -63,7 +63,7 @@ def test_every_code_of_the_contract_is_an_exception() -> None:
     assert all(getattr(coxswain, kind.__name__) is kind for kind in BY_CODE.values())
 
 
-def test_errors_say_what_is_wrong(c: Client, name: str) -> None:
+def test_errors_name_the_mistake(c: Client, name: str) -> None:
     with pytest.raises(coxswain.NotFound, match="ratelimit.acquire: .*no-such-rule") as e:
         c.ratelimit.acquire(rule="no-such-rule", key=name)
     assert (e.value.code, e.value.retryable, e.value.maybe_executed) == ("NOT_FOUND", False, False)
@@ -76,7 +76,7 @@ def test_errors_say_what_is_wrong(c: Client, name: str) -> None:
     assert c.session.ping()["now_at_ms"] > 0, "the connection goes on"
 
 
-def test_a_call_that_is_larger_than_a_frame_is_refused_here(c: Client, name: str) -> None:
+def test_a_call_that_is_larger_than_a_frame_is_refused_by_the_client(c: Client, name: str) -> None:
     with pytest.raises(coxswain.InvalidArgument, match="max_frame_bytes"):
         c.stream.publish(stream=name, body=b"x" * (2 << 20))
     assert c.session.ping()["now_at_ms"] > 0, "the connection goes on"
@@ -145,7 +145,7 @@ def test_many_threads_share_one_connection(c: Client, name: str) -> None:
     assert c.inspect.snapshot()["counts"]["connections"] <= before
 
 
-async def test_calls_wait_for_their_turn_instead_of_being_refused(own: Callable[..., Sidecar], name: str) -> None:
+async def test_calls_beyond_max_inflight_wait_instead_of_being_refused(own: Callable[..., Sidecar], name: str) -> None:
     sidecar = own(COXSWAIN_LIMITS_MAX_INFLIGHT="4")
     async with AsyncClient(socket=sidecar.socket, deadline=60) as c:
         limits: Any = [{"limit": 1000, "period_ms": 3_600_000}]
@@ -169,17 +169,17 @@ async def test_one_write_has_the_calls_of_one_turn(monkeypatch: pytest.MonkeyPat
         assert len(written) == 1
 
 
-def test_without_a_sidecar_the_error_says_what_to_do(tmp_path: pathlib.Path) -> None:
+def test_without_a_sidecar_the_error_has_the_remedy(tmp_path: pathlib.Path) -> None:
     c = Client(socket=tmp_path / "none.sock", deadline=0.05)
     with pytest.raises(coxswain.ConnectError, match="sidecar serve.*COXSWAIN_SOCKET") as e:
         c.session.ping()
     assert e.value.retryable and isinstance(e.value, ConnectionError)
     c.close()
     with pytest.raises(coxswain.ConnectError, match="a Unix socket takes about 100"), Client(socket="/tmp/" + "x" * 200, deadline=3600):
-        pass  # a further attempt cannot succeed, so that none is waited for
+        pass  # another attempt cannot succeed, so that connect does not wait for one
 
 
-async def test_another_protocol_is_told() -> None:
+async def test_another_protocol_version_is_reported() -> None:
     async with Fake() as fake:
         fake.protocol = 2
         with pytest.raises(coxswain.ConnectError, match="speaks protocol 2"):
@@ -193,7 +193,7 @@ def test_the_socket_is_that_of_the_environment(sidecar: Sidecar, monkeypatch: py
         assert c.session.ping()["now_at_ms"] > 0
 
 
-def test_a_closed_client_says_so(sidecar: Sidecar, name: str) -> None:
+def test_calls_of_a_closed_client_raise(sidecar: Sidecar, name: str) -> None:
     c = Client(socket=sidecar.socket)
     with pytest.raises(coxswain.LostError, match="the client was closed"), c.lock(name):
         waiting = threading.Thread(target=lambda: pytest.raises(coxswain.ClosedError, c.lock.acquire, name=name, wait_ms=60_000))

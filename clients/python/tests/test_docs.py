@@ -1,4 +1,4 @@
-"""What the pages show runs: every block of Python in docs, and the examples of the README."""
+"""Runs every block of Python in docs, and the examples of the README."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from coxswain import AsyncClient, Client
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCKS = [(page.name, block) for page in PAGES for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S)]
 
-# What is not run here, by what is in it, and why not.
+# Blocks that are not run here, by a text in them, with the reason.
 NOT_RUN = {
     "class Coxswain:": "the file examples/python/coxswain.py, which the suite of languages runs",
-    "sidecar.call(": "made with that class, and goes on for ever; hack/langs/stream.py has its calls",
-    "DOWNLOADER_MIDDLEWARES": "settings of Scrapy; test_scrapy.py has them",
-    "import aiohttp": "asks https://example.com; test_http.py asks a site of its own",
-    "import httpx": "the same",
-    "msgpack.packb": "listens for ever; hack/langs/wire.py has its frames",
+    "sidecar.call(": "uses that class and never ends; hack/langs/stream.py makes its calls",
+    "DOWNLOADER_MIDDLEWARES": "settings of Scrapy, which test_scrapy.py uses",
+    "import aiohttp": "fetches https://example.com; test_http.py fetches from a site of its own",
+    "import httpx": "as aiohttp",
+    "msgpack.packb": "never ends; hack/langs/wire.py has its frames",
 }
 
 
@@ -40,7 +40,7 @@ RUN = [(page, block) for page, block in BLOCKS if runs(block)]
 
 @pytest.fixture
 def given(c: Client) -> dict[str, Any]:
-    """What the blocks of the page take for granted."""
+    """The names that the blocks of a page use without defining them."""
     for rule in ("crawl", "agent", "crawler", "identity", "user"):
         c.ratelimit.put_rule(rule={"name": rule, "algorithm": "token_bucket", "limits": [{"limit": 1000, "period_ms": 1000}]})
     c.pool.put(pool="agents", members=[{"id": f"a{i}"} for i in range(100)])
@@ -102,7 +102,7 @@ def test_a_block_of_a_page_runs(
     elif "NotFound" in block:
         assert printed.startswith("NOT_FOUND: ratelimit.acquire: ")
     else:
-        assert given["done"] or printed, "it did nothing"
+        assert given["done"] or printed, "the block did nothing"
     if "c.pubsub" in block:
         assert printed == "b'rules'\n" and ("bill", b"last") in given["done"]
 

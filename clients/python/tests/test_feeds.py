@@ -32,7 +32,7 @@ def test_messages_of_a_stream_are_acknowledged_at_the_end_of_their_blocks(c: Cli
     until(lambda: group(c, name)["pending"] == 0)
 
 
-def test_a_message_that_failed_comes_again_and_dies_in_the_end(c: Client, name: str) -> None:
+def test_a_failed_message_is_delivered_again_and_ends_as_a_dead_letter(c: Client, name: str) -> None:
     c.stream.publish(stream=name, body=b"poison")
     with c.stream(name, group="g", max_deliveries=3) as sub:
         with pytest.raises(ZeroDivisionError), sub.get(60) as m:
@@ -43,12 +43,12 @@ def test_a_message_that_failed_comes_again_and_dies_in_the_end(c: Client, name: 
         m = sub.get(60)
         m.extend()
         m.nack("given up", dead=True)
-        m.ack()  # settled: nothing more is told
+        m.ack()  # settled: nothing more is sent
     (letter,) = c.stream.dead(stream=name)["letters"]
     assert (letter["reason"], letter["attempts"]) == ("given up", 3)
 
 
-def test_what_was_not_taken_is_given_back(c: Client, name: str) -> None:
+def test_messages_that_were_not_taken_are_given_back_at_close(c: Client, name: str) -> None:
     for i in range(5):
         c.stream.publish(stream=name, body=str(i).encode())
     with c.stream(name, group="g", prefetch=5) as sub:
@@ -93,11 +93,11 @@ async def test_a_message_is_lost_when_its_connection_ends(client: Callable[..., 
                 first.check()
             again = await sub.get(60)
             assert again.id == first.id and again.attempt == 2
-            await first.nack("others have it")  # says nothing
+            await first.nack("others have it")  # sends nothing
             await again.ack()
 
 
-def test_messages_of_channels_are_heard(c: Client, name: str) -> None:
+def test_messages_of_channels_are_received(c: Client, name: str) -> None:
     with c.pubsub(name, patterns=[name + ".*"]) as sub:
         c.pubsub.publish(channel=name, body=b"1")
         c.pubsub.publish(channel=name + ".x", body=b"2")
@@ -127,7 +127,7 @@ def test_an_iteration_ends_when_it_is_closed(c: Client, name: str) -> None:
     assert not consumer.is_alive()
 
 
-async def test_a_slow_consumer_misses_messages_and_is_told(client: Callable[..., AsyncClient], name: str) -> None:
+async def test_a_slow_consumer_misses_messages_and_gets_their_number(client: Callable[..., AsyncClient], name: str) -> None:
     gaps: list[int] = []
     async with client() as c, c.pubsub(name, buffer=10, on_gap=gaps.append) as sub:
         for i in range(100):
@@ -136,12 +136,12 @@ async def test_a_slow_consumer_misses_messages_and_is_told(client: Callable[...,
         for i in range(10):
             assert (await sub.get()).body == str(i).encode()
         await c.pubsub.publish(channel=name, body=b"next")
-        await auntil(lambda: sub._queue)  # else the gap is told before it, to who waits with nothing in the queue
+        await auntil(lambda: sub._queue)  # else a get with an empty queue would report the gap before the message
         m = await sub.get(60)
         assert (m.body, m.missed, gaps) == (b"next", 90, [90])
 
 
-async def test_a_gap_is_told_when_no_message_follows() -> None:
+async def test_on_gap_is_called_when_no_message_follows() -> None:
     gaps: list[int] = []
     async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
         fake.answers["pubsub.subscribe"] = lambda peer, params: {"subscription": "s1"}
@@ -170,13 +170,13 @@ async def test_subscriptions_go_on_when_the_sidecar_is_started_again(own: Callab
         await asyncio.to_thread(sidecar.start)
         await c.stream.publish(stream=name, body=b"s")
         assert (await message).body == b"s"
-        while not waiting.done():  # until it is subscribed again, which is told with the first message
+        while not waiting.done():  # until it is subscribed again, which the first message shows
             await c.pubsub.publish(channel=name, body=b"p")
         assert (await waiting).missed == -1
         await (await message).ack()
 
 
-async def test_several_may_wait_for_messages_of_one_subscription(client: Callable[..., AsyncClient], name: str) -> None:
+async def test_several_tasks_may_wait_for_messages_of_one_subscription(client: Callable[..., AsyncClient], name: str) -> None:
     async with client() as c:
         sub = c.stream(name, group="g")
         waiting = [asyncio.create_task(sub.get()) for _ in range(3)]
@@ -189,7 +189,7 @@ async def test_several_may_wait_for_messages_of_one_subscription(client: Callabl
         await sub.aclose()
 
 
-async def test_what_the_sidecar_refuses_is_raised(client: Callable[..., AsyncClient], name: str) -> None:
+async def test_a_refused_subscription_raises(client: Callable[..., AsyncClient], name: str) -> None:
     async with client() as c:
         with pytest.raises(coxswain.InvalidArgument):
             await c.pubsub().subscribe()
@@ -197,7 +197,7 @@ async def test_what_the_sidecar_refuses_is_raised(client: Callable[..., AsyncCli
             await c.stream(name, group="g", rule="no-such-rule", key="k").get()
 
 
-async def test_messages_before_the_answer_that_names_them_are_heard() -> None:
+async def test_messages_before_the_answer_of_their_subscription_are_received() -> None:
     async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
 
         def subscribe(peer: Any, params: Any) -> Any:
@@ -225,34 +225,34 @@ async def test_a_subscription_that_nobody_waits_for_is_ended() -> None:
         assert fake.of("pubsub.unsubscribe")[0]["subscription"] == "s1"
 
 
-def test_a_slow_listener_to_events_holds_up_no_reply(sidecar: Sidecar, other: Client, name: str) -> None:
-    told, go_on = threading.Event(), threading.Event()
-    heard: list[str] = []
+def test_a_slow_on_event_delays_no_reply(sidecar: Sidecar, other: Client, name: str) -> None:
+    called, go_on = threading.Event(), threading.Event()
+    received: list[str] = []
 
     def slow(method: str, params: dict[str, Any]) -> None:
-        told.set()
+        called.set()
         go_on.wait(60)
-        heard.append(params["name"])
+        received.append(params["name"])
 
     with Client("tests", sidecar.socket, on_event=slow) as c:
         leases = [c.lock(f"{name}{i}").acquire() for i in range(5)]
         for i in range(5):
             other.lock.force_release(name=f"{name}{i}")
-        assert told.wait(60)
-        assert all(lease.lost.wait(60) for lease in leases), "losses are told meanwhile"
+        assert called.wait(60)
+        assert all(lease.lost.wait(60) for lease in leases), "losses are reported meanwhile"
         assert c.session.ping()["now_at_ms"] > 0
-        assert heard == []
+        assert received == []
         go_on.set()
-        until(lambda: len(heard) == 5)
+        until(lambda: len(received) == 5)
 
 
-async def test_events_that_nobody_takes_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_events_beyond_the_queue_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     go_on = asyncio.Event()
-    heard = []
+    received = []
 
     async def slow(method: str, params: dict[str, Any]) -> None:
         await go_on.wait()
-        heard.append(params["n"])
+        received.append(params["n"])
 
     async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=slow) as c:
         fake.answers["session.ping"] = lambda peer, params: {"now_at_ms": 1}
@@ -260,43 +260,43 @@ async def test_events_that_nobody_takes_are_dropped_and_logged(caplog: pytest.Lo
             fake.peers[0].notify("events.event", {"n": i})
         await c.session.ping()
         go_on.set()
-        await auntil(lambda: len(heard) >= 256)
-        assert heard[:256] == list(range(256)) and len(heard) <= 257, "one was taken before the queue was full"
+        await auntil(lambda: len(received) >= 256)
+        assert received[:256] == list(range(256)) and len(received) <= 257, "one was taken before the queue was full"
         assert caplog.text.count("on_event is too slow") == 1
 
 
-async def test_a_listener_that_fails_hears_the_next_event(caplog: pytest.LogCaptureFixture) -> None:
-    heard = []
+async def test_on_event_gets_the_next_event_after_it_raised(caplog: pytest.LogCaptureFixture) -> None:
+    received = []
 
     def fails(method: str, params: dict[str, Any]) -> None:
-        heard.append(method)
+        received.append(method)
         raise ZeroDivisionError
 
     async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=fails):
         fake.peers[0].notify("a", {})
         fake.peers[0].notify("b", {})
-        await auntil(lambda: heard == ["a", "b"])
+        await auntil(lambda: received == ["a", "b"])
         assert "ZeroDivisionError" in caplog.text
 
 
-async def test_draining_is_told() -> None:
-    heard: list[tuple[str, Any]] = []
-    async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=lambda method, params: heard.append((method, params))) as c:
+async def test_draining_is_set_by_its_notification() -> None:
+    received: list[tuple[str, Any]] = []
+    async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=lambda method, params: received.append((method, params))) as c:
         assert c.draining is None
         fake.peers[0].notify("session.draining", {"deadline_at_ms": 1767225600000})
-        await auntil(lambda: heard)
-        assert heard == [("session.draining", {"deadline_at_ms": 1767225600000})] and c.draining == 1767225600
+        await auntil(lambda: received)
+        assert received == [("session.draining", {"deadline_at_ms": 1767225600000})] and c.draining == 1767225600
 
 
-async def test_events_that_are_followed_are_followed_on_the_next_connection(own: Callable[..., Sidecar], name: str) -> None:
+async def test_the_subscription_to_events_is_renewed_on_the_next_connection(own: Callable[..., Sidecar], name: str) -> None:
     sidecar = own()
-    heard: list[tuple[str, Any]] = []
-    async with AsyncClient(socket=sidecar.socket, deadline=60, on_event=lambda method, params: heard.append((method, params))) as c:
+    received: list[tuple[str, Any]] = []
+    async with AsyncClient(socket=sidecar.socket, deadline=60, on_event=lambda method, params: received.append((method, params))) as c:
         await c.events.subscribe(kinds=["forced"])
         await asyncio.to_thread(sidecar.kill)
         await asyncio.to_thread(sidecar.start)
         await c.lock.acquire(name=name)
         await c.lock.force_release(name=name)
-        await auntil(lambda: [p for method, p in heard if method == "event" and p.get("name") == name])
-        assert ("events.gap", {"reason": "reconnected"}) in heard
+        await auntil(lambda: [p for method, p in received if method == "event" and p.get("name") == name])
+        assert ("events.gap", {"reason": "reconnected"}) in received
         await c.events.unsubscribe()

@@ -55,10 +55,10 @@ def test_a_child_has_a_connection_of_its_own(c: Client, name: str) -> None:
         pass
 
 
-def test_a_lock_stays_the_parents(c: Client, other: Client, name: str) -> None:
+def test_a_lock_stays_with_the_parent(c: Client, other: Client, name: str) -> None:
     def child() -> None:
         assert not lk.held
-        with pytest.raises(coxswain.LostError, match="the parent process's"):
+        with pytest.raises(coxswain.LostError, match="the parent process"):
             lk.check()
         lk.release()  # does nothing
         lk.__exit__(None, None, None)
@@ -81,7 +81,7 @@ def test_a_lock_of_the_parent_is_free_when_the_parent_ends_though_its_child_live
             c = Client(socket=sidecar.socket)
             c.lock(name).acquire()
             if os.fork() == 0:
-                os.read(read, 1)  # lives on
+                os.read(read, 1)  # keeps running
                 os._exit(0)
         finally:
             os._exit(0)
@@ -90,12 +90,12 @@ def test_a_lock_of_the_parent_is_free_when_the_parent_ends_though_its_child_live
     os.write(write, b"x")
 
 
-def test_messages_stay_the_parents(c: Client, name: str) -> None:
+def test_messages_stay_with_the_parent(c: Client, name: str) -> None:
     for i in range(4):
         c.stream.publish(stream=name, body=str(i).encode())
 
     def child() -> None:
-        with pytest.raises(coxswain.LostError, match="the parent process's"):
+        with pytest.raises(coxswain.LostError, match="the parent process"):
             m.check()
         m.ack()  # does nothing
         with pytest.raises(TimeoutError):

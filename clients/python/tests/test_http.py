@@ -23,7 +23,7 @@ HOUR = 3_600_000
 
 
 def site(*answers: tuple[int, str | None]) -> Site:
-    """Answers so, and 200 afterwards."""
+    """Answers with these statuses first, and 200 afterwards."""
     return Site(lambda before, path, agent: answers[before] if before < len(answers) else (200, None))
 
 
@@ -59,7 +59,7 @@ hooks = pytest.mark.parametrize("hook", [aiohttp_get, httpx_get])
 
 
 @hooks
-async def test_requests_go_by_the_rule_of_their_host(client: Callable[..., AsyncClient], name: str, hook: Any) -> None:
+async def test_requests_are_limited_by_the_rule_of_their_host(client: Callable[..., AsyncClient], name: str, hook: Any) -> None:
     async with client() as c:
         await rule(c, name, 2)
         get = hook(c, name)
@@ -73,7 +73,7 @@ async def test_requests_go_by_the_rule_of_their_host(client: Callable[..., Async
 
 
 @hooks
-async def test_what_the_server_says_pauses_the_host_for_everyone(client: Callable[..., AsyncClient], sidecar: Sidecar, name: str, hook: Any) -> None:
+async def test_a_penalty_status_pauses_the_host_for_all_clients(client: Callable[..., AsyncClient], sidecar: Sidecar, name: str, hook: Any) -> None:
     async with client() as c, AsyncClient("another", sidecar.socket) as another:
         await rule(c, name, 100)
         with site((200, None), (429, "3600")) as s:
@@ -84,7 +84,7 @@ async def test_what_the_server_says_pauses_the_host_for_everyone(client: Callabl
 
 
 @hooks
-async def test_a_place_is_free_when_its_request_has_ended(client: Callable[..., AsyncClient], name: str, hook: Any) -> None:
+async def test_a_permit_is_free_when_its_request_has_ended(client: Callable[..., AsyncClient], name: str, hook: Any) -> None:
     async with client() as c:
         await rule(c, name, 100, max_concurrent=1)
         get = hook(c, name)
@@ -92,7 +92,7 @@ async def test_a_place_is_free_when_its_request_has_ended(client: Callable[..., 
             assert [await get(s.url), await get(s.url), await get(s.url)] == [200, 404, 200]
             url = s.url
         with pytest.raises((aiohttp.ClientError, httpx.TransportError)):
-            await get(url)  # nobody listens
+            await get(url)  # no server listens
         async with c.limit(name, host(url)):
             pass
 
@@ -125,7 +125,7 @@ def test_a_retry_after_has_seconds_or_a_date() -> None:
     assert past is not None and past < 0
 
 
-def test_a_status_says_how_an_identity_did() -> None:
+def test_the_outcome_of_an_identity_by_the_status() -> None:
     assert [outcome(s) for s in (200, 304, 404, 429, 503, 403, 500)] == ["ok", "ok", "ok", "soft_block", "soft_block", "hard_block", "fail"]
 
 
@@ -145,8 +145,8 @@ async def test_a_program_of_the_page_runs(
             # The part for threads would hold up the loop that asks it.
             await asyncio.to_thread(exec, block.replace("https://example.com/", s.url), namespace)
             await namespace["main"]()
-            said = capsys.readouterr().out.split()
-            assert said == ["200"] * block.count("print(") and len(s.log) == len(said)
+            printed = capsys.readouterr().out.split()
+            assert printed == ["200"] * block.count("print(") and len(s.log) == len(printed)
 
 
 def test_the_page_has_the_settings_of_the_middleware() -> None:

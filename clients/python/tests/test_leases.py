@@ -1,4 +1,4 @@
-"""Leases: what a block holds, what it gives back, and how a loss is told."""
+"""Leases: what a block holds and gives back, and how a loss is reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_the_same_from_asyncio(client: Callable[..., AsyncClient], name: s
         assert not (await c.lock.get(name=name))["held"]
 
 
-def test_who_waits_has_it_next(c: Client, other: Client, name: str) -> None:
+def test_a_waiting_call_gets_the_lock_next(c: Client, other: Client, name: str) -> None:
     taken = threading.Event()
 
     def wait() -> None:
@@ -57,7 +57,7 @@ def test_who_waits_has_it_next(c: Client, other: Client, name: str) -> None:
     assert taken.is_set()
 
 
-def test_a_long_wait_is_made_of_rounds(c: Client, other: Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_wait_is_several_calls(c: Client, other: Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coxswain._lease.MAX_WAIT", 0.05)
     with other.lock(name):
         with pytest.raises(coxswain.Busy):
@@ -71,9 +71,9 @@ def test_a_long_wait_is_made_of_rounds(c: Client, other: Client, name: str, monk
     assert c.lock.get(name=name)["held"]
 
 
-def test_a_loss_is_told_by_an_event_a_check_and_the_end_of_the_block(sidecar: Any, other: Client, name: str) -> None:
-    told: list[tuple[str, Any]] = []
-    with Client("tests", sidecar.socket, on_event=lambda method, params: told.append((method, params))) as c:
+def test_a_loss_sets_the_event_and_raises_in_check_and_at_the_end_of_the_block(sidecar: Any, other: Client, name: str) -> None:
+    events: list[tuple[str, Any]] = []
+    with Client("tests", sidecar.socket, on_event=lambda method, params: events.append((method, params))) as c:
         with pytest.raises(coxswain.LostError, match=f"lock {name}: ") as e, c.lock(name) as lk:
             lk.check()
             assert other.lock.force_release(name=name)["released"]
@@ -82,23 +82,23 @@ def test_a_loss_is_told_by_an_event_a_check_and_the_end_of_the_block(sidecar: An
                 lk.check()
             assert not lk.held
         assert e.value.reason in ("expired", "not_owner")
-        until(lambda: told)
-        assert told[0][0] == "lock.lost" and told[0][1]["name"] == name
+        until(lambda: events)
+        assert events[0][0] == "lock.lost" and events[0][1]["name"] == name
 
 
-async def test_a_loss_is_told_in_asyncio(client: Callable[..., AsyncClient], name: str) -> None:
-    told: list[tuple[str, Any]] = []
+async def test_a_loss_in_asyncio(client: Callable[..., AsyncClient], name: str) -> None:
+    events: list[tuple[str, Any]] = []
 
     async def on_event(method: str, params: dict[str, Any]) -> None:
         await asyncio.sleep(0)
-        told.append((method, params))
+        events.append((method, params))
 
     async with client(on_event=on_event) as c, client() as other:
         with pytest.raises(coxswain.LostError):
             async with c.lock(name) as lk:
                 await other.lock.force_release(name=name)
                 await lk.lost.wait()
-        await auntil(lambda: told)
+        await auntil(lambda: events)
 
 
 def test_an_exception_of_the_block_comes_first(c: Client, other: Client, name: str) -> None:
@@ -126,7 +126,7 @@ def test_a_lease_with_a_ttl_is_lost_by_itself_unless_it_is_renewed(c: Client, na
         again.renew()
 
 
-def test_a_lease_is_lost_when_it_was_held_as_long_as_it_may_be(c: Client, name: str) -> None:
+def test_a_lease_is_lost_at_max_hold(c: Client, name: str) -> None:
     with pytest.raises(coxswain.LostError, match="max_hold"), c.lock(name, max_hold=0.2) as lk:
         assert lk.lost.wait(60)
 
@@ -139,7 +139,7 @@ async def test_a_lease_is_lost_when_the_sidecar_does_not_answer() -> None:
         lk = await c.lock("n", ttl=0.9)
         assert lk.fence == 7
         assert await asyncio.wait_for(lk.lost.wait(), 60)
-        assert fake.of("session.ping"), "it was asked whether it lives"
+        assert fake.of("session.ping"), "the sidecar was pinged"
         assert lk._confirmed >= asked and lk._loss == "the sidecar does not answer"
 
 
@@ -196,7 +196,7 @@ def test_a_semaphore_has_as_many_permits(c: Client, other: Client, name: str) ->
     assert c.semaphore.get(name=name)["held"] == 0
 
 
-def test_members_of_a_pool_rotate_and_their_outcomes_are_told(c: Client, name: str) -> None:
+def test_members_of_a_pool_rotate_and_their_outcomes_are_reported(c: Client, name: str) -> None:
     c.pool.put(pool=name, members=[{"id": "a", "meta": "A"}, {"id": "b"}])
     with c.pool(name) as first, c.pool(name) as second:
         assert (first.id, first.meta, second.id) == ("a", "A", "b")
@@ -215,7 +215,7 @@ def test_members_of_a_pool_rotate_and_their_outcomes_are_told(c: Client, name: s
         c.pool(name, exclude=["a"]).acquire()
 
 
-def test_a_permit_tells_its_breaker_and_its_limit(c: Client, name: str) -> None:
+def test_a_permit_reports_to_its_breaker_and_its_limit(c: Client, name: str) -> None:
     c.pool.put(pool=name, members=[{"id": "a"}])
     c.ratelimit.put_rule(rule={"name": name, "algorithm": "token_bucket", "limits": [{"limit": 2, "period_ms": 3_600_000}]})
     with c.permit(name, rule=name, breaker="default", cost=1) as p:
@@ -228,14 +228,14 @@ def test_a_permit_tells_its_breaker_and_its_limit(c: Client, name: str) -> None:
     assert c.breaker.get(name="a", pool=name)["failures"] == 1
 
 
-def test_an_outcome_that_is_not_known_is_told_and_the_member_given_back(c: Client, name: str) -> None:
+def test_an_unknown_outcome_raises_and_the_member_is_given_back(c: Client, name: str) -> None:
     c.pool.put(pool=name, members=[{"id": "a"}])
     with pytest.raises(coxswain.InvalidArgument, match="outcome"), c.pool(name) as m:
         m.report("splendid")
     assert c.pool.stats(pool=name)["live"] == 0
 
 
-async def test_a_cancelled_block_says_nothing_of_its_member(client: Callable[..., AsyncClient], name: str) -> None:
+async def test_a_cancelled_block_does_not_count_for_its_member(client: Callable[..., AsyncClient], name: str) -> None:
     async with client() as c:
         await c.pool.put(pool=name, members=[{"id": "a"}])
         with pytest.raises(TimeoutError):
@@ -261,7 +261,7 @@ def test_an_entry_of_a_queue_is_acknowledged_or_comes_back(c: Client, name: str)
     assert c.queue.stats(queue=name) == {"depth": 0, "leased": 0, "waiting": 0, "oldest_ms": 0}
 
 
-def test_what_was_done_is_not_done_again(c: Client, other: Client, name: str) -> None:
+def test_a_committed_key_is_not_reserved_again(c: Client, other: Client, name: str) -> None:
     with pytest.raises(ZeroDivisionError), c.seen(name, "u"):
         raise ZeroDivisionError
     with c.seen(name, "u", keep=3600) as r:

@@ -1,4 +1,4 @@
-"""What becomes of calls and leases when the connection breaks."""
+"""Calls and leases when the connection breaks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_a_call_without_an_id_that_may_have_run_is_not_repeated(method: st
 
 
 async def test_a_call_that_breaks_connections_is_given_up() -> None:
-    """Others lose their locks by it."""
+    """Each broken connection loses the locks of other callers."""
     async with Fake() as fake, AsyncClient(socket=fake.socket, deadline=60) as c:
         fake.answers["session.ping"] = lambda peer, params: peer.close()
         with pytest.raises(coxswain.Unavailable, match="the connection to the sidecar was lost: .*, 4 times in a row"):
@@ -75,7 +75,7 @@ async def test_a_lease_ends_with_its_connection() -> None:
         assert len(fake.peers) == 2
 
 
-async def test_a_renewal_whose_connection_ends_says_that_the_lease_is_lost() -> None:
+async def test_a_renewal_whose_connection_ends_raises_lost_error() -> None:
     async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
         fake.answers["lock.acquire"] = lambda peer, p: {"acquired": True, "token": p["token"], "fence": "7", "ttl_ms": 30000, "retry_after_ms": 0}
         fake.answers["lock.renew"] = fake.answers["stream.extend"] = lambda peer, p: peer.close()
@@ -135,7 +135,7 @@ async def test_a_grant_that_may_exist_is_given_back() -> None:
         assert fake.of("lock.release")[0][0]["token"] == fake.of("lock.acquire")[0]["token"]
 
 
-async def test_a_sidecar_that_does_not_read_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_the_sidecar_does_not_read_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coxswain._conn.WRITE_TIMEOUT", 0.1)
     async with Fake() as fake, AsyncClient(socket=fake.socket, deadline=60) as c:
         fake.limits["max_frame_bytes"] = 1 << 20
@@ -154,7 +154,7 @@ async def test_a_sidecar_that_does_not_read_is_given_up(monkeypatch: pytest.Monk
             task.cancel()
 
 
-async def test_a_sidecar_that_reads_slowly_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_the_sidecar_reads_slowly_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coxswain._conn.WRITE_TIMEOUT", 1)
     async with Fake() as fake, AsyncClient(socket=fake.socket, deadline=60) as c:
         fake.answers["stream.publish"] = lambda peer, params: {"published": True}
@@ -166,7 +166,7 @@ async def test_a_sidecar_that_reads_slowly_is_waited_for(monkeypatch: pytest.Mon
 
 @pytest.mark.limit(1200)
 async def test_nothing_is_lost_or_done_twice_while_the_sidecar_is_killed_20_times(own: Callable[..., Sidecar], name: str) -> None:
-    """50 tasks take, publish and hold locks, and count what they were answered; Redis says what was done."""
+    """50 tasks take, publish and hold locks, and count the answers; Redis has what was done."""
     sidecar = own()
     limits: Any = [{"limit": 1_000_000_000, "period_ms": 31_622_400_000}]
     taken, ids, done = 0, [], False
@@ -199,7 +199,7 @@ async def test_nothing_is_lost_or_done_twice_while_the_sidecar_is_killed_20_time
             except coxswain.LostError:
                 lost += 1
             except (coxswain.Busy, coxswain.Unavailable):
-                pass  # a call in line is given up when its connection broke 4 times
+                pass  # a waiting call fails when its connection broke 4 times
 
     async with AsyncClient("one", sidecar.socket, deadline=60) as one, AsyncClient("two", sidecar.socket, deadline=60) as two:
         tasks = [asyncio.create_task(take(c, f"{i}")) for i in range(20) for c in (one, two)]

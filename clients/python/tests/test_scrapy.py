@@ -26,10 +26,10 @@ class Spider:
     """A spider as a process, and what it wrote."""
 
     def __init__(self, folder: pathlib.Path, site: Site, socket: str, pages: int, reactor: str = ASYNCIO, **settings: Any) -> None:
-        self.log, self.said = folder / "events.jsonl", folder / "scrapy.log"
+        self.log, self.output = folder / "events.jsonl", folder / "scrapy.log"
         folder.mkdir()
         own = {
-            "HEARTBEAT_LOG": self.log, "COXSWAIN_SOCKET": socket, "TWISTED_REACTOR": reactor, "LOG_FILE": self.said, "LOG_LEVEL": "INFO",
+            "HEARTBEAT_LOG": self.log, "COXSWAIN_SOCKET": socket, "TWISTED_REACTOR": reactor, "LOG_FILE": self.output, "LOG_LEVEL": "INFO",
             "CONCURRENT_REQUESTS": 1, "DOWNLOAD_TIMEOUT": LIMIT, "TELNETCONSOLE_ENABLED": False,
         }  # fmt: skip
         options = [part for k, v in (own | settings).items() for part in ("-s", f"{k}={v}")]
@@ -40,7 +40,7 @@ class Spider:
     def events(self) -> list[dict[str, Any]]:
         """Waits for its end."""
         try:
-            assert self.process.wait(LIMIT) == 0, self.said.read_text()
+            assert self.process.wait(LIMIT) == 0, self.output.read_text()
         finally:
             self.process.kill()
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -50,7 +50,7 @@ def rule(c: Client, name: str, **fields: Any) -> None:
     c.call("ratelimit.put_rule", {"rule": {"name": name, "algorithm": "leaky_bucket", **fields}})
 
 
-def knows(c: Client, name: str) -> bool:
+def has_rule(c: Client, name: str) -> bool:
     try:
         return bool(c.ratelimit.peek(rule=name, key="k"))
     except NotFound:
@@ -58,7 +58,7 @@ def knows(c: Client, name: str) -> bool:
 
 
 def waits(events: list[dict[str, Any]]) -> list[tuple[float, int]]:
-    """The waits of requests, in seconds as they were told, and how often the reactor beat in each."""
+    """The waits of requests, as the seconds of their retry_after, and how often the reactor beat during each."""
     found: list[tuple[float, int]] = []
     waiting = False
     for e in events:
@@ -73,7 +73,7 @@ def waits(events: list[dict[str, Any]]) -> list[tuple[float, int]]:
 
 @pytest.mark.limit(600)
 def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.Path) -> None:
-    most, period, after = 20, 4.0, 4  # what the site allows, and how long it sends away who comes too often
+    most, period, after = 20, 4.0, 4  # the site's limit and period, and the seconds of its Retry-After
 
     def answer(before: int, path: str, agent: str) -> tuple[int, str | None]:
         return (429, str(after)) if before == 15 else (200, None)
@@ -86,7 +86,7 @@ def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.
         c.pool.put(pool=name, members=[{"id": agent} for agent in agents])
         for sidecar in sidecars:
             with Client("test", sidecar.socket) as each:
-                until(lambda: knows(each, name))
+                until(lambda: has_rule(each, name))
         reactors = [ASYNCIO, ASYNCIO, SELECT]
         spiders = [
             Spider(tmp_path / str(n), site, s.socket, 20, reactors[n], COXSWAIN_RULE=name, COXSWAIN_POOL=name) for n, s in enumerate(sidecars)
@@ -96,21 +96,21 @@ def test_three_spiders_keep_to_one_rule(own: Make, name: str, tmp_path: pathlib.
     ends = [log[-1] for log in logs]
     assert [e["reason"] for e in ends] == ["finished"] * 3
     assert sum(e["stats"]["item_scraped_count"] for e in ends) == 60
-    # The rate, by the site's own log.
+    # The rate, in the site's own log.
     times = [v.at for v in site.log]
     busiest = max(sum(1 for t in times if begin <= t < begin + period) for begin in times)
     assert busiest <= most
-    # One spider was told to stay away, and all did.
+    # One spider got the 429, and all stayed away.
     paused = next(v.at for v in site.log if v.status == 429)
     assert sum(e["stats"].get("coxswain/reported/429", 0) for e in ends) == 1
-    assert sum(1 for t in times if paused < t < paused + after) <= 8, "only what was on its way"
+    assert sum(1 for t in times if paused < t < paused + after) <= 8, "only requests that were already under way"
     for log in logs:
         assert any(e["event"] == "refused" and e["reason"] == "pause" for e in log)
-    # No reactor was blocked while a request waited: of 20 beats in each second, an eighth would do.
+    # No reactor was blocked while a request waited: there are 20 beats a second, and an eighth of them suffices.
     for log in logs:
         long = [(seconds, beats) for seconds, beats in waits(log) if seconds >= 0.8]
         assert long and all(beats >= 2.5 * seconds for seconds, beats in long), long
-    # Identities in the order of their last use. The two other spiders may have one each at the moment, and one cools down.
+    # Identities in the order of their last use. The two other spiders may hold one each, and one cools down.
     grants = sorted((e["fence"], e["id"]) for log in logs for e in log if e["event"] == "identity")
     assert len(grants) >= 61
     order = list(agents)
@@ -138,15 +138,15 @@ def test_an_identity_that_a_site_bans_is_used_no_more(own: Make, name: str, tmp_
     assert [v.agent for v in site.log].count("Agent Two") == 1
 
 
-def test_a_request_that_never_fits_is_dropped_and_a_sidecar_that_is_away_is_waited_for(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+def test_a_request_that_never_fits_is_dropped_and_others_wait_for_a_sidecar_that_is_away(own: Make, name: str, tmp_path: pathlib.Path) -> None:
     sidecar = own()
     with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
         rule(c, name, limits=[{"limit": 0, "period_ms": 1000}])
-        until(lambda: knows(c, name))
+        until(lambda: has_rule(c, name))
         end = Spider(tmp_path / "never", site, sidecar.socket, 2, COXSWAIN_RULE=name, COXSWAIN_POOL="").events()[-1]
         assert end["stats"]["coxswain/given_up"] == 2 and site.log == []
         rule(c, f"{name}-2", limits=[{"limit": 1000, "period_ms": 1000}])
-        until(lambda: knows(c, f"{name}-2"))
+        until(lambda: has_rule(c, f"{name}-2"))
         sidecar.kill()
         spider = Spider(tmp_path / "away", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-2", COXSWAIN_POOL="")
         until(lambda: spider.log.exists() and '"unavailable"' in spider.log.read_text())
@@ -155,15 +155,15 @@ def test_a_request_that_never_fits_is_dropped_and_a_sidecar_that_is_away_is_wait
         assert end["stats"]["item_scraped_count"] == 2 and end["stats"]["coxswain/unavailable"] >= 1
 
 
-def test_what_is_never_to_be_had_or_too_late_is_dropped_at_once(own: Make, name: str, tmp_path: pathlib.Path) -> None:
+def test_requests_that_would_wait_forever_or_too_long_are_dropped_at_once(own: Make, name: str, tmp_path: pathlib.Path) -> None:
     sidecar = own()
     with Site(lambda before, path, agent: (200, None)) as site, Client("test", sidecar.socket) as c:
         c.pool.put(pool=name, members=[{"id": "1"}])
         rule(c, f"{name}-never", limits=[{"limit": 0, "period_ms": 1000}])
         rule(c, f"{name}-late", limits=[{"limit": 1, "period_ms": 3_600_000, "burst": 1}])
-        until(lambda: knows(c, f"{name}-never") and knows(c, f"{name}-late"))
+        until(lambda: has_rule(c, f"{name}-never") and has_rule(c, f"{name}-late"))
 
-        # The identity of a request that is dropped is there for the next one.
+        # The identity of a dropped request is free for the next one.
         stats = Spider(tmp_path / "rule", site, sidecar.socket, 2, COXSWAIN_RULE=f"{name}-never", COXSWAIN_POOL=name).events()[-1]["stats"]
         assert stats["coxswain/given_up"] == stats["coxswain/identities"] == stats["coxswain/refused/limit"] == 2
         assert "coxswain/refused/pool/busy" not in stats and site.log == []

@@ -45,8 +45,8 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("vector", vectors("requests"), ids=lambda v: str(v["name"]))
-async def test_requests_mean_what_the_vectors_say(vector: dict[str, Any]) -> None:
-    """The order of keys means nothing, and a call has the deadline and the id that it is given."""
+async def test_requests_match_the_vectors(vector: dict[str, Any]) -> None:
+    """Compares without the order of keys; each call is given its deadline and its id."""
     async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
         conn = c.core.conn
         assert conn is not None
@@ -62,7 +62,7 @@ async def test_requests_mean_what_the_vectors_say(vector: dict[str, Any]) -> Non
         conn._last_id = vector["msgid"] - 1
         given = dict(vector["params"])
         if "_request_id" not in given:
-            given["_request_id"] = ""  # asks for none
+            given["_request_id"] = ""  # the call has no request id
             if vector["method"] in IDEMPOTENT:
                 del given["_request_id"]
         await c.call(vector["method"], given)
@@ -72,7 +72,7 @@ async def test_requests_mean_what_the_vectors_say(vector: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("vector", vectors("replies"), ids=lambda v: str(v["name"]))
-async def test_replies_are_read_as_the_vectors_say(vector: dict[str, Any]) -> None:
+async def test_replies_are_read_as_in_the_vectors(vector: dict[str, Any]) -> None:
     events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
     async with Fake() as fake, AsyncClient(socket=fake.socket, on_event=lambda method, params: events.put_nowait((method, params))) as c:
         frame = bytes.fromhex(vector["hex"])

@@ -1,4 +1,4 @@
-"""Writes what happens to HEARTBEAT_LOG, with a beat of the reactor every 50 ms: one that is blocked does not beat."""
+"""Writes the events of the middleware to HEARTBEAT_LOG, and a beat every 50 ms: a blocked reactor does not beat."""
 
 import json
 

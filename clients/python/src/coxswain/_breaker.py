@@ -10,7 +10,7 @@ from ._errors import Busy
 
 
 class Guard:
-    """One use of a breaker at a time. state and probe are of the last answer."""
+    """One use of a breaker at a time. state and probe are those of the last answer."""
 
     def __init__(self, portal: Any, params: dict[str, Any]) -> None:
         self._portal = portal
@@ -26,7 +26,7 @@ class Guard:
 
     @property
     def probe(self) -> bool:
-        """The breaker is half open, and this is one of its probes."""
+        """Whether the breaker is half open and this use is one of its probes."""
         return bool(self._answer.get("probe"))
 
     async def _ask(self) -> None:

@@ -1,4 +1,4 @@
-"""The two clients."""
+"""The clients for threads (Client) and for asyncio (AsyncClient)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def _key_of(key: str | Callable[..., str], args: Any, kwargs: Any) -> str:
 class AsyncClient:
     """A client of the sidecar for asyncio, with one connection for all tasks of its loop.
 
-    client: the name by which others see who holds a lock; None = the program's
+    client: the name that is shown for the locks it holds; None = the name of the program
     socket: the path of the sidecar's socket; None = $COXSWAIN_SOCKET, else /run/coxswain/sidecar.sock
-    deadline: seconds for a call that names none, beside what it waits
-    on_event: called with the method and the params of every notification that is not a subscription's, such as lock.lost; it may be
+    deadline: seconds for a call that gives none, in addition to its wait
+    on_event: called with the method and the params of every notification that belongs to no subscription, such as lock.lost; it may be
         a coroutine function
 
     It connects with the first call, or when it is entered with `async with`, and again whenever the connection breaks.
@@ -79,7 +79,7 @@ class AsyncClient:
 
     @property
     def draining(self) -> float | None:
-        """When the pod ends, as Unix time, if the sidecar has said that it does: finish the work and start none that is long."""
+        """When the pod ends, as Unix time, once the sidecar has announced it: finish the work and start no long work. None = not announced."""
         return self.core.draining
 
     def invoke(self, method: str, params: dict[str, Any], deadline: float | None = None) -> Coroutine[Any, Any, Any]:
@@ -109,7 +109,7 @@ class AsyncClient:
     def limited(
         self, rule: str, key: str | Callable[..., str], *, cost: int = 1, wait: float = 0.0
     ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Coroutine[Any, Any, R]]]:
-        """Has a coroutine function ask a limit before each call. See Client.limited."""
+        """Makes a coroutine function ask a limit before each call. See Client.limited."""
 
         def decorate(function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
             @functools.wraps(function)
@@ -126,7 +126,7 @@ class AsyncClient:
         await self.core.connect()
 
     async def aclose(self) -> None:
-        """Closes the connection, so that the sidecar gives back what it holds. Calls in flight raise ClosedError."""
+        """Closes the connection, so that the sidecar gives back its leases. Calls in flight raise ClosedError."""
         await self.core.close()
 
     async def __aenter__(self) -> Self:
@@ -148,7 +148,7 @@ class _Runner:
         self.pid = os.getpid()
         self.selector = selectors.DefaultSelector()
         self.loop = asyncio.SelectorEventLoop(self.selector)
-        self.executor: concurrent.futures.ThreadPoolExecutor | None = None  # of on_event
+        self.executor: concurrent.futures.ThreadPoolExecutor | None = None  # runs on_event
         self.thread = threading.Thread(target=self._serve, name="coxswain", daemon=True)
         self.thread.start()
 
@@ -168,7 +168,7 @@ class _Runner:
         if self.pid != os.getpid() or self.loop.is_closed():
             return
         closing = self._close(core)
-        if threading.current_thread() is self.thread:  # the client was collected there
+        if threading.current_thread() is self.thread:  # the client was garbage-collected on it; joining would deadlock
             self.closing = self.loop.create_task(closing)
         else:
             asyncio.run_coroutine_threadsafe(closing, self.loop)
@@ -178,10 +178,10 @@ class _Runner:
 class Client:
     """A client of the sidecar for threads, with one connection for all of them.
 
-    client: the name by which others see who holds a lock; None = the program's
+    client: the name that is shown for the locks it holds; None = the name of the program
     socket: the path of the sidecar's socket; None = $COXSWAIN_SOCKET, else /run/coxswain/sidecar.sock
-    deadline: seconds for a call that names none, beside what it waits
-    on_event: called with the method and the params of every notification that is not a subscription's, such as lock.lost, on a thread
+    deadline: seconds for a call that gives none, in addition to its wait
+    on_event: called with the method and the params of every notification that belongs to no subscription, such as lock.lost, on a thread
         of its own, so that it may make calls
 
     It connects with the first call, or when it is entered with `with`, and again whenever the connection breaks. A child of a fork
@@ -221,14 +221,14 @@ class Client:
 
     @property
     def draining(self) -> float | None:
-        """When the pod ends, as Unix time, if the sidecar has said that it does: finish the work and start none that is long."""
+        """When the pod ends, as Unix time, once the sidecar has announced it: finish the work and start no long work. None = not announced."""
         return self.core.draining
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
         """Runs a coroutine of the client on its loop, and waits for its result."""
         if self._runner is not None and threading.current_thread() is self._runner.thread:
             coroutine.close()
-            raise RuntimeError("a call on the client's own thread would wait for itself")
+            raise RuntimeError("a call on the client's own thread would wait for itself: make it on another thread")
         future = self.submit(coroutine)
         try:
             return future.result()
@@ -237,7 +237,7 @@ class Client:
             raise
 
     def submit(self, coroutine: Coroutine[Any, Any, R]) -> concurrent.futures.Future[R]:
-        """Runs a coroutine of the client on its loop. Whoever is told of the result is told on the loop's thread, and must not block it."""
+        """Runs a coroutine of the client on its loop. Callbacks of the future run on the loop's thread, and must not block it."""
         try:
             runner = self._running()
         except BaseException:
@@ -257,12 +257,12 @@ class Client:
                     weakref.finalize(self, runner.stop, self.core)
         return runner
 
-    def _forsake(self) -> None:
-        """Has a child process begin anew. Closing the selector here changes nothing of the parent's."""
+    def _reset_in_child(self) -> None:
+        """Resets the client in a child of a fork. Closing the selector here does not change the parent's."""
         self._lock = threading.Lock()
         if self._runner is not None:
             self._runner.selector.close()
-            self.core._graveyard.append(self._runner)
+            self.core._of_parent.append(self._runner)
             self._runner = None
 
     def invoke(self, method: str, params: dict[str, Any], deadline: float | None = None) -> Any:
@@ -289,13 +289,13 @@ class Client:
         """Takes cost from a limit, or raises Limited.
 
         rule: the name of the rule
-        key: whom or what the limit counts, such as a host
-        wait: seconds to wait for a slot, first come, first served, at most 60; what is further away is refused at once
-        group: counts in place of the key
+        key: what the limit counts, such as a host
+        wait: seconds to wait for a slot, first come, first served, at most 60; if the slot is further away, the call is refused at once
+        group: is counted instead of the key
         pool: the pool whose member the key names
-        fail_mode: what decides when Redis does not answer: closed, open or local; None = the rule's
+        fail_mode: how the call is decided while Redis does not reply: closed, open or local; None = the rule's
 
-        Under a rule with max_concurrent use it in `with`: it frees its place at the end.
+        Under a rule with max_concurrent use it in `with`, which gives its permit back at the end.
         """
         grant = LimitGrant(self, _limit_params(rule, key, cost, wait, group, pool, fail_mode))
         self.run(grant._ask())
@@ -304,9 +304,9 @@ class Client:
     def limited(
         self, rule: str, key: str | Callable[..., str], *, cost: int = 1, wait: float = 0.0
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-        """Has a function ask a limit before each call, and raise Limited where that refuses.
+        """Makes a function ask a limit before each call, and raise Limited if the limit refuses.
 
-        key: whom or what the limit counts, or a function of the call's arguments that returns it
+        key: what the limit counts, or a function of the call's arguments that returns it
         """
 
         def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -327,7 +327,7 @@ class Client:
         self.run(self.core.connect())
 
     def close(self) -> None:
-        """Closes the connection, so that the sidecar gives back what it holds. Calls in flight raise ClosedError."""
+        """Closes the connection, so that the sidecar gives back its leases. Calls in flight raise ClosedError."""
         with self._lock:
             self._closed = True
             runner, self._runner = self._runner, None
@@ -347,7 +347,7 @@ class Client:
 
 
 def _relay(client: weakref.ref[Client], on_event: Callable[[str, dict[str, Any]], None]) -> OnEvent:
-    """Calls on_event on a thread of its own, where it may wait."""
+    """Returns a coroutine function that calls on_event on a thread of its own, where it may block."""
 
     async def relay(method: str, params: dict[str, Any]) -> None:
         alive = client()
@@ -366,7 +366,7 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 def _in_child() -> None:
     for client in list(_clients):
-        client._forsake()
+        client._reset_in_child()
 
 
 os.register_at_fork(after_in_child=_in_child)

@@ -1,7 +1,7 @@
 """One connection to the sidecar, which is one session there.
 
-Everything here runs on the event loop of the connection. Frames of one turn of the loop leave in one write; replies are given to
-their callers as they are read, and nothing that a program does can hold the reader up.
+Everything here runs on the event loop of the connection. Frames of one turn of the loop leave in one write. Replies are given to
+their callers as they are read, and no code of the program runs between them, so that it cannot block the reader.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from ._errors import Broken, CoxswainError, DeadlineExceeded, InvalidArgument, O
 if TYPE_CHECKING:
     from ._lease import Lease
 
-# Bytes that may wait while the sidecar does not read.
+# How many bytes may wait to be sent while the sidecar does not read.
 MAX_QUEUE_BYTES = 8 << 20
-# Seconds for which the sidecar may read nothing before the connection is closed.
+# The connection is closed when the sidecar has read nothing for so many seconds.
 WRITE_TIMEOUT = 10.0
-# Bytes of an unfinished frame, which the sidecar keeps far below.
+# The most bytes of an unfinished frame; the sidecar's frames are far smaller.
 MAX_FRAME_BYTES = 64 << 20
-# Bytes that are kept for subscriptions whose answer has not come yet.
+# The most bytes of notifications that are kept for subscriptions whose answer was not read yet.
 MAX_EARLY_BYTES = 8 << 20
 
 _pack = msgpack.Packer(unicode_errors="surrogateescape").pack
 
 
 class Subscriber(Protocol):
-    """Hears one subscription of one connection."""
+    """Receives the notifications of one subscription on one connection."""
 
-    def hear(self, method: str, params: dict[str, Any]) -> None:
+    def receive(self, method: str, params: dict[str, Any]) -> None:
         """Takes a notification. It must not wait."""
 
     def ended(self) -> None:
-        """The connection has ended: nothing is heard after it."""
+        """The connection has ended: no notification follows."""
 
 
 class Call:
@@ -63,7 +63,7 @@ class Call:
 
 
 class Opening:
-    """What a call subscribes to, and how that is ended again."""
+    """The subscriber of a call that subscribes, and the method that ends the subscription."""
 
     def __init__(self, to: Subscriber, unsubscribe: str) -> None:
         self.to = to
@@ -87,23 +87,23 @@ class Connection(asyncio.Protocol):
         self._unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=MAX_FRAME_BYTES, unicode_errors="surrogateescape")
         self._pending: dict[int, Call] = {}
         self._last_id = 0
-        self._running = 0  # of those pending, the ones that the sidecar counts
-        self._queue: deque[Call] = deque()  # wait until it can run one more
+        self._running = 0  # pending calls that the sidecar counts as in flight
+        self._queue: deque[Call] = deque()  # calls that wait until the sidecar can run one more
         self._out: list[bytes] = []
         self._out_bytes = 0
-        self._given = 0  # bytes that the transport was given
+        self._given = 0  # bytes that were passed to the transport
         self._blocked: asyncio.TimerHandle | None = None
         self._sweep_at = math.inf
         self._sweeper: asyncio.TimerHandle | None = None
         self._subs: dict[str, Subscriber] = {}
-        self._unanswered = 0  # calls that subscribe and have no answer
+        self._unanswered = 0  # calls that subscribe and have no answer yet
         self._early: list[tuple[str, str, dict[str, Any]]] = []
         self._early_bytes = 0
 
     # Sending.
 
     def submit(self, call: Call) -> asyncio.Future[Any]:
-        """Sends a call, now or when the sidecar can run one more. The future has its result."""
+        """Sends a call, now or when the sidecar can run one more. The future gets its result."""
         if self.error is not None:
             raise Broken(self.error, False)
         call.sent = False
@@ -124,11 +124,11 @@ class Connection(asyncio.Protocol):
             msgid = msgid + 1 & 0xFFFFFFFF
         self._last_id = call.msgid = msgid
         if not call.own_deadline:
-            # Rounded up: a sidecar may give up a moment late, but 0 would mean no deadline.
+            # Rounded up: the sidecar then may give up slightly late, but 0 would mean no deadline.
             call.params["_deadline_ms"] = max(math.ceil((call.deadline - self.loop.time()) * 1000), 1)
         frame = _pack((0, msgid, call.method, (call.params,)))
         if len(frame) > self.max_frame > 0:
-            # The sidecar would close the connection, and with it end the calls of others.
+            # The sidecar would close the connection, which ends all other calls on it.
             raise InvalidArgument(
                 f"{call.method}: the call takes {len(frame)} bytes and the sidecar takes {self.max_frame}: "
                 "send less, or raise limits.max_frame_bytes"
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         self._watch(-1)
 
     def _watch(self, before: int) -> None:
-        """Ends the connection if the sidecar has read nothing since it had read so many bytes."""
+        """Ends the connection if the sidecar has read nothing since the last check, by which it had read before bytes (-1: no check yet)."""
         read = self._given - self._transport.get_write_buffer_size()
         if read == before:
             self.fail(f"the sidecar did not read its socket for {WRITE_TIMEOUT:g} s")
@@ -177,10 +177,10 @@ class Connection(asyncio.Protocol):
             self._blocked.cancel()
             self._blocked = None
 
-    # Ends of calls that the sidecar does not end.
+    # Calls that end without a reply.
 
     def abandon(self, call: Call) -> None:
-        """Gives a call up: its caller has gone. What it is granted later is given back."""
+        """Gives up a call whose caller has gone. A grant that arrives later is given back."""
         if not call.sent:
             if call in self._queue:
                 self._queue.remove(call)
@@ -228,7 +228,7 @@ class Connection(asyncio.Protocol):
                     call = pending.pop(frame[1])
                     if not call.waits:
                         self._running -= 1
-                    if call.lease is None and call.opens is None and not call.future.done():  # nearly all
+                    if call.lease is None and call.opens is None and not call.future.done():  # nearly all calls
                         if frame[2] is None:
                             call.future.set_result(frame[3])
                         else:
@@ -237,11 +237,11 @@ class Connection(asyncio.Protocol):
                         self._answer(call, frame[2], frame[3])
                 elif frame[0] == 2:
                     params = frame[2]
-                    self._hear(frame[1], params[0] if isinstance(params, list) and params else params or {})
+                    self._notified(frame[1], params[0] if isinstance(params, list) and params else params or {})
                 else:
                     raise ValueError("a frame that is neither a reply nor a notification")
-        except Exception as e:  # whatever the bytes lead to: nothing behind them can be trusted
-            self.fail(f"the sidecar sent what is not the protocol: {e!r}")
+        except Exception as e:  # any exception: after a malformed frame the rest of the stream cannot be trusted
+            self.fail(f"the sidecar sent a malformed frame: {e!r}")
             return
         while self._queue and self._running < self.max_running:
             call = self._queue.popleft()
@@ -252,14 +252,14 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, call: Call, error: Any, result: Any) -> None:
         if error is None and call.lease is not None and not call.future.done():
-            call.lease._named(self, result)
+            call.lease._note_token(self, result)
         if call.opens is not None:
             self._unanswered -= 1
             if error is None and not call.future.done():
-                self._meet(call.opens.to, result["subscription"])
+                self._attach(call.opens.to, result["subscription"])
             if self._unanswered == 0:
                 self._early, self._early_bytes = [], 0
-        if call.future.done():  # its caller has gone
+        if call.future.done():  # the caller has gone
             if error is None:
                 self._undo(call, result)
         elif error is None:
@@ -268,9 +268,9 @@ class Connection(asyncio.Protocol):
             call.future.set_exception(read_error(call.method, error))
 
     def _undo(self, call: Call, result: Any) -> None:
-        """Gives back what a reply grants for which nobody waits any more."""
+        """Gives back what a reply grants to a caller that has gone."""
         if call.lease is not None:
-            call.lease._late(self, result)
+            call.lease._give_back_late(self, result)
         if call.opens is not None:
             self._subs.pop(result["subscription"], None)
             gone = Call(call.opens.unsubscribe, {"subscription": result["subscription"]}, self.loop.time() + 5, False)
@@ -278,36 +278,36 @@ class Connection(asyncio.Protocol):
             gone.future.cancel()
             self._send(gone)
 
-    def _hear(self, method: str, params: dict[str, Any]) -> None:
+    def _notified(self, method: str, params: dict[str, Any]) -> None:
         sub = params.get("subscription")
         if isinstance(sub, str):
             to = self._subs.get(sub)
             if to is not None:
-                to.hear(method, params)
+                to.receive(method, params)
                 return
             if self._unanswered:
-                # Messages may be read before the answer that names their subscription.
+                # Messages may arrive before the answer that has the id of their subscription.
                 self._early.append((sub, method, params))
                 self._early_bytes += len(params.get("body", b"")) + 256
                 if self._early_bytes > MAX_EARLY_BYTES:
-                    raise ValueError("more than 8 MiB for a subscription before it is named")
+                    raise ValueError("more than 8 MiB of messages for a subscription before the answer that names it")
                 return
         elif method.endswith(".lost"):
             lease = self.held.pop(params["token"], None)
             if lease is not None:
                 lease._lose(params["reason"])
             for to in list(self._subs.values()):
-                to.hear(method, params)
+                to.receive(method, params)
         self._on_event(method, params)
 
-    def _meet(self, to: Subscriber, sub: str) -> None:
+    def _attach(self, to: Subscriber, sub: str) -> None:
         self._subs[sub] = to
         for known, method, params in self._early:
             if known == sub:
-                to.hear(method, params)
+                to.receive(method, params)
 
-    def silence(self, sub: str) -> None:
-        """Hears no more of a subscription."""
+    def detach(self, sub: str) -> None:
+        """Stops passing on notifications of a subscription."""
         self._subs.pop(sub, None)
 
     # The end.
@@ -316,7 +316,7 @@ class Connection(asyncio.Protocol):
         self.fail(str(exc or "the sidecar closed it"))
 
     def fail(self, why: str, error: CoxswainError | None = None) -> None:
-        """Ends the connection: its leases are lost, its calls end with Broken, or with the error that is given."""
+        """Ends the connection: its leases are lost, and its calls end with Broken, or with error if it is given."""
         if self.error is not None:
             return
         self.error = why
@@ -329,7 +329,7 @@ class Connection(asyncio.Protocol):
             if self._blocked:
                 self._transport.abort()
         held, self.held = self.held, {}
-        # Leases before calls: who acquires binds its lease to the next connection as soon as the call ends.
+        # Leases before calls: an acquisition that is repeated binds its lease to the next connection as soon as its call here ends.
         for lease in held.values():
             lease._lose("the connection ended: " + why)
         for to in self._subs.values():

@@ -1,7 +1,8 @@
-"""What both clients share: the connection that is made again and again, calls that are repeated on the next one, and events.
+"""What both clients share: reconnecting, repeating calls on the next connection, and events.
 
-Its invariant: every call ends within its deadline, and is executed at most once however often its connection breaks. A call is
-repeated on the next connection only if it is idempotent or has a request id, and every call that is not idempotent has one.
+The invariant: every call ends within its deadline, and is executed at most once however often its connection breaks. A call is
+repeated on the next connection only if it is idempotent or has a request id. Calls that are not idempotent get a request id,
+except those in WITHOUT_ID.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ log = logging.getLogger("coxswain")
 DEFAULT_SOCKET = "/run/coxswain/sidecar.sock"
 SOCKET_ENV = "COXSWAIN_SOCKET"
 PROTOCOL = 1
-# How often one call is sent. A call whose connection breaks each time may be the cause, and every broken connection loses the
-# leases of others.
+# How often one call is sent at most. A call whose connection breaks each time may be the cause, and every broken connection loses
+# the leases of other callers.
 MAX_SENDS = 4
 HELLO_TIMEOUT = 5.0
-# Seconds that a connection must have lived for the pauses to start over.
-CALM = 1.0
-# The pauses between attempts double from the first to the longest. Each varies at random by up to half of itself.
+# After a connection that lasted so many seconds the pauses start over.
+STABLE_AFTER = 1.0
+# The pauses between attempts, in seconds, double from the first to the longest. Each varies at random by up to half of itself.
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0
 # How many events wait for on_event; later ones are dropped.
 EVENT_QUEUE = 256
-# A message of Pub/Sub may be lost but not come twice, and costs no write for a request id.
+# A Pub/Sub message may be lost but must not arrive twice, so its call is not repeated and does not pay for a stored reply.
 WITHOUT_ID = frozenset({"pubsub.publish"})
 
 OnEvent = Callable[[str, dict[str, Any]], Awaitable[None] | None]
@@ -60,18 +61,18 @@ class Core:
         self._refused: ConnectError | None = None  # why the last attempt to connect failed
         self._follows: dict[str, Any] | None = None  # the params of events.subscribe
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._sock: socket.socket | None = None  # of the connection, also while that is being made
+        self._sock: socket.socket | None = None  # of the connection, also while it is being established
         self._tasks: list[asyncio.Task[None]] = []
         self._id_prefix = ""
         self._ids: itertools.count[int]
         self._dropping = False
-        self._graveyard: list[Any] = []  # what belongs to a parent process, and must not be finalized here
+        self._of_parent: list[Any] = []  # objects of a parent process, kept alive since they must not be finalized here
         _cores.add(self)
 
-    # Which process and loop it belongs to.
+    # The process and the loop that the client belongs to.
 
     def _start(self) -> asyncio.AbstractEventLoop:
-        """Binds the client to the running loop, and has it connect."""
+        """Binds the client to the running loop, and starts to connect."""
         loop = asyncio.get_running_loop()
         if self._closed:
             raise ClosedError("the client is closed")
@@ -80,7 +81,7 @@ class Core:
         if self._loop is not None:
             if self._loop.is_running():
                 raise RuntimeError("an AsyncClient belongs to one event loop: make one in each, or use Client")
-            if self.conn is not None:  # its loop has ended without aclose
+            if self.conn is not None:  # its loop ended without aclose
                 self.conn.sock.close()
                 self.conn.error = "its event loop has ended"
         self._loop = loop
@@ -88,23 +89,23 @@ class Core:
         self._id_prefix, self._ids = secrets.token_hex(12) + "-", itertools.count(1)
         self._changed: asyncio.Future[None] = loop.create_future()
         self._events: deque[tuple[str, dict[str, Any]]] = deque()
-        self._heard = asyncio.Event()
+        self._event_queued = asyncio.Event()
         self._tasks = [loop.create_task(self._keep(loop))]
         if self._on_event is not None:
             self._tasks.append(loop.create_task(self._deliver(self._on_event)))
         return loop
 
-    def forsake(self) -> None:
-        """Has a child process begin anew. What belongs to the parent is closed here without a word on the socket."""
+    def reset_in_child(self) -> None:
+        """Resets the client in a child of a fork. It closes the child's copy of the parent's socket and sends nothing on it."""
         if self._sock is not None and (fd := self._sock.detach()) >= 0:
             socket.close(fd)
         if self.conn is not None:
-            self.conn.error = "it is the parent process's"
-        self._graveyard.append((self._loop, self._tasks, self.conn))
+            self.conn.error = "it belongs to the parent process"
+        self._of_parent.append((self._loop, self._tasks, self.conn))
         self._loop, self.conn, self._tasks, self.draining, self._follows = None, None, [], None, None
 
     async def close(self) -> None:
-        """Closes the connection, so that the sidecar gives back what it holds. Calls in flight end with ClosedError."""
+        """Closes the connection, so that the sidecar gives back its leases. Calls in flight end with ClosedError."""
         self._closed = True
         if self._loop is None or self._loop is not asyncio.get_running_loop():
             return
@@ -113,13 +114,13 @@ class Core:
             task.cancel()
         if self.conn is not None:
             self.conn.fail("the client was closed", ClosedError("the client is closed"))
-        self._tell()
+        self._wake()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # Connecting.
 
-    def _tell(self) -> None:
-        """Wakes who waits for a connection."""
+    def _wake(self) -> None:
+        """Wakes the calls that wait for a connection."""
         changed, self._changed = self._changed, self._changed.get_loop().create_future()
         if not changed.done():
             changed.set_result(None)
@@ -134,18 +135,18 @@ class Core:
             except (OSError, CoxswainError, Broken) as e:
                 self._refused = e if isinstance(e, ConnectError) else self._explain(e)
                 log.debug("%s", self._refused)
-                self._tell()
+                self._wake()
             else:
                 self.conn, self._refused = conn, None
                 log.debug("connected to the sidecar at %s, session %s", self.path, conn.session)
-                self._tell()
+                self._wake()
                 try:
                     await conn.dead
                 finally:
                     self.conn = None
                     conn.fail("its event loop has ended", ClosedError("the event loop of the client has ended"))
                 log.warning("the connection to the sidecar at %s was lost: %s", self.path, conn.error)
-                if loop.time() - began >= CALM:
+                if loop.time() - began >= STABLE_AFTER:
                     pause = FIRST_PAUSE
             await asyncio.sleep(pause / 2 + random.random() * pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -199,25 +200,25 @@ class Core:
         if r["protocol"] != PROTOCOL:
             raise ConnectError(
                 f"cannot reach the sidecar at {self.path}: {r['server']} {r['version']} speaks protocol {r['protocol']} "
-                f"and this client protocol {PROTOCOL}: install the version of the client that goes with the sidecar",
+                f"and this client speaks protocol {PROTOCOL}: install the version of the client that matches the sidecar",
                 hopeless=True,
             )
         conn.session = r["session"]
         conn.max_frame, conn.max_running = r["limits"]["max_frame_bytes"], max(r["limits"]["max_inflight"], 1)
 
     async def _resume(self, loop: asyncio.AbstractEventLoop, conn: Connection) -> None:
-        """Subscribes a new connection to the events that the program follows, before calls can use it."""
+        """Subscribes a new connection to the events that the program subscribed to, before calls can use it."""
         if self._follows is None:
             return
         self._event("events.gap", {"reason": "reconnected"})
         try:
             await conn.submit(Call("events.subscribe", dict(self._follows), loop.time() + HELLO_TIMEOUT, False))
         except CoxswainError as e:
-            log.warning("events are no longer told: %s", e)
+            log.warning("the subscription to events was not renewed, so that on_event gets no more of them: %s", e)
             self._event("events.gap", {"reason": "refused", "error": str(e)})
 
     async def pick(self, end: float, give_up: bool = False) -> Connection:
-        """Waits for a connection until end, by the loop's clock; with give_up only while a further attempt may succeed."""
+        """Waits for a connection until end, by the loop's clock; with give_up only while another attempt may succeed."""
         self._start()
         try:
             async with asyncio.timeout_at(end):
@@ -232,14 +233,14 @@ class Core:
         return self.conn
 
     async def connect(self) -> None:
-        """Waits for the sidecar, within the client's deadline; at once it fails where a further attempt cannot succeed."""
+        """Waits for the sidecar, within the client's deadline; fails at once if another attempt cannot succeed."""
         loop = self._start()
         await self.pick(loop.time() + self.deadline, give_up=True)
 
     # Calling.
 
     async def call(self, method: str, params: dict[str, Any], deadline: float | None = None) -> Any:
-        """Calls a method. Params become the call's own."""
+        """Calls a method. The call may change params."""
         result = await self.invoke(method, params, deadline)
         if method == "events.subscribe":
             self._follows = {k: v for k, v in params.items() if not k.startswith("_")}
@@ -257,7 +258,7 @@ class Core:
         opens: Opening | None = None,
         on: Connection | None = None,
     ) -> Any:
-        """Executes a call, on several connections if they break; with on, on that one alone."""
+        """Executes a call, on several connections if they break; with on, only on that connection."""
         loop = self._loop
         if loop is None or loop is not asyncio.get_running_loop() or self._closed:
             loop = self._start()
@@ -271,7 +272,7 @@ class Core:
                 repeatable = True
             elif given:
                 repeatable = True
-            elif given is not None:  # an empty one asks for none
+            elif given is not None:  # an empty id means that the call has none
                 del params["_request_id"]
         call = Call(method, params, end, wait > 0, lease, opens)
         sends = 0
@@ -306,23 +307,23 @@ class Core:
             return
         if len(self._events) >= EVENT_QUEUE:
             if not self._dropping:
-                log.warning("events are dropped from %s on: on_event is too slow", method)
+                log.warning("events are dropped, beginning with %s: on_event is too slow", method)
             self._dropping = True
             return
         self._events.append((method, params))
-        self._heard.set()
+        self._event_queued.set()
 
     async def _deliver(self, on_event: OnEvent) -> None:
         """Calls on_event for each event, one after the other."""
         while True:
-            await self._heard.wait()
-            self._heard.clear()
+            await self._event_queued.wait()
+            self._event_queued.clear()
             while self._events:
                 method, params = self._events.popleft()
                 try:
-                    told = on_event(method, params)
-                    if inspect.isawaitable(told):
-                        await told
+                    result = on_event(method, params)
+                    if inspect.isawaitable(result):
+                        await result
                 except Exception:
                     log.exception("on_event failed for %s", method)
             self._dropping = False
@@ -333,7 +334,7 @@ _cores: weakref.WeakSet[Core] = weakref.WeakSet()
 
 def _in_child() -> None:
     for core in list(_cores):
-        core.forsake()
+        core.reset_in_child()
 
 
 os.register_at_fork(after_in_child=_in_child)

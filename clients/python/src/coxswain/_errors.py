@@ -1,4 +1,4 @@
-"""What calls raise. Refusals of a limit or a lease are errors only in the pleasant forms; a call by its method returns them as a result."""
+"""The exceptions of calls. The convenience forms raise the refusal of a limit or a lease; the calls of methods return it as a result."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 class CoxswainError(Exception):
-    """An error of the sidecar, or of the way to it.
+    """An error of the sidecar, or of the connection to it.
 
-    code: what went wrong, such as UNAVAILABLE
+    code: the kind of error, such as UNAVAILABLE
     retryable: the same call may succeed later, unchanged
-    retry_after: seconds to wait first; None = not known
-    maybe_executed: the call may have been carried out all the same
+    retry_after: seconds to wait before that; None = not known
+    maybe_executed: the call may have been carried out although it failed
     details: more, such as trouble, the name of what is wrong with Redis
     """
 
@@ -49,7 +49,7 @@ class InvalidArgument(CoxswainError):
 
 
 class InvalidRequest(CoxswainError):
-    """The frame is no request."""
+    """The frame is not a request."""
 
     code = "INVALID_REQUEST"
 
@@ -61,13 +61,13 @@ class MethodNotFound(CoxswainError):
 
 
 class NotFound(CoxswainError):
-    """What the call names does not exist, such as a rule."""
+    """Something that the call names, such as a rule, does not exist."""
 
     code = "NOT_FOUND"
 
 
 class FailedPrecondition(CoxswainError):
-    """The call makes no sense in the present state."""
+    """The call is not possible in the current state."""
 
     code = "FAILED_PRECONDITION"
 
@@ -85,7 +85,7 @@ class Conflict(CoxswainError):
 
 
 class DeadlineExceeded(CoxswainError, TimeoutError):
-    """The call's time ran out."""
+    """The call's deadline has passed."""
 
     code = "DEADLINE_EXCEEDED"
     retryable = True
@@ -105,14 +105,14 @@ class Overloaded(CoxswainError):
 
 
 class Unavailable(CoxswainError):
-    """Redis cannot be reached, did not answer or refuses; or the connection to the sidecar ended."""
+    """Redis cannot be reached, did not reply or refused; or the connection to the sidecar ended."""
 
     code = "UNAVAILABLE"
     retryable = True
 
     @property
     def trouble(self) -> str:
-        """The name of what is wrong with Redis, such as oom; empty where that is not why."""
+        """The name of what is wrong with Redis, such as oom; empty if Redis is not the cause."""
         return str(self.details.get("trouble", ""))
 
 
@@ -128,7 +128,7 @@ class Internal(CoxswainError):
 
 
 class ConnectError(Unavailable, ConnectionError):
-    """No sidecar was reached in time; the message says why, and what to do. hopeless: a further attempt cannot succeed."""
+    """No sidecar was reached in time; the message has the cause and the remedy. hopeless: another attempt cannot succeed."""
 
     def __init__(self, message: str, *, hopeless: bool = False) -> None:
         super().__init__(message)
@@ -145,8 +145,8 @@ class Busy(CoxswainError):
     """An acquisition was refused.
 
     reason: why, such as busy, cooling, open or empty
-    held_by: who holds it, where that is known
-    retry_after: seconds after which it may be free; None = never, as things are
+    held_by: the holder, if it is known
+    retry_after: seconds after which it may be free; None = it does not become free by itself
     """
 
     code = "BUSY"
@@ -161,7 +161,7 @@ class Busy(CoxswainError):
 class Limited(CoxswainError):
     """A limit refused.
 
-    retry_after: seconds after which the cost fits if nobody else asks; None = it never fits
+    retry_after: seconds after which the cost fits if no other call is admitted meanwhile; None = it never fits
     result: the answer of ratelimit.acquire
     """
 
@@ -174,7 +174,7 @@ class Limited(CoxswainError):
 
 
 class LostError(CoxswainError):
-    """A lease ended although its holder did not give it back. Others may have it now."""
+    """A lease ended although its holder did not give it back. Another caller may hold it now."""
 
     code = "LOST"
 
@@ -204,7 +204,7 @@ BY_CODE: dict[str, type[CoxswainError]] = {
 
 
 def read_error(method: str, error: Any) -> CoxswainError:
-    """The exception of an error reply, in either of its forms."""
+    """The exception for an error reply, in map or list form."""
     if isinstance(error, dict):
         code, message = error.get("code", "INTERNAL"), error.get("message", "")
         after = error.get("retry_after_ms")

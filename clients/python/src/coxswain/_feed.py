@@ -1,7 +1,7 @@
-"""Subscriptions: messages of streams and of Pub/Sub, over all the connections that they come by.
+"""Subscriptions to streams and to Pub/Sub. A subscription goes on when its connection breaks and another one is made.
 
-What the program has not taken is bounded: of a stream by prefetch, in the sidecar; of Pub/Sub here, where messages that do not fit
-are dropped and counted. So a slow consumer holds up neither replies nor other subscriptions.
+The messages that the program has not taken are bounded: those of a stream by prefetch, in the sidecar; those of Pub/Sub here, where
+messages that do not fit are dropped and counted. So a slow consumer delays neither replies nor other subscriptions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from ._errors import Broken, ClosedError, CoxswainError, DeadlineExceeded, LostE
 
 log = logging.getLogger("coxswain")
 
-# Bytes of bodies that wait for the program, of one subscription.
+# The most bytes of messages of one Pub/Sub subscription that wait for the program.
 MAX_FEED_BYTES = 8 << 20
+# The most bytes of the reason of a nack.
 MAX_REASON = 1000
 
 M = TypeVar("M")
@@ -46,9 +47,9 @@ class Subscription(Generic[M]):
         self._id = ""
         self._closed = False
 
-    # What the connection tells.
+    # The connection calls these.
 
-    def hear(self, method: str, params: dict[str, Any]) -> None:
+    def receive(self, method: str, params: dict[str, Any]) -> None:
         raise NotImplementedError
 
     def ended(self) -> None:
@@ -67,7 +68,7 @@ class Subscription(Generic[M]):
             loop = asyncio.get_running_loop()
             try:
                 conn = await self._core.pick(loop.time() + self._core.deadline)
-                # Without a request id: what was subscribed ended with its connection.
+                # Without a request id: a stored reply would name a subscription that ended with its connection.
                 params = {**self._params, "_request_id": ""}
                 self._conn = conn
                 r = await self._core.invoke(self._subscribe, params, opens=opening, on=conn)
@@ -83,16 +84,16 @@ class Subscription(Generic[M]):
             except CoxswainError as e:
                 if not again or not (e.retryable or isinstance(e, DeadlineExceeded)):
                     raise
-                log.debug("cannot subscribe again: %s", e)
+                log.debug("cannot subscribe again, trying later: %s", e)
             self._conn = None
             await asyncio.sleep(pause / 2 + random.random() * pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _reopened(self) -> None:
-        """The subscription goes on, on another connection."""
+        """Called when the subscription goes on, on another connection."""
 
     def _begin(self) -> None:
-        """Begins anew on the running loop. What came on another one is that loop's, perhaps in the process that forked this one."""
+        """Resets the subscription if the loop has changed. Messages that came on another loop belong to it, perhaps in the parent process."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._more, self._opens = loop, asyncio.Event(), asyncio.Lock()
@@ -100,16 +101,16 @@ class Subscription(Generic[M]):
             self._abandon()
 
     def _abandon(self) -> None:
-        """Forgets what came."""
+        """Forgets the messages that came."""
         self._queue.clear()
 
     async def _ready(self) -> None:
-        """Subscribes if that was not done."""
+        """Subscribes unless the subscription exists."""
         if self._closed:
             raise ClosedError("the subscription was closed")
         self._begin()
         if self._conn is None:
-            async with self._opens:  # one of several that wait
+            async with self._opens:  # one of several tasks that wait subscribes
                 if self._conn is None:
                     try:
                         await self._open()
@@ -134,7 +135,7 @@ class Subscription(Generic[M]):
         return message
 
     def _idle(self) -> None:
-        """All that came was taken."""
+        """Called when the program has taken all messages that came."""
 
     async def _close(self) -> None:
         if self._closed:
@@ -148,12 +149,12 @@ class Subscription(Generic[M]):
         try:
             await self._core.invoke(self._unsubscribe, {"subscription": self._id}, on=conn)
         except (CoxswainError, Broken) as e:
-            log.debug("a subscription was not ended; it ends with the connection: %s", e)
+            log.debug("unsubscribing failed; the subscription ends with the connection: %s", e)
         await self._left(conn)
-        conn.silence(self._id)
+        conn.detach(self._id)
 
     async def _left(self, conn: Connection) -> None:
-        """Deals with what was delivered and not taken."""
+        """Gives back or drops the messages that the program has not taken."""
         self._queue.clear()
 
 
@@ -161,12 +162,12 @@ class SyncIteration(Subscription[M]):
     """A subscription of Client: iterate it, or get one message at a time; close it, or use it in `with`."""
 
     def get(self, timeout: float | None = None) -> M:
-        """The next message, for which it waits at most timeout seconds, and then raises TimeoutError."""
+        """Returns the next message. It waits for at most timeout seconds, and then raises TimeoutError."""
         message: M = self._portal.run(self._next(timeout))
         return message
 
     def subscribe(self) -> None:
-        """Subscribes now, and not only when the first message is asked for."""
+        """Subscribes now rather than when the first message is asked for."""
         self._portal.run(self._ready())
 
     def close(self) -> None:
@@ -195,11 +196,11 @@ class AsyncIteration(Subscription[M]):
     """A subscription of AsyncClient: iterate it, or get one message at a time; close it, or use it in `async with`."""
 
     async def get(self, timeout: float | None = None) -> M:
-        """The next message, for which it waits at most timeout seconds, and then raises TimeoutError."""
+        """Returns the next message. It waits for at most timeout seconds, and then raises TimeoutError."""
         return await self._next(timeout)
 
     async def subscribe(self) -> None:
-        """Subscribes now, and not only when the first message is asked for."""
+        """Subscribes now rather than when the first message is asked for."""
         await self._ready()
 
     async def aclose(self) -> None:
@@ -230,8 +231,8 @@ class AsyncIteration(Subscription[M]):
 class PubsubMessage:
     """A message of a channel.
 
-    missed: how many messages were dropped right before this one and not told by on_gap already; -1 = it is not known how many,
-        since the sidecar or Redis was not reached for a while
+    missed: how many messages were dropped right before this one and not reported to on_gap already; -1 = not known, since the sidecar
+        or Redis was not reached for a while
     """
 
     __slots__ = ("body", "channel", "missed", "pattern")
@@ -256,7 +257,7 @@ class _Pubsub(Subscription[PubsubMessage]):
         self._missed = 0  # since the last message that was queued
         self._on_gap = on_gap
 
-    def hear(self, method: str, params: dict[str, Any]) -> None:
+    def receive(self, method: str, params: dict[str, Any]) -> None:
         if method == "pubsub.gap":
             self._gap(params["dropped"])
         elif method == "pubsub.message":
@@ -271,7 +272,7 @@ class _Pubsub(Subscription[PubsubMessage]):
             self._wake()
 
     def _gap(self, dropped: int) -> None:
-        # What is not known stays so.
+        # An unknown number plus a known one is unknown.
         self._missed = -1 if dropped < 0 or self._missed < 0 else self._missed + dropped
         self._wake()
 
@@ -302,9 +303,9 @@ class AsyncPubsubSubscription(_Pubsub, AsyncIteration[PubsubMessage]):
 
 
 class StreamDelivery:
-    """A message that was delivered: acknowledge it, by ack or at the end of a `with` block of its own.
+    """A message that was delivered: acknowledge it, by ack or by using it in a `with` block.
 
-    lost: an event that is set when others may have the message
+    lost: an event that is set when another consumer may have the message
     """
 
     def __init__(self, feed: Any, params: dict[str, Any]) -> None:
@@ -327,9 +328,9 @@ class StreamDelivery:
         return f"<{type(self).__name__} {self.stream!r} {self.id} attempt={self.attempt}>"
 
     def check(self) -> None:
-        """Raises LostError if others may have the message."""
+        """Raises LostError if another consumer may have the message."""
         if self._pid != os.getpid():
-            raise LostError(f"message {self.id} of stream {self.stream}: it is the parent process's", reason="fork")
+            raise LostError(f"message {self.id} of stream {self.stream}: it belongs to the parent process", reason="fork")
         if self._loss:
             raise LostError(f"message {self.id} of stream {self.stream}: {self._loss}", reason=self._loss)
 
@@ -338,10 +339,10 @@ class StreamDelivery:
             self._loss = why
             self.lost.set()
 
-    async def _tell(self, method: str, more: dict[str, Any]) -> None:
-        """Tells the sidecar what becomes of the message; on another connection too, so that what was dealt with does not come again."""
+    async def _settle(self, method: str, more: dict[str, Any]) -> None:
+        """Sends the ack or nack. An ack is sent on another connection if need be, so that a processed message is not delivered again."""
         if self.settled or self._pid != os.getpid() or (self._loss and method == "stream.nack"):
-            return  # who has it says what becomes of it
+            return  # it is settled, or its present consumer or the parent process settles it
         core = self._feed._core
         params = {"stream": self.stream, "group": self.group, "id": self.id, **more}
         try:
@@ -359,7 +360,7 @@ class StreamDelivery:
             more["delay_ms"] = max(round(delay * 1000), 0)
         if dead:
             more["dead"] = True
-        await self._tell("stream.nack", more)
+        await self._settle("stream.nack", more)
 
     async def _extend(self) -> None:
         params = {"stream": self.stream, "group": self.group, "id": self.id}
@@ -375,26 +376,26 @@ class StreamDelivery:
     async def _leave(self, exc: BaseException | None) -> None:
         try:
             if exc is None:
-                await self._tell("stream.ack", {})
+                await self._settle("stream.ack", {})
             else:
                 await self._nack(repr(exc), None, False)
         except CoxswainError as e:
-            log.warning("what became of message %s of stream %s was not told; it is delivered again: %s", self.id, self.stream, e)
+            log.warning("message %s of stream %s was neither acknowledged nor nacked; it is delivered again: %s", self.id, self.stream, e)
 
 
 class StreamMessage(StreamDelivery):
     """A message of a stream. See StreamDelivery."""
 
     def ack(self) -> None:
-        """It was dealt with: the group is not given it again."""
-        self._feed._portal.run(self._tell("stream.ack", {}))
+        """Acknowledges the message after its work: the group is not given it again."""
+        self._feed._portal.run(self._settle("stream.ack", {}))
 
     def nack(self, reason: str = "", *, delay: float | None = None, dead: bool = False) -> None:
-        """It was not dealt with: it comes again after delay seconds, by default later with each attempt; dead = never."""
+        """Returns the message: it is delivered again after delay seconds, by default later with each attempt; dead = it becomes a dead letter."""
         self._feed._portal.run(self._nack(reason, delay, dead))
 
     def extend(self) -> None:
-        """Starts its visibility timeout again, which only bind="ttl" needs."""
+        """Restarts the visibility timeout. Only a subscription with bind="ttl" needs it."""
         self._feed._portal.run(self._extend())
 
     def __enter__(self) -> Self:
@@ -408,15 +409,15 @@ class AsyncStreamMessage(StreamDelivery):
     """A message of a stream. See StreamDelivery."""
 
     async def ack(self) -> None:
-        """It was dealt with: the group is not given it again."""
-        await self._tell("stream.ack", {})
+        """Acknowledges the message after its work: the group is not given it again."""
+        await self._settle("stream.ack", {})
 
     async def nack(self, reason: str = "", *, delay: float | None = None, dead: bool = False) -> None:
-        """It was not dealt with: it comes again after delay seconds, by default later with each attempt; dead = never."""
+        """Returns the message: it is delivered again after delay seconds, by default later with each attempt; dead = it becomes a dead letter."""
         await self._nack(reason, delay, dead)
 
     async def extend(self) -> None:
-        """Starts its visibility timeout again, which only bind="ttl" needs."""
+        """Restarts the visibility timeout. Only a subscription with bind="ttl" needs it."""
         await self._extend()
 
     async def __aenter__(self) -> Self:
@@ -435,9 +436,9 @@ class _Stream(Subscription[D]):
 
     def __init__(self, portal: Any, params: dict[str, Any]) -> None:
         super().__init__(portal, params)
-        self._deliveries: dict[str, D] = {}  # those that are not settled
+        self._deliveries: dict[str, D] = {}  # messages that are not settled, by id
 
-    def hear(self, method: str, params: dict[str, Any]) -> None:
+    def receive(self, method: str, params: dict[str, Any]) -> None:
         if method == "stream.message":
             message = self._message(self, params)
             before = self._deliveries.get(message.id)
@@ -464,7 +465,7 @@ class _Stream(Subscription[D]):
         try:
             self._queue.remove(message)
         except ValueError:
-            pass  # the program has it
+            pass  # the program has taken it
 
     def _forget(self, message: D) -> None:
         if self._deliveries.get(message.id) is message:
@@ -475,7 +476,7 @@ class _Stream(Subscription[D]):
         self._deliveries.clear()
 
     async def _left(self, conn: Connection) -> None:
-        """Has what the program did not take delivered again at once, but for what would become a dead letter by that."""
+        """Nacks the messages that the program did not take, without a delay, except those that would become dead letters by that."""
         last = self._params.get("max_deliveries", 5)
         queue, self._queue = self._queue, deque()
         for message in queue:

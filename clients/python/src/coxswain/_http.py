@@ -1,4 +1,4 @@
-"""What the hooks of HTTP clients share: who is counted, what a server says of coming back, and how a request went."""
+"""What the hooks of HTTP clients share: the key of a URL, Retry-After, and the outcome of a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 
 def host(url: str) -> str:
-    """The key that limits count a URL by, as the Go client has it: its host, without the port, of which all spellings have one key."""
+    """The key of a URL for limits, the same as in the Go client: its host without the port, normalized so that all spellings have one key."""
     name = (urlsplit(url).hostname or "").removesuffix(".")
     try:
         address = ipaddress.ip_address(name)
@@ -27,7 +27,7 @@ def host(url: str) -> str:
 
 
 def retry_after(value: str | None) -> float | None:
-    """The seconds of a Retry-After header, which has them or a date; None = it says nothing."""
+    """The seconds of a Retry-After header, which has seconds or a date; None = it is missing or neither."""
     if value is None or not (text := value.strip()):
         return None
     if text.isascii() and text.isdigit():
@@ -41,13 +41,13 @@ def retry_after(value: str | None) -> float | None:
     return (at - datetime.datetime.now(datetime.UTC)).total_seconds()
 
 
-def telling(status: int, after: float | None) -> bool:
-    """Whether an answer may pause its key: which statuses do is for the rule to say."""
+def may_pause(status: int, after: float | None) -> bool:
+    """Whether an answer may pause its key and is reported; the rule decides which statuses do."""
     return status >= 400 or after is not None
 
 
 def outcome(status: int) -> str:
-    """How the use of an identity went, by the status that came back."""
+    """The outcome of the use of an identity, by the status of the answer."""
     if status in (429, 503):
         return "soft_block"
     if status in (401, 403, 407):

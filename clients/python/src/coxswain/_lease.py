@@ -1,9 +1,9 @@
 """Leases: locks, semaphores, members of pools, permits, entries of queues and reservations.
 
-A lease that is bound to the session is renewed by the sidecar, which reports a loss in time as long as it lives; so the client asks
-whether it does every third of the TTL. A lease that is bound to its TTL ends with that, unless it is renewed.
+The sidecar renews a lease that is bound to the session, and reports a loss in time as long as it runs; so the client pings the sidecar
+every third of the TTL. A lease that is bound to its TTL ends with the TTL, unless the caller renews it.
 
-What is in here runs on the event loop of the client. The classes without Async in their names run it there from other threads.
+The code runs on the event loop of the client. The classes without Async in their names run it there from other threads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._errors import Broken, Busy, Cancelled, ClosedError, CoxswainError, Deadli
 
 log = logging.getLogger("coxswain")
 
-# The longest time in line that one call may ask for.
+# The most seconds that one call may wait in line.
 MAX_WAIT = 60.0
 
 
@@ -35,15 +35,17 @@ class Kind:
     acquire: str
     release: str
     renew: str | None
-    name: str  # the keys of the params
+    # Keys of the params.
+    name: str
     token: str
     ttl: str
-    granted: str = "acquired"  # the key of the result
-    named: bool = False  # the sidecar makes the token
+    # The key of the result that has whether the lease was granted.
+    granted: str = "acquired"
+    named: bool = False  # whether the sidecar makes the token
     fenced: bool = True
-    key: str | None = None  # the second part of the name
-    unused: str | None = None  # the outcome of a grant that was not used
-    reason: str = "reason"
+    key: str | None = None  # the key of the params with the second part of the name
+    unused: str | None = None  # the outcome with which a grant that was not used is given back
+    reason: str = "reason"  # the key of the result with the reason of a refusal
 
 
 LOCK = Kind("lock", "lock.acquire", "lock.release", "lock.renew", "name", "token", "ttl_ms")
@@ -69,21 +71,21 @@ def ms(seconds: float) -> int:
 
 
 def seconds(ms_: int) -> float | None:
-    """Seconds of a retry_after_ms, of which a negative one says never."""
+    """Seconds of a retry_after_ms; None for a negative one, which means never."""
     return None if ms_ < 0 else ms_ / 1000
 
 
 def validity(ttl: float) -> float:
-    """How long a grant is safe to rely on: its TTL, less 1 % for clocks that differ in speed and 2 ms for rounding."""
+    """For how many seconds a grant is valid: its TTL, less 1 % for clocks that differ in speed and 2 ms for rounding."""
     return ttl - ttl / 100 - 0.002
 
 
 class Lease:
     """Something held for a time.
 
-    name: what was acquired
-    token: the owner's secret, by which others can renew and release it
-    fence: a number that rises with every grant, for what the lease protects; 0 = this noun has none
+    name: the name of the lock, semaphore, pool, queue or set
+    token: the owner's secret, which any client can use to renew or release the lease
+    fence: a number that rises with every grant, for the resource that the lease protects; 0 = this noun has none
     lost: an event that is set when the lease is lost: end the work then
     result: the answer of the sidecar
     """
@@ -95,10 +97,10 @@ class Lease:
         self._params = params
         self._session = params.get("bind", "session") == "session"
         self._pid = os.getpid()
-        self._on: Connection | None = None  # the session that holds it
-        self._confirmed = 0.0  # when it was certainly held, by the loop's clock
+        self._on: Connection | None = None  # the connection whose session holds it
+        self._confirmed = 0.0  # the latest instant at which it was certainly held, by the loop's clock
         self._ttl = 0.0
-        self._ends = math.inf  # the end of the longest hold
+        self._ends = math.inf  # the end of its validity by max_hold
         self._granted = False
         self._over = False
         self._loss: str | None = None
@@ -116,18 +118,18 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """It was granted, and neither lost nor given back."""
+        """Whether it was granted, and neither lost nor given back."""
         return self._granted and not self._over and self._loss is None and not self._foreign()
 
     def check(self) -> None:
         """Raises LostError if the lease is lost."""
         if self._foreign():
-            raise self._lost_error("it is the parent process's")
+            raise self._lost_error("it belongs to the parent process")
         if self._loss is not None:
             raise self._lost_error(self._loss)
 
     def _foreign(self) -> bool:
-        """This is a child of the process that holds it, and has no part in it."""
+        """Whether this process is a child of the one that acquired it, which alone holds it."""
         return self._pid != os.getpid()
 
     def _lost_error(self, reason: str) -> LostError:
@@ -136,20 +138,20 @@ class Lease:
     # The grant. The connection calls these while it reads and writes.
 
     def _bind(self, conn: Connection) -> None:
-        """The acquisition is sent: the validity of its grant counts from here."""
+        """Called when the acquisition is sent: the validity of its grant counts from here."""
         self._on, self._confirmed, self._loss = conn, conn.loop.time(), None
         if self._session and not self._kind.named:
             conn.held[self.token] = self
 
-    def _named(self, conn: Connection, result: dict[str, Any]) -> None:
-        """Notes the token that the sidecar made, before its loss can be told."""
+    def _note_token(self, conn: Connection, result: dict[str, Any]) -> None:
+        """Records the token that the sidecar made, before a notification of its loss can be read."""
         if self._kind.named and result[self._kind.granted]:
             self.token = result.get(self._kind.token, "")
             if self._session and self.token:
                 conn.held[self.token] = self
 
-    def _late(self, conn: Connection, result: dict[str, Any]) -> None:
-        """Gives a grant back that comes when its caller has gone."""
+    def _give_back_late(self, conn: Connection, result: dict[str, Any]) -> None:
+        """Gives back a grant that arrives after its caller has gone."""
         if result[self._kind.granted]:
             token = result.get(self._kind.token) or self.token
             conn.held.pop(token, None)
@@ -165,7 +167,7 @@ class Lease:
         return {"outcome": self._kind.unused} if self._kind.unused else {}
 
     def _disown(self, error: BaseException) -> None:
-        """Gives back a grant that may exist although its call failed. Only this call knows the token."""
+        """Gives back a grant that may exist although its call failed. No other code has its token."""
         self._forget()
         unclear = isinstance(error, (DeadlineExceeded, Cancelled, Internal, Broken)) or getattr(error, "maybe_executed", False)
         if unclear and not self._kind.named and self._core.conn is not None:
@@ -182,7 +184,7 @@ class Lease:
             self.fence = int(result["fence"])
         ttl_ms: int = result.get(self._kind.ttl) or self._params[self._kind.ttl]
         self._ttl = ttl_ms / 1000
-        # The sidecar waited for this long before it asked for the grant.
+        # The sidecar asked Redis for the grant only after this wait.
         self._confirmed += result.get("waited_ms", 0) / 1000
         if hold := self._params.get("max_hold_ms"):
             self._ends = self._confirmed + validity(hold / 1000)
@@ -191,20 +193,20 @@ class Lease:
         else:
             self._arm()
 
-    # Its end.
+    # The end.
 
     def _arm(self) -> None:
-        """Sets the time of the next check."""
+        """Sets the timer of the next ping, or without a session that of the end of its validity."""
         at = self._confirmed + self._ttl / 3 if self._session else min(self._confirmed + validity(self._ttl), self._ends)
         self._disarm()
-        self._alarm = asyncio.get_running_loop().call_at(at, self._ring)
+        self._alarm = asyncio.get_running_loop().call_at(at, self._on_alarm)
 
     def _disarm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
-    def _ring(self) -> None:
+    def _on_alarm(self) -> None:
         loop = asyncio.get_running_loop()
         if self._session:
             self._asking = loop.create_task(self._ask(loop))
@@ -212,12 +214,12 @@ class Lease:
             self._lose("max_hold" if loop.time() >= self._ends else "its TTL ran out")
 
     async def _ask(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Asks whether the sidecar lives, which renews the lease or has reported its loss before it answers."""
-        # The last certain renewal may be a third of the TTL older than the last answer of the sidecar.
+        """Pings the sidecar. If it answers, it renews the lease, or has reported the loss before the answer."""
+        # The last certain renewal may be a third of the TTL older than the sidecar's last answer.
         until = self._confirmed + validity(self._ttl) - self._ttl / 3
         asked = loop.time()
         if asked >= until:
-            # This process did not run for a while; it may have been stopped by a signal.
+            # This process did not run for a while, for example since a signal stopped it.
             until = asked + self._ttl / 3
         try:
             await self._core.invoke("session.ping", {}, until - asked, on=self._on)
@@ -258,16 +260,16 @@ class Lease:
         self._confirm(sent)
 
     async def _end(self, method: str, more: dict[str, Any]) -> None:
-        """Ends the lease by one of its methods. It raises LostError if the lease was not held to the end."""
+        """Ends the lease by one of its methods. It raises LostError if the lease was lost before."""
         if self._over:
             return
         self._disarm()
-        # It goes to the session that holds it, which would otherwise report a loss. If that has ended, any session can end it by its
-        # token, which frees at once what a killed sidecar left behind.
+        # The call goes to the session that holds the lease, which would otherwise report a loss. If that session has ended, any session
+        # can end the lease by its token, which frees at once the lease of a killed sidecar.
         loss = self._loss
         try:
             r = await self._core.invoke(method, self._naming(self.token, more), on=self._on if self._session and loss is None else None)
-        except Broken:  # it was held until this call; whether it is over is made sure of on the next connection
+        except Broken:  # the lease was held until this call; the next connection makes sure that it ends
             r = await self._core.invoke(method, self._naming(self.token, more))
             r["released"] = True
         self._forget()
@@ -279,11 +281,11 @@ class Lease:
             raise self._lost_error(loss)
 
     async def _settle(self, exc: BaseException | None) -> None:
-        """What the end of a block does."""
+        """Ends the lease at the end of its block."""
         await self._end(self._kind.release, {})
 
     async def _leave(self, exc: BaseException | None) -> None:
-        """Settles at the end of a block. An exception of the block matters more than what becomes of the lease."""
+        """Calls _settle at the end of a block. If the block raised, its exception is kept, and a LostError becomes a note of it."""
         try:
             await self._settle(exc)
         except LostError as lost:
@@ -300,11 +302,11 @@ class SyncForm(Lease):
     """A lease of Client."""
 
     def release(self) -> None:
-        """Gives it back. It raises LostError if it was not held to the end. A second time does nothing."""
+        """Gives the lease back. It raises LostError if the lease was lost before. A second call does nothing."""
         self._run(self._end, self._kind.release, {})
 
     def renew(self, ttl: float | None = None) -> None:
-        """Has it last ttl seconds from now on. Only a lease with bind="ttl" needs that."""
+        """Renews the lease, to last ttl seconds from now; None = as before. Only a lease with bind="ttl" needs it."""
         self.check()
         self._run(self._renew, ttl)
 
@@ -318,7 +320,7 @@ class SyncForm(Lease):
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
         try:
             self._run(self._leave, exc)
-        except ClosedError:  # which has given it back
+        except ClosedError:  # closing the client has given it back
             if exc is None:
                 self.check()
 
@@ -327,12 +329,12 @@ class AsyncForm(Lease):
     """A lease of AsyncClient."""
 
     async def release(self) -> None:
-        """Gives it back. It raises LostError if it was not held to the end. A second time does nothing."""
+        """Gives the lease back. It raises LostError if the lease was lost before. A second call does nothing."""
         if not self._foreign():
             await self._end(self._kind.release, {})
 
     async def renew(self, ttl: float | None = None) -> None:
-        """Has it last ttl seconds from now on. Only a lease with bind="ttl" needs that."""
+        """Renews the lease, to last ttl seconds from now; None = as before. Only a lease with bind="ttl" needs it."""
         await self._renew(ttl)
 
     async def __aenter__(self) -> Self:
@@ -364,7 +366,7 @@ class Member(Lease):
         await self._end(self._kind.release, more)
 
     async def _report(self, outcome: str, numbers: dict[str, float | None], status: int | None) -> None:
-        """Bounds are kept here: what a server sends in a header must not prevent the release."""
+        """Gives the member back with its outcome. Values are bounded here: one from a server's header must not make the release fail."""
         more: dict[str, Any] = {"outcome": outcome}
         for key, (most, value) in {k: (MOST[k], v) for k, v in numbers.items()}.items():
             if value is not None:
@@ -379,7 +381,7 @@ MOST = {"cooldown_ms": 604_800_000, "unban_after_ms": 31_622_400_000, "retry_aft
 
 
 class Entry(Lease):
-    """An entry of a queue. At the end of its block it is acknowledged, or after an exception at the head of the queue again."""
+    """An entry of a queue. The end of its block acknowledges it, or after an exception puts it back at the head of the queue."""
 
     @property
     def id(self) -> str:
@@ -391,7 +393,7 @@ class Entry(Lease):
 
     @property
     def attempt(self) -> int:
-        """How often it has been taken, from 1."""
+        """How often the entry has been taken, from 1."""
         return int(self.result["attempt"])
 
     async def _settle(self, exc: BaseException | None) -> None:
@@ -399,7 +401,7 @@ class Entry(Lease):
 
 
 class Reservation(Lease):
-    """A key that is reserved to do something once. At the end of its block it is done, or after an exception given up."""
+    """A reserved key of a set. The end of its block commits it as done, or after an exception releases it."""
 
     @property
     def key(self) -> str:
@@ -425,31 +427,31 @@ class AsyncLock(AsyncForm):
 
 
 class Semaphore(SyncForm):
-    """Permits of a semaphore that are held."""
+    """Permits of a semaphore, which are held."""
 
 
 class AsyncSemaphore(AsyncForm):
-    """Permits of a semaphore that are held."""
+    """Permits of a semaphore, which are held."""
 
 
 class PoolMember(Member, SyncForm):
-    """A member of a pool that is this client's."""
+    """A member of a pool, which is held."""
 
     def report(self, outcome: str = "ok", *, cooldown: float | None = None, unban_after: float | None = None) -> None:
-        """Gives the member back and says how it did: ok, soft_block, hard_block, transport, captcha, fail, ban or cancelled."""
+        """Gives the member back with its outcome: ok, soft_block, hard_block, transport, captcha, fail, ban or cancelled."""
         self._run(self._report, outcome, {"cooldown_ms": cooldown, "unban_after_ms": unban_after}, None)
 
 
 class AsyncPoolMember(Member, AsyncForm):
-    """A member of a pool that is this client's."""
+    """A member of a pool, which is held."""
 
     async def report(self, outcome: str = "ok", *, cooldown: float | None = None, unban_after: float | None = None) -> None:
-        """Gives the member back and says how it did: ok, soft_block, hard_block, transport, captcha, fail, ban or cancelled."""
+        """Gives the member back with its outcome: ok, soft_block, hard_block, transport, captcha, fail, ban or cancelled."""
         await self._report(outcome, {"cooldown_ms": cooldown, "unban_after_ms": unban_after}, None)
 
 
 class Permit(Member, SyncForm):
-    """A member of a pool that may be used now, by its breaker and its limit."""
+    """A member of a pool, held after its breaker and its limit admitted it."""
 
     def report(
         self,
@@ -461,7 +463,7 @@ class Permit(Member, SyncForm):
         cooldown: float | None = None,
         unban_after: float | None = None,
     ) -> None:
-        """Gives the member back, and tells its breaker, its cooldown and its pause how the work went.
+        """Gives the member back, and reports the outcome to its breaker, its cooldown and its pause.
 
         outcome: ok, soft_block, hard_block, transport, captcha, fail, ban or cancelled
         status: the HTTP status
@@ -471,7 +473,7 @@ class Permit(Member, SyncForm):
 
 
 class AsyncPermit(Member, AsyncForm):
-    """A member of a pool that may be used now, by its breaker and its limit."""
+    """A member of a pool, held after its breaker and its limit admitted it."""
 
     async def report(
         self,
@@ -483,7 +485,7 @@ class AsyncPermit(Member, AsyncForm):
         cooldown: float | None = None,
         unban_after: float | None = None,
     ) -> None:
-        """Gives the member back, and tells its breaker, its cooldown and its pause how the work went. See Permit.report."""
+        """Gives the member back, and reports the outcome to its breaker, its cooldown and its pause. See Permit.report."""
         await self._report(outcome, _report(retry_after, duration, cooldown, unban_after), status)
 
 
@@ -494,35 +496,35 @@ def _report(
 
 
 class QueueEntry(Entry, SyncForm):
-    """An entry of a queue that is this client's."""
+    """An entry of a queue, which is held."""
 
     def ack(self) -> None:
-        """Its work is done: it does not come back. release puts it back at the head of the queue."""
+        """Acknowledges the entry, which removes it. release puts it back at the head of the queue."""
         self._run(self._end, "queue.ack", {})
 
 
 class AsyncQueueEntry(Entry, AsyncForm):
-    """An entry of a queue that is this client's."""
+    """An entry of a queue, which is held."""
 
     async def ack(self) -> None:
-        """Its work is done: it does not come back. release puts it back at the head of the queue."""
+        """Acknowledges the entry, which removes it. release puts it back at the head of the queue."""
         if not self._foreign():
             await self._end("queue.ack", {})
 
 
 class SeenReservation(Reservation, SyncForm):
-    """A key of a set that is this client's to do."""
+    """A reserved key of a set. See Reservation."""
 
     def commit(self) -> None:
-        """It is done. release gives it up."""
+        """Marks the key as done. release gives the reservation up."""
         self._run(self._end, "seen.commit", self._keep())
 
 
 class AsyncSeenReservation(Reservation, AsyncForm):
-    """A key of a set that is this client's to do."""
+    """A reserved key of a set. See Reservation."""
 
     async def commit(self) -> None:
-        """It is done. release gives it up."""
+        """Marks the key as done. release gives the reservation up."""
         if not self._foreign():
             await self._end("seen.commit", self._keep())
 
@@ -533,7 +535,7 @@ A = TypeVar("A", bound=AsyncForm)
 
 
 class Acquiring(Generic[L]):
-    """A lease that is to be acquired: each use acquires another one."""
+    """The parameters of a lease to acquire: each use acquires another lease."""
 
     def __init__(self, portal: Any, form: type[L], kind: Kind, params: dict[str, Any], wait: float) -> None:
         self._portal = portal
@@ -541,10 +543,10 @@ class Acquiring(Generic[L]):
         self._kind = kind
         self._params = {k: v for k, v in params.items() if v is not None}
         self._wait = wait
-        self._lease: L | None = None  # of the block
+        self._lease: L | None = None  # of the running block
 
     async def _obtain(self) -> L:
-        """Asks until it is granted or refused, in rounds of what one call may wait."""
+        """Acquires the lease, in calls that each wait at most MAX_WAIT."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._wait
         while True:
@@ -554,7 +556,7 @@ class Acquiring(Generic[L]):
                 return await self._once(turn)
             except Busy:
                 if turn < MAX_WAIT or end - loop.time() <= 0 or left - (end - loop.time()) < turn / 2:
-                    raise  # the time is over, or more time does not help
+                    raise  # the time is over, or the call was refused without waiting
 
     async def _once(self, wait: float) -> L:
         kind = self._kind
@@ -574,8 +576,8 @@ class Acquiring(Generic[L]):
                 lease._take(r)
                 return lease
             lease._forget()
-            # A replayed refusal is about a grant that ended with its broken connection before the call was repeated. It says nothing
-            # of the present, so the call is made anew.
+            # A replayed refusal is about a grant that ended with its broken connection before the call was repeated. It does not mean
+            # that the name is held now, so a new call is made.
             if not r.get("replayed"):
                 raise self._busy(r)
 
@@ -590,10 +592,10 @@ class Acquiring(Generic[L]):
 
 
 class SyncAcquiring(Acquiring[S]):
-    """Acquire it with `with`, or by acquire."""
+    """A lease to acquire by `with` or by acquire."""
 
     def acquire(self) -> S:
-        """Acquires it, within wait. A refusal raises Busy."""
+        """Acquires the lease, within wait. A refusal raises Busy."""
         lease: S = self._portal.run(self._obtain())
         return lease
 
@@ -607,10 +609,10 @@ class SyncAcquiring(Acquiring[S]):
 
 
 class AsyncAcquiring(Acquiring[A]):
-    """Acquire it with `async with`, or by `await`."""
+    """A lease to acquire by `async with`, `await` or acquire."""
 
     async def acquire(self) -> A:
-        """Acquires it, within wait. A refusal raises Busy."""
+        """Acquires the lease, within wait. A refusal raises Busy."""
         return await self._obtain()
 
     def __await__(self) -> Generator[Any, None, A]:

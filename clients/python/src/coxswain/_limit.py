@@ -1,4 +1,4 @@
-"""A limit that is asked for, waited for, or refused by an exception."""
+"""Grants of limits. A refusal raises Limited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import RatelimitResult
 
 
 class Grant:
-    """What a limit admitted. At the end of a `with` block its place is free again, under a rule with max_concurrent.
+    """A call that a limit admitted. Under a rule with max_concurrent, the end of a `with` block gives its permit back.
 
     result: the answer of ratelimit.acquire
     """
@@ -26,7 +26,7 @@ class Grant:
 
     @property
     def remaining(self) -> int:
-        """What could be taken at once now, rounded down."""
+        """How much could be taken at once after this grant, rounded down."""
         return self.result["remaining"]
 
     async def _ask(self) -> None:
@@ -61,14 +61,14 @@ class Grant:
 
 
 class LimitGrant(Grant):
-    """What a limit admitted. See Grant."""
+    """A call that a limit admitted. See Grant."""
 
     def report(self, status: int, *, retry_after: float | None = None) -> None:
-        """Tells how the remote server answered: a status among the rule's penalty codes pauses the key for everyone."""
+        """Reports the remote server's status: one among the rule's penalty codes pauses the key for all callers."""
         self._portal.run(self._report(status, retry_after))
 
     def refund(self) -> None:
-        """Gives back what was taken and not used."""
+        """Gives back a cost that was taken but not used."""
         self._portal.run(self._refund())
 
     def __enter__(self) -> Self:
@@ -79,7 +79,7 @@ class LimitGrant(Grant):
 
 
 class AsyncLimitGrant(Grant):
-    """What a limit admits. Ask by `await`, or in `async with`."""
+    """A call that a limit admits. `await` it, or use it in `async with`, to ask. See Grant."""
 
     async def _asked(self) -> Self:
         await self._ask()
@@ -89,11 +89,11 @@ class AsyncLimitGrant(Grant):
         return self._asked().__await__()
 
     async def report(self, status: int, *, retry_after: float | None = None) -> None:
-        """Tells how the remote server answered: a status among the rule's penalty codes pauses the key for everyone."""
+        """Reports the remote server's status: one among the rule's penalty codes pauses the key for all callers."""
         await self._report(status, retry_after)
 
     async def refund(self) -> None:
-        """Gives back what was taken and not used."""
+        """Gives back a cost that was taken but not used."""
         await self._refund()
 
     async def __aenter__(self) -> Self:

@@ -1,6 +1,6 @@
-"""The nouns of both clients: the calls of the protocol, and beside them the pleasant forms, in which times are seconds.
+"""The nouns of both clients: the calls of the protocol, and the convenience forms, in which times are seconds.
 
-Each pleasant form is written once, for both clients: what differs is the class that it makes.
+Each convenience form is written once for both clients; only the class that it makes differs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _ms(seconds: float | None) -> int | None:
 
 
 class Noun(Generic[T]):
-    """A noun of a client, whose pleasant form makes a T."""
+    """A noun of a client. Calling it, its convenience form, makes a T."""
 
     _makes: tuple[Callable[..., Any], Any]
 
@@ -71,12 +71,12 @@ class LockForm(Noun[T]):
         wait_replicas: int | None = None,
         meta: str | None = None,
     ) -> T:
-        """A lock, held for the time of a `with` block. It is given back at its end; if it was lost before, LostError is raised there.
+        """A lock, held during a `with` block. The end of the block gives it back, or raises LostError if it was lost before.
 
-        ttl: seconds that it outlives its last renewal
-        wait: seconds to stand in line for it, first come, first served across all pods; then, or at once with 0, Busy is raised
-        bind: session = renewed while the connection lives, and given back when it closes; ttl = neither
-        max_hold: seconds after which it is lost, whoever renews it
+        ttl: seconds for which it lasts after its last renewal
+        wait: seconds to wait in line, first come, first served across all pods; then, or at once with 0, Busy is raised
+        bind: session = renewed while the connection is open, and given back when it closes; ttl = neither
+        max_hold: seconds after which it is lost even if it is renewed
         wait_replicas: how many replicas of Redis must have the grant
         meta: shown with the holder, at most 512 bytes
         """
@@ -105,11 +105,11 @@ class SemaphoreForm(Noun[T]):
         wait_replicas: int | None = None,
         meta: str | None = None,
     ) -> T:
-        """Permits of a semaphore, held for the time of a `with` block.
+        """Permits of a semaphore, held during a `with` block.
 
-        limit: how many permits it has; give the same everywhere
+        limit: how many permits the semaphore has; all callers must give the same number
         permits: how many to take, all or none
-        The others are as of lock.
+        The others are those of lock.
         """
         params = {
             "name": name,
@@ -136,15 +136,15 @@ class PoolForm(Noun[T]):
         sticky: str | None = None,
         bind: Bind = "session",
     ) -> T:
-        """The least recently used member of a pool that is free, held for the time of a `with` block.
+        """The least recently used free member of a pool, held during a `with` block.
 
-        It is given back at the end with the outcome ok, or fail after an exception, unless report said another one.
+        The end of the block gives it back with the outcome ok, or fail after an exception, unless report was called before.
 
-        scope: what it is used for, such as a host: least recent use and cooldowns are of each scope alone
-        wait: seconds to stand in line; then, or at once with 0, Busy is raised
-        lease: seconds that it is held after the last renewal
+        scope: what it is used for, such as a host: each scope has its own order of last use and its own cooldowns
+        wait: seconds to wait in line; then, or at once with 0, Busy is raised
+        lease: seconds for which it is held after its last renewal
         exclude: members not to take
-        sticky: who comes back: the same name gets the same member again, if that can be had
+        sticky: a name that gets its last member again if that is available
         """
         params = {
             "pool": pool,
@@ -172,12 +172,12 @@ class PermitForm(Noun[T]):
         sticky: str | None = None,
         bind: Bind = "session",
     ) -> T:
-        """A member of a pool that is free, whose breaker is not open and whose bucket has the cost, for the time of a `with` block.
+        """A free member of a pool whose breaker is not open and whose bucket has the cost, held during a `with` block.
 
-        rule: the token_bucket rule of which each member has a bucket of its own
-        breaker: the policy of the members' breakers, default for the built-in one
-        cost: what is taken from the member's bucket
-        The others are as of pool.
+        rule: the token_bucket rule by which each member has a bucket of its own
+        breaker: the policy of the members' breakers; "default" is the built-in one
+        cost: how much is taken from the member's bucket
+        The others are those of pool.
         """
         params = {
             "pool": pool,
@@ -195,22 +195,22 @@ class PermitForm(Noun[T]):
 
 class QueueForm(Noun[T]):
     def __call__(self, queue: str, *, wait: float = 0.0, lease: float = 60.0, bind: Bind = "session") -> T:
-        """The first entry of a queue, for the time of a `with` block: acknowledged at its end, at the head again after an exception.
+        """The first entry of a queue, held during a `with` block. The end of the block acknowledges it; an exception puts it back first.
 
         wait: seconds to wait for an entry; then, or at once with 0, Busy is raised
-        lease: seconds that it is held after the last renewal
+        lease: seconds for which it is held after its last renewal
         """
         return self._acquiring(QUEUE, {"queue": queue, "lease_ms": ms(lease), "bind": bind}, wait)
 
 
 class SeenForm(Noun[T]):
     def __call__(self, set_: str, key: str, *, ttl: float = 30.0, keep: float | None = None, bind: Bind = "session") -> T:
-        """A key of a set to be done once, such as a URL to fetch: done at the end of a `with` block, given up after an exception.
+        """Reserves a key of a set, such as a URL to fetch once: the end of a `with` block commits it, an exception releases it.
 
-        Busy is raised if it is done, or someone does it; its reason says which.
+        Busy is raised if the key is done or reserved by another caller; its reason is which.
 
-        ttl: seconds until the reservation ends unless renewed
-        keep: seconds to remember that it is done; None = a day
+        ttl: seconds until the reservation ends unless it is renewed
+        keep: seconds for which the key counts as done; None = a day
         """
         return self._acquiring(SEEN, {"set": set_, "key": key, "ttl_ms": ms(ttl), "bind": bind, "_keep_ms": _ms(keep)}, 0.0)
 
@@ -222,7 +222,7 @@ class BreakerForm(Noun[T]):
         Busy is raised while the breaker is open; its reason is the breaker's state.
 
         pool: the pool whose member's breaker it is
-        policy: the configured policy to go by
+        policy: the name of the configured policy
         """
         made: T = self._makes[0](self._portal, {"name": name, "pool": pool, "policy": policy})
         return made
@@ -242,13 +242,13 @@ class StreamForm(Noun[T]):
         rule: str | None = None,
         key: str | None = None,
     ) -> T:
-        """The messages of a group, to be iterated. Deal with each in a `with` block of its own, or call its ack or nack.
+        """The messages of a group, to iterate. Process each in a `with` block of its own, or call its ack or nack.
 
-        prefetch: how many messages may be here that are not acknowledged
+        prefetch: how many messages may be delivered and not acknowledged
         max_deliveries: after how many deliveries a message becomes a dead letter
-        visibility: seconds after which a message is delivered to another, unless it is acknowledged or extended
-        start: where a group begins that is made by this
-        rule, key: a message is delivered only when the rule admits the text of its field key
+        visibility: seconds after which a message is delivered to another consumer, unless it is acknowledged or extended
+        start: where the group begins if this creates it: first = with all messages of the stream, new = with those published later
+        rule, key: key names a field; a message is delivered only when the rule admits that field's text
         """
         params = {
             "stream": stream,
@@ -269,11 +269,11 @@ class PubsubForm(Noun[T]):
     def __call__(
         self, *channels: str, patterns: Sequence[str] = (), buffer: int = 1000, on_gap: Callable[[int], None] | None = None
     ) -> T:
-        """The messages of channels, to be iterated.
+        """The messages of channels, to iterate.
 
-        patterns: globs as of Redis
-        buffer: how many messages may wait, here and as many in the sidecar; later ones are dropped
-        on_gap: called with how many messages were missed, in their place among the others; -1 = it is not known
+        patterns: globs in the syntax of Redis
+        buffer: how many messages may wait here, and as many in the sidecar; later ones are dropped
+        on_gap: called with the number of missed messages, in their place among the others; -1 = not known
         """
         params = {"channels": list(channels) or None, "patterns": list(patterns) or None, "buffer": buffer}
         made: T = self._makes[0](self._portal, params, on_gap)
@@ -341,13 +341,13 @@ class AsyncQueueNoun(QueueForm[AsyncAcquiring[AsyncQueueEntry]], m.AsyncQueueMet
 
 
 class SeenNoun(SeenForm[SyncAcquiring[SeenReservation]], m.SeenMethods):
-    """Sets of what was done."""
+    """Sets of keys that were done."""
 
     _makes = (SyncAcquiring, SeenReservation)
 
 
 class AsyncSeenNoun(SeenForm[AsyncAcquiring[AsyncSeenReservation]], m.AsyncSeenMethods):
-    """Sets of what was done."""
+    """Sets of keys that were done."""
 
     _makes = (AsyncAcquiring, AsyncSeenReservation)
 

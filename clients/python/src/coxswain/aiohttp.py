@@ -1,8 +1,8 @@
-"""Limits for aiohttp: a trace that asks before each request, and tells what the server said of coming back.
+"""Limits for aiohttp: a trace that asks before each request, and reports the server's status and Retry-After.
 
     session = aiohttp.ClientSession(trace_configs=[limits(client, "crawl", wait=10)])
 
-A request that the limit refuses raises Limited. The hops of a redirect are one request.
+A request that the limit refuses raises Limited. All hops of a redirect count as one request.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import aiohttp
 
 from ._client import AsyncClient
 from ._errors import CoxswainError
-from ._http import host, retry_after, telling
+from ._http import host, retry_after, may_pause
 from ._limit import AsyncLimitGrant
 
 log = logging.getLogger("coxswain")
 
 
 def limits(client: AsyncClient, rule: str, *, key: str | Callable[[str], str] = host, wait: float = 0.0) -> aiohttp.TraceConfig:
-    """Makes the trace.
+    """Returns the trace.
 
-    key: whom the rule counts, or a function of the URL that returns it; the host, unless it is given
+    key: what the rule counts, or a function of the URL that returns it; by default the host
     wait: seconds to wait for a slot, at most 60
     """
 
@@ -36,7 +36,7 @@ def limits(client: AsyncClient, rule: str, *, key: str | Callable[[str], str] = 
         await conclude(at.coxswain, p.response.status, after)
 
     async def failed(_: aiohttp.ClientSession, at: SimpleNamespace, __: aiohttp.TraceRequestExceptionParams) -> None:
-        grant = getattr(at, "coxswain", None)  # it was not asked, or refused
+        grant = getattr(at, "coxswain", None)  # None if the limit was not asked or refused
         if grant is not None:
             await conclude(grant, None, None)
 
@@ -48,11 +48,11 @@ def limits(client: AsyncClient, rule: str, *, key: str | Callable[[str], str] = 
 
 
 async def conclude(grant: AsyncLimitGrant, status: int | None, after: float | None) -> None:
-    """Tells how a request went, and frees its place under max_concurrent. A failure of that is no failure of the request."""
+    """Reports the answer, and gives back the permit of max_concurrent. If that fails it is logged, and the request does not fail."""
     try:
-        if status is not None and telling(status, after):
+        if status is not None and may_pause(status, after):
             await grant.report(status, retry_after=after)
         else:
             await grant.__aexit__(None, None, None)
     except CoxswainError as e:
-        log.warning("what the server said was not told: %s", e)
+        log.warning("the answer of the server was not reported to the limit: %s", e)

@@ -1,9 +1,9 @@
-"""Limits for httpx: transports that ask before each request, and tell what the server said of coming back.
+"""Limits for httpx: transports that ask before each request, and report the server's status and Retry-After.
 
     httpx.AsyncClient(transport=AsyncTransport(client, "crawl", wait=10))
     httpx.Client(transport=Transport(client, "crawl", wait=10))
 
-A request that the limit refuses raises Limited. Each hop of a redirect is a request.
+A request that the limit refuses raises Limited. Each hop of a redirect counts as a request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import httpx
 
 from ._client import AsyncClient, Client
 from ._errors import CoxswainError
-from ._http import host, retry_after, telling
+from ._http import host, retry_after, may_pause
 from ._limit import AsyncLimitGrant, LimitGrant
 
 log = logging.getLogger("coxswain")
@@ -26,9 +26,9 @@ Key = str | Callable[[str], str]
 class AsyncTransport(httpx.AsyncBaseTransport):
     """For httpx.AsyncClient.
 
-    key: whom the rule counts, or a function of the URL that returns it; the host, unless it is given
+    key: what the rule counts, or a function of the URL that returns it; by default the host
     wait: seconds to wait for a slot, at most 60
-    transport: what sends; None = httpx's own
+    transport: the transport that sends the requests; None = httpx's own
     """
 
     def __init__(self, client: AsyncClient, rule: str, *, key: Key = host, wait: float = 0.0, transport: httpx.AsyncBaseTransport | None = None) -> None:
@@ -46,14 +46,14 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         return response
 
     async def _conclude(self, grant: AsyncLimitGrant, response: httpx.Response | None) -> None:
-        """Tells how a request went, and frees its place under max_concurrent. A failure of that is no failure of the request."""
+        """Reports the answer, and gives back the permit of max_concurrent. If that fails it is logged, and the request does not fail."""
         try:
-            if response is not None and telling(response.status_code, after := _after(response)):
+            if response is not None and may_pause(response.status_code, after := _after(response)):
                 await grant.report(response.status_code, retry_after=after)
             else:
                 await grant.__aexit__(None, None, None)
         except CoxswainError as e:
-            log.warning("what the server said was not told: %s", e)
+            log.warning("the answer of the server was not reported to the limit: %s", e)
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -78,12 +78,12 @@ class Transport(httpx.BaseTransport):
 
     def _conclude(self, grant: LimitGrant, response: httpx.Response | None) -> None:
         try:
-            if response is not None and telling(response.status_code, after := _after(response)):
+            if response is not None and may_pause(response.status_code, after := _after(response)):
                 grant.report(response.status_code, retry_after=after)
             else:
                 grant.__exit__(None, None, None)
         except CoxswainError as e:
-            log.warning("what the server said was not told: %s", e)
+            log.warning("the answer of the server was not reported to the limit: %s", e)
 
     def close(self) -> None:
         self._transport.close()

@@ -3,8 +3,8 @@
     DOWNLOADER_MIDDLEWARES = {"coxswain.scrapy.CoxswainMiddleware": 740}
     COXSWAIN_RULE = "crawl"
 
-The calls run on the client's own thread, so that any reactor will do; the reactor is told of their results. A request that has to wait
-does so in process_request, where it takes one of CONCURRENT_REQUESTS. docs/scrapy.md lists the settings and what is counted.
+The calls run on the client's own thread, and their results are passed to the reactor, so that any reactor works. A request waits in
+process_request, where it occupies one of CONCURRENT_REQUESTS. docs/scrapy.md lists the settings and the counted stats.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from twisted.internet.threads import deferToThread
 
 from ._client import Client
 from ._errors import Busy, CoxswainError, LostError
-from ._http import host, outcome, retry_after, telling
+from ._http import host, outcome, retry_after, may_pause
 from ._lease import Permit
 
 log = logging.getLogger(__name__)
@@ -35,16 +35,16 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Steps = Generator[Any, Any, T]
 
-# Signals of the crawler: a request has to wait (request, key, reason, retry_after in seconds), may go (request, key), and has been
-# given an identity (request, permit).
+# Signals of the crawler: a request was refused and waits or is dropped (request, key, reason, retry_after in seconds), was allowed
+# (request, key), has been given an identity (request, permit).
 request_refused = object()
 request_allowed = object()
 identity_taken = object()
 
-# The longest time between looks at whether the spider is closing, in seconds.
-GLANCE = 1.0
-# The pause before a sidecar is asked again that could not answer, in seconds.
-AGAIN = 1.0
+# The most seconds between checks whether the spider is closing.
+CLOSING_CHECK = 1.0
+# The seconds before a call that failed is repeated, unless the error names another time.
+RETRY_PAUSE = 1.0
 GRANT, PERMIT, SENT = "_coxswain_grant", "_coxswain_permit", "_coxswain_sent"
 
 
@@ -54,7 +54,7 @@ def request_host(request: Request) -> str:
 
 
 def response_outcome(response: Response) -> str:
-    """How the use of an identity went, unless COXSWAIN_OUTCOME names another function."""
+    """The outcome of the use of an identity, unless COXSWAIN_OUTCOME names another function."""
     return outcome(response.status)
 
 
@@ -70,7 +70,7 @@ IDENTITIES: dict[str, Callable[[Request, Permit], None]] = {"user_agent": set_us
 
 
 class CoxswainMiddleware:
-    """Asks a rule, and takes an identity, before each request; reports what became of it."""
+    """Asks a rule and takes an identity before each request, and reports the outcome of both."""
 
     def __init__(self, crawler: Crawler, client: Client | None = None) -> None:
         s = crawler.settings
@@ -99,7 +99,7 @@ class CoxswainMiddleware:
         crawler.signals.connect(middleware.spider_closed, signal=signals.spider_closed)
         return middleware
 
-    # What Scrapy calls.
+    # Scrapy calls these.
 
     @inlineCallbacks
     def process_request(self, request: Request, spider: Spider) -> Steps[None]:
@@ -107,7 +107,8 @@ class CoxswainMiddleware:
             return
         key = request.meta.get("coxswain_key") or self.key(request)
         until = time.monotonic() + self.max_wait
-        # The identity first: a slot of the limit is used at once, and the site sees requests as evenly as they were let through.
+        # The identity first, so that the request goes as soon as the limit admits it, and the site sees requests as evenly spaced as
+        # they were admitted.
         if self.pool:
             permit = yield self._until_granted(request, key, until, self._take)
             request.meta[PERMIT] = permit
@@ -125,7 +126,7 @@ class CoxswainMiddleware:
     @inlineCallbacks
     def process_response(self, request: Request, response: Response, spider: Spider) -> Steps[Response]:
         after = retry_after(response.headers.get("Retry-After", b"").decode("latin-1"))
-        # Before the response goes on, so that nothing that follows it is let through by what was so before.
+        # Before the response goes on, so that the requests that follow from it are decided with this report.
         yield self._report(request, response.status, after)
         ban = response.status in self.bans
         if ban and PERMIT in request.meta:
@@ -147,9 +148,9 @@ class CoxswainMiddleware:
 
     @inlineCallbacks
     def _until_granted(self, request: Request, key: str, until: float, ask: Callable[[str], Coroutine[Any, Any, Any]]) -> Steps[Any]:
-        """Asks until it is granted. Between the calls the reactor does other things."""
+        """Asks until it is granted. The reactor is not blocked between the calls."""
         while True:
-            wait = AGAIN
+            wait = RETRY_PAUSE
             try:
                 return (yield self._call(ask(key)))
             except Refused as refused:
@@ -158,13 +159,13 @@ class CoxswainMiddleware:
             except CoxswainError as e:
                 if not e.retryable:
                     raise
-                reason, wait = "unavailable", e.retry_after or AGAIN
+                reason, wait = "unavailable", e.retry_after or RETRY_PAUSE
                 self._count("unavailable")
-                log.warning("the sidecar cannot say whether %s may go: %s", request, e)
+                log.warning("the sidecar could not decide about %s: %s", request, e)
             self._signal(request_refused, request=request, key=key, reason=reason, retry_after=wait)
             if wait < 0 or time.monotonic() + wait > until:
                 self._count("given_up")
-                raise IgnoreRequest(f"{key}: {reason}, " + ("which no time changes" if wait < 0 else f"for {wait:g} s more"))
+                raise IgnoreRequest(f"{key}: {reason}, " + ("waiting does not help" if wait < 0 else f"for {wait:g} s more"))
             yield self._pause(wait)
 
     @inlineCallbacks
@@ -173,7 +174,7 @@ class CoxswainMiddleware:
         while (left := end - time.monotonic()) > 0:
             if self.crawler.engine is not None and self.crawler.engine.slot is not None and self.crawler.engine.slot.closing:
                 raise IgnoreRequest("the spider is closing")
-            yield deferLater(self._reactor(), min(left, GLANCE), lambda: None)
+            yield deferLater(self._reactor(), min(left, CLOSING_CHECK), lambda: None)
 
     async def _ask(self, key: str) -> dict[str, Any]:
         params = {"rule": self.rule, "key": key} | ({"wait_ms": round(self.wait * 1000)} if self.wait > 0 else {})
@@ -194,32 +195,32 @@ class CoxswainMiddleware:
         except Busy as busy:
             raise Refused(f"pool/{busy.reason}", -1.0 if busy.retry_after is None else busy.retry_after) from None
 
-    # Telling.
+    # Reporting.
 
     @inlineCallbacks
     def _report(self, request: Request, status: int | None, after: float | None) -> Steps[None]:
-        """Tells the limit what the server said, and frees the place that the grant has under max_concurrent."""
+        """Reports the server's answer to the limit, and gives back the permit that the grant holds under max_concurrent."""
         key, grant = request.meta.pop(GRANT, (None, None))
         if grant is None:
             return
         params = {} if "grant" not in grant else {"grant": grant["grant"]}
-        if status is not None and telling(status, after):
+        if status is not None and may_pause(status, after):
             self._count(f"reported/{status}")
             params |= {"rule": self.rule, "key": key, "status": status, "latency_ms": self._took(request)}
             if after is not None:
                 params["retry_after_ms"] = min(max(round(after * 1000), -1), 31_622_400_000)
-            r = yield self._told("ratelimit.report", params)
+            r = yield self._send_report("ratelimit.report", params)
             if r is not None and r["wait_ms"] > 0:
                 self._count("pauses")
         elif grant.get("held"):
-            yield self._told("ratelimit.done", params)
+            yield self._send_report("ratelimit.done", params)
 
     @inlineCallbacks
-    def _told(self, method: str, params: dict[str, Any]) -> Steps[dict[str, Any] | None]:
+    def _send_report(self, method: str, params: dict[str, Any]) -> Steps[dict[str, Any] | None]:
         try:
             r: dict[str, Any] = yield self._call(self.client.core.call(method, params, None))
             return r
-        except CoxswainError as e:  # the request went as it went
+        except CoxswainError as e:  # a failed report does not fail the request
             self._count("unreported")
             log.warning("%s: %s", method, e)
             return None
@@ -234,7 +235,7 @@ class CoxswainMiddleware:
             yield self._call(permit._report(how, {NAMES[k]: v for k, v in numbers.items()}, status))
         except LostError:
             self._count("lost")
-        except CoxswainError as e:  # it ends with the session, or its lease
+        except CoxswainError as e:  # the permit ends with the session or its lease
             self._count("unreported")
             log.warning("permit.report: %s", e)
 
@@ -242,21 +243,21 @@ class CoxswainMiddleware:
         sent: float | None = request.meta.get(SENT)
         return 0 if sent is None else round((time.monotonic() - sent) * 1000)
 
-    # The way to the client's thread and back.
+    # Calls on the client's thread.
 
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> Deferred[T]:
-        """Runs a coroutine of the client on its thread. The Deferred fires on the reactor's."""
+        """Runs a coroutine of the client on its thread. The Deferred fires on the reactor's thread."""
         done: Deferred[T] = Deferred()
         future = self.client.submit(coroutine)
 
-        def tell(_: object) -> None:
+        def resolve(_: object) -> None:
             error = asyncio.CancelledError() if future.cancelled() else future.exception()
             if error is not None:
                 self._later(done.errback, error)
             else:
                 self._later(done.callback, future.result())
 
-        future.add_done_callback(tell)
+        future.add_done_callback(resolve)
         return done
 
     def _later(self, do: Callable[..., object], *args: Any) -> None:
@@ -279,12 +280,12 @@ class CoxswainMiddleware:
         self.crawler.signals.send_catch_log(signal=signal, **args)
 
 
-# The numbers of an outcome, as params.
+# The params for the numbers of an outcome.
 NAMES = {"retry_after": "retry_after_ms", "took": "duration_ms", "unban_after": "unban_after_ms"}
 
 
 class Refused(Exception):
-    """A limit or a pool refused; retry_after in seconds, below 0 = no time changes that."""
+    """A limit or a pool refused; retry_after in seconds, below 0 = waiting does not help."""
 
     def __init__(self, reason: str, retry_after: float) -> None:
         super().__init__(reason)
