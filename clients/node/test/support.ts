@@ -129,6 +129,8 @@ export class Fake {
   readonly #got: Got[] = [];
   readonly peers: Peer[] = [];
   hello: Record<string, unknown> = {};
+  /** It answers session.hello after this. */
+  welcome: Promise<void> = Promise.resolve();
   /** It answers no ping, as a sidecar that is stopped. */
   silent = false;
 
@@ -143,7 +145,7 @@ export class Fake {
         const frame = raw as unknown[];
         const [msgid, method, params] = frame[0] === 0 ? [frame[1] as number, frame[2], frame[3]] : [undefined, frame[1], frame[2]];
         const got = { peer, msgid, method: String(method), params: ((params as unknown[])[0] ?? {}) as Record<string, unknown>, raw };
-        if (method === "session.hello") peer.reply(msgid!, helloResult(this.hello));
+        if (method === "session.hello") await this.welcome.then(() => peer.reply(msgid!, helloResult(this.hello)));
         else if (method === "session.ping") this.silent || peer.reply(msgid!, { now_at_ms: 1 });
         else this.#got.push(got);
       }
