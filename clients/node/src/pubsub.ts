@@ -64,8 +64,9 @@ export class Channels implements AsyncIterable<PubsubMessage> {
       }
     } finally {
       signal?.removeEventListener("abort", wake);
-      s.connection.leave(s.id);
+      // It hears on until then: onEvent would be told of messages that are of no subscription.
       await this.#caller.shut(opening, s);
+      s.connection.leave(s.id);
     }
   }
 }

@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { ClosedError, connect, type Message, type PubsubMessage } from "../src/index.js";
+import { ClosedError, connect, type Message, type PubsubMessage, type SidecarEvent } from "../src/index.js";
 import { client, fake, type Fake, type Got, LIMIT_MS, until } from "./support.js";
 
 const timeout = 5 * LIMIT_MS;
@@ -236,4 +236,22 @@ test("a client that was closed has no listener on the signals of its subscriptio
   await c.close();
   await Promise.all(ended);
   assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+test("onEvent is not told of a message of a channel whose loop ends", { timeout }, async (t) => {
+  const f = await fake(t);
+  const events: SidecarEvent[] = [];
+  const c = await client(t, f.socket, { onEvent: (event) => events.push(event) });
+  const messages = c.pubsub("n")[Symbol.asyncIterator]();
+  const first = messages.next();
+  const got = await subscribe(f, "pubsub.subscribe", "7");
+  publish(got, "7", "a");
+  await first;
+  const left = messages.return!(undefined);
+  const end = await f.next("pubsub.unsubscribe");
+  publish(got, "7", "b"); // the sidecar has not read that it is to unsubscribe
+  end.peer.reply(end.msgid!, { unsubscribed: true });
+  await left;
+  await c.session.ping();
+  assert.deepEqual(events, []);
 });
