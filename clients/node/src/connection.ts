@@ -13,6 +13,7 @@ const MAX_QUEUE_BYTES = 8 << 20;
 const WRITE_TIMEOUT_MS = 10_000;
 /** Bounds what is kept until a call that subscribes is answered. */
 const MAX_EARLY_BYTES = 8 << 20;
+const UNSUBSCRIBE_TIMEOUT_MS = 10_000;
 /** The longest time of setTimeout. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -53,6 +54,8 @@ export interface Opening {
   readonly unsubscribe: "pubsub.unsubscribe" | "stream.unsubscribe";
   readonly params: Params;
   readonly to: Subscriber;
+  /** The notification that gives a message back which nobody takes. */
+  readonly refusal?: (message: Params) => [method: string, params: Params];
 }
 
 /** A request. One that is sent again, on another connection, has the same params. */
@@ -299,14 +302,20 @@ export class Connection {
   #opened(flight: Flight, opens: Opening, result: Params): void {
     const id = result["subscription"];
     if (typeof id === "string") {
-      if (flight.gone) {
-        this.#write(requestFrame(this.#id(), opens.unsubscribe, { subscription: id })); // nobody waits for its reply
-      } else {
-        this.#subscribers.set(id, opens.to);
-        for (const [of, method, params] of this.#early) if (of === id) opens.to.hear(method, params);
-      }
+      const to = flight.gone ? this.#refuse(id, opens) : opens.to;
+      this.#subscribers.set(id, to);
+      for (const [of, method, params] of this.#early) if (of === id) to.hear(method, params);
     }
     if (--this.#opening === 0) [this.#early, this.#earlyBytes] = [[], 0];
+  }
+
+  /** Ends a subscription whose caller has gone. What is sent before its end would stay this connection's, and is given back. */
+  #refuse(id: string, opens: Opening): Subscriber {
+    void this.roundTrip({
+      method: opens.unsubscribe, params: { subscription: id }, ownDeadline: false, waits: false, deadline: now() + UNSUBSCRIBE_TIMEOUT_MS,
+      signal: undefined, lease: undefined, opens: undefined,
+    }).catch(() => undefined).finally(() => this.leave(id));
+    return { hear: (_, params) => opens.refusal && this.notify(...opens.refusal(params)), ended: () => undefined };
   }
 
   #hear(method: string, params: Params): void {

@@ -16,6 +16,8 @@ export interface StreamOptions extends Omit<Methods["stream.subscribe"]["params"
 const DEFAULT_VISIBILITY_MS = 60_000;
 const DEFAULT_DELIVERIES = 5;
 const MAX_REASON_BYTES = 1000;
+/** How a message is given back that was not begun. */
+const UNUSED = { delay_ms: 0, reason: "it was not dealt with: the consumer has left" };
 
 /** What stream.nack takes of a message. */
 export type Nack = Pick<StreamNackParams, "delay_ms" | "dead" | "reason">;
@@ -191,6 +193,7 @@ export class Stream implements AsyncIterable<Message> {
     const { onSubscribed, signal, ...params } = this.#options;
     const opening: Opening = {
       subscribe: "stream.subscribe", unsubscribe: "stream.unsubscribe", to: feed, params: { ...params, stream: this.#stream, prefetch },
+      refusal: ({ id }) => ["stream.nack", { stream: this.#stream, group: params.group, id, ...UNUSED }],
     };
     let s = await this.#caller.open(opening, signal);
     const wake = (): void => feed.wake();
@@ -220,7 +223,7 @@ export class Stream implements AsyncIterable<Message> {
     // It hears on until all is settled: messages that were sent before the answer are this connection's.
     await this.#caller.shut(opening, s);
     const left = [...feed.left()].filter((m) => !keep(m));
-    await Promise.all(left.map((m) => m.nack({ delay_ms: 0, reason: "it was not dealt with: the consumer has left" }).catch(() => undefined)));
+    await Promise.all(left.map((m) => m.nack(UNUSED).catch(() => undefined)));
     feed.leave(s);
   }
 }

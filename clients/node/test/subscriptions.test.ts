@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { ClosedError, connect, type Message, type PubsubMessage, type SidecarEvent } from "../src/index.js";
+import { ClosedError, connect, CoxswainError, type Message, type PubsubMessage, type SidecarEvent } from "../src/index.js";
 import { client, fake, type Fake, type Got, LIMIT_MS, until } from "./support.js";
 
 const timeout = 5 * LIMIT_MS;
@@ -255,3 +255,53 @@ test("onEvent is not told of a message of a channel whose loop ends", { timeout 
   await c.session.ping();
   assert.deepEqual(events, []);
 });
+
+for (const noun of ["pubsub", "stream"] as const) {
+  test(`a subscription of ${noun} that is answered when its caller has gone is ended, and its messages are given back`, { timeout }, async (t) => {
+    const f = await fake(t);
+    const events: SidecarEvent[] = [];
+    const c = await client(t, f.socket, { onEvent: (event) => events.push(event) });
+    const stop = new AbortController();
+    const { signal } = stop;
+    const messages: AsyncIterator<unknown> = (noun === "pubsub" ? c.pubsub("n", { signal }) : c.stream("s", { group: "g", signal }))[Symbol.asyncIterator]();
+    const next = assert.rejects(messages.next(), /enough/);
+    const got = await f.next(`${noun}.subscribe`);
+    stop.abort(new Error("enough"));
+    await next;
+    assert.deepEqual((await f.next("rpc.cancel")).raw, [2, "rpc.cancel", [got.msgid]]);
+    const send = (id: string): void => (noun === "pubsub" ? publish(got, "7", id) : deliver(got, "7", id));
+    send("1-0"); // before the answer that names the subscription
+    got.peer.reply(got.msgid!, { subscription: "7", created: true });
+    send("2-0");
+    const end = await f.next(`${noun}.unsubscribe`);
+    assert.equal(end.params["subscription"], "7");
+    send("3-0");
+    end.peer.reply(end.msgid!, { unsubscribed: true });
+    await c.session.ping(); // its reply comes behind all messages
+    if (noun === "stream") {
+      for (const id of ["1-0", "2-0", "3-0"]) {
+        const back = await f.next("stream.nack");
+        assert.deepEqual([back.msgid, back.params["stream"], back.params["group"], back.params["id"], back.params["delay_ms"]], [undefined, "s", "g", id, 0]);
+      }
+    }
+    assert.deepEqual(f.methods, []);
+    assert.deepEqual(events, []);
+  });
+
+  test(`a subscription of ${noun} is opened again until the sidecar refuses it for good`, { timeout }, async (t) => {
+    const f = await fake(t);
+    const c = await client(t, f.socket);
+    let subscribed = 0;
+    const onSubscribed = (): unknown => subscribed++;
+    const messages: AsyncIterator<unknown> = (noun === "pubsub" ? c.pubsub("n", { onSubscribed }) : c.stream("s", { group: "g", onSubscribed }))[Symbol.asyncIterator]();
+    const ended = assert.rejects(messages.next(), (e) => e instanceof CoxswainError && e.code === "PERMISSION_DENIED");
+    (await f.next(`${noun}.subscribe`)).peer.socket.destroy(); // before its answer
+    (await subscribe(f, `${noun}.subscribe`, "1")).peer.socket.end();
+    for (const code of ["UNAVAILABLE", "DEADLINE_EXCEEDED", "PERMISSION_DENIED"]) {
+      const got = await f.next(`${noun}.subscribe`);
+      got.peer.fail(got.msgid!, code, { retryable: code === "UNAVAILABLE" });
+    }
+    await ended;
+    assert.equal(subscribed, 1);
+  });
+}
