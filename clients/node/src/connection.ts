@@ -264,7 +264,7 @@ export class Connection {
     // A write that fails tells only the listeners of the event; it ends the reading, too.
     this.#socket.on("error", (why) => this.fail(why));
     try {
-      for await (const frame of decodeMultiStream(this.#socket)) this.#receive(frame);
+      for await (const frame of decodeMultiStream(plain(this.#socket))) this.#receive(frame);
       this.fail(new Error("the sidecar closed it"));
     } catch (why) {
       this.fail(why instanceof Error ? why : new Error(String(why)));
@@ -338,6 +338,11 @@ export class Connection {
     }
     this.#hooks.event(method, params);
   }
+}
+
+/** Reads a socket without Buffers: what is cut from one is a Buffer, whose slice makes no copy. */
+async function* plain(socket: Socket): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const { buffer, byteOffset, length } of socket as AsyncIterable<Buffer>) yield new Uint8Array(buffer, byteOffset, length);
 }
 
 /** The frame of a request. */

@@ -305,3 +305,19 @@ for (const noun of ["pubsub", "stream"] as const) {
     assert.equal(subscribed, 1);
   });
 }
+
+test("a body is a Uint8Array with memory of its own", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const body = Buffer.from("a");
+  const [channel, stream, entry] = [c.pubsub("n")[Symbol.asyncIterator]().next(), c.stream("s", { group: "g" })[Symbol.asyncIterator]().next(), c.queue("q")];
+  publish(await subscribe(f, "pubsub.subscribe", "1"), "1", "a");
+  deliver(await subscribe(f, "stream.subscribe", "2"), "2", "1-0", { body });
+  await answer(f, "queue.dequeue", { found: true, id: "1", lease: "secret", attempt: 1, body, retry_after_ms: 0 });
+  for (const got of [(await channel).value as PubsubMessage, (await stream).value as Message, await entry]) {
+    assert.deepEqual([got.body.constructor, got.body.length, got.body.buffer.byteLength], [Uint8Array, 1, 1]);
+  }
+  const read = c.stream.read({ stream: "s" });
+  await answer(f, "stream.read", { messages: [{ id: "1-0", body }] });
+  assert.equal((await read).messages[0]!.body!.constructor, Uint8Array);
+});
