@@ -306,6 +306,51 @@ for (const noun of ["pubsub", "stream"] as const) {
   });
 }
 
+test("a gap of which it is not known how many it has stays so when more are dropped", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const gaps: number[] = [];
+  const messages = c.pubsub("n", { buffer: 1, onGap: (dropped) => gaps.push(dropped) })[Symbol.asyncIterator]();
+  const first = messages.next();
+  const got = await subscribe(f, "pubsub.subscribe", "7");
+  publish(got, "7", "a");
+  await first;
+  publish(got, "7", "b");
+  for (const dropped of [-1, 5, -1]) got.peer.notify("pubsub.gap", { subscription: "7", dropped });
+  publish(got, "7", "c"); // for which is no place
+  await c.session.ping(); // its reply comes behind all messages
+  assert.equal(text((await messages.next()).value as PubsubMessage), "b");
+  const last = messages.next();
+  publish(got, "7", "d");
+  assert.equal(text((await last).value as PubsubMessage), "d");
+  assert.deepEqual(gaps, [-1]);
+});
+
+test("messages that were taken make room for others, by their number and by their bytes", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const gaps: number[] = [];
+  const messages = c.pubsub("n", { buffer: 2, onGap: (dropped) => gaps.push(dropped) })[Symbol.asyncIterator]();
+  const first = messages.next();
+  const got = await subscribe(f, "pubsub.subscribe", "7");
+  publish(got, "7", "a");
+  await first;
+  const large = "x".repeat(5 << 20);
+  for (let i = 0; i < 3; i++) {
+    publish(got, "7", large, String(i));
+    await c.session.ping(); // its reply comes behind all messages
+    assert.equal(((await messages.next()).value as PubsubMessage).body.length, large.length);
+    assert.equal(text((await messages.next()).value as PubsubMessage), String(i));
+  }
+  publish(got, "7", large, large);
+  await c.session.ping();
+  await messages.next();
+  const last = messages.next();
+  publish(got, "7", "b");
+  assert.equal(text((await last).value as PubsubMessage), "b");
+  assert.deepEqual(gaps, [1], "two of 5 MiB do not wait together");
+});
+
 test("a body is a Uint8Array with memory of its own", { timeout }, async (t) => {
   const f = await fake(t);
   const c = await client(t, f.socket);
@@ -320,4 +365,18 @@ test("a body is a Uint8Array with memory of its own", { timeout }, async (t) => 
   const read = c.stream.read({ stream: "s" });
   await answer(f, "stream.read", { messages: [{ id: "1-0", body }] });
   assert.equal((await read).messages[0]!.body!.constructor, Uint8Array);
+});
+
+test("consume tells the sidecar of a message again until it was heard", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const stop = new AbortController();
+  const ended = assert.rejects(c.stream("s", { group: "g", signal: stop.signal }).consume(() => undefined), /enough/);
+  deliver(await subscribe(f, "stream.subscribe", "7"), "7", "1-0");
+  const refused = await f.next("stream.ack");
+  refused.peer.fail(refused.msgid!, "UNAVAILABLE", { retryable: true });
+  assert.equal((await answer(f, "stream.ack", { acked: true })).params["id"], "1-0");
+  stop.abort(new Error("enough"));
+  await answer(f, "stream.unsubscribe", { unsubscribed: true });
+  await ended;
 });
