@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { ClosedError, connect, CoxswainError, type Message, type PubsubMessage, type SidecarEvent } from "../src/index.js";
-import { client, fake, type Fake, type Got, LIMIT_MS, until } from "./support.js";
+import { client, fake, type Fake, type Got, LIMIT_MS, sidecar, until, way } from "./support.js";
 
 const timeout = 5 * LIMIT_MS;
 const text = (m: { body: Uint8Array }): string => Buffer.from(m.body).toString();
@@ -254,6 +254,25 @@ test("onEvent is not told of a message of a channel whose loop ends", { timeout 
   await left;
   await c.session.ping();
   assert.deepEqual(events, []);
+});
+
+test("a message that was sent to a consumer whose subscription was aborted before its answer goes to another consumer", { timeout }, async (t) => {
+  const { socket } = await sidecar(t);
+  const w = await way(t, socket);
+  const [c, other] = [await client(t, w.socket), await client(t, socket)];
+  await other.stream.publish({ stream: "s", body: Buffer.from("a") });
+  const release = w.hold();
+  const stop = new AbortController();
+  const aborted = assert.rejects(c.stream("s", { group: "g", signal: stop.signal })[Symbol.asyncIterator]().next(), /enough/);
+  await until(async () => (await other.stream.stats({ stream: "s" })).groups[0]?.pending === 1, "the message is sent");
+  stop.abort(new Error("enough"));
+  await aborted;
+  release();
+  for await (const m of other.stream("s", { group: "g" })) {
+    assert.deepEqual([text(m), m.attempt], ["a", 2]);
+    await m.ack();
+    break;
+  }
 });
 
 for (const noun of ["pubsub", "stream"] as const) {

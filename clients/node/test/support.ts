@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Socket } from "node:net";
+import { createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestContext } from "node:test";
@@ -181,4 +181,32 @@ export async function fake(t: TestContext): Promise<Fake> {
     for (const peer of f.peers) peer.socket.destroy();
   });
   return f;
+}
+
+/** A way to a sidecar on which replies can be held up. */
+export class Way {
+  #held: Promise<void> | undefined;
+
+  constructor(readonly socket: string, private readonly to: string) {}
+
+  serve(from: Socket): void {
+    const to = createConnection(this.to);
+    from.pipe(to).on("data", (data) => void Promise.resolve(this.#held).then(() => from.write(data)));
+    for (const [one, other] of [[from, to], [to, from]] as const) one.on("error", () => undefined).on("close", () => other.destroy());
+  }
+
+  /** Holds up what the sidecar sends, until the function that it returns is called. */
+  hold(): () => void {
+    let release = (): void => {};
+    this.#held = new Promise((resolve) => (release = resolve));
+    return release;
+  }
+}
+
+export async function way(t: TestContext, to: string): Promise<Way> {
+  const w = new Way(join(folder(t), "w.sock"), to);
+  const server = createServer((socket) => w.serve(socket)).listen(w.socket);
+  await once(server, "listening");
+  t.after(() => server.close());
+  return w;
 }
