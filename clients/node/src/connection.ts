@@ -13,6 +13,7 @@ const MAX_QUEUE_BYTES = 8 << 20;
 const WRITE_TIMEOUT_MS = 10_000;
 /** The most bytes of notifications that are kept until a call that subscribes is answered. */
 const MAX_EARLY_BYTES = 8 << 20;
+const UNSUBSCRIBE_TIMEOUT_MS = 10_000;
 /** The longest time of setTimeout. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -53,6 +54,8 @@ export interface Opening {
   readonly unsubscribe: "pubsub.unsubscribe" | "stream.unsubscribe";
   readonly params: Params;
   readonly to: Subscriber;
+  /** Makes the notification that gives back a message that no caller takes. */
+  readonly refusal?: (message: Params) => [method: string, params: Params];
 }
 
 /** A request. When it is sent again, on another connection, it has the same params. */
@@ -261,7 +264,7 @@ export class Connection {
     // A write that fails only emits this event; it must end the reading too.
     this.#socket.on("error", (why) => this.fail(why));
     try {
-      for await (const frame of decodeMultiStream(this.#socket)) this.#receive(frame);
+      for await (const frame of decodeMultiStream(plain(this.#socket))) this.#receive(frame);
       this.fail(new Error("the sidecar closed it"));
     } catch (why) {
       this.fail(why instanceof Error ? why : new Error(String(why)));
@@ -299,14 +302,20 @@ export class Connection {
   #opened(flight: Flight, opens: Opening, result: Params): void {
     const id = result["subscription"];
     if (typeof id === "string") {
-      if (flight.gone) {
-        this.#write(requestFrame(this.#id(), opens.unsubscribe, { subscription: id })); // its reply is ignored
-      } else {
-        this.#subscribers.set(id, opens.to);
-        for (const [of, method, params] of this.#early) if (of === id) opens.to.receive(method, params);
-      }
+      const to = flight.gone ? this.#refuse(id, opens) : opens.to;
+      this.#subscribers.set(id, to);
+      for (const [of, method, params] of this.#early) if (of === id) to.receive(method, params);
     }
     if (--this.#opening === 0) [this.#early, this.#earlyBytes] = [[], 0];
+  }
+
+  /** Ends a subscription whose caller has gone. The messages that come before the sidecar's answer are given back: otherwise they would stay with this connection. */
+  #refuse(id: string, opens: Opening): Subscriber {
+    void this.roundTrip({
+      method: opens.unsubscribe, params: { subscription: id }, ownDeadline: false, waits: false, deadline: now() + UNSUBSCRIBE_TIMEOUT_MS,
+      signal: undefined, lease: undefined, opens: undefined,
+    }).catch(() => undefined).finally(() => this.detach(id));
+    return { receive: (_, params) => opens.refusal && this.notify(...opens.refusal(params)), ended: () => undefined };
   }
 
   #notified(method: string, params: Params): void {
@@ -329,6 +338,11 @@ export class Connection {
     }
     this.#hooks.event(method, params);
   }
+}
+
+/** Reads a socket as Uint8Arrays. Parts of a Buffer are Buffers, whose slice() does not copy, so that a small body would keep all that was read with it. */
+async function* plain(socket: Socket): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const { buffer, byteOffset, length } of socket as AsyncIterable<Buffer>) yield new Uint8Array(buffer, byteOffset, length);
 }
 
 /** The frame of a request. */

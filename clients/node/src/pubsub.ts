@@ -64,8 +64,9 @@ export class Channels implements AsyncIterable<PubsubMessage> {
       }
     } finally {
       signal?.removeEventListener("abort", wake);
-      s.connection.detach(s.id);
+      // Detached only now: before, the messages of this subscription would go to onEvent.
       await this.#caller.unsubscribe(opening, s);
+      s.connection.detach(s.id);
     }
   }
 }

@@ -16,6 +16,8 @@ export interface StreamOptions extends Omit<Methods["stream.subscribe"]["params"
 const DEFAULT_VISIBILITY_MS = 60_000;
 const DEFAULT_DELIVERIES = 5;
 const MAX_REASON_BYTES = 1000;
+/** The nack of a message that the consumer did not begin. */
+const UNUSED = { delay_ms: 0, reason: "it was not processed: the consumer has left" };
 
 /** The params of a nack. */
 export type Nack = Pick<StreamNackParams, "delay_ms" | "dead" | "reason">;
@@ -191,6 +193,7 @@ export class Stream implements AsyncIterable<Message> {
     const { onSubscribed, signal, ...params } = this.#options;
     const opening: Opening = {
       subscribe: "stream.subscribe", unsubscribe: "stream.unsubscribe", to: feed, params: { ...params, stream: this.#stream, prefetch },
+      refusal: ({ id }) => ["stream.nack", { stream: this.#stream, group: params.group, id, ...UNUSED }],
     };
     let s = await this.#caller.open(opening, signal);
     const wake = (): void => feed.wake();
@@ -220,7 +223,7 @@ export class Stream implements AsyncIterable<Message> {
     // The feed stays attached until all messages are settled: the sidecar may send some before its answer.
     await this.#caller.unsubscribe(opening, s);
     const left = [...feed.left()].filter((m) => !keep(m));
-    await Promise.all(left.map((m) => m.nack({ delay_ms: 0, reason: "it was not processed: the consumer has left" }).catch(() => undefined)));
+    await Promise.all(left.map((m) => m.nack(UNUSED).catch(() => undefined)));
     feed.leave(s);
   }
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -6,6 +7,7 @@ import { BusyError, ClosedError, ConnectError, connect, CoxswainError, LimitedEr
 import { methodNames } from "../src/methods.js";
 import { client, fake, folder, LIMIT_MS, sidecar, until } from "./support.js";
 
+const timeout = 5 * LIMIT_MS;
 const limits = [{ limit: 3, period_ms: 3_600_000 }];
 
 test("a limit admits calls up to its limit, and a refusal has when to try again", async (t) => {
@@ -117,6 +119,56 @@ test("calls beyond max_inflight wait in the client, and a call with wait_ms is n
   assert.equal((await f.next("test.echo")).params["i"], 3);
   await calls[0];
   for (const call of calls) call.catch(() => undefined);
+});
+
+test("calls past max_inflight are sent in the order in which they were made", async (t) => {
+  const f = await fake(t);
+  f.hello = { limits: { max_frame_bytes: 1 << 20, max_inflight: 1 } };
+  const c = await client(t, f.socket);
+  const calls = [1, 2, 3, 4].map((i) => c.call("test.echo", { i }));
+  const sent: unknown[] = [];
+  for (const _ of calls) {
+    const got = await f.next("test.echo");
+    sent.push(got.params["i"]);
+    got.peer.reply(got.msgid!, {});
+  }
+  await Promise.all(calls);
+  assert.deepEqual(sent, [1, 2, 3, 4]);
+});
+
+test("a call that is aborted makes room for one past max_inflight, and one that was not sent is not cancelled", { timeout }, async (t) => {
+  const f = await fake(t);
+  f.hello = { limits: { max_frame_bytes: 1 << 20, max_inflight: 1 } };
+  const c = await client(t, f.socket);
+  const aborts = [0, 1, 2].map(() => new AbortController());
+  const calls = aborts.map(({ signal }, i) => c.call("test.echo", { i }, { signal }));
+  const first = await f.next("test.echo");
+  const ended = [0, 1].map((i) => assert.rejects(calls[i]!, /enough/));
+  for (const i of [1, 0]) aborts[i]!.abort(new Error("enough"));
+  await Promise.all(ended);
+  const third = await f.next("test.echo");
+  assert.equal(third.params["i"], 2);
+  third.peer.reply(third.msgid!, {});
+  await calls[2];
+  assert.deepEqual((await f.next("rpc.cancel")).raw, [2, "rpc.cancel", [first.msgid]]);
+  assert.deepEqual(f.methods, []);
+});
+
+test("a call that has ended has no listener on its signal", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const { signal } = new AbortController();
+  const listeners = (): number => getEventListeners(signal, "abort").length;
+  const answered = c.call("test.echo", {}, { signal });
+  const got = await f.next("test.echo");
+  assert.equal(listeners(), 1);
+  got.peer.reply(got.msgid!, {});
+  await answered;
+  assert.equal(listeners(), 0, "it was answered");
+  await assert.rejects(c.call("test.echo", {}, { signal, deadlineMs: 1 }));
+  assert.equal(listeners(), 0, "its time is over");
+  await assert.rejects(c.call("test.echo", { i: Symbol("i") }, { signal }));
+  assert.equal(listeners(), 0, "it cannot be sent");
 });
 
 test("a deadline ends a call, and the sidecar is asked to cancel it", async (t) => {

@@ -1,7 +1,31 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { CoxswainError, LostError, type SidecarEvent } from "../src/index.js";
-import { client, fake, redis, sidecar, until } from "./support.js";
+import { ClosedError, CoxswainError, LostError, type SidecarEvent } from "../src/index.js";
+import { client, fake, type Fake, LIMIT_MS, redis, sidecar, until } from "./support.js";
+
+const timeout = 5 * LIMIT_MS;
+
+/** Breaks the connection, and holds the next one until the function that it returns is called. */
+async function disconnect(f: Fake): Promise<() => void> {
+  let welcome = (): void => {};
+  f.welcome = new Promise((resolve) => (welcome = resolve));
+  const before = f.peers.length;
+  f.peers.at(-1)!.socket.destroy();
+  await until(() => f.peers.length > before, "the client connects again");
+  return welcome;
+}
+
+/** Answers so many calls of a method, and returns what they had in a param. */
+async function answer(f: Fake, method: string, count: number, param: string): Promise<unknown[]> {
+  const values = [];
+  for (let i = 0; i < count; i++) {
+    const got = await f.next(method);
+    values.push(got.params[param]);
+    got.peer.reply(got.msgid!, {});
+  }
+  return values;
+}
 
 test("a call whose connection broke is repeated with its request id", async (t) => {
   const f = await fake(t);
@@ -28,6 +52,72 @@ test("a call without an id is repeated only if it is idempotent", async (t) => {
   again.peer.reply(again.msgid!, { held: false });
   await safe;
   assert.deepEqual(f.methods, []);
+});
+
+test("a call that is sent again says how much is left of its time", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const call = c.lock.get({ name: "n" }, { deadlineMs: LIMIT_MS });
+  const first = await f.next("lock.get");
+  first.peer.socket.destroy();
+  const second = await f.next("lock.get");
+  assert.ok(Number(second.params["_deadline_ms"]) < Number(first.params["_deadline_ms"]), "a pause is before the next connection");
+  second.peer.reply(second.msgid!, { held: false });
+  await call;
+});
+
+test("calls under way are sent again in the order in which they were made", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const calls = [1, 2, 3, 4].map((i) => c.call("test.echo", { i }));
+  for (const _ of calls) await f.next("test.echo");
+  f.peers[0]!.socket.destroy();
+  assert.deepEqual(await answer(f, "test.echo", 4, "i"), [1, 2, 3, 4]);
+  await Promise.all(calls);
+});
+
+test("calls that wait for a connection are sent in the order in which they were made", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  const { signal } = new AbortController();
+  const welcome = await disconnect(f);
+  const calls = [1, 2, 3, 4].map((i) => c.call("test.echo", { i }, { signal }));
+  assert.equal(getEventListeners(signal, "abort").length, 4);
+  welcome();
+  assert.deepEqual(await answer(f, "test.echo", 4, "i"), [1, 2, 3, 4]);
+  await Promise.all(calls);
+  assert.equal(getEventListeners(signal, "abort").length, 0, "calls that have ended have no listeners");
+});
+
+test("close ends calls that wait for a connection", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  await disconnect(f);
+  const call = assert.rejects(c.lock.get({ name: "n" }, { deadlineMs: 3_600_000 }), ClosedError);
+  await c.close();
+  await call;
+});
+
+test("a call that was not sent when its connection broke is sent on the next one, also without an id", { timeout }, async (t) => {
+  const f = await fake(t);
+  f.hello = { limits: { max_frame_bytes: 1 << 20, max_inflight: 1 } };
+  const c = await client(t, f.socket);
+  const first = assert.rejects(c.lock.get({ name: "n" }), (e) => e instanceof CoxswainError && e.code === "UNAVAILABLE");
+  const second = c.stream.publish({ stream: "s" }, { requestId: "" });
+  for (let i = 0; i < 4; i++) (await f.next("lock.get")).peer.socket.destroy(); // as often as one call is sent
+  await first;
+  await answer(f, "stream.publish", 1, "stream");
+  await second;
+});
+
+test("a client knows the sidecar of its present connection", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket);
+  f.hello = { version: "1" };
+  const welcome = await disconnect(f);
+  welcome();
+  await c.session.ping();
+  assert.equal(c.server.version, "1");
 });
 
 test("a call that breaks each connection fails after four sends", async (t) => {
@@ -67,6 +157,51 @@ test("the subscription to events is renewed on the next connection, with a gap",
   again.peer.notify("event", { kind: "lost", at_ms: 2, count: 1 });
   await until(() => events.length === 3, "the event is received again");
   assert.deepEqual(events.map((e) => e.method), ["event", "events.gap", "event"]);
+});
+
+test("the kinds of events that were followed before stay if the sidecar refuses others", { timeout }, async (t) => {
+  const f = await fake(t);
+  const c = await client(t, f.socket, { onEvent: () => undefined });
+  const follow = c.follow("lost");
+  await answer(f, "events.subscribe", 1, "kinds");
+  await follow;
+  const refused = assert.rejects(c.follow("none"), (e) => e instanceof CoxswainError && e.code === "INVALID_ARGUMENT");
+  const got = await f.next("events.subscribe");
+  got.peer.fail(got.msgid!, "INVALID_ARGUMENT");
+  await refused;
+  got.peer.socket.destroy();
+  assert.deepEqual(await answer(f, "events.subscribe", 1, "kinds"), [["lost"]]);
+});
+
+test("no events are followed on the next connection after unfollow", { timeout }, async (t) => {
+  const f = await fake(t);
+  const events: SidecarEvent[] = [];
+  const c = await client(t, f.socket, { onEvent: (event) => events.push(event) });
+  const follow = c.follow("lost");
+  await answer(f, "events.subscribe", 1, "kinds");
+  await follow;
+  const unfollow = c.unfollow();
+  await answer(f, "events.unsubscribe", 1, "kinds");
+  await unfollow;
+  const welcome = await disconnect(f);
+  welcome();
+  await c.session.ping();
+  assert.deepEqual(f.methods, []);
+  assert.deepEqual(events, []);
+});
+
+test("a gap tells that the next connection refused to follow events", { timeout }, async (t) => {
+  const f = await fake(t);
+  const events: SidecarEvent[] = [];
+  const c = await client(t, f.socket, { onEvent: (event) => events.push(event) });
+  const follow = c.follow("lost");
+  await answer(f, "events.subscribe", 1, "kinds");
+  await follow;
+  f.peers[0]!.socket.destroy();
+  const got = await f.next("events.subscribe");
+  got.peer.fail(got.msgid!, "PERMISSION_DENIED");
+  await c.session.ping(); // the connection is used all the same
+  assert.deepEqual(events.map((e) => e.method === "events.gap" && e.params.reason), ["reconnected", "refused"]);
 });
 
 test("a program without onEvent cannot follow", async (t) => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Socket } from "node:net";
+import { createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestContext } from "node:test";
@@ -129,6 +129,8 @@ export class Fake {
   readonly #got: Got[] = [];
   readonly peers: Peer[] = [];
   hello: Record<string, unknown> = {};
+  /** session.hello is answered after this. */
+  welcome: Promise<void> = Promise.resolve();
   /** Whether it ignores pings, as a stopped sidecar does. */
   silent = false;
 
@@ -143,7 +145,7 @@ export class Fake {
         const frame = raw as unknown[];
         const [msgid, method, params] = frame[0] === 0 ? [frame[1] as number, frame[2], frame[3]] : [undefined, frame[1], frame[2]];
         const got = { peer, msgid, method: String(method), params: ((params as unknown[])[0] ?? {}) as Record<string, unknown>, raw };
-        if (method === "session.hello") peer.reply(msgid!, helloResult(this.hello));
+        if (method === "session.hello") await this.welcome.then(() => peer.reply(msgid!, helloResult(this.hello)));
         else if (method === "session.ping") this.silent || peer.reply(msgid!, { now_at_ms: 1 });
         else this.#got.push(got);
       }
@@ -179,4 +181,32 @@ export async function fake(t: TestContext): Promise<Fake> {
     for (const peer of f.peers) peer.socket.destroy();
   });
   return f;
+}
+
+/** A way to a sidecar on which replies can be held up. */
+export class Way {
+  #held: Promise<void> | undefined;
+
+  constructor(readonly socket: string, private readonly to: string) {}
+
+  serve(from: Socket): void {
+    const to = createConnection(this.to);
+    from.pipe(to).on("data", (data) => void Promise.resolve(this.#held).then(() => from.write(data)));
+    for (const [one, other] of [[from, to], [to, from]] as const) one.on("error", () => undefined).on("close", () => other.destroy());
+  }
+
+  /** Holds up what the sidecar sends, until the function that it returns is called. */
+  hold(): () => void {
+    let release = (): void => {};
+    this.#held = new Promise((resolve) => (release = resolve));
+    return release;
+  }
+}
+
+export async function way(t: TestContext, to: string): Promise<Way> {
+  const w = new Way(join(folder(t), "w.sock"), to);
+  const server = createServer((socket) => w.serve(socket)).listen(w.socket);
+  await once(server, "listening");
+  t.after(() => server.close());
+  return w;
 }
