@@ -100,7 +100,7 @@ func TestMonitoringNeedsAPort(t *testing.T) {
 		out, err := helmtest.Helm(t, "template", "demo", helmtest.Chart(), "--kube-version", "1.37.2", "--api-versions", monitoringAPI,
 			"--set", "probes.type=exec,"+value+".enabled=true")
 		require.Error(t, err)
-		require.Contains(t, out, value+".enabled: nothing listens on a port with probes.type exec; set probes.type to http")
+		require.Contains(t, out, value+".enabled: with probes.type exec the sidecar listens on no port; set probes.type to http")
 	}
 }
 

@@ -213,7 +213,7 @@ func TestAPITheNotesSayWhatComesNext(t *testing.T) {
 	for _, says := range []string{
 		"is installed as " + r.Name,
 		"get the sidecar in: " + ns,
-		"Its configuration is your ConfigMap mine, key sidecar.yaml",
+		"The sidecar reads its configuration from your ConfigMap mine, key sidecar.yaml",
 		"kubectl -n " + ns + " create secret generic pw --from-file=password=/dev/stdin",
 		"podMonitor.enabled: this cluster has no PodMonitor",
 		"helm test " + r.Name + " --namespace " + ns,

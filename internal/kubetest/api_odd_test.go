@@ -148,7 +148,7 @@ func TestAPIPodsThatCannotWorkAreRefusedByField(t *testing.T) {
 		"spec.containers[fetch].env[COXSWAIN_SOCKET]: the path of a socket has at most 107 bytes":               kubetest.First("env", socketOf(long(108))),
 		"spec.initContainers[migrate].env[COXSWAIN_SOCKET]: the path of a socket has at most 107 bytes": kubetest.With(
 			[]any{fields{"name": "migrate", "image": "a:1", "env": socketOf("/" + strings.Repeat("ä", 54))}}, "spec", "initContainers"),
-		"spec.containers[fetch].volumeMounts: /run/coxswain is where the sidecar's socket is mounted": func(pod kubetest.Object) {
+		"spec.containers[fetch].volumeMounts: the sidecar's socket is mounted at /run/coxswain": func(pod kubetest.Object) {
 			kubetest.With([]any{fields{"name": "mine", "emptyDir": fields{}}}, "spec", "volumes")(pod)
 			kubetest.First("volumeMounts", []any{fields{"name": "mine", "mountPath": "/run/coxswain/"}})(pod)
 		},
@@ -156,7 +156,7 @@ func TestAPIPodsThatCannotWorkAreRefusedByField(t *testing.T) {
 			kubetest.With([]any{fields{"name": "coxswain", "emptyDir": fields{}}}, "spec", "volumes")(pod)
 			kubetest.First("volumeMounts", []any{fields{"name": "coxswain", "mountPath": "/run/coxswain", "subPath": "a"}})(pod)
 		},
-		"metadata.annotations[coxswain.dev/config]: the pod has a volume coxswain-config of its own, of another ConfigMap": func(pod kubetest.Object) {
+		"metadata.annotations[coxswain.dev/config]: the pod has its own volume coxswain-config, of another ConfigMap": func(pod kubetest.Object) {
 			kubetest.Annotated("config", "theirs")(pod)
 			kubetest.With([]any{fields{"name": "coxswain-config", "configMap": fields{"name": "mine"}}}, "spec", "volumes")(pod)
 		},

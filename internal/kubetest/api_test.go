@@ -152,7 +152,7 @@ func TestAPIAnInjectedPodStaysAsItIs(t *testing.T) {
 	require.Equal(t, kubetest.Names(pod.At("spec")["volumes"]), kubetest.Names(got.At("spec")["volumes"]))
 	// Not first, and so another's: a container that only has the name is no sidecar.
 	impostor := kubetest.Pod(ns, kubetest.Labelled, kubetest.With([]any{map[string]any{"name": "coxswain", "image": "x:1"}}, "spec", "initContainers"))
-	require.Contains(t, refused(t, impostor), "spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not native")
+	require.Contains(t, refused(t, impostor), "spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not a native sidecar")
 }
 
 func TestAPISeveralNamespaces(t *testing.T) {
@@ -208,7 +208,7 @@ func TestAPIOneNamespaceOfTwoReleases(t *testing.T) {
 	both := []string{second.Name, helmtest.Chart(), "--set", "injection.namespaces={" + ns + "," + spare + "}", "--namespace", spare}
 	out, err := helmtest.Helm(t, append([]string{"install"}, both...)...)
 	require.Error(t, err)
-	require.Contains(t, out, "injection.namespaces: pods of "+ns+" get the sidecar by the policy "+first.ClusterName()+" already")
+	require.Contains(t, out, "injection.namespaces: the policy "+first.ClusterName()+" already adds the sidecar to the pods of "+ns)
 	first.Helm(t, "upgrade", first.Name, helmtest.Chart(), "--set", "image.tag=next")
 
 	text := second.Helm(t, append([]string{"template", "--kube-version", "1.37.2", "--skip-tests"}, both[:4]...)...)

@@ -103,20 +103,20 @@ func TestAPIPodsThatTheSidecarCannotBeInAreRefused(t *testing.T) {
 	}{
 		"a misspelt annotation": {
 			kubetest.Annotated("memory_limit", "1Gi"),
-			"metadata.annotations[coxswain.dev/memory_limit]: unknown; known are coxswain.dev/image-tag, coxswain.dev/cpu-request",
+			"metadata.annotations[coxswain.dev/memory_limit]: unknown annotation; known are coxswain.dev/image-tag, coxswain.dev/cpu-request",
 		},
 		"a node selector for Windows": {kubetest.With("windows", "spec", "nodeSelector", "kubernetes.io/os"), "the sidecar runs on Linux only"},
 		"an affinity for Windows":     {kubetest.With(windows, "spec", "affinity", "nodeAffinity"), "the sidecar runs on Linux only"},
 		"an operating system":         {kubetest.With("windows", "spec", "os", "name"), "the sidecar runs on Linux only"},
-		"the health port":             {kubetest.First("ports", port(8086)), "spec.containers[fetch].ports: the sidecar listens on one of these"},
+		"the health port":             {kubetest.First("ports", port(8086)), "spec.containers[fetch].ports: the sidecar uses one of these"},
 		"the health port of the annotation": {func(pod kubetest.Object) {
 			kubetest.First("ports", port(9000))(pod)
 			kubetest.Annotated("http-port", "9000")(pod)
-		}, "spec.containers[fetch].ports: the sidecar listens on one of these"},
+		}, "spec.containers[fetch].ports: the sidecar uses one of these"},
 		"the health port on the node's network": {func(pod kubetest.Object) {
 			kubetest.With(true, "spec", "hostNetwork")(pod)
 			kubetest.First("ports", port(8086))(pod)
-		}, "spec.containers[fetch].ports: the sidecar listens on one of these"},
+		}, "spec.containers[fetch].ports: the sidecar uses one of these"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
