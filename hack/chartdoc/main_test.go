@@ -102,7 +102,7 @@ end
 `, page)
 }
 
-func TestWhatCannotBeDocumentedIsAnError(t *testing.T) {
+func TestValuesWithoutDescriptionOrTypeAreErrors(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
 		"a: 1\n":                                    "values.yaml: line 1: a: no comment above it says what it is",
@@ -122,7 +122,7 @@ func TestWhatCannotBeDocumentedIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "README.md: lacks the lines between which the table stands")
 }
 
-func TestTheConfigurationLacksWhatTheChartSets(t *testing.T) {
+func TestTheSchemaOmitsKeysThatTheChartSets(t *testing.T) {
 	t.Parallel()
 	schema, _, err := of(t, "# It.\na: 1\n")
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestTheConfigurationLacksWhatTheChartSets(t *testing.T) {
 }
 
 // What the schema says of a number is what the file's own check says of it.
-func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
+func TestTheBoundsOfTheSchemaAreThoseOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	load := func(path string, value int) error {
 		section, key, _ := strings.Cut(path, ".")
@@ -225,7 +225,7 @@ func TestTheBoundsOfBreakersAreThoseOfTheirCheck(t *testing.T) {
 	require.Equal(t, 11, checked)
 }
 
-func TestATypeThatNobodyThoughtOfIsNoGuess(t *testing.T) {
+func TestAnUnsupportedGoTypePanics(t *testing.T) {
 	t.Parallel()
 	require.PanicsWithValue(t, "chartdoc: no type of JSON is known for map[string]int", func() {
 		main.Typed(reflect.TypeFor[map[string]int]())

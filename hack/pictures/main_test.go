@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "draw the sequences of docs/img anew")
 
 // The plots are compared by the tests of cmd/sidecar, whose command they show.
-func TestTheSequencesAreDrawnAsTheyAreWritten(t *testing.T) {
+func TestTheCommittedSequencesAreCurrent(t *testing.T) {
 	t.Parallel()
 	all, err := filepath.Glob("../../docs/img/*.seq")
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestASequenceThatCannotBeDrawnNamesTheLine(t *testing.T) {
 	}
 }
 
-func TestTextOfASequenceIsText(t *testing.T) {
+func TestTextOfASequenceIsEscaped(t *testing.T) {
 	t.Parallel()
 	svg, err := main.Sequence("title a < b & c\nactors A, B\nA > B: x < \"y\"\nat B: <script>\n")
 	require.NoError(t, err)

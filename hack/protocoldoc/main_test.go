@@ -67,7 +67,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	require.Equal(t, declared, explained)
 }
 
-func TestATypeThatHoldsItselfIsListedOnce(t *testing.T) {
+func TestARecursiveTypeIsListedOnce(t *testing.T) {
 	t.Parallel()
 	rows := main.Result(api.RPCMethods.Spec).Rows
 	var names []string

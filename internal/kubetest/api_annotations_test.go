@@ -9,12 +9,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
 )
 
-// env is what the sidecar's environment says of a variable.
+// env returns the value of a variable in the sidecar's environment.
 func env(sidecar kubetest.Object, name string) any {
 	return kubetest.Called(sidecar["env"], name)["value"]
 }
 
-func TestAPIAnnotationsStandOverTheValues(t *testing.T) {
+func TestAPIAnnotationsOverrideValues(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t, "--set", "readiness.mode=redis", "--set", "logLevel=warn")
 	plain := kubetest.Sidecar(created(t, kubetest.Pod(ns, kubetest.Labelled)))

@@ -12,8 +12,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
 )
 
-// The commands of the README install the chart, and what they deploy then gets the sidecar. `helm test` needs a node: there
-// each of these commands is run as one of docs/kubernetes.md. It is not parallel, since the pages name their namespace.
+// The commands of the README install the chart, and the pods that they deploy get the sidecar. `helm test` needs a node:
+// there each of these commands is run as a part of docs/kubernetes.md. The test is not parallel, since the pages name their
+// namespace.
 func TestAPIRunsTheCommandsOfTheReadme(t *testing.T) {
 	kubetest.API(t)
 	page := func(name string) string {
@@ -31,7 +32,7 @@ func TestAPIRunsTheCommandsOfTheReadme(t *testing.T) {
 	const ns, release = "crawlers", "coxswain"
 	w := walk(t, helmtest.Root())
 	kubetest.DeleteNamespace(t, ns)
-	t.Cleanup(func() { // nothing collects what is left in a namespace that has gone
+	t.Cleanup(func() { // no controller deletes the objects of a deleted namespace
 		kubetest.Release{Name: release, Namespace: ns}.Uninstall(t)
 		w.must("kubectl delete --ignore-not-found -f manifests/crawler/script.yaml -f manifests/crawler/deployment.yaml -f manifests/crawler/redis-for-trial.yaml")
 	})
@@ -46,7 +47,7 @@ func TestAPIRunsTheCommandsOfTheReadme(t *testing.T) {
 	}
 	require.Equal(t, 3, ran)
 
-	// What a controller would make of the Deployment.
+	// The pod that a controller would make from the Deployment.
 	pod := kubetest.Object{"apiVersion": "v1", "kind": "Pod"}
 	for key, value := range kubetest.Get(t, "deployment", "crawler", "--namespace", ns).At("spec", "template") {
 		pod[key] = value
