@@ -10,7 +10,7 @@ TOPOLOGY ?= standalone
 IMAGE ?= coxswain:$(VERSION)
 PLATFORMS ?= linux/amd64 linux/arm64
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-# Without it gRPC has pages of its own for traces, and the linker keeps a quarter more of the binary for them.
+# Without this tag gRPC includes its own pages for traces, and the binary is a quarter larger.
 TAGS = grpcnotrace
 LINT = $$(hack/tool.sh golangci-lint)
 
@@ -19,7 +19,7 @@ LINT = $$(hack/tool.sh golangci-lint)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## run a limit, a fought-over lock and a crashing client on the embedded store
+demo: build ## show a limit, two clients that compete for a lock, and a client that crashes, on the embedded store
 	bin/sidecar demo
 
 build: ## build bin/sidecar
@@ -34,7 +34,7 @@ test-topology: ## run the tests that need a Redis Cluster or Sentinel, as proces
 	hack/need.sh redis-server=redis-server
 	hack/gotest.sh -race -run Topology ./...
 
-test-without-race: ## run the tests that the race detector changes: what a call allocates, and long random runs
+test-without-race: ## run the tests that the race detector skips or shortens: allocations of a call, and long random runs
 	hack/need.sh redis-server=redis-server
 	cd client && ../hack/gotest.sh -count=1 -run '^TestCallsAllocateLittle$$' .
 	hack/gotest.sh -count=1 -run '^(TestCallsOnTheDirectPathAllocateLittle|TestNoCancelsPassTheBound)$$' ./internal/clienttest ./internal/coord/ratelimit
@@ -76,7 +76,7 @@ test-status: build ## test the status page of real sidecars in headless Chromium
 
 pictures: BUSY ?= 3m
 pictures: VERSION = 0.1.0
-pictures: build ## take the pictures of the status page and of sidecar top for docs, of a fleet that was busy for BUSY (3m)
+pictures: build ## make the pictures of the status page and of sidecar top for docs, of sidecars under load for BUSY (3m)
 	hack/need.sh redis-server=redis-server chromium=chromium script=bsdutils
 	cd internal/statustest && PICTURES='$(CURDIR)/docs' BUSY='$(BUSY)' go test -count=1 -timeout 0 -run TestPictures .
 
@@ -84,13 +84,13 @@ image: ## build the container image IMAGE (coxswain:VERSION) for PLATFORMS
 	work=$$(mktemp -d) && trap 'hack/docker-down.sh "$$work"; rm -rf "$$work"' EXIT && \
 		hack/docker-up.sh "$$work" && PLATFORMS='$(PLATFORMS)' hack/image.sh '$(IMAGE)' '$(VERSION)'
 
-sbom: build ## list what bin/sidecar is made of in bin/sidecar.cdx.json (CycloneDX)
+sbom: build ## list the modules in bin/sidecar in bin/sidecar.cdx.json (CycloneDX)
 	hack/sbom.sh bin/sidecar '$(VERSION)' bin/sidecar.cdx.json
 
 test-image: ## build the image twice and run it as a pod would
 	hack/test-image.sh '$(IMAGE)' '$(VERSION)'
 
-test-chart: ## lint the chart, compare what it renders with the real helm, test its alerts
+test-chart: ## lint the chart, compare the output of the real helm, test its alerts
 	hack/need.sh promtool=prometheus
 	helm=$$(hack/tool.sh helm) && $$helm lint --strict charts/sidecar && \
 		COXSWAIN_HELM=$$helm hack/gotest.sh -count=1 ./internal/helmtest/...
@@ -102,19 +102,19 @@ e2e-node: ## run crawler pods on a real Kubernetes node made of this machine, as
 	hack/e2e.sh node
 
 soak: DURATION ?= 5m
-soak: ## keep Redis away for DURATION (5m) under load and watch goroutines and memory; send a million messages of Pub/Sub
+soak: ## stop Redis for DURATION (5m) under load and check goroutines and memory; send a million messages of Pub/Sub
 	hack/need.sh redis-server=redis-server
 	go test ./cmd/sidecar -run RedisGoesAwayUnderLoad -count=1 -v -timeout 0 -outage '$(DURATION)'
 	COXSWAIN_PUBSUB_MESSAGES=1000000 go test ./internal/clienttest -run EveryMessageIsReceived -count=1 -v -timeout 0
 
 chaos: DURATION ?= 20s
 chaos: MESSAGES ?= 10000
-chaos: ## break what 3 sidecars stand on, for DURATION (20s) and for MESSAGES (10000), by SEED (1) on TOPOLOGY (standalone)
+chaos: ## inject faults under 3 sidecars, for DURATION (20s) and for MESSAGES (10000), by SEED (1) on TOPOLOGY (standalone)
 	hack/need.sh redis-server=redis-server
 	CHAOS_SEED=$(SEED) CHAOS_DURATION=$(DURATION) CHAOS_MESSAGES=$(MESSAGES) CHAOS_TOPOLOGY=$(TOPOLOGY) \
 		go test -race -count=1 -timeout 0 -v -run '^TestChaos' ./internal/chaostest
 
-chaos-ci: ## one seed of chaos on every topology
+chaos-ci: ## run one seed of chaos on every topology
 	hack/need.sh redis-server=redis-server
 	CHAOS_SEED=1 CHAOS_DURATION=20s CHAOS_MESSAGES=3000 CHAOS_TOPOLOGY=all \
 		hack/gotest.sh -race -count=1 -run '^TestChaos' ./internal/chaostest
@@ -125,7 +125,7 @@ lint: ## check style and correctness of Go and shell
 	hack/tidy.sh
 	$(LINT) run ./...
 	lint=$(LINT) && for module in client bench internal/statustest; do (cd $$module && $$lint run ./...); done
-	$(LINT) run --enable-only funlen --issues-exit-code 0 ./... # long functions are worth a look, and no mistake
+	$(LINT) run --enable-only funlen --issues-exit-code 0 ./... # lists long functions, without failing
 	@echo "5 passed, 0 failed"
 
 fmt: ## format the Go files
@@ -140,7 +140,7 @@ fuzz: ## fuzz each target for FUZZTIME (1m)
 
 bench: ROUNDS ?= 5
 bench: SECONDS ?= 3
-bench: build ## measure the figures ONLY (such as P4,P7; all, which writes docs/benchmarks.md), also of the commit BASE, in ROUNDS (5) of SECONDS (3) a load
+bench: build ## measure the figures ONLY (such as P4,P7; all, which writes docs/benchmarks.md), also of the commit BASE, in ROUNDS (5) of SECONDS (3) per load
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools \
 		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import redis"=python3-redis'
 	cd bench && go run . -sidecar ../bin/sidecar -only '$(ONLY)' -base '$(BASE)' -image '$(IMAGE)' \
@@ -148,11 +148,11 @@ bench: build ## measure the figures ONLY (such as P4,P7; all, which writes docs/
 
 profile: LOAD ?= raw acquire 64
 profile: SECONDS ?= 10
-profile: build ## show where the CPU goes in LOAD (raw acquire 64; a name of docs/benchmarks.md) for SECONDS (10), in bin/profile
+profile: build ## write CPU profiles under LOAD (raw acquire 64; a name of docs/benchmarks.md) for SECONDS (10), in bin/profile
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools
 	cd bench && go run . -sidecar ../bin/sidecar -profile '$(LOAD)' -duration '$(SECONDS)s' -profiles ../bin/profile
 
-bench-once: build ## run every benchmark once, so that none rots; its figures mean nothing
+bench-once: build ## run every benchmark once, to check that it still runs; its figures mean nothing
 	hack/need.sh redis-server=redis-server redis-benchmark=redis-tools \
 		'/usr/bin/python3 -c "import msgpack"=python3-msgpack' '/usr/bin/python3 -c "import redis"=python3-redis'
 	hack/benchonce.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# benchonce.sh - runs every benchmark of the project and of client/, the tests of bench/ and each of its loads once, shortly, so
-# that none rots; and the tests that pin allocations, which the race detector of the other suites would add to. It needs
-# bin/sidecar. A figure that cannot be measured here says why and is not counted.
+# benchonce.sh - runs every benchmark of the project and of client/, the tests of bench/ and each of its loads once, for a short time,
+# to check that they still run; and the tests of the number of allocations, which the race detector of the other suites would change.
+# It needs bin/sidecar. A figure that cannot be measured here prints the reason and is not counted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=$(mktemp)

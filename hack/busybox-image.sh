@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # busybox-image.sh [TAG] - builds an image (busybox:local) of Debian's static busybox, FROM scratch, so that no registry
-# is asked: a shell and the usual tools, for pods of tests. Needs a Docker engine.
+# is needed: a shell and the usual tools, for pods of tests. Needs a Docker engine.
 set -euo pipefail
 cd "$(dirname "$0")"
 tag=${1:-busybox:local}

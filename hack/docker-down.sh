@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docker-down.sh DIR - ends the engine that docker-up.sh started with this DIR; any other engine is left alone.
+# docker-down.sh DIR - stops the engine that docker-up.sh started with this DIR, and no other one.
 set -euo pipefail
 trap '' INT TERM HUP
 file=${1:?usage: docker-down.sh DIR}/dockerd.pid

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# docker-up.sh DIR - makes a Docker engine answer: uses a running one, else installs Debian's and starts it.
-# An engine that it started leaves DIR/dockerd.pid and DIR/dockerd.log; end it with docker-down.sh DIR.
-# It publishes ports on 127.0.0.1 only.
+# docker-up.sh DIR - makes a Docker engine available: uses a running one, otherwise installs Debian's and starts it.
+# For an engine that it starts it writes DIR/dockerd.pid and DIR/dockerd.log; stop it with docker-down.sh DIR.
+# That engine publishes ports on 127.0.0.1 only.
 set -euo pipefail
 cd "$(dirname "$0")"
 dir=${1:?usage: docker-up.sh DIR}
@@ -18,7 +18,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 mkdir -p "$dir"
-# Its own session, so that an interrupt in the terminal ends the tests first and the engine by docker-down.sh.
+# In a session of its own, so that an interrupt in the terminal ends only the tests; docker-down.sh then stops the engine.
 setsid dockerd --ip 127.0.0.1 --pidfile "$dir/dockerd.pid" >"$dir/dockerd.log" 2>&1 </dev/null &
 pid=$!
 for _ in $(seq 240); do

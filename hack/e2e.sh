@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # e2e.sh api|node - runs the tests of internal/kubetest against a real API server, or on a real node, which it builds,
-# starts and ends. On the node are the images coxswain:e2e, busybox:local and those that docs and manifests/ name.
+# starts and stops. The node has the images coxswain:e2e and busybox:local, and those that docs and manifests/ name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=${1:?usage: e2e.sh api|node}
@@ -18,7 +18,7 @@ COXSWAIN_HELM=$(hack/tool.sh helm)
 COXSWAIN_KUBE_BIN=$(hack/kube/build.sh "$mode")
 export COXSWAIN_HELM COXSWAIN_KUBE_BIN COXSWAIN_KUBE=$mode COXSWAIN_KUBECTL=$COXSWAIN_KUBE_BIN/kubectl
 work=$(mktemp -d)
-# Servers are in sessions of their own, which a KILL of this script does not reach: then a watcher ends them.
+# The servers are in sessions of their own, so they survive a KILL of this script: then a watcher stops them.
 # shellcheck disable=SC2016 # the arguments are the inner shell's
 setsid bash -c 'tail --pid="$1" -f /dev/null
 	hack/kube/down.sh "$2/kube"; hack/docker-down.sh "$2"; rm -rf --one-file-system "$2"' watcher $$ "$work" \
@@ -26,7 +26,7 @@ setsid bash -c 'tail --pid="$1" -f /dev/null
 watcher=$!
 trap 'hack/kube/down.sh "$work/kube" || true; hack/docker-down.sh "$work" || true
 	kill "$watcher" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
-# What kubectl and helm remember of a server is keyed by its address, which may be another's next time.
+# kubectl and helm cache data of a server by its address, which may be that of another server next time.
 export KUBECONFIG=$work/kube/admin.conf KUBECACHEDIR=$work/cache
 
 if [ "$mode" = node ]; then

@@ -4,12 +4,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:?usage: fuzz.sh TIME}
 
-# fuzz PACKAGE TARGET - until the time is over. Before Go 1.27 the end of the time may be told as a failure, with these
-# words and no input (golang/go#75804); then the target has to pass on all inputs that are kept.
+# fuzz PACKAGE TARGET - fuzzes it until the time is over. Before Go 1.27 go test may report the end of the time as a failure,
+# with the text below and without an input (golang/go#75804); then the target must pass on all inputs in the cache.
 fuzz() {
 	if go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" "$1" 2>&1 | tee "$out"; then return; fi
 	if grep -q 'Failing input' "$out" || ! grep -qx ' *context deadline exceeded' "$out"; then return 1; fi
-	echo "fuzz: $2 was stopped by its time; its inputs once more"
+	echo "fuzz: the time of $2 is over; running its inputs once more"
 	go test -timeout 40m -count=1 -run "^$2\$" "$1"
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# golang-image.sh [TAG] - makes a local stand-in for golang:1.26 out of this machine's own Go toolchain, so that the
-# Dockerfile builds without a registry: busybox, Go and the authorities, enough for CGO_ENABLED=0 builds.
+# golang-image.sh [TAG] - makes a local substitute for golang:1.26 from this machine's own Go toolchain, so that the
+# Dockerfile builds without a registry: busybox, Go and the CA certificates, enough for CGO_ENABLED=0 builds.
 # Needs a Docker engine.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -30,6 +30,6 @@ ENV GOPATH=/go GOTOOLCHAIN=local PATH=/go/bin:/usr/local/go/bin:/bin
 WORKDIR /go
 CMD ["sh"]
 DOCKER
-# The classic builder: not every docker on a PATH has another.
+# The classic builder, since some docker commands have no other one.
 DOCKER_BUILDKIT=0 docker build -q -t "$tag" "$work" >/dev/null
 docker images --format '{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}' "$tag"

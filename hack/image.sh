@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# image.sh TAG VERSION [ARG...] - builds the image by the Dockerfile, further arguments going to docker build. PLATFORMS
-# lists for which (such as "linux/amd64 linux/arm64"; the engine's own by default); one other than the engine's own gets
-# the tag TAG-ARCHITECTURE, since an engine keeps one image a tag. Modules come from this machine's caches and
-# golang:1.26 is made here where no registry has it, so that it builds offline. Needs a Docker engine:
-# hack/docker-up.sh starts one.
+# image.sh TAG VERSION [ARG...] - builds the image by the Dockerfile; further arguments are passed to docker build. PLATFORMS
+# lists the platforms (such as "linux/amd64 linux/arm64"; the engine's own by default). The image for another architecture
+# gets the tag TAG-ARCHITECTURE, since an engine keeps one image per tag. Modules come from this machine's caches, and if
+# no registry has golang:1.26 a substitute is built, so this works offline. Needs a Docker engine: hack/docker-up.sh
+# starts one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tag=${1:?usage: image.sh TAG VERSION} version=${2:?usage: image.sh TAG VERSION}
 shift 2
 
-# A docker that has BuildKit: Debian's brings it along, others need the buildx plugin.
+# A docker command with BuildKit: Debian's has it built in, others need the buildx plugin.
 builder=''
 for docker in "$(command -v docker)" /usr/bin/docker; do
 	if "$docker" buildx version >/dev/null 2>&1 ||
@@ -24,7 +24,7 @@ if [ -z "$builder" ]; then
 fi
 
 if ! docker image inspect golang:1.26 >/dev/null 2>&1 && ! timeout 60 docker pull -q golang:1.26 >/dev/null 2>&1; then
-	echo "image.sh: no registry answers with golang:1.26; making a stand-in"
+	echo "image.sh: golang:1.26 cannot be pulled from a registry; building a substitute"
 	hack/golang-image.sh golang:1.26
 fi
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# node.sh DIRECTORY - builds the package of the Node client into DIRECTORY, and makes sure that it works where it is installed.
+# node.sh DIRECTORY - builds the package of the Node client into DIRECTORY, and checks that it works when it is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p "$1"

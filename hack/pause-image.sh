@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# pause-image.sh [TAG] - builds the image (pause:local) that holds the namespaces of each pod of the test node, FROM
-# scratch, so that no registry is asked. Needs a Docker engine.
+# pause-image.sh [TAG] - builds the image (pause:local) of the container that keeps the namespaces of each pod of the test
+# node, FROM scratch, so that no registry is needed. Needs a Docker engine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tag=${1:-pause:local}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # python-image.sh [TAG] - builds an image (python:local) of Debian's Python 3 with its standard library and msgpack,
-# FROM scratch, so that no registry is asked: what a crawler in another language is made of. Needs a Docker engine.
+# FROM scratch, so that no registry is needed: the image of the crawler of the tests. Needs a Docker engine.
 set -euo pipefail
 cd "$(dirname "$0")"
 tag=${1:-python:local}
@@ -19,7 +19,7 @@ cp -a "/usr/lib/$python" "$root/usr/lib/"
 rm -rf "$root/usr/lib/$python"/{test,idlelib,tkinter,ensurepip,config-*}
 cp -a /usr/lib/python3/dist-packages/msgpack "$root/usr/lib/python3/dist-packages/"
 find "$root" -name __pycache__ -prune -exec rm -rf {} +
-# The libraries that the interpreter and its modules are linked with. What is not linked makes ldd fail.
+# The libraries that the interpreter and its modules are linked with. ldd fails for a file that is not linked.
 find "$root/usr/bin" "$root/usr/lib" -type f \( -name '*.so*' -o -perm -u+x \) -print0 |
 	{ xargs -0 ldd 2>/dev/null || true; } |
 	awk '/^\t/ { for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i }' | sort -u |

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# python.sh DIRECTORY - builds the wheel and the source distribution of the Python client into DIRECTORY, offline, and makes
-# sure that the wheel has all that the source has.
+# python.sh DIRECTORY - builds the wheel and the source distribution of the Python client into DIRECTORY, offline, and checks
+# that the wheel has all files of the source.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 
-# Of a copy, in which setuptools may leave what it likes.
+# It builds from a copy, since setuptools leaves files in the source.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r clients/python/src clients/python/pyproject.toml clients/python/README.md LICENSE "$work"
@@ -15,7 +15,7 @@ rm -f "$out"/coxswain-*.whl "$out"/coxswain-*.tar.gz
 # The time of the commit, so that two builds of it are the same.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
 export SOURCE_DATE_EPOCH
-for build in sdist wheel; do # each in a process of its own: setuptools keeps state
+for build in sdist wheel; do # each in a process of its own, since setuptools keeps state
 	(cd "$work" && /usr/bin/python3 -c "import sys; from setuptools import build_meta; build_meta.build_$build(sys.argv[1])" "$out") >"$work/log" 2>&1 ||
 		{
 			cat "$work/log" >&2

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# quickstart-test.sh PAGE... - does what a stranger does who has each page and nothing else: in an empty HOME it clones this tree
-# (what is committed) and carries out the page's section "Quick start", its commands as they stand and its Python as files, until a
-# call was allowed and another one refused, from a shell, from Python and from asyncio. Nothing of a page is written here again.
+# quickstart-test.sh PAGE... - follows each page as a new user would: in an empty HOME it clones this tree (as committed), runs the
+# commands of the page's section "Quick start" and its Python files, and checks that a call was allowed and another one refused, from
+# a shell, from Python and from asyncio. It takes commands and files from the page, and has no copy of them.
 #
-# What it does not do: it fetches no Debian package (make does, for the suite), and it keeps the caches of Go, which are the machine's.
+# It installs no Debian package (make does), and uses the machine's caches of Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD
-# What an empty HOME would hide: the caches, and where modules come from.
+# Settings that an empty HOME would hide: the caches, and the source of modules.
 GOMODCACHE=$(go env GOMODCACHE) GOCACHE=$(go env GOCACHE) GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB)
 export GOMODCACHE GOCACHE GOPROXY GOSUMDB
 unset "${!COXSWAIN_@}" "${!OTEL_@}" PYTHONPATH

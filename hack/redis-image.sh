@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# redis-image.sh [TAG] - builds the Redis image that the tests use (redis:7-local) out of Debian packages, FROM
-# scratch, so that no registry is asked. The same packages give the same image.
-# Needs a Docker engine. Its entrypoint takes arguments as the official image's does.
+# redis-image.sh [TAG] - builds the Redis image that the tests use (redis:7-local) from Debian packages, FROM
+# scratch, so that no registry is needed. The same packages give the same image.
+# Needs a Docker engine. The image's entrypoint takes the same arguments as that of the official image.
 set -euo pipefail
 cd "$(dirname "$0")"
 tag=${1:-redis:7-local}

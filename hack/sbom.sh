@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# sbom.sh BINARY VERSION OUT - lists the modules and the Go that BINARY is made of, by what the linker put into it, in
+# sbom.sh BINARY VERSION OUT - lists the modules and the Go version of BINARY, from the build information in it, in
 # OUT: CycloneDX, JSON, the same for the same binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."

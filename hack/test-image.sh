@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test-image.sh TAG VERSION - builds the image and shows that it runs as it is meant to in a pod: as 65532 with a
-# read-only root, called over the shared socket by a foreign uid of its group, and by nobody outside it, within the
-# limits of its container; and that the image for another architecture is one. Closes with `N passed, N failed`. It
-# starts a Docker engine when none answers, and ends the one it started.
+# test-image.sh TAG VERSION - builds the image and checks that it works in a pod: as uid 65532 with a read-only root and
+# within the limits of its container; clients of another uid can call it over the shared socket if they are in its group,
+# and only then. It also checks the image for another architecture. Ends with `N passed, N failed`. If no Docker engine
+# runs it starts one and stops it afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tag=${1:?usage: test-image.sh TAG VERSION} version=${2:?usage: test-image.sh TAG VERSION}
@@ -27,16 +27,16 @@ check() {
 	fi
 }
 refused() { ! "$@"; }
-# says TEXT COMMAND... succeeds when the command fails and says so.
+# says TEXT COMMAND... succeeds if the command fails and its output contains TEXT.
 says() {
 	local text=$1 out
 	shift
 	if out=$("$@" 2>&1); then return 1; fi
 	echo "$out" && grep -qF "$text" <<<"$out"
 }
-# client ARG... is a pod's other container: of another uid, with the sidecar's volume.
+# client ARG... runs another container of the pod: with another uid, and with the sidecar's volume.
 client() { docker run --rm --network none --read-only --cap-drop ALL --user 12345:12345 -v "$id:/run/coxswain" "$@"; }
-# same A B compares what two images are made of; only the time of their making may differ.
+# same A B succeeds if two images have the same contents; only the time of their creation may differ.
 same() {
 	local f='{{json .RootFS.Layers}} {{json .Config.Entrypoint}} {{json .Config.Cmd}} {{json .Config.Env}} {{.Config.User}}'
 	[ "$(docker image inspect -f "$f" "$1")" = "$(docker image inspect -f "$f" "$2")" ]
@@ -44,14 +44,14 @@ same() {
 at_most() { echo "$1 of $2 bytes" && [ "$1" -le "$2" ]; }
 # logs TEXT CONTAINER succeeds when the container's log has it.
 logs() { docker logs "$2" 2>&1 | tee "$work/log" && grep -qF "$1" "$work/log"; }
-# metric NAME VALUE CONTAINER asks a published health port.
+# metric NAME VALUE CONTAINER succeeds if the container's published health port reports that value.
 metric() {
 	curl -fsS "http://$(docker port "$3" 8086/tcp | sed -n 1p)/metrics" >"$work/page"
 	grep "^$1 " "$work/page" && grep -qxF "$1 $2" "$work/page"
 }
-# built_for ARCHITECTURE FILE succeeds when the binary says so.
+# built_for ARCHITECTURE FILE succeeds if the binary is for that architecture.
 built_for() { go version -m "$2" >"$work/log" && head -n 1 "$work/log" && grep -q "GOARCH=$1\$" "$work/log"; }
-# lists MODULE SBOM succeeds when it is there at go.mod's version.
+# lists MODULE SBOM succeeds if the SBOM has the module in go.mod's version.
 lists() { grep "pkg:golang/$1@" "$2" && grep -qF "pkg:golang/$1@$(go list -m -f '{{.Version}}' "$1")" "$2"; }
 compressed() { docker save "$1" | gzip | wc -c; }
 
@@ -62,7 +62,7 @@ own=$(docker version -f '{{.Server.Os}}/{{.Server.Arch}}')
 other_tag=$tag-${other##*/}
 export PLATFORMS="$own $other"
 hack/image.sh "$tag" "$version"
-# As Kubernetes mounts an emptyDir in memory: root's, mode 1777.
+# Mounted as Kubernetes mounts an emptyDir in memory: owned by root, mode 1777.
 docker volume create -d local -o type=tmpfs -o device=tmpfs -o o=mode=1777,size=16m "$id" >/dev/null
 docker run -d --name "$id" --read-only --cap-drop ALL --security-opt no-new-privileges -v "$id:/run/coxswain" \
 	"$tag" serve --redis embedded >/dev/null

@@ -12,7 +12,7 @@ if hack/node.sh "$work/package"; then passed=1; else
 	echo "not ok package" >&2
 fi
 
-# A test that is skipped or was ended is one that was not run, and so has failed.
+# A test that was skipped or cancelled counts as failed.
 rc=0
 (cd clients/node && npm test --silent) 2>&1 | tee "$work/log" || rc=$?
 count() { sed -nE "s/^# $1 ([0-9]+)$/\1/p" "$work/log" | tail -n 1; }

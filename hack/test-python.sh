@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 passed=0 failed=0
-# step NAME COMMAND... is one check.
+# step NAME COMMAND... makes one check and counts it.
 step() {
 	local name=$1
 	shift
@@ -22,7 +22,7 @@ step types types
 step build hack/python.sh "$work/dist"
 step "quick start" hack/quickstart-test.sh README.md
 
-# What pytest counts: a test that is skipped is one that was not run, and so has failed.
+# The counts of pytest. A skipped test counts as failed.
 rc=0
 (cd clients/python && timeout -k 30 "${PYTEST_TIMEOUT:-1800}" /usr/bin/python3 -m pytest -p no:cacheprovider -q --tb=short) 2>&1 | tee "$work/log" || rc=$?
 last=$(grep -E '^([0-9]+ [a-z]+(, )?)+ in [0-9.]+s' "$work/log" | tail -n 1)

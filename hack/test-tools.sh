@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test-tools.sh - builds every tool that hack/tool.sh knows with an empty cache folder, as on a machine that never
-# built one: a folder of built tools hides a go.sum that lacks what a build needs. What Go compiled is kept.
+# test-tools.sh - builds every tool of hack/tool.sh with an empty cache folder, as on a machine that never built one, since
+# a folder of built tools would hide a go.sum with missing lines. Go's own build cache is kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 GOCACHE=$(go env GOCACHE) XDG_CACHE_HOME=$(mktemp -d)

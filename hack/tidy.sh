@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tidy.sh - fails when a go.mod or go.sum of the project is not what `go mod tidy` makes of it. A sum that is missing
-# shows only where a tool is built for the first time, which is a newcomer's machine.
+# tidy.sh - fails if `go mod tidy` would change a go.mod or go.sum of the project. Without it a missing sum would be noticed
+# only where a tool is built for the first time, on a newcomer's machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bad=()

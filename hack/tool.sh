@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tool.sh NAME - prints the path of a tool pinned in tools/, building it first where it is missing.
+# tool.sh NAME - prints the path of a tool pinned in tools/, and builds it first if it is missing.
 # Binaries are kept per version of the tool and of Go, so a second run costs one `go list`.
 set -euo pipefail
 cd "$(dirname "$0")/../tools"
@@ -21,8 +21,8 @@ version=$(go list -m -f '{{.Version}}' "$module")
 out=${XDG_CACHE_HOME:-$HOME/.cache}/coxswain/tools/$name-$version-$(go env GOVERSION)/$name
 if [ ! -x "$out" ]; then
 	if [ "$name" = helm ]; then
-		# What helm takes for the cluster's Kubernetes where none is asked; without the stamps a chart's kubeVersion
-		# refuses it.
+		# The Kubernetes version that helm assumes without a cluster; without these -X flags the chart's kubeVersion
+		# would refuse it.
 		kube=$(go list -m -f '{{.Version}}' k8s.io/client-go | cut -d. -f2)
 		ldflags+=" -X $module/internal/version.version=$version -X $module/internal/version.gitTreeState=clean"
 		for stamped in pkg/lint/rules pkg/chartutil; do
@@ -31,7 +31,7 @@ if [ ! -x "$out" ]; then
 	fi
 	echo "tool.sh: building $name $version, once" >&2
 	mkdir -p "$(dirname "$out")"
-	# Built aside and renamed, so that an interrupted build leaves nothing that looks finished.
+	# Built under another name and renamed, so that an interrupted build does not look finished.
 	CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o "$out.$$" "$package"
 	mv "$out.$$" "$out"
 fi

@@ -13,11 +13,11 @@ import (
 
 const durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 
-// ofTheChart are keys of the configuration that the chart sets itself, by flag,
-// variable or from a value of its own.
+// ofTheChart are keys of the configuration that the chart sets itself: by a flag,
+// by a variable, or from another value.
 var ofTheChart = []string{"socket.path", "http", "redis.password_file"}
 
-// words are keys of the configuration that hold one of a few.
+// words are keys of the configuration whose value is one of a few words.
 var words = map[string][]string{
 	"telemetry.log_level":  {"debug", "info", "warn", "error"},
 	"telemetry.log_format": {"auto", "json", "text"},
@@ -25,7 +25,7 @@ var words = map[string][]string{
 	"rules.precedence":     {config.PrecedenceFile, config.PrecedenceRedis},
 }
 
-// more has the bounds of keys that are not part of the wire's contract. A test
+// more has the bounds of keys that are not part of the wire contract. A test
 // compares them with the configuration's own checks.
 var more = map[string]object{
 	"socket.mode":                      {"pattern": "^(0o)?[0-7]{1,4}$"},
@@ -51,12 +51,12 @@ var more = map[string]object{
 	"breakers.items[].window": {"required": []string{"window_ms"}},
 }
 
-// onOff is what every key takes that is on or off: helm reads YAML 1.1, where a
-// bare off is false, and what comes as JSON keeps the word.
+// onOff lists the values of a key that is on or off: helm reads YAML 1.1, where an
+// unquoted off is false, while in JSON it stays a word.
 func onOff() []any { return []any{true, false, "on", "off", "true", "false"} }
 
-// configuration is the schema of the sidecar's file. What it cannot say of a value
-// the sidecar says when it reads it.
+// configuration is the schema of the sidecar's file. The sidecar itself makes the checks
+// that a schema cannot express.
 func configuration() object {
 	s := typed(reflect.TypeFor[config.Config]())
 	for _, path := range ofTheChart {
@@ -77,8 +77,8 @@ func configuration() object {
 	return s
 }
 
-// asOnTheWire gives the keys of a section the words and bounds of the contract's
-// type, which has the same names.
+// asOnTheWire adds the words and bounds of the contract's type, which has the same
+// names, to the keys of a section.
 func asOnTheWire(section object, t reflect.Type) {
 	keys := section["properties"].(object)
 	for _, f := range api.Fields(t) {
@@ -134,7 +134,7 @@ func typed(t reflect.Type) object {
 				keys[name] = typed(f.Type)
 			}
 		}
-		// The file takes a section without keys, which is null, for its defaults.
+		// In the file a section without keys, which is null, means its defaults.
 		return object{"type": []string{"object", "null"}, "properties": keys, "additionalProperties": false}
 	default:
 		panic(fmt.Sprintf("chartdoc: no type of JSON is known for %s", t))

@@ -1,11 +1,11 @@
-// Command chartdoc writes what is said about the chart's values a second time:
+// Command chartdoc generates the files that repeat the chart's values:
 // charts/sidecar/values.schema.json, and the table in charts/sidecar/README.md.
 // It reads charts/sidecar/values.yaml with its comments, and the keys of the
 // sidecar's configuration from package config.
 //
-// Its invariant: a value without a description is an error, and a key that
-// values.yaml or the configuration does not have is refused by the schema. A test
-// fails while the committed files are not what this program writes.
+// Its invariant: a value without a description is an error, and the schema refuses a
+// key that values.yaml or the configuration does not have. A test fails if the
+// committed files differ from the output of this program.
 //
 // Run it from the root of the checkout: go run ./hack/chartdoc
 package main
@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 )
 
-// Chart is its folder, from the root of the checkout.
+// Chart is the folder of the chart, from the root of the checkout.
 const Chart = "charts/sidecar"
 
 func main() {
@@ -32,7 +32,7 @@ func write(chart string) error {
 		return err
 	}
 	for name, b := range files {
-		//nolint:gosec // documentation is for everybody
+		//nolint:gosec // documentation may be read by all users
 		if err := os.WriteFile(filepath.Join(chart, name), b, 0o644); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func write(chart string) error {
 	return nil
 }
 
-// render makes the whole text of each file that is generated, or has a part that is.
+// render returns the whole text of each file that is generated or has a generated part.
 func render(chart string) (map[string][]byte, error) {
 	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
 	if err != nil {

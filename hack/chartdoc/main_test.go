@@ -32,7 +32,7 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 	}
 }
 
-// of renders a chart of these values.
+// of renders a chart with these values.
 func of(t *testing.T, values string) (schema map[string]any, page string, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,12 +102,12 @@ end
 `, page)
 }
 
-func TestWhatCannotBeDocumentedIsAnError(t *testing.T) {
+func TestValuesWithoutDescriptionOrTypeAreErrors(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
-		"a: 1\n":                                    "values.yaml: line 1: a: no comment above it says what it is",
-		"# About the file.\n\nb:\n  c: 1\n":         "values.yaml: line 3: b: line 4: b.c: no comment above it says what it is",
-		"# Nothing.\na:\n":                          "values.yaml: line 2: a: <nil>: its type follows from no value",
+		"a: 1\n":                                    "values.yaml: line 1: a: no comment above it describes it",
+		"# About the file.\n\nb:\n  c: 1\n":         "values.yaml: line 3: b: line 4: b.c: no comment above it describes it",
+		"# Nothing.\na:\n":                          "values.yaml: line 2: a: <nil>: its type cannot be inferred from this value",
 		"# It.\n# @schema: {$ref: size}\na: 1\n":    `values.yaml: line 3: a: @schema: has no definition "size"`,
 		"# It.\n# @schema: [1]\na: 1\n":             "values.yaml: line 3: a: ",
 		"# It.\na: 1\n---\n# Another file.\nb: 1\n": "values.yaml: 2 documents; one is expected",
@@ -119,10 +119,10 @@ func TestWhatCannotBeDocumentedIsAnError(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "values.yaml"), []byte("# It.\na: 1\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte("# A chart\n"), 0o600))
 	_, err := main.Render(dir)
-	require.ErrorContains(t, err, "README.md: lacks the lines between which the table stands")
+	require.ErrorContains(t, err, "README.md: the lines around the table are missing")
 }
 
-func TestTheConfigurationLacksWhatTheChartSets(t *testing.T) {
+func TestTheSchemaOmitsKeysThatTheChartSets(t *testing.T) {
 	t.Parallel()
 	schema, _, err := of(t, "# It.\na: 1\n")
 	require.NoError(t, err)
@@ -150,8 +150,8 @@ func TestTheConfigurationLacksWhatTheChartSets(t *testing.T) {
 	require.Equal(t, []any{"name", "algorithm", "limits"}, rule["required"])
 }
 
-// What the schema says of a number is what the file's own check says of it.
-func TestTheBoundsOfTheSchemaAreThoseOfTheFile(t *testing.T) {
+// The schema and the configuration's own check have the same bounds for each number.
+func TestTheBoundsOfTheSchemaAreThoseOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	load := func(path string, value int) error {
 		section, key, _ := strings.Cut(path, ".")
@@ -225,7 +225,7 @@ func TestTheBoundsOfBreakersAreThoseOfTheirCheck(t *testing.T) {
 	require.Equal(t, 11, checked)
 }
 
-func TestATypeThatNobodyThoughtOfIsNoGuess(t *testing.T) {
+func TestAnUnsupportedGoTypePanics(t *testing.T) {
 	t.Parallel()
 	require.PanicsWithValue(t, "chartdoc: no type of JSON is known for map[string]int", func() {
 		main.Typed(reflect.TypeFor[map[string]int]())

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// The table stands between these lines.
+// The table is between these lines.
 const (
 	tableBegins = "<!-- values: made from values.yaml by make docs -->"
 	tableEnds   = "<!-- /values -->"
 )
 
-// fill puts the table into its place in the page.
+// fill replaces the table in the page.
 func fill(page []byte, table string) ([]byte, error) {
 	before, rest, begins := bytes.Cut(page, []byte(tableBegins))
 	_, after, ends := bytes.Cut(rest, []byte(tableEnds))
 	if !begins || !ends {
-		return nil, fmt.Errorf("lacks the lines between which the table stands: %s and %s", tableBegins, tableEnds)
+		return nil, fmt.Errorf("the lines around the table are missing: %s and %s", tableBegins, tableEnds)
 	}
 	return bytes.Join([][]byte{before, []byte(tableBegins), []byte(table), []byte(tableEnds), after}, nil), nil
 }
@@ -31,8 +31,8 @@ func table(values []*value) string {
 	return b.String()
 }
 
-// rows lists what has a description. An object whose keys have rows of their own
-// shows no default.
+// rows writes a row for each value with a description. An object whose keys have rows
+// of their own has no default in the table.
 func rows(b *strings.Builder, values []*value) {
 	for _, v := range values {
 		var below strings.Builder
@@ -51,7 +51,7 @@ func rows(b *strings.Builder, values []*value) {
 func compact(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what YAML gave has a JSON
+		panic(err) // a value read from YAML can be written as JSON
 	}
 	return string(text)
 }

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// draft is the one that every helm 3 understands. There, what stands beside a
-// $ref is ignored.
+// draft is the one that every helm 3 supports. It ignores keywords beside a $ref.
 const draft = "http://json-schema.org/draft-07/schema#"
 
 const amount = `(0*[1-9][0-9]*(\.[0-9]+)?|0+\.0*[1-9][0-9]*)(m|[kMGT]|[KMGT]i)?`
 
 type object = map[string]any
 
-// definitions are what a @schema line may refer to.
+// definitions are the schemas to which a @schema line may refer.
 func definitions() object {
 	return object{
 		"quantity":        object{"type": "string", "pattern": "^" + amount + "$"},
@@ -31,7 +30,7 @@ func schema(values []*value) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Helm adds it to the values of a chart that is a dependency.
+	// Helm adds global to the values of a chart that is a dependency.
 	root["properties"].(object)["global"] = object{"type": "object"}
 	root["$schema"], root["title"], root["definitions"] = draft, "Values of the chart sidecar", definitions()
 	var out bytes.Buffer
@@ -52,8 +51,8 @@ func properties(values []*value) (object, error) {
 		all[v.name] = s
 		names = append(names, v.name)
 	}
-	// Helm takes a null, such as a section whose keys are all commented out, for the
-	// wish that there be no default; the templates stand on each.
+	// For a null, such as a section whose keys are all commented out, Helm removes the
+	// default; the templates need all defaults.
 	return object{"type": "object", "properties": all, "additionalProperties": false, "required": names}, nil
 }
 
@@ -76,13 +75,13 @@ func (v *value) schema() (object, error) {
 	return s, nil
 }
 
-// plain is the schema that follows from what the file gives it.
+// plain is the schema that follows from the value's type and comment in the file.
 func (v *value) plain() (object, error) {
 	switch {
 	case v.ours():
 		return properties(v.children)
 	case v.doc == "":
-		return nil, errors.New("no comment above it says what it is")
+		return nil, errors.New("no comment above it describes it")
 	}
 	t, err := typeOf(v.initial)
 	return object{"type": t, "default": v.initial}, err
@@ -101,10 +100,10 @@ func typeOf(v any) (string, error) {
 	case map[string]any:
 		return "object", nil
 	}
-	return "", fmt.Errorf("%v: its type follows from no value", v)
+	return "", fmt.Errorf("%v: its type cannot be inferred from this value", v)
 }
 
-// under is the schema of a path such as rules.items[].limits, nil where it has none.
+// under is the schema of a path such as rules.items[].limits, nil if there is none.
 func under(s object, path string) object {
 	for key := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ".[]"), ".") {
 		var next object

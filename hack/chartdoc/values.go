@@ -15,7 +15,7 @@ type value struct {
 	line       int
 	doc        string
 	rules      map[string]any // of its @schema line
-	initial    any            // what the file gives it
+	initial    any            // its value in the file
 	children   []*value       // those of an object, in the file's order
 }
 
@@ -72,8 +72,8 @@ func one(path string, pair *ast.MappingValueNode) (*value, error) {
 	return v, err
 }
 
-// above is the comment's lines that stand right above a key: what an empty line
-// parts from it is about something else.
+// above returns the lines of the comment directly above a key: lines that are
+// separated from it by an empty line are about something else.
 func above(group *ast.CommentGroupNode, key int) []string {
 	if group == nil {
 		return nil
@@ -93,8 +93,8 @@ func above(group *ast.CommentGroupNode, key int) []string {
 	return lines
 }
 
-// ours says that the keys below it are the chart's own, each with a description;
-// those of other objects are the user's to choose.
+// ours reports whether the keys below a value are the chart's own, each with a
+// description; the keys of other objects are chosen by users.
 func (v *value) ours() bool {
 	_, free := v.rules["additionalProperties"]
 	_, elsewhere := v.rules["$ref"]

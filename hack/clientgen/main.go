@@ -1,11 +1,11 @@
-// Command clientgen writes what the Python and the Node client know of the
-// contract, package api: the calls of each method with their types, and the
-// types of params, results and events.
+// Command clientgen generates the parts of the Python and the Node client that
+// follow from the contract, package api: the calls of each method with their types,
+// and the types of params, results and events.
 //
 // Its invariant: a client has every method and key of the contract under the
 // name that it has on the wire, since both come from the same table. A test
-// fails while the committed files are not what this program writes. How a call
-// is sent, repeated and ended is the client's own code and not written here.
+// fails if the committed files differ from the output of this program. The code
+// that sends, repeats and ends a call is not generated.
 //
 // Run it from the root of the checkout: go run ./hack/clientgen
 package main
@@ -22,7 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// files is what is written, by the path from the root of the checkout.
+// files returns the generated files, by the path from the root of the checkout.
 func files() map[string]string {
 	c := read()
 	return map[string]string{
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// contract is the part of package api that clients have.
+// contract is the part of package api that clients need.
 type contract struct {
 	nouns  []noun
 	events []*api.Spec
@@ -68,10 +68,10 @@ type shape struct {
 type key struct {
 	api.Field
 	value reflect.Type // of the struct's field
-	must  bool         // it is always there
+	must  bool         // it is always present
 }
 
-// read collects the methods that can be called, so not those that are only notifications, which clients send by themselves.
+// read collects the methods that can be called. It omits those that are only notifications, which clients send by themselves.
 func read() contract {
 	s := shapes{by: map[reflect.Type]*use{}}
 	c := contract{events: api.Events()}
@@ -98,7 +98,7 @@ func read() contract {
 // shapes collects the structs of the contract, each once.
 type shapes struct{ by map[reflect.Type]*use }
 
-// use says where a struct occurs: what a caller may leave out and what a result may lack is told by different tags.
+// use is where a struct occurs, since different tags mark the keys that a caller may omit and those that a result may omit.
 type use struct{ params, results bool }
 
 func (s shapes) add(t reflect.Type, params bool) {
@@ -141,7 +141,7 @@ func keys(t reflect.Type, u use) []key {
 	return all
 }
 
-// params are the keys of a call, those that must be given first.
+// params returns the keys of a call, required ones first.
 func params(m *api.Spec) []key {
 	all := keys(m.Params, use{params: true})
 	slices.SortStableFunc(all, func(a, b key) int {
@@ -177,7 +177,7 @@ func (k key) describe(isParam bool) string {
 	return text
 }
 
-// camel is the name of a type of a noun: rate_limit is RateLimit.
+// camel converts a name to that of a type: rate_limit is RateLimit.
 func camel(name string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(name, "_") {

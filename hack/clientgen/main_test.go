@@ -48,7 +48,7 @@ func TestEveryMethodAndKeyIsInEachClient(t *testing.T) {
 	}
 }
 
-// A type that is used in params and in results says of a key that it is there only if both say so.
+// In a type that is used in params and in results a key is required only if it is required in both.
 func TestAKeyMayBeAbsentWhereTheContractSaysSo(t *testing.T) {
 	t.Parallel()
 	for path, lines := range map[string][]string{

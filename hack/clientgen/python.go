@@ -71,7 +71,7 @@ func pythonType(k key, list, dict string) string {
 	}
 }
 
-// pythonMethods is the module of the calls: of each noun a class that returns results, and one that returns coroutines of them.
+// pythonMethods is the module of the calls: for each noun one class whose methods return results, and one whose methods are coroutines.
 func (c contract) pythonMethods() string {
 	var b strings.Builder
 	b.WriteString(pythonHeader + `"""The calls of every method, with keyword arguments as on the wire. Durations end in _ms."""
@@ -164,7 +164,7 @@ func (f pythonForm) method(b *strings.Builder, m *api.Spec) {
 	fmt.Fprintf(b, "        result: %s = self._call(%q, params, deadline)\n        return result\n", result, m.Name)
 }
 
-// pythonParam is a parameter with its default: that of the contract, else None for a key that is not sent.
+// pythonParam is a parameter with its default: that of the contract, or None, with which the key is not sent.
 func pythonParam(k key) string {
 	text := k.Name + ": " + pythonType(k, "Sequence", "Mapping")
 	switch {

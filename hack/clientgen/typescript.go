@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// typescript is the module of types, with names as on the wire, so that one finds them in the reference of the protocol.
+// typescript is the module of types. Their names are those of the wire, so that they can be found in docs/protocol.md.
 func (c contract) typescript() string {
 	var b strings.Builder
 	b.WriteString("// Written by `go run ./hack/clientgen` from client/api. Do not edit.\n" +

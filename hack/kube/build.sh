@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build.sh api|node - prints the folder of the Kubernetes binaries that up.sh needs for this, building those that are
-# missing at the version pinned in tools/kube/go.mod. They are kept per version; six take a quarter of an hour on 2
-# cores. `build.sh node missing` builds nothing and prints what is missing.
+# build.sh api|node - prints the folder of the Kubernetes binaries that up.sh needs, and builds those that are missing,
+# at the version pinned in tools/kube/go.mod. They are kept per version; building all six takes a quarter of an hour on 2
+# cores. `build.sh node missing` builds nothing and prints the names of the missing ones.
 set -euo pipefail
 cd "$(dirname "$0")/../../tools/kube"
 
@@ -34,15 +34,15 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 
 mkdir -p "$bin"
-# One builds, and whoever comes meanwhile finds what it built. What an earlier one left that was killed goes.
+# One process builds; others wait for the lock and then find its binaries. The leftovers of a killed one are removed.
 exec 9>"$cache/kube.lock"
 flock 9
 look
 rm -rf "$cache"/kube-build.*
-# Built aside and renamed when whole, with a build cache of its own: these are 6 GB of objects that nothing else uses.
+# Built in another folder and renamed when complete, with a separate build cache: its 6 GB of objects are used only here.
 work=$(mktemp -d "$cache/kube-build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-# Without the stamps the server says v0.0.0-master, and a chart's kubeVersion refuses it.
+# Without these -X flags the server reports v0.0.0-master, and the chart's kubeVersion refuses it.
 ldflags='-s -w'
 for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
 	ldflags+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d. -f2 <<<"$version")"

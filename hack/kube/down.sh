@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# down.sh DIR - ends what up.sh started in DIR, by the recorded process ids only, then takes back what a node leaves on
-# the machine (mounts, networks, rules, kernel settings) and empties DIR. Whatever of it is gone already is no error.
+# down.sh DIR - stops the processes that up.sh started in DIR, by the recorded process ids only, then removes what a node
+# leaves on the machine (mounts, networks, rules), restores kernel settings, and empties DIR. It may be run again.
 set -uo pipefail
-# What is begun here is finished, however impatient the terminal is.
+# An interrupt must not leave the work half done.
 trap '' INT TERM HUP
 dir=${1:?usage: down.sh DIR}
 [ -d "$dir/pid" ] || exit 0
 dir=$(cd "$dir" && pwd)
 
-# A process that nobody has waited for yet is ended.
+# A zombie, which its parent has not waited for, counts as ended.
 alive() { [ -r "/proc/$1/status" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
-# pid_of NAME prints the process id, as long as it still is that process: after a reboot the number may be another's,
-# but DIR is on the command line of each that up.sh starts.
+# pid_of NAME prints the process id if it still belongs to that process: after a reboot another process may have it, but
+# each process of up.sh has DIR on its command line.
 pid_of() {
 	local pid
 	pid=$(cat "$dir/pid/$1" 2>/dev/null) && grep -qaF "$dir" "/proc/$pid/cmdline" 2>/dev/null && echo "$pid"
 }
-# stop NAME... asks all of them to end, gives each 15 s, then kills it.
+# stop NAME... sends SIGTERM to all of them, waits for each up to 15 s, then kills it.
 stop() {
 	local name pid
 	for name in "$@"; do
@@ -51,7 +51,7 @@ fi
 stop containerd scheduler kcm apiserver
 stop etcd
 
-# What is mounted below DIR, deepest first.
+# Mounts below DIR, deepest first.
 awk -v dir="$dir/" 'index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mount; do
 	umount -l "$mount" 2>/dev/null
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# load.sh DIR IMAGE[=NAME]... - copies images from the Docker engine to the node that up.sh started in DIR. There they
-# are docker.io/library/NAME, NAME being IMAGE unless it is given: as the kubelet writes a name without a registry.
+# load.sh DIR IMAGE[=NAME]... - copies images from the Docker engine to the node that up.sh started in DIR, under the name
+# docker.io/library/NAME (NAME is IMAGE by default), which the kubelet uses for a name without a registry.
 set -euo pipefail
 dir=${1:?usage: load.sh DIR IMAGE[=NAME]...}
 shift

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# node.sh - the part of up.sh that makes a node of this machine; up.sh sources it.
+# node.sh - the part of up.sh that turns this machine into a node; up.sh sources it.
 
 start kcm "$bin/kube-controller-manager" --kubeconfig="$dir/kcm.conf" --bind-address=127.0.0.1 --leader-elect=false \
 	--authentication-kubeconfig="$dir/kcm.conf" --authorization-kubeconfig="$dir/kcm.conf" \
@@ -9,18 +9,18 @@ start scheduler "$bin/kube-scheduler" --kubeconfig="$dir/scheduler.conf" --bind-
 # A pod cannot be created before its namespace has its default ServiceAccount.
 wait_for kcm "$bin/kubectl" get serviceaccount default
 
-# What down.sh puts back: the kubelet sets these for the whole machine, and pods need forwarding.
+# Settings that down.sh restores: the kubelet sets them for the whole machine, and pods need forwarding.
 for key in net/ipv4/ip_forward vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops \
 	kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
 	echo "$key $(cat "/proc/sys/$key")"
 done >"$dir/sysctl.saved"
 echo 1 >/proc/sys/net/ipv4/ip_forward
-# Chains that somebody else's network plugins made are not down.sh's to remove.
+# down.sh removes the chains of network plugins only if they did not exist before.
 iptables -S CNI-FORWARD >/dev/null 2>&1 || touch "$dir/own-chains"
 
-# A containerd of its own. Networks are ptp and not bridge: traffic between pods is routed, so that kube-proxy's
-# translation also works between two pods of one node. The firewall plugin accepts each pod's address where dockerd has
-# set the policy of FORWARD to DROP. No masquerade: pods stay inside.
+# The node has a containerd of its own. Networks are ptp and not bridge: traffic between pods is routed, so that kube-proxy's
+# translation also works between two pods of one node. The firewall plugin accepts each pod's address even if dockerd has
+# set the policy of FORWARD to DROP. There is no masquerade, so pods cannot reach other networks.
 mkdir -p "$dir"/{cni,containerd,kubelet}
 cat >"$dir/cni/10-coxswain.conflist" <<JSON
 {"cniVersion": "0.4.0", "name": "coxswain", "plugins": [
@@ -38,7 +38,7 @@ state = "$dir/containerd/state"
   sandbox_image = "docker.io/library/pause:local"
   stream_server_address = "127.0.0.1"
   disable_apparmor = true
-  # A machine that is a container itself may lack CAP_SYS_RESOURCE, and then a sandbox's -998 cannot be set.
+  # If this machine is a container, it may lack CAP_SYS_RESOURCE, and then the sandbox's oom_score_adj of -998 cannot be set.
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
@@ -53,7 +53,7 @@ TOML
 start containerd containerd --config "$dir/containerd/config.toml"
 wait_for containerd ctr --address "$dir/containerd/containerd.sock" version
 
-# A disk that is nearly full is the machine's matter, not the tests'.
+# The kubelet evicts no pods from a nearly full disk, which is not a matter of the tests.
 cat >"$dir/kubelet.yaml" <<YAML
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -79,7 +79,7 @@ start kubelet "$bin/kubelet" --config="$dir/kubelet.yaml" --kubeconfig="$dir/kub
 	--hostname-override="$node" --cert-dir="$dir/kubelet/pki"
 wait_for kubelet "$bin/kubectl" wait --for=condition=Ready "node/$node" --timeout=5s
 
-# Services by kube-proxy in its nftables mode, which keeps to tables of its own.
+# kube-proxy implements Services in its nftables mode, which uses tables of its own.
 cat >"$dir/proxy.yaml" <<YAML
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration

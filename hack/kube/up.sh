@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# up.sh api|node DIR - starts a throw-away Kubernetes on loopback in DIR, an empty folder; down.sh DIR ends it. The
-# binaries are those in $COXSWAIN_KUBE_BIN, which build.sh prints. Afterwards KUBECONFIG=DIR/admin.conf.
-#   api   etcd and the API server, without controllers: nothing but requests happens. Any number side by side.
-#   node  controllers, scheduler, containerd, kubelet and kube-proxy too. Needs root. One on a machine: its ports are
-#         fixed.
+# up.sh api|node DIR - starts a temporary Kubernetes on loopback in DIR, an empty folder; down.sh DIR stops it. It uses
+# the binaries in $COXSWAIN_KUBE_BIN, which build.sh prints. Use it with KUBECONFIG=DIR/admin.conf.
+#   api   etcd and the API server, without controllers: only requests change objects. Several may run at the same time.
+#   node  controllers, scheduler, containerd, kubelet and kube-proxy too. Needs root. Only one per machine, since its
+#         ports are fixed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mode=${1:?usage: up.sh api|node DIR} dir=${2:?usage: up.sh api|node DIR}
@@ -18,7 +18,7 @@ if [ "$mode" = node ]; then
 	"$here/../need.sh" containerd=containerd runc=runc iptables=iptables nft=nftables ip=iproute2 \
 		'test -x /usr/lib/cni/ptp=containernetworking-plugins'
 	if (exec 3<>/dev/tcp/127.0.0.1/10250) 2>/dev/null; then
-		echo "up.sh: port 10250 is taken: a kubelet already runs here (one of a run that was killed is ended by hack/kube/down.sh DIR)" >&2
+		echo "up.sh: port 10250 is in use: a kubelet already runs here (if a killed run has left it, stop it by hack/kube/down.sh DIR)" >&2
 		exit 1
 	fi
 fi
@@ -27,38 +27,38 @@ mkdir -p "$dir"/{pki,log,pid}
 dir=$(cd "$dir" && pwd) pki=$dir/pki
 cd "$dir"
 up=''
-# Whatever fails, nothing of it goes on running.
+# If a step fails, all processes are stopped.
 trap '[ -n "$up" ] || "$here/down.sh" "$dir"' EXIT
 
-# start NAME COMMAND... runs a process in a session of its own, so that an interrupt in the terminal ends the tests
-# first and the cluster by down.sh.
+# start NAME COMMAND... runs a process in a session of its own, so that an interrupt in the terminal ends only the tests;
+# down.sh then stops the cluster.
 start() {
 	local name=$1
 	shift
 	setsid "$@" >"$dir/log/$name.log" 2>&1 </dev/null &
 	echo $! >"$dir/pid/$name"
 }
-# wait_for NAME COMMAND... waits until it succeeds, as long as the process NAME lives.
+# wait_for NAME COMMAND... repeats the command until it succeeds, as long as the process NAME runs.
 wait_for() {
 	local name=$1 limit=$((SECONDS + 300))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		if [ $SECONDS -ge $limit ] || ! kill -0 "$(cat "$dir/pid/$name")" 2>/dev/null; then
-			echo "up.sh: $name does not come up; the end of its log:" >&2
+			echo "up.sh: $name does not start; the end of its log:" >&2
 			tail -n 20 "$dir/log/$name.log" >&2
 			return 1
 		fi
 		sleep 0.3
 	done
 }
-# free_port prints a port of loopback that nobody listens on, below those that the kernel gives to clients.
+# free_port prints a free port of loopback, below the range that the kernel assigns to clients.
 free_port() {
 	local port
 	while port=$((20000 + RANDOM % 10000)) && (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
 	echo "$port"
 }
 
-# cert NAME SUBJECT EXTENSION makes a key and a certificate of the cluster's authority.
+# cert NAME SUBJECT EXTENSION makes a key and a certificate signed by the cluster's CA.
 cert() {
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$pki/$1.key" -out "$pki/$1.csr" \
 		-subj "$2" 2>/dev/null
@@ -94,7 +94,7 @@ start etcd etcd --name k --data-dir "$dir/etcd" \
 	--listen-peer-urls "http://127.0.0.1:$peer" --initial-advertise-peer-urls "http://127.0.0.1:$peer" \
 	--initial-cluster "k=http://127.0.0.1:$peer"
 wait_for etcd curl -fs "http://127.0.0.1:$etcd/health"
-# Nobody makes service accounts where no controller runs, and their admission would refuse every pod.
+# Without controllers there are no service accounts, and their admission plugin would refuse every pod.
 without=()
 [ "$mode" = node ] || without=(--disable-admission-plugins=ServiceAccount)
 start apiserver "$bin/kube-apiserver" --etcd-servers="http://127.0.0.1:$etcd" \

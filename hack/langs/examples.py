@@ -17,7 +17,7 @@ SOCKET = os.environ["COXSWAIN_SOCKET"]
 LIMIT = 60  # seconds, long after anything here takes
 BOUND = {"name": "nightly", "bind": "ttl", "ttl_ms": 3600000}
 RULE = {"key": "example.com", "algorithm": "token_bucket", "limits": [{"limit": 3, "period_ms": 5000}]}
-# A shell makes a connection for each call, and hears of a loss from its next renewal.
+# A shell opens a connection for each call, so it notices a loss at its next renewal.
 SHELL = COMMAND[0] == "sh"
 sidecar = Coxswain("examples")
 
@@ -87,7 +87,7 @@ holder = sidecar.call("lock.get", name="nightly").get("held_by", {})
 name = "sidecar call" if SHELL else pathlib.Path(COMMAND[-1]).name.replace("coxswain", "example")
 check("it is the holder, by its name", holder.get("client") == name, holder)
 if COMMAND[0] not in ("sh", "php"):  # PHP cannot open a socket close-on-exec, which its example says
-    # A child that had the socket would keep the lock after the end of its parent.
+    # A child that inherited the socket would keep the lock after the end of its parent.
     links = [f for f in pathlib.Path(f"/proc/{run.pid}/fd").iterdir() if int(f.name) > 2 and os.readlink(f).startswith("socket:")]
     flags = [int(re.search(r"flags:\s*(\d+)", pathlib.Path(f"/proc/{run.pid}/fdinfo/{f.name}").read_text())[1], 8) for f in links]
     check("a child does not have its socket", len(flags) == 1 and flags[0] & os.O_CLOEXEC, flags)

@@ -1,4 +1,4 @@
-"""Runs the crawler of manifests/crawler/deployment.yaml on answers that are given: what does it fetch?"""
+"""Runs the crawler of manifests/crawler/deployment.yaml on prepared answers, and checks what it fetches."""
 
 import contextlib
 import io

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# run.sh - reads the test vectors in other languages, and calls a sidecar from them. Each script prints a line
-# `ok NAME` or `not ok NAME: why` for every check. An interpreter that is missing is a failure.
+# run.sh - reads the test vectors in other languages, and calls a sidecar from them. For each check a script prints a line
+# `ok NAME` or `not ok NAME: why`. A missing interpreter is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 dir=$(mktemp -d)
 pid=
-# The sidecar is ended by its own pid; what it says is shown only when something failed.
+# The sidecar is stopped by its pid; its output is shown only if a check failed.
 finish() {
 	rc=$?
 	if [ -n "$pid" ]; then
@@ -27,8 +27,8 @@ pid=$!
 
 passed=0 failed=0
 
-# check LANGUAGE COMMAND... runs one script and counts its checks. A script that ends badly without naming a check
-# counts as one failure.
+# check LANGUAGE COMMAND... runs one script and counts its checks. A script that exits with an error and reports no failed
+# check counts as one failure.
 check() {
 	local language=$1 rc=0 p f
 	shift

@@ -1,4 +1,4 @@
-# Calls a sidecar with Data::MessagePack, which writes the old raw family and knows no bin.
+# Calls a sidecar with Data::MessagePack, which writes the old raw family and does not support bin.
 
 use strict;
 use warnings;
@@ -29,7 +29,7 @@ sub check {
 
 my $r = call('session.ping', {});
 check('ping', $r->{now_at_ms} > 1.5e12, $r->{now_at_ms});
-# A child that did would keep the program's locks held after its end.
+# A child with the socket would keep the program's locks after the program's end.
 check('a child does not keep the connection open', fcntl($socket, F_GETFD, 0) & FD_CLOEXEC);
 my %limit = (key => 'perl', algorithm => 'token_bucket', limits => [{ limit => 1, period_ms => 60000 }]);
 check('the first is allowed', call('ratelimit.acquire', \%limit)->{allowed});

@@ -32,7 +32,7 @@ a, b = Coxswain("smoke", lambda *event: events.put(event)), Coxswain("other")
 limit = dict(key="python", algorithm="token_bucket", limits=[{"limit": 3, "period_ms": 60000}])
 answers = [a.call("ratelimit.acquire", **limit) for _ in range(4)]
 check("three are allowed", [r["allowed"] for r in answers] == [True, True, True, False], answers)
-# A child that did would keep the program's locks held after its end.
+# A child with the socket would keep the program's locks after the program's end.
 check("a child does not keep the connection open", not a.socket.get_inheritable(), a.socket)
 check("the fourth is told when", 0 < answers[3]["retry_after_ms"] <= 20000, answers[3])
 
@@ -41,7 +41,7 @@ theirs = b.call("lock.acquire", name="python")
 check("a lock is taken", mine["acquired"] and mine["fence"].isdigit(), mine)
 check("its holder is shown", not theirs["acquired"] and theirs["held_by"]["client"] == "smoke", theirs)
 
-# Two threads on one connection: the reply to one of them does not keep the other's from it.
+# Two threads on one connection: each gets its own reply, whichever comes first.
 answered = queue.Queue()
 waiting = threading.Thread(target=lambda: answered.put(b.call("lock.acquire", name="python", wait_ms=30000)), daemon=True)
 waiting.start()
@@ -49,7 +49,7 @@ until = time.monotonic() + 30
 while not b.call("lock.get", name="python").get("waiting") and time.monotonic() < until:
     pass
 check("a thread calls while another waits", answered.empty() and b.call("lock.get", name="python")["waiting"] == 1, None)
-# A program that calls nothing hears of its loss, and who waited has it.
+# A program that makes no calls still gets the loss, and the caller that waited has the lock.
 b.call("lock.force_release", name="python")
 method, params = events.get(timeout=30)
 check("an idle program hears of a lost lock", method == "lock.lost" and params["name"] == "python", (method, params))
@@ -60,7 +60,7 @@ check("it is given back", b.call("lock.release", name="python", token=theirs["to
 mine = a.call("lock.acquire", name="python")
 theirs = b.call("lock.acquire", name="python")
 a.socket.shutdown(2)
-# Freed by the end of the connection: the TTL of 30 s has most of its time left.
+# The end of the connection freed it: most of the TTL of 30 s is left.
 until = time.monotonic() + 10
 while not theirs["acquired"] and time.monotonic() < until:
     theirs = b.call("lock.acquire", name="python")

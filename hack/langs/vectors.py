@@ -26,8 +26,8 @@ for file in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
         if "json" not in vector:
             continue
         name = f"{file.stem}/{vector['name']}"
-        # As bytes, so that text that is not UTF-8 is no error of the decoder.
+        # As bytes, so that the decoder accepts text that is not UTF-8.
         got = plain(msgpack.unpackb(bytes.fromhex(vector["hex"]), raw=True, strict_map_key=False))
-        # Python has 3 == 3.0, which is what the vectors ask for, and True == 1, which is not.
+        # In Python 3 == 3.0, as the vectors require, but also True == 1, which they do not allow.
         same = got == vector["json"] and json.dumps(got).replace(".0", "") == json.dumps(vector["json"])
         print(f"ok {name}" if same else f"not ok {name}: {got!r} is not {vector['json']!r}")

@@ -49,14 +49,14 @@ def accepted(vector):
     with connect() as s:
         s.sendall(bytes.fromhex(vector["hex"]))
         if vector["kind"] == "notification":
-            # Nothing is answered; the next reply is that of the call behind it.
+            # There is no answer; the next reply is that of the following call.
             return None if alive(s) else "answered, or closed"
         raw, reply = receive(s)
         if not reply:
             return "the connection was closed"
         if "msgid_hex" in vector and raw[2:].hex().find(vector["msgid_hex"]) != 0:
             return f"the msgid is not echoed: {raw.hex()}"
-        # A rule that is not there is no fault of the frame.
+        # An unknown rule is not a fault of the frame.
         fault = reply[2] is not None and "NOT_FOUND: " not in str(reply[2])
         return f"{reply}" if fault or reply[:2] != [1, vector["msgid"]] else None
 

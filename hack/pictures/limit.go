@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Every plot has the same limit and the same axes, so that the eye compares them.
+// Every plot has the same limit and the same axes, so that they can be compared.
 const (
 	plotPeriod = 10.0 // s
 	plotLimit  = 10
 	plotEnd    = 40.0 // s
-	plotMost   = 20   // in one period; twice the limit, which no algorithm passes
+	plotMost   = 20   // in one period; twice the limit, which no algorithm exceeds
 )
 
 // admission is one line of what `sidecar rules simulate -o json` prints.
 type admission struct {
-	AtMS    *float64 `json:"at_ms"` // nil in the line of the sum
+	AtMS    *float64 `json:"at_ms"` // nil in the last line, which has the totals
 	Rule    string   `json:"rule"`
-	Allowed any      `json:"allowed"` // there it is their number
+	Allowed any      `json:"allowed"` // a bool; in the last line the number of allowed calls
 }
 
 func admissions(text string) ([]admission, error) {
@@ -32,7 +32,7 @@ func admissions(text string) ([]admission, error) {
 		switch err := lines.Decode(&a); {
 		case errors.Is(err, io.EOF):
 			if len(all) == 0 {
-				return nil, errors.New("no call in it; give it what sidecar rules simulate -o json prints")
+				return nil, errors.New("it has no calls; use the output of sidecar rules simulate -o json")
 			}
 			return all, nil
 		case err != nil:
@@ -43,8 +43,8 @@ func admissions(text string) ([]admission, error) {
 	}
 }
 
-// inPeriod is how many of the admissions, sorted, are in the period that ends with each instant at which that
-// changes: (at - period, at].
+// inPeriod returns how many of the sorted admissions are in the period (at - period, at], for each instant at at which
+// that number changes.
 func inPeriod(admitted []float64) (at []float64, count []int) {
 	changes := slices.Clone(admitted)
 	for _, a := range admitted {

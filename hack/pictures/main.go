@@ -1,10 +1,10 @@
 // Pictures draws the pictures of docs/concepts.md as SVG, in colours that follow the reader's theme:
 //
-//	pictures sequence FILE    a sequence of calls, written down in FILE (sequence.go has the form)
-//	pictures limit FILE       what a limit admitted: FILE is the output of `sidecar rules simulate -o json`
+//	pictures sequence FILE    a sequence of calls, described in FILE (sequence.go has the format)
+//	pictures limit FILE       the calls that a limit admitted: FILE is the output of `sidecar rules simulate -o json`
 //
-// Its invariant: the same input gives the same bytes, on any machine, so that a test compares what is committed
-// with what is drawn.
+// Its invariant: the same input gives the same bytes, on any machine, so that a test can compare the committed files
+// with the output.
 package main
 
 import (
@@ -28,7 +28,7 @@ func run(args []string) error {
 	if len(args) != 2 || drawings[args[0]] == nil {
 		return fmt.Errorf("usage: pictures sequence|limit FILE")
 	}
-	text, err := os.ReadFile(args[1]) //nolint:gosec // the file that its caller names
+	text, err := os.ReadFile(args[1]) //nolint:gosec // the file is an argument of the command
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "draw the sequences of docs/img anew")
 
-// The plots are compared by the tests of cmd/sidecar, whose command they show.
-func TestTheSequencesAreDrawnAsTheyAreWritten(t *testing.T) {
+// The tests of cmd/sidecar compare the plots, since they are made from the output of one of its commands.
+func TestTheCommittedSequencesAreCurrent(t *testing.T) {
 	t.Parallel()
 	all, err := filepath.Glob("../../docs/img/*.seq")
 	require.NoError(t, err)
@@ -34,8 +34,8 @@ func TestTheSequencesAreDrawnAsTheyAreWritten(t *testing.T) {
 		}
 		got, err := os.ReadFile(to)
 		require.NoError(t, err)
-		if string(got) != want { // a comparison of two pictures helps nobody
-			t.Errorf("%s is not what %s says: run: make docs", to, from)
+		if string(got) != want { // a diff of two pictures would not be readable
+			t.Errorf("%s is not the picture of %s: run make docs", to, from)
 		}
 		wellFormed(t, want)
 	}
@@ -70,7 +70,7 @@ func TestASequenceThatCannotBeDrawnNamesTheLine(t *testing.T) {
 	}
 }
 
-func TestTextOfASequenceIsText(t *testing.T) {
+func TestTextOfASequenceIsEscaped(t *testing.T) {
 	t.Parallel()
 	svg, err := main.Sequence("title a < b & c\nactors A, B\nA > B: x < \"y\"\nat B: <script>\n")
 	require.NoError(t, err)

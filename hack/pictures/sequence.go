@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// A sequence is written down line by line; the first names the picture, the second those who take part:
+// A sequence is described line by line; the first line has the title, the second the actors:
 //
 //	title TEXT
 //	actors A, B, C
-//	A > B: TEXT       A tells B
-//	A x B: TEXT       A tells B, and it is refused, or lost
+//	A > B: TEXT       A sends a message to B
+//	A x B: TEXT       A sends a message to B, which is refused or lost
 //	A . B: TEXT       A answers B
 //	at A: TEXT        a note at A
-//	bad A: TEXT       the same, of something that went wrong
-//	hold A            from here on A holds something
-//	lose A            from here on A still believes that it does
-//	free A            from here on neither
+//	bad A: TEXT       a note at A about a failure
+//	hold A            from here on A holds a lease
+//	lose A            from here on A only believes that it holds a lease
+//	free A            from here on A does neither
 //	later TEXT        time passes
-//	                  an empty line and what begins with # mean nothing
+//	                  empty lines and lines that begin with # are ignored
 //
-// A name may be followed by (TEXT) among the actors, which is a second line in its box.
+// In the line of actors (TEXT) may follow a name; it is the second line in the actor's box.
 const (
 	laneWidth  = 204.0
 	rowHeight  = 34.0
@@ -147,7 +147,7 @@ func (s *sequenceDrawing) message(line string) error {
 	return nil
 }
 
-// note draws a text at a lane; at the last one it is to the left of it.
+// note draws a text at the right of a lane; at the left of the last one.
 func (s *sequenceDrawing) note(l *lane, text string, bad bool) {
 	class, anchor, x := "small good", "start", l.x+barHalf+6
 	if bad {
@@ -160,7 +160,7 @@ func (s *sequenceDrawing) note(l *lane, text string, bad bool) {
 	s.y += rowHeight - 8
 }
 
-// later draws that time passes.
+// later draws a line for time that passes.
 func (s *sequenceDrawing) later(text string) {
 	s.line("grid dash", 8, s.y-8, s.width-8, s.y-8)
 	s.text("small muted", "start", 8, s.y-14, text)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// style is the same for all pictures. An <img> of a page has no style but its own, and follows the system's theme;
-// each picture has a ground of its own, which texts have around them where they cross a line.
+// style is the same for all pictures. An <img> does not get the styles of its page, and follows the system's theme;
+// each picture has a background colour, which also surrounds texts where they cross a line.
 const style = `<style>
 text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}
 .page{fill:#fff}
@@ -26,7 +26,7 @@ text{fill:#f0f6fc;stroke:#0d1117}.page{fill:#0d1117}.muted{fill:#9198a1}.bad{fil
 </style>
 `
 
-// drawing is an SVG as it grows. Coordinates have one decimal, so that no last bit of a float is in a file.
+// drawing is an SVG under construction. Coordinates have one decimal, so that rounding errors of floats are not in the file.
 type drawing struct {
 	strings.Builder
 	width, height float64

@@ -1,9 +1,9 @@
-// Command protocoldoc writes docs/protocol.md: the prose of protocol.md.tmpl
+// Command protocoldoc generates docs/protocol.md: the prose of protocol.md.tmpl
 // around tables that are made from the contract, package api.
 //
-// Its invariant: what the reference says of a method is what the sidecar does
-// with it, since both are read from the same table. A test fails while the
-// committed file is not what this program writes.
+// Its invariant: the reference describes a method as the sidecar checks
+// it, since both use the same table. A test fails if the
+// committed file differs from the output of this program.
 //
 // Run it from the root of the checkout: go run ./hack/protocoldoc
 package main
@@ -22,7 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/config"
 )
 
-// File is what is written, from the root of the checkout.
+// File is the path of the generated file, from the root of the checkout.
 const File = "docs/protocol.md"
 
 //go:embed protocol.md.tmpl
@@ -31,7 +31,7 @@ var prose string
 func main() {
 	b, err := render()
 	if err == nil {
-		err = os.WriteFile(File, b, 0o644) //nolint:gosec // documentation is for everybody
+		err = os.WriteFile(File, b, 0o644) //nolint:gosec // documentation may be read by all users
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "protocoldoc:", err)
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// render makes the whole file.
+// render returns the whole file.
 func render() ([]byte, error) {
 	t, err := template.New(File).Funcs(template.FuncMap{
 		"nouns": nouns, "params": params, "result": result, "event": event, "codes": func() []code { return codes }, "limits": limits,
@@ -78,7 +78,7 @@ func nouns() []noun {
 // row is one line of a table of keys.
 type row struct{ Name, Type, Must, Doc string }
 
-// keys is a map's keys, or the method that shows the same ones.
+// keys are a map's keys, or the method that lists the same ones.
 type keys struct {
 	Rows   []row
 	SameAs string
@@ -111,7 +111,7 @@ func table(t reflect.Type, isResult bool) keys {
 }
 
 // walk lists the keys of a map and, below each map or list, those inside it. A
-// type that comes again, such as one that holds itself, is listed once.
+// type that occurs again, such as a recursive one, is listed once.
 type walk struct {
 	isResult bool
 	all      []row
@@ -147,8 +147,8 @@ func kind(f api.Field) string {
 	return string(f.Kind)
 }
 
-// must says whether a key has to be there: for params its default otherwise,
-// for results whether it always is.
+// must describes whether a key is present: for params "required" or its default,
+// for results whether it is always present.
 func must(f api.Field, isResult bool) string {
 	switch {
 	case isResult && f.Optional:
@@ -164,7 +164,7 @@ func must(f api.Field, isResult bool) string {
 	}
 }
 
-// bounds are what a key's value must keep to, where that is not said of all.
+// bounds are the bounds of a key's value, unless they are those of all values.
 func bounds(f api.Field, isResult bool) string {
 	var all []string
 	if len(f.Enum) > 0 {

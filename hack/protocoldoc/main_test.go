@@ -41,8 +41,8 @@ func TestEveryMethodAndKeyIsInTheReference(t *testing.T) {
 	}
 }
 
-// The codes of the contract, as its source declares them: there is no table of
-// them to compare with, and one that is forgotten here would be undocumented.
+// The test reads the codes from the source of the contract, since there is no table of
+// them, and a code that is missing here would be undocumented.
 func TestEveryCodeIsExplained(t *testing.T) {
 	t.Parallel()
 	f, err := parser.ParseFile(token.NewFileSet(), "../../client/api/code.go", nil, 0)
@@ -67,7 +67,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	require.Equal(t, declared, explained)
 }
 
-func TestATypeThatHoldsItselfIsListedOnce(t *testing.T) {
+func TestARecursiveTypeIsListedOnce(t *testing.T) {
 	t.Parallel()
 	rows := main.Result(api.RPCMethods.Spec).Rows
 	var names []string

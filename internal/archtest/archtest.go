@@ -1,10 +1,10 @@
-// Package archtest enforces what ARCHITECTURE.md promises of the source: which
-// package imports which. It reads the tree with go/parser alone, so that it needs
+// Package archtest enforces the table of ARCHITECTURE.md that lists which package may
+// import which. It reads the tree only with go/parser, so that it needs
 // neither the network nor a build. The client, a module of its own, is checked by the
 // same rules.
 //
-// Its invariant: a package that no rule names fails, so that a new one gets its
-// place in the arrows when it is made.
+// Its invariant: a package that is not in the table fails, so that a new package is
+// added to the table when it is made.
 package archtest
 
 import (
@@ -22,8 +22,8 @@ import (
 // Module is the path of the module whose tree is checked.
 const Module = "github.com/coxswain-sidecar/coxswain/"
 
-// arrows says what each package of the module may import from it. Test files
-// may import more: tests reach across layers to build what they need.
+// arrows lists the packages of the module that each of them may import. Test files
+// may import more, since tests build what they need from all layers.
 var arrows = map[string][]string{
 	"client/api":         {},
 	"client":             {"client/api"},
@@ -82,11 +82,11 @@ var arrows = map[string][]string{
 	"internal/redistest": {},
 }
 
-// nouns are the rooms of internal/coord. None imports another, and only what puts the
-// sidecar together imports them.
+// nouns are folders of internal/coord. None imports another, and only the packages that
+// put a sidecar together import them.
 var nouns = []string{"breaker", "fleet", "lock", "pool", "pubsub", "queue", "ratelimit", "seen", "semaphore", "stream"}
 
-// ofNouns is what each of them may import.
+// ofNouns lists the packages that a noun may import.
 var ofNouns = []string{
 	"client/api", "internal/coord", "internal/coord/lease", "internal/lua", "internal/match", "internal/nearest", "internal/redis",
 	"internal/telemetry",
@@ -94,10 +94,10 @@ var ofNouns = []string{
 
 func init() {
 	for _, noun := range nouns {
-		room := "internal/coord/" + noun
-		arrows[room] = ofNouns
-		arrows["cmd/sidecar"] = append(arrows["cmd/sidecar"], room)
-		arrows["internal/coordtest"] = append(arrows["internal/coordtest"], room)
+		pkg := "internal/coord/" + noun
+		arrows[pkg] = ofNouns
+		arrows["cmd/sidecar"] = append(arrows["cmd/sidecar"], pkg)
+		arrows["internal/coordtest"] = append(arrows["internal/coordtest"], pkg)
 	}
 }
 
@@ -107,7 +107,7 @@ var forTests = []string{
 	"internal/kubetest", "internal/luatest", "internal/otlptest", "internal/redistest",
 }
 
-// foreign says who alone may import a module of others, tests aside.
+// foreign lists the only packages that may import a module of another project; test files may import all.
 var foreign = map[string][]string{
 	"github.com/redis/go-redis":         {"internal/redis", "internal/redistest", "internal/luatest"},
 	"github.com/alicebob/miniredis":     {"internal/redis", "internal/redistest", "internal/luatest"},
@@ -130,8 +130,8 @@ var foreign = map[string][]string{
 // clientModule is the folder of the client, which is a module that users require.
 const clientModule = "client"
 
-// clientForeign says which packages of others the client's packages may import: every
-// module among them is one that users of the client require too.
+// clientForeign lists the packages of other projects that the client's packages may import:
+// users of the client require their modules too.
 var clientForeign = map[string][]string{
 	"client/api":        {},
 	"client":            {"github.com/hashicorp/go-msgpack/"},
@@ -200,7 +200,7 @@ func (c *checker) imports(file string, f *ast.File) error {
 	}
 	allowed, known := arrows[pkg]
 	if !known {
-		c.add("%s: package %s has no place in the arrows; give it one in internal/archtest", file, pkg)
+		c.add("%s: package %s is not in the table arrows; add it in internal/archtest", file, pkg)
 		return nil
 	}
 	for _, spec := range f.Imports {
@@ -218,7 +218,7 @@ func (c *checker) imports(file string, f *ast.File) error {
 		for prefix, only := range foreign {
 			tests := len(only) == 0 && slices.Contains(forTests, pkg)
 			if strings.HasPrefix(to, prefix) && !tests && !slices.Contains(only, pkg) {
-				c.add("%s imports %s, which is for %s", file, to, orTests(only))
+				c.add("%s imports %s, which only %s may import", file, to, orTests(only))
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func hasPrefix(text string, prefixes []string) bool {
 func (c *checker) own(file, pkg, to string, allowed []string) {
 	switch {
 	case slices.Contains(forTests, to) && !slices.Contains(forTests, pkg):
-		c.add("%s imports %s, which is for tests", file, to)
+		c.add("%s imports %s, which only tests may import", file, to)
 	case !slices.Contains(allowed, to):
 		c.add("%s: %s must not import %s", file, pkg, to)
 	}
@@ -248,5 +248,5 @@ func orTests(only []string) string {
 	if len(only) == 0 {
 		return "tests"
 	}
-	return strings.Join(only, " and ") + " alone"
+	return strings.Join(only, " and ")
 }

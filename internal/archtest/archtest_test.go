@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/archtest"
 )
 
-func TestTheTreeKeepsToItsArchitecture(t *testing.T) {
+func TestTheTreeFollowsItsArchitecture(t *testing.T) {
 	t.Parallel()
 	broken, err := archtest.Check(os.DirFS("../.."))
 	require.NoError(t, err)
@@ -27,9 +27,9 @@ func imports(paths ...string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte(text)}
 }
 
-const goRedisHasItsRoom = " imports github.com/redis/go-redis/v9, which is for internal/redis and internal/redistest and internal/luatest alone"
+const goRedisRefused = " imports github.com/redis/go-redis/v9, which only internal/redis and internal/redistest and internal/luatest may import"
 
-func TestEveryRuleCanBreak(t *testing.T) {
+func TestEveryRuleReportsAViolation(t *testing.T) {
 	t.Parallel()
 	const m = archtest.Module
 	for name, c := range map[string]struct {
@@ -37,8 +37,8 @@ func TestEveryRuleCanBreak(t *testing.T) {
 		as   *fstest.MapFile
 		want string
 	}{
-		"rpc sees Redis":        {"internal/rpc/a.go", imports("github.com/redis/go-redis/v9"), "internal/rpc/a.go" + goRedisHasItsRoom},
-		"lua sees Redis":        {"internal/lua/a.go", imports("github.com/redis/go-redis/v9"), "internal/lua/a.go" + goRedisHasItsRoom},
+		"rpc sees Redis":        {"internal/rpc/a.go", imports("github.com/redis/go-redis/v9"), "internal/rpc/a.go" + goRedisRefused},
+		"lua sees Redis":        {"internal/lua/a.go", imports("github.com/redis/go-redis/v9"), "internal/lua/a.go" + goRedisRefused},
 		"redis sees lua":        {"internal/redis/a.go", imports(m + "internal/lua"), "internal/redis/a.go: internal/redis must not import internal/lua"},
 		"rpc skips coord":       {"internal/rpc/a.go", imports(m + "internal/lua"), "internal/rpc/a.go: internal/rpc must not import internal/lua"},
 		"lua sees coord":        {"internal/lua/a.go", imports(m + "internal/coord"), "internal/lua/a.go: internal/lua must not import internal/coord"},
@@ -48,17 +48,17 @@ func TestEveryRuleCanBreak(t *testing.T) {
 		"coord sees a noun":     {"internal/coord/a.go", imports(m + "internal/coord/lock"), "internal/coord/a.go: internal/coord must not import internal/coord/lock"},
 		"rpc sees a noun":       {"internal/rpc/a.go", imports(m + "internal/coord/lock"), "internal/rpc/a.go: internal/rpc must not import internal/coord/lock"},
 		"coord reads config":    {"internal/coord/a.go", imports(m + "internal/config"), "internal/coord/a.go: internal/coord must not import internal/config"},
-		"the leaf has branches": {"internal/telemetry/a.go", imports(m + "client/api"), "internal/telemetry/a.go: internal/telemetry must not import client/api"},
+		"telemetry imports api": {"internal/telemetry/a.go", imports(m + "client/api"), "internal/telemetry/a.go: internal/telemetry must not import client/api"},
 		"client sees inside":    {"client/a.go", imports(m + "internal/telemetry"), "client/a.go: client must not import internal/telemetry"},
-		"client sees its user":  {"client/a.go", imports(m + "client/httplimit"), "client/a.go: client must not import client/httplimit"},
+		"client imports a user": {"client/a.go", imports(m + "client/httplimit"), "client/a.go: client must not import client/httplimit"},
 		"api is not a leaf":     {"client/api/a.go", imports(m + "client"), "client/api/a.go: client/api must not import client"},
 		"example sees inside":   {"examples/go/main.go", imports(m + "internal/lua"), "examples/go/main.go: examples must not import internal/lua"},
-		"test kit in product":   {"internal/lua/a.go", imports(m + "internal/redistest"), "internal/lua/a.go imports internal/redistest, which is for tests"},
-		"go-cmp in product":     {"internal/lua/a.go", imports("github.com/google/go-cmp/cmp"), "internal/lua/a.go imports github.com/google/go-cmp/cmp, which is for tests"},
+		"test kit in product":   {"internal/lua/a.go", imports(m + "internal/redistest"), "internal/lua/a.go imports internal/redistest, which only tests may import"},
+		"go-cmp in product":     {"internal/lua/a.go", imports("github.com/google/go-cmp/cmp"), "internal/lua/a.go imports github.com/google/go-cmp/cmp, which only tests may import"},
 		"client takes more":     {"client/a.go", imports("github.com/cenkalti/backoff/v4"), "client/a.go imports github.com/cenkalti/backoff/v4, which every user of the client would require"},
 		"client takes OTel":     {"client/a.go", imports("go.opentelemetry.io/otel"), "client/a.go imports go.opentelemetry.io/otel, which every user of the client would require"},
 		"tracing takes the SDK": {"client/clientotel/a.go", imports("go.opentelemetry.io/other"), "client/clientotel/a.go imports go.opentelemetry.io/other, which every user of the client would require"},
-		"package without place": {"internal/x/a.go", imports(), "internal/x/a.go: package internal/x has no place in the arrows; give it one in internal/archtest"},
+		"package not in table":  {"internal/x/a.go", imports(), "internal/x/a.go: package internal/x is not in the table arrows; add it in internal/archtest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestEveryRuleCanBreak(t *testing.T) {
 	}
 }
 
-func TestWhatIsAllowed(t *testing.T) {
+func TestAllowedImportsPass(t *testing.T) {
 	t.Parallel()
 	const m = archtest.Module
 	broken, err := archtest.Check(fstest.MapFS{
@@ -91,7 +91,7 @@ func TestWhatIsAllowed(t *testing.T) {
 	require.Empty(t, broken)
 }
 
-func TestTheClientIsCheckedAlthoughItIsAModule(t *testing.T) {
+func TestTheModuleOfTheClientIsCheckedToo(t *testing.T) {
 	t.Parallel()
 	broken, err := archtest.Check(fstest.MapFS{
 		"client/go.mod": {Data: []byte("module client")},

@@ -51,7 +51,7 @@ func main() {
 }
 `
 
-// usesTracing is a program that asks for OpenTelemetry.
+// usesTracing is a program that uses OpenTelemetry.
 const usesTracing = `package main
 
 import (
@@ -64,7 +64,7 @@ var _ = client.Options{Tracer: clientotel.New(nil)}
 func main() {}
 `
 
-// usesFake is a program that is tried on a fake sidecar.
+// usesFake is a program that uses the fake sidecar.
 const usesFake = `package main
 
 import "github.com/coxswain-sidecar/coxswain/client/clienttest"
@@ -75,14 +75,14 @@ func main() {
 }
 `
 
-// The API of OpenTelemetry, and what its packages import themselves.
+// otelAPI are the modules of the API of OpenTelemetry, and those that it imports itself.
 var otelAPI = []string{
 	"github.com/cespare/xxhash/v2", "github.com/go-logr/logr", "github.com/go-logr/stdr", "go.opentelemetry.io/auto/sdk",
 	"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/log", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 }
 
-// A user's go.mod gets the codec from the client, and nothing else from the fake sidecar;
-// httplimit adds the names of hosts beyond ASCII, and clientotel the OpenTelemetry API. The
+// A user's go.mod requires only the codec for the client, and no more for the fake sidecar;
+// httplimit adds the modules for host names beyond ASCII, and clientotel the OpenTelemetry API. The
 // test makes modules as users do, so it needs a module cache or the network.
 func TestAUserOfTheClientRequiresTheCodecAlone(t *testing.T) {
 	t.Parallel()
@@ -118,8 +118,8 @@ func newUser(t *testing.T, program string) (dir string) {
 	t.Helper()
 	client, err := filepath.Abs("../../client")
 	require.NoError(t, err)
-	// A replace holds in the main module alone, so the client must do without. Reading the
-	// file here also makes Go run the test again when it has changed.
+	// A replace is in effect only in the main module, so the client must have none. Since the
+	// test reads the file here, Go runs it again when the file has changed.
 	requires, err := os.ReadFile(filepath.Join(client, "go.mod"))
 	require.NoError(t, err)
 	require.NotContains(t, string(requires), "\nreplace ")
@@ -139,7 +139,7 @@ func newUser(t *testing.T, program string) (dir string) {
 	return dir
 }
 
-// command runs the go command in a folder, which may change its go.mod.
+// command runs the go command in a folder; it may change the folder's go.mod.
 func command(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), "go", args...)

@@ -1,9 +1,9 @@
-// Package doctest checks that what the Markdown pages name exists: relative
+// Package doctest checks that everything that the Markdown pages refer to exists: relative
 // links with their anchors, paths of files and folders, `make` targets, and Go tests. It
-// also compares code that a page quotes with the file that it comes from.
+// also finds the code blocks of a page, which tests compare with files.
 //
-// Its invariant: a page that names a file which was moved or renamed fails the
-// tests of the change that moved it.
+// Its invariant: if a change moves or renames a file that a page names, the tests of
+// that change fail.
 package doctest
 
 import (
@@ -19,17 +19,17 @@ var (
 	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	quoted = regexp.MustCompile("`([^`\n]+)`")
 	target = regexp.MustCompile(`^make ([a-z0-9-]+)`)
-	// named is text in code style that can only be meant as a path of this tree.
+	// named matches text in code style that can only be a path of this tree.
 	named = regexp.MustCompile(`^(?:clients?|cmd|internal|hack|bench|docs|examples|tools|\.ci)/[\w./*-]*$`)
-	// file is a bare file name, which must exist somewhere in the tree.
+	// file matches a bare file name, which must exist somewhere in the tree.
 	file = regexp.MustCompile(`^[\w-]+(?:\.\w+)*\.(?:go|lua|md|sh|yml|yaml)$`)
 	rule = regexp.MustCompile(`^([a-z0-9-]+):.*##`)
-	// test is the name of a Go test, and tested its definition.
+	// test matches the name of a Go test, and tested its definition.
 	test   = regexp.MustCompile(`^Test[A-Z]\w+$`)
 	tested = regexp.MustCompile(`(?m)^func (Test\w+)\(\w \*testing\.[MT]\)`)
 )
 
-// Check returns everything that a page of the tree names and that is not there, sorted.
+// Check returns everything that a page of the tree refers to and that does not exist, sorted.
 func Check(tree fs.FS) ([]string, error) {
 	c := checker{tree: tree, names: map[string]bool{}, targets: map[string]bool{}, tests: map[string]bool{}}
 	var pages []string
@@ -118,7 +118,7 @@ func (c *checker) link(p, to string) {
 	b, err := fs.ReadFile(c.tree, at)
 	if err != nil {
 		if _, err := fs.Stat(c.tree, at); err != nil || anchor != "" {
-			c.add("%s links to %s, which is not there", p, to)
+			c.add("%s links to %s, which does not exist", p, to)
 		}
 		return
 	}
@@ -131,7 +131,7 @@ func (c *checker) link(p, to string) {
 func (c *checker) name(p, text string) {
 	if m := target.FindStringSubmatch(text); m != nil {
 		if !c.targets[m[1]] {
-			c.add("%s names `make %s`, which is no target of the Makefile", p, m[1])
+			c.add("%s names `make %s`, which is not a target of the Makefile", p, m[1])
 		}
 		return
 	}
@@ -139,12 +139,12 @@ func (c *checker) name(p, text string) {
 	switch {
 	case named.MatchString(text):
 		if found, err := fs.Glob(c.tree, strings.TrimSuffix(text, "/")); err != nil || len(found) == 0 {
-			c.add("%s names %s, which is not there", p, text)
+			c.add("%s names %s, which does not exist", p, text)
 		}
 	case test.MatchString(text) && !c.tests[text]:
-		c.add("%s names %s, which is no test of Go", p, text)
+		c.add("%s names %s, which is not a Go test", p, text)
 	case file.MatchString(text) && !c.names[text]:
-		c.add("%s names %s, which is nowhere in the tree", p, text)
+		c.add("%s names %s, which does not exist in the tree", p, text)
 	}
 }
 
@@ -152,7 +152,7 @@ func (c *checker) add(format string, args ...any) {
 	c.broken = append(c.broken, fmt.Sprintf(format, args...))
 }
 
-// withoutBlocks drops fenced code, whose text is a program's and not the page's.
+// withoutBlocks removes fenced code, which is not text of the page.
 func withoutBlocks(text string) string {
 	var b strings.Builder
 	fenced := false
@@ -168,7 +168,7 @@ func withoutBlocks(text string) string {
 
 var notInAnchor = regexp.MustCompile(`[^\w\- ]`)
 
-// anchors lists the headings of a page as links write them.
+// anchors returns the anchors of the headings of a page.
 func anchors(text string) []string {
 	var all []string
 	for line := range strings.Lines(withoutBlocks(text)) {

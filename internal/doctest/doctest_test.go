@@ -16,7 +16,7 @@ import (
 
 const root = "../.."
 
-func TestEverythingThatThePagesNameExists(t *testing.T) {
+func TestFilesTargetsAndTestsInPagesExist(t *testing.T) {
 	t.Parallel()
 	broken, err := doctest.Check(os.DirFS(root))
 	require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestEverythingThatThePagesNameExists(t *testing.T) {
 	}
 }
 
-func TestPagesQuoteTheirExamplesAsTheyAre(t *testing.T) {
+func TestPagesQuoteTheirExamplesUnchanged(t *testing.T) {
 	t.Parallel()
 	for _, q := range []struct{ page, file, language string }{
 		{"README.md", "clients/python/examples/first.py", "python"},
@@ -41,17 +41,17 @@ func TestPagesQuoteTheirExamplesAsTheyAre(t *testing.T) {
 		require.NoError(t, err)
 		blocks := doctest.Blocks(string(page), q.language)
 		if !slices.Contains(blocks, string(want)) {
-			t.Errorf("%s does not quote %s as it is:\n%s", q.page, q.file, cmp.Diff(string(want), strings.Join(blocks, "----\n")))
+			t.Errorf("%s does not quote %s unchanged:\n%s", q.page, q.file, cmp.Diff(string(want), strings.Join(blocks, "----\n")))
 		}
 	}
 	python, err := os.ReadFile(root + "/examples/python/coxswain.py")
 	require.NoError(t, err)
 	if n := strings.Count(string(python), "\n"); n > 52 {
-		t.Errorf("the Python client of nothing but msgpack has %d lines; one that threads share and that hears of lost locks must fit 52", n)
+		t.Errorf("examples/python/coxswain.py has %d lines; with threads and lost locks it must have at most 52", n)
 	}
 }
 
-func TestTheIndexNamesEveryPage(t *testing.T) {
+func TestTheIndexListsEveryPage(t *testing.T) {
 	t.Parallel()
 	index, err := os.ReadFile(root + "/docs/README.md")
 	require.NoError(t, err)
@@ -92,12 +92,12 @@ func TestTheGoPageShowsPartsOfExamples(t *testing.T) {
 	require.NotEmpty(t, blocks)
 	for _, b := range blocks {
 		if !strings.Contains(examples.String(), plain(b)) {
-			t.Errorf("docs/go.md shows what is in no example:\n%s", b)
+			t.Errorf("docs/go.md has a block that is in no example:\n%s", b)
 		}
 	}
 }
 
-func TestWhatIsNotThereIsNamed(t *testing.T) {
+func TestMissingFilesHeadingsTargetsAndTestsAreReported(t *testing.T) {
 	t.Parallel()
 	page := strings.Join([]string{
 		"# Title: one `two`", "",
@@ -117,18 +117,18 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	want := []string{
 		"README.md links to docs/a.md#b, which has no such heading",
-		"README.md links to docs/b.md, which is not there",
-		"README.md names TestGone, which is no test of Go",
-		"README.md names `make nothing`, which is no target of the Makefile",
-		"README.md names gone.lua, which is nowhere in the tree",
-		"README.md names internal/rpc/gone.go, which is not there",
+		"README.md links to docs/b.md, which does not exist",
+		"README.md names TestGone, which is not a Go test",
+		"README.md names `make nothing`, which is not a target of the Makefile",
+		"README.md names gone.lua, which does not exist in the tree",
+		"README.md names internal/rpc/gone.go, which does not exist",
 	}
 	if diff := cmp.Diff(want, broken); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestBlocksAreCutOutAsTheyAre(t *testing.T) {
+func TestBlocksReturnsFencedCodeUnchanged(t *testing.T) {
 	t.Parallel()
 	page := "x\n```python\na\n\n  b\n```\n```sh\nc\n```\n```python\nd\n```\n"
 	require.Equal(t, []string{"a\n\n  b\n", "d\n"}, doctest.Blocks(page, "python"))

@@ -33,7 +33,7 @@ func alerts(t *testing.T) []alert {
 	return all
 }
 
-// runbooks are the sections of docs/runbooks.md that are about an alert, each with its text.
+// runbooks returns the sections of docs/runbooks.md that are about an alert, each with its text.
 func runbooks(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(helmtest.Root(), "docs", "runbooks.md"))
@@ -66,8 +66,8 @@ func TestEachAlertHasARunbookAndEachRunbookAnAlert(t *testing.T) {
 	require.Empty(t, books, "docs/runbooks.md has sections of alerts that are not there")
 }
 
-// That promtool's tests pass says nothing of an alert that none of them is about.
-func TestEachAlertHasACaseInWhichItFiresAndOneInWhichItIsSilent(t *testing.T) {
+// promtool does not report an alert without tests.
+func TestEachAlertHasACaseThatFiresAndOneThatDoesNot(t *testing.T) {
 	t.Parallel()
 	var file struct {
 		Tests []struct {

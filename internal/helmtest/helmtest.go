@@ -1,6 +1,6 @@
 // Package helmtest renders charts with the real helm, for tests only.
 //
-// Its tests run where COXSWAIN_HELM names the binary, as `make test-chart` does.
+// Its tests run if COXSWAIN_HELM names the binary, as in `make test-chart`.
 package helmtest
 
 import (
@@ -26,10 +26,10 @@ func (o Object) Kind() string { return text(o, "kind") }
 // Name of the manifest.
 func (o Object) Name() string { return text(o.At("metadata"), "name") }
 
-// Namespace of the manifest, empty where it does not say.
+// Namespace of the manifest, empty if it has none.
 func (o Object) Namespace() string { return text(o.At("metadata"), "namespace") }
 
-// At is the object under these keys, nil where there is none.
+// At returns the object under these keys, nil if there is none.
 func (o Object) At(keys ...string) Object {
 	for _, k := range keys {
 		next, _ := o[k].(map[string]any)
@@ -46,7 +46,7 @@ func text(o Object, key string) string {
 // Chart is the path of the project's chart.
 func Chart() string { return filepath.Join(Root(), "charts", "sidecar") }
 
-// Root is the project's folder: tests run in that of their package.
+// Root is the path of the project's folder; tests run in the folder of their package.
 func Root() string {
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {
@@ -58,8 +58,8 @@ func Root() string {
 	panic("helmtest: no folder above has charts/")
 }
 
-// Helm runs the binary and returns what it says on both streams; the test is
-// skipped where there is none.
+// Helm runs the binary and returns its standard output and standard error together;
+// the test is skipped if there is no binary.
 func Helm(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	bin := os.Getenv("COXSWAIN_HELM")
@@ -87,8 +87,8 @@ func Template(t testing.TB, chart string, args ...string) []Object {
 	return objects
 }
 
-// Dependent is a copy of testdata/NAME, a chart that depends on the project's, with
-// that in its charts/.
+// Dependent returns the path of a copy of testdata/NAME, a chart that depends on the
+// project's, with that in its charts/.
 func Dependent(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -121,7 +121,7 @@ func Parse(text string) ([]Object, error) {
 	}
 }
 
-// One is the only object of a kind whose name contains part.
+// One returns the only object of a kind whose name contains part.
 func One(t testing.TB, objects []Object, kind, part string) Object {
 	t.Helper()
 	var found []Object

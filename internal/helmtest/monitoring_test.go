@@ -21,7 +21,7 @@ import (
 
 const monitoringAPI = "monitoring.coreos.com/v1"
 
-// everything switches on what is off by default, for two namespaces.
+// everything switches on all objects that are off by default, for two namespaces.
 var everything = []string{
 	"--set", "podMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true,networkPolicy.enabled=true",
 	"--set", "injection.namespaces={crawlers,spiders}",
@@ -35,7 +35,7 @@ func kinds(objects []helmtest.Object) map[string]int {
 	return n
 }
 
-func TestMonitoringIsOffUnlessItIsAskedFor(t *testing.T) {
+func TestMonitoringIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	objects := helmtest.Template(t, helmtest.Chart(), "--api-versions", monitoringAPI)
 	n := kinds(objects)
@@ -54,7 +54,7 @@ func TestMonitoringIsSkippedWhereTheClusterDoesNotHaveTheKind(t *testing.T) {
 	require.Equal(t, 1, with["PrometheusRule"])
 }
 
-// A label of the user's is one more, or stands over the chart's; never a key twice.
+// A user's label is added, or overrides the chart's; no key occurs twice.
 func TestMonitoringObjectsAreFoundByTheirLabels(t *testing.T) {
 	t.Parallel()
 	objects := helmtest.Template(t, helmtest.Chart(), append(everything, "--api-versions", monitoringAPI,
@@ -93,22 +93,22 @@ func TestThePodMonitorFindsInjectedPods(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"port": "coxswain-http", "path": "/metrics", "interval": "10s"}}, spec["podMetricsEndpoints"])
 }
 
-// What nothing listens for is refused, not installed in vain.
+// Without a port to scrape, a PodMonitor and a NetworkPolicy are refused, since they would have no effect.
 func TestMonitoringNeedsAPort(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"podMonitor", "networkPolicy"} {
 		out, err := helmtest.Helm(t, "template", "demo", helmtest.Chart(), "--kube-version", "1.37.2", "--api-versions", monitoringAPI,
 			"--set", "probes.type=exec,"+value+".enabled=true")
 		require.Error(t, err)
-		require.Contains(t, out, value+".enabled: nothing listens on a port with probes.type exec; set probes.type to http")
+		require.Contains(t, out, value+".enabled: with probes.type exec the sidecar listens on no port; set probes.type to http")
 	}
 }
 
-func TestTheNetworkPolicyLetsThoseScrapeWhoAreNamed(t *testing.T) {
+func TestTheNetworkPolicyAllowsOnlyTheNamedPeers(t *testing.T) {
 	t.Parallel()
 	peer := `[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"monitoring"}},"podSelector":{"matchLabels":{"app":"prometheus"}}}]`
 	for from, want := range map[string][]any{
-		"[]": nil, // an empty list of peers would be everyone
+		"[]": nil, // an empty list of peers would allow all of them
 		peer: {map[string]any{
 			"from": []any{map[string]any{
 				"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "monitoring"}},
@@ -146,7 +146,7 @@ func read(t *testing.T, elements ...string) string {
 	return string(text)
 }
 
-func TestAlertsAndDashboardAreInstalledAsTheirFilesHaveThem(t *testing.T) {
+func TestAlertsAndDashboardAreInstalledUnchanged(t *testing.T) {
 	t.Parallel()
 	objects := helmtest.Template(t, helmtest.Chart(), append(everything, "--api-versions", monitoringAPI)...)
 	dashboard := helmtest.One(t, objects, "ConfigMap", "dashboard")
@@ -185,7 +185,7 @@ func TestTestsOfAlertsAreNotPackaged(t *testing.T) {
 	require.Contains(t, files, "sidecar/dashboards/coxswain.json")
 }
 
-// promtool is Prometheus' own judge of its files, in Debian's package prometheus.
+// promtool runs Prometheus' own checker of its files, of Debian's package prometheus.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	if os.Getenv("COXSWAIN_HELM") == "" {
@@ -200,12 +200,12 @@ func TestPromtoolAcceptsTheAlerts(t *testing.T) {
 	promtool(t, "check", "rules", filepath.Join(helmtest.Chart(), "alerts", "coxswain.yaml"))
 }
 
-func TestEachAlertFiresAndStaysSilentByPromtool(t *testing.T) {
+func TestAlertCasesPassInPromtool(t *testing.T) {
 	t.Parallel()
 	promtool(t, "test", "rules", filepath.Join(helmtest.Chart(), "alerts", "tests", "coxswain.yaml"))
 }
 
-// The dashboard's expressions are checked as rules: promtool reads no dashboards.
+// The dashboard's expressions are checked as rules, since promtool does not read dashboards.
 func TestPromtoolAcceptsTheDashboardsExpressions(t *testing.T) {
 	t.Parallel()
 	var board struct {

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is compared")
 
-// compare holds text against a file, or writes it.
+// compare compares text with a file, or with -update writes the file.
 func compare(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
@@ -50,7 +50,7 @@ func TestGoldenRenders(t *testing.T) {
 	}
 }
 
-// A chart of a user's includes the named templates, on a Kubernetes that has no such
+// A user's chart includes the named templates, on a Kubernetes without mutating
 // policies.
 func TestNamedTemplatesInAnotherChart(t *testing.T) {
 	t.Parallel()
@@ -69,8 +69,8 @@ func TestPoliciesNeedTheirKubernetes(t *testing.T) {
 	require.Contains(t, out, "chart requires kubeVersion: >=1.29.0-0")
 }
 
-// A second variable of one name would win in the sidecar alone.
-func TestVariablesThatTheChartSetsAreRefused(t *testing.T) {
+// A second variable of the same name would override the first one in the sidecar only.
+func TestVariablesThatTheChartSetsItselfAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]string{
 		"COXSWAIN_SOCKET": "socket.path", "COXSWAIN_CONFIG": "existingConfig", "COXSWAIN_HTTP_ADDR": "http.port",
@@ -84,8 +84,8 @@ func TestVariablesThatTheChartSetsAreRefused(t *testing.T) {
 	}
 }
 
-// Releases whose names and namespaces are alike when they are joined get policies
-// of different names.
+// Releases get policies of different names even if joining namespace and name gives
+// the same text.
 func TestNoTwoReleasesShareAPolicy(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -97,8 +97,8 @@ func TestNoTwoReleasesShareAPolicy(t *testing.T) {
 	require.Len(t, names, 3)
 }
 
-// What the chart's own texts of CEL and YAML are made of comes from values: none of
-// it can end a literal.
+// The chart puts values into texts of CEL and YAML; no value can end the literal that
+// it is in.
 func TestValuesCannotLeaveTheirLiterals(t *testing.T) {
 	t.Parallel()
 	values := filepath.Join(t.TempDir(), "values.yaml")

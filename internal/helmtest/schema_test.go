@@ -15,9 +15,9 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
 )
 
-// Each file of mistakes has one; its first line is what helm must say of it, by the
-// schema or by a template.
-func TestMistakesAreRefusedByName(t *testing.T) {
+// Each file in testdata/mistakes has one mistake; its first line is a part of the text with which
+// the schema or a template must refuse it.
+func TestMistakesAreRefused(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/mistakes/*.yaml")
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestMistakesAreRefusedByName(t *testing.T) {
 			require.NoError(t, err)
 			line, _, _ := strings.Cut(string(text), "\n")
 			want, ok := strings.CutPrefix(line, "# ")
-			require.True(t, ok && want != "", "the first line says nothing")
+			require.True(t, ok && want != "", "the first line has no expected text")
 			out, err := helmtest.Helm(t, "template", "demo", helmtest.Chart(), "--kube-version", "1.37.2", "--values", file)
 			require.Error(t, err, "helm accepts it")
 			require.Contains(t, out, want)
@@ -37,9 +37,9 @@ func TestMistakesAreRefusedByName(t *testing.T) {
 	}
 }
 
-// Every key that the sidecar reads is one that the chart takes, those aside that
+// The chart accepts every key that the sidecar reads, except those that
 // the chart sets itself.
-func TestTheSchemaKnowsEveryKeyOfTheConfiguration(t *testing.T) {
+func TestTheSchemaHasEveryKeyOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"full.yaml", "login.yaml"} {
 		text, err := os.ReadFile(filepath.Join(helmtest.Root(), "internal", "config", "testdata", name))
@@ -52,7 +52,7 @@ func TestTheSchemaKnowsEveryKeyOfTheConfiguration(t *testing.T) {
 			socket["mode"] = "0600"
 		}
 		delete(sections["redis"].(map[string]any), "password_file")
-		// JSON keeps words such as off apart from false.
+		// In JSON a word such as off differs from false.
 		values, err := json.Marshal(map[string]any{"config": sections})
 		require.NoError(t, err)
 		file := filepath.Join(t.TempDir(), name)
@@ -66,8 +66,8 @@ func TestTheSchemaKnowsEveryKeyOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// The file takes a section without keys for its defaults, and so does the chart.
-func TestASectionOfTheConfigurationWithoutKeysIsAsByDefault(t *testing.T) {
+// A section without keys means its defaults in the configuration file, and so it does in the chart.
+func TestASectionWithoutKeysMeansItsDefaults(t *testing.T) {
 	t.Parallel()
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	require.NoError(t, os.WriteFile(values, []byte(`config:

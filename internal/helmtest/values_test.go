@@ -15,7 +15,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
 )
 
-// paths are the sections and leaves of values.yaml, each as helm's --set has it.
+// paths returns the sections and leaves of values.yaml, each in the form of helm's --set.
 func paths(t *testing.T) []string {
 	t.Helper()
 	var values map[string]any
@@ -37,9 +37,8 @@ func paths(t *testing.T) []string {
 	return all
 }
 
-// A null, such as a section whose keys are all commented out, takes the default
-// away. Nothing of the chart goes on without: it is refused by name, or means its
-// own default.
+// A null, such as a section whose keys are all commented out, removes the default.
+// The chart refuses it and names the value, or uses its own default.
 func TestNoValueIsNull(t *testing.T) {
 	t.Parallel()
 	dependent := helmtest.Dependent(t, "crawler")
@@ -73,8 +72,8 @@ func bare(text string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(^|[\s,{]|\s\[)` + regexp.QuoteMeta(text) + `(:?[ \t]*$|:[ \t]|[ \t]*[,\]}#])`)
 }
 
-// outside is a text without what is in block scalars, which are strings whatever
-// they hold.
+// outside returns a text without its block scalars, which are strings whatever
+// they contain.
 func outside(text string) string {
 	var b strings.Builder
 	block := -1
@@ -92,8 +91,8 @@ func outside(text string) string {
 	return b.String()
 }
 
-// Every string stays one, wherever it stands in what is rendered.
-func TestStringsThatLookLikeSomethingElseStayStrings(t *testing.T) {
+// Every string is rendered as a string, wherever it is used.
+func TestStringsThatLookLikeOtherTypesStayStrings(t *testing.T) {
 	t.Parallel()
 	for _, text := range lookalikes {
 		t.Run(text, func(t *testing.T) {
@@ -150,7 +149,7 @@ securityContext: {seLinuxOptions: {level: T}}
 }
 
 // Two aliases of one chart are two sidecars of one release.
-func TestTwoAliasesOfTheChartShareNoName(t *testing.T) {
+func TestTwoAliasesOfTheChartHaveDifferentNames(t *testing.T) {
 	t.Parallel()
 	dir := helmtest.Dependent(t, "crawler")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte(`apiVersion: v2
@@ -206,8 +205,8 @@ spec:
 	helmtest.One(t, objects, "ConfigMap", "oar-config")
 }
 
-// Namespaces by their label: the ConfigMap is the user's, and Prometheus looks
-// everywhere.
+// Namespaces by their label: the chart creates no ConfigMap, and the PodMonitor selects
+// all namespaces.
 func TestNamespacesByLabel(t *testing.T) {
 	t.Parallel()
 	objects := helmtest.Template(t, helmtest.Chart(), "--set", "injection.namespaceSelector.matchLabels.team=crawl,existingConfig=mine,podMonitor.enabled=true",
@@ -220,7 +219,7 @@ func TestNamespacesByLabel(t *testing.T) {
 	require.Equal(t, helmtest.Object{"any": true}, helmtest.One(t, objects, "PodMonitor", "").At("spec", "namespaceSelector"))
 }
 
-// With Ignore nothing of the chart refuses a pod.
+// With Ignore the chart's policies refuse no pod.
 func TestWithIgnoreTheValidationWarns(t *testing.T) {
 	t.Parallel()
 	for policy, want := range map[string][]any{"Fail": {"Deny"}, "Ignore": {"Warn", "Audit"}} {
@@ -229,8 +228,8 @@ func TestWithIgnoreTheValidationWarns(t *testing.T) {
 	}
 }
 
-// A platform that gives uids refuses one that is fixed.
-func TestThePlatformMayGiveTheUser(t *testing.T) {
+// A platform that assigns uids refuses a fixed one.
+func TestThePlatformMayAssignTheUser(t *testing.T) {
 	t.Parallel()
 	objects := helmtest.Template(t, helmtest.Chart(), "--set", "user.uid=0,user.gid=0")
 	pod := helmtest.One(t, objects, "Pod", "-test")

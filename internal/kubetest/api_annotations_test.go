@@ -9,12 +9,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
 )
 
-// env is what the sidecar's environment says of a variable.
+// env returns the value of a variable in the sidecar's environment.
 func env(sidecar kubetest.Object, name string) any {
 	return kubetest.Called(sidecar["env"], name)["value"]
 }
 
-func TestAPIAnnotationsStandOverTheValues(t *testing.T) {
+func TestAPIAnnotationsOverrideValues(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t, "--set", "readiness.mode=redis", "--set", "logLevel=warn")
 	plain := kubetest.Sidecar(created(t, kubetest.Pod(ns, kubetest.Labelled)))
@@ -72,7 +72,7 @@ func TestAPIWrongAnnotationsAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t)
 	for _, c := range []struct{ name, value, remedy string }{
-		{"image-tag", "latest!", "is not a tag of an image; write one such as v1.2.3"},
+		{"image-tag", "latest!", "is not an image tag; write one such as v1.2.3"},
 		{"image-tag", "registry/coxswain:1", "without the repository"},
 		{"cpu-request", "fast", "is not a quantity above zero; write one such as 100m"},
 		{"cpu-request", "0", "is not a quantity above zero"},
@@ -82,12 +82,12 @@ func TestAPIWrongAnnotationsAreRefusedByName(t *testing.T) {
 		{"memory-limit", "128", "is not an amount of memory"},
 		{"cpu-limit", "1 core", "is not a quantity above zero; write one such as 500m"},
 		{"memory-limit", "lots", "is not an amount of memory from 16Mi up; write one such as 128Mi"},
-		{"config", "My Rules", "is not a name of a ConfigMap"},
-		{"log-level", "verbose", "is not a level; use debug, info, warn or error"},
+		{"config", "My Rules", "is not a valid name of a ConfigMap"},
+		{"log-level", "verbose", "is not a log level; use debug, info, warn or error"},
 		{"http-port", "80", "is not a port; use 1024 to 65535"},
 		{"http-port", "65536", "is not a port; use 1024 to 65535"},
 		{"http-port", "http", "is not a port; use 1024 to 65535"},
-		{"readiness", "mostly", "is not a mode; use redis, always or none"},
+		{"readiness", "mostly", "is not a readiness mode; use redis, always or none"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
 			t.Parallel()

@@ -32,7 +32,7 @@ func TestAPIRunsTheCommandsOfTheReadme(t *testing.T) {
 	const ns, release = "crawlers", "coxswain"
 	w := walk(t, helmtest.Root())
 	kubetest.DeleteNamespace(t, ns)
-	t.Cleanup(func() { // nothing collects what is left in a namespace that has gone
+	t.Cleanup(func() { // no controller deletes the objects of a deleted namespace
 		kubetest.Release{Name: release, Namespace: ns}.Uninstall(t)
 		w.must("kubectl delete --ignore-not-found -f manifests/crawler/script.yaml -f manifests/crawler/deployment.yaml -f manifests/crawler/redis-for-trial.yaml")
 	})
@@ -47,7 +47,7 @@ func TestAPIRunsTheCommandsOfTheReadme(t *testing.T) {
 	}
 	require.Equal(t, 3, ran)
 
-	// What a controller would make of the Deployment.
+	// The pod that a controller would make from the Deployment.
 	pod := kubetest.Object{"apiVersion": "v1", "kind": "Pod"}
 	for key, value := range kubetest.Get(t, "deployment", "crawler", "--namespace", ns).At("spec", "template") {
 		pod[key] = value

@@ -14,8 +14,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
 )
 
-// traces is everything of the cluster, of whatever kind, with the release in its
-// name: whether it has a label or not.
+// traces returns all objects of the cluster, of any kind, with the release in their
+// names, labelled or not.
 func traces(t *testing.T, release string) []string {
 	t.Helper()
 	kinds := strings.Fields(kubetest.Must(t, "", "api-resources", "--verbs=list", "--output=name"))
@@ -59,7 +59,7 @@ func TestAPIUpgradeRollbackUninstall(t *testing.T) {
 		require.Contains(t, before, want)
 	}
 
-	// An upgrade that drops a namespaced object and changes what is injected.
+	// An upgrade that deletes a namespaced object and changes the injected sidecar.
 	r.Helm(t, "upgrade", r.Name, helmtest.Chart(), "--set", "image.tag=two", "--set", "socket.path=/run/other/s.sock", "--set", "existingConfig=mine")
 	image(t, ns, "coxswain:two")
 	connected(t, created(t, kubetest.Pod(ns, kubetest.Labelled)), "/run/other/s.sock")
@@ -83,8 +83,8 @@ func TestAPIUpgradeRollbackUninstall(t *testing.T) {
 	})
 }
 
-// A namespace that enforces Pod Security "restricted" takes the sidecar, and its own
-// context is enough: it is the pod's other containers that fail there.
+// A namespace that enforces Pod Security "restricted" accepts the sidecar by its own
+// securityContext; only the pod's other containers are refused there.
 func TestAPIPodSecurityRestricted(t *testing.T) {
 	t.Parallel()
 	kubetest.API(t)
@@ -116,7 +116,7 @@ func TestAPIPodSecurityRestricted(t *testing.T) {
 		kubetest.With(pod.At("spec")["volumes"], "spec", "volumes"))), `"coxswain"`, "and it would, were its context another")
 }
 
-// strictly lets the server judge manifests, unknown and doubled fields included.
+// strictly lets the server validate manifests, and refuse unknown and duplicate fields.
 func strictly(t *testing.T, manifests string, from ...string) string {
 	t.Helper()
 	return kubetest.Must(t, manifests, append([]string{"apply", "--dry-run=server", "--validate=strict"}, from...)...)
@@ -157,7 +157,7 @@ func TestAPIEveryManifestIsStrictlyValid(t *testing.T) {
 	require.Greater(t, applied, 5)
 }
 
-// dependent renders the chart of a user's that includes the named templates.
+// dependent renders a user's chart that includes the named templates.
 func dependent(t *testing.T, r kubetest.Release, args ...string) kubetest.Object {
 	t.Helper()
 	dir := helmtest.Dependent(t, "crawler")
@@ -170,8 +170,8 @@ func dependent(t *testing.T, r kubetest.Release, args ...string) kubetest.Object
 	return template
 }
 
-// What the policy injects is what the named templates render: of one pod, the server
-// makes the same either way.
+// The policy injects the same as the named templates render: the server stores the same
+// pod either way.
 func TestAPIThePolicyInjectsWhatTheTemplatesRender(t *testing.T) {
 	t.Parallel()
 	kubetest.API(t)
@@ -190,7 +190,7 @@ func TestAPIThePolicyInjectsWhatTheTemplatesRender(t *testing.T) {
 			require.NoError(t, os.WriteFile(nested, []byte("sidecar:\n  "+strings.ReplaceAll(string(text), "\n", "\n  ")), 0o600))
 			rendered := created(t, dependent(t, r, "--values", nested, "--set", "sidecar.injection.enabled=false"))
 
-			// The grace is a value of the templates', and the policy reads the pod's.
+			// The templates take the grace period from a value, the policy from the pod.
 			command, _ := kubetest.Sidecar(rendered).At("lifecycle", "preStop", "exec")["command"].([]any)
 			grace, err := time.ParseDuration(fmt.Sprint(command[len(command)-1]))
 			require.NoError(t, err)
@@ -205,15 +205,15 @@ func TestAPIThePolicyInjectsWhatTheTemplatesRender(t *testing.T) {
 	}
 }
 
-// The notes name what was installed and the next two commands.
-func TestAPITheNotesSayWhatComesNext(t *testing.T) {
+// The notes name the release, the configuration and the next two commands.
+func TestAPITheNotesListTheNextCommands(t *testing.T) {
 	t.Parallel()
 	r, ns := injects(t, "--set", "redis.passwordSecret.name=pw", "--set", "podMonitor.enabled=true", "--set", "existingConfig=mine")
 	notes := r.Helm(t, "get", "notes", r.Name)
 	for _, says := range []string{
 		"is installed as " + r.Name,
 		"get the sidecar in: " + ns,
-		"Its configuration is your ConfigMap mine, key sidecar.yaml",
+		"The sidecar reads its configuration from your ConfigMap mine, key sidecar.yaml",
 		"kubectl -n " + ns + " create secret generic pw --from-file=password=/dev/stdin",
 		"podMonitor.enabled: this cluster has no PodMonitor",
 		"helm test " + r.Name + " --namespace " + ns,

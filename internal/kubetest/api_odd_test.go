@@ -14,10 +14,10 @@ import (
 
 type fields = map[string]any
 
-// long is an absolute path of n bytes.
+// long returns an absolute path of n bytes.
 func long(n int) string { return "/run/" + strings.Repeat("x", n-len("/run//s.sock")) + "/s.sock" }
 
-func TestAPIPodsWithThingsOfTheirOwn(t *testing.T) {
+func TestAPIPodsWithTheirOwnVolumesMountsAndVariables(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t)
 	first := func(pod kubetest.Object) kubetest.Object { return kubetest.List(pod.At("spec")["containers"])[0] }
@@ -148,7 +148,7 @@ func TestAPIPodsThatCannotWorkAreRefusedByField(t *testing.T) {
 		"spec.containers[fetch].env[COXSWAIN_SOCKET]: the path of a socket has at most 107 bytes":               kubetest.First("env", socketOf(long(108))),
 		"spec.initContainers[migrate].env[COXSWAIN_SOCKET]: the path of a socket has at most 107 bytes": kubetest.With(
 			[]any{fields{"name": "migrate", "image": "a:1", "env": socketOf("/" + strings.Repeat("ä", 54))}}, "spec", "initContainers"),
-		"spec.containers[fetch].volumeMounts: /run/coxswain is where the sidecar's socket is mounted": func(pod kubetest.Object) {
+		"spec.containers[fetch].volumeMounts: the sidecar's socket is mounted at /run/coxswain": func(pod kubetest.Object) {
 			kubetest.With([]any{fields{"name": "mine", "emptyDir": fields{}}}, "spec", "volumes")(pod)
 			kubetest.First("volumeMounts", []any{fields{"name": "mine", "mountPath": "/run/coxswain/"}})(pod)
 		},
@@ -156,7 +156,7 @@ func TestAPIPodsThatCannotWorkAreRefusedByField(t *testing.T) {
 			kubetest.With([]any{fields{"name": "coxswain", "emptyDir": fields{}}}, "spec", "volumes")(pod)
 			kubetest.First("volumeMounts", []any{fields{"name": "coxswain", "mountPath": "/run/coxswain", "subPath": "a"}})(pod)
 		},
-		"metadata.annotations[coxswain.dev/config]: the pod has a volume coxswain-config of its own, of another ConfigMap": func(pod kubetest.Object) {
+		"metadata.annotations[coxswain.dev/config]: the pod has its own volume coxswain-config, of another ConfigMap": func(pod kubetest.Object) {
 			kubetest.Annotated("config", "theirs")(pod)
 			kubetest.With([]any{fields{"name": "coxswain-config", "configMap": fields{"name": "mine"}}}, "spec", "volumes")(pod)
 		},
@@ -178,7 +178,7 @@ func TestAPIASocketAtTheLimitOfItsPath(t *testing.T) {
 	require.Contains(t, out, "at '/socket/path': maxLength: got 108, want 107")
 }
 
-// Limits that are requests keep a Guaranteed pod what it is, and its CPU annotation too.
+// With requests equal to the limits a Guaranteed pod stays Guaranteed, also with its CPU annotation.
 func TestAPIAGuaranteedPodStaysGuaranteed(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t, "--set", "resources.guaranteed=true", "--set", "resources.limits.cpu=100m")
@@ -198,12 +198,12 @@ func TestAPIAGuaranteedPodStaysGuaranteed(t *testing.T) {
 	require.Equal(t, "Burstable", created(t, kubetest.Pod(ns, kubetest.Labelled)).At("status")["qosClass"])
 }
 
-// A namespace whose quota has limits.cpu takes injected pods where a limit is given.
+// A namespace whose quota has limits.cpu accepts injected pods only if the sidecar has a CPU limit.
 func TestAPIAQuotaOnCPULimits(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t)
 	kubetest.Must(t, "", "create", "quota", "cpu", "--hard=limits.cpu=4", "--namespace", ns)
-	// The quota's controller does not run, and what it would count is nothing.
+	// The quota's controller does not run; the usage that it would count is 0.
 	kubetest.Must(t, "", "patch", "quota", "cpu", "--namespace", ns, "--subresource=status", "--type=merge",
 		"--patch", `{"status":{"hard":{"limits.cpu":"4"},"used":{"limits.cpu":"0"}}}`)
 	limited := func(pod kubetest.Object) {
@@ -211,7 +211,7 @@ func TestAPIAQuotaOnCPULimits(t *testing.T) {
 			c["resources"] = fields{"limits": fields{"cpu": "500m"}}
 		}
 	}
-	// The quota acts when the server has seen it.
+	// The quota takes effect when the server has read it.
 	kubetest.Poll(t, "the quota refuses", func() error {
 		_, err := kubetest.DryRun(t, kubetest.Pod(ns, kubetest.Labelled, limited))
 		if err == nil || !strings.Contains(err.Error(), "must specify limits.cpu for: coxswain") {

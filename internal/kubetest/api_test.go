@@ -12,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
 )
 
-// injects installs a release for a namespace of its own and waits until it acts.
+// injects installs a release for a namespace of its own and waits until it is in effect.
 func injects(t *testing.T, args ...string) (kubetest.Release, string) {
 	t.Helper()
 	kubetest.API(t)
@@ -22,7 +22,7 @@ func injects(t *testing.T, args ...string) (kubetest.Release, string) {
 	return r, ns
 }
 
-// created is what becomes of a pod.
+// created returns a pod as the server would create it.
 func created(t *testing.T, pod kubetest.Object) kubetest.Object {
 	t.Helper()
 	got, err := kubetest.DryRun(t, pod)
@@ -30,7 +30,7 @@ func created(t *testing.T, pod kubetest.Object) kubetest.Object {
 	return got
 }
 
-// refused is the text with which a pod is refused.
+// refused returns the text with which the server refuses a pod.
 func refused(t *testing.T, pod kubetest.Object) string {
 	t.Helper()
 	_, err := kubetest.DryRun(t, pod)
@@ -38,7 +38,7 @@ func refused(t *testing.T, pod kubetest.Object) string {
 	return err.Error()
 }
 
-// containers are all of a pod but the sidecar.
+// containers returns all containers of a pod except the sidecar.
 func containers(pod kubetest.Object) []kubetest.Object {
 	var all []kubetest.Object
 	for _, list := range []string{"initContainers", "containers"} {
@@ -77,8 +77,7 @@ func connected(t *testing.T, pod kubetest.Object, socket string) {
 
 const socket = "/run/coxswain/sidecar.sock"
 
-// No controller runs, so the test makes the pod that the Deployment's would be made
-// of.
+// No controller runs, so the test makes the pod that the controller would make from the Deployment.
 func TestAPIALabelledDeploymentGetsTheSidecar(t *testing.T) {
 	t.Parallel()
 	r, ns := injects(t)
@@ -116,7 +115,7 @@ func TestAPIALabelledDeploymentGetsTheSidecar(t *testing.T) {
 	require.Equal(t, map[string]any{"memory": "128Mi"}, sidecar.At("resources")["limits"])
 }
 
-func TestAPIPodsThatDoNotAskAreUntouched(t *testing.T) {
+func TestAPIUnlabelledPodsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	r, ns := injects(t)
 	other := kubetest.Namespace(t)
@@ -136,9 +135,9 @@ func TestAPIPodsThatDoNotAskAreUntouched(t *testing.T) {
 	}
 }
 
-// A pod that has the sidecar, such as one made by the named templates, is not given
-// another, nor is what it says changed.
-func TestAPIAnInjectedPodStaysAsItIs(t *testing.T) {
+// A pod that has the sidecar already, such as one from the named templates, gets no second
+// one, and its fields stay as they are.
+func TestAPIAPodWithTheSidecarIsNotChanged(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t)
 	pod := created(t, kubetest.Pod(ns, kubetest.Labelled))
@@ -150,9 +149,9 @@ func TestAPIAnInjectedPodStaysAsItIs(t *testing.T) {
 	require.Equal(t, []string{"coxswain"}, kubetest.Names(got.At("spec")["initContainers"]))
 	require.Equal(t, kubetest.Sidecar(own), kubetest.Sidecar(got))
 	require.Equal(t, kubetest.Names(pod.At("spec")["volumes"]), kubetest.Names(got.At("spec")["volumes"]))
-	// Not first, and so another's: a container that only has the name is no sidecar.
+	// A container with the sidecar's name that is not a native sidecar is refused.
 	impostor := kubetest.Pod(ns, kubetest.Labelled, kubetest.With([]any{map[string]any{"name": "coxswain", "image": "x:1"}}, "spec", "initContainers"))
-	require.Contains(t, refused(t, impostor), "spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not native")
+	require.Contains(t, refused(t, impostor), "spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not a native sidecar")
 }
 
 func TestAPISeveralNamespaces(t *testing.T) {
@@ -165,7 +164,7 @@ func TestAPISeveralNamespaces(t *testing.T) {
 		kubetest.Get(t, "configmap", r.Name+"-sidecar-config", "--namespace", ns)
 	}
 	require.Nil(t, kubetest.Sidecar(created(t, kubetest.Pod(home, kubetest.Labelled))), "the release's own is not among them")
-	// A namespace that joins later.
+	// A namespace that is added later.
 	r.Helm(t, "upgrade", r.Name, helmtest.Chart(), "--set", fmt.Sprintf("injection.namespaces={%s,%s}", a, home))
 	kubetest.Await(t, home, kubetest.Injected)
 	kubetest.Poll(t, "the namespace that left is not injected", func() error {
@@ -179,7 +178,7 @@ func TestAPISeveralNamespaces(t *testing.T) {
 	require.ErrorContains(t, err, "not found")
 }
 
-// Two releases do not know of each other, and one that goes leaves the other.
+// Two releases are independent, and uninstalling one does not change the other.
 func TestAPITwoReleases(t *testing.T) {
 	t.Parallel()
 	first, a := injects(t, "--set", "image.tag=first")
@@ -198,8 +197,8 @@ func TestAPITwoReleases(t *testing.T) {
 	require.NotEqual(t, first.ClusterName(), second.ClusterName())
 }
 
-// Two releases for one namespace: helm refuses the second by name. Where it comes by
-// another way the sidecar comes once all the same.
+// Two releases for one namespace: helm refuses the second and names the first. If the second one
+// is installed in another way, pods still get only one sidecar.
 func TestAPIOneNamespaceOfTwoReleases(t *testing.T) {
 	t.Parallel()
 	first, ns := injects(t)
@@ -208,20 +207,20 @@ func TestAPIOneNamespaceOfTwoReleases(t *testing.T) {
 	both := []string{second.Name, helmtest.Chart(), "--set", "injection.namespaces={" + ns + "," + spare + "}", "--namespace", spare}
 	out, err := helmtest.Helm(t, append([]string{"install"}, both...)...)
 	require.Error(t, err)
-	require.Contains(t, out, "injection.namespaces: pods of "+ns+" get the sidecar by the policy "+first.ClusterName()+" already")
+	require.Contains(t, out, "injection.namespaces: the policy "+first.ClusterName()+" already adds the sidecar to the pods of "+ns)
 	first.Helm(t, "upgrade", first.Name, helmtest.Chart(), "--set", "image.tag=next")
 
 	text := second.Helm(t, append([]string{"template", "--kube-version", "1.37.2", "--skip-tests"}, both[:4]...)...)
 	kubetest.Must(t, text, "apply", "--filename=-")
 	t.Cleanup(func() { kubetest.Must(t, text, "delete", "--filename=-", "--ignore-not-found", "--wait=false") })
-	kubetest.Await(t, spare, kubetest.Injected) // and so it acts in the other, too
+	kubetest.Await(t, spare, kubetest.Injected) // and so it is in effect in the other namespace, too
 	pod := created(t, kubetest.Pod(ns, kubetest.Labelled))
 	connected(t, pod, socket)
 	require.Equal(t, []string{"coxswain"}, kubetest.Names(pod.At("spec")["initContainers"]))
 	require.Equal(t, []any{float64(65532)}, pod.At("spec", "securityContext")["supplementalGroups"])
 }
 
-// A labelled pod that comes out without the sidecar is refused, whatever took it.
+// A labelled pod without the sidecar is refused, whatever removed the sidecar.
 func TestAPIALabelledPodNeverStartsWithoutTheSidecar(t *testing.T) {
 	t.Parallel()
 	r, ns := injects(t)

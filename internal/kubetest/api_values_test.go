@@ -31,7 +31,7 @@ func TestAPINamesThatLookLikeNumbers(t *testing.T) {
 	}
 }
 
-// warned is what the server warns of when it takes a pod.
+// warned returns the server's warnings about a pod that it accepts.
 func warned(t *testing.T, pod kubetest.Object) string {
 	t.Helper()
 	_, warnings, err := kubetest.Warnings(t, pod)
@@ -39,7 +39,7 @@ func warned(t *testing.T, pod kubetest.Object) string {
 	return warnings
 }
 
-// With Ignore a pod starts whatever becomes of the policies, and its creator is told.
+// With Ignore a pod starts even if a policy would refuse it, and its creator gets a warning.
 func TestAPIWithIgnoreTheValidationWarns(t *testing.T) {
 	t.Parallel()
 	kubetest.API(t)
@@ -70,9 +70,9 @@ func TestAPIWithIgnoreTheValidationWarns(t *testing.T) {
 	})
 }
 
-// A pod that has the sidecar by the templates, of another socket and without the
-// Secret of the policy's, is left as it is, its other containers too.
-func TestAPIAPodWithASidecarOfItsOwnIsLeftAsItIs(t *testing.T) {
+// A pod that has the sidecar from the templates, with another socket and without the
+// Secret of the policy, is left as it is, and so are its other containers.
+func TestAPIAPodWithAnotherSidecarIsNotChanged(t *testing.T) {
 	t.Parallel()
 	r, ns := injects(t, "--set", "redis.passwordSecret.name=of-the-policy", "--set-json", `extraVolumes=[{"name":"ca","secret":{"secretName":"ca"}}]`)
 	pod := dependent(t, r, "--set", "sidecar.socket.path=/run/other/box.sock")
@@ -85,12 +85,12 @@ func TestAPIAPodWithASidecarOfItsOwnIsLeftAsItIs(t *testing.T) {
 	require.Nil(t, logs["env"])
 	require.Nil(t, logs["volumeMounts"])
 	require.Nil(t, before.At("metadata", "annotations")["coxswain.dev/injected-by"])
-	// What the policy injects says so.
+	// A pod that the policy injects has the annotation.
 	require.Equal(t, r.ClusterName(), created(t, kubetest.Pod(ns, kubetest.Labelled)).At("metadata", "annotations")["coxswain.dev/injected-by"])
 }
 
-// What would go wrong later is refused by name.
-func TestAPIPodsThatTheSidecarCannotBeInAreRefused(t *testing.T) {
+// Pods that would fail later are refused with a text that names the field.
+func TestAPIPodsThatWouldFailLaterAreRefused(t *testing.T) {
 	t.Parallel()
 	_, ns := injects(t)
 	port := func(n int, more ...any) []any { return append([]any{fields{"containerPort": n}}, more...) }
@@ -103,20 +103,20 @@ func TestAPIPodsThatTheSidecarCannotBeInAreRefused(t *testing.T) {
 	}{
 		"a misspelt annotation": {
 			kubetest.Annotated("memory_limit", "1Gi"),
-			"metadata.annotations[coxswain.dev/memory_limit]: unknown; known are coxswain.dev/image-tag, coxswain.dev/cpu-request",
+			"metadata.annotations[coxswain.dev/memory_limit]: unknown annotation; known are coxswain.dev/image-tag, coxswain.dev/cpu-request",
 		},
 		"a node selector for Windows": {kubetest.With("windows", "spec", "nodeSelector", "kubernetes.io/os"), "the sidecar runs on Linux only"},
 		"an affinity for Windows":     {kubetest.With(windows, "spec", "affinity", "nodeAffinity"), "the sidecar runs on Linux only"},
 		"an operating system":         {kubetest.With("windows", "spec", "os", "name"), "the sidecar runs on Linux only"},
-		"the health port":             {kubetest.First("ports", port(8086)), "spec.containers[fetch].ports: the sidecar listens on one of these"},
+		"the health port":             {kubetest.First("ports", port(8086)), "spec.containers[fetch].ports: the sidecar uses one of these"},
 		"the health port of the annotation": {func(pod kubetest.Object) {
 			kubetest.First("ports", port(9000))(pod)
 			kubetest.Annotated("http-port", "9000")(pod)
-		}, "spec.containers[fetch].ports: the sidecar listens on one of these"},
+		}, "spec.containers[fetch].ports: the sidecar uses one of these"},
 		"the health port on the node's network": {func(pod kubetest.Object) {
 			kubetest.With(true, "spec", "hostNetwork")(pod)
 			kubetest.First("ports", port(8086))(pod)
-		}, "spec.containers[fetch].ports: the sidecar listens on one of these"},
+		}, "spec.containers[fetch].ports: the sidecar uses one of these"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func TestAPIPodsThatTheSidecarCannotBeInAreRefused(t *testing.T) {
 	}
 }
 
-// What was applied and has not changed is said to be unchanged.
+// kubectl apply reports manifests that it applied before as unchanged.
 func TestAPIManifestsAppliedTwiceAreUnchanged(t *testing.T) {
 	t.Parallel()
 	kubetest.API(t)

@@ -1,10 +1,10 @@
-// Package kubetest asks a real Kubernetes about the chart, through kubectl and
+// Package kubetest tests the chart on a real Kubernetes, through kubectl and
 // helm as a user does; for tests only.
 //
-// Its tests run where COXSWAIN_KUBE says which one there is, as `make e2e-api` and
-// `make e2e-node` do: TestAPI* on an API server without controllers, TestNode* on a
-// node. Each test has namespaces and a release of its own, so that they run side by
-// side. It does not start anything: hack/kube does.
+// Its tests run if COXSWAIN_KUBE is set, as in `make e2e-api` and `make e2e-node`:
+// TestAPI* on an API server without controllers (api), TestNode* on a node (node).
+// Each test has its own namespaces and its own release, so that they run in
+// parallel. It starts no servers: hack/kube does.
 package kubetest
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/helmtest"
 )
 
-// Object is a manifest, or what the server made of it.
+// Object is a manifest, or the object that the server made from it.
 type Object = helmtest.Object
 
-// limit is how long Poll tries: far more than an idle machine needs.
+// limit is how long Poll tries: much longer than an idle machine needs.
 const limit = 2 * time.Minute
 
-// API skips the test where no API server is there for it.
+// API skips the test if there is no API server.
 func API(t testing.TB) {
 	t.Helper()
 	if os.Getenv("COXSWAIN_KUBE") != "api" {
@@ -38,7 +38,7 @@ func API(t testing.TB) {
 	}
 }
 
-// Node skips the test where no node is there for it.
+// Node skips the test if there is no node.
 func Node(t testing.TB) {
 	t.Helper()
 	if os.Getenv("COXSWAIN_KUBE") != "node" {
@@ -46,14 +46,14 @@ func Node(t testing.TB) {
 	}
 }
 
-// run is a command with input on its standard input. A cleanup outlives the
-// context of its test.
+// run runs a command with input on its standard input. It does not use the context
+// of the test, which ends before the test's cleanups.
 func run(ctx context.Context, bin, input string, args ...string) (string, error) {
 	out, _, err := runHeard(ctx, bin, input, args...)
 	return out, err
 }
 
-// runHeard also returns what the command says beside its output.
+// runHeard also returns the standard error of the command.
 func runHeard(ctx context.Context, bin, input string, args ...string) (out, complaint string, err error) {
 	var said, complained bytes.Buffer
 	cmd := exec.CommandContext(ctx, bin, args...) //nolint:gosec // the binary that the test was given
@@ -64,8 +64,8 @@ func runHeard(ctx context.Context, bin, input string, args ...string) (out, comp
 	return said.String(), complained.String(), nil
 }
 
-// Kubectl runs kubectl with input on its standard input and returns what it
-// prints; the error has what it complained of.
+// Kubectl runs kubectl with input on its standard input and returns its output;
+// the error includes its standard error.
 func Kubectl(t testing.TB, input string, args ...string) (string, error) {
 	t.Helper()
 	return run(context.WithoutCancel(t.Context()), os.Getenv("COXSWAIN_KUBECTL"), input, args...)
@@ -104,7 +104,7 @@ func Forward(t testing.TB, namespace, pod string, port int) string {
 	return ""
 }
 
-// Must is Kubectl where it has to succeed.
+// Must runs Kubectl and fails the test if that fails.
 func Must(t testing.TB, input string, args ...string) string {
 	t.Helper()
 	out, err := Kubectl(t, input, args...)
@@ -114,7 +114,7 @@ func Must(t testing.TB, input string, args ...string) string {
 	return out
 }
 
-// Create creates an object and returns what the server made of it.
+// Create creates an object and returns it as the server stored it.
 func Create(t testing.TB, o Object, flags ...string) (Object, error) {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -128,13 +128,13 @@ func Create(t testing.TB, o Object, flags ...string) (Object, error) {
 	return parse(out)
 }
 
-// DryRun is what the server would make of an object, admission included.
+// DryRun returns an object as the server would store it, after admission.
 func DryRun(t testing.TB, o Object) (Object, error) {
 	t.Helper()
 	return Create(t, o, "--dry-run=server")
 }
 
-// Warnings is DryRun with what the server warns of.
+// Warnings is DryRun that also returns the server's warnings.
 func Warnings(t testing.TB, o Object) (made Object, warnings string, err error) {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -168,7 +168,7 @@ func parse(text string) (Object, error) {
 	return o, nil
 }
 
-// Name is one that no other test has.
+// Name returns a name that no other test uses.
 func Name(prefix string) string { return prefix + "-" + strings.ToLower(rand.Text()[:8]) }
 
 // Namespace makes a namespace with these labels, KEY=VALUE, and deletes it when
@@ -183,7 +183,7 @@ func Namespace(t testing.TB, labels ...string) string {
 	return name
 }
 
-// NamespaceCalled is Namespace where manifests say the name.
+// NamespaceCalled is Namespace with a name that manifests require.
 func NamespaceCalled(t testing.TB, name string) {
 	t.Helper()
 	Must(t, "", "create", "namespace", name)
@@ -196,14 +196,14 @@ func DeleteNamespace(t testing.TB, name string) {
 	t.Cleanup(func() {
 		Must(t, "", "delete", "namespace", name, "--wait=false")
 		if os.Getenv("COXSWAIN_KUBE") == "api" {
-			// What the controller does when the namespace is empty; here nobody else would.
+			// The controller would do this when the namespace is empty, but no controller runs here.
 			Must(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`"},"spec":{"finalizers":[]}}`,
 				"replace", "--raw", "/api/v1/namespaces/"+name+"/finalize", "--filename=-")
 		}
 	})
 }
 
-// Poll tries until it succeeds. A change of a policy takes about a second to act.
+// Poll calls try until it succeeds. A change of a policy takes effect after about a second.
 func Poll(t testing.TB, what string, try func() error) {
 	t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -246,17 +246,17 @@ func (r Release) Helm(t testing.TB, args ...string) string {
 	return out
 }
 
-// Uninstall takes the release back, once or again.
+// Uninstall uninstalls the release. It may be called again.
 func (r Release) Uninstall(t testing.TB) {
 	t.Helper()
 	r.Helm(t, "uninstall", r.Name, "--ignore-not-found", "--wait")
 }
 
-// ClusterName is that of the release's cluster-scoped objects.
+// ClusterName is the name of the release's cluster-scoped objects.
 func (r Release) ClusterName() string { return r.Namespace + "." + r.Name + ".sidecar" }
 
-// Await waits until the policies of a release act in a namespace: a labelled pod
-// comes out as want has it, and one with a wrong annotation is refused.
+// Await waits until the policies of a release are in effect in a namespace: want
+// accepts a labelled pod, and one with a wrong annotation is refused.
 func Await(t testing.TB, namespace string, want func(pod Object) error) {
 	t.Helper()
 	Poll(t, "the policies act in "+namespace, func() error {
@@ -275,10 +275,10 @@ func Await(t testing.TB, namespace string, want func(pod Object) error) {
 	})
 }
 
-// Injected is nil where the sidecar is first among the init containers.
+// Injected returns nil if the sidecar is the first of the init containers.
 func Injected(pod Object) error {
 	if first := Sidecar(pod); first == nil {
-		return fmt.Errorf("no sidecar is first among %v", Names(pod.At("spec")["initContainers"]))
+		return fmt.Errorf("the first of the init containers %v is not the sidecar", Names(pod.At("spec")["initContainers"]))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/kubetest"
 )
 
-// blocks are the commands of a page, one string a fence.
+// blocks returns the commands of a page, one string per fenced block.
 func blocks(page string) []string {
 	var found []string
 	for _, rest := range strings.Split(page, "\n```sh\n")[1:] {
@@ -26,8 +26,8 @@ func blocks(page string) []string {
 	return found
 }
 
-// Every command of docs/kubernetes.md, in its order. The node has no DNS, so the
-// name of the Service of Redis stands for its address.
+// It runs every command of docs/kubernetes.md, in the page's order. The node has no DNS, so the
+// name of the Service of Redis is replaced by its address.
 func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
 	kubetest.Node(t)
 	dir := t.TempDir()
@@ -77,13 +77,13 @@ func TestNodeRunsTheCommandsOfThePage(t *testing.T) {
 	require.Equal(t, 8, judged)
 }
 
-// walkthrough runs what a reader of the page types, in a folder like a checkout.
+// walkthrough runs the commands of a page, in a folder like a checkout.
 type walkthrough struct {
 	t         *testing.T
 	dir, path string
 }
 
-// walk gives kubectl and helm the names that a reader types.
+// walk makes kubectl and helm available under the names that the page uses.
 func walk(t *testing.T, dir string) walkthrough {
 	w := walkthrough{t: t, dir: dir, path: t.TempDir()}
 	for name, at := range map[string]string{"kubectl": "COXSWAIN_KUBECTL", "helm": "COXSWAIN_HELM"} {

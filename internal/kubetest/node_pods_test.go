@@ -21,7 +21,7 @@ type fleet struct {
 	release kubetest.Release
 }
 
-// crawlers makes a fleet, and waits until the policies act there.
+// crawlers makes a fleet, and waits until the policies are in effect there.
 func crawlers(t *testing.T) fleet {
 	t.Helper()
 	kubetest.Node(t)
@@ -31,7 +31,7 @@ func crawlers(t *testing.T) fleet {
 	scripts := filepath.Join(helmtest.Root(), "examples", "python", "coxswain.py")
 	f.kubectl("create", "configmap", "scripts", "--from-file", scripts,
 		"--from-file", fixture("once.py"), "--from-file", fixture("first.py"), "--from-file", fixture("calls.py"), "--from-file", fixture("produce.py"), "--from-file", fixture("work.py"))
-	// No DNS answers on the node.
+	// The node has no DNS.
 	redis := f.kubectl("get", "service", "redis", "--output", "jsonpath={.spec.clusterIP}")
 	f.kubectl("rollout", "status", "deployment/redis", "--timeout=3m")
 	f.release = kubetest.Install(t, f.ns, "--set", "image.tag=e2e", "--set", "http.statusPort=8087", "--set", "config.redis.url=redis://"+redis+":6379")
@@ -41,7 +41,7 @@ func crawlers(t *testing.T) fleet {
 
 func fixture(name string) string { return filepath.Join("testdata", "node", name) }
 
-// in is the fleet as a subtest sees it.
+// in returns the fleet for a subtest.
 func (f fleet) in(t *testing.T) fleet {
 	f.t = t
 	return f
@@ -52,7 +52,7 @@ func (f fleet) kubectl(args ...string) string {
 	return kubetest.Must(f.t, "", append(args, "--namespace", f.ns)...)
 }
 
-// apply applies a fixture in which these words are replaced, each by what follows it.
+// apply applies a fixture after replacements: words are pairs of a word and its replacement.
 func (f fleet) apply(name string, replace ...string) {
 	f.t.Helper()
 	text, err := os.ReadFile(fixture(name))
@@ -67,7 +67,7 @@ func (f fleet) crawler(name, readiness, script string) {
 	f.ready(name, true)
 }
 
-// pods are those that a selector selects and that are not being deleted.
+// pods returns the pods that a selector selects and that are not being deleted.
 func (f fleet) pods(selector string) []kubetest.Object {
 	f.t.Helper()
 	var pods []kubetest.Object
@@ -79,7 +79,7 @@ func (f fleet) pods(selector string) []kubetest.Object {
 	return pods
 }
 
-// ready waits until a pod is ready, or is not.
+// ready waits until a pod is ready, or until it is not.
 func (f fleet) ready(name string, want bool) {
 	f.t.Helper()
 	kubetest.Poll(f.t, fmt.Sprintf("pod %s: ready %v", name, want), func() error {
@@ -100,7 +100,7 @@ func isReady(pod kubetest.Object) bool {
 	return false
 }
 
-// restarts counts those of each container.
+// restarts returns the number of restarts of each container.
 func (f fleet) restarts(name string) map[string]int {
 	f.t.Helper()
 	status := kubetest.Get(f.t, "pod", name, "--namespace", f.ns).At("status")
@@ -113,7 +113,7 @@ func (f fleet) restarts(name string) map[string]int {
 	return n
 }
 
-// says waits until the log of a container has a text.
+// says waits until the log of a container contains a text.
 func (f fleet) says(pod, container, text string) {
 	f.t.Helper()
 	kubetest.Poll(f.t, fmt.Sprintf("the log of %s says %q", pod, text), func() error {
@@ -132,7 +132,7 @@ func (f fleet) call(pod, method, params string) (string, error) {
 		"/sidecar", "call", "-o", "json", method, params)
 }
 
-// tell adds to a test that failed what the cluster knows of it.
+// tell adds the state of the cluster to the log of a failed test.
 func (f fleet) tell() {
 	if !f.t.Failed() {
 		return

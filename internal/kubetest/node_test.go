@@ -23,8 +23,8 @@ import (
 )
 
 // A Job of two programs with different uids, one of them Python, in a namespace that
-// enforces Pod Security "restricted": both use the socket, the Job completes and the
-// sidecar, which kept to its memory limit, ends in order.
+// enforces Pod Security "restricted": both use the socket, the Job completes, and the
+// sidecar, which read its memory limit from the cgroup, exits with 0.
 func TestNodeJobCompletes(t *testing.T) {
 	t.Parallel()
 	f := crawlers(t)
@@ -55,9 +55,9 @@ func TestNodeJobCompletes(t *testing.T) {
 	require.InDelta(t, 90<<20, n, 1, "nine tenths of the pod's 100Mi")
 }
 
-// The kubelet starts a pod's program when the sidecar's socket is there: its first call
-// works. How long after the pod's creation that is, with and without a sidecar, is for
-// people to compare; it is in the test's log.
+// The kubelet starts a pod's program when the sidecar's socket is open, so its first call
+// works. The test logs the time from the pod's creation, with and without a sidecar, for
+// comparison by people.
 func TestNodeTheFirstCallOfAPodWorks(t *testing.T) {
 	t.Parallel()
 	f := crawlers(t)
@@ -78,8 +78,8 @@ func TestNodeTheFirstCallOfAPodWorks(t *testing.T) {
 	}
 }
 
-// Redis goes away and comes back: who counts on it leaves the Services, who does not
-// stays, and nothing is restarted.
+// Redis is stopped and started again: meanwhile pods with readiness mode redis are not
+// ready, others stay ready, and no container is restarted.
 func TestNodeRedisGoesAway(t *testing.T) {
 	t.Parallel()
 	f := crawlers(t)
@@ -112,9 +112,9 @@ func TestNodeRedisGoesAway(t *testing.T) {
 	}
 }
 
-// Pods are deleted while they work, one that ends when asked and one that works on
-// until it is killed: what they had in hand is done by others, although its lease has
-// an hour, and what they held is free, although its TTL has, as soon as they are gone.
+// Pods are deleted while they work; one ends on SIGTERM and one works until it is killed. As
+// soon as they are gone, others process their entries, although the leases last an hour, and
+// their locks are free, although the TTLs last an hour.
 func TestNodeDeletedPodsGiveBack(t *testing.T) {
 	t.Parallel()
 	f := crawlers(t)
@@ -123,7 +123,7 @@ func TestNodeDeletedPodsGiveBack(t *testing.T) {
 	for _, manner := range manners {
 		f.apply("workers.yaml", "MANNER", manner)
 	}
-	// Once they are at work, each of two generations.
+	// Twice, each time when the pods are working.
 	for range 2 {
 		victims := map[string]string{}
 		for _, manner := range manners {
@@ -153,8 +153,8 @@ func (f fleet) lock(pod string) string {
 	return out
 }
 
-// A running pod: its rules change when the ConfigMap does, its sidecar comes back when
-// it is killed, and the chart's own test passes beside it.
+// A running pod: its rules change with the ConfigMap, its sidecar is restarted when
+// it is killed, and the chart's own test passes meanwhile.
 func TestNodeLifeOfASidecar(t *testing.T) {
 	t.Parallel()
 	f := crawlers(t)
@@ -208,7 +208,7 @@ func killSidecar(f fleet) {
 	require.NoError(f.t, err)
 	require.NoError(f.t, syscall.Kill(pid, syscall.SIGKILL))
 	f.says("crawler", "python", "connection 2 works")
-	// The client may be back before the kubelet has told of the restart.
+	// The client may have reconnected before the kubelet has reported the restart.
 	kubetest.Poll(f.t, "the sidecar alone restarts", func() error {
 		if now := f.restarts("crawler"); !maps.Equal(now, map[string]int{"coxswain": 1, "python": 0}) {
 			return fmt.Errorf("restarts: %v", now)
@@ -218,7 +218,7 @@ func killSidecar(f fleet) {
 	f.ready("crawler", true)
 }
 
-// process is that of a container on this machine, the node.
+// process returns the process id of a container on this machine, the node.
 func process(container string) (int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil || container == "" {

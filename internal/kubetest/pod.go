@@ -2,10 +2,10 @@ package kubetest
 
 import "slices"
 
-// Change is something that makes a pod another one.
+// Change changes a pod.
 type Change func(pod Object)
 
-// Pod is a crawler's pod with two containers.
+// Pod returns a crawler's pod with two containers.
 func Pod(namespace string, changes ...Change) Object {
 	pod := Object{
 		"apiVersion": "v1", "kind": "Pod",
@@ -21,15 +21,15 @@ func Pod(namespace string, changes ...Change) Object {
 	return pod
 }
 
-// Labelled asks for the sidecar.
+// Labelled sets the label for injection.
 func Labelled(pod Object) { put(pod, "true", "metadata", "labels", "coxswain.dev/inject") }
 
-// Annotated sets an annotation of ours, by the part of its name after the slash.
+// Annotated sets the annotation coxswain.dev/NAME.
 func Annotated(name, value string) Change {
 	return With(value, "metadata", "annotations", "coxswain.dev/"+name)
 }
 
-// With sets what is under these keys.
+// With sets the value under these keys.
 func With(value any, keys ...string) Change { return func(pod Object) { put(pod, value, keys...) } }
 
 // First sets a field of the first of the pod's containers.
@@ -49,7 +49,7 @@ func put(o Object, value any, keys ...string) {
 	o[keys[len(keys)-1]] = value
 }
 
-// List is a list of objects, empty where v is none.
+// List returns v as a list of objects, empty if v is not a list.
 func List(v any) []Object {
 	items, _ := v.([]any)
 	objects := make([]Object, 0, len(items))
@@ -60,7 +60,7 @@ func List(v any) []Object {
 	return objects
 }
 
-// Names is what the objects of a list are called.
+// Names returns the names of the objects of a list.
 func Names(v any) []string {
 	var names []string
 	for _, o := range List(v) {
@@ -70,7 +70,7 @@ func Names(v any) []string {
 	return names
 }
 
-// Called is the object of that name in a list, nil where there is none.
+// Called returns the object of that name in a list, nil if there is none.
 func Called(v any, name string) Object {
 	list := List(v)
 	if i := slices.IndexFunc(list, func(o Object) bool { return o["name"] == name }); i >= 0 {
@@ -79,8 +79,8 @@ func Called(v any, name string) Object {
 	return nil
 }
 
-// Sidecar is the container coxswain of a pod, where it is the first of the init
-// containers and native; nil else.
+// Sidecar returns the container coxswain of a pod if it is the first of the init
+// containers and a native sidecar, nil otherwise.
 func Sidecar(pod Object) Object {
 	list := List(pod.At("spec")["initContainers"])
 	if len(list) == 0 || list[0]["name"] != "coxswain" || list[0]["restartPolicy"] != "Always" {

@@ -1,6 +1,6 @@
 {{/*
-A value of the pod as a CEL literal of the type at .type, such as Object.spec.initContainers. A string that begins with the
-byte 1 is an expression and stands as it is.
+The value .v of the pod as a CEL literal of the type .type, such as Object.spec.initContainers. A string that begins with the
+byte 1 is a CEL expression and is not quoted.
 */}}
 {{- define "coxswain.cel" -}}
 {{- $v := .v -}}
@@ -35,7 +35,7 @@ byte 1 is an expression and stands as it is.
 {{- end -}}
 {{- end }}
 
-{{/* A value of any shape as CEL, where no type of the API's is known for what is in it: maps such as labels, and lists of either. */}}
+{{/* A value of any shape as CEL, for fields without a type of the API: maps such as labels, and lists. */}}
 {{- define "coxswain.dyn" -}}
 {{- $parts := list -}}
 {{- if kindIs "map" . -}}
@@ -53,7 +53,7 @@ byte 1 is an expression and stands as it is.
 {{- end -}}
 {{- end }}
 
-{{/* The value of an annotation of the pod, or an empty string: .name. */}}
+{{/* The value of the annotation coxswain.dev/<the argument> of the pod, or an empty string. */}}
 {{- define "coxswain.annotation" -}}
 object.metadata.?annotations[?"coxswain.dev/{{ . }}"].orValue("")
 {{- end }}

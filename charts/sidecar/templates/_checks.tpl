@@ -1,4 +1,4 @@
-{{/* What the schema cannot see of the values: where two of them meet, and what a folder or a quantity means. */}}
+{{/* Checks of the values that the schema cannot express: those that compare two values, and those of folders and quantities. */}}
 
 {{- define "coxswain.checks" -}}
 {{- include "coxswain.checkName" . -}}
@@ -10,21 +10,21 @@
 {{- include "coxswain.checkNamespaces" . -}}
 {{- end }}
 
-{{/* An alias of a dependency may have what a name may not. */}}
+{{/* An alias of a dependency may have characters that the name of an object may not. */}}
 {{- define "coxswain.checkName" -}}
 {{- $name := include "coxswain.fullname" . -}}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" $name) -}}
-{{- fail (printf "fullnameOverride: objects cannot be named %s, which is made of the release and the chart's alias; set it to another name, or use an alias of a-z, 0-9 and -" $name) -}}
+{{- fail (printf "fullnameOverride: objects cannot be named %s, which consists of the release and the chart's alias; set it to another name, or use an alias of a-z, 0-9 and -" $name) -}}
 {{- end -}}
 {{- end }}
 
-{{/* A quantity as a number, of cores or bytes. The schema lets no exponent through. */}}
+{{/* A quantity as a number of cores or bytes. The schema refuses exponents. */}}
 {{- define "coxswain.amount" -}}
 {{- $units := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
 {{- mulf (regexFind "^[0-9.]+" . | float64) (get $units (regexFind "[A-Za-z]*$" .) | default 1) -}}
 {{- end }}
 
-{{/* The same floors as those of the annotations (coxswain.variables). */}}
+{{/* The minimums are those of the annotations (coxswain.variables). */}}
 {{- define "coxswain.checkResources" -}}
 {{- $r := .Values.resources -}}
 {{- $floors := dict "cpu" "1m" "memory" "16Mi" -}}
@@ -53,16 +53,16 @@
 {{- end -}}
 {{- end }}
 
-{{/* The socket's folder is a volume that is mounted in every container, so what the image has there is hidden. */}}
+{{/* The socket's folder is a volume that is mounted in every container, so it hides the files of the image in that folder. */}}
 {{- define "coxswain.checkSocket" -}}
 {{- $path := .Values.socket.path -}}
 {{- $dir := dir $path -}}
-{{- $own := "choose a folder that is the socket's own, such as /run/coxswain/sidecar.sock" -}}
+{{- $own := "choose a folder that only the socket uses, as in /run/coxswain/sidecar.sock" -}}
 {{- if or (has ".." (splitList "/" $path)) (has "." (splitList "/" $path)) -}}
-{{- fail (printf "socket.path: %s has . or .. among its folders; write them out" $path) -}}
+{{- fail (printf "socket.path: %s has . or .. among its folders; write the path without them" $path) -}}
 {{- end -}}
 {{- if or (regexMatch "^/(etc|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|libx32|usr)(/|$)" $dir) (regexMatch "^(/var)?/run/secrets(/|$)" $dir) -}}
-{{- fail (printf "socket.path: the socket's volume would hide what containers have in %s, a folder of the system; %s" $dir $own) -}}
+{{- fail (printf "socket.path: the socket's volume would hide the files of containers in %s, a folder of the system; %s" $dir $own) -}}
 {{- end -}}
 {{- if regexMatch "^/(run|tmp|var|var/(run|tmp|log|lib|cache|spool)|home|root|opt|srv|mnt|media)$" $dir -}}
 {{- fail (printf "socket.path: the socket's volume would hide everything in %s; %s" $dir $own) -}}
@@ -72,18 +72,18 @@
 {{- define "coxswain.checkExtra" -}}
 {{- range .Values.extraVolumes -}}
 {{- if has .name (list "coxswain" "coxswain-config" "coxswain-redis") -}}
-{{- fail (printf "extraVolumes: %s is the name of a volume of the chart's; rename yours" .name) -}}
+{{- fail (printf "extraVolumes: %s is the name of one of the chart's own volumes; rename yours" .name) -}}
 {{- end -}}
 {{- end -}}
 {{- $taken := list (dir .Values.socket.path) "/etc/coxswain" "/etc/coxswain-redis" -}}
 {{- range .Values.extraVolumeMounts -}}
 {{- if has (clean .mountPath) $taken -}}
-{{- fail (printf "extraVolumeMounts: %s is where a volume of the chart's is mounted; mount yours elsewhere" .mountPath) -}}
+{{- fail (printf "extraVolumeMounts: the chart mounts a volume of its own at %s; mount yours elsewhere" .mountPath) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
-{{/* The file's own default is a Redis on the pod's own address, where there is none. */}}
+{{/* The default of the configuration file is a Redis on the pod's own address, where there is none. */}}
 {{- define "coxswain.checkConfig" -}}
 {{- if not (or .Values.existingConfig (hasKey .Values.env "COXSWAIN_REDIS_URL") (dig "redis" "url" "" (.Values.config | default dict))) -}}
 {{- fail "config.redis.url: missing; write the address of Redis, such as redis://redis:6379, or set env.COXSWAIN_REDIS_URL" -}}
@@ -96,27 +96,27 @@
 {{- fail "injection.namespaceSelector: injection.namespaces is given too; keep one of the two" -}}
 {{- end -}}
 {{- if not .Values.existingConfig -}}
-{{- fail "injection.namespaceSelector: the chart cannot put its ConfigMap into namespaces that it does not know by name; set existingConfig to the name of one that each of them has" -}}
+{{- fail "injection.namespaceSelector: the chart cannot create its ConfigMap in namespaces that it does not know by name; set existingConfig to the name of a ConfigMap that each of them has" -}}
 {{- end -}}
 {{- if .Values.networkPolicy.enabled -}}
-{{- fail "injection.namespaceSelector: the chart cannot put a NetworkPolicy into namespaces that it does not know by name; set networkPolicy.enabled to false" -}}
+{{- fail "injection.namespaceSelector: the chart cannot create a NetworkPolicy in namespaces that it does not know by name; set networkPolicy.enabled to false" -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
-{{/* Two releases for one namespace: the sidecar would be of whichever policy comes first. Offline, lookup finds nothing. */}}
+{{/* Refuses a second release for a namespace: the sidecar would come from the policy that happens to run first. Offline, lookup finds nothing. */}}
 {{- define "coxswain.checkOthers" -}}
 {{- $mine := include "coxswain.clusterName" . -}}
 {{- $namespaces := ternary (list) (include "coxswain.namespaces" . | fromJsonArray) (not (empty .Values.injection.namespaceSelector)) -}}
 {{- range (lookup "admissionregistration.k8s.io/v1" "MutatingAdmissionPolicyBinding" "" "").items -}}
 {{- $binding := . -}}
-{{- $said := .metadata.annotations | default dict -}}
-{{- $ours := and (eq (get $said "meta.helm.sh/release-name") $.Release.Name) (eq (get $said "meta.helm.sh/release-namespace") $.Release.Namespace) -}}
+{{- $annotations := .metadata.annotations | default dict -}}
+{{- $ours := and (eq (get $annotations "meta.helm.sh/release-name") $.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") $.Release.Namespace) -}}
 {{- if and (eq (dig "metadata" "labels" "app.kubernetes.io/part-of" "" .) "coxswain") (ne .metadata.name $mine) (not $ours) -}}
 {{- range dig "spec" "matchResources" "namespaceSelector" "matchExpressions" (list) . -}}
 {{- range .values -}}
 {{- if has . $namespaces -}}
-{{- fail (printf "injection.namespaces: pods of %s get the sidecar by the policy %s already; take the namespace off one of the two releases" . $binding.metadata.name) -}}
+{{- fail (printf "injection.namespaces: the policy %[2]s already adds the sidecar to the pods of %[1]s; remove the namespace from one of the two releases" . $binding.metadata.name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

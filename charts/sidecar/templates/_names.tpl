@@ -1,11 +1,11 @@
 {{/* Names and labels. */}}
 
-{{/* The chart's name is its alias where it is a dependency under one, so two aliases of a release have names of their own. */}}
+{{/* .Chart.Name is the alias if the chart is a dependency under one, so that two aliases in a release have different names. */}}
 {{- define "coxswain.fullname" -}}
 {{- .Values.fullnameOverride | default (printf "%s-%s" .Release.Name .Chart.Name) -}}
 {{- end }}
 
-{{/* Of cluster-scoped objects. A namespace and fullnameOverride have no dot, so no two releases share one. */}}
+{{/* Name of cluster-scoped objects. A namespace and fullnameOverride have no dot, so no two releases have the same name. */}}
 {{- define "coxswain.clusterName" -}}
 {{- if .Values.fullnameOverride -}}
 {{- printf "%s.%s" .Release.Namespace .Values.fullnameOverride -}}
@@ -14,7 +14,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* The chart's own stand over the user's: part-of is by what another release finds this one (coxswain.checkOthers). */}}
+{{/* The chart's own labels override the user's: another release finds this one by the label part-of (coxswain.checkOthers). */}}
 {{- define "coxswain.labels" -}}
 {{- $own := dict
   "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_")
@@ -26,7 +26,7 @@
 {{- merge $own .Values.commonLabels | toYaml -}}
 {{- end }}
 
-{{/* The namespaces that are injected, as a JSON list. */}}
+{{/* The namespaces whose pods are injected, as a JSON list. */}}
 {{- define "coxswain.namespaces" -}}
 {{- .Values.injection.namespaces | default (list .Release.Namespace) | toJson -}}
 {{- end }}

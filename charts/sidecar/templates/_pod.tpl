@@ -1,8 +1,8 @@
 {{/*
-What the sidecar is in a pod, written once. The named templates that other charts include render it as YAML; the policy
-renders the same as CEL, with expressions in the places that annotations of a pod decide (see _cel.tpl).
+The sidecar's container and volumes, defined once. The named templates that other charts include render them as YAML; the
+policy renders the same as CEL, with expressions for the values that annotations of a pod override (see _cel.tpl).
 
-A chart that has this one as a dependency writes, with no policy and from Kubernetes 1.29 on:
+A chart that has this one as a dependency includes it as follows, without a policy, from Kubernetes 1.29 on:
 
   securityContext: {supplementalGroups: [65532]}
   initContainers:
@@ -25,13 +25,13 @@ A chart that has this one as a dependency writes, with no policy and from Kubern
 {{- list $c | toYaml -}}
 {{- end }}
 
-{{/* Of the app's containers. */}}
+{{/* Environment variables of the app's containers. */}}
 {{- define "coxswain.env" -}}
 - name: COXSWAIN_SOCKET
   value: {{ .Values.socket.path | quote }}
 {{- end }}
 
-{{/* Of the app's containers. */}}
+{{/* Volume mounts of the app's containers. */}}
 {{- define "coxswain.volumeMounts" -}}
 - name: coxswain
   mountPath: {{ dir .Values.socket.path | quote }}
@@ -59,7 +59,7 @@ A chart that has this one as a dependency writes, with no policy and from Kubern
 {{- end }}
 {{- end }}
 
-{{/* The container without what only some pods have: readinessProbe, resources, part of env. */}}
+{{/* The container without the fields that differ between pods: readinessProbe, resources, part of env. */}}
 {{- define "coxswain.containerFor" -}}
 {{- $v := .root.Values -}}
 name: coxswain
@@ -69,7 +69,7 @@ restartPolicy: Always
 args: [serve{{ if eq $v.probes.type "exec" }}, "--http", ""{{ end }}]
 env:
   {{- include "coxswain.env" .root | nindent 2 }}
-  {{- /* Not an argument: commands that are run in the container read it too, such as sidecar doctor. */}}
+  {{- /* A variable and not an argument, since commands that are run in the container, such as sidecar doctor, read it too. */}}
   - name: COXSWAIN_CONFIG
     value: /etc/coxswain/sidecar.yaml
 {{- with $v.http.statusPort }}
@@ -98,10 +98,10 @@ ports:
     containerPort: {{ .pod.httpPort | toJson }}
     protocol: TCP
 {{- end }}
-{{- /* What waits for the socket is postStart: a startup probe comes once a second and the app with it, postStart the moment it is there.
-A postStart that fails has the container started anew, as a startup probe has that fails. */}}
+{{- /* postStart waits for the socket, and not a startup probe: it ends, and the app starts, at the moment that the socket is open,
+while a probe runs only once a second. If postStart fails, the container is restarted, as after a failed startup probe. */}}
 {{- if $v.startup.waitForRedis }}
-{{- /* A day: a restart brings no Redis, and its back-off would hold the app after Redis is there. */}}
+{{- /* A day: a restart does not help while Redis is away, and its back-off would delay the app when Redis is back. */}}
 startupProbe:
   exec:
     command: [/sidecar, probe, redis]
@@ -164,7 +164,7 @@ exec:
 {{ toYaml .root.Values.probes.readiness }}
 {{- end }}
 
-{{/* What variables stand over the configuration file, and only where a value says so: a file can be reloaded. */}}
+{{/* Variables that override the configuration file. They are set only if a value requires it, since only the file can be reloaded. */}}
 {{- define "coxswain.ownEnv" -}}
 {{- if eq .Values.probes.type "http" }}
 - name: COXSWAIN_HTTP_ADDR

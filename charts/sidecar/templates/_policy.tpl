@@ -6,7 +6,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* Both policies match the same pods, in the namespaces that the bindings name. */}}
+{{/* Both policies match the same pods, in the namespaces of their bindings. */}}
 {{- define "coxswain.matchConstraints" -}}
 objectSelector:
   matchLabels:
@@ -16,7 +16,7 @@ resourceRules:
     apiVersions: [v1]
     operations: [CREATE]
     resources: [pods]
-    # As the server would fill it in: a list that differs from the server's is applied anew each time.
+    # The server's default: a list that differs from the server's would be applied again each time.
     scope: "*"
 {{- end }}
 
@@ -33,17 +33,17 @@ namespaceSelector:
 {{- end }}
 
 {{/*
-What annotations say, each with what is wrong with it. A variable is the annotation where it is right and the chart's
-value where it is absent or wrong: what is wrong is told by the validating policy, and would be told less clearly by the API
-server's own checks, which come between the two.
+The variables of each annotation: its text (...Text), whether that is wrong (...Wrong), and the value to use, which is the
+chart's where the annotation is absent or wrong. With a wrong value the API server's own checks, which run between the two
+policies, would refuse the pod with a less clear text than the validating policy.
 */}}
 {{- define "coxswain.variables" -}}
 {{- $v := .Values -}}
 {{- $r := $v.resources -}}
-{{- range $i, $said := list (list "imageTag" "image-tag") (list "cpuRequest" "cpu-request") (list "memoryRequest" "memory-request") (list "cpuLimit" "cpu-limit") (list "memoryLimit" "memory-limit") (list "config" "config") (list "logLevel" "log-level") (list "httpPort" "http-port") (list "readiness" "readiness") -}}
+{{- range $i, $annotation := list (list "imageTag" "image-tag") (list "cpuRequest" "cpu-request") (list "memoryRequest" "memory-request") (list "cpuLimit" "cpu-limit") (list "memoryLimit" "memory-limit") (list "config" "config") (list "logLevel" "log-level") (list "httpPort" "http-port") (list "readiness" "readiness") -}}
 {{- if $i }}{{ "\n" }}{{ end -}}
-- name: {{ index $said 0 }}Said
-  expression: {{ include "coxswain.annotation" (index $said 1) | squote }}
+- name: {{ index $annotation 0 }}Text
+  expression: {{ include "coxswain.annotation" (index $annotation 1) | squote }}
 {{- end }}
 - name: windows
   expression: |-
@@ -55,19 +55,19 @@ server's own checks, which come between the two.
 - name: grace
   expression: {{ `(variables.graceSeconds < 1 ? "1" : variables.graceSeconds > 86400 ? "86400" : string(variables.graceSeconds)) + "s"` | squote }}
 - name: imageTagWrong
-  expression: {{ `variables.imageTagSaid != "" && !variables.imageTagSaid.matches("^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")` | squote }}
+  expression: {{ `variables.imageTagText != "" && !variables.imageTagText.matches("^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")` | squote }}
 - name: image
 {{- if $v.image.digest }}
   expression: {{ include "coxswain.image" . | toJson | squote }}
 {{- else }}
-  expression: {{ printf `%s + (variables.imageTagSaid == "" || variables.imageTagWrong ? %s : variables.imageTagSaid)` (printf "%s:" (include "coxswain.repository" .) | toJson) ($v.image.tag | default .Chart.AppVersion | toJson) | squote }}
+  expression: {{ printf `%s + (variables.imageTagText == "" || variables.imageTagWrong ? %s : variables.imageTagText)` (printf "%s:" (include "coxswain.repository" .) | toJson) ($v.image.tag | default .Chart.AppVersion | toJson) | squote }}
 {{- end }}
 {{- range list (list "cpuLimit" $r.limits.cpu) (list "memoryLimit" $r.limits.memory) (list "cpuRequest" $r.requests.cpu) (list "memoryRequest" $r.requests.memory) }}
 {{- $name := index . 0 }}
 - name: {{ $name }}Wrong
-  expression: {{ printf `variables.%[1]sSaid != "" && !(isQuantity(variables.%[1]sSaid) && quantity(variables.%[1]sSaid).compareTo(quantity("%[2]s")) >= 0)` $name (ternary "16Mi" "1m" (hasPrefix "memory" $name)) | squote }}
+  expression: {{ printf `variables.%[1]sText != "" && !(isQuantity(variables.%[1]sText) && quantity(variables.%[1]sText).compareTo(quantity("%[2]s")) >= 0)` $name (ternary "16Mi" "1m" (hasPrefix "memory" $name)) | squote }}
 - name: {{ $name }}
-  expression: {{ printf `variables.%[1]sSaid == "" || variables.%[1]sWrong ? %[2]s : variables.%[1]sSaid` $name (toJson (index . 1)) | squote }}
+  expression: {{ printf `variables.%[1]sText == "" || variables.%[1]sWrong ? %[2]s : variables.%[1]sText` $name (toJson (index . 1)) | squote }}
 {{- end }}
 - name: cpuOver
   expression: {{ ternary "false" `variables.cpuLimit != "" && quantity(variables.cpuRequest).isGreaterThan(quantity(variables.cpuLimit))` $r.guaranteed | squote }}
@@ -82,32 +82,32 @@ server's own checks, which come between the two.
   expression: {{ `{"cpu": variables.cpuOver ? variables.cpuLimit : variables.cpuRequest, "memory": variables.memoryOver ? variables.memoryLimit : variables.memoryRequest}` | squote }}
 {{- end }}
 - name: configWrong
-  expression: {{ `variables.configSaid != "" && format.dns1123Subdomain().validate(variables.configSaid).hasValue()` | squote }}
+  expression: {{ `variables.configText != "" && format.dns1123Subdomain().validate(variables.configText).hasValue()` | squote }}
 - name: config
-  expression: {{ printf `variables.configSaid == "" || variables.configWrong ? %s : variables.configSaid` (include "coxswain.configName" . | toJson) | squote }}
+  expression: {{ printf `variables.configText == "" || variables.configWrong ? %s : variables.configText` (include "coxswain.configName" . | toJson) | squote }}
 - name: logLevelWrong
-  expression: {{ `!(variables.logLevelSaid in ["", "debug", "info", "warn", "error"])` | squote }}
+  expression: {{ `!(variables.logLevelText in ["", "debug", "info", "warn", "error"])` | squote }}
 - name: logLevel
-  expression: {{ printf `variables.logLevelSaid == "" || variables.logLevelWrong ? %s : variables.logLevelSaid` (toJson $v.logLevel) | squote }}
+  expression: {{ printf `variables.logLevelText == "" || variables.logLevelWrong ? %s : variables.logLevelText` (toJson $v.logLevel) | squote }}
 - name: httpPortWrong
-  expression: {{ `variables.httpPortSaid != "" && !(variables.httpPortSaid.matches("^[1-9][0-9]{3,4}$") && int(variables.httpPortSaid) >= 1024 && int(variables.httpPortSaid) <= 65535)` | squote }}
+  expression: {{ `variables.httpPortText != "" && !(variables.httpPortText.matches("^[1-9][0-9]{3,4}$") && int(variables.httpPortText) >= 1024 && int(variables.httpPortText) <= 65535)` | squote }}
 - name: httpPort
-  expression: {{ printf `variables.httpPortSaid == "" || variables.httpPortWrong ? %d : int(variables.httpPortSaid)` (int $v.http.port) | squote }}
+  expression: {{ printf `variables.httpPortText == "" || variables.httpPortWrong ? %d : int(variables.httpPortText)` (int $v.http.port) | squote }}
 - name: readinessWrong
-  expression: {{ `!(variables.readinessSaid in ["", "redis", "always", "none"])` | squote }}
+  expression: {{ `!(variables.readinessText in ["", "redis", "always", "none"])` | squote }}
 - name: readiness
-  expression: {{ printf `variables.readinessSaid == "" || variables.readinessWrong ? %s : variables.readinessSaid` (toJson $v.readiness.mode) | squote }}
+  expression: {{ printf `variables.readinessText == "" || variables.readinessWrong ? %s : variables.readinessText` (toJson $v.readiness.mode) | squote }}
 {{- end }}
 
 {{/*
-Whether a pod is left as it is: one that has the sidecar by another way, such as the named templates, and one for Windows,
-which the validating policy refuses. What this policy injected itself it may complete when it is asked again.
+True for a pod that is left as it is: one that has the sidecar already, from the named templates, say, and one for Windows,
+which the validating policy refuses. A sidecar of this policy itself may be completed when the policy is invoked again.
 */}}
 {{- define "coxswain.left" -}}
 (variables.windows || object.spec.?initContainers.orValue([]).exists(i, i.name == "coxswain") && {{ include "coxswain.annotation" "injected-by" }} != {{ include "coxswain.clusterName" . | toJson }})
 {{- end }}
 
-{{/* What the sidecar needs of the other containers of a list: .list and .type. Guards are here and not in matchConditions: a container that a later policy adds still gets its mount. */}}
+{{/* The variable and the mount for the other containers of .list, which has the type .type. The guards are here and not in matchConditions, so that a container that a later policy adds still gets its mount. */}}
 {{- define "coxswain.mutatedContainers" -}}
 {{- $env := index (include "coxswain.env" .root | fromYamlArray) 0 -}}
 {{- $mount := index (include "coxswain.volumeMounts" .root | fromYamlArray) 0 -}}
@@ -120,7 +120,7 @@ which the validating policy refuses. What this policy injected itself it may com
 })
 {{- end }}
 
-{{/* Volumes and what every container of the app gets. */}}
+{{/* The volumes, and the variable and the mount of every container of the app. */}}
 {{- define "coxswain.applyConfiguration" -}}
 {{- $volumes := include "coxswain.volumesFor" (dict "root" . "config" "\x01variables.config") | fromYamlArray -}}
 Object{spec: Object.spec{

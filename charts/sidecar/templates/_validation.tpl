@@ -1,8 +1,8 @@
-{{/* One validation: .name of an annotation, .wrong, .remedy. */}}
+{{/* One validation of an annotation: its .name, the variable .text with its text, the variable .wrong, and the .remedy. */}}
 {{- define "coxswain.annotationValidation" -}}
 - expression: '!variables.{{ .wrong }}'
   reason: Invalid
-  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%s]: \"" + variables.%sSaid + "\" %s"` .name .said .remedy | quote }}
+  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%s]: \"" + variables.%sText + "\" %s"` .name .text .remedy | quote }}
 {{- end }}
 
 {{- define "coxswain.knownAnnotations" -}}
@@ -13,7 +13,7 @@
 {{- join ", " $known -}}
 {{- end }}
 
-{{/* Where of both lists of containers are those that meet a condition on c. */}}
+{{/* The paths of the containers, of both lists, that meet a condition on c. */}}
 {{- define "coxswain.where" -}}
 object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "]")
 + object.spec.?initContainers.orValue([]).filter(c, {{ . }}).map(c, "spec.initContainers[" + c.name + "]")
@@ -44,36 +44,36 @@ object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "
 {{- $memory := `is not an amount of memory from 16Mi up; write one such as %s, or leave the annotation out` -}}
 - expression: '!variables.windows'
   reason: Invalid
-  message: 'spec: the pod is for Windows, by nodeSelector, affinity or os, and the sidecar runs on Linux only; take the label coxswain.dev/inject off the pod'
+  message: 'spec: the pod is for Windows, by nodeSelector, affinity or os, and the sidecar runs on Linux only; remove the label coxswain.dev/inject from the pod'
 - expression: '!variables.missing'
   reason: Invalid
   messageExpression: |-
     size(variables.mine) > 0 ?
-    "spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not native (restartPolicy: Always); rename it" :
-    "spec.initContainers: the pod is labelled coxswain.dev/inject and has no sidecar: the policy {{ include "coxswain.clusterName" . }} did not inject it. Is its binding there, and does no later webhook remove the sidecar?"
+    "spec.initContainers[coxswain]: a container of the pod has the sidecar's name and is not a native sidecar (restartPolicy: Always); rename it" :
+    "spec.initContainers: the pod is labelled coxswain.dev/inject and has no sidecar: the policy {{ include "coxswain.clusterName" . }} did not inject it. Check that its binding exists, and that no later webhook removes the sidecar"
 {{- $a := "coxswain.annotationValidation" }}
-{{ include $a (dict "name" "image-tag" "said" "imageTag" "wrong" "imageTagWrong" "remedy" "is not a tag of an image; write one such as v1.2.3, without the repository") }}
-{{ include $a (dict "name" "cpu-request" "said" "cpuRequest" "wrong" "cpuRequestWrong" "remedy" (printf $quantity "100m")) }}
-{{ include $a (dict "name" "memory-request" "said" "memoryRequest" "wrong" "memoryRequestWrong" "remedy" (printf $memory "64Mi")) }}
-{{ include $a (dict "name" "cpu-limit" "said" "cpuLimit" "wrong" "cpuLimitWrong" "remedy" (printf $quantity "500m")) }}
-{{ include $a (dict "name" "memory-limit" "said" "memoryLimit" "wrong" "memoryLimitWrong" "remedy" (printf $memory "128Mi")) }}
+{{ include $a (dict "name" "image-tag" "text" "imageTag" "wrong" "imageTagWrong" "remedy" "is not an image tag; write one such as v1.2.3, without the repository") }}
+{{ include $a (dict "name" "cpu-request" "text" "cpuRequest" "wrong" "cpuRequestWrong" "remedy" (printf $quantity "100m")) }}
+{{ include $a (dict "name" "memory-request" "text" "memoryRequest" "wrong" "memoryRequestWrong" "remedy" (printf $memory "64Mi")) }}
+{{ include $a (dict "name" "cpu-limit" "text" "cpuLimit" "wrong" "cpuLimitWrong" "remedy" (printf $quantity "500m")) }}
+{{ include $a (dict "name" "memory-limit" "text" "memoryLimit" "wrong" "memoryLimitWrong" "remedy" (printf $memory "128Mi")) }}
 {{- range list "cpu" "memory" }}
 - expression: '!variables.{{ . }}Over'
   reason: Invalid
-  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%[1]s-" + (variables.%[1]sRequestSaid == "" ? "limit" : "request") + "]: the sidecar's request of " + variables.%[1]sRequest + " is more than its limit of " + variables.%[1]sLimit + "; set coxswain.dev/%[1]s-request and coxswain.dev/%[1]s-limit together"` . | quote }}
+  messageExpression: {{ printf `"metadata.annotations[coxswain.dev/%[1]s-" + (variables.%[1]sRequestText == "" ? "limit" : "request") + "]: the sidecar's request of " + variables.%[1]sRequest + " is more than its limit of " + variables.%[1]sLimit + "; set coxswain.dev/%[1]s-request and coxswain.dev/%[1]s-limit together"` . | quote }}
 {{- end }}
-{{ include $a (dict "name" "config" "said" "config" "wrong" "configWrong" "remedy" "is not a name of a ConfigMap; write that of one in the pod's namespace with the key sidecar.yaml") }}
-{{ include $a (dict "name" "log-level" "said" "logLevel" "wrong" "logLevelWrong" "remedy" "is not a level; use debug, info, warn or error") }}
-{{ include $a (dict "name" "http-port" "said" "httpPort" "wrong" "httpPortWrong" "remedy" "is not a port; use 1024 to 65535") }}
-{{ include $a (dict "name" "readiness" "said" "readiness" "wrong" "readinessWrong" "remedy" "is not a mode; use redis, always or none") }}
+{{ include $a (dict "name" "config" "text" "config" "wrong" "configWrong" "remedy" "is not a valid name of a ConfigMap; write the name of one in the pod's namespace that has the key sidecar.yaml") }}
+{{ include $a (dict "name" "log-level" "text" "logLevel" "wrong" "logLevelWrong" "remedy" "is not a log level; use debug, info, warn or error") }}
+{{ include $a (dict "name" "http-port" "text" "httpPort" "wrong" "httpPortWrong" "remedy" "is not a port; use 1024 to 65535") }}
+{{ include $a (dict "name" "readiness" "text" "readiness" "wrong" "readinessWrong" "remedy" "is not a readiness mode; use redis, always or none") }}
 - expression: 'size(variables.unknownAnnotations) == 0'
   reason: Invalid
   messageExpression: |-
-    "metadata.annotations[" + variables.unknownAnnotations[0] + "]: unknown; known are " + [{{ include "coxswain.knownAnnotations" . }}].join(", ")
+    "metadata.annotations[" + variables.unknownAnnotations[0] + "]: unknown annotation; known are " + [{{ include "coxswain.knownAnnotations" . }}].join(", ")
 - expression: 'size(variables.portTaken) == 0'
   reason: Invalid
   messageExpression: |-
-    variables.portTaken[0] + ".ports: the sidecar listens on one of these for health and metrics, and the containers of a pod share their ports; move the sidecar's by the annotation coxswain.dev/http-port"
+    variables.portTaken[0] + ".ports: the sidecar uses one of these for health and metrics, and the containers of a pod share their ports; choose another port for the sidecar by the annotation coxswain.dev/http-port"
 - expression: 'size(variables.longSocket) == 0'
   reason: Invalid
   messageExpression: |-
@@ -86,11 +86,11 @@ object.spec.containers.filter(c, {{ . }}).map(c, "spec.containers[" + c.name + "
   message: 'spec.volumes[{{ .name }}]: the sidecar has a volume of this name, of type {{ $type }}; rename yours'
 {{- end }}
 - expression: |-
-    variables.configSaid == "" || object.spec.?volumes.orValue([]).all(v, v.name != "coxswain-config" || v.?configMap.?name.orValue("") == variables.configSaid)
+    variables.configText == "" || object.spec.?volumes.orValue([]).all(v, v.name != "coxswain-config" || v.?configMap.?name.orValue("") == variables.configText)
   reason: Invalid
-  message: 'metadata.annotations[coxswain.dev/config]: the pod has a volume coxswain-config of its own, of another ConfigMap; leave one of the two out'
+  message: 'metadata.annotations[coxswain.dev/config]: the pod has its own volume coxswain-config, of another ConfigMap; remove the volume or the annotation'
 - expression: 'size(variables.otherMount) == 0'
   reason: Invalid
   messageExpression: |-
-    variables.otherMount[0] + ".volumeMounts: {{ dir .Values.socket.path }} is where the sidecar's socket is mounted; mount your volume elsewhere, and the sidecar's without a subPath"
+    variables.otherMount[0] + ".volumeMounts: the sidecar's socket is mounted at {{ dir .Values.socket.path }}; mount your volume elsewhere, and the sidecar's without a subPath"
 {{- end }}

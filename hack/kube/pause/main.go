@@ -1,5 +1,5 @@
-// Command pause is the first process of every pod of the test node: it holds the
-// pod's namespaces open and reaps orphans where the pod shares its processes.
+// Command pause is the first process of every pod of the test node: it keeps the
+// pod's namespaces open, and reaps orphans if the pod shares its process namespace.
 package main
 
 import (

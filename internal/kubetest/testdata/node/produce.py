@@ -10,7 +10,7 @@ sidecar, open_, sent = Coxswain("crawler"), set(), 0
 
 
 def collect():
-    """Takes from the queue done, where whoever dealt with an entry of work says so, once or more."""
+    """Reads the queue done, to which workers add each entry of work that they have processed, once or more."""
     while (got := sidecar.call("queue.dequeue", queue="done"))["found"]:
         open_.discard(got["id"])
 
