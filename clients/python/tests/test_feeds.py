@@ -225,6 +225,31 @@ async def test_a_subscription_that_nobody_waits_for_is_ended() -> None:
         assert fake.of("pubsub.unsubscribe")[0]["subscription"] == "s1"
 
 
+async def test_messages_of_a_subscription_that_nobody_waits_for_are_given_back() -> None:
+    async with Fake() as fake, AsyncClient(socket=fake.socket) as c:
+        fake.answers["stream.unsubscribe"] = lambda peer, params: {"unsubscribed": True}
+        fake.answers["stream.nack"] = lambda peer, params: {"nacked": True}
+        opening = asyncio.create_task(c.stream("s", group="g").subscribe())
+        await auntil(lambda: fake.of("stream.subscribe"))
+        peer, subscribed = fake.peers[0], fake.peers[0].msgid
+        opening.cancel()
+        await auntil(lambda: fake.of("rpc.cancel"))
+
+        def message(id: str) -> dict[str, Any]:
+            return {"subscription": "s1", "stream": "s", "group": "g", "id": id, "body": b"", "attempt": 1, "published_at_ms": 1}
+
+        peer.notify("stream.message", message("before the answer"))
+        peer.reply(subscribed, {"subscription": "s1"})
+        peer.notify("stream.message", message("after it"))
+        await auntil(lambda: len(fake.of("stream.nack")) == 2)
+        assert [(m["stream"], m["group"], m["id"], m["delay_ms"]) for m in fake.of("stream.nack")] == [
+            ("s", "g", "before the answer", 0),
+            ("s", "g", "after it", 0),
+        ]
+        await auntil(lambda: fake.of("stream.unsubscribe"))
+        assert fake.of("stream.unsubscribe")[0]["subscription"] == "s1"
+
+
 def test_a_slow_on_event_delays_no_reply(sidecar: Sidecar, other: Client, name: str) -> None:
     called, go_on = threading.Event(), threading.Event()
     received: list[str] = []

@@ -63,11 +63,28 @@ class Call:
 
 
 class Opening:
-    """The subscriber of a call that subscribes, and the method that ends the subscription."""
+    """The subscriber of a call that subscribes, and the methods that end the subscription and give a message of it back."""
 
-    def __init__(self, to: Subscriber, unsubscribe: str) -> None:
+    def __init__(self, to: Subscriber, unsubscribe: str, give_back: str = "") -> None:
         self.to = to
         self.unsubscribe = unsubscribe
+        self.give_back = give_back
+
+
+class _Refusal:
+    """Gives back the messages of a subscription whose caller has gone: otherwise they would stay with the connection."""
+
+    def __init__(self, conn: Connection, give_back: str) -> None:
+        self._conn = conn
+        self._give_back = give_back
+
+    def receive(self, method: str, params: dict[str, Any]) -> None:
+        if method == "stream.message":
+            message = {key: params[key] for key in ("stream", "group", "id")}
+            self._conn._tell(self._give_back, {**message, "delay_ms": 0, "reason": "it was not begun"})
+
+    def ended(self) -> None:
+        pass
 
 
 class Connection(asyncio.Protocol):
@@ -255,8 +272,9 @@ class Connection(asyncio.Protocol):
             call.lease._note_token(self, result)
         if call.opens is not None:
             self._unanswered -= 1
-            if error is None and not call.future.done():
-                self._attach(call.opens.to, result["subscription"])
+            if error is None:
+                gone = call.future.done()
+                self._attach(_Refusal(self, call.opens.give_back) if gone else call.opens.to, result["subscription"])
             if self._unanswered == 0:
                 self._early, self._early_bytes = [], 0
         if call.future.done():  # the caller has gone
@@ -272,11 +290,20 @@ class Connection(asyncio.Protocol):
         if call.lease is not None:
             call.lease._give_back_late(self, result)
         if call.opens is not None:
-            self._subs.pop(result["subscription"], None)
-            gone = Call(call.opens.unsubscribe, {"subscription": result["subscription"]}, self.loop.time() + 5, False)
-            gone.future = self.loop.create_future()
-            gone.future.cancel()
-            self._send(gone)
+            sub = result["subscription"]
+            self._subs[sub] = _Refusal(self, call.opens.give_back)
+            self._tell(call.opens.unsubscribe, {"subscription": sub}).add_done_callback(lambda _: self.detach(sub))
+
+    def _tell(self, method: str, params: dict[str, Any]) -> asyncio.Future[Any]:
+        """Sends a call whose result nobody waits for."""
+        call = Call(method, params, self.loop.time() + 5, False)
+        call.future = self.loop.create_future()
+        call.future.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio logs an exception that is not read
+        try:
+            self._send(call)
+        except CoxswainError as e:  # what it would have ended ends with the connection
+            call.future.set_exception(e)
+        return call.future
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:
         sub = params.get("subscription")

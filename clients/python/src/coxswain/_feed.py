@@ -34,6 +34,7 @@ class Subscription(Generic[M]):
 
     _subscribe: str
     _unsubscribe: str
+    _give_back = ""  # the method that gives a message back, if messages are leased
 
     def __init__(self, portal: Any, params: dict[str, Any]) -> None:
         self._portal = portal
@@ -62,7 +63,7 @@ class Subscription(Generic[M]):
     # Subscribing.
 
     async def _open(self) -> None:
-        opening = Opening(self, self._unsubscribe)
+        opening = Opening(self, self._unsubscribe, self._give_back)
         again, pause = self._id != "", FIRST_PAUSE
         while True:
             loop = asyncio.get_running_loop()
@@ -431,7 +432,7 @@ D = TypeVar("D", bound=StreamDelivery)
 
 
 class _Stream(Subscription[D]):
-    _subscribe, _unsubscribe = "stream.subscribe", "stream.unsubscribe"
+    _subscribe, _unsubscribe, _give_back = "stream.subscribe", "stream.unsubscribe", "stream.nack"
     _message: type[D]
 
     def __init__(self, portal: Any, params: dict[str, Any]) -> None:
