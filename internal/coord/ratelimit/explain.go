@@ -8,7 +8,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// maxHolders is how many of those who hold places are told.
+// maxHolders is how many holders of permits an explanation lists at most.
 const maxHolders = 100
 
 // explanationAllowed is the decision on what is not refused.
@@ -25,11 +25,11 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 	lim := t.lim
 	op := "ratelimit " + lim.label() + ": explain"
 	tag := limitTag(lim.options.Name, t.counted)
-	leases, holders, line := l.keys.seats(tag)
+	leases, holders, line := l.keys.permits(tag)
 	look, err := lua.Run(ctx, l.runner, lim.algorithm.script, In{
 		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag),
 		Charge: Charge{Cost: 1, Peek: PeekEach, Revision: lim.revision, Signature: lim.signature},
-		Seat: Seat{
+		Permit: Permit{
 			Leases: leases, Holders: holders, Line: line.Line, Heartbeats: line.Heartbeats, MaxConcurrent: lim.options.MaxConcurrent, HoldMS: 1,
 		},
 	}, lua.StoredReply{})

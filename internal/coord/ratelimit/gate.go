@@ -138,8 +138,8 @@ func (l *Limiter) confirm(ctx context.Context, q question, d decision, us int64)
 	if us > confirmAfter.Microseconds() {
 		out, err := lua.Attempt(ctx, l.runner, PauseScript, PauseIn{Gate: q.gate}, lua.StoredReply{})
 		if err == nil && out.Value.UntilUS > 0 {
-			if q.seated() {
-				l.leaveSeat(ctx, q.tag, d.Grant, q.caller.Session)
+			if q.takesPermit() {
+				l.releasePermit(ctx, q.tag, d.Grant, q.caller.Session)
 			}
 			d.Allowed, d.DeniedBy, d.Grant, d.Held = false, ReasonPause, "", false
 			d.RetryAfterMS = coord.WaitMS(out.Value.UntilUS - out.Value.NowUS)

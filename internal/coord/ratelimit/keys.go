@@ -68,9 +68,9 @@ func (k keys) gate(tag string) string { return k.limitPart(tag, "gate") }
 // neither braces nor percent signs.
 func (k keys) refunded(tag, id string) string { return k.limitPart(tag, "refunded:"+id) }
 
-// seats are the leases of a limit with max_concurrent, who holds them, and the
-// line for them.
-func (k keys) seats(tag string) (leases, holders string, line lease.LineKeys) {
+// permits are the keys of the permits of a limit with max_concurrent: their leases, the
+// holders, and the waiting line for them.
+func (k keys) permits(tag string) (leases, holders string, line lease.LineKeys) {
 	leases = k.limitPart(tag, "leases")
 	return leases, k.limitPart(tag, "holders"), lease.LineKeysOf(leases)
 }

@@ -25,7 +25,7 @@ type question struct {
 	cost    int64
 	peek    bool
 	wait    int64 // us
-	seat    Seat
+	permit  Permit
 	mode    coord.FailMode
 	begun   time.Duration // on the limiter's clock
 	epoch   uint64        // of the answers, then
@@ -158,7 +158,7 @@ func (q *question) charge() In {
 	if q.peek {
 		charge.Peek = PeekOn
 	}
-	return In{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}
+	return In{State: q.state, Gate: q.gate, Charge: charge, Permit: q.permit}
 }
 
 func leanAnswer(out lua.Outcome[coord.LimitAnswer]) answer {

@@ -13,13 +13,13 @@ local function band_views(a, s)
   return views
 end
 
--- admit decides on a charge (Charge in scripts.go). With max_concurrent seat is what part_seat.lua makes; g is the gate, if
+-- admit decides on a charge (Charge in scripts.go). With max_concurrent permit is what part_permit.lua makes; g is the gate, if
 -- it was read before. It returns the script's outputs and whether it wrote.
-local function admit(a, s, gate_key, charge, seat, g)
+local function admit(a, s, gate_key, charge, permit, g)
   local cost, peek = charge.cost, charge.peek > 0
   g = g or gate_read(gate_key)
-  local free, first, spare_seats = true, false, 0
-  if seat then free, first, spare_seats = seat.ask() end
+  local free, first, spare_permits = true, false, 0
+  if permit then free, first, spare_permits = permit.check() end
   local retry, denied = gate_wait(g)
   local least, spare, late = 1, nil, 0
   for i = 1, #s.bands do
@@ -34,17 +34,17 @@ local function admit(a, s, gate_key, charge, seat, g)
   end
   local wrote = false
   if retry >= 0 and not free then
-    retry, denied = math.max(retry, seat.wait()), 'concurrency'
-    if not peek then seat.stand() end
+    retry, denied = math.max(retry, permit.retry_after()), 'concurrency'
+    if not peek then permit.wait_in_line() end
   elseif peek or retry < 0 or retry > charge.wait_us or cost == 0 then
-    if seat and not peek then seat.leave(spare_seats) end
+    if permit and not peek then permit.leave_line(spare_permits) end
   else
     wrote = true
     a.take(s, cost, retry)
     gate_pass(gate_key, g, now + retry)
-    if seat then
-      seat.take(now + retry)
-      seat.leave(spare_seats - 1)
+    if permit then
+      permit.grant(now + retry)
+      permit.leave_line(spare_permits - 1)
     end
   end
   local at = late > 0 and late or least

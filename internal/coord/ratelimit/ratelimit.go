@@ -55,7 +55,7 @@ type Limiter struct {
 	leases       *lease.Leases
 	lines        *lease.Lines
 	members      PoolMembers
-	seats        seats
+	permits      permits
 	seals        *seals
 	inline       inlineLimits
 	tel          *telemetry.Telemetry
@@ -85,7 +85,7 @@ func New(o Options) *Limiter {
 	}
 	l := &Limiter{
 		runner: o.Runner, keys: keys{o.Keys}, rules: o.Rules, tel: o.Telemetry, events: o.Events,
-		leases: o.Leases, lines: o.Lines, members: o.Members, seats: seats{o.Runner, keys{o.Keys}},
+		leases: o.Leases, lines: o.Lines, members: o.Members, permits: permits{o.Runner, keys{o.Keys}},
 		seals: newSeals(o.Runner, o.Keys, o.Clock),
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
@@ -236,7 +236,7 @@ func (l *Limiter) open(c coord.Caller, p *api.RatelimitParams, peek bool) (q que
 		q.id = l.grantIDs.of(q.caller)
 	}
 	if q.lim.options.MaxConcurrent > 0 {
-		q.seat = l.seat(q)
+		q.permit = l.permitInput(q)
 	}
 	return q, d, false, nil
 }

@@ -1,6 +1,6 @@
 -- Charges fixed windows, all bands or none, or says when it may succeed.
 -- USES clock lifetime bands state window gate admit
--- LATER line leases seat
+-- LATER line leases permit
 -- KEYS state; gate; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
@@ -10,4 +10,4 @@
 --      their parts
 -- COST O(bands + ended leases + dead waiters), 23 us: GET, HMGET, and when it took something SET
 local s = window.open(stored(state_key, window, charge.signature, charge.revision))
-return admit(window, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))
+return admit(window, s, gate_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

@@ -1,6 +1,6 @@
 -- Charges a leaky bucket (GCRA), all bands or none, or says when it may succeed.
 -- USES clock muldiv lifetime bands state gcra leaky gate admit
--- LATER line leases seat
+-- LATER line leases permit
 -- KEYS state; gate; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
@@ -9,4 +9,4 @@
 -- TTL state: until it is as if unused, 1 % and 1 s longer; gate, leases, holders, line, heartbeats: see their parts
 -- COST O(bands + ended leases + dead waiters), 29 us: GET, HMGET, and when it took something SET
 local s = leaky.open(stored(state_key, leaky, charge.signature, charge.revision))
-return admit(leaky, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))
+return admit(leaky, s, gate_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

@@ -4,7 +4,7 @@
 -- half-open interval of one period, beginning x us after n was charged in a window, has at most n there and, up to x - 1
 -- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
 -- USES clock lifetime muldiv bands counter gate admit
--- LATER line leases seat
+-- LATER line leases permit
 -- KEYS state; gate; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
@@ -45,4 +45,4 @@ function a.take(s, cost)
 end
 
 local s = counter_read(state_key, charge.signature, charge.revision)
-return admit(a, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))
+return admit(a, s, gate_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

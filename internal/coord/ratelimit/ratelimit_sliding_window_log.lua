@@ -2,7 +2,7 @@
 -- that stands after one period before it and the cost are within the limit, and no entry stands before its slot; so of
 -- any half-open interval of one period the slot that was given last had all the others counted: it has at most the limit.
 -- USES clock lifetime bands log gate admit
--- LATER line leases seat
+-- LATER line leases permit
 -- KEYS state; gate; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
@@ -55,4 +55,4 @@ function a.take(_, cost, ahead)
   log_keep(s)
 end
 
-return admit(a, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))
+return admit(a, s, gate_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

@@ -46,7 +46,7 @@ type In struct {
 	// the key, whatever the algorithm is.
 	State, Gate string `lua:"key"`
 	Charge      `lua:"table"`
-	Seat        `lua:"table"`
+	Permit      `lua:"table"`
 }
 
 // Charge is a cost and the terms of the limit that it is charged to; Cost 0 only looks.
@@ -76,34 +76,34 @@ const (
 	PeekEach Peek = 2 // as PeekOn, and it tells of every band
 )
 
-// Seat is the lease that a limit with max_concurrent gives out with each charge.
-// The zero Seat is none; its keys are needed only with MaxConcurrent.
-type Seat struct {
+// Permit is the lease that a limit with max_concurrent gives out with each charge.
+// The zero Permit asks for none; the keys are needed only with MaxConcurrent.
+type Permit struct {
 	Leases     string `lua:"key,optional"`
 	Holders    string `lua:"key,optional"`
 	Line       string `lua:"key,optional"`
 	Heartbeats string `lua:"key,optional"`
-	// MaxConcurrent is how many leases there may be at once; 0 = any number.
+	// MaxConcurrent is how many permits may be held at once; 0 = any number.
 	MaxConcurrent int64
-	// HoldMS is how long the lease lives from the slot on, unless it is renewed.
+	// HoldMS is how long the permit is valid from the slot on, unless it is renewed.
 	HoldMS                    int64
-	Session, Client, Instance string // who holds it; an empty Session = it ends with its time alone
-	// Waiter is the caller's in the line; empty = it does not wait. Its place lives
-	// for HeartbeatMS; 0 = it leaves the line if it is not served.
+	Session, Client, Instance string // the holder; with an empty Session only the TTL ends the permit
+	// Waiter is the call's name in the waiting line; empty = it does not wait. Its ticket
+	// is kept for HeartbeatMS; 0 = a refused call leaves the line.
 	Waiter      string
 	HeartbeatMS int64
 	Inboxes     string // what the names of the sidecars' channels begin with
 }
 
-// LineKeys are the keys of the waiting line for the lease.
-func (s Seat) LineKeys() lease.LineKeys {
+// LineKeys are the keys of the waiting line for a permit.
+func (s Permit) LineKeys() lease.LineKeys {
 	return lease.LineKeys{Line: s.Line, Heartbeats: s.Heartbeats}
 }
 
 // Out is the answer of a limit of any number of bands.
 type Out struct {
 	coord.LimitAnswer
-	// First: nobody alive is before the caller in the line for a lease.
+	// First: no waiter of a living sidecar is before the call in the waiting line for a permit.
 	First bool
 	Bands []BandView // with PeekEach
 }
