@@ -108,7 +108,7 @@ func (q *question) patience() lua.Patience {
 
 // block is the input of the script that charges ahead.
 func (q *question) block() LeaseIn {
-	return LeaseIn{State: q.state, Gate: q.gate, Block: Block{
+	return LeaseIn{State: q.state, Pace: q.pace, Block: Block{
 		Cost: q.cost, Most: q.ahead.most, Revision: q.lim.revision, Signature: q.lim.signature,
 		Unused: q.ahead.of.lent.left, AtUS: q.ahead.of.lent.at,
 	}}

@@ -19,7 +19,7 @@ type question struct {
 	counted string // what its state is kept under
 	tag     string // of all its keys in Redis
 	state   string // the one of its algorithm
-	gate    string // the one beside it
+	pace    string // the one beside it
 	stored  lua.StoredReply
 	id      string // of the grant; empty until it is wanted
 	cost    int64
@@ -50,7 +50,7 @@ func (l *Limiter) question(c coord.Caller, t target, p *api.RatelimitParams, pee
 func (q *question) address(k keys) {
 	q.state = k.limit(q.lim.options.Name, q.counted, q.lim.part)
 	q.tag, _, _ = k.Split(q.state)
-	q.gate = k.gate(q.tag)
+	q.pace = k.pace(q.tag)
 	q.stored = coord.StoredReply(q.state, q.caller)
 }
 
@@ -148,7 +148,7 @@ func (l *Limiter) charge(ctx context.Context, q question) (answer, error) {
 func (q *question) leanCharge() TokenBucketIn {
 	lim, b := q.lim, q.lim.bands[0]
 	return TokenBucketIn{
-		State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+		State: q.state, Pace: q.pace, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
 		Revision: lim.revision, Signature: lim.signature, Capacity: b.Capacity, L: b.L, P: b.P,
 	}
 }
@@ -158,7 +158,7 @@ func (q *question) charge() In {
 	if q.peek {
 		charge.Peek = PeekOn
 	}
-	return In{State: q.state, Gate: q.gate, Charge: charge, Permit: q.permit}
+	return In{State: q.state, Pace: q.pace, Charge: charge, Permit: q.permit}
 }
 
 func leanAnswer(out lua.Outcome[coord.LimitAnswer]) answer {

@@ -144,9 +144,9 @@ func (l *Limiter) promise(ctx context.Context, q question, x *reservation, d dec
 
 // giveBack gives a slot back to its limit in Redis.
 func (l *Limiter) giveBack(ctx context.Context, bucket, stored string, s slot) (SlotState, error) {
-	gate, algorithm := l.keys.ofState(bucket)
+	pace, algorithm := l.keys.ofState(bucket)
 	out, err := lua.Run(ctx, l.runner, GiveBackScript, GiveBackIn{
-		State: bucket, Gate: gate, StoredReply: stored,
+		State: bucket, Pace: pace, StoredReply: stored,
 		Algorithm: algorithm, ID: s.id, Cost: s.cost, SlotUS: s.at, PromisedUS: s.made,
 	}, lua.StoredReply{})
 	return out.Value, err

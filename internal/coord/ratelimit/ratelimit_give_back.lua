@@ -1,9 +1,9 @@
 -- Gives back a slot that was promised and has not come: it is credited when it is the last one.
--- USES clock texts muldiv lifetime bands state gate credit bucket bucket_credit gcra leaky leaky_credit window window_credit log
--- KEYS state; gate; stored_reply
+-- USES clock texts muldiv lifetime bands state pace credit bucket bucket_credit gcra leaky leaky_credit window window_credit log
+-- KEYS state; pace; stored_reply
 -- ARGV algorithm; id; cost; slot_us; promised_us
 -- RETURNS slot
--- TTL state: as with a charge of its algorithm; gate: see part_gate.lua
+-- TTL state: as with a charge of its algorithm; pace: see part_pace.lua
 -- COST O(bands): HMGET twice, and when it credits HSET and PEXPIRE
 if slot_us <= now then return 2 end
 
@@ -20,11 +20,11 @@ local function taken_back()
 end
 
 -- With a delay every admission moves when the next one may go, so that this too tells the last one.
-local g = gate_read(gate_key)
-local last = (g.delay == 0 or g.next == slot_us + g.delay) and taken_back()
-if last and g.delay > 0 then
-  g.next = slot_us
-  gate_keep(gate_key, g)
+local pace = pace_read(pace_key)
+local last = (pace.delay == 0 or pace.next == slot_us + pace.delay) and taken_back()
+if last and pace.delay > 0 then
+  pace.next = slot_us
+  pace_write(pace_key, pace)
 end
 if stored_reply_key then redis.call('DEL', stored_reply_key) end
 return last and 1 or 0

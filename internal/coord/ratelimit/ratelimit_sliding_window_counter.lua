@@ -3,14 +3,14 @@
 -- present one if ceil(prev * (p - e) / p) <= limit - cur - cost. So an aligned window has at most the limit; and any
 -- half-open interval of one period, beginning x us after n was charged in a window, has at most n there and, up to x - 1
 -- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
--- USES clock lifetime muldiv bands counter gate admit
+-- USES clock lifetime muldiv bands counter pace admit
 -- LATER line leases permit
--- KEYS state; gate; leases; holders; line; heartbeats
+-- KEYS state; pace; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; first; bands; then; remaining;
 --      current; reset_after_us
--- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; gate, leases, holders, line, heartbeats: see
+-- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; pace, leases, holders, line, heartbeats: see
 --      their parts
 -- COST O(bands + ended leases + dead waiters), 23 us: HMGET twice, and when it took something HSET and PEXPIRE
 -- What will count in a window to come is not known, so that no slot in it can be promised.
@@ -45,4 +45,4 @@ function a.take(s, cost)
 end
 
 local s = counter_read(state_key, charge.signature, charge.revision)
-return admit(a, s, gate_key, charge, permit.max_concurrent > 0 and later()(permit, charge))
+return admit(a, s, pace_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

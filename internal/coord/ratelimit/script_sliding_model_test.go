@@ -31,7 +31,7 @@ func (a slide) run(t require.TestingT, s *luatest.Store, algorithm string, now i
 	if c.ID = a.id; a.each {
 		c.Peek = ratelimit.PeekEach
 	}
-	return luatest.Call(t, s, ratelimit.ChargeScript(algorithm), now, ratelimit.In{State: state, Gate: state + "gate", Charge: c})
+	return luatest.Call(t, s, ratelimit.ChargeScript(algorithm), now, ratelimit.In{State: state, Pace: state + "pace", Charge: c})
 }
 
 // slidingRule is a rule of one: what a window holds is its limit.

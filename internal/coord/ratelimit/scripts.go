@@ -30,7 +30,7 @@ var TokenBucketScript = lua.Define[TokenBucketIn, coord.LimitAnswer](files, lua.
 // TokenBucketIn is one charge of one band; what Charge and Band say
 // of its fields holds here.
 type TokenBucketIn struct {
-	State, Gate string `lua:"key"`
+	State, Pace string `lua:"key"`
 	Cost        int64
 	Peek        bool
 	WaitUS      int64
@@ -42,9 +42,9 @@ type TokenBucketIn struct {
 
 // In is one charge of 1 to 4 bands.
 type In struct {
-	// State is the algorithm's own; Gate has the pause, the delays and the penalty of
-	// the key, whatever the algorithm is.
-	State, Gate string `lua:"key"`
+	// State is the key of the algorithm's state; Pace is that of the pause, the delays and the
+	// penalty, whatever the algorithm is.
+	State, Pace string `lua:"key"`
 	Charge      `lua:"table"`
 	Permit      `lua:"table"`
 }
@@ -134,7 +134,7 @@ const (
 
 // GiveBackIn is one slot, as it was charged.
 type GiveBackIn struct {
-	State, Gate string `lua:"key"`
+	State, Pace string `lua:"key"`
 	// StoredReply is the key of the request that was promised the slot, whose repetition
 	// is then a new one; empty for none.
 	StoredReply string `lua:"key,optional"`

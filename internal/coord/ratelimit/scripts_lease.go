@@ -16,7 +16,7 @@ func leases(script string) *lua.Script[LeaseIn, LeaseOut] {
 
 // LeaseIn is one charge ahead.
 type LeaseIn struct {
-	State, Gate string `lua:"key"`
+	State, Pace string `lua:"key"`
 	Block       `lua:"table"`
 }
 

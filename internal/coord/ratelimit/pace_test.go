@@ -110,7 +110,7 @@ func TestARuleBoundsDelays(t *testing.T) {
 	require.Equal(t, 3*time.Second, millis(refused.RetryAfterMS))
 }
 
-func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
+func TestALimitGivenInFullSharesNoPaceWithARule(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	require.NoError(t, s.Rules.Set([]api.Rule{rule("site", band(1000, time.Second))}, 1))
