@@ -49,7 +49,7 @@ func limitNames(params reflect.Type) coord.Naming {
 	}
 }
 
-// limitParams are the params that name a limit, by their index; -1 = there is none.
+// limitParams has the field index of each param that names a limit; -1 = there is none.
 type limitParams struct{ rule, key, group int }
 
 func limitAt(params reflect.Type) limitParams {
