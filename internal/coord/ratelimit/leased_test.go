@@ -558,8 +558,8 @@ func TestMistakesOfModeLeasedNameTheirRemedy(t *testing.T) {
 		`items[0].mode: a leaky_bucket cannot be leased, since what is charged ahead loses its instants; use token_bucket or fixed_window, or leave mode out`: func(r *api.Rule) {
 			r.Algorithm = "leaky_bucket"
 		},
-		`items[0].mode: leased cannot hold places of max_concurrent, each of which is taken in Redis; leave one of the two out`: func(r *api.Rule) { r.MaxConcurrent = 1 },
-		`items[0].overrides[0].max_concurrent: cannot be given in mode leased, since each place is taken in Redis; leave one of the two out`: func(r *api.Rule) {
+		`items[0].mode: leased cannot be combined with max_concurrent, since each permit is taken in Redis; leave one of the two out`: func(r *api.Rule) { r.MaxConcurrent = 1 },
+		`items[0].overrides[0].max_concurrent: cannot be given in mode leased, since each permit is taken in Redis; leave one of the two out`: func(r *api.Rule) {
 			r.Overrides = []api.Override{{Exact: "a", MaxConcurrent: 1}}
 		},
 		`items[0].lease.max_share_percent: 101 is out of range; use 1 to 100, or leave it out`: func(r *api.Rule) { r.Lease = &api.RuleLease{MaxSharePercent: 101} },
