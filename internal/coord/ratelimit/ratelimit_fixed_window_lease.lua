@@ -9,7 +9,7 @@
 -- COST O(bands), 50 us: MGET and EXISTS for all items of a run, and when it took or took back something SET
 local s = window.open(stored(state_key, window, block.signature, block.revision))
 local out, wrote = lease(window, s, pace_key, rare and pace_read(pace_key), block)
--- A block ends with the first of its windows: what it has left is of no later one.
+-- A block ends with the first of its windows to end, since its tokens do not belong to a later window.
 for _, b in ipairs(s.bands) do
   local ends = b.r + b.ms * 1000 - now
   if not out.ends_us or ends < out.ends_us then out.ends_us = ends end

@@ -13,17 +13,17 @@
 -- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; pace, leases, holders, line, heartbeats: see
 --      their parts
 -- COST O(bands + ended leases + dead waiters), 23 us: HMGET twice, and when it took something HSET and PEXPIRE
--- What will count in a window to come is not known, so that no slot in it can be promised.
+-- What will count in a future window is not known, so that no slot can be promised.
 charge.wait_us = 0
 local a = {}
 
--- covers is the first instant of a window, us into it, when of prev at most room counts; at its end it is all gone.
+-- covers returns how far (us) into a window at most room of prev counts. At the end of the window none of prev counts.
 local function covers(b, prev, room)
   if prev <= room then return 0 end
   return b.us - muldiv(room, b.us, prev, 0)
 end
 
--- wait tries this window, then the next one, where cur counts as prev does here. In the window after that nothing counts any more.
+-- wait tries this window, and then the next one, where cur counts as prev does here. Nothing counts in the window after that.
 function a.wait(_, b, cost)
   if cost > b.c then return -1 end
   local room, start = b.c - b.cur - cost, b.w * b.us

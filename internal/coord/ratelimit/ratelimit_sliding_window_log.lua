@@ -23,7 +23,7 @@ end
 
 local a = {}
 
--- wait looks for the first entry with which enough goes out of the window: at the latest the last one is it.
+-- wait searches for the first entry after whose expiry the cost fits; at the latest it is the last entry.
 function a.wait(_, b, cost)
   if cost > b.c then return -1 end
   local need = b.sum + cost - b.c
