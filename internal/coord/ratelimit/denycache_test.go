@@ -151,7 +151,7 @@ func TestAReadyWaiterIsNotRefusedLocally(t *testing.T) {
 	require.Equal(t, int64(250), acquire(t, f.pods[0].Limiter, asks(f.ref, 1)).RetryAfterMS)
 }
 
-func TestARequestThatWasLetThroughIsAnsweredSo(t *testing.T) {
+func TestARepeatedRequestIsNotAnsweredByARememberedRefusal(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
 	l, limit := f.pods[0].Limiter, inFull("k", band(1, time.Hour))

@@ -143,7 +143,7 @@ func TestALostReplyIsAnsweredByTheModeAndSaysSo(t *testing.T) {
 }
 
 // Neither a cancelled call nor one whose time is over is let through by a mode.
-func TestWhoIsOverIsNotLetThrough(t *testing.T) {
+func TestACallThatHasEndedIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	way := coordtest.ThroughProxy(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
@@ -225,7 +225,7 @@ func TestTheLocalLimitIsThisPodsShareKeptWarm(t *testing.T) {
 	require.True(t, acquire("warm", 0).Allowed)
 }
 
-func TestWhatRedisLetThroughCountsHereToo(t *testing.T) {
+func TestWhatRedisAdmittedCountsInTheLocalLimitToo(t *testing.T) {
 	t.Parallel()
 	s, _, server := outage(t, withMode(coord.FailLocal, "r", band(4, time.Minute)))
 	for range 3 {

@@ -184,7 +184,7 @@ func TestAnIdleKeyGivesItsBlockBack(t *testing.T) {
 }
 
 // What a block has left when its time is up goes back with the next charge.
-func TestWhatIsUnusedGoesBackWithTheNextCharge(t *testing.T) {
+func TestUnusedTokensGoBackWithTheNextCharge(t *testing.T) {
 	t.Parallel()
 	r := leasedRule("r", daily)
 	r.Algorithm = "fixed_window" // which credits a block exactly
@@ -201,7 +201,7 @@ func TestWhatIsUnusedGoesBackWithTheNextCharge(t *testing.T) {
 
 // A charge whose reply is lost may have returned the tokens that it carried. They are not
 // returned again: the second credit would be of tokens that others used.
-func TestWhatALostChargeReturnedIsNotReturnedAgain(t *testing.T) {
+func TestTokensThatALostChargeReturnedAreNotReturnedAgain(t *testing.T) {
 	t.Parallel()
 	r := leasedRule("r", daily)
 	r.Algorithm = "fixed_window" // which credits a block exactly
@@ -306,7 +306,7 @@ func TestABlockOfAFixedWindowEndsWithIt(t *testing.T) {
 	require.LessOrEqual(t, d.Current, 1+h.held(), "nothing of the window before counts in this one")
 }
 
-func TestWhatHappensToAKeyEndsItsBlock(t *testing.T) {
+func TestAChangeOfAKeyEndsItsBlock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		happen func(t *testing.T, h *holder)
@@ -360,7 +360,7 @@ func TestWhatHappensToAKeyEndsItsBlock(t *testing.T) {
 }
 
 // A pause whose broadcast is lost acts when the block ends.
-func TestAPauseThatIsNotHeardActsWithinTheLease(t *testing.T) {
+func TestAPauseWithoutABroadcastActsWithinTheLease(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 2, byRule("r", "k"))
 	for _, p := range f.pods {
@@ -442,7 +442,7 @@ func TestABlockIsServedWhileRedisIsAway(t *testing.T) {
 }
 
 // What a sidecar that was killed held lapses: it refills as what was used does.
-func TestWhatAKilledSidecarHeldRefills(t *testing.T) {
+func TestTokensThatAKilledSidecarHeldRefill(t *testing.T) {
 	t.Parallel()
 	fleet := newMortals(t, 2, leasedRule("r", band(1000, 10*time.Second)))
 	h := &holder{t: t, clock: fleet.clock, pod: &coordtest.Sidecar{Limiter: fleet.pods[0].Limiter}}

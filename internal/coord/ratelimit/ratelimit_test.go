@@ -136,7 +136,7 @@ func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 	})
 }
 
-func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
+func TestAPodWithAnOlderRuleAnswersWithTheNewerOne(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
 		t.Run(algorithm, func(t *testing.T) {

@@ -426,7 +426,7 @@ func TestAnInnerSlotThatNobodyHereCanUseLapses(t *testing.T) {
 	late.let(t, 1250*time.Millisecond)
 }
 
-func TestARepeatedRequestTakesTheWaitingOver(t *testing.T) {
+func TestARepeatedRequestWaitsForTheSameSlot(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 1)
 	first := f.start(0, "id", 1, time.Minute)
@@ -463,7 +463,7 @@ func TestARequestThatIsRepeatedElsewhereWaitsForTheSameSlot(t *testing.T) {
 	next.let(t, 400*time.Millisecond)
 }
 
-func TestResetHonoursWhatWasPromised(t *testing.T) {
+func TestAResetKeepsPromisedSlots(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 2)
 	waits := f.start(0, "", 1, time.Minute)
