@@ -142,7 +142,7 @@ func TestALostReplyIsAnsweredByTheModeAndSaysSo(t *testing.T) {
 	way.Heal()
 }
 
-// Neither a cancelled call nor one whose time is over is let through by a mode.
+// No fail mode admits a call that was cancelled or whose deadline has passed.
 func TestACallThatHasEndedIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	way := coordtest.ThroughProxy(t)
@@ -249,7 +249,7 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 	require.NoError(t, err)
 	down := coordtest.NewRefusing(t)
 	rules, now := ratelimit.NewRules(), time.Now()
-	events := coord.NewEventsBy(func() time.Time { // slow enough for each to be told
+	events := coord.NewEventsBy(func() time.Time { // slow enough for each to be published
 		now = now.Add(time.Minute)
 		return now
 	})

@@ -304,7 +304,7 @@ func TestAReportReleasesTheGrantsPermit(t *testing.T) {
 	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.Limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 }
 
-// A slot that is given up frees its place with it.
+// A slot that is given up releases its permit too.
 func TestAPausedSlotReleasesItsPermit(t *testing.T) {
 	t.Parallel()
 	sys := coordtest.NewSystem(t, redistest.URL(t))

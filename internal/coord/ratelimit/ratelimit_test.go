@@ -49,7 +49,7 @@ func reset(p api.RatelimitParams) *api.RatelimitResetParams {
 	return &api.RatelimitResetParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group}
 }
 
-// explain is a call that tells all of a limit.
+// explain asks for the explanation of a limit.
 func explain(p api.RatelimitParams) *api.RatelimitExplainParams {
 	return &api.RatelimitExplainParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group}
 }

@@ -79,7 +79,7 @@ func (a ask) charge() ratelimit.Charge {
 }
 
 // admitted is the answer of a script to a cost that fits after retry microseconds;
-// takes tells whether the script charged it.
+// takes reports whether the script charged it.
 func admitted(retry int64, takes bool) coord.Admission {
 	switch {
 	case retry == 0:
@@ -102,7 +102,7 @@ type modelBand struct {
 	level *big.Rat
 }
 
-// modelBucket is the token bucket over fractions, as the spec words it.
+// modelBucket is the token bucket over fractions, as specified.
 type modelBucket struct {
 	leaky    bool
 	known    bool
@@ -112,11 +112,11 @@ type modelBucket struct {
 	sig      string
 	bands    []modelBand
 	promises []promise // all, first to last
-	held     int64     // the latest slot that the pace was in the way of
+	held     int64     // the latest slot that the pace delayed
 }
 
-// bucketPace is what holds a key up: until when, and how far apart admissions are,
-// with the instant that the next one has to wait for.
+// bucketPace is the pace of a key: when its pause ends, the delay between admissions, and
+// the instant for which the next admission waits.
 type bucketPace struct{ pause, delay, next int64 }
 
 func (g *bucketPace) wait(now int64) (int64, string) {
@@ -133,7 +133,7 @@ func (g *bucketPace) wait(now int64) (int64, string) {
 	return 0, ""
 }
 
-// pass lets one through at an instant; what is over is forgotten then.
+// pass records an admission at an instant, and forgets a pause that has ended.
 func (g *bucketPace) pass(now, at int64) {
 	g.forget(now)
 	if g.delay > 0 {
@@ -349,7 +349,7 @@ func (m *modelBucket) due() int64 {
 }
 
 // giveBack credits a promise when it is the last of those that the bucket still
-// owes: of promises for one instant any is. What the pace was in the way of does
+// owes: of promises for one instant any is. What the pace delayed does
 // not show in the debt.
 func (m *modelBucket) giveBack(now int64, p promise, g *bucketPace) ratelimit.SlotState {
 	switch {

@@ -80,7 +80,7 @@ func (k *taking) charge(t *testing.T) {
 	}
 }
 
-// leave gives a slot back: whatever is credited, nobody is let through at it.
+// leave gives a slot back: whatever is credited, no call is admitted at it.
 func (k *taking) leave(t *testing.T) {
 	i := k.rng.IntN(len(k.waiting))
 	p := k.waiting[i]
@@ -109,7 +109,7 @@ func (k *taking) refund(t *testing.T) {
 	}
 }
 
-// hold delays, pauses or frees the key, as the verbs of the pace do.
+// hold delays, pauses or frees the key, as the methods about the pace do.
 func (k *taking) hold(t *testing.T) {
 	pace := k.state + "pace"
 	switch k.rng.IntN(4) {
@@ -153,7 +153,7 @@ var takingRules = map[string]modelRule{
 	"far apart": {{limit: 50, periodMS: 1000, burst: 3}, {limit: 40, periodMS: 60_000, burst: 6}},
 }
 
-// TestNothingTakenBackPassesTheBound: whoever leaves, in whatever order, and
+// TestNothingTakenBackPassesTheBound: whichever calls leave, in any order, and
 // whatever is refunded, no more is let through than if it had never been there.
 func TestNothingTakenBackPassesTheBound(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// modelPace is a pace as the spec words it: all that ever happened, of which each
-// answer is made anew.
+// modelPace is the pace of a key as specified: it keeps all that ever happened, and computes
+// each answer from that.
 type modelPace struct {
 	pauses []modelPause // since the last resume
 	// Of the penalty: when its last pause ends, and how many of our own in a row.
@@ -46,7 +46,7 @@ func (m *modelPace) paused(now int64) (int64, string) {
 	return longest.until, longest.why
 }
 
-// slowest is the word that counts. An admission is remembered while there is one.
+// slowest is the delay in force. An admission is remembered while there is one.
 func (m *modelPace) slowest(now int64) modelDelay {
 	var slowest modelDelay
 	for source, w := range m.delays {
@@ -63,7 +63,7 @@ func (m *modelPace) slowest(now int64) modelDelay {
 	return slowest
 }
 
-// closed is how long the pace stays closed, and why.
+// closed is how long the key is held up, and by what.
 func (m *modelPace) closed(now int64) (int64, string) {
 	until, _ := m.paused(now)
 	next := int64(0)
@@ -102,7 +102,7 @@ func (m *modelPace) setDelay(now int64, source string, w modelDelay, most int) {
 	}
 }
 
-// report is one answer of the server that is to be paused for.
+// report applies an answer of the server that the penalty pauses for.
 func (m *modelPace) report(now int64, in ratelimit.ReportIn) {
 	quiet := now - m.penalty
 	if m.penalty > 0 && quiet >= in.ForgiveUS {
@@ -128,14 +128,14 @@ func (m *modelPace) report(now int64, in ratelimit.ReportIn) {
 	}
 }
 
-// matters reports whether anything of the pace would still be answered, for as
-// long as a penalty is remembered.
+// matters reports whether anything in the pace still has an effect; a penalty has one until
+// it is forgiven.
 func (m *modelPace) matters(now, forgive int64) bool {
 	until, _ := m.paused(now)
 	return until > 0 || m.slowest(now).delay > 0 || m.penalty > 0 && now-m.penalty < forgive
 }
 
-// paceRun is one random life of a pace and of its model.
+// paceRun is one random run of a pace and of its model.
 type paceRun struct {
 	s        *luatest.Store
 	pace     string
@@ -153,7 +153,7 @@ func (r *paceRun) note(format string, args ...any) {
 	r.timeline = append(r.timeline, "at "+at+" "+fmt.Sprintf(format, args...))
 }
 
-// wrote notes until when a write has the key live, and that every write says so.
+// wrote notes until when a write keeps the key, and requires that every write sets a TTL.
 func (r *paceRun) wrote(t *rapid.T, before string) {
 	after := r.s.Raw(t, r.pace)
 	if after == before {
@@ -279,7 +279,7 @@ func (r *paceRun) admit(t *rapid.T) {
 		strings.Join(r.timeline, "\n"))
 }
 
-// look compares all that is told of the pace.
+// look compares all that the script returns about the pace.
 func (r *paceRun) look(t *rapid.T) {
 	until, why := r.m.paused(r.now)
 	slowest := r.m.slowest(r.now)
