@@ -68,7 +68,7 @@ func redisBenchmark(ctx context.Context, s *side, d time.Duration) (sample, erro
 		"-h", "127.0.0.1", "-p", port, "-P", "16", "-c", "50", "-n", strconv.Itoa(calls), "-r", strconv.Itoa(keyCount), "--csv",
 		"EVALSHA", s.script.SHA, strconv.Itoa(len(s.script.Keys)),
 	}
-	args = append(args, s.script.Keys...) // redis-benchmark puts a different number into each; no key has a pause, so a mixed-up one changes nothing
+	args = append(args, s.script.Keys...) // redis-benchmark puts a different number into each; no key has a pace, so a mixed-up one changes nothing
 	for _, a := range s.script.Args {
 		args = append(args, fmt.Sprint(a))
 	}

@@ -21,7 +21,7 @@ type model struct {
 
 	rules    map[string]*api.Rule
 	buckets  map[string]*bucket
-	gates    map[string]*gate
+	paces    map[string]*pace
 	grants   map[string]*grant
 	policies map[string]api.BreakerPolicy
 	breakers map[string]*breaker
@@ -34,7 +34,7 @@ type model struct {
 func newModel() model {
 	return model{
 		leases: make(map[string]*lease), lines: make(map[string][]*int), clocks: make(map[string]time.Time),
-		rules: make(map[string]*api.Rule), buckets: make(map[string]*bucket), gates: make(map[string]*gate), grants: make(map[string]*grant),
+		rules: make(map[string]*api.Rule), buckets: make(map[string]*bucket), paces: make(map[string]*pace), grants: make(map[string]*grant),
 		policies: make(map[string]api.BreakerPolicy), breakers: make(map[string]*breaker), pools: make(map[string]*pool),
 		queues: make(map[string]*queue), streams: make(map[string]*stream),
 	}

@@ -234,7 +234,7 @@ func poolList(c *call, p *api.PoolListParams) (api.PoolListResult, error) {
 		if b := s.breakers[breakerName(m.id, p.Pool)]; b != nil {
 			e.Breaker = b.state
 		}
-		if left := s.gate(gateName("", p.Pool, m.id)).until.Sub(s.now()); left > 0 {
+		if left := s.pace(paceName("", p.Pool, m.id)).until.Sub(s.now()); left > 0 {
 			e.PausedForMS = millis(left)
 		}
 		r.Members = append(r.Members, e)
@@ -262,7 +262,7 @@ func (c *call) inTheWay(m *member, w *wanted) (reason string, after time.Duratio
 	if w.limit == nil && w.breaker == "" {
 		return "", 0, nil
 	}
-	if left := s.gate(gateName("", w.pool, m.id)).until.Sub(s.now()); left > 0 {
+	if left := s.pace(paceName("", w.pool, m.id)).until.Sub(s.now()); left > 0 {
 		return "pause", left, nil
 	}
 	if w.breaker != "" {
@@ -507,10 +507,10 @@ func permitReport(c *call, p *api.PermitReportParams) (api.PermitReportResult, e
 		r.Breaker = s.judge(b).State
 	}
 	if rule := s.rules[m.lease.rule]; rule != nil {
-		s.penalize(s.gate(gateName("", p.Pool, m.id)), rule.Penalty, p.Status, p.RetryAfterMS)
+		s.penalize(s.pace(paceName("", p.Pool, m.id)), rule.Penalty, p.Status, p.RetryAfterMS)
 	}
 	var at time.Duration
 	r.State, at = s.stateOf(m.member, m.scope)
-	r.NextAtMS = nextAt(s.now(), max(at, s.gate(gateName("", p.Pool, m.id)).until.Sub(s.now()), 0))
+	r.NextAtMS = nextAt(s.now(), max(at, s.pace(paceName("", p.Pool, m.id)).until.Sub(s.now()), 0))
 	return r, nil
 }

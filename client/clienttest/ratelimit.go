@@ -13,8 +13,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// gate is where pauses and delays of a key are kept.
-type gate struct {
+// pace is where pauses and delays of a key are kept.
+type pace struct {
 	until  time.Time // of the pause
 	level  int64     // of the penalty
 	delays map[string]delay
@@ -38,7 +38,7 @@ type grant struct {
 type limit struct {
 	rule  api.Rule
 	state string // the name of its state: of the rule, or of the bands, with the key
-	gate  string
+	pace  string
 	key   string
 }
 
@@ -73,7 +73,7 @@ func ratelimitMethods(t map[string]method) {
 	define(t, api.RatelimitReport, report)
 	define(t, api.RatelimitPause, pause)
 	define(t, api.RatelimitResume, func(c *call, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error) {
-		g, now := c.s.gateOf(p.Rule, p.Pool, p.Key, p.Group), c.s.now()
+		g, now := c.s.paceOf(p.Rule, p.Pool, p.Key, p.Group), c.s.now()
 		r := api.RatelimitResumeResult{Resumed: now.Before(g.until)}
 		g.until, g.level = time.Time{}, 0
 		return r, nil
@@ -140,7 +140,7 @@ func (s *Sidecar) limitOf(p *api.RatelimitParams) (*limit, error) {
 		}
 		return &limit{
 			rule: api.Rule{Algorithm: p.Algorithm, Limits: byPeriod(p.Limits)}, state: fmt.Sprintf("%s %v\x00%s", p.Algorithm, p.Limits, key),
-			gate: gateName("", p.Pool, key), key: p.Key,
+			pace: paceName("", p.Pool, key), key: p.Key,
 		}, nil
 	}
 	r, ok := s.rules[p.Rule]
@@ -164,7 +164,7 @@ func (s *Sidecar) limitOf(p *api.RatelimitParams) (*limit, error) {
 	if p.Group == "" {
 		key = s.counted(r, p.Key)
 	}
-	return &limit{rule: rule, state: p.Rule + "\x00" + p.Pool + "\x00" + key, gate: gateName(p.Rule, p.Pool, key), key: p.Key}, nil
+	return &limit{rule: rule, state: p.Rule + "\x00" + p.Pool + "\x00" + key, pace: paceName(p.Rule, p.Pool, key), key: p.Key}, nil
 }
 
 // lessHeadroom returns the bands of a rule, reduced by its headroom.
@@ -189,7 +189,7 @@ func (s *Sidecar) counted(r *api.Rule, key string) string {
 	return key
 }
 
-func gateName(rule, pool, key string) string {
+func paceName(rule, pool, key string) string {
 	if pool != "" {
 		rule = "" // a member is paused whatever the rule
 	}
@@ -205,20 +205,20 @@ func (s *Sidecar) bucket(name string) *bucket {
 	return s.buckets[name]
 }
 
-func (s *Sidecar) gate(name string) *gate {
-	if s.gates[name] == nil {
-		s.gates[name] = &gate{delays: make(map[string]delay)}
+func (s *Sidecar) pace(name string) *pace {
+	if s.paces[name] == nil {
+		s.paces[name] = &pace{delays: make(map[string]delay)}
 	}
-	return s.gates[name]
+	return s.paces[name]
 }
 
-// gateOf is the gate that a call about a key names.
-func (s *Sidecar) gateOf(rule, pool, key, group string) *gate {
+// paceOf is the pace that a call about a key names.
+func (s *Sidecar) paceOf(rule, pool, key, group string) *pace {
 	counted := cmp.Or(group, key)
 	if r := s.rules[rule]; r != nil && group == "" {
 		counted = s.counted(r, key)
 	}
-	return s.gate(gateName(rule, pool, counted))
+	return s.pace(paceName(rule, pool, counted))
 }
 
 // limited is one acquisition or peek.
@@ -288,21 +288,21 @@ func (s *Sidecar) decide(l *limit, cost int64) api.RatelimitResult {
 			}
 		}
 	}
-	s.gated(l, &r, now)
+	s.heldUp(l, &r, now)
 	if l.rule.Shadow && !r.Allowed {
 		r.Allowed, r.Shadow, r.RetryAfterMS = true, true, 0
 	}
 	return r
 }
 
-// gated refuses what a pause, a delay or max_concurrent does not admit.
-func (s *Sidecar) gated(l *limit, r *api.RatelimitResult, now time.Time) {
+// heldUp refuses what a pause, a delay or max_concurrent does not admit.
+func (s *Sidecar) heldUp(l *limit, r *api.RatelimitResult, now time.Time) {
 	refuse := func(by string, after time.Duration) {
 		if after > 0 && (r.Allowed || millis(after) > r.RetryAfterMS && r.RetryAfterMS >= 0) {
 			r.Allowed, r.DeniedBy, r.RetryAfterMS = false, by, millis(after)
 		}
 	}
-	g := s.gate(l.gate)
+	g := s.pace(l.pace)
 	refuse("pause", g.until.Sub(now))
 	if least, _ := g.delay(now); least > 0 && !g.last.IsZero() {
 		refuse("delay", g.last.Add(least).Sub(now))
@@ -324,7 +324,7 @@ func (c *call) charge(l *limit, cost int64, r *api.RatelimitResult) {
 	for i, b := range l.rule.Limits {
 		s.bucket(l.band(i)).take(l.rule.Algorithm, b, cost, now)
 	}
-	s.gate(l.gate).last = now
+	s.pace(l.pace).last = now
 	after := s.standing(l, now)
 	r.Band, r.Limit, r.Remaining, r.Current, r.ResetAfterMS = after.Band, after.Limit, after.Remaining, after.Current, after.ResetAfterMS
 	r.ResetAtMS = after.ResetAtMS
@@ -450,7 +450,7 @@ func report(c *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, e
 		}
 		penalty = r.Penalty
 	}
-	g := s.gateOf(p.Rule, p.Pool, p.Key, p.Group)
+	g := s.paceOf(p.Rule, p.Pool, p.Key, p.Group)
 	s.penalize(g, penalty, p.Status, p.RetryAfterMS)
 	var r api.RatelimitReportResult
 	if left := g.until.Sub(s.now()); left > 0 {
@@ -460,7 +460,7 @@ func report(c *call, p *api.RatelimitReportParams) (api.RatelimitReportResult, e
 }
 
 // penalize pauses a key after a status for which the rule has a penalty.
-func (s *Sidecar) penalize(g *gate, p *api.Penalty, status, retryAfterMS int64) {
+func (s *Sidecar) penalize(g *pace, p *api.Penalty, status, retryAfterMS int64) {
 	codes, base, most := []int64{429, 503}, int64(60_000), int64(86_400_000)
 	if p != nil {
 		if len(p.Codes) > 0 {
@@ -486,7 +486,7 @@ func pause(c *call, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, erro
 	if (p.ForMS > 0) == (p.UntilAtMS > 0) {
 		return api.RatelimitPauseResult{}, invalid("for_ms: give for_ms or until_at_ms")
 	}
-	g := c.s.gateOf(p.Rule, p.Pool, p.Key, p.Group)
+	g := c.s.paceOf(p.Rule, p.Pool, p.Key, p.Group)
 	until := c.s.now().Add(ms(p.ForMS))
 	if p.UntilAtMS > 0 {
 		until = time.UnixMilli(p.UntilAtMS)
@@ -498,7 +498,7 @@ func pause(c *call, p *api.RatelimitPauseParams) (api.RatelimitPauseResult, erro
 }
 
 func setDelay(c *call, p *api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error) {
-	g, now := c.s.gateOf(p.Rule, "", p.Key, p.Group), c.s.now()
+	g, now := c.s.paceOf(p.Rule, "", p.Key, p.Group), c.s.now()
 	g.delays[p.Source] = delay{ms(p.DelayMS), now.Add(ms(p.TTLMS))}
 	if p.DelayMS == 0 {
 		delete(g.delays, p.Source)
@@ -512,7 +512,7 @@ func setDelay(c *call, p *api.RatelimitSetDelayParams) (api.RatelimitSetDelayRes
 }
 
 // delay is the longest delay in force.
-func (g *gate) delay(now time.Time) (least time.Duration, until time.Time) {
+func (g *pace) delay(now time.Time) (least time.Duration, until time.Time) {
 	for _, d := range g.delays {
 		if now.Before(d.until) && d.least > least {
 			least, until = d.least, d.until

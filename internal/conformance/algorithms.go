@@ -12,10 +12,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// everyAlgorithm is what the contract says that a limit may count by.
+// everyAlgorithm lists the algorithms of the contract.
 var everyAlgorithm = api.Algorithms
 
-// reserving are those that can promise a slot.
+// reserving are the algorithms that can promise a slot.
 var reserving = api.WaitingAlgorithms
 
 // as is the view with limits of one algorithm, all of which hold their whole
@@ -40,7 +40,7 @@ func (l limiter) bands(bands []api.Band) []api.Band {
 	return bands
 }
 
-// Algorithms runs what every algorithm promises, on each.
+// Algorithms tests what every algorithm promises, on each.
 func Algorithms(t *testing.T, sys System) {
 	common := map[string]func(limiter){
 		"an answer describes its band":            bandIsDescribed,

@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The policies that the suite goes by.
+// The policies that the suite uses.
 const (
 	quick    = "quick-*"
 	rates    = "rates"
@@ -44,7 +44,7 @@ type breaker struct {
 	pool         string
 }
 
-// Breakers runs what breaker.allow, report, get, reset and force promise.
+// Breakers tests what breaker.allow, report, get, reset and force promise.
 func Breakers(t *testing.T, sys System) {
 	for name, test := range map[string]func(breaker){
 		"failures in a row open it":                           failuresOpen,
@@ -87,7 +87,7 @@ func (b breaker) ask(c Client, id string) api.BreakerAllowResult {
 
 func (b breaker) allow(c Client) api.BreakerAllowResult { b.t.Helper(); return b.ask(c, "") }
 
-// probe asks and wants to be one.
+// probe asks, and requires that the call is a probe.
 func (b breaker) probe(c Client) api.BreakerAllowResult {
 	b.t.Helper()
 	g := b.allow(c)
@@ -141,7 +141,7 @@ func (b breaker) reset(c Client) api.BreakerChangeResult {
 	return r
 }
 
-// open has three calls fail.
+// open reports three failed calls, which open the breaker.
 func (b breaker) open() {
 	b.t.Helper()
 	for i := range 3 {
@@ -155,7 +155,7 @@ func (b breaker) open() {
 	require.Equal(b.t, api.BreakerOpen, b.get(b.a).State)
 }
 
-// halfOpen opens it and lets its time pass.
+// halfOpen opens the breaker and advances the clock until it is half-open.
 func (b breaker) halfOpen() {
 	b.t.Helper()
 	b.open()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is the one that a system under test lives by: its scripts read Micros
+// Clock is the clock of a system under test: its scripts read Micros
 // (lua.Options.Clock), and its sidecars the rest (coord.Clock).
 type Clock struct {
 	mu     sync.Mutex // guards what follows
@@ -14,20 +14,20 @@ type Clock struct {
 	timers timers
 }
 
-// NewClock starts one that stands still.
+// NewClock returns a clock that only Advance moves.
 func NewClock() *Clock { return &Clock{now: time.UnixMicro(1_700_000_000_000_000)} }
 
-// Now is what it shows.
+// Now returns its time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Micros is what it shows, in Unix microseconds.
+// Micros returns its time in Unix microseconds.
 func (c *Clock) Micros() int64 { return c.Now().UnixMicro() }
 
-// Advance lets d pass. What was set to happen meanwhile happens in its order, each
+// Advance moves the clock by d. The functions that are due meanwhile run in order, each
 // at its own time and before the next.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
@@ -43,7 +43,7 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now = end
 }
 
-// Next is when the next thing is set to happen; false when nothing is.
+// Next returns when the next function is due; false if there is none.
 func (c *Clock) Next() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

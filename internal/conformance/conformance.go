@@ -1,6 +1,6 @@
-// Package conformance is what limits and locks promise their clients, as tests
-// over an interface: they run directly on package coord, and again through a
-// real socket with the Go client. It is for tests only.
+// Package conformance tests what the nouns promise their clients. The tests use an
+// interface: they run directly on package coord, and again through a real socket with the Go
+// client. It is for tests only.
 //
 // Its invariant: a suite sees nothing but wire parameters and results, and time
 // passes only where it says so, so that no outcome depends on a slow machine.
@@ -14,16 +14,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// System is what is tested: two sidecars on one store.
+// System is the system under test: two sidecars on one store.
 type System interface {
-	// Connect opens a client of sidecar 0 or 1, which introduces itself by that
-	// name and the instance "conformance". It is closed when the test ends, if
-	// not before.
+	// Connect opens a client of sidecar 0 or 1, which introduces itself with that name and
+	// the instance "conformance". It is closed when the test ends, if not before.
 	Connect(t testing.TB, sidecar int, name string) Client
 	// Advance moves the clock that limits are decided by, in scripts and sidecars,
 	// which otherwise stands still (see Clock). What is held goes by the real one.
 	Advance(d time.Duration)
-	// Now is what that clock shows.
+	// Now is the time of that clock.
 	Now() time.Time
 }
 
@@ -33,7 +32,7 @@ type Client interface {
 	// request id may be empty. Parameters are sent as they are, so that zero values are
 	// absent and get the wire's defaults.
 	Do(ctx context.Context, requestID, method string, params, result any) error
-	// Lost delivers what each notification of a loss says to this connection.
+	// Lost delivers the notifications of losses to this connection.
 	Lost() <-chan api.LostParams
 	// Close ends the connection. What it held may be given back a little later.
 	Close()
@@ -45,7 +44,7 @@ func do[P, R any](ctx context.Context, c Client, requestID string, m api.Method[
 	return r, err
 }
 
-// patience ends a wait for what never comes. No outcome depends on it.
+// patience bounds waits for something that never comes. No outcome depends on it.
 const patience = 30 * time.Second
 
 // patient is a context whose deadline no call comes near on a slow machine, where the
@@ -56,7 +55,7 @@ func patient(t testing.TB) context.Context {
 	return ctx
 }
 
-// nasty names are those that a careless key would confuse or a cluster misplace.
+// nasty names are those that a careless key format would confuse, or a cluster misplace.
 var nasty = []string{
 	"a", "a{b}c", "{}", "}{", "{a}", "x:y", "x", "y", ":", "%", "%3A", "a%7Bb%7Dc", "", // the last is replaced by 512 bytes
 	"grüße 世界", "nul\x00", "nul", "a\nb", " ", "v1", "lock", "rl",

@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Explanations runs what explanations promise: they tell what a call would be answered, and change nothing.
+// Explanations tests what explanations promise: they return how a call would be answered, and change nothing.
 func Explanations(t *testing.T, sys RulesSystem) {
 	eachLooks(t, sys, map[string]func(looker){
 		"a lock is explained by who is in the way":              locksAreExplained,

@@ -9,8 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// editedGrant: whatever its holder writes into a grant, no more comes back than
-// was taken.
+// editedGrant: whatever its holder changes in a grant, no more is credited than was taken.
 func editedGrant(l limiter) {
 	band := per(1000, time.Hour)
 	others := l.acquire(900, band)
@@ -33,7 +32,7 @@ func editedGrant(l limiter) {
 	require.Equal(l.t, int64(100), l.peek(1, band).Remaining)
 }
 
-// longestGrant: what is given out is taken back, however long it is.
+// longestGrant: every grant that is given out is accepted, however long it is.
 func longestGrant(r ruled) {
 	long := strings.Repeat(":", api.MaxNameBytes)
 	rule := bucket(long, 1)

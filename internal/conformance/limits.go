@@ -46,7 +46,7 @@ func per(limit int64, period time.Duration) api.Band {
 	return api.Band{Limit: limit, PeriodMS: period.Milliseconds()}
 }
 
-// Limits runs what ratelimit.acquire, peek and reset promise of token buckets, to
+// Limits tests what ratelimit.acquire, peek and reset promise of token buckets, to
 // the number; Algorithms has what is common to all.
 func Limits(t *testing.T, sys System) {
 	for name, test := range map[string]func(limiter){

@@ -12,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// looker is one test that lists things and has them explained. The names of all that it makes begin with name.
+// looker is one test that lists things and asks for explanations of them. The names of all that it makes begin with name.
 type looker struct {
 	t    *testing.T
 	sys  RulesSystem
@@ -20,7 +20,7 @@ type looker struct {
 	name string
 }
 
-// Lists runs what lists promise.
+// Lists tests what lists promise.
 func Lists(t *testing.T, sys RulesSystem) {
 	eachLooks(t, sys, map[string]func(looker){
 		"locks are listed with those who wait":              locksAreListed,
@@ -45,7 +45,7 @@ func eachLooks(t *testing.T, sys RulesSystem, tests map[string]func(looker)) {
 	}
 }
 
-// ask is a call that has to be answered.
+// ask makes a call that must succeed.
 func ask[P, R any](l looker, c Client, m api.Method[P, R], p P) R {
 	l.t.Helper()
 	r, err := do(patient(l.t), c, "", m, p)

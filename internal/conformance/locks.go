@@ -19,7 +19,7 @@ type locker struct {
 	name string
 }
 
-// Locks runs what lock.acquire, renew, release and get promise.
+// Locks tests what lock.acquire, renew, release and get promise.
 func Locks(t *testing.T, sys System) {
 	for name, test := range map[string]func(locker){
 		"one holds it and the others learn who":               oneHoldsIt,

@@ -11,7 +11,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Many runs what ratelimit.acquire_many and acquire_any promise.
+// Many tests what ratelimit.acquire_many and acquire_any promise.
 func Many(t *testing.T, sys System) {
 	for name, test := range map[string]func(limiter){
 		"many are answered in their order":           manyAreInOrder,

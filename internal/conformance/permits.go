@@ -12,7 +12,7 @@ import (
 // permits is one test's view of a pool of its own and the rules for it.
 type permits struct{ pooled }
 
-// Permits runs what the methods of permits promise.
+// Permits tests what the methods of permits promise.
 func Permits(t *testing.T, sys RulesSystem) {
 	rules := []api.Rule{
 		{Name: "two", Algorithm: api.AlgorithmTokenBucket, Limits: []api.Band{per(2, time.Hour)}},
@@ -54,7 +54,7 @@ func (p permits) ask(c Client, id string, in api.PermitAcquireParams) api.Permit
 	return r
 }
 
-// get takes a permit for its TTL alone, as time passes in these tests.
+// get takes a permit that only its TTL ends, as time passes in these tests.
 func (p permits) get(c Client, in api.PermitAcquireParams) api.PermitAcquireResult {
 	p.t.Helper()
 	in.Bind = api.BindTTL
@@ -259,7 +259,7 @@ func permitWaiting(p permits) {
 		}
 		done <- r
 	}()
-	// Who asks for the same stands behind the one that waits: then it is in line.
+	// A call for the same member queues behind the one that waits, which is then in the waiting line.
 	p.until("it stands in line", func() bool {
 		return p.ask(p.a, "", api.PermitAcquireParams{Rule: "two", Breaker: "default"}).RetryAfterMS == 1000
 	})

@@ -133,7 +133,7 @@ func poolConflict(p pooled) {
 	require.ErrorIs(p.t, err, api.Conflict)
 }
 
-// queued starts a call that waits, and returns when it stands in line as the n-th.
+// queued starts a call that waits, and returns when it is the n-th in the waiting line.
 func (p pooled) queued(c Client, n int64) chan api.PoolAcquireResult {
 	p.t.Helper()
 	done := make(chan api.PoolAcquireResult, 1)

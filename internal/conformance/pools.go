@@ -19,7 +19,7 @@ type pooled struct {
 	pool string
 }
 
-// Pools runs what the methods of pools promise.
+// Pools tests what the methods of pools promise.
 func Pools(t *testing.T, sys RulesSystem) {
 	for name, test := range map[string]func(pooled){
 		"the least recently used one is given":                 leastRecentlyUsed,
@@ -81,7 +81,7 @@ func (p pooled) take(c Client, in api.PoolAcquireParams) api.PoolAcquireResult {
 	return r
 }
 
-// held takes a member for its TTL alone, for tests that let time pass.
+// held takes a member that only its TTL gives back, for tests that let time pass.
 func (p pooled) held(c Client, scope string) api.PoolAcquireResult {
 	p.t.Helper()
 	return p.take(c, api.PoolAcquireParams{Scope: scope, Bind: api.BindTTL})
@@ -110,7 +110,7 @@ func (p pooled) stats(scope string) api.PoolStatsResult {
 	return s
 }
 
-// until waits for what another goroutine, or another sidecar, does.
+// until polls a condition that another goroutine or sidecar fulfils.
 func (p pooled) until(what string, is func() bool) {
 	p.t.Helper()
 	limiter{t: p.t}.until(what, is)

@@ -20,7 +20,7 @@ type queuer struct {
 	name string
 }
 
-// Queues runs what queue.* promises.
+// Queues tests what queue.* promises.
 func Queues(t *testing.T, sys System) {
 	for name, test := range map[string]func(queuer){
 		"first in, first out":                                firstInFirstOut,
@@ -63,7 +63,7 @@ func (q queuer) try(c Client, id string, p api.QueueDequeueParams) api.QueueDequ
 	return r
 }
 
-// get takes an entry, which has to be this one.
+// get takes an entry, which must be this one.
 func (q queuer) get(c Client, want string, p api.QueueDequeueParams) api.QueueDequeueResult {
 	q.t.Helper()
 	r := q.try(c, "", p)
@@ -104,7 +104,7 @@ func (q queuer) until(so func(api.QueueStatsResult) bool) {
 	}
 }
 
-// wait has one more stand in line and returns when it does.
+// wait starts one more call that waits, and returns when it is in the waiting line.
 func (q queuer) wait(ctx context.Context, c Client, p api.QueueDequeueParams) <-chan api.QueueDequeueResult {
 	q.t.Helper()
 	before := q.stats().Waiting

@@ -230,11 +230,11 @@ func fileFirst(r ruled) {
 	require.False(r.t, of(l, "b", "file").Hidden)
 	require.False(r.t, of(l, "only", "file").Hidden)
 
-	// The other one has no such file, and goes by Redis.
+	// The other sidecar has no such file, and uses the rule in Redis.
 	r.seen(1, "the other has it", has("b", put.Revision))
 	require.Equal(r.t, int64(100), r.take(1, "b", 1).Limit)
 
-	// The file lets go of it: Redis's rule takes over, and is the newer one.
+	// The file no longer has the rule: the rule in Redis takes over, and counts as the newer one.
 	r.sys.Advance(time.Second)
 	r.sys.SetFile(r.t, 0, "file", bucket("only", 4))
 	d := r.take(0, "b", 10)

@@ -18,7 +18,7 @@ type seer struct {
 	set  string
 }
 
-// Seen runs what seen.* promises.
+// Seen tests what seen.* promises.
 func Seen(t *testing.T, sys System) {
 	for name, test := range map[string]func(seer){
 		"one does it": oneDoesIt,

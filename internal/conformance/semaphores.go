@@ -17,7 +17,7 @@ type semaphore struct {
 	limit int64
 }
 
-// Semaphores runs what semaphore.acquire, renew, release and get promise.
+// Semaphores tests what semaphore.acquire, renew, release and get promise.
 func Semaphores(t *testing.T, sys System) {
 	for name, test := range map[string]func(semaphore){
 		"as many are held as the limit says":                permitsAreLimited,
@@ -148,7 +148,7 @@ func sameTokenSamePermits(p semaphore) {
 	require.Equal(p.t, int64(30_000), p.get(p.a).Holders[0].TTLMS, "its TTL starts again")
 }
 
-// endedFreesNothing of others: what has ended frees nobody else's.
+// endedFreesNothing: a lease that has ended releases no other lease.
 func endedFreesNothing(p semaphore) {
 	old := p.take(p.a, api.SemaphoreAcquireParams{Bind: api.BindTTL, TTLMS: 1000, Permits: 3})
 	p.sys.Advance(time.Second)

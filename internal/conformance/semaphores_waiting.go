@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// waits is a call that stands in line.
+// waits is a call in the waiting line.
 type waits struct {
 	ended chan permitOutcome
 }
@@ -19,7 +19,7 @@ type permitOutcome struct {
 	err error
 }
 
-// stand puts one more into the line and returns when it is there.
+// stand starts one more call that waits, and returns when it is in the waiting line.
 func (p semaphore) stand(ctx context.Context, c Client, q api.SemaphoreAcquireParams) waits {
 	p.t.Helper()
 	before := p.get(p.b).Waiting

@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Upstream runs what ratelimit.pause, resume, set_delay and report promise.
+// Upstream tests what ratelimit.pause, resume, set_delay and report promise.
 func Upstream(t *testing.T, sys System) {
 	for name, test := range map[string]func(limiter){
 		"a pause refuses until it ends":              pauseRefuses,
@@ -79,7 +79,7 @@ func (l limiter) report(status, retryAfter int64) api.RatelimitReportResult {
 	return r
 }
 
-// refused is about a call that is refused for a reason and so long.
+// refused checks that a call is refused for this reason and for this long.
 func (l limiter) refused(by string, retryMS int64) {
 	l.t.Helper()
 	r := l.acquire(1, plenty)
@@ -137,7 +137,7 @@ func pauseInThePast(l limiter) {
 	require.Equal(l.t, "pause", l.acquire(1, plenty).DeniedBy)
 }
 
-// resumeUnblocks is seen at once: each sidecar remembers its refusal, and no time passes.
+// resumeUnblocks: a resume takes effect at once, although each sidecar remembers its refusal and no time passes.
 func resumeUnblocks(l limiter) {
 	other := l.other()
 	require.False(l.t, l.resume(), "it was not paused")
@@ -230,7 +230,7 @@ func slowestDelay(l limiter) {
 	l.refused("delay", 5_000)
 	l.sys.Advance(5 * time.Second)
 	l.allowed()
-	// The slowest word ends, and the other one counts from the last admission.
+	// The slowest delay ends, and the other one counts from the last admission.
 	l.sys.Advance(3 * time.Second)
 	l.allowed()
 	l.refused("delay", 2_000)

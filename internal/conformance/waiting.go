@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Waiting runs what lock.acquire with wait_ms promises: first come, first
+// Waiting tests what lock.acquire with wait_ms promises: first come, first
 // served across sidecars, whoever leaves.
 func Waiting(t *testing.T, sys System) {
 	for name, test := range map[string]func(locker){
@@ -40,7 +40,7 @@ type outcome struct {
 	err error
 }
 
-// stand puts one more into the line and returns when it is there.
+// stand starts one more call that waits, and returns when it is in the waiting line.
 func (l locker) stand(ctx context.Context, c Client, id string, p api.LockAcquireParams) <-chan outcome {
 	l.t.Helper()
 	before := l.get(l.b).Waiting
@@ -54,7 +54,7 @@ func (l locker) stand(ctx context.Context, c Client, id string, p api.LockAcquir
 	return ended
 }
 
-// waiting returns when so many stand in line.
+// waiting returns when so many calls are in the waiting line.
 func (l locker) waiting(want int64) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(patient(l.t), patience)
@@ -77,7 +77,7 @@ func (l locker) served(ended <-chan outcome) api.LockAcquireResult {
 	}
 }
 
-// notServed is about one that must wait still: its lock is another's.
+// notServed checks that a call still waits, since another session holds its lock.
 func (l locker) notServed(ended <-chan outcome) {
 	l.t.Helper()
 	select {

@@ -35,7 +35,7 @@ func (l limiter) wait(id string, cost int64, bands ...api.Band) *waiting {
 	return w
 }
 
-// until waits for what another goroutine, or another sidecar, does.
+// until polls a condition that another goroutine or sidecar fulfils.
 func (l limiter) until(what string, is func() bool) {
 	l.t.Helper()
 	for late := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
@@ -98,7 +98,7 @@ func tooFarIsRefused(l limiter) {
 	require.Zero(l.t, r.WaitedMS)
 	require.Equal(l.t, int64(4), l.peek(1, band).Current, "nothing was charged")
 
-	// A slot after the call's deadline is as far as any.
+	// A slot after the call's deadline is refused, however far away it is.
 	p.WaitMS = 60_000
 	p.Cost = 4
 	p.Limits = []api.Band{per(4, time.Hour)}
@@ -140,7 +140,7 @@ func leavingGivesBack(l limiter) {
 	leaver.client.Close()
 	require.Error(l.t, <-w.done)
 	l.until("the slot is given back", func() bool { return l.peek(1, band).Current == 4 })
-	// Nobody is behind, so that the next one has the slot.
+	// No call waits behind it, so that the next call gets the slot.
 	l.wait("", 1, band).let(0)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// Audience follows a hub whose clock is the test's.
+// Audience collects the events of a hub whose clock is the test's.
 type Audience struct {
 	Hub   *coord.Events
 	Now   time.Time
@@ -22,7 +22,7 @@ func NewAudience(kinds ...coord.EventKind) *Audience {
 	return a
 }
 
-// Told lists what was heard since the last time, as "name count".
+// Told lists the events since the last call, as "name count".
 func (a *Audience) Told() []string {
 	var all []string
 	for _, e := range a.Heard {

@@ -11,12 +11,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// Bound is a lock that lives with its session.
+// Bound is a lock that ends with its session.
 func Bound(name string, ttl time.Duration) *api.LockAcquireParams {
 	return &api.LockAcquireParams{Name: name, TTLMS: ttl.Milliseconds(), Bind: api.BindSession}
 }
 
-// Unbound is a lock that lives for its TTL.
+// Unbound is a lock that only its TTL ends.
 func Unbound(name string, ttl time.Duration) *api.LockAcquireParams {
 	return &api.LockAcquireParams{Name: name, TTLMS: ttl.Milliseconds(), Bind: api.BindTTL}
 }

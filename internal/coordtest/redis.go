@@ -26,7 +26,7 @@ func OnRedis(t *testing.T) (*Sidecar, func(lock string) redistest.Stored) {
 	return s, func(lock string) redistest.Stored { return redistest.Stored{Store: store, Key: LockKey(s.Keys, lock)} }
 }
 
-// Hooked is a sidecar that does something once, when its nth script is about to run.
+// Hooked is a sidecar that calls a function once, before its nth script runs.
 func Hooked(t *testing.T, url string) (*Sidecar, func(n int64, hook func())) {
 	t.Helper()
 	var countdown atomic.Int64
@@ -40,7 +40,7 @@ func Hooked(t *testing.T, url string) (*Sidecar, func(n int64, hook func())) {
 	return s, func(n int64, f func()) { hook = f; countdown.Store(n) }
 }
 
-// Proxy is a way to the shared server that can lose replies.
+// Proxy is a proxy in front of the shared server that can lose replies.
 type Proxy struct {
 	t     *testing.T
 	proxy *toxiproxy.Proxy

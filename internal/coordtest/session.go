@@ -12,13 +12,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord/lease"
 )
 
-// patience ends a wait for what never comes. No outcome depends on it.
+// patience bounds waits for something that never comes. No outcome depends on it.
 const patience = 30 * time.Second
 
 // Session is one whose losses can be waited for.
 type Session struct {
 	*coord.Session
-	// Lost has the losses that were told.
+	// Lost has the losses that were reported.
 	Lost   chan coord.Loss
 	leases *lease.Leases
 }
@@ -38,10 +38,10 @@ func (c Session) Close(ctx context.Context) { c.leases.Close(ctx, c.Session) }
 // Holding reports whether it holds something.
 func (c Session) Holding() bool { return c.leases.Holding(c.Session) }
 
-// Caller is one of its calls.
+// Caller returns a caller of the session.
 func (c Session) Caller() coord.Caller { return coord.Caller{Session: c.Session} }
 
-// Loss waits for the next one.
+// Loss waits for the next loss.
 func (c Session) Loss(t *testing.T) coord.Loss {
 	t.Helper()
 	select {
@@ -53,7 +53,7 @@ func (c Session) Loss(t *testing.T) coord.Loss {
 	}
 }
 
-// RequireCode wants an error with that code, whose text has this in it.
+// RequireCode requires an error with that code whose text contains this.
 func RequireCode(t *testing.T, err error, code api.Code, text string) {
 	t.Helper()
 	var e *coord.Error
@@ -62,7 +62,7 @@ func RequireCode(t *testing.T, err error, code api.Code, text string) {
 	require.Contains(t, e.Err.Error(), text)
 }
 
-// Until asks until it is so.
+// Until polls a condition until it holds.
 func Until(t *testing.T, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -30,7 +30,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// Sidecar is all nouns that one process has.
+// Sidecar is all nouns of one process.
 type Sidecar struct {
 	Runner   *lua.Runner
 	Keys     coord.Keys
@@ -53,7 +53,7 @@ type Sidecar struct {
 	methods []coord.Method
 }
 
-// Options are what most sidecars leave out.
+// Options are the options that most tests leave out.
 type Options struct {
 	Clock     coord.Clock          // nil = the pod's
 	Telemetry *telemetry.Telemetry // nil = none
@@ -140,5 +140,5 @@ func (s *Sidecar) FollowRules(t testing.TB, o ratelimit.RuntimeRulesOptions) *ra
 	return r
 }
 
-// Methods are those of all its nouns.
+// Methods returns the methods of all nouns.
 func (s *Sidecar) Methods() []coord.Method { return s.methods }

@@ -87,10 +87,10 @@ func (s *System) SetFile(t testing.TB, sidecar int, precedence string, rules ...
 	require.NoError(t, s.Sidecars[sidecar].Rules.SetFirst(rules, s.Now().UnixMilli(), ratelimit.Precedence(precedence)))
 }
 
-// Connect opens a client of this sidecar, as conformance.System does.
+// Connect opens a client of this sidecar, as conformance.System.Connect does.
 func (s *Sidecar) Connect(t testing.TB, name string) conformance.Client { return s.connect(t, name) }
 
-// ConnectTo is Connect of a client that notifications are sent to.
+// ConnectTo is Connect for a client that receives notifications.
 func (s *Sidecar) ConnectTo(t testing.TB, name string, o coord.Outlet) conformance.Client {
 	c := s.connect(t, name)
 	c.session.Outlet = o
@@ -151,7 +151,7 @@ func (c *client) Do(ctx context.Context, id, method string, params, result any) 
 	return nil
 }
 
-// carryOut has a call go the direct path, as package rpc does.
+// carryOut runs a call on the direct path, as package rpc does.
 func carryOut(ctx context.Context, call coord.DirectInvocation, who coord.Caller) error {
 	defer call.Forget()
 	switch prepared, err := call.Prepare(who); {

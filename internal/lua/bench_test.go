@@ -29,7 +29,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 	charge := func(i int64) ratelimit.TokenBucketIn {
 		return ratelimit.TokenBucketIn{
-			State: keys[i%10_000], Gate: keys[i%10_000] + "gate", Cost: 1, Revision: 1, Signature: "1000000:1000:1000000",
+			State: keys[i%10_000], Pace: keys[i%10_000] + "pace", Cost: 1, Revision: 1, Signature: "1000000:1000:1000000",
 			Capacity: 1_000_000, L: 1, P: 1,
 		}
 	}
@@ -99,6 +99,6 @@ func bareLoop(b *testing.B, url string) func(ctx context.Context, key string, ar
 	require.NoError(b, err)
 	sha := ratelimit.TokenBucketScript.SHA()
 	return func(ctx context.Context, key string, args ...any) error {
-		return p.EvalSha(ctx, sha, []string{key, key + "gate"}, args...).Err()
+		return p.EvalSha(ctx, sha, []string{key, key + "pace"}, args...).Err()
 	}
 }

@@ -17,7 +17,7 @@ import (
 func bucket(key string, capacity int64) ratelimit.TokenBucketIn {
 	const hour = 3_600_000
 	return ratelimit.TokenBucketIn{
-		State: key, Gate: key + "gate", Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
+		State: key, Pace: key + "pace", Cost: 1, Revision: 1, Signature: fmt.Sprintf("1:%d:%d", hour, capacity),
 		Capacity: capacity, L: 1, P: hour * 1000,
 	}
 }

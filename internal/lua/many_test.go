@@ -43,7 +43,7 @@ func drawItem(t *rapid.T, script string, ids bool) item {
 		cost := rapid.Int64Range(0, 3).Draw(t, "cost")
 		it = itemOf(ratelimit.TokenBucketScript, func(key func(string) string) ratelimit.TokenBucketIn {
 			in := bucket(key(name), 5)
-			in.Gate, in.Cost = key(name+"-gate"), cost
+			in.Pace, in.Cost = key(name+"-pace"), cost
 			return in
 		})
 	case "lock_acquire":

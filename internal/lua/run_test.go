@@ -182,7 +182,7 @@ func TestFaultOfAScriptIsNeitherUnavailableNorRetried(t *testing.T) {
 		// A lock where a bucket should be.
 		_, err := lua.Run(luatest.Deadline(t), r, lock.AcquireScript, lock.AcquireIn{Lock: key + "l", LineKeys: lease.LineKeysOf(key + "l"), Token: "t", TTLMS: 9999}, lua.StoredReply{})
 		require.NoError(t, err)
-		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key + "l", Gate: key + "lgate", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.StoredReply{})
+		_, err = lua.Run(luatest.Deadline(t), r, ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key + "l", Pace: key + "lpace", Charge: ratelimit.Charge{Cost: 1, Signature: "nonsense"}}, lua.StoredReply{})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, redis.ErrUnavailable)
 		require.NotErrorIs(t, err, redis.ErrMaybeExecuted)

@@ -111,7 +111,7 @@ func TestKeyTextIsRecordedOnlyWhenAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		span, attrs := o.last(t)
 		if record {
-			require.Equal(t, []string{"secret-key", "secret-keygate"}, attrs["coxswain.key_names"])
+			require.Equal(t, []string{"secret-key", "secret-keypace"}, attrs["coxswain.key_names"])
 			continue
 		}
 		for _, a := range span.Attributes() {

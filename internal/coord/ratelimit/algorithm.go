@@ -11,14 +11,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// algorithm is a way to count: all that is to be known of one is here and in its
-// scripts.
+// algorithm is a way to count. All that defines one is here and in its scripts.
 type algorithm struct {
 	name string
 	// bursts: a band may have a burst beside its limit.
 	bursts bool
-	// unburst is how many a band with that limit lets through at once when it has no
-	// burst.
+	// unburst returns how many tokens a band with that limit admits at once if it has no burst.
 	unburst func(limit int64) int64
 	// lean: one band without max_concurrent has a script of its own (TokenBucketScript),
 	// on the same state.
@@ -27,7 +25,7 @@ type algorithm struct {
 	maxLimit int64
 	// script charges all bands of a limit, or none.
 	script lua.Script[In, Out]
-	// lease does so ahead, for mode leased; nil = the algorithm has no such mode.
+	// lease charges a block ahead, for mode leased; nil = the algorithm does not support it.
 	lease *lua.Script[LeaseIn, LeaseOut]
 }
 
@@ -41,7 +39,7 @@ var algorithms = []*algorithm{
 		name: api.AlgorithmLeakyBucket, bursts: true, unburst: oneAtOnce, maxLimit: coord.MaxLimit,
 		script: charges("ratelimit_leaky_bucket"),
 	},
-	{ // It cannot tell when what it estimates has room again, and so promises no slot.
+	{ // It cannot compute when its estimate has room again, and so promises no slot.
 		name: api.AlgorithmSlidingWindowCounter, unburst: wholeLimit, maxLimit: coord.MaxLimit,
 		script: charges("ratelimit_sliding_window_counter"),
 	},
@@ -59,19 +57,18 @@ func charges(script string) lua.Script[In, Out] {
 	return lua.Define[In, Out](files, lua.Source{Name: script, StoresReply: true})
 }
 
-// LeaseScript is the script by which an algorithm is charged ahead; the algorithm of that
-// name has to have one.
+// LeaseScript returns the script that charges an algorithm ahead. The algorithm must have one.
 func LeaseScript(algorithm string) lua.Script[LeaseIn, LeaseOut] {
 	return *algorithmNamed(algorithm).lease
 }
 
-// ChargeScript is the script of the algorithm of that name on the wire, which has to be one.
+// ChargeScript returns the script of the algorithm with that name on the wire, which must exist.
 func ChargeScript(algorithm string) lua.Script[In, Out] { return algorithmNamed(algorithm).script }
 
 func wholeLimit(limit int64) int64 { return limit }
 func oneAtOnce(int64) int64        { return 1 }
 
-// algorithmNamed finds an algorithm, nil = there is none of that name.
+// algorithmNamed returns the algorithm of that name, or nil.
 func algorithmNamed(name string) *algorithm {
 	for _, a := range algorithms {
 		if a.name == name {
@@ -81,8 +78,8 @@ func algorithmNamed(name string) *algorithm {
 	return nil
 }
 
-// capacity is how many a band lets through at once. A limit of 0 lets nothing
-// through, whatever its burst: it would never come back.
+// capacity is how many tokens a band admits at once. A limit of 0 admits nothing, whatever its
+// burst, since the tokens of the burst would never refill.
 func (a *algorithm) capacity(b api.Band) int64 {
 	switch {
 	case b.Limit == 0:
@@ -94,12 +91,12 @@ func (a *algorithm) capacity(b api.Band) int64 {
 	}
 }
 
-// plain reports whether the burst of a band says no more than its absence.
+// plain reports whether the burst of a band has the same meaning as no burst.
 func (a *algorithm) plain(b api.Band) bool {
 	return b.Limit == 0 || a.bursts && b.Burst == a.unburst(b.Limit)
 }
 
-// checkWait refuses a wait where no slots are promised.
+// checkWait refuses a wait if the algorithm promises no slots.
 func (a *algorithm) checkWait(ms int64) error {
 	if ms > 0 && !slices.Contains(api.WaitingAlgorithms, a.name) {
 		return coord.Invalid("wait_ms: a %s cannot promise a slot; leave it out, or use %s", a.name, api.AlgorithmSlidingWindowLog)
@@ -107,7 +104,7 @@ func (a *algorithm) checkWait(ms int64) error {
 	return nil
 }
 
-// checkBand finds what a band cannot have under this algorithm.
+// checkBand reports what this algorithm does not allow in a band.
 func (a *algorithm) checkBand(p *coord.Problems, at string, b api.Band) {
 	if b.Limit > a.maxLimit && b.Limit <= coord.MaxLimit {
 		p.Add(at+"limit", "%d is more than a %s keeps; use at most %d, or %s", b.Limit, a.name, a.maxLimit, api.AlgorithmSlidingWindowCounter)
@@ -119,7 +116,7 @@ func (a *algorithm) checkBand(p *coord.Problems, at string, b api.Band) {
 	}
 }
 
-// unknownAlgorithm says what to write in place of a name that is none.
+// unknownAlgorithm is the error text for an unknown name, with the names to use.
 func unknownAlgorithm(written string) string {
 	var names []string
 	for _, a := range algorithms {

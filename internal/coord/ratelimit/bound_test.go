@@ -28,7 +28,7 @@ type pressed struct{ at, cost int64 }
 // another, both included, which are so far apart (us).
 type ceiling func(b api.Band, from, to int64) float64
 
-// rated is capacity + rate x time. A slot is told in whole microseconds, rounded up.
+// rated is capacity + rate x time. A slot is returned in whole microseconds, rounded up.
 func rated(capacity int64) ceiling {
 	return func(b api.Band, from, to int64) float64 {
 		return float64(capacity) + float64(b.Limit)*float64(to-from+1)/float64(b.PeriodMS*1000)
@@ -45,7 +45,7 @@ func windowed(most int64) ceiling {
 
 // TestAdmissionBoundOfEveryAlgorithm: three sidecars, 20 clients, one key. What
 // the clients saw is scanned from every admission to every later one.
-// COXSWAIN_BOUND_FOR says how long each algorithm is pressed, such as 30s.
+// COXSWAIN_BOUND_FOR is how long each algorithm is tested, such as 30s.
 func TestAdmissionBoundOfEveryAlgorithm(t *testing.T) {
 	t.Parallel()
 	length := 2 * time.Second

@@ -10,20 +10,20 @@ func (l *limit) answerKey(key string) coord.AnswerKey {
 	return coord.AnswerKey{Kind: noun, Name: l.options.Name, Key: key, Terms: l.terms, Revision: l.revision}
 }
 
-// maxExact keeps sums of waits, in us, within what a duration holds.
+// maxExact bounds a wait (us), so that sums of waits do not overflow a time.Duration.
 const maxExact = 1e14
 
-// denial is a refusal that Redis gave.
+// denial is a remembered refusal of a script.
 type denial struct {
 	state string
 	cost  int64
-	// at is when it was asked for: its times count from there, which is early
-	// rather than late.
+	// at is when the call was sent. Its times count from there, so that they end rather too
+	// early than too late.
 	at       time.Duration
 	retryUS  int64 // -1 = never
 	resetUS  int64
 	decision decision
-	newer    bool // it is by a rule that this sidecar has not read yet
+	newer    bool // it was decided by a newer rule, which this sidecar does not have yet
 }
 
 func (d denial) Ends() time.Duration {
@@ -35,8 +35,8 @@ func (d denial) Ends() time.Duration {
 
 func (d denial) About() string { return d.state }
 
-// repeat is what the refusal says at now of a call with this cost, which may
-// wait; false when Redis has to be asked.
+// repeat decides by the refusal, at now, about a call with this cost that waits up to wait.
+// It returns false if Redis has to be asked.
 func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (decision, bool) {
 	if now >= d.Ends() || cost < d.cost && !d.shut() {
 		return decision{}, false
@@ -69,24 +69,23 @@ func (d denial) repeat(lim *limit, cost int64, now, wait time.Duration) (decisio
 	return out, true
 }
 
-// shut reports whether the key was refused whatever it asks for. What costs less
-// is then refused as long; what costs more may be longer.
+// shut reports whether the key was refused whatever the cost. Then a call that costs less is
+// refused for as long, and one that costs more possibly for longer.
 func (d denial) shut() bool {
 	return d.decision.DeniedBy == ReasonPause || d.decision.DeniedBy == ReasonDelay
 }
 
-// dearerIsExact reports whether each token more makes the wait longer by the same
-// whole microseconds: in one band of a bucket.
+// dearerIsExact reports whether each further token prolongs the wait by the same whole number
+// of microseconds, as in a bucket of one band with L = 1.
 func (l *limit) dearerIsExact() bool {
 	return l.algorithm.bursts && len(l.bands) == 1 && l.bands[0].L == 1
 }
 
-// topicReset is what ratelimit_reset.lua broadcasts.
+// topicReset is the topic that ratelimit_reset.lua publishes.
 const topicReset = "reset"
 
-// forget drops what this sidecar remembers of a limit's key that something
-// happened to, in whichever sidecar. What was let through without Redis is
-// forgotten only with the limit itself.
+// forget drops what this sidecar remembers about a Redis key that any sidecar changed. Only a
+// reset also drops the local limit, which counts what was admitted without Redis.
 func (l *Limiter) forget(topic, key string) {
 	l.answers.Forget(key)
 	l.forgetLocal(topic, key)

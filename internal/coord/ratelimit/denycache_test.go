@@ -28,7 +28,7 @@ func uncached(name string, bands ...api.Band) api.Rule {
 	return r
 }
 
-// signalled is a sidecar by a clock that hears what others do.
+// signalled is a sidecar with a test clock that receives the broadcasts of others.
 func signalled(t *testing.T, url, prefix string, clock *conformance.Clock) *ratelimit.Limiter {
 	r, keys := luatest.Open(t, lua.Options{URL: url, Clock: clock.Micros}), coord.NewKeys(prefix, "")
 	signals := coord.NewSignals(r, keys)
@@ -104,7 +104,7 @@ func TestTheDenyCacheChangesNoDecision(t *testing.T) {
 func TestARefusalIsRepeatedLocallyForASecondAtMost(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 2, api.RatelimitParams{})
-	here, there := f.pods[0].Limiter, f.pods[1].Limiter // they hear nothing of each other
+	here, there := f.pods[0].Limiter, f.pods[1].Limiter // neither receives broadcasts of the other
 	limit := inFull("k", band(4, time.Minute))
 	require.True(t, acquire(t, here, asks(limit, 3)).Allowed)
 	first := acquire(t, here, asks(limit, 2))
@@ -145,13 +145,13 @@ func TestAReadyWaiterIsNotRefusedLocally(t *testing.T) {
 	require.Equal(t, coord.SourceCache, near.Source)
 	w := f.start(0, "", 1, 250*time.Millisecond)
 	require.Equal(t, 1, f.sleeping())
-	// Who leaves makes room, which this sidecar knows at once.
+	// A call that leaves makes room, which this sidecar uses at once.
 	require.False(t, acquire(t, f.pods[0].Limiter, asks(f.ref, 1)).Allowed)
 	w.leave(t)
 	require.Equal(t, int64(250), acquire(t, f.pods[0].Limiter, asks(f.ref, 1)).RetryAfterMS)
 }
 
-func TestARequestThatWasLetThroughIsAnsweredSo(t *testing.T) {
+func TestARepeatedRequestIsNotAnsweredByARememberedRefusal(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})
 	l, limit := f.pods[0].Limiter, inFull("k", band(1, time.Hour))
@@ -182,7 +182,7 @@ func TestAResetActsAtOnceInEverySidecar(t *testing.T) {
 	untilAllowed(t, here, limit)
 }
 
-// untilAllowed asks until the limit lets a call through. The clock stands still,
+// untilAllowed asks until the limit admits a call. The clock stands still,
 // so that no refusal ends by itself.
 func untilAllowed(t *testing.T, l *ratelimit.Limiter, limit api.RatelimitParams) {
 	t.Helper()
@@ -285,7 +285,7 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	require.Zero(t, d.Remaining, "never negative")
 	require.Equal(t, 6*time.Second, millis(d.RetryAfterMS))
 
-	// Two sets of one revision are told apart by what they say.
+	// Two sets of one revision are distinguished by their content.
 	set(4, band(11, time.Minute))
 	require.Equal(t, coord.SourceRedis, acquire(t, s.Limiter, asks(byRule("r", "lowered"), 1)).Source)
 
@@ -301,7 +301,7 @@ func TestAReloadedRuleDecidesAtOnce(t *testing.T) {
 	w.let(t, time.Minute)
 }
 
-// Limits given in full have no name that could tell them apart.
+// Limits given in full have no name that could distinguish them.
 func TestARefusalIsOfItsAlgorithmOnly(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 1, api.RatelimitParams{})

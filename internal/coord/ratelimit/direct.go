@@ -14,8 +14,8 @@ type asked struct {
 	run      lua.Asked
 }
 
-// halves are those of Acquire, or of Peek. A call that waits, takes a permit or names a
-// pool goes elsewhere, since more than one script may decide about it.
+// halves are the two halves of Acquire, or of Peek. A call that waits, takes a permit or
+// names a pool leaves the direct path, since more than one script may decide about it.
 func (l *Limiter) halves(peek bool) coord.Option {
 	run := func(a *asked) *lua.Asked { return &a.run }
 	return coord.Direct(&coord.Halves[api.RatelimitParams, api.RatelimitResult, asked]{
@@ -35,6 +35,8 @@ func (l *Limiter) halves(peek bool) coord.Option {
 	})
 }
 
+// prepare is the first half: it answers the call, sets the script to run in a, or sends the
+// call off the direct path.
 func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *asked) (coord.Prepared, api.RatelimitResult, error) {
 	if p.Pool != "" || p.WaitMS > 0 && !peek {
 		return coord.Elsewhere, api.RatelimitResult{}, nil
@@ -62,7 +64,7 @@ func (l *Limiter) prepare(c coord.Caller, p *api.RatelimitParams, peek bool, a *
 	return coord.Asking, api.RatelimitResult{}, nil
 }
 
-// answer is the second half. It blocks only if the first try was not answered.
+// answer is the second half. It blocks only if the first try got no reply.
 func (l *Limiter) answer(ctx context.Context, a *asked) (api.RatelimitResult, error) {
 	q := a.question
 	var out answer

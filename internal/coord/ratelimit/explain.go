@@ -8,15 +8,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// maxHolders is how many of those who hold places are told.
+// maxHolders is how many holders of permits an explanation lists at most.
 const maxHolders = 100
 
-// explanationAllowed is the decision on what is not refused.
+// explanationAllowed is the decision on a call that would be admitted.
 const explanationAllowed = "allowed"
 
-// Explain tells all there is to know of a limit and a key, and changes nothing.
-// It looks twice, so that what happens meanwhile may be in one part and not in
-// the other.
+// Explain returns all that is known about a limit and a key, and changes nothing. It runs
+// two scripts, so that a change between them may show in one part of the result only.
 func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitExplainParams) (api.RatelimitExplainResult, error) {
 	t, err := l.resolve(&api.RatelimitParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group})
 	if err != nil {
@@ -25,19 +24,19 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 	lim := t.lim
 	op := "ratelimit " + lim.label() + ": explain"
 	tag := limitTag(lim.options.Name, t.counted)
-	leases, holders, line := l.keys.seats(tag)
+	leases, holders, line := l.keys.permits(tag)
 	look, err := lua.Run(ctx, l.runner, lim.algorithm.script, In{
-		State: l.keys.limitPart(tag, lim.part), Gate: l.keys.gate(tag),
+		State: l.keys.limitPart(tag, lim.part), Pace: l.keys.pace(tag),
 		Charge: Charge{Cost: 1, Peek: PeekEach, Revision: lim.revision, Signature: lim.signature},
-		Seat: Seat{
+		Permit: Permit{
 			Leases: leases, Holders: holders, Line: line.Line, Heartbeats: line.Heartbeats, MaxConcurrent: lim.options.MaxConcurrent, HoldMS: 1,
 		},
 	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitExplainResult{}, coord.Failed(op, err)
 	}
-	gate, err := lua.Run(ctx, l.runner, GateScript, GateIn{
-		Gate: l.keys.gate(tag), Leases: leases, Holders: holders, Line: line.Line, Most: maxHolders,
+	pace, err := lua.Run(ctx, l.runner, PaceScript, PaceIn{
+		Pace: l.keys.pace(tag), Leases: leases, Holders: holders, Line: line.Line, Most: maxHolders,
 	}, lua.StoredReply{})
 	if err != nil {
 		return api.RatelimitExplainResult{}, coord.Failed(op, err)
@@ -50,7 +49,7 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 		Rule: lim.options.Name, Algorithm: lim.algorithm.name, Revision: lim.revision, Counted: t.counted,
 		List: t.list, Shadow: lim.options.Shadow, MaxConcurrent: lim.options.MaxConcurrent,
 	}
-	var written api.Rule // as it is now; it may have changed since
+	var written api.Rule // the rule now, which may have changed since it was resolved
 	if r, err := l.rules.find(p.Rule); err == nil {
 		written = r.options
 	}
@@ -59,7 +58,7 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 	}
 	e.decide(look.Value)
 	e.bands(lim.algorithm, decided, look.Value.Bands)
-	e.gate(gate.Value, penaltyOf(written.Penalty).ForgiveMS)
+	e.pace(pace.Value, penaltyOf(written.Penalty).ForgiveMS)
 	if lim.leased != nil {
 		known, _, _ := l.answers.Get(lim.blockKey(t.counted))
 		if h, ok := known.(*holding); ok {
@@ -74,7 +73,7 @@ func (l *Limiter) Explain(ctx context.Context, _ coord.Caller, p *api.RatelimitE
 // explanation is a result that is filled in part by part.
 type explanation api.RatelimitExplainResult
 
-// matchText is how a set of keys is written, such as glob:api-*.
+// matchText is a set of keys as text, such as glob:api-*.
 func matchText(m api.Match) string {
 	switch {
 	case m.Exact != "":
@@ -98,8 +97,8 @@ func (e *explanation) decide(o Out) {
 	}
 }
 
-// bands puts what a script told of each band beside the size that it was
-// counted by.
+// bands fills in what the script returned about each band, with the size of the band that
+// it was counted by.
 func (e *explanation) bands(a *algorithm, by sizes, views []BandView) {
 	for i, v := range views[:min(len(views), len(by.bands))] {
 		b := api.ExplainBand{
@@ -113,21 +112,21 @@ func (e *explanation) bands(a *algorithm, by sizes, views []BandView) {
 	}
 }
 
-// gate reads what holds the key up, and who has places.
-func (e *explanation) gate(g GateOut, forgiveMS int64) {
-	left := func(us int64) int64 { return coord.WaitMS(max(0, us-g.NowUS)) }
-	if g.PauseUS > g.NowUS {
-		e.Pause = &api.ExplainPause{UntilAtMS: g.PauseUS / 1000, LeftMS: left(g.PauseUS), Reason: g.Why}
+// pace fills in the pace of the key, the holders of its permits and its waiting line.
+func (e *explanation) pace(p PaceOut, forgiveMS int64) {
+	left := func(us int64) int64 { return coord.WaitMS(max(0, us-p.NowUS)) }
+	if p.PauseUS > p.NowUS {
+		e.Pause = &api.ExplainPause{UntilAtMS: p.PauseUS / 1000, LeftMS: left(p.PauseUS), Reason: p.Why}
 	}
-	if delays := g.Delays(); len(delays) > 0 && delays[0].DelayUS > 0 {
+	if delays := p.Delays(); len(delays) > 0 && delays[0].DelayUS > 0 {
 		d := delays[0] // of the slowest source
-		e.Delay = &api.ExplainDelay{DelayMS: d.DelayUS / 1000, Source: d.Source, UntilAtMS: d.EndsUS / 1000, NextMS: left(g.NextUS)}
+		e.Delay = &api.ExplainDelay{DelayMS: d.DelayUS / 1000, Source: d.Source, UntilAtMS: d.EndsUS / 1000, NextMS: left(p.NextUS)}
 	}
-	if end := g.PenaltyUS + forgiveMS*1000; g.PenaltyUS > 0 && end > g.NowUS {
-		e.Penalty = &api.ExplainPenalty{Level: g.Level, ForgivenMS: left(end)}
+	if end := p.PenaltyUS + forgiveMS*1000; p.PenaltyUS > 0 && end > p.NowUS {
+		e.Penalty = &api.ExplainPenalty{Level: p.Level, ForgivenMS: left(end)}
 	}
-	for _, h := range g.Leases() {
+	for _, h := range p.Leases() {
 		e.Held = append(e.Held, api.ExplainHolder{Client: h.Client, Instance: h.Instance, SinceAtMS: h.SinceUS / 1000, LeftMS: left(h.EndsUS)})
 	}
-	e.Waiting = g.Waiting
+	e.Waiting = p.Waiting
 }

@@ -50,7 +50,7 @@ func (r *Rules) Match(name, key, group string) Matched {
 	return Matched{t.counted, t.list, t.lim.signature, t.lim.options.MaxConcurrent}
 }
 
-// Taken is what a grant says.
+// Taken returns the content of a grant.
 type Taken struct {
 	ID, Tag, Part string
 	Cost, At      int64

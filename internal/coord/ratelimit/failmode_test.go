@@ -142,8 +142,8 @@ func TestALostReplyIsAnsweredByTheModeAndSaysSo(t *testing.T) {
 	way.Heal()
 }
 
-// Neither a cancelled call nor one whose time is over is let through by a mode.
-func TestWhoIsOverIsNotLetThrough(t *testing.T) {
+// No fail mode admits a call that was cancelled or whose deadline has passed.
+func TestACallThatHasEndedIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	way := coordtest.ThroughProxy(t)
 	s := coordtest.New(t, luatest.Open(t, lua.Options{URL: way.URL()}), redistest.Prefix(t))
@@ -225,7 +225,7 @@ func TestTheLocalLimitIsThisPodsShareKeptWarm(t *testing.T) {
 	require.True(t, acquire("warm", 0).Allowed)
 }
 
-func TestWhatRedisLetThroughCountsHereToo(t *testing.T) {
+func TestWhatRedisAdmittedCountsInTheLocalLimitToo(t *testing.T) {
 	t.Parallel()
 	s, _, server := outage(t, withMode(coord.FailLocal, "r", band(4, time.Minute)))
 	for range 3 {
@@ -249,7 +249,7 @@ func TestDegradedDecisionsAreCountedAndShown(t *testing.T) {
 	require.NoError(t, err)
 	down := coordtest.NewRefusing(t)
 	rules, now := ratelimit.NewRules(), time.Now()
-	events := coord.NewEventsBy(func() time.Time { // slow enough for each to be told
+	events := coord.NewEventsBy(func() time.Time { // slow enough for each to be published
 		now = now.Add(time.Minute)
 		return now
 	})

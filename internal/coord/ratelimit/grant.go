@@ -12,23 +12,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// grant is what an acquisition took, told to the caller as text, so that any
-// sidecar can undo it without having kept anything.
+// grant is what an acquisition took. The caller gets it as a text that contains all that a
+// sidecar needs to undo it, so that no sidecar has to keep it.
 type grant struct {
-	id   string // unlike any other under its tag; no dots
-	tag  string // of its keys: the rule and what is counted
-	part string // of the key of its state: see statePart
+	id   string // unique under its tag; no dots
+	tag  string // the hash tag of its Redis keys: the rule, and the key or group
+	part string // the part of its state's Redis key after the tag: see statePart
 	cost int64
 	at   int64 // when it may be used, by the Redis server's clock, Unix microseconds
 }
 
-// grantVersion is bumped when the text changes its meaning: grants outlive
-// rollouts. Those of version 1 had no seal.
+// grantVersion is bumped when the meaning of the text changes, since grants outlive rollouts.
+// Grants of version 1 had no seal.
 const grantVersion = "2"
 
-// appendBody adds all that a grant says: its head, which the seal follows in the text
-// of the grant, and its tag. No tag begins with digits and a dot, so that two grants
-// never have one body.
+// appendBody appends the body of a grant, which is sealed: the head, which the seal follows in
+// the grant's text, and the tag. head is the length up to the tag. No tag begins with digits
+// and a dot, so that two grants never have the same body.
 func (g grant) appendBody(b []byte) (body []byte, head int) {
 	for _, text := range [...]string{grantVersion, g.id, g.part} {
 		b = append(append(b, text...), '.')
@@ -39,8 +39,8 @@ func (g grant) appendBody(b []byte) (body []byte, head int) {
 	return append(b, g.tag...), len(b)
 }
 
-// text is the grant as callers see it: the seal between head and tag, which comes
-// last since it may have dots.
+// text is the grant as callers get it: head, seal and tag. The tag comes last, since it may
+// contain dots.
 func (g grant) text(s *seals) string {
 	room, _ := grantTexts.Get().(*[]byte)
 	b, head := g.appendBody((*room)[:0])
@@ -51,12 +51,11 @@ func (g grant) text(s *seals) string {
 	return text
 }
 
-// grantTexts are buffers in which grants are written.
+// grantTexts has the buffers in which grants are written.
 var grantTexts = sync.Pool{New: func() any { return new([]byte) }}
 
-// parseGrant reads what a caller says a grant is, and the seal on it, empty where
-// it has none. Nothing but a tag that limits may have gets through: it becomes
-// part of a key.
+// parseGrant parses a grant that a caller gave, and its seal, which is empty in version 1. It
+// accepts only tags that limits can have, since the tag becomes part of Redis keys.
 func parseGrant(text string) (g grant, seal string, err error) {
 	bad := coord.Invalid("grant: this is not one; give the grant of a ratelimit.acquire as it was")
 	version, rest, _ := strings.Cut(text, ".")
@@ -85,14 +84,13 @@ func parseGrant(text string) (g grant, seal string, err error) {
 	return g, seal, nil
 }
 
-// rule is the name of its rule as keys have it, empty for a limit given in full.
+// rule is the name of its rule, escaped as in keys; empty for a limit given in full.
 func (g grant) rule() string {
 	rule, _, _ := strings.Cut(g.tag, ":")
 	return rule
 }
 
-// grantIDs makes ids that no two grants of the fleet share: a random part of the
-// process, and a count.
+// grantIDs makes ids that are unique in the fleet: a random text of the process, and a count.
 type grantIDs struct {
 	process string
 	count   *atomic.Uint64
@@ -100,23 +98,22 @@ type grantIDs struct {
 
 func newGrantIDs() grantIDs { return grantIDs{rand.Text()[:16], new(atomic.Uint64)} }
 
-// of makes the id of what a call may take. With a request id it is made of that,
-// so that the repetition of a call is told the grant of the first, in whichever
-// sidecar.
+// of makes the id of a call's grant. With a request id the id is derived from it, so that a
+// repetition of the call gets the same grant, from any sidecar.
 func (g grantIDs) of(c coord.Caller) string {
 	if c.RequestID == "" {
 		b := make([]byte, 0, 32)
 		return string(strconv.AppendUint(append(b, g.process...), g.count.Add(1), 36))
 	}
-	// The length first: no two pairs make the same text.
+	// The length comes first, so that two different pairs never make the same text.
 	b := append(make([]byte, 0, 256), "grant "...)
 	b = append(strconv.AppendInt(b, int64(len(c.RequestID)), 10), ' ')
 	sum := sha256.Sum256(append(append(b, c.RequestID...), c.Fingerprint...))
 	return string(hex.AppendEncode(b[:0], sum[:16]))
 }
 
-// grantedFor is the rule that a grant was made by, and what it counts: the key or
-// its group. It is false for what is no grant.
+// grantedFor returns the rule of a grant, and the key or group that it counts under. ok is
+// false if the text is not a grant.
 func grantedFor(text string) (rule, counted string, ok bool) {
 	g, _, err := parseGrant(text)
 	if err != nil {

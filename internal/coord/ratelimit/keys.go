@@ -48,36 +48,36 @@ func algorithmOf(part string) string {
 	return algorithm
 }
 
-// ofState is the gate beside the state of a limit, and its algorithm.
-func (k keys) ofState(state string) (gate, algorithm string) {
+// ofState returns the key of the pace beside the state of a limit, and the algorithm.
+func (k keys) ofState(state string) (pace, algorithm string) {
 	tag, kind, _ := k.Split(state)
-	return k.gate(tag), algorithmOf(strings.TrimPrefix(kind, kindLimit))
+	return k.pace(tag), algorithmOf(strings.TrimPrefix(kind, kindLimit))
 }
 
-// limitTag is the tag of all that one key of a rule has.
+// limitTag is the hash tag of all Redis keys of one key of a rule.
 func limitTag(rule, key string) string { return coord.Escaped(rule) + ":" + coord.Escaped(key) }
 
-// limitPart is one of the keys under it.
+// limitPart is one of the Redis keys under that tag.
 func (k keys) limitPart(tag, part string) string { return k.Key(tag, kindLimit, part) }
 
-// gate is what holds up one key of a rule whatever its algorithm is. No algorithm
-// has its name.
-func (k keys) gate(tag string) string { return k.limitPart(tag, "gate") }
+// pace is the key of the pace of one key of a rule, whatever the algorithm is. It keeps its
+// first name, gate, since sidecars of two versions share it. No algorithm has that name.
+func (k keys) pace(tag string) string { return k.limitPart(tag, "gate") }
 
-// refunded is the mark that a grant under that tag was given back. Its id has
+// refunded is the key that marks a grant under that tag as refunded. The grant's id has
 // neither braces nor percent signs.
 func (k keys) refunded(tag, id string) string { return k.limitPart(tag, "refunded:"+id) }
 
-// seats are the leases of a limit with max_concurrent, who holds them, and the
-// line for them.
-func (k keys) seats(tag string) (leases, holders string, line lease.LineKeys) {
+// permits are the keys of the permits of a limit with max_concurrent: their leases, the
+// holders, and the waiting line for them.
+func (k keys) permits(tag string) (leases, holders string, line lease.LineKeys) {
 	leases = k.limitPart(tag, "leases")
 	return leases, k.limitPart(tag, "holders"), lease.LineKeysOf(leases)
 }
 
-// rules are those that all sidecars share. A limit's tag has a colon, so that no
-// key of a limit is under this one.
+// rules is the key of the rules that all sidecars share. A limit's tag has a colon, so that
+// no key of a limit has this tag.
 func (k keys) rules() string { return k.Key("rules", "rules", "") }
 
-// seal is what grants are sealed with. See rules for its tag.
+// seal is the key of the secret that seals grants. See rules for its tag.
 func (k keys) seal() string { return k.Key("grants", "seal", "") }

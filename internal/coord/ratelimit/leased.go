@@ -8,33 +8,33 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// In mode leased a sidecar charges a block of tokens ahead and serves calls from it, in
-// memory, for the rule's lease. What was charged counts as used from then on, so that in
-// any interval T no more is let through than the algorithm admits in T and one lease.
+// In mode leased a sidecar charges a block of tokens ahead, and serves calls from it in
+// memory for the rule's lease.ttl_ms. The tokens count as used from the charge on, so that
+// in any interval T no more is admitted than the algorithm admits in T plus one lease.
 //
-// A call that finds too little charges a block with its own cost; meanwhile others of its
-// key are charged exactly. What is unused when a block ends goes back with the next charge,
-// or by itself once the key is idle. What cannot go back lapses: it stays used, as if it
-// had been let through.
+// A call that finds too few tokens charges a block together with its own cost; meanwhile
+// other calls of its key are charged in Redis, each by itself. When a block ends, its unused
+// tokens are given back with the next charge, or by a script of their own once the key is
+// idle. Tokens that cannot be given back lapse: they stay charged, as if calls had used them.
 
 // kindBlock is the kind of holdings among the local answers.
 const kindBlock = noun + " block"
 
-// renewAhead is how long a charge may take so that a block lasts until the next one is
-// there: a block that would not last longer is renewed.
+// renewAhead is how long a charge may take: at the present demand, a block that would be used
+// up sooner than that is renewed.
 const renewAhead = 5 * time.Millisecond
 
-// part is a block of tokens, of which left are not served yet.
+// part is a block of size tokens, of which left are not served yet.
 type part struct {
 	size, left int64
 	at         int64         // when it was charged, by the Redis server's clock, Unix microseconds
-	since      time.Duration // when that was sent, on the limiter's clock
-	ends       time.Duration // until when it is served
+	since      time.Duration // when the charge was sent, on the limiter's clock
+	ends       time.Duration // until when calls are served from it
 }
 
-// add adds the tokens that another part has left to this one. Neither is served any more.
-// The sum counts as charged when the earlier part was, so that a return takes the refills
-// since then off it.
+// add adds the tokens that another part has left to this one. Neither part serves calls any
+// more. The sum counts as charged at the earlier of the two charges, so that a return
+// subtracts all refills since then.
 func (p *part) add(o part) {
 	switch {
 	case o.left == 0:
@@ -46,42 +46,44 @@ func (p *part) add(o part) {
 	}
 }
 
-// holding is the tokens that this sidecar holds for one key in mode leased, and what it knows
-// of the limit.
+// holding is the tokens that this sidecar holds for one key in mode leased, with the state of
+// the limit as the last charge returned it.
 type holding struct {
 	in    *blocks
 	lim   *limit
 	key   coord.AnswerKey
 	state string
 
-	mu   sync.Mutex // guards what follows
-	gone bool       // nobody finds it any more: nothing is put here
-	// charging is the ticket of the call that charges, 0 = there is none.
+	mu   sync.Mutex // guards the fields up to since
+	gone bool       // it is removed from the answers: no block may be added any more
+	// charging is the number of the charge that is under way, 0 = there is none; tickets
+	// is the number of the last one.
 	charging, tickets int64
-	// spent: the limit refused the last charge, so that none is made before it is needed.
+	// spent: the limit refused the last charge. The next one waits until a call needs it.
 	spent bool
-	parts [2]part // what is served, the older first
-	back  part    // what is given back
-	lent  part    // what the charge that is under way gives back; only who makes it has it
+	parts [2]part // the blocks that serve calls, the older first
+	back  part    // tokens to give back
+	lent  part    // tokens that the charge under way gives back
 	told  told
-	used  time.Duration // when a call came last
+	used  time.Duration // when the last call came
 
-	// The demand: tokens per second, and what was asked for since it was reckoned last.
+	// The demand: rate in tokens per second, and asked, the tokens that calls asked for since
+	// the instant since, when the rate was last updated.
 	rate  float64
 	asked int64
 	since time.Duration
 
-	// What follows is guarded by the lock of the sweep.
+	// The lock of the sweep guards these.
 	lookAt time.Duration // when look is called next
-	place  int           // in the sweep, from 1; 0 = it has none
+	place  int           // index in the heap of the sweep, from 1; 0 = it is not in there
 }
 
-// told is the state of the limit as the answer to the last charge had it.
+// told is the state of the limit as the last charge returned it.
 type told struct {
 	result api.RatelimitResult
 	reset  time.Duration // when it is as if unused, on the limiter's clock
-	// resetUS is that by the Redis server's clock, drainUS how much earlier it is for each
-	// token that is not used.
+	// resetUS is the same instant by the Redis server's clock. It comes drainUS earlier for
+	// each token that is not used.
 	resetUS int64
 	drainUS float64
 }
@@ -102,7 +104,8 @@ func (h *holding) Ends() time.Duration {
 // About implements coord.Ending.
 func (h *holding) About() string { return h.state }
 
-// served answers a call from a block, or else says in q what to charge.
+// served answers a call from a block. If it cannot, it may set in q.ahead the block that the
+// call charges.
 func (l *Limiter) served(q *question, wait int64) (decision, bool) {
 	terms := q.lim.leased
 	if terms == nil || q.peek || wait > 0 || q.cost > terms.most || l.blocks.over.Load() {
@@ -117,7 +120,7 @@ func (l *Limiter) served(q *question, wait int64) (decision, bool) {
 	return d, ok
 }
 
-// holding is that of a call's key.
+// holding returns the holding of a call's key, and creates it if there is none.
 func (l *Limiter) holding(q *question) *holding {
 	k := q.lim.blockKey(q.counted)
 	known, _, _ := l.answers.Get(k)
@@ -129,7 +132,7 @@ func (l *Limiter) holding(q *question) *holding {
 	if h, ok := known.(*holding); ok {
 		return h
 	}
-	return h // nothing else is kept under this kind
+	return h // not reached: no other type is kept under this kind
 }
 
 func (l *limit) blockKey(key string) coord.AnswerKey {
@@ -138,8 +141,8 @@ func (l *limit) blockKey(key string) coord.AnswerKey {
 	return k
 }
 
-// take serves a call from the parts. If they have too little, or soon will have, it begins a
-// charge and puts it into q, unless another call charges already or no block is wanted.
+// take serves a call from the parts. If their tokens are too few, or soon will be, it begins a
+// charge and sets it in q, unless another call is charging or no block is wanted.
 func (h *holding) take(q *question) (decision, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +159,7 @@ func (h *holding) take(q *question) (decision, bool) {
 	if h.charging != 0 {
 		return decision{}, false
 	}
-	h.learn(q.begun)
+	h.updateDemand(q.begun)
 	terms := h.lim.leased
 	block := min(h.wanted(), terms.most-q.cost) - have
 	switch {
@@ -175,8 +178,8 @@ func (h *holding) take(q *question) (decision, bool) {
 	return decision{}, false
 }
 
-// valid closes the parts whose time is up, and returns how many tokens the others have left.
-// The caller holds h.mu, as for the methods below.
+// valid closes the parts that have ended, and returns how many tokens the others have left.
+// The caller must hold h.mu, as for close, end and serve.
 func (h *holding) valid(now time.Duration) (left int64) {
 	for i := range h.parts {
 		if p := &h.parts[i]; p.left > 0 && now >= p.ends {
@@ -187,8 +190,7 @@ func (h *holding) valid(now time.Duration) (left int64) {
 	return left
 }
 
-// close moves the tokens that a part has left to those that go back to Redis, and counts
-// the tokens that were served from it.
+// close moves the tokens that a part has left to back, and counts the tokens that it served.
 func (h *holding) close(p *part) {
 	h.in.count(h.lim, tokensServed, p.size-p.left)
 	h.back.add(*p)
@@ -202,8 +204,8 @@ func (h *holding) end() {
 	}
 }
 
-// serve takes a cost from parts that have enough for it, and answers with the state of the
-// limit as of the last charge.
+// serve takes a cost from the parts, which must have enough, and answers with the state of
+// the limit as of the last charge.
 func (h *holding) serve(cost int64, now time.Duration) decision {
 	left := int64(0)
 	for i := range h.parts {
@@ -233,7 +235,7 @@ func (h *holding) serveLeft(cost int64, now time.Duration) (decision, bool) {
 	return h.serve(cost, now), true
 }
 
-// view is what is left, and until when.
+// view returns how many tokens are left, and when the last part ends.
 func (h *holding) view(now time.Duration) (left int64, until time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

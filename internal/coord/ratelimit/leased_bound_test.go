@@ -307,7 +307,7 @@ func TestAReturnedBlockIsAsIfItHadNotBeenCharged(t *testing.T) {
 							block.Unused, block.AtUS = out[i].unused, out[i].at
 							out = append(out[:i], out[i+1:]...)
 						}
-						got := luatest.Call(rt, s, ratelimit.LeaseScript(algorithm), now, ratelimit.LeaseIn{State: leased, Gate: leased + "gate", Block: block})
+						got := luatest.Call(rt, s, ratelimit.LeaseScript(algorithm), now, ratelimit.LeaseIn{State: leased, Pace: leased + "pace", Block: block})
 						if got.Returned {
 							credited++
 						}

@@ -11,17 +11,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redis"
 )
 
-// ahead is the charge of a block by a call, beside its own cost.
+// ahead is a charge of a block that a call makes together with its own cost.
 type ahead struct {
-	of     *holding // nil = nothing
-	ticket int64
-	most   int64 // the cost included
-	early  bool  // there is enough left for the call: it need not wait for Redis
+	of     *holding // nil = the call charges no block
+	ticket int64    // the number of the charge
+	most   int64    // tokens to charge at most, the cost included
+	early  bool     // the parts have enough left for the call: it need not wait for Redis
 }
 
-// learn updates the demand: an exponentially weighted average of the tokens that calls asked
-// for per second. Its time constant is one lease.
-func (h *holding) learn(now time.Duration) {
+// updateDemand updates the demand: an exponentially weighted average of the tokens that calls
+// asked for per second, with one lease as its time constant.
+func (h *holding) updateDemand(now time.Duration) {
 	passed := (now - h.since).Seconds()
 	if passed <= 0 {
 		return
@@ -31,9 +31,9 @@ func (h *holding) learn(now time.Duration) {
 	h.asked, h.since = 0, now
 }
 
-// wanted is how many tokens to hold: the demand of one lease and two standard deviations of
-// it, as calls come at random; unused tokens go back. It is 0 for a key with less than one
-// call in two leases, whose block would mostly end unused.
+// wanted returns how many tokens to hold: the demand of one lease plus two standard
+// deviations of a Poisson process; unused tokens are given back. It is 0 if the demand is
+// less than one token in two leases, since such a block would mostly end unused.
 func (h *holding) wanted() int64 {
 	demand := h.rate * h.lim.leased.ttl.Seconds()
 	if demand < 0.5 {
@@ -42,15 +42,16 @@ func (h *holding) wanted() int64 {
 	return min(h.lim.leased.most, int64(demand+2*math.Sqrt(demand)))
 }
 
-// forgo ends a charge that was begun and is not sent.
+// forgo ends a charge that was begun but is not sent.
 func (a ahead) forgo() {
 	if a.of != nil {
 		a.of.failed(a, nil)
 	}
 }
 
-// withoutCharge answers a call for which the deny cache has a refusal, so that it charges
-// nothing: from the tokens that are left, or else with that refusal.
+// withoutCharge answers a call that is decided without Redis, such as by a remembered
+// refusal, and ends the charge that it had begun. Tokens that are left serve it; otherwise
+// it gets that decision.
 func (q *question) withoutCharge(refused decision) decision {
 	if q.ahead.of == nil {
 		return refused
@@ -62,8 +63,8 @@ func (q *question) withoutCharge(refused decision) decision {
 	return refused
 }
 
-// failed ends a charge that failed. If its script may have run, the tokens that it returned
-// are not returned again, since Redis may have credited them.
+// failed ends a charge that failed. If its script may have run, the tokens that it gave back
+// are not given back again, since Redis may have credited them.
 func (h *holding) failed(a ahead, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +99,7 @@ func (l *Limiter) refusedAhead(q question, d decision) decision {
 	return d
 }
 
-// patience is that of the call's script.
+// patience is how long the call's script is retried.
 func (q *question) patience() lua.Patience {
 	if q.ahead.early {
 		return lua.Impatient
@@ -108,13 +109,13 @@ func (q *question) patience() lua.Patience {
 
 // block is the input of the script that charges ahead.
 func (q *question) block() LeaseIn {
-	return LeaseIn{State: q.state, Gate: q.gate, Block: Block{
+	return LeaseIn{State: q.state, Pace: q.pace, Block: Block{
 		Cost: q.cost, Most: q.ahead.most, Revision: q.lim.revision, Signature: q.lim.signature,
 		Unused: q.ahead.of.lent.left, AtUS: q.ahead.of.lent.at,
 	}}
 }
 
-// chargedAhead holds the block that a call charged, and returns the call's own answer.
+// chargedAhead keeps the block that a call charged, and returns the answer to the call itself.
 func (q *question) chargedAhead(out lua.Outcome[LeaseOut], err error) (answer, error) {
 	if err != nil {
 		q.ahead.of.failed(q.ahead, err)
@@ -124,8 +125,8 @@ func (q *question) chargedAhead(out lua.Outcome[LeaseOut], err error) (answer, e
 	return answer{Value: Out{LimitAnswer: out.Value.LimitAnswer}, Sent: out.Sent}, nil
 }
 
-// charged ends a charge that was answered, and holds its block. The block's time counts from
-// when the charge was sent, which is before Redis charged it.
+// charged ends a charge that was answered, and keeps its block. The block's validity counts
+// from when the charge was sent, which is before Redis charged it.
 func (h *holding) charged(q *question, o LeaseOut) {
 	block := part{left: max(0, o.Taken-q.cost), at: o.NowUS, since: q.begun, ends: q.begun + h.lim.leased.lasts(o.EndsUS)}
 	block.size = block.left
@@ -157,13 +158,13 @@ func (h *holding) charged(q *question, o LeaseOut) {
 		h.in.count(h.lim, tokensServed, h.parts[1].size)
 	}
 	h.parts[1] = block
-	h.tell(d.RatelimitResult, o, q.begun)
+	h.setTold(d.RatelimitResult, o, q.begun)
 	h.in.sweep.add(h, now, h.lim.leased.ttl/2)
 }
 
-// tell keeps the state of the limit as the charge answered it. Tokens that are held here count
-// as used in it.
-func (h *holding) tell(r api.RatelimitResult, o LeaseOut, begun time.Duration) {
+// setTold keeps the state of the limit as the charge returned it. Tokens that are held here
+// count as used in it.
+func (h *holding) setTold(r api.RatelimitResult, o LeaseOut, begun time.Duration) {
 	r.Source, r.Replayed = coord.SourceLease, false
 	h.told = told{
 		result: r, reset: begun + time.Duration(o.ResetAfterUS)*time.Microsecond, resetUS: o.NowUS + o.ResetAfterUS,
@@ -173,8 +174,8 @@ func (h *holding) tell(r api.RatelimitResult, o LeaseOut, begun time.Duration) {
 	}
 }
 
-// lasts is how long a block is served from the sending of its charge on: the lease, or up to
-// its window's end, less 1 % and 2 ms as of any lease, since the clocks of pods drift.
+// lasts returns how long a block is valid from the sending of its charge on: the lease, or
+// until its window ends, less 1 % and 2 ms as with any lease, since the clocks of pods drift.
 func (t *leaseTerms) lasts(endsUS int64) time.Duration {
 	d := t.ttl
 	if endsUS > 0 {

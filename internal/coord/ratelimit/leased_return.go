@@ -12,7 +12,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// returnCrew is how many returns are under way at most; the others queue.
+// returnCrew is how many returns run at the same time; further ones queue.
 const returnCrew = 8
 
 // The outcomes of tokens that were charged ahead; labels of a metric.
@@ -23,22 +23,22 @@ const (
 	tokensLapsed   = "lapsed"
 )
 
-// blocks has what all holdings of a limiter share.
+// blocks is what all holdings of a limiter share.
 type blocks struct {
 	runner  *lua.Runner
 	answers *coord.Answers
 	tel     *telemetry.Telemetry
 	now     func() time.Duration
 	crew    *coord.Crew
-	over    atomic.Bool // nothing is charged ahead any more
+	over    atomic.Bool // Drain was called: no block is charged any more
 	sweep   sweep
 
-	mu      sync.Mutex // guards what follows
-	sending int        // returns under way or queued
-	quiet   chan struct{}
+	mu      sync.Mutex    // guards sending and quiet
+	sending int           // returns that run or are queued
+	quiet   chan struct{} // closed when sending becomes 0; nil = settled does not wait
 }
 
-// Dropped implements coord.Dropped: it gives back what is left.
+// Dropped implements coord.Dropped: it gives back the tokens that are left.
 func (h *holding) Dropped() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,8 +49,9 @@ func (h *holding) Dropped() {
 	h.back = part{}
 }
 
-// worth reports whether Redis would credit any token of a part now. It credits neither what has
-// refilled since the charge nor tokens of a window that is over: see part_lease_back.lua.
+// worth reports whether Redis would credit any token of a part now. It credits neither tokens
+// that have refilled since the charge nor those of a window that has ended: see
+// part_lease_back.lua.
 func (l *limit) worth(p part, now time.Duration) bool {
 	us := (now - p.since).Microseconds()
 	for _, b := range l.bands {
@@ -66,8 +67,8 @@ func (l *limit) worth(p part, now time.Duration) bool {
 	return false
 }
 
-// look is called by the sweep. It returns the tokens of a key that is idle, and forgets a key
-// that stays so.
+// look is called by the sweep. It gives back the tokens of an idle key, and removes the
+// holding of a key that stays idle.
 func (h *holding) look() {
 	h.mu.Lock()
 	now, ttl := h.in.now(), h.lim.leased.ttl
@@ -96,7 +97,7 @@ func (h *holding) look() {
 	}
 }
 
-// nextLook is how long it is until there may be something to do.
+// nextLook returns how long it is until look may have something to do.
 func (h *holding) nextLook(now time.Duration, left int64) time.Duration {
 	ttl := h.lim.leased.ttl
 	if half := h.used + ttl/2; now < half {
@@ -120,8 +121,8 @@ func (b *blocks) count(lim *limit, outcome string, n int64) {
 	}
 }
 
-// giveBack returns the unused tokens of a part to Redis, on a goroutine of its own. A try that
-// may have run is not repeated, since a second credit would be of others' tokens.
+// giveBack gives the unused tokens of a part back to Redis, on another goroutine. A try that
+// may have run is not repeated, since a second run would credit tokens that other calls used.
 func (b *blocks) giveBack(h *holding, p part) {
 	if p.left == 0 {
 		return
@@ -157,7 +158,7 @@ func (b *blocks) sent() {
 	}
 }
 
-// settled returns when no return is under way, or ctx ends.
+// settled returns when no return runs or is queued, or ctx ends.
 func (b *blocks) settled(ctx context.Context) error {
 	b.mu.Lock()
 	if b.sending == 0 {
@@ -177,21 +178,21 @@ func (b *blocks) settled(ctx context.Context) error {
 	}
 }
 
-// Drain ends charging ahead, and returns all tokens that are held. It does not wait for the
-// returns; Stop does.
+// Drain ends mode leased, and gives back all tokens that are held. It does not wait until
+// they are given back; Stop does.
 func (l *Limiter) Drain() {
 	l.blocks.over.Store(true)
 	l.answers.DropIf(func(k coord.AnswerKey, _ coord.Ending) bool { return k.Kind == kindBlock })
 }
 
-// Stop drains, and returns when all is given back or ctx ends; its error is that of ctx.
-// Calls are still decided, each in Redis.
+// Stop drains, and returns when all tokens are given back or ctx ends; its error is that of
+// ctx. Calls are still decided afterwards, each in Redis.
 func (l *Limiter) Stop(ctx context.Context) error {
 	l.Drain()
 	return l.blocks.settled(ctx)
 }
 
-// reloaded drops what is held under rules that are not in force any more.
+// reloaded drops the tokens that are held under rules that are no longer in force.
 func (l *Limiter) reloaded(set map[string]*rule) {
 	l.answers.DropIf(func(k coord.AnswerKey, _ coord.Ending) bool {
 		if k.Kind != kindBlock {

@@ -8,24 +8,24 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// sweep looks at holdings when they asked for it, all by one timer: each of thousands of
-// busy keys is looked at twice a lease.
+// sweep calls look of each holding when it is due. One timer serves all of them, since each of
+// thousands of busy keys is due twice a lease.
 type sweep struct {
 	clock coord.Clock
 	now   func() time.Duration
 
-	mu    sync.Mutex // guards what follows, and of each holding lookAt and place
+	mu    sync.Mutex // guards the fields below, and lookAt and place of each holding
 	due   dueHoldings
 	last  time.Duration // when it swept last
-	armed time.Duration // when it sweeps next
-	stop  func() bool   // keeps it from that; nil = it is not going to
+	armed time.Duration // when the timer fires
+	stop  func() bool   // stops the timer; nil = it is not set
 }
 
-// sweepApart is how long it is from one sweep to the next at least, so that those that are
-// due one after the other are looked at together.
+// sweepApart is the least time from one sweep to the next, so that one sweep handles holdings
+// that are due shortly after one another.
 const sweepApart = 5 * time.Millisecond
 
-// add has a holding looked at after a time, unless it is before that.
+// add makes a holding due after a time, unless it is due earlier.
 func (s *sweep) add(h *holding, now, after time.Duration) {
 	at := now + max(after, time.Millisecond)
 	s.mu.Lock()
@@ -41,7 +41,7 @@ func (s *sweep) add(h *holding, now, after time.Duration) {
 	s.arm(now)
 }
 
-// remove forgets a holding.
+// remove removes a holding from the sweep.
 func (s *sweep) remove(h *holding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *sweep) remove(h *holding) {
 	}
 }
 
-// arm needs s.mu.
+// arm sets the timer for the first holding that is due. It needs s.mu.
 func (s *sweep) arm(now time.Duration) {
 	if len(s.due) == 0 {
 		return
@@ -66,7 +66,8 @@ func (s *sweep) arm(now time.Duration) {
 	s.stop = s.clock.AfterFunc(max(at-now, time.Millisecond), s.look)
 }
 
-// look looks at those that are due. One that a stopped timer had begun already finds less.
+// look calls look of the holdings that are due. A timer that fired before it was stopped may
+// run it too early; then it finds none.
 func (s *sweep) look() {
 	now := s.now()
 	var due []*holding
@@ -86,7 +87,7 @@ func (s *sweep) look() {
 	}
 }
 
-// dueHoldings is a heap of them, the first to be looked at first.
+// dueHoldings is a heap of holdings, the one that is due first on top.
 type dueHoldings []*holding
 
 func (d dueHoldings) Len() int           { return len(d) }

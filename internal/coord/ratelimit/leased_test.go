@@ -184,7 +184,7 @@ func TestAnIdleKeyGivesItsBlockBack(t *testing.T) {
 }
 
 // What a block has left when its time is up goes back with the next charge.
-func TestWhatIsUnusedGoesBackWithTheNextCharge(t *testing.T) {
+func TestUnusedTokensGoBackWithTheNextCharge(t *testing.T) {
 	t.Parallel()
 	r := leasedRule("r", daily)
 	r.Algorithm = "fixed_window" // which credits a block exactly
@@ -201,7 +201,7 @@ func TestWhatIsUnusedGoesBackWithTheNextCharge(t *testing.T) {
 
 // A charge whose reply is lost may have returned the tokens that it carried. They are not
 // returned again: the second credit would be of tokens that others used.
-func TestWhatALostChargeReturnedIsNotReturnedAgain(t *testing.T) {
+func TestTokensThatALostChargeReturnedAreNotReturnedAgain(t *testing.T) {
 	t.Parallel()
 	r := leasedRule("r", daily)
 	r.Algorithm = "fixed_window" // which credits a block exactly
@@ -306,7 +306,7 @@ func TestABlockOfAFixedWindowEndsWithIt(t *testing.T) {
 	require.LessOrEqual(t, d.Current, 1+h.held(), "nothing of the window before counts in this one")
 }
 
-func TestWhatHappensToAKeyEndsItsBlock(t *testing.T) {
+func TestAChangeOfAKeyEndsItsBlock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		happen func(t *testing.T, h *holder)
@@ -360,7 +360,7 @@ func TestWhatHappensToAKeyEndsItsBlock(t *testing.T) {
 }
 
 // A pause whose broadcast is lost acts when the block ends.
-func TestAPauseThatIsNotHeardActsWithinTheLease(t *testing.T) {
+func TestAPauseWithoutABroadcastActsWithinTheLease(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.URL(t), 2, byRule("r", "k"))
 	for _, p := range f.pods {
@@ -442,7 +442,7 @@ func TestABlockIsServedWhileRedisIsAway(t *testing.T) {
 }
 
 // What a sidecar that was killed held lapses: it refills as what was used does.
-func TestWhatAKilledSidecarHeldRefills(t *testing.T) {
+func TestTokensThatAKilledSidecarHeldRefill(t *testing.T) {
 	t.Parallel()
 	fleet := newMortals(t, 2, leasedRule("r", band(1000, 10*time.Second)))
 	h := &holder{t: t, clock: fleet.clock, pod: &coordtest.Sidecar{Limiter: fleet.pods[0].Limiter}}
@@ -558,8 +558,8 @@ func TestMistakesOfModeLeasedNameTheirRemedy(t *testing.T) {
 		`items[0].mode: a leaky_bucket cannot be leased, since what is charged ahead loses its instants; use token_bucket or fixed_window, or leave mode out`: func(r *api.Rule) {
 			r.Algorithm = "leaky_bucket"
 		},
-		`items[0].mode: leased cannot hold places of max_concurrent, each of which is taken in Redis; leave one of the two out`: func(r *api.Rule) { r.MaxConcurrent = 1 },
-		`items[0].overrides[0].max_concurrent: cannot be given in mode leased, since each place is taken in Redis; leave one of the two out`: func(r *api.Rule) {
+		`items[0].mode: leased cannot be combined with max_concurrent, since each permit is taken in Redis; leave one of the two out`: func(r *api.Rule) { r.MaxConcurrent = 1 },
+		`items[0].overrides[0].max_concurrent: cannot be given in mode leased, since each permit is taken in Redis; leave one of the two out`: func(r *api.Rule) {
 			r.Overrides = []api.Override{{Exact: "a", MaxConcurrent: 1}}
 		},
 		`items[0].lease.max_share_percent: 101 is out of range; use 1 to 100, or leave it out`: func(r *api.Rule) { r.Lease = &api.RuleLease{MaxSharePercent: 101} },

@@ -11,17 +11,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// limit is a rule, or a limit given in full, made ready for the scripts. It
-// does not change once made.
+// limit is a rule, or a limit given in full, compiled for the scripts. It is immutable.
 type limit struct {
-	// options are what the rule says for the key, overrides included; a limit given in
-	// full has no name, and nothing but an algorithm and bands.
+	// options is the rule as it applies to the key, overrides included; a limit given in
+	// full has only an algorithm and bands, and no name.
 	options   api.Rule
 	algorithm *algorithm
 	revision  int64 // 0 for a limit given in full
 	signature string
 	terms     string // the algorithm and the signature
-	part      string // of the keys of its states; see statePart
+	part      string // the part of its state keys after the tag; see statePart
 	sizes
 
 	local    gcra
@@ -29,19 +28,19 @@ type limit struct {
 	leased   *leaseTerms // nil = each call is decided in Redis
 }
 
-// failMode is what decides while Redis does not answer, unless the call says.
+// failMode is the fail mode of calls that give none.
 func (l *limit) failMode() coord.FailMode {
 	return coord.FailMode(l.options.FailMode).Or(coord.FailOpen)
 }
 
-// denyCache: a refusal is answered again locally.
+// denyCache reports whether a refusal is remembered, and answers later calls locally.
 func (l *limit) denyCache() bool { return l.options.DenyCache != "off" }
 
 // sizes are the bands of a limit, by period.
 type sizes struct {
 	bands  []Band   // as the scripts count them
-	names  []string // limit/period
-	limits []int64  // per period
+	names  []string // limit/period, as results name them
+	limits []int64  // tokens per period
 }
 
 func (s *sizes) add(t Band, b api.Band) {
@@ -50,7 +49,8 @@ func (s *sizes) add(t Band, b api.Band) {
 	s.limits = append(s.limits, b.Limit)
 }
 
-// by is s, or the bands of the newer rule that decided, which its signature tells.
+// by returns the bands that a script decided by: s, or those of a newer rule, parsed from
+// its signature.
 func (s sizes) by(newer string) (sizes, error) {
 	if newer == "" {
 		return s, nil
@@ -67,10 +67,10 @@ func (s sizes) by(newer string) (sizes, error) {
 	return n, nil
 }
 
-// bandFormat is how a band stands in a signature.
+// bandFormat is the format of a band in a signature.
 const bandFormat = "%d/%d/%d/%d"
 
-// compile makes a limit that was checked.
+// compile makes a limit of a rule that was checked.
 func compile(o api.Rule, revision int64) *limit {
 	bands := slices.Clone(o.Limits)
 	for i := range bands {
@@ -93,8 +93,8 @@ func compile(o api.Rule, revision int64) *limit {
 	return l
 }
 
-// less takes percent off the limit and the burst of a band, rounded down. The burst of
-// a band with a limit above 0 stays at least 1.
+// less reduces the limit and the burst of a band by percent, rounded down. A burst stays at
+// least 1.
 func less(b api.Band, percent int64) api.Band {
 	kept := 100 - percent
 	b.Limit = b.Limit * kept / 100
@@ -104,15 +104,15 @@ func less(b api.Band, percent int64) api.Band {
 	return b
 }
 
-// reduced divides limit and period by what they share, so that the scripts'
-// products stay small: 80 per 10 minutes is 1 per 7.5 s.
+// reduced divides limit and period by their greatest common divisor, so that the products
+// in scripts stay small: 80 per 10 minutes is 1 per 7.5 s.
 func (a *algorithm) reduced(b api.Band) Band {
 	us := b.PeriodMS * 1000
 	g := gcd(b.Limit, us)
 	return Band{Capacity: a.capacity(b), L: b.Limit / g, P: us / g, PeriodMS: b.PeriodMS}
 }
 
-// lean limits have a script of their own.
+// lean reports whether the lean script charges the limit.
 func (l *limit) lean() bool {
 	return l.algorithm.lean && len(l.bands) == 1 && l.options.MaxConcurrent == 0
 }
@@ -140,8 +140,8 @@ func bandName(b api.Band) string {
 	return fmt.Sprintf("%d/%dms", b.Limit, b.PeriodMS)
 }
 
-// maxInline bounds what is remembered of limits given in full: callers write
-// them, so that their number is not ours.
+// maxInline is how many compiled limits given in full are kept. Callers choose them, so
+// that their number must be bounded.
 const maxInline = 1024
 
 // inlineLimits compiles limits given in full once, by content.
@@ -150,7 +150,7 @@ type inlineLimits struct {
 	known map[inlineKey]*limit
 }
 
-// inlineKey is the content of a limit given in full, as a value: looking it up
+// inlineKey is the content of a limit given in full, as a comparable value: a look-up
 // allocates nothing.
 type inlineKey struct {
 	algorithm string
@@ -175,7 +175,7 @@ func (l *inlineLimits) find(algorithm string, bands []api.Band) (*limit, error) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.known) >= maxInline {
-		// Any one will do: those in use come back with their next call.
+		// Any one is removed: a limit in use is compiled again at its next call.
 		for victim := range l.known {
 			delete(l.known, victim)
 			break

@@ -11,31 +11,32 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// question is a call on its way to a script.
+// question is a call and what its script needs.
 type question struct {
 	lim     *limit
 	caller  coord.Caller
 	key     string // as the caller wrote it
-	counted string // what its state is kept under
-	tag     string // of all its keys in Redis
-	state   string // the one of its algorithm
-	gate    string // the one beside it
+	counted string // the key or group that its state is kept under
+	tag     string // the hash tag of all its Redis keys
+	state   string // the Redis key of its algorithm's state
+	pace    string // the Redis key of its pace
 	stored  lua.StoredReply
-	id      string // of the grant; empty until it is wanted
+	id      string // of the grant; empty until it is needed
 	cost    int64
 	peek    bool
 	wait    int64 // us
-	seat    Seat
+	permit  Permit
 	mode    coord.FailMode
 	begun   time.Duration // on the limiter's clock
-	epoch   uint64        // of the answers, then
-	// denied: a refusal is remembered, whose wait is longer once this is let through.
+	epoch   uint64        // the epoch of the remembered answers at that time
+	// denied: a refusal of the key is remembered. It is dropped when this call is admitted,
+	// since the wait that it states is then too short.
 	denied bool
-	ahead  ahead // what it charges beside its cost, in mode leased
+	ahead  ahead // the block that it charges beside its cost, in mode leased
 }
 
-// question is what is known of a call before Redis is named. A rule in shadow
-// refuses nothing while Redis is away either.
+// question makes the question of a call, without its Redis keys. A rule in shadow refuses
+// nothing, so that its fail mode closed becomes open.
 func (l *Limiter) question(c coord.Caller, t target, p *api.RatelimitParams, peek bool) question {
 	mode := coord.FailMode(p.FailMode).Or(t.lim.failMode())
 	if t.lim.options.Shadow && mode == coord.FailClosed {
@@ -46,23 +47,23 @@ func (l *Limiter) question(c coord.Caller, t target, p *api.RatelimitParams, pee
 	}
 }
 
-// address builds the keys.
+// address sets the Redis keys.
 func (q *question) address(k keys) {
 	q.state = k.limit(q.lim.options.Name, q.counted, q.lim.part)
 	q.tag, _, _ = k.Split(q.state)
-	q.gate = k.gate(q.tag)
+	q.pace = k.pace(q.tag)
 	q.stored = coord.StoredReply(q.state, q.caller)
 }
 
 type answer = lua.Outcome[Out]
 
-// ask has a script decide, or else the fail mode.
+// ask runs the script that decides; if that fails, the fail mode decides.
 func (l *Limiter) ask(ctx context.Context, q question) (decision, answer, error) {
 	out, err := l.charge(ctx, q)
 	return l.answered(ctx, q, out, err)
 }
 
-// answered makes a decision of a script's answer, or of its failure.
+// answered turns the result or the failure of a script into a decision.
 func (l *Limiter) answered(ctx context.Context, q question, out answer, err error) (decision, answer, error) {
 	if err != nil {
 		if q.ahead.of != nil && coord.Unanswered(ctx, err) {
@@ -105,7 +106,7 @@ func (l *Limiter) answered(ctx context.Context, q question, out answer, err erro
 // unanswered answers by the fail mode in place of a script that failed.
 func (l *Limiter) unanswered(ctx context.Context, q question, err error) (decision, error) {
 	e := coord.Failed("ratelimit "+q.lim.label()+": acquire", err)
-	// Looking changes nothing, so that nothing was executed.
+	// A peek changes nothing: it does not matter whether it has run.
 	e.MaybeExecuted = e.MaybeExecuted && !q.peek
 	if !coord.Unanswered(ctx, err) {
 		return decision{}, e
@@ -120,12 +121,13 @@ func (l *Limiter) unanswered(ctx context.Context, q question, err error) (decisi
 		}
 		return decision{}, e
 	}
-	d := l.stand(q)
+	d := l.decideLocally(q)
 	d.MaybeExecuted = e.MaybeExecuted
 	return d, nil
 }
 
-// charge runs the lean script where there is one, on the same state.
+// charge runs the script of the call: the one that charges ahead, the lean one, or the
+// general one of the algorithm. All of them use the same state.
 func (l *Limiter) charge(ctx context.Context, q question) (answer, error) {
 	lim := q.lim
 	if q.cost > 0 {
@@ -144,28 +146,29 @@ func (l *Limiter) charge(ctx context.Context, q question) (answer, error) {
 	return run(ctx, l.runner, lim.algorithm.script, q.charge(), q)
 }
 
-// leanCharge is the input of the lean script, and charge that of all others.
+// leanCharge is the input of the lean script.
 func (q *question) leanCharge() TokenBucketIn {
 	lim, b := q.lim, q.lim.bands[0]
 	return TokenBucketIn{
-		State: q.state, Gate: q.gate, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
+		State: q.state, Pace: q.pace, Cost: q.cost, Peek: q.peek, WaitUS: q.wait,
 		Revision: lim.revision, Signature: lim.signature, Capacity: b.Capacity, L: b.L, P: b.P,
 	}
 }
 
+// charge is the input of an algorithm's general script.
 func (q *question) charge() In {
 	charge := Charge{Cost: q.cost, WaitUS: q.wait, Revision: q.lim.revision, Signature: q.lim.signature, ID: q.id}
 	if q.peek {
 		charge.Peek = PeekOn
 	}
-	return In{State: q.state, Gate: q.gate, Charge: charge, Seat: q.seat}
+	return In{State: q.state, Pace: q.pace, Charge: charge, Permit: q.permit}
 }
 
 func leanAnswer(out lua.Outcome[coord.LimitAnswer]) answer {
 	return answer{Value: Out{LimitAnswer: out.Value}, Replayed: out.Replayed, Sent: out.Sent}
 }
 
-// run executes a script for a call.
+// run runs a script for a call. A call that waits outlives its context: see outlive.
 func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I, q question) (lua.Outcome[O], error) {
 	if q.wait > 0 {
 		var done context.CancelFunc
@@ -175,8 +178,8 @@ func run[I, O any](ctx context.Context, r *lua.Runner, s lua.Script[I, O], in I,
 	return lua.RunAs(ctx, r, s, in, q.stored, q.patience())
 }
 
-// outlive is a context that ends only some time after ctx: who leaves while its
-// slot is being promised has to learn of it, or nobody could give it back.
+// outlive returns a context that ends some time after ctx. A call may end while Redis
+// promises its slot: the reply must still be read, or the slot could not be given back.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var late *time.Timer
@@ -196,15 +199,15 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	}
 }
 
-// decision puts a script's answer into the rule's words. Waits are rounded up,
-// so that who sleeps exactly that long and asks again is not a moment early.
+// decision turns a script's answer into the result of a call. Waits are rounded up, so that
+// a caller that sleeps exactly that long and asks again is not too early.
 func (l *limit) decision(o coord.LimitAnswer, replayed bool) (decision, error) {
 	s, err := l.sizes.by(o.Newer)
 	if err != nil {
 		return decision{}, err
 	}
 	if replayed {
-		o.Band = min(o.Band, int64(len(s.bands))) // the rule had more then
+		o.Band = min(o.Band, int64(len(s.bands))) // the rule may have had more bands when the reply was stored
 	}
 	if o.Band < 1 || o.Band > int64(len(s.bands)) {
 		return decision{}, fmt.Errorf("band %d of %d", o.Band, len(s.bands))
@@ -216,7 +219,7 @@ func (l *limit) decision(o coord.LimitAnswer, replayed bool) (decision, error) {
 		Replayed: replayed, Source: coord.SourceRedis,
 	}}
 	if o.Reserved() {
-		// When the slot comes, the debt has drained down to it.
+		// The call is answered when its slot comes; by then the usage has drained to the capacity.
 		d.Current = min(d.Current, s.bands[o.Band-1].Capacity)
 	}
 	if d.Allowed {

@@ -8,18 +8,18 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// gcra is the one limit in this process that stands in for all bands of a rule:
-// the slowest band's rate and the smallest band's capacity, shared by so many
-// pods. It keeps to every band. The generic cell rate algorithm remembers one
-// instant: when all that was let through has drained.
+// gcra is the limit in this process that replaces all bands of a rule in fail mode local:
+// the rate of the slowest band and the capacity of the smallest one, divided among the
+// pods. So it exceeds no band. The generic cell rate algorithm keeps one instant: when all
+// that was admitted has drained.
 type gcra struct {
-	interval float64 // ns that one token takes to drain; +Inf lets nothing through
-	burst    int64   // at once
-	most     int64   // the largest cost that fits, in Redis or here
-	band     int     // the slowest
+	interval float64 // ns that one token takes to drain; +Inf admits nothing
+	burst    int64   // tokens at once
+	most     int64   // the largest cost that any state admits, in Redis or here
+	band     int     // index of the slowest band
 }
 
-// share makes the limit of one of n pods.
+// share returns the local limit of one of n pods.
 func share(bands []Band, n int64) gcra {
 	g := gcra{burst: math.MaxInt64, most: math.MaxInt64}
 	for i, b := range bands {
@@ -35,7 +35,7 @@ func share(bands []Band, n int64) gcra {
 	return g
 }
 
-// localKey names a limit in this process: the rule as it is, whatever revision.
+// localKey names a limit in this process: a rule of any revision, or a limit given in full.
 type localKey struct{ rule, key, terms string }
 
 func (l *limit) localKey(key string) localKey {
@@ -45,7 +45,7 @@ func (l *limit) localKey(key string) localKey {
 	return localKey{key: key, terms: l.terms}
 }
 
-// drain is when all that was let through has drained, in ns.
+// drain is the state of a local limit: at is when all that was admitted has drained, in ns.
 type drain struct {
 	state string
 	at    float64
@@ -54,8 +54,8 @@ type drain struct {
 func (d drain) Ends() time.Duration { return time.Duration(d.at) }
 func (d drain) About() string       { return d.state }
 
-// decide lets cost through here if it fits. A cost beyond this pod's share waits
-// until nothing is used, and then holds up what follows.
+// decide admits cost if it fits. A cost above this pod's share is admitted once nothing is
+// used, and then delays the calls after it.
 func (g gcra) decide(d *drain, cost int64, now time.Duration, peek bool) decision {
 	t := float64(now)
 	d.at = max(d.at, t)
@@ -69,7 +69,7 @@ func (g gcra) decide(d *drain, cost int64, now time.Duration, peek bool) decisio
 	}
 	switch {
 	case out.DeniedBy != "":
-	case over >= 1: // less than a nanosecond is rounding
+	case over >= 1: // less than a nanosecond is a rounding error
 		out.DeniedBy, out.RetryAfterMS = ReasonLimit, coord.MillisUp(time.Duration(math.Ceil(over)))
 	default:
 		out.Allowed = true
@@ -86,15 +86,15 @@ func (g gcra) decide(d *drain, cost int64, now time.Duration, peek bool) decisio
 	return out
 }
 
-// warm counts what Redis let through, at most as much as fits here: what other
-// pods' shares let through is not this one's debt.
+// warm counts a cost that Redis admitted, up to the burst of this limit: this pod may have
+// used the shares of other pods in Redis, and must not be blocked for that.
 func (g gcra) warm(d *drain, cost int64, now time.Duration) {
 	t := float64(now)
 	d.at = min(max(d.at, t)+float64(cost)*g.interval, max(d.at, t+float64(g.burst)*g.interval))
 }
 
-// stand decides by the fail mode, which is not closed.
-func (l *Limiter) stand(q question) decision {
+// decideLocally decides by fail mode open or local.
+func (l *Limiter) decideLocally(q question) decision {
 	lim := q.lim
 	d := decision{RatelimitResult: api.RatelimitResult{Allowed: true, Degraded: true, Source: coord.SourceLocal}}
 	if q.mode == coord.FailLocal {
@@ -111,7 +111,7 @@ func (l *Limiter) stand(q question) decision {
 	return d
 }
 
-// keepWarm has the limit in this process know what Redis let through.
+// keepWarm counts a cost that Redis admitted in the local limit too.
 func (l *Limiter) keepWarm(q question) {
 	now := l.now()
 	l.local.Update(q.lim.localKey(q.counted), func(was drain) drain {

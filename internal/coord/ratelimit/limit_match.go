@@ -5,18 +5,18 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/match"
 )
 
-// rule is a rule made ready: the limit that it is for each key.
+// rule is a compiled rule: the limits of all its keys.
 type rule struct {
-	*limit // of keys that no override is for
+	*limit // of keys without an override
 
 	deny, allow, groups, overrides match.Matcher
 
-	counts []string // what each group counts under
-	others []*limit // of each override
-	plain  bool     // all keys are alike
+	counts []string // the name that each group counts under
+	others []*limit // the limit of each override
+	plain  bool     // the rule has no lists, groups or overrides
 }
 
-// compileRule makes a rule that was checked.
+// compileRule compiles a rule that was checked.
 func compileRule(o api.Rule, revision int64) *rule {
 	r := &rule{
 		limit: compile(o, revision),
@@ -45,7 +45,7 @@ func compileRule(o api.Rule, revision int64) *rule {
 	return r
 }
 
-// overridden are the keys that an override is for.
+// overridden returns the keys that an override applies to.
 func overridden(x api.Override) api.Match {
 	return api.Match{Exact: x.Exact, Glob: x.Glob, Suffix: x.Suffix}
 }
@@ -53,11 +53,11 @@ func overridden(x api.Override) api.Match {
 // target is the limit that a call is charged to, and the name under which it counts.
 type target struct {
 	lim *limit
-	// counted is what the state is kept under: the group, or the key.
+	// counted is the name that the state is kept under: the group, or the key.
 	counted string
-	// list is which list of the rule has the key, and then nothing else counts.
+	// list is the list of the rule that has the key, if any; it alone decides then.
 	list string
-	// override is the place of the one that counts, -1 = none.
+	// override is the index of the override that applies, -1 = none.
 	override int
 }
 
@@ -67,7 +67,7 @@ const (
 	listDeny  = "deny"
 )
 
-// of is the target of a key and the group that the caller put it into, if any.
+// of returns the target of a key, with the group that the caller gave, if any.
 func (r *rule) of(key, group string) target {
 	t := target{lim: r.limit, counted: key, override: -1}
 	if group != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// tell counts a decision, and shows those that operators may want to see.
-func (l *Limiter) tell(ctx context.Context, q question, d decision) {
+// record counts a decision, and publishes the event of a refusal.
+func (l *Limiter) record(ctx context.Context, q question, d decision) {
 	if q.peek {
 		return
 	}
@@ -36,7 +36,7 @@ func (l *Limiter) tell(ctx context.Context, q question, d decision) {
 	}
 }
 
-// label is the rule's name for metrics and logs: never a key.
+// label is the rule's name, for metrics and errors.
 func (l *limit) label() string {
 	if l.options.Name == "" {
 		return inlineLabel
@@ -44,7 +44,7 @@ func (l *limit) label() string {
 	return l.options.Name
 }
 
-// listed is the answer for a key that is in a list of the rule.
+// listed is the decision about a key that is in a list of the rule.
 func (l *limit) listed(list string) decision {
 	d := decision{RatelimitResult: api.RatelimitResult{
 		Allowed: list == listAllow, Rule: l.options.Name, Algorithm: l.algorithm.name,

@@ -11,13 +11,12 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// AcquireMany takes from 1 to api.MaxItems limits and answers in their order.
-// None waits. Those of one key go one after the other, so that the earlier comes
-// first; all others side by side.
+// AcquireMany takes from 1 to api.MaxItems limits, and answers in their order. No item waits.
+// Items that count under the same key are decided one after the other, in their order; all
+// others run concurrently.
 //
-// With atomic all are taken together or none is: they have one rule and what they
-// count under in common, else it is InvalidArgument. Then they share one
-// decision, and one grant.
+// With atomic it takes all items or none. They must have the same rule and count under the
+// same name, else the error is InvalidArgument. They share one decision and one grant.
 func (l *Limiter) AcquireMany(ctx context.Context, c coord.Caller, p *api.RatelimitManyParams) (api.RatelimitManyResult, error) {
 	n := len(p.Items)
 	if n == 0 || n > api.MaxItems {
@@ -50,7 +49,7 @@ func (l *Limiter) AcquireMany(ctx context.Context, c coord.Caller, p *api.Rateli
 
 // acquireApart fills in the result of each item, or returns the error of it.
 func (l *Limiter) acquireApart(ctx context.Context, c coord.Caller, items []api.RatelimitParams, results []api.RatelimitItemResult) []error {
-	// What a call counts under, whatever its limit is.
+	// state identifies the state that an item is charged to.
 	type state struct{ rule, part, counted string }
 	var order []state
 	lines, errs := make(map[state][]int, len(items)), make([]error, len(items))
@@ -66,7 +65,7 @@ func (l *Limiter) acquireApart(ctx context.Context, c coord.Caller, items []api.
 		}
 		lines[s] = append(lines[s], i)
 	}
-	sideBySide(len(order), func(n int) {
+	concurrently(len(order), func(n int) {
 		for _, i := range lines[order[n]] {
 			var d decision
 			d, errs[i] = l.decide(ctx, itemOf(c, i), &items[i], items[i].Cost == 0)
@@ -76,8 +75,8 @@ func (l *Limiter) acquireApart(ctx context.Context, c coord.Caller, items []api.
 	return errs
 }
 
-// acquireTogether takes what all items cost at once. A key that is refused by the
-// rule's list refuses all of them, and one that is allowed by it costs nothing.
+// acquireTogether takes the costs of all items at once. A key in the rule's deny list refuses
+// all of them; an item whose key is in its allow list costs nothing.
 func (l *Limiter) acquireTogether(ctx context.Context, c coord.Caller, items []api.RatelimitParams) (decision, error) {
 	whole := items[0]
 	var first target
@@ -114,18 +113,18 @@ func (l *Limiter) acquireTogether(ctx context.Context, c coord.Caller, items []a
 	return l.decide(ctx, c, &whole, whole.Cost == 0)
 }
 
-// same reports whether two limits are one, however often it was made ready.
+// same reports whether two compiled limits are the same limit.
 func (l *limit) same(o *limit) bool {
 	return l.options.Name == o.options.Name && l.algorithm == o.algorithm && l.signature == o.signature && l.options.MaxConcurrent == o.options.MaxConcurrent
 }
 
-// anyTries bounds how often a key is tried whose room somebody else took in
-// between.
+// anyTries is how many keys are tried that had room in the peek: another call may take the
+// room in between.
 const anyTries = 3
 
-// AcquireAny takes the cost for the first of the keys that may go now, or tells
-// which may go soonest, with its refusal. All are looked at side by side; what
-// happens between the look and the try is told by the try.
+// AcquireAny takes the cost for the first of the keys that admits it now, or returns the
+// refusal of the key that may admit it soonest. It peeks at all keys concurrently, and then
+// takes the cost of one; the result is that of the take.
 func (l *Limiter) AcquireAny(ctx context.Context, c coord.Caller, p *api.RatelimitAnyParams) (api.RatelimitAnyResult, error) {
 	if len(p.Keys) == 0 || len(p.Keys) > api.MaxItems {
 		return api.RatelimitAnyResult{}, coord.Invalid("keys: there are %d; give 1 to %d", len(p.Keys), api.MaxItems)
@@ -139,8 +138,8 @@ func (l *Limiter) AcquireAny(ctx context.Context, c coord.Caller, p *api.Ratelim
 	at, d, err := firstOf(p.Keys, func(i int, peek bool) (decision, error) {
 		it := one
 		it.Key = p.Keys[i]
-		// The request id goes along with a look: what a call before this one took
-		// under it is its answer.
+		// A peek has the request id too, so that it returns what an earlier call with the
+		// same request id took.
 		return l.decide(ctx, itemOf(c, i), &it, peek || it.Cost == 0)
 	})
 	if err != nil {
@@ -149,17 +148,18 @@ func (l *Limiter) AcquireAny(ctx context.Context, c coord.Caller, p *api.Ratelim
 	return api.RatelimitAnyResult{Key: p.Keys[at], Result: d.RatelimitResult}, nil
 }
 
-// firstOf finds the key that may go, or else the one that may go soonest, by its place.
+// firstOf returns the index and the decision of the first key that admits the call, or else
+// of the one that may admit it soonest.
 func firstOf(keys []string, ask func(i int, peek bool) (decision, error)) (int, decision, error) {
 	seen, errs := make([]decision, len(keys)), make([]error, len(keys))
-	sideBySide(len(keys), func(i int) { seen[i], errs[i] = ask(i, true) })
+	concurrently(len(keys), func(i int) { seen[i], errs[i] = ask(i, true) })
 	soonest, tries := -1, 0
 	for i, d := range seen {
 		if errs[i] != nil && faulty(errs[i]) {
 			return 0, decision{}, errs[i]
 		}
 		if errs[i] == nil && d.Allowed && d.Replayed {
-			d, err := ask(i, false) // what became of its place is not seen by a look
+			d, err := ask(i, false) // a peek does not show whether its permit is still held
 			return i, d, err
 		}
 	}
@@ -188,23 +188,23 @@ func firstOf(keys []string, ask func(i int, peek bool) (decision, error)) (int, 
 	if tries > 0 {
 		return soonest, seen[soonest], nil
 	}
-	// Looks are counted nowhere; this is the refusal that is.
+	// A peek is not counted; so the key is asked again, for a refusal that is.
 	d, err := ask(soonest, false)
 	return soonest, d, err
 }
 
-// sooner reports whether a refused call may go before another.
+// sooner reports whether a refused call may succeed before another.
 func sooner(a, b decision) bool {
 	return a.RetryAfterMS != neverMS && (b.RetryAfterMS == neverMS || a.RetryAfterMS < b.RetryAfterMS)
 }
 
-// faulty reports whether an error is about the call, not about one key's Redis.
+// faulty reports whether an error is the fault of the call, not of the Redis of one key.
 func faulty(err error) bool {
 	var e *coord.Error
 	return errors.As(err, &e) && (e.Code == api.InvalidArgument || e.Code == api.NotFound || e.Code == api.Conflict)
 }
 
-// within puts a path before what an error says of a parameter.
+// within prefixes the parameter that an error names with a path.
 func within(path string, err error) error {
 	var e *coord.Error
 	if !errors.As(err, &e) || e.Code != api.InvalidArgument && e.Code != api.NotFound {
@@ -215,7 +215,7 @@ func within(path string, err error) error {
 	return &inner
 }
 
-// itemOf is the caller of one of several scripts that one call needs.
+// itemOf is the caller of item i of a call, with a request id of its own.
 func itemOf(c coord.Caller, i int) coord.Caller {
 	if c.RequestID != "" {
 		c.RequestID += "." + strconv.Itoa(i)
@@ -223,9 +223,9 @@ func itemOf(c coord.Caller, i int) coord.Caller {
 	return c
 }
 
-// sideBySide runs f for 0 to n-1, all at once, and returns when all have. A
-// panic is the caller's, who is ready for one.
-func sideBySide(n int, f func(i int)) {
+// concurrently runs f for 0 to n-1, each on a goroutine, and returns when all have returned.
+// A panic of f is raised again in the caller, which recovers from it.
+func concurrently(n int, f func(i int)) {
 	var all sync.WaitGroup
 	var once sync.Once
 	var fault any

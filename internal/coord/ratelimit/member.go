@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// What rules are for the members of pools: see MemberRules.
+// This file implements coord.MemberRules: rules for the members of pools.
 
 // MemberTerms implements MemberRules. A rule in shadow refuses nothing.
 func (r *Rules) MemberTerms(name string) (coord.MemberTerms, error) {
@@ -29,9 +29,9 @@ func (r *Rules) MemberLimit(name, member string) (coord.MemberLimit, error) {
 	return found.of(member, "").lim, nil
 }
 
-// MemberPause implements MemberRules. The pause does not double: what grows with
-// failures in a row is the member's cooldown. A rule that is gone by now is as one that
-// says nothing of it.
+// MemberPause implements MemberRules. The pause does not double, since the member's cooldown
+// grows with failures in a row. A rule that no longer exists counts as one without a penalty
+// of its own.
 func (r *Rules) MemberPause(name string, status int64, retryAfter time.Duration) time.Duration {
 	o := r.orNone(name).upstream.penalty
 	switch {
@@ -44,11 +44,11 @@ func (r *Rules) MemberPause(name string, status int64, retryAfter time.Duration)
 	}
 }
 
-// Label implements MemberRules. A name that is not in force may be the caller's to
-// write, and is no label.
+// Label implements MemberRules. A caller can write any name, so that only the name of a rule
+// in force is a label.
 func (r *Rules) Label(name string) string { return r.orNone(name).label() }
 
-// orNone is the rule of that name, or that of limits given in full.
+// orNone is the rule of that name, or noRule if there is none.
 func (r *Rules) orNone(name string) *limit {
 	if name != "" {
 		if found, err := r.find(name); err == nil {
@@ -76,12 +76,12 @@ func (l *limit) Answer(a coord.LimitAnswer, replayed bool) (api.RatelimitResult,
 	return d.RatelimitResult, nil
 }
 
-// maxMemberOverrides bounds what every acquisition sends along.
+// maxMemberOverrides is how many overrides a rule for permits may have, since each
+// acquisition sends all of them.
 const maxMemberOverrides = 100
 
-// forPermits finds a rule that permits can go by. Which member it will be is not known
-// before the script runs, so that what the rule says of single keys travels along, and
-// has to be a list of them.
+// forPermits finds a rule for permits of pools. The script picks the member, so that all
+// overrides are sent to it, and each must name one member.
 func (r *Rules) forPermits(name string) (*rule, error) {
 	found, err := r.find(name)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *Rules) forPermits(name string) (*rule, error) {
 	case len(o.Groups) > 0:
 		err = bad("has groups, and members have buckets of their own", "leave them out")
 	case len(o.Allow)+len(o.Deny) > 0:
-		err = bad("has lists, which permits do not know", "remove or ban the members (pool.remove, pool.ban)")
+		err = bad("has lists, which permits do not use", "remove or ban the members (pool.remove, pool.ban)")
 	case len(o.Overrides) > maxMemberOverrides:
 		err = bad(fmt.Sprintf("has %d overrides, and at most %d go with a permit", len(o.Overrides), maxMemberOverrides), "make several pools")
 	case slices.ContainsFunc(o.Overrides, func(x api.Override) bool { return x.Exact == "" }):
@@ -106,8 +106,8 @@ func (r *Rules) forPermits(name string) (*rule, error) {
 	return found, err
 }
 
-// ofMembers are those members that have bands of their own, each with its signature
-// after it: of several overrides for one the first counts.
+// ofMembers lists the members that have an override, each followed by the signature of its
+// bands. Of several overrides for one member the first counts.
 func (r *rule) ofMembers() []string {
 	var all []string
 	had := make(map[string]bool, len(r.options.Overrides))

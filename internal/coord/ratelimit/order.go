@@ -6,14 +6,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// limited are the options that all methods of the noun have: they go by the rules,
-// and in order with the calls that name the same limit.
+// limited sets the options of all methods of the noun: on one connection, a call runs after the
+// calls before it that change rules, and in order with calls that name the same limit.
 func limited(m *coord.Method) {
 	m.Follows, m.Names = true, coord.InPool(m.Params, limitNames(m.Params))
 }
 
-// limitNames name a limit by rule and key, and by the group that counts in the key's
-// place, if the call gives one. What it cannot name goes by the rules alone.
+// limitNames names a limit by rule and key, and by the group that counts instead of the key, if
+// the call gives one. A call that it cannot name is ordered only with changes of rules.
 func limitNames(params reflect.Type) coord.Naming {
 	at := func(key string) int { return coord.ParamAt(params, key) }
 	key, keys, items, grant := at("key"), at("keys"), at("items"), at("grant")
@@ -49,7 +49,7 @@ func limitNames(params reflect.Type) coord.Naming {
 	}
 }
 
-// limitParams are the params that name a limit, by their index; -1 = there is none.
+// limitParams has the field index of each param that names a limit; -1 = there is none.
 type limitParams struct{ rule, key, group int }
 
 func limitAt(params reflect.Type) limitParams {

@@ -1,9 +1,9 @@
--- What the scripts share that charge a limit by whatever algorithm. An algorithm is a table of functions of a state s,
--- which has s.bands: wait(s, b, cost) is how long (us) until cost fits into band b, -1 = never; view(s, b) is what is
--- spare there (negative = promised away), what counts, and how long (us) until it is as if unused; take(s, cost, ahead)
--- writes cost into every band, as of ahead us from now.
+-- What all scripts that charge a limit share. An algorithm is a table of functions of a state s with s.bands:
+-- wait(s, b, cost) returns how long (us) until cost fits into band b, -1 = never; view(s, b) returns how much is free there
+-- (negative = more is promised), how much is used, and how long (us) until it is as if unused; take(s, cost, ahead) charges
+-- cost to every band, as of ahead us from now, and writes the state.
 
--- band_views are how all bands stand, for the reply.
+-- band_views returns the state of each band, for the reply.
 local function band_views(a, s)
   local views = {}
   for i, b in ipairs(s.bands) do
@@ -13,14 +13,14 @@ local function band_views(a, s)
   return views
 end
 
--- admit decides on a charge (Charge in scripts.go). With max_concurrent seat is what part_seat.lua makes; g is the gate, if
--- it was read before. It returns the script's outputs and whether it wrote.
-local function admit(a, s, gate_key, charge, seat, g)
+-- admit decides on a charge (Charge in scripts.go). permit is made by part_permit.lua if the rule has max_concurrent; pace is
+-- the result of pace_read, nil = admit reads it. It returns the script's outputs and whether it wrote.
+local function admit(a, s, pace_key, charge, permit, pace)
   local cost, peek = charge.cost, charge.peek > 0
-  g = g or gate_read(gate_key)
-  local free, first, spare_seats = true, false, 0
-  if seat then free, first, spare_seats = seat.ask() end
-  local retry, denied = gate_wait(g)
+  pace = pace or pace_read(pace_key)
+  local free, first, spare_permits = true, false, 0
+  if permit then free, first, spare_permits = permit.check() end
+  local retry, denied = pace_wait(pace)
   local least, spare, late = 1, nil, 0
   for i = 1, #s.bands do
     local b = s.bands[i]
@@ -34,17 +34,17 @@ local function admit(a, s, gate_key, charge, seat, g)
   end
   local wrote = false
   if retry >= 0 and not free then
-    retry, denied = math.max(retry, seat.wait()), 'concurrency'
-    if not peek then seat.stand() end
+    retry, denied = math.max(retry, permit.retry_after()), 'concurrency'
+    if not peek then permit.wait_in_line() end
   elseif peek or retry < 0 or retry > charge.wait_us or cost == 0 then
-    if seat and not peek then seat.leave(spare_seats) end
+    if permit and not peek then permit.leave_line(spare_permits) end
   else
     wrote = true
     a.take(s, cost, retry)
-    gate_pass(gate_key, g, now + retry)
-    if seat then
-      seat.take(now + retry)
-      seat.leave(spare_seats - 1)
+    pace_admit(pace_key, pace, now + retry)
+    if permit then
+      permit.grant(now + retry)
+      permit.leave_line(spare_permits - 1)
     end
   end
   local at = late > 0 and late or least

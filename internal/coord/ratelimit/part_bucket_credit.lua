@@ -1,7 +1,7 @@
--- How what was charged to a token bucket is taken back.
+-- How a charge of a token bucket is taken back.
 
--- due is when the debt ends, 0 = there is none. Each promise that the bands alone delay moves it to the instant that is
--- promised. It is found exactly, since the level is.
+-- due returns when the usage beyond the capacity has drained, 0 = there is none. Each promise that only the bands delay moves it
+-- to the promised instant. It is exact, since the level is.
 function bucket.due(s)
   local ends = 0
   for _, b in ipairs(s.bands) do
@@ -35,7 +35,7 @@ function bucket.refund(s, cost, at)
   return found
 end
 
--- outlives is how long (us) any of a refunded charge can count at most.
+-- outlives returns how long (us) any part of a refunded charge can count at most.
 function bucket.outlives(s, cost, at)
   local us = 0
   for _, b in ipairs(s.bands) do

@@ -1,6 +1,6 @@
--- What the scripts share that count in two windows. The state is one hash: v (the rule's revision), sig (its bands as
--- text), since (us: what was charged before it is not counted as such), and for each band w (a window: periods since
--- 1970), c (what was charged in it) and p (what was charged in the one before).
+-- What the scripts that count in two windows share. The state is one hash: v (the rule's revision), sig (its bands as text),
+-- since (us: charges before it cannot be refunded), and for each band w (a window, in periods since 1970), c (what was charged
+-- in it) and p (what was charged in the window before).
 local function counter_fields(i) return string.format('w%d', i), string.format('c%d', i), string.format('p%d', i) end
 -- counter_open brings a band to now, and returns that. A clock that stepped back stays at the begin of the stored window.
 local function counter_open(b, w, cur, prev)
@@ -13,7 +13,8 @@ local function counter_open(b, w, cur, prev)
   return now
 end
 
--- counter_used is what counts in a band: of the window before, the share that the sliding one still covers, rounded up.
+-- counter_used returns what counts in a band: the present window, and the share of the window before that the sliding window
+-- still covers, rounded up.
 local function counter_used(b)
   local share, rest = muldiv(b.prev, b.us - (b.at - b.w * b.us), b.us, 0)
   return b.cur + share + (rest > 0 and 1 or 0)
@@ -62,8 +63,8 @@ local function counter_write(s)
   redis.call('PEXPIRE', s.key, lifetime_ms(ends - now))
 end
 
--- counter_credit takes a cost that was charged at an instant (us) out of the counts of its own windows, and says
--- whether it still was in any.
+-- counter_credit subtracts a cost that was charged at an instant (us) from the counts of its windows, and returns whether any
+-- of them still counted.
 local function counter_credit(key, cost, at)
   local s, found = counter_read(key, '', -1), false
   for _, b in ipairs(at >= s.since and s.bands or {}) do

@@ -4,14 +4,15 @@
 -- is free only after all that was promised, which relied on nothing being free before. So just that part is credited
 -- which would be left then.
 
--- credit_latest says whether a slot is the last one that was promised, of a state whose debt ends at due.
+-- credit_latest returns whether a slot is the last one that was promised, in a state whose usage beyond the capacity drains
+-- until due.
 local function credit_latest(s, slot, due)
   if due > slot then return false end
   return slot == s.last or slot == due and slot > s.last
 end
 
--- credit_horizon is when all that was promised has come; a clock that stepped back drains nothing until it is at t again. It is
--- never before at, of a grant that is older than the state, or was asked back before its slot.
+-- credit_horizon returns when all promised slots have come. A clock that stepped back drains nothing until it reaches t again.
+-- The result is never before at, since a grant may be older than the state, or be refunded before its slot.
 local function credit_horizon(s, due, at)
   return math.max(now, s.t, s.last, due, at)
 end

@@ -1,5 +1,5 @@
--- lease_back takes back what is unused of a block that was charged to a state s at an instant (us), and says whether
--- it changed anything: not if the state began later, by a reset or with other bands, since it does not count the block.
+-- lease_back takes back the unused tokens of a block that was charged to a state s at an instant (us), and returns whether it
+-- changed anything. It does not if the state began later, by a reset or with other bands, since it does not count the block.
 --
 -- Returning a block has to leave at least as much used as if its unused part had never been charged, or more would be
 -- let through than the limit. A bucket may have been full meanwhile but for the block; then all that refilled since the

@@ -1,4 +1,4 @@
--- What the scripts share that keep a log of charges. The state is one sorted set for all bands: first, at -1, the rule
+-- What the scripts that keep a log of charges share. The state is one sorted set for all bands: first, at -1, the rule
 -- that it was written under, rule:<revision>:<signature>; then an entry for each charge, at its instant (us):
 -- <total>:<cost>:<id>, total being the 16 digits of all that was charged up to and with it. So what was charged from
 -- one entry to another is the difference of two totals whatever the costs, and entries of one instant stand in order.
@@ -15,8 +15,8 @@ local function log_entry_text(total, cost, id)
   return table.concat({string.rep('0', 16 - #digits), digits, string.format(':%.0f:', cost), id})
 end
 
--- log_read reads the rule and the last entry. A caller whose rule is older than the state's decides by the state's;
--- under any other the entries count as they are: raising a limit unblocks at once, and lowering one forgives nothing.
+-- log_read reads the rule and the last entry. If the caller's rule is older than the state's, the state's decides. The entries
+-- count unchanged under any rule: raising a limit admits more at once, and lowering one forgets nothing.
 local function log_read(key, sig, revision)
   local s = {key = key, sig = sig, v = revision, at = -1, total = 0, rule = redis.call('ZRANGE', key, 0, 0)[1]}
   if s.rule then
@@ -37,12 +37,12 @@ local function log_read(key, sig, revision)
   return s
 end
 
--- log_keep has the state live until its last entry counts no more.
+-- log_keep sets the TTL, so that the state is kept until its last entry no longer counts.
 local function log_keep(s)
   redis.call('PEXPIRE', s.key, lifetime_ms(math.max(s.at + s.longest - now, 0)))
 end
 
--- log_give_back takes out the entry of a slot that has not come, and says whether it did: it has to be the last one.
+-- log_give_back removes the entry of a slot that has not come, if it is the last one, and returns whether it did.
 local function log_give_back(key, id)
   local s = log_read(key, '', -1)
   if not s.last or s.id ~= id or s.at <= now then return false end
@@ -51,8 +51,8 @@ local function log_give_back(key, id)
   return true
 end
 
--- log_refund takes out an entry that was charged for the instant at (us), as if it had never been, and says whether it
--- did: not when it counts no more, nor when more than 1,000 are later, whose totals had to be made right.
+-- log_refund removes an entry that was charged for the instant at (us), as if it had never existed, and returns whether it did.
+-- It does not if the entry no longer counts, or if more than 1,000 entries are later, whose totals it would have to correct.
 local function log_refund(key, id, at)
   local s = log_read(key, '', -1)
   local rank = redis.call('ZCOUNT', key, '-inf', string.format('(%.0f', at))

@@ -4,7 +4,7 @@
 -- c, ms, u, r: c in each ms milliseconds.
 local window = {}
 
--- window_start is when the window begins that at is in.
+-- window_start returns when the window begins that contains at.
 local function window_start(b, at)
   return math.floor(at / (b.ms * 1000)) * b.ms * 1000
 end
@@ -42,7 +42,7 @@ function window.wait(s, b, cost)
   return start > s.at and start - now or 0
 end
 
--- When the last one is to come, the present one counts as full: nobody passes who waits.
+-- If the last charged window is yet to come, the present one counts as full, so that no call passes those that wait.
 function window.view(s, b)
   local ahead = b.r > s.at
   local used, reset = b.u + (ahead and b.c or 0), 0

@@ -1,5 +1,5 @@
--- How what was charged to fixed windows is taken back: in the last window that was charged, since nothing is kept of
--- those before. There it may be whichever charge: they are alike.
+-- How a charge of fixed windows is taken back: only in the last window that was charged, since the counts of earlier ones are
+-- not kept. Within that window all charges are alike.
 
 local function window_counts(b, at)
   return window_start(b, at) == b.r and b.u > 0

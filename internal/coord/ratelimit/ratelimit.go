@@ -1,8 +1,8 @@
-// Package ratelimit is limits: rules and limits given in full, five algorithms, pauses,
-// places under max_concurrent, refunds and waits for slots.
+// Package ratelimit implements limits: rules and limits given in full, five algorithms,
+// pauses, permits under max_concurrent, refunds and waits for slots.
 //
-// Its invariant: in no period is more admitted under a key than the bound of the algorithm
-// says (Algorithm), whichever sidecars ask; and a promised slot is given to one call.
+// Its invariant: whichever sidecars ask, no period admits more under a key than the bound of
+// the algorithm, and a promised slot is given to one call.
 package ratelimit
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// PoolMembers carries out the calls that name a pool: its members have buckets and
-// pauses of their own.
+// PoolMembers carries out the calls that name a pool, whose members have buckets and pauses
+// of their own.
 type PoolMembers interface {
 	Charge(ctx context.Context, c coord.Caller, p *api.RatelimitParams, peek bool) (api.RatelimitResult, error)
 	Forget(ctx context.Context, c coord.Caller, p *api.RatelimitResetParams) (api.RatelimitResetResult, error)
@@ -27,27 +27,26 @@ type PoolMembers interface {
 	Resume(ctx context.Context, c coord.Caller, p *api.RatelimitResumeParams) (api.RatelimitResumeResult, error)
 }
 
-// Options are what the noun is made of.
+// Options are the dependencies of a Limiter.
 type Options struct {
 	Runner    *lua.Runner
 	Keys      coord.Keys
 	Rules     *Rules
-	Leases    *lease.Leases // with Lines, for rules with max_concurrent; nil where there are none
+	Leases    *lease.Leases // with Lines, for rules with max_concurrent; nil = no rule has it
 	Lines     *lease.Lines
-	Members   PoolMembers    // nil where no call names a pool
-	Signals   *coord.Signals // nil: what happens in other sidecars is seen within a second
+	Members   PoolMembers    // nil = no call names a pool
+	Signals   *coord.Signals // nil = changes by other sidecars take effect within a second
 	Answers   *coord.Answers // nil = its own
 	Events    *coord.Events  // may be nil
 	Telemetry *telemetry.Telemetry
 	Clock     coord.Clock // nil = the pod's
 }
 
-// Limiter decides whether a call may go now, or when.
+// Limiter decides whether a call is admitted now, or when it may be.
 //
-// It goes on while the sidecar drains, but for rules with max_concurrent: a
-// decision holds nothing that would have to be given back, and a pod that
-// finishes its last requests must still keep to the limits it shares. What it
-// charged ahead is given back by Drain.
+// It continues while the sidecar drains, except for rules with max_concurrent: other
+// decisions hold nothing that must be given back, and a pod that finishes its last requests
+// must still keep to the limits that it shares. Drain gives back what was charged ahead.
 type Limiter struct {
 	runner       *lua.Runner
 	keys         keys
@@ -55,7 +54,7 @@ type Limiter struct {
 	leases       *lease.Leases
 	lines        *lease.Lines
 	members      PoolMembers
-	seats        seats
+	permits      permits
 	seals        *seals
 	inline       inlineLimits
 	tel          *telemetry.Telemetry
@@ -72,10 +71,10 @@ type Limiter struct {
 	reports      coord.Halved[api.RatelimitReportParams, api.RatelimitReportResult]
 }
 
-// noun is the noun of events.
+// noun is the name of this noun, in events for example.
 const noun = "ratelimit"
 
-// New makes the noun.
+// New makes a Limiter.
 func New(o Options) *Limiter {
 	if o.Clock == nil {
 		o.Clock = coord.SystemClock{}
@@ -85,7 +84,7 @@ func New(o Options) *Limiter {
 	}
 	l := &Limiter{
 		runner: o.Runner, keys: keys{o.Keys}, rules: o.Rules, tel: o.Telemetry, events: o.Events,
-		leases: o.Leases, lines: o.Lines, members: o.Members, seats: seats{o.Runner, keys{o.Keys}},
+		leases: o.Leases, lines: o.Lines, members: o.Members, permits: permits{o.Runner, keys{o.Keys}},
 		seals: newSeals(o.Runner, o.Keys, o.Clock),
 		clock: o.Clock, made: o.Clock.Now(),
 		inline:  inlineLimits{known: make(map[inlineKey]*limit)},
@@ -105,7 +104,8 @@ func New(o Options) *Limiter {
 	return l
 }
 
-// Methods are those of the noun, but for those of its rules: see RuntimeRules.
+// Methods returns the methods of the noun, except those about rules: see Rules and
+// RuntimeRules.
 func (l *Limiter) Methods() []coord.Method {
 	return []coord.Method{
 		coord.OnEither(api.RatelimitAcquire, l.Acquire, l.AcquireThen, coord.Acquires, coord.Piped, limited, l.halves(false)),
@@ -124,10 +124,10 @@ func (l *Limiter) Methods() []coord.Method {
 	}
 }
 
-// decision is an answer on its way.
+// decision is the result of a call, with what metrics need.
 type decision struct {
 	api.RatelimitResult
-	waited time.Duration // for the slot; the result has whole milliseconds of it
+	waited time.Duration // how long the call waited; the result has whole milliseconds
 }
 
 // neverMS is the retry_after_ms of a cost that never fits.
@@ -135,18 +135,18 @@ const neverMS = -1
 
 // The reasons of denied_by.
 const (
-	ReasonLimit       = "limit"       // a band is used up
+	ReasonLimit       = "limit"       // the cost does not fit into a band
 	ReasonPause       = "pause"       // the key is paused
-	ReasonDelay       = "delay"       // the last admission was too short a time ago
-	ReasonConcurrency = "concurrency" // max_concurrent grants are held
-	ReasonDenyList    = "deny_list"   // the rule refuses the key
+	ReasonDelay       = "delay"       // the last admission is not long enough ago
+	ReasonConcurrency = "concurrency" // max_concurrent permits are held
+	ReasonDenyList    = "deny_list"   // the key is in the rule's deny list
 )
 
-// Acquire takes the cost, or says when it may succeed. With wait_ms it takes it at a
-// slot that is near enough, and returns when that comes; a call whose ctx ends
+// Acquire takes the cost, or returns when it may succeed. With wait_ms it takes the cost for a
+// slot that comes within that time, and returns when the slot has come; a call whose ctx ends
 // before gives the slot back. Cost 0 only looks.
 //
-// A repeated request id takes over the waiting of the call before it.
+// A call with the request id of one that still waits waits for the same slot.
 func (l *Limiter) Acquire(ctx context.Context, c coord.Caller, p *api.RatelimitParams) (api.RatelimitResult, error) {
 	switch {
 	case p.Pool != "":
@@ -158,8 +158,8 @@ func (l *Limiter) Acquire(ctx context.Context, c coord.Caller, p *api.RatelimitP
 	return d.RatelimitResult, err
 }
 
-// AcquireThen is Acquire for thousands of callers that wait: it returns when there
-// is nothing to do but wait, and done is called before, or later on another goroutine.
+// AcquireThen is Acquire for thousands of calls that wait. It returns as soon as the call only
+// has to wait; done is called before it returns, or later on another goroutine.
 func (l *Limiter) AcquireThen(ctx context.Context, c coord.Caller, p *api.RatelimitParams, done func(api.RatelimitResult, error)) {
 	if p.Pool != "" {
 		done(l.chargeMember(ctx, c, p, false))
@@ -178,15 +178,15 @@ func (l *Limiter) AcquireThen(ctx context.Context, c coord.Caller, p *api.Rateli
 	switch {
 	case known:
 		decided(d, nil)
-	case wait <= 0 || q.peek || q.lim.options.Shadow: // a rule in shadow has nobody wait
+	case wait <= 0 || q.peek || q.lim.options.Shadow: // no call waits under a rule in shadow
 		decided(l.take(ctx, q))
 	default:
 		l.reserve(ctx, &q, wait, decided)
 	}
 }
 
-// Peek answers what Acquire would without waiting, and takes nothing. It answers no
-// reply that is stored under its request id.
+// Peek returns what Acquire would return without waiting, and takes nothing. It does not
+// return a reply that is stored under its request id.
 func (l *Limiter) Peek(ctx context.Context, _ coord.Caller, p *api.RatelimitParams) (api.RatelimitResult, error) {
 	if p.Pool != "" {
 		return l.chargeMember(ctx, coord.Caller{}, p, true)
@@ -195,7 +195,7 @@ func (l *Limiter) Peek(ctx context.Context, _ coord.Caller, p *api.RatelimitPara
 	return d.RatelimitResult, err
 }
 
-// chargeMember hands on a copy of p, so that params of other calls need not be on the
+// chargeMember passes a copy of p on, so that the params of other calls do not escape to the
 // heap.
 func (l *Limiter) chargeMember(ctx context.Context, c coord.Caller, p *api.RatelimitParams, peek bool) (api.RatelimitResult, error) {
 	own := *p
@@ -213,7 +213,7 @@ func (l *Limiter) decide(ctx context.Context, c coord.Caller, p *api.RatelimitPa
 	return l.decided(ctx, q, d, err)
 }
 
-// open makes a question of a call, and answers it if that takes no Redis.
+// open makes the question of a call, and answers it if that is possible without Redis.
 func (l *Limiter) open(c coord.Caller, p *api.RatelimitParams, peek bool) (q question, d decision, known bool, err error) {
 	t, err := l.resolve(p)
 	if err != nil {
@@ -236,12 +236,13 @@ func (l *Limiter) open(c coord.Caller, p *api.RatelimitParams, peek bool) (q que
 		q.id = l.grantIDs.of(q.caller)
 	}
 	if q.lim.options.MaxConcurrent > 0 {
-		q.seat = l.seat(q)
+		q.permit = l.permitInput(q)
 	}
 	return q, d, false, nil
 }
 
-// decided completes the answer to a caller: a rule in shadow refuses nothing.
+// decided completes a decision: under a rule in shadow a refusal becomes an admission. It
+// also counts the decision.
 func (l *Limiter) decided(ctx context.Context, q question, d decision, err error) (decision, error) {
 	if err != nil {
 		return decision{}, err
@@ -249,12 +250,12 @@ func (l *Limiter) decided(ctx context.Context, q question, d decision, err error
 	if !d.Allowed && q.lim.options.Shadow {
 		d.Allowed, d.Shadow, d.RetryAfterMS = true, true, 0
 	}
-	l.tell(ctx, q, d)
+	l.record(ctx, q, d)
 	return d, nil
 }
 
-// unasked is what is decided without Redis: by a list of the rule, or as a
-// moment ago.
+// unasked decides a call without Redis, if it can: by a list of the rule, or by a remembered
+// refusal.
 func (l *Limiter) unasked(q *question, list string, wait time.Duration) (decision, bool) {
 	if list != "" {
 		return q.lim.listed(list), true
@@ -271,8 +272,8 @@ func (l *Limiter) unasked(q *question, list string, wait time.Duration) (decisio
 	return denied.repeat(q.lim, q.cost, q.begun, wait)
 }
 
-// Reset forgets the state of one key and reports whether there was any. Slots
-// that were promised stay so to those who wait for them.
+// Reset deletes the state of one key, and reports whether there was any. Calls that wait for
+// slots keep them.
 func (l *Limiter) Reset(ctx context.Context, c coord.Caller, p *api.RatelimitResetParams) (api.RatelimitResetResult, error) {
 	if p.Pool != "" {
 		return l.members.Forget(ctx, c, p)

@@ -1,4 +1,4 @@
--- Removes a rule. At which revision is kept, so that another one of its name comes after it.
+-- Removes a rule. It keeps the revision of the deletion, so that a later rule of the same name gets a higher one.
 -- USES clock
 -- KEYS rules
 -- ARGV name; least; channel
@@ -13,6 +13,6 @@ if f[1] then
   redis.call('HDEL', rules_key, live)
   redis.call('HSET', rules_key, gone, revision, 'revision', math.max(tonumber(f[2] or 0) + 1, revision))
 end
--- Also when there was none: the reply of an earlier run may have been lost.
+-- It publishes even if there was no rule, since the reply of an earlier run may have been lost.
 redis.pcall('PUBLISH', channel, table.concat({'rules ', rules_key}))
 return f[1] and true or false

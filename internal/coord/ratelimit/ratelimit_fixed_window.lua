@@ -1,13 +1,13 @@
 -- Charges fixed windows, all bands or none, or says when it may succeed.
--- USES clock lifetime bands state window gate admit
--- LATER line leases seat
--- KEYS state; gate; leases; holders; line; heartbeats
+-- USES clock lifetime bands state window pace admit
+-- LATER line leases permit
+-- KEYS state; pace; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; first; bands; then; remaining;
 --      current; reset_after_us
--- TTL state: two periods from the start of the last window charged, 1 % and 1 s longer; gate, leases, holders, line, heartbeats: see
+-- TTL state: two periods from the start of the last window charged, 1 % and 1 s longer; pace, leases, holders, line, heartbeats: see
 --      their parts
 -- COST O(bands + ended leases + dead waiters), 23 us: GET, HMGET, and when it took something SET
 local s = window.open(stored(state_key, window, charge.signature, charge.revision))
-return admit(window, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))
+return admit(window, s, pace_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

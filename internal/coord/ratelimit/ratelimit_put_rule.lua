@@ -1,4 +1,4 @@
--- Keeps a rule for every sidecar, in place of another one of its name.
+-- Keeps a rule for every sidecar, and replaces one of the same name.
 -- USES clock
 -- KEYS rules
 -- ARGV name; text; least; most; channel
@@ -18,7 +18,7 @@ if not f[1] and redis.call('HLEN', rules_key) >= most then
   end
   if #forget == 0 then return {} end
 end
--- Where the text cannot be read, the revision of the whole is above its own.
+-- If the text cannot be parsed, the revision of all rules is used, which is not below the rule's own.
 local revision = math.max(tonumber(was or f[2] or f[3] or 0) + 1, math.floor(now / 1000), least)
 if #forget > 0 then redis.call('HDEL', rules_key, unpack(forget, 1, math.min(#forget, 1000))) end
 redis.call('HDEL', rules_key, gone)

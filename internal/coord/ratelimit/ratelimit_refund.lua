@@ -1,4 +1,4 @@
--- Gives back what a grant took, once, as far as it still counts.
+-- Gives back what a grant took, as far as it still counts, and only once.
 -- USES clock texts muldiv lifetime bands state credit bucket bucket_credit gcra leaky leaky_credit window window_credit log counter
 -- KEYS state; marker
 -- ARGV algorithm; id; cost; at_us
@@ -7,13 +7,13 @@
 -- COST O(bands + entries of a log after it, at most 1,000): EXISTS, HMGET, and when it refunds HSET, SET and PEXPIRE
 if redis.call('EXISTS', marker_key) == 1 then return 2 end
 
--- refunded is how long (ms) any of the grant can count, or false when none was refunded.
+-- refunded refunds the grant. It returns how long (ms) any part of the grant can count, or false if nothing was refunded.
 local function refunded()
   if algorithm == 'sliding_window_log' then return log_refund(state_key, id, at_us) and redis.call('PTTL', state_key) end
   if algorithm == 'sliding_window_counter' then return counter_credit(state_key, cost, at_us) and redis.call('PTTL', state_key) end
   local a = ({token_bucket = bucket, leaky_bucket = leaky, fixed_window = window})[algorithm]
   local s = a.open(stored(state_key, a, '', -1))
-  -- A state that began later, by a reset or with other bands, does not count it.
+  -- A state that began later, by a reset or with other bands, does not count the grant.
   if s.had == 0 or s.from > at_us or not a.refund(s, cost, at_us) then return false end
   a.keep(s)
   -- As far as an instant can be told: a TTL beyond is none.

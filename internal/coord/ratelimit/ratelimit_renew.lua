@@ -1,4 +1,4 @@
--- Extends the lease of a grant, or has another session hold it.
+-- Extends the permit of a grant, or moves it to another session.
 -- USES clock leases
 -- KEYS leases; holders
 -- ARGV id; session; hold_ms; move; client; instance

@@ -1,4 +1,4 @@
--- Forgets a limit's state, and has every sidecar forget what it remembers of it.
+-- Deletes a limit's state, and notifies every sidecar, which then forgets what it remembers of it.
 -- USES
 -- KEYS state
 -- ARGV channel
@@ -6,7 +6,7 @@
 -- TTL none is written
 -- COST O(size of the state): DEL and PUBLISH
 local was = redis.call('DEL', state_key)
--- Also when there was none: the reply of an earlier run may have been lost. Who
--- may not publish has reset all the same: caches end by themselves.
+-- It publishes even if there was no state, since the reply of an earlier run may have been lost. An ACL that forbids
+-- PUBLISH does not fail the reset: what sidecars remember expires by itself.
 redis.pcall('PUBLISH', channel, table.concat({'reset ', state_key}))
 return was == 1

@@ -1,4 +1,4 @@
--- Takes back what is unused of a block that was charged ahead.
+-- Takes back the unused tokens of a block that was charged ahead.
 -- USES clock muldiv lifetime bands state credit bucket bucket_credit window window_credit lease_back
 -- TEXTS state
 -- KEYS state

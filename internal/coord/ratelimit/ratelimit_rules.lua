@@ -1,4 +1,4 @@
--- Tells the rules that are kept for every sidecar, unless the caller has them.
+-- Returns the rules that are kept for every sidecar, unless the caller has them.
 -- USES
 -- KEYS rules
 -- ARGV known

@@ -1,4 +1,4 @@
--- Tells the text by which all sidecars seal grants, and keeps the one that is offered where there is none.
+-- Returns the text with which all sidecars seal grants. If there is none, it keeps the one that is offered.
 -- USES
 -- KEYS seal
 -- ARGV offered

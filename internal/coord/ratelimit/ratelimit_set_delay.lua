@@ -1,16 +1,16 @@
--- Sets one source's word on how long it is from one admission of a key to the next. The slowest word counts.
--- USES clock gate
--- KEYS gate
+-- Sets the delay that one source asks for from one admission of a key to the next. The slowest source counts.
+-- USES clock pace
+-- KEYS pace
 -- ARGV delay_us; ttl_us; source; most; channel
 -- RETURNS delay_us; until_us; now_us
--- TTL gate: until nothing of it matters, and 1 s
+-- TTL pace: until nothing in it has an effect, and 1 s
 -- COST O(sources): HMGET, HGETALL, HSET, HDEL or DEL, PEXPIRE, PUBLISH
 local mine = {field = table.concat({'s:', source}), delay = delay_us, ends = now + ttl_us}
-local g = gate_read(gate_key)
-local live, dead = gate_words(gate_key)
-if delay_us == 0 and g.ends == 0 then return {now_us = now} end
+local pace = pace_read(pace_key)
+local live, dead = pace_delays(pace_key)
+if delay_us == 0 and pace.ends == 0 then return {now_us = now} end
 
--- The word that ends first makes room.
+-- If there are more than most sources, those whose delays end first are dropped.
 local others, slowest = {}, delay_us > 0 and mine or nil
 for _, w in ipairs(live) do
   if w.field ~= mine.field then others[#others + 1] = w end
@@ -27,19 +27,19 @@ for i, w in ipairs(others) do
   end
 end
 
-gate_slow(g, slowest)
-g.dead = dead
+pace_set_delay(pace, slowest)
+pace.dead = dead
 if delay_us == 0 then
   dead[#dead + 1] = mine.field
 else
-  g.ends = math.max(g.ends, mine.ends)
+  pace.ends = math.max(pace.ends, mine.ends)
 end
-if g.delay == 0 and g.pause <= now and redis.call('HEXISTS', gate_key, 'penalty') == 0 then
-  redis.call('DEL', gate_key)
+if pace.delay == 0 and pace.pause <= now and redis.call('HEXISTS', pace_key, 'penalty') == 0 then
+  redis.call('DEL', pace_key)
 else
-  gate_keep(gate_key, g)
-  -- After the dead ones went, since it may take the place of one.
-  if delay_us > 0 then redis.call('HSET', gate_key, mine.field, string.format('%.0f/%.0f', delay_us, mine.ends)) end
+  pace_write(pace_key, pace)
+  -- Written after pace_write has removed the ended ones, since this source may be among them.
+  if delay_us > 0 then redis.call('HSET', pace_key, mine.field, string.format('%.0f/%.0f', delay_us, mine.ends)) end
 end
-redis.pcall('PUBLISH', channel, table.concat({'delay ', gate_key}))
-return {delay_us = g.delay, until_us = g.delay_ends, now_us = now}
+redis.pcall('PUBLISH', channel, table.concat({'delay ', pace_key}))
+return {delay_us = pace.delay, until_us = pace.delay_ends, now_us = now}

@@ -3,27 +3,27 @@
 -- present one if ceil(prev * (p - e) / p) <= limit - cur - cost. So an aligned window has at most the limit; and any
 -- half-open interval of one period, beginning x us after n was charged in a window, has at most n there and, up to x - 1
 -- in the next, limit - ceil(n * (p - x + 1) / p): together at most limit + floor(limit * (x - 1) / p), less than twice.
--- USES clock lifetime muldiv bands counter gate admit
--- LATER line leases seat
--- KEYS state; gate; leases; holders; line; heartbeats
+-- USES clock lifetime muldiv bands counter pace admit
+-- LATER line leases permit
+-- KEYS state; pace; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; first; bands; then; remaining;
 --      current; reset_after_us
--- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; gate, leases, holders, line, heartbeats: see
+-- TTL state: until its counts are of no window that counts, 1 % and 1 s longer; pace, leases, holders, line, heartbeats: see
 --      their parts
 -- COST O(bands + ended leases + dead waiters), 23 us: HMGET twice, and when it took something HSET and PEXPIRE
--- What will count in a window to come is not known, so that no slot in it can be promised.
+-- What will count in a future window is not known, so that no slot can be promised.
 charge.wait_us = 0
 local a = {}
 
--- covers is the first instant of a window, us into it, when of prev at most room counts; at its end it is all gone.
+-- covers returns how far (us) into a window at most room of prev counts. At the end of the window none of prev counts.
 local function covers(b, prev, room)
   if prev <= room then return 0 end
   return b.us - muldiv(room, b.us, prev, 0)
 end
 
--- wait tries this window, then the next one, where cur counts as prev does here. In the window after that nothing counts any more.
+-- wait tries this window, and then the next one, where cur counts as prev does here. Nothing counts in the window after that.
 function a.wait(_, b, cost)
   if cost > b.c then return -1 end
   local room, start = b.c - b.cur - cost, b.w * b.us
@@ -45,4 +45,4 @@ function a.take(s, cost)
 end
 
 local s = counter_read(state_key, charge.signature, charge.revision)
-return admit(a, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))
+return admit(a, s, pace_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

@@ -1,14 +1,14 @@
 -- Charges a log of what was admitted, all bands or none, or says when it may succeed. A slot is given only where all
 -- that stands after one period before it and the cost are within the limit, and no entry stands before its slot; so of
 -- any half-open interval of one period the slot that was given last had all the others counted: it has at most the limit.
--- USES clock lifetime bands log gate admit
--- LATER line leases seat
--- KEYS state; gate; leases; holders; line; heartbeats
+-- USES clock lifetime bands log pace admit
+-- LATER line leases permit
+-- KEYS state; pace; leases; holders; line; heartbeats
 -- ARGV cost; peek; wait_us; revision; signature; id; max_concurrent; hold_ms; session; client; instance; waiter; heartbeat_ms;
 --      inboxes
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; first; bands; then; remaining;
 --      current; reset_after_us
--- TTL state: until the last entry counts no more, 1 % and 1 s longer; gate, leases, holders, line, heartbeats: see their parts
+-- TTL state: until the last entry counts no more, 1 % and 1 s longer; pace, leases, holders, line, heartbeats: see their parts
 -- COST O(bands * log(entries) + ended leases + dead waiters): ZRANGE twice, for each band ZRANGEBYSCORE, and when it is full
 --      ZRANGE for each step of a search; when it took something ZCOUNT, ZREMRANGEBYRANK (at most 1,000), ZADD and PEXPIRE
 local s = log_read(state_key, charge.signature, charge.revision)
@@ -23,7 +23,7 @@ end
 
 local a = {}
 
--- wait looks for the first entry with which enough goes out of the window: at the latest the last one is it.
+-- wait searches for the first entry after whose expiry the cost fits; at the latest it is the last entry.
 function a.wait(_, b, cost)
   if cost > b.c then return -1 end
   local need = b.sum + cost - b.c
@@ -55,4 +55,4 @@ function a.take(_, cost, ahead)
   log_keep(s)
 end
 
-return admit(a, s, gate_key, charge, seat.max_concurrent > 0 and later()(seat, charge))
+return admit(a, s, pace_key, charge, permit.max_concurrent > 0 and later()(permit, charge))

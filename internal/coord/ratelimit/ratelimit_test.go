@@ -49,7 +49,7 @@ func reset(p api.RatelimitParams) *api.RatelimitResetParams {
 	return &api.RatelimitResetParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group}
 }
 
-// explain is a call that tells all of a limit.
+// explain asks for the explanation of a limit.
 func explain(p api.RatelimitParams) *api.RatelimitExplainParams {
 	return &api.RatelimitExplainParams{Rule: p.Rule, Algorithm: p.Algorithm, Limits: p.Limits, Key: p.Key, Group: p.Group}
 }
@@ -136,7 +136,7 @@ func TestANewerRevisionOfARuleWinsOnEveryPod(t *testing.T) {
 	})
 }
 
-func TestAPodWithAnOlderRuleTellsWhatTheNewerOneIs(t *testing.T) {
+func TestAPodWithAnOlderRuleAnswersWithTheNewerOne(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{tokenBucket, "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"} {
 		t.Run(algorithm, func(t *testing.T) {

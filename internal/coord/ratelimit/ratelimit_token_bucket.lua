@@ -1,29 +1,29 @@
 -- Charges a token bucket of one band, or says when it may succeed.
 -- USES clock lifetime
 -- TEXTS state
--- RARE gate
--- LATER muldiv bands state bucket gate admit whole
--- KEYS state; gate
+-- RARE pace
+-- LATER muldiv bands state bucket pace admit whole
+-- KEYS state; pace
 -- ARGV cost; peek; wait_us; revision; signature; capacity; l; p
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer
--- TTL state: until it is as if unused, 1 % and 1 s longer; gate: see part_gate.lua
+-- TTL state: until it is as if unused, 1 % and 1 s longer; pace: see part_pace.lua
 -- COST O(1), 25 us: MGET and EXISTS for all items of a run, and when it took something SET
 local text = text_get(state_key)
--- since are the words from and last of the state, which no charge here changes.
+-- since is the text of the fields from and last of the state, which no charge here changes.
 local t, v, u, r, since = now, revision, 0, 0, nil
 if text then
   local _, _, t0, v0, sig, since0, u0, r0 = string.find(text, '^(%d+) (%d+) (%S+) (%d+ %d+) (%d+) (%d+)$')
-  if sig ~= signature then return later()(state_key, gate_key, cost, peek, wait_us, revision, signature) end
+  if sig ~= signature then return later()(state_key, pace_key, cost, peek, wait_us, revision, signature) end
   t, v, u, r, since = tonumber(t0), math.max(v, tonumber(v0)), tonumber(u0), tonumber(r0), since0
 end
--- Below, nothing is shut, no product passes 2^53, time goes forward, and l divides.
+-- Below there is neither a pause nor a delay, no product passes 2^53, time goes forward, and l is not 0.
 local paused = false
 if rare then
-  local g = redis.call('HMGET', gate_key, 'pause', 'delay')
-  paused = g[1] or g[2]
+  local pace = redis.call('HMGET', pace_key, 'pause', 'delay')
+  paused = pace[1] or pace[2]
 end
 if paused or (u + cost) * p >= 9007199254740992 or t > now or l == 0 then
-  return later()(state_key, gate_key, cost, peek, wait_us, revision, signature)
+  return later()(state_key, pace_key, cost, peek, wait_us, revision, signature)
 end
 local x = (now - t) * l + r
 if x >= u * p then
@@ -37,7 +37,7 @@ if cost > capacity then
   retry = -1
 elseif u + cost > capacity then
   retry = math.ceil(((u + cost - capacity) * p - r) / l)
-  if retry <= wait_us then return later()(state_key, gate_key, cost, peek, wait_us, revision, signature) end
+  if retry <= wait_us then return later()(state_key, pace_key, cost, peek, wait_us, revision, signature) end
 end
 local wrote = retry == 0 and cost > 0 and not peek
 if wrote then u = u + cost end

@@ -1,12 +1,12 @@
 -- Charges a token bucket ahead, all bands or none, or says when the cost may succeed; takes back an earlier block.
 -- USES clock lifetime
 -- TEXTS state
--- RARE gate
--- LATER muldiv bands state bucket gate admit credit bucket_credit lease_back lease lease_whole
--- KEYS state; gate
+-- RARE pace
+-- LATER muldiv bands state bucket pace admit credit bucket_credit lease_back lease lease_whole
+-- KEYS state; pace
 -- ARGV cost; most; revision; signature; unused; at_us
 -- RETURNS allowed; band; remaining; current; retry_after_us; reset_after_us; now_us; denied; newer; taken; returned; ends_us
--- TTL state: until it is as if unused, 1 % and 1 s longer; gate: see part_gate.lua
+-- TTL state: until it is as if unused, 1 % and 1 s longer; pace: see part_pace.lua
 -- COST O(bands), 50 us: MGET and EXISTS for all items of a run, and when it took or took back something SET
 local c, l, p = string.match(block.signature, '^(%d+)/(%d+)/(%d+)/%d+$')
 local text, cost, most = text_get(state_key), block.cost, block.most
@@ -20,10 +20,10 @@ if text and plain then
   end
 end
 c, l, p = tonumber(c), tonumber(l), tonumber(p)
--- Below there is one band, of the rule that the caller knows, and nothing is at the gate or comes back; no product passes
--- 2^53, time goes forward, and l divides.
+-- Below there is one band, of the rule that the sidecar has, no pace, and nothing to take back; no product passes 2^53, time
+-- goes forward, and l is not 0.
 if not plain or (u + most) * p >= 9007199254740992 or t > now or l == 0 then
-  return later()(state_key, gate_key, rare, block)
+  return later()(state_key, pace_key, rare, block)
 end
 local x = (now - t) * l + r
 if x >= u * p then

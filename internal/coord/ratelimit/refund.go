@@ -15,13 +15,13 @@ const (
 	ReasonRepeated = "repeated" // it was refunded before
 )
 
-// Refund gives back what a grant took and was not used for. It runs on its own
-// time: a caller that goes away does not stop it. Refusals that other sidecars
-// remember stay for a second at most.
+// Refund gives back what an unused grant took. The script has a time limit of its own: a caller
+// that goes away does not stop it. Other sidecars may answer with remembered refusals for a
+// second at most.
 //
-// That it was not used is the caller's word; what was taken is not: of a grant
-// that no sidecar of the fleet sealed nothing is known. Its place, if a session
-// of this sidecar has it, is freed first.
+// Refund trusts the caller that the grant was not used, but not how much it took: a grant that
+// no sidecar of the fleet sealed is answered as expired. If a session of this sidecar holds
+// the grant's permit, it is released first.
 func (l *Limiter) Refund(ctx context.Context, c coord.Caller, p *api.RatelimitGrantParams) (api.RatelimitRefundResult, error) {
 	g, seal, err := parseGrant(p.Grant)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Limiter) Refund(ctx context.Context, c coord.Caller, p *api.RatelimitGr
 	}
 	switch out.Value {
 	case Refunded:
-		l.forget("", state) // there is more than was told
+		l.forget("", state) // more is free than remembered refusals state
 		return api.RatelimitRefundResult{Refunded: true, Reason: ReasonRefunded}, nil
 	case RefundRepeated:
 		return api.RatelimitRefundResult{Reason: ReasonRepeated}, nil

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// refusalWindow is how long one sketch counts before the next one does.
+	// refusalWindow is how long one sketch counts before the next one replaces it.
 	refusalWindow = 5 * time.Minute
-	// maxRefused is how many keys are counted at a time, and shownRefused how many are shown.
+	// maxRefused is how many keys a sketch counts, shownRefused how many are listed.
 	maxRefused   = 256
 	shownRefused = 100
 )
 
-// refusals find the keys that limits refused most, of the last five to ten minutes. Only a refusal costs anything, and memory is
-// bounded, since callers choose keys and there may be millions.
+// refusals finds the keys that limits refused most in the last five to ten minutes. Only refusals cost time. Memory is bounded,
+// since callers choose the keys, and there may be millions.
 type refusals struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	since  time.Time  // when the window of now began
 	now    sketch
 	before sketch    // of the window before it
@@ -30,7 +30,7 @@ type refusals struct {
 
 func newRefusals(at time.Time) refusals { return refusals{since: at, whole: at} }
 
-// count takes a refusal.
+// count counts a refusal.
 func (r *refusals) count(at time.Time, rule, key, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,7 +38,7 @@ func (r *refusals) count(at time.Time, rule, key, reason string) {
 	r.now.count(refusedKey{rule, key}, reason)
 }
 
-// turn begins the next window if a time is in it. It needs r.mu.
+// turn starts the next window if at is after the present one. It needs r.mu.
 func (r *refusals) turn(at time.Time) {
 	switch gone := at.Sub(r.since); {
 	case gone < refusalWindow:
@@ -51,7 +51,7 @@ func (r *refusals) turn(at time.Time) {
 	r.now = sketch{}
 }
 
-// most lists the keys that were refused most, in this order.
+// most lists the keys that were refused most, the most refused first.
 func (r *refusals) most(at time.Time) api.InspectRefusals {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,14 +81,14 @@ func (r *refusals) most(at time.Time) api.InspectRefusals {
 	return result
 }
 
-// sketch counts the keys that come most often, by the algorithm Space-Saving (Metwally,
-// Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in data
-// streams", 2005): a key that finds no free counter takes over the smallest one with its
-// count, which is then by how much the key's own count may be too high. Whatever came more
-// often than one in maxRefused of all is counted. The zero sketch has counted nothing.
+// sketch counts the most frequent keys by the algorithm Space-Saving (Metwally, Agrawal and
+// El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005): a
+// key that finds no free counter takes over the smallest one together with its count, which
+// is the most by which the key's own count may then be too high. A key that comes more often
+// than once in maxRefused refusals is always counted. The zero sketch is empty.
 //
-// The smallest is looked for when it is needed. That is rare unless keys hardly repeat, and
-// then still cheaper than keeping order at each refusal of those that do.
+// The smallest counter is searched for when it is needed. That is rare unless keys hardly
+// repeat, and cheaper than keeping the counters sorted at each refusal of keys that do.
 type sketch struct {
 	byKey map[refusedKey]*refusedCount
 	all   []*refusedCount
@@ -106,14 +106,14 @@ func (s *sketch) count(k refusedKey, reason string) {
 	c := s.byKey[k]
 	if c == nil {
 		c = s.take()
-		c.refusedKey = refusedKey{k.rule, strings.Clone(k.key)} // which may be a part of a large text
+		c.refusedKey = refusedKey{k.rule, strings.Clone(k.key)} // cloned, since the key may be part of a large buffer
 		s.byKey[c.refusedKey] = c
 	}
 	c.count++
 	c.reason = reason
 }
 
-// take returns a new counter, or the smallest one, which is then nobody's.
+// take returns a new counter, or the smallest one, detached from its key.
 func (s *sketch) take() *refusedCount {
 	if len(s.all) < maxRefused {
 		if s.byKey == nil {
@@ -132,17 +132,17 @@ func (s *sketch) smallest() *refusedCount {
 	return slices.MinFunc(s.all, func(a, b *refusedCount) int { return cmp.Compare(a.count, b.count) })
 }
 
-// of is how often a key came, and by how much that may be wrong.
+// of returns how often a key came, and by how much that may be wrong.
 func (s *sketch) of(k refusedKey) (count, off int64) {
 	switch c := s.byKey[k]; {
 	case c != nil:
 		return c.count, c.over
-	case len(s.all) == maxRefused: // it may have been counted and lost its counter
+	case len(s.all) == maxRefused: // the key may have been counted and have lost its counter
 		return 0, s.smallest().count
 	default:
 		return 0, 0
 	}
 }
 
-// Refusals are the keys that this sidecar refused most lately.
+// Refusals returns the keys that this sidecar refused most in the last five to ten minutes.
 func (l *Limiter) Refusals() api.InspectRefusals { return l.refused.most(l.clock.Now()) }

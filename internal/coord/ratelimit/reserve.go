@@ -12,32 +12,33 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// slot is a promise of a bucket: from at on, cost that was charged may be used.
+// slot is a promise of a limit: the cost, which was charged at once, may be used from at on.
 type slot struct {
 	at, made int64     // by the Redis server's clock, Unix microseconds
 	due      time.Time // at by this pod's clock, never earlier
 	cost     int64
 	id       string // of the grant that it was charged as
-	// borrowed: it was promised to another sidecar, which the call with this
-	// request id may still be waiting in. It is that one's to give back.
+	// borrowed: the slot was promised through another sidecar, in which the first call with
+	// this request id may still wait. Only that sidecar gives it back.
 	borrowed bool
 }
 
 // reservations are the calls of this sidecar that wait for promised slots. Each
-// sleeps on a timer, with no connection and no goroutine; the whole wait is the
-// one script that promised the slot.
+// sleeps on a timer, without a connection and without a goroutine. The script that
+// promised the slot is the only one that runs for the wait.
 //
-// Who leaves before its slot frees it. A bucket takes back only the last of all
-// slots: the tokens of an inner one pass by unused while later ones are kept, so
-// that crediting it would let more through than the limit. Any other goes to
-// the next call here that it is enough for, which frees a later one in turn; the
-// last of that chain is given back or lapses. Slots of other sidecars never move.
+// A call that ends before its slot comes frees the slot. A bucket takes back only the
+// last slot that it promised: the tokens of an earlier one pass unused while later slots
+// stay where they are, so that crediting it would admit more than the limit. So an
+// earlier slot goes to the next call of this sidecar for which its cost is enough. That
+// call frees its own, later slot, and so on; the last slot of this chain is given back or
+// lapses. Slots that other sidecars were promised never move.
 type reservations struct {
 	clock    coord.Clock
-	crew     *coord.Crew // goes on with calls whose wait is over
+	crew     *coord.Crew // runs the rest of calls whose wait is over
 	giveBack func(ctx context.Context, bucket, stored string, s slot) (SlotState, error)
 
-	mu       sync.Mutex // guards what follows, and the reservations themselves
+	mu       sync.Mutex // guards the fields below, and the fields of each reservation
 	n        int
 	waiting  map[string][]*reservation // by bucket, the earliest slot first
 	requests map[lua.StoredReply]*reservation
@@ -48,28 +49,28 @@ type reservation struct {
 	bucket  string
 	request lua.StoredReply // zero = none
 	need    int64
-	callers int // how many calls it has; the last one to leave frees the slot
+	callers int // number of calls that share it; the last one to leave frees the slot
 
 	stage stage
 	slot  slot
-	told  *decision // what the promise said; known to who repeats the request
-	// seat gives back the place that goes with the slot, of whichever call's session
-	// has it now; nil = there is none.
-	seat func(context.Context)
-	stop func() bool
-	// sleepers are its calls that wait for the slot to come.
+	told  *decision // the decision that promised the slot; repetitions of the request are answered with it
+	// releasePermit releases the permit that goes with the slot, which the session of one of
+	// its calls holds; nil = it has none.
+	releasePermit func(context.Context)
+	stop          func() bool
+	// sleepers are its calls that wait until the slot comes.
 	sleepers []*sleeper
-	// freed is closed when a freed slot has found its place; nil without a request id.
+	// freed is closed when the slot has been given back or passed on; nil without a request id.
 	freed chan struct{}
 }
 
-// sleeper is one call, which goes on when the slot has come or its time is over. It
+// sleeper is one call, which goes on when the slot has come or its context has ended. It
 // has no goroutine until then.
 type sleeper struct {
-	ctx  context.Context // of the call, which is set aside
+	ctx  context.Context // of the call
 	then func(slot, error)
-	up   bool
-	deaf func() // it no longer hears of the end of ctx
+	up   bool   // then was started
+	deaf func() // stops waiting for the end of ctx
 }
 
 // stage is how far a reservation has come.
@@ -79,11 +80,11 @@ const (
 	asking   stage = iota // no slot is known so far
 	sleeping              // until its slot
 	arrived               // the slot has come, and is used
-	leaving               // everyone left, and the slot is being freed
+	leaving               // all its calls left, and the slot is being freed
 )
 
-// maxReservations bounds the calls that wait. One more is told when it may
-// succeed, as if it had not offered to wait.
+// maxReservations bounds the calls that wait. A further call is refused with the time
+// after which it may succeed, as if it had asked not to wait.
 const maxReservations = 1 << 16
 
 func newReservations(clock coord.Clock, giveBack func(context.Context, string, string, slot) (SlotState, error)) *reservations {
@@ -93,9 +94,9 @@ func newReservations(clock coord.Clock, giveBack func(context.Context, string, s
 	}
 }
 
-// enter makes the reservation of a call, or takes over that of an earlier one
-// with the same request id: whichever of them leaves last frees the slot. It is
-// nil when too many wait.
+// enter makes the reservation of a call, or joins that of an earlier call with the same
+// request id; the last of them to leave frees the slot. It returns nil if too many
+// calls wait.
 func (r *reservations) enter(ctx context.Context, bucket string, request lua.StoredReply, need int64) (*reservation, error) {
 	for {
 		r.mu.Lock()
@@ -118,8 +119,8 @@ func (r *reservations) enter(ctx context.Context, bucket string, request lua.Sto
 			r.mu.Unlock()
 			return x, nil
 		}
-		// Its stored reply is being deleted: before that, the script would answer the slot
-		// that is given away.
+		// The slot is being freed, and its stored reply deleted: until that is done, the
+		// script would return the slot that is given away.
 		r.mu.Unlock()
 		select {
 		case <-x.freed:
@@ -129,7 +130,7 @@ func (r *reservations) enter(ctx context.Context, bucket string, request lua.Sto
 	}
 }
 
-// promised reports what an earlier call with this request id was told, if that is known.
+// promised returns the decision for an earlier call with this request id, if there is one.
 func (r *reservations) promised(x *reservation) (decision, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +140,8 @@ func (r *reservations) promised(x *reservation) (decision, bool) {
 	return *x.told, true
 }
 
-// promise gives a reservation its slot, unless another call with its request id
-// has already.
+// promise gives a reservation its slot, unless another call with its request id has
+// done so.
 func (r *reservations) promise(x *reservation, s slot, told decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,11 +150,11 @@ func (r *reservations) promise(x *reservation, s slot, told decision) {
 		x.stage, x.told = sleeping, &told
 		r.sleep(x, s)
 	case x.stage == sleeping && x.slot.at == s.at && !s.borrowed:
-		x.slot.borrowed = false // the repetition was answered before the call itself
+		x.slot.borrowed = false // the repetition was answered before the call that was promised the slot
 	}
 }
 
-// sleep files x under its slot, and wakes it then. It needs r.mu.
+// sleep files x under its slot, and starts the timer that wakes it. It needs r.mu.
 func (r *reservations) sleep(x *reservation, s slot) {
 	x.slot = s
 	line := r.waiting[x.bucket]
@@ -174,10 +175,11 @@ func (r *reservations) wake(x *reservation) {
 	r.waiting[x.bucket] = line
 }
 
+// arrive wakes the calls of a reservation when its slot has come.
 func (r *reservations) arrive(x *reservation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The timer of a slot that it has no more finds it elsewhere, or woken.
+	// The timer of a slot that x has exchanged finds another slot in x, or x not sleeping.
 	if x.stage == sleeping && !r.clock.Now().Before(x.slot.due) {
 		r.wake(x)
 		x.stage = arrived
@@ -188,7 +190,7 @@ func (r *reservations) arrive(x *reservation) {
 	}
 }
 
-// await goes on when the slot has come, with which it is, or with ctx's error.
+// await calls then with the slot when it has come, or with ctx's error.
 func (r *reservations) await(ctx context.Context, x *reservation, then func(slot, error)) {
 	r.mu.Lock()
 	if x.stage == arrived {
@@ -202,7 +204,7 @@ func (r *reservations) await(ctx context.Context, x *reservation, then func(slot
 	x.sleepers = append(x.sleepers, y)
 	hear := coord.HearEnd
 	if end, ok := ctx.Deadline(); ok && end.Before(x.slot.due) {
-		hear = coord.HearDeadline // the slot was promised to an earlier call that has longer
+		hear = coord.HearDeadline // the slot was promised to an earlier call with a later deadline
 	}
 	y.deaf = hear(ctx, func() {
 		r.mu.Lock()
@@ -211,10 +213,10 @@ func (r *reservations) await(ctx context.Context, x *reservation, then func(slot
 	})
 }
 
-// rouse has a call go on, once. It needs r.mu.
+// rouse starts the rest of a call, once. It needs r.mu.
 func (r *reservations) rouse(y *sleeper, s slot, err error) {
 	if y.up {
-		return // the slot that came is used, whoever reads the answer
+		return // a slot that has come counts as used, even if the call has ended
 	}
 	y.up = true
 	y.deaf()
@@ -224,16 +226,16 @@ func (r *reservations) rouse(y *sleeper, s slot, err error) {
 	})
 }
 
-// seated tells how to give back the place that goes with a slot.
-func (r *reservations) seated(x *reservation, leave func(context.Context)) {
+// setPermit sets the function that releases the permit that goes with a slot.
+func (r *reservations) setPermit(x *reservation, release func(context.Context)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	x.seat = leave
+	x.releasePermit = release
 }
 
-// leave ends a call's part in its reservation, and frees a slot that nobody will
-// use, its place first: a repetition that comes after may take one by the same
-// name. It reports whether the bucket has something back.
+// leave ends a call's part in its reservation. The last call frees a slot that has not
+// come. It releases the permit first: a repetition that comes later may take a permit
+// with the same id. leave reports whether tokens were credited to the bucket.
 func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool) {
 	r.mu.Lock()
 	x.callers--
@@ -246,11 +248,11 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool
 		x.stage = leaving
 	}
 	if x.stage == leaving {
-		seat := x.seat
+		release := x.releasePermit
 		r.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease.GiveBackTime)
-		if seat != nil {
-			seat(ctx)
+		if release != nil {
+			release(ctx)
 		}
 		if !x.slot.borrowed {
 			credited = r.free(ctx, x.bucket, x.request.Key, x.slot)
@@ -269,14 +271,15 @@ func (r *reservations) leave(ctx context.Context, x *reservation) (credited bool
 	return credited
 }
 
-// free finds a place for a slot. The stored reply of who left has to go before anyone
-// else may have the slot, or its repetition would be let through as well.
+// free passes a slot on to other calls of this sidecar, or gives it back. The stored reply
+// of the call that left is deleted before another call gets the slot, or a repetition of
+// that call would be admitted as well.
 func (r *reservations) free(ctx context.Context, bucket, stored string, s slot) (credited bool) {
 	for {
 		if stored == "" && r.pass(bucket, &s) {
 			continue
 		}
-		// Not repeated when its reply is lost: then the slot lapses.
+		// It is not repeated if its reply is lost: then the slot lapses.
 		state, err := r.giveBack(ctx, bucket, stored, s)
 		if err != nil || state != SlotInner {
 			return err == nil && state == SlotCredited
@@ -288,8 +291,8 @@ func (r *reservations) free(ctx context.Context, bucket, stored string, s slot) 
 	}
 }
 
-// pass gives a slot that has not come to the next call that it is enough for,
-// and takes that one's slot for it.
+// pass gives a slot that has not come to the next call for which its cost is enough, and
+// replaces *s by the slot of that call.
 func (r *reservations) pass(bucket string, s *slot) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

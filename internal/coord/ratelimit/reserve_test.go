@@ -22,7 +22,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// signalling tells when a timer is set: a call went to sleep.
+// signalling reports when a timer is set: a call went to sleep.
 type signalling struct {
 	*conformance.Clock
 	set chan struct{}
@@ -159,7 +159,7 @@ func (w *waiter) end(t *testing.T) answer {
 	}
 }
 
-// answered tells whether the call's answer is there.
+// answered reports whether the call was answered.
 func (w *waiter) answered() bool { return len(w.done) > 0 }
 
 // TestNoCancelsPassTheBound: whatever is cancelled in whatever order, no band
@@ -250,7 +250,7 @@ func (h *history) next() {
 	}
 }
 
-// collect waits for those who sleep no more, and notes who was let through.
+// collect waits for the calls that no longer sleep, and notes which were admitted.
 func (h *history) collect() {
 	for late := time.Now().Add(30 * time.Second); len(h.waiting)-h.answered() > h.f.sleeping(); runtime.Gosched() {
 		require.True(h.f.t, time.Now().Before(late), "a slot came, and its call still waits")
@@ -426,7 +426,7 @@ func TestAnInnerSlotThatNobodyHereCanUseLapses(t *testing.T) {
 	late.let(t, 1250*time.Millisecond)
 }
 
-func TestARepeatedRequestTakesTheWaitingOver(t *testing.T) {
+func TestARepeatedRequestWaitsForTheSameSlot(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 1)
 	first := f.start(0, "id", 1, time.Minute)
@@ -463,7 +463,7 @@ func TestARequestThatIsRepeatedElsewhereWaitsForTheSameSlot(t *testing.T) {
 	next.let(t, 400*time.Millisecond)
 }
 
-func TestResetHonoursWhatWasPromised(t *testing.T) {
+func TestAResetKeepsPromisedSlots(t *testing.T) {
 	t.Parallel()
 	f := perSecond(t, 2)
 	waits := f.start(0, "", 1, time.Minute)

@@ -8,8 +8,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// inlineLabel stands for all limits given in full where rules are told apart by
-// name, such as in metrics. No rule has this name, or it would share their figures.
+// inlineLabel is the name of all limits given in full where rules are distinguished by name,
+// such as in metrics. No rule may have it, or it would share their figures.
 const inlineLabel = "inline"
 
 // CheckRules returns every mistake in the rules, with paths that start with items[i].
@@ -36,10 +36,10 @@ func CheckRules(items []api.Rule) coord.Problems {
 	return p
 }
 
-// maxShare is more pods than any fleet has.
+// maxShare bounds local_share_of: no fleet has more pods.
 const maxShare = 1_000_000
 
-// checkFailure is about what happens when Redis is away, or need not be asked.
+// checkFailure checks what decides when Redis does not reply, or is not asked.
 func checkFailure(p *coord.Problems, at string, it api.Rule) {
 	if m := coord.FailMode(it.FailMode).Mistake(); m != "" {
 		p.Add(at+"fail_mode", "%s", m)
@@ -52,7 +52,7 @@ func checkFailure(p *coord.Problems, at string, it api.Rule) {
 	}
 }
 
-// checkRuleName leaves the label of limits given in full to them.
+// checkRuleName checks a rule's name, which must not be inlineLabel.
 func checkRuleName(p *coord.Problems, path, name string) {
 	switch name {
 	case "":
@@ -64,8 +64,8 @@ func checkRuleName(p *coord.Problems, path, name string) {
 	}
 }
 
-// checkLimit finds the mistakes of a limit, with the same words for a rule and
-// for a limit given in full. At is what paths start with.
+// checkLimit checks a limit. The texts are the same for a rule and for a limit given in full. at
+// is the start of all paths.
 func checkLimit(p *coord.Problems, at, algorithm string, bands []api.Band) {
 	if algorithmNamed(algorithm) == nil {
 		p.Add(at+"algorithm", "%s", unknownAlgorithm(algorithm))

@@ -11,19 +11,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/match"
 )
 
-// maxPlaces is the most grants of a key that may be held at once.
-const maxPlaces = 1_000_000
+// maxPermits is the highest max_concurrent.
+const maxPermits = 1_000_000
 
 func checkConcurrency(p *coord.Problems, path string, n int64) {
-	if n < 0 || n > maxPlaces {
-		p.Add(path, "%d is out of range; use 1 to %d, or leave it out for any number", n, maxPlaces)
+	if n < 0 || n > maxPermits {
+		p.Add(path, "%d is out of range; use 1 to %d, or leave it out for any number", n, maxPermits)
 	}
 }
 
-// maxHeadroom leaves something.
+// maxHeadroom is the highest headroom_percent, which leaves 1 %.
 const maxHeadroom = 99
 
-// checkHeadroom wants something left of every limit.
+// checkHeadroom checks that the headroom reduces no limit to 0.
 func checkHeadroom(p *coord.Problems, at string, it api.Rule) {
 	if it.HeadroomPercent < 0 || it.HeadroomPercent > maxHeadroom {
 		p.Add(at+"headroom_percent", "%d is out of range; use 0 to %d", it.HeadroomPercent, maxHeadroom)
@@ -43,7 +43,7 @@ func checkHeadroom(p *coord.Problems, at string, it api.Rule) {
 	}
 }
 
-// checkKeys is about what a rule says of some keys apart from others.
+// checkKeys checks the overrides, lists and groups of a rule.
 func checkKeys(p *coord.Problems, at string, it api.Rule) {
 	for i, o := range it.Overrides {
 		path := fmt.Sprintf("%soverrides[%d]", at, i)
@@ -72,7 +72,8 @@ func checkKeys(p *coord.Problems, at string, it api.Rule) {
 	}
 }
 
-// checkMatch wants one way to tell keys, which can tell some.
+// checkMatch checks that a match has exactly one of exact, glob and suffix, and that it can
+// match a key.
 func checkMatch(p *coord.Problems, path string, m api.Match) {
 	given := 0
 	for _, way := range [...]struct{ name, text string }{{"exact", m.Exact}, {"glob", m.Glob}, {"suffix", m.Suffix}} {
@@ -90,12 +91,12 @@ func checkMatch(p *coord.Problems, path string, m api.Match) {
 		p.Add(path, "has %d of exact, glob and suffix; keep one, and write another entry for the other", given)
 	}
 	if at := match.BadEscape(m.Glob); at >= 0 {
-		p.Add(path+".glob", "the \\ at byte %d stands before nothing that it could take the meaning from; write \\*, \\? or \\\\", at)
+		p.Add(path+".glob", "the \\ at byte %d is not before a *, ? or \\; write \\*, \\? or \\\\", at)
 	}
 	checkDomain(p, path+".suffix", m.Suffix)
 }
 
-// checkDomain refuses what no host can be under.
+// checkDomain refuses a suffix that no host can have.
 func checkDomain(p *coord.Problems, path, domain string) {
 	switch {
 	case strings.HasPrefix(domain, ".") || strings.HasSuffix(domain, "."):
@@ -109,7 +110,7 @@ func checkDomain(p *coord.Problems, path, domain string) {
 	}
 }
 
-// checkUpstream is about delays and penalties.
+// checkUpstream checks the penalty.
 func checkUpstream(p *coord.Problems, at string, it api.Rule) {
 	if it.Penalty == nil {
 		return
@@ -133,7 +134,7 @@ func checkUpstream(p *coord.Problems, at string, it api.Rule) {
 	}
 }
 
-// checkMillis bounds a time that may be left out.
+// checkMillis checks a time that may be left out.
 func checkMillis(p *coord.Problems, path string, ms int64, most time.Duration) {
 	if ms < 0 || ms > most.Milliseconds() {
 		p.Add(path, "%d is out of range; use 1 to %d, or leave it out", ms, most.Milliseconds())

@@ -8,17 +8,17 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// defaultMaxDelayMS is the max_delay_ms of a rule that gives none.
+// defaultMaxDelayMS is the default of max_delay_ms.
 const defaultMaxDelayMS = 60_000
 
-// defaultPenalty is that of a rule that says nothing of it.
+// defaultPenalty is the penalty of a rule that gives none.
 var defaultPenalty = api.Penalty{
 	Codes: []int64{429, 503}, BaseMS: 60_000, MaxMS: 86_400_000, ForgiveMS: 1_800_000, JitterPercent: new(int64),
 }
 
 func init() { *defaultPenalty.JitterPercent = 10 }
 
-// penaltyOf fills in what a rule left out.
+// penaltyOf fills in the defaults of a penalty.
 func penaltyOf(p *api.Penalty) api.Penalty {
 	if p == nil {
 		return defaultPenalty
@@ -32,8 +32,8 @@ func penaltyOf(p *api.Penalty) api.Penalty {
 	return o
 }
 
-// PlainRule is a rule without what says the same as its absence, so that two ways to
-// write one rule compare equal.
+// PlainRule returns a rule without the fields that are equal to their defaults, so that two ways
+// to write the same rule compare equal.
 func PlainRule(o api.Rule) api.Rule {
 	if o.FailMode == string(coord.FailOpen) {
 		o.FailMode = ""
@@ -60,7 +60,8 @@ func PlainRule(o api.Rule) api.Rule {
 	return o
 }
 
-// plainBands also sorts them, as their order means nothing.
+// plainBands removes bursts that are equal to their default, and sorts the bands by period, as
+// their order has no meaning.
 func plainBands(algorithm string, bands []api.Band) []api.Band {
 	out := slices.Clone(bands)
 	by := algorithmNamed(algorithm)
@@ -73,7 +74,7 @@ func plainBands(algorithm string, bands []api.Band) []api.Band {
 	return out
 }
 
-// plainPenalty is nil where nothing is left.
+// plainPenalty removes the fields that are equal to their defaults; nil = none is left.
 func plainPenalty(p *api.Penalty) *api.Penalty {
 	if p == nil {
 		return nil
@@ -100,7 +101,7 @@ func plainPenalty(p *api.Penalty) *api.Penalty {
 	return &o
 }
 
-// NoPenalty reports whether a rule says nothing of its penalty.
+// NoPenalty reports whether a penalty sets no field.
 func NoPenalty(p *api.Penalty) bool {
 	return p == nil || len(p.Codes) == 0 && p.BaseMS == 0 && p.MaxMS == 0 && p.ForgiveMS == 0 && p.JitterPercent == nil
 }

@@ -33,10 +33,10 @@ func TestEachMistakeAboutKeysHasOneMessageWithItsRemedy(t *testing.T) {
 			r.Deny = []api.Match{coordtest.Exact("a"), {Exact: "a", Suffix: "b"}}
 		},
 		`items[0].deny[0].exact: 513 bytes are too many, since no key has more than 512; shorten it`: func(r *api.Rule) { r.Deny = []api.Match{coordtest.Exact(long)} },
-		`items[0].allow[0].glob: the \ at byte 3 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *api.Rule) {
+		`items[0].allow[0].glob: the \ at byte 3 is not before a *, ? or \; write \*, \? or \\`: func(r *api.Rule) {
 			r.Allow = []api.Match{coordtest.Glob(`\**\`)}
 		},
-		`items[0].allow[0].glob: the \ at byte 0 stands before nothing that it could take the meaning from; write \*, \? or \\`: func(r *api.Rule) {
+		`items[0].allow[0].glob: the \ at byte 0 is not before a *, ? or \; write \*, \? or \\`: func(r *api.Rule) {
 			r.Allow = []api.Match{coordtest.Glob(`\d`)}
 		},
 		`items[0].allow[0].suffix: ".example.com" begins or ends with a dot; write the domain alone, such as example.com`: func(r *api.Rule) {

@@ -15,25 +15,25 @@ const (
 	modeLeased = "leased"
 )
 
-// defaultLease is that of a rule in mode leased that says nothing of it.
+// defaultLease is the lease of a rule in mode leased that gives none.
 var defaultLease = api.RuleLease{MaxSharePercent: 10, TTLMS: 1000}
 
 const (
-	// minLeaseMS leaves a block some time once the margins of its validity are off.
+	// minLeaseMS is the shortest lease: less would leave a block no time after the margins of
+	// its validity.
 	minLeaseMS = 10
 	maxLeaseMS = 60_000
-	// leastBlock is the smallest block that saves a call to Redis beside the one that
-	// charges it.
+	// leastBlock is the smallest block that saves a call to Redis.
 	leastBlock = 2
 )
 
-// leaseTerms are those of a limit in mode leased.
+// leaseTerms are the terms of a limit in mode leased.
 type leaseTerms struct {
-	most int64 // that one sidecar may hold of a key
+	most int64 // tokens that one sidecar may hold of a key
 	ttl  time.Duration
 }
 
-// leaseOf fills in what a rule left out.
+// leaseOf fills in the defaults of a lease.
 func leaseOf(l *api.RuleLease) api.RuleLease {
 	if l == nil {
 		return defaultLease
@@ -43,8 +43,8 @@ func leaseOf(l *api.RuleLease) api.RuleLease {
 	}
 }
 
-// leaseTermsOf is nil where each call is decided in Redis: in mode exact, and where an
-// override leaves so little that no block is worth its charge.
+// leaseTermsOf returns nil if each call is decided in Redis: in mode exact, and if the limits of
+// an override are so low that no block saves a call.
 func leaseTermsOf(o api.Rule, a *algorithm, bands []api.Band) *leaseTerms {
 	if o.Mode != modeLeased || a.lease == nil {
 		return nil
@@ -60,12 +60,12 @@ func leaseTermsOf(o api.Rule, a *algorithm, bands []api.Band) *leaseTerms {
 	return t
 }
 
-// largestBlock is the most that one sidecar may hold of a band.
+// largestBlock is how many tokens of a band one sidecar may hold.
 func largestBlock(b api.Band, a *algorithm, percent int64) int64 {
 	return min(b.Limit*percent/100, a.capacity(b))
 }
 
-// checkLease is about mode leased.
+// checkLease checks mode and lease.
 func checkLease(p *coord.Problems, at string, it api.Rule) {
 	if it.Mode != "" && it.Mode != modeExact && it.Mode != modeLeased {
 		p.Add(at+"mode", "%q is neither exact nor leased; write one of them", it.Mode)
@@ -88,11 +88,11 @@ func checkLease(p *coord.Problems, at string, it api.Rule) {
 		return
 	}
 	if it.MaxConcurrent > 0 {
-		p.Add(at+"mode", "leased cannot hold places of max_concurrent, each of which is taken in Redis; leave one of the two out")
+		p.Add(at+"mode", "leased cannot be combined with max_concurrent, since each permit is taken in Redis; leave one of the two out")
 	}
 	for i, o := range it.Overrides {
 		if o.MaxConcurrent > 0 {
-			p.Add(fmt.Sprintf("%soverrides[%d].max_concurrent", at, i), "cannot be given in mode leased, since each place is taken in Redis; leave one of the two out")
+			p.Add(fmt.Sprintf("%soverrides[%d].max_concurrent", at, i), "cannot be given in mode leased, since each permit is taken in Redis; leave one of the two out")
 		}
 	}
 	checkBlocks(p, at, it, a)
@@ -107,8 +107,8 @@ func checkLeaseBounds(p *coord.Problems, at string, l api.RuleLease) {
 	}
 }
 
-// checkBlocks wants blocks that save something, and last. A limit of 0 or out of range
-// has no block to speak of.
+// checkBlocks checks that blocks save calls to Redis, and last long enough. It skips limits of
+// 0, or out of range.
 func checkBlocks(p *coord.Problems, at string, it api.Rule, a *algorithm) {
 	percent := leaseOf(it.Lease).MaxSharePercent
 	for i, b := range it.Limits {
@@ -124,7 +124,7 @@ func checkBlocks(p *coord.Problems, at string, it api.Rule, a *algorithm) {
 	}
 }
 
-// plainLease is nil where nothing is left.
+// plainLease removes the fields that are equal to their defaults; nil = none is left.
 func plainLease(mode string, l *api.RuleLease) *api.RuleLease {
 	if l == nil || mode != modeLeased {
 		return nil

@@ -11,16 +11,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// A rule is kept in Redis as JSON, under the names that files have. Sidecars of
-// several versions read it during a rollout: fields are added, and one that a version
-// does not know makes the rule unreadable to it, since what it would enforce without
-// the field is another rule.
+// A rule is kept in Redis as JSON, with the field names of files. Sidecars of several versions
+// read it during a rollout. Fields may be added: a version that does not know one cannot read
+// the rule, since it would enforce a different rule without the field.
 
-// maxRuleText bounds the text of a rule, in bytes: all of them come in one reply.
+// maxRuleText is the longest text of a rule, in bytes, since all rules come in one reply.
 const maxRuleText = 64 << 10
 
-// textOf is the rule, which was checked, as it is kept. Equal rules have equal
-// texts. Its error is the caller's.
+// textOf returns a checked rule as the text that is kept. Equal rules have equal texts. An error
+// is the caller's fault.
 func textOf(o api.Rule) (string, error) {
 	for _, text := range anyBytes(o) {
 		if !utf8.ValidString(text) {
@@ -40,7 +39,7 @@ func textOf(o api.Rule) (string, error) {
 	return string(b), err
 }
 
-// anyBytes are the texts of a rule that need not be UTF-8.
+// anyBytes lists the texts of a rule that need not be UTF-8.
 func anyBytes(o api.Rule) []string {
 	var all []string
 	for _, m := range slices.Concat(o.Allow, o.Deny) {
@@ -55,8 +54,8 @@ func anyBytes(o api.Rule) []string {
 	return all
 }
 
-// readRule reads what is kept under a name. Its error is that it is no rule for
-// this version.
+// readRule parses the text that is kept under a name. It returns an error if this version
+// cannot read it as a rule.
 func readRule(name, text string) (api.Rule, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()

@@ -15,16 +15,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// Rules is the set of rules in force: those of files and those that are kept in
-// Redis for every sidecar, merged. It is replaced as a whole.
+// Rules has the set of rules in force: those of files, merged with those that are kept in Redis
+// for every sidecar. The set is replaced as a whole.
 type Rules struct {
 	set atomic.Pointer[map[string]*rule]
-	// expected is closed once the rules in Redis were looked for, found or not; nil
-	// where nobody looks for them.
+	// expected is closed after the first read of the rules in Redis, whether it succeeded or
+	// not; nil = no call has to wait for it.
 	expected atomic.Pointer[chan struct{}]
 
-	mu sync.Mutex // guards what follows; held while a set is made of it
-	// files are the rules of files by name, revision that of all of them.
+	mu sync.Mutex // guards the fields below; held while a set is made of them
+	// files are the rules of files by name; revision is the revision of all of them.
 	files    map[string]api.Rule
 	revision int64
 	// kept are the rules in Redis by name, deleted ones included.
@@ -33,7 +33,7 @@ type Rules struct {
 	changed    []func(map[string]*rule)
 }
 
-// Precedence is which of two rules of one name is in force.
+// Precedence determines which of two rules of the same name is in force.
 type Precedence string
 
 // The precedences.
@@ -46,33 +46,31 @@ const (
 type keptRule struct {
 	options  api.Rule
 	revision int64
-	// absent: there is none that could be in force, since it was deleted, or this
-	// version cannot read it (unreadable). Its revision counts all the same.
+	// absent: the rule cannot be in force, since it was deleted, or this version cannot read
+	// it (unreadable). Its revision counts nevertheless.
 	absent, unreadable bool
 }
 
-// Methods are those that only look at rules; RuntimeRules has those that change them.
+// Methods returns the methods that only read rules; RuntimeRules has those that change them.
 func (r *Rules) Methods() []coord.Method {
 	return []coord.Method{coord.On(api.RatelimitRules, r.All, limited)}
 }
 
-// NewRules starts with an empty set, in which rules of files come first.
+// NewRules returns an empty set, in which rules of files take precedence.
 func NewRules() *Rules {
 	r := &Rules{precedence: PrecedenceFile}
 	r.set.Store(&map[string]*rule{})
 	return r
 }
 
-// Set validates all rules of files and then puts them in force together, or
-// changes nothing and returns Problems whose paths start with items[i]. Revision
-// orders versions of the set across pods: the file's modification time in Unix
-// milliseconds.
+// Set checks all rules of files, and puts them in force together. If there are mistakes, it
+// changes nothing, and returns Problems whose paths start with items[i]. revision orders
+// versions of the set across pods: the file's modification time in Unix milliseconds.
 func (r *Rules) Set(items []api.Rule, revision int64) error {
 	return r.SetFirst(items, revision, "")
 }
 
-// SetFirst is Set that also says which of two rules of one name is in force;
-// empty = as before.
+// SetFirst is Set that also sets the precedence; empty = unchanged.
 func (r *Rules) SetFirst(items []api.Rule, revision int64, first Precedence) error {
 	if p := CheckRules(items); p != nil {
 		return p
@@ -91,7 +89,7 @@ func (r *Rules) SetFirst(items []api.Rule, revision int64, first Precedence) err
 	return nil
 }
 
-// keep puts the rules that are in Redis in force, those that come first.
+// keep sets the rules that are in Redis.
 func (r *Rules) keep(kept map[string]keptRule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,15 +116,16 @@ func (r *Rules) merge() {
 	}
 }
 
-// onChange has f called with each set that is put in force from now on. It must not block.
+// onChange registers f, which is called with each set that is put in force from now on. f must
+// not block.
 func (r *Rules) onChange(f func(map[string]*rule)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changed = append(r.changed, f)
 }
 
-// hidden reports whether the rule of that name and source has to stand behind
-// that of the other. It needs r.mu.
+// hidden reports whether the rule of that name and source is not in force because the one of
+// the other source takes precedence. It needs r.mu.
 func (r *Rules) hidden(name, source string) bool {
 	_, file := r.files[name]
 	k, kept := r.kept[name]
@@ -136,21 +135,20 @@ func (r *Rules) hidden(name, source string) bool {
 	return (source == SourceFile) == (r.precedence == PrecedenceRedis)
 }
 
-// ordered is the revision of the rule in force under a name. When a rule of the
-// other source takes over, because one was deleted, say, it has to count as the
-// newer one, or the state would go on under what was in force before. All pods
-// of one configuration come to the same. It needs r.mu.
+// ordered is the revision of the rule in force under a name: the higher of both sources. When the
+// rule of the other source comes into force, for example after a deletion, it must count as
+// the newer one, or scripts would continue to use the rule before it. All pods with the same
+// configuration compute the same revision. It needs r.mu.
 func (r *Rules) ordered(name string) int64 { return max(r.revision, r.kept[name].revision) }
 
-// next is the lowest revision that is new to this sidecar.
+// next is the lowest revision that is higher than that of this sidecar's files.
 func (r *Rules) next() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.revision + 1
 }
 
-// hides reports whether a file has a rule of that name that comes before one in
-// Redis.
+// hides reports whether a file has a rule of that name that takes precedence over one in Redis.
 func (r *Rules) hides(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,11 +156,11 @@ func (r *Rules) hides(name string) bool {
 	return file && r.precedence == PrecedenceFile
 }
 
-// SourceFile is the source of a rule in force, or else SourceRedis.
+// SourceFile is the source of a rule of a file; the other source is coord.SourceRedis.
 const SourceFile = "file"
 
-// All lists every rule that this sidecar knows of, as it was written but for what is
-// as by default, sorted by name.
+// All lists every rule of this sidecar, sorted by name. Each is as it was written, without
+// fields that are equal to their defaults.
 func (r *Rules) All(context.Context, coord.Caller, *api.Nothing) (api.RatelimitRulesResult, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,9 +190,9 @@ func (r *Rules) All(context.Context, coord.Caller, *api.Nothing) (api.RatelimitR
 	return l, nil
 }
 
-// InForce describes the rules in force for people, sorted by name.
+// InForce describes the rules in force for inspection, sorted by name.
 func (r *Rules) InForce() []api.InspectRule {
-	set := *r.set.Load() // as one: it is replaced, never changed
+	set := *r.set.Load() // loaded once: the set is replaced, never changed
 	all := make([]api.InspectRule, 0, len(set))
 	for name, l := range set {
 		i := api.InspectRule{Name: name, Algorithm: l.algorithm.name, Revision: l.revision}
@@ -210,11 +208,11 @@ func (r *Rules) InForce() []api.InspectRule {
 	return all
 }
 
-// Names lists the rules in force, sorted.
+// Names lists the names of the rules in force, sorted.
 func (r *Rules) Names() []string { return slices.Sorted(maps.Keys(*r.set.Load())) }
 
-// expect makes calls that name a rule which Redis may have wait until looked is
-// called. It may be called more than once.
+// expect makes calls wait that name a rule which Redis may have, until looked is called. looked
+// may be called more than once.
 func (r *Rules) expect() (looked func()) {
 	c := make(chan struct{})
 	r.expected.Store(&c)
@@ -222,8 +220,8 @@ func (r *Rules) expect() (looked func()) {
 	return func() { once.Do(func() { close(c); r.expected.CompareAndSwap(&c, nil) }) }
 }
 
-// find returns the rule in force with that name. At the start it waits until the
-// rules in Redis are known, where they decide which rule that is.
+// find returns the rule in force with that name. At the start it waits for the first read of the
+// rules in Redis, if one of them may be the rule.
 func (r *Rules) find(name string) (*rule, error) {
 	x, ok := (*r.set.Load())[name]
 	if expected := r.expected.Load(); expected != nil && (!ok || !r.hides(name)) {

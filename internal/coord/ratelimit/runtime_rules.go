@@ -15,50 +15,50 @@ import (
 )
 
 const (
-	// rulesPoll is how old the rules of Redis may be here when no broadcast came.
+	// rulesPoll is how often the rules in Redis are read if no broadcast comes.
 	rulesPoll = time.Second
-	// loadTime bounds a look that nobody waits for.
+	// loadTime is the time limit of a read in the background.
 	loadTime = 5 * time.Second
-	// firstLook is for how long after the start calls wait for the rules of Redis,
-	// instead of hearing that there is no such rule.
+	// firstLook is for how long after the start calls wait for the rules in Redis, instead of
+	// failing because there is no such rule.
 	firstLook = time.Second
-	// maxKept is how many rules there may be in Redis, which a script visits all.
+	// maxKept is how many rules Redis may have, since a script reads all of them.
 	maxKept = 999
-	// topicRules is that of broadcasts about them.
+	// topicRules is the topic of broadcasts about rules.
 	topicRules = "rules"
 )
 
-// RuntimeRulesOptions are what RuntimeRules is made of.
+// RuntimeRulesOptions are the dependencies of RuntimeRules.
 type RuntimeRulesOptions struct {
 	Runner  *lua.Runner
 	Keys    coord.Keys
 	Rules   *Rules
-	Signals *coord.Signals // nil: what other sidecars change is seen within a second
+	Signals *coord.Signals // nil = changes by other sidecars take effect within a second
 	Events  *coord.Events  // may be nil
 	Log     *slog.Logger   // nil = none
 	Clock   coord.Clock    // nil = the pod's
 }
 
-// RuntimeRules keeps the rules in force in step with those in Redis, which any
-// sidecar may change: at once by the broadcast, and within a second without it.
-// While Redis is away the last ones that were seen stay in force.
+// RuntimeRules keeps the rules in force in step with those in Redis, which any sidecar may
+// change: at once if the broadcast arrives, and within a second otherwise. While Redis does not
+// reply, the rules that were read last stay in force.
 type RuntimeRules struct {
 	o   RuntimeRulesOptions
 	key string
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
-	woken  chan struct{} // has one while there may be something new
+	woken  chan struct{} // has an item while the rules may have changed
 	done   chan struct{}
 
-	// mu guards what follows. It is held while Redis is asked, so that an older
-	// answer is never put in force after a newer one.
+	// mu guards the fields below. It is held while Redis is read, so that an older reply is
+	// never put in force after a newer one.
 	mu    sync.Mutex
-	known int64               // revision of the whole that is in force; -1 = none was seen
-	kept  map[string]KeptRule // as they were seen
+	known int64               // the revision that was read last; -1 = none
+	kept  map[string]KeptRule // the rules that were read last
 }
 
-// NewRuntimeRules looks for rules in the background until Stop.
+// NewRuntimeRules returns RuntimeRules, which read the rules in the background until Stop.
 func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 	if o.Clock == nil {
 		o.Clock = coord.SystemClock{}
@@ -84,7 +84,7 @@ func NewRuntimeRules(o RuntimeRulesOptions) *RuntimeRules {
 	return r
 }
 
-// Methods are those that change rules.
+// Methods returns the methods that change rules.
 func (r *RuntimeRules) Methods() []coord.Method {
 	return []coord.Method{
 		coord.On(api.RatelimitPutRule, r.Put, coord.Edits, limited),
@@ -92,7 +92,7 @@ func (r *RuntimeRules) Methods() []coord.Method {
 	}
 }
 
-// Stop ends it; the rules stay as they are.
+// Stop ends the reading; the rules stay in force.
 func (r *RuntimeRules) Stop() {
 	r.cancel()
 	<-r.done
@@ -105,12 +105,12 @@ func (r *RuntimeRules) wake() {
 	}
 }
 
-// follow looks again and again, and calls looked after the first time.
+// follow reads the rules repeatedly, and calls looked after the first read.
 func (r *RuntimeRules) follow(looked func()) {
 	defer close(r.done)
 	for {
 		ctx, cancel := context.WithTimeout(r.ctx, loadTime)
-		_ = r.load(ctx) // the next look comes in a second, and that Redis is away is told elsewhere
+		_ = r.load(ctx) // read again in a second; an outage of Redis is reported elsewhere
 		cancel()
 		looked()
 		stop := r.o.Clock.AfterFunc(rulesPoll, r.wake)
@@ -124,7 +124,7 @@ func (r *RuntimeRules) follow(looked func()) {
 	}
 }
 
-// load puts in force what Redis has, if it is not yet.
+// load reads the rules in Redis, and puts them in force if they changed.
 func (r *RuntimeRules) load(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,13 +153,13 @@ func (r *RuntimeRules) load(ctx context.Context) error {
 		}
 	}
 	r.o.Rules.keep(kept)
-	r.tell(changed)
+	r.reportChanges(changed)
 	r.known, r.kept = out.Value.Revision, seen
 	return nil
 }
 
-// read makes a rule of what Redis has under its name; what was there before was
-// told already.
+// read parses a rule of Redis. It logs one that it cannot read, unless the text before was the
+// same.
 func (r *RuntimeRules) read(k, was KeptRule) keptRule {
 	x := keptRule{revision: k.Revision, absent: k.Deleted}
 	if k.Deleted {
@@ -177,8 +177,8 @@ func (r *RuntimeRules) read(k, was KeptRule) keptRule {
 	return x
 }
 
-// tell says what changed. The first look changes nothing that anybody knew.
-func (r *RuntimeRules) tell(changed []string) {
+// reportChanges logs the changed rules and publishes an event, except after the first read.
+func (r *RuntimeRules) reportChanges(changed []string) {
 	if len(changed) == 0 || r.known < 0 {
 		return
 	}
@@ -191,8 +191,9 @@ func (r *RuntimeRules) tell(changed []string) {
 	r.o.Events.Publish(coord.Event{Kind: coord.EventReloaded, Noun: noun, Reason: "ok", Detail: "rules in redis changed: " + names})
 }
 
-// Put keeps a rule for every sidecar, in place of another one of its name. The
-// same rule again changes nothing. It is in force here when Put returns.
+// Put keeps a rule in Redis for every sidecar, and replaces one of the same name. Putting an equal
+// rule again changes nothing. When Put returns, the rule is in force in this sidecar, unless
+// Redis fails in between.
 func (r *RuntimeRules) Put(ctx context.Context, _ coord.Caller, p *api.RatelimitPutRuleParams) (api.RatelimitPutRuleResult, error) {
 	if bad := CheckRules([]api.Rule{*p.Rule}); bad != nil {
 		return api.RatelimitPutRuleResult{}, coord.Invalid("%s", strings.ReplaceAll(bad.Error(), "items[0].", "rule."))
@@ -217,8 +218,8 @@ func (r *RuntimeRules) Put(ctx context.Context, _ coord.Caller, p *api.Ratelimit
 
 var errManyRules = fmt.Errorf("rule: redis keeps %d rules already, the most; remove some with ratelimit.delete_rule, or keep this one in a file", maxKept)
 
-// Delete removes a rule that was put, and reports whether there was one. It is
-// in force here no more when Delete returns.
+// Delete removes a rule that was put, and reports whether there was one. When Delete returns, the
+// rule is no longer in force in this sidecar, unless Redis fails in between.
 func (r *RuntimeRules) Delete(ctx context.Context, _ coord.Caller, p *api.RatelimitDeleteRuleParams) (api.RatelimitDeleteRuleResult, error) {
 	out, err := lua.Run(ctx, r.o.Runner, DeleteRuleScript, DeleteRuleIn{
 		Rules: r.key, Name: p.Name, Least: r.o.Rules.next(), Channel: r.o.Keys.Broadcast(),
@@ -230,8 +231,8 @@ func (r *RuntimeRules) Delete(ctx context.Context, _ coord.Caller, p *api.Rateli
 	return api.RatelimitDeleteRuleResult{Deleted: out.Value}, nil
 }
 
-// settle puts a change of this sidecar's own in force before it is answered. Where
-// Redis fails just then the change is made all the same, and seen a second later.
+// settle puts a change by this sidecar in force before the call is answered. If Redis fails in
+// between, the change is made nevertheless, and read within a second after Redis replies again.
 func (r *RuntimeRules) settle(ctx context.Context) {
 	if r.load(ctx) != nil {
 		r.wake()

@@ -170,7 +170,7 @@ func TestARuleThatThisVersionCannotReadIsLeftOutAndNamed(t *testing.T) {
 	lasts(t, "it is told", func() bool { return log.count("weight") > 0 })
 	require.Equal(t, 1, log.count("this version cannot read it"))
 
-	// Another change does not tell of it again, and it does not come back changed.
+	// Another change does not log it again, and leaves it as it is.
 	_, err = put(t, r, rule("third", band(1, time.Second)))
 	require.NoError(t, err)
 	require.Equal(t, 1, log.count("this version cannot read it"))

@@ -14,7 +14,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/luatest"
 )
 
-// takes charges a key, or says why not.
+// takes charges a key, or returns why not.
 type takes = func(now int64, key string, r modelRule, revision, cost int64) ratelimit.Out
 
 // eachOther runs a test for the algorithms whose state is that of lib/state.lua,

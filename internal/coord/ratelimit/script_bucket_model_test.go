@@ -56,7 +56,7 @@ func (a ask) run(t require.TestingT, s *luatest.Store, now int64, bucket string)
 	if bands := a.rule.bands(); len(bands) == 1 && a.named() == "token_bucket" {
 		b := bands[0]
 		return ratelimit.Out{LimitAnswer: luatest.Call(t, s, ratelimit.TokenBucketScript, now, ratelimit.TokenBucketIn{
-			State: bucket, Gate: bucket + "gate", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands),
+			State: bucket, Pace: bucket + "pace", Cost: a.cost, Peek: a.peek, WaitUS: a.wait, Revision: a.revision, Signature: signature(bands),
 			Capacity: b.Capacity, L: b.L, P: b.P,
 		})}
 	}
@@ -66,7 +66,7 @@ func (a ask) run(t require.TestingT, s *luatest.Store, now int64, bucket string)
 func (a ask) named() string { return cmp.Or(a.algorithm, "token_bucket") }
 
 func (a ask) runBands(t require.TestingT, s *luatest.Store, now int64, bucket string) ratelimit.Out {
-	return luatest.Call(t, s, ratelimit.ChargeScript(a.named()), now, ratelimit.In{State: bucket, Gate: bucket + "gate", Charge: a.charge()})
+	return luatest.Call(t, s, ratelimit.ChargeScript(a.named()), now, ratelimit.In{State: bucket, Pace: bucket + "pace", Charge: a.charge()})
 }
 
 // charge is the input of the general scripts.
@@ -79,7 +79,7 @@ func (a ask) charge() ratelimit.Charge {
 }
 
 // admitted is the answer of a script to a cost that fits after retry microseconds;
-// takes tells whether the script charged it.
+// takes reports whether the script charged it.
 func admitted(retry int64, takes bool) coord.Admission {
 	switch {
 	case retry == 0:
@@ -102,7 +102,7 @@ type modelBand struct {
 	level *big.Rat
 }
 
-// modelBucket is the token bucket over fractions, as the spec words it.
+// modelBucket is the token bucket over fractions, as specified.
 type modelBucket struct {
 	leaky    bool
 	known    bool
@@ -112,14 +112,14 @@ type modelBucket struct {
 	sig      string
 	bands    []modelBand
 	promises []promise // all, first to last
-	held     int64     // the latest slot that the gate was in the way of
+	held     int64     // the latest slot that the pace delayed
 }
 
-// bucketGate is what holds a key up: until when, and how far apart admissions are,
-// with the instant that the next one has to wait for.
-type bucketGate struct{ pause, delay, next int64 }
+// bucketPace is the pace of a key: when its pause ends, the delay between admissions, and
+// the instant for which the next admission waits.
+type bucketPace struct{ pause, delay, next int64 }
 
-func (g *bucketGate) wait(now int64) (int64, string) {
+func (g *bucketPace) wait(now int64) (int64, string) {
 	paused, delayed := g.pause-now, int64(0)
 	if g.delay > 0 {
 		delayed = g.next - now
@@ -133,22 +133,22 @@ func (g *bucketGate) wait(now int64) (int64, string) {
 	return 0, ""
 }
 
-// pass lets one through at an instant; what is over is forgotten then.
-func (g *bucketGate) pass(now, at int64) {
+// pass records an admission at an instant, and forgets a pause that has ended.
+func (g *bucketPace) pass(now, at int64) {
 	g.forget(now)
 	if g.delay > 0 {
 		g.next = max(g.next, at+g.delay)
 	}
 }
 
-func (g *bucketGate) forget(now int64) {
+func (g *bucketPace) forget(now int64) {
 	if g.pause <= now {
 		g.pause = 0
 	}
 }
 
 // slow changes the delay, from the last admission on.
-func (g *bucketGate) slow(delay int64) {
+func (g *bucketPace) slow(delay int64) {
 	if g.next > 0 {
 		g.next += delay - g.delay
 	}
@@ -266,7 +266,7 @@ func moved(from, to modelBand) *big.Rat {
 }
 
 // charge answers as the script should, and changes the model as it should.
-func (m *modelBucket) charge(now int64, a ask, g *bucketGate) ratelimit.Out {
+func (m *modelBucket) charge(now int64, a ask, g *bucketPace) ratelimit.Out {
 	cost := a.cost
 	seen := m.under(a.rule.bands(), a.revision, now)
 	bands := slices.Clone(seen.bands)
@@ -349,9 +349,9 @@ func (m *modelBucket) due() int64 {
 }
 
 // giveBack credits a promise when it is the last of those that the bucket still
-// owes: of promises for one instant any is. What the gate was in the way of does
+// owes: of promises for one instant any is. What the pace delayed does
 // not show in the debt.
-func (m *modelBucket) giveBack(now int64, p promise, g *bucketGate) ratelimit.SlotState {
+func (m *modelBucket) giveBack(now int64, p promise, g *bucketPace) ratelimit.SlotState {
 	switch {
 	case p.slot <= now:
 		return ratelimit.SlotCome
@@ -451,7 +451,7 @@ type bucketRun struct {
 	revision  int64
 	now       int64
 	forgets   int64 // when Redis drops the key, 0 = not known
-	gate      bucketGate
+	pace      bucketPace
 	mine      []promise
 	grants    []promise // what was let through, for when
 	timeline  []string
@@ -506,9 +506,9 @@ func (b *bucketRun) giveBack(t *rapid.T) {
 	b.mine = slices.Delete(b.mine, i, i+1)
 	before := b.s.Raw(t, b.bucket)
 	b.timeline = append(b.timeline, fmt.Sprintf("at %s give back %+v", luatest.Shown(strconv.FormatInt(b.now, 10)), p))
-	want := b.m.giveBack(b.now, p, &b.gate)
+	want := b.m.giveBack(b.now, p, &b.pace)
 	got := luatest.Call(t, b.s, ratelimit.GiveBackScript, b.now, ratelimit.GiveBackIn{
-		State: b.bucket, Gate: b.bucket + "gate", Algorithm: ask{algorithm: b.algorithm}.named(), Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
+		State: b.bucket, Pace: b.bucket + "pace", Algorithm: ask{algorithm: b.algorithm}.named(), Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
 	})
 	require.Equal(t, want, got, "%s", strings.Join(b.timeline, "\n"))
 	if got != ratelimit.SlotCredited {
@@ -544,16 +544,16 @@ func (b *bucketRun) refund(t *rapid.T) {
 
 // shut changes what holds the key up.
 func (b *bucketRun) shut(t *rapid.T) {
-	g, key, ctx := &b.gate, b.bucket+"gate", context.Background()
-	switch rapid.IntRange(0, 3).Draw(t, "gate") {
+	g, key, ctx := &b.pace, b.bucket+"pace", context.Background()
+	switch rapid.IntRange(0, 3).Draw(t, "pace") {
 	case 0:
 		g.pause = b.now + rapid.Int64Range(1, 20_000_000).Draw(t, "pause us")
 	case 1:
-		*g = bucketGate{}
+		*g = bucketPace{}
 	default:
 		g.slow(rapid.Int64Range(1, 5_000_000).Draw(t, "delay us"))
 	}
-	b.timeline = append(b.timeline, fmt.Sprintf("at %s gate %+v", luatest.Shown(strconv.FormatInt(b.now, 10)), *g))
+	b.timeline = append(b.timeline, fmt.Sprintf("at %s pace %+v", luatest.Shown(strconv.FormatInt(b.now, 10)), *g))
 	b.s.Del(t, key)
 	if g.pause > 0 {
 		require.NoError(t, b.s.Client.HSet(ctx, key, "pause", g.pause, "why", "").Err())
@@ -581,7 +581,7 @@ func (b *bucketRun) charge(t *rapid.T) {
 		a.wait = rapid.Int64Range(0, min(60_000_000, 2*band.periodMS*1000)).Draw(t, "wait us")
 	}
 	before := b.s.Raw(t, b.bucket)
-	want := b.m.charge(b.now, a, &b.gate)
+	want := b.m.charge(b.now, a, &b.pace)
 	do := a.run
 	if rapid.Bool().Draw(t, "bands script") {
 		do = a.runBands
@@ -619,9 +619,9 @@ func bucketEqualsTheModel(t *testing.T, algorithm string) {
 			b := &bucketRun{s: s, algorithm: algorithm, bucket: s.Key(fmt.Sprintf("b%d", run)), now: luatest.Epoch, revision: 5}
 			b.m.leaky = algorithm == "leaky_bucket"
 			defer s.Del(t, b.bucket)
-			defer s.Del(t, b.bucket+"gate")
+			defer s.Del(t, b.bucket+"pace")
 			b.reload(rt)
-			gated := rapid.Bool().Draw(rt, "gated")
+			paced := rapid.Bool().Draw(rt, "paced")
 			for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 				switch rapid.IntRange(0, 19).Draw(rt, "step") {
 				case 0:
@@ -631,7 +631,7 @@ func bucketEqualsTheModel(t *testing.T, algorithm string) {
 				case 3:
 					b.refund(rt)
 				case 4:
-					if gated {
+					if paced {
 						b.shut(rt)
 					}
 				case 5, 6, 7, 8, 9:

@@ -181,12 +181,12 @@ func TestOtherTypesAreErrorsAndStay(t *testing.T) {
 			run  func(key string, l lua.StoredReply) error
 		}{
 			{"lean", func(key string, l lua.StoredReply) error {
-				keys, args := lua.InputOf(ratelimit.TokenBucketScript, ratelimit.TokenBucketIn{State: key, Gate: key + "gate", Cost: 1, Signature: sig, Capacity: 1, L: 1, P: 1000})
+				keys, args := lua.InputOf(ratelimit.TokenBucketScript, ratelimit.TokenBucketIn{State: key, Pace: key + "pace", Cost: 1, Signature: sig, Capacity: 1, L: 1, P: 1000})
 				_, err := s.Eval(ratelimit.TokenBucketScript.Source, luatest.Epoch, keys, args, l)
 				return err
 			}},
 			{"bands", func(key string, l lua.StoredReply) error {
-				keys, args := lua.InputOf(ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Signature: sig}})
+				keys, args := lua.InputOf(ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: key, Pace: key + "pace", Charge: ratelimit.Charge{Cost: 1, Signature: sig}})
 				_, err := s.Eval(ratelimit.ChargeScript("token_bucket").Source, luatest.Epoch, keys, args, l)
 				return err
 			}},

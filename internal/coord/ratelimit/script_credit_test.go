@@ -35,7 +35,7 @@ type taking struct {
 	refunded  int
 }
 
-func (k *taking) step(t *testing.T, gate bool) {
+func (k *taking) step(t *testing.T, pace bool) {
 	switch n := k.rng.IntN(20); {
 	case n < 9:
 		k.charge(t)
@@ -43,7 +43,7 @@ func (k *taking) step(t *testing.T, gate bool) {
 		k.leave(t)
 	case n < 16 && len(k.let) > 0:
 		k.refund(t)
-	case n < 17 && gate:
+	case n < 17 && pace:
 		k.hold(t)
 	case n < 18 && len(k.waiting) > 0:
 		k.pass(max(k.waiting[k.rng.IntN(len(k.waiting))].slot-k.now, 0))
@@ -80,12 +80,12 @@ func (k *taking) charge(t *testing.T) {
 	}
 }
 
-// leave gives a slot back: whatever is credited, nobody is let through at it.
+// leave gives a slot back: whatever is credited, no call is admitted at it.
 func (k *taking) leave(t *testing.T) {
 	i := k.rng.IntN(len(k.waiting))
 	p := k.waiting[i]
 	got := luatest.Call(t, k.s, ratelimit.GiveBackScript, k.now, ratelimit.GiveBackIn{
-		State: k.state, Gate: k.state + "gate", Algorithm: k.algorithm, Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
+		State: k.state, Pace: k.state + "pace", Algorithm: k.algorithm, Cost: p.cost, SlotUS: p.slot, PromisedUS: p.made,
 	})
 	require.NotEqual(t, ratelimit.SlotCome, got)
 	k.waiting = slices.Delete(k.waiting, i, i+1)
@@ -109,17 +109,17 @@ func (k *taking) refund(t *testing.T) {
 	}
 }
 
-// hold delays, pauses or frees the key, as the verbs of the gate do.
+// hold delays, pauses or frees the key, as the methods about the pace do.
 func (k *taking) hold(t *testing.T) {
-	gate := k.state + "gate"
+	pace := k.state + "pace"
 	switch k.rng.IntN(4) {
 	case 0:
-		luatest.Call(t, k.s, ratelimit.PauseScript, k.now, ratelimit.PauseIn{Gate: gate, ForUS: 1 + k.rng.Int64N(3*luatest.Second), LongestUS: 60 * luatest.Second, Channel: "c"})
+		luatest.Call(t, k.s, ratelimit.PauseScript, k.now, ratelimit.PauseIn{Pace: pace, ForUS: 1 + k.rng.Int64N(3*luatest.Second), LongestUS: 60 * luatest.Second, Channel: "c"})
 	case 1:
-		luatest.Call(t, k.s, ratelimit.ResumeScript, k.now, ratelimit.ResumeIn{Gate: gate, Channel: "c"})
+		luatest.Call(t, k.s, ratelimit.ResumeScript, k.now, ratelimit.ResumeIn{Pace: pace, Channel: "c"})
 	default:
 		luatest.Call(t, k.s, ratelimit.SetDelayScript, k.now, ratelimit.SetDelayIn{
-			Gate: gate, DelayUS: k.rng.Int64N(700_000), TTLUS: 1 + k.rng.Int64N(5*luatest.Second), Source: "robots", Most: 16, Channel: "c",
+			Pace: pace, DelayUS: k.rng.Int64N(700_000), TTLUS: 1 + k.rng.Int64N(5*luatest.Second), Source: "robots", Most: 16, Channel: "c",
 		})
 	}
 }
@@ -153,14 +153,14 @@ var takingRules = map[string]modelRule{
 	"far apart": {{limit: 50, periodMS: 1000, burst: 3}, {limit: 40, periodMS: 60_000, burst: 6}},
 }
 
-// TestNothingTakenBackPassesTheBound: whoever leaves, in whatever order, and
+// TestNothingTakenBackPassesTheBound: whichever calls leave, in any order, and
 // whatever is refunded, no more is let through than if it had never been there.
 func TestNothingTakenBackPassesTheBound(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range reserving {
 		for name, r := range takingRules {
-			for _, gate := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, %s, gate %t", algorithm, name, gate), func(t *testing.T) {
+			for _, pace := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, pace %t", algorithm, name, pace), func(t *testing.T) {
 					t.Parallel()
 					luatest.EachStore(t, func(t *testing.T, s *luatest.Store) {
 						k := &taking{s: s, rng: rand.New(rand.NewPCG(11, uint64(len(name)))), algorithm: algorithm, rule: r, state: s.Key("a"), now: luatest.Epoch}
@@ -169,7 +169,7 @@ func TestNothingTakenBackPassesTheBound(t *testing.T) {
 							most /= 3
 						}
 						for k.back < most {
-							k.step(t, gate)
+							k.step(t, pace)
 						}
 						k.pass(1 << 40)
 						k.check(t)

@@ -28,7 +28,7 @@ func everyAlgorithm(t *testing.T, test func(t *testing.T, s lua.Script[ratelimit
 
 // one is a charge of 1 of 10,000 a year.
 func one(key string) ratelimit.In {
-	return ratelimit.In{State: key, Gate: key + "gate", Charge: ratelimit.Charge{Cost: 1, Revision: 1, Signature: "10000/1/3153600000/31536000000", ID: "id"}}
+	return ratelimit.In{State: key, Pace: key + "pace", Charge: ratelimit.Charge{Cost: 1, Revision: 1, Signature: "10000/1/3153600000/31536000000", ID: "id"}}
 }
 
 // counted is what counts of one's limit.

@@ -31,7 +31,7 @@ func (a slide) run(t require.TestingT, s *luatest.Store, algorithm string, now i
 	if c.ID = a.id; a.each {
 		c.Peek = ratelimit.PeekEach
 	}
-	return luatest.Call(t, s, ratelimit.ChargeScript(algorithm), now, ratelimit.In{State: state, Gate: state + "gate", Charge: c})
+	return luatest.Call(t, s, ratelimit.ChargeScript(algorithm), now, ratelimit.In{State: state, Pace: state + "pace", Charge: c})
 }
 
 // slidingRule is a rule of one: what a window holds is its limit.
@@ -124,9 +124,9 @@ type passage struct {
 type slidingModel interface {
 	// charge answers as the script should, and changes the model as it should.
 	charge(now int64, a slide) ratelimit.Out
-	// takeBack gives back a slot or refunds, and says whether it did.
+	// takeBack gives back a slot or refunds, and reports whether it did.
 	takeBack(now int64, g passage, giveBack bool) bool
-	// counting says whether anything counts.
+	// counting reports whether anything counts.
 	counting(now int64) bool
 }
 

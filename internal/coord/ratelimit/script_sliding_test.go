@@ -198,7 +198,7 @@ func TestAWindowOfAnotherTypeIsAnErrorAndStays(t *testing.T) {
 	t.Parallel()
 	eachSliding(t, func(t *testing.T, w *slidingWindow) {
 		require.NoError(t, w.s.Client.Set(context.Background(), w.state, "v", 0).Err())
-		keys, args := lua.InputOf(ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: w.state, Gate: w.s.Key("gate"), Charge: ratelimit.Charge{Cost: 1, Signature: "1/1/1000/1", ID: "i"}})
+		keys, args := lua.InputOf(ratelimit.ChargeScript("token_bucket"), ratelimit.In{State: w.state, Pace: w.s.Key("pace"), Charge: ratelimit.Charge{Cost: 1, Signature: "1/1/1000/1", ID: "i"}})
 		_, err := w.s.Eval(ratelimit.ChargeScript(w.algorithm).Source, luatest.Epoch, keys, args, lua.StoredReply{Key: w.s.Key("idem"), Fingerprint: "f"})
 		require.ErrorContains(t, err, "WRONGTYPE")
 		require.Equal(t, `string "v"`, w.s.Raw(t, w.state))

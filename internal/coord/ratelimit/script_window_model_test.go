@@ -176,7 +176,7 @@ func TestFixedWindowEqualsTheModel(t *testing.T) {
 			if giveBack {
 				made := b.m.(*modelFixed).made[g.id]
 				got := luatest.Call(rt, b.s, ratelimit.GiveBackScript, b.now, ratelimit.GiveBackIn{
-					State: b.state, Gate: b.state + "gate", Algorithm: b.algorithm, ID: g.id, Cost: g.cost, SlotUS: g.at, PromisedUS: made,
+					State: b.state, Pace: b.state + "pace", Algorithm: b.algorithm, ID: g.id, Cost: g.cost, SlotUS: g.at, PromisedUS: made,
 				})
 				return got == ratelimit.SlotCredited, b.s.TTL(b.state)
 			}

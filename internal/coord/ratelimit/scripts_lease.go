@@ -5,32 +5,32 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// The scripts of rules in mode leased. Neither knows a request id: what a sidecar serves
-// from memory leaves no reply that a repeated call could find.
+// The scripts of rules in mode leased. They store no reply under a request id: a call that a
+// sidecar serves from memory leaves none in Redis either.
 
-// leases is the script by which an algorithm is charged ahead.
+// leases defines the script that charges a block of an algorithm.
 func leases(script string) *lua.Script[LeaseIn, LeaseOut] {
 	s := lua.Define[LeaseIn, LeaseOut](files, lua.Source{Name: script})
 	return &s
 }
 
-// LeaseIn is one charge ahead.
+// LeaseIn is one charge of a block.
 type LeaseIn struct {
-	State, Gate string `lua:"key"`
+	State, Pace string `lua:"key"`
 	Block       `lua:"table"`
 }
 
-// Block is what a call costs, what may be charged beside it, and what is unused of an
+// Block is the cost of a call, what may be charged beside it, and what is unused of an
 // earlier block.
 type Block struct {
 	Cost int64
 	// Most is how much may be charged, Cost included.
 	Most int64
-	// Revision and Signature are as of Charge.
+	// Revision and Signature are those of Charge.
 	Revision  int64
 	Signature string
-	// Unused is what is given back of a block that was charged at AtUS, by the Redis
-	// server's clock; 0 = there is none.
+	// Unused is how many tokens are given back of a block that was charged at AtUS, by the
+	// Redis server's clock; 0 = none.
 	Unused, AtUS int64
 }
 
@@ -44,14 +44,15 @@ type LeaseOut struct {
 	EndsUS int64
 }
 
-// ReturnScript takes back what is unused of a block, and reports whether any of it was
-// credited. A second run would credit what was charged by others in between.
+// ReturnScript takes back the unused tokens of a block, and reports whether any were
+// credited. It is not idempotent: a second run would credit tokens that other calls charged
+// in between.
 var ReturnScript = lua.Define[ReturnIn, bool](files, lua.Source{
 	Name:    "ratelimit_return",
 	Returns: []string{"returned"},
 })
 
-// ReturnIn is one block.
+// ReturnIn is the unused part of one block.
 type ReturnIn struct {
 	State string `lua:"key"`
 	// Algorithm is the state's, by its name on the wire; Unused and AtUS are Block's.

@@ -7,8 +7,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// PutRuleScript keeps a rule, and tells every sidecar. The same text again
-// changes nothing.
+// PutRuleScript keeps a rule, and notifies every sidecar. The same text again changes nothing.
 var PutRuleScript = lua.Define[PutRuleIn, PutRuleOut](files, lua.Source{
 	Name:       "ratelimit_put_rule",
 	Idempotent: true,
@@ -18,30 +17,29 @@ var PutRuleScript = lua.Define[PutRuleIn, PutRuleOut](files, lua.Source{
 type PutRuleIn struct {
 	Rules string `lua:"key"`
 	Name  string
-	Text  string // what sidecars read; the scripts do not
-	// Least is the lowest revision that is new to the caller, Unix milliseconds.
+	Text  string // the rule, which only sidecars parse
+	// Least is the lowest revision that is higher than that of the caller's files, Unix
+	// milliseconds.
 	Least int64
-	// Most is how many fields the key may have: rules, deleted rules that are
-	// remembered, and one more.
+	// Most is how many fields the hash may have: rules, remembered deletions, and the revision.
 	Most    int64
 	Channel string // of the broadcast
 }
 
-// PutRuleOut has the revision of the rule.
+// PutRuleOut is the result of PutRuleScript.
 type PutRuleOut struct {
 	Revision int64 // of the rule, Unix milliseconds; 0 = there are too many rules
-	Replaced bool  // there was another one of its name
+	Replaced bool  // there was a rule of its name
 }
 
-// DeleteRuleScript removes a rule, and tells every sidecar; false when there
-// was none.
+// DeleteRuleScript removes a rule, notifies every sidecar, and reports whether there was one.
 var DeleteRuleScript = lua.Define[DeleteRuleIn, bool](files, lua.Source{
 	Name:       "ratelimit_delete_rule",
 	Returns:    []string{"deleted"},
 	Idempotent: true,
 })
 
-// DeleteRuleIn names a rule; the rest is as of RatelimitPutRuleIn.
+// DeleteRuleIn names a rule; the other fields are those of PutRuleIn.
 type DeleteRuleIn struct {
 	Rules   string `lua:"key"`
 	Name    string
@@ -49,30 +47,30 @@ type DeleteRuleIn struct {
 	Channel string
 }
 
-// RulesScript tells all rules that are kept, unless the caller has them.
+// RulesScript returns all rules that are kept, unless the caller has them.
 var RulesScript = lua.Define[RulesIn, RulesOut](files, lua.Source{
 	Name:       "ratelimit_rules",
 	Idempotent: true,
 })
 
-// RulesIn says what the caller has: Known is the revision of the whole
-// that it was told last, -1 = none.
+// RulesIn names the hash of the rules. Known is the revision that the caller read last, -1 =
+// none.
 type RulesIn struct {
 	Rules string `lua:"key"`
 	Known int64
 }
 
-// RulesOut are the rules that are kept. When Revision is what the caller
-// knew, there are none in it, and nothing changed.
+// RulesOut is the rules that are kept. If Revision is equal to Known, nothing changed, and Fields
+// is empty.
 type RulesOut struct {
-	Revision int64 // of the whole: another number with each change; 0 = there never was a rule
+	Revision int64 // of all rules: it rises with each change; 0 = there never was a rule
 	Fields   []RuleField
 }
 
-// RuleField is a field of the hash that has the rules, see ratelimit_put_rule.lua.
+// RuleField is a field of the hash of the rules: see ratelimit_put_rule.lua.
 type RuleField struct{ Name, Value string }
 
-// Rules are those in Fields. What ratelimit_put_rule.lua does not write is left out.
+// Rules parses Fields. It skips fields that ratelimit_put_rule.lua does not write.
 func (o RulesOut) Rules() []KeptRule {
 	rules := make([]KeptRule, 0, len(o.Fields))
 	for _, f := range o.Fields {
@@ -92,10 +90,10 @@ func (o RulesOut) Rules() []KeptRule {
 	return rules
 }
 
-// KeptRule is one name.
+// KeptRule is a rule in Redis, or the deletion of one.
 type KeptRule struct {
 	Name     string
 	Revision int64 // Unix milliseconds; 0 = it could not be read
-	Deleted  bool  // then there is no Text
+	Deleted  bool  // then Text is empty
 	Text     string
 }

@@ -2,8 +2,8 @@ package ratelimit
 
 import "github.com/coxswain-sidecar/coxswain/internal/lua"
 
-// SealScript tells the text by which all sidecars seal grants, and keeps the
-// one that is offered where there is none.
+// SealScript returns the text with which all sidecars seal grants. If there is none, it keeps
+// the one that is offered.
 var SealScript = lua.Define[SealIn, string](files, lua.Source{
 	Name:       "ratelimit_seal",
 	Returns:    []string{"seal"},

@@ -15,30 +15,28 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// seals prove that a grant says what some sidecar of the fleet wrote: its holder
-// could otherwise raise the cost before it gives the grant back. Buckets and
-// windows keep no grants, so that nothing in them could tell.
+// seals proves that a sidecar of the fleet wrote a grant: its holder could otherwise raise the
+// cost before it gives the grant back. Buckets and windows keep no grants to compare with.
 //
-// What seals is a secret text in Redis, which every sidecar reads before its
-// first grant. A Redis that lost everything gets back the text of the first
-// sidecar that looks again.
+// A grant is sealed with a secret text in Redis, which every sidecar reads before its first
+// grant. If Redis loses its data, the first sidecar that looks again writes its text back.
 type seals struct {
 	runner *lua.Runner
-	key    string // Redis's
+	key    string // the Redis key of the secret
 	clock  coord.Clock
 	known  atomic.Pointer[sealTexts]
 }
 
 // sealTexts are the secrets that valid grants were sealed with.
 type sealTexts struct {
-	now, before *secret // before: of a Redis that lost it; nil = none
+	now, before *secret // before: the one that Redis had before it lost its data; nil = none
 	seen        time.Time
 }
 
 // secret is a text that grants are sealed with.
 type secret struct {
 	text string
-	macs sync.Pool // of *mac: to key one takes longer than to use it
+	macs sync.Pool // of *mac, since making one takes longer than using it
 }
 
 type mac struct {
@@ -52,7 +50,8 @@ func newSecret(text string) *secret {
 	return k
 }
 
-// appendSeal adds the seal of a body, which may lie behind b in the same array.
+// appendSeal appends the seal of body to b. body may be in the same array behind b, since it is
+// read before the seal is written.
 func (k *secret) appendSeal(b, body []byte) []byte {
 	m, _ := k.macs.Get().(*mac)
 	m.Reset()
@@ -62,23 +61,23 @@ func (k *secret) appendSeal(b, body []byte) []byte {
 	return b
 }
 
-// sealFor is how long a text is used without another look.
+// sealFor is how long a text is used before it is read again.
 const sealFor = time.Minute
 
 func newSeals(r *lua.Runner, k coord.Keys, clock coord.Clock) *seals {
 	return &seals{runner: r, key: keys{k}.seal(), clock: clock}
 }
 
-// ready has a text to seal with, or says why there is none. Once there is one,
-// that does not depend on Redis any more. patient waits out an outage until ctx
-// ends.
+// ready makes sure that there is a text to seal with, and returns an error if there is none.
+// Once there was one, it does not fail any more, whether Redis replies or not. With patient,
+// the first read is retried until ctx ends.
 func (s *seals) ready(ctx context.Context, patient bool) error {
 	k := s.known.Load()
 	if k != nil {
 		if s.clock.Now().Sub(k.seen) < sealFor {
 			return nil
 		}
-		// Who comes meanwhile uses the old one.
+		// Only this call reads the text again; calls that come meanwhile use the old one.
 		if !s.known.CompareAndSwap(k, &sealTexts{k.now, k.before, s.clock.Now()}) {
 			return nil
 		}
@@ -89,13 +88,13 @@ func (s *seals) ready(ctx context.Context, patient bool) error {
 	return nil
 }
 
-// fresh reports whether there is a text that ready would use without a look.
+// fresh reports whether there is a text that ready would use without reading it again.
 func (s *seals) fresh() bool {
 	k := s.known.Load()
 	return k != nil && s.clock.Now().Sub(k.seen) < sealFor
 }
 
-// look reads the text that is kept now.
+// look reads the text that Redis has now.
 func (s *seals) look(ctx context.Context, patient bool) error {
 	offered := rand.Text()
 	if k := s.known.Load(); k != nil {
@@ -126,7 +125,7 @@ func (s *seals) look(ctx context.Context, patient bool) error {
 	}
 }
 
-// appendSeal adds the seal of a body to b, or nothing before there is a secret.
+// appendSeal appends the seal of a body to b, or nothing before there is a secret.
 func (s *seals) appendSeal(b, body []byte) []byte {
 	if k := s.known.Load(); k != nil {
 		return k.now.appendSeal(b, body)
@@ -134,7 +133,7 @@ func (s *seals) appendSeal(b, body []byte) []byte {
 	return b
 }
 
-// made reports whether a sidecar of the fleet sealed that body so.
+// made reports whether a sidecar of the fleet made that seal of the body.
 func (s *seals) made(ctx context.Context, body []byte, seal string) (bool, error) {
 	if seal == "" {
 		return false, nil
@@ -145,7 +144,7 @@ func (s *seals) made(ctx context.Context, body []byte, seal string) (bool, error
 	if s.fits(body, seal) {
 		return true, nil
 	}
-	if err := s.look(ctx, true); err != nil { // it may be of a text that this sidecar has not seen so far
+	if err := s.look(ctx, true); err != nil { // the seal may be of a text that this sidecar has not read
 		return false, err
 	}
 	return s.fits(body, seal), nil

@@ -12,8 +12,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// stats are the counters of all rules, of those that are gone too: as many as
-// there were names of rules, which callers cannot make up.
+// stats has the counters of all rules, including those that no longer exist. Their number is
+// bounded by the names of rules, which callers cannot invent.
 type stats struct {
 	mu    sync.RWMutex // guards rules
 	rules map[string]*counters
@@ -37,7 +37,7 @@ func (s *stats) of(rule string) *counters {
 	return c
 }
 
-// count takes one decision.
+// count counts one decision.
 func (s *stats) count(rule string, d decision) {
 	c := s.of(rule)
 	if d.Allowed {
@@ -57,16 +57,16 @@ func (s *stats) count(rule string, d decision) {
 	}
 }
 
-// Failed takes a call that fail mode closed ended.
+// Failed counts a call that failed by fail mode closed.
 func (s *stats) Failed(rule string) { s.of(rule).degraded.Add(1) }
 
-// Stats are what this sidecar decided since it started, by rule, sorted by name. Of
-// calls that are under way while it looks some counts may be in and others not.
+// Stats returns the counts of this sidecar's decisions since it started, by rule, sorted by
+// name. A decision that is counted at the same moment may be in some of its counts only.
 func (l *Limiter) Stats(context.Context, coord.Caller, *api.Nothing) (api.RatelimitStatsResult, error) {
 	return api.RatelimitStatsResult{Since: l.made.UnixMilli(), Rules: l.Decisions()}, nil
 }
 
-// Decisions are the counts of Stats.
+// Decisions returns the counts of Stats.
 func (l *Limiter) Decisions() (all []api.RuleStats) {
 	l.stats.mu.RLock()
 	defer l.stats.mu.RUnlock()

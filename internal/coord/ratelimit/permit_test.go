@@ -19,8 +19,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/redistest"
 )
 
-// seatsOf is two sidecars with one rule "r" of max places, on each store.
-func seatsOf(t *testing.T, maxConcurrent int64, bands []api.Band, test func(t *testing.T, s *coordtest.System)) {
+// withMaxConcurrent runs a test on each store, with two sidecars that have one rule "r" with this max_concurrent.
+func withMaxConcurrent(t *testing.T, maxConcurrent int64, bands []api.Band, test func(t *testing.T, s *coordtest.System)) {
 	t.Parallel()
 	redistest.Stores(t, func(t *testing.T, url string) {
 		t.Parallel()
@@ -34,19 +34,19 @@ func seatsOf(t *testing.T, maxConcurrent int64, bands []api.Band, test func(t *t
 	})
 }
 
-// seat asks for cost 1 of the rule.
-func seat(ctx context.Context, s *coordtest.Sidecar, c coord.Caller, wait time.Duration) (api.RatelimitResult, error) {
+// acquirePermit asks for cost 1 of the rule.
+func acquirePermit(ctx context.Context, s *coordtest.Sidecar, c coord.Caller, wait time.Duration) (api.RatelimitResult, error) {
 	return s.Limiter.Acquire(ctx, c, waits(byRule("r", "k"), 1, wait))
 }
 
-func seated(t *testing.T, s *coordtest.Sidecar, c coord.Caller, wait time.Duration) api.RatelimitResult {
+func mustAcquirePermit(t *testing.T, s *coordtest.Sidecar, c coord.Caller, wait time.Duration) api.RatelimitResult {
 	t.Helper()
-	d, err := seat(t.Context(), s, c, wait)
+	d, err := acquirePermit(t.Context(), s, c, wait)
 	require.NoError(t, err)
 	return d
 }
 
-// used is what counts against the rule.
+// used returns how much of the rule is used.
 func used(t *testing.T, s *coordtest.Sidecar) int64 {
 	t.Helper()
 	d, err := s.Limiter.Peek(t.Context(), coord.Caller{}, asks(byRule("r", "k"), 0))
@@ -55,14 +55,14 @@ func used(t *testing.T, s *coordtest.Sidecar) int64 {
 }
 
 func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
-	seatsOf(t, 2, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
+	withMaxConcurrent(t, 2, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
 		a, b := s.Sidecars[0], s.Sidecars[1]
 		one, two := coordtest.OpenSession(t, a), coordtest.OpenSession(t, b)
-		first := seated(t, a, one.Caller(), 0)
+		first := mustAcquirePermit(t, a, one.Caller(), 0)
 		require.True(t, first.Allowed)
 		require.True(t, first.Held)
-		require.True(t, seated(t, b, two.Caller(), 0).Allowed)
-		refused := seated(t, b, two.Caller(), 0)
+		require.True(t, mustAcquirePermit(t, b, two.Caller(), 0).Allowed)
+		refused := mustAcquirePermit(t, b, two.Caller(), 0)
 		require.False(t, refused.Allowed)
 		require.Equal(t, ratelimit.ReasonConcurrency, refused.DeniedBy)
 		require.Positive(t, millis(refused.RetryAfterMS))
@@ -77,12 +77,12 @@ func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, done.Done)
 		}
-		require.True(t, seated(t, a, one.Caller(), 0).Allowed)
-		require.False(t, seated(t, a, one.Caller(), 0).Allowed)
+		require.True(t, mustAcquirePermit(t, a, one.Caller(), 0).Allowed)
+		require.False(t, mustAcquirePermit(t, a, one.Caller(), 0).Allowed)
 
 		// The end of a connection frees what it holds.
 		two.Close(t.Context())
-		require.True(t, seated(t, a, one.Caller(), 0).Allowed)
+		require.True(t, mustAcquirePermit(t, a, one.Caller(), 0).Allowed)
 		require.EqualValues(t, 4, used(t, a), "what a grant took stays taken")
 
 		_, err = a.Limiter.Done(t.Context(), one.Caller(), ended("nonsense"))
@@ -90,11 +90,11 @@ func TestAsManyGrantsAreHeldAsTheRuleSays(t *testing.T) {
 	})
 }
 
-func TestOthersAreSeatedInTheirTurn(t *testing.T) {
-	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
+func TestWaitingCallsGetPermitsInTheirTurn(t *testing.T) {
+	withMaxConcurrent(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
 		a, b := s.Sidecars[0], s.Sidecars[1]
 		who := coordtest.OpenSession(t, a)
-		held := seated(t, a, who.Caller(), 0)
+		held := mustAcquirePermit(t, a, who.Caller(), 0)
 		type end struct {
 			d   api.RatelimitResult
 			err error
@@ -105,7 +105,7 @@ func TestOthersAreSeatedInTheirTurn(t *testing.T) {
 			t.Cleanup(cancel)
 			caller := coordtest.OpenSession(t, c).Caller()
 			go func() {
-				d, err := seat(ctx, c, caller, time.Minute)
+				d, err := acquirePermit(ctx, c, caller, time.Minute)
 				ended <- end{d, err}
 			}()
 			require.Eventually(t, func() bool { return c.Lines.Waiting() == n }, 30*time.Second, time.Millisecond)
@@ -114,8 +114,8 @@ func TestOthersAreSeatedInTheirTurn(t *testing.T) {
 		first, leave := enter(b, 1)
 		second, _ := enter(a, 1)
 		third, _ := enter(b, 2)
-		require.EqualValues(t, 1, used(t, a), "standing in line takes nothing")
-		require.False(t, seated(t, b, who.Caller(), 0).Allowed)
+		require.EqualValues(t, 1, used(t, a), "waiting in line takes nothing")
+		require.False(t, mustAcquirePermit(t, b, who.Caller(), 0).Allowed)
 
 		leave()
 		require.Error(t, (<-first).err)
@@ -131,37 +131,37 @@ func TestOthersAreSeatedInTheirTurn(t *testing.T) {
 	})
 }
 
-func TestAPlaceAndASlotAreLeftTogether(t *testing.T) {
-	seatsOf(t, 2, []api.Band{band(1, 2*time.Second)}, func(t *testing.T, s *coordtest.System) {
+func TestACallThatEndsReleasesItsPermitAndItsSlot(t *testing.T) {
+	withMaxConcurrent(t, 2, []api.Band{band(1, 2*time.Second)}, func(t *testing.T, s *coordtest.System) {
 		a, b := s.Sidecars[0], s.Sidecars[1]
 		who := coordtest.OpenSession(t, a)
-		require.True(t, seated(t, a, who.Caller(), 0).Allowed)
+		require.True(t, mustAcquirePermit(t, a, who.Caller(), 0).Allowed)
 		ctx, cancel := context.WithCancel(t.Context())
 		waiter := coordtest.OpenSession(t, b)
 		ended := make(chan error, 1)
 		go func() {
-			_, err := seat(ctx, b, waiter.Caller(), 10*time.Second)
+			_, err := acquirePermit(ctx, b, waiter.Caller(), 10*time.Second)
 			ended <- err
 		}()
 		require.Eventually(t, func() bool { return used(t, a) == 2 }, 30*time.Second, time.Millisecond)
-		require.Equal(t, ratelimit.ReasonConcurrency, seated(t, a, who.Caller(), 0).DeniedBy, "it has its place while it waits")
+		require.Equal(t, ratelimit.ReasonConcurrency, mustAcquirePermit(t, a, who.Caller(), 0).DeniedBy, "it holds its permit while it waits")
 		cancel()
 		require.Error(t, <-ended)
 		require.EqualValues(t, 1, used(t, a))
-		require.Equal(t, ratelimit.ReasonLimit, seated(t, a, who.Caller(), 0).DeniedBy)
+		require.Equal(t, ratelimit.ReasonLimit, mustAcquirePermit(t, a, who.Caller(), 0).DeniedBy)
 		require.False(t, waiter.Holding())
 	})
 }
 
-func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
-	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
+func TestAReplayIsRefusedOnceItsPermitHasEnded(t *testing.T) {
+	withMaxConcurrent(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
 		a, b := s.Sidecars[0], s.Sidecars[1]
 		one, two := coordtest.OpenSession(t, a), coordtest.OpenSession(t, b)
 		asks := func(s coordtest.Session) coord.Caller {
 			return coord.Caller{Session: s.Session, RequestID: "id", Fingerprint: "f"}
 		}
-		first := seated(t, a, asks(one), 0)
-		again := seated(t, b, asks(two), 0)
+		first := mustAcquirePermit(t, a, asks(one), 0)
+		again := mustAcquirePermit(t, b, asks(two), 0)
 		require.True(t, again.Allowed)
 		require.True(t, again.Replayed)
 		require.True(t, again.Held)
@@ -170,9 +170,9 @@ func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
 
 		// It is the second session's now: the end of the first frees nothing.
 		one.Close(t.Context())
-		require.Equal(t, ratelimit.ReasonConcurrency, seated(t, b, two.Caller(), 0).DeniedBy)
+		require.Equal(t, ratelimit.ReasonConcurrency, mustAcquirePermit(t, b, two.Caller(), 0).DeniedBy)
 		two.Close(t.Context())
-		gone := seated(t, a, asks(coordtest.OpenSession(t, a)), 0)
+		gone := mustAcquirePermit(t, a, asks(coordtest.OpenSession(t, a)), 0)
 		require.False(t, gone.Allowed)
 		require.True(t, gone.Replayed)
 		require.Empty(t, gone.Grant)
@@ -181,20 +181,20 @@ func TestAReplayIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
 	})
 }
 
-func TestNoPlacesAreGivenOutWhileDraining(t *testing.T) {
-	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
+func TestNoPermitsAreGivenOutWhileDraining(t *testing.T) {
+	withMaxConcurrent(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
 		a := s.Sidecars[0]
 		who := coordtest.OpenSession(t, a)
 		a.Leases.Drain()
-		_, err := seat(t.Context(), a, who.Caller(), 0)
+		_, err := acquirePermit(t.Context(), a, who.Caller(), 0)
 		var e *coord.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, api.Draining, e.Code)
 	})
 }
 
-// Its reply comes, since it could have been promised a slot; but nobody hears it.
-func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
+// Its reply arrives, since the call could have been promised a slot, but no caller receives it.
+func TestACallThatIsCancelledUnderWayReleasesItsPermit(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := conformance.NewClock()
@@ -210,27 +210,27 @@ func TestACallThatIsCancelledUnderWayLeavesItsPlace(t *testing.T) {
 		Name: "r", Algorithm: "fixed_window", Limits: []api.Band{band(10, time.Hour)}, MaxConcurrent: 1,
 	}}, 1))
 	who := coordtest.OpenSession(t, s)
-	// What seals grants is read once, by a script of its own.
+	// The seal of grants is read once, by a script of its own.
 	_, err := s.Limiter.Peek(ctx, coord.Caller{}, asks(byRule("r", "k"), 1))
 	require.NoError(t, err)
 	late.Store(true)
-	_, err = seat(ctx, s, who.Caller(), time.Minute)
+	_, err = acquirePermit(ctx, s, who.Caller(), time.Minute)
 	var e *coord.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, api.Cancelled, e.Code)
 	require.False(t, who.Holding())
 	require.EqualValues(t, 1, used(t, s), "what it took stays taken")
-	require.True(t, seated(t, s, who.Caller(), 0).Allowed)
+	require.True(t, mustAcquirePermit(t, s, who.Caller(), 0).Allowed)
 }
 
-func TestWhoStandsInLineIsToldOfTheDrain(t *testing.T) {
-	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
+func TestADrainEndsCallsInTheWaitingLine(t *testing.T) {
+	withMaxConcurrent(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
 		a := s.Sidecars[0]
 		holder, waiter := coordtest.OpenSession(t, a), coordtest.OpenSession(t, a)
-		require.True(t, seated(t, a, holder.Caller(), 0).Allowed)
+		require.True(t, mustAcquirePermit(t, a, holder.Caller(), 0).Allowed)
 		ended := make(chan error, 1)
 		go func() {
-			_, err := seat(t.Context(), a, waiter.Caller(), time.Minute)
+			_, err := acquirePermit(t.Context(), a, waiter.Caller(), time.Minute)
 			ended <- err
 		}()
 		require.Eventually(t, func() bool { return a.Lines.Waiting() == 1 }, 30*time.Second, time.Millisecond)
@@ -241,8 +241,8 @@ func TestWhoStandsInLineIsToldOfTheDrain(t *testing.T) {
 	})
 }
 
-func TestARepetitionOfAnyIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
-	seatsOf(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
+func TestARepetitionOfAcquireAnyIsRefusedOnceItsPermitHasEnded(t *testing.T) {
+	withMaxConcurrent(t, 1, []api.Band{band(10, time.Hour)}, func(t *testing.T, s *coordtest.System) {
 		a, b := s.Sidecars[0], s.Sidecars[1]
 		ask := func(s *coordtest.Sidecar, c coordtest.Session) (string, api.RatelimitResult) {
 			r, err := s.Limiter.AcquireAny(t.Context(), coord.Caller{Session: c.Session, RequestID: "id", Fingerprint: "f"}, &api.RatelimitAnyParams{
@@ -262,9 +262,9 @@ func TestARepetitionOfAnyIsAnsweredByWhatBecameOfItsPlace(t *testing.T) {
 		one.Close(t.Context())
 		require.True(t, two.Holding(), "it is the second session's now")
 		two.Close(t.Context())
-		require.True(t, seated(t, a, coordtest.OpenSession(t, a).Caller(), 0).Allowed)
+		require.True(t, mustAcquirePermit(t, a, coordtest.OpenSession(t, a).Caller(), 0).Allowed)
 		_, gone := ask(b, coordtest.OpenSession(t, b))
-		require.False(t, gone.Allowed, "someone else has the place")
+		require.False(t, gone.Allowed, "another session holds the permit")
 		require.True(t, gone.Replayed)
 	})
 }
@@ -280,7 +280,7 @@ func TestARepetitionOutlivesAReload(t *testing.T) {
 		{Name: "r", Algorithm: "token_bucket", Limits: []api.Band{band(10, time.Hour)}},
 	} {
 		require.NoError(t, s.Rules.Set([]api.Rule{rule}, int64(i+1)))
-		d := seated(t, s, asks, 0)
+		d := mustAcquirePermit(t, s, asks, 0)
 		require.True(t, d.Allowed)
 		require.Equal(t, i > 0, d.Replayed)
 	}

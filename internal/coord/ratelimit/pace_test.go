@@ -110,7 +110,7 @@ func TestARuleBoundsDelays(t *testing.T) {
 	require.Equal(t, 3*time.Second, millis(refused.RetryAfterMS))
 }
 
-func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
+func TestALimitGivenInFullSharesNoPaceWithARule(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	require.NoError(t, s.Rules.Set([]api.Rule{rule("site", band(1000, time.Second))}, 1))
@@ -122,7 +122,7 @@ func TestALimitGivenInFullHasNoGateOfARule(t *testing.T) {
 }
 
 // A resume whose broadcast is lost is seen within a second.
-func TestAResumeThatNobodyHearsIsSeenWithinASecond(t *testing.T) {
+func TestAResumeWithoutABroadcastIsSeenWithinASecond(t *testing.T) {
 	t.Parallel()
 	clock := conformance.NewClock()
 	r := luatest.Open(t, lua.Options{URL: redis.Embedded, Clock: clock.Micros})
@@ -186,7 +186,7 @@ func TestASlotThatCannotBeConfirmedCounts(t *testing.T) {
 	require.Equal(t, time.Second, millis(e.d.WaitedMS))
 }
 
-func TestPausesAreToldAndCounted(t *testing.T) {
+func TestPausesAreEventsAndCounted(t *testing.T) {
 	t.Parallel()
 	reader, a := sdk.NewManualReader(), coordtest.NewAudience(coord.EventPaused, coord.EventResumed)
 	tel, err := telemetry.New(noop.NewTracerProvider(), sdk.NewMeterProvider(sdk.WithReader(reader)), false)
@@ -288,7 +288,7 @@ func TestAGroupOfARuleIsPausedAsOne(t *testing.T) {
 	require.True(t, acquire(t, s.Limiter, asks(byRule("site", "b.example.com"), 1)).Allowed)
 }
 
-func TestAReportFreesTheGrantsPlace(t *testing.T) {
+func TestAReportReleasesTheGrantsPermit(t *testing.T) {
 	t.Parallel()
 	s := coordtest.NewSystem(t, redis.Embedded).Sidecars[0]
 	r := rule("site", band(1000, time.Second))
@@ -304,8 +304,8 @@ func TestAReportFreesTheGrantsPlace(t *testing.T) {
 	require.Equal(t, ratelimit.ReasonConcurrency, acquire(t, s.Limiter, asks(byRule("site", "k"), 1)).DeniedBy)
 }
 
-// A slot that is given up frees its place with it.
-func TestAPausedSlotLeavesItsPlace(t *testing.T) {
+// A slot that is given up releases its permit too.
+func TestAPausedSlotReleasesItsPermit(t *testing.T) {
 	t.Parallel()
 	sys := coordtest.NewSystem(t, redistest.URL(t))
 	s := sys.Sidecars[0]

@@ -1,12 +1,13 @@
--- seat handles the leases and the waiting line of a request under max_concurrent. input is the Seat in
--- ratelimit.go, charge the Charge. Most requests have none and do not make it.
-local function seat(input, charge)
+-- permit handles the leases and the waiting line of a call under max_concurrent. input and charge are Permit and Charge
+-- in scripts.go. A call without max_concurrent does not make it.
+local function permit(input, charge)
   local leases, holders, line, heartbeats, waiter = input.leases, input.holders, input.line, input.heartbeats, input.waiter
   local made = {}
 
-  -- ask says whether a lease is free for the caller, whose turn it has to be; whether it is; and how many are free.
-  function made.ask()
-    -- All that may be written is read first: a key of another type fails before anything is.
+  -- check returns whether the call may take a permit (one is free, and it is the call's turn), whether it is its turn, and
+  -- how many permits are free.
+  function made.check()
+    -- Each key that may be written is read first, so that a key of another type fails the script before any write.
     redis.call('ZCARD', leases)
     redis.call('HEXISTS', holders, charge.id)
     redis.call('ZCARD', heartbeats)
@@ -17,14 +18,15 @@ local function seat(input, charge)
     return first and spare > 0, first, spare
   end
 
-  -- wait is how long until the first lease ends by itself; at most a second, since others may be given back before.
-  function made.wait()
+  -- retry_after is how long (us) until the first lease ends at its TTL; at most a second, since a permit may be released
+  -- before.
+  function made.retry_after()
     local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
     return math.max(1, math.min(1000000, ends and tonumber(ends) - now or 1000000))
   end
 
-  -- stand has a caller that may not go yet enter the line, keep its place, or leave it.
-  function made.stand()
+  -- wait_in_line adds a refused call to the waiting line, refreshes its place there, or removes it if it does not wait.
+  function made.wait_in_line()
     if waiter == '' then return end
     if input.heartbeat_ms > 0 then
       line_enter(line, heartbeats, waiter, input.heartbeat_ms)
@@ -33,13 +35,13 @@ local function seat(input, charge)
     end
   end
 
-  -- take has the caller hold a lease, from when (us) its cost may be used.
-  function made.take(at)
+  -- grant gives the call a permit. at is when (us) its cost may be used: hold_ms counts from there.
+  function made.grant(at)
     leases_take(leases, holders, charge.id, at + input.hold_ms * 1000, input.session, input.client, input.instance)
   end
 
-  -- leave takes a caller that has its answer out of the line, and tells the next if a lease is left for it.
-  function made.leave(left)
+  -- leave_line removes an answered call from the waiting line, and wakes the next one if a permit is left.
+  function made.leave_line(left)
     if waiter ~= '' then redis.call('ZREM', line, waiter) end
     if left > 0 then line_wake(line, heartbeats, input.inboxes) end
   end

@@ -5,19 +5,19 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/lua"
 )
 
-// The scripts of a limit's gate (part_gate.lua). Those that change it broadcast
-// on Channel what they did, and the gate's key: pause, resume or delay.
+// The scripts of a key's pace (part_pace.lua). Those that change it publish on Channel
+// what they did (pause, resume or delay) and the pace's Redis key.
 
-// PauseScript refuses a key until an instant. Of several pauses the longest counts.
+// PauseScript pauses a key until an instant. Of several pauses the longest counts.
 var PauseScript = lua.Define[PauseIn, coord.PauseOut](files, lua.Source{
 	Name:       "ratelimit_pause",
-	Idempotent: true, // a second run makes no pause shorter, and ends it later by no more than the call was on its way
+	Idempotent: true, // a second run makes no pause shorter, and prolongs it at most by the time between the runs
 })
 
 // PauseIn is one pause: ForUS from now, or until UntilUS when that is 0.
 type PauseIn struct {
-	Gate string `lua:"key"`
-	// LongestUS is how far away the pause may end.
+	Pace string `lua:"key"`
+	// LongestUS is how far away the end of the pause may be.
 	ForUS, UntilUS, LongestUS int64
 	Why, Channel              string
 }
@@ -30,9 +30,9 @@ var ResumeScript = lua.Define[ResumeIn, bool](files, lua.Source{
 	Idempotent: true,
 })
 
-// ResumeIn names a gate.
+// ResumeIn names one pace.
 type ResumeIn struct {
-	Gate    string `lua:"key"`
+	Pace    string `lua:"key"`
 	Channel string
 }
 
@@ -43,10 +43,10 @@ var SetDelayScript = lua.Define[SetDelayIn, DelayOut](files, lua.Source{
 	Idempotent: true,
 })
 
-// SetDelayIn is the delay of one source, which ends after TTLUS; a DelayUS of
-// 0 takes it back. Of more than Most sources the one whose delay ends first makes room.
+// SetDelayIn is the delay of one source, which ends after TTLUS; a DelayUS of 0 removes
+// it. Of more than Most sources, the one whose delay ends first is dropped.
 type SetDelayIn struct {
-	Gate           string `lua:"key"`
+	Pace           string `lua:"key"`
 	DelayUS, TTLUS int64
 	Source         string
 	Most           int64
@@ -56,7 +56,7 @@ type SetDelayIn struct {
 // DelayOut is the slowest delay, and when it ends; 0 = there is none.
 type DelayOut struct{ DelayUS, UntilUS, NowUS int64 }
 
-// ReportScript pauses a key for what its remote server answered.
+// ReportScript pauses a key because of an answer of its remote server.
 var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
 	Name:        "ratelimit_report",
 	StoresReply: true,
@@ -64,12 +64,12 @@ var ReportScript = lua.Define[ReportIn, ReportOut](files, lua.Source{
 
 // ReportIn is one answer of a remote server.
 type ReportIn struct {
-	Gate string `lua:"key"`
-	Hit  bool   // it is one to pause for
-	// RetryUS is how long the server asks for; 0 = it does not say, and then the
-	// pause is BaseMS, doubling up to MaxMS, by Factor thousandths.
+	Pace string `lua:"key"`
+	Hit  bool   // the answer is one that the penalty pauses for
+	// RetryUS is the time that the server asks for; 0 = none. Then the pause is BaseMS,
+	// doubled with each pause in a row up to MaxMS, times Factor thousandths.
 	RetryUS, BaseMS, MaxMS, Factor int64
-	// ForgiveUS after the end of a pause the next is a first one again.
+	// ForgiveUS after the end of a pause, the next pause starts at BaseMS again.
 	ForgiveUS    int64
 	Why, Channel string
 }
@@ -82,7 +82,7 @@ type ReportOut struct {
 	NowUS   int64
 }
 
-// Penalty says whether an answer of a remote server began or prolonged a pause.
+// Penalty is whether an answer of a remote server began or prolonged a pause.
 type Penalty int64
 
 // The values of Penalty.
