@@ -155,7 +155,7 @@ type PoolStatsResult struct {
 	Cooling int64 `codec:"cooling" doc:"members that are not leased and are cooling down in the scope"`
 	Banned  int64 `codec:"banned" doc:"members that are not leased and are banned"`
 	Free    int64 `codec:"free" doc:"all other members"`
-	Waiting int64 `codec:"waiting" doc:"calls in the waiting line of the scope, for pool.acquire and for permits without a rule"`
+	Waiting int64 `codec:"waiting" doc:"calls in the scope's waiting line without a rule"`
 	Open    int64 `codec:"open" doc:"members whose breaker is open or forced open, whatever their state"`
 }
 
