@@ -1419,7 +1419,7 @@ export interface PoolStatsResult {
   banned: number;
   /** all other members */
   free: number;
-  /** calls in the waiting line of the scope, for pool.acquire and for permits without a rule */
+  /** calls in the scope's waiting line without a rule */
   waiting: number;
   /** members whose breaker is open or forced open, whatever their state */
   open: number;

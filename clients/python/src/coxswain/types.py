@@ -1454,7 +1454,7 @@ class PoolStatsResult(TypedDict):
     banned: int
     # all other members
     free: int
-    # calls in the waiting line of the scope, for pool.acquire and for permits without a rule
+    # calls in the scope's waiting line without a rule
     waiting: int
     # members whose breaker is open or forced open, whatever their state
     open: int
