@@ -68,7 +68,8 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 
 type requestIDKey struct{}
 
-// withoutRequestID is ctx for further calls: the id of WithRequestID belongs to one call, and another call with it is a conflict.
+// withoutRequestID is ctx for further calls: the id of WithRequestID belongs to one call, and
+// another call with it is a conflict.
 func withoutRequestID(ctx context.Context) context.Context {
 	if id, _ := ctx.Value(requestIDKey{}).(string); id == "" {
 		return ctx

@@ -213,7 +213,8 @@ func (c *Client) PoolRemove(ctx context.Context, p api.PoolRemoveParams) (api.Po
 	return Call(ctx, c, api.PoolRemove, p)
 }
 
-// PoolList returns one page of the members of a pool with their states. Pass the Cursor of its result to the next call.
+// PoolList returns one page of the members of a pool with their states. Pass the Cursor of its
+// result to the next call.
 func (c *Client) PoolList(ctx context.Context, p api.PoolListParams) (api.PoolListResult, error) {
 	return Call(ctx, c, api.PoolList, p)
 }

@@ -131,7 +131,7 @@ func (cn *conn) giveWay() bool {
 
 // interrupt interrupts the read of the goroutine that reads. The state that this goroutine is
 // to find must be set before: see receive.
-func (cn *conn) interrupt() { _ = cn.nc.SetReadDeadline(time.Unix(1, 0)) } // fails only if the connection is closed, which ends the read
+func (cn *conn) interrupt() { _ = cn.nc.SetReadDeadline(time.Unix(1, 0)) } // fails only if it is closed
 
 // read is the background reader.
 func (cn *conn) read() {
@@ -200,7 +200,7 @@ func (cn *conn) standAside(t *time.Timer) bool {
 func (cn *conn) receive() error {
 	n, err := cn.nc.Read(cn.buf[cn.end:])
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// It is reset before the caller looks for the reason: otherwise an interruption that comes in between would be lost.
+		// Reset before the caller looks for the reason: an interruption in between would be lost.
 		_ = cn.nc.SetReadDeadline(time.Time{})
 	}
 	if err != nil {

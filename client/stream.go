@@ -64,7 +64,8 @@ func (c *Client) StreamRead(ctx context.Context, p api.StreamReadParams) (api.St
 	return Call(ctx, c, api.StreamRead, p)
 }
 
-// StreamDead lists one page of the dead letters of a stream, the oldest first. Pass the Next of its result as After of the next call.
+// StreamDead lists one page of the dead letters of a stream, the oldest first. Pass the Next of its
+// result as After of the next call.
 func (c *Client) StreamDead(ctx context.Context, p api.StreamDeadParams) (api.StreamDeadResult, error) {
 	return Call(ctx, c, api.StreamDead, p)
 }

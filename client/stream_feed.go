@@ -29,7 +29,7 @@ type streamFeed struct {
 	mu         sync.Mutex // guards what follows
 	queue      []*delivery
 	deliveries map[string]*delivery // by id, those in queue included
-	down       chan struct{}        // filled when the connection has ended, until next or wait has returned that; has a capacity of 1
+	down       chan struct{}        // filled when the connection has ended, emptied by next or wait; has a capacity of 1
 }
 
 func newStreamFeed(ctx context.Context) *streamFeed {

@@ -213,7 +213,7 @@ func (s *consumer) leave(sub *subscribed, why error) error {
 	s.end(why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), releaseTime)
 	defer cancel()
-	// The feed stays subscribed, because messages that the sidecar sends before its answer are delivered to this connection.
+	// The feed stays subscribed: messages that the sidecar sends before its answer belong to this connection.
 	err := s.c.invoke(ctx, invocation{
 		method: api.StreamUnsubscribe.Name, idempotent: true, params: &api.StreamUnsubscribeParams{Subscription: sub.id}, on: sub.cn,
 	})

@@ -76,7 +76,8 @@ func Folder(folder string) *finding.Problem {
 	}
 }
 
-// usable returns a problem if this process may not make files in a folder, or not read it, which a start must do to lock it.
+// usable returns a problem if this process may not make files in a folder, or not read it, which a
+// start must do to lock it.
 func usable(folder, what string) *finding.Problem {
 	err := unix.Faccessat(unix.AT_FDCWD, folder, unix.R_OK|unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 	if err == nil {
