@@ -12,7 +12,7 @@ import (
 // heldKind describes the leases of one noun to code that serves all nouns.
 type heldKind struct {
 	noun             string // for errors
-	renew, release   string // its methods; renew is empty if it has none
+	renew, release   string // its methods; renew is empty if there is none
 	name, token, ttl string // the keys of their parameters
 	// named: the sidecar makes the token and returns it with the grant.
 	named bool
@@ -24,7 +24,7 @@ type heldKind struct {
 	reported bool
 	// key is the parameter with the second part of the name; empty = there is none.
 	key string
-	// unused is the outcome of a grant that was not used; empty = outcomes are not told.
+	// unused is the outcome to report for a grant that was not used; empty = the release takes no outcome.
 	unused string
 }
 
@@ -48,11 +48,11 @@ type terms struct {
 type decision struct {
 	granted, replayed bool
 
-	// Of a grant.
+	// The following are set if it is a grant.
 	fence           string
 	ttlMS, waitedMS int64
 
-	// Of a refusal.
+	// The following are set if it is a refusal.
 	heldBy       *api.Holder
 	reason       string
 	retryAfterMS int64
@@ -91,8 +91,8 @@ func acquire[P, R any](ctx context.Context, c *Client, n *noun[P, R], t terms, p
 		}
 		h.forget()
 		// A replayed refusal is about a grant that ended with its broken connection, before
-		// the call was repeated. It says nothing of the present, so the call is made anew,
-		// unless its request id belongs to that grant for good.
+		// the call was repeated. It does not describe the present state, so a new call is made,
+		// unless the caller fixed the request id, which stays bound to that grant.
 		if !d.replayed || n.callersID && fixedID {
 			return nil, both.result, &BusyError{
 				Noun: n.noun, Name: t.name, HeldBy: d.heldBy, Reason: d.reason,

@@ -9,16 +9,16 @@ import (
 // alarm is when the check of a lease runs next.
 type alarm struct {
 	at    time.Duration // by the client's clock
-	place int           // in the heap, from 1; 0 = it is not set
+	place int           // its index in the heap plus 1; 0 = it is not set
 }
 
 // alarms run the checks of all leases of a client by one timer. Most leases end long
-// before their first check: the timer stays as it is then, and finds nothing to do.
+// before their first check. The timer is then left as it is, and may run without a check to do.
 type alarms struct {
 	mu    sync.Mutex // guards what follows
 	heap  alarmHeap
 	timer *time.Timer   // nil until the first lease
-	next  time.Duration // when it runs; 0 = it does not
+	next  time.Duration // when the timer runs, by the client's clock; 0 = it does not
 }
 
 // set sets the alarm of a lease, in place of the one that it has.
@@ -43,7 +43,7 @@ func (a *alarms) stop(h *held) {
 	}
 }
 
-// arm makes the timer run at the first alarm, or before.
+// arm makes sure that the timer runs at the first alarm or before.
 func (a *alarms) arm(c *Client) {
 	if len(a.heap) == 0 || a.next != 0 && a.next <= a.heap[0].at {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// ErrOpen: a circuit breaker did not let the call through. The error is an
+// ErrOpen: a circuit breaker did not allow the call. The error is an
 // *OpenError.
 var ErrOpen = errors.New("the circuit breaker is open")
 
@@ -18,7 +18,7 @@ type OpenError struct {
 	// Name is the name of the breaker. State is open, forced_open, or half_open if all its
 	// probes are in use.
 	Name, State string
-	// RetryAfter is the time until a call may pass; negative = not before a reset.
+	// RetryAfter is the time until a call may be allowed; negative = not before BreakerReset.
 	RetryAfter time.Duration
 }
 
@@ -33,7 +33,7 @@ func (e *OpenError) Error() string {
 // Is makes errors.Is(err, ErrOpen) true.
 func (e *OpenError) Is(target error) bool { return target == ErrOpen }
 
-// BreakerOptions say how to guard a call. The zero BreakerOptions use the policy that is
+// BreakerOptions set how to guard a call. The zero BreakerOptions use the policy that is
 // configured for the name of the breaker.
 type BreakerOptions struct {
 	// Pool is the pool, if the breaker belongs to a member of one.
@@ -43,15 +43,15 @@ type BreakerOptions struct {
 	// FailMode is closed or open and decides while Redis is unreachable; empty = that of the
 	// policy.
 	FailMode string
-	// IsIgnored reports whether an error says nothing about the health of the guarded
-	// service, for example a refusal of the caller itself or a "not found"; nil = no error
+	// IsIgnored reports whether an error shows nothing about the health of the guarded
+	// service, for example a refusal on the caller's side or a "not found"; nil = no error
 	// is ignored.
 	IsIgnored func(error) bool
 }
 
-// BreakerDo calls fn if a breaker lets it pass, and reports a failure if fn returns an error
+// BreakerDo calls fn if a breaker allows it, and reports a failure if fn returns an error
 // or panics. It ignores the errors that IsIgnored selects, and every result after ctx has
-// ended: a caller that gave up has learnt nothing about the service. To count a timeout
+// ended, because a caller that gave up does not know the service's outcome. To count a timeout
 // as a failure, set it in fn.
 //
 // It returns the error of fn, an *OpenError if fn was not called, or the error of asking the
@@ -68,14 +68,14 @@ func (c *Client) BreakerDo(ctx context.Context, name string, o BreakerOptions, f
 	}
 	p := api.BreakerReportParams{
 		Name: name, Pool: o.Pool, Policy: o.Policy, Generation: g.Generation, Probe: g.Probe,
-		Outcome: api.OutcomeFailure, // of a panic
+		Outcome: api.OutcomeFailure, // stays so if fn panics
 	}
 	began := time.Now()
 	defer func() {
 		p.DurationMS = min(time.Since(began), 24*time.Hour).Milliseconds()
-		own, cancel := context.WithTimeout(anew(context.WithoutCancel(ctx)), releaseTime)
+		own, cancel := context.WithTimeout(withoutRequestID(context.WithoutCancel(ctx)), releaseTime)
 		defer cancel()
-		_, _ = c.BreakerReport(own, p) // fn's outcome is the caller's, not this one
+		_, _ = c.BreakerReport(own, p) // the caller gets the error of fn, not that of the report
 	}()
 	err = fn(ctx)
 	switch {
@@ -87,8 +87,8 @@ func (c *Client) BreakerDo(ctx context.Context, name string, o BreakerOptions, f
 	return err
 }
 
-// BreakerAllow asks whether a call may be made. Report an allowed call with the generation
-// and the probe of the result.
+// BreakerAllow asks whether a call may be made. Report the outcome of an allowed call by
+// BreakerReport, with the Generation and the Probe of the result.
 func (c *Client) BreakerAllow(ctx context.Context, p api.BreakerAllowParams) (api.BreakerAllowResult, error) {
 	return Call(ctx, c, api.BreakerAllow, p)
 }
@@ -98,7 +98,7 @@ func (c *Client) BreakerReport(ctx context.Context, p api.BreakerReportParams) (
 	return Call(ctx, c, api.BreakerReport, p)
 }
 
-// BreakerGet returns the state of a breaker and its reason.
+// BreakerGet returns the state of a breaker and the counts that led to it.
 func (c *Client) BreakerGet(ctx context.Context, p api.BreakerParams) (api.BreakerGetResult, error) {
 	return Call(ctx, c, api.BreakerGet, p)
 }
@@ -113,12 +113,12 @@ func (c *Client) BreakerForce(ctx context.Context, p api.BreakerForceParams) (ap
 	return Call(ctx, c, api.BreakerForce, p)
 }
 
-// BreakerList returns a page of breakers. Give Cursor of one answer to the next call.
+// BreakerList returns one page of breakers. Pass the Cursor of its result to the next call.
 func (c *Client) BreakerList(ctx context.Context, p api.BreakerListParams) (api.BreakerListResult, error) {
 	return Call(ctx, c, api.BreakerList, p)
 }
 
-// BreakerExplain tells whether a breaker would let a call pass now, why not and until when.
+// BreakerExplain returns whether a breaker would allow a call now, and if not, why and until when.
 func (c *Client) BreakerExplain(ctx context.Context, p api.BreakerParams) (api.BreakerExplainResult, error) {
 	return Call(ctx, c, api.BreakerExplain, p)
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	defaultTimeout = api.DefaultDeadlineMS * time.Millisecond
-	// maxSends bounds how often one call is sent. A call whose connection breaks each time
+	// maxSends is how many times a call is sent at most. A call whose connection breaks each time
 	// may be the cause, and every broken connection loses the locks of other callers.
 	maxSends = 4
 )
@@ -28,10 +28,10 @@ const (
 //
 // Without a deadline in ctx the call has Options.Timeout in addition to its wait_ms. When ctx ends, the
 // client asks the sidecar to cancel the call, and Call returns the error of ctx: at once,
-// or within 10 ms if the call does not wait for anything and is the only one of its
-// connection. The sidecar may have executed the call all the same.
+// or within 10 ms if the call has no wait_ms and is the only one in flight on its
+// connection. The sidecar may nevertheless have executed the call.
 //
-// Errors: *api.Error from the sidecar, for errors.Is with the codes of package api;
+// Errors: an *api.Error from the sidecar, to which errors.Is applies with the codes of package api;
 // *ConnectError if no sidecar was reached in time; the error of ctx; ErrClosed.
 func Call[P, R any](ctx context.Context, c *Client, m api.Method[P, R], params P) (R, error) {
 	both := struct { // one allocation
@@ -68,8 +68,9 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 
 type requestIDKey struct{}
 
-// anew is ctx for further calls: the id of WithRequestID is that of one call, and another call that has it is a conflict.
-func anew(ctx context.Context) context.Context {
+// withoutRequestID is ctx for further calls: the id of WithRequestID belongs to one call, and
+// another call with it is a conflict.
+func withoutRequestID(ctx context.Context) context.Context {
 	if id, _ := ctx.Value(requestIDKey{}).(string); id == "" {
 		return ctx
 	}
@@ -81,10 +82,10 @@ type invocation struct {
 	method         string
 	idempotent     bool
 	params, result any
-	given          map[string]any // params, if they are a map: it may have metadata
-	ownID          bool           // the request id of the context is not used
-	lease          *held          // what the call acquires; nil = nothing
-	opens          *opening       // what it subscribes to; nil = nothing
+	given          map[string]any // params, if they are a map, which may contain metadata
+	ownID          bool           // the call gets its own request id, not that of the context
+	lease          *held          // the lease that the call acquires; nil = none
+	opens          *opening       // the subscription that the call opens; nil = none
 	on             *conn          // the only connection to use; nil = any
 }
 
@@ -127,7 +128,7 @@ func (c *Client) do(ctx context.Context, v invocation, now time.Duration) error 
 	return nil
 }
 
-// explain makes an error what the caller gets.
+// explain turns an error into the one that the caller gets.
 func (v *invocation) explain(err error) error {
 	var reply *api.Error
 	if !errors.As(err, &reply) {
@@ -183,7 +184,7 @@ func (c *Client) carry(ctx context.Context, cl *call, v invocation, now time.Dur
 	}
 }
 
-// deadlineOf is when a call ends that begins now, by the client's clock.
+// deadlineOf returns the deadline of a call that begins now, by the client's clock.
 func (c *Client) deadlineOf(ctx context.Context, now, wait time.Duration) time.Duration {
 	if at, ok := ctx.Deadline(); ok {
 		return at.Sub(c.epoch)
@@ -196,16 +197,16 @@ type call struct {
 	method string
 	params []byte // encoded pairs
 	pairs  int
-	scrap  []byte // the encoder's output, of which params is a part
+	scrap  []byte // the encoder's output, which contains params
 
 	// Metadata; empty = not sent.
 	id                      []byte
 	traceparent, tracestate string
-	ownDeadline, ownID      bool // params has them already
+	ownDeadline, ownID      bool // params has its own
 
 	lease *held
 	opens *opening
-	wait  time.Duration // the call's wait_ms, which is added to its time
+	wait  time.Duration // the call's wait_ms, which is added to its deadline
 
 	enc *codec.Encoder
 	dec *codec.Decoder
@@ -214,14 +215,14 @@ type call struct {
 
 	// These belong to the call's connection, and its mutex guards them until done.
 	msgid  uint32
-	queued bool   // it is in the queue, and not sent yet
-	counts bool   // the sidecar counts it among those that run
-	late   *held  // the lease to give back when the reply arrives; the caller has gone
-	gone   bool   // the caller has gone: what opens says is to be ended when the reply arrives
+	queued bool   // it is in the queue and not sent
+	counts bool   // the sidecar counts it as running
+	late   *held  // the caller has gone: the lease to give back when the reply arrives
+	gone   bool   // the caller has gone: the subscription of opens is ended when the reply arrives
 	reply  []byte // error and result
 	err    error
 	next   *call         // of a list of calls
-	done   chan struct{} // has one place; filled when reply or err is set
+	done   chan struct{} // has a capacity of 1; filled when reply or err is set
 }
 
 // Every client has its own pool of calls: a channel must not move from one synctest bubble
@@ -253,8 +254,8 @@ func (c *Client) newCall(method string, params any) (*call, error) {
 	return cl, nil
 }
 
-// write writes params without the library, and notes their wait_ms. It reports false if the
-// library has to write them.
+// write encodes params without the library, and sets cl.wait to their wait_ms. It reports
+// false if the library must encode them.
 func (cl *call) write(params any) (ok bool) {
 	b := cl.scrap[:0]
 	switch p := params.(type) {
@@ -339,7 +340,7 @@ func (cl *call) append(b []byte, msgid uint32, left time.Duration) []byte {
 func (cl *call) decode(result any) error {
 	known := ""
 	if cl.lease != nil {
-		known = cl.lease.token // which a grant repeats
+		known = cl.lease.token // a grant repeats it
 	}
 	return decodeReply(cl.dec, cl.reply, result, known)
 }

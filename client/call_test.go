@@ -219,7 +219,7 @@ func TestAFrameThatIsTooLongIsNotSent(t *testing.T) {
 	c := dial(t, f.listen(), client.Options{})
 	_, err := c.LockGet(t.Context(), strings.Repeat("n", 1000))
 	require.ErrorIs(t, err, api.InvalidArgument)
-	require.ErrorContains(t, err, "the sidecar takes 1000: send less, or raise limits.max_frame_bytes")
+	require.ErrorContains(t, err, "the sidecar accepts 1000: send less, or raise limits.max_frame_bytes")
 	_, err = c.Ping(t.Context())
 	require.NoError(t, err, "the connection is as it was")
 }

@@ -1,21 +1,22 @@
 // Package client calls the Coxswain sidecar over its Unix socket.
 //
-// Its invariant: every call ends within its context, and is executed at most once however
-// often its connection breaks. A call is repeated on the next connection only if it is
-// idempotent or has a request id, and every call that is not idempotent has one.
+// Every call ends within its context, and takes effect at most once however often its
+// connection breaks: the client repeats a call on the next connection only if the call is
+// idempotent or has a request id, and every call that is not idempotent has one unless its
+// caller turns it off (see WithRequestID).
 //
-// The sidecar decides about limits and locks, by its own clock. Of this project the package
-// imports only the wire contract, package api.
+// The sidecar, not the client, decides about limits and leases. The types of params and
+// results, and the error codes, are in package api.
 //
 //	c, err := client.Dial(ctx, client.Options{})
 //	if err != nil { ... }
 //	defer c.Close()
 //	allowed, err := c.Allow(ctx, "crawl", "example.com")
 //
-// A call has the name of its method: pool.stats is PoolStats. Calls that acquire a lease take a
+// A call is named after its method: pool.stats is PoolStats. Calls that acquire a lease take a
 // name and options, and have a form that ends in Do, which holds the lease while a function runs.
-// All others take the params of the method, or, if these are one or two strings, the strings. They
-// return its result, or, if that has one field, its value.
+// Other calls take the params of the method, or only the values if these are one or two strings,
+// and return its result, or only the value if the result has one field.
 package client
 
 import (
@@ -39,33 +40,33 @@ const DefaultSocket = "/run/coxswain/sidecar.sock"
 // SocketEnv is the environment variable that names the socket.
 const SocketEnv = "COXSWAIN_SOCKET"
 
-// Options say which sidecar to call, and how the client introduces itself. The zero
-// Options are right for most programs.
+// Options select the sidecar and describe the client to it. The zero Options are right
+// for most programs.
 type Options struct {
 	// Socket is the path of the sidecar's socket; empty = $COXSWAIN_SOCKET, else
 	// DefaultSocket.
 	Socket string
 	// Client, Version and Instance describe the caller. The holder of a lock is shown with
-	// them. Empty = the name of the program, nothing, and host/pid.
+	// them. If empty, they are the name of the program, no version, and host/pid.
 	Client, Version, Instance string
 	// Connections is how many connections to keep; 0 = 1. Every connection is a session of
 	// its own, and more than one helps only with very many callers.
 	Connections int
-	// FailFast makes Dial try once. Without it Dial waits for the sidecar within its
+	// FailFast makes Dial try only once. Without it, Dial waits for the sidecar within its
 	// context, for programs that start together with the sidecar.
 	FailFast bool
 	// Timeout ends calls, Dial too, whose context has no deadline; a call has its wait_ms in
-	// addition. 0 = 5 s.
+	// addition to Timeout. 0 = 5 s.
 	Timeout time.Duration
-	// Tracer makes the spans of calls and messages. Calls carry its trace context to the sidecar.
+	// Tracer makes the spans of calls and messages, and calls carry its trace context to the sidecar.
 	// Nil = no spans and no trace context. clientotel.New(nil) makes one for OpenTelemetry.
 	Tracer Tracer
 	// Logger logs the connections that are made and lost; nil = no log.
 	Logger *slog.Logger
 	// OnEvent is called for every notification of the sidecar, in order and on its own
 	// goroutine, so it may make calls. At most 256 events wait for it; later ones are
-	// dropped with a log line. Right after a call, an event may come up to 20 ms late, unless
-	// the connection holds a lease. A lock learns of its loss without OnEvent.
+	// dropped and logged. Right after a call, an event may arrive up to 20 ms late, unless
+	// the connection holds a lease. The Context of a lost lease ends without OnEvent too.
 	OnEvent func(Event)
 }
 
@@ -126,7 +127,7 @@ func newClient(o Options) *Client {
 		o.Client = filepath.Base(os.Args[0])
 	}
 	if o.Instance == "" {
-		host, _ := os.Hostname() // a nameless host is still told apart by its pid
+		host, _ := os.Hostname() // without a host name the pid still distinguishes clients
 		o.Instance = fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
 	if o.Logger == nil {
@@ -145,7 +146,7 @@ func newClient(o Options) *Client {
 	return c
 }
 
-// now is the time as calls reckon with it: half of what time.Now takes.
+// now is the time since epoch, by which calls measure deadlines. It takes half as long as time.Now.
 func (c *Client) now() time.Duration { return time.Since(c.epoch) }
 
 // start waits for the first connection within ctx. All others are made in the background.
@@ -165,7 +166,7 @@ func (c *Client) start(ctx context.Context) error {
 	}
 	_, err := c.await(ctx, nil, func(err error) bool { return c.o.FailFast || hopeless(err) }, c.live)
 	if err != nil {
-		_ = c.Close() // the reason that it could not be reached says more
+		_ = c.Close() // its error is dropped: why the sidecar could not be reached matters more
 		return err
 	}
 	return nil
@@ -180,7 +181,7 @@ func (c *Client) Close() error {
 }
 
 // pick returns a live connection, and waits for one until ctx or the time of the call ends.
-// It also returns what time it is then.
+// It also returns the time at which it returns, by now.
 func (c *Client) pick(ctx context.Context, now, deadline time.Duration) (*conn, time.Duration, error) {
 	if cn := c.live(); cn != nil {
 		return cn, now, nil
@@ -191,8 +192,8 @@ func (c *Client) pick(ctx context.Context, now, deadline time.Duration) (*conn, 
 	return cn, c.now(), err
 }
 
-// await returns a live connection, and waits for one until ctx or timer ends. GiveUp, if not
-// nil, decides whether a failed attempt to connect ends the wait. Live returns a live
+// await returns a live connection, and waits for one until ctx or timer ends. giveUp, if not
+// nil, decides whether a failed attempt to connect ends the wait. live returns a live
 // connection or nil.
 func (c *Client) await(
 	ctx context.Context, timer <-chan time.Time, giveUp func(error) bool, live func() *conn,
@@ -232,8 +233,8 @@ func (c *Client) unreached(last, ended error) error {
 	return fmt.Errorf("%w: %w", last, ended)
 }
 
-// live returns a connection that is up, or nil: one that is about to write anyway, else a
-// different one each time.
+// live returns a connection that is up, or nil. It prefers one that is about to write anyway,
+// and else returns the connections in turn.
 func (c *Client) live() *conn {
 	first := 0
 	if len(c.slots) > 1 {
@@ -250,8 +251,8 @@ func (c *Client) live() *conn {
 	return nil
 }
 
-// tell wakes the callers that wait for a connection.
-func (c *Client) tell(err error) {
+// announce wakes the callers that wait for a connection; err is nil if there is one.
+func (c *Client) announce(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastErr = err

@@ -44,7 +44,7 @@ func TestDialSaysWhyTheSidecarCannotBeReached(t *testing.T) {
 		words  string
 	}{
 		"missing":   {missing, fs.ErrNotExist, "is it running? start it with sidecar serve, or name its socket in COXSWAIN_SOCKET"},
-		"left over": {dead, syscall.ECONNREFUSED, "nobody listens on it"},
+		"left over": {dead, syscall.ECONNREFUSED, "no process listens on it"},
 		"over-long": {long, syscall.EINVAL, fmt.Sprintf("the path has %d bytes", len(long))},
 	} {
 		_, err := client.Dial(t.Context(), client.Options{Socket: c.socket, FailFast: true})

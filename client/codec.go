@@ -10,7 +10,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// handle says how values are encoded and decoded. Integers are decoded as signed, because
+// handle is how values are encoded and decoded. Integers are decoded as signed, because
 // all of them are within 2^53.
 var handle = func() *codec.MsgpackHandle {
 	h := &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
@@ -45,7 +45,7 @@ func pairs(b []byte, params any) ([]byte, int, error) {
 const codeNil = 0xc0
 
 // decodeReply reads the error and the result of a response. An error reply is
-// returned as *api.Error. Known is a text that the result may repeat.
+// returned as *api.Error. known is a string that the result probably contains, and then shares.
 func decodeReply(d *codec.Decoder, b []byte, result any, known string) error {
 	if len(b) == 0 {
 		return errMalformed

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// maxQueueBytes bounds the bytes that wait while the sidecar does not read. The frames
-	// of callers that gave up stay among them.
+	// maxQueueBytes bounds the bytes that wait to be written while the sidecar does not read,
+	// including the frames of callers that gave up.
 	maxQueueBytes = 8 << 20
-	// writeTimeout is how long the sidecar may read nothing before the connection is closed.
+	// writeTimeout is how long a write may be blocked, because the sidecar does not read, before the connection is closed.
 	writeTimeout = 10 * time.Second
 )
 
 // conn is one connection, which is one session of the sidecar. A caller writes its own
-// frame, and the frames that other callers add meanwhile. Who reads is in reader.go, and
-// the ends of calls that the sidecar does not end are in sweep.go.
+// frame, and the frames that other callers add meanwhile. reader.go decides which goroutine
+// reads, and sweep.go ends calls that get no reply.
 type conn struct {
 	c    *Client
 	slot *slot
 	nc   net.Conn
-	try  func([]byte) (int, error) // writes what goes without blocking
+	try  func([]byte) (int, error) // writes as much as it can without blocking
 	dead chan struct{}             // closed by fail
 	wg   sync.WaitGroup            // the background reader, and the writer of a backlog
 
-	session string // set by hello, before others see the connection
+	session string // set by hello, before the connection is published
 
-	inbox               // belongs to the goroutine that reads
-	wake  chan struct{} // gives the background reader its turn; has room for one
+	inbox               // used only by the goroutine that reads
+	wake  chan struct{} // makes the background reader read; has a capacity of 1
 
 	mu       sync.Mutex // guards what follows
 	err      error      // why it is dead
@@ -43,19 +43,19 @@ type conn struct {
 	held     map[string]*held // by token
 	subs     subscriptions
 
-	running    int     // those of pending that the sidecar counts against its limit
+	running    int     // how many of pending the sidecar counts against its limit
 	maxRunning int     // that limit; 0 = not known
-	queue      []*call // wait until it can run one more
+	queue      []*call // the calls that wait until the sidecar can run one more
 
 	out     []byte // frames to write
 	spare   []byte // the buffer that was written last
-	writing bool   // a goroutine is writing, or about to, and will write out as well
-	gather  int    // so many more frames may come before the reader writes them; see pass
+	writing bool   // a goroutine is writing or about to write, and will write out too
+	gather  int    // how many more frames the reader waits for before it writes them; see pass
 
 	turns
 
 	sweeper *time.Timer   // runs sweep; nil until the first call
-	sweepAt time.Duration // when, by the client's clock; 0 = it does not run
+	sweepAt time.Duration // when the sweeper runs, by the client's clock; 0 = it does not
 }
 
 func newConn(c *Client, s *slot, nc net.Conn) *conn {
@@ -109,9 +109,9 @@ func (cn *conn) fail(err error) {
 	}
 	cn.mu.Unlock()
 
-	_ = cn.nc.Close() // an error changes nothing: the connection is not used any more
+	_ = cn.nc.Close() // its error does not matter: the connection is no longer used
 	close(cn.dead)
-	// Leases before calls: the caller of an acquisition binds its lease to the next
+	// Leases are ended before calls: the caller of an acquisition binds its lease to the next
 	// connection as soon as the call ends.
 	for _, lk := range held {
 		_ = lk.lose("the connection ended: " + err.Error())
@@ -146,12 +146,12 @@ func (cn *conn) roundTrip(ctx context.Context, cl *call, now time.Duration) erro
 	if cn.abandon(cl) {
 		return ended(ctx.Err())
 	}
-	// The reply arrived at the same moment, and is better than an error.
+	// The reply arrived at the same moment and is returned instead of the error.
 	<-cl.done
 	return cl.err
 }
 
-// ended gives the end of the caller's context the code that the sidecar would use.
+// ended adds to the error of the caller's context the code that the sidecar would use.
 func ended(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", api.DeadlineExceeded, err)
@@ -160,7 +160,7 @@ func ended(err error) error {
 }
 
 // submit sends the call, or queues it if the sidecar cannot run it yet. It reports whether
-// the caller has to read.
+// the caller must read.
 func (cn *conn) submit(ctx context.Context, cl *call, now time.Duration) (reads bool, err error) {
 	cn.mu.Lock()
 	if err := cn.err; err != nil {
@@ -168,7 +168,7 @@ func (cn *conn) submit(ctx context.Context, cl *call, now time.Duration) (reads 
 		return false, &brokenError{err, false}
 	}
 	cl.err = nil
-	if cl.wait == 0 && cn.maxRunning > 0 && cn.running >= cn.maxRunning { // those that wait are counted apart
+	if cl.wait == 0 && cn.maxRunning > 0 && cn.running >= cn.maxRunning { // waiting calls have a limit of their own
 		// The sidecar would answer OVERLOADED.
 		cl.queued, cn.queue = true, append(cn.queue, cl)
 		cn.sweepBy(cl.deadline, now)
@@ -184,7 +184,7 @@ func (cn *conn) submit(ctx context.Context, cl *call, now time.Duration) (reads 
 	if cn.gather > 0 {
 		cn.gather--
 		if cn.gather == 0 {
-			cn.writeOut() // the last that was expected: the reader need not come back for it
+			cn.writeOut() // this was the last expected frame, so the reader need not write it
 			return reads, nil
 		}
 	}
@@ -195,16 +195,16 @@ func (cn *conn) submit(ctx context.Context, cl *call, now time.Duration) (reads 
 // send gives the call an id and adds its frame to those to write.
 func (cn *conn) send(cl *call, now time.Duration) error {
 	if len(cn.out) > maxQueueBytes {
-		return &api.Error{Code: api.Overloaded, Retryable: true, Message: "the sidecar does not read its socket, and 8 MiB wait for it"}
+		return &api.Error{Code: api.Overloaded, Retryable: true, Message: "the sidecar does not read its socket, and 8 MiB wait to be written"}
 	}
 	cl.msgid = cn.id()
 	start := len(cn.out)
 	cn.out = cl.append(cn.out, cl.msgid, cl.deadline-now)
 	if n := len(cn.out) - start; cn.maxFrame > 0 && n > cn.maxFrame {
 		cn.out = cn.out[:start]
-		// The sidecar would close the connection, and with it end the calls of others.
+		// The sidecar would close the connection, and so end the calls of other callers.
 		return &api.Error{Code: api.InvalidArgument, Message: fmt.Sprintf(
-			"the call takes %d bytes and the sidecar takes %d: send less, or raise limits.max_frame_bytes", n, cn.maxFrame)}
+			"the call has %d bytes and the sidecar accepts %d: send less, or raise limits.max_frame_bytes", n, cn.maxFrame)}
 	}
 	cn.pending[cl.msgid] = cl
 	if cl.counts = cl.wait == 0; cl.counts {
@@ -255,7 +255,7 @@ func (cn *conn) admit(ended *calls) {
 	}
 }
 
-// calls are calls that have ended, until they are told.
+// calls is a list of calls that have ended and whose callers are not woken yet.
 type calls struct {
 	first, last *call
 	n           int
@@ -270,8 +270,8 @@ func (l *calls) add(cl *call) {
 	l.last = cl
 }
 
-// tell wakes the callers. From then on their calls are their own.
-func (l *calls) tell() {
+// wake wakes the callers, to whom their calls belong from then on.
+func (l *calls) wake() {
 	for cl := l.first; cl != nil; {
 		next := cl.next
 		cl.next = nil
@@ -286,7 +286,7 @@ func (cl *call) end(err error) {
 	cl.done <- struct{}{}
 }
 
-// notify sends a notification, which has no reply.
+// notify sends a notification.
 func (cn *conn) notify(frame []byte) {
 	cn.mu.Lock()
 	if cn.err != nil {
@@ -308,7 +308,7 @@ func (cn *conn) flush() {
 	cn.writeOut()
 }
 
-// writeOut is flush for the goroutine that is to write.
+// writeOut is flush for the goroutine that has set cn.writing.
 func (cn *conn) writeOut() {
 	for len(cn.out) > 0 {
 		b := cn.out

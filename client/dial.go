@@ -17,16 +17,16 @@ const (
 	// helloTimeout bounds the first exchange on a connection, for a socket that accepts
 	// connections and does not answer.
 	helloTimeout = 5 * time.Second
-	// calm is how long a connection must have lived for the pauses to start over. One that
-	// breaks right after its hello must not be made again in a tight loop.
-	calm = time.Second
+	// stableAfter is how long a connection must have lasted for the pauses to start over. A
+	// connection that breaks right after its hello must not be made again in a tight loop.
+	stableAfter = time.Second
 	// The pauses between attempts double from firstPause to longestPause. Each varies at
 	// random by up to half of itself.
 	firstPause   = 10 * time.Millisecond
 	longestPause = time.Second
 )
 
-// ConnectError says why the sidecar cannot be reached, and how to remedy that.
+// ConnectError is the error of a failed connection to the sidecar. Its text contains the cause and the remedy.
 type ConnectError struct {
 	// Socket is the path that was tried.
 	Socket string
@@ -47,7 +47,7 @@ func (e *ConnectError) remedy() string {
 	case errors.Is(e.Err, fs.ErrNotExist):
 		return "is it running? start it with sidecar serve, or name its socket in " + SocketEnv
 	case errors.Is(e.Err, syscall.ECONNREFUSED):
-		return "is it running? the socket's file is there and nobody listens on it"
+		return "is it running? the socket's file exists, but no process listens on it"
 	case errors.Is(e.Err, fs.ErrPermission):
 		return "this user may not open the socket: join its group, or set socket.gid and socket.mode of the sidecar"
 	case errors.Is(e.Err, syscall.EINVAL):
@@ -62,7 +62,7 @@ func hopeless(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errProtocol)
 }
 
-// errProtocol: another program answers, or a sidecar of another protocol.
+// errProtocol: another program answers, or a sidecar with another protocol version.
 var errProtocol = errors.New("it does not speak protocol version 1")
 
 // keep connects the slot, and connects it again when the connection breaks, until Close.
@@ -82,12 +82,12 @@ func (c *Client) keep(s *slot) {
 			if c.ctx.Err() == nil {
 				c.o.Logger.Warn("connection to the sidecar lost", "socket", c.o.Socket, "err", cn.err)
 			}
-			if time.Since(began) >= calm {
+			if time.Since(began) >= stableAfter {
 				pause = firstPause
 			}
 		} else if c.ctx.Err() == nil {
 			c.o.Logger.Debug("cannot connect to the sidecar", "socket", c.o.Socket, "err", err)
-			c.tell(err)
+			c.announce(err)
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
@@ -101,7 +101,7 @@ func (c *Client) keep(s *slot) {
 func (c *Client) connect(s *slot) (*conn, error) {
 	nc, err := c.dial(c.ctx)
 	if err != nil {
-		// The text of the net.OpError repeats the path.
+		// The net.OpError is removed because its text repeats the path.
 		var op *net.OpError
 		if errors.As(err, &op) {
 			err = op.Err
@@ -120,11 +120,11 @@ func (c *Client) connect(s *slot) (*conn, error) {
 		cn.wg.Wait()
 		return nil, &ConnectError{Socket: c.o.Socket, Err: cn.err}
 	}
-	c.tell(nil)
+	c.announce(nil)
 	return cn, nil
 }
 
-// hello introduces the client and learns the sidecar's limits.
+// hello introduces the client and gets the sidecar's limits.
 func (cn *conn) hello(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()

@@ -18,8 +18,8 @@ type Event struct {
 	Params map[string]any
 }
 
-// Draining returns when the pod of the sidecar ends, if the event is session.draining.
-// Finish the current work and start no long work. Calls are possible until then.
+// Draining returns when the pod of the sidecar is killed, if the event is session.draining.
+// Until then calls are possible: finish the current work, and start no long work.
 func (e Event) Draining() (end time.Time, ok bool) {
 	if e.Method != api.SessionDraining.Name {
 		return time.Time{}, false
@@ -34,16 +34,16 @@ func (e Event) Draining() (end time.Time, ok bool) {
 	}
 }
 
-// hear handles a notification on the reading goroutine, and must not block. A notification
-// that this version does not know goes to OnEvent only.
-func (cn *conn) hear(method string, params []byte) error {
+// notified handles a notification on the reading goroutine, and must not block. A notification
+// that this version of the client does not know goes only to OnEvent.
+func (cn *conn) notified(method string, params []byte) error {
 	r := cursor{params}
 	if n, ok := r.array(); !ok {
 		r.b = params // a bare map
 	} else if n == 0 {
 		r.b = []byte{codeNil}
 	}
-	if known, err := cn.heard(method, r.b); err != nil {
+	if known, err := cn.forSubscriber(method, r.b); err != nil {
 		return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
 	} else if known {
 		return nil
@@ -66,12 +66,12 @@ func (cn *conn) hear(method string, params []byte) error {
 	if err := decode(cn.dec, r.b, &ev.Params); err != nil {
 		return fmt.Errorf("%w: %s: %w", errMalformed, method, err)
 	}
-	cn.tell(ev)
+	cn.queueEvent(ev)
 	return nil
 }
 
-// tell queues an event for OnEvent, which is set. It never blocks.
-func (cn *conn) tell(ev Event) {
+// queueEvent queues an event for OnEvent, which is set. It never blocks.
+func (cn *conn) queueEvent(ev Event) {
 	select {
 	case cn.c.event <- ev:
 	default:
@@ -79,13 +79,13 @@ func (cn *conn) tell(ev Event) {
 	}
 }
 
-// losses are the notifications that a lease is lost.
+// losses are the notifications of the loss of a lease.
 var losses = map[string]bool{
 	api.LockLost.Name: true, api.SemaphoreLost.Name: true, api.PermitLost.Name: true, api.PoolLost.Name: true,
 	api.QueueLost.Name: true, api.SeenLost.Name: true, api.StreamLost.Name: true,
 }
 
-// lost ends the lease of a notification.
+// lost ends the lease that a notification reports as lost.
 func (cn *conn) lost(p api.LostParams) {
 	cn.mu.Lock()
 	lk := cn.held[p.Token]

@@ -9,14 +9,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// EventsGap is the Method of an Event that the client itself makes. It says that events were
-// missed: the client is subscribed and its connection was made again. Params has reason:
-// reconnected, or refused with an error if the sidecar refused the new subscription.
+// EventsGap is the Method of an Event that the client itself makes when events may have been
+// missed, because the connection of the subscription was made again. Its Params have a reason:
+// reconnected; or refused, with an error, if the sidecar refused the new subscription.
 const EventsGap = "events.gap"
 
-// following is the subscription of the program.
+// following is the program's subscription to events.
 type following struct {
-	turn chan struct{} // has room for one: a mutex for changes, whose wait ends with a context
+	turn chan struct{} // has a capacity of 1: a mutex for changes, for which a caller waits within its context
 
 	mu    sync.Mutex // guards what follows
 	on    bool
@@ -48,14 +48,15 @@ func (f *following) take(ctx context.Context) error {
 func (f *following) giveBack() { <-f.turn }
 
 // EventsSubscribe subscribes Options.OnEvent, which must be set, to the events of the
-// sidecar: those of the given kinds, or all. It replaces the subscription before. When a
-// connection is made again, the client subscribes again and sends OnEvent an EventsGap.
+// sidecar: those of the given kinds, or all if there are none. It replaces an earlier
+// subscription. When the connection is made again, the client calls OnEvent with an
+// EventsGap and subscribes again.
 //
 // Errors are those of Call: api.InvalidArgument for an unknown kind, api.PermissionDenied if
 // socket.admin does not allow this user.
 func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 	if c.o.OnEvent == nil {
-		return errors.New(api.EventsSubscribe.Name + ": nobody would hear of events: set Options.OnEvent")
+		return errors.New(api.EventsSubscribe.Name + ": Options.OnEvent is not set, so no function would receive events: set it")
 	}
 	ctx, cancel := c.withDeadline(ctx)
 	defer cancel()
@@ -64,7 +65,7 @@ func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 	}
 	defer c.follows.giveBack()
 	for {
-		// Always the first connection: every subscribed connection gets every event.
+		// Only the first connection subscribes, because every subscribed connection gets every event.
 		cn, err := c.await(ctx, nil, nil, c.slots[0].up.Load)
 		if err != nil {
 			return fmt.Errorf("%s: %w", api.EventsSubscribe.Name, err)
@@ -80,14 +81,14 @@ func (c *Client) EventsSubscribe(ctx context.Context, kinds ...string) error {
 		c.follows.set(true, kinds)
 		select {
 		case <-cn.dead:
-			// The next connection may have read the subscription before it was set.
+			// The next connection may have read the old subscription, so this one is made again.
 		default:
 			return nil
 		}
 	}
 }
 
-// EventsUnsubscribe ends the subscription. Events that were sent before may still arrive.
+// EventsUnsubscribe ends the subscription. Events that were sent before it may still arrive.
 func (c *Client) EventsUnsubscribe(ctx context.Context) error {
 	ctx, cancel := c.withDeadline(ctx)
 	defer cancel()
@@ -139,11 +140,11 @@ func (cn *conn) resume(ctx context.Context) {
 	defer cancel()
 	err := cn.subscribe(ctx, kinds)
 	var broken *brokenError
-	// A connection that breaks here has not refused: the next one subscribes again.
+	// An error of a connection that breaks here is no refusal: the next connection subscribes again.
 	if err != nil && !errors.As(err, &broken) && c.ctx.Err() == nil {
-		c.o.Logger.Warn("events are no longer told", "err", err)
+		c.o.Logger.Warn("the sidecar refused the subscription to events; no further events arrive", "err", err)
 		cn.gap(map[string]any{"reason": "refused", "error": err.Error()})
 	}
 }
 
-func (cn *conn) gap(params map[string]any) { cn.tell(Event{Method: EventsGap, Params: params}) }
+func (cn *conn) gap(params map[string]any) { cn.queueEvent(Event{Method: EventsGap, Params: params}) }

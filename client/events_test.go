@@ -169,7 +169,7 @@ func TestChangesOfASubscriptionTakeTurns(t *testing.T) {
 func TestASubscriptionNeedsSomeoneWhoHears(t *testing.T) {
 	t.Parallel()
 	deaf := dial(t, newFake(t).listen(), client.Options{})
-	require.EqualError(t, deaf.EventsSubscribe(t.Context()), "events.subscribe: nobody would hear of events: set Options.OnEvent")
+	require.EqualError(t, deaf.EventsSubscribe(t.Context()), "events.subscribe: Options.OnEvent is not set, so no function would receive events: set it")
 }
 
 func TestNobodyFollowsAClosedClient(t *testing.T) {

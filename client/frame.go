@@ -8,8 +8,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// The envelope is read and written by hand: it is a few bytes, and a generic
-// decoder would have to allocate for all that it holds before anybody asked.
+// The envelope is read and written by this package's own code. It is a few bytes, and a
+// generic decoder would allocate the params or the result with it, before their type is known.
 
 // Types of frames.
 const (
@@ -33,8 +33,8 @@ type skim struct {
 	left int // values to come; 0 = at the start of a frame
 }
 
-// next reports the length of the frame at the start of b, or 0 when more bytes
-// are needed. The next call must hold the same bytes, and more.
+// next returns the length of the frame at the start of b, or 0 if more bytes
+// are needed. The next call must have the same bytes followed by more.
 func (s *skim) next(b []byte) (int, error) {
 	if s.left == 0 {
 		s.pos, s.left = 0, 1
@@ -47,8 +47,8 @@ func (s *skim) next(b []byte) (int, error) {
 		if head == 0 {
 			return 0, errMalformed
 		}
-		// Every value to come takes a byte at least, so a length that can never be
-		// met is refused before anything is read for it.
+		// Every value to come takes at least a byte, so an impossible length is
+		// refused before anything is read for it.
 		if head > maxReplyBytes-s.pos || values > maxReplyBytes-s.left {
 			return 0, errTooLong
 		}
@@ -61,9 +61,9 @@ func (s *skim) next(b []byte) (int, error) {
 	return s.pos, nil
 }
 
-// header returns how many bytes the value at the start of b has, the values
-// within it not counted, and how many values follow within it. A length of 0 is
-// a byte that starts no value; not ok = b is too short to tell.
+// header returns the length in bytes of the value at the start of b, without the
+// values within it, and how many values follow within it. A length of 0 means that
+// the byte starts no value. It returns ok false if b is too short.
 func header(b []byte) (length, values int, ok bool) {
 	if len(b) == 0 {
 		return 0, 0, false
@@ -86,7 +86,7 @@ func header(b []byte) (length, values int, ok bool) {
 	if len(b) < 1+f.size {
 		return 0, 0, false
 	}
-	// Clipped, so that nothing overflows where an int has 32 bits.
+	// It is clipped so that an int of 32 bits does not overflow.
 	n := int(min(unsigned(b[1:1+f.size]), maxReplyBytes+1))
 	if f.each == 0 {
 		return f.head + f.size + n, 0, true
@@ -94,8 +94,8 @@ func header(b []byte) (length, values int, ok bool) {
 	return f.head + f.size, n * f.each, true
 }
 
-// format is one of the bytes 0xc0 to 0xdf: its fixed length, the length field's
-// size behind it, and how many values each of a container's entries has.
+// format describes one of the bytes 0xc0 to 0xdf: its fixed length, the size of the
+// length field that follows it, and how many values each entry of a container has.
 type format struct{ head, size, each int }
 
 var formats = [32]format{
@@ -122,7 +122,7 @@ func unsigned(b []byte) uint64 {
 // cursor reads the envelope of a skimmed frame.
 type cursor struct{ b []byte }
 
-// take returns the head of the next value and its body's place.
+// take returns the bytes of the next value, without the values within it, and how many of these there are.
 func (r *cursor) take() ([]byte, int, bool) {
 	n, values, ok := header(r.b)
 	if !ok || n == 0 || n > len(r.b) {
@@ -133,7 +133,7 @@ func (r *cursor) take() ([]byte, int, bool) {
 	return v, values, true
 }
 
-// array reads the header of an array.
+// array reads the header of an array, and returns its length.
 func (r *cursor) array() (int, bool) {
 	v, values, ok := r.take()
 	if !ok || (v[0]&0xf0 != 0x90 && v[0] != 0xdc && v[0] != 0xdd) {
@@ -201,7 +201,7 @@ func (r *cursor) bytes() ([]byte, bool) {
 	}
 }
 
-// pairs reads the header of a map.
+// pairs reads the header of a map, and returns how many pairs it has.
 func (r *cursor) pairs() (int, bool) {
 	v, values, ok := r.take()
 	if !ok || (v[0]&0xf0 != 0x80 && v[0] != 0xde && v[0] != 0xdf) {
@@ -210,7 +210,7 @@ func (r *cursor) pairs() (int, bool) {
 	return values / 2, true
 }
 
-// skip passes one value, whatever is in it.
+// skip skips one value with the values within it.
 func (r *cursor) skip() bool {
 	for values := 1; values > 0; values-- {
 		_, within, ok := r.take()

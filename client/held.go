@@ -27,19 +27,19 @@ type held struct {
 	// Set by the grant.
 	fence uint64
 	ttl   time.Duration
-	ends  time.Time       // the end of the longest hold; zero = none
+	ends  time.Time       // when the longest hold ends; zero = never
 	asked context.Context // of the acquisition
 
 	alarm // runs check
 
 	mu        sync.Mutex // guards what follows
 	on        *conn      // the session that holds it
-	confirmed time.Time  // the last time at which it was certainly held
+	confirmed time.Time  // the latest time at which it was certainly held
 	granted   bool
 	loss      error
 	released  bool
-	why       error           // why Context has ended; nil = it has not
-	ctx       context.Context // nil until somebody asks for it, which most never do
+	why       error           // why Context ended; nil = it has not
+	ctx       context.Context // nil until Context is first called, which most holders never do
 	end       context.CancelCauseFunc
 }
 
@@ -52,10 +52,10 @@ type heldAnswer struct {
 	Reason    string `codec:"reason"`
 }
 
-// params are the parameters that name the lease, and more.
+// params returns the parameters that identify the lease, and the pairs of more.
 func (h *held) params(more map[string]any) any {
 	if len(more) == 0 {
-		return h // newCall writes it without a map
+		return h // newCall encodes it without a map
 	}
 	p := map[string]any{h.kind.name: h.name, h.kind.token: h.token}
 	if h.kind.key != "" {
@@ -65,7 +65,7 @@ func (h *held) params(more map[string]any) any {
 	return p
 }
 
-// append writes the parameters that name the lease.
+// append encodes the parameters that identify the lease.
 func (h *held) append(b []byte) (to []byte, pairs int) {
 	b = appendText(appendText(b, h.kind.name), h.name)
 	b = appendText(appendText(b, h.kind.token), h.token)
@@ -88,18 +88,18 @@ func (h *held) errorf(step string, err error) error {
 	return fmt.Errorf("%s %s: %s: %w", h.kind.noun, h.name, step, err)
 }
 
-// Name is the name that was acquired.
+// Name returns the name that was acquired.
 func (h *held) Name() string { return h.name }
 
-// Token is the secret of the owner. Another client can renew and release the lease with it.
+// Token returns the owner's secret, with which another client can renew and release the lease.
 func (h *held) Token() string { return h.token }
 
-// Fence is a number that rises with every grant, also across failovers and data loss.
+// Fence returns a number that rises with every grant, also across failovers and loss of data in Redis.
 func (h *held) Fence() uint64 { return h.fence }
 
-// Context ends when the lease ends. Its cause is then ErrReleased, or an error that is
-// ErrLost and has the reason. It has the values of the context of the acquisition, but
-// does not end with that one.
+// Context returns a context that ends when the lease ends. Its cause is then ErrReleased, or
+// an error that is ErrLost and contains the reason. It has the values of the context of the
+// acquisition, but does not end with that one.
 func (h *held) Context() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,9 +123,9 @@ func (h *held) finish(why error) {
 	}
 }
 
-// Renew extends the lease by its TTL. Only a lease that is bound to its TTL needs it. If the
-// lease is not held any more it is lost, and the error is ErrLost; after any other error
-// it is held until its TTL ends.
+// Renew renews the lease for its TTL. Only a lease that is bound to its TTL needs it. If the
+// lease is no longer held, the error is ErrLost. After any other error it is held until its
+// TTL ends.
 func (h *held) Renew(ctx context.Context) error {
 	h.mu.Lock()
 	on, loss, released := h.on, h.loss, h.released
@@ -136,7 +136,7 @@ func (h *held) Renew(ctx context.Context) error {
 	case loss != nil:
 		return h.errorf("renew", loss)
 	case h.kind.renew == "":
-		return h.errorf("renew", errors.New("there is no such call; bind it to the session, or give it a longer TTL"))
+		return h.errorf("renew", errors.New("this kind of lease cannot be renewed: bind it to the session, or give it a longer TTL"))
 	case !h.session:
 		on = nil
 	}
@@ -202,7 +202,7 @@ func (h *held) endBy(ctx context.Context, method string, more map[string]any) er
 	return nil
 }
 
-// take starts the lease that was granted.
+// take starts the lease after its grant.
 func (h *held) take(ctx context.Context, d decision) error {
 	fence, err := strconv.ParseUint(d.fence, 10, 64)
 	if err != nil && !h.kind.unfenced {
@@ -213,7 +213,7 @@ func (h *held) take(ctx context.Context, d decision) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.granted = true
-	// The sidecar waited for this long before it asked for the grant.
+	// The sidecar waited for this long before it asked Redis for the grant.
 	h.confirmed = h.confirmed.Add(time.Duration(d.waitedMS) * time.Millisecond)
 	if h.maxHold > 0 {
 		h.ends = h.confirmed.Add(validity(h.maxHold))
@@ -238,7 +238,7 @@ func (h *held) bind(cn *conn) {
 //
 // A lease that is bound to its TTL ends with its validity, or with its longest hold. A
 // lease that is bound to the session is renewed by the sidecar, which reports a loss in
-// time as long as it lives: so the client checks every third of the TTL that it lives.
+// time as long as it runs. So the client pings the sidecar every third of the TTL.
 func (h *held) arm() {
 	next := h.confirmed.Add(h.ttl / 3)
 	if !h.session {
@@ -250,7 +250,7 @@ func (h *held) arm() {
 	h.c.alarms.set(h, next.Sub(h.c.epoch))
 }
 
-// check runs when the timer does.
+// check runs when the lease's alarm goes off.
 func (h *held) check() {
 	if !h.session {
 		_ = h.lose(h.over())
@@ -298,7 +298,7 @@ func (h *held) confirm(at time.Time) {
 	}
 }
 
-// over is the reason why a lease that is bound to its TTL has ended.
+// over returns the reason why a lease that is bound to its TTL has ended.
 func (h *held) over() string {
 	if !h.ends.IsZero() && !time.Now().Before(h.ends) {
 		return "max_hold"
@@ -306,8 +306,8 @@ func (h *held) over() string {
 	return "its TTL ran out"
 }
 
-// validity is how long a grant is safe to rely on after it was asked for: its TTL, less 1 %
-// for clocks that differ in speed and 2 ms for rounding.
+// validity returns for how long a grant can be relied on after it was asked for: its TTL, less 1 %
+// for clocks that run at different speeds and 2 ms for rounding.
 func validity(ttl time.Duration) time.Duration { return ttl - ttl/100 - 2*time.Millisecond }
 
 // lose ends the lease as lost, and returns the first reason for its loss.

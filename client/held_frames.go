@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/go-msgpack/v2/codec"
 )
 
-// releaseFrame is the notification that gives a grant back.
+// releaseFrame returns the notification that gives a grant back.
 func (h *held) releaseFrame(token string) []byte {
 	pairs := 2
 	if h.kind.unused != "" {
@@ -28,7 +28,7 @@ func (h *held) releaseFrame(token string) []byte {
 	return b
 }
 
-// lateFrame gives back the grant in a reply whose caller has gone; nil = there is none.
+// lateFrame returns the notification that gives back the grant in a reply whose caller has gone; nil = the reply has none.
 func (h *held) lateFrame(d *codec.Decoder, reply []byte) []byte {
 	token := h.token
 	if h.kind.named {
@@ -39,13 +39,13 @@ func (h *held) lateFrame(d *codec.Decoder, reply []byte) []byte {
 	return h.releaseFrame(token)
 }
 
-// naming is the part of a result that has the token, for all nouns.
+// naming is the part of a result that contains the token, for all nouns.
 type naming struct {
 	Lease string `codec:"lease"`
 	Token string `codec:"token"`
 }
 
-// namedBy is the token in a reply; empty if the reply grants nothing.
+// namedBy returns the token in a reply; empty if the reply grants nothing.
 func namedBy(d *codec.Decoder, reply []byte) string {
 	var r naming
 	if decodeReply(d, reply, &r, "") != nil {
@@ -54,8 +54,8 @@ func namedBy(d *codec.Decoder, reply []byte) string {
 	return cmp.Or(r.Lease, r.Token)
 }
 
-// named notes the token of a lease that the sidecar names. The reader calls it with cn.mu
-// held, because the loss of the lease may be reported right behind its grant.
+// named sets the token of a lease whose token the sidecar makes. The reader calls it with cn.mu
+// held, because a notification of the lease's loss may follow directly after its grant.
 func (cn *conn) named(h *held, reply []byte) {
 	if h == nil || !h.kind.named {
 		return

@@ -15,10 +15,10 @@ import (
 // ErrLimited: a limit refused. The error is a *LimitError.
 var ErrLimited = errors.New("limited")
 
-// LimitError is the refusal of a limit as an error: of Wait, and of package httplimit for a request
-// that it did not send. It has the whole decision.
+// LimitError is the refusal of a limit as an error. Wait returns it, and package httplimit for a
+// request that it did not send. It contains the whole decision.
 type LimitError struct {
-	// Key names who or what the limit counts.
+	// Key is the key that the limit counts.
 	Key string
 	api.RatelimitResult
 }
@@ -36,10 +36,10 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Is(target error) bool { return target == ErrLimited }
 
 // Allow takes 1 from a rule for a key, and reports whether the rule admits it now.
-// RatelimitAcquire returns the whole decision, and takes another cost or limits without a rule.
+// RatelimitAcquire also takes another cost, or limits without a rule, and returns the whole decision.
 //
 // Errors are those of Call, such as api.NotFound if there is no such rule. A rule with
-// max_concurrent is an error too, since Allow returns no grant by which its caller could give the
+// max_concurrent is an error too, because Allow returns no grant by which its caller could give the
 // permit back.
 func (c *Client) Allow(ctx context.Context, rule, key string) (bool, error) {
 	r, err := c.admit(ctx, api.RatelimitParams{Rule: rule, Key: key})
@@ -47,14 +47,14 @@ func (c *Client) Allow(ctx context.Context, rule, key string) (bool, error) {
 }
 
 // Wait takes 1 from a rule for a key, and returns as soon as the rule admits it. If the algorithm
-// promises slots, the callers of all pods are admitted in the order in which they came. Without a
-// deadline in ctx, Wait does not give up. It may make several calls, so that it does not use the id
+// promises slots, the callers of all pods are admitted first come, first served. Without a
+// deadline in ctx, Wait does not give up. It may make several calls, and so it ignores the id
 // of WithRequestID.
 //
 // If the rule will not admit the key before the deadline of ctx, or never, Wait returns a
 // *LimitError at once. Its other errors are that of ctx and those of Allow.
 func (c *Client) Wait(ctx context.Context, rule, key string) error {
-	ctx = anew(ctx)
+	ctx = withoutRequestID(ctx)
 	p := api.RatelimitParams{Rule: rule, Key: key}
 	for {
 		r, err := c.admit(ctx, p)
@@ -69,8 +69,8 @@ func (c *Client) Wait(ctx context.Context, rule, key string) error {
 		if !ok || after > left {
 			return &LimitError{key, r}
 		}
-		// The first call does not wait: only its answer tells whether the algorithm can. The
-		// sidecar refuses at once what is further away than it may wait.
+		// The first call does not wait, because only its result shows whether the algorithm can
+		// promise slots. The sidecar refuses a call at once if its slot is further away than wait_ms.
 		if p.WaitMS == 0 && after <= longestWait && slices.Contains(api.WaitingAlgorithms, r.Algorithm) {
 			p.WaitMS = api.Millis(min(left, longestWait))
 			continue
@@ -85,14 +85,14 @@ func (c *Client) Wait(ctx context.Context, rule, key string) error {
 // longestWait is the longest wait_ms.
 const longestWait = time.Minute
 
-// admit is RatelimitAcquire for a caller that keeps no grant.
+// admit is RatelimitAcquire for callers that cannot give a permit back.
 func (c *Client) admit(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
 	r, err := c.RatelimitAcquire(ctx, p)
 	if err != nil || !r.Held && r.DeniedBy != "concurrency" {
 		return r, err
 	}
 	if r.Held {
-		own, cancel := context.WithTimeout(anew(context.WithoutCancel(ctx)), releaseTime)
+		own, cancel := context.WithTimeout(withoutRequestID(context.WithoutCancel(ctx)), releaseTime)
 		defer cancel()
 		_, refunded := c.RatelimitRefund(own, r.Grant)
 		_, freed := c.RatelimitDone(own, r.Grant)

@@ -7,13 +7,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// LockOptions say how to hold a lock. With the zero LockOptions it is held for as long
+// LockOptions set how to hold a lock. With the zero LockOptions it is held for as long
 // as this client is connected, and renewed for 30 s each time.
 type LockOptions struct {
 	// TTL is how long the lock outlives its last renewal; 0 = 30 s.
 	TTL time.Duration
 	// Bind is api.BindSession or api.BindTTL. With api.BindSession, the default, the
-	// sidecar renews the lock while the connection lives, and releases it when the
+	// sidecar renews the lock while the connection is open, and releases it when the
 	// connection closes. With api.BindTTL it does neither: the lock is held for its TTL
 	// and for as long as Renew is called, across connections.
 	Bind string
@@ -34,8 +34,8 @@ type LockOptions struct {
 // Lock is a held lock.
 //
 // Watch its Context: work under a lock must end when the lock is lost. A process that
-// was paused may still not know that its lock has passed on. So let the protected
-// resource refuse a Fence that is lower than the highest it has seen.
+// was suspended may go on before it notices that another owner has the lock. So let the
+// protected resource refuse a Fence that is lower than the highest it has seen.
 type Lock struct{ *held }
 
 var locks = noun[api.LockAcquireParams, api.LockAcquireResult]{
@@ -52,7 +52,7 @@ var locks = noun[api.LockAcquireParams, api.LockAcquireResult]{
 	},
 }
 
-// LockAcquire takes a lock, at once or in turn within o.Wait. If it is not acquired,
+// LockAcquire acquires a lock, at once or in turn within o.Wait. If it is not acquired,
 // the error is a *BusyError that names the holder. A grant that arrives after ctx has
 // ended is given back.
 func (c *Client) LockAcquire(ctx context.Context, name string, o LockOptions) (*Lock, error) {
@@ -86,19 +86,20 @@ func (c *Client) LockGet(ctx context.Context, name string) (api.LockGetResult, e
 	return Call(ctx, c, api.LockGet, api.LockGetParams{Name: name})
 }
 
-// LockList returns a page of held locks. Give Cursor of one answer to the next call.
+// LockList returns one page of held locks. Pass the Cursor of its result to the next call.
 func (c *Client) LockList(ctx context.Context, p api.LockListParams) (api.LockListResult, error) {
 	return Call(ctx, c, api.LockList, p)
 }
 
 // LockForceRelease releases a lock of any holder and returns who held it. The holder is
 // notified of the loss, and the next fence is higher. The reason is written to the log
-// of the sidecar and to its events. The caller needs the rights of an administrator.
+// of the sidecar and to its events. The error is api.PermissionDenied if socket.admin does
+// not allow this user.
 func (c *Client) LockForceRelease(ctx context.Context, name, reason string) (api.LockForceReleaseResult, error) {
 	return Call(ctx, c, api.LockForceRelease, api.LockForceReleaseParams{Name: name, Reason: reason})
 }
 
-// LockExplain tells why a lock would be refused now and until when, and who is in the way.
+// LockExplain returns why a lock would be refused now and until when, who holds it and whose calls wait for it.
 func (c *Client) LockExplain(ctx context.Context, name string) (api.LockExplainResult, error) {
 	return Call(ctx, c, api.LockExplain, api.LockGetParams{Name: name})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// PermitOptions say which member of a pool to take, and which limit and breaker must let
-// it pass.
+// PermitOptions select a member of a pool, and the limit and the breaker that must admit
+// it.
 type PermitOptions struct {
 	PoolOptions
 	// Rule names a token_bucket rule, of which each member has its own bucket; empty = no
@@ -22,8 +22,8 @@ type PermitOptions struct {
 	Cost int64
 }
 
-// Permit is a member of a pool that this client may use now: the member's breaker let it
-// pass, and its bucket had enough for the cost. Watch its Context: it ends when the member
+// Permit is a member of a pool that this client may use now: the member's breaker allowed
+// it, and its bucket had enough for the cost. Watch its Context: it ends when the member
 // is lost.
 type Permit struct {
 	member
@@ -47,16 +47,16 @@ var permits = noun[api.PermitAcquireParams, api.PermitAcquireResult]{
 	},
 }
 
-// Generation is the generation of the member's breaker.
+// Generation returns the generation of the member's breaker.
 func (p *Permit) Generation() int64 { return p.generation }
 
 // Probe reports whether the breaker is half open and this permit is one of its probes.
 func (p *Permit) Probe() bool { return p.probe }
 
-// Remaining is how many tokens the member's bucket still has, rounded down.
+// Remaining returns how many tokens the member's bucket still has, rounded down.
 func (p *Permit) Remaining() int64 { return p.remaining }
 
-// PermitAcquire takes a member that is free, whose breaker lets it pass and whose bucket
+// PermitAcquire acquires a member that is free, whose breaker allows it and whose bucket
 // has enough for the cost: the least recently used one, at once or in turn within o.Wait.
 // If there is none, the error is a *BusyError with the reason and the time until one may
 // be available. A grant that arrives after ctx has ended is given back.
@@ -93,7 +93,7 @@ func (c *Client) PermitDo(ctx context.Context, pool string, o PermitOptions, fn 
 	})
 }
 
-// PermitExplain tells which member PermitAcquire would get now, or why none and until when.
+// PermitExplain returns which member PermitAcquire would get now, or why none and until when.
 func (c *Client) PermitExplain(ctx context.Context, p api.PermitExplainParams) (api.PoolExplainResult, error) {
 	return Call(ctx, c, api.PermitExplain, p)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// PoolOptions say which member of a pool to take, and how to hold it. The zero
+// PoolOptions select a member of a pool, and set how to hold it. The zero
 // PoolOptions take the least recently used member if one is free now. It is held for as
 // long as this client is connected, and renewed for a minute each time.
 type PoolOptions struct {
 	// TTL is how long the lease of the member outlives its last renewal; 0 = a minute.
 	TTL time.Duration
 	// Bind is api.BindSession or api.BindTTL. With api.BindSession, the default, the
-	// sidecar renews the lease while the connection lives, and gives the member back when
+	// sidecar renews the lease while the connection is open, and gives the member back when
 	// the connection closes. With api.BindTTL it does neither.
 	Bind string
 	// Wait is how long to wait in line, at most 60 s and no longer than the context
@@ -42,7 +42,7 @@ type Outcome struct {
 	// OutcomeTransport, OutcomeCaptcha, OutcomeFail, OutcomeBan and
 	// OutcomeCancelled; empty = ok.
 	Kind string
-	// Cooldown is the least time that the member rests in its scope.
+	// Cooldown is the least time that the member cools down in its scope.
 	Cooldown time.Duration
 	// UnbanAfter is how long a ban lasts; 0 = until pool.unban.
 	UnbanAfter time.Duration
@@ -52,14 +52,15 @@ type Outcome struct {
 	// Status is the HTTP status of the response; 0 = unknown. A status among the rule's
 	// penalty codes pauses the member.
 	Status int
-	// RetryAfter is how long the server asks the caller to stay away.
+	// RetryAfter is the Retry-After of the server's response; 0 = unknown.
 	RetryAfter time.Duration
 	// Took is how long the work took, for the breaker's slow rate; 0 = unknown.
 	Took time.Duration
 }
 
-// DefaultOutcome is ok if err is nil, cancelled if ctx, which is the caller's own, has
-// ended and err says so, and fail for every other error.
+// DefaultOutcome returns the outcome for the error of a function that used a member: ok if err is
+// nil, cancelled if ctx, the caller's context, has ended and err is its error or cause, and fail
+// for every other error.
 func DefaultOutcome(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:
@@ -71,7 +72,7 @@ func DefaultOutcome(ctx context.Context, err error) Outcome {
 	}
 }
 
-// outcome is the outcome of a function that ran with a member and returned err.
+// outcome returns the outcome of a function that ran with a member and returned err.
 func (o PoolOptions) outcome(ctx context.Context, err error) Outcome {
 	if o.OutcomeOf != nil && !errors.Is(err, errPanicked) {
 		outcome := o.OutcomeOf(err)
@@ -89,13 +90,13 @@ type member struct {
 	lastUsed time.Time
 }
 
-// ID is the id of the member.
+// ID returns the id of the member.
 func (m *member) ID() string { return m.id }
 
-// Meta is the text that was stored with the member.
+// Meta returns the text that was stored with the member.
 func (m *member) Meta() string { return m.meta }
 
-// LastUsed is when the member was last acquired in its scope before this lease, by the
+// LastUsed returns when the member was last acquired in its scope before this lease, by the
 // clock of the Redis server; zero = never.
 func (m *member) LastUsed() time.Time { return m.lastUsed }
 
@@ -130,9 +131,9 @@ const (
 	maxTook     = 24 * time.Hour
 )
 
-// outcomeParams are the parameters of pool.release and permit.report for an outcome. They
-// are kept within the accepted bounds: what a server sends in a header must not prevent
-// the release.
+// outcomeParams returns the parameters of pool.release and permit.report for an outcome. It
+// cuts them to the accepted bounds, because a value that a server sent in a header must not
+// prevent the release.
 func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 	if len(outcome) == 0 {
 		return nil
@@ -158,7 +159,7 @@ func (k *heldKind) outcomeParams(outcome []Outcome) map[string]any {
 	return m
 }
 
-// PoolAcquire takes the least recently used member that is available, at once or in turn
+// PoolAcquire acquires the least recently used member that is available, at once or in turn
 // within o.Wait. If there is none, the error is a *BusyError with the reason and the time
 // until one may be available. A grant that arrives after ctx has ended is given back.
 func (c *Client) PoolAcquire(ctx context.Context, pool string, o PoolOptions) (*Member, error) {
@@ -212,7 +213,8 @@ func (c *Client) PoolRemove(ctx context.Context, p api.PoolRemoveParams) (api.Po
 	return Call(ctx, c, api.PoolRemove, p)
 }
 
-// PoolList returns a page of the members of a pool with their states.
+// PoolList returns one page of the members of a pool with their states. Pass the Cursor of its
+// result to the next call.
 func (c *Client) PoolList(ctx context.Context, p api.PoolListParams) (api.PoolListResult, error) {
 	return Call(ctx, c, api.PoolList, p)
 }
@@ -236,13 +238,13 @@ func (c *Client) PoolUnban(ctx context.Context, pool, id string) (changed bool, 
 	return r.Changed, err
 }
 
-// PoolPools returns a page of pools, with counts of their members. Give Cursor of one answer to
-// the next call.
+// PoolPools returns one page of pools, with counts of their members. Pass the Cursor of its result
+// to the next call.
 func (c *Client) PoolPools(ctx context.Context, p api.PoolPoolsParams) (api.PoolPoolsResult, error) {
 	return Call(ctx, c, api.PoolPools, p)
 }
 
-// PoolExplain tells which member PoolAcquire would get now, or why none and until when.
+// PoolExplain returns which member PoolAcquire would get now, or why none and until when.
 func (c *Client) PoolExplain(ctx context.Context, p api.PoolExplainParams) (api.PoolExplainResult, error) {
 	return Call(ctx, c, api.PoolExplain, p)
 }

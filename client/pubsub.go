@@ -11,13 +11,13 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// PubsubPublish sends a message to those who are subscribed to a channel now. Body is any
-// bytes, at most 256 KiB. The message is not kept. It returns how many sidecars were told, on
-// the Redis node that was asked.
+// PubsubPublish sends a message to the present subscribers of a channel. The body is any
+// bytes, at most 256 KiB. The message is not kept. PubsubPublish returns how many sidecars the
+// Redis node that was asked sent the message to.
 //
-// Errors are those of Call. The call is not repeated when its connection breaks, so that
-// nobody gets the message twice: the error is then an *api.Error that is api.Unavailable and
-// MaybeExecuted. With WithRequestID it is repeated, and carried out once.
+// Errors are those of Call. The call is not repeated when its connection breaks, so that no
+// subscriber gets the message twice: the error is then an *api.Error that is api.Unavailable and
+// MaybeExecuted. With WithRequestID the call is repeated, and executed once.
 func (c *Client) PubsubPublish(ctx context.Context, channel string, body []byte) (receivers int64, err error) {
 	if _, ok := ctx.Value(requestIDKey{}).(string); !ok {
 		ctx = WithRequestID(ctx, "")
@@ -26,32 +26,33 @@ func (c *Client) PubsubPublish(ctx context.Context, channel string, body []byte)
 	return r.Receivers, err
 }
 
-// PubsubOptions say what to hear of.
+// PubsubOptions select the messages of a subscription, and set how they are delivered.
 type PubsubOptions struct {
-	// Channels and Patterns name what is heard, 1 to 256 of both together. A pattern is a glob
-	// as of Redis: * ? [ab] and a backslash before what stands for itself.
+	// Channels and Patterns are what to subscribe to, 1 to 256 of both together. A pattern is a
+	// glob as in Redis: * ? [ab], and a backslash before a character that stands for itself.
 	Channels, Patterns []string
-	// Buffer is how many messages may wait for the function, here and as many in the sidecar;
-	// 0 = 1000, at most 100000. Here they may also have 8 MiB together.
+	// Buffer is how many messages may wait for the function in the client, and again in the
+	// sidecar; 0 = 1000, at most 100000. Those in the client may have at most 8 MiB together.
 	Buffer int
-	// OnGap is called when messages were missed, in their place among the others: so many that
-	// were dropped because they were not read quickly enough, or -1 if it is not known how
-	// many, since Redis or the sidecar was not reached for a while. After a -1 it is subscribed
-	// again: what is read from elsewhere now misses nothing. Nil = gaps are not told.
+	// OnGap, if not nil, is called when messages were missed, between the messages before and
+	// after them. dropped is how many were dropped because they were not handled fast enough, or
+	// -1 if the number is unknown, because Redis or the sidecar was unreachable for a while. When
+	// it is called with -1 the subscription is in force again: state that the function reads from
+	// elsewhere now and the messages that follow leave no gap.
 	OnGap func(dropped int64)
-	// OnSubscribed is called when messages will be heard from now on: first, and whenever the
-	// connection to the sidecar was made again. Nil = nobody is told.
+	// OnSubscribed, if not nil, is called when the subscription is in force: first, and each time
+	// after the connection to the sidecar was made again.
 	OnSubscribed func()
 }
 
-// PubsubSubscribe calls fn for each message of channels, one after the other, until ctx ends
-// or fn returns an error, which it returns. A message comes at most once; one that matches
-// several channels and patterns comes once for each. OnGap and OnSubscribed are called on the
-// same goroutine.
+// PubsubSubscribe calls fn for each message of the channels, one after the other, until ctx ends
+// or fn returns an error, which it returns. A message is delivered at most once; one that matches
+// several channels and patterns is delivered once for each. OnGap and OnSubscribed are called on
+// the same goroutine.
 //
-// When the connection to the sidecar breaks it subscribes on the next one, for as long as that
-// takes, and OnGap is told -1. Errors are those of Call, of the first subscription or of a
-// later one that the sidecar refuses for good; the error of ctx; ErrClosed.
+// When the connection to the sidecar breaks, PubsubSubscribe subscribes on the next one, however
+// long that takes, and calls OnGap with -1. Its other errors are those of Call, for the first
+// subscription or for a later one that the sidecar refuses for good; the error of ctx; ErrClosed.
 func (c *Client) PubsubSubscribe(ctx context.Context, o PubsubOptions, fn func(context.Context, api.PubsubMessage) error) error {
 	f := newPubsubFeed(o.Buffer)
 	open := &opening{
@@ -74,14 +75,14 @@ func (c *Client) PubsubSubscribe(ctx context.Context, o PubsubOptions, fn func(c
 	return err
 }
 
-// serve calls fn until the connection of the subscription has ended, or else returns why it
-// does not go on.
+// serve calls fn for messages. It returns nil when the connection of the subscription has
+// ended, or else the error that ends PubsubSubscribe.
 func (c *Client) serve(
 	ctx context.Context, s *subscribed, f *pubsubFeed, o PubsubOptions, fn func(context.Context, api.PubsubMessage) error,
 ) error {
 	defer func() { // also when fn panics
 		if err := s.close(ctx); err != nil {
-			c.o.Logger.Debug("a subscription was not ended; it ends with the connection", "err", err)
+			c.o.Logger.Debug("unsubscribing failed; the subscription ends with the connection", "err", err)
 		}
 	}()
 	for {
@@ -113,15 +114,15 @@ func (c *Client) serve(
 
 const (
 	defaultPubsubBuffer = 1000
-	// maxFeedBytes bounds the bodies that wait for the program, of one subscription.
+	// maxFeedBytes bounds the bodies of the messages of one subscription that wait for the function.
 	maxFeedBytes = 8 << 20
 )
 
-// pubsubFeed is what the program has not taken so far. What does not fit is dropped and
-// becomes a gap in its place.
+// pubsubFeed is the messages of a subscription that wait for the function. A message that does
+// not fit is dropped, and becomes a gap in its place.
 type pubsubFeed struct {
 	most int           // messages
-	more chan struct{} // filled when there is something to take; has room for one
+	more chan struct{} // filled when there is something to take; has a capacity of 1
 
 	mu       sync.Mutex // guards what follows
 	queue    []pubsubItem
@@ -134,7 +135,7 @@ type pubsubFeed struct {
 type pubsubItem struct {
 	message api.PubsubMessage
 	dropped int64 // 0 = it is a message
-	down    bool  // there is nothing more to come
+	down    bool  // the connection has ended, and nothing follows
 }
 
 func newPubsubFeed(buffer int) *pubsubFeed {
@@ -151,7 +152,7 @@ func (f *pubsubFeed) hear(method string, params []byte, d *codec.Decoder) error 
 		if err := decode(d, params, &m); err != nil {
 			return err
 		}
-		m.Body = bytes.Clone(m.Body) // it may lie in the read buffer
+		m.Body = bytes.Clone(m.Body) // it may be a part of the read buffer
 		f.add(m)
 	case api.PubsubGapEvent.Name:
 		var g api.PubsubGap
@@ -179,11 +180,11 @@ func (f *pubsubFeed) add(m api.PubsubMessage) {
 	f.push(pubsubItem{message: m})
 }
 
-// gap queues a gap, as a part of the one before it if nothing is between them.
+// gap queues a gap, or adds it to the previous gap if there is no message in between.
 func (f *pubsubFeed) gap(dropped int64) {
 	if n := len(f.queue); n > 0 && f.queue[n-1].dropped != 0 {
 		if last := &f.queue[n-1].dropped; *last < 0 || dropped < 0 {
-			*last = -1 // what is not known stays so
+			*last = -1 // an unknown number stays unknown
 		} else {
 			*last += dropped
 		}
@@ -211,8 +212,8 @@ func (f *pubsubFeed) ended(error) {
 	f.wake()
 }
 
-// next takes what is first. False = there is nothing; whether more may come says down, of
-// which it tells once.
+// next takes the first item. It returns false if there is none; its item is then down, once,
+// if the connection has ended.
 func (f *pubsubFeed) next() (pubsubItem, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

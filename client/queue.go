@@ -12,11 +12,11 @@ import (
 type EntryOptions struct {
 	// TTL is how long the entry waits to be taken; 0 = a minute. At most 30 days.
 	TTL time.Duration
-	// Body is given to the one who takes the entry, at most 256 KiB.
+	// Body is any bytes for the consumer that takes the entry, at most 256 KiB.
 	Body []byte
 }
 
-// QueueOptions say how to take an entry. The zero QueueOptions take one if there is one
+// QueueOptions set how to take an entry. The zero QueueOptions take one if there is one
 // now, and it must be acknowledged within a minute.
 type QueueOptions struct {
 	// Wait is how long to wait for an entry, at most 60 s and no longer than the context
@@ -27,7 +27,7 @@ type QueueOptions struct {
 	TTL time.Duration
 	// Bind is api.BindTTL or api.BindSession. With api.BindTTL, the default, the entry is
 	// leased for its TTL and for as long as Renew is called. With api.BindSession the sidecar
-	// renews the lease while the connection lives, and returns the entry to the head of
+	// renews the lease while the connection is open, and returns the entry to the head of
 	// the queue when the connection closes.
 	Bind string
 }
@@ -43,19 +43,19 @@ type Entry struct {
 	came    time.Time
 }
 
-// ID is the id of the entry.
+// ID returns the id of the entry.
 func (e *Entry) ID() string { return e.id }
 
-// Body is the body that was enqueued.
+// Body returns the body that was enqueued.
 func (e *Entry) Body() []byte { return e.body }
 
-// Attempt counts how often the entry was taken, from 1.
+// Attempt returns how many times the entry has been taken, counting from 1.
 func (e *Entry) Attempt() int64 { return e.attempt }
 
-// EnqueuedAt is when the entry was enqueued, by the clock of the Redis server.
+// EnqueuedAt returns when the entry was enqueued, by the clock of the Redis server.
 func (e *Entry) EnqueuedAt() time.Time { return e.came }
 
-// Ack acknowledges the entry: its work is done and it does not come back. For its errors,
+// Ack acknowledges the entry: its work is done, and it is removed for good. For its errors,
 // and for a context that has ended, see Lock.Release; after an error that is ErrLost
 // another client may do the same work. Release returns the entry to the head of the queue.
 func (e *Entry) Ack(ctx context.Context) error { return e.endBy(ctx, api.QueueAck.Name, nil) }
@@ -117,12 +117,12 @@ func (c *Client) QueueDo(ctx context.Context, queue string, o QueueOptions, fn f
 	})
 }
 
-// QueuePosition returns whether an entry waits or is leased, and how many are before it.
+// QueuePosition returns whether an entry waits or is leased, and its position.
 func (c *Client) QueuePosition(ctx context.Context, queue, id string) (api.QueuePositionResult, error) {
 	return Call(ctx, c, api.QueuePosition, api.QueueEntryParams{Queue: queue, ID: id})
 }
 
-// QueueCancel removes an entry that nobody has taken.
+// QueueCancel removes an entry that is not leased.
 func (c *Client) QueueCancel(ctx context.Context, queue, id string) (api.QueueCancelResult, error) {
 	return Call(ctx, c, api.QueueCancel, api.QueueEntryParams{Queue: queue, ID: id})
 }
@@ -132,7 +132,7 @@ func (c *Client) QueueStats(ctx context.Context, queue string) (api.QueueStatsRe
 	return Call(ctx, c, api.QueueStats, api.QueueParams{Queue: queue})
 }
 
-// QueueList returns a page of queues. Give Cursor of one answer to the next call.
+// QueueList returns one page of queues. Pass the Cursor of its result to the next call.
 func (c *Client) QueueList(ctx context.Context, p api.QueueListParams) (api.QueueListResult, error) {
 	return Call(ctx, c, api.QueueList, p)
 }

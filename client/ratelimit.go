@@ -11,13 +11,13 @@ import (
 // ends before that, the slot is given back. Without a deadline in ctx the call has 5 s in
 // addition to WaitMS.
 //
-// A Cost of 0 counts as not set and takes 1; RatelimitPeek takes nothing. The same holds for
-// the Cost of every other call of the Client. CallRaw can send a 0.
+// A Cost of 0 counts as not set and takes 1; use RatelimitPeek to take nothing. The same holds
+// for the Cost of every other call of the Client. CallRaw can send a 0.
 func (c *Client) RatelimitAcquire(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
 	return Call(ctx, c, api.RatelimitAcquire, p)
 }
 
-// RatelimitPeek returns the result that RatelimitAcquire would have, and takes nothing.
+// RatelimitPeek returns what RatelimitAcquire would return, and takes nothing.
 func (c *Client) RatelimitPeek(ctx context.Context, p api.RatelimitParams) (api.RatelimitResult, error) {
 	return Call(ctx, c, api.RatelimitPeek, p)
 }
@@ -36,13 +36,13 @@ func (c *Client) RatelimitAcquireAny(ctx context.Context, p api.RatelimitAnyPara
 	return Call(ctx, c, api.RatelimitAcquireAny, p)
 }
 
-// RatelimitRefund gives back what a grant took, if it was not used. It works once.
+// RatelimitRefund gives back what a grant took, if it was not used. A grant can be refunded once.
 func (c *Client) RatelimitRefund(ctx context.Context, grant string) (api.RatelimitRefundResult, error) {
 	return Call(ctx, c, api.RatelimitRefund, api.RatelimitGrantParams{Grant: grant})
 }
 
-// RatelimitDone releases the place of a grant under a rule with max_concurrent, and reports
-// whether it had one.
+// RatelimitDone gives back the permit of a grant under a rule with max_concurrent, and reports
+// whether the grant held one.
 func (c *Client) RatelimitDone(ctx context.Context, grant string) (bool, error) {
 	r, err := Call(ctx, c, api.RatelimitDone, api.RatelimitGrantParams{Grant: grant})
 	return r.Done, err

@@ -9,14 +9,14 @@ import (
 
 // RatelimitReport reports the response of the remote server, and returns how long to stay
 // away from it. A status among the penalty codes of the rule pauses the key for all
-// callers: for as long as the server asks, or else longer each time. It also releases the
-// place of the grant under a rule with max_concurrent.
+// callers: for as long as the server asks, or else longer each time. It also gives back the
+// permit of the grant under a rule with max_concurrent.
 func (c *Client) RatelimitReport(ctx context.Context, p api.RatelimitReportParams) (api.RatelimitReportResult, error) {
 	return Call(ctx, c, api.RatelimitReport, p)
 }
 
 // RatelimitPause pauses a key in all sidecars for a time, and returns when the pause that is
-// in force ends, by the clock of the Redis server. Of several pauses the longest counts.
+// in force ends, by the clock of the Redis server. If there are several, the longest is in force.
 func (c *Client) RatelimitPause(ctx context.Context, p api.RatelimitPauseParams) (until time.Time, err error) {
 	r, err := Call(ctx, c, api.RatelimitPause, p)
 	return instant(r.PausedUntilAtMS), err
@@ -30,7 +30,7 @@ func (c *Client) RatelimitResume(ctx context.Context, p api.RatelimitResumeParam
 }
 
 // RatelimitSetDelay sets the least time between two admissions of a key, and returns the
-// delay that is in force. Of several sources the longest delay counts.
+// delay that is in force. If several sources set one, the longest is in force.
 func (c *Client) RatelimitSetDelay(ctx context.Context, p api.RatelimitSetDelayParams) (api.RatelimitSetDelayResult, error) {
 	return Call(ctx, c, api.RatelimitSetDelay, p)
 }

@@ -12,25 +12,26 @@ import (
 )
 
 // One goroutine at a time reads a connection. With many calls in flight it is the
-// background reader, which wakes the callers. A lone caller reads its own reply: to be
-// woken by another goroutine takes about as long as the call itself. It may do so while the
-// background reader has stepped aside, which that does as long as lone calls follow each
-// other closely. Then it only looks every glance: it reads on when no call came since, so
-// that events are heard, and takes over from a caller that reads for long, so that this one
-// can watch its context. It does not step aside while the connection holds a lease or is
-// subscribed to something: losses and messages have to be heard at once.
+// background reader, which wakes the callers. A lone caller reads its own reply, because to
+// be woken by another goroutine takes about as long as the call itself. It can do so while the
+// background reader has stepped aside, which it does as long as lone calls follow each other
+// closely. Meanwhile the background reader only looks every glance. If no call came since, it
+// reads again, so that events are received. If a caller has been reading for long, it takes over
+// from the caller, so that the caller can watch its context. It does not step aside while the
+// connection holds a lease or has a subscription, because losses and messages must be received
+// at once.
 
 const (
 	// glance is how often the background reader looks while it has stepped aside. The end of
-	// a caller's context may be seen so much late, and an event twice as much. A shorter one
-	// costs lone callers what they have gained: each look wakes a thread, which then competes
-	// with theirs.
+	// a caller's context may be noticed this much late, and an event twice as much. With a
+	// shorter glance lone callers would lose what they gain: each look wakes a thread, which
+	// then competes with theirs.
 	glance = 10 * time.Millisecond
 	// readBuffer is the size of the read buffer while frames are small.
 	readBuffer = 32 << 10
 )
 
-// Who reads.
+// reading is which goroutine reads a connection.
 type reading uint8
 
 const (
@@ -39,21 +40,21 @@ const (
 	inBackground
 )
 
-// turns say who reads, with the mutex of the connection.
+// turns is which goroutine reads. The mutex of the connection guards it.
 type turns struct {
 	by       reading
-	leader   *call           // of the caller that reads
-	ctx      context.Context // of the caller that reads, or did so last; nil = neither
-	led      uint32          // how often a caller began to read
+	leader   *call           // the call of the caller that reads
+	ctx      context.Context // the context of the caller that reads or read last; nil = none
+	led      uint32          // counts how often a caller began to read
 	takeOver bool            // the background reader waits for the caller to stop
-	lone     time.Duration   // when the background reader last had the reply of a lone call
-	aside    bool            // for the background reader: pass has ended its turn
+	lone     time.Duration   // when the background reader last read the reply of a lone call
+	aside    bool            // pass has decided that the background reader steps aside
 }
 
 // inbox holds the bytes that were read from a connection.
 type inbox struct {
 	buf        []byte
-	start, end int // what is not handled yet
+	start, end int // the part of buf that is not handled yet
 	skim       skim
 	dec        *codec.Decoder // for notifications
 }
@@ -62,13 +63,13 @@ func newInbox() inbox {
 	return inbox{buf: make([]byte, readBuffer), dec: codec.NewDecoderBytes([]byte{codeNil}, handle)}
 }
 
-// takeTurn decides who reads the reply of a call that is sent, and reports whether its
-// caller does.
+// takeTurn decides which goroutine reads the reply of a call that is sent, and reports
+// whether the caller does.
 func (cn *conn) takeTurn(ctx context.Context, cl *call) bool {
 	if cn.by != byNobody {
 		return false
 	}
-	if cl.wait > 0 || cn.listens() { // it takes long, or somebody has to read after it
+	if cl.wait > 0 || cn.listens() { // the call takes long, or reading must go on after it
 		cn.callBackground()
 		return false
 	}
@@ -77,13 +78,13 @@ func (cn *conn) takeTurn(ctx context.Context, cl *call) bool {
 	return true
 }
 
-// callBackground makes the background reader read, which has stepped aside.
+// callBackground makes the background reader, which has stepped aside, read again.
 func (cn *conn) callBackground() {
 	cn.by, cn.leader, cn.ctx, cn.takeOver = inBackground, nil, nil, false
 	cn.wake <- struct{}{}
 }
 
-// lead reads until the call has ended, and reports false if another goroutine reads on.
+// lead reads until the call has ended. It returns false if the background reader has taken over.
 func (cn *conn) lead(cl *call) bool {
 	for {
 		err := cn.receive()
@@ -105,8 +106,8 @@ func (cn *conn) lead(cl *call) bool {
 	}
 }
 
-// stopLeading ends the reading by a caller. The background reader goes on if it asked to, or
-// if others wait for replies or a lease is held.
+// stopLeading ends the reading by a caller. The background reader goes on if it wants to take
+// over, if other callers wait for replies, or if the connection must be read at once.
 func (cn *conn) stopLeading() {
 	cn.mu.Lock()
 	if cn.takeOver || len(cn.pending) > 0 || cn.listens() {
@@ -117,7 +118,7 @@ func (cn *conn) stopLeading() {
 	cn.mu.Unlock()
 }
 
-// giveWay lets the background reader read if it wants to.
+// giveWay lets the background reader read if it wants to take over, and reports whether it does.
 func (cn *conn) giveWay() bool {
 	cn.mu.Lock()
 	defer cn.mu.Unlock()
@@ -128,9 +129,9 @@ func (cn *conn) giveWay() bool {
 	return true
 }
 
-// interrupt makes the goroutine that reads look around. What it is to see has to be there
-// before: see receive.
-func (cn *conn) interrupt() { _ = cn.nc.SetReadDeadline(time.Unix(1, 0)) } // a closed one ends by itself
+// interrupt interrupts the read of the goroutine that reads. The state that this goroutine is
+// to find must be set before: see receive.
+func (cn *conn) interrupt() { _ = cn.nc.SetReadDeadline(time.Unix(1, 0)) } // fails only if it is closed
 
 // read is the background reader.
 func (cn *conn) read() {
@@ -148,7 +149,7 @@ func (cn *conn) read() {
 	}
 }
 
-// standAside returns when the background reader has to read, or false at the end.
+// standAside returns true when the background reader must read, or false when the connection has ended.
 func (cn *conn) standAside(t *time.Timer) bool {
 	cn.mu.Lock()
 	aside, led := cn.aside, cn.led
@@ -159,7 +160,7 @@ func (cn *conn) standAside(t *time.Timer) bool {
 	}
 	t.Reset(glance)
 	defer t.Stop()
-	var ends <-chan struct{} // of the context that was last seen: most callers use it again
+	var ends <-chan struct{} // Done of the context that was last seen, which most callers use again
 	for {
 		ticked := false
 		select {
@@ -194,17 +195,17 @@ func (cn *conn) standAside(t *time.Timer) bool {
 	}
 }
 
-// receive reads once and handles the frames that are whole. Its error is
-// os.ErrDeadlineExceeded after interrupt; after any other the connection is of no use.
+// receive reads once and handles the complete frames. Its error is os.ErrDeadlineExceeded
+// after interrupt; after any other error the connection is unusable.
 func (cn *conn) receive() error {
 	n, err := cn.nc.Read(cn.buf[cn.end:])
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// Before anybody looks why, or an interruption that comes now would be undone unseen.
+		// Reset before the caller looks for the reason: an interruption in between would be lost.
 		_ = cn.nc.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errors.New("the sidecar closed it")
+			err = errors.New("the sidecar closed the connection")
 		}
 		return err
 	}
@@ -212,19 +213,19 @@ func (cn *conn) receive() error {
 	return cn.pass()
 }
 
-// pass gives whole frames to their receivers: replies to callers, notifications to OnEvent
+// pass gives complete frames to their receivers: replies to callers, notifications to OnEvent
 // and to leases.
 //
 // Callers whose replies come together often call again at once. So if there are several,
-// pass keeps the writing to itself while they run, and writes what they add in one piece;
-// unless the last of them has done so.
+// pass reserves the writing while they run, and writes all that they add at once, unless the
+// last of them has already done so.
 func (cn *conn) pass() error {
 	var done calls
 	cn.mu.Lock()
 	err := cn.takeAll(&done)
 	if err != nil {
 		cn.mu.Unlock()
-		done.tell()
+		done.wake()
 		return err
 	}
 	cn.admit(&done)
@@ -232,15 +233,15 @@ func (cn *conn) pass() error {
 	cn.start = 0
 	if done.n < 2 || cn.writing || cn.err != nil {
 		if done.n == 1 && cn.by == inBackground && len(cn.pending) == 0 && !cn.listens() {
-			// Before the caller is told: it may call again before this goroutine goes on.
+			// This comes before the caller is woken, which may call again before this goroutine goes on.
 			if now := cn.c.now(); now-cn.lone < glance {
 				cn.by, cn.aside = byNobody, true
 			} else {
 				cn.lone = now
 			}
 		}
-		cn.flush() // what gives late grants back, and what was admitted
-		done.tell()
+		cn.flush() // the frames that give late grants back, and the admitted calls
+		done.wake()
 		return nil
 	}
 	cn.writing, cn.gather = true, done.n
@@ -248,19 +249,19 @@ func (cn *conn) pass() error {
 		cn.c.gathering.Store(cn)
 	}
 	cn.mu.Unlock()
-	done.tell()
+	done.wake()
 	for come := -1; ; {
 		runtime.Gosched()
 		cn.mu.Lock()
 		if cn.gather == 0 || cn.gather == come {
 			break
 		}
-		come = cn.gather // some have come: more may
+		come = cn.gather // some callers have added frames, and more may follow
 		cn.mu.Unlock()
 	}
 	cn.c.gathering.CompareAndSwap(cn, nil)
 	if cn.gather == 0 {
-		cn.mu.Unlock() // the last one has written
+		cn.mu.Unlock() // the last caller has written
 		return nil
 	}
 	cn.gather = 0
@@ -268,7 +269,7 @@ func (cn *conn) pass() error {
 	return nil
 }
 
-// takeAll handles the frames that are whole, with cn.mu held.
+// takeAll handles the complete frames, with cn.mu held.
 func (cn *conn) takeAll(done *calls) error {
 	for cn.start < cn.end {
 		n, err := cn.skim.next(cn.buf[cn.start:cn.end])
@@ -300,7 +301,7 @@ func roomy(buf []byte, start, end int) ([]byte, int) {
 	}
 }
 
-// take handles one whole frame, which is valid only until it returns.
+// take handles one complete frame, which is valid only until it returns.
 func (cn *conn) take(frame []byte, done *calls) error {
 	r := cursor{frame}
 	n, ok := r.array()
@@ -319,15 +320,15 @@ func (cn *conn) take(frame []byte, done *calls) error {
 		if !ok {
 			return errMalformed
 		}
-		cn.mu.Unlock() // what hears takes it
+		cn.mu.Unlock() // the receivers of a notification lock it
 		defer cn.mu.Lock()
-		return cn.hear(method, r.b)
+		return cn.notified(method, r.b)
 	default:
 		return errMalformed
 	}
 }
 
-// deliver gives a reply to its call, whose caller decodes it. So decoding does not delay
+// deliver gives a reply to its call. The caller decodes it, so that decoding does not delay
 // the reader.
 func (cn *conn) deliver(id uint64, reply []byte, done *calls) error {
 	cl, ok := cn.pending[uint32(id)]

@@ -8,14 +8,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// SeenOptions say how to reserve a key whose work is to be done once. With the zero
+// SeenOptions set how to reserve a key whose work is to be done once. With the zero
 // SeenOptions the reservation lasts for as long as this client is connected and is renewed
 // for 30 s each time, and a commit is remembered for a day.
 type SeenOptions struct {
 	// TTL is how long the reservation outlives its last renewal; 0 = 30 s.
 	TTL time.Duration
 	// Bind is api.BindSession or api.BindTTL. With api.BindSession, the default, the
-	// sidecar renews the reservation while the connection lives, and releases it when the
+	// sidecar renews the reservation while the connection is open, and releases it when the
 	// connection closes. With api.BindTTL it does neither.
 	Bind string
 	// Keep is how long a commit is remembered; 0 = a day, at most 366 days.
@@ -29,7 +29,7 @@ type Reservation struct {
 	keep time.Duration
 }
 
-// Key is the reserved key; Name is its set.
+// Key returns the reserved key; Name returns its set.
 func (r *Reservation) Key() string { return r.key }
 
 // Commit records that the work is done. For its errors, and for a context that has ended,
@@ -53,7 +53,7 @@ var seen = noun[api.SeenReserveParams, api.SeenReserveResult]{
 	},
 }
 
-// SeenReserve reserves a key of a set. The state is what the key was before: new, reserved
+// SeenReserve reserves a key of a set. state is the state of the key before the call: new, reserved
 // by another client, or done. The reservation is nil unless the state is new.
 func (c *Client) SeenReserve(ctx context.Context, set, key string, o SeenOptions) (r *Reservation, state string, err error) {
 	if o.TTL == 0 {
@@ -71,9 +71,9 @@ func (c *Client) SeenReserve(ctx context.Context, set, key string, o SeenOptions
 	return &Reservation{h, o.Keep}, a.State, nil
 }
 
-// SeenDo runs fn unless another client has done its work or does it now. When fn returns
-// nil that is recorded; after an error or a panic the next caller runs fn. The context
-// that fn gets ends with ctx, and also when the reservation is lost.
+// SeenDo runs fn unless another client has done the work or is doing it. When fn returns
+// nil, it records that the work is done; after an error or a panic the next caller runs its
+// function. The context that fn gets ends with ctx, and also when the reservation is lost.
 //
 // It reports whether fn ran to its end without an error. It returns the error of fn,
 // joined with an error that is ErrLost if another client may have done the work too.

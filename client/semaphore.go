@@ -7,11 +7,11 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// SemaphoreOptions say how many permits to take of how many, and how to hold them. TTL,
+// SemaphoreOptions set how many permits to acquire, and how to hold them. TTL,
 // Bind, WaitReplicas, MaxHold and Meta mean what they mean in LockOptions.
 type SemaphoreOptions struct {
-	// Limit is how many permits the semaphore has: 1 to api.MaxSemaphoreLimit. Every call
-	// is judged by the limit that it brings, so use the same one everywhere.
+	// Limit is how many permits the semaphore has: 1 to api.MaxSemaphoreLimit. Redis does not
+	// keep the limit: each call uses its own, so use the same one everywhere.
 	Limit int64
 	// Permits is how many permits to take, all or none; 0 = 1.
 	Permits int64
@@ -48,7 +48,7 @@ var semaphores = noun[api.SemaphoreAcquireParams, api.SemaphoreAcquireResult]{
 	},
 }
 
-// SemaphoreAcquire takes permits, at once or in turn within o.Wait. If it gets none, the
+// SemaphoreAcquire acquires permits, at once or in turn within o.Wait. If it gets none, the
 // error is a *BusyError. A grant that arrives after ctx has ended is given back.
 func (c *Client) SemaphoreAcquire(ctx context.Context, name string, o SemaphoreOptions) (*Semaphore, error) {
 	t := terms{name: name, session: o.Bind != api.BindTTL, maxHold: o.MaxHold}
@@ -77,7 +77,7 @@ func (c *Client) SemaphoreGet(ctx context.Context, name string) (api.SemaphoreGe
 	return Call(ctx, c, api.SemaphoreGet, api.SemaphoreGetParams{Name: name})
 }
 
-// SemaphoreList returns a page of semaphores. Give Cursor of one answer to the next call.
+// SemaphoreList returns one page of semaphores. Pass the Cursor of its result to the next call.
 func (c *Client) SemaphoreList(ctx context.Context, p api.SemaphoreListParams) (api.SemaphoreListResult, error) {
 	return Call(ctx, c, api.SemaphoreList, p)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Nearly all params and results are structs of bools, integers and texts. Those are written
-// and read here, in a fraction of the time that the library takes and without allocating
-// what comes again with every call. The library does all others, and whatever is odd: so
-// what is accepted, and what it becomes, is for the library to say.
+// Nearly all params and results are structs of bools, integers and strings. This file encodes
+// and decodes those in a fraction of the time that the MessagePack library takes, and without
+// allocating strings that repeat with every call. It leaves all other types and every unusual
+// encoding to the library. So the library alone decides what is accepted, and as which value.
 
-// shape is what calls need to know of a type of params or results.
+// shape describes a struct type of params or results.
 type shape struct {
-	fields []field // sorted by name, as the library writes them; nil = the library's alone
-	plain  bool    // fields may be written and read here
+	fields []field // sorted by name, as the library writes them
+	plain  bool    // this file may encode and decode the type
 	wait   int     // the index of the field with wait_ms; -1 = none
 }
 
@@ -27,17 +27,17 @@ type shape struct {
 type field struct {
 	name  string
 	index int
-	kind  reflect.Kind // Bool, Int64, String; all others are the library's
-	omit  bool         // left out when it is empty
+	kind  reflect.Kind // Bool, Int64 or String; the library handles all others
+	omit  bool         // it is left out when it is zero
 }
 
 var shapes sync.Map // of *shape, by reflect.Type
 
-// module is the path that the packages of the contract and of the client begin with: only
-// of their types it is known that the library reads the tags and nothing else.
+// module is the path that the packages of the contract and of the client begin with. Only
+// their types are encoded here, because types of others may have methods that the library uses.
 var module = reflect.TypeFor[shape]().PkgPath()
 
-// shapeOf is the shape of the struct that v points to or is; nil if it is something else.
+// shapeOf returns the shape of the struct that v is or points to; nil if it is something else.
 func shapeOf(v any) (*shape, reflect.Value) {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() == reflect.Pointer {
@@ -66,7 +66,7 @@ func newShape(t reflect.Type) *shape {
 			s.plain = false
 		}
 		kind := f.Type.Kind()
-		if f.Type.PkgPath() != "" { // a named type may have methods for the library
+		if f.Type.PkgPath() != "" { // a named type may have methods that the library uses
 			kind = reflect.Invalid
 		}
 		s.fields = append(s.fields, field{name, i, kind, options == "omitempty"})
@@ -75,7 +75,7 @@ func newShape(t reflect.Type) *shape {
 	return s
 }
 
-// append writes the pairs of v. Not ok = the library has to.
+// append encodes the pairs of v. It returns ok false if the library must do it.
 func (s *shape) append(b []byte, v reflect.Value) (to []byte, pairs int, ok bool) {
 	if !s.plain {
 		return b, 0, false
@@ -108,15 +108,15 @@ func (s *shape) append(b []byte, v reflect.Value) (to []byte, pairs int, ok bool
 	return b, pairs, true
 }
 
-// read fills v, which is zero, from the map at the start of b. It reports false if the
-// library has to; v is partly filled then. Known is a text that v may have.
+// read fills v, which is zero, from the map at the start of b. It returns false if the
+// library must do it; v may then be partly filled. known is a string that v probably contains.
 func (s *shape) read(b []byte, v reflect.Value, known string) bool {
 	if !s.plain {
 		return false
 	}
 	r := cursor{b}
 	pairs, ok := r.pairs()
-	next := 0 // the keys most likely come in their order
+	next := 0 // the keys most likely come in the order of the fields
 	for ; ok && pairs > 0; pairs-- {
 		name, found := r.bytes()
 		if !found {
@@ -132,7 +132,7 @@ func (s *shape) read(b []byte, v reflect.Value, known string) bool {
 	return ok
 }
 
-// find is the field of a key; nil = it is unknown. The search begins at next.
+// find returns the field of a key; nil = it is unknown. The search begins at next.
 func (s *shape) find(name []byte, next *int) *field {
 	for range s.fields {
 		if *next == len(s.fields) {
@@ -167,7 +167,7 @@ func (f *field) read(r *cursor, to reflect.Value, known string) bool {
 			return false
 		}
 		if string(text) != known {
-			known = again(text)
+			known = intern(text)
 		}
 		to.SetString(known)
 	default:
@@ -176,7 +176,7 @@ func (f *field) read(r *cursor, to reflect.Value, known string) bool {
 	return true
 }
 
-// waitOf is the wait_ms of params, which is added to the time of the call itself.
+// waitOf returns the wait_ms of params, which is added to the deadline of the call.
 func (s *shape) waitOf(v reflect.Value) time.Duration {
 	if s == nil || s.wait < 0 {
 		return 0
@@ -184,7 +184,7 @@ func (s *shape) waitOf(v reflect.Value) time.Duration {
 	return time.Duration(v.Field(s.wait).Int()) * time.Millisecond
 }
 
-// waitIn is the wait_ms of params that are a map.
+// waitIn returns the wait_ms of params that are a map.
 func waitIn(params map[string]any) time.Duration {
 	if ms, ok := params[api.ParamWaitMS]; ok && reflect.ValueOf(ms).CanInt() {
 		return time.Duration(reflect.ValueOf(ms).Int()) * time.Millisecond
@@ -192,27 +192,27 @@ func waitIn(params map[string]any) time.Duration {
 	return 0
 }
 
-// Results repeat most of their texts: names of rules, of bands, of algorithms. A text that
-// comes a second time is kept, and is not allocated from then on.
+// Most strings of results repeat: names of rules, bands and algorithms. A string that is read a
+// second time is kept, and not allocated again.
 const (
 	keptTexts   = 512
 	longestKept = 40 // bytes
 )
 
 var kept [keptTexts]struct {
-	last atomic.Uint32 // the hash of the latest text that was not kept
+	last atomic.Uint32 // the hash of the latest string that was not kept
 	text atomic.Pointer[string]
 }
 
-// again is b as a string.
-func again(b []byte) string {
+// intern returns b as a string, without allocating it if it is kept.
+func intern(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
 	if len(b) > longestKept {
 		return string(b)
 	}
-	h := uint32(2166136261) // FNV-1a: a collision costs an allocation, and nothing else
+	h := uint32(2166136261) // FNV-1a; a collision costs only an allocation
 	for _, c := range b {
 		h = (h ^ uint32(c)) * 16777619
 	}

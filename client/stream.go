@@ -6,23 +6,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// StreamPublish adds a message to the end of a stream, or later with DelayMS. With Options.Tracer
-// it carries the trace context of ctx. When the call is repeated because its connection broke,
-// the message is added once.
+// StreamPublish adds a message to the end of a stream, with DelayMS after that delay. With
+// Options.Tracer the message carries the trace context of ctx. If the call is repeated because its
+// connection broke, the message is still added only once.
 func (c *Client) StreamPublish(ctx context.Context, p api.StreamPublishParams) (api.StreamPublishResult, error) {
 	return Call(ctx, c, api.StreamPublish, p)
 }
 
 // StreamPublishMany adds 1 to 256 messages to the end of a stream, in their order, in one
-// call. Look at the Error of each result.
+// call. Check the Error of each result.
 func (c *Client) StreamPublishMany(ctx context.Context, p api.StreamPublishManyParams) ([]api.StreamPublished, error) {
 	r, err := Call(ctx, c, api.StreamPublishMany, p)
 	return r.Results, err
 }
 
-// StreamFetch takes messages of a group, at once or within WaitMS. Acknowledge each with
-// StreamAck or StreamNack. Those of a call that is repeated because its connection broke come
-// again.
+// StreamFetch takes messages of a group, at once or within WaitMS. Answer each with StreamAck or
+// StreamNack. If the call is repeated because its connection broke, the messages that it took
+// before are delivered again.
 func (c *Client) StreamFetch(ctx context.Context, p api.StreamFetchParams) ([]api.StreamMessage, error) {
 	r, err := Call(ctx, c, api.StreamFetch, p)
 	return r.Messages, err
@@ -35,14 +35,14 @@ func (c *Client) StreamAck(ctx context.Context, p api.StreamMessageParams) (bool
 	return r.Acked, err
 }
 
-// StreamNack ends the delivery of a message that was not dealt with. A DelayMS of 0 is the
-// default here, which doubles with each attempt: give 1 to have it delivered at once.
+// StreamNack ends the delivery of a message that was not processed. A DelayMS of 0 counts as not
+// set here, and the delay doubles with each attempt: use 1 to have the message delivered at once.
 func (c *Client) StreamNack(ctx context.Context, p api.StreamNackParams) (api.StreamNackResult, error) {
 	return Call(ctx, c, api.StreamNack, p)
 }
 
-// StreamExtend starts the visibility timeout of a message again, which only one that is bound
-// to its TTL needs.
+// StreamExtend restarts the visibility timeout of a message. Only a message that is bound to its
+// TTL needs it.
 func (c *Client) StreamExtend(ctx context.Context, p api.StreamMessageParams) (api.StreamExtendResult, error) {
 	return Call(ctx, c, api.StreamExtend, p)
 }
@@ -58,13 +58,14 @@ func (c *Client) StreamGroups(ctx context.Context, stream string) ([]api.StreamG
 	return r.Groups, err
 }
 
-// StreamRead lists messages of a stream, the oldest first, and takes nothing from anybody. Give
-// Next of one answer as After of the next call.
+// StreamRead lists messages of a stream, the oldest first, without affecting any group. Pass the
+// Next of its result as After of the next call.
 func (c *Client) StreamRead(ctx context.Context, p api.StreamReadParams) (api.StreamReadResult, error) {
 	return Call(ctx, c, api.StreamRead, p)
 }
 
-// StreamDead lists a page of the dead letters of a stream, the oldest first.
+// StreamDead lists one page of the dead letters of a stream, the oldest first. Pass the Next of its
+// result as After of the next call.
 func (c *Client) StreamDead(ctx context.Context, p api.StreamDeadParams) (api.StreamDeadResult, error) {
 	return Call(ctx, c, api.StreamDead, p)
 }
@@ -79,7 +80,7 @@ func (c *Client) StreamTrim(ctx context.Context, p api.StreamTrimParams) (api.St
 	return Call(ctx, c, api.StreamTrim, p)
 }
 
-// StreamList returns a page of streams. Give Cursor of one answer to the next call.
+// StreamList returns one page of streams. Pass the Cursor of its result to the next call.
 func (c *Client) StreamList(ctx context.Context, p api.StreamListParams) (api.StreamListResult, error) {
 	return Call(ctx, c, api.StreamList, p)
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// delivery is a message that this client was sent and has not acknowledged.
+// delivery is a message that was sent to this client and is not acknowledged.
 type delivery struct {
 	api.StreamMessage
 	ctx context.Context // ends when it is lost
 	end context.CancelCauseFunc
 }
 
-// streamFeed is the messages of a subscription, over all its connections. The sidecar bounds
+// streamFeed is the deliveries of a subscription, over all its connections. The sidecar bounds
 // them by prefetch.
 type streamFeed struct {
-	ctx  context.Context // of all deliveries
-	more chan struct{}   // filled when next has something to tell; has room for one
+	ctx  context.Context // the parent of all deliveries' contexts
+	more chan struct{}   // filled when next has something to return; has a capacity of 1
 
 	mu         sync.Mutex // guards what follows
 	queue      []*delivery
-	deliveries map[string]*delivery // by id; those of the queue too
-	down       chan struct{}        // filled when the connection has ended, until that was told; has room for one
+	deliveries map[string]*delivery // by id, those in queue included
+	down       chan struct{}        // filled when the connection has ended, emptied by next or wait; has a capacity of 1
 }
 
 func newStreamFeed(ctx context.Context) *streamFeed {
@@ -45,7 +45,7 @@ func (f *streamFeed) hear(method string, params []byte, d *codec.Decoder) error 
 	if err := decode(d, params, &m.StreamMessage); err != nil {
 		return err
 	}
-	m.Body = bytes.Clone(m.Body) // it may lie in the read buffer
+	m.Body = bytes.Clone(m.Body) // it may be a part of the read buffer
 	m.ctx, m.end = context.WithCancelCause(f.ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,8 +76,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// next takes the first message that nobody works on. Down = there is none, and the connection
-// has ended, of which it tells once.
+// next takes the first message whose function was not started. If there is none and the connection
+// has ended, it returns down, once.
 func (f *streamFeed) next() (m *delivery, down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,10 +96,10 @@ func (f *streamFeed) next() (m *delivery, down bool) {
 	return m, false
 }
 
-// wait returns when the end of the connection was told, which is about to be.
+// wait waits until ended was called for the connection, which has ended.
 func (f *streamFeed) wait() { <-f.down }
 
-// drop ends a delivery. It needs mu.
+// drop ends a delivery. The caller holds mu.
 func (f *streamFeed) drop(m *delivery, why error) {
 	m.end(why)
 	if f.deliveries[m.ID] == m {
@@ -113,14 +113,14 @@ func (f *streamFeed) drop(m *delivery, why error) {
 	}
 }
 
-// forget ends a delivery that the sidecar was told of.
+// forget ends a delivery whose outcome was sent to the sidecar.
 func (f *streamFeed) forget(m *delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.drop(m, ErrReleased)
 }
 
-// lose ends the delivery of a message that others may have.
+// lose ends the delivery of a message that another consumer may have.
 func (f *streamFeed) lose(id string, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +129,7 @@ func (f *streamFeed) lose(id string, why error) {
 	}
 }
 
-// all are the deliveries of now.
+// all returns the present deliveries.
 func (f *streamFeed) all() []*delivery {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +140,7 @@ func (f *streamFeed) all() []*delivery {
 	return list
 }
 
-// has reports whether a message of a group is among its deliveries.
+// has reports whether a message of a group is among the deliveries.
 func (f *streamFeed) has(id, stream, group string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +169,7 @@ func (cn *conn) lostMessage(p api.LostParams) {
 	}
 }
 
-// groupIn are the stream and the group in the name of a loss.
+// groupIn returns the stream and the group in the name of a loss.
 func groupIn(name string) (stream, group string, ok bool) {
 	stream, group, ok = strings.Cut(name, ":")
 	stream, err := url.PathUnescape(stream)

@@ -15,37 +15,37 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// StreamOptions say how a group's messages are delivered. The zero StreamOptions deliver one
-// at a time, of all that the stream has.
+// StreamOptions set how a group's messages are delivered. With the zero StreamOptions a new group
+// begins with the oldest message, and messages are processed one at a time.
 type StreamOptions struct {
-	// Concurrency is how many messages are worked on at once; 0 = 1.
+	// Concurrency is how many messages are processed at once; 0 = 1.
 	Concurrency int
-	// Prefetch is how many messages may be here that are not acknowledged, 1 to 1000; 0 =
-	// Concurrency. With more, the next messages are here already when a function ends, and the
-	// next function does not wait until the sidecar has answered the ack of the one before.
+	// Prefetch is how many unacknowledged messages this client may have, 1 to 1000; 0 =
+	// Concurrency. With more than Concurrency, the next message is already here when a function
+	// ends, so the next function need not wait for the acknowledgement of the one before.
 	Prefetch int
-	// MaxDeliveries is after how many deliveries a message becomes a dead letter; 0 = 5.
+	// MaxDeliveries is how many times a message is delivered before it becomes a dead letter; 0 = 5.
 	MaxDeliveries int
-	// Visibility is after how long a message is delivered to another, unless it is extended;
-	// 0 = a minute. It is extended for as long as the function runs.
+	// Visibility is the visibility timeout: how long a message stays delivered to this client unless
+	// it is extended; 0 = a minute. It is extended for as long as the function runs.
 	Visibility time.Duration
 	// Bind is api.BindSession or api.BindTTL. With api.BindSession, the default, the sidecar
-	// extends messages while the connection lives; with api.BindTTL this client does, so that
-	// a program that hangs as a whole loses its messages. Either way they are delivered again
-	// when the connection closes.
+	// extends messages while the connection is open. With api.BindTTL this client extends them, so
+	// that a program that hangs as a whole loses its messages. In both cases they are delivered
+	// again when the connection closes.
 	Bind string
-	// Start is where a group begins that is made by this: first, the default, with the oldest
-	// message, or new, with those published from now on.
+	// Start is where the group begins if this subscription creates it: first, the default, with the
+	// oldest message, or new, with messages published from now on.
 	Start string
-	// Rule and Key go together: a message is delivered only when this rule admits the text of
-	// its field Key, and messages whose text is the same go one at a time, in their order.
-	// All consumers of a group name the same field.
+	// Rule and Key are given together: a message is delivered only when this rule admits the value
+	// of its field Key, and messages with the same value are delivered one at a time, in their order.
+	// All consumers of a group must name the same field.
 	Rule, Key string
 	// Grace is how long running functions have to end after the context of the subscription
-	// has; 0 = 10 s. After that their contexts end too.
+	// has ended; 0 = 10 s. After that their contexts end too.
 	Grace time.Duration
-	// OnSubscribed is called when messages will come from now on: first, and whenever the
-	// connection to the sidecar was made again. Nil = nobody is told.
+	// OnSubscribed, if not nil, is called when the subscription is in force: first, and each time
+	// after the connection to the sidecar was made again.
 	OnSubscribed func()
 }
 
@@ -56,21 +56,21 @@ const (
 	maxReason         = 1000 // bytes
 )
 
-// NackError has a message of StreamSubscribe delivered again in another way than after other
-// errors: return it, alone or wrapped.
+// NackError is an error that the function of StreamSubscribe can return, alone or wrapped, to
+// choose what happens to its message.
 type NackError struct {
-	// Err is what went wrong.
+	// Err is the cause.
 	Err error
-	// Delay is until the next delivery, at most 24 h; 0 = as after other errors.
+	// Delay is the time until the next delivery, at most 24 h; 0 = as after other errors.
 	Delay time.Duration
-	// Dead: it becomes a dead letter at once, for what no further attempt can change.
+	// Dead makes the message a dead letter at once, for failures that no further attempt can change.
 	Dead bool
 }
 
 // Error implements error.
 func (e *NackError) Error() string {
 	if e.Err == nil {
-		return "not dealt with"
+		return "not processed"
 	}
 	return e.Err.Error()
 }
@@ -78,25 +78,25 @@ func (e *NackError) Error() string {
 // Unwrap returns the cause.
 func (e *NackError) Unwrap() error { return e.Err }
 
-// StreamSubscribe calls fn for each message of a group of a stream, with up to o.Concurrency
-// at once, until ctx ends. A message comes at least once: again after a failure, and it may
-// come twice when a connection breaks or Redis fails over.
+// StreamSubscribe calls fn for each message of a group of a stream, up to o.Concurrency at once,
+// until ctx ends. A message is delivered at least once: it is delivered again after a failure, and
+// possibly when a connection breaks or Redis fails over.
 //
-// If fn returns nil the message is acknowledged. After an error it is delivered again after a
-// delay that doubles with each attempt, or as a *NackError says, and becomes a dead letter
-// after its last attempt; the text of the error is kept with it. A panic of fn is recovered,
-// logged, and counts as an error.
+// If fn returns nil, the message is acknowledged. After an error it is delivered again, with a
+// delay that doubles with each attempt or that a *NackError sets. After its last attempt it becomes
+// a dead letter, which keeps the text of the error. A panic of fn is recovered and logged, and
+// counts as an error.
 //
-// The context that fn gets has the values of ctx and, with a Tracer, the span in which the
-// message is dealt with, linked to that of its publisher. It ends with a cause that is ErrLost when the message
-// is lost or the connection breaks: others may have the message then. It does not end with ctx,
-// so that fn can end its work: no function is begun after ctx has ended, but for messages on
-// their last attempt, those that run have o.Grace, and then their contexts end. StreamSubscribe
-// returns when all have ended, or 2 s later.
+// The context that fn gets has the values of ctx and, with a Tracer, the span of the processing,
+// which is linked to the span of the publisher. It ends with a cause that is ErrLost when the
+// message is lost or the connection breaks: another consumer may then have the message. It does
+// not end with ctx, so that fn can finish its work. After ctx has ended, fn is called only for
+// messages on their last attempt. Functions that run have o.Grace to end; then their contexts end
+// too. StreamSubscribe returns when all functions have ended, or 2 s after the grace.
 //
-// When the connection to the sidecar breaks it subscribes on the next one, for as long as that
-// takes. Errors are those of Call, of the first subscription or of a later one that the sidecar
-// refuses for good; the error of ctx; ErrClosed.
+// When the connection to the sidecar breaks, StreamSubscribe subscribes on the next one, however
+// long that takes. Its errors are those of Call, for the first subscription or for a later one that
+// the sidecar refuses for good; the error of ctx; ErrClosed.
 func (c *Client) StreamSubscribe(
 	ctx context.Context, stream, group string, o StreamOptions, fn func(context.Context, api.StreamMessage) error,
 ) error {
@@ -121,7 +121,7 @@ func (c *Client) StreamSubscribe(
 		}
 	}
 	if running := s.drain(err); running > 0 {
-		err = errors.Join(err, fmt.Errorf("%s: %d functions have not ended, or what became of their messages was not told", api.StreamSubscribe.Name, running))
+		err = errors.Join(err, fmt.Errorf("%s: %d functions have not ended, or the sidecar did not receive the outcome of their messages", api.StreamSubscribe.Name, running))
 	}
 	if sub != nil {
 		sub.cn.mu.Lock()
@@ -138,15 +138,15 @@ type consumer struct {
 	o             StreamOptions
 	fn            func(context.Context, api.StreamMessage) error
 	feed          *streamFeed
-	ctx           context.Context // of functions; ends when the grace is over
+	ctx           context.Context // the parent of the functions' contexts; ends when the grace is over
 	stop          context.CancelCauseFunc
 	ending        sync.Once     // starts the grace
-	running       chan struct{} // has as many as functions run, and room for Concurrency
+	running       chan struct{} // has one item for each function that runs; its capacity is Concurrency
 
-	// untold are the messages of which a function was begun and the sidecar was not told, told
-	// is done when there are none. Only who begins functions adds to it.
-	untold atomic.Int64
-	told   sync.WaitGroup
+	// unsettled counts the messages whose function was started and whose outcome the sidecar has not
+	// received. settled waits until there are none. Only the goroutine that starts functions adds to them.
+	unsettled atomic.Int64
+	settled   sync.WaitGroup
 }
 
 func newConsumer(
@@ -158,14 +158,14 @@ func newConsumer(
 	return s
 }
 
-// serve begins functions until the connection of the subscription has ended, or else returns
-// why it does not go on.
+// serve starts functions. It returns nil when the connection of the subscription has ended, or
+// else the error that ends StreamSubscribe.
 func (s *consumer) serve(ctx context.Context, sub *subscribed) error {
 	if s.o.Bind == api.BindTTL {
 		go s.extend(sub)
 	}
 	for {
-		select { // before a message is taken, which would be one more that nobody works on
+		select { // comes before a message is taken, which would otherwise wait without a function
 		case s.running <- struct{}{}:
 		case <-sub.cn.dead:
 			s.feed.wait()
@@ -177,7 +177,7 @@ func (s *consumer) serve(ctx context.Context, sub *subscribed) error {
 		}
 		d := s.next(ctx)
 		if d != nil {
-			s.begin(sub.cn, d)
+			s.start(sub.cn, d)
 			continue
 		}
 		<-s.running
@@ -191,7 +191,7 @@ func (s *consumer) serve(ctx context.Context, sub *subscribed) error {
 	}
 }
 
-// next waits for a message; nil = none will come, or none is to be begun.
+// next waits for a message; nil = none will come, or no function is to be started.
 func (s *consumer) next(ctx context.Context) *delivery {
 	for ctx.Err() == nil && s.c.ctx.Err() == nil {
 		d, down := s.feed.next()
@@ -207,18 +207,18 @@ func (s *consumer) next(ctx context.Context) *delivery {
 	return nil
 }
 
-// leave ends the subscription. What was delivered and not begun is given back, but for what
-// would become a dead letter by that.
+// leave ends the subscription. It gives back delivered messages whose function was not started,
+// except those that would become dead letters by that: their functions are still run.
 func (s *consumer) leave(sub *subscribed, why error) error {
 	s.end(why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), releaseTime)
 	defer cancel()
-	// The feed hears on: messages that were sent before the answer are this connection's.
+	// The feed stays subscribed: messages that the sidecar sends before its answer belong to this connection.
 	err := s.c.invoke(ctx, invocation{
 		method: api.StreamUnsubscribe.Name, idempotent: true, params: &api.StreamUnsubscribeParams{Subscription: sub.id}, on: sub.cn,
 	})
 	if err != nil && s.c.ctx.Err() == nil {
-		s.c.o.Logger.Debug("a subscription was not ended; it ends with the connection", "err", err)
+		s.c.o.Logger.Debug("unsubscribing failed; the subscription ends with the connection", "err", err)
 	}
 	last := int64(cmp.Or(s.o.MaxDeliveries, defaultDeliveries))
 	for {
@@ -232,32 +232,32 @@ func (s *consumer) leave(sub *subscribed, why error) error {
 		}
 		select {
 		case s.running <- struct{}{}:
-			s.begin(sub.cn, d)
+			s.start(sub.cn, d)
 		case <-s.ctx.Done():
 			s.giveBack(sub.cn, d)
 		}
 	}
 }
 
-// end starts the grace of the functions that run.
+// end starts the grace period of the running functions.
 func (s *consumer) end(why error) {
 	s.ending.Do(func() { time.AfterFunc(s.o.Grace, func() { s.stop(why) }) })
 }
 
-// drain waits for the functions that run, and until the sidecar was told of them, as long as
-// that may take, and returns of how many it was not.
+// drain waits until the running functions have ended and the sidecar has received the outcomes
+// of their messages: for the grace period and releaseTime more. It returns how many are left.
 func (s *consumer) drain(why error) (left int) {
 	s.end(why)
-	over, closed, told := s.ctx.Done(), s.c.ctx.Done(), make(chan struct{})
-	go func() { s.told.Wait(); close(told) }()
+	over, closed, settled := s.ctx.Done(), s.c.ctx.Done(), make(chan struct{})
+	go func() { s.settled.Wait(); close(settled) }()
 	var last <-chan time.Time
 	for {
 		select {
-		case <-told:
+		case <-settled:
 			s.stop(why)
 			return 0
 		case <-last:
-			return int(s.untold.Load())
+			return int(s.unsettled.Load())
 		case <-over:
 		case <-closed:
 			s.stop(ErrClosed)
@@ -268,11 +268,11 @@ func (s *consumer) drain(why error) (left int) {
 
 var errNotReturned = errors.New("the function ended its goroutine")
 
-// begin deals with a message, of which s.running has one. The next function may run while the
-// sidecar is told of it: Prefetch bounds how many may be so.
-func (s *consumer) begin(cn *conn, d *delivery) {
-	s.untold.Add(1)
-	s.told.Add(1)
+// start runs the function for a message, for which s.running has an item. The next function may
+// run while the outcome of this one is sent to the sidecar; Prefetch bounds how many outcomes are.
+func (s *consumer) start(cn *conn, d *delivery) {
+	s.unsettled.Add(1)
+	s.settled.Add(1)
 	go s.run(cn, d)
 }
 
@@ -284,36 +284,36 @@ func (s *consumer) run(cn *conn, d *delivery) {
 	err := errNotReturned
 	defer func() { // also when the function panics, or ends its goroutine
 		if p := recover(); p != nil {
-			s.c.o.Logger.Error("a function for messages panicked; the message is delivered again",
+			s.c.o.Logger.Error("the function for a message panicked; the message is delivered again",
 				"stream", s.stream, "group", s.group, "id", d.ID, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 		if traced {
 			failed := ""
 			if err != nil {
-				failed = "nack" // the text may have what the message has
+				failed = "nack" // not the text of the error, which may contain parts of the message
 			}
 			s.c.o.Tracer.End(ctx, failed)
 		}
 		<-s.running
-		s.tell(cn, d, err)
-		s.untold.Add(-1)
-		s.told.Done()
+		s.report(cn, d, err)
+		s.unsettled.Add(-1)
+		s.settled.Done()
 	}()
 	err = s.fn(ctx, d.StreamMessage)
 }
 
-// tell tells the sidecar how a function has ended.
-func (s *consumer) tell(cn *conn, d *delivery, err error) {
+// report sends the outcome of a function to the sidecar.
+func (s *consumer) report(cn *conn, d *delivery, err error) {
 	switch {
 	case err == nil:
-		// Even if it was lost: what was dealt with need not be done by others.
+		// Also if it was lost, so that another consumer need not process it again.
 		s.settle(cn, d, api.StreamAck.Name, &api.StreamMessageParams{Stream: s.stream, Group: s.group, ID: d.ID})
 		return
 	case errors.Is(context.Cause(d.ctx), ErrLost):
-		return // others may be dealing with it, who say what becomes of it
+		return // another consumer may have it, and reports the outcome
 	}
-	p := s.naming(d)
+	p := s.params(d)
 	p["reason"] = reasonOf(err)
 	var nack *NackError
 	if errors.As(err, &nack) {
@@ -325,22 +325,22 @@ func (s *consumer) tell(cn *conn, d *delivery, err error) {
 	s.settle(cn, d, api.StreamNack.Name, p)
 }
 
-// naming are the params that name a message.
-func (s *consumer) naming(d *delivery) map[string]any {
+// params returns the params that identify a message.
+func (s *consumer) params(d *delivery) map[string]any {
 	return map[string]any{"stream": s.stream, "group": s.group, "id": d.ID}
 }
 
-// giveBack has a message delivered again at once that was not begun.
+// giveBack gives back a message whose function was not started, so that it is delivered again at once.
 func (s *consumer) giveBack(cn *conn, d *delivery) {
-	p := s.naming(d)
-	p["delay_ms"], p["reason"] = 0, "it was not begun"
+	p := s.params(d)
+	p["delay_ms"], p["reason"] = 0, "the consumer ended before it processed the message"
 	s.settle(cn, d, api.StreamNack.Name, p)
 }
 
-// settle tells the sidecar what became of a message. While it cannot, it tries again, since
-// the message would stay with this connection for as long as that lives. A connection that has
-// ended has given it back; it is told all the same, on another one, so that the message does
-// not come again.
+// settle sends the outcome of a message to the sidecar. It tries again as long as that fails,
+// because the message would otherwise stay delivered to this connection for as long as it is open.
+// If the connection has ended, the sidecar has given the message back. An acknowledgement is then
+// still sent on another connection, so that the message is not delivered again.
 func (s *consumer) settle(cn *conn, d *delivery, method string, params any) {
 	defer s.feed.forget(d)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -356,7 +356,7 @@ func (s *consumer) settle(cn *conn, d *delivery, method string, params any) {
 			cn = nil
 			continue
 		case errors.As(err, &broken), errors.As(err, &refused) && !refused.Retryable && refused.Code != api.DeadlineExceeded, cn == nil:
-			s.c.o.Logger.Debug("what became of a message was not told; it is delivered again", "method", method, "id", d.ID, "err", err)
+			s.c.o.Logger.Debug("the sidecar did not receive the outcome of a message, which is delivered again", "method", method, "id", d.ID, "err", err)
 			return
 		}
 		select {
@@ -369,7 +369,7 @@ func (s *consumer) settle(cn *conn, d *delivery, method string, params any) {
 	}
 }
 
-// extend starts the visibility timeout of all messages again, each third of it, until the
+// extend restarts the visibility timeout of all messages each third of it, until the
 // connection or the last function ends.
 func (s *consumer) extend(sub *subscribed) {
 	t := time.NewTicker(cmp.Or(s.o.Visibility, defaultVisibility) / 3)
@@ -395,7 +395,7 @@ func (s *consumer) extend(sub *subscribed) {
 	}
 }
 
-// reasonOf is the text of an error, as a dead letter has it.
+// reasonOf returns the text of an error for a dead letter, cut to maxReason bytes.
 func reasonOf(err error) string {
 	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
 	if len(text) <= maxReason {

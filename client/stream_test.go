@@ -154,7 +154,7 @@ func TestAMessageIsGivenBackHoweverItsFunctionFails(t *testing.T) {
 		"2-0": {"reason": "panic: boom"},
 		"3-0": {"reason": "the function ended its goroutine"},
 		"4-0": {"reason": "wrapped: poison", "dead": true},
-		"5-0": {"reason": "not dealt with", "dead": false, "delay_ms": int64(1500)},
+		"5-0": {"reason": "not processed", "dead": false, "delay_ms": int64(1500)},
 		"6-0": {"reason": long[:1000]},
 	} {
 		p.notify("stream.message", sent("sub-1", id, 1))

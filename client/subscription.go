@@ -12,25 +12,25 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// A subscription belongs to one connection: the sidecar names it in its answer, sends what it
-// has as notifications that have the name in "subscription", and ends it with the connection.
-// This file gives those notifications to who subscribed. What is kept of them, and what
-// becomes of a subscription whose connection has ended, is up to the noun.
+// A subscription belongs to one connection. The sidecar returns its id, sends its messages as
+// notifications that contain the id as "subscription", and ends it with the connection. This
+// file gives those notifications to the subscriber. The noun decides what is kept of them, and
+// what happens when the connection has ended.
 
-// subscriber hears one subscription.
+// subscriber receives the notifications of one subscription.
 type subscriber interface {
 	// hear is given a notification whose params are valid until it returns, and the decoder
-	// for them. It is called on the goroutine that reads the connection: it must not block, and
+	// for them. It is called on the goroutine that reads the connection, so it must not block and
 	// must not use the connection. After an error the connection is closed.
 	hear(method string, params []byte, d *codec.Decoder) error
-	// ended is called once, when the connection has ended. Nothing is heard after it.
+	// ended is called once, when the connection has ended. hear is not called after it.
 	ended(err error)
 }
 
-// opening says how to subscribe.
+// opening describes how to subscribe.
 type opening struct {
-	// subscribe and unsubscribe are methods: the result of the one has the subscription, which
-	// the other takes.
+	// subscribe and unsubscribe are methods: the result of subscribe has the id of the
+	// subscription, which unsubscribe takes.
 	subscribe, unsubscribe string
 	params                 any
 	to                     subscriber
@@ -39,9 +39,9 @@ type opening struct {
 // subscriptions are those of one connection; its mutex guards them.
 type subscriptions struct {
 	by map[string]subscriber
-	// unanswered counts the calls that subscribe and have no answer yet. While there are any,
-	// early are the notifications for subscriptions that are not known, of earlyBytes together:
-	// those of a subscription may be read before the answer that names it.
+	// unanswered counts the calls that subscribe and have no reply yet. While there are any, early
+	// keeps the notifications of unknown subscriptions, which have earlyBytes together: the first
+	// notifications of a subscription may be read before the reply that contains its id.
 	unanswered int
 	early      []earlyNotification
 	earlyBytes int
@@ -52,10 +52,10 @@ type earlyNotification struct {
 	params     []byte
 }
 
-// maxEarlyBytes bounds what is kept until a call that subscribes is answered.
+// maxEarlyBytes bounds the notifications that are kept until a call that subscribes is answered.
 const maxEarlyBytes = 8 << 20
 
-var errTooEarly = errors.New("the sidecar sent more than 8 MiB for a subscription before it named it")
+var errTooEarly = errors.New("the sidecar sent more than 8 MiB for a subscription before the reply that has its id")
 
 // subscribed is a subscription of one connection.
 type subscribed struct {
@@ -78,7 +78,7 @@ func (c *Client) open(ctx context.Context, o *opening) (*subscribed, error) {
 		var broken *brokenError
 		switch {
 		case errors.As(err, &broken):
-			continue // what was subscribed ended with the connection; await ends with ctx
+			continue // the subscription, if any, ended with the connection; await ends with ctx
 		case err != nil:
 			return nil, err
 		}
@@ -86,8 +86,8 @@ func (c *Client) open(ctx context.Context, o *opening) (*subscribed, error) {
 	}
 }
 
-// openAgain is open until it succeeds, for a subscription whose connection has ended. Its
-// error is that of ctx, ErrClosed, or one that says that another try is of no use.
+// openAgain repeats open until it succeeds, for a subscription whose connection has ended. Its
+// error is that of ctx, ErrClosed, or a refusal that a further try would not change.
 func (c *Client) openAgain(ctx context.Context, o *opening) (*subscribed, error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		s, err := c.open(ctx, o)
@@ -105,8 +105,7 @@ func (c *Client) openAgain(ctx context.Context, o *opening) (*subscribed, error)
 	}
 }
 
-// close unsubscribes, also if ctx has ended. What was sent before may still be on its way, and
-// is not heard.
+// close unsubscribes, also if ctx has ended. Notifications that still arrive are dropped.
 func (s *subscribed) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
@@ -123,13 +122,13 @@ func (s *subscribed) close(ctx context.Context) error {
 	return err
 }
 
-// openedResult is the part of a result that names a subscription, for all nouns.
+// openedResult is the part of a result that has the id of a subscription, for all nouns.
 type openedResult struct {
 	Subscription string `codec:"subscription"`
 }
 
-// opened notes the subscription that a reply names, and gives it what came early. The reader
-// calls it with cn.mu held, before it reads on.
+// opened registers the subscription whose id a reply has, and gives it the early notifications.
+// The reader calls it with cn.mu held, before it reads on.
 func (cn *conn) opened(cl *call, reply []byte) (err error) {
 	o := cl.opens
 	if o == nil {
@@ -137,11 +136,11 @@ func (cn *conn) opened(cl *call, reply []byte) (err error) {
 	}
 	var r openedResult
 	switch {
-	case decodeReply(cn.dec, reply, &r, "") != nil || r.Subscription == "": // the caller is told
+	case decodeReply(cn.dec, reply, &r, "") != nil || r.Subscription == "": // the caller gets the error
 	case cl.gone:
 		cn.out = append(cn.out, o.closeFrame(cn.id(), r.Subscription)...)
 	default:
-		err = cn.meet(o.to, r.Subscription)
+		err = cn.register(o.to, r.Subscription)
 	}
 	if cn.subs.unanswered--; cn.subs.unanswered == 0 {
 		cn.subs.early, cn.subs.earlyBytes = nil, 0
@@ -149,8 +148,8 @@ func (cn *conn) opened(cl *call, reply []byte) (err error) {
 	return err
 }
 
-// meet has a subscriber hear a subscription from its first notification on.
-func (cn *conn) meet(to subscriber, id string) (err error) {
+// register registers the subscriber of a subscription, and gives it the early notifications.
+func (cn *conn) register(to subscriber, id string) (err error) {
 	if cn.subs.by == nil {
 		cn.subs.by = make(map[string]subscriber)
 	}
@@ -163,15 +162,15 @@ func (cn *conn) meet(to subscriber, id string) (err error) {
 	return err
 }
 
-// closeFrame is a request for whose reply nobody waits.
+// closeFrame returns a request that unsubscribes and whose reply is ignored.
 func (o *opening) closeFrame(msgid uint32, id string) []byte {
 	b := appendText(appendUint([]byte{0x94, frameRequest}, uint64(msgid)), o.unsubscribe)
 	return appendText(appendText(appendMap(append(b, 0x91), 1), "subscription"), id)
 }
 
-// heard gives a notification to who subscribed. It reports false for one of no subscription
-// that is known, or will be.
-func (cn *conn) heard(method string, params []byte) (bool, error) {
+// forSubscriber gives a notification to its subscriber. It returns false if the notification
+// belongs to no subscription that is known or may become known.
+func (cn *conn) forSubscriber(method string, params []byte) (bool, error) {
 	id, ok := subscriptionIn(params)
 	if !ok {
 		return false, nil
@@ -193,7 +192,7 @@ func (cn *conn) heard(method string, params []byte) (bool, error) {
 	return true, to.hear(method, params, cn.dec)
 }
 
-// subscriptionIn finds the subscription in params.
+// subscriptionIn returns the id of the subscription in params.
 func subscriptionIn(params []byte) (id string, ok bool) {
 	r := cursor{params}
 	n, ok := r.pairs()
@@ -215,5 +214,5 @@ func subscriptionIn(params []byte) (id string, ok bool) {
 	return "", false
 }
 
-// listens reports whether notifications have to be heard at once; the caller holds cn.mu.
+// listens reports whether notifications must be received at once; the caller holds cn.mu.
 func (cn *conn) listens() bool { return len(cn.held) > 0 || len(cn.subs.by) > 0 }

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// No call has a timer of its own. One timer a connection runs at the earliest deadline that
-// it was told of; by then nearly all calls have ended, and it is set to the earliest of
-// those that have not.
+// Calls have no timers of their own. Each connection has one timer, which runs at the earliest
+// deadline that was passed to sweepBy. By then nearly all calls have ended, and the timer is
+// set to the earliest deadline of the others.
 
-// errTooLate ends a call whose time is over.
+// errTooLate ends a call whose deadline has passed.
 var errTooLate = ended(context.DeadlineExceeded)
 
-// sweepBy makes the sweeper run at a deadline, or before.
+// sweepBy makes sure that the sweeper runs at the deadline or before.
 func (cn *conn) sweepBy(deadline, now time.Duration) {
 	if cn.sweepAt != 0 && cn.sweepAt <= deadline {
 		return
@@ -26,7 +26,7 @@ func (cn *conn) sweepBy(deadline, now time.Duration) {
 	}
 }
 
-// sweep ends the calls whose time is over.
+// sweep ends the calls whose deadline has passed.
 func (cn *conn) sweep() {
 	cn.mu.Lock()
 	if cn.err != nil {
@@ -35,7 +35,7 @@ func (cn *conn) sweep() {
 	}
 	now := cn.c.now()
 	var late calls
-	reads := false // one of them
+	reads := false // one of the late callers is reading
 	cn.sweepAt = 0
 	cn.queue = slices.DeleteFunc(cn.queue, func(cl *call) bool {
 		if cl.deadline > now {
@@ -60,17 +60,17 @@ func (cn *conn) sweep() {
 	}
 	cn.admit(&late)
 	cn.flush()
-	late.tell()
+	late.wake()
 	if reads {
 		cn.interrupt()
 	}
 }
 
-// abandon cancels a call whose caller stops waiting. It reports false if the call has
-// ended.
+// abandon cancels a call whose caller stops waiting. It returns false if the call has
+// already ended.
 func (cn *conn) abandon(cl *call) bool {
 	var failed calls
-	defer failed.tell()
+	defer failed.wake()
 	cn.mu.Lock()
 	if cl.queued {
 		cn.queue = slices.DeleteFunc(cn.queue, func(other *call) bool { return other == cl })
@@ -87,7 +87,7 @@ func (cn *conn) abandon(cl *call) bool {
 	return true
 }
 
-// cancel asks the sidecar to cancel a call in flight; its caller does not wait any more.
+// cancel asks the sidecar to cancel a call in flight whose caller no longer waits.
 func (cn *conn) cancel(cl *call) {
 	cn.forget(cl)
 	if cl.lease != nil {

@@ -1,4 +1,4 @@
 package client
 
-// later writes nothing, so that everything is left to the background.
+// later writes nothing, so that the background goroutine writes everything.
 func later([]byte) (int, error) { return 0, nil }

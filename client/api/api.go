@@ -1,14 +1,15 @@
 // Package api is the wire contract of Coxswain, version 1: the name, the
 // parameters, the result and the guarantees of every method, and the codes of
-// every error. It is the one source of truth: the sidecar decodes and
-// describes calls from it, the Go client encodes them from it, and
-// docs/protocol.md is generated from it.
+// every error. Everything else is derived from it: the sidecar decodes and
+// describes calls by these types, the Go client encodes calls by them, and
+// docs/protocol.md and the methods of the Python and the Node client are
+// generated from them.
 //
-// Its invariant: within protocol version 1 methods, optional parameters and
-// result keys are added; nothing is renamed or removed.
+// Within protocol version 1, methods, optional parameters and result keys may be
+// added; none is renamed or removed.
 //
-// It converts between durations and the milliseconds of the wire, holds no other behaviour,
-// and knows neither sockets nor Redis.
+// Besides the types it has only small conversions, such as between durations and the
+// milliseconds of the wire. It uses neither sockets nor Redis.
 package api
 
 import (
@@ -18,23 +19,23 @@ import (
 	"strings"
 )
 
-// ProtocolVersion is what session.hello answers as protocol.
+// ProtocolVersion is the version that session.hello returns as protocol.
 const ProtocolVersion = 1
 
-// Spec is what the sidecar says of one method, in rpc.describe and in the docs.
+// Spec describes one method or event, for rpc.describe and the documentation.
 type Spec struct {
 	// Name is the method on the wire: noun, dot, verb.
 	Name string
-	// Summary is one sentence for people.
+	// Summary is what the method does, in a sentence or two.
 	Summary string
-	// Idempotent methods may be called again with the same parameters after a
-	// lost reply. The others need a request id to be repeated safely.
+	// Idempotent reports that a call whose reply was lost may be repeated with the
+	// same parameters. Other methods need a request id to be repeated safely.
 	Idempotent bool
-	// Notify methods are also run when they come as a notification.
+	// Notify reports that the method may also be sent as a notification, without a reply.
 	Notify bool
-	// NotifyOnly methods exist only as a notification, so they have no result.
+	// NotifyOnly reports that the method exists only as a notification and has no result.
 	NotifyOnly bool
-	// Admin methods can be switched off or bound to uids in the configuration.
+	// Admin reports that the configuration can switch the method off or restrict it to some uids.
 	Admin bool
 	// Since is the version of Coxswain that first had the method.
 	Since string
@@ -42,11 +43,11 @@ type Spec struct {
 	Params, Result reflect.Type
 }
 
-// Method is a Spec that knows its parameter and result types at compile time:
-// P is the struct of parameters, R the struct of results.
+// Method is a Spec with its types: P is the struct of its parameters, R the struct
+// of its result.
 type Method[P, R any] struct{ *Spec }
 
-// Event is a notification from the sidecar to its clients, with params type P.
+// Event is the Spec of a notification from the sidecar to its clients, whose parameters have type P.
 type Event[P any] struct{ *Spec }
 
 var (
@@ -76,14 +77,14 @@ func insert(table []*Spec, s *Spec) []*Spec {
 
 func compareName(s *Spec, name string) int { return strings.Compare(s.Name, name) }
 
-// Methods returns every method, sorted by name. The slice is shared: do not change it.
+// Methods returns every method, sorted by name. The slice is shared; do not modify it.
 func Methods() []*Spec { return methods }
 
 // Events returns every notification that the sidecar may send, sorted by name.
-// The slice is shared: do not change it.
+// The slice is shared; do not modify it.
 func Events() []*Spec { return events }
 
-// Lookup finds a method by its exact name.
+// Lookup returns the method with this exact name, and whether there is one.
 func Lookup(name string) (*Spec, bool) {
 	i, ok := slices.BinarySearchFunc(methods, name, compareName)
 	if !ok {
@@ -92,5 +93,5 @@ func Lookup(name string) (*Spec, bool) {
 	return methods[i], true
 }
 
-// Nothing is the params or result of a method that has none.
+// Nothing is the type of the params or the result of a method that has none.
 type Nothing struct{}

@@ -2,27 +2,27 @@ package api
 
 import "time"
 
-// Per makes a band of limit per period, such as Per(80, 10*time.Minute). The period is rounded up
+// Per returns the band of limit per period, such as Per(80, 10*time.Minute). It rounds the period up
 // to whole milliseconds.
 func Per(limit int64, period time.Duration) Band {
 	return Band{Limit: limit, PeriodMS: Millis(period)}
 }
 
-// WithBurst returns the band with another burst, which is how many calls token_bucket and
-// leaky_bucket admit at once.
+// WithBurst returns a copy of the band with this burst: how much token_bucket and leaky_bucket
+// admit at once.
 func (b Band) WithBurst(burst int64) Band {
 	b.Burst = burst
 	return b
 }
 
-// Millis converts a duration for fields of params whose names end in MS. It rounds up, so that a
-// short duration does not become 0, which means the default in most of these fields.
+// Millis converts a duration to the milliseconds of params fields whose names end in MS. It rounds
+// up, so that a short duration does not become 0, which most of these fields take as the default.
 func Millis(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// RetryAfter returns how long to wait until the same call may be allowed; false = it will never
-// be allowed.
+// RetryAfter returns how long to wait until the same call may be allowed. It returns false if the
+// call will never be allowed.
 func (r RatelimitResult) RetryAfter() (time.Duration, bool) {
 	if r.RetryAfterMS < 0 {
 		return 0, false

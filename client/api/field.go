@@ -10,7 +10,7 @@ import (
 // Kind is the wire type of a field.
 type Kind string
 
-// The wire types. Integers are always within 2^53; Any is free-form.
+// The wire types. An integer is always within 2^53; KindAny is any value.
 const (
 	KindInt  Kind = "int"
 	KindStr  Kind = "str"
@@ -21,34 +21,35 @@ const (
 	KindAny  Kind = "any"
 )
 
-// MaxInt is the largest integer on the wire: beyond 2^53 JavaScript and Lua
-// clients, and the Lua scripts themselves, would silently round.
+// MaxInt is the largest integer on the wire. Beyond 2^53 clients in JavaScript and Lua,
+// and the Lua scripts themselves, would silently round.
 const MaxInt = 1 << 53
 
-// MaxNameBytes is the longest name or key in bytes, unless a field says otherwise.
+// MaxNameBytes is the longest name or key in bytes, unless a field has a maxlen of its own.
 const MaxNameBytes = 512
 
-// Field describes one key of a params or result map. It is read from the
+// Field describes one key of a params or result map. It is read from these
 // struct tags of the contract's types:
 //
 //	codec    the key on the wire, as go-msgpack reads it
-//	required "true": the key must be there, and not be empty
+//	required "true": the key must be present and not empty
 //	default  the value of an absent key
+//	zero     the value that an explicit 0 is replaced by, where 0 and an absent key differ
 //	min, max the range of an int
-//	maxlen   the longest str in bytes (params: 512 where it is not given)
-//	enum     the allowed values of a str, separated by commas; {algorithm} is all Algorithms
-//	doc      one phrase for people, with the unit
+//	maxlen   the longest str in bytes (512 where a param has no maxlen)
+//	enum     the allowed values of a str, separated by commas; {algorithm} stands for all Algorithms
+//	doc      a phrase for people, with the unit
 type Field struct {
 	Name     string
-	Index    int // of the struct field
+	Index    int // of the field in its struct
 	Kind     Kind
-	Elem     reflect.Type // the struct of a map, or of the items of a list; else nil
-	Items    Kind         // of a list without Elem: str or int, which Min and Max bound
+	Elem     reflect.Type // the struct of a map or of a list's items; otherwise nil
+	Items    Kind         // of a list without Elem: the kind of its items, str or int (bounded by Min and Max)
 	Required bool
-	Optional bool // result keys that are left out when they do not apply
+	Optional bool // a result key that is left out when it does not apply
 	Default  string
-	// Zero is what a 0 that was sent is kept as, where that says something else than
-	// leaving the key out; 0 = as it is.
+	// Zero is the value that replaces an explicit 0 where it means something other than
+	// an absent key; 0 = a 0 stays a 0.
 	Zero     int64
 	Min, Max int64
 	MaxLen   int
@@ -56,9 +57,9 @@ type Field struct {
 	Doc      string
 }
 
-// Fields lists the keys of a params or result struct in declaration order. It
-// panics on a tag that cannot be read: that is a fault of this package, found
-// by its tests.
+// Fields returns the keys of a params or result struct in declaration order. It
+// panics if it cannot read a tag, which is a defect of this package that its
+// tests find.
 func Fields(t reflect.Type) []Field {
 	fields := make([]Field, 0, t.NumField())
 	for i := range t.NumField() {

@@ -1,203 +1,203 @@
 package api
 
-// The lock's methods.
+// The methods and the event of locks.
 var (
 	LockAcquire = define[LockAcquireParams, LockAcquireResult](Spec{
 		Name: "lock.acquire", Since: "0.1.0",
-		Summary: "Takes a lock, at once or in turn within wait_ms, or says who holds it. Repeating it with the same token answers the same grant.",
+		Summary: "Acquires a lock, at once or in turn within wait_ms, or returns who holds it. A repeated call with the same token returns the same grant.",
 	})
 	LockRenew = define[LockRenewParams, LockRenewResult](Spec{
 		Name: "lock.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews a lock that this token holds: it lasts so long from now on, shorter or longer. " +
-			"Locks bound to the session are renewed by the sidecar, so from then on.",
+		Summary: "Renews a lock that this token holds: from now on it lasts the given time, which may be shorter or longer than what was left. " +
+			"The sidecar renews locks that are bound to the session itself, with the new TTL from then on.",
 	})
 	LockRelease = define[LockReleaseParams, LockReleaseResult](Spec{
 		Name: "lock.release", Idempotent: true, Notify: true, Since: "0.1.0",
-		Summary: "Gives a lock back, if this token holds it.",
+		Summary: "Releases a lock, if this token holds it.",
 	})
 	LockGet = define[LockGetParams, LockGetResult](Spec{
 		Name: "lock.get", Idempotent: true, Since: "0.1.0",
-		Summary: "Says whether a lock is held, by whom and for how long.",
+		Summary: "Returns whether a lock is held, by whom and for how long.",
 	})
 	LockList = define[LockListParams, LockListResult](Spec{
 		Name: "lock.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there still.",
+		Summary: "Lists the locks that are held, one page at a time, in no particular order. A lock that is taken or freed during the listing may be missing or still listed.",
 	})
 	LockExplain = define[LockGetParams, LockExplainResult](Spec{
 		Name: "lock.explain", Idempotent: true, Since: "0.1.0",
-		Summary: "Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing.",
+		Summary: "Explains why a lock would be refused now and until when: who holds it, what keeps it held, and whose calls are in its waiting line. It takes nothing.",
 	})
 	LockForceRelease = define[LockForceReleaseParams, LockForceReleaseResult](Spec{
 		Name: "lock.force_release", Admin: true, Since: "0.1.0",
-		Summary: "Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher.",
+		Summary: "Takes a lock from whoever holds it, and returns who that was. The owner is notified that it has lost the lock; the next owner's fence is higher.",
 	})
 	LockLost = defineEvent[LostParams](Spec{
 		Name: "lock.lost", Since: "0.1.0",
-		Summary: "A lock of this connection is no longer its own. Sent before its validity ends.",
+		Summary: "This connection has lost a lock. Sent before the lease ends.",
 	})
 )
 
-// What a lease is bound to.
+// What a lease can be bound to.
 const (
-	// BindSession: renewed by the sidecar while the connection lives, released when it closes.
+	// BindSession: the sidecar renews the lease while the connection is open, and releases it when the connection closes.
 	BindSession = "session"
-	// BindTTL: it lives for its TTL unless renewed, across connections.
+	// BindTTL: the lease lasts for its TTL unless the client renews it, also when the connection closes.
 	BindTTL = "ttl"
 )
 
-// LockAcquireParams name a lock and how long to hold it.
+// LockAcquireParams select a lock and set how to hold it.
 type LockAcquireParams struct {
 	Name         string `codec:"name" required:"true" doc:"the lock"`
-	TTLMS        int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
-	WaitMS       int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods"`
-	Token        string `codec:"token,omitempty" doc:"the owner's secret; made by the sidecar when absent"`
-	WaitReplicas int64  `codec:"wait_replicas,omitempty" default:"0" min:"0" max:"16" doc:"how many replicas of Redis must have the grant, or it is given back; for fewer second holders after a failover"`
-	MaxHoldMS    int64  `codec:"max_hold_ms,omitempty" default:"0" min:"0" max:"604800000" doc:"milliseconds after which it is lost, whoever renews it; 0 = never"`
-	Meta         string `codec:"meta,omitempty" doc:"shown with the holder, such as a job's id; at most 512 bytes"`
-	Bind         string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and released when it closes; ttl = neither"`
+	TTLMS        int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds that the lease lasts unless it is renewed"`
+	WaitMS       int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods"`
+	Token        string `codec:"token,omitempty" doc:"the owner's secret; the sidecar makes one when it is absent"`
+	WaitReplicas int64  `codec:"wait_replicas,omitempty" default:"0" min:"0" max:"16" doc:"how many replicas of Redis must have the grant; if fewer do in time, it is given back. A second holder after a failover becomes less likely"`
+	MaxHoldMS    int64  `codec:"max_hold_ms,omitempty" default:"0" min:"0" max:"604800000" doc:"milliseconds after which it is lost even if it is renewed; 0 = never"`
+	Meta         string `codec:"meta,omitempty" doc:"a text that is shown with the holder, such as a job's id; at most 512 bytes"`
+	Bind         string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does neither"`
 }
 
-// LockAcquireResult is a grant, or who is in the way.
+// LockAcquireResult is a grant, or who holds the lock.
 type LockAcquireResult struct {
 	Acquired     bool    `codec:"acquired" doc:"the lock is held by this token"`
 	Token        string  `codec:"token,omitempty" doc:"the owner's secret, for renew and release"`
-	Fence        string  `codec:"fence,omitempty" doc:"a decimal number that rises with every new owner; give it to what the lock protects"`
-	TTLMS        int64   `codec:"ttl_ms" doc:"milliseconds that the present owner has left at least"`
-	HeldBy       *Holder `codec:"held_by,omitempty" doc:"who holds it, when it is not acquired"`
-	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line"`
-	WaitedMS     int64   `codec:"waited_ms,omitempty" doc:"milliseconds it stood in line until the answer was asked for, rounded down"`
-	Replayed     bool    `codec:"replayed,omitempty" doc:"the answer is about an earlier grant with the same request id"`
-	Reason       string  `codec:"reason,omitempty" enum:"busy,replicas,released,expired" doc:"why it is not acquired; replicas = too few had the grant, and it was given back; released or expired = what became of a replayed grant"`
+	Fence        string  `codec:"fence,omitempty" doc:"a decimal number that rises with every new owner; pass it to what the lock protects"`
+	TTLMS        int64   `codec:"ttl_ms" doc:"the least milliseconds that the present owner's lease has left"`
+	HeldBy       *Holder `codec:"held_by,omitempty" doc:"the holder, if the lock is not acquired"`
+	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the holder's lease ends, or until it is worth asking again while other calls are in the waiting line"`
+	WaitedMS     int64   `codec:"waited_ms,omitempty" doc:"milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down"`
+	Replayed     bool    `codec:"replayed,omitempty" doc:"the call repeats an earlier one with the same request id, and this is about the grant of that one"`
+	Reason       string  `codec:"reason,omitempty" enum:"busy,replicas,released,expired" doc:"why it is not acquired: busy = others hold it or are before this call in the waiting line; replicas = too few replicas had the grant in time, so it was given back; released or expired = how the grant of a repeated call ended"`
 }
 
-// Holder is who holds something, by the names of its session.hello.
+// Holder is the client that holds something, by the names that it gave to session.hello.
 type Holder struct {
 	Client    string `codec:"client" doc:"the client program"`
-	Instance  string `codec:"instance" doc:"which one it is"`
-	SinceAtMS int64  `codec:"since_at_ms" doc:"since when, by the Redis server's clock, Unix milliseconds"`
-	Meta      string `codec:"meta,omitempty" doc:"what it said of itself when it acquired"`
+	Instance  string `codec:"instance" doc:"the instance of the program, as it introduced itself"`
+	SinceAtMS int64  `codec:"since_at_ms" doc:"when it acquired the lease, by the Redis server's clock, Unix milliseconds"`
+	Meta      string `codec:"meta,omitempty" doc:"the meta that it gave when it acquired the lease"`
 }
 
-// LockRenewParams name the lock, its owner and the new TTL.
+// LockRenewParams are the lock, its owner's token and the new TTL.
 type LockRenewParams struct {
 	Name  string `codec:"name" required:"true" doc:"the lock"`
 	Token string `codec:"token" required:"true" doc:"the owner's secret"`
-	TTLMS int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds from now until it is free again"`
+	TTLMS int64  `codec:"ttl_ms,omitempty" default:"30000" min:"100" max:"86400000" doc:"milliseconds that the lease lasts from now on"`
 }
 
-// LockRenewResult says whether the lock is still this token's.
+// LockRenewResult reports whether this token still holds the lock.
 type LockRenewResult struct {
-	Renewed bool   `codec:"renewed" doc:"the lock is held for ttl_ms more"`
+	Renewed bool   `codec:"renewed" doc:"the lock is held for another ttl_ms"`
 	Fence   string `codec:"fence,omitempty" doc:"the grant's fence, unchanged"`
-	TTLMS   int64  `codec:"ttl_ms" doc:"milliseconds left at least; 0 when it is not held by this token"`
-	Reason  string `codec:"reason" enum:"renewed,not_owner,expired" doc:"what was found"`
+	TTLMS   int64  `codec:"ttl_ms" doc:"the least milliseconds that the lease has left; 0 when this token does not hold the lock"`
+	Reason  string `codec:"reason" enum:"renewed,not_owner,expired" doc:"the outcome; not_owner = another owner holds it now; expired = this lease had ended"`
 }
 
-// LockReleaseParams name the lock and its owner.
+// LockReleaseParams are the lock and its owner's token.
 type LockReleaseParams struct {
 	Name  string `codec:"name" required:"true" doc:"the lock"`
 	Token string `codec:"token" required:"true" doc:"the owner's secret"`
 }
 
-// LockReleaseResult says what was found, as data.
+// LockReleaseResult reports the outcome. A lease that has ended is a reason here, not an error.
 type LockReleaseResult struct {
-	Released bool   `codec:"released" doc:"the lock was this token's and is free now"`
-	Reason   string `codec:"reason" enum:"released,not_owner,expired" doc:"what was found"`
+	Released bool   `codec:"released" doc:"this token held the lock, which is free now"`
+	Reason   string `codec:"reason" enum:"released,not_owner,expired" doc:"the outcome; not_owner = another owner holds it now; expired = this lease had ended"`
 }
 
-// LockGetParams name a lock.
+// LockGetParams select a lock.
 type LockGetParams struct {
 	Name string `codec:"name" required:"true" doc:"the lock"`
 }
 
-// LockGetResult never holds the token.
+// LockGetResult is the state of a lock. It never contains the token.
 type LockGetResult struct {
-	Held   bool    `codec:"held" doc:"someone holds it"`
+	Held   bool    `codec:"held" doc:"it is held"`
 	Fence  string  `codec:"fence,omitempty" doc:"the present owner's fence"`
-	TTLMS  int64   `codec:"ttl_ms,omitempty" doc:"milliseconds that the owner has left"`
-	HeldBy *Holder `codec:"held_by,omitempty" doc:"who holds it"`
-	// Waiting is 0 for a lock that nobody waits for.
-	Waiting int64 `codec:"waiting,omitempty" doc:"how many calls stand in line for it"`
+	TTLMS  int64   `codec:"ttl_ms,omitempty" doc:"milliseconds until the lease ends"`
+	HeldBy *Holder `codec:"held_by,omitempty" doc:"the holder"`
+	// Waiting is 0 if the waiting line is empty.
+	Waiting int64 `codec:"waiting,omitempty" doc:"how many calls are in its waiting line"`
 }
 
-// LockListParams say where to go on.
+// LockListParams select one page of the list.
 type LockListParams struct {
-	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
-	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
-	State  string `codec:"state,omitempty" enum:"held,waited" doc:"held = all that are held; waited = only those that calls stand in line for; absent = held"`
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor that the previous page returned; absent = the first page"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many entries to list"`
+	State  string `codec:"state,omitempty" enum:"held,waited" doc:"held = all held locks; waited = only held locks with calls in their waiting lines; absent = held"`
 }
 
-// LockListResult is one page.
+// LockListResult is one page of the list.
 type LockListResult struct {
-	Locks  []LockEntry `codec:"locks" doc:"those of this page that are held; it may have none and not be the last"`
-	Cursor string      `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+	Locks  []LockEntry `codec:"locks" doc:"the held locks of this page; a page may be empty without being the last"`
+	Cursor string      `codec:"cursor,omitempty" doc:"the cursor of the next page; absent = this was the last page"`
 }
 
-// LockEntry is one lock that is held.
+// LockEntry is a held lock in the list.
 type LockEntry struct {
 	Name   string  `codec:"name" doc:"the lock"`
 	Fence  string  `codec:"fence" doc:"the owner's fence"`
-	TTLMS  int64   `codec:"ttl_ms" doc:"milliseconds that the owner has left"`
-	HeldBy *Holder `codec:"held_by" doc:"who holds it"`
-	// Waiting is 0 for a lock that nobody waits for.
-	Waiting int64 `codec:"waiting,omitempty" doc:"how many calls stand in line for it"`
+	TTLMS  int64   `codec:"ttl_ms" doc:"milliseconds until the lease ends"`
+	HeldBy *Holder `codec:"held_by" doc:"the holder"`
+	// Waiting is 0 if the waiting line is empty.
+	Waiting int64 `codec:"waiting,omitempty" doc:"how many calls are in its waiting line"`
 }
 
-// The states by which lists choose.
+// The states that a list can select by.
 const (
 	StateHeld   = "held"
 	StateWaited = "waited"
 )
 
-// The decisions of an explanation that are no reasons of a refusal.
+// The decisions of an explanation that are not refusals.
 const (
-	// ExplainAcquired: a call would get what it asks for.
+	// ExplainAcquired: a call would acquire what it asks for.
 	ExplainAcquired = "acquired"
-	// ExplainAllowed: a breaker would let a call pass; ExplainProbe: as a probe.
+	// ExplainAllowed: a breaker would allow a call. ExplainProbe: it would allow the call as a probe.
 	ExplainAllowed = "allowed"
 	ExplainProbe   = "probe"
 )
 
-// LockExplainResult has the answer to a call for a lock, and all that decides about it.
+// LockExplainResult is what lock.acquire would return, and everything that decides it.
 type LockExplainResult struct {
-	Decision     string  `codec:"decision" enum:"acquired,busy" doc:"what a call without wait_ms would be told now: acquired, or busy = it is held, or others stand in line for it"`
-	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when it would be acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line"`
-	Text         string  `codec:"text" doc:"the same as a sentence for people"`
-	Held         bool    `codec:"held" doc:"someone holds it"`
-	HeldBy       *Holder `codec:"held_by,omitempty" doc:"who holds it"`
+	Decision     string  `codec:"decision" enum:"acquired,busy" doc:"what a call without wait_ms would get now: acquired; busy = the lock is held, or other calls are in its waiting line"`
+	RetryAfterMS int64   `codec:"retry_after_ms" doc:"0 when it would be acquired; else milliseconds until the holder's lease ends, or until it is worth asking again while other calls are in the waiting line"`
+	Text         string  `codec:"text" doc:"the decision as a sentence for people"`
+	Held         bool    `codec:"held" doc:"it is held"`
+	HeldBy       *Holder `codec:"held_by,omitempty" doc:"the holder"`
 	Fence        string  `codec:"fence,omitempty" doc:"the owner's fence"`
-	TTLMS        int64   `codec:"ttl_ms,omitempty" doc:"milliseconds that the owner has left unless it is renewed"`
-	Bind         string  `codec:"bind,omitempty" enum:"session,ttl" doc:"what keeps it held: session = a sidecar renews it while the owner's connection lives; ttl = only the owner renews it"`
-	FinalAtMS    int64   `codec:"final_at_ms,omitempty" doc:"when max_hold_ms of its owner is over, after which no renewal extends it, by the Redis server's clock, Unix milliseconds; absent = never"`
+	TTLMS        int64   `codec:"ttl_ms,omitempty" doc:"milliseconds until the lease ends unless it is renewed"`
+	Bind         string  `codec:"bind,omitempty" enum:"session,ttl" doc:"what keeps it held: session = a sidecar renews it while the owner's connection is open; ttl = only the owner renews it"`
+	FinalAtMS    int64   `codec:"final_at_ms,omitempty" doc:"when the owner's max_hold_ms ends, beyond which no renewal extends the lease, by the Redis server's clock, Unix milliseconds; absent = never"`
 
-	Waiting int64         `codec:"waiting" doc:"how many calls stand in line for it"`
-	Line    []ExplainLine `codec:"line" doc:"whose they are, the first in line first; of at most the first 1,000 calls, and at most 20 sidecars"`
+	Waiting int64         `codec:"waiting" doc:"how many calls are in its waiting line"`
+	Line    []ExplainLine `codec:"line" doc:"which sidecars these calls belong to, in the order of their first calls; of the first 1,000 calls at most, and at most 20 sidecars"`
 }
 
-// ExplainLine counts the calls of one sidecar in a waiting line.
+// ExplainLine counts one sidecar's calls in a waiting line.
 type ExplainLine struct {
-	Sidecar string `codec:"sidecar" doc:"the sidecar, as inspect.sidecars lists it"`
-	Waiting int64  `codec:"waiting" doc:"how many of its calls stand in line"`
-	LeftMS  int64  `codec:"left_ms" doc:"milliseconds for which its places are kept unless it shows that it lives, rounded up; 0 = it seems dead, and is passed over"`
+	Sidecar string `codec:"sidecar" doc:"the sidecar's id, as inspect.sidecars lists it"`
+	Waiting int64  `codec:"waiting" doc:"how many of its calls are in the line"`
+	LeftMS  int64  `codec:"left_ms" doc:"milliseconds until its tickets end unless it sends a heartbeat, rounded up; 0 = it seems dead, and its calls are skipped"`
 }
 
-// LockForceReleaseParams name a lock, and why it is taken away.
+// LockForceReleaseParams are a lock and the reason for taking it away.
 type LockForceReleaseParams struct {
 	Name   string `codec:"name" required:"true" doc:"the lock"`
-	Reason string `codec:"reason,omitempty" doc:"for the log and the event, at most 512 bytes"`
+	Reason string `codec:"reason,omitempty" doc:"the reason, for the log and the event; at most 512 bytes"`
 }
 
-// LockForceReleaseResult says whose it was.
+// LockForceReleaseResult reports who held the lock.
 type LockForceReleaseResult struct {
-	Released bool    `codec:"released" doc:"it was held and is free now"`
-	Fence    string  `codec:"fence,omitempty" doc:"the fence of who held it"`
-	HeldBy   *Holder `codec:"held_by,omitempty" doc:"who held it"`
+	Released bool    `codec:"released" doc:"the lock was held, and is free now"`
+	Fence    string  `codec:"fence,omitempty" doc:"the fence of the former holder"`
+	HeldBy   *Holder `codec:"held_by,omitempty" doc:"the former holder"`
 }
 
-// LostParams say which lease was lost, and why.
+// LostParams identify the lease that was lost, and the reason.
 type LostParams struct {
-	Name   string `codec:"name" doc:"what was held"`
+	Name   string `codec:"name" doc:"the name of what was held"`
 	Token  string `codec:"token" doc:"the owner's secret"`
 	Fence  string `codec:"fence" doc:"the lost grant's fence"`
-	Reason string `codec:"reason" enum:"not_owner,expired,unreachable,max_hold" doc:"not_owner = someone else holds it; expired = it is gone from Redis; unreachable = it could not be renewed in time; max_hold = it was held as long as it may be"`
+	Reason string `codec:"reason" enum:"not_owner,expired,unreachable,max_hold" doc:"not_owner = another owner holds it now; expired = Redis no longer has the lease; unreachable = the sidecar could not renew it in time; max_hold = it was held for max_hold_ms"`
 }

@@ -1,31 +1,31 @@
 package api
 
-// The methods of a pool: named members of which each is one caller's at a time.
+// The methods and the events of pools, whose members are each leased to one caller at a time, and of permits.
 var (
 	PoolPut = define[PoolPutParams, PoolPutResult](Spec{
 		Name: "pool.put", Idempotent: true, Admin: true, Since: "0.1.0",
-		Summary: "Adds members to a pool, and replaces the meta of those that are there; these keep their state, bans included.",
+		Summary: "Adds members to a pool, and replaces the meta of members that it already has, which keep their state, bans included.",
 	})
 	PoolRemove = define[PoolRemoveParams, PoolRemoveResult](Spec{
 		Name: "pool.remove", Idempotent: true, Admin: true, Since: "0.1.0",
-		Summary: "Removes members from a pool, and forgets their state. Who has one is told when it renews.",
+		Summary: "Removes members from a pool with their state. The holder of a removed member learns of it when its lease is renewed.",
 	})
 	PoolList = define[PoolListParams, PoolListResult](Spec{
 		Name: "pool.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the members of a pool and their states, a page at a time, in the order in which they came.",
+		Summary: "Lists the members of a pool and their states, one page at a time, in the order in which they were added.",
 	})
 	PoolPools = define[PoolPoolsParams, PoolPoolsResult](Spec{
 		Name: "pool.pools", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be there still.",
+		Summary: "Lists the pools that have members, with counts of these, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed.",
 	})
 	PoolExplain = define[PoolExplainParams, PoolExplainResult](Spec{
 		Name: "pool.explain", Idempotent: true, Since: "0.1.0",
-		Summary: "Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who " +
-			"holds them and who stands in line. It takes nothing.",
+		Summary: "Explains which member pool.acquire would lease now, or why none and until when: why members are not available, who " +
+			"holds them, and whose calls are in the waiting line. It takes nothing.",
 	})
 	PoolStats = define[PoolStatsParams, PoolStatsResult](Spec{
 		Name: "pool.stats", Idempotent: true, Since: "0.1.0",
-		Summary: "Counts the members of a pool: live, cooling, banned and free ones are all there are.",
+		Summary: "Counts the members of a pool by state: live, cooling, banned and free make the total.",
 	})
 	PoolAcquire = define[PoolAcquireParams, PoolAcquireResult](Spec{
 		Name: "pool.acquire", Since: "0.1.0",
@@ -33,53 +33,53 @@ var (
 	})
 	PoolRenew = define[PoolRenewParams, PoolRenewResult](Spec{
 		Name: "pool.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews the lease of a member: it lasts so long from now on, shorter or longer. " +
-			"Those bound to the session are renewed by the sidecar, so from then on.",
+		Summary: "Renews the lease of a member: from now on it lasts the given time, which may be shorter or longer than what was left. " +
+			"The sidecar renews leases that are bound to the session itself, with the new time from then on.",
 	})
 	PoolRelease = define[PoolReleaseParams, PoolReleaseResult](Spec{
 		Name: "pool.release", Idempotent: true, Notify: true, Since: "0.1.0",
-		Summary: "Gives a member back and says how it did.",
+		Summary: "Gives a member back and reports the outcome of its use.",
 	})
 	PoolBan = define[PoolBanParams, PoolBanResult](Spec{
 		Name: "pool.ban", Idempotent: true, Admin: true, Since: "0.1.0",
-		Summary: "Takes a member out of use, for a time or until pool.unban. Who has it keeps it until it is given back.",
+		Summary: "Takes a member out of use, for a time or until pool.unban. A present holder keeps it until it gives it back.",
 	})
 	PoolUnban = define[PoolUnbanParams, PoolBanResult](Spec{
 		Name: "pool.unban", Idempotent: true, Admin: true, Since: "0.1.0",
-		Summary: "Lifts the ban of a member, and forgets its failures and cooldowns.",
+		Summary: "Lifts the ban of a member, and clears its failures and cooldowns.",
 	})
 	PoolLost = defineEvent[LostParams](Spec{
 		Name: "pool.lost", Since: "0.1.0",
-		Summary: "A member of this connection is no longer its own: name is the pool, token the lease. Sent before its validity ends.",
+		Summary: "This connection has lost a member; name is the pool, token the lease. Sent before the lease ends.",
 	})
 
 	PermitAcquire = define[PermitAcquireParams, PermitAcquireResult](Spec{
 		Name: "permit.acquire", Since: "0.1.0",
-		Summary: "Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost: all decided and taken in one step.",
+		Summary: "Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost. One step decides and takes all of it.",
 	})
 	PermitReport = define[PermitReportParams, PermitReportResult](Spec{
 		Name: "permit.report", Idempotent: true, Notify: true, Since: "0.1.0",
-		Summary: "Gives a permit's member back and tells its breaker, its cooldown and its pause how the work went, in one step.",
+		Summary: "Gives back a permit's member and reports the outcome of the work to its breaker, its cooldown and its pause, in one step.",
 	})
 	PermitExplain = define[PermitExplainParams, PoolExplainResult](Spec{
 		Name: "permit.explain", Idempotent: true, Since: "0.1.0",
-		Summary: "Tells which member permit.acquire would lease now, or why none and until when: " +
-			"members, their breakers, buckets and pauses, who holds them and who stands in line. It takes nothing.",
+		Summary: "Explains which member permit.acquire would lease now, or why none and until when: " +
+			"members, their breakers, buckets and pauses, who holds them, and whose calls are in the waiting line. It takes nothing.",
 	})
 	PermitRenew = define[PermitRenewParams, PoolRenewResult](Spec{
 		Name: "permit.renew", Idempotent: true, Since: "0.1.0",
-		Summary: "Renews a permit: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on.",
+		Summary: "Renews a permit: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews leases that are bound to the session itself, with the new time from then on.",
 	})
 	PermitLost = defineEvent[LostParams](Spec{
 		Name: "permit.lost", Since: "0.1.0",
-		Summary: "The member of a permit is no longer this connection's: name is the pool, token the lease. Sent before its validity ends.",
+		Summary: "This connection has lost the member of a permit; name is the pool, token the lease. Sent before the lease ends.",
 	})
 )
 
 // MaxPoolMembers is the most members of one pool.
 const MaxPoolMembers = 10_000
 
-// DefaultMemberLeaseMS is how long a member is leased where nothing is said of it.
+// DefaultMemberLeaseMS is how long a member is leased, in milliseconds, if a call does not set lease_ms.
 const DefaultMemberLeaseMS = 60_000
 
 // MaxExcluded is the most members that one acquisition may exclude.
@@ -88,118 +88,118 @@ const MaxExcluded = 100
 // PoolMember is one named resource, such as an account, a proxy or a User-Agent.
 type PoolMember struct {
 	ID   string `codec:"id" required:"true" doc:"the member"`
-	Meta string `codec:"meta,omitempty" maxlen:"4096" doc:"given to who acquires it, at most 4096 bytes"`
+	Meta string `codec:"meta,omitempty" maxlen:"4096" doc:"a text that the caller who acquires the member is given, at most 4096 bytes"`
 }
 
-// PoolPutParams are members to be there.
+// PoolPutParams are the members to add or update.
 type PoolPutParams struct {
-	Pool    string       `codec:"pool" required:"true" doc:"the pool; the first member makes it, and at most 10000 are in one"`
+	Pool    string       `codec:"pool" required:"true" doc:"the pool, which the first member creates; it has at most 10000 members"`
 	Members []PoolMember `codec:"members" required:"true" doc:"1 to 1000 members"`
 }
 
-// PoolPutResult says what was new.
+// PoolPutResult counts the new members.
 type PoolPutResult struct {
-	Added int64 `codec:"added" doc:"how many were not there before"`
-	Total int64 `codec:"total" doc:"how many there are now"`
+	Added int64 `codec:"added" doc:"how many members are new"`
+	Total int64 `codec:"total" doc:"how many members the pool has now"`
 }
 
-// PoolRemoveParams are members to be gone.
+// PoolRemoveParams are the members to remove.
 type PoolRemoveParams struct {
 	Pool string   `codec:"pool" required:"true" doc:"the pool"`
 	IDs  []string `codec:"ids" required:"true" doc:"1 to 1000 members"`
 }
 
-// PoolRemoveResult says what was there.
+// PoolRemoveResult counts the removed members.
 type PoolRemoveResult struct {
-	Removed int64 `codec:"removed" doc:"how many were there"`
-	Total   int64 `codec:"total" doc:"how many there are now"`
+	Removed int64 `codec:"removed" doc:"how many of them the pool had"`
+	Total   int64 `codec:"total" doc:"how many members the pool has now"`
 }
 
-// PoolListParams say where to go on.
+// PoolListParams select one page of the list.
 type PoolListParams struct {
 	Pool   string `codec:"pool" required:"true" doc:"the pool"`
-	Scope  string `codec:"scope,omitempty" doc:"whose use and cooldowns to show"`
-	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
-	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"how many to list"`
+	Scope  string `codec:"scope,omitempty" doc:"the scope whose last use and cooldowns to show"`
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor that the previous page returned; absent = the first page"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"how many members to list"`
 }
 
-// PoolListResult is one page.
+// PoolListResult is one page of the list.
 type PoolListResult struct {
-	Members []PoolEntry `codec:"members" doc:"those of this page, in the order in which they came"`
-	Cursor  string      `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+	Members []PoolEntry `codec:"members" doc:"the members of this page, in the order in which they were added"`
+	Cursor  string      `codec:"cursor,omitempty" doc:"the cursor of the next page; absent = this was the last page"`
 }
 
-// PoolEntry is one member and its state.
+// PoolEntry is a member and its state.
 type PoolEntry struct {
 	ID           string  `codec:"id" doc:"the member"`
-	Meta         string  `codec:"meta,omitempty" doc:"what was put with it"`
-	State        string  `codec:"state" enum:"free,leased,cooling,banned" doc:"its state; a banned or cooling one that is still leased is leased"`
-	ForMS        int64   `codec:"for_ms" doc:"milliseconds that this lasts; 0 when free, -1 = until pool.unban"`
-	HeldBy       *Holder `codec:"held_by,omitempty" doc:"who has it"`
+	Meta         string  `codec:"meta,omitempty" doc:"the text that pool.put gave it"`
+	State        string  `codec:"state" enum:"free,leased,cooling,banned" doc:"its state; a member that is banned or cooling while it is still leased is leased"`
+	ForMS        int64   `codec:"for_ms" doc:"milliseconds that this state lasts; 0 = free, -1 = until pool.unban"`
+	HeldBy       *Holder `codec:"held_by,omitempty" doc:"the holder"`
 	LastUsedAtMS int64   `codec:"last_used_at_ms" doc:"when it was last acquired in the scope, by the Redis server's clock, Unix milliseconds; 0 = never"`
 	Failures     int64   `codec:"failures" doc:"failures in a row"`
 	Breaker      string  `codec:"breaker,omitempty" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"the state of its breaker, if it has one"`
-	PausedForMS  int64   `codec:"paused_for_ms,omitempty" doc:"milliseconds that permits of it are paused for"`
+	PausedForMS  int64   `codec:"paused_for_ms,omitempty" doc:"milliseconds that it is still paused for permits"`
 }
 
-// PoolStatsParams name a pool.
+// PoolStatsParams select a pool.
 type PoolStatsParams struct {
 	Pool  string `codec:"pool" required:"true" doc:"the pool"`
-	Scope string `codec:"scope,omitempty" doc:"whose cooldowns count"`
+	Scope string `codec:"scope,omitempty" doc:"the scope whose cooldowns count"`
 }
 
-// PoolStatsResult counts: live, cooling, banned and free make total.
+// PoolStatsResult counts members by state: live, cooling, banned and free make total.
 type PoolStatsResult struct {
 	Total   int64 `codec:"total" doc:"members"`
-	Live    int64 `codec:"live" doc:"those that are leased, whatever else they are"`
-	Cooling int64 `codec:"cooling" doc:"of the others, those that are cooling down in the scope"`
-	Banned  int64 `codec:"banned" doc:"of the others, those that are banned"`
-	Free    int64 `codec:"free" doc:"the rest"`
-	Waiting int64 `codec:"waiting" doc:"calls that stand in line in the scope without a rule"`
-	Open    int64 `codec:"open" doc:"members whose breaker is open or forced open, whatever else they are"`
+	Live    int64 `codec:"live" doc:"leased members, even if they are also cooling or banned"`
+	Cooling int64 `codec:"cooling" doc:"members that are not leased and are cooling down in the scope"`
+	Banned  int64 `codec:"banned" doc:"members that are not leased and are banned"`
+	Free    int64 `codec:"free" doc:"all other members"`
+	Waiting int64 `codec:"waiting" doc:"calls in the scope's waiting line without a rule"`
+	Open    int64 `codec:"open" doc:"members whose breaker is open or forced open, whatever their state"`
 }
 
-// PoolAcquireParams say what member to take, and for how long.
+// PoolAcquireParams select the member to lease, and set how to hold it.
 type PoolAcquireParams struct {
 	Pool    string   `codec:"pool" required:"true" doc:"the pool"`
-	LeaseMS int64    `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
-	WaitMS  int64    `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line, within the call's deadline; first come, first served across all pods"`
-	Scope   string   `codec:"scope,omitempty" doc:"what it is used for, such as a host: least recent use and cooldowns are of each scope alone"`
+	LeaseMS int64    `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds that the lease lasts unless it is renewed"`
+	WaitMS  int64    `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods"`
+	Scope   string   `codec:"scope,omitempty" doc:"what the member is used for, such as a host; last use and cooldowns are kept for each scope on its own"`
 	Exclude []string `codec:"exclude,omitempty" doc:"members not to take, at most 100"`
-	Sticky  string   `codec:"sticky,omitempty" doc:"who comes back: in its turn the same name gets the same member again, if that can be had then"`
-	Bind    string   `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and given back when it closes; ttl = neither"`
+	Sticky  string   `codec:"sticky,omitempty" doc:"a name that the caller chooses: a later call with the same name gets the same member again, if it is available when it is that call's turn"`
+	Bind    string   `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does neither"`
 }
 
 // PoolAcquireResult is a member, or why there is none.
 type PoolAcquireResult struct {
-	Acquired     bool   `codec:"acquired" doc:"the member is this caller's"`
+	Acquired     bool   `codec:"acquired" doc:"the member is leased to this caller"`
 	ID           string `codec:"id,omitempty" doc:"the member"`
-	Lease        string `codec:"lease,omitempty" doc:"for pool.renew and release"`
+	Lease        string `codec:"lease,omitempty" doc:"the lease, for pool.renew and pool.release"`
 	Fence        string `codec:"fence,omitempty" doc:"a decimal number that rises with every lease of the pool"`
-	Meta         string `codec:"meta,omitempty" doc:"what was put with the member"`
-	LastUsedAtMS int64  `codec:"last_used_at_ms,omitempty" doc:"when it was acquired before in this scope, Unix milliseconds; 0 = never"`
-	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are"`
+	Meta         string `codec:"meta,omitempty" doc:"the text that pool.put gave the member"`
+	LastUsedAtMS int64  `codec:"last_used_at_ms,omitempty" doc:"when it was last acquired in this scope before this call, Unix milliseconds; 0 = never"`
+	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the first member becomes available, rounded up; -1 = none will unless something changes"`
 	NextAtMS     int64  `codec:"next_at_ms,omitempty" doc:"that instant, by the Redis server's clock, Unix milliseconds"`
-	WaitedMS     int64  `codec:"waited_ms,omitempty" doc:"milliseconds it stood in line until the answer was asked for, rounded down"`
-	Replayed     bool   `codec:"replayed,omitempty" doc:"the answer is about an earlier lease with the same request id"`
-	Reason       string `codec:"reason,omitempty" enum:"busy,cooling,banned,empty,released,expired" doc:"why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no member but excluded ones; released or expired = what became of a replayed lease"`
+	WaitedMS     int64  `codec:"waited_ms,omitempty" doc:"milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down"`
+	Replayed     bool   `codec:"replayed,omitempty" doc:"the call repeats an earlier one with the same request id, and this is about the lease of that one"`
+	Reason       string `codec:"reason,omitempty" enum:"busy,cooling,banned,empty,released,expired" doc:"why there is none, for the member that becomes available first: busy = it is leased, or other calls are in the waiting line; cooling; banned; empty = the pool has no members except excluded ones; released or expired = how the lease of a repeated call ended"`
 }
 
-// PoolRenewParams name a lease.
+// PoolRenewParams are a lease and its new time.
 type PoolRenewParams struct {
 	Pool    string `codec:"pool" required:"true" doc:"the pool"`
-	Lease   string `codec:"lease" required:"true" maxlen:"2048" doc:"what pool.acquire answered"`
-	LeaseMS int64  `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds from now until it is free again"`
+	Lease   string `codec:"lease" required:"true" maxlen:"2048" doc:"the lease that pool.acquire returned"`
+	LeaseMS int64  `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds that the lease lasts from now on"`
 }
 
-// PoolRenewResult says whether the member is still this lease's.
+// PoolRenewResult reports whether the lease is still in force.
 type PoolRenewResult struct {
-	Renewed bool   `codec:"renewed" doc:"it is leased for lease_ms more"`
-	LeaseMS int64  `codec:"lease_ms" doc:"milliseconds left at least; 0 when it is not this lease's"`
-	Reason  string `codec:"reason" enum:"renewed,not_owner,expired" doc:"what was found"`
+	Renewed bool   `codec:"renewed" doc:"the member is leased for another lease_ms"`
+	LeaseMS int64  `codec:"lease_ms" doc:"the least milliseconds that the lease has left; 0 when it is not in force"`
+	Reason  string `codec:"reason" enum:"renewed,not_owner,expired" doc:"the outcome; not_owner = another owner holds it now; expired = this lease had ended"`
 }
 
-// The outcomes of a member's use.
+// The outcomes of using a member.
 const (
 	OutcomeOK        = "ok"
 	OutcomeSoftBlock = "soft_block"
@@ -211,138 +211,138 @@ const (
 	OutcomeCancelled = "cancelled"
 )
 
-// PoolReleaseParams name a lease, and how its member did.
+// PoolReleaseParams are a lease and the outcome of using its member.
 type PoolReleaseParams struct {
 	Pool         string `codec:"pool" required:"true" doc:"the pool"`
-	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"what pool.acquire answered"`
-	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"ok = forgets failures; cancelled = says nothing of the member, as when it was not used; ban = banned; the others cool down, longer with each in a row; see docs/pool.md"`
-	CooldownMS   int64  `codec:"cooldown_ms,omitempty" min:"0" max:"604800000" doc:"milliseconds to cool down in the scope at least, whatever the outcome"`
-	UnbanAfterMS int64  `codec:"unban_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that a ban by this call lasts; absent or 0 = until pool.unban"`
+	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"the lease that pool.acquire returned"`
+	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"ok = clears the member's failures; cancelled = shows nothing about the member, for example because it was not used; ban = bans it; any other makes it cool down, longer with each one in a row; see docs/pool.md"`
+	CooldownMS   int64  `codec:"cooldown_ms,omitempty" min:"0" max:"604800000" doc:"the least milliseconds that the member cools down in the scope, whatever the outcome"`
+	UnbanAfterMS int64  `codec:"unban_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that a ban from this call lasts; absent or 0 = until pool.unban"`
 }
 
-// PoolReleaseResult says what was found, as data.
+// PoolReleaseResult reports the outcome. A lease that has ended is a reason here, not an error.
 type PoolReleaseResult struct {
-	Released bool   `codec:"released" doc:"the member was this lease's and is given back"`
-	Reason   string `codec:"reason" enum:"released,not_owner,expired" doc:"what was found"`
-	State    string `codec:"state,omitempty" enum:"free,cooling,banned" doc:"what the member is now"`
-	NextAtMS int64  `codec:"next_at_ms,omitempty" doc:"when it may be had again, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = after pool.unban"`
+	Released bool   `codec:"released" doc:"the lease was in force, and the member is given back"`
+	Reason   string `codec:"reason" enum:"released,not_owner,expired" doc:"the outcome; not_owner = another owner holds it now; expired = this lease had ended"`
+	State    string `codec:"state,omitempty" enum:"free,cooling,banned" doc:"the state of the member after the call"`
+	NextAtMS int64  `codec:"next_at_ms,omitempty" doc:"when it becomes available, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = after pool.unban"`
 }
 
-// PoolBanParams name a member, and for how long it is banned.
+// PoolBanParams select a member, and set for how long it is banned.
 type PoolBanParams struct {
 	Pool  string `codec:"pool" required:"true" doc:"the pool"`
 	ID    string `codec:"id" required:"true" doc:"the member"`
-	ForMS int64  `codec:"for_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that it lasts; absent or 0 = until pool.unban"`
+	ForMS int64  `codec:"for_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that the ban lasts; absent or 0 = until pool.unban"`
 }
 
-// PoolUnbanParams name a member.
+// PoolUnbanParams select a member.
 type PoolUnbanParams struct {
 	Pool string `codec:"pool" required:"true" doc:"the pool"`
 	ID   string `codec:"id" required:"true" doc:"the member"`
 }
 
-// PoolBanResult says what changed.
+// PoolBanResult reports whether the member changed.
 type PoolBanResult struct {
-	Changed bool `codec:"changed" doc:"the member was not so before"`
+	Changed bool `codec:"changed" doc:"the call changed the member's state"`
 }
 
-// PermitAcquireParams are those of a pool's member, its bucket and its breaker.
+// PermitAcquireParams select a member by its lease, its bucket and its breaker, and set how to hold it.
 type PermitAcquireParams struct {
 	Pool    string   `codec:"pool" required:"true" doc:"the pool"`
-	Rule    string   `codec:"rule,omitempty" doc:"the rule (token_bucket) of which each member has a bucket of its own; absent = no limit"`
-	Breaker string   `codec:"breaker,omitempty" doc:"the policy of the members' breakers, default for the built-in one; absent = breakers are not asked"`
-	Cost    int64    `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"what is taken from the member's bucket"`
-	LeaseMS int64    `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds until it is free again unless renewed"`
-	WaitMS  int64    `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to stand in line, within the call's deadline; first come, first served across all pods for the same pool, scope, rule and breaker"`
+	Rule    string   `codec:"rule,omitempty" doc:"the rule (token_bucket), under which each member has its own bucket; absent = no limit"`
+	Breaker string   `codec:"breaker,omitempty" doc:"the policy of the members' breakers (default = the built-in one); absent = breakers are not used"`
+	Cost    int64    `codec:"cost,omitempty" default:"1" min:"0" max:"1000000000" doc:"how much is taken from the member's bucket"`
+	LeaseMS int64    `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds that the lease lasts unless it is renewed"`
+	WaitMS  int64    `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"how many milliseconds the call may be in the waiting line of this pool, scope, rule and breaker, within its deadline; first come, first served across all pods"`
 	Scope   string   `codec:"scope,omitempty" doc:"as for pool.acquire"`
 	Exclude []string `codec:"exclude,omitempty" doc:"members not to take, at most 100"`
 	Sticky  string   `codec:"sticky,omitempty" doc:"as for pool.acquire"`
-	Bind    string   `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = renewed while this connection lives and given back when it closes; ttl = neither"`
+	Bind    string   `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does neither"`
 }
 
-// PermitAcquireResult is a member that may be used now, or why there is none.
+// PermitAcquireResult is a member that can be used now, or why there is none.
 type PermitAcquireResult struct {
-	Acquired     bool   `codec:"acquired" doc:"the member is this caller's, and the cost is taken"`
+	Acquired     bool   `codec:"acquired" doc:"the member is leased to this caller, and the cost is taken"`
 	ID           string `codec:"id,omitempty" doc:"the member"`
-	Lease        string `codec:"lease,omitempty" doc:"for permit.renew and report"`
+	Lease        string `codec:"lease,omitempty" doc:"the lease, for permit.renew and permit.report"`
 	Fence        string `codec:"fence,omitempty" doc:"a decimal number that rises with every lease of the pool"`
-	Meta         string `codec:"meta,omitempty" doc:"what was put with the member"`
-	Generation   int64  `codec:"generation,omitempty" doc:"that of its breaker; permit.report knows it"`
-	Probe        bool   `codec:"probe,omitempty" doc:"its breaker is half open, and this is a probe"`
-	Remaining    int64  `codec:"remaining" doc:"what is left in the member's bucket, rounded down"`
-	LastUsedAtMS int64  `codec:"last_used_at_ms,omitempty" doc:"when it was acquired before in this scope, Unix milliseconds; 0 = never"`
-	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are"`
+	Meta         string `codec:"meta,omitempty" doc:"the text that pool.put gave the member"`
+	Generation   int64  `codec:"generation,omitempty" doc:"the generation of its breaker; permit.report uses it by itself"`
+	Probe        bool   `codec:"probe,omitempty" doc:"its breaker is half open, and this permit is a probe"`
+	Remaining    int64  `codec:"remaining" doc:"how much is left in the member's bucket, rounded down"`
+	LastUsedAtMS int64  `codec:"last_used_at_ms,omitempty" doc:"when it was last acquired in this scope before this call, Unix milliseconds; 0 = never"`
+	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when acquired; else milliseconds until the first member becomes available, rounded up; -1 = none will unless something changes"`
 	NextAtMS     int64  `codec:"next_at_ms,omitempty" doc:"that instant, by the Redis server's clock, Unix milliseconds"`
-	WaitedMS     int64  `codec:"waited_ms,omitempty" doc:"milliseconds it stood in line until the answer was asked for, rounded down"`
-	Replayed     bool   `codec:"replayed,omitempty" doc:"the answer is about an earlier permit with the same request id"`
-	DeniedBy     string `codec:"denied_by,omitempty" enum:"busy,cooling,banned,empty,open,limit,pause,released,expired" doc:"why there is none, by the member that is soonest: as of pool.acquire; open = its breaker; limit = its bucket; pause = the server asked for it"`
+	WaitedMS     int64  `codec:"waited_ms,omitempty" doc:"milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down"`
+	Replayed     bool   `codec:"replayed,omitempty" doc:"the call repeats an earlier one with the same request id, and this is about the permit of that one"`
+	DeniedBy     string `codec:"denied_by,omitempty" enum:"busy,cooling,banned,empty,open,limit,pause,released,expired" doc:"why there is none, for the member that becomes available first: as in pool.acquire, and open = its breaker is open; limit = its bucket has too little; pause = it is paused"`
 }
 
-// PermitReportParams name a permit, and how the work went.
+// PermitReportParams are a permit and the outcome of its work.
 type PermitReportParams struct {
 	Pool         string `codec:"pool" required:"true" doc:"the pool"`
-	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"what permit.acquire answered"`
-	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"as of pool.release; to the breaker ok is a success, cancelled is ignored, and all else is a failure"`
+	Lease        string `codec:"lease" required:"true" maxlen:"2048" doc:"the lease that permit.acquire returned"`
+	Outcome      string `codec:"outcome,omitempty" default:"ok" enum:"ok,soft_block,hard_block,transport,captcha,fail,ban,cancelled" doc:"as in pool.release; for the breaker, ok is a success, cancelled is ignored, and any other is a failure"`
 	Status       int64  `codec:"status,omitempty" min:"0" max:"999" doc:"the HTTP status: one of the rule's penalty.codes pauses the member"`
-	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" zero:"-1" min:"-31622400000" max:"31622400000" doc:"milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause; absent = it did not say. The Go client leaves a 0 out: there it is -1"`
+	RetryAfterMS int64  `codec:"retry_after_ms,omitempty" zero:"-1" min:"-31622400000" max:"31622400000" doc:"the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no pause; absent = it gave none. The Go client omits a 0: give -1 there"`
 	DurationMS   int64  `codec:"duration_ms,omitempty" min:"0" max:"86400000" doc:"milliseconds that the work took, for the breaker's slow rate"`
-	CooldownMS   int64  `codec:"cooldown_ms,omitempty" min:"0" max:"604800000" doc:"milliseconds to cool down in the scope at least, whatever the outcome"`
-	UnbanAfterMS int64  `codec:"unban_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that a ban by this call lasts; absent or 0 = until pool.unban"`
+	CooldownMS   int64  `codec:"cooldown_ms,omitempty" min:"0" max:"604800000" doc:"the least milliseconds that the member cools down in the scope, whatever the outcome"`
+	UnbanAfterMS int64  `codec:"unban_after_ms,omitempty" min:"0" max:"31622400000" doc:"milliseconds that a ban from this call lasts; absent or 0 = until pool.unban"`
 }
 
-// PermitReportResult says what was found, as data.
+// PermitReportResult reports the outcome. A lease that has ended is a reason here, not an error.
 type PermitReportResult struct {
-	Released bool   `codec:"released" doc:"the member was this permit's and is given back; else nothing was counted"`
-	Reason   string `codec:"reason" enum:"released,not_owner,expired" doc:"what was found"`
-	State    string `codec:"state,omitempty" enum:"free,cooling,banned" doc:"what the member is now"`
+	Released bool   `codec:"released" doc:"the permit was in force, and its member is given back; false = nothing was counted"`
+	Reason   string `codec:"reason" enum:"released,not_owner,expired" doc:"the outcome; not_owner = another owner holds it now; expired = this lease had ended"`
+	State    string `codec:"state,omitempty" enum:"free,cooling,banned" doc:"the state of the member after the call"`
 	Breaker  string `codec:"breaker,omitempty" enum:"closed,open,half_open,forced_open,forced_closed,disabled" doc:"the state of its breaker"`
-	NextAtMS int64  `codec:"next_at_ms,omitempty" doc:"when it may be had again, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = not as things are"`
+	NextAtMS int64  `codec:"next_at_ms,omitempty" doc:"when it becomes available, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = it will not unless something changes"`
 }
 
-// PermitRenewParams name a permit.
+// PermitRenewParams are a permit and its new time.
 type PermitRenewParams struct {
 	Pool    string `codec:"pool" required:"true" doc:"the pool"`
-	Lease   string `codec:"lease" required:"true" maxlen:"2048" doc:"what permit.acquire answered"`
-	LeaseMS int64  `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds from now until it is free again"`
+	Lease   string `codec:"lease" required:"true" maxlen:"2048" doc:"the lease that permit.acquire returned"`
+	LeaseMS int64  `codec:"lease_ms,omitempty" default:"60000" min:"100" max:"86400000" doc:"milliseconds that the lease lasts from now on"`
 }
 
-// PoolPoolsParams say where to go on.
+// PoolPoolsParams select one page of the list.
 type PoolPoolsParams struct {
-	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
-	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
-	State  string `codec:"state,omitempty" enum:"exhausted,waited" doc:"exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all"`
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor that the previous page returned; absent = the first page"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many entries to list"`
+	State  string `codec:"state,omitempty" enum:"exhausted,waited" doc:"exhausted = only pools without a free member; waited = only those with calls in their waiting lines; absent = all"`
 }
 
-// PoolExhausted is the state, for pool.pools, of a pool without a free member.
+// PoolExhausted selects, as the state of pool.pools, pools without a free member.
 const PoolExhausted = "exhausted"
 
-// PoolPoolsResult is one page.
+// PoolPoolsResult is one page of the list.
 type PoolPoolsResult struct {
-	Pools  []PoolListed `codec:"pools" doc:"those of this page; it may have none and not be the last"`
-	Cursor string       `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+	Pools  []PoolListed `codec:"pools" doc:"the pools of this page; a page may be empty without being the last"`
+	Cursor string       `codec:"cursor,omitempty" doc:"the cursor of the next page; absent = this was the last page"`
 }
 
-// PoolListed is one pool. Live, cooling, banned and free make total, in no scope.
+// PoolListed is a pool in the list. Its counts are those outside of any scope: live, cooling, banned and free make total.
 type PoolListed struct {
 	Pool    string       `codec:"pool" doc:"the pool"`
 	Total   int64        `codec:"total" doc:"members"`
-	Live    int64        `codec:"live" doc:"those that are leased, whatever else they are"`
-	Cooling int64        `codec:"cooling" doc:"of the others, those that are cooling down outside of any scope"`
-	Banned  int64        `codec:"banned" doc:"of the others, those that are banned"`
-	Free    int64        `codec:"free" doc:"the rest"`
-	Open    int64        `codec:"open" doc:"members whose breaker is open or forced open, whatever else they are"`
-	Lines   int64        `codec:"lines" doc:"in how many waiting lines calls stand: there is one for each scope, rule and breaker policy"`
-	Holders []PoolHolder `codec:"holders" doc:"who has members, by when their leases end; at most 3"`
+	Live    int64        `codec:"live" doc:"leased members, even if they are also cooling or banned"`
+	Cooling int64        `codec:"cooling" doc:"members that are not leased and are cooling down outside of any scope"`
+	Banned  int64        `codec:"banned" doc:"members that are not leased and are banned"`
+	Free    int64        `codec:"free" doc:"all other members"`
+	Open    int64        `codec:"open" doc:"members whose breaker is open or forced open, whatever their state"`
+	Lines   int64        `codec:"lines" doc:"how many waiting lines with calls it has; there is one line for each scope, rule and breaker policy"`
+	Holders []PoolHolder `codec:"holders" doc:"leased members and their holders, in the order in which their leases end, at most 3"`
 }
 
-// PoolHolder is a client that has a member.
+// PoolHolder is a leased member and the client that holds it.
 type PoolHolder struct {
 	ID     string  `codec:"id" doc:"the member"`
 	LeftMS int64   `codec:"left_ms" doc:"milliseconds until the lease ends unless it is renewed, rounded up"`
-	HeldBy *Holder `codec:"held_by" doc:"who has it"`
+	HeldBy *Holder `codec:"held_by" doc:"the holder"`
 }
 
-// PoolExplainParams say which acquisition to explain.
+// PoolExplainParams describe the acquisition to explain.
 type PoolExplainParams struct {
 	Pool    string   `codec:"pool" required:"true" doc:"the pool"`
 	Scope   string   `codec:"scope,omitempty" doc:"as for pool.acquire"`
@@ -350,7 +350,7 @@ type PoolExplainParams struct {
 	ID      string   `codec:"id,omitempty" doc:"only this member"`
 }
 
-// PermitExplainParams say which acquisition to explain.
+// PermitExplainParams describe the acquisition to explain.
 type PermitExplainParams struct {
 	Pool    string   `codec:"pool" required:"true" doc:"the pool"`
 	Rule    string   `codec:"rule,omitempty" doc:"as for permit.acquire"`
@@ -361,31 +361,31 @@ type PermitExplainParams struct {
 	ID      string   `codec:"id,omitempty" doc:"only this member"`
 }
 
-// PoolExplainResult has the answer to an acquisition of a member, and all that decides about it.
+// PoolExplainResult is what an acquisition of a member would return, and everything that decides it.
 type PoolExplainResult struct {
-	Decision     string `codec:"decision" enum:"acquired,busy,cooling,banned,empty,open,limit,pause" doc:"what a call without wait_ms would be told now: acquired, or why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no such member; open = its breaker; limit = its bucket; pause = the server asked for it"`
-	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when one would be acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are"`
-	Text         string `codec:"text" doc:"the same as a sentence for people"`
-	ID           string `codec:"id,omitempty" doc:"the member that would be acquired, else the one that is soonest"`
-	Members      int64  `codec:"members" doc:"members that were looked at: all but excluded ones, or that of id"`
-	Free         int64  `codec:"free" doc:"those that may be had now"`
+	Decision     string `codec:"decision" enum:"acquired,busy,cooling,banned,empty,open,limit,pause" doc:"what a call without wait_ms would get now: acquired, or why there is no member, for the one that becomes available first: busy = it is leased, or other calls are in the waiting line; cooling; banned; empty = there is no such member; open = its breaker is open; limit = its bucket has too little; pause = it is paused"`
+	RetryAfterMS int64  `codec:"retry_after_ms" doc:"0 when a member would be acquired; else milliseconds until the first one becomes available, rounded up; -1 = none will unless something changes"`
+	Text         string `codec:"text" doc:"the decision as a sentence for people"`
+	ID           string `codec:"id,omitempty" doc:"the member that would be acquired, or else the one that becomes available first"`
+	Members      int64  `codec:"members" doc:"how many members were considered: all except excluded ones, or the one of id"`
+	Free         int64  `codec:"free" doc:"how many of them are available now"`
 
-	Reasons  []ExplainReason `codec:"reasons" doc:"why the others may not be had, each member by what keeps it longest, the soonest first"`
-	Holders  []PoolHolder    `codec:"holders" doc:"who has members, by when their leases end; at most 20"`
-	Rule     string          `codec:"rule,omitempty" doc:"the rule, of a permit"`
-	Limits   []string        `codec:"limits,omitempty" doc:"what it allows the member of id, as limit/period, such as 80/10m"`
-	Override bool            `codec:"override,omitempty" doc:"these limits are those of an override, for that member alone"`
-	Shadow   bool            `codec:"shadow,omitempty" doc:"the rule refuses nothing"`
-	Breaker  string          `codec:"breaker,omitempty" doc:"the policy of the members' breakers, of a permit"`
+	Reasons  []ExplainReason `codec:"reasons" doc:"why the others are not available, in the order in which they become available; each member is counted under the reason that lasts longest"`
+	Holders  []PoolHolder    `codec:"holders" doc:"leased members and their holders, in the order in which their leases end, at most 20"`
+	Rule     string          `codec:"rule,omitempty" doc:"the rule of a permit"`
+	Limits   []string        `codec:"limits,omitempty" doc:"the rule's bands for the member of id, as limit/period, such as 80/10m"`
+	Override bool            `codec:"override,omitempty" doc:"limits are those of an override for that member"`
+	Shadow   bool            `codec:"shadow,omitempty" doc:"the rule is in shadow: it refuses nothing"`
+	Breaker  string          `codec:"breaker,omitempty" doc:"the policy of the members' breakers, for a permit"`
 
-	Waiting int64         `codec:"waiting" doc:"how many calls stand in line for the same pool, scope, rule and breaker"`
-	Line    []ExplainLine `codec:"line" doc:"whose they are, as of lock.explain"`
+	Waiting int64         `codec:"waiting" doc:"how many calls are in the waiting line of this pool, scope, rule and breaker"`
+	Line    []ExplainLine `codec:"line" doc:"which sidecars these calls belong to, as in lock.explain"`
 }
 
-// ExplainReason is one reason for which members may not be had.
+// ExplainReason is a reason why members are not available.
 type ExplainReason struct {
-	Reason  string `codec:"reason" enum:"busy,cooling,banned,open,limit,pause" doc:"what keeps them, as decision says it"`
-	Members int64  `codec:"members" doc:"how many it keeps"`
-	ID      string `codec:"id" doc:"the one of them that may be had first"`
-	AfterMS int64  `codec:"after_ms" doc:"milliseconds until then, rounded up; -1 = never, as things are"`
+	Reason  string `codec:"reason" enum:"busy,cooling,banned,open,limit,pause" doc:"the reason, as in decision"`
+	Members int64  `codec:"members" doc:"how many members it applies to"`
+	ID      string `codec:"id" doc:"the one of them that becomes available first"`
+	AfterMS int64  `codec:"after_ms" doc:"milliseconds until then, rounded up; -1 = never, unless something changes"`
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // Printable makes a text that a user chose, such as a client's name, safe to print in
-// a line for people. It writes each character that is not printable as a Go string
-// does (\x1b, \n, \u202e): on a terminal such a character could move the cursor, change
+// a line for people. It escapes each character that is not printable as in a Go string
+// (\x1b, \n, \u202e): on a terminal such a character could move the cursor, change
 // the clipboard or begin a forged line.
 func Printable(s string) string {
 	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {

@@ -1,14 +1,14 @@
 package api
 
-// The methods of Pub/Sub.
+// The methods and the events of Pub/Sub.
 var (
 	PubsubPublish = define[PubsubPublishParams, PubsubPublishResult](Spec{
 		Name: "pubsub.publish", Since: "0.1.0",
-		Summary: "Sends a message to those who are subscribed to a channel now. It is not kept.",
+		Summary: "Sends a message to the present subscribers of a channel. The message is not kept.",
 	})
 	PubsubSubscribe = define[PubsubSubscribeParams, PubsubSubscribeResult](Spec{
 		Name: "pubsub.subscribe", Since: "0.1.0",
-		Summary: "Has this connection sent the messages of channels as pubsub.message, at most once each. It answers once Redis has confirmed.",
+		Summary: "Sends this connection the messages of channels as pubsub.message, each at most once. The call returns when Redis has confirmed the subscription.",
 	})
 	PubsubUnsubscribe = define[PubsubUnsubscribeParams, PubsubUnsubscribeResult](Spec{
 		Name: "pubsub.unsubscribe", Idempotent: true, Since: "0.1.0",
@@ -20,53 +20,53 @@ var (
 	})
 	PubsubGapEvent = defineEvent[PubsubGap](Spec{
 		Name: "pubsub.gap", Since: "0.1.0",
-		Summary: "Messages of a subscription were not sent: this connection is read too slowly, or Redis was not reached for a while.",
+		Summary: "Messages of a subscription were not sent: the client reads this connection too slowly, or Redis was unreachable for a while.",
 	})
 )
 
-// PubsubPublishParams are one message.
+// PubsubPublishParams are a message.
 type PubsubPublishParams struct {
 	Channel string `codec:"channel" required:"true" doc:"the channel"`
 	Body    []byte `codec:"body,omitempty" maxlen:"262144" doc:"any bytes, at most 256 KiB"`
 }
 
-// PubsubPublishResult counts who was told.
+// PubsubPublishResult counts the receivers.
 type PubsubPublishResult struct {
-	Receivers int64 `codec:"receivers" doc:"sidecars that were told, on the Redis node that was asked; 0 = nobody in a fleet on one Redis"`
+	Receivers int64 `codec:"receivers" doc:"how many sidecars the Redis node that was asked sent the message to; 0 = the channel has no subscriber, if the whole fleet uses one Redis node"`
 }
 
-// PubsubSubscribeParams say what to be sent.
+// PubsubSubscribeParams select the messages to be sent.
 type PubsubSubscribeParams struct {
-	Channels []string `codec:"channels,omitempty" doc:"channels, at most 256 of both together"`
-	Patterns []string `codec:"patterns,omitempty" doc:"patterns of channels as of Redis: * ? [ab] and a backslash before what stands for itself"`
-	Buffer   int64    `codec:"buffer,omitempty" default:"1000" min:"1" max:"100000" doc:"how many messages are kept while this connection is not read; those that come then are dropped and told by pubsub.gap"`
+	Channels []string `codec:"channels,omitempty" doc:"channels to subscribe to; channels and patterns are at most 256 together"`
+	Patterns []string `codec:"patterns,omitempty" doc:"patterns of channels as in Redis: * ? [ab], and a backslash before a character that stands for itself"`
+	Buffer   int64    `codec:"buffer,omitempty" default:"1000" min:"1" max:"100000" doc:"how many messages are kept while the client does not read this connection; further ones are dropped, and pubsub.gap reports how many"`
 }
 
-// PubsubSubscribeResult names the subscription.
+// PubsubSubscribeResult is the subscription's id.
 type PubsubSubscribeResult struct {
-	Subscription string `codec:"subscription" doc:"the subscription, for pubsub.unsubscribe; its messages name it"`
+	Subscription string `codec:"subscription" doc:"the id of the subscription, for pubsub.unsubscribe; its messages carry it"`
 }
 
-// PubsubUnsubscribeParams name a subscription.
+// PubsubUnsubscribeParams select a subscription.
 type PubsubUnsubscribeParams struct {
-	Subscription string `codec:"subscription" required:"true" doc:"what pubsub.subscribe answered"`
+	Subscription string `codec:"subscription" required:"true" doc:"the id that pubsub.subscribe returned"`
 }
 
-// PubsubUnsubscribeResult says what was found.
+// PubsubUnsubscribeResult reports the outcome.
 type PubsubUnsubscribeResult struct {
-	Unsubscribed bool `codec:"unsubscribed" doc:"the subscription was this connection's"`
+	Unsubscribed bool `codec:"unsubscribed" doc:"this connection had the subscription, which has ended"`
 }
 
-// PubsubMessage is one message.
+// PubsubMessage is a message for a subscription.
 type PubsubMessage struct {
-	Subscription string `codec:"subscription" doc:"what pubsub.subscribe answered"`
+	Subscription string `codec:"subscription" doc:"the id that pubsub.subscribe returned"`
 	Channel      string `codec:"channel" doc:"the channel"`
-	Pattern      string `codec:"pattern,omitempty" doc:"the pattern that it matched; absent for channels; a message that several match comes once for each"`
-	Body         []byte `codec:"body" doc:"its body"`
+	Pattern      string `codec:"pattern,omitempty" doc:"the pattern that matched; absent if the subscription names the channel. A message that several patterns match is sent once for each"`
+	Body         []byte `codec:"body" doc:"the body of the message"`
 }
 
-// PubsubGap tells of messages that were not sent.
+// PubsubGap reports messages that were not sent.
 type PubsubGap struct {
-	Subscription string `codec:"subscription" doc:"what pubsub.subscribe answered"`
-	Dropped      int64  `codec:"dropped" doc:"how many; -1 = it is not known, since Redis was not reached"`
+	Subscription string `codec:"subscription" doc:"the id that pubsub.subscribe returned"`
+	Dropped      int64  `codec:"dropped" doc:"how many messages were not sent; -1 = unknown, because Redis was unreachable"`
 }

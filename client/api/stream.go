@@ -1,10 +1,10 @@
 package api
 
-// The stream's methods.
+// The methods and the events of streams.
 var (
 	StreamPublish = define[StreamPublishParams, StreamPublishResult](Spec{
 		Name: "stream.publish", Since: "0.1.0",
-		Summary: "Adds a message to the end of a stream, or later with delay_ms.",
+		Summary: "Adds a message to the end of a stream, with delay_ms after that delay.",
 	})
 	StreamPublishMany = define[StreamPublishManyParams, StreamPublishManyResult](Spec{
 		Name: "stream.publish_many", Since: "0.1.0",
@@ -12,38 +12,38 @@ var (
 	})
 	StreamSubscribe = define[StreamSubscribeParams, StreamSubscribeResult](Spec{
 		Name: "stream.subscribe", Since: "0.1.0",
-		Summary: "Has this connection sent the messages of a group as stream.message, up to prefetch that it has not acknowledged. " +
-			"The group is made if there is none.",
+		Summary: "Sends this connection the messages of a group as stream.message, with at most prefetch of them unacknowledged. " +
+			"Creates the group if it does not exist.",
 	})
 	StreamUnsubscribe = define[StreamUnsubscribeParams, StreamUnsubscribeResult](Spec{
 		Name: "stream.unsubscribe", Idempotent: true, Since: "0.1.0",
-		Summary: "Ends a subscription. Messages that were sent stay this connection's until they are acknowledged or it closes.",
+		Summary: "Ends a subscription. Messages that were already sent stay delivered to this connection until they are acknowledged or it closes.",
 	})
 	StreamFetch = define[StreamFetchParams, StreamFetchResult](Spec{
 		Name: "stream.fetch", Since: "0.1.0",
-		Summary: "Takes messages of a group, at once or within wait_ms. The group is made if there is none.",
+		Summary: "Takes messages of a group, at once or within wait_ms. Creates the group if it does not exist.",
 	})
 	StreamAck = define[StreamMessageParams, StreamAckResult](Spec{
 		Name: "stream.ack", Idempotent: true, Notify: true, Since: "0.1.0",
-		Summary: "Ends the delivery of a message that was dealt with: the group is not given it again.",
+		Summary: "Acknowledges a message: its delivery ends, and the group is not given it again.",
 	})
 	StreamNack = define[StreamNackParams, StreamNackResult](Spec{
 		Name: "stream.nack", Idempotent: true, Notify: true, Since: "0.1.0",
-		Summary: "Ends the delivery of a message that was not dealt with: it is delivered again after delay_ms, " +
+		Summary: "Ends the delivery of a message that was not processed: it is delivered again after delay_ms, " +
 			"or moved to the dead letters after its last attempt.",
 	})
 	StreamExtend = define[StreamMessageParams, StreamExtendResult](Spec{
 		Name: "stream.extend", Idempotent: true, Notify: true, Since: "0.1.0",
-		Summary: "Starts the visibility timeout of a message again. Those bound to the session are extended by the sidecar.",
+		Summary: "Restarts the visibility timeout of a message. The sidecar extends messages that are bound to the session itself.",
 	})
 	StreamList = define[StreamListParams, StreamListResult](Spec{
 		Name: "stream.list", Idempotent: true, Since: "0.1.0",
-		Summary: "Lists the streams that there are, with what their groups are behind, a page at a time, in no order. " +
-			"What changes meanwhile may be missing or be there still.",
+		Summary: "Lists the streams, and how far their groups are behind, one page at a time, in no particular order. " +
+			"An entry that is added or removed during the listing may be missing or still listed.",
 	})
 	StreamStats = define[StreamStatsParams, StreamStatsResult](Spec{
 		Name: "stream.stats", Idempotent: true, Since: "0.1.0",
-		Summary: "Counts the messages of a stream and, of each group, what is not delivered and not acknowledged.",
+		Summary: "Counts the messages of a stream and, for each group, those that are not delivered and those that are not acknowledged.",
 	})
 	StreamGroups = define[StreamParams, StreamGroupsResult](Spec{
 		Name: "stream.groups", Idempotent: true, Since: "0.1.0",
@@ -51,7 +51,7 @@ var (
 	})
 	StreamRead = define[StreamReadParams, StreamReadResult](Spec{
 		Name: "stream.read", Idempotent: true, Admin: true, Since: "0.1.0",
-		Summary: "Lists messages of a stream, the oldest first, without a group: nothing is taken from anybody.",
+		Summary: "Lists messages of a stream, the oldest first, without a group: no group is affected.",
 	})
 	StreamDead = define[StreamDeadParams, StreamDeadResult](Spec{
 		Name: "stream.dead", Idempotent: true, Admin: true, Since: "0.1.0",
@@ -67,56 +67,56 @@ var (
 	})
 	StreamMessageEvent = defineEvent[StreamMessage](Spec{
 		Name: "stream.message", Since: "0.1.0",
-		Summary: "A message for a subscription of this connection: acknowledge it by stream.ack or stream.nack.",
+		Summary: "A message for a subscription of this connection. Answer it by stream.ack or stream.nack.",
 	})
 	StreamLost = defineEvent[LostParams](Spec{
 		Name: "stream.lost", Since: "0.1.0",
-		Summary: "A message is no longer this connection's: token is its id, name the stream, a colon and the group, in which " +
-			"% { } : and control bytes are written as %XX. It is delivered again, or was acknowledged or trimmed.",
+		Summary: "This connection has lost a message: token is its id; name is the stream, a colon and the group, in which " +
+			"% { } : and control bytes are written as %XX. The message is delivered again, or it was acknowledged or trimmed.",
 	})
 )
 
-// StartNew is a start of groups: with the messages that are published from now on.
+// StartNew is the start of a group that is given only messages published from now on.
 const StartNew = "new"
 
-// StreamParams name a stream.
+// StreamParams select a stream.
 type StreamParams struct {
 	Stream string `codec:"stream" required:"true" doc:"the stream"`
 }
 
-// StreamPublishParams are one message.
+// StreamPublishParams are a message.
 type StreamPublishParams struct {
 	Stream   string            `codec:"stream" required:"true" doc:"the stream"`
 	Body     []byte            `codec:"body,omitempty" maxlen:"262144" doc:"any bytes, at most 256 KiB"`
-	Fields   map[string]string `codec:"fields,omitempty" maxlen:"262144" doc:"texts by name, at most 256 KiB together, beside the body or in its place"`
-	DedupeID string            `codec:"dedupe_id,omitempty" doc:"a message with the same one, published within dedupe_ms before, is not published again"`
+	Fields   map[string]string `codec:"fields,omitempty" maxlen:"262144" doc:"texts by name, at most 256 KiB together, in addition to the body or instead of it"`
+	DedupeID string            `codec:"dedupe_id,omitempty" doc:"if a message with the same dedupe_id was published within the last dedupe_ms, this one is not added"`
 	DedupeMS int64             `codec:"dedupe_ms,omitempty" default:"300000" min:"1000" max:"86400000" doc:"milliseconds for which dedupe_id is remembered"`
 	DelayMS  int64             `codec:"delay_ms,omitempty" default:"0" min:"0" max:"2592000000" doc:"milliseconds until it is added to the stream"`
-	MaxLen   int64             `codec:"maxlen,omitempty" default:"0" min:"0" max:"1000000000" doc:"about how many messages the stream keeps, the newest, when this one is added; a few more may stay; 0 = all"`
+	MaxLen   int64             `codec:"maxlen,omitempty" default:"0" min:"0" max:"1000000000" doc:"when this message is added, the stream is cut to about this many of its newest messages; a few more may stay; 0 = keep all"`
 }
 
-// StreamPublishResult says what became of a message.
+// StreamPublishResult is the outcome of publishing a message.
 type StreamPublishResult struct {
-	Published bool   `codec:"published" doc:"it was added or will be; else its dedupe_id was known"`
-	ID        string `codec:"id,omitempty" doc:"its id in the stream; of a duplicate that of the first; absent of a delayed one"`
+	Published bool   `codec:"published" doc:"the message was added, or will be after its delay; false = it is a duplicate by its dedupe_id"`
+	ID        string `codec:"id,omitempty" doc:"its id in the stream; for a duplicate, the id of the first message; absent for a delayed message"`
 	DueAtMS   int64  `codec:"due_at_ms,omitempty" doc:"when a delayed message is added, by the Redis server's clock, Unix milliseconds"`
-	Replayed  bool   `codec:"replayed,omitempty" doc:"the answer of an earlier call with the same request id"`
+	Replayed  bool   `codec:"replayed,omitempty" doc:"this is the stored reply of an earlier call with the same request id"`
 }
 
-// StreamPublishManyParams are messages of one stream.
+// StreamPublishManyParams are messages for one stream.
 type StreamPublishManyParams struct {
 	Stream   string             `codec:"stream" required:"true" doc:"the stream"`
 	Messages []StreamNewMessage `codec:"messages" required:"true" doc:"1 to 256 messages, at most 768 KiB together"`
-	MaxLen   int64              `codec:"maxlen,omitempty" default:"0" min:"0" max:"1000000000" doc:"as of stream.publish"`
+	MaxLen   int64              `codec:"maxlen,omitempty" default:"0" min:"0" max:"1000000000" doc:"as in stream.publish"`
 }
 
-// StreamNewMessage is one of several messages to be published.
+// StreamNewMessage is one of several messages to publish.
 type StreamNewMessage struct {
-	Body     []byte            `codec:"body,omitempty" maxlen:"262144" doc:"as of stream.publish"`
-	Fields   map[string]string `codec:"fields,omitempty" maxlen:"262144" doc:"as of stream.publish"`
-	DedupeID string            `codec:"dedupe_id,omitempty" doc:"as of stream.publish"`
-	DedupeMS int64             `codec:"dedupe_ms,omitempty" default:"300000" min:"1000" max:"86400000" doc:"as of stream.publish"`
-	DelayMS  int64             `codec:"delay_ms,omitempty" default:"0" min:"0" max:"2592000000" doc:"as of stream.publish"`
+	Body     []byte            `codec:"body,omitempty" maxlen:"262144" doc:"as in stream.publish"`
+	Fields   map[string]string `codec:"fields,omitempty" maxlen:"262144" doc:"as in stream.publish"`
+	DedupeID string            `codec:"dedupe_id,omitempty" doc:"as in stream.publish"`
+	DedupeMS int64             `codec:"dedupe_ms,omitempty" default:"300000" min:"1000" max:"86400000" doc:"as in stream.publish"`
+	DelayMS  int64             `codec:"delay_ms,omitempty" default:"0" min:"0" max:"2592000000" doc:"as in stream.publish"`
 }
 
 // StreamPublishManyResult has the outcome of each message.
@@ -124,138 +124,138 @@ type StreamPublishManyResult struct {
 	Results []StreamPublished `codec:"results" doc:"one for each message, in their order"`
 }
 
-// StreamPublished is the outcome of one of several messages.
+// StreamPublished is the outcome of publishing one of several messages.
 type StreamPublished struct {
-	Published bool       `codec:"published" doc:"as of stream.publish"`
-	ID        string     `codec:"id,omitempty" doc:"as of stream.publish"`
-	DueAtMS   int64      `codec:"due_at_ms,omitempty" doc:"as of stream.publish"`
-	Error     *ItemError `codec:"error,omitempty" doc:"why it failed; the others are not affected"`
+	Published bool       `codec:"published" doc:"as in stream.publish"`
+	ID        string     `codec:"id,omitempty" doc:"as in stream.publish"`
+	DueAtMS   int64      `codec:"due_at_ms,omitempty" doc:"as in stream.publish"`
+	Error     *ItemError `codec:"error,omitempty" doc:"why this message failed; the others are not affected"`
 }
 
-// StreamSubscribeParams say which messages are delivered, and how.
+// StreamSubscribeParams set which messages are delivered, and how.
 type StreamSubscribeParams struct {
 	Stream        string `codec:"stream" required:"true" doc:"the stream"`
-	Group         string `codec:"group" required:"true" doc:"the group of consumers; each message goes to one of them. The newest subscription or fetch of a pod sets visibility_ms and max_deliveries for all of the group in this pod"`
+	Group         string `codec:"group" required:"true" doc:"the group of consumers; each message goes to one of them. The latest subscription or fetch in a pod sets visibility_ms and max_deliveries for the whole group in that pod"`
 	Prefetch      int64  `codec:"prefetch,omitempty" default:"16" min:"1" max:"1000" doc:"how many messages this subscription may have unacknowledged"`
-	MaxDeliveries int64  `codec:"max_deliveries,omitempty" default:"5" min:"1" max:"1000" doc:"a message that was delivered so often and not acknowledged is moved to the dead letters"`
-	VisibilityMS  int64  `codec:"visibility_ms,omitempty" default:"60000" min:"100" max:"43200000" doc:"milliseconds after which a message is delivered to another consumer, unless it is acknowledged or extended"`
-	Bind          string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = the sidecar extends messages while this connection lives; ttl = they last visibility_ms unless extended. Either way they are delivered again at once when it closes"`
-	Start         string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"where a group begins that is made by this: first = with the oldest message; new = with those published from now on"`
-	Rule          string `codec:"rule,omitempty" doc:"with key: a message is delivered only when this rule admits its key. Messages of other keys pass it by; those of one key go one at a time, in their order. The newest subscription or fetch of a pod sets it for all of the group in this pod"`
-	Key           string `codec:"key,omitempty" doc:"with rule: the field of messages that has the key, such as host. All subscriptions and fetches of a group name the same; a message that has no such field is moved to the dead letters"`
+	MaxDeliveries int64  `codec:"max_deliveries,omitempty" default:"5" min:"1" max:"1000" doc:"how many times a message is delivered; if it is then not acknowledged, it is moved to the dead letters"`
+	VisibilityMS  int64  `codec:"visibility_ms,omitempty" default:"60000" min:"100" max:"43200000" doc:"the visibility timeout in milliseconds: when it ends, the message is delivered to another consumer, unless it was acknowledged or extended"`
+	Bind          string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"session = the sidecar extends messages while this connection is open; ttl = a delivery lasts visibility_ms unless the client extends it. In both cases messages are delivered again at once when the connection closes"`
+	Start         string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"where the group begins if this call creates it: first = with the oldest message; new = with messages published from now on"`
+	Rule          string `codec:"rule,omitempty" doc:"given together with key: a message is delivered only when this rule admits its key. Messages of other keys overtake it; those of one key are delivered one at a time, in their order. The latest subscription or fetch in a pod sets the rule for the whole group in that pod"`
+	Key           string `codec:"key,omitempty" doc:"given together with rule: the field of messages that contains the key, such as host. All subscriptions and fetches of a group must name the same field; a message without it is moved to the dead letters"`
 }
 
-// StreamSubscribeResult names the subscription.
+// StreamSubscribeResult is the subscription's id.
 type StreamSubscribeResult struct {
-	Subscription string `codec:"subscription" doc:"the subscription, for stream.unsubscribe; its messages name it"`
-	Created      bool   `codec:"created" doc:"the group was made"`
+	Subscription string `codec:"subscription" doc:"the id of the subscription, for stream.unsubscribe; its messages carry it"`
+	Created      bool   `codec:"created" doc:"the call created the group"`
 }
 
-// StreamUnsubscribeParams name a subscription.
+// StreamUnsubscribeParams select a subscription.
 type StreamUnsubscribeParams struct {
-	Subscription string `codec:"subscription" required:"true" doc:"what stream.subscribe answered"`
+	Subscription string `codec:"subscription" required:"true" doc:"the id that stream.subscribe returned"`
 }
 
-// StreamUnsubscribeResult says what was found.
+// StreamUnsubscribeResult reports the outcome.
 type StreamUnsubscribeResult struct {
-	Unsubscribed bool `codec:"unsubscribed" doc:"the subscription was this connection's"`
+	Unsubscribed bool `codec:"unsubscribed" doc:"this connection had the subscription, which has ended"`
 }
 
-// StreamFetchParams say which messages to take.
+// StreamFetchParams set which messages to take.
 type StreamFetchParams struct {
 	Stream        string `codec:"stream" required:"true" doc:"the stream"`
 	Group         string `codec:"group" required:"true" doc:"the group of consumers"`
-	Count         int64  `codec:"count,omitempty" default:"1" min:"1" max:"256" doc:"how many messages at most; fewer come if together they pass 512 KiB"`
-	WaitMS        int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"milliseconds to wait for the first, within the call's deadline"`
-	MaxDeliveries int64  `codec:"max_deliveries,omitempty" default:"5" min:"1" max:"1000" doc:"as of stream.subscribe"`
-	VisibilityMS  int64  `codec:"visibility_ms,omitempty" default:"60000" min:"100" max:"43200000" doc:"as of stream.subscribe"`
-	Bind          string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"as of stream.subscribe; with ttl messages also outlive this connection"`
-	Start         string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"as of stream.subscribe"`
-	Rule          string `codec:"rule,omitempty" doc:"as of stream.subscribe"`
-	Key           string `codec:"key,omitempty" doc:"as of stream.subscribe"`
+	Count         int64  `codec:"count,omitempty" default:"1" min:"1" max:"256" doc:"the most messages to return; fewer are returned if they would exceed 512 KiB together"`
+	WaitMS        int64  `codec:"wait_ms,omitempty" default:"0" min:"0" max:"60000" doc:"how many milliseconds the call may wait for the first message, within its deadline"`
+	MaxDeliveries int64  `codec:"max_deliveries,omitempty" default:"5" min:"1" max:"1000" doc:"as in stream.subscribe"`
+	VisibilityMS  int64  `codec:"visibility_ms,omitempty" default:"60000" min:"100" max:"43200000" doc:"as in stream.subscribe"`
+	Bind          string `codec:"bind,omitempty" default:"session" enum:"session,ttl" doc:"as in stream.subscribe; with ttl, the closing of the connection does not end the deliveries"`
+	Start         string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"as in stream.subscribe"`
+	Rule          string `codec:"rule,omitempty" doc:"as in stream.subscribe"`
+	Key           string `codec:"key,omitempty" doc:"as in stream.subscribe"`
 }
 
 // StreamFetchResult has the messages.
 type StreamFetchResult struct {
-	Messages []StreamMessage `codec:"messages" doc:"the messages; none when there were none in time"`
+	Messages []StreamMessage `codec:"messages" doc:"the messages; empty if there was none within wait_ms"`
 }
 
 // StreamMessage is one delivery of a message.
 type StreamMessage struct {
-	Subscription  string            `codec:"subscription,omitempty" doc:"what stream.subscribe answered; absent in the result of stream.fetch"`
+	Subscription  string            `codec:"subscription,omitempty" doc:"the id of the subscription; absent in the result of stream.fetch"`
 	Stream        string            `codec:"stream" doc:"the stream"`
 	Group         string            `codec:"group" doc:"the group"`
 	ID            string            `codec:"id" doc:"its id in the stream"`
 	Body          []byte            `codec:"body,omitempty" doc:"its body"`
 	Fields        map[string]string `codec:"fields,omitempty" doc:"its fields"`
-	Attempt       int64             `codec:"attempt" doc:"how often it has been delivered, from 1"`
+	Attempt       int64             `codec:"attempt" doc:"how many times it has been delivered, counting from 1"`
 	PublishedAtMS int64             `codec:"published_at_ms" doc:"when it was added to the stream, by the Redis server's clock, Unix milliseconds"`
-	Traceparent   string            `codec:"traceparent,omitempty" doc:"the W3C trace context of its publisher, to be linked to"`
+	Traceparent   string            `codec:"traceparent,omitempty" doc:"the W3C trace context of its publisher, for a span link"`
 }
 
-// StreamMessageParams name a message that was delivered to a group.
+// StreamMessageParams select a message that was delivered to a group.
 type StreamMessageParams struct {
 	Stream string `codec:"stream" required:"true" doc:"the stream"`
 	Group  string `codec:"group" required:"true" doc:"the group"`
-	ID     string `codec:"id" required:"true" doc:"the message"`
+	ID     string `codec:"id" required:"true" doc:"the id of the message"`
 }
 
-// StreamAckResult says what was found.
+// StreamAckResult reports the outcome.
 type StreamAckResult struct {
-	Acked bool `codec:"acked" doc:"the group is not given it again; false = it was acknowledged before, is a dead letter, or never was the group's"`
+	Acked bool `codec:"acked" doc:"this call acknowledged the message; false = it was already acknowledged, is a dead letter, or was never delivered to the group"`
 }
 
-// StreamNackParams name a message that was not dealt with.
+// StreamNackParams select a message that was not processed.
 type StreamNackParams struct {
 	Stream  string `codec:"stream" required:"true" doc:"the stream"`
 	Group   string `codec:"group" required:"true" doc:"the group"`
-	ID      string `codec:"id" required:"true" doc:"the message"`
-	DelayMS int64  `codec:"delay_ms,omitempty" default:"-1" min:"-1" max:"86400000" doc:"milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each, at most 5 min"`
-	Dead    bool   `codec:"dead,omitempty" doc:"it is moved to the dead letters at once"`
-	Reason  string `codec:"reason,omitempty" doc:"why, for the dead letter"`
+	ID      string `codec:"id" required:"true" doc:"the id of the message"`
+	DelayMS int64  `codec:"delay_ms,omitempty" default:"-1" min:"-1" max:"86400000" doc:"milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each further one, at most 5 min"`
+	Dead    bool   `codec:"dead,omitempty" doc:"move the message to the dead letters at once"`
+	Reason  string `codec:"reason,omitempty" doc:"the reason, which the dead letter keeps"`
 }
 
-// StreamNackResult says what became of the message.
+// StreamNackResult reports what happened to the message.
 type StreamNackResult struct {
-	Nacked  bool  `codec:"nacked" doc:"it was waiting for an ack; else nothing was done"`
-	Dead    bool  `codec:"dead" doc:"it is a dead letter now"`
+	Nacked  bool  `codec:"nacked" doc:"the message was delivered and not acknowledged; false = nothing was done"`
+	Dead    bool  `codec:"dead" doc:"the message is a dead letter now"`
 	DelayMS int64 `codec:"delay_ms" doc:"milliseconds until it is delivered again; 0 = at once, or it is a dead letter"`
 }
 
-// StreamExtendResult says what was found.
+// StreamExtendResult reports the outcome.
 type StreamExtendResult struct {
-	Extended bool   `codec:"extended" doc:"the message is this pod's for visibility_ms more"`
-	Reason   string `codec:"reason" enum:"extended,not_pending,taken" doc:"what was found; not_pending = it was acknowledged, or deleted; taken = another pod has it"`
+	Extended bool   `codec:"extended" doc:"the message is delivered to this pod for another visibility_ms"`
+	Reason   string `codec:"reason" enum:"extended,not_pending,taken" doc:"the outcome; not_pending = it was acknowledged or deleted; taken = it is delivered to another pod"`
 }
 
-// StreamStatsParams name a stream.
+// StreamStatsParams select a stream.
 type StreamStatsParams struct {
 	Stream string `codec:"stream" required:"true" doc:"the stream"`
-	Group  string `codec:"group,omitempty" doc:"this group alone"`
+	Group  string `codec:"group,omitempty" doc:"count only this group; absent = all groups"`
 }
 
-// StreamStatsResult are counts: those of the stream of one instant, and those of each group.
+// StreamStatsResult are the counts of a stream, all of one instant, and those of each group.
 type StreamStatsResult struct {
-	Length  int64         `codec:"length" doc:"messages in the stream, acknowledged ones too"`
-	Delayed int64         `codec:"delayed" doc:"messages that are not due"`
+	Length  int64         `codec:"length" doc:"messages in the stream, acknowledged ones included"`
+	Delayed int64         `codec:"delayed" doc:"delayed messages that are not yet added to the stream"`
 	Dead    int64         `codec:"dead" doc:"dead letters"`
-	Trimmed int64         `codec:"trimmed" doc:"messages that were deleted before a group that had been given them acknowledged them, since the stream was first used"`
+	Trimmed int64         `codec:"trimmed" doc:"messages that were deleted while a group had them delivered and not acknowledged, since the stream was first used"`
 	Groups  []StreamGroup `codec:"groups" doc:"its groups, sorted by name"`
 }
 
 // StreamGroup is the state of one group.
 type StreamGroup struct {
 	Group           string `codec:"group" doc:"the group"`
-	Lag             int64  `codec:"lag" doc:"messages that it has not been given; -1 = Redis does not know, and they are too many to be counted"`
+	Lag             int64  `codec:"lag" doc:"messages that it was not yet given; -1 = unknown: Redis does not have the number, and there are too many to count"`
 	Pending         int64  `codec:"pending" doc:"messages that it was given and has not acknowledged"`
-	Retrying        int64  `codec:"retrying" doc:"those of them that wait for their delay after stream.nack"`
-	Parked          int64  `codec:"parked,omitempty" doc:"those that wait for the limit of their key, or for the one before it, where the group delivers by key; they are neither lag nor pending"`
-	Consumers       int64  `codec:"consumers" doc:"pods that take part"`
-	OldestPendingMS int64  `codec:"oldest_pending_ms" doc:"milliseconds since the oldest of those pending was published; 0 when there is none"`
-	LastDeliveredID string `codec:"last_delivered_id" doc:"the newest message that it was given"`
+	Retrying        int64  `codec:"retrying" doc:"pending messages that wait for their delay after stream.nack"`
+	Parked          int64  `codec:"parked,omitempty" doc:"if the group delivers by key: messages that wait for the limit of their key or for the message before them; they count neither as lag nor as pending"`
+	Consumers       int64  `codec:"consumers" doc:"pods that take part in the group"`
+	OldestPendingMS int64  `codec:"oldest_pending_ms" doc:"milliseconds since the oldest pending message was published; 0 when there is none"`
+	LastDeliveredID string `codec:"last_delivered_id" doc:"the id of the newest message that it was given"`
 }
 
-// StreamGroupsResult lists groups.
+// StreamGroupsResult is a list of groups.
 type StreamGroupsResult struct {
 	Groups []StreamGroupDetail `codec:"groups" doc:"its groups, sorted by name"`
 }
@@ -263,29 +263,29 @@ type StreamGroupsResult struct {
 // StreamGroupDetail is a group and its consumers.
 type StreamGroupDetail struct {
 	Group     string           `codec:"group" doc:"the group"`
-	Consumers []StreamConsumer `codec:"consumers" doc:"pods that take part, sorted by name"`
+	Consumers []StreamConsumer `codec:"consumers" doc:"the pods that take part in the group, sorted by name"`
 }
 
-// StreamConsumer is a pod, as part of a group.
+// StreamConsumer is a pod as a member of a group.
 type StreamConsumer struct {
 	Name    string `codec:"name" doc:"the pod"`
 	Pending int64  `codec:"pending" doc:"messages that it was given and has not acknowledged"`
-	IdleMS  int64  `codec:"idle_ms" doc:"milliseconds since it last did anything"`
+	IdleMS  int64  `codec:"idle_ms" doc:"milliseconds since it was last active"`
 }
 
-// StreamReadParams say which messages to list.
+// StreamReadParams select the messages to list.
 type StreamReadParams struct {
 	Stream string `codec:"stream" required:"true" doc:"the stream"`
-	After  string `codec:"after,omitempty" doc:"only those after this message: next of the answer before"`
-	Start  string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"where to begin without after: first = with the oldest message; new = with those that are published from now on, so that this call lists none"`
-	Count  int64  `codec:"count,omitempty" default:"20" min:"1" max:"256" doc:"how many at most; fewer come if together they pass 512 KiB"`
+	After  string `codec:"after,omitempty" doc:"list only messages after this id; pass the next of the previous result"`
+	Start  string `codec:"start,omitempty" default:"first" enum:"first,new" doc:"where to begin without after: first = with the oldest message; new = with messages published from now on, so this call lists none"`
+	Count  int64  `codec:"count,omitempty" default:"20" min:"1" max:"256" doc:"the most messages to return; fewer are returned if they would exceed 512 KiB together"`
 }
 
-// StreamReadResult lists messages.
+// StreamReadResult is a list of messages.
 type StreamReadResult struct {
-	Messages []StreamEntry `codec:"messages" doc:"the messages; acknowledged ones too"`
-	Next     string        `codec:"next" doc:"for after of the next call, also when nothing was listed"`
-	More     bool          `codec:"more" doc:"others follow already"`
+	Messages []StreamEntry `codec:"messages" doc:"the messages, acknowledged ones included"`
+	Next     string        `codec:"next" doc:"the after of the next call, present even if nothing was listed"`
+	More     bool          `codec:"more" doc:"the stream already has further messages"`
 }
 
 // StreamEntry is a message in its stream.
@@ -293,92 +293,92 @@ type StreamEntry struct {
 	ID            string            `codec:"id" doc:"its id in the stream"`
 	Body          []byte            `codec:"body,omitempty" doc:"its body"`
 	Fields        map[string]string `codec:"fields,omitempty" doc:"its fields"`
-	Group         string            `codec:"group,omitempty" doc:"the only group that it is for, of one that stream.redrive moved back"`
+	Group         string            `codec:"group,omitempty" doc:"for a message that stream.redrive moved back: the only group that is given it"`
 	PublishedAtMS int64             `codec:"published_at_ms" doc:"when it was added to the stream, by the Redis server's clock, Unix milliseconds"`
 	Traceparent   string            `codec:"traceparent,omitempty" doc:"the W3C trace context of its publisher"`
 }
 
-// StreamDeadParams say which dead letters to list.
+// StreamDeadParams select the dead letters to list.
 type StreamDeadParams struct {
 	Stream string `codec:"stream" required:"true" doc:"the stream"`
-	Count  int64  `codec:"count,omitempty" default:"20" min:"1" max:"256" doc:"how many at most; fewer come if together they pass 512 KiB"`
-	After  string `codec:"after,omitempty" doc:"only those after this one: next of the answer before"`
+	Count  int64  `codec:"count,omitempty" default:"20" min:"1" max:"256" doc:"the most messages to return; fewer are returned if they would exceed 512 KiB together"`
+	After  string `codec:"after,omitempty" doc:"list only dead letters after this id; pass the next of the previous result"`
 }
 
-// StreamDeadResult lists dead letters.
+// StreamDeadResult is a list of dead letters.
 type StreamDeadResult struct {
 	Letters []StreamDeadLetter `codec:"letters" doc:"the dead letters"`
-	Next    string             `codec:"next,omitempty" doc:"for after; absent when there are no more"`
+	Next    string             `codec:"next,omitempty" doc:"the after of the next call; absent when there are no more"`
 }
 
 // StreamDeadLetter is a message that a group failed to process.
 type StreamDeadLetter struct {
-	ID          string            `codec:"id" doc:"the dead letter, for stream.redrive and stream.trim"`
+	ID          string            `codec:"id" doc:"the id of the dead letter, for stream.redrive and stream.trim"`
 	MessageID   string            `codec:"message_id" doc:"the id that the message had in the stream"`
-	Group       string            `codec:"group" doc:"the group that failed"`
-	Attempts    int64             `codec:"attempts" doc:"how often it was delivered"`
-	Reason      string            `codec:"reason" doc:"why: what stream.nack said, or max_deliveries"`
-	DeadAtMS    int64             `codec:"dead_at_ms" doc:"when it was moved, by the Redis server's clock, Unix milliseconds"`
+	Group       string            `codec:"group" doc:"the group that failed to process it"`
+	Attempts    int64             `codec:"attempts" doc:"how many times it was delivered"`
+	Reason      string            `codec:"reason" doc:"the reason given to stream.nack, or max_deliveries"`
+	DeadAtMS    int64             `codec:"dead_at_ms" doc:"when it became a dead letter, by the Redis server's clock, Unix milliseconds"`
 	Body        []byte            `codec:"body,omitempty" doc:"its body"`
 	Fields      map[string]string `codec:"fields,omitempty" doc:"its fields"`
 	Traceparent string            `codec:"traceparent,omitempty" doc:"the W3C trace context of its publisher"`
 }
 
-// StreamRedriveParams say which dead letters to move back.
+// StreamRedriveParams select the dead letters to move back.
 type StreamRedriveParams struct {
 	Stream string   `codec:"stream" required:"true" doc:"the stream"`
-	IDs    []string `codec:"ids,omitempty" doc:"the dead letters, at most 256"`
-	Count  int64    `codec:"count,omitempty" default:"0" min:"0" max:"256" doc:"in place of ids: so many, the oldest first"`
+	IDs    []string `codec:"ids,omitempty" doc:"the ids of the dead letters, at most 256"`
+	Count  int64    `codec:"count,omitempty" default:"0" min:"0" max:"256" doc:"instead of ids: how many to move, the oldest first"`
 }
 
-// StreamRedriveResult says how many were moved.
+// StreamRedriveResult counts the dead letters that were moved.
 type StreamRedriveResult struct {
-	Redriven int64 `codec:"redriven" doc:"dead letters that are back in the stream"`
+	Redriven int64 `codec:"redriven" doc:"dead letters that were moved back to the stream"`
 	Left     int64 `codec:"left" doc:"dead letters that are left"`
-	Replayed bool  `codec:"replayed,omitempty" doc:"the answer of an earlier call with the same request id"`
+	Replayed bool  `codec:"replayed,omitempty" doc:"this is the stored reply of an earlier call with the same request id"`
 }
 
-// StreamTrimParams say what to delete. Exactly one of maxlen, older_ms and ids is given.
+// StreamTrimParams select what to delete. Exactly one of maxlen, older_ms and ids must be given.
 type StreamTrimParams struct {
 	Stream  string   `codec:"stream" required:"true" doc:"the stream"`
-	Dead    bool     `codec:"dead,omitempty" doc:"of its dead letters"`
-	MaxLen  *int64   `codec:"maxlen,omitempty" min:"0" max:"1000000000" doc:"keep the newest so many"`
-	OlderMS *int64   `codec:"older_ms,omitempty" min:"0" max:"31536000000" doc:"delete those that were added longer ago, in milliseconds"`
-	IDs     []string `codec:"ids,omitempty" doc:"delete these, at most 256"`
+	Dead    bool     `codec:"dead,omitempty" doc:"delete dead letters instead of messages"`
+	MaxLen  *int64   `codec:"maxlen,omitempty" min:"0" max:"1000000000" doc:"keep only this many of the newest ones"`
+	OlderMS *int64   `codec:"older_ms,omitempty" min:"0" max:"31536000000" doc:"delete those that were added more than this many milliseconds ago"`
+	IDs     []string `codec:"ids,omitempty" doc:"delete those with these ids, at most 256"`
 }
 
-// StreamTrimResult says how many were deleted.
+// StreamTrimResult counts what was deleted.
 type StreamTrimResult struct {
-	Deleted int64 `codec:"deleted" doc:"messages that were deleted"`
-	Left    int64 `codec:"left" doc:"messages that are left"`
+	Deleted int64 `codec:"deleted" doc:"messages or dead letters that were deleted"`
+	Left    int64 `codec:"left" doc:"messages or dead letters that are left"`
 }
 
-// StreamListParams say where to go on.
+// StreamListParams select one page of the list.
 type StreamListParams struct {
-	Cursor string `codec:"cursor,omitempty" doc:"the cursor of the page before; absent = from the start"`
-	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many to list"`
-	State  string `codec:"state,omitempty" enum:"behind,dead" doc:"behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters; absent = all"`
+	Cursor string `codec:"cursor,omitempty" doc:"the cursor that the previous page returned; absent = the first page"`
+	Count  int64  `codec:"count,omitempty" default:"100" min:"1" max:"1000" doc:"about how many entries to list"`
+	State  string `codec:"state,omitempty" enum:"behind,dead" doc:"behind = only streams with a group that has undelivered or unacknowledged messages; dead = only streams with dead letters; absent = all"`
 }
 
-// The states by which stream.list chooses.
+// The states that stream.list can select by.
 const (
 	StreamBehind      = "behind"
 	StreamDeadLetters = "dead"
 )
 
-// StreamListResult is one page.
+// StreamListResult is one page of the list.
 type StreamListResult struct {
-	Streams []StreamListed `codec:"streams" doc:"those of this page; it may have none and not be the last"`
-	Cursor  string         `codec:"cursor,omitempty" doc:"where the next page begins; absent = this was the last"`
+	Streams []StreamListed `codec:"streams" doc:"the entries of this page; a page may be empty without being the last"`
+	Cursor  string         `codec:"cursor,omitempty" doc:"the cursor of the next page; absent = this was the last page"`
 }
 
-// StreamListed is one stream.
+// StreamListed is a stream in the list.
 type StreamListed struct {
 	Stream     string        `codec:"stream" doc:"the stream"`
-	Length     int64         `codec:"length" doc:"messages in the stream, acknowledged ones too"`
-	Delayed    int64         `codec:"delayed" doc:"messages that are not due"`
+	Length     int64         `codec:"length" doc:"messages in the stream, acknowledged ones included"`
+	Delayed    int64         `codec:"delayed" doc:"delayed messages that are not yet added to the stream"`
 	Dead       int64         `codec:"dead" doc:"dead letters"`
-	Trimmed    int64         `codec:"trimmed" doc:"messages that were deleted before a group that had been given them acknowledged them, since the stream was first used"`
-	Groups     []StreamGroup `codec:"groups" doc:"its groups, those first that are behind most; at most 8"`
+	Trimmed    int64         `codec:"trimmed" doc:"messages that were deleted while a group had them delivered and not acknowledged, since the stream was first used"`
+	Groups     []StreamGroup `codec:"groups" doc:"its groups, those that are furthest behind first; at most 8"`
 	MoreGroups int64         `codec:"more_groups,omitempty" doc:"how many more groups it has"`
 }

@@ -2,7 +2,8 @@ package api
 
 import "reflect"
 
-// AsWire converts a value of the contract for encoding as JSON: structs become maps whose keys are the names on the wire.
+// AsWire converts a value of the contract for encoding as JSON: a struct becomes a map
+// whose keys are the names on the wire.
 func AsWire(v any) any { return wired(reflect.ValueOf(v)) }
 
 func wired(v reflect.Value) any {

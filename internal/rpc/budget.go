@@ -9,16 +9,16 @@ import (
 
 // The bounds of one connection do not bound what all of them take together, and
 // the kernel kills a process that outgrows its container. So all connections
-// share one budget of bytes, half of it for the buffers that they read into and
-// write from and half for the calls that they have in flight: neither can use up
-// what the other needs. Calls past it are refused. A buffer past it has the
-// connection with the largest buffers closed, so that who sends a frame without
-// ever ending it makes room for who does.
+// share one budget of bytes: half of it is for the buffers that they read into and
+// write from, and half for the calls that they have in flight, so that neither can
+// use up what the other needs. A call beyond the budget is refused. If a buffer grows
+// beyond it, the server closes the connection with the largest buffers: a client that
+// sends a frame without end makes room for the others.
 
 // pool is one half of the budget.
 type pool struct {
 	most int64
-	// chunk is what connections take and give back at once.
+	// chunk is how many bytes a connection takes or gives back at once.
 	chunk int64
 	used  atomic.Int64
 }
@@ -26,30 +26,30 @@ type pool struct {
 func (p *pool) over() bool { return p.used.Load() > p.most }
 
 const (
-	// freeBytes is what each connection has of a pool without taking it from
-	// there: small calls, one after the other, never touch what all share.
+	// freeBytes is what each connection may hold without taking it from the pool,
+	// so that small calls, one after the other, never touch shared counters.
 	freeBytes = 16 << 10
-	// callChunk and bufferChunk are what it takes at once. What is no longer needed
-	// is given back when it is two of them, so that one call more or less costs
-	// nothing. Buffers change seldom and by much.
+	// callChunk and bufferChunk are what a connection takes from the pools at once.
+	// It gives back unneeded bytes when they are two chunks, so that a call more or
+	// less changes nothing in the pool. Buffers change rarely, and by large sizes.
 	callChunk   = 16 << 10
 	bufferChunk = 4 << 10
-	// callBytes is what a call takes beside its params: its own state, its
+	// callBytes is what a call takes in addition to its params: its state, its
 	// deadline and its reply.
 	callBytes = 1 << 10
-	// paramCopies is how often params are in memory while a call is carried out:
+	// paramCopies is how many copies of params are in memory while a call runs:
 	// decoded, and as arguments of a script.
 	paramCopies = 2
 )
 
-// account is what one connection holds of a pool. It is guarded by conn.mu.
+// account is what one connection holds of a pool. conn.mu guards it.
 type account struct {
 	pool     *pool
 	held     int64
 	reserved int64 // of the pool
 }
 
-// add changes what is held, and reports whether the pool had as much.
+// add changes how many bytes are held, and reports whether the pool had enough.
 func (a *account) add(bytes int64) bool {
 	a.held += bytes
 	p, need := a.pool, max(0, a.held-freeBytes)
@@ -65,8 +65,8 @@ func (a *account) add(bytes int64) bool {
 	return true
 }
 
-// admit counts in a call that was decoded, unless this connection or all of them
-// have too many; the caller holds mu.
+// admit counts a decoded call as in flight, unless this connection or all of them
+// together have too many; the caller holds mu.
 func (c *conn) admit(k *call) *api.Error {
 	s, l := c.server, &c.server.opts.Limits
 	most, base := l.MaxInflight, int64(callBytes)
@@ -99,8 +99,8 @@ func (c *conn) discharge(k *call) {
 	}
 }
 
-// resize tells that the read buffer has another size, and makes room for it where
-// there is none. It returns why the connection has to be closed.
+// resize counts a change of the read buffer's size, and makes room in the budget if
+// there is none. It returns the reason if the connection must be closed.
 func (c *conn) resize(from, to int) string {
 	c.mu.Lock()
 	if c.closed {
@@ -122,7 +122,7 @@ func (c *conn) resize(from, to int) string {
 	return ""
 }
 
-// weigh tells that the write buffers have grown or shrunk; the caller holds mu.
+// weigh counts a change of the write buffers' size; the caller holds mu.
 func (c *conn) weigh() {
 	now := int64(cap(c.out) + cap(c.wire))
 	if now == c.writeBytes {
@@ -131,13 +131,13 @@ func (c *conn) weigh() {
 	change := now - c.writeBytes
 	c.writeBytes = now
 	if !c.buffered.add(change) {
-		// Not here: who closes another connection must not hold this one.
+		// On another goroutine, because closing another connection must not happen with this one's mu held.
 		c.server.workers.wg.Go(c.server.relieve)
 	}
 }
 
-// unbuffer gives back what the buffers of a closed connection took; the caller
-// holds mu. Its calls are counted until they end.
+// unbuffer gives back what the buffers of a closed connection took from the budget;
+// the caller holds mu. Its calls are counted until they end.
 func (c *conn) unbuffer() {
 	c.buffered.add(-c.buffered.held)
 	c.readBytes, c.writeBytes = 0, 0
@@ -149,10 +149,10 @@ type budget struct {
 	// waiting are the calls of class waiting.
 	waiting atomic.Int64
 
-	relieving sync.Mutex // makes those who relieve take turns
+	relieving sync.Mutex // lets one goroutine at a time run relieve
 }
 
-// relieve closes the connections with the largest buffers until the others fit.
+// relieve closes connections, those with the largest buffers first, until the others fit.
 func (s *Server) relieve() {
 	s.relieving.Lock()
 	defer s.relieving.Unlock()
@@ -167,8 +167,8 @@ func (s *Server) relieve() {
 	}
 }
 
-// heaviest is the open connection with the largest buffers. Nothing is lost by
-// which of two equal ones it is.
+// heaviest returns the open connection with the largest buffers; any of them if
+// there are several.
 func (s *Server) heaviest() (found *conn, read, write int64) {
 	for _, c := range s.connections() {
 		c.mu.Lock()
@@ -181,17 +181,17 @@ func (s *Server) heaviest() (found *conn, read, write int64) {
 	return found, read, write
 }
 
-// Held is what connections hold of the budget, in buffers and in calls, in bytes.
+// Held returns how many bytes of the budget connections hold, for buffers and for calls.
 func (s *Server) Held() (buffers, calls int64) { return s.buffers.used.Load(), s.calls.used.Load() }
 
-// Limits are those in force.
+// Limits returns the limits in force.
 func (s *Server) Limits() api.Limits { return s.opts.Limits }
 
-// Waiting counts the calls in flight that may wait.
+// Waiting returns how many calls in flight may wait.
 func (s *Server) Waiting() int64 { return s.waiting.Load() }
 
-// The bounds of all connections together. Either can be met by a client that did
-// nothing wrong, so both say that it may try again.
+// The errors of the bounds of all connections together. A client can get either
+// without having done anything wrong, so both are retryable.
 var (
 	errOverBytes = &api.Error{Code: api.Overloaded, Retryable: api.Overloaded.Retryable(), Message: "the calls in flight of " +
 		"all connections take too much memory together; try again later, with fewer or smaller ones at once (limits.max_total_bytes)"}
@@ -199,7 +199,7 @@ var (
 		"of all connections wait; try again later (limits.max_total_waiting)"}
 )
 
-// open makes the budget of these limits.
+// open sets the budget to these limits.
 func (b *budget) open(l api.Limits) {
 	b.buffers.most, b.buffers.chunk = l.MaxTotalBytes/2, bufferChunk
 	b.calls.most, b.calls.chunk = l.MaxTotalBytes/2, callChunk

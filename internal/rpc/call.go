@@ -17,21 +17,21 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// A call is one request or notification of a known method on its way. It is
-// the part of an exchange that does not depend on the method's types.
+// A call is one request or notification of a known method, while it is in flight.
+// It is the part of an exchange that does not depend on the method's types.
 type call struct {
 	entry *entry
 	body  body
 	conn  *conn
 	meta  metadata
-	print string // the fingerprint, once it was asked for
-	// itemFailed is report. It is made once, as it would else be made anew for each call.
+	print string // the fingerprint, once fingerprint has made it
+	// itemFailed is the method value report, kept here so that it is not allocated for each call.
 	itemFailed func(*api.Error, error)
-	// then is answered, made once as itemFailed is; after is what it was given.
+	// then is the method value answered, kept for the same reason; after is the function that it was given.
 	then  func(func())
 	after func()
 
-	// id is the msgid, and idBytes how it was written; none = a notification.
+	// id is the msgid, and idBytes its bytes on the wire; idLen 0 = a notification.
 	id      integer
 	idBytes [9]byte
 	idLen   int
@@ -47,16 +47,16 @@ type call struct {
 	size  int   // of its params, in bytes
 	cost  int64 // what it holds of the server's budget
 
-	// names are those whose order the call keeps, and places, guarded by conn.mu, where
-	// it stands among the others of each; turn is nil when nothing is ahead of it.
+	// names are the names whose order the call keeps. places, which conn.mu guards, are its
+	// places among the other calls of each name. turn is nil if no call is ahead of it.
 	names  []uint64
 	places []place
 	single [1]place
 	turn   *turn
-	piped  bool // its own order is that of sending
+	piped  bool // it keeps its order by being sent in order
 
-	// prepared: the direct path keeps something of it. resumed: it goes on from where that
-	// path ended.
+	// prepared: its halves were prepared for the direct path. resumed: a goroutine goes on
+	// where the direct path ended.
 	prepared, resumed bool
 
 	// state and cancelled are guarded by conn.mu.
@@ -69,15 +69,15 @@ type class uint8
 
 const (
 	classOther class = iota
-	// classAcquiring: it takes something.
+	// classAcquiring: it acquires something.
 	classAcquiring
-	// classWaiting: it takes something and may wait for it. Such calls run on
-	// goroutines of their own, since they sleep nearly all their time.
+	// classWaiting: it acquires something and may wait for it. Such calls run on
+	// goroutines of their own, because they sleep nearly all the time.
 	classWaiting
 	classes
 )
 
-// classify tells how a decoded call is counted.
+// classify returns the class of a decoded call.
 func (k *call) classify() class {
 	switch {
 	case k.body.wait() > 0:
@@ -89,21 +89,21 @@ func (k *call) classify() class {
 	}
 }
 
-// state is how far a call has come.
+// state is the stage that a call has reached.
 type state uint8
 
 const (
 	stateNew state = iota
-	// stateQueued: accepted, and no goroutine runs it so far.
+	// stateQueued: it is accepted, and no goroutine runs it yet.
 	stateQueued
-	// stateAsked: its script was submitted, and no goroutine waits for the answer.
+	// stateAsked: its script was submitted on the direct path, and no goroutine waits for the reply.
 	stateAsked
 	stateRunning
-	// stateAnswered: it was answered while it was queued, and must not be run.
+	// stateAnswered: it was answered while it was queued, and must not run.
 	stateAnswered
 )
 
-// keptReply is the largest reply buffer that a call keeps for its next life.
+// keptReply is the largest reply buffer that is kept when a call is reused.
 const keptReply = 4 << 10
 
 func (k *call) clear() {
@@ -120,10 +120,10 @@ func (k *call) clear() {
 
 func (k *call) request() bool { return k.idLen > 0 }
 
-// services are what handlers call.
+// services returns what handlers call.
 func (k *call) services() *Services { return &k.conn.server.services }
 
-// caller is who calls, for package coord.
+// caller describes the caller for package coord.
 func (k *call) caller() coord.Caller {
 	c := coord.Caller{
 		Session: k.conn.session, HasDeadline: k.meta.hasDeadline, Traceparent: k.meta.traceparent, Log: k.conn.log, ItemFailed: k.itemFailed, Answered: k.then,
@@ -134,10 +134,10 @@ func (k *call) caller() coord.Caller {
 	return c
 }
 
-// answered has f called when the call's answer is in the buffer.
+// answered sets f to be called when the call's reply is in the buffer.
 func (k *call) answered(f func()) { k.after = f }
 
-// fingerprint is made once a call.
+// fingerprint returns the fingerprint of the call, which is made once.
 func (k *call) fingerprint() string {
 	if k.print == "" {
 		k.print = k.body.fingerprint()
@@ -145,7 +145,7 @@ func (k *call) fingerprint() string {
 	return k.print
 }
 
-// due is when the call has to be answered, counted from when it was read.
+// due returns the call's deadline, which counts from when the call was read.
 func (k *call) due() time.Time {
 	limit := k.meta.deadline
 	if !k.meta.hasDeadline {
@@ -154,8 +154,8 @@ func (k *call) due() time.Time {
 	return k.started.Add(limit)
 }
 
-// arm gives the call a context that ends when it is due, or has if the call was stopped
-// before; others may stop it, so the caller holds mu once the call is in calls.
+// arm gives the call a context that ends at its deadline. If the call was already stopped,
+// the context has ended. Once the call is in calls, others may stop it: the caller then holds mu.
 func (k *call) arm() {
 	k.ctx, k.cancel = context.WithDeadline(context.Background(), k.due())
 	if k.cancelled {
@@ -163,8 +163,7 @@ func (k *call) arm() {
 	}
 }
 
-// stop ends the call early, since its client does not wait for it any more; the caller
-// holds mu.
+// stop ends the call early, because its client no longer waits for it; the caller holds mu.
 func (k *call) stop() {
 	k.cancelled = true
 	switch {
@@ -175,16 +174,16 @@ func (k *call) stop() {
 	}
 }
 
-// run carries out a call that was queued, and answers it.
+// run runs a call that was queued, and answers it.
 func (k *call) run() {
 	if !k.conn.begin(k) {
 		k.cancel()
 		k.body.release()
 		return
 	}
-	err := k.ctx.Err() // it may have waited for a worker until its time was up
+	err := k.ctx.Err() // its deadline may have passed while it waited for a worker
 	switch {
-	case k.resumed: // whatever the time: its script may have run
+	case k.resumed: // even after the deadline, because its script may have run
 		err = k.goOn()
 	case err == nil:
 		err = k.invokeInTurn()
@@ -193,7 +192,7 @@ func (k *call) run() {
 	k.conn.finish(k, err)
 }
 
-// invokeInTurn is invoke once it is the call's turn.
+// invokeInTurn waits for the call's turn and then invokes it.
 func (k *call) invokeInTurn() error {
 	ctx, err := k.inOrder(k.ctx)
 	if err != nil {
@@ -202,8 +201,8 @@ func (k *call) invokeInTurn() error {
 	return k.invoke(ctx)
 }
 
-// inOrder returns when the calls ahead let this one be carried out, with the context
-// for that.
+// inOrder waits until the calls ahead allow this one to run, and returns the context to
+// run it with.
 func (k *call) inOrder(ctx context.Context) (context.Context, error) {
 	if k.turn == nil {
 		return ctx, nil
@@ -217,7 +216,7 @@ func (k *call) inOrder(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// invoke runs the handler and writes its result, or the error it returns.
+// invoke runs the handler and encodes its result, or returns its error.
 func (k *call) invoke(ctx context.Context) (err error) {
 	if s := k.conn.server; s.tracing {
 		ctx = k.startSpan(ctx, s.opts.Telemetry.Tracer())
@@ -242,8 +241,8 @@ func recovered(r any, err error) error {
 	return fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 }
 
-// launch carries out a call that may wait for its turn, as run does, and needs no
-// goroutine while it waits. It may have ended when launch returns.
+// launch runs a call that may wait, as run does, but without a goroutine while the call
+// waits. The call may have ended when launch returns.
 func (k *call) launch() {
 	c, w := k.conn, &k.conn.server.workers
 	if !c.begin(k) {
@@ -252,7 +251,7 @@ func (k *call) launch() {
 		w.wg.Done()
 		return
 	}
-	var ended atomic.Bool // a panic may come after the end
+	var ended atomic.Bool // because a panic may follow the end
 	end := func(err error) {
 		if ended.CompareAndSwap(false, true) {
 			k.cancel()
@@ -266,8 +265,8 @@ func (k *call) launch() {
 			failed(r, debug.Stack())
 		}
 	}()
-	c.mu.Lock()                         // others cancel it
-	if err := k.ctx.Err(); err != nil { // it may have waited for a goroutine until its time was up
+	c.mu.Lock()                         // because others may cancel the call
+	if err := k.ctx.Err(); err != nil { // its deadline may have passed while it waited for a goroutine
 		c.mu.Unlock()
 		end(err)
 		return
@@ -292,14 +291,14 @@ func (k *call) launch() {
 	}
 	k.body.start(ctx, func(err error) {
 		if err == nil {
-			_, err = k.reply() // no answer that is waited for can be shortened
+			_, err = k.reply() // the result of a method that waits cannot be shortened
 		}
 		end(err)
 	})
 }
 
-// reply writes the result of a request. It reports whether the call is to be carried
-// out again, for a shorter answer.
+// reply encodes the result of a request. It reports whether the call must run again, for a
+// shorter result.
 func (k *call) reply() (again bool, err error) {
 	if !k.request() {
 		return false, nil
@@ -316,19 +315,19 @@ func (k *call) reply() (again bool, err error) {
 	}
 }
 
-// tooLarge is the error of a call whose answer keeps not to the limit that clients
-// are held to, and cannot be cut.
+// tooLarge is the error of a call whose result exceeds the frame limit, which also bounds
+// clients, and cannot be shortened.
 func tooLarge(size, most int) error {
 	return &api.Error{Code: api.FailedPrecondition, Message: fmt.Sprintf(
-		"the answer has %d bytes, and limits.max_frame_bytes is %d: ask for less, or raise it in the sidecar's configuration", size, most)}
+		"the result has %d bytes, and limits.max_frame_bytes is %d: ask for less, or raise it in the sidecar's configuration", size, most)}
 }
 
-// begun is the part of a response before error and result.
+// begun returns the part of a response before the error and the result.
 func (k *call) begun() []byte {
 	return append(append(k.out[:0], 0x94, 1), k.idBytes[:k.idLen]...)
 }
 
-// fail writes an error as the call's reply, and logs what the caller is not told.
+// fail encodes an error as the call's reply, logs its cause, and returns its code.
 func (k *call) fail(err error, cancelled bool) string {
 	e := coord.Wire(err)
 	if cancelled {
@@ -341,7 +340,7 @@ func (k *call) fail(err error, cancelled bool) string {
 	return string(e.Code)
 }
 
-// report logs what the caller is not told, and remembers the error.
+// report logs the cause of an internal error, which is not sent to the caller, and keeps the error for inspect.snapshot.
 func (k *call) report(e *api.Error, err error) {
 	if e.Code == api.Internal {
 		if more, ok := k.conn.server.faults.take(k.entry.Name, time.Now()); ok {
@@ -355,7 +354,7 @@ func (k *call) report(e *api.Error, err error) {
 // codeOK is the code of a call without an error, in metrics.
 const codeOK = "OK"
 
-// end records the call and gives it back for reuse.
+// end records the call and releases it for reuse.
 func (k *call) end(code string) {
 	ctx := context.Background()
 	if k.span != nil && k.span.IsRecording() {
@@ -374,9 +373,9 @@ func (k *call) end(code string) {
 	k.body.release()
 }
 
-// startSpan asks the sampler, with the client's span as the parent.
+// startSpan starts the call's span, if the sampler selects it, with the client's span as its parent.
 func (k *call) startSpan(ctx context.Context, tr trace.Tracer) context.Context {
-	if k.span != nil { // the direct path has asked
+	if k.span != nil { // the direct path has already started it
 		return trace.ContextWithSpan(ctx, k.span)
 	}
 	if k.meta.traceparent != "" {
@@ -388,10 +387,10 @@ func (k *call) startSpan(ctx context.Context, tr trace.Tracer) context.Context {
 	return ctx
 }
 
-// Errors of calls that never begin. A notification's is only counted.
+// The errors of calls that are refused before they run. Those of notifications are only counted.
 var (
 	errOverloaded       = coord.Plain(api.Overloaded)
-	errNotANotification = &api.Error{Code: api.InvalidRequest, Message: "the method is not run as a notification"}
+	errNotANotification = &api.Error{Code: api.InvalidRequest, Message: "the method cannot be called as a notification"}
 )
 
 // allowed checks what does not depend on params.
@@ -400,7 +399,7 @@ func (k *call) allowed() error {
 	switch {
 	case k.entry.Admin && !s.admin(k.conn.uid):
 		return &api.Error{Code: api.PermissionDenied, Message: k.entry.Name +
-			": admin methods are switched off, or bound to other uids, by socket.admin in the configuration"}
+			": socket.admin in the configuration switches admin methods off or restricts them to other uids"}
 	case !k.request() && !k.entry.Notify:
 		return errNotANotification
 	default:

@@ -16,10 +16,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// A conn is one client. One goroutine at a time reads it; that role goes from
-// goroutine to goroutine: who has read a call that needs Redis gives the role
-// away and carries the call out itself, so that a lone call needs no hand-off
-// between its bytes, its script and its reply.
+// A conn is the connection of one client. One goroutine at a time reads it, and this
+// role moves between goroutines: a goroutine that has read a call that needs Redis
+// gives the role away and runs the call itself, so that a lone call needs no hand-off
+// between reading it, running its script and sending its reply.
 type conn struct {
 	server  *Server
 	nc      *net.UnixConn
@@ -27,16 +27,16 @@ type conn struct {
 	uid     int
 	since   time.Time
 	session *coord.Session
-	// subscriber tells the client of events, once it asked for them.
+	// subscriber sends the client events, once it has subscribed to them.
 	subscriber *coord.Subscriber
 
-	// errorsAsMap is the form of errors that session.hello asked for.
+	// errorsAsMap is whether session.hello asked for errors as maps.
 	errorsAsMap atomic.Bool
-	// toldDraining is that session.draining was sent.
+	// toldDraining reports that session.draining was sent.
 	toldDraining atomic.Bool
 
-	// What follows belongs to the goroutine that reads.
-	buf     []byte // what was read is in buf[r:w]
+	// Only the goroutine that reads uses the following.
+	buf     []byte // buf[r:w] was read and is not handled yet
 	r, w    int
 	read    int64 // bytes of all frames before buf[r]
 	skimmer skimmer
@@ -46,30 +46,30 @@ type conn struct {
 	// calls are the requests in flight, by msgid.
 	calls   map[integer]*call
 	running [classes]int // the calls in flight by class
-	order   order        // of those that name the same
-	untold  int64        // events that did not fit since the last that did
+	order   order        // of the calls with the same names
+	untold  int64        // events that were dropped since the last one that was sent
 	closed  bool
-	// calling and buffered are what it holds of the server's budget; the buffers
-	// are those for reading and for writing.
+	// calling and buffered are what it holds of the server's budget for calls and for buffers,
+	// and readBytes and writeBytes are the sizes of its buffers.
 	calling, buffered     account
 	readBytes, writeBytes int64
-	// ending: the client sends no more, and waits for the replies that it has not got.
+	// ending: the client sends nothing more, and waits for the outstanding replies.
 	ending bool
-	// answering are the calls that are over and whose reply is not in the buffer yet.
+	// answering counts the calls that have ended and whose reply is not in the buffer yet.
 	answering int
 	writer
 }
 
-// The read buffer of a connection: what an idle one keeps, what a busy one
-// grows to, and how far past the largest frame it may reach.
+// The sizes of a connection's read buffer: that of an idle connection, that of a busy
+// one, and how far it may exceed the largest frame.
 const (
 	smallBuffer = 4 << 10
 	busyBuffer  = 16 << 10
 	spareBuffer = 16
 )
 
-// serve reads until the connection ends, or until it has a call to carry out:
-// then another goroutine reads on, and serve returns the call.
+// serve reads until the connection ends, or until it has a call to run: then another
+// goroutine goes on reading, and serve returns the call.
 func (c *conn) serve() *call {
 	for {
 		last, reason := c.frames()
@@ -95,15 +95,15 @@ func (c *conn) serve() *call {
 	}
 }
 
-// frames takes every whole frame of the buffer. It returns the last of the
-// calls that need a goroutine, and why the connection has to be closed.
+// frames handles every complete frame of the buffer. It returns the last of the
+// calls that need a goroutine, and the reason if the connection must be closed.
 func (c *conn) frames() (last *call, reason string) {
 	reason = c.takeAll()
 	last, c.unsent = c.unsent, nil
 	return last, reason
 }
 
-// takeAll leaves the last call that needs a goroutine in unsent.
+// takeAll handles every complete frame, and leaves the last call that needs a goroutine in unsent.
 func (c *conn) takeAll() string {
 	now := time.Now()
 	for c.r < c.w {
@@ -138,7 +138,7 @@ func (c *conn) takeAll() string {
 	return ""
 }
 
-// malformed logs bytes that cannot be read on.
+// malformed logs bytes that are not a frame.
 func (c *conn) malformed(reason string, offset int) string {
 	from := min(c.r+offset, c.w)
 	c.log.Warn("malformed frame: closing the connection", "reason", reason,
@@ -146,7 +146,7 @@ func (c *conn) malformed(reason string, offset int) string {
 	return closedMalformed
 }
 
-// fill reads more bytes, making room for them first, and returns why no more come.
+// fill makes room and reads more bytes. It returns the reason if no more can be read.
 func (c *conn) fill() string {
 	if reason := c.makeRoom(); reason != "" {
 		return reason
@@ -163,9 +163,9 @@ func (c *conn) fill() string {
 	}
 }
 
-// makeRoom grows the buffer by what has come, never by what was declared, and
-// gives a grown one back once it is empty. It returns why the connection has to be
-// closed.
+// makeRoom grows the buffer by what was received, never by a declared length, and
+// replaces a large one by a small one when it is empty. It returns the reason if the
+// connection must be closed.
 func (c *conn) makeRoom() string {
 	size := len(c.buf)
 	switch full := c.w == size; {
@@ -194,11 +194,11 @@ func (c *conn) makeRoom() string {
 	return ""
 }
 
-// take handles one frame. It returns the call when that needs a goroutine, and
-// a reason when the connection has to be closed.
+// take handles one frame. It returns the call if that needs a goroutine, and the
+// reason if the connection must be closed.
 func (c *conn) take(f frame, fault string, now time.Time) (*call, string) {
 	if f.request() && c.inFlight(f.id) {
-		c.log.Warn("duplicate msgid in flight: closing the connection, since its reply could not be told apart",
+		c.log.Warn("duplicate msgid in flight: closing the connection, because the replies could not be distinguished",
 			"msgid", hex.EncodeToString(f.idBytes))
 		return nil, closedDuplicate
 	}
@@ -224,7 +224,7 @@ func (c *conn) take(f frame, fault string, now time.Time) (*call, string) {
 	}
 	if e.instant {
 		c.answer(k, k.invoke(context.Background()), false)
-		c.tellDraining() // it may have subscribed
+		c.tellDraining() // because the call may have subscribed
 		return nil, ""
 	}
 	last := c.unsent == nil && c.r+c.skimmer.pos == c.w
@@ -246,7 +246,7 @@ func (k *call) prepare(params []byte) error {
 func (c *conn) notice(e *entry, f frame, now time.Time) {
 	if f.request() {
 		c.refuse(f, e.Name, &api.Error{Code: api.MethodNotFound, Message: fmt.Sprintf(
-			"%s: it exists only as a notification: [2, %q, params]", e.Name, e.Name)}, now)
+			"%s: the method exists only as a notification: [2, %q, params]", e.Name, e.Name)}, now)
 		return
 	}
 	code := codeOK
@@ -257,7 +257,7 @@ func (c *conn) notice(e *entry, f frame, now time.Time) {
 	c.record(context.Background(), e.Name, nil, code, time.Since(now))
 }
 
-// refuse answers a frame that is no call of a known method.
+// refuse answers a frame that is not a call of a known method.
 func (c *conn) refuse(f frame, method string, e *api.Error, now time.Time) {
 	if !f.request() {
 		c.server.opts.Telemetry.NotificationDropped(context.Background())
@@ -268,12 +268,12 @@ func (c *conn) refuse(f frame, method string, e *api.Error, now time.Time) {
 	c.append(append(appendError(b, e, c.errorsAsMap.Load()), 0xc0))
 }
 
-// unknownMethod is the one metric label of all names that are no method.
+// unknownMethod is the metric label of all unknown method names.
 const unknownMethod = "unknown"
 
-// register counts a call in. It returns nil when the call was refused, is on the direct
-// path, or is carried out here or on a goroutine of its own. last tells that it is the
-// only call that was read and that needs anything of Redis.
+// register counts a call as in flight. It returns nil if the call was refused, is on the
+// direct path, or runs here or on a goroutine of its own. last reports that this is the
+// only call that was read and needs Redis.
 func (c *conn) register(k *call, last bool) *call {
 	k.class = k.classify()
 	direct := k.entry.direct && k.request() && k.class != classWaiting
@@ -308,8 +308,8 @@ func (c *conn) register(k *call, last bool) *call {
 	return k
 }
 
-// refuseFull answers a call that is one too many. A notification is carried out here all
-// the same.
+// refuseFull answers a call beyond the limits. A notification is nevertheless run, on this
+// goroutine.
 func (c *conn) refuseFull(k *call, full error) {
 	err := full
 	if !k.request() {
@@ -321,8 +321,8 @@ func (c *conn) refuseFull(k *call, full error) {
 	c.answer(k, err, false)
 }
 
-// handOver gives the last call that was read to another goroutine: it may be ahead of
-// one that is carried out elsewhere, which then waits for it.
+// handOver gives the last call that was read to another goroutine: a call that runs
+// elsewhere may have to wait for it.
 func (c *conn) handOver() {
 	if last := c.unsent; last != nil {
 		c.unsent = nil
@@ -330,8 +330,8 @@ func (c *conn) handOver() {
 	}
 }
 
-// invokeHere carries out a notification that is one too many: what it gives back
-// must not be lost, so that the connection is read on when it is done.
+// invokeHere runs a notification beyond the limits, because what it gives back must not
+// be lost. Until it has ended, the connection is not read.
 func (c *conn) invokeHere(k *call) error {
 	c.handOver()
 	c.mu.Lock()
@@ -344,7 +344,7 @@ func (c *conn) invokeHere(k *call) error {
 	return err
 }
 
-// begin reports whether a queued call is still to be run.
+// begin marks a queued call as running. It returns false if the call was already answered.
 func (c *conn) begin(k *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -363,8 +363,8 @@ func (c *conn) inFlight(id integer) bool {
 	return ok
 }
 
-// leave counts a call out and reports whether its client had cancelled it; the
-// caller holds mu.
+// leave removes a call from those in flight, and reports whether its client had cancelled
+// it; the caller holds mu.
 func (c *conn) leave(k *call) bool {
 	if k.request() {
 		delete(c.calls, k.id)
@@ -379,7 +379,7 @@ func (c *conn) finish(k *call, err error) {
 	c.mu.Lock()
 	cancelled := c.leave(k)
 	if err == nil {
-		c.appendLocked(k.out) // nothing, for a notification
+		c.appendLocked(k.out) // empty for a notification
 		c.flushLocked()
 		c.mu.Unlock()
 		if k.after != nil {
@@ -398,8 +398,8 @@ func (c *conn) finish(k *call, err error) {
 	c.flushLocked()
 }
 
-// answer appends the reply of a call, which is sent with those of the other
-// frames that were read with it.
+// answer appends the reply of a call to the buffer. It is sent together with the replies of
+// the other frames that were read with it.
 func (c *conn) answer(k *call, err error, cancelled bool) {
 	code := codeOK
 	if err != nil {

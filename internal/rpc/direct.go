@@ -12,12 +12,12 @@ import (
 // On the direct path the goroutine that reads a connection submits the script of a call, and
 // the goroutine that reads the reply of Redis answers the call. No goroutine, context, timer
 // or channel is made for it, and the replies of a batch leave with one write for each
-// connection. A call that is not answered so goes on, on a goroutine of its own, from how
-// its first try has ended.
+// connection. A call that is not answered in this way goes on where its first try ended, on
+// a goroutine of its own.
 
-// direct is what the calls on the direct path of a server have in common.
+// direct is the state that the calls on the direct path of a server share.
 type direct struct {
-	asked atomic.Int64 // how many are under way
+	asked atomic.Int64 // how many calls are on the direct path
 	crowd coord.Crowd
 
 	kick     chan struct{} // wakes the sweeper
@@ -27,32 +27,32 @@ type direct struct {
 }
 
 const (
-	// sweepEvery is how often calls on the direct path are looked through for those whose
-	// time is up: so late may such a call be answered.
+	// sweepEvery is how often the sweeper looks for calls on the direct path whose deadline has
+	// passed: such a call may be answered this much late.
 	sweepEvery = 20 * time.Millisecond
-	// sweepsIdle is after how many sweeps without a call the sweeper goes to sleep.
+	// sweepsIdle is after how many sweeps without a call the sweeper sleeps until the next call.
 	sweepsIdle = 50
 	// shortDeadline is the time below which a call's deadline is too near for the sweeper.
 	shortDeadline = 5 * sweepEvery
 )
 
-// Why a call goes the direct path or not; labels of a metric.
+// Why a call took the direct path or not; labels of a metric.
 const (
-	directAnswered  = "answered"  // by the first try of its script
-	directKnown     = "known"     // without Redis
-	directAlone     = "alone"     // it was alone, and a hand-off costs more than it saves
-	directOrder     = "order"     // it has to wait for a call ahead of it
+	directAnswered  = "answered"  // the first try of its script answered it
+	directKnown     = "known"     // it was answered without Redis
+	directAlone     = "alone"     // it was the only call, for which a hand-off costs more than it saves
+	directOrder     = "order"     // it must wait for a call ahead of it
 	directElsewhere = "elsewhere" // more than one script decides about it
 	directTraced    = "traced"    // its trace is sampled
 	directDeadline  = "deadline"  // its deadline is near
 	directDown      = "down"      // Redis is not up, or refuses
-	directFailed    = "failed"    // its first try was not answered
-	directMore      = "more"      // it was, and there is more to do than to answer
-	directStopped   = "stopped"   // it was cancelled, or its time was up
+	directFailed    = "failed"    // its first try got no reply
+	directMore      = "more"      // its first try got a reply, and the call needs more than that
+	directStopped   = "stopped"   // it was cancelled, or its deadline passed
 )
 
-// ask has a call go the direct path. False = it has to be carried out the other way, from
-// where it was prepared if it was.
+// ask puts a call on the direct path. If it returns false, the call must run on a goroutine,
+// which goes on after the preparation if the call was prepared.
 func (c *conn) ask(k *call, last bool) bool {
 	why := c.tryAsking(k, last)
 	c.server.opts.Telemetry.Direct(context.Background(), why)
@@ -89,7 +89,7 @@ func (c *conn) tryAsking(k *call, last bool) string {
 		return directElsewhere
 	case prepared != coord.Asking:
 		if err == nil {
-			_, err = k.reply() // an answer that is known at once is short
+			_, err = k.reply() // a result without Redis is short, and need not be shortened
 		}
 		c.answerAsked(k, err)
 		return directKnown
@@ -97,8 +97,8 @@ func (c *conn) tryAsking(k *call, last bool) string {
 	return c.submit(k)
 }
 
-// follows reports whether all calls ahead were begun, so that the call may look at what is
-// in this process.
+// follows reports whether all calls ahead have started, so that the call may use state of
+// this process.
 func (c *conn) follows(k *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *call) prepareHalves() (p coord.Prepared, err error) {
 	return k.body.halves().Prepare(k.caller())
 }
 
-// answerAsked answers a call that was registered, while its connection is read.
+// answerAsked answers a registered call on the goroutine that reads its connection.
 func (c *conn) answerAsked(k *call, err error) {
 	c.mu.Lock()
 	cancelled := c.leave(k)
@@ -124,8 +124,8 @@ func (c *conn) submit(k *call) string {
 	defer c.mu.Unlock()
 	why := c.submitLocked(k)
 	if why != directAnswered {
-		// What was prepared is not prepared again, and has to be completed even if its
-		// caller goes away.
+		// A prepared call is not prepared again, and must be completed even if its caller
+		// goes away.
 		k.state, k.resumed = stateRunning, true
 	}
 	return why
@@ -157,11 +157,11 @@ func (c *conn) submitLocked(k *call) string {
 			p.behind.nudge()
 		}
 	}
-	c.server.workers.wg.Add(1) // the reader is among them
+	c.server.workers.wg.Add(1) // cannot race with Wait: this goroutine is itself counted
 	if c.server.direct.asked.Add(1) == 1 {
 		select {
 		case c.server.direct.kick <- struct{}{}:
-		default: // it is awake
+		default: // the sweeper is already running
 		}
 	}
 	return directAnswered
@@ -203,12 +203,12 @@ func (k *call) Done() coord.Flusher {
 	return c
 }
 
-// conclude makes the reply of a call out of its script's answer, or reports that there is
-// more to do.
+// conclude makes the reply of a call from the reply of its script, or reports that the call
+// needs more than that.
 func (k *call) conclude() (more bool, err error) {
 	defer func() { err = recovered(recover(), err) }()
 	if more, err = k.body.halves().Answer(); err == nil && !more {
-		_, err = k.reply() // one decision is never too long, and cannot be shortened
+		_, err = k.reply() // a single decision is never too long, and cannot be shortened
 	}
 	return more, err
 }
@@ -216,12 +216,12 @@ func (k *call) conclude() (more bool, err error) {
 // Flush implements coord.Flusher.
 func (c *conn) Flush() { c.flush() }
 
-// abandon takes a call off the direct path, since nobody waits for it or its time is up,
-// unless its script runs on its own time; the caller holds mu.
+// abandon takes a call off the direct path, because its caller has gone or its deadline has
+// passed, unless its script has a timeout of its own; the caller holds mu.
 func (c *conn) abandon(k *call, why error) {
 	h := k.body.halves()
 	if h.OwnTime() || !h.Asked().Abandon(why) {
-		return // it is being answered, or will be
+		return // it is or will be answered
 	}
 	c.server.direct.asked.Add(-1)
 	c.server.opts.Telemetry.Direct(context.Background(), directStopped)
@@ -229,15 +229,15 @@ func (c *conn) abandon(k *call, why error) {
 	c.server.workers.wg.Done()
 }
 
-// resume has a goroutine go on with a call whose first try was not answered, or not all of
-// it; the caller holds mu.
+// resume lets a goroutine go on with a call that its first try did not answer, or not
+// completely; the caller holds mu.
 func (c *conn) resume(k *call) {
 	k.state, k.resumed = stateRunning, true
 	k.arm()
 	c.server.workers.submit(k)
 }
 
-// goOn carries out the rest of a call that was prepared.
+// goOn runs the rest of a prepared call.
 func (k *call) goOn() (err error) {
 	defer func() { err = recovered(recover(), err) }()
 	ctx := k.ctx
@@ -245,7 +245,7 @@ func (k *call) goOn() (err error) {
 		ctx = k.startSpan(ctx, s.opts.Telemetry.Tracer())
 	}
 	if k.turn != nil {
-		// If the time is up before it is its turn, the script has the same error.
+		// The error is dropped: if the deadline passes before its turn, Finish returns the same error.
 		_ = k.turn.begin(ctx, k.piped)
 		ctx = coord.InTurn(ctx, k.turn)
 	}
@@ -255,7 +255,7 @@ func (k *call) goOn() (err error) {
 	return err
 }
 
-// sweep abandons the calls on the direct path whose time is up.
+// sweep abandons the calls on the direct path whose deadline has passed.
 func (s *Server) sweep() {
 	for {
 		select {

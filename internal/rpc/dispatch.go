@@ -20,49 +20,49 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/nearest"
 )
 
-// An entry is one method: its contract and how it is carried out.
+// An entry is one method: its contract, and how it runs.
 type entry struct {
 	*api.Spec
-	// instant methods never wait, so the goroutine that read them answers them.
+	// instant: the method never waits, so the goroutine that reads the call answers it.
 	instant bool
-	// acquires marks what takes something. It is counted apart, so that it
-	// never keeps out what gives back.
+	// acquires: the method acquires something. Its calls are counted on their own,
+	// so that they never keep out calls that give something back.
 	acquires bool
-	// span is what a span of this method begins with.
+	// span and options are the name and the options of the method's spans.
 	span    string
 	options []trace.SpanStartOption
-	// open takes an exchange for one call of this method.
+	// open returns an exchange for one call of this method.
 	open func() *call
-	// wait is which parameter says how long the call may wait, -1 = none.
+	// wait is the index of the parameter with the time to wait, -1 = none.
 	wait int
-	// naming adds the names whose order on a connection the call keeps; nil = none.
+	// naming appends the names whose order on a connection the call keeps; nil = none.
 	naming coord.Naming
-	// token is which parameter is a token of the caller's choice, -1 = none.
+	// token is the index of the parameter with a token that the caller may choose, -1 = none.
 	token int
-	// count is which parameter says how long a page is, -1 = there are no pages.
+	// count is the index of the parameter with the length of a page, -1 = there are no pages.
 	count int
-	// noun is which parameter names what the call is about, for the log, -1 = none.
+	// noun is the index of the parameter with the name that the call is about, for the log, -1 = none.
 	noun int
-	// piped: what it does is one script, so that the call behind it may be sent
-	// before this one is answered, and this one behind others.
+	// piped: the method is one script, so that the next call of the same name may be
+	// sent before this one is answered, and this one likewise behind others.
 	piped bool
 	// parks: it needs no goroutine while it waits.
 	parks bool
 	// direct: its invocations have halves, see coord.Halves.
 	direct bool
-	// edits marks what changes the rules that what follows goes by.
+	// edits: the method changes rules; follows: it uses rules, so it must run after such a change ahead of it.
 	edits, follows bool
-	// notice, in place of open, is run by the reader for a method that exists
+	// notice, used instead of open, is run by the reader for a method that exists
 	// only as a notification; it reports whether it could read its params.
 	notice func(c *conn, params []byte) bool
 }
 
-// flag is a property of a method that only this package knows.
+// flag sets a property of a method that only this package uses.
 type flag func(*entry)
 
 func instant(e *entry) { e.instant = true }
 
-// others are the methods that no noun lists.
+// others are the methods that belong to no noun.
 var others = []*entry{
 	builtin(api.EventsSubscribe, eventsSubscribe, instant),
 	builtin(api.EventsUnsubscribe, eventsUnsubscribe, instant),
@@ -80,7 +80,7 @@ var others = []*entry{
 type methodTable struct {
 	entries []*entry
 	names   []string
-	// described is what rpc.methods answers, made when it is first asked for.
+	// described returns the result of rpc.methods, which is made by the first call.
 	described func() []api.MethodDescription
 }
 
@@ -125,7 +125,7 @@ func (t *methodTable) find(name []byte) *entry {
 }
 
 func (t *methodTable) notFound(name []byte) *api.Error {
-	hint := "rpc.methods lists all"
+	hint := "rpc.methods lists all methods"
 	if near, ok := nearest.Name(string(name[:min(len(name), 2*maxShown)]), t.names); ok {
 		hint = "did you mean " + near + "?"
 	} else if near != "" {
@@ -134,7 +134,7 @@ func (t *methodTable) notFound(name []byte) *api.Error {
 	return &api.Error{Code: api.MethodNotFound, Message: fmt.Sprintf("%s: no such method; %s", shown(name), hint)}
 }
 
-// given makes the entry of a method of a noun.
+// given returns the entry of a method of a noun.
 func given(m coord.Method) *entry {
 	e := newEntry(m.Spec)
 	e.acquires, e.piped, e.edits, e.follows, e.naming, e.parks = m.Acquires, m.Piped, m.Edits, m.Follows, m.Names, m.Parks
@@ -143,8 +143,7 @@ func given(m coord.Method) *entry {
 	return e
 }
 
-// builtin binds a method of the contract that is about connections to the function that
-// carries it out.
+// builtin returns the entry of a method that is about connections, which f runs.
 func builtin[P, R any](m api.Method[P, R], f func(context.Context, *call, *P) (R, error), flags ...flag) *entry {
 	e := newEntry(m.Spec)
 	for _, fl := range flags {
@@ -185,7 +184,7 @@ func newEntry(s *api.Spec) *entry {
 	}
 }
 
-// finish fills in what follows from the entry's other fields.
+// finish sets the fields that follow from the entry's other fields.
 func (e *entry) finish(invoke func(*call) coord.Invocation) {
 	if coord.ParamAt(e.Result, "cursor") >= 0 {
 		e.count = coord.ParamAt(e.Params, "count")
@@ -206,7 +205,7 @@ func (e *entry) finish(invoke func(*call) coord.Invocation) {
 	e.open = func() *call { return &pool.Get().(*exchange).call }
 }
 
-// compiled holds the tables of all types of the contract from the start.
+// compiled has the tables of all types of the contract from the start.
 var compiled = func() *tables {
 	ts := newTables()
 	for _, m := range api.Methods() {
@@ -216,35 +215,35 @@ var compiled = func() *tables {
 	return ts
 }()
 
-// body is the part of a call that knows its types.
+// body is the part of a call that depends on its types.
 type body interface {
 	decode(params []byte) *mistake
 	run(ctx context.Context) error
-	// start is run for a method that parks: it returns as soon as there is nothing to do
-	// but wait, and calls done before or later.
+	// start is run for a method that parks. It returns as soon as the call can only wait, and
+	// calls done before or after that.
 	start(ctx context.Context, done func(error))
-	// halves are those of a method on the direct path.
+	// halves returns the halves of a method on the direct path.
 	halves() coord.DirectInvocation
 	appendResult(b []byte) []byte
 	fingerprint() string
-	// wait is how long the call may wait for what it asks for.
+	// wait returns how long the call may wait for what it asks for.
 	wait() time.Duration
-	// shorten asks for a shorter page, since this one has size bytes of most; false
-	// when there is none.
+	// shorten reduces the length of the page, because the present one has size bytes
+	// and may have most. It returns false if the page cannot be shorter.
 	shorten(size, most int) bool
-	// names adds the names whose order the call keeps.
+	// names appends the names whose order the call keeps.
 	names(to []uint64) []uint64
-	// noun is the name of what the call is about, if its entry has one.
+	// noun returns the name that the call is about, if its entry has one.
 	noun() string
-	// chosen tells whether the call acquires under a token of the caller's choice,
-	// which a call behind it may name before this one is answered.
+	// chosen reports whether the call acquires under a token that the caller chose,
+	// which a later call may use before this one is answered.
 	chosen() bool
-	// release forgets the call; the call must not be touched after it.
+	// release makes the call available for reuse; it must not be used afterwards.
 	release()
 }
 
-// exchange is a call with its params and result. It is reused, since a call
-// would else allocate all three; methods therefore keep no pointer to them.
+// exchange is a call with its params and result. It is reused, because a call would
+// otherwise allocate all three; so methods must keep no pointer to them.
 type exchange struct {
 	call
 	invocation     coord.Invocation
@@ -293,7 +292,7 @@ func (x *exchange) shorten(size, most int) bool {
 	if count.Int() <= 1 {
 		return false
 	}
-	// What fits by this page's average, and less than half in any case.
+	// As many as fit by this page's average size, and at most half.
 	count.SetInt(max(1, min(count.Int()/2, count.Int()*int64(most)/int64(size))))
 	return true
 }
@@ -312,13 +311,13 @@ func (x *exchange) release() {
 	x.pool.Put(x)
 }
 
-// canonical is how go-msgpack writes what fingerprints are made of: structs as
-// maps with sorted keys, so that a later parameter that is left out changes no
-// fingerprint while old and new sidecars share a Redis.
+// canonical is how go-msgpack encodes params for fingerprints: structs become maps
+// with sorted keys, so that a parameter of a newer version that is left out does not
+// change the fingerprint while old and new sidecars share a Redis.
 var canonical = &codec.MsgpackHandle{WriteExt: true, PositiveIntUnsigned: true}
 
-// fingerprint is the same for the same call, whatever order its keys came in
-// and whether defaults were written out: it is made of what was decoded.
+// fingerprint returns a hash that is the same for equal calls, whatever the order of
+// their keys and whether or not they give defaults: it is made of the decoded params.
 func (x *exchange) fingerprint() string {
 	w, _ := fingerprints.Get().(*fingerprintWriter)
 	w.params = w.params[:0]
@@ -334,10 +333,10 @@ func (x *exchange) fingerprint() string {
 	return text
 }
 
-// maxKeptParams bounds what is kept of the memory of a call with a large body.
+// maxKeptParams is the largest buffer that is kept for reuse after a call with a large body.
 const maxKeptParams = 16 << 10
 
-// fingerprintWriter is used again: an encoder costs more than what it writes here.
+// fingerprintWriter is reused, because making an encoder costs more than encoding.
 type fingerprintWriter struct {
 	*codec.Encoder
 	params, text []byte

@@ -8,10 +8,10 @@ import (
 	"github.com/coxswain-sidecar/coxswain/client/api"
 )
 
-// Drain tells every client that has something to lose that the pod ends at that
-// time; clients that come to have something are told when they do, and each is
-// told once. Calls go on. It returns the time that clients were told, which is
-// that of the first call.
+// Drain sends every client that holds a lease or has a subscription a notification
+// that the pod is killed at that time. Clients that get one later are notified then;
+// each client is notified once. Calls go on. Drain returns the time that clients are
+// sent, which is that of the first call of Drain.
 func (s *Server) Drain(until time.Time) time.Time {
 	if !s.drainAt.CompareAndSwap(nil, &until) {
 		return *s.drainAt.Load()
@@ -25,7 +25,7 @@ func (s *Server) Drain(until time.Time) time.Time {
 	return until
 }
 
-// Draining is when the pod ends, if Drain was called.
+// Draining returns when the pod is killed, if Drain was called.
 func (s *Server) Draining() (until time.Time, draining bool) {
 	if at := s.drainAt.Load(); at != nil {
 		return *at, true
@@ -35,15 +35,15 @@ func (s *Server) Draining() (until time.Time, draining bool) {
 
 var drainingParams = compiled.of(reflect.TypeFor[api.DrainingParams]())
 
-// listening reports whether the client may be sent notifications: it holds
-// something that can be lost, or it subscribed.
+// listening reports whether the client may be sent notifications: it holds a
+// lease, or it has a subscription.
 func (c *conn) listening() bool {
 	return c.subscriber.Following() || c.session.Follows() || c.server.services.Leases.Holding(c.session)
 }
 
-// tellDraining tells a client that listens, once. It is called when draining
-// begins and after every call that succeeded, so that neither can miss the
-// other. It never blocks.
+// tellDraining sends a listening client session.draining, once. It is called when
+// draining begins and after every call that succeeded, so that a client that begins
+// to listen at the same moment is not missed. It never blocks.
 func (c *conn) tellDraining() {
 	at := c.server.drainAt.Load()
 	if at == nil || !c.listening() || !c.toldDraining.CompareAndSwap(false, true) {

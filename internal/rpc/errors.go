@@ -7,14 +7,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// cancelledError is the answer to a call that failed after its client cancelled
-// it: whatever the failure looked like, the cancelling was its cause.
+// cancelledError returns the error of a call that failed after its client cancelled
+// it. Whatever the failure was, the cancellation caused it.
 func cancelledError(err error) *api.Error {
 	var ce *coord.Error
 	return coord.Wire(&coord.Error{Code: api.Cancelled, MaybeExecuted: errors.As(err, &ce) && ce.MaybeExecuted})
 }
 
-// appendError writes an error in the form that the connection asked for.
+// appendError encodes an error in the form that the connection asked for.
 func appendError(b []byte, e *api.Error, asMap bool) []byte {
 	if !asMap {
 		fault := byte(0)

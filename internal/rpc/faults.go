@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// faultEvery is how often a method's faults are logged: one that every call meets
-// would else fill the log, and hide what came before it.
+// faultEvery is how often the faults of a method are logged. A fault of every call
+// would otherwise fill the log, and hide earlier lines.
 const faultEvery = 10 * time.Second
 
-// faults samples the log of faults, each method for itself.
+// faults samples the log of faults, for each method on its own.
 type faults struct {
 	mu   sync.Mutex // guards said
 	said map[string]*said
 }
 
-// said is when a method's fault was logged last, and how many were not since.
+// said is when a fault of a method was last logged, and how many were not logged since then.
 type said struct {
 	at      time.Time
 	dropped int
 }
 
-// take reports whether a fault is to be logged, and how many were not.
+// take reports whether a fault is to be logged, and how many were not logged since the last one.
 func (f *faults) take(method string, now time.Time) (dropped int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

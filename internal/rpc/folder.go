@@ -18,7 +18,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/finding"
 )
 
-// folderMode is that of a folder made for the socket.
+// folderMode is the mode of a folder that is made for the socket.
 const folderMode = 0o770
 
 // makeFolder leaves a folder that exists as it is.
@@ -29,8 +29,8 @@ func makeFolder(folder string) error {
 	if err := os.MkdirAll(folder, folderMode); err != nil {
 		return err
 	}
-	// The umask may have taken bits away. By its path the mode could become that of
-	// another folder, to which somebody has put a link there meanwhile.
+	// The umask may have removed bits. The mode is set by a descriptor, not by the path, in
+	// whose place another user may have put a link to another folder meanwhile.
 	d, err := os.OpenFile(folder, syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func makeFolder(folder string) error {
 	return d.Chmod(folderMode)
 }
 
-// OpenToOthers is the problem of a folder in which every user may put a file of their own in
-// the socket's place: clients would then talk to that. Nil = the folder has it not.
+// OpenToOthers returns a problem if every user may replace the socket in the folder by a file of
+// their own, to which clients would then connect; nil = no such problem.
 func OpenToOthers(folder string) *finding.Problem {
 	info, err := os.Stat(folder)
 	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
@@ -53,8 +53,8 @@ func OpenToOthers(folder string) *finding.Problem {
 	return nil
 }
 
-// Folder finds what keeps Listen from making the socket in its folder, or the folder itself; nil = nothing does. It changes
-// nothing.
+// Folder returns the problem that keeps Listen from making the socket in its folder, or the folder itself; nil = none. It
+// changes nothing.
 func Folder(folder string) *finding.Problem {
 	info, err := os.Stat(folder)
 	switch {
@@ -71,12 +71,13 @@ func Folder(folder string) *finding.Problem {
 		return nil
 	default:
 		return &finding.Problem{
-			ID: FolderCheck, Cause: "the socket's folder cannot be looked at: " + err.Error(), Fix: "give this user a way to it, or set socket.path to another folder",
+			ID: FolderCheck, Cause: "the socket's folder cannot be accessed: " + err.Error(), Fix: "give this user access to it, or set socket.path to another folder",
 		}
 	}
 }
 
-// usable asks the system whether this process may make files in a folder, and read it, since a start locks it.
+// usable returns a problem if this process may not make files in a folder, or not read it, which a
+// start must do to lock it.
 func usable(folder, what string) *finding.Problem {
 	err := unix.Faccessat(unix.AT_FDCWD, folder, unix.R_OK|unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 	if err == nil {
@@ -93,13 +94,13 @@ const (
 	// turnTime is how long a start waits for its turn. Starts that are under way at
 	// once hold the folder's lock for milliseconds.
 	turnTime = 2 * time.Second
-	// turnEvery is how often it looks.
+	// turnEvery is how often it tries the lock.
 	turnEvery = 10 * time.Millisecond
 )
 
-// lockFolder waits for the turn of this start. Whoever may read the folder may lock
-// it, for ever: then it goes on without, since that is no start of a sidecar, and
-// it must not be able to keep one from starting.
+// lockFolder waits for the turn of this start. Any process that may read the folder may
+// lock it for ever. If the lock is held for too long to be the start of a sidecar,
+// lockFolder goes on without it, so that such a process cannot keep a sidecar from starting.
 func lockFolder(folder string, log *slog.Logger) (unlock func(), err error) {
 	d, err := os.Open(folder)
 	if err != nil {
@@ -117,8 +118,7 @@ func lockFolder(folder string, log *slog.Logger) (unlock func(), err error) {
 			return func() { _ = d.Close() }, nil
 		}
 	}
-	// Where the file system has no such locks, taking turns is left to whoever
-	// starts sidecars.
+	// If the file system has no such locks, sidecars must not be started at the same time.
 	if err != nil && !errors.Is(err, syscall.ENOTSUP) && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.ENOSYS) {
 		_ = d.Close()
 		return nil, fmt.Errorf("lock its folder: %w", err)
@@ -126,8 +126,8 @@ func lockFolder(folder string, log *slog.Logger) (unlock func(), err error) {
 	return func() { _ = d.Close() }, nil
 }
 
-// lockedBy names who holds the lock of a file, as far as the kernel tells: it shows
-// no processes of other namespaces.
+// lockedBy returns the process that holds the lock of a file, if the kernel shows it:
+// it shows no processes of other namespaces.
 func lockedBy(f *os.File) string {
 	const unknown = "not visible from here"
 	info, err := f.Stat()

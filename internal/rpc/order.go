@@ -6,31 +6,31 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// edited is the line of calls that edit, and of those that follow behind one.
+// edited is the name of the line of calls that edit rules, and of calls that follow behind such a call.
 var edited = coord.NameOf("edited")
 
-// An order has the calls of a connection that are in flight, in lines: one line for
-// each name, in the order in which its calls came. Whoever is first in its line goes
-// ahead; a call whose order matters to others leaves its line when it has ended, or,
-// where Redis keeps the order, lets the one behind go when it was submitted.
+// An order keeps the calls in flight of a connection in lines: one line for each name,
+// in the order in which its calls were read. The first call of a line may run. It leaves
+// the line when it has ended. If Redis keeps the order, the call behind it may already be
+// submitted when this one was.
 //
 // A lone call costs a hash, and a pointer in a table that is part of the connection.
-// Two names that have one hash are ordered too, which does no harm.
+// Two names with the same hash share a line, which is harmless.
 type order struct {
-	tails [64]*place // the last of each line, by hash; those that share a slot are chained
-	// edits are the calls in flight that edit, see coord.Method.
+	tails [64]*place // the last place of each line, by hash; lines with the same index are chained
+	// edits counts the calls in flight that edit rules, see coord.Method.
 	edits int
 }
 
-// A place is that of a call in one line. Places are guarded by the connection's mu.
+// A place is the place of a call in one line. The connection's mu guards places.
 type place struct {
 	name          uint64 // a hash of noun and name
 	call          *call
 	ahead, behind *place
-	chained       *place // the last of another line, in the same slot of the table
+	chained       *place // the last place of another line with the same index in the table
 	// sent is the pipeline that the call was submitted to, which keeps its order.
 	sent any
-	// started: the call is piped, and nothing is ahead of it that is not.
+	// started: the call is piped, and so are all calls ahead of it.
 	started, failed bool
 }
 
@@ -39,7 +39,7 @@ type place struct {
 type turn struct {
 	conn *conn
 	call *call         // guarded by conn.mu; nil once it has left its lines
-	wake chan struct{} // told when it may be its turn; guarded by conn.mu, and nil while nobody listens
+	wake chan struct{} // filled when it may be the call's turn; guarded by conn.mu, nil while the call does not wait
 }
 
 // line puts a call at the end of the lines of its names; the caller holds mu.
@@ -79,7 +79,7 @@ func (c *conn) line(k *call) {
 	}
 }
 
-// inLine reports whether a call has its place there; a list may name one twice.
+// inLine reports whether a call already has a place in the line; a list may contain a name twice.
 func (k *call) inLine(name uint64) bool {
 	for i := range k.places {
 		if k.places[i].name == name {
@@ -89,7 +89,7 @@ func (k *call) inLine(name uint64) bool {
 	return false
 }
 
-// join puts a place at the end of its line.
+// join adds a place at the end of its line.
 func (o *order) join(p *place) {
 	at := &o.tails[p.name%uint64(len(o.tails))]
 	for ; *at != nil; at = &(*at).chained {
@@ -102,7 +102,7 @@ func (o *order) join(p *place) {
 	*at = p
 }
 
-// part takes a place out of its line.
+// part removes a place from its line.
 func (o *order) part(p *place) {
 	if p.ahead != nil {
 		p.ahead.behind = p.behind
@@ -121,7 +121,7 @@ func (o *order) part(p *place) {
 	}
 }
 
-// unline takes a call out of its lines; the caller holds mu.
+// unline removes a call from its lines; the caller holds mu.
 func (c *conn) unline(k *call) {
 	if len(k.places) == 0 {
 		return
@@ -141,22 +141,22 @@ func (c *conn) unline(k *call) {
 	}
 }
 
-// nudge has the call at a place look whether it is its turn.
+// nudge makes the call at a place check whether it is its turn.
 func (p *place) nudge() {
 	if p == nil || p.call.turn == nil {
 		return
 	}
 	select {
 	case p.call.turn.wake <- struct{}{}:
-	default: // told already, or it does not listen
+	default: // it was already woken, or it does not wait
 	}
 }
 
-// Whom a call may go behind of: nobody, or others that are piped and have started.
+// The calls that a call may run behind: none, or others that are piped and have started.
 func goAlone(*place) bool      { return false }
 func follow(ahead *place) bool { return ahead.started }
 
-// may reports whether a call may go behind of all that are right ahead of it.
+// may reports whether a call may run behind all the calls directly ahead of it.
 func (k *call) may(behind func(*place) bool) bool {
 	for i := range k.places {
 		if p := k.places[i].ahead; p != nil && !behind(p) {
@@ -166,7 +166,7 @@ func (k *call) may(behind func(*place) bool) bool {
 	return true
 }
 
-// start lets the piped calls behind start too.
+// start marks a call as started, and then the piped calls behind it.
 func (k *call) start() {
 	for i := range k.places {
 		k.places[i].started = true
@@ -174,9 +174,9 @@ func (k *call) start() {
 	}
 }
 
-// begin waits until the call may be carried out: what it looks at in this process
-// must be as the calls ahead have left it. A piped call then has its turn again
-// when its script is sent.
+// begin waits until the call may run: the calls ahead must have made their changes to
+// state of this process. A piped call then waits for its turn once more before its
+// script is sent.
 func (t *turn) begin(ctx context.Context, piped bool) error {
 	if !piped {
 		return t.until(ctx, goAlone)
@@ -198,14 +198,14 @@ func (t *turn) Await(ctx context.Context, via any) error {
 	return t.until(ctx, func(ahead *place) bool { return ahead.sent == via })
 }
 
-// until waits until the call may go behind of those ahead.
+// until waits until the call may run behind the calls ahead.
 func (t *turn) until(ctx context.Context, behind func(*place) bool) error {
 	for {
 		t.conn.mu.Lock()
 		ready := t.call == nil || t.call.may(behind)
 		switch {
 		case ready:
-			t.wake = nil // who goes on to wait for hours need not keep it
+			t.wake = nil // a call that then waits for long need not keep the channel
 		case t.wake == nil:
 			t.wake = make(chan struct{}, 1)
 		}
@@ -222,7 +222,7 @@ func (t *turn) until(ctx context.Context, behind func(*place) bool) error {
 	}
 }
 
-// each does something at each place of a call that has not ended.
+// each calls a function for each place of a call, if the call has not ended.
 func (t *turn) each(do func(*place)) {
 	t.conn.mu.Lock()
 	defer t.conn.mu.Unlock()
@@ -234,7 +234,7 @@ func (t *turn) each(do func(*place)) {
 	}
 }
 
-// Sent implements coord.Turn. Once failed, a call is passed by nobody.
+// Sent implements coord.Turn. After a call has failed, no call overtakes it.
 func (t *turn) Sent(via any) {
 	t.each(func(p *place) {
 		if !p.failed && t.call.piped {
@@ -253,8 +253,8 @@ func (t *turn) Behind() (behind bool) {
 	return behind
 }
 
-// Answered implements coord.Turn: a call that waits holds nobody up once Redis
-// knows that it does.
+// Answered implements coord.Turn: a call that waits delays no other call once Redis
+// has it in the waiting line.
 func (t *turn) Answered() {
 	t.conn.mu.Lock()
 	defer t.conn.mu.Unlock()

@@ -31,7 +31,7 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/telemetry"
 )
 
-// Options say where and how to listen.
+// Options set where and how to listen.
 type Options struct {
 	// Path of the socket; its folder is made with mode 0770 when it is missing.
 	Path string

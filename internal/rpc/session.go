@@ -9,15 +9,14 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// giveBackTime bounds giving back what a closed connection held. What takes
-// longer is left to its TTL.
+// giveBackTime bounds giving back what a closed connection held. A lease that takes
+// longer ends with its TTL.
 const giveBackTime = 5 * time.Second
 
-// end is called once, by the last reader of a closed connection. What the
-// session held is given back on a context of its own: nobody waits for it but
-// the next holder.
+// end is called once, by the last reader of a closed connection. It gives back what
+// the session held, on a context of its own.
 func (c *conn) end() {
-	c.buf = nil // the rest may take a while
+	c.buf = nil // frees the memory before what follows, which may take a while
 	c.server.forget(c)
 	c.subscriber.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
@@ -26,8 +25,8 @@ func (c *conn) end() {
 	c.server.services.Leases.Close(ctx, c.session)
 }
 
-// Notify implements coord.Outlet. A client that reads too slowly loses none of it: who sends
-// waits for room, or counts what it dropped.
+// Notify implements coord.Outlet. If the client reads too slowly, it returns ToldFull, and the
+// sender waits for room or counts what it drops.
 func (c *conn) Notify(e *api.Spec, params any) coord.Told {
 	t := compiled.of(e.Params)
 	c.mu.Lock()
@@ -40,7 +39,7 @@ func (c *conn) Notify(e *api.Spec, params any) coord.Told {
 	}
 	b := append(appendText([]byte{0x93, 2}, e.Name), 0x91)
 	c.appendLocked(t.append(b, reflect.ValueOf(params)))
-	if len(c.out) >= slowChunk { // else a client that reads may look as if it did not
+	if len(c.out) >= slowChunk { // otherwise a client that reads would look like one that does not
 		c.flushLocked()
 	}
 	return coord.ToldSent
@@ -58,7 +57,7 @@ func (c *conn) WhenRoom(f func()) {
 	f()
 }
 
-// tellRoom calls who waits for room; the caller holds mu.
+// tellRoom calls the functions that wait for room; the caller holds mu.
 func (c *conn) tellRoom() {
 	if len(c.wantRoom) == 0 || !c.closed && len(c.out)+c.rest >= maxEventBytes {
 		return
@@ -74,8 +73,7 @@ func (c *conn) tellRoom() {
 
 var lostParams = compiled.of(reflect.TypeFor[api.LostParams]())
 
-// lost tells the client that something it held is no longer its own. It never
-// blocks.
+// lost notifies the client that it has lost a lease. It never blocks.
 func (c *conn) lost(l coord.Loss) {
 	p := api.LostParams{Name: l.Name, Token: l.Token, Fence: coord.Fence(l.Fence), Reason: l.Reason}
 	b := append(appendText([]byte{0x93, 2}, l.Noun+".lost"), 0x91)

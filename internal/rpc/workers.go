@@ -6,16 +6,16 @@ import (
 	"github.com/coxswain-sidecar/coxswain/internal/coord"
 )
 
-// workers are the goroutines that read connections and carry out calls. They
-// are reused, since a call needs more stack than a new goroutine has.
+// workers are the goroutines that read connections and run calls. They are reused,
+// because a call needs more stack than a new goroutine has.
 //
-// Calls that run are bounded over all connections: each holds a stack, and more
-// of them than Redis is sent in a few batches only wait elsewhere. The others
-// queue, in order, at the cost of their params. Readers are never queued:
-// cancels and releases have to be read.
+// The number of calls that run is bounded over all connections: each has a stack, and
+// more calls than go to Redis in a few batches would only wait somewhere else. The other
+// calls are queued, in order, and take only the memory of their params. Readers are never
+// queued, because cancels and releases must be read.
 type workers struct {
 	wg sync.WaitGroup
-	// turns begins calls that wait for their turn; package coord ends them.
+	// turns starts calls that wait for their turn; package coord ends them.
 	turns *coord.Crew
 
 	mu      sync.Mutex // guards what follows
@@ -26,7 +26,7 @@ type workers struct {
 	stopped bool
 }
 
-// task is a connection to read, or a call to carry out.
+// task is a connection to read, or a call to run.
 type task struct {
 	conn *conn
 	call *call
@@ -40,7 +40,7 @@ const (
 )
 
 // lead makes another goroutine read c, so that the caller may run k. It returns
-// false when k was queued instead, and the caller has to read on.
+// false if k was queued instead, and the caller must go on reading.
 func (w *workers) lead(c *conn, k *call) bool {
 	w.mu.Lock()
 	if w.free == 0 {
@@ -65,14 +65,14 @@ func (w *workers) submit(k *call) {
 	w.start(task{call: k})
 }
 
-// apart runs k apart from the others: it is to wait, and how many do is bounded
-// elsewhere.
+// apart runs k without counting it among the running calls: k waits, and waiting calls
+// have a bound of their own.
 func (w *workers) apart(k *call) {
 	if !k.entry.parks {
 		w.wg.Go(k.run)
 		return
 	}
-	w.wg.Add(1) // until launch has answered it
+	w.wg.Add(1) // launch calls Done when the call is answered
 	w.turns.Go(k.launch)
 }
 
@@ -82,8 +82,8 @@ func (w *workers) serve(c *conn) {
 	w.start(task{conn: c})
 }
 
-// start gives t to the goroutine that went idle last, whose stack is warmest,
-// or to a new one. It gives up mu, which the caller holds.
+// start gives t to the goroutine that became idle last, whose stack is most likely in
+// the cache, or to a new one. It unlocks mu, which the caller holds.
 func (w *workers) start(t task) {
 	n := len(w.idle)
 	if n == 0 {
@@ -125,7 +125,7 @@ func (w *workers) push(k *call) {
 	w.queue = append(w.queue, k)
 }
 
-// next is called by who has run a call: the next one that waits, or nil.
+// next returns the next queued call to a goroutine that has run one, or nil.
 func (w *workers) next() *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +142,7 @@ func (w *workers) next() *call {
 	return k
 }
 
-// rest waits for the next task, and returns false when the goroutine has to end.
+// rest waits for the next task, and returns false if the goroutine must end.
 func (w *workers) rest(ch chan task) (task, bool) {
 	w.mu.Lock()
 	if w.stopped || len(w.idle) >= maxIdle {

@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// writer is how replies leave a connection: whoever has one appends it, and
-// whoever finds nobody writing writes all there is. So a lone reply is written
-// by the goroutine that made it, and under load one write carries many. It is
-// guarded by conn.mu.
+// writer writes the replies of a connection. A goroutine with a reply appends it to the
+// buffer, and writes the whole buffer if no other goroutine is writing. So a lone reply is
+// written by the goroutine that made it, and under load one write carries many. conn.mu
+// guards it.
 type writer struct {
-	// out is what waits; wire is what is being written while writing is set,
-	// with rest bytes of it still to go.
+	// out is what waits to be written; wire is what is being written while writing is set,
+	// of which rest bytes are left.
 	out, wire []byte
 	rest      int
 	writing   bool
 	// stuck closes the connection when the buffer stays full.
 	stuck *time.Timer
-	// drained is told when the buffer is no longer full, and on closing.
+	// drained is signalled when the buffer is no longer full, and on closing.
 	drained *sync.Cond
-	// wantRoom is called, once, when there is room for notifications, and on closing.
+	// wantRoom are functions to call, once, when there is room for notifications, or on closing.
 	wantRoom []func()
 
 	raw syscall.RawConn
-	// attempt is one try to write wire, made once since a closure a write
-	// would allocate; tried and failed are its answer.
+	// attempt tries once to write wire. It is made once, because a closure for each write
+	// would be an allocation; tried and failed are its results.
 	attempt func(fd uintptr) bool
 	tried   int
 	failed  error
 }
 
 const (
-	// maxUnwritten is when a connection's write buffer counts as full.
+	// maxUnwritten is the size in bytes from which a connection's write buffer counts as full.
 	maxUnwritten = 256 << 10
 	// slowChunk is how much is written at once to a client that is slow, so
 	// that its progress shows.
 	slowChunk = 64 << 10
 )
 
-// newWriter is called with a conn that nobody else knows yet.
+// newWriter prepares the writer of a conn that no other goroutine uses yet.
 func (c *conn) newWriter() error {
 	raw, err := c.nc.SyscallConn()
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *conn) newWriter() error {
 	return nil
 }
 
-// append adds one message to what waits to be written.
+// append adds one message to the buffer.
 func (c *conn) append(message []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *conn) watch() {
 	t = time.AfterFunc(c.server.opts.WriteTimeout, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.stuck == t { // else it was relieved while this waited for mu
+		if c.stuck == t { // otherwise relieve was called while this waited for mu
 			c.closeLocked(closedSlowReader)
 		}
 	})
@@ -94,9 +94,8 @@ func (c *conn) watch() {
 // full reports whether the client leaves too much unread; the caller holds mu.
 func (c *conn) full() bool { return len(c.out)+c.rest >= maxUnwritten }
 
-// room returns when the buffer is not full, and false when the connection was
-// closed meanwhile. It keeps the reader from reading on behalf of a client that
-// reads no replies.
+// room waits until the buffer is not full. It returns false if the connection was closed
+// meanwhile. It stops the reader as long as the client does not read its replies.
 func (c *conn) room() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,15 +108,15 @@ func (c *conn) room() bool {
 	return !c.closed
 }
 
-// flush writes what waits, unless someone is writing already.
+// flush writes the buffer, unless another goroutine is writing.
 func (c *conn) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flushLocked()
 }
 
-// flushLocked never blocks: what the socket does not take at once is left to a
-// goroutine of its own. It gives mu up while it writes.
+// flushLocked is flush for a caller that holds mu, which it unlocks while it writes. It
+// never blocks: another goroutine writes what the socket does not take at once.
 func (c *conn) flushLocked() {
 	if c.writing {
 		return
@@ -144,13 +143,13 @@ func (c *conn) flushLocked() {
 	c.shrink()
 }
 
-// swap makes what waits the bytes to be written.
+// swap makes the waiting bytes those to be written.
 func (c *conn) swap() {
 	c.out, c.wire = c.wire[:0], c.out
 	c.rest = len(c.wire)
 }
 
-// try writes once, without waiting, what it can of wire. Only who set writing
+// try writes as much of wire as it can at once. Only the goroutine that set writing
 // calls it.
 func (c *conn) try() (int, error) {
 	if err := c.raw.Write(c.attempt); err != nil {
@@ -162,7 +161,7 @@ func (c *conn) try() (int, error) {
 	return max(c.tried, 0), c.failed
 }
 
-// writeSlowly goes on where flushLocked would have had to wait.
+// writeSlowly writes, blocking, what flushLocked could not write at once.
 func (c *conn) writeSlowly() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +185,7 @@ func (c *conn) writeSlowly() {
 	c.shrink()
 }
 
-// relieve tells the reader and the timer that the buffer is no longer full.
+// relieve wakes the reader and stops the timer, because the buffer is no longer full.
 func (c *conn) relieve() {
 	c.tellRoom()
 	if c.full() && !c.closed {
@@ -199,7 +198,7 @@ func (c *conn) relieve() {
 	c.drained.Broadcast()
 }
 
-// shrink gives large buffers back.
+// shrink drops large buffers.
 func (c *conn) shrink() {
 	if cap(c.out) > busyBuffer && len(c.out) == 0 {
 		c.out = nil
@@ -216,7 +215,7 @@ func (c *conn) shrink() {
 	}
 }
 
-// Why connections end. Those that the client ends are not counted.
+// The reasons why connections end. Those that the client ends are not counted.
 const (
 	closedByClient   = "client"
 	closedBroken     = "broken"
@@ -229,7 +228,7 @@ const (
 	closedShutdown   = "shutdown"
 )
 
-// close ends the connection and cancels its calls. Replies that the socket
+// close closes the connection and cancels its calls. Replies that the socket
 // takes at once are still sent.
 func (c *conn) close(reason string) {
 	c.mu.Lock()
@@ -249,7 +248,7 @@ func (c *conn) closeLocked(reason string) {
 		c.server.opts.Telemetry.ConnectionClosed(context.Background(), reason) // counted by the time the client sees it
 	}
 	c.unbuffer()
-	_ = c.nc.Close() // it wakes the reader; there is nobody to tell of an error
+	_ = c.nc.Close() // this wakes the reader; an error has no consequence
 	for _, k := range c.calls {
 		k.stop()
 	}
@@ -258,6 +257,6 @@ func (c *conn) closeLocked(reason string) {
 	case closedByClient, closedBroken:
 		c.log.Debug("connection ended", "reason", reason)
 	case closedSlowReader:
-		c.log.Warn("a client leaves its replies unread: closing the connection", "unwritten", len(c.out)+c.rest)
+		c.log.Warn("a client does not read its replies: closing the connection", "unwritten", len(c.out)+c.rest)
 	}
 }

@@ -2,93 +2,93 @@
 // The methods and events of the protocol. Names are as on the wire; durations end in _ms, instants in _at_ms (Unix milliseconds).
 
 export interface Band {
-  /** how many per period; of sliding_window_log at most 10000 */
+  /** how much is admitted per period; for sliding_window_log at most 10000 */
   limit: number;
   /** the period in milliseconds, at most 366 days */
   period_ms: number;
-  /** how many at once, of token_bucket and leaky_bucket; absent or 0 = limit for token_bucket, 1 for leaky_bucket */
+  /** how much token_bucket and leaky_bucket admit at once; absent or 0 = limit for token_bucket, 1 for leaky_bucket */
   burst?: number;
 }
 
 export interface BreakerAllowParams {
-  /** the breaker, such as a host; with pool the member */
+  /** the name of the breaker, such as a host; with pool, the member */
   name: string;
-  /** the pool whose member's breaker it is, as permit.acquire uses it */
+  /** the pool whose member's breaker it is, as permit.acquire uses it; absent = the breaker belongs to no pool */
   pool?: string;
-  /** the configured policy to go by; absent = the first whose name matches the breaker's (with pool, the pool's), else the default */
+  /** the configured policy to use; absent = the first policy whose name matches the breaker's name (with pool, the pool's), or the default policy if none does */
   policy?: string;
-  /** what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed; absent = the policy's, open unless it says otherwise */
+  /** what decides while Redis does not answer: closed = this call fails with UNAVAILABLE, open = it is allowed; absent = that of the policy, which is open by default */
   fail_mode?: "closed" | "open";
 }
 
 export interface BreakerAllowResult {
-  /** the call may be made, and is to be reported */
+  /** the call may be made; report its outcome by breaker.report */
   allowed: boolean;
   /** the breaker's state */
   state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** rises with every change of state; give it to breaker.report */
+  /** a number that rises with every change of state; pass it to breaker.report */
   generation: number;
-  /** the probe that this call is, while half open: give it to breaker.report. It is lost after the policy's probe_ttl_ms, or with this connection */
+  /** present if this call is a probe of a half-open breaker: pass it to breaker.report. The probe is lost after the policy's probe_ttl_ms, or when this connection closes */
   probe?: string;
-  /** 0 when allowed; else milliseconds until a probe may pass, rounded up; -1 = it is forced open */
+  /** 0 when allowed; else milliseconds until a probe may be admitted, rounded up; -1 = the breaker is forced open */
   retry_after_ms: number;
-  /** the answer came from the fail mode, since Redis did not answer */
+  /** the fail mode decided, because Redis did not answer */
   degraded: boolean;
-  /** the fail mode answered after a failure that leaves it unknown whether a probe is out, too */
+  /** the fail mode decided after a failure that leaves it unknown whether Redis also gave out a probe */
   maybe_executed?: boolean;
-  /** where the decision was made; cache = it was open less than a second ago and still is; local = the fail mode */
+  /** what decided: redis; cache = this sidecar saw less than a second ago that the breaker is open, and its open time is not over; local = the fail mode */
   source: "redis" | "cache" | "local";
-  /** the reply of an earlier call with the same request id */
+  /** this is the stored reply of an earlier call with the same request id */
   replayed?: boolean;
 }
 
 export interface BreakerChangeResult {
   /** its state */
   state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** its generation */
+  /** the breaker's generation */
   generation: number;
   /** this call changed it */
   changed: boolean;
 }
 
 export interface BreakerExplainResult {
-  /** what breaker.allow would answer now: allowed; probe = allowed, as a probe; open; half_open = as many probes are out as may be; forced_open */
+  /** what breaker.allow would return now: allowed; probe = allowed as a probe; open; half_open = all probes are given out; forced_open */
   decision: "allowed" | "probe" | "open" | "half_open" | "forced_open";
-  /** 0 when a call may pass; else milliseconds until one may, rounded up; -1 = not before breaker.reset */
+  /** 0 when a call is allowed now; else milliseconds until one may be, rounded up; -1 = not before breaker.reset */
   retry_after_ms: number;
-  /** the same as a sentence for people */
+  /** the decision as a sentence for people */
   text: string;
   /** its state */
   state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** rises with every change of state */
+  /** a number that rises with every change of state */
   generation: number;
-  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten */
+  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or the breaker's state has expired */
   changed_at_ms?: number;
   /** failures in a row while closed */
   failures: number;
   /** successes of probes while half open */
   successes: number;
-  /** how often in a row it opened */
+  /** how many times in a row it opened */
   opened: number;
-  /** milliseconds that it would be open the next time, give or take 5 % */
+  /** milliseconds that it would stay open the next time, plus or minus 5 % */
   next_open_ms: number;
-  /** probes that are out now */
+  /** probes that were given out and are not reported */
   probes: number;
-  /** how many may be out at once, while half open */
+  /** how many probes may be given out at once while half open */
   most_probes: number;
-  /** milliseconds until the first of them is lost unless it is reported, rounded up */
+  /** milliseconds until the first of these probes is lost unless it is reported, rounded up */
   probe_left_ms?: number;
-  /** calls in the rolling window, if the policy has one */
+  /** calls in the rolling window, if the policy has a window */
   window_calls?: number;
-  /** failures among them */
+  /** failed calls among them */
   window_failed?: number;
-  /** slow ones among them */
+  /** slow calls among them */
   window_slow?: number;
-  /** the policy that it goes by, default when none is configured for it */
+  /** the policy in force for it; default = none is configured for it */
   policy: string;
-  /** why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default = none does */
+  /** why this policy: given = the call names it; name = it is the first policy whose name matches the breaker's name (with pool, the pool's); default = no policy matches */
   policy_from: "given" | "name" | "default";
-  /** the policy, with the defaults of what it does not set */
+  /** the policy, with the defaults of the fields that it does not set */
   settings: BreakerPolicy;
 }
 
@@ -97,83 +97,83 @@ export interface BreakerForceParams {
   name: string;
   /** the pool whose member's breaker it is */
   pool?: string;
-  /** the policy to go by, as for breaker.allow */
+  /** the policy, as for breaker.allow */
   policy?: string;
-  /** open = nothing passes; closed = everything passes and failures are counted, without effect; disabled = everything passes, nothing is counted */
+  /** open = no call is allowed; closed = every call is allowed, and failures are counted without effect; disabled = every call is allowed, and nothing is counted */
   state: "open" | "closed" | "disabled";
 }
 
 export interface BreakerGetResult {
   /** its state */
   state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** rises with every change of state */
+  /** a number that rises with every change of state */
   generation: number;
-  /** the policy that it goes by, default when none is configured for it */
+  /** the policy in force for it; default = none is configured for it */
   policy: string;
   /** failures in a row while closed */
   failures: number;
   /** successes of probes while half open */
   successes: number;
-  /** probes that are out now */
+  /** probes that were given out and are not reported */
   probes: number;
-  /** milliseconds until a probe may pass; 0 when one may, or it is not open */
+  /** milliseconds until a probe is admitted; 0 = one is admitted now, or the breaker is not open */
   open_for_ms?: number;
-  /** how often in a row it opened, which is how often its time doubled */
+  /** how many times in a row it opened; each further time doubles how long it stays open */
   opened: number;
-  /** calls in the rolling window, if the policy has one */
+  /** calls in the rolling window, if the policy has a window */
   window_calls?: number;
-  /** failures among them */
+  /** failed calls among them */
   window_failed?: number;
-  /** slow ones among them */
+  /** slow calls among them */
   window_slow?: number;
-  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten */
+  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or the breaker's state has expired */
   changed_at_ms?: number;
-  /** when it was forced, Unix milliseconds; 0 = it is not */
+  /** when it was forced, Unix milliseconds; 0 = it is not forced */
   forced_at_ms?: number;
 }
 
 export interface BreakerListParams {
-  /** the pool whose members' breakers to list; absent = breakers that are no member's */
+  /** the pool whose members' breakers to list; absent = breakers that belong to no pool */
   pool?: string;
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** about how many to list (1 to 1000); absent = 100 */
+  /** about how many entries to list (1 to 1000); absent = 100 */
   count?: number;
-  /** only those in this state; not_closed = in any but closed; absent = all */
+  /** list only breakers in this state; not_closed = in any state but closed; absent = all */
   state?: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled" | "not_closed";
 }
 
 export interface BreakerListResult {
-  /** those of this page; it may have none and not be the last */
+  /** the entries of this page; a page may be empty without being the last */
   breakers: BreakerListed[];
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
 export interface BreakerListed {
-  /** the breaker; with pool the member */
+  /** the breaker; with pool, the member */
   name: string;
   /** its state */
   state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** the policy that it goes by where a call names none */
+  /** the policy in force for a call that names none */
   policy: string;
   /** failures in a row while closed */
   failures: number;
   /** successes of probes while half open */
   successes: number;
-  /** probes that are out now */
+  /** probes that were given out and are not reported */
   probes: number;
-  /** milliseconds until a probe may pass; 0 when one may, or it is not open */
+  /** milliseconds until a probe is admitted; 0 = one is admitted now, or the breaker is not open */
   open_for_ms: number;
-  /** how often in a row it opened */
+  /** how many times in a row it opened */
   opened: number;
-  /** calls in the rolling window, if the policy has one */
+  /** calls in the rolling window, if the policy has a window */
   window_calls?: number;
-  /** failures among them */
+  /** failed calls among them */
   window_failed?: number;
-  /** slow ones among them */
+  /** slow calls among them */
   window_slow?: number;
-  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten */
+  /** when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or the breaker's state has expired */
   changed_at_ms: number;
 }
 
@@ -182,28 +182,28 @@ export interface BreakerParams {
   name: string;
   /** the pool whose member's breaker it is */
   pool?: string;
-  /** the policy to go by, as for breaker.allow */
+  /** the policy, as for breaker.allow */
   policy?: string;
 }
 
 export interface BreakerPolicy {
-  /** the breaker that it is for (with a pool, the pool), or a glob of them */
+  /** the breaker that the policy is for (with a pool, the pool), or a glob of names */
   name: string;
-  /** failures in a row that open it; absent = 3 */
+  /** how many failures in a row open the breaker; absent = 3 */
   failure_threshold?: number;
-  /** successes of probes that close it; absent = 3 */
+  /** how many successful probes close it; absent = 3 */
   success_threshold?: number;
-  /** milliseconds that it stays open, twice as long each time in a row; absent = 600000 */
+  /** milliseconds that it stays open the first time, doubled each further time in a row; absent = 600000 */
   open_ms?: number;
-  /** the most milliseconds that it stays open; absent = an hour, or open_ms if that is longer */
+  /** the longest that it stays open, in milliseconds; absent = 3600000, or open_ms if that is longer */
   open_max_ms?: number;
-  /** how many probes are out at once; absent = success_threshold */
+  /** how many probes are given out at once; absent = success_threshold */
   half_open_max?: number;
-  /** milliseconds after which a probe that nobody reports on is lost; absent = a minute */
+  /** milliseconds after which a probe that was not reported is lost; absent = 60000 */
   probe_ttl_ms?: number;
-  /** a rolling window of calls, whose rates open it too; absent = none */
+  /** a rolling window of calls, whose failure and slow rates open the breaker too; absent = none */
   window?: BreakerWindow;
-  /** what decides when Redis does not answer; absent = open */
+  /** what decides while Redis does not answer; absent = open */
   fail_mode?: "closed" | "open";
 }
 
@@ -212,41 +212,41 @@ export interface BreakerReportParams {
   name: string;
   /** the pool whose member's breaker it is */
   pool?: string;
-  /** the policy to go by, as for breaker.allow */
+  /** the policy, as for breaker.allow */
   policy?: string;
-  /** the generation that allowed the call; absent or 0 = the present one, if it is closed (0 to 9007199254740991) */
+  /** the generation that breaker.allow returned; absent or 0 = the present one, if the breaker is closed (0 to 9007199254740991) */
   generation?: number;
-  /** the probe that the call was */
+  /** the probe that breaker.allow returned */
   probe?: string;
-  /** ignored = it says nothing of what is behind the breaker, such as a cancelled call or a refusal of our own; it gives a probe back */
+  /** how the call ended; ignored = it shows nothing about what the breaker protects, as a cancelled call or a refusal on this side; it is not counted, and a probe is given back */
   outcome: "success" | "failure" | "ignored";
-  /** milliseconds that the call took, for the slow rate (0 to 86400000) */
+  /** milliseconds that the call took, for the slow rate of the policy's window (0 to 86400000) */
   duration_ms?: number;
 }
 
 export interface BreakerReportResult {
   /** the breaker's state */
   state: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** its generation */
+  /** the breaker's generation */
   generation: number;
   /** this report changed the state */
   changed: boolean;
-  /** it counted: it is of the present generation, its probe was not lost, and its outcome is not ignored */
+  /** the report was counted: its generation is the present one, its probe was not lost, and its outcome is not ignored */
   counted: boolean;
-  /** the reply of an earlier call with the same request id */
+  /** this is the stored reply of an earlier call with the same request id */
   replayed?: boolean;
 }
 
 export interface BreakerWindow {
-  /** its length in milliseconds */
+  /** the length of the window in milliseconds */
   window_ms: number;
-  /** fewer calls say nothing; absent = 10 */
+  /** with fewer calls in the window, its rates are not used; absent = 10 */
   min_calls?: number;
-  /** the percent of failures that opens it; absent = they do not */
+  /** the percentage of failed calls that opens the breaker; absent = the rate does not open it */
   failure_rate?: number;
-  /** milliseconds from which on a call is slow */
+  /** a call that takes at least this many milliseconds is slow */
   slow_ms?: number;
-  /** the percent of slow calls that opens it; absent = they do not */
+  /** the percentage of slow calls that opens the breaker; absent = the rate does not open it */
   slow_rate?: number;
 }
 
@@ -256,14 +256,14 @@ export interface DescribeParams {
 }
 
 export interface DrainParams {
-  /** milliseconds until the pod is killed; a later call changes nothing (1 to 86400000); absent = 30000 */
+  /** milliseconds until the pod is killed; the first call sets it, later ones do not change it (1 to 86400000); absent = 30000 */
   deadline_ms?: number;
 }
 
 export interface DrainResult {
   /** always true */
   draining: boolean;
-  /** when the pod is killed, Unix milliseconds by the pod's clock, as first told */
+  /** when the pod is killed, Unix milliseconds by the pod's clock, as the first call set it */
   deadline_at_ms: number;
   /** connections open now, this one included */
   connections: number;
@@ -275,28 +275,28 @@ export interface DrainingParams {
 }
 
 export interface EventParams {
-  /** breaker = a circuit breaker changed its state; degraded = a fail mode decided; draining = the pod ends; forced = a lock was taken from its holder by hand; lost = a lease was lost; paused = a key was paused; refused = a limit refused; reloaded = the configuration was read again; resumed = a pause was ended. Others may be added */
+  /** breaker = a circuit breaker changed its state; degraded = a fail mode decided a call; draining = the pod is shutting down; forced = a lock was taken from its holder by hand; lost = a lease was lost; paused = a key was paused; refused = a limit refused a call; reloaded = the configuration was read again; resumed = a pause was ended. More kinds may be added */
   kind: string;
-  /** when, Unix milliseconds by the pod's clock */
+  /** when it happened, Unix milliseconds by the pod's clock */
   at_ms: number;
-  /** what it is about, such as ratelimit or lock; absent for the sidecar itself */
+  /** the noun it concerns, such as ratelimit or lock; absent if it concerns the sidecar itself */
   noun?: string;
-  /** the rule, the lock, ... */
+  /** the name of the rule, the lock, ... */
   name?: string;
-  /** whom a limit counts; of one of those that it stands for */
+  /** the key that the limit counts; if count is above 1, the key of one of these events */
   key?: string;
   /** why, in one word */
   reason?: string;
-  /** for people */
+  /** details as text for people */
   detail?: string;
-  /** how many alike it stands for, itself included; those after the last one of a burst are told with the next, or never */
+  /** how many similar events it stands for, itself included. Events that come after the last notification of a burst are counted in the next one, if there is one */
   count: number;
-  /** how many before it were not sent, since this connection is read too slowly */
+  /** how many earlier events were not sent because the client read this connection too slowly */
   dropped?: number;
 }
 
 export interface EventsSubscribeParams {
-  /** the kinds of events to be sent: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; all when there are none */
+  /** the kinds of events to send: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; empty or absent = all */
   kinds?: string[];
 }
 
@@ -306,55 +306,55 @@ export interface EventsSubscribeResult {
 }
 
 export interface ExplainBand {
-  /** limit/period, such as 80/10m */
+  /** the band as limit/period, such as 80/10m */
   band: string;
   /** the limit per period */
   limit: number;
-  /** how many at once, of token_bucket and leaky_bucket */
+  /** how much token_bucket and leaky_bucket admit at once */
   burst?: number;
-  /** what could be taken at once now, rounded down */
+  /** how much could be taken at once now, rounded down */
   remaining: number;
-  /** what counts now, rounded up; past the limit it is promised */
+  /** how much counts against the band now, rounded up; what exceeds the limit is promised to waiting calls */
   current: number;
-  /** milliseconds until it is as if unused, rounded up */
+  /** milliseconds until the band is full again, rounded up */
   reset_after_ms: number;
 }
 
 export interface ExplainBlock {
-  /** what is left of it */
+  /** the tokens that are left */
   tokens: number;
-  /** milliseconds until the last of it lapses, rounded up */
+  /** milliseconds until the last of them lapses, rounded up */
   left_ms: number;
 }
 
 export interface ExplainDelay {
   /** milliseconds from one admission to the next */
   delay_ms: number;
-  /** whose word it is */
+  /** the source that set the delay */
   source: string;
-  /** when it is forgotten, Unix milliseconds */
+  /** when the delay ends, Unix milliseconds */
   until_at_ms: number;
-  /** milliseconds until the next may go, rounded up */
+  /** milliseconds until the next admission, rounded up */
   next_after_ms: number;
 }
 
 export interface ExplainHolder {
-  /** the client program, by its session.hello */
+  /** the client program, as it gave it to session.hello */
   client: string;
-  /** which one it is */
+  /** the instance of the program, as it introduced itself */
   instance: string;
-  /** since when, Unix milliseconds */
+  /** when it was given the permit, Unix milliseconds */
   since_at_ms: number;
   /** milliseconds until it ends unless it is renewed, rounded up */
   left_ms: number;
 }
 
 export interface ExplainLine {
-  /** the sidecar, as inspect.sidecars lists it */
+  /** the sidecar's id, as inspect.sidecars lists it */
   sidecar: string;
-  /** how many of its calls stand in line */
+  /** how many of its calls are in the line */
   waiting: number;
-  /** milliseconds for which its places are kept unless it shows that it lives, rounded up; 0 = it seems dead, and is passed over */
+  /** milliseconds until its tickets end unless it sends a heartbeat, rounded up; 0 = it seems dead, and its calls are skipped */
   left_ms: number;
 }
 
@@ -363,25 +363,25 @@ export interface ExplainPause {
   until_at_ms: number;
   /** milliseconds until then, rounded up */
   left_ms: number;
-  /** for people; a penalty's is the status */
+  /** the reason, for people; for a penalty the HTTP status */
   reason: string;
 }
 
 export interface ExplainPenalty {
-  /** how many pauses in a row; the next one is twice as long */
+  /** how many pauses there were in a row; the next one is twice as long as the last */
   level: number;
-  /** milliseconds until it is forgotten if none comes, rounded up */
+  /** milliseconds until this is forgotten if no further refusal comes, rounded up */
   forgiven_after_ms: number;
 }
 
 export interface ExplainReason {
-  /** what keeps them, as decision says it */
+  /** the reason, as in decision */
   reason: "busy" | "cooling" | "banned" | "open" | "limit" | "pause";
-  /** how many it keeps */
+  /** how many members it applies to */
   members: number;
-  /** the one of them that may be had first */
+  /** the one of them that becomes available first */
   id: string;
-  /** milliseconds until then, rounded up; -1 = never, as things are */
+  /** milliseconds until then, rounded up; -1 = never, unless something changes */
   after_ms: number;
 }
 
@@ -390,13 +390,13 @@ export interface FieldDescription {
   name: string;
   /** int, str, bool, bin, map, list or any */
   type: string;
-  /** params: it must be there; result: it always is */
+  /** of params: the key must be given; of a result: the key is always present */
   required: boolean;
   /** the value of an absent key, as text */
   default?: string;
-  /** the smallest int, where it is bounded */
+  /** the smallest allowed int, if it is bounded */
   min?: number;
-  /** the largest int, where it is bounded */
+  /** the largest allowed int, if it is bounded */
   max?: number;
   /** the allowed values */
   enum?: string[];
@@ -407,37 +407,37 @@ export interface FieldDescription {
 }
 
 export interface Group {
-  /** as of allow */
+  /** as in allow */
   exact?: string;
-  /** as of allow */
+  /** as in allow */
   glob?: string;
-  /** as of allow */
+  /** as in allow */
   suffix?: string;
-  /** what counts in place of the key; absent = the suffix, which is then given */
+  /** the name that is counted instead of the key; absent = the suffix, which must then be given */
   name?: string;
 }
 
 export interface HealthCheck {
   /** the check */
   name: string;
-  /** it passed */
+  /** the check passed */
   ok: boolean;
-  /** what was found, and the remedy when it failed */
+  /** what the check found; if it failed, with the remedy */
   detail: string;
-  /** what is wrong, where that is known: as sidecar doctor says it */
+  /** what is wrong, if it is known, in the words of sidecar doctor */
   cause?: string;
   /** what to do about it */
   fix?: string;
-  /** where that is explained: a page with its section */
+  /** the page and section that explain it */
   docs?: string;
 }
 
 export interface HealthResult {
   /** the process and its socket answer */
   live: boolean;
-  /** it can decide: Redis answers, scripts are loaded, rules are in force */
+  /** the sidecar can decide calls: Redis answers, scripts are loaded, rules are in force */
   ready: boolean;
-  /** it is ready because readiness.mode is always, and cannot decide: the checks say why */
+  /** the sidecar cannot decide calls, and is ready only because readiness.mode is always; the checks give the cause */
   degraded: boolean;
   /** standalone, sentinel, cluster or embedded */
   store: string;
@@ -450,7 +450,7 @@ export interface HelloParams {
   client?: string;
   /** its version */
   version?: string;
-  /** which one it is, such as the pod and the process */
+  /** the instance of the program, such as its pod and process */
   instance?: string;
   /** the form of errors on this connection: list = [kind, text], map = {code, message, retryable, retry_after_ms?, details?}; absent = list */
   errors?: "list" | "map";
@@ -476,31 +476,31 @@ export interface HelloResult {
 export interface Holder {
   /** the client program */
   client: string;
-  /** which one it is */
+  /** the instance of the program, as it introduced itself */
   instance: string;
-  /** since when, by the Redis server's clock, Unix milliseconds */
+  /** when it acquired the lease, by the Redis server's clock, Unix milliseconds */
   since_at_ms: number;
-  /** what it said of itself when it acquired */
+  /** the meta that it gave when it acquired the lease */
   meta?: string;
 }
 
 export interface InspectChannel {
   /** the channel */
   channel?: string;
-  /** in its place: the pattern of channels */
+  /** the pattern of channels, in place of channel */
   pattern?: string;
-  /** subscriptions to it here */
+  /** subscriptions to it on connections of this sidecar */
   subscriptions: number;
-  /** Redis has confirmed it on the connection that there is now */
+  /** Redis has confirmed the subscription on the present connection */
   listening: boolean;
 }
 
 export interface InspectCounts {
   /** connections, this one included */
   connections: number;
-  /** calls in flight, this one and those that wait included */
+  /** calls in flight, this one and waiting ones included */
   inflight: number;
-  /** calls with wait_ms among them */
+  /** calls in flight that have wait_ms */
   waiting: number;
   /** leases that sessions hold */
   held: number;
@@ -511,79 +511,79 @@ export interface InspectError {
   code: string;
   /** the method that was called */
   method: string;
-  /** when, Unix milliseconds by the pod's clock */
+  /** when it happened, Unix milliseconds by the pod's clock */
   at_ms: number;
-  /** the text that the client was told; the sidecar's log has the cause */
+  /** the text that the client was sent; the sidecar's log has the cause */
   text: string;
 }
 
 export interface InspectHeld {
-  /** lock, ... */
+  /** the kind of lease, such as lock */
   noun: string;
-  /** the lock, ... */
+  /** the name of the lock, ... */
   name: string;
-  /** for how many milliseconds it is valid unless it is renewed */
+  /** milliseconds until the lease ends unless it is renewed */
   ttl_ms: number;
-  /** its fence, a decimal number */
+  /** the fence of the lease, a decimal number */
   fence?: string;
 }
 
 export interface InspectPool {
   /** connections open now */
   open: number;
-  /** those that nobody uses */
+  /** connections that are not in use */
   idle: number;
-  /** the most there may be (redis.pool.max) */
+  /** the most connections allowed (redis.pool.max) */
   max: number;
 }
 
 export interface InspectProbe {
-  /** when, Unix milliseconds by the pod's clock */
+  /** when it happened, Unix milliseconds by the pod's clock */
   at_ms: number;
   /** the store answered */
   up: boolean;
-  /** the round trip in microseconds, the longest if there were several; where it is not up the last one that there was */
+  /** the round trip in microseconds, the longest if there were several; if the store is not up, that of the last successful probe */
   rtt_us: number;
 }
 
 export interface InspectRedis {
-  /** what kind of store it is, such as standalone or embedded */
+  /** the kind of store, such as standalone or embedded */
   topology: string;
-  /** where, without credentials */
+  /** the address, without credentials */
   address: string;
-  /** it answers */
+  /** the store answers */
   up: boolean;
-  /** why it is not up, or what it refuses calls with */
+  /** why it is not up, or the error with which it refuses calls */
   error?: string;
-  /** the name of that, such as oom or refused */
+  /** the name of that condition, such as oom or refused */
   trouble?: string;
   /** the last probe's round trip, in microseconds */
   rtt_us: number;
-  /** the memory that it says it uses, in bytes */
+  /** the memory that it reports as used, in bytes */
   memory_bytes: number;
-  /** the connections to it */
+  /** the connections to the store */
   pool: InspectPool;
-  /** the results of the last 300 seconds in which it was probed, the latest first */
+  /** the results of the last 300 seconds with a probe, the latest first */
   history: InspectProbe[];
 }
 
 export interface InspectRefusals {
-  /** since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or later if the sidecar started later or refused nothing for ten minutes */
+  /** the start of the counts, Unix milliseconds by the pod's clock: five to ten minutes ago, or later if the sidecar started later or refused nothing for ten minutes */
   since_at_ms: number;
-  /** those that were refused most, at most 100, in this order */
+  /** the keys that were refused most often, the most refused first, at most 100 */
   keys: InspectRefused[];
 }
 
 export interface InspectRefused {
-  /** the rule; inline = limits given in full */
+  /** the rule; inline = limits that calls give in full */
   rule: string;
   /** the key */
   key: string;
   /** how often it was refused */
   refused: number;
-  /** by how much that may be wrong, since only 256 keys are counted at a time; 0 = it is exact */
+  /** by how much refused may be too high or too low, because only 256 keys are counted at a time; 0 = it is exact */
   off_by: number;
-  /** why it was refused last, such as limit or pause */
+  /** the reason of the last refusal, such as limit or pause */
   reason: string;
 }
 
@@ -592,23 +592,23 @@ export interface InspectResult {
   version: string;
   /** its process id */
   pid: number;
-  /** since when it serves, Unix milliseconds by the pod's clock */
+  /** when it started to serve, Unix milliseconds by the pod's clock */
   started_at_ms: number;
-  /** for how many milliseconds */
+  /** milliseconds since it started to serve */
   uptime_ms: number;
-  /** the pod ends */
+  /** the pod is shutting down */
   draining: boolean;
-  /** when, if it is draining, Unix milliseconds by the pod's clock */
+  /** when the pod is killed, if it is draining, Unix milliseconds by the pod's clock */
   ends_at_ms?: number;
-  /** the configuration in force as YAML, secrets masked, as sidecar config print shows it; at most 256 KiB */
+  /** the configuration in force as YAML, with secrets masked, as sidecar config print shows it; at most 256 KiB */
   config: string;
   /** the rules in force, sorted by name, at most 1,000 */
   rules: InspectRule[];
-  /** how many more rules there are */
+  /** how many more rules are in force */
   truncated_rules: number;
   /** the connections, the oldest first */
   sessions: InspectSession[];
-  /** how many leases more than the 1,000 that are listed sessions hold */
+  /** how many leases sessions hold beyond the 1,000 that are listed */
   truncated: number;
   /** the groups of consumers that this sidecar takes part in, sorted by stream and group, at most 256 */
   stream_groups: InspectStreamGroup[];
@@ -616,25 +616,25 @@ export interface InspectResult {
   channels: InspectChannel[];
   /** how many more channels and patterns there are */
   truncated_channels: number;
-  /** the calls since the start, by method, sorted: what the metric coxswain.rpc.duration counts */
+  /** the calls since the start, sorted by method: the counts of the metric coxswain.rpc.duration */
   calls: InspectTimes[];
-  /** the runs of Redis scripts since the start, by script, sorted: what the metric coxswain.script.duration counts, each try for itself */
+  /** the runs of Redis scripts since the start, sorted by script: the counts of the metric coxswain.script.duration, each try on its own */
   scripts: InspectTimes[];
-  /** what rules decided since the start, as ratelimit.stats has it, at most 1,000 */
+  /** what rules decided since the start, as ratelimit.stats returns it; at most 1,000 rules */
   decisions: RuleStats[];
-  /** how many more rules decided */
+  /** how many more rules decided calls */
   truncated_decisions: number;
-  /** the keys that limits refused most lately */
+  /** the keys that limits refused most often in the last minutes */
   refusals: InspectRefusals;
-  /** the store, as last probed */
+  /** the store, by its last probe */
   redis: InspectRedis;
-  /** the last 32 tries of a script that took 100 ms or more from when they were sent to their reply, the latest first; one that was within a slow call is why it was slow */
+  /** the last 32 runs of scripts that took 100 ms or more from sending to the reply, the latest first; one that ran within a slow call is the reason why that call was slow */
   slow_scripts: InspectSlowScript[];
-  /** the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms */
+  /** the last 32 calls that took 100 ms or more, the latest first, except calls with wait_ms */
   slow_calls: InspectSlow[];
-  /** the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled */
+  /** the last 32 errors that are not the caller's fault, and conflicts, the latest first, except calls that their clients cancelled */
   errors: InspectError[];
-  /** what there is now */
+  /** the numbers of connections, calls and leases now */
   counts: InspectCounts;
 }
 
@@ -645,70 +645,70 @@ export interface InspectRule {
   algorithm: string;
   /** its limits as limit/period, such as 80/10m, shortest period first */
   limits: string[];
-  /** orders versions of the rules across pods: the age of the newest file they come from, Unix milliseconds */
+  /** orders the versions of rules across pods: the modification time of the newest file that rules come from, Unix milliseconds */
   revision: number;
 }
 
 export interface InspectSession {
   /** its id */
   session: string;
-  /** the client program, as it introduced itself */
+  /** the client program, as it gave it to session.hello */
   client: string;
-  /** which one it is */
+  /** the instance of the program, as it introduced itself */
   instance: string;
   /** the user id of its process */
   uid: number;
   /** when it connected, Unix milliseconds by the pod's clock */
   since_at_ms: number;
-  /** its calls in flight, those that wait included */
+  /** its calls in flight, waiting ones included */
   inflight: number;
-  /** it subscribed to events */
+  /** it is subscribed to events */
   events: boolean;
-  /** what it holds */
+  /** the leases that it holds */
   held: InspectHeld[];
 }
 
 export interface InspectSidecar {
-  /** its id, made when it started; explanations name those who wait by it */
+  /** its id, made when it started; explanations of waiting lines use it */
   sidecar: string;
-  /** it is the one that answers */
+  /** it is the sidecar that answers this call */
   self?: boolean;
-  /** the name of its pod, as groups of consumers see it; empty = it is not known */
+  /** the name of its pod, as groups of consumers use it; empty = unknown */
   pod: string;
-  /** host:port of its health pages; the host is an address of the pod. Empty = it has none */
+  /** host:port of its health pages, where host is an address of the pod; empty = it has no health pages */
   address: string;
   /** its version */
   version: string;
   /** when it started, by the clock of its pod, Unix milliseconds */
   started_at_ms: number;
-  /** how many rules are in force in it */
+  /** how many rules it has in force */
   rules: number;
-  /** the newest revision among its rules, Unix milliseconds; 0 = it has none */
+  /** the newest revision among its rules, Unix milliseconds; 0 = it has no rules */
   rules_revision: number;
-  /** milliseconds since it last showed that it lives */
+  /** milliseconds since its last heartbeat */
   seen_ms: number;
 }
 
 export interface InspectSidecarsParams {
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** about how many to list (1 to 1000); absent = 100 */
+  /** about how many entries to list (1 to 1000); absent = 100 */
   count?: number;
 }
 
 export interface InspectSidecarsResult {
-  /** those of this page; it may have none and not be the last */
+  /** the entries of this page; a page may be empty without being the last */
   sidecars: InspectSidecar[];
-  /** how many there are, on all pages */
+  /** how many sidecars there are, on all pages */
   total: number;
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
 export interface InspectSlow {
   /** the method */
   method: string;
-  /** from when it was read to its answer, in milliseconds */
+  /** milliseconds from reading the call to answering it */
   duration_ms: number;
   /** when it was answered, Unix milliseconds by the pod's clock */
   at_ms: number;
@@ -719,9 +719,9 @@ export interface InspectSlow {
 export interface InspectSlowScript {
   /** the script */
   script: string;
-  /** from when it was sent to its reply, in milliseconds */
+  /** milliseconds from sending it to its reply */
   duration_ms: number;
-  /** when its reply came, Unix milliseconds by the pod's clock */
+  /** when the reply came, Unix milliseconds by the pod's clock */
   at_ms: number;
   /** ok or error */
   outcome: string;
@@ -732,77 +732,77 @@ export interface InspectStreamGroup {
   stream: string;
   /** the group */
   group: string;
-  /** subscriptions of connections here */
+  /** subscriptions to it on connections of this sidecar */
   subscriptions: number;
-  /** calls of stream.fetch here that wait */
+  /** calls of stream.fetch that wait in this sidecar */
   fetches: number;
-  /** messages that those subscriptions were sent and have not acknowledged */
+  /** messages that were sent to these subscriptions and are not acknowledged */
   in_flight: number;
-  /** messages that were read here and that no client was sent so far */
+  /** messages that this sidecar has read and not yet sent to a client */
   unsent: number;
-  /** messages that the group was not given, as counted within the last half minute; where Redis does not know it, how many there are at least */
+  /** messages that the group was not given, counted within the last half minute; a lower bound where Redis does not know the number */
   lag: number;
-  /** messages that the group was given and has not acknowledged, in all pods, counted with lag */
+  /** messages that the group was given and has not acknowledged, in all pods, counted together with lag */
   pending: number;
 }
 
 export interface InspectTimes {
   /** the method or the script */
   name: string;
-  /** how many there were */
+  /** how many calls or runs there were */
   count: number;
   /** how many of them ended with an error */
   errors: number;
-  /** how long all together took, in microseconds */
+  /** how long they took all together, in microseconds */
   sum_us: number;
-  /** what half of them took at most, in microseconds, as the metric's buckets tell it */
+  /** the median in microseconds, estimated from the metric's buckets */
   p50_us: number;
-  /** what 99 of 100 took at most, in microseconds, as the metric's buckets tell it */
+  /** the 99th percentile in microseconds, estimated from the metric's buckets */
   p99_us: number;
 }
 
 export interface ItemError {
-  /** as of errors */
+  /** a code, as of an error */
   code: string;
-  /** for people */
+  /** the error text */
   message: string;
 }
 
 export interface Limits {
   /** the longest frame, in bytes */
   max_frame_bytes: number;
-  /** the deepest nesting of a frame */
+  /** how deeply a frame may be nested */
   max_depth: number;
-  /** the most elements of one array or map */
+  /** the most elements of an array or a map */
   max_elements: number;
-  /** running calls on a connection */
+  /** the most running calls of a connection */
   max_inflight: number;
-  /** waiting calls on a connection */
+  /** the most waiting calls of a connection */
   max_waiting: number;
-  /** connections to the sidecar */
+  /** the most connections to the sidecar */
   max_connections: number;
-  /** bytes that all connections may hold together: half in unfinished frames and unread replies, half in calls in flight */
+  /** the most bytes of memory for all connections together: half for unfinished frames and unread replies, half for calls in flight */
   max_total_bytes: number;
-  /** waiting calls of all connections together */
+  /** the most waiting calls of all connections together */
   max_total_waiting: number;
 }
 
 export interface LockAcquireParams {
   /** the lock */
   name: string;
-  /** milliseconds until it is free again unless renewed (100 to 86400000); absent = 30000 */
+  /** milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 30000 */
   ttl_ms?: number;
-  /** milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods (0 to 60000); absent = 0 */
+  /** how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods (0 to 60000); absent = 0 */
   wait_ms?: number;
-  /** the owner's secret; made by the sidecar when absent */
+  /** the owner's secret; the sidecar makes one when it is absent */
   token?: string;
-  /** how many replicas of Redis must have the grant, or it is given back; for fewer second holders after a failover (0 to 16); absent = 0 */
+  /** how many replicas of Redis must have the grant; if fewer do in time, it is given back. A second holder after a failover becomes less likely (0 to 16); absent = 0 */
   wait_replicas?: number;
-  /** milliseconds after which it is lost, whoever renews it; 0 = never (0 to 604800000); absent = 0 */
+  /** milliseconds after which it is lost even if it is renewed; 0 = never (0 to 604800000); absent = 0 */
   max_hold_ms?: number;
-  /** shown with the holder, such as a job's id; at most 512 bytes */
+  /** a text that is shown with the holder, such as a job's id; at most 512 bytes */
   meta?: string;
-  /** session = renewed while this connection lives and released when it closes; ttl = neither; absent = session */
+  /** session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does neither; absent = session */
   bind?: "session" | "ttl";
 }
 
@@ -811,19 +811,19 @@ export interface LockAcquireResult {
   acquired: boolean;
   /** the owner's secret, for renew and release */
   token?: string;
-  /** a decimal number that rises with every new owner; give it to what the lock protects */
+  /** a decimal number that rises with every new owner; pass it to what the lock protects */
   fence?: string;
-  /** milliseconds that the present owner has left at least */
+  /** the least milliseconds that the present owner's lease has left */
   ttl_ms: number;
-  /** who holds it, when it is not acquired */
+  /** the holder, if the lock is not acquired */
   held_by?: Holder;
-  /** 0 when acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line */
+  /** 0 when acquired; else milliseconds until the holder's lease ends, or until it is worth asking again while other calls are in the waiting line */
   retry_after_ms: number;
-  /** milliseconds it stood in line until the answer was asked for, rounded down */
+  /** milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down */
   waited_ms?: number;
-  /** the answer is about an earlier grant with the same request id */
+  /** the call repeats an earlier one with the same request id, and this is about the grant of that one */
   replayed?: boolean;
-  /** why it is not acquired; replicas = too few had the grant, and it was given back; released or expired = what became of a replayed grant */
+  /** why it is not acquired: busy = others hold it or are before this call in the waiting line; replicas = too few replicas had the grant in time, so it was given back; released or expired = how the grant of a repeated call ended */
   reason?: "busy" | "replicas" | "released" | "expired";
 }
 
@@ -832,52 +832,52 @@ export interface LockEntry {
   name: string;
   /** the owner's fence */
   fence: string;
-  /** milliseconds that the owner has left */
+  /** milliseconds until the lease ends */
   ttl_ms: number;
-  /** who holds it */
+  /** the holder */
   held_by: Holder;
-  /** how many calls stand in line for it */
+  /** how many calls are in its waiting line */
   waiting?: number;
 }
 
 export interface LockExplainResult {
-  /** what a call without wait_ms would be told now: acquired, or busy = it is held, or others stand in line for it */
+  /** what a call without wait_ms would get now: acquired; busy = the lock is held, or other calls are in its waiting line */
   decision: "acquired" | "busy";
-  /** 0 when it would be acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line */
+  /** 0 when it would be acquired; else milliseconds until the holder's lease ends, or until it is worth asking again while other calls are in the waiting line */
   retry_after_ms: number;
-  /** the same as a sentence for people */
+  /** the decision as a sentence for people */
   text: string;
-  /** someone holds it */
+  /** it is held */
   held: boolean;
-  /** who holds it */
+  /** the holder */
   held_by?: Holder;
   /** the owner's fence */
   fence?: string;
-  /** milliseconds that the owner has left unless it is renewed */
+  /** milliseconds until the lease ends unless it is renewed */
   ttl_ms?: number;
-  /** what keeps it held: session = a sidecar renews it while the owner's connection lives; ttl = only the owner renews it */
+  /** what keeps it held: session = a sidecar renews it while the owner's connection is open; ttl = only the owner renews it */
   bind?: "session" | "ttl";
-  /** when max_hold_ms of its owner is over, after which no renewal extends it, by the Redis server's clock, Unix milliseconds; absent = never */
+  /** when the owner's max_hold_ms ends, beyond which no renewal extends the lease, by the Redis server's clock, Unix milliseconds; absent = never */
   final_at_ms?: number;
-  /** how many calls stand in line for it */
+  /** how many calls are in its waiting line */
   waiting: number;
-  /** whose they are, the first in line first; of at most the first 1,000 calls, and at most 20 sidecars */
+  /** which sidecars these calls belong to, in the order of their first calls; of the first 1,000 calls at most, and at most 20 sidecars */
   line: ExplainLine[];
 }
 
 export interface LockForceReleaseParams {
   /** the lock */
   name: string;
-  /** for the log and the event, at most 512 bytes */
+  /** the reason, for the log and the event; at most 512 bytes */
   reason?: string;
 }
 
 export interface LockForceReleaseResult {
-  /** it was held and is free now */
+  /** the lock was held, and is free now */
   released: boolean;
-  /** the fence of who held it */
+  /** the fence of the former holder */
   fence?: string;
-  /** who held it */
+  /** the former holder */
   held_by?: Holder;
 }
 
@@ -887,31 +887,31 @@ export interface LockGetParams {
 }
 
 export interface LockGetResult {
-  /** someone holds it */
+  /** it is held */
   held: boolean;
   /** the present owner's fence */
   fence?: string;
-  /** milliseconds that the owner has left */
+  /** milliseconds until the lease ends */
   ttl_ms?: number;
-  /** who holds it */
+  /** the holder */
   held_by?: Holder;
-  /** how many calls stand in line for it */
+  /** how many calls are in its waiting line */
   waiting?: number;
 }
 
 export interface LockListParams {
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** about how many to list (1 to 1000); absent = 100 */
+  /** about how many entries to list (1 to 1000); absent = 100 */
   count?: number;
-  /** held = all that are held; waited = only those that calls stand in line for; absent = held */
+  /** held = all held locks; waited = only held locks with calls in their waiting lines; absent = held */
   state?: "held" | "waited";
 }
 
 export interface LockListResult {
-  /** those of this page that are held; it may have none and not be the last */
+  /** the held locks of this page; a page may be empty without being the last */
   locks: LockEntry[];
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
@@ -923,9 +923,9 @@ export interface LockReleaseParams {
 }
 
 export interface LockReleaseResult {
-  /** the lock was this token's and is free now */
+  /** this token held the lock, which is free now */
   released: boolean;
-  /** what was found */
+  /** the outcome; not_owner = another owner holds it now; expired = this lease had ended */
   reason: "released" | "not_owner" | "expired";
 }
 
@@ -934,38 +934,38 @@ export interface LockRenewParams {
   name: string;
   /** the owner's secret */
   token: string;
-  /** milliseconds from now until it is free again (100 to 86400000); absent = 30000 */
+  /** milliseconds that the lease lasts from now on (100 to 86400000); absent = 30000 */
   ttl_ms?: number;
 }
 
 export interface LockRenewResult {
-  /** the lock is held for ttl_ms more */
+  /** the lock is held for another ttl_ms */
   renewed: boolean;
   /** the grant's fence, unchanged */
   fence?: string;
-  /** milliseconds left at least; 0 when it is not held by this token */
+  /** the least milliseconds that the lease has left; 0 when this token does not hold the lock */
   ttl_ms: number;
-  /** what was found */
+  /** the outcome; not_owner = another owner holds it now; expired = this lease had ended */
   reason: "renewed" | "not_owner" | "expired";
 }
 
 export interface LostParams {
-  /** what was held */
+  /** the name of what was held */
   name: string;
   /** the owner's secret */
   token: string;
   /** the lost grant's fence */
   fence: string;
-  /** not_owner = someone else holds it; expired = it is gone from Redis; unreachable = it could not be renewed in time; max_hold = it was held as long as it may be */
+  /** not_owner = another owner holds it now; expired = Redis no longer has the lease; unreachable = the sidecar could not renew it in time; max_hold = it was held for max_hold_ms */
   reason: "not_owner" | "expired" | "unreachable" | "max_hold";
 }
 
 export interface Match {
   /** this key */
   exact?: string;
-  /** keys of this form: * is any text, ? one character, \ before either means itself */
+  /** keys of this form: * stands for any text, ? for one character; \ before either makes it literal */
   glob?: string;
-  /** this domain and those under it: example.com matches a.example.com, not anexample.com; in upper and lower case alike */
+  /** this domain and those under it: example.com matches a.example.com, not anexample.com; case is ignored */
   suffix?: string;
 }
 
@@ -974,13 +974,13 @@ export interface MethodDescription {
   name: string;
   /** what it does */
   summary: string;
-  /** it may be repeated without a request id */
+  /** a call may be repeated without a request id */
   idempotent: boolean;
-  /** it is also run as a notification */
+  /** it may also be sent as a notification */
   notify: boolean;
-  /** it can be switched off or bound to uids */
+  /** the configuration can switch it off or restrict it to some uids */
   admin: boolean;
-  /** the first version that has it */
+  /** the first version of the sidecar that has it */
   since: string;
   /** its parameters */
   params: FieldDescription[];
@@ -997,11 +997,11 @@ export interface Nothing {
 }
 
 export interface Override {
-  /** as of allow */
+  /** as in allow */
   exact?: string;
-  /** as of allow */
+  /** as in allow */
   glob?: string;
-  /** as of allow */
+  /** as in allow */
   suffix?: string;
   /** the bands for these keys; absent = the rule's */
   limits?: Band[];
@@ -1010,30 +1010,30 @@ export interface Override {
 }
 
 export interface Penalty {
-  /** the statuses that pause the key; absent = 429 and 503 */
+  /** the HTTP statuses that pause the key; absent = 429 and 503 */
   codes?: number[];
-  /** milliseconds of the first pause when the server gives none; absent = 60000 */
+  /** the length of the first pause in milliseconds, if the server gives none; absent = 60000 */
   base_ms?: number;
-  /** milliseconds of the longest; each pause is twice the last one; absent = 86400000 */
+  /** the length of the longest pause in milliseconds; each pause is twice as long as the last one; absent = 86400000 */
   max_ms?: number;
-  /** milliseconds after the end of a pause after which the next is a first one again; absent = 1800000 */
+  /** milliseconds after the end of a pause after which the next pause counts as the first again; absent = 1800000 */
   forgive_ms?: number;
-  /** how much longer or shorter a pause of our own may be, so that not all come back at once; absent = 10 */
+  /** by what percentage a pause that the server did not give is made longer or shorter at random, so that not all callers return at once; absent = 10 */
   jitter_percent?: number;
 }
 
 export interface PermitAcquireParams {
   /** the pool */
   pool: string;
-  /** the rule (token_bucket) of which each member has a bucket of its own; absent = no limit */
+  /** the rule (token_bucket), under which each member has its own bucket; absent = no limit */
   rule?: string;
-  /** the policy of the members' breakers, default for the built-in one; absent = breakers are not asked */
+  /** the policy of the members' breakers (default = the built-in one); absent = breakers are not used */
   breaker?: string;
-  /** what is taken from the member's bucket (0 to 1000000000); absent = 1 */
+  /** how much is taken from the member's bucket (0 to 1000000000); absent = 1 */
   cost?: number;
-  /** milliseconds until it is free again unless renewed (100 to 86400000); absent = 60000 */
+  /** milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 60000 */
   lease_ms?: number;
-  /** milliseconds to stand in line, within the call's deadline; first come, first served across all pods for the same pool, scope, rule and breaker (0 to 60000); absent = 0 */
+  /** how many milliseconds the call may be in the waiting line of this pool, scope, rule and breaker, within its deadline; first come, first served across all pods (0 to 60000); absent = 0 */
   wait_ms?: number;
   /** as for pool.acquire */
   scope?: string;
@@ -1041,38 +1041,38 @@ export interface PermitAcquireParams {
   exclude?: string[];
   /** as for pool.acquire */
   sticky?: string;
-  /** session = renewed while this connection lives and given back when it closes; ttl = neither; absent = session */
+  /** session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does neither; absent = session */
   bind?: "session" | "ttl";
 }
 
 export interface PermitAcquireResult {
-  /** the member is this caller's, and the cost is taken */
+  /** the member is leased to this caller, and the cost is taken */
   acquired: boolean;
   /** the member */
   id?: string;
-  /** for permit.renew and report */
+  /** the lease, for permit.renew and permit.report */
   lease?: string;
   /** a decimal number that rises with every lease of the pool */
   fence?: string;
-  /** what was put with the member */
+  /** the text that pool.put gave the member */
   meta?: string;
-  /** that of its breaker; permit.report knows it */
+  /** the generation of its breaker; permit.report uses it by itself */
   generation?: number;
-  /** its breaker is half open, and this is a probe */
+  /** its breaker is half open, and this permit is a probe */
   probe?: boolean;
-  /** what is left in the member's bucket, rounded down */
+  /** how much is left in the member's bucket, rounded down */
   remaining: number;
-  /** when it was acquired before in this scope, Unix milliseconds; 0 = never */
+  /** when it was last acquired in this scope before this call, Unix milliseconds; 0 = never */
   last_used_at_ms?: number;
-  /** 0 when acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are */
+  /** 0 when acquired; else milliseconds until the first member becomes available, rounded up; -1 = none will unless something changes */
   retry_after_ms: number;
   /** that instant, by the Redis server's clock, Unix milliseconds */
   next_at_ms?: number;
-  /** milliseconds it stood in line until the answer was asked for, rounded down */
+  /** milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down */
   waited_ms?: number;
-  /** the answer is about an earlier permit with the same request id */
+  /** the call repeats an earlier one with the same request id, and this is about the permit of that one */
   replayed?: boolean;
-  /** why there is none, by the member that is soonest: as of pool.acquire; open = its breaker; limit = its bucket; pause = the server asked for it */
+  /** why there is none, for the member that becomes available first: as in pool.acquire, and open = its breaker is open; limit = its bucket has too little; pause = it is paused */
   denied_by?: "busy" | "cooling" | "banned" | "empty" | "open" | "limit" | "pause" | "released" | "expired";
 }
 
@@ -1096,41 +1096,41 @@ export interface PermitExplainParams {
 export interface PermitRenewParams {
   /** the pool */
   pool: string;
-  /** what permit.acquire answered */
+  /** the lease that permit.acquire returned */
   lease: string;
-  /** milliseconds from now until it is free again (100 to 86400000); absent = 60000 */
+  /** milliseconds that the lease lasts from now on (100 to 86400000); absent = 60000 */
   lease_ms?: number;
 }
 
 export interface PermitReportParams {
   /** the pool */
   pool: string;
-  /** what permit.acquire answered */
+  /** the lease that permit.acquire returned */
   lease: string;
-  /** as of pool.release; to the breaker ok is a success, cancelled is ignored, and all else is a failure; absent = ok */
+  /** as in pool.release; for the breaker, ok is a success, cancelled is ignored, and any other is a failure; absent = ok */
   outcome?: "ok" | "soft_block" | "hard_block" | "transport" | "captcha" | "fail" | "ban" | "cancelled";
   /** the HTTP status: one of the rule's penalty.codes pauses the member (0 to 999) */
   status?: number;
-  /** milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause; absent = it did not say. The Go client leaves a 0 out: there it is -1 (-31622400000 to 31622400000) */
+  /** the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no pause; absent = it gave none. The Go client omits a 0: give -1 there (-31622400000 to 31622400000) */
   retry_after_ms?: number;
   /** milliseconds that the work took, for the breaker's slow rate (0 to 86400000) */
   duration_ms?: number;
-  /** milliseconds to cool down in the scope at least, whatever the outcome (0 to 604800000) */
+  /** the least milliseconds that the member cools down in the scope, whatever the outcome (0 to 604800000) */
   cooldown_ms?: number;
-  /** milliseconds that a ban by this call lasts; absent or 0 = until pool.unban (0 to 31622400000) */
+  /** milliseconds that a ban from this call lasts; absent or 0 = until pool.unban (0 to 31622400000) */
   unban_after_ms?: number;
 }
 
 export interface PermitReportResult {
-  /** the member was this permit's and is given back; else nothing was counted */
+  /** the permit was in force, and its member is given back; false = nothing was counted */
   released: boolean;
-  /** what was found */
+  /** the outcome; not_owner = another owner holds it now; expired = this lease had ended */
   reason: "released" | "not_owner" | "expired";
-  /** what the member is now */
+  /** the state of the member after the call */
   state?: "free" | "cooling" | "banned";
   /** the state of its breaker */
   breaker?: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** when it may be had again, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = not as things are */
+  /** when it becomes available, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = it will not unless something changes */
   next_at_ms?: number;
 }
 
@@ -1142,42 +1142,42 @@ export interface PingResult {
 export interface PoolAcquireParams {
   /** the pool */
   pool: string;
-  /** milliseconds until it is free again unless renewed (100 to 86400000); absent = 60000 */
+  /** milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 60000 */
   lease_ms?: number;
-  /** milliseconds to stand in line, within the call's deadline; first come, first served across all pods (0 to 60000); absent = 0 */
+  /** how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods (0 to 60000); absent = 0 */
   wait_ms?: number;
-  /** what it is used for, such as a host: least recent use and cooldowns are of each scope alone */
+  /** what the member is used for, such as a host; last use and cooldowns are kept for each scope on its own */
   scope?: string;
   /** members not to take, at most 100 */
   exclude?: string[];
-  /** who comes back: in its turn the same name gets the same member again, if that can be had then */
+  /** a name that the caller chooses: a later call with the same name gets the same member again, if it is available when it is that call's turn */
   sticky?: string;
-  /** session = renewed while this connection lives and given back when it closes; ttl = neither; absent = session */
+  /** session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does neither; absent = session */
   bind?: "session" | "ttl";
 }
 
 export interface PoolAcquireResult {
-  /** the member is this caller's */
+  /** the member is leased to this caller */
   acquired: boolean;
   /** the member */
   id?: string;
-  /** for pool.renew and release */
+  /** the lease, for pool.renew and pool.release */
   lease?: string;
   /** a decimal number that rises with every lease of the pool */
   fence?: string;
-  /** what was put with the member */
+  /** the text that pool.put gave the member */
   meta?: string;
-  /** when it was acquired before in this scope, Unix milliseconds; 0 = never */
+  /** when it was last acquired in this scope before this call, Unix milliseconds; 0 = never */
   last_used_at_ms?: number;
-  /** 0 when acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are */
+  /** 0 when acquired; else milliseconds until the first member becomes available, rounded up; -1 = none will unless something changes */
   retry_after_ms: number;
   /** that instant, by the Redis server's clock, Unix milliseconds */
   next_at_ms?: number;
-  /** milliseconds it stood in line until the answer was asked for, rounded down */
+  /** milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down */
   waited_ms?: number;
-  /** the answer is about an earlier lease with the same request id */
+  /** the call repeats an earlier one with the same request id, and this is about the lease of that one */
   replayed?: boolean;
-  /** why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no member but excluded ones; released or expired = what became of a replayed lease */
+  /** why there is none, for the member that becomes available first: busy = it is leased, or other calls are in the waiting line; cooling; banned; empty = the pool has no members except excluded ones; released or expired = how the lease of a repeated call ended */
   reason?: "busy" | "cooling" | "banned" | "empty" | "released" | "expired";
 }
 
@@ -1186,25 +1186,25 @@ export interface PoolBanParams {
   pool: string;
   /** the member */
   id: string;
-  /** milliseconds that it lasts; absent or 0 = until pool.unban (0 to 31622400000) */
+  /** milliseconds that the ban lasts; absent or 0 = until pool.unban (0 to 31622400000) */
   for_ms?: number;
 }
 
 export interface PoolBanResult {
-  /** the member was not so before */
+  /** the call changed the member's state */
   changed: boolean;
 }
 
 export interface PoolEntry {
   /** the member */
   id: string;
-  /** what was put with it */
+  /** the text that pool.put gave it */
   meta?: string;
-  /** its state; a banned or cooling one that is still leased is leased */
+  /** its state; a member that is banned or cooling while it is still leased is leased */
   state: "free" | "leased" | "cooling" | "banned";
-  /** milliseconds that this lasts; 0 when free, -1 = until pool.unban */
+  /** milliseconds that this state lasts; 0 = free, -1 = until pool.unban */
   for_ms: number;
-  /** who has it */
+  /** the holder */
   held_by?: Holder;
   /** when it was last acquired in the scope, by the Redis server's clock, Unix milliseconds; 0 = never */
   last_used_at_ms: number;
@@ -1212,7 +1212,7 @@ export interface PoolEntry {
   failures: number;
   /** the state of its breaker, if it has one */
   breaker?: "closed" | "open" | "half_open" | "forced_open" | "forced_closed" | "disabled";
-  /** milliseconds that permits of it are paused for */
+  /** milliseconds that it is still paused for permits */
   paused_for_ms?: number;
 }
 
@@ -1228,35 +1228,35 @@ export interface PoolExplainParams {
 }
 
 export interface PoolExplainResult {
-  /** what a call without wait_ms would be told now: acquired, or why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no such member; open = its breaker; limit = its bucket; pause = the server asked for it */
+  /** what a call without wait_ms would get now: acquired, or why there is no member, for the one that becomes available first: busy = it is leased, or other calls are in the waiting line; cooling; banned; empty = there is no such member; open = its breaker is open; limit = its bucket has too little; pause = it is paused */
   decision: "acquired" | "busy" | "cooling" | "banned" | "empty" | "open" | "limit" | "pause";
-  /** 0 when one would be acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are */
+  /** 0 when a member would be acquired; else milliseconds until the first one becomes available, rounded up; -1 = none will unless something changes */
   retry_after_ms: number;
-  /** the same as a sentence for people */
+  /** the decision as a sentence for people */
   text: string;
-  /** the member that would be acquired, else the one that is soonest */
+  /** the member that would be acquired, or else the one that becomes available first */
   id?: string;
-  /** members that were looked at: all but excluded ones, or that of id */
+  /** how many members were considered: all except excluded ones, or the one of id */
   members: number;
-  /** those that may be had now */
+  /** how many of them are available now */
   free: number;
-  /** why the others may not be had, each member by what keeps it longest, the soonest first */
+  /** why the others are not available, in the order in which they become available; each member is counted under the reason that lasts longest */
   reasons: ExplainReason[];
-  /** who has members, by when their leases end; at most 20 */
+  /** leased members and their holders, in the order in which their leases end, at most 20 */
   holders: PoolHolder[];
-  /** the rule, of a permit */
+  /** the rule of a permit */
   rule?: string;
-  /** what it allows the member of id, as limit/period, such as 80/10m */
+  /** the rule's bands for the member of id, as limit/period, such as 80/10m */
   limits?: string[];
-  /** these limits are those of an override, for that member alone */
+  /** limits are those of an override for that member */
   override?: boolean;
-  /** the rule refuses nothing */
+  /** the rule is in shadow: it refuses nothing */
   shadow?: boolean;
-  /** the policy of the members' breakers, of a permit */
+  /** the policy of the members' breakers, for a permit */
   breaker?: string;
-  /** how many calls stand in line for the same pool, scope, rule and breaker */
+  /** how many calls are in the waiting line of this pool, scope, rule and breaker */
   waiting: number;
-  /** whose they are, as of lock.explain */
+  /** which sidecars these calls belong to, as in lock.explain */
   line: ExplainLine[];
 }
 
@@ -1265,25 +1265,25 @@ export interface PoolHolder {
   id: string;
   /** milliseconds until the lease ends unless it is renewed, rounded up */
   left_ms: number;
-  /** who has it */
+  /** the holder */
   held_by: Holder;
 }
 
 export interface PoolListParams {
   /** the pool */
   pool: string;
-  /** whose use and cooldowns to show */
+  /** the scope whose last use and cooldowns to show */
   scope?: string;
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** how many to list (1 to 1000); absent = 100 */
+  /** how many members to list (1 to 1000); absent = 100 */
   count?: number;
 }
 
 export interface PoolListResult {
-  /** those of this page, in the order in which they came */
+  /** the members of this page, in the order in which they were added */
   members: PoolEntry[];
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
@@ -1292,80 +1292,80 @@ export interface PoolListed {
   pool: string;
   /** members */
   total: number;
-  /** those that are leased, whatever else they are */
+  /** leased members, even if they are also cooling or banned */
   live: number;
-  /** of the others, those that are cooling down outside of any scope */
+  /** members that are not leased and are cooling down outside of any scope */
   cooling: number;
-  /** of the others, those that are banned */
+  /** members that are not leased and are banned */
   banned: number;
-  /** the rest */
+  /** all other members */
   free: number;
-  /** members whose breaker is open or forced open, whatever else they are */
+  /** members whose breaker is open or forced open, whatever their state */
   open: number;
-  /** in how many waiting lines calls stand: there is one for each scope, rule and breaker policy */
+  /** how many waiting lines with calls it has; there is one line for each scope, rule and breaker policy */
   lines: number;
-  /** who has members, by when their leases end; at most 3 */
+  /** leased members and their holders, in the order in which their leases end, at most 3 */
   holders: PoolHolder[];
 }
 
 export interface PoolMember {
   /** the member */
   id: string;
-  /** given to who acquires it, at most 4096 bytes */
+  /** a text that the caller who acquires the member is given, at most 4096 bytes */
   meta?: string;
 }
 
 export interface PoolPoolsParams {
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** about how many to list (1 to 1000); absent = 100 */
+  /** about how many entries to list (1 to 1000); absent = 100 */
   count?: number;
-  /** exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all */
+  /** exhausted = only pools without a free member; waited = only those with calls in their waiting lines; absent = all */
   state?: "exhausted" | "waited";
 }
 
 export interface PoolPoolsResult {
-  /** those of this page; it may have none and not be the last */
+  /** the pools of this page; a page may be empty without being the last */
   pools: PoolListed[];
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
 export interface PoolPutParams {
-  /** the pool; the first member makes it, and at most 10000 are in one */
+  /** the pool, which the first member creates; it has at most 10000 members */
   pool: string;
   /** 1 to 1000 members */
   members: PoolMember[];
 }
 
 export interface PoolPutResult {
-  /** how many were not there before */
+  /** how many members are new */
   added: number;
-  /** how many there are now */
+  /** how many members the pool has now */
   total: number;
 }
 
 export interface PoolReleaseParams {
   /** the pool */
   pool: string;
-  /** what pool.acquire answered */
+  /** the lease that pool.acquire returned */
   lease: string;
-  /** ok = forgets failures; cancelled = says nothing of the member, as when it was not used; ban = banned; the others cool down, longer with each in a row; see docs/pool.md; absent = ok */
+  /** ok = clears the member's failures; cancelled = shows nothing about the member, for example because it was not used; ban = bans it; any other makes it cool down, longer with each one in a row; see docs/pool.md; absent = ok */
   outcome?: "ok" | "soft_block" | "hard_block" | "transport" | "captcha" | "fail" | "ban" | "cancelled";
-  /** milliseconds to cool down in the scope at least, whatever the outcome (0 to 604800000) */
+  /** the least milliseconds that the member cools down in the scope, whatever the outcome (0 to 604800000) */
   cooldown_ms?: number;
-  /** milliseconds that a ban by this call lasts; absent or 0 = until pool.unban (0 to 31622400000) */
+  /** milliseconds that a ban from this call lasts; absent or 0 = until pool.unban (0 to 31622400000) */
   unban_after_ms?: number;
 }
 
 export interface PoolReleaseResult {
-  /** the member was this lease's and is given back */
+  /** the lease was in force, and the member is given back */
   released: boolean;
-  /** what was found */
+  /** the outcome; not_owner = another owner holds it now; expired = this lease had ended */
   reason: "released" | "not_owner" | "expired";
-  /** what the member is now */
+  /** the state of the member after the call */
   state?: "free" | "cooling" | "banned";
-  /** when it may be had again, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = after pool.unban */
+  /** when it becomes available, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = after pool.unban */
   next_at_ms?: number;
 }
 
@@ -1377,51 +1377,51 @@ export interface PoolRemoveParams {
 }
 
 export interface PoolRemoveResult {
-  /** how many were there */
+  /** how many of them the pool had */
   removed: number;
-  /** how many there are now */
+  /** how many members the pool has now */
   total: number;
 }
 
 export interface PoolRenewParams {
   /** the pool */
   pool: string;
-  /** what pool.acquire answered */
+  /** the lease that pool.acquire returned */
   lease: string;
-  /** milliseconds from now until it is free again (100 to 86400000); absent = 60000 */
+  /** milliseconds that the lease lasts from now on (100 to 86400000); absent = 60000 */
   lease_ms?: number;
 }
 
 export interface PoolRenewResult {
-  /** it is leased for lease_ms more */
+  /** the member is leased for another lease_ms */
   renewed: boolean;
-  /** milliseconds left at least; 0 when it is not this lease's */
+  /** the least milliseconds that the lease has left; 0 when it is not in force */
   lease_ms: number;
-  /** what was found */
+  /** the outcome; not_owner = another owner holds it now; expired = this lease had ended */
   reason: "renewed" | "not_owner" | "expired";
 }
 
 export interface PoolStatsParams {
   /** the pool */
   pool: string;
-  /** whose cooldowns count */
+  /** the scope whose cooldowns count */
   scope?: string;
 }
 
 export interface PoolStatsResult {
   /** members */
   total: number;
-  /** those that are leased, whatever else they are */
+  /** leased members, even if they are also cooling or banned */
   live: number;
-  /** of the others, those that are cooling down in the scope */
+  /** members that are not leased and are cooling down in the scope */
   cooling: number;
-  /** of the others, those that are banned */
+  /** members that are not leased and are banned */
   banned: number;
-  /** the rest */
+  /** all other members */
   free: number;
-  /** calls that stand in line in the scope without a rule */
+  /** calls in the scope's waiting line without a rule */
   waiting: number;
-  /** members whose breaker is open or forced open, whatever else they are */
+  /** members whose breaker is open or forced open, whatever their state */
   open: number;
 }
 
@@ -1433,20 +1433,20 @@ export interface PoolUnbanParams {
 }
 
 export interface PubsubGap {
-  /** what pubsub.subscribe answered */
+  /** the id that pubsub.subscribe returned */
   subscription: string;
-  /** how many; -1 = it is not known, since Redis was not reached */
+  /** how many messages were not sent; -1 = unknown, because Redis was unreachable */
   dropped: number;
 }
 
 export interface PubsubMessage {
-  /** what pubsub.subscribe answered */
+  /** the id that pubsub.subscribe returned */
   subscription: string;
   /** the channel */
   channel: string;
-  /** the pattern that it matched; absent for channels; a message that several match comes once for each */
+  /** the pattern that matched; absent if the subscription names the channel. A message that several patterns match is sent once for each */
   pattern?: string;
-  /** its body */
+  /** the body of the message */
   body: Uint8Array;
 }
 
@@ -1458,103 +1458,103 @@ export interface PubsubPublishParams {
 }
 
 export interface PubsubPublishResult {
-  /** sidecars that were told, on the Redis node that was asked; 0 = nobody in a fleet on one Redis */
+  /** how many sidecars the Redis node that was asked sent the message to; 0 = the channel has no subscriber, if the whole fleet uses one Redis node */
   receivers: number;
 }
 
 export interface PubsubSubscribeParams {
-  /** channels, at most 256 of both together */
+  /** channels to subscribe to; channels and patterns are at most 256 together */
   channels?: string[];
-  /** patterns of channels as of Redis: * ? [ab] and a backslash before what stands for itself */
+  /** patterns of channels as in Redis: * ? [ab], and a backslash before a character that stands for itself */
   patterns?: string[];
-  /** how many messages are kept while this connection is not read; those that come then are dropped and told by pubsub.gap (1 to 100000); absent = 1000 */
+  /** how many messages are kept while the client does not read this connection; further ones are dropped, and pubsub.gap reports how many (1 to 100000); absent = 1000 */
   buffer?: number;
 }
 
 export interface PubsubSubscribeResult {
-  /** the subscription, for pubsub.unsubscribe; its messages name it */
+  /** the id of the subscription, for pubsub.unsubscribe; its messages carry it */
   subscription: string;
 }
 
 export interface PubsubUnsubscribeParams {
-  /** what pubsub.subscribe answered */
+  /** the id that pubsub.subscribe returned */
   subscription: string;
 }
 
 export interface PubsubUnsubscribeResult {
-  /** the subscription was this connection's */
+  /** this connection had the subscription, which has ended */
   unsubscribed: boolean;
 }
 
 export interface QueueAckResult {
-  /** the entry was this lease's and is gone */
+  /** the lease was in force, and the entry is removed */
   acked: boolean;
-  /** what was found; expired = it went back to the head, or someone else has it */
+  /** the outcome; expired = the lease had ended: the entry returned to the head, or another consumer has it */
   reason: "acked" | "expired";
 }
 
 export interface QueueCancelResult {
-  /** it was taken out */
+  /** the entry was removed */
   cancelled: boolean;
-  /** what it was */
+  /** the state in which the call found it */
   state: "waiting" | "leased" | "absent";
 }
 
 export interface QueueDequeueParams {
   /** the queue */
   queue: string;
-  /** milliseconds to wait for an entry, within the call's deadline; first come, first served across all pods (0 to 60000); absent = 0 */
+  /** how many milliseconds the call may wait for an entry, within its deadline; first come, first served across all pods (0 to 60000); absent = 0 */
   wait_ms?: number;
-  /** milliseconds in which it is to be acknowledged, at least 100; 0 = it is gone from the queue at once (0 to 86400000); absent = 0 */
+  /** milliseconds within which the entry must be acknowledged, at least 100; 0 = no lease: it is removed from the queue at once (0 to 86400000); absent = 0 */
   lease_ms?: number;
-  /** of the lease: ttl = it lasts lease_ms unless renewed; session = it is renewed while this connection lives, and the entry is back at the head when it closes; absent = ttl */
+  /** ttl = the lease lasts lease_ms unless it is renewed; session = the sidecar renews it while this connection is open, and returns the entry to the head when the connection closes; absent = ttl */
   bind?: "session" | "ttl";
 }
 
 export interface QueueDequeueResult {
-  /** there was an entry */
+  /** an entry was taken */
   found: boolean;
   /** its id */
   id?: string;
   /** its body */
   body?: Uint8Array;
-  /** for queue.ack, release and renew */
+  /** the lease, for queue.ack, queue.release and queue.renew */
   lease?: string;
-  /** how often it has been taken, from 1 */
+  /** how many times it has been taken, counting from 1 */
   attempt?: number;
-  /** when it came, by the Redis server's clock, Unix milliseconds */
+  /** when it was added, by the Redis server's clock, Unix milliseconds */
   enqueued_at_ms?: number;
   /** how many entries are left in the queue */
   depth: number;
-  /** 0 when found; else milliseconds until a lease ends and its entry may be back, at most 1000, or when to ask again */
+  /** 0 when found; else milliseconds until it is worth asking again: until a lease ends and its entry may return, at most 1000 */
   retry_after_ms: number;
-  /** milliseconds it waited until the answer was asked for, rounded down */
+  /** milliseconds that the call waited before Redis was asked for the result, rounded down */
   waited_ms?: number;
-  /** the entry of an earlier call with the same request id */
+  /** the call repeats an earlier one with the same request id, and this is the entry of that one */
   replayed?: boolean;
-  /** why there is none: empty; busy = others wait for one; released or expired = what became of a replayed lease */
+  /** why there is none: empty; busy = other calls wait for an entry; released or expired = how the lease of a repeated call ended */
   reason?: "empty" | "busy" | "released" | "expired";
 }
 
 export interface QueueEnqueueParams {
   /** the queue */
   queue: string;
-  /** the entry; the same id is in a queue once */
+  /** the id of the entry; a queue has an id only once */
   id: string;
-  /** milliseconds until it expires if nobody takes it; while it is leased it does not (1 to 2592000000); absent = 60000 */
+  /** milliseconds until the entry expires unless it is taken; it does not expire while it is leased (1 to 2592000000); absent = 60000 */
   ttl_ms?: number;
-  /** any bytes, at most 256 KiB, given to who takes it */
+  /** any bytes, at most 256 KiB, which queue.dequeue returns */
   body?: Uint8Array;
 }
 
 export interface QueueEnqueueResult {
-  /** it is new; else its id was there already, and it is as it was */
+  /** the entry was added; false = the queue had its id already, and that entry is unchanged */
   enqueued: boolean;
-  /** how many are before it, itself included, those that expired but are not yet removed too; 0 = someone has it */
+  /** its position, 1 = the first; entries that expired and are not yet removed count too; 0 = it is leased */
   position: number;
   /** how many entries are in the queue */
   depth: number;
-  /** the answer of an earlier call with the same request id; the entry may have been taken since */
+  /** this is the stored reply of an earlier call with the same request id; the entry may have been taken since then */
   replayed?: boolean;
 }
 
@@ -1568,7 +1568,7 @@ export interface QueueEntryParams {
 export interface QueueHolder {
   /** the entry */
   id: string;
-  /** how often it has been taken, from 1 */
+  /** how many times it has been taken, counting from 1 */
   attempt: number;
   /** milliseconds until the lease ends unless it is renewed, rounded up */
   left_ms: number;
@@ -1579,38 +1579,38 @@ export interface QueueHolder {
 export interface QueueLeaseParams {
   /** the queue */
   queue: string;
-  /** what queue.dequeue answered */
+  /** the lease that queue.dequeue returned */
   lease: string;
 }
 
 export interface QueueListParams {
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** about how many to list (1 to 1000); absent = 100 */
+  /** about how many entries to list (1 to 1000); absent = 100 */
   count?: number;
-  /** entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only those in which none waits; absent = all */
+  /** entries = only queues in which entries wait to be taken; leased = only queues with leased entries; empty = only queues in which no entry waits; absent = all */
   state?: "entries" | "leased" | "empty";
 }
 
 export interface QueueListResult {
-  /** those of this page; it may have none and not be the last */
+  /** the entries of this page; a page may be empty without being the last */
   queues: QueueListed[];
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
 export interface QueueListed {
   /** the queue */
   queue: string;
-  /** entries that wait to be taken, those that expired but are not yet removed too */
+  /** entries that wait to be taken; entries that expired and are not yet removed count too */
   depth: number;
-  /** entries that someone has */
+  /** entries that are leased */
   leased: number;
   /** calls that wait for an entry */
   waiting: number;
-  /** milliseconds since the first entry came; 0 when there is none */
+  /** milliseconds since the first entry was added; 0 when there is none */
   oldest_ms: number;
-  /** who has entries, by when their leases end; at most 3 */
+  /** leased entries and their holders, in the order in which their leases end, at most 3 */
   holders: QueueHolder[];
 }
 
@@ -1620,52 +1620,52 @@ export interface QueueParams {
 }
 
 export interface QueuePositionResult {
-  /** leased = someone has it; absent = it was taken, expired or never came */
+  /** waiting = it waits to be taken; leased; absent = it was taken, has expired or was never added */
   state: "waiting" | "leased" | "absent";
-  /** how many are before it, itself included, those that expired but are not yet removed too; 0 unless it is waiting */
+  /** its position, 1 = the first; entries that expired and are not yet removed count too; 0 unless it is waiting */
   position: number;
   /** how many entries are in the queue */
   depth: number;
 }
 
 export interface QueueReleaseResult {
-  /** the entry is at the head again */
+  /** the entry is at the head of the queue again */
   released: boolean;
-  /** what was found */
+  /** the outcome; expired = the lease had ended */
   reason: "released" | "expired";
 }
 
 export interface QueueRenewParams {
   /** the queue */
   queue: string;
-  /** what queue.dequeue answered */
+  /** the lease that queue.dequeue returned */
   lease: string;
-  /** milliseconds from now until it comes back (100 to 86400000) */
+  /** milliseconds that the lease lasts from now on (100 to 86400000) */
   lease_ms: number;
 }
 
 export interface QueueRenewResult {
-  /** the entry is this lease's for lease_ms more */
+  /** the entry is leased for another lease_ms */
   renewed: boolean;
-  /** milliseconds left at least; 0 when it is not */
+  /** the least milliseconds that the lease has left; 0 when it is not renewed */
   lease_ms: number;
-  /** what was found */
+  /** the outcome; expired = the lease had ended */
   reason: "renewed" | "expired";
 }
 
 export interface QueueStatsResult {
-  /** entries in the queue, those that expired but are not yet removed too */
+  /** entries that wait to be taken; entries that expired and are not yet removed count too */
   depth: number;
-  /** entries that someone has */
+  /** entries that are leased */
   leased: number;
   /** calls that wait for an entry */
   waiting: number;
-  /** milliseconds since the first entry came; 0 when there is none */
+  /** milliseconds since the first entry was added; 0 when there is none */
   oldest_ms: number;
 }
 
 export interface RatelimitAnyParams {
-  /** the rule's name; or give algorithm and limits */
+  /** the rule's name; or give algorithm and limits instead */
   rule?: string;
   /** the algorithm of a limit given in full */
   algorithm?: "token_bucket" | "leaky_bucket" | "fixed_window" | "sliding_window_log" | "sliding_window_counter";
@@ -1675,14 +1675,14 @@ export interface RatelimitAnyParams {
   keys: string[];
   /** how much to take (0 to 1000000000); absent = 1 */
   cost?: number;
-  /** what decides when Redis does not answer */
+  /** what decides while Redis does not answer */
   fail_mode?: "closed" | "open" | "local";
 }
 
 export interface RatelimitAnyResult {
-  /** the key that was let through; else the one that may go soonest */
+  /** the key that was allowed, or else the key that will be allowed soonest */
   key: string;
-  /** the decision for it, as of ratelimit.acquire */
+  /** the decision for that key, as ratelimit.acquire returns it */
   result: RatelimitResult;
 }
 
@@ -1692,17 +1692,17 @@ export interface RatelimitDeleteRuleParams {
 }
 
 export interface RatelimitDeleteRuleResult {
-  /** it was in Redis, and is no more */
+  /** the rule was in Redis, and was removed */
   deleted: boolean;
 }
 
 export interface RatelimitDoneResult {
-  /** its place is free again; false when it held none */
+  /** the grant's permit was given back; false = it held none */
   done: boolean;
 }
 
 export interface RatelimitExplainParams {
-  /** the rule's name; or give algorithm and limits */
+  /** the rule's name; or give algorithm and limits instead */
   rule?: string;
   /** the algorithm of a limit given in full */
   algorithm?: "token_bucket" | "leaky_bucket" | "fixed_window" | "sliding_window_log" | "sliding_window_counter";
@@ -1710,7 +1710,7 @@ export interface RatelimitExplainParams {
   limits?: Band[];
   /** the key */
   key: string;
-  /** the group that counts in its place */
+  /** the group that is counted instead of the key */
   group?: string;
 }
 
@@ -1719,71 +1719,71 @@ export interface RatelimitExplainResult {
   rule: string;
   /** the algorithm */
   algorithm: string;
-  /** of the rule; 0 for a limit given in full */
+  /** the revision of the rule; 0 for a limit given in full */
   revision: number;
-  /** what the state is kept under: the group, or the key */
+  /** the name under which the state is kept: the group or the key */
   counted: string;
-  /** the override that counts, as it is written, such as glob:api-* */
+  /** the override in force, as it is written, such as glob:api-* */
   override?: string;
-  /** the list of the rule that has the key; then nothing else counts */
+  /** the list of the rule that has the key, which then decides alone */
   list?: "allow" | "deny";
-  /** the rule refuses nothing */
+  /** the rule is in shadow: it refuses nothing */
   shadow?: boolean;
-  /** what a call of cost 1 would be told now: allowed, or denied_by */
+  /** what a call of cost 1 would get now: allowed, or the denied_by of its refusal */
   decision: "allowed" | "limit" | "pause" | "delay" | "concurrency" | "deny_list";
-  /** milliseconds until it would be allowed, rounded up; -1 = never */
+  /** milliseconds until such a call would be allowed, rounded up; -1 = never */
   retry_after_ms: number;
   /** each band */
   bands: ExplainBand[];
-  /** the pause, while there is one */
+  /** the pause, if one is in force */
   pause?: ExplainPause;
-  /** the delay, while there is one */
+  /** the delay, if one is in force */
   delay?: ExplainDelay;
-  /** what refusals of the remote server led to so far */
+  /** how many pauses the remote server's refusals have led to */
   penalty?: ExplainPenalty;
   /** how many grants may be held at once */
   max_concurrent?: number;
-  /** who holds places, the first to end first, at most 100 */
+  /** who holds permits, in the order in which they end, at most 100 */
   held: ExplainHolder[];
-  /** how many calls stand in line for a place */
+  /** how many calls are in the waiting line for a permit */
   waiting?: number;
-  /** what this sidecar charged ahead and has not served, in mode leased; the bands count it as used */
+  /** what this sidecar has charged ahead and not yet used, in mode leased; the bands count it as used */
   block?: ExplainBlock;
 }
 
 export interface RatelimitGrantParams {
-  /** the grant, as ratelimit.acquire told it */
+  /** the grant that ratelimit.acquire returned */
   grant: string;
 }
 
 export interface RatelimitItem {
-  /** the rule's name; or give algorithm and limits */
+  /** the rule's name; or give algorithm and limits instead */
   rule?: string;
   /** the algorithm of a limit given in full */
   algorithm?: "token_bucket" | "leaky_bucket" | "fixed_window" | "sliding_window_log" | "sliding_window_counter";
   /** the bands of a limit given in full, 1 to 4 */
   limits?: Band[];
-  /** whom or what the limit counts */
+  /** what the limit counts */
   key: string;
-  /** counts in place of the key */
+  /** is counted instead of the key */
   group?: string;
   /** how much to take */
   cost?: number;
-  /** what decides when Redis does not answer */
+  /** what decides while Redis does not answer */
   fail_mode?: "closed" | "open" | "local";
 }
 
 export interface RatelimitItemResult {
-  /** the decision, as of ratelimit.acquire */
+  /** the decision, as ratelimit.acquire returns it */
   result?: RatelimitResult;
-  /** why there is none */
+  /** why there is no decision */
   error?: ItemError;
 }
 
 export interface RatelimitManyParams {
   /** 1 to 100 acquisitions, each as ratelimit.acquire without wait_ms */
   items: RatelimitItem[];
-  /** all or none: the items have one rule and one group, and none is refused alone */
+  /** take all or none; all items must have the same rule and group */
   atomic?: boolean;
 }
 
@@ -1793,40 +1793,40 @@ export interface RatelimitManyResult {
 }
 
 export interface RatelimitParams {
-  /** the rule's name; or give algorithm and limits */
+  /** the rule's name; or give algorithm and limits instead */
   rule?: string;
   /** the algorithm of a limit given in full */
   algorithm?: "token_bucket" | "leaky_bucket" | "fixed_window" | "sliding_window_log" | "sliding_window_counter";
-  /** the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but pauses and delays of the key */
+  /** the bands of a limit given in full, 1 to 4; limits with different bands are different limits, which share only the pauses and delays of the key */
   limits?: Band[];
-  /** whom or what the limit counts, such as a host or an account */
+  /** what the limit counts, such as a host or an account */
   key: string;
-  /** counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none */
+  /** is counted instead of the key, for all keys of the group together; absent = the group that the rule has for the key, if any */
   group?: string;
-  /** the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group, wait_ms, algorithm or limits */
+  /** the pool whose member the key is: the call uses the member's bucket under the rule and its pause, as permits do; not with group, wait_ms, algorithm or limits */
   pool?: string;
-  /** how much to take; 0 takes nothing, as ratelimit.peek. The Go client leaves a 0 out, so that it takes 1: look with RatelimitPeek (0 to 1000000000); absent = 1 */
+  /** how much to take; 0 takes nothing, like ratelimit.peek. The Go client omits a 0, which then takes 1: use RatelimitPeek there (0 to 1000000000); absent = 1 */
   cost?: number;
-  /** milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek never waits; sliding_window_counter takes none (0 to 60000) */
+  /** milliseconds that the call may wait for a slot, first come, first served; if the slot is further away, the call is refused at once. ratelimit.peek never waits. Not with sliding_window_counter (0 to 60000) */
   wait_ms?: number;
-  /** what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this sidecar alone limits it; absent = the rule's, open unless it says otherwise */
+  /** what decides while Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this sidecar limits it from its own memory; absent = that of the rule, which is open by default */
   fail_mode?: "closed" | "open" | "local";
 }
 
 export interface RatelimitPauseParams {
-  /** the rule's name; absent for limits given in full */
+  /** the rule's name; absent for a limit that is given in full */
   rule?: string;
   /** the key */
   key: string;
-  /** the group that counts in its place */
+  /** the group that is counted instead of the key */
   group?: string;
-  /** milliseconds from now; or give until_at_ms (0 to 31622400000) */
+  /** milliseconds from now; or give until_at_ms instead (0 to 31622400000) */
   for_ms?: number;
-  /** the instant it ends, by the Redis server's clock, Unix milliseconds, within 366 days (at least 0) */
+  /** when the pause ends, by the Redis server's clock, Unix milliseconds, within 366 days (at least 0) */
   until_at_ms?: number;
-  /** for people */
+  /** the reason, for people */
   reason?: string;
-  /** the pool whose member the key names: it is paused for permits, whatever the rule */
+  /** the pool whose member the key is: the pause is the member's, which permits respect under any rule */
   pool?: string;
 }
 
@@ -1841,49 +1841,49 @@ export interface RatelimitPutRuleParams {
 }
 
 export interface RatelimitPutRuleResult {
-  /** of the rule, Unix milliseconds */
+  /** the revision of the rule, Unix milliseconds */
   revision: number;
-  /** there was another one of this name in Redis */
+  /** it replaced a rule of this name in Redis */
   replaced: boolean;
-  /** a file of this sidecar has a rule of this name, which comes first */
+  /** a file of this sidecar has a rule of this name, which takes precedence */
   hidden: boolean;
 }
 
 export interface RatelimitRefundResult {
-  /** what the grant took is free again */
+  /** what the grant took was given back */
   refunded: boolean;
-  /** repeated = it was refunded before; expired = nothing of it counts any more, or nothing is known of it, as of a grant that was edited */
+  /** the outcome; repeated = the grant was already refunded; expired = the grant no longer counts, or is unknown (because it was altered, for example) */
   reason: "refunded" | "repeated" | "expired";
 }
 
 export interface RatelimitReportParams {
-  /** the rule's name; absent for limits given in full */
+  /** the rule's name; absent for a limit that is given in full */
   rule?: string;
-  /** whom or what the limit counts */
+  /** what the limit counts */
   key: string;
-  /** the group that counts in its place */
+  /** the group that is counted instead of the key */
   group?: string;
-  /** the grant that the request went out with; its place is freed */
+  /** the grant for the request; its permit is given back */
   grant?: string;
-  /** the HTTP status that came back (100 to 999) */
+  /** the HTTP status of the response (100 to 999) */
   status: number;
-  /** milliseconds that the answer took, for metrics (0 to 86400000) */
+  /** milliseconds that the response took, for metrics (0 to 86400000) */
   latency_ms?: number;
-  /** milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause; absent = it did not say. The Go client leaves a 0 out: there it is -1 (-31622400000 to 31622400000) */
+  /** the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no pause; absent = it gave none. The Go client omits a 0: give -1 there (-31622400000 to 31622400000) */
   retry_after_ms?: number;
-  /** the pool whose member the key names: the member is paused for permits */
+  /** the pool whose member the key is: the pause is the member's, which permits respect */
   pool?: string;
 }
 
 export interface RatelimitReportResult {
-  /** milliseconds until the key may go again; 0 = now */
+  /** milliseconds until the key's pause ends; 0 = it is not paused */
   wait_ms: number;
   /** that instant by the Redis server's clock, Unix milliseconds */
   paused_until_at_ms?: number;
 }
 
 export interface RatelimitResetParams {
-  /** the rule's name; or give algorithm and limits */
+  /** the rule's name; or give algorithm and limits instead */
   rule?: string;
   /** the algorithm of a limit given in full */
   algorithm?: "token_bucket" | "leaky_bucket" | "fixed_window" | "sliding_window_log" | "sliding_window_counter";
@@ -1891,9 +1891,9 @@ export interface RatelimitResetParams {
   limits?: Band[];
   /** the key to forget */
   key: string;
-  /** the group that counts in its place */
+  /** the group that is counted instead of the key */
   group?: string;
-  /** the pool whose member the key names: its bucket under the rule is forgotten */
+  /** the pool whose member the key is: the member's bucket under the rule is forgotten */
   pool?: string;
 }
 
@@ -1909,163 +1909,163 @@ export interface RatelimitResult {
   rule: string;
   /** the algorithm */
   algorithm: string;
-  /** the band this answer is about, as limit/period, such as 80/10m */
+  /** the band whose figures these are, as limit/period, such as 80/10m */
   band: string;
   /** the band's limit per period */
   limit: number;
-  /** what could be taken at once now, rounded down */
+  /** how much could be taken at once now, rounded down */
   remaining: number;
-  /** what counts against the band now, rounded up */
+  /** how much counts against the band now, rounded up */
   current: number;
-  /** milliseconds until the band is as if unused, rounded up */
+  /** milliseconds until the band is full again, rounded up */
   reset_after_ms: number;
-  /** that instant by the Redis server's clock, or the pod's when degraded, Unix milliseconds; 0 = not known */
+  /** that instant by the Redis server's clock, or by the pod's when degraded, Unix milliseconds; 0 = unknown */
   reset_at_ms: number;
-  /** 0 when allowed; else milliseconds until this cost fits if nobody else asks, rounded up; -1 = it never fits */
+  /** 0 when allowed; else milliseconds until this cost fits if no other call takes from the limit, rounded up; -1 = it never fits */
   retry_after_ms: number;
-  /** milliseconds the call waited for its slot */
+  /** milliseconds that the call waited for its slot */
   waited_ms: number;
-  /** why it was refused, or would have been if the rule were not in shadow: limit = a band is used up; pause = the key is paused; delay = too soon after the last one; concurrency = max_concurrent grants are held; deny_list = the rule refuses the key */
+  /** why it was refused, or would have been if the rule were not in shadow: limit = a band is used up; pause = the key is paused; delay = it is too soon after the last admission; concurrency = max_concurrent grants are held; deny_list = the rule's deny list has the key */
   denied_by?: "limit" | "pause" | "delay" | "concurrency" | "deny_list";
-  /** it was let through only because the rule is in shadow */
+  /** it was allowed only because the rule is in shadow */
   shadow?: boolean;
-  /** the answer came from the fail mode, since Redis did not answer */
+  /** the fail mode decided, because Redis did not answer */
   degraded: boolean;
-  /** where the decision was made: redis; lease = from what the sidecar charged ahead, of a rule in mode leased; cache = a refusal of less than a second ago that still holds; local = the fail mode; list = the rule's allow or deny list */
+  /** where the decision was made: redis; lease = a block that the sidecar charged ahead, for a rule in mode leased; cache = a refusal of less than a second ago that still holds; local = the fail mode; list = the rule's allow or deny list */
   source: "redis" | "cache" | "local" | "list" | "lease";
-  /** what was taken, for ratelimit.refund, done and report; absent if the source is lease */
+  /** identifies what was taken, for ratelimit.refund, ratelimit.done and ratelimit.report; absent if the source is lease */
   grant?: string;
-  /** the grant holds one of max_concurrent places: end it with ratelimit.done, or a report with the grant */
+  /** the grant holds one of max_concurrent permits: give it back by ratelimit.done, or by ratelimit.report with the grant */
   held?: boolean;
-  /** the reply of an earlier call with the same request id */
+  /** this is the stored reply of an earlier call with the same request id */
   replayed?: boolean;
-  /** degraded, and the cost may have been taken from Redis all the same */
+  /** the decision is degraded, but the cost may also have been taken in Redis */
   maybe_executed?: boolean;
 }
 
 export interface RatelimitResumeParams {
-  /** the rule's name; absent for limits given in full */
+  /** the rule's name; absent for a limit that is given in full */
   rule?: string;
   /** the key */
   key: string;
-  /** the group that counts in its place */
+  /** the group that is counted instead of the key */
   group?: string;
-  /** the pool whose member the key names */
+  /** the pool whose member the key is */
   pool?: string;
 }
 
 export interface RatelimitResumeResult {
-  /** the key was paused, and is no more */
+  /** the key was paused, and no longer is */
   resumed: boolean;
 }
 
 export interface RatelimitRulesResult {
-  /** by name */
+  /** the rules, sorted by name */
   rules: RuleInForce[];
-  /** which of two rules of one name is in force */
+  /** the source whose rule is in force when both have one of the same name */
   precedence: "file" | "redis";
-  /** rules in Redis that this version of the sidecar cannot read, by name; they are not in force here */
+  /** the names of rules in Redis that this version of the sidecar cannot read; they are not in force here */
   unreadable?: string[];
 }
 
 export interface RatelimitSetDelayParams {
-  /** the rule's name; absent for limits given in full */
+  /** the rule's name; absent for a limit that is given in full */
   rule?: string;
   /** the key */
   key: string;
-  /** the group that counts in its place */
+  /** the group that is counted instead of the key */
   group?: string;
-  /** milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = this source asks for none (0 to 86400000) */
+  /** milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = removes the delay of this source (0 to 86400000) */
   delay_ms?: number;
-  /** milliseconds until this source's word is forgotten (1 to 31622400000); absent = 86400000 */
+  /** milliseconds until this source's delay is forgotten (1 to 31622400000); absent = 86400000 */
   ttl_ms?: number;
-  /** who says so, such as robots; each has one word; absent = robots */
+  /** the source of the delay, such as robots; each source has one delay; absent = robots */
   source?: string;
 }
 
 export interface RatelimitSetDelayResult {
-  /** milliseconds from one admission to the next, of the slowest source; 0 = none */
+  /** milliseconds from one admission to the next, the longest of all sources; 0 = none */
   delay_ms: number;
-  /** until when, by the Redis server's clock, Unix milliseconds */
+  /** when the delay ends, by the Redis server's clock, Unix milliseconds */
   until_at_ms?: number;
 }
 
 export interface RatelimitStatsResult {
-  /** since when, by the pod's clock, Unix milliseconds */
+  /** when the counts began, by the pod's clock, Unix milliseconds */
   since_at_ms: number;
-  /** by name; inline = limits given in full */
+  /** the rules, sorted by name; inline = limits that calls give in full */
   rules: RuleStats[];
 }
 
 export interface Rule {
-  /** what calls name it by */
+  /** the name by which calls select the rule */
   name: string;
-  /** how it counts */
+  /** the algorithm */
   algorithm: "token_bucket" | "leaky_bucket" | "fixed_window" | "sliding_window_log" | "sliding_window_counter";
-  /** its bands, 1 to 4, each with a period of its own */
+  /** its bands, 1 to 4, each with a different period */
   limits: Band[];
-  /** what decides when Redis does not answer; absent = open */
+  /** what decides while Redis does not answer; absent = open */
   fail_mode?: "closed" | "open" | "local";
-  /** how many pods share the limit when it is local; absent = 1 */
+  /** by how many pods the limit is divided while fail_mode local decides; absent = 1 */
   local_share_of?: number;
-  /** whether refusals are answered locally for up to a second; absent = on */
+  /** whether the sidecar repeats a refusal from memory for up to a second; absent = on */
   deny_cache?: "on" | "off";
-  /** other limits for some keys; the first that matches counts */
+  /** other limits for some keys; the first that matches is used */
   overrides?: Override[];
-  /** keys that are always let through and count nowhere */
+  /** keys that are always allowed and never counted */
   allow?: Match[];
-  /** keys that are always refused, before allow */
+  /** keys that are always refused; checked before allow */
   deny?: Match[];
-  /** keys that count together; the first that matches counts */
+  /** keys that are counted together; the first that matches is used */
   groups?: Group[];
-  /** count and tell, and refuse nothing */
+  /** count and report, but refuse nothing */
   shadow?: boolean;
-  /** how many grants of a key may be held at once; absent or 0 = any number */
+  /** how many grants of a key may be held at once; absent or 0 = no bound */
   max_concurrent?: number;
-  /** how much of each limit and burst is kept back, since what was granted arrives late; absent = 0 */
+  /** the percentage of each limit and burst that is not given out, since granted requests reach the server late and may bunch up; absent = 0 */
   headroom_percent?: number;
-  /** the longest delay that ratelimit.set_delay may set; absent = 60000 */
+  /** the longest delay that ratelimit.set_delay may set, in milliseconds; absent = 60000 */
   max_delay_ms?: number;
-  /** exact = Redis decides each call; leased = a sidecar charges blocks ahead and serves them from memory, of token_bucket and fixed_window, without max_concurrent; absent = exact */
+  /** exact = Redis decides each call; leased = a sidecar charges blocks ahead and admits calls from them in memory, only for token_bucket and fixed_window without max_concurrent; absent = exact */
   mode?: "exact" | "leased";
   /** how much a sidecar may charge ahead in mode leased, and for how long */
   lease?: RuleLease;
-  /** what ratelimit.report does about refusals of the remote server */
+  /** how ratelimit.report treats refusals of the remote server */
   penalty?: Penalty;
 }
 
 export interface RuleInForce {
-  /** the rule, without what is as by default */
+  /** the rule, without the fields that have their defaults */
   rule: Rule;
   /** file = the configuration; redis = ratelimit.put_rule */
   source: "file" | "redis";
-  /** it is not in force: the other source has a rule of this name, which comes first */
+  /** it is not in force: the other source has a rule of this name, which takes precedence */
   hidden?: boolean;
-  /** rises with each change; Unix milliseconds */
+  /** a number that rises with each change, in Unix milliseconds */
   revision: number;
 }
 
 export interface RuleLease {
-  /** the most that one sidecar may hold of a key, in percent of each band's limit, and never more than its burst; absent = 10 */
+  /** the most that one sidecar may charge ahead for a key, as a percentage of each band's limit, and never more than its burst; absent = 10 */
   max_share_percent?: number;
-  /** milliseconds from the charge for which a block may be served, at least 10; absent = 1000 */
+  /** milliseconds after its charge for which a block may be used, at least 10; absent = 1000 */
   ttl_ms?: number;
 }
 
 export interface RuleStats {
   /** the rule's name */
   rule: string;
-  /** calls that were let through, those in shadow included */
+  /** calls that were allowed, those allowed only by shadow included */
   allowed: number;
-  /** calls that were refused, for whatever reason */
+  /** calls that were refused, for any reason */
   refused: number;
-  /** calls that were let through only because the rule is in shadow */
+  /** calls that were allowed only because the rule is in shadow */
   shadowed: number;
-  /** calls that a fail mode answered, those that failed included */
+  /** calls that a fail mode decided, those that failed included */
   degraded: number;
-  /** calls that waited for a slot or a place and got it */
+  /** calls that waited for a slot or a permit and got it */
   waited: number;
-  /** milliseconds that they waited, all together */
+  /** the sum of their waiting times, in milliseconds */
   waited_ms: number;
 }
 
@@ -2074,16 +2074,16 @@ export interface SeenCommitParams {
   set: string;
   /** the key */
   key: string;
-  /** what seen.reserve answered */
+  /** the token that seen.reserve returned */
   token: string;
-  /** milliseconds to remember it, at most 366 days (1 to 31622400000); absent = 86400000 */
+  /** milliseconds to remember that the key is done, at most 366 days (1 to 31622400000); absent = 86400000 */
   keep_ms?: number;
 }
 
 export interface SeenCommitResult {
-  /** it is remembered as done */
+  /** the key is recorded as done */
   committed: boolean;
-  /** expired = the reservation had ended; someone else may have done it, or do it now */
+  /** the outcome; expired = the reservation had ended; another caller may have done it, or may do it now */
   reason: "committed" | "expired";
 }
 
@@ -2092,14 +2092,14 @@ export interface SeenReleaseParams {
   set: string;
   /** the key */
   key: string;
-  /** what seen.reserve answered */
+  /** the token that seen.reserve returned */
   token: string;
 }
 
 export interface SeenReleaseResult {
-  /** the reservation was this token's and is given up */
+  /** the reservation belonged to this token and is given up */
   released: boolean;
-  /** what was found */
+  /** the outcome; expired = the lease had ended */
   reason: "released" | "expired";
 }
 
@@ -2108,68 +2108,68 @@ export interface SeenReserveParams {
   set: string;
   /** what is to be done once, such as a URL or its hash */
   key: string;
-  /** milliseconds until the reservation ends unless renewed or committed (100 to 86400000); absent = 30000 */
+  /** milliseconds that the reservation lasts unless it is renewed or committed (100 to 86400000); absent = 30000 */
   ttl_ms?: number;
-  /** session = renewed while this connection lives and given up when it closes; ttl = neither; absent = session */
+  /** session = the sidecar renews it while this connection is open and gives it up when the connection closes; ttl = it does neither; absent = session */
   bind?: "session" | "ttl";
 }
 
 export interface SeenReserveResult {
-  /** do it, then commit or release */
+  /** the caller has the reservation: do it, then commit or release it */
   reserved: boolean;
-  /** what it was: new = nobody had it; reserved = someone else does it; done = it was committed */
+  /** the state of the key before the call: new = not reserved; reserved = reserved by another caller; done = committed */
   state: "new" | "reserved" | "done";
-  /** for seen.commit and release */
+  /** the reservation's token, for seen.commit and seen.release */
   token?: string;
-  /** 0 when reserved; else milliseconds until the reservation ends unless renewed, or what was committed is forgotten */
+  /** 0 when reserved; else milliseconds until the other reservation ends unless it is renewed, or until the committed key is forgotten */
   retry_after_ms: number;
-  /** the answer is about an earlier call with the same request id */
+  /** the call repeats an earlier one with the same request id, and this is about the reservation of that one */
   replayed?: boolean;
-  /** what became of a replayed reservation */
+  /** how the reservation of a repeated call ended */
   reason?: "released" | "expired";
 }
 
 export interface SemaphoreAcquireParams {
   /** the semaphore */
   name: string;
-  /** how many permits it has; each call goes by its own limit, so give the same everywhere (1 to 10000) */
+  /** how many permits the semaphore has. Redis does not keep the limit: each call uses its own, so pass the same one everywhere (1 to 10000) */
   limit: number;
-  /** how many to take, at most limit (1 to 10000); absent = 1 */
+  /** how many permits to acquire, at most limit (1 to 10000); absent = 1 */
   permits?: number;
-  /** milliseconds until they are free again unless renewed (100 to 86400000); absent = 30000 */
+  /** milliseconds that the lease of the permits lasts unless it is renewed (100 to 86400000); absent = 30000 */
   ttl_ms?: number;
-  /** milliseconds to stand in line for them, within the call's deadline; first come, first served across all pods, and nobody passes who asks for many (0 to 60000); absent = 0 */
+  /** how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods: a call for few permits does not overtake one for many (0 to 60000); absent = 0 */
   wait_ms?: number;
-  /** the owner's secret; made by the sidecar when absent */
+  /** the owner's secret; the sidecar makes one when it is absent */
   token?: string;
-  /** how many replicas of Redis must have the grant, or it is given back (0 to 16); absent = 0 */
+  /** how many replicas of Redis must have the grant; if fewer do in time, it is given back (0 to 16); absent = 0 */
   wait_replicas?: number;
-  /** milliseconds after which they are lost, whoever renews them; 0 = never (0 to 604800000); absent = 0 */
+  /** milliseconds after which they are lost even if they are renewed; 0 = never (0 to 604800000); absent = 0 */
   max_hold_ms?: number;
-  /** shown with the holder; at most 512 bytes */
+  /** a text that is shown with the holder, at most 512 bytes */
   meta?: string;
-  /** session = renewed while this connection lives and released when it closes; ttl = neither; absent = session */
+  /** session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does neither; absent = session */
   bind?: "session" | "ttl";
 }
 
 export interface SemaphoreAcquireResult {
-  /** the permits are held by this token */
+  /** this token holds the permits */
   acquired: boolean;
   /** the owner's secret, for renew and release */
   token?: string;
-  /** a decimal number that rises with every grant; give it to what the semaphore protects */
+  /** a decimal number that rises with every grant; pass it to what the semaphore protects */
   fence?: string;
-  /** milliseconds that the grant has left at least; 0 when it is not acquired */
+  /** the least milliseconds that the lease has left; 0 when it is not acquired */
   ttl_ms: number;
-  /** how many permits of limit are free after this call */
+  /** how many of the limit's permits are free after this call */
   free: number;
-  /** 0 when acquired; else milliseconds until enough TTLs have ended, or when to ask again while others stand in line */
+  /** 0 when acquired; else milliseconds until enough leases have ended, or until it is worth asking again while other calls are in the waiting line */
   retry_after_ms: number;
-  /** milliseconds it stood in line until the answer was asked for, rounded down */
+  /** milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down */
   waited_ms?: number;
-  /** the answer is about an earlier grant with the same request id */
+  /** the call repeats an earlier one with the same request id, and this is about the grant of that one */
   replayed?: boolean;
-  /** why it is not acquired; replicas = too few had the grant, and it was given back; released or expired = what became of a replayed grant */
+  /** why it is not acquired: busy = others hold it or are before this call in the waiting line; replicas = too few replicas had the grant in time, so it was given back; released or expired = how the grant of a repeated call ended */
   reason?: "busy" | "replicas" | "released" | "expired";
 }
 
@@ -2181,36 +2181,36 @@ export interface SemaphoreGetParams {
 export interface SemaphoreGetResult {
   /** how many permits are held */
   held: number;
-  /** how many calls stand in line */
+  /** how many calls are in its waiting line */
   waiting?: number;
-  /** who holds them, by when their TTLs end; at most 100 */
+  /** the grants, in the order in which their leases end, at most 100 */
   holders: SemaphoreHolder[];
 }
 
 export interface SemaphoreHolder {
-  /** how many it holds */
+  /** how many permits it holds */
   permits: number;
   /** its fence */
   fence: string;
-  /** milliseconds that it has left */
+  /** milliseconds until its lease ends */
   ttl_ms: number;
-  /** who holds them */
+  /** the holder */
   held_by: Holder;
 }
 
 export interface SemaphoreListParams {
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** about how many to list (1 to 1000); absent = 100 */
+  /** about how many entries to list (1 to 1000); absent = 100 */
   count?: number;
-  /** held = only those of which permits are held; waited = only those that calls stand in line for; absent = both */
+  /** held = only semaphores with held permits; waited = only those with calls in their waiting lines; absent = both */
   state?: "held" | "waited";
 }
 
 export interface SemaphoreListResult {
-  /** those of this page; it may have none and not be the last */
+  /** the entries of this page; a page may be empty without being the last */
   semaphores: SemaphoreListed[];
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
@@ -2219,9 +2219,9 @@ export interface SemaphoreListed {
   name: string;
   /** how many permits are held */
   held: number;
-  /** how many calls stand in line */
+  /** how many calls are in its waiting line */
   waiting: number;
-  /** who holds them, by when their TTLs end; at most 3 */
+  /** the grants, in the order in which their leases end, at most 3 */
   holders: SemaphoreHolder[];
 }
 
@@ -2233,9 +2233,9 @@ export interface SemaphoreReleaseParams {
 }
 
 export interface SemaphoreReleaseResult {
-  /** the permits were this token's and are free now */
+  /** this token held the permits, which are free now */
   released: boolean;
-  /** what was found */
+  /** the outcome; expired = the lease had ended */
   reason: "released" | "expired";
 }
 
@@ -2244,23 +2244,23 @@ export interface SemaphoreRenewParams {
   name: string;
   /** the owner's secret */
   token: string;
-  /** milliseconds from now until they are free again (100 to 86400000); absent = 30000 */
+  /** milliseconds that the lease of the permits lasts from now on (100 to 86400000); absent = 30000 */
   ttl_ms?: number;
 }
 
 export interface SemaphoreRenewResult {
-  /** the permits are held for ttl_ms more */
+  /** the permits are held for another ttl_ms */
   renewed: boolean;
   /** the grant's fence, unchanged */
   fence?: string;
-  /** milliseconds left at least; 0 when they are not held by this token */
+  /** the least milliseconds that the lease has left; 0 when this token does not hold the permits */
   ttl_ms: number;
-  /** what was found */
+  /** the outcome; expired = the lease had ended */
   reason: "renewed" | "expired";
 }
 
 export interface StreamAckResult {
-  /** the group is not given it again; false = it was acknowledged before, is a dead letter, or never was the group's */
+  /** this call acknowledged the message; false = it was already acknowledged, is a dead letter, or was never delivered to the group */
   acked: boolean;
 }
 
@@ -2269,22 +2269,22 @@ export interface StreamConsumer {
   name: string;
   /** messages that it was given and has not acknowledged */
   pending: number;
-  /** milliseconds since it last did anything */
+  /** milliseconds since it was last active */
   idle_ms: number;
 }
 
 export interface StreamDeadLetter {
-  /** the dead letter, for stream.redrive and stream.trim */
+  /** the id of the dead letter, for stream.redrive and stream.trim */
   id: string;
   /** the id that the message had in the stream */
   message_id: string;
-  /** the group that failed */
+  /** the group that failed to process it */
   group: string;
-  /** how often it was delivered */
+  /** how many times it was delivered */
   attempts: number;
-  /** why: what stream.nack said, or max_deliveries */
+  /** the reason given to stream.nack, or max_deliveries */
   reason: string;
-  /** when it was moved, by the Redis server's clock, Unix milliseconds */
+  /** when it became a dead letter, by the Redis server's clock, Unix milliseconds */
   dead_at_ms: number;
   /** its body */
   body?: Uint8Array;
@@ -2297,16 +2297,16 @@ export interface StreamDeadLetter {
 export interface StreamDeadParams {
   /** the stream */
   stream: string;
-  /** how many at most; fewer come if together they pass 512 KiB (1 to 256); absent = 20 */
+  /** the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 20 */
   count?: number;
-  /** only those after this one: next of the answer before */
+  /** list only dead letters after this id; pass the next of the previous result */
   after?: string;
 }
 
 export interface StreamDeadResult {
   /** the dead letters */
   letters: StreamDeadLetter[];
-  /** for after; absent when there are no more */
+  /** the after of the next call; absent when there are no more */
   next?: string;
 }
 
@@ -2317,7 +2317,7 @@ export interface StreamEntry {
   body?: Uint8Array;
   /** its fields */
   fields?: Record<string, string>;
-  /** the only group that it is for, of one that stream.redrive moved back */
+  /** for a message that stream.redrive moved back: the only group that is given it */
   group?: string;
   /** when it was added to the stream, by the Redis server's clock, Unix milliseconds */
   published_at_ms: number;
@@ -2326,9 +2326,9 @@ export interface StreamEntry {
 }
 
 export interface StreamExtendResult {
-  /** the message is this pod's for visibility_ms more */
+  /** the message is delivered to this pod for another visibility_ms */
   extended: boolean;
-  /** what was found; not_pending = it was acknowledged, or deleted; taken = another pod has it */
+  /** the outcome; not_pending = it was acknowledged or deleted; taken = it is delivered to another pod */
   reason: "extended" | "not_pending" | "taken";
 }
 
@@ -2337,52 +2337,52 @@ export interface StreamFetchParams {
   stream: string;
   /** the group of consumers */
   group: string;
-  /** how many messages at most; fewer come if together they pass 512 KiB (1 to 256); absent = 1 */
+  /** the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 1 */
   count?: number;
-  /** milliseconds to wait for the first, within the call's deadline (0 to 60000); absent = 0 */
+  /** how many milliseconds the call may wait for the first message, within its deadline (0 to 60000); absent = 0 */
   wait_ms?: number;
-  /** as of stream.subscribe (1 to 1000); absent = 5 */
+  /** as in stream.subscribe (1 to 1000); absent = 5 */
   max_deliveries?: number;
-  /** as of stream.subscribe (100 to 43200000); absent = 60000 */
+  /** as in stream.subscribe (100 to 43200000); absent = 60000 */
   visibility_ms?: number;
-  /** as of stream.subscribe; with ttl messages also outlive this connection; absent = session */
+  /** as in stream.subscribe; with ttl, the closing of the connection does not end the deliveries; absent = session */
   bind?: "session" | "ttl";
-  /** as of stream.subscribe; absent = first */
+  /** as in stream.subscribe; absent = first */
   start?: "first" | "new";
-  /** as of stream.subscribe */
+  /** as in stream.subscribe */
   rule?: string;
-  /** as of stream.subscribe */
+  /** as in stream.subscribe */
   key?: string;
 }
 
 export interface StreamFetchResult {
-  /** the messages; none when there were none in time */
+  /** the messages; empty if there was none within wait_ms */
   messages: StreamMessage[];
 }
 
 export interface StreamGroup {
   /** the group */
   group: string;
-  /** messages that it has not been given; -1 = Redis does not know, and they are too many to be counted */
+  /** messages that it was not yet given; -1 = unknown: Redis does not have the number, and there are too many to count */
   lag: number;
   /** messages that it was given and has not acknowledged */
   pending: number;
-  /** those of them that wait for their delay after stream.nack */
+  /** pending messages that wait for their delay after stream.nack */
   retrying: number;
-  /** those that wait for the limit of their key, or for the one before it, where the group delivers by key; they are neither lag nor pending */
+  /** if the group delivers by key: messages that wait for the limit of their key or for the message before them; they count neither as lag nor as pending */
   parked?: number;
-  /** pods that take part */
+  /** pods that take part in the group */
   consumers: number;
-  /** milliseconds since the oldest of those pending was published; 0 when there is none */
+  /** milliseconds since the oldest pending message was published; 0 when there is none */
   oldest_pending_ms: number;
-  /** the newest message that it was given */
+  /** the id of the newest message that it was given */
   last_delivered_id: string;
 }
 
 export interface StreamGroupDetail {
   /** the group */
   group: string;
-  /** pods that take part, sorted by name */
+  /** the pods that take part in the group, sorted by name */
   consumers: StreamConsumer[];
 }
 
@@ -2392,40 +2392,40 @@ export interface StreamGroupsResult {
 }
 
 export interface StreamListParams {
-  /** the cursor of the page before; absent = from the start */
+  /** the cursor that the previous page returned; absent = the first page */
   cursor?: string;
-  /** about how many to list (1 to 1000); absent = 100 */
+  /** about how many entries to list (1 to 1000); absent = 100 */
   count?: number;
-  /** behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters; absent = all */
+  /** behind = only streams with a group that has undelivered or unacknowledged messages; dead = only streams with dead letters; absent = all */
   state?: "behind" | "dead";
 }
 
 export interface StreamListResult {
-  /** those of this page; it may have none and not be the last */
+  /** the entries of this page; a page may be empty without being the last */
   streams: StreamListed[];
-  /** where the next page begins; absent = this was the last */
+  /** the cursor of the next page; absent = this was the last page */
   cursor?: string;
 }
 
 export interface StreamListed {
   /** the stream */
   stream: string;
-  /** messages in the stream, acknowledged ones too */
+  /** messages in the stream, acknowledged ones included */
   length: number;
-  /** messages that are not due */
+  /** delayed messages that are not yet added to the stream */
   delayed: number;
   /** dead letters */
   dead: number;
-  /** messages that were deleted before a group that had been given them acknowledged them, since the stream was first used */
+  /** messages that were deleted while a group had them delivered and not acknowledged, since the stream was first used */
   trimmed: number;
-  /** its groups, those first that are behind most; at most 8 */
+  /** its groups, those that are furthest behind first; at most 8 */
   groups: StreamGroup[];
   /** how many more groups it has */
   more_groups?: number;
 }
 
 export interface StreamMessage {
-  /** what stream.subscribe answered; absent in the result of stream.fetch */
+  /** the id of the subscription; absent in the result of stream.fetch */
   subscription?: string;
   /** the stream */
   stream: string;
@@ -2437,11 +2437,11 @@ export interface StreamMessage {
   body?: Uint8Array;
   /** its fields */
   fields?: Record<string, string>;
-  /** how often it has been delivered, from 1 */
+  /** how many times it has been delivered, counting from 1 */
   attempt: number;
   /** when it was added to the stream, by the Redis server's clock, Unix milliseconds */
   published_at_ms: number;
-  /** the W3C trace context of its publisher, to be linked to */
+  /** the W3C trace context of its publisher, for a span link */
   traceparent?: string;
 }
 
@@ -2450,7 +2450,7 @@ export interface StreamMessageParams {
   stream: string;
   /** the group */
   group: string;
-  /** the message */
+  /** the id of the message */
   id: string;
 }
 
@@ -2459,35 +2459,35 @@ export interface StreamNackParams {
   stream: string;
   /** the group */
   group: string;
-  /** the message */
+  /** the id of the message */
   id: string;
-  /** milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each, at most 5 min (-1 to 86400000); absent = -1 */
+  /** milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each further one, at most 5 min (-1 to 86400000); absent = -1 */
   delay_ms?: number;
-  /** it is moved to the dead letters at once */
+  /** move the message to the dead letters at once */
   dead?: boolean;
-  /** why, for the dead letter */
+  /** the reason, which the dead letter keeps */
   reason?: string;
 }
 
 export interface StreamNackResult {
-  /** it was waiting for an ack; else nothing was done */
+  /** the message was delivered and not acknowledged; false = nothing was done */
   nacked: boolean;
-  /** it is a dead letter now */
+  /** the message is a dead letter now */
   dead: boolean;
   /** milliseconds until it is delivered again; 0 = at once, or it is a dead letter */
   delay_ms: number;
 }
 
 export interface StreamNewMessage {
-  /** as of stream.publish */
+  /** as in stream.publish */
   body?: Uint8Array;
-  /** as of stream.publish */
+  /** as in stream.publish */
   fields?: Record<string, string>;
-  /** as of stream.publish */
+  /** as in stream.publish */
   dedupe_id?: string;
-  /** as of stream.publish */
+  /** as in stream.publish */
   dedupe_ms?: number;
-  /** as of stream.publish */
+  /** as in stream.publish */
   delay_ms?: number;
 }
 
@@ -2501,7 +2501,7 @@ export interface StreamPublishManyParams {
   stream: string;
   /** 1 to 256 messages, at most 768 KiB together */
   messages: StreamNewMessage[];
-  /** as of stream.publish (0 to 1000000000); absent = 0 */
+  /** as in stream.publish (0 to 1000000000); absent = 0 */
   maxlen?: number;
 }
 
@@ -2515,93 +2515,93 @@ export interface StreamPublishParams {
   stream: string;
   /** any bytes, at most 256 KiB */
   body?: Uint8Array;
-  /** texts by name, at most 256 KiB together, beside the body or in its place */
+  /** texts by name, at most 256 KiB together, in addition to the body or instead of it */
   fields?: Record<string, string>;
-  /** a message with the same one, published within dedupe_ms before, is not published again */
+  /** if a message with the same dedupe_id was published within the last dedupe_ms, this one is not added */
   dedupe_id?: string;
   /** milliseconds for which dedupe_id is remembered (1000 to 86400000); absent = 300000 */
   dedupe_ms?: number;
   /** milliseconds until it is added to the stream (0 to 2592000000); absent = 0 */
   delay_ms?: number;
-  /** about how many messages the stream keeps, the newest, when this one is added; a few more may stay; 0 = all (0 to 1000000000); absent = 0 */
+  /** when this message is added, the stream is cut to about this many of its newest messages; a few more may stay; 0 = keep all (0 to 1000000000); absent = 0 */
   maxlen?: number;
 }
 
 export interface StreamPublishResult {
-  /** it was added or will be; else its dedupe_id was known */
+  /** the message was added, or will be after its delay; false = it is a duplicate by its dedupe_id */
   published: boolean;
-  /** its id in the stream; of a duplicate that of the first; absent of a delayed one */
+  /** its id in the stream; for a duplicate, the id of the first message; absent for a delayed message */
   id?: string;
   /** when a delayed message is added, by the Redis server's clock, Unix milliseconds */
   due_at_ms?: number;
-  /** the answer of an earlier call with the same request id */
+  /** this is the stored reply of an earlier call with the same request id */
   replayed?: boolean;
 }
 
 export interface StreamPublished {
-  /** as of stream.publish */
+  /** as in stream.publish */
   published: boolean;
-  /** as of stream.publish */
+  /** as in stream.publish */
   id?: string;
-  /** as of stream.publish */
+  /** as in stream.publish */
   due_at_ms?: number;
-  /** why it failed; the others are not affected */
+  /** why this message failed; the others are not affected */
   error?: ItemError;
 }
 
 export interface StreamReadParams {
   /** the stream */
   stream: string;
-  /** only those after this message: next of the answer before */
+  /** list only messages after this id; pass the next of the previous result */
   after?: string;
-  /** where to begin without after: first = with the oldest message; new = with those that are published from now on, so that this call lists none; absent = first */
+  /** where to begin without after: first = with the oldest message; new = with messages published from now on, so this call lists none; absent = first */
   start?: "first" | "new";
-  /** how many at most; fewer come if together they pass 512 KiB (1 to 256); absent = 20 */
+  /** the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 20 */
   count?: number;
 }
 
 export interface StreamReadResult {
-  /** the messages; acknowledged ones too */
+  /** the messages, acknowledged ones included */
   messages: StreamEntry[];
-  /** for after of the next call, also when nothing was listed */
+  /** the after of the next call, present even if nothing was listed */
   next: string;
-  /** others follow already */
+  /** the stream already has further messages */
   more: boolean;
 }
 
 export interface StreamRedriveParams {
   /** the stream */
   stream: string;
-  /** the dead letters, at most 256 */
+  /** the ids of the dead letters, at most 256 */
   ids?: string[];
-  /** in place of ids: so many, the oldest first (0 to 256); absent = 0 */
+  /** instead of ids: how many to move, the oldest first (0 to 256); absent = 0 */
   count?: number;
 }
 
 export interface StreamRedriveResult {
-  /** dead letters that are back in the stream */
+  /** dead letters that were moved back to the stream */
   redriven: number;
   /** dead letters that are left */
   left: number;
-  /** the answer of an earlier call with the same request id */
+  /** this is the stored reply of an earlier call with the same request id */
   replayed?: boolean;
 }
 
 export interface StreamStatsParams {
   /** the stream */
   stream: string;
-  /** this group alone */
+  /** count only this group; absent = all groups */
   group?: string;
 }
 
 export interface StreamStatsResult {
-  /** messages in the stream, acknowledged ones too */
+  /** messages in the stream, acknowledged ones included */
   length: number;
-  /** messages that are not due */
+  /** delayed messages that are not yet added to the stream */
   delayed: number;
   /** dead letters */
   dead: number;
-  /** messages that were deleted before a group that had been given them acknowledged them, since the stream was first used */
+  /** messages that were deleted while a group had them delivered and not acknowledged, since the stream was first used */
   trimmed: number;
   /** its groups, sorted by name */
   groups: StreamGroup[];
@@ -2610,242 +2610,242 @@ export interface StreamStatsResult {
 export interface StreamSubscribeParams {
   /** the stream */
   stream: string;
-  /** the group of consumers; each message goes to one of them. The newest subscription or fetch of a pod sets visibility_ms and max_deliveries for all of the group in this pod */
+  /** the group of consumers; each message goes to one of them. The latest subscription or fetch in a pod sets visibility_ms and max_deliveries for the whole group in that pod */
   group: string;
   /** how many messages this subscription may have unacknowledged (1 to 1000); absent = 16 */
   prefetch?: number;
-  /** a message that was delivered so often and not acknowledged is moved to the dead letters (1 to 1000); absent = 5 */
+  /** how many times a message is delivered; if it is then not acknowledged, it is moved to the dead letters (1 to 1000); absent = 5 */
   max_deliveries?: number;
-  /** milliseconds after which a message is delivered to another consumer, unless it is acknowledged or extended (100 to 43200000); absent = 60000 */
+  /** the visibility timeout in milliseconds: when it ends, the message is delivered to another consumer, unless it was acknowledged or extended (100 to 43200000); absent = 60000 */
   visibility_ms?: number;
-  /** session = the sidecar extends messages while this connection lives; ttl = they last visibility_ms unless extended. Either way they are delivered again at once when it closes; absent = session */
+  /** session = the sidecar extends messages while this connection is open; ttl = a delivery lasts visibility_ms unless the client extends it. In both cases messages are delivered again at once when the connection closes; absent = session */
   bind?: "session" | "ttl";
-  /** where a group begins that is made by this: first = with the oldest message; new = with those published from now on; absent = first */
+  /** where the group begins if this call creates it: first = with the oldest message; new = with messages published from now on; absent = first */
   start?: "first" | "new";
-  /** with key: a message is delivered only when this rule admits its key. Messages of other keys pass it by; those of one key go one at a time, in their order. The newest subscription or fetch of a pod sets it for all of the group in this pod */
+  /** given together with key: a message is delivered only when this rule admits its key. Messages of other keys overtake it; those of one key are delivered one at a time, in their order. The latest subscription or fetch in a pod sets the rule for the whole group in that pod */
   rule?: string;
-  /** with rule: the field of messages that has the key, such as host. All subscriptions and fetches of a group name the same; a message that has no such field is moved to the dead letters */
+  /** given together with rule: the field of messages that contains the key, such as host. All subscriptions and fetches of a group must name the same field; a message without it is moved to the dead letters */
   key?: string;
 }
 
 export interface StreamSubscribeResult {
-  /** the subscription, for stream.unsubscribe; its messages name it */
+  /** the id of the subscription, for stream.unsubscribe; its messages carry it */
   subscription: string;
-  /** the group was made */
+  /** the call created the group */
   created: boolean;
 }
 
 export interface StreamTrimParams {
   /** the stream */
   stream: string;
-  /** of its dead letters */
+  /** delete dead letters instead of messages */
   dead?: boolean;
-  /** keep the newest so many (0 to 1000000000) */
+  /** keep only this many of the newest ones (0 to 1000000000) */
   maxlen?: number;
-  /** delete those that were added longer ago, in milliseconds (0 to 31536000000) */
+  /** delete those that were added more than this many milliseconds ago (0 to 31536000000) */
   older_ms?: number;
-  /** delete these, at most 256 */
+  /** delete those with these ids, at most 256 */
   ids?: string[];
 }
 
 export interface StreamTrimResult {
-  /** messages that were deleted */
+  /** messages or dead letters that were deleted */
   deleted: number;
-  /** messages that are left */
+  /** messages or dead letters that are left */
   left: number;
 }
 
 export interface StreamUnsubscribeParams {
-  /** what stream.subscribe answered */
+  /** the id that stream.subscribe returned */
   subscription: string;
 }
 
 export interface StreamUnsubscribeResult {
-  /** the subscription was this connection's */
+  /** this connection had the subscription, which has ended */
   unsubscribed: boolean;
 }
 
 /** The params and the result of each method. */
 export interface Methods {
-  /** Asks whether a call may be made. While the breaker is half open it hands out probes, which are to be reported. */
+  /** Asks whether a call may be made. While the breaker is half open it gives out probes, which the caller must report. */
   "breaker.allow": { params: BreakerAllowParams; result: BreakerAllowResult };
-  /** Tells whether a breaker would let a call pass now, why not and until when, and by which policy. It takes nothing. */
+  /** Explains whether a breaker would allow a call now, and if not why and until when, and by which policy. It gives out no probe. */
   "breaker.explain": { params: BreakerParams; result: BreakerExplainResult };
-  /** Holds a breaker in a state until breaker.reset, whatever is reported. */
+  /** Holds a breaker in a state until breaker.reset, whatever callers report. */
   "breaker.force": { params: BreakerForceParams; result: BreakerChangeResult };
-  /** Says in what state a breaker is, and why. */
+  /** Returns the state of a breaker, and the counts that led to it. */
   "breaker.get": { params: BreakerParams; result: BreakerGetResult };
-  /** Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  /** Lists the breakers that have state in Redis, or with pool those of its members, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed. */
   "breaker.list": { params: BreakerListParams; result: BreakerListResult };
-  /** Tells what became of a call that was allowed. What was allowed in an older generation changes nothing. */
+  /** Reports the outcome of a call that was allowed. The outcome of a call from an older generation changes nothing. */
   "breaker.report": { params: BreakerReportParams; result: BreakerReportResult };
-  /** Closes a breaker and forgets what it counted, a forced state too. */
+  /** Closes a breaker, and clears its counts and a forced state. */
   "breaker.reset": { params: BreakerParams; result: BreakerChangeResult };
-  /** Has this connection sent what happens, as notifications named event, until it ends. Again: replaces the kinds. */
+  /** Sends this connection a notification named event for each event of the given kinds, until it closes. A further call replaces the kinds. */
   "events.subscribe": { params: EventsSubscribeParams; result: EventsSubscribeResult };
-  /** Ends what events.subscribe began. It is no error when nothing was. */
+  /** Ends the subscription of events.subscribe. Without one it does nothing, and is not an error. */
   "events.unsubscribe": { params: Nothing; result: Nothing };
-  /** Answers what /readyz?verbose and /livez?verbose do. */
+  /** Returns the checks that /readyz?verbose and /livez?verbose show. */
   "health.get": { params: Nothing; result: HealthResult };
-  /** Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is listed for half a minute still. */
+  /** Lists the sidecars that use this Redis under the same prefix and tenant, one page at a time, in no particular order. A sidecar that was killed is still listed for half a minute. */
   "inspect.sidecars": { params: InspectSidecarsParams; result: InspectSidecarsResult };
-  /** Shows what the sidecar is, has in force, holds and does now, without secrets. */
+  /** Returns the state of the sidecar: its configuration, rules, sessions, leases, calls and store, without secrets. */
   "inspect.snapshot": { params: Nothing; result: InspectResult };
-  /** Takes a lock, at once or in turn within wait_ms, or says who holds it. Repeating it with the same token answers the same grant. */
+  /** Acquires a lock, at once or in turn within wait_ms, or returns who holds it. A repeated call with the same token returns the same grant. */
   "lock.acquire": { params: LockAcquireParams; result: LockAcquireResult };
-  /** Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing. */
+  /** Explains why a lock would be refused now and until when: who holds it, what keeps it held, and whose calls are in its waiting line. It takes nothing. */
   "lock.explain": { params: LockGetParams; result: LockExplainResult };
-  /** Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher. */
+  /** Takes a lock from whoever holds it, and returns who that was. The owner is notified that it has lost the lock; the next owner's fence is higher. */
   "lock.force_release": { params: LockForceReleaseParams; result: LockForceReleaseResult };
-  /** Says whether a lock is held, by whom and for how long. */
+  /** Returns whether a lock is held, by whom and for how long. */
   "lock.get": { params: LockGetParams; result: LockGetResult };
-  /** Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there still. */
+  /** Lists the locks that are held, one page at a time, in no particular order. A lock that is taken or freed during the listing may be missing or still listed. */
   "lock.list": { params: LockListParams; result: LockListResult };
-  /** Gives a lock back, if this token holds it. */
+  /** Releases a lock, if this token holds it. */
   "lock.release": { params: LockReleaseParams; result: LockReleaseResult };
-  /** Renews a lock that this token holds: it lasts so long from now on, shorter or longer. Locks bound to the session are renewed by the sidecar, so from then on. */
+  /** Renews a lock that this token holds: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews locks that are bound to the session itself, with the new TTL from then on. */
   "lock.renew": { params: LockRenewParams; result: LockRenewResult };
-  /** Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost: all decided and taken in one step. */
+  /** Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost. One step decides and takes all of it. */
   "permit.acquire": { params: PermitAcquireParams; result: PermitAcquireResult };
-  /** Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who holds them and who stands in line. It takes nothing. */
+  /** Explains which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who holds them, and whose calls are in the waiting line. It takes nothing. */
   "permit.explain": { params: PermitExplainParams; result: PoolExplainResult };
-  /** Renews a permit: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on. */
+  /** Renews a permit: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews leases that are bound to the session itself, with the new time from then on. */
   "permit.renew": { params: PermitRenewParams; result: PoolRenewResult };
-  /** Gives a permit's member back and tells its breaker, its cooldown and its pause how the work went, in one step. */
+  /** Gives back a permit's member and reports the outcome of the work to its breaker, its cooldown and its pause, in one step. */
   "permit.report": { params: PermitReportParams; result: PermitReportResult };
   /** Leases the least recently used member that is not leased, cooling or banned, at once or in turn within wait_ms. */
   "pool.acquire": { params: PoolAcquireParams; result: PoolAcquireResult };
-  /** Takes a member out of use, for a time or until pool.unban. Who has it keeps it until it is given back. */
+  /** Takes a member out of use, for a time or until pool.unban. A present holder keeps it until it gives it back. */
   "pool.ban": { params: PoolBanParams; result: PoolBanResult };
-  /** Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who stands in line. It takes nothing. */
+  /** Explains which member pool.acquire would lease now, or why none and until when: why members are not available, who holds them, and whose calls are in the waiting line. It takes nothing. */
   "pool.explain": { params: PoolExplainParams; result: PoolExplainResult };
-  /** Lists the members of a pool and their states, a page at a time, in the order in which they came. */
+  /** Lists the members of a pool and their states, one page at a time, in the order in which they were added. */
   "pool.list": { params: PoolListParams; result: PoolListResult };
-  /** Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  /** Lists the pools that have members, with counts of these, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed. */
   "pool.pools": { params: PoolPoolsParams; result: PoolPoolsResult };
-  /** Adds members to a pool, and replaces the meta of those that are there; these keep their state, bans included. */
+  /** Adds members to a pool, and replaces the meta of members that it already has, which keep their state, bans included. */
   "pool.put": { params: PoolPutParams; result: PoolPutResult };
-  /** Gives a member back and says how it did. */
+  /** Gives a member back and reports the outcome of its use. */
   "pool.release": { params: PoolReleaseParams; result: PoolReleaseResult };
-  /** Removes members from a pool, and forgets their state. Who has one is told when it renews. */
+  /** Removes members from a pool with their state. The holder of a removed member learns of it when its lease is renewed. */
   "pool.remove": { params: PoolRemoveParams; result: PoolRemoveResult };
-  /** Renews the lease of a member: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on. */
+  /** Renews the lease of a member: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews leases that are bound to the session itself, with the new time from then on. */
   "pool.renew": { params: PoolRenewParams; result: PoolRenewResult };
-  /** Counts the members of a pool: live, cooling, banned and free ones are all there are. */
+  /** Counts the members of a pool by state: live, cooling, banned and free make the total. */
   "pool.stats": { params: PoolStatsParams; result: PoolStatsResult };
-  /** Lifts the ban of a member, and forgets its failures and cooldowns. */
+  /** Lifts the ban of a member, and clears its failures and cooldowns. */
   "pool.unban": { params: PoolUnbanParams; result: PoolBanResult };
-  /** Sends a message to those who are subscribed to a channel now. It is not kept. */
+  /** Sends a message to the present subscribers of a channel. The message is not kept. */
   "pubsub.publish": { params: PubsubPublishParams; result: PubsubPublishResult };
-  /** Has this connection sent the messages of channels as pubsub.message, at most once each. It answers once Redis has confirmed. */
+  /** Sends this connection the messages of channels as pubsub.message, each at most once. The call returns when Redis has confirmed the subscription. */
   "pubsub.subscribe": { params: PubsubSubscribeParams; result: PubsubSubscribeResult };
   /** Ends a subscription. */
   "pubsub.unsubscribe": { params: PubsubUnsubscribeParams; result: PubsubUnsubscribeResult };
-  /** Ends the lease of an entry that was dealt with: it does not come back. */
+  /** Acknowledges a leased entry: it is removed for good. */
   "queue.ack": { params: QueueLeaseParams; result: QueueAckResult };
-  /** Takes an entry out of the queue, unless someone has it. */
+  /** Removes an entry from the queue, unless it is leased. */
   "queue.cancel": { params: QueueEntryParams; result: QueueCancelResult };
-  /** Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms it comes back to the head unless it is acknowledged. */
+  /** Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms the entry returns to the head of the queue unless it is acknowledged. */
   "queue.dequeue": { params: QueueDequeueParams; result: QueueDequeueResult };
-  /** Puts an entry at the end of a queue, or answers where the entry of that id is. */
+  /** Adds an entry at the end of a queue, or returns the position of the entry that has this id already. */
   "queue.enqueue": { params: QueueEnqueueParams; result: QueueEnqueueResult };
-  /** Lists the queues that have entries or that calls wait at, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  /** Lists the queues with entries or waiting calls, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed. */
   "queue.list": { params: QueueListParams; result: QueueListResult };
-  /** Says where an entry stands. */
+  /** Returns the state of an entry and its position in the queue. */
   "queue.position": { params: QueueEntryParams; result: QueuePositionResult };
-  /** Ends the lease of an entry that was not dealt with: it is at the head again at once. */
+  /** Gives up the lease of an entry: it returns to the head of the queue at once. */
   "queue.release": { params: QueueLeaseParams; result: QueueReleaseResult };
-  /** Renews the lease of an entry: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on. */
+  /** Renews the lease of an entry: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews leases that are bound to the session itself, with the new time from then on. */
   "queue.renew": { params: QueueRenewParams; result: QueueRenewResult };
-  /** Counts the entries of a queue, and who waits for one. */
+  /** Counts the entries of a queue and the calls that wait for one. */
   "queue.stats": { params: QueueParams; result: QueueStatsResult };
-  /** Takes cost from every band of a limit, all or none, or says when it may succeed. */
+  /** Takes cost from every band of a limit, all or none, or returns when it may succeed. */
   "ratelimit.acquire": { params: RatelimitParams; result: RatelimitResult };
-  /** Takes cost for the first of several keys that may go now, or says which may go soonest. */
+  /** Takes cost for the first of several keys that is allowed now, or returns the key that will be allowed soonest. */
   "ratelimit.acquire_any": { params: RatelimitAnyParams; result: RatelimitAnyResult };
-  /** Takes from many limits in one round trip. With atomic takes all or none; then the items share one rule and one group. */
+  /** Takes from many limits in one round trip. With atomic it takes all or none, and the items must have the same rule and group. */
   "ratelimit.acquire_many": { params: RatelimitManyParams; result: RatelimitManyResult };
-  /** Removes a rule that ratelimit.put_rule put. Rules of files stay. */
+  /** Removes a rule that ratelimit.put_rule stored. It does not remove rules of files. */
   "ratelimit.delete_rule": { params: RatelimitDeleteRuleParams; result: RatelimitDeleteRuleResult };
-  /** Frees the place of a grant under a rule with max_concurrent. What it took stays taken. */
+  /** Gives back the permit of a grant under a rule with max_concurrent. What the grant took from the bands stays taken. */
   "ratelimit.done": { params: RatelimitGrantParams; result: RatelimitDoneResult };
-  /** Tells all there is to know of a limit and a key: the rule and override that count, each band, pause, delay, and who holds places. */
+  /** Explains what a limit would decide for a key now, and everything that decides it: the rule and override in force, each band, the pause, the delay, and who holds permits. It takes nothing. */
   "ratelimit.explain": { params: RatelimitExplainParams; result: RatelimitExplainResult };
-  /** Refuses a key for a time, in every sidecar. Of several pauses the longest counts. */
+  /** Refuses all calls for a key for a time, in every sidecar. If there are several pauses, the longest is in force. */
   "ratelimit.pause": { params: RatelimitPauseParams; result: RatelimitPauseResult };
-  /** Answers what ratelimit.acquire would, and takes nothing. */
+  /** Returns what ratelimit.acquire would return, and takes nothing. */
   "ratelimit.peek": { params: RatelimitParams; result: RatelimitResult };
-  /** Keeps a rule in Redis, for every sidecar, at once or a second later. A rule of the same name there is replaced. */
+  /** Stores a rule in Redis. It takes effect in every sidecar within about a second, and replaces a rule of the same name in Redis. */
   "ratelimit.put_rule": { params: RatelimitPutRuleParams; result: RatelimitPutRuleResult };
-  /** Gives back what a grant took and was not used for, once, up to what the limit holds. What was used and refunded counts as admitted. */
+  /** Gives back, once, what a grant took and the caller did not use: at most what still counts against the limit. The sidecar does not check that it was not used. */
   "ratelimit.refund": { params: RatelimitGrantParams; result: RatelimitRefundResult };
-  /** Tells how the remote server answered. A status among the rule's penalty codes pauses the key for everyone. Frees the grant's place. */
+  /** Reports how the remote server answered. A status among the rule's penalty codes pauses the key for all callers. Gives back the grant's permit. */
   "ratelimit.report": { params: RatelimitReportParams; result: RatelimitReportResult };
-  /** Forgets what was taken from a limit under one key. */
+  /** Forgets what a key has taken from a limit, so that the limit is full again. */
   "ratelimit.reset": { params: RatelimitResetParams; result: RatelimitResetResult };
   /** Ends the pause of a key and forgets its penalty. */
   "ratelimit.resume": { params: RatelimitResumeParams; result: RatelimitResumeResult };
-  /** Lists the rules in force in this sidecar, and those that another one of the same name hides. */
+  /** Lists the rules in force in this sidecar, and the rules that one of the same name hides. */
   "ratelimit.rules": { params: Nothing; result: RatelimitRulesResult };
-  /** Keeps a time between any two admissions of a key, such as a crawl-delay. Of several sources the slowest counts. */
+  /** Sets the least time between two admissions of a key, such as a crawl-delay. If several sources set one, the longest is in force. */
   "ratelimit.set_delay": { params: RatelimitSetDelayParams; result: RatelimitSetDelayResult };
-  /** Counts the decisions of this sidecar since it started, for each rule. */
+  /** Returns, for each rule, the counts of this sidecar's decisions since it started. */
   "ratelimit.stats": { params: Nothing; result: RatelimitStatsResult };
   /** Describes one method: parameters, results, defaults, guarantees. */
   "rpc.describe": { params: DescribeParams; result: MethodDescription };
   /** Describes every method. */
   "rpc.methods": { params: Nothing; result: MethodsResult };
-  /** Says that what was reserved is done: for keep_ms no one else does it. */
+  /** Records that what was reserved is done: for keep_ms no caller can reserve the key. */
   "seen.commit": { params: SeenCommitParams; result: SeenCommitResult };
-  /** Gives a reservation up: the next one who asks does it. */
+  /** Gives up a reservation: the next caller that asks can reserve the key. */
   "seen.release": { params: SeenReleaseParams; result: SeenReleaseResult };
-  /** Reserves a key of a set to do something once, such as fetching a URL, or says that it is done or under way. */
+  /** Reserves a key of a set, so that something is done once, such as fetching a URL; or reports that it is done or under way. */
   "seen.reserve": { params: SeenReserveParams; result: SeenReserveResult };
-  /** Takes permits of a semaphore, all or none, at once or in turn within wait_ms. Repeating it with the same token answers the same grant. */
+  /** Acquires permits of a semaphore, all or none, at once or in turn within wait_ms. A repeated call with the same token returns the same grant. */
   "semaphore.acquire": { params: SemaphoreAcquireParams; result: SemaphoreAcquireResult };
-  /** Says how many permits are held, and by whom. */
+  /** Returns how many permits are held, and by whom. */
   "semaphore.get": { params: SemaphoreGetParams; result: SemaphoreGetResult };
-  /** Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  /** Lists the semaphores with permits that are held or waited for, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed. */
   "semaphore.list": { params: SemaphoreListParams; result: SemaphoreListResult };
-  /** Gives the permits of this token back, and nobody else's. */
+  /** Releases the permits of this token. */
   "semaphore.release": { params: SemaphoreReleaseParams; result: SemaphoreReleaseResult };
-  /** Renews the permits of this token: they last so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from then on. */
+  /** Renews the permits of this token: from now on they last the given time, which may be shorter or longer than what was left. The sidecar renews leases that are bound to the session itself, with the new time from then on. */
   "semaphore.renew": { params: SemaphoreRenewParams; result: SemaphoreRenewResult };
-  /** Tells every client that holds or follows something that the pod ends (session.draining). Calls go on. */
+  /** Notifies every client that holds a lease or a subscription that the pod is shutting down (session.draining). Calls go on. */
   "session.drain": { params: DrainParams; result: DrainResult };
-  /** Introduces the client and learns what the sidecar is and allows. Optional. */
+  /** Introduces the client, and returns what the sidecar is and what it allows. Optional. */
   "session.hello": { params: HelloParams; result: HelloResult };
-  /** Answers at once, without Redis. */
+  /** Returns at once, without asking Redis. */
   "session.ping": { params: Nothing; result: PingResult };
-  /** Ends the delivery of a message that was dealt with: the group is not given it again. */
+  /** Acknowledges a message: its delivery ends, and the group is not given it again. */
   "stream.ack": { params: StreamMessageParams; result: StreamAckResult };
   /** Lists the dead letters of a stream, the oldest first. */
   "stream.dead": { params: StreamDeadParams; result: StreamDeadResult };
-  /** Starts the visibility timeout of a message again. Those bound to the session are extended by the sidecar. */
+  /** Restarts the visibility timeout of a message. The sidecar extends messages that are bound to the session itself. */
   "stream.extend": { params: StreamMessageParams; result: StreamExtendResult };
-  /** Takes messages of a group, at once or within wait_ms. The group is made if there is none. */
+  /** Takes messages of a group, at once or within wait_ms. Creates the group if it does not exist. */
   "stream.fetch": { params: StreamFetchParams; result: StreamFetchResult };
   /** Lists the groups of a stream and their consumers. A consumer is a pod. */
   "stream.groups": { params: StreamParams; result: StreamGroupsResult };
-  /** Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be missing or be there still. */
+  /** Lists the streams, and how far their groups are behind, one page at a time, in no particular order. An entry that is added or removed during the listing may be missing or still listed. */
   "stream.list": { params: StreamListParams; result: StreamListResult };
-  /** Ends the delivery of a message that was not dealt with: it is delivered again after delay_ms, or moved to the dead letters after its last attempt. */
+  /** Ends the delivery of a message that was not processed: it is delivered again after delay_ms, or moved to the dead letters after its last attempt. */
   "stream.nack": { params: StreamNackParams; result: StreamNackResult };
-  /** Adds a message to the end of a stream, or later with delay_ms. */
+  /** Adds a message to the end of a stream, with delay_ms after that delay. */
   "stream.publish": { params: StreamPublishParams; result: StreamPublishResult };
   /** Adds messages to the end of a stream, in their order. Each has its own outcome. */
   "stream.publish_many": { params: StreamPublishManyParams; result: StreamPublishManyResult };
-  /** Lists messages of a stream, the oldest first, without a group: nothing is taken from anybody. */
+  /** Lists messages of a stream, the oldest first, without a group: no group is affected. */
   "stream.read": { params: StreamReadParams; result: StreamReadResult };
   /** Moves dead letters back to the end of their stream, each for the group that failed to process it. */
   "stream.redrive": { params: StreamRedriveParams; result: StreamRedriveResult };
-  /** Counts the messages of a stream and, of each group, what is not delivered and not acknowledged. */
+  /** Counts the messages of a stream and, for each group, those that are not delivered and those that are not acknowledged. */
   "stream.stats": { params: StreamStatsParams; result: StreamStatsResult };
-  /** Has this connection sent the messages of a group as stream.message, up to prefetch that it has not acknowledged. The group is made if there is none. */
+  /** Sends this connection the messages of a group as stream.message, with at most prefetch of them unacknowledged. Creates the group if it does not exist. */
   "stream.subscribe": { params: StreamSubscribeParams; result: StreamSubscribeResult };
   /** Deletes the oldest messages of a stream, or dead letters. */
   "stream.trim": { params: StreamTrimParams; result: StreamTrimResult };
-  /** Ends a subscription. Messages that were sent stay this connection's until they are acknowledged or it closes. */
+  /** Ends a subscription. Messages that were already sent stay delivered to this connection until they are acknowledged or it closes. */
   "stream.unsubscribe": { params: StreamUnsubscribeParams; result: StreamUnsubscribeResult };
 }
 
@@ -2853,33 +2853,33 @@ export type MethodName = keyof Methods;
 
 /** The params of each event. */
 export interface Events {
-  /** A probe of this connection is no longer its own: others may have it. Its report changes nothing. */
+  /** This connection has lost a probe, which another caller may be given. A report of it changes nothing. */
   "breaker.lost": LostParams;
-  /** Something happened. Sent after events.subscribe. Refusals and degraded decisions are sampled: at most one a second of the same kind, noun, name and reason. */
+  /** An event, sent after events.subscribe. Refusals and degraded decisions are sampled: at most one a second is sent for the same kind, noun, name and reason. */
   "event": EventParams;
-  /** A lock of this connection is no longer its own. Sent before its validity ends. */
+  /** This connection has lost a lock. Sent before the lease ends. */
   "lock.lost": LostParams;
-  /** The member of a permit is no longer this connection's: name is the pool, token the lease. Sent before its validity ends. */
+  /** This connection has lost the member of a permit; name is the pool, token the lease. Sent before the lease ends. */
   "permit.lost": LostParams;
-  /** A member of this connection is no longer its own: name is the pool, token the lease. Sent before its validity ends. */
+  /** This connection has lost a member; name is the pool, token the lease. Sent before the lease ends. */
   "pool.lost": LostParams;
-  /** Messages of a subscription were not sent: this connection is read too slowly, or Redis was not reached for a while. */
+  /** Messages of a subscription were not sent: the client reads this connection too slowly, or Redis was unreachable for a while. */
   "pubsub.gap": PubsubGap;
   /** A message for a subscription of this connection. */
   "pubsub.message": PubsubMessage;
-  /** The lease of an entry is no longer this connection's: token is the lease. The entry is at the head again, or gone. */
+  /** This connection has lost the lease of an entry; token is the lease. The entry is at the head of the queue again, or gone. */
   "queue.lost": LostParams;
-  /** The place of a grant under max_concurrent is no longer this connection's: name is the rule and what is counted, token the grant. Others may have it. */
+  /** This connection has lost the permit of a grant under max_concurrent: name is the rule and the counted key or group, token the grant. Another caller may be given the permit. */
   "ratelimit.lost": LostParams;
-  /** A reservation is no longer this connection's: name is the set and the key. Others may do the same now. */
+  /** This connection has lost a reservation; name is the set and the key. Another caller may now reserve the key. */
   "seen.lost": LostParams;
-  /** Permits of this connection are no longer its own. Sent before their validity ends. */
+  /** This connection has lost permits. Sent before their lease ends. */
   "semaphore.lost": LostParams;
-  /** The pod ends. Sent once to a connection that holds or follows something, or comes to while draining. */
+  /** The pod is shutting down. Sent once to each connection that holds a lease or a subscription, or gets one while the pod drains. */
   "session.draining": DrainingParams;
-  /** A message is no longer this connection's: token is its id, name the stream, a colon and the group, in which % { } : and control bytes are written as %XX. It is delivered again, or was acknowledged or trimmed. */
+  /** This connection has lost a message: token is its id; name is the stream, a colon and the group, in which % { } : and control bytes are written as %XX. The message is delivered again, or it was acknowledged or trimmed. */
   "stream.lost": LostParams;
-  /** A message for a subscription of this connection: acknowledge it by stream.ack or stream.nack. */
+  /** A message for a subscription of this connection. Answer it by stream.ack or stream.nack. */
   "stream.message": StreamMessage;
 }
 

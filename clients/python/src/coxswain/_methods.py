@@ -113,14 +113,14 @@ class BreakerMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> BreakerAllowResult:
-        """Asks whether a call may be made. While the breaker is half open it hands out probes, which are to be reported.
+        """Asks whether a call may be made. While the breaker is half open it gives out probes, which the caller must report.
 
-        name: the breaker, such as a host; with pool the member
-        pool: the pool whose member's breaker it is, as permit.acquire uses it
-        policy: the configured policy to go by; absent = the first whose name matches the breaker's (with pool, the pool's), else the
-            default
-        fail_mode: what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed; absent = the
-            policy's, open unless it says otherwise
+        name: the name of the breaker, such as a host; with pool, the member
+        pool: the pool whose member's breaker it is, as permit.acquire uses it; absent = the breaker belongs to no pool
+        policy: the configured policy to use; absent = the first policy whose name matches the breaker's name (with pool, the pool's),
+            or the default policy if none does
+        fail_mode: what decides while Redis does not answer: closed = this call fails with UNAVAILABLE, open = it is allowed; absent =
+            that of the policy, which is open by default
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -144,11 +144,11 @@ class BreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> BreakerExplainResult:
-        """Tells whether a breaker would let a call pass now, why not and until when, and by which policy. It takes nothing.
+        """Explains whether a breaker would allow a call now, and if not why and until when, and by which policy. It gives out no probe.
 
         name: the breaker
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
@@ -168,13 +168,13 @@ class BreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> BreakerChangeResult:
-        """Holds a breaker in a state until breaker.reset, whatever is reported.
+        """Holds a breaker in a state until breaker.reset, whatever callers report.
 
         name: the breaker
-        state: open = nothing passes; closed = everything passes and failures are counted, without effect; disabled = everything passes,
-            nothing is counted
+        state: open = no call is allowed; closed = every call is allowed, and failures are counted without effect; disabled = every call
+            is allowed, and nothing is counted
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "state": state}
@@ -193,11 +193,11 @@ class BreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> BreakerGetResult:
-        """Says in what state a breaker is, and why.
+        """Returns the state of a breaker, and the counts that led to it.
 
         name: the breaker
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
@@ -217,13 +217,13 @@ class BreakerMethods:
         state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "not_closed"] | None = None,
         deadline: float | None = None,
     ) -> BreakerListResult:
-        """Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may
-        be missing or be there still.
+        """Lists the breakers that have state in Redis, or with pool those of its members, one page at a time, in no particular order. An
+        entry that is added or removed during the listing may be missing or still listed.
 
-        pool: the pool whose members' breakers to list; absent = breakers that are no member's
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: only those in this state; not_closed = in any but closed; absent = all
+        pool: the pool whose members' breakers to list; absent = breakers that belong to no pool
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: list only breakers in this state; not_closed = in any state but closed; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -251,16 +251,17 @@ class BreakerMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> BreakerReportResult:
-        """Tells what became of a call that was allowed. What was allowed in an older generation changes nothing.
+        """Reports the outcome of a call that was allowed. The outcome of a call from an older generation changes nothing.
 
         name: the breaker
-        outcome: ignored = it says nothing of what is behind the breaker, such as a cancelled call or a refusal of our own; it gives a
-            probe back
+        outcome: how the call ended; ignored = it shows nothing about what the breaker protects, as a cancelled call or a refusal on
+            this side; it is not counted, and a probe is given back
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
-        generation: the generation that allowed the call; absent or 0 = the present one, if it is closed (0 to 9007199254740991)
-        probe: the probe that the call was
-        duration_ms: milliseconds that the call took, for the slow rate (0 to 86400000)
+        policy: the policy, as for breaker.allow
+        generation: the generation that breaker.allow returned; absent or 0 = the present one, if the breaker is closed (0 to
+            9007199254740991)
+        probe: the probe that breaker.allow returned
+        duration_ms: milliseconds that the call took, for the slow rate of the policy's window (0 to 86400000)
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -288,11 +289,11 @@ class BreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> BreakerChangeResult:
-        """Closes a breaker and forgets what it counted, a forced state too.
+        """Closes a breaker, and clears its counts and a forced state.
 
         name: the breaker
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
@@ -316,10 +317,11 @@ class EventsMethods:
         kinds: Sequence[str] | None = None,
         deadline: float | None = None,
     ) -> EventsSubscribeResult:
-        """Has this connection sent what happens, as notifications named event, until it ends. Again: replaces the kinds.
+        """Sends this connection a notification named event for each event of the given kinds, until it closes. A further call replaces the
+        kinds.
 
-        kinds: the kinds of events to be sent: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; all when
-            there are none
+        kinds: the kinds of events to send: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; empty or
+            absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -333,7 +335,7 @@ class EventsMethods:
         *,
         deadline: float | None = None,
     ) -> Nothing:
-        """Ends what events.subscribe began. It is no error when nothing was.
+        """Ends the subscription of events.subscribe. Without one it does nothing, and is not an error.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -353,7 +355,7 @@ class HealthMethods:
         *,
         deadline: float | None = None,
     ) -> HealthResult:
-        """Answers what /readyz?verbose and /livez?verbose do.
+        """Returns the checks that /readyz?verbose and /livez?verbose show.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -375,11 +377,11 @@ class InspectMethods:
         count: int = 100,
         deadline: float | None = None,
     ) -> InspectSidecarsResult:
-        """Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is
-        listed for half a minute still.
+        """Lists the sidecars that use this Redis under the same prefix and tenant, one page at a time, in no particular order. A sidecar
+        that was killed is still listed for half a minute.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -395,7 +397,7 @@ class InspectMethods:
         *,
         deadline: float | None = None,
     ) -> InspectResult:
-        """Shows what the sidecar is, has in force, holds and does now, without secrets.
+        """Returns the state of the sidecar: its configuration, rules, sessions, leases, calls and store, without secrets.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -424,18 +426,20 @@ class LockMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> LockAcquireResult:
-        """Takes a lock, at once or in turn within wait_ms, or says who holds it. Repeating it with the same token answers the same grant.
+        """Acquires a lock, at once or in turn within wait_ms, or returns who holds it. A repeated call with the same token returns the same
+        grant.
 
         name: the lock
-        ttl_ms: milliseconds until it is free again unless renewed (100 to 86400000); absent = 30000
-        wait_ms: milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods (0 to
-            60000); absent = 0
-        token: the owner's secret; made by the sidecar when absent
-        wait_replicas: how many replicas of Redis must have the grant, or it is given back; for fewer second holders after a failover (0
-            to 16); absent = 0
-        max_hold_ms: milliseconds after which it is lost, whoever renews it; 0 = never (0 to 604800000); absent = 0
-        meta: shown with the holder, such as a job's id; at most 512 bytes
-        bind: session = renewed while this connection lives and released when it closes; ttl = neither; absent = session
+        ttl_ms: milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 30000
+        wait_ms: how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all
+            pods (0 to 60000); absent = 0
+        token: the owner's secret; the sidecar makes one when it is absent
+        wait_replicas: how many replicas of Redis must have the grant; if fewer do in time, it is given back. A second holder after a
+            failover becomes less likely (0 to 16); absent = 0
+        max_hold_ms: milliseconds after which it is lost even if it is renewed; 0 = never (0 to 604800000); absent = 0
+        meta: a text that is shown with the holder, such as a job's id; at most 512 bytes
+        bind: session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -465,7 +469,8 @@ class LockMethods:
         name: str,
         deadline: float | None = None,
     ) -> LockExplainResult:
-        """Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing.
+        """Explains why a lock would be refused now and until when: who holds it, what keeps it held, and whose calls are in its waiting
+        line. It takes nothing.
 
         name: the lock
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -482,10 +487,11 @@ class LockMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> LockForceReleaseResult:
-        """Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher.
+        """Takes a lock from whoever holds it, and returns who that was. The owner is notified that it has lost the lock; the next owner's
+        fence is higher.
 
         name: the lock
-        reason: for the log and the event, at most 512 bytes
+        reason: the reason, for the log and the event; at most 512 bytes
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -503,7 +509,7 @@ class LockMethods:
         name: str,
         deadline: float | None = None,
     ) -> LockGetResult:
-        """Says whether a lock is held, by whom and for how long.
+        """Returns whether a lock is held, by whom and for how long.
 
         name: the lock
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -520,12 +526,12 @@ class LockMethods:
         state: Literal["held", "waited"] | None = None,
         deadline: float | None = None,
     ) -> LockListResult:
-        """Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there
-        still.
+        """Lists the locks that are held, one page at a time, in no particular order. A lock that is taken or freed during the listing may
+        be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: held = all that are held; waited = only those that calls stand in line for; absent = held
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: held = all held locks; waited = only held locks with calls in their waiting lines; absent = held
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -545,7 +551,7 @@ class LockMethods:
         token: str,
         deadline: float | None = None,
     ) -> LockReleaseResult:
-        """Gives a lock back, if this token holds it.
+        """Releases a lock, if this token holds it.
 
         name: the lock
         token: the owner's secret
@@ -563,12 +569,12 @@ class LockMethods:
         ttl_ms: int = 30000,
         deadline: float | None = None,
     ) -> LockRenewResult:
-        """Renews a lock that this token holds: it lasts so long from now on, shorter or longer. Locks bound to the session are renewed by
-        the sidecar, so from then on.
+        """Renews a lock that this token holds: from now on it lasts the given time, which may be shorter or longer than what was left. The
+        sidecar renews locks that are bound to the session itself, with the new TTL from then on.
 
         name: the lock
         token: the owner's secret
-        ttl_ms: milliseconds from now until it is free again (100 to 86400000); absent = 30000
+        ttl_ms: milliseconds that the lease lasts from now on (100 to 86400000); absent = 30000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "token": token}
@@ -600,20 +606,21 @@ class PermitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> PermitAcquireResult:
-        """Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost: all decided and
-        taken in one step.
+        """Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost. One step decides and
+        takes all of it.
 
         pool: the pool
-        rule: the rule (token_bucket) of which each member has a bucket of its own; absent = no limit
-        breaker: the policy of the members' breakers, default for the built-in one; absent = breakers are not asked
-        cost: what is taken from the member's bucket (0 to 1000000000); absent = 1
-        lease_ms: milliseconds until it is free again unless renewed (100 to 86400000); absent = 60000
-        wait_ms: milliseconds to stand in line, within the call's deadline; first come, first served across all pods for the same pool,
-            scope, rule and breaker (0 to 60000); absent = 0
+        rule: the rule (token_bucket), under which each member has its own bucket; absent = no limit
+        breaker: the policy of the members' breakers (default = the built-in one); absent = breakers are not used
+        cost: how much is taken from the member's bucket (0 to 1000000000); absent = 1
+        lease_ms: milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 60000
+        wait_ms: how many milliseconds the call may be in the waiting line of this pool, scope, rule and breaker, within its deadline;
+            first come, first served across all pods (0 to 60000); absent = 0
         scope: as for pool.acquire
         exclude: members not to take, at most 100
         sticky: as for pool.acquire
-        bind: session = renewed while this connection lives and given back when it closes; ttl = neither; absent = session
+        bind: session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -653,8 +660,8 @@ class PermitMethods:
         id: str | None = None,
         deadline: float | None = None,
     ) -> PoolExplainResult:
-        """Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who
-        holds them and who stands in line. It takes nothing.
+        """Explains which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses,
+        who holds them, and whose calls are in the waiting line. It takes nothing.
 
         pool: the pool
         rule: as for permit.acquire
@@ -689,12 +696,12 @@ class PermitMethods:
         lease_ms: int = 60000,
         deadline: float | None = None,
     ) -> PoolRenewResult:
-        """Renews a permit: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from
-        then on.
+        """Renews a permit: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews
+        leases that are bound to the session itself, with the new time from then on.
 
         pool: the pool
-        lease: what permit.acquire answered
-        lease_ms: milliseconds from now until it is free again (100 to 86400000); absent = 60000
+        lease: the lease that permit.acquire returned
+        lease_ms: milliseconds that the lease lasts from now on (100 to 86400000); absent = 60000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -716,17 +723,17 @@ class PermitMethods:
         unban_after_ms: int | None = None,
         deadline: float | None = None,
     ) -> PermitReportResult:
-        """Gives a permit's member back and tells its breaker, its cooldown and its pause how the work went, in one step.
+        """Gives back a permit's member and reports the outcome of the work to its breaker, its cooldown and its pause, in one step.
 
         pool: the pool
-        lease: what permit.acquire answered
-        outcome: as of pool.release; to the breaker ok is a success, cancelled is ignored, and all else is a failure; absent = ok
+        lease: the lease that permit.acquire returned
+        outcome: as in pool.release; for the breaker, ok is a success, cancelled is ignored, and any other is a failure; absent = ok
         status: the HTTP status: one of the rule's penalty.codes pauses the member (0 to 999)
-        retry_after_ms: milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause;
-            absent = it did not say. The Go client leaves a 0 out: there it is -1 (-31622400000 to 31622400000)
+        retry_after_ms: the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no
+            pause; absent = it gave none. The Go client omits a 0: give -1 there (-31622400000 to 31622400000)
         duration_ms: milliseconds that the work took, for the breaker's slow rate (0 to 86400000)
-        cooldown_ms: milliseconds to cool down in the scope at least, whatever the outcome (0 to 604800000)
-        unban_after_ms: milliseconds that a ban by this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
+        cooldown_ms: the least milliseconds that the member cools down in the scope, whatever the outcome (0 to 604800000)
+        unban_after_ms: milliseconds that a ban from this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -768,13 +775,15 @@ class PoolMethods:
         """Leases the least recently used member that is not leased, cooling or banned, at once or in turn within wait_ms.
 
         pool: the pool
-        lease_ms: milliseconds until it is free again unless renewed (100 to 86400000); absent = 60000
-        wait_ms: milliseconds to stand in line, within the call's deadline; first come, first served across all pods (0 to 60000);
-            absent = 0
-        scope: what it is used for, such as a host: least recent use and cooldowns are of each scope alone
+        lease_ms: milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 60000
+        wait_ms: how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all
+            pods (0 to 60000); absent = 0
+        scope: what the member is used for, such as a host; last use and cooldowns are kept for each scope on its own
         exclude: members not to take, at most 100
-        sticky: who comes back: in its turn the same name gets the same member again, if that can be had then
-        bind: session = renewed while this connection lives and given back when it closes; ttl = neither; absent = session
+        sticky: a name that the caller chooses: a later call with the same name gets the same member again, if it is available when it
+            is that call's turn
+        bind: session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -804,11 +813,11 @@ class PoolMethods:
         for_ms: int | None = None,
         deadline: float | None = None,
     ) -> PoolBanResult:
-        """Takes a member out of use, for a time or until pool.unban. Who has it keeps it until it is given back.
+        """Takes a member out of use, for a time or until pool.unban. A present holder keeps it until it gives it back.
 
         pool: the pool
         id: the member
-        for_ms: milliseconds that it lasts; absent or 0 = until pool.unban (0 to 31622400000)
+        for_ms: milliseconds that the ban lasts; absent or 0 = until pool.unban (0 to 31622400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "id": id}
@@ -826,8 +835,8 @@ class PoolMethods:
         id: str | None = None,
         deadline: float | None = None,
     ) -> PoolExplainResult:
-        """Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who
-        stands in line. It takes nothing.
+        """Explains which member pool.acquire would lease now, or why none and until when: why members are not available, who holds them,
+        and whose calls are in the waiting line. It takes nothing.
 
         pool: the pool
         scope: as for pool.acquire
@@ -854,12 +863,12 @@ class PoolMethods:
         count: int = 100,
         deadline: float | None = None,
     ) -> PoolListResult:
-        """Lists the members of a pool and their states, a page at a time, in the order in which they came.
+        """Lists the members of a pool and their states, one page at a time, in the order in which they were added.
 
         pool: the pool
-        scope: whose use and cooldowns to show
-        cursor: the cursor of the page before; absent = from the start
-        count: how many to list (1 to 1000); absent = 100
+        scope: the scope whose last use and cooldowns to show
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: how many members to list (1 to 1000); absent = 100
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool}
@@ -880,12 +889,12 @@ class PoolMethods:
         state: Literal["exhausted", "waited"] | None = None,
         deadline: float | None = None,
     ) -> PoolPoolsResult:
-        """Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be
-        there still.
+        """Lists the pools that have members, with counts of these, one page at a time, in no particular order. An entry that is added or
+        removed during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: exhausted = only pools without a free member; waited = only those with calls in their waiting lines; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -905,9 +914,9 @@ class PoolMethods:
         members: Sequence[PoolMember],
         deadline: float | None = None,
     ) -> PoolPutResult:
-        """Adds members to a pool, and replaces the meta of those that are there; these keep their state, bans included.
+        """Adds members to a pool, and replaces the meta of members that it already has, which keep their state, bans included.
 
-        pool: the pool; the first member makes it, and at most 10000 are in one
+        pool: the pool, which the first member creates; it has at most 10000 members
         members: 1 to 1000 members
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -925,14 +934,14 @@ class PoolMethods:
         unban_after_ms: int | None = None,
         deadline: float | None = None,
     ) -> PoolReleaseResult:
-        """Gives a member back and says how it did.
+        """Gives a member back and reports the outcome of its use.
 
         pool: the pool
-        lease: what pool.acquire answered
-        outcome: ok = forgets failures; cancelled = says nothing of the member, as when it was not used; ban = banned; the others cool
-            down, longer with each in a row; see docs/pool.md; absent = ok
-        cooldown_ms: milliseconds to cool down in the scope at least, whatever the outcome (0 to 604800000)
-        unban_after_ms: milliseconds that a ban by this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
+        lease: the lease that pool.acquire returned
+        outcome: ok = clears the member's failures; cancelled = shows nothing about the member, for example because it was not used; ban
+            = bans it; any other makes it cool down, longer with each one in a row; see docs/pool.md; absent = ok
+        cooldown_ms: the least milliseconds that the member cools down in the scope, whatever the outcome (0 to 604800000)
+        unban_after_ms: milliseconds that a ban from this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -952,7 +961,7 @@ class PoolMethods:
         ids: Sequence[str],
         deadline: float | None = None,
     ) -> PoolRemoveResult:
-        """Removes members from a pool, and forgets their state. Who has one is told when it renews.
+        """Removes members from a pool with their state. The holder of a removed member learns of it when its lease is renewed.
 
         pool: the pool
         ids: 1 to 1000 members
@@ -970,12 +979,12 @@ class PoolMethods:
         lease_ms: int = 60000,
         deadline: float | None = None,
     ) -> PoolRenewResult:
-        """Renews the lease of a member: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the
-        sidecar, so from then on.
+        """Renews the lease of a member: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar
+        renews leases that are bound to the session itself, with the new time from then on.
 
         pool: the pool
-        lease: what pool.acquire answered
-        lease_ms: milliseconds from now until it is free again (100 to 86400000); absent = 60000
+        lease: the lease that pool.acquire returned
+        lease_ms: milliseconds that the lease lasts from now on (100 to 86400000); absent = 60000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -991,10 +1000,10 @@ class PoolMethods:
         scope: str | None = None,
         deadline: float | None = None,
     ) -> PoolStatsResult:
-        """Counts the members of a pool: live, cooling, banned and free ones are all there are.
+        """Counts the members of a pool by state: live, cooling, banned and free make the total.
 
         pool: the pool
-        scope: whose cooldowns count
+        scope: the scope whose cooldowns count
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool}
@@ -1010,7 +1019,7 @@ class PoolMethods:
         id: str,
         deadline: float | None = None,
     ) -> PoolBanResult:
-        """Lifts the ban of a member, and forgets its failures and cooldowns.
+        """Lifts the ban of a member, and clears its failures and cooldowns.
 
         pool: the pool
         id: the member
@@ -1035,7 +1044,7 @@ class PubsubMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> PubsubPublishResult:
-        """Sends a message to those who are subscribed to a channel now. It is not kept.
+        """Sends a message to the present subscribers of a channel. The message is not kept.
 
         channel: the channel
         body: any bytes, at most 256 KiB
@@ -1059,12 +1068,13 @@ class PubsubMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> PubsubSubscribeResult:
-        """Has this connection sent the messages of channels as pubsub.message, at most once each. It answers once Redis has confirmed.
+        """Sends this connection the messages of channels as pubsub.message, each at most once. The call returns when Redis has confirmed
+        the subscription.
 
-        channels: channels, at most 256 of both together
-        patterns: patterns of channels as of Redis: * ? [ab] and a backslash before what stands for itself
-        buffer: how many messages are kept while this connection is not read; those that come then are dropped and told by pubsub.gap (1
-            to 100000); absent = 1000
+        channels: channels to subscribe to; channels and patterns are at most 256 together
+        patterns: patterns of channels as in Redis: * ? [ab], and a backslash before a character that stands for itself
+        buffer: how many messages are kept while the client does not read this connection; further ones are dropped, and pubsub.gap
+            reports how many (1 to 100000); absent = 1000
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1088,7 +1098,7 @@ class PubsubMethods:
     ) -> PubsubUnsubscribeResult:
         """Ends a subscription.
 
-        subscription: what pubsub.subscribe answered
+        subscription: the id that pubsub.subscribe returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"subscription": subscription}
@@ -1109,10 +1119,10 @@ class QueueMethods:
         lease: str,
         deadline: float | None = None,
     ) -> QueueAckResult:
-        """Ends the lease of an entry that was dealt with: it does not come back.
+        """Acknowledges a leased entry: it is removed for good.
 
         queue: the queue
-        lease: what queue.dequeue answered
+        lease: the lease that queue.dequeue returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease}
@@ -1126,7 +1136,7 @@ class QueueMethods:
         id: str,
         deadline: float | None = None,
     ) -> QueueCancelResult:
-        """Takes an entry out of the queue, unless someone has it.
+        """Removes an entry from the queue, unless it is leased.
 
         queue: the queue
         id: the entry
@@ -1146,16 +1156,16 @@ class QueueMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> QueueDequeueResult:
-        """Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms it comes back to the head
-        unless it is acknowledged.
+        """Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms the entry returns to the
+        head of the queue unless it is acknowledged.
 
         queue: the queue
-        wait_ms: milliseconds to wait for an entry, within the call's deadline; first come, first served across all pods (0 to 60000);
-            absent = 0
-        lease_ms: milliseconds in which it is to be acknowledged, at least 100; 0 = it is gone from the queue at once (0 to 86400000);
-            absent = 0
-        bind: of the lease: ttl = it lasts lease_ms unless renewed; session = it is renewed while this connection lives, and the entry
-            is back at the head when it closes; absent = ttl
+        wait_ms: how many milliseconds the call may wait for an entry, within its deadline; first come, first served across all pods (0
+            to 60000); absent = 0
+        lease_ms: milliseconds within which the entry must be acknowledged, at least 100; 0 = no lease: it is removed from the queue at
+            once (0 to 86400000); absent = 0
+        bind: ttl = the lease lasts lease_ms unless it is renewed; session = the sidecar renews it while this connection is open, and
+            returns the entry to the head when the connection closes; absent = ttl
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1181,12 +1191,13 @@ class QueueMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> QueueEnqueueResult:
-        """Puts an entry at the end of a queue, or answers where the entry of that id is.
+        """Adds an entry at the end of a queue, or returns the position of the entry that has this id already.
 
         queue: the queue
-        id: the entry; the same id is in a queue once
-        ttl_ms: milliseconds until it expires if nobody takes it; while it is leased it does not (1 to 2592000000); absent = 60000
-        body: any bytes, at most 256 KiB, given to who takes it
+        id: the id of the entry; a queue has an id only once
+        ttl_ms: milliseconds until the entry expires unless it is taken; it does not expire while it is leased (1 to 2592000000); absent
+            = 60000
+        body: any bytes, at most 256 KiB, which queue.dequeue returns
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1208,13 +1219,13 @@ class QueueMethods:
         state: Literal["entries", "leased", "empty"] | None = None,
         deadline: float | None = None,
     ) -> QueueListResult:
-        """Lists the queues that have entries or that calls wait at, a page at a time, in no order. What changes meanwhile may be missing or
-        be there still.
+        """Lists the queues with entries or waiting calls, one page at a time, in no particular order. An entry that is added or removed
+        during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only
-            those in which none waits; absent = all
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: entries = only queues in which entries wait to be taken; leased = only queues with leased entries; empty = only queues in
+            which no entry waits; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -1234,7 +1245,7 @@ class QueueMethods:
         id: str,
         deadline: float | None = None,
     ) -> QueuePositionResult:
-        """Says where an entry stands.
+        """Returns the state of an entry and its position in the queue.
 
         queue: the queue
         id: the entry
@@ -1251,10 +1262,10 @@ class QueueMethods:
         lease: str,
         deadline: float | None = None,
     ) -> QueueReleaseResult:
-        """Ends the lease of an entry that was not dealt with: it is at the head again at once.
+        """Gives up the lease of an entry: it returns to the head of the queue at once.
 
         queue: the queue
-        lease: what queue.dequeue answered
+        lease: the lease that queue.dequeue returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease}
@@ -1269,12 +1280,12 @@ class QueueMethods:
         lease_ms: int,
         deadline: float | None = None,
     ) -> QueueRenewResult:
-        """Renews the lease of an entry: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the
-        sidecar, so from then on.
+        """Renews the lease of an entry: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar
+        renews leases that are bound to the session itself, with the new time from then on.
 
         queue: the queue
-        lease: what queue.dequeue answered
-        lease_ms: milliseconds from now until it comes back (100 to 86400000)
+        lease: the lease that queue.dequeue returned
+        lease_ms: milliseconds that the lease lasts from now on (100 to 86400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease, "lease_ms": lease_ms}
@@ -1287,7 +1298,7 @@ class QueueMethods:
         queue: str,
         deadline: float | None = None,
     ) -> QueueStatsResult:
-        """Counts the entries of a queue, and who waits for one.
+        """Counts the entries of a queue and the calls that wait for one.
 
         queue: the queue
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -1318,22 +1329,23 @@ class RatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> RatelimitResult:
-        """Takes cost from every band of a limit, all or none, or says when it may succeed.
+        """Takes cost from every band of a limit, all or none, or returns when it may succeed.
 
-        key: whom or what the limit counts, such as a host or an account
-        rule: the rule's name; or give algorithm and limits
+        key: what the limit counts, such as a host or an account
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
-        limits: the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but
+        limits: the bands of a limit given in full, 1 to 4; limits with different bands are different limits, which share only the
             pauses and delays of the key
-        group: counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none
-        pool: the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group,
-            wait_ms, algorithm or limits
-        cost: how much to take; 0 takes nothing, as ratelimit.peek. The Go client leaves a 0 out, so that it takes 1: look with
-            RatelimitPeek (0 to 1000000000); absent = 1
-        wait_ms: milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek
-            never waits; sliding_window_counter takes none (0 to 60000)
-        fail_mode: what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this
-            sidecar alone limits it; absent = the rule's, open unless it says otherwise
+        group: is counted instead of the key, for all keys of the group together; absent = the group that the rule has for the key, if
+            any
+        pool: the pool whose member the key is: the call uses the member's bucket under the rule and its pause, as permits do; not with
+            group, wait_ms, algorithm or limits
+        cost: how much to take; 0 takes nothing, like ratelimit.peek. The Go client omits a 0, which then takes 1: use RatelimitPeek
+            there (0 to 1000000000); absent = 1
+        wait_ms: milliseconds that the call may wait for a slot, first come, first served; if the slot is further away, the call is
+            refused at once. ratelimit.peek never waits. Not with sliding_window_counter (0 to 60000)
+        fail_mode: what decides while Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local =
+            this sidecar limits it from its own memory; absent = that of the rule, which is open by default
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1371,14 +1383,14 @@ class RatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> RatelimitAnyResult:
-        """Takes cost for the first of several keys that may go now, or says which may go soonest.
+        """Takes cost for the first of several keys that is allowed now, or returns the key that will be allowed soonest.
 
         keys: 1 to 100 keys, the preferred first
-        rule: the rule's name; or give algorithm and limits
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
         limits: the bands of a limit given in full, 1 to 4
         cost: how much to take (0 to 1000000000); absent = 1
-        fail_mode: what decides when Redis does not answer
+        fail_mode: what decides while Redis does not answer
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1406,10 +1418,10 @@ class RatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> RatelimitManyResult:
-        """Takes from many limits in one round trip. With atomic takes all or none; then the items share one rule and one group.
+        """Takes from many limits in one round trip. With atomic it takes all or none, and the items must have the same rule and group.
 
         items: 1 to 100 acquisitions, each as ratelimit.acquire without wait_ms
-        atomic: all or none: the items have one rule and one group, and none is refused alone
+        atomic: take all or none; all items must have the same rule and group
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1427,7 +1439,7 @@ class RatelimitMethods:
         name: str,
         deadline: float | None = None,
     ) -> RatelimitDeleteRuleResult:
-        """Removes a rule that ratelimit.put_rule put. Rules of files stay.
+        """Removes a rule that ratelimit.put_rule stored. It does not remove rules of files.
 
         name: the rule
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -1442,9 +1454,9 @@ class RatelimitMethods:
         grant: str,
         deadline: float | None = None,
     ) -> RatelimitDoneResult:
-        """Frees the place of a grant under a rule with max_concurrent. What it took stays taken.
+        """Gives back the permit of a grant under a rule with max_concurrent. What the grant took from the bands stays taken.
 
-        grant: the grant, as ratelimit.acquire told it
+        grant: the grant that ratelimit.acquire returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"grant": grant}
@@ -1461,13 +1473,14 @@ class RatelimitMethods:
         group: str | None = None,
         deadline: float | None = None,
     ) -> RatelimitExplainResult:
-        """Tells all there is to know of a limit and a key: the rule and override that count, each band, pause, delay, and who holds places.
+        """Explains what a limit would decide for a key now, and everything that decides it: the rule and override in force, each band, the
+        pause, the delay, and who holds permits. It takes nothing.
 
         key: the key
-        rule: the rule's name; or give algorithm and limits
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
         limits: the bands of a limit given in full, 1 to 4
-        group: the group that counts in its place
+        group: the group that is counted instead of the key
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -1494,15 +1507,15 @@ class RatelimitMethods:
         pool: str | None = None,
         deadline: float | None = None,
     ) -> RatelimitPauseResult:
-        """Refuses a key for a time, in every sidecar. Of several pauses the longest counts.
+        """Refuses all calls for a key for a time, in every sidecar. If there are several pauses, the longest is in force.
 
         key: the key
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        for_ms: milliseconds from now; or give until_at_ms (0 to 31622400000)
-        until_at_ms: the instant it ends, by the Redis server's clock, Unix milliseconds, within 366 days (at least 0)
-        reason: for people
-        pool: the pool whose member the key names: it is paused for permits, whatever the rule
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        for_ms: milliseconds from now; or give until_at_ms instead (0 to 31622400000)
+        until_at_ms: when the pause ends, by the Redis server's clock, Unix milliseconds, within 366 days (at least 0)
+        reason: the reason, for people
+        pool: the pool whose member the key is: the pause is the member's, which permits respect under any rule
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -1535,22 +1548,23 @@ class RatelimitMethods:
         fail_mode: Literal["closed", "open", "local"] | None = None,
         deadline: float | None = None,
     ) -> RatelimitResult:
-        """Answers what ratelimit.acquire would, and takes nothing.
+        """Returns what ratelimit.acquire would return, and takes nothing.
 
-        key: whom or what the limit counts, such as a host or an account
-        rule: the rule's name; or give algorithm and limits
+        key: what the limit counts, such as a host or an account
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
-        limits: the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but
+        limits: the bands of a limit given in full, 1 to 4; limits with different bands are different limits, which share only the
             pauses and delays of the key
-        group: counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none
-        pool: the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group,
-            wait_ms, algorithm or limits
-        cost: how much to take; 0 takes nothing, as ratelimit.peek. The Go client leaves a 0 out, so that it takes 1: look with
-            RatelimitPeek (0 to 1000000000); absent = 1
-        wait_ms: milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek
-            never waits; sliding_window_counter takes none (0 to 60000)
-        fail_mode: what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this
-            sidecar alone limits it; absent = the rule's, open unless it says otherwise
+        group: is counted instead of the key, for all keys of the group together; absent = the group that the rule has for the key, if
+            any
+        pool: the pool whose member the key is: the call uses the member's bucket under the rule and its pause, as permits do; not with
+            group, wait_ms, algorithm or limits
+        cost: how much to take; 0 takes nothing, like ratelimit.peek. The Go client omits a 0, which then takes 1: use RatelimitPeek
+            there (0 to 1000000000); absent = 1
+        wait_ms: milliseconds that the call may wait for a slot, first come, first served; if the slot is further away, the call is
+            refused at once. ratelimit.peek never waits. Not with sliding_window_counter (0 to 60000)
+        fail_mode: what decides while Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local =
+            this sidecar limits it from its own memory; absent = that of the rule, which is open by default
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -1579,7 +1593,7 @@ class RatelimitMethods:
         rule: Rule,
         deadline: float | None = None,
     ) -> RatelimitPutRuleResult:
-        """Keeps a rule in Redis, for every sidecar, at once or a second later. A rule of the same name there is replaced.
+        """Stores a rule in Redis. It takes effect in every sidecar within about a second, and replaces a rule of the same name in Redis.
 
         rule: the rule
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -1594,10 +1608,10 @@ class RatelimitMethods:
         grant: str,
         deadline: float | None = None,
     ) -> RatelimitRefundResult:
-        """Gives back what a grant took and was not used for, once, up to what the limit holds. What was used and refunded counts as
-        admitted.
+        """Gives back, once, what a grant took and the caller did not use: at most what still counts against the limit. The sidecar does not
+        check that it was not used.
 
-        grant: the grant, as ratelimit.acquire told it
+        grant: the grant that ratelimit.acquire returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"grant": grant}
@@ -1618,18 +1632,18 @@ class RatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> RatelimitReportResult:
-        """Tells how the remote server answered. A status among the rule's penalty codes pauses the key for everyone. Frees the grant's
-        place.
+        """Reports how the remote server answered. A status among the rule's penalty codes pauses the key for all callers. Gives back the
+        grant's permit.
 
-        key: whom or what the limit counts
-        status: the HTTP status that came back (100 to 999)
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        grant: the grant that the request went out with; its place is freed
-        latency_ms: milliseconds that the answer took, for metrics (0 to 86400000)
-        retry_after_ms: milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause;
-            absent = it did not say. The Go client leaves a 0 out: there it is -1 (-31622400000 to 31622400000)
-        pool: the pool whose member the key names: the member is paused for permits
+        key: what the limit counts
+        status: the HTTP status of the response (100 to 999)
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        grant: the grant for the request; its permit is given back
+        latency_ms: milliseconds that the response took, for metrics (0 to 86400000)
+        retry_after_ms: the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no
+            pause; absent = it gave none. The Go client omits a 0: give -1 there (-31622400000 to 31622400000)
+        pool: the pool whose member the key is: the pause is the member's, which permits respect
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1662,14 +1676,14 @@ class RatelimitMethods:
         pool: str | None = None,
         deadline: float | None = None,
     ) -> RatelimitResetResult:
-        """Forgets what was taken from a limit under one key.
+        """Forgets what a key has taken from a limit, so that the limit is full again.
 
         key: the key to forget
-        rule: the rule's name; or give algorithm and limits
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
         limits: the bands of a limit given in full, 1 to 4
-        group: the group that counts in its place
-        pool: the pool whose member the key names: its bucket under the rule is forgotten
+        group: the group that is counted instead of the key
+        pool: the pool whose member the key is: the member's bucket under the rule is forgotten
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -1698,9 +1712,9 @@ class RatelimitMethods:
         """Ends the pause of a key and forgets its penalty.
 
         key: the key
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        pool: the pool whose member the key names
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        pool: the pool whose member the key is
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -1718,7 +1732,7 @@ class RatelimitMethods:
         *,
         deadline: float | None = None,
     ) -> RatelimitRulesResult:
-        """Lists the rules in force in this sidecar, and those that another one of the same name hides.
+        """Lists the rules in force in this sidecar, and the rules that one of the same name hides.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1737,15 +1751,15 @@ class RatelimitMethods:
         source: str = "robots",
         deadline: float | None = None,
     ) -> RatelimitSetDelayResult:
-        """Keeps a time between any two admissions of a key, such as a crawl-delay. Of several sources the slowest counts.
+        """Sets the least time between two admissions of a key, such as a crawl-delay. If several sources set one, the longest is in force.
 
         key: the key
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        delay_ms: milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = this source asks for none (0 to
-            86400000)
-        ttl_ms: milliseconds until this source's word is forgotten (1 to 31622400000); absent = 86400000
-        source: who says so, such as robots; each has one word; absent = robots
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        delay_ms: milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = removes the delay of this source (0
+            to 86400000)
+        ttl_ms: milliseconds until this source's delay is forgotten (1 to 31622400000); absent = 86400000
+        source: the source of the delay, such as robots; each source has one delay; absent = robots
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -1767,7 +1781,7 @@ class RatelimitMethods:
         *,
         deadline: float | None = None,
     ) -> RatelimitStatsResult:
-        """Counts the decisions of this sidecar since it started, for each rule.
+        """Returns, for each rule, the counts of this sidecar's decisions since it started.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1826,12 +1840,12 @@ class SeenMethods:
         keep_ms: int = 86400000,
         deadline: float | None = None,
     ) -> SeenCommitResult:
-        """Says that what was reserved is done: for keep_ms no one else does it.
+        """Records that what was reserved is done: for keep_ms no caller can reserve the key.
 
         set: the set
         key: the key
-        token: what seen.reserve answered
-        keep_ms: milliseconds to remember it, at most 366 days (1 to 31622400000); absent = 86400000
+        token: the token that seen.reserve returned
+        keep_ms: milliseconds to remember that the key is done, at most 366 days (1 to 31622400000); absent = 86400000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"set": set, "key": key, "token": token}
@@ -1848,11 +1862,11 @@ class SeenMethods:
         token: str,
         deadline: float | None = None,
     ) -> SeenReleaseResult:
-        """Gives a reservation up: the next one who asks does it.
+        """Gives up a reservation: the next caller that asks can reserve the key.
 
         set: the set
         key: the key
-        token: what seen.reserve answered
+        token: the token that seen.reserve returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"set": set, "key": key, "token": token}
@@ -1869,12 +1883,13 @@ class SeenMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> SeenReserveResult:
-        """Reserves a key of a set to do something once, such as fetching a URL, or says that it is done or under way.
+        """Reserves a key of a set, so that something is done once, such as fetching a URL; or reports that it is done or under way.
 
         set: the set
         key: what is to be done once, such as a URL or its hash
-        ttl_ms: milliseconds until the reservation ends unless renewed or committed (100 to 86400000); absent = 30000
-        bind: session = renewed while this connection lives and given up when it closes; ttl = neither; absent = session
+        ttl_ms: milliseconds that the reservation lasts unless it is renewed or committed (100 to 86400000); absent = 30000
+        bind: session = the sidecar renews it while this connection is open and gives it up when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1911,20 +1926,22 @@ class SemaphoreMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> SemaphoreAcquireResult:
-        """Takes permits of a semaphore, all or none, at once or in turn within wait_ms. Repeating it with the same token answers the same
-        grant.
+        """Acquires permits of a semaphore, all or none, at once or in turn within wait_ms. A repeated call with the same token returns the
+        same grant.
 
         name: the semaphore
-        limit: how many permits it has; each call goes by its own limit, so give the same everywhere (1 to 10000)
-        permits: how many to take, at most limit (1 to 10000); absent = 1
-        ttl_ms: milliseconds until they are free again unless renewed (100 to 86400000); absent = 30000
-        wait_ms: milliseconds to stand in line for them, within the call's deadline; first come, first served across all pods, and
-            nobody passes who asks for many (0 to 60000); absent = 0
-        token: the owner's secret; made by the sidecar when absent
-        wait_replicas: how many replicas of Redis must have the grant, or it is given back (0 to 16); absent = 0
-        max_hold_ms: milliseconds after which they are lost, whoever renews them; 0 = never (0 to 604800000); absent = 0
-        meta: shown with the holder; at most 512 bytes
-        bind: session = renewed while this connection lives and released when it closes; ttl = neither; absent = session
+        limit: how many permits the semaphore has. Redis does not keep the limit: each call uses its own, so pass the same one
+            everywhere (1 to 10000)
+        permits: how many permits to acquire, at most limit (1 to 10000); absent = 1
+        ttl_ms: milliseconds that the lease of the permits lasts unless it is renewed (100 to 86400000); absent = 30000
+        wait_ms: how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all
+            pods: a call for few permits does not overtake one for many (0 to 60000); absent = 0
+        token: the owner's secret; the sidecar makes one when it is absent
+        wait_replicas: how many replicas of Redis must have the grant; if fewer do in time, it is given back (0 to 16); absent = 0
+        max_hold_ms: milliseconds after which they are lost even if they are renewed; 0 = never (0 to 604800000); absent = 0
+        meta: a text that is shown with the holder, at most 512 bytes
+        bind: session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -1956,7 +1973,7 @@ class SemaphoreMethods:
         name: str,
         deadline: float | None = None,
     ) -> SemaphoreGetResult:
-        """Says how many permits are held, and by whom.
+        """Returns how many permits are held, and by whom.
 
         name: the semaphore
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -1973,12 +1990,12 @@ class SemaphoreMethods:
         state: Literal["held", "waited"] | None = None,
         deadline: float | None = None,
     ) -> SemaphoreListResult:
-        """Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be
-        missing or be there still.
+        """Lists the semaphores with permits that are held or waited for, one page at a time, in no particular order. An entry that is added
+        or removed during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: held = only those of which permits are held; waited = only those that calls stand in line for; absent = both
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: held = only semaphores with held permits; waited = only those with calls in their waiting lines; absent = both
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -1998,7 +2015,7 @@ class SemaphoreMethods:
         token: str,
         deadline: float | None = None,
     ) -> SemaphoreReleaseResult:
-        """Gives the permits of this token back, and nobody else's.
+        """Releases the permits of this token.
 
         name: the semaphore
         token: the owner's secret
@@ -2016,12 +2033,12 @@ class SemaphoreMethods:
         ttl_ms: int = 30000,
         deadline: float | None = None,
     ) -> SemaphoreRenewResult:
-        """Renews the permits of this token: they last so long from now on, shorter or longer. Those bound to the session are renewed by the
-        sidecar, so from then on.
+        """Renews the permits of this token: from now on they last the given time, which may be shorter or longer than what was left. The
+        sidecar renews leases that are bound to the session itself, with the new time from then on.
 
         name: the semaphore
         token: the owner's secret
-        ttl_ms: milliseconds from now until they are free again (100 to 86400000); absent = 30000
+        ttl_ms: milliseconds that the lease of the permits lasts from now on (100 to 86400000); absent = 30000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "token": token}
@@ -2043,9 +2060,10 @@ class SessionMethods:
         deadline_ms: int = 30000,
         deadline: float | None = None,
     ) -> DrainResult:
-        """Tells every client that holds or follows something that the pod ends (session.draining). Calls go on.
+        """Notifies every client that holds a lease or a subscription that the pod is shutting down (session.draining). Calls go on.
 
-        deadline_ms: milliseconds until the pod is killed; a later call changes nothing (1 to 86400000); absent = 30000
+        deadline_ms: milliseconds until the pod is killed; the first call sets it, later ones do not change it (1 to 86400000); absent =
+            30000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -2063,11 +2081,11 @@ class SessionMethods:
         errors: Literal["list", "map"] = "list",
         deadline: float | None = None,
     ) -> HelloResult:
-        """Introduces the client and learns what the sidecar is and allows. Optional.
+        """Introduces the client, and returns what the sidecar is and what it allows. Optional.
 
         client: the client program or library
         version: its version
-        instance: which one it is, such as the pod and the process
+        instance: the instance of the program, such as its pod and process
         errors: the form of errors on this connection: list = [kind, text], map = {code, message, retryable, retry_after_ms?, details?};
             absent = list
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -2089,7 +2107,7 @@ class SessionMethods:
         *,
         deadline: float | None = None,
     ) -> PingResult:
-        """Answers at once, without Redis.
+        """Returns at once, without asking Redis.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2112,11 +2130,11 @@ class StreamMethods:
         id: str,
         deadline: float | None = None,
     ) -> StreamAckResult:
-        """Ends the delivery of a message that was dealt with: the group is not given it again.
+        """Acknowledges a message: its delivery ends, and the group is not given it again.
 
         stream: the stream
         group: the group
-        id: the message
+        id: the id of the message
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
@@ -2134,8 +2152,8 @@ class StreamMethods:
         """Lists the dead letters of a stream, the oldest first.
 
         stream: the stream
-        count: how many at most; fewer come if together they pass 512 KiB (1 to 256); absent = 20
-        after: only those after this one: next of the answer before
+        count: the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 20
+        after: list only dead letters after this id; pass the next of the previous result
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -2154,11 +2172,11 @@ class StreamMethods:
         id: str,
         deadline: float | None = None,
     ) -> StreamExtendResult:
-        """Starts the visibility timeout of a message again. Those bound to the session are extended by the sidecar.
+        """Restarts the visibility timeout of a message. The sidecar extends messages that are bound to the session itself.
 
         stream: the stream
         group: the group
-        id: the message
+        id: the id of the message
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
@@ -2181,18 +2199,18 @@ class StreamMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> StreamFetchResult:
-        """Takes messages of a group, at once or within wait_ms. The group is made if there is none.
+        """Takes messages of a group, at once or within wait_ms. Creates the group if it does not exist.
 
         stream: the stream
         group: the group of consumers
-        count: how many messages at most; fewer come if together they pass 512 KiB (1 to 256); absent = 1
-        wait_ms: milliseconds to wait for the first, within the call's deadline (0 to 60000); absent = 0
-        max_deliveries: as of stream.subscribe (1 to 1000); absent = 5
-        visibility_ms: as of stream.subscribe (100 to 43200000); absent = 60000
-        bind: as of stream.subscribe; with ttl messages also outlive this connection; absent = session
-        start: as of stream.subscribe; absent = first
-        rule: as of stream.subscribe
-        key: as of stream.subscribe
+        count: the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 1
+        wait_ms: how many milliseconds the call may wait for the first message, within its deadline (0 to 60000); absent = 0
+        max_deliveries: as in stream.subscribe (1 to 1000); absent = 5
+        visibility_ms: as in stream.subscribe (100 to 43200000); absent = 60000
+        bind: as in stream.subscribe; with ttl, the closing of the connection does not end the deliveries; absent = session
+        start: as in stream.subscribe; absent = first
+        rule: as in stream.subscribe
+        key: as in stream.subscribe
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2241,13 +2259,13 @@ class StreamMethods:
         state: Literal["behind", "dead"] | None = None,
         deadline: float | None = None,
     ) -> StreamListResult:
-        """Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be
-        missing or be there still.
+        """Lists the streams, and how far their groups are behind, one page at a time, in no particular order. An entry that is added or
+        removed during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters;
-            absent = all
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: behind = only streams with a group that has undelivered or unacknowledged messages; dead = only streams with dead
+            letters; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -2271,16 +2289,16 @@ class StreamMethods:
         reason: str | None = None,
         deadline: float | None = None,
     ) -> StreamNackResult:
-        """Ends the delivery of a message that was not dealt with: it is delivered again after delay_ms, or moved to the dead letters after
+        """Ends the delivery of a message that was not processed: it is delivered again after delay_ms, or moved to the dead letters after
         its last attempt.
 
         stream: the stream
         group: the group
-        id: the message
-        delay_ms: milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each, at most 5 min (-1 to
-            86400000); absent = -1
-        dead: it is moved to the dead letters at once
-        reason: why, for the dead letter
+        id: the id of the message
+        delay_ms: milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each further one, at most 5
+            min (-1 to 86400000); absent = -1
+        dead: move the message to the dead letters at once
+        reason: the reason, which the dead letter keeps
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
@@ -2306,16 +2324,16 @@ class StreamMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> StreamPublishResult:
-        """Adds a message to the end of a stream, or later with delay_ms.
+        """Adds a message to the end of a stream, with delay_ms after that delay.
 
         stream: the stream
         body: any bytes, at most 256 KiB
-        fields: texts by name, at most 256 KiB together, beside the body or in its place
-        dedupe_id: a message with the same one, published within dedupe_ms before, is not published again
+        fields: texts by name, at most 256 KiB together, in addition to the body or instead of it
+        dedupe_id: if a message with the same dedupe_id was published within the last dedupe_ms, this one is not added
         dedupe_ms: milliseconds for which dedupe_id is remembered (1000 to 86400000); absent = 300000
         delay_ms: milliseconds until it is added to the stream (0 to 2592000000); absent = 0
-        maxlen: about how many messages the stream keeps, the newest, when this one is added; a few more may stay; 0 = all (0 to
-            1000000000); absent = 0
+        maxlen: when this message is added, the stream is cut to about this many of its newest messages; a few more may stay; 0 = keep
+            all (0 to 1000000000); absent = 0
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2350,7 +2368,7 @@ class StreamMethods:
 
         stream: the stream
         messages: 1 to 256 messages, at most 768 KiB together
-        maxlen: as of stream.publish (0 to 1000000000); absent = 0
+        maxlen: as in stream.publish (0 to 1000000000); absent = 0
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2371,13 +2389,13 @@ class StreamMethods:
         count: int = 20,
         deadline: float | None = None,
     ) -> StreamReadResult:
-        """Lists messages of a stream, the oldest first, without a group: nothing is taken from anybody.
+        """Lists messages of a stream, the oldest first, without a group: no group is affected.
 
         stream: the stream
-        after: only those after this message: next of the answer before
-        start: where to begin without after: first = with the oldest message; new = with those that are published from now on, so that
-            this call lists none; absent = first
-        count: how many at most; fewer come if together they pass 512 KiB (1 to 256); absent = 20
+        after: list only messages after this id; pass the next of the previous result
+        start: where to begin without after: first = with the oldest message; new = with messages published from now on, so this call
+            lists none; absent = first
+        count: the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 20
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -2402,8 +2420,8 @@ class StreamMethods:
         """Moves dead letters back to the end of their stream, each for the group that failed to process it.
 
         stream: the stream
-        ids: the dead letters, at most 256
-        count: in place of ids: so many, the oldest first (0 to 256); absent = 0
+        ids: the ids of the dead letters, at most 256
+        count: instead of ids: how many to move, the oldest first (0 to 256); absent = 0
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2424,10 +2442,10 @@ class StreamMethods:
         group: str | None = None,
         deadline: float | None = None,
     ) -> StreamStatsResult:
-        """Counts the messages of a stream and, of each group, what is not delivered and not acknowledged.
+        """Counts the messages of a stream and, for each group, those that are not delivered and those that are not acknowledged.
 
         stream: the stream
-        group: this group alone
+        group: count only this group; absent = all groups
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -2451,24 +2469,26 @@ class StreamMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> StreamSubscribeResult:
-        """Has this connection sent the messages of a group as stream.message, up to prefetch that it has not acknowledged. The group is
-        made if there is none.
+        """Sends this connection the messages of a group as stream.message, with at most prefetch of them unacknowledged. Creates the group
+        if it does not exist.
 
         stream: the stream
-        group: the group of consumers; each message goes to one of them. The newest subscription or fetch of a pod sets visibility_ms
-            and max_deliveries for all of the group in this pod
+        group: the group of consumers; each message goes to one of them. The latest subscription or fetch in a pod sets visibility_ms
+            and max_deliveries for the whole group in that pod
         prefetch: how many messages this subscription may have unacknowledged (1 to 1000); absent = 16
-        max_deliveries: a message that was delivered so often and not acknowledged is moved to the dead letters (1 to 1000); absent = 5
-        visibility_ms: milliseconds after which a message is delivered to another consumer, unless it is acknowledged or extended (100
-            to 43200000); absent = 60000
-        bind: session = the sidecar extends messages while this connection lives; ttl = they last visibility_ms unless extended. Either
-            way they are delivered again at once when it closes; absent = session
-        start: where a group begins that is made by this: first = with the oldest message; new = with those published from now on;
-            absent = first
-        rule: with key: a message is delivered only when this rule admits its key. Messages of other keys pass it by; those of one key
-            go one at a time, in their order. The newest subscription or fetch of a pod sets it for all of the group in this pod
-        key: with rule: the field of messages that has the key, such as host. All subscriptions and fetches of a group name the same; a
-            message that has no such field is moved to the dead letters
+        max_deliveries: how many times a message is delivered; if it is then not acknowledged, it is moved to the dead letters (1 to
+            1000); absent = 5
+        visibility_ms: the visibility timeout in milliseconds: when it ends, the message is delivered to another consumer, unless it was
+            acknowledged or extended (100 to 43200000); absent = 60000
+        bind: session = the sidecar extends messages while this connection is open; ttl = a delivery lasts visibility_ms unless the
+            client extends it. In both cases messages are delivered again at once when the connection closes; absent = session
+        start: where the group begins if this call creates it: first = with the oldest message; new = with messages published from now
+            on; absent = first
+        rule: given together with key: a message is delivered only when this rule admits its key. Messages of other keys overtake it;
+            those of one key are delivered one at a time, in their order. The latest subscription or fetch in a pod sets the rule for the
+            whole group in that pod
+        key: given together with rule: the field of messages that contains the key, such as host. All subscriptions and fetches of a
+            group must name the same field; a message without it is moved to the dead letters
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2505,10 +2525,10 @@ class StreamMethods:
         """Deletes the oldest messages of a stream, or dead letters.
 
         stream: the stream
-        dead: of its dead letters
-        maxlen: keep the newest so many (0 to 1000000000)
-        older_ms: delete those that were added longer ago, in milliseconds (0 to 31536000000)
-        ids: delete these, at most 256
+        dead: delete dead letters instead of messages
+        maxlen: keep only this many of the newest ones (0 to 1000000000)
+        older_ms: delete those that were added more than this many milliseconds ago (0 to 31536000000)
+        ids: delete those with these ids, at most 256
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -2529,9 +2549,9 @@ class StreamMethods:
         subscription: str,
         deadline: float | None = None,
     ) -> StreamUnsubscribeResult:
-        """Ends a subscription. Messages that were sent stay this connection's until they are acknowledged or it closes.
+        """Ends a subscription. Messages that were already sent stay delivered to this connection until they are acknowledged or it closes.
 
-        subscription: what stream.subscribe answered
+        subscription: the id that stream.subscribe returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"subscription": subscription}
@@ -2555,14 +2575,14 @@ class AsyncBreakerMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, BreakerAllowResult]:
-        """Asks whether a call may be made. While the breaker is half open it hands out probes, which are to be reported.
+        """Asks whether a call may be made. While the breaker is half open it gives out probes, which the caller must report.
 
-        name: the breaker, such as a host; with pool the member
-        pool: the pool whose member's breaker it is, as permit.acquire uses it
-        policy: the configured policy to go by; absent = the first whose name matches the breaker's (with pool, the pool's), else the
-            default
-        fail_mode: what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed; absent = the
-            policy's, open unless it says otherwise
+        name: the name of the breaker, such as a host; with pool, the member
+        pool: the pool whose member's breaker it is, as permit.acquire uses it; absent = the breaker belongs to no pool
+        policy: the configured policy to use; absent = the first policy whose name matches the breaker's name (with pool, the pool's),
+            or the default policy if none does
+        fail_mode: what decides while Redis does not answer: closed = this call fails with UNAVAILABLE, open = it is allowed; absent =
+            that of the policy, which is open by default
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2586,11 +2606,11 @@ class AsyncBreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, BreakerExplainResult]:
-        """Tells whether a breaker would let a call pass now, why not and until when, and by which policy. It takes nothing.
+        """Explains whether a breaker would allow a call now, and if not why and until when, and by which policy. It gives out no probe.
 
         name: the breaker
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
@@ -2610,13 +2630,13 @@ class AsyncBreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, BreakerChangeResult]:
-        """Holds a breaker in a state until breaker.reset, whatever is reported.
+        """Holds a breaker in a state until breaker.reset, whatever callers report.
 
         name: the breaker
-        state: open = nothing passes; closed = everything passes and failures are counted, without effect; disabled = everything passes,
-            nothing is counted
+        state: open = no call is allowed; closed = every call is allowed, and failures are counted without effect; disabled = every call
+            is allowed, and nothing is counted
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "state": state}
@@ -2635,11 +2655,11 @@ class AsyncBreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, BreakerGetResult]:
-        """Says in what state a breaker is, and why.
+        """Returns the state of a breaker, and the counts that led to it.
 
         name: the breaker
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
@@ -2659,13 +2679,13 @@ class AsyncBreakerMethods:
         state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "not_closed"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, BreakerListResult]:
-        """Lists the breakers that are known, or with pool those of its members, a page at a time, in no order. What changes meanwhile may
-        be missing or be there still.
+        """Lists the breakers that have state in Redis, or with pool those of its members, one page at a time, in no particular order. An
+        entry that is added or removed during the listing may be missing or still listed.
 
-        pool: the pool whose members' breakers to list; absent = breakers that are no member's
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: only those in this state; not_closed = in any but closed; absent = all
+        pool: the pool whose members' breakers to list; absent = breakers that belong to no pool
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: list only breakers in this state; not_closed = in any state but closed; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -2693,16 +2713,17 @@ class AsyncBreakerMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, BreakerReportResult]:
-        """Tells what became of a call that was allowed. What was allowed in an older generation changes nothing.
+        """Reports the outcome of a call that was allowed. The outcome of a call from an older generation changes nothing.
 
         name: the breaker
-        outcome: ignored = it says nothing of what is behind the breaker, such as a cancelled call or a refusal of our own; it gives a
-            probe back
+        outcome: how the call ended; ignored = it shows nothing about what the breaker protects, as a cancelled call or a refusal on
+            this side; it is not counted, and a probe is given back
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
-        generation: the generation that allowed the call; absent or 0 = the present one, if it is closed (0 to 9007199254740991)
-        probe: the probe that the call was
-        duration_ms: milliseconds that the call took, for the slow rate (0 to 86400000)
+        policy: the policy, as for breaker.allow
+        generation: the generation that breaker.allow returned; absent or 0 = the present one, if the breaker is closed (0 to
+            9007199254740991)
+        probe: the probe that breaker.allow returned
+        duration_ms: milliseconds that the call took, for the slow rate of the policy's window (0 to 86400000)
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2730,11 +2751,11 @@ class AsyncBreakerMethods:
         policy: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, BreakerChangeResult]:
-        """Closes a breaker and forgets what it counted, a forced state too.
+        """Closes a breaker, and clears its counts and a forced state.
 
         name: the breaker
         pool: the pool whose member's breaker it is
-        policy: the policy to go by, as for breaker.allow
+        policy: the policy, as for breaker.allow
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name}
@@ -2758,10 +2779,11 @@ class AsyncEventsMethods:
         kinds: Sequence[str] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, EventsSubscribeResult]:
-        """Has this connection sent what happens, as notifications named event, until it ends. Again: replaces the kinds.
+        """Sends this connection a notification named event for each event of the given kinds, until it closes. A further call replaces the
+        kinds.
 
-        kinds: the kinds of events to be sent: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; all when
-            there are none
+        kinds: the kinds of events to send: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; empty or
+            absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -2775,7 +2797,7 @@ class AsyncEventsMethods:
         *,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, Nothing]:
-        """Ends what events.subscribe began. It is no error when nothing was.
+        """Ends the subscription of events.subscribe. Without one it does nothing, and is not an error.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2795,7 +2817,7 @@ class AsyncHealthMethods:
         *,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, HealthResult]:
-        """Answers what /readyz?verbose and /livez?verbose do.
+        """Returns the checks that /readyz?verbose and /livez?verbose show.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2817,11 +2839,11 @@ class AsyncInspectMethods:
         count: int = 100,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, InspectSidecarsResult]:
-        """Lists the sidecars that use this Redis under the same prefix and tenant, a page at a time, in no order. One that was killed is
-        listed for half a minute still.
+        """Lists the sidecars that use this Redis under the same prefix and tenant, one page at a time, in no particular order. A sidecar
+        that was killed is still listed for half a minute.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -2837,7 +2859,7 @@ class AsyncInspectMethods:
         *,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, InspectResult]:
-        """Shows what the sidecar is, has in force, holds and does now, without secrets.
+        """Returns the state of the sidecar: its configuration, rules, sessions, leases, calls and store, without secrets.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2866,18 +2888,20 @@ class AsyncLockMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockAcquireResult]:
-        """Takes a lock, at once or in turn within wait_ms, or says who holds it. Repeating it with the same token answers the same grant.
+        """Acquires a lock, at once or in turn within wait_ms, or returns who holds it. A repeated call with the same token returns the same
+        grant.
 
         name: the lock
-        ttl_ms: milliseconds until it is free again unless renewed (100 to 86400000); absent = 30000
-        wait_ms: milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods (0 to
-            60000); absent = 0
-        token: the owner's secret; made by the sidecar when absent
-        wait_replicas: how many replicas of Redis must have the grant, or it is given back; for fewer second holders after a failover (0
-            to 16); absent = 0
-        max_hold_ms: milliseconds after which it is lost, whoever renews it; 0 = never (0 to 604800000); absent = 0
-        meta: shown with the holder, such as a job's id; at most 512 bytes
-        bind: session = renewed while this connection lives and released when it closes; ttl = neither; absent = session
+        ttl_ms: milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 30000
+        wait_ms: how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all
+            pods (0 to 60000); absent = 0
+        token: the owner's secret; the sidecar makes one when it is absent
+        wait_replicas: how many replicas of Redis must have the grant; if fewer do in time, it is given back. A second holder after a
+            failover becomes less likely (0 to 16); absent = 0
+        max_hold_ms: milliseconds after which it is lost even if it is renewed; 0 = never (0 to 604800000); absent = 0
+        meta: a text that is shown with the holder, such as a job's id; at most 512 bytes
+        bind: session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2907,7 +2931,8 @@ class AsyncLockMethods:
         name: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockExplainResult]:
-        """Tells why a lock would be refused now and until when: who holds it, what keeps it held, and who stands in line. It takes nothing.
+        """Explains why a lock would be refused now and until when: who holds it, what keeps it held, and whose calls are in its waiting
+        line. It takes nothing.
 
         name: the lock
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -2924,10 +2949,11 @@ class AsyncLockMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockForceReleaseResult]:
-        """Frees a lock whoever holds it, and says who did. The owner is told that it is lost; the next one's fence is higher.
+        """Takes a lock from whoever holds it, and returns who that was. The owner is notified that it has lost the lock; the next owner's
+        fence is higher.
 
         name: the lock
-        reason: for the log and the event, at most 512 bytes
+        reason: the reason, for the log and the event; at most 512 bytes
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -2945,7 +2971,7 @@ class AsyncLockMethods:
         name: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockGetResult]:
-        """Says whether a lock is held, by whom and for how long.
+        """Returns whether a lock is held, by whom and for how long.
 
         name: the lock
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -2962,12 +2988,12 @@ class AsyncLockMethods:
         state: Literal["held", "waited"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockListResult]:
-        """Lists the locks that are held, a page at a time, in no order. One that is taken or freed meanwhile may be missing or be there
-        still.
+        """Lists the locks that are held, one page at a time, in no particular order. A lock that is taken or freed during the listing may
+        be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: held = all that are held; waited = only those that calls stand in line for; absent = held
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: held = all held locks; waited = only held locks with calls in their waiting lines; absent = held
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -2987,7 +3013,7 @@ class AsyncLockMethods:
         token: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockReleaseResult]:
-        """Gives a lock back, if this token holds it.
+        """Releases a lock, if this token holds it.
 
         name: the lock
         token: the owner's secret
@@ -3005,12 +3031,12 @@ class AsyncLockMethods:
         ttl_ms: int = 30000,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, LockRenewResult]:
-        """Renews a lock that this token holds: it lasts so long from now on, shorter or longer. Locks bound to the session are renewed by
-        the sidecar, so from then on.
+        """Renews a lock that this token holds: from now on it lasts the given time, which may be shorter or longer than what was left. The
+        sidecar renews locks that are bound to the session itself, with the new TTL from then on.
 
         name: the lock
         token: the owner's secret
-        ttl_ms: milliseconds from now until it is free again (100 to 86400000); absent = 30000
+        ttl_ms: milliseconds that the lease lasts from now on (100 to 86400000); absent = 30000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "token": token}
@@ -3042,20 +3068,21 @@ class AsyncPermitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PermitAcquireResult]:
-        """Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost: all decided and
-        taken in one step.
+        """Leases the least recently used member that is free, whose breaker is not open and whose bucket has the cost. One step decides and
+        takes all of it.
 
         pool: the pool
-        rule: the rule (token_bucket) of which each member has a bucket of its own; absent = no limit
-        breaker: the policy of the members' breakers, default for the built-in one; absent = breakers are not asked
-        cost: what is taken from the member's bucket (0 to 1000000000); absent = 1
-        lease_ms: milliseconds until it is free again unless renewed (100 to 86400000); absent = 60000
-        wait_ms: milliseconds to stand in line, within the call's deadline; first come, first served across all pods for the same pool,
-            scope, rule and breaker (0 to 60000); absent = 0
+        rule: the rule (token_bucket), under which each member has its own bucket; absent = no limit
+        breaker: the policy of the members' breakers (default = the built-in one); absent = breakers are not used
+        cost: how much is taken from the member's bucket (0 to 1000000000); absent = 1
+        lease_ms: milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 60000
+        wait_ms: how many milliseconds the call may be in the waiting line of this pool, scope, rule and breaker, within its deadline;
+            first come, first served across all pods (0 to 60000); absent = 0
         scope: as for pool.acquire
         exclude: members not to take, at most 100
         sticky: as for pool.acquire
-        bind: session = renewed while this connection lives and given back when it closes; ttl = neither; absent = session
+        bind: session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3095,8 +3122,8 @@ class AsyncPermitMethods:
         id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolExplainResult]:
-        """Tells which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses, who
-        holds them and who stands in line. It takes nothing.
+        """Explains which member permit.acquire would lease now, or why none and until when: members, their breakers, buckets and pauses,
+        who holds them, and whose calls are in the waiting line. It takes nothing.
 
         pool: the pool
         rule: as for permit.acquire
@@ -3131,12 +3158,12 @@ class AsyncPermitMethods:
         lease_ms: int = 60000,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolRenewResult]:
-        """Renews a permit: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the sidecar, so from
-        then on.
+        """Renews a permit: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar renews
+        leases that are bound to the session itself, with the new time from then on.
 
         pool: the pool
-        lease: what permit.acquire answered
-        lease_ms: milliseconds from now until it is free again (100 to 86400000); absent = 60000
+        lease: the lease that permit.acquire returned
+        lease_ms: milliseconds that the lease lasts from now on (100 to 86400000); absent = 60000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -3158,17 +3185,17 @@ class AsyncPermitMethods:
         unban_after_ms: int | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PermitReportResult]:
-        """Gives a permit's member back and tells its breaker, its cooldown and its pause how the work went, in one step.
+        """Gives back a permit's member and reports the outcome of the work to its breaker, its cooldown and its pause, in one step.
 
         pool: the pool
-        lease: what permit.acquire answered
-        outcome: as of pool.release; to the breaker ok is a success, cancelled is ignored, and all else is a failure; absent = ok
+        lease: the lease that permit.acquire returned
+        outcome: as in pool.release; for the breaker, ok is a success, cancelled is ignored, and any other is a failure; absent = ok
         status: the HTTP status: one of the rule's penalty.codes pauses the member (0 to 999)
-        retry_after_ms: milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause;
-            absent = it did not say. The Go client leaves a 0 out: there it is -1 (-31622400000 to 31622400000)
+        retry_after_ms: the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no
+            pause; absent = it gave none. The Go client omits a 0: give -1 there (-31622400000 to 31622400000)
         duration_ms: milliseconds that the work took, for the breaker's slow rate (0 to 86400000)
-        cooldown_ms: milliseconds to cool down in the scope at least, whatever the outcome (0 to 604800000)
-        unban_after_ms: milliseconds that a ban by this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
+        cooldown_ms: the least milliseconds that the member cools down in the scope, whatever the outcome (0 to 604800000)
+        unban_after_ms: milliseconds that a ban from this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -3210,13 +3237,15 @@ class AsyncPoolMethods:
         """Leases the least recently used member that is not leased, cooling or banned, at once or in turn within wait_ms.
 
         pool: the pool
-        lease_ms: milliseconds until it is free again unless renewed (100 to 86400000); absent = 60000
-        wait_ms: milliseconds to stand in line, within the call's deadline; first come, first served across all pods (0 to 60000);
-            absent = 0
-        scope: what it is used for, such as a host: least recent use and cooldowns are of each scope alone
+        lease_ms: milliseconds that the lease lasts unless it is renewed (100 to 86400000); absent = 60000
+        wait_ms: how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all
+            pods (0 to 60000); absent = 0
+        scope: what the member is used for, such as a host; last use and cooldowns are kept for each scope on its own
         exclude: members not to take, at most 100
-        sticky: who comes back: in its turn the same name gets the same member again, if that can be had then
-        bind: session = renewed while this connection lives and given back when it closes; ttl = neither; absent = session
+        sticky: a name that the caller chooses: a later call with the same name gets the same member again, if it is available when it
+            is that call's turn
+        bind: session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3246,11 +3275,11 @@ class AsyncPoolMethods:
         for_ms: int | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolBanResult]:
-        """Takes a member out of use, for a time or until pool.unban. Who has it keeps it until it is given back.
+        """Takes a member out of use, for a time or until pool.unban. A present holder keeps it until it gives it back.
 
         pool: the pool
         id: the member
-        for_ms: milliseconds that it lasts; absent or 0 = until pool.unban (0 to 31622400000)
+        for_ms: milliseconds that the ban lasts; absent or 0 = until pool.unban (0 to 31622400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "id": id}
@@ -3268,8 +3297,8 @@ class AsyncPoolMethods:
         id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolExplainResult]:
-        """Tells which member pool.acquire would lease now, or why none and until when: what keeps each member, who holds them and who
-        stands in line. It takes nothing.
+        """Explains which member pool.acquire would lease now, or why none and until when: why members are not available, who holds them,
+        and whose calls are in the waiting line. It takes nothing.
 
         pool: the pool
         scope: as for pool.acquire
@@ -3296,12 +3325,12 @@ class AsyncPoolMethods:
         count: int = 100,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolListResult]:
-        """Lists the members of a pool and their states, a page at a time, in the order in which they came.
+        """Lists the members of a pool and their states, one page at a time, in the order in which they were added.
 
         pool: the pool
-        scope: whose use and cooldowns to show
-        cursor: the cursor of the page before; absent = from the start
-        count: how many to list (1 to 1000); absent = 100
+        scope: the scope whose last use and cooldowns to show
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: how many members to list (1 to 1000); absent = 100
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool}
@@ -3322,12 +3351,12 @@ class AsyncPoolMethods:
         state: Literal["exhausted", "waited"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolPoolsResult]:
-        """Lists the pools that have members, and counts these, a page at a time, in no order. What changes meanwhile may be missing or be
-        there still.
+        """Lists the pools that have members, with counts of these, one page at a time, in no particular order. An entry that is added or
+        removed during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: exhausted = only pools without a free member; waited = only those with calls in their waiting lines; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -3347,9 +3376,9 @@ class AsyncPoolMethods:
         members: Sequence[PoolMember],
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolPutResult]:
-        """Adds members to a pool, and replaces the meta of those that are there; these keep their state, bans included.
+        """Adds members to a pool, and replaces the meta of members that it already has, which keep their state, bans included.
 
-        pool: the pool; the first member makes it, and at most 10000 are in one
+        pool: the pool, which the first member creates; it has at most 10000 members
         members: 1 to 1000 members
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3367,14 +3396,14 @@ class AsyncPoolMethods:
         unban_after_ms: int | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolReleaseResult]:
-        """Gives a member back and says how it did.
+        """Gives a member back and reports the outcome of its use.
 
         pool: the pool
-        lease: what pool.acquire answered
-        outcome: ok = forgets failures; cancelled = says nothing of the member, as when it was not used; ban = banned; the others cool
-            down, longer with each in a row; see docs/pool.md; absent = ok
-        cooldown_ms: milliseconds to cool down in the scope at least, whatever the outcome (0 to 604800000)
-        unban_after_ms: milliseconds that a ban by this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
+        lease: the lease that pool.acquire returned
+        outcome: ok = clears the member's failures; cancelled = shows nothing about the member, for example because it was not used; ban
+            = bans it; any other makes it cool down, longer with each one in a row; see docs/pool.md; absent = ok
+        cooldown_ms: the least milliseconds that the member cools down in the scope, whatever the outcome (0 to 604800000)
+        unban_after_ms: milliseconds that a ban from this call lasts; absent or 0 = until pool.unban (0 to 31622400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -3394,7 +3423,7 @@ class AsyncPoolMethods:
         ids: Sequence[str],
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolRemoveResult]:
-        """Removes members from a pool, and forgets their state. Who has one is told when it renews.
+        """Removes members from a pool with their state. The holder of a removed member learns of it when its lease is renewed.
 
         pool: the pool
         ids: 1 to 1000 members
@@ -3412,12 +3441,12 @@ class AsyncPoolMethods:
         lease_ms: int = 60000,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolRenewResult]:
-        """Renews the lease of a member: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the
-        sidecar, so from then on.
+        """Renews the lease of a member: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar
+        renews leases that are bound to the session itself, with the new time from then on.
 
         pool: the pool
-        lease: what pool.acquire answered
-        lease_ms: milliseconds from now until it is free again (100 to 86400000); absent = 60000
+        lease: the lease that pool.acquire returned
+        lease_ms: milliseconds that the lease lasts from now on (100 to 86400000); absent = 60000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool, "lease": lease}
@@ -3433,10 +3462,10 @@ class AsyncPoolMethods:
         scope: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolStatsResult]:
-        """Counts the members of a pool: live, cooling, banned and free ones are all there are.
+        """Counts the members of a pool by state: live, cooling, banned and free make the total.
 
         pool: the pool
-        scope: whose cooldowns count
+        scope: the scope whose cooldowns count
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"pool": pool}
@@ -3452,7 +3481,7 @@ class AsyncPoolMethods:
         id: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PoolBanResult]:
-        """Lifts the ban of a member, and forgets its failures and cooldowns.
+        """Lifts the ban of a member, and clears its failures and cooldowns.
 
         pool: the pool
         id: the member
@@ -3477,7 +3506,7 @@ class AsyncPubsubMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PubsubPublishResult]:
-        """Sends a message to those who are subscribed to a channel now. It is not kept.
+        """Sends a message to the present subscribers of a channel. The message is not kept.
 
         channel: the channel
         body: any bytes, at most 256 KiB
@@ -3501,12 +3530,13 @@ class AsyncPubsubMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PubsubSubscribeResult]:
-        """Has this connection sent the messages of channels as pubsub.message, at most once each. It answers once Redis has confirmed.
+        """Sends this connection the messages of channels as pubsub.message, each at most once. The call returns when Redis has confirmed
+        the subscription.
 
-        channels: channels, at most 256 of both together
-        patterns: patterns of channels as of Redis: * ? [ab] and a backslash before what stands for itself
-        buffer: how many messages are kept while this connection is not read; those that come then are dropped and told by pubsub.gap (1
-            to 100000); absent = 1000
+        channels: channels to subscribe to; channels and patterns are at most 256 together
+        patterns: patterns of channels as in Redis: * ? [ab], and a backslash before a character that stands for itself
+        buffer: how many messages are kept while the client does not read this connection; further ones are dropped, and pubsub.gap
+            reports how many (1 to 100000); absent = 1000
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3530,7 +3560,7 @@ class AsyncPubsubMethods:
     ) -> Coroutine[Any, Any, PubsubUnsubscribeResult]:
         """Ends a subscription.
 
-        subscription: what pubsub.subscribe answered
+        subscription: the id that pubsub.subscribe returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"subscription": subscription}
@@ -3551,10 +3581,10 @@ class AsyncQueueMethods:
         lease: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueAckResult]:
-        """Ends the lease of an entry that was dealt with: it does not come back.
+        """Acknowledges a leased entry: it is removed for good.
 
         queue: the queue
-        lease: what queue.dequeue answered
+        lease: the lease that queue.dequeue returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease}
@@ -3568,7 +3598,7 @@ class AsyncQueueMethods:
         id: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueCancelResult]:
-        """Takes an entry out of the queue, unless someone has it.
+        """Removes an entry from the queue, unless it is leased.
 
         queue: the queue
         id: the entry
@@ -3588,16 +3618,16 @@ class AsyncQueueMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueDequeueResult]:
-        """Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms it comes back to the head
-        unless it is acknowledged.
+        """Takes the first entry of a queue that has not expired, at once or in turn within wait_ms. With lease_ms the entry returns to the
+        head of the queue unless it is acknowledged.
 
         queue: the queue
-        wait_ms: milliseconds to wait for an entry, within the call's deadline; first come, first served across all pods (0 to 60000);
-            absent = 0
-        lease_ms: milliseconds in which it is to be acknowledged, at least 100; 0 = it is gone from the queue at once (0 to 86400000);
-            absent = 0
-        bind: of the lease: ttl = it lasts lease_ms unless renewed; session = it is renewed while this connection lives, and the entry
-            is back at the head when it closes; absent = ttl
+        wait_ms: how many milliseconds the call may wait for an entry, within its deadline; first come, first served across all pods (0
+            to 60000); absent = 0
+        lease_ms: milliseconds within which the entry must be acknowledged, at least 100; 0 = no lease: it is removed from the queue at
+            once (0 to 86400000); absent = 0
+        bind: ttl = the lease lasts lease_ms unless it is renewed; session = the sidecar renews it while this connection is open, and
+            returns the entry to the head when the connection closes; absent = ttl
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3623,12 +3653,13 @@ class AsyncQueueMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueEnqueueResult]:
-        """Puts an entry at the end of a queue, or answers where the entry of that id is.
+        """Adds an entry at the end of a queue, or returns the position of the entry that has this id already.
 
         queue: the queue
-        id: the entry; the same id is in a queue once
-        ttl_ms: milliseconds until it expires if nobody takes it; while it is leased it does not (1 to 2592000000); absent = 60000
-        body: any bytes, at most 256 KiB, given to who takes it
+        id: the id of the entry; a queue has an id only once
+        ttl_ms: milliseconds until the entry expires unless it is taken; it does not expire while it is leased (1 to 2592000000); absent
+            = 60000
+        body: any bytes, at most 256 KiB, which queue.dequeue returns
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3650,13 +3681,13 @@ class AsyncQueueMethods:
         state: Literal["entries", "leased", "empty"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueListResult]:
-        """Lists the queues that have entries or that calls wait at, a page at a time, in no order. What changes meanwhile may be missing or
-        be there still.
+        """Lists the queues with entries or waiting calls, one page at a time, in no particular order. An entry that is added or removed
+        during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only
-            those in which none waits; absent = all
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: entries = only queues in which entries wait to be taken; leased = only queues with leased entries; empty = only queues in
+            which no entry waits; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -3676,7 +3707,7 @@ class AsyncQueueMethods:
         id: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueuePositionResult]:
-        """Says where an entry stands.
+        """Returns the state of an entry and its position in the queue.
 
         queue: the queue
         id: the entry
@@ -3693,10 +3724,10 @@ class AsyncQueueMethods:
         lease: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueReleaseResult]:
-        """Ends the lease of an entry that was not dealt with: it is at the head again at once.
+        """Gives up the lease of an entry: it returns to the head of the queue at once.
 
         queue: the queue
-        lease: what queue.dequeue answered
+        lease: the lease that queue.dequeue returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease}
@@ -3711,12 +3742,12 @@ class AsyncQueueMethods:
         lease_ms: int,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueRenewResult]:
-        """Renews the lease of an entry: it lasts so long from now on, shorter or longer. Those bound to the session are renewed by the
-        sidecar, so from then on.
+        """Renews the lease of an entry: from now on it lasts the given time, which may be shorter or longer than what was left. The sidecar
+        renews leases that are bound to the session itself, with the new time from then on.
 
         queue: the queue
-        lease: what queue.dequeue answered
-        lease_ms: milliseconds from now until it comes back (100 to 86400000)
+        lease: the lease that queue.dequeue returned
+        lease_ms: milliseconds that the lease lasts from now on (100 to 86400000)
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"queue": queue, "lease": lease, "lease_ms": lease_ms}
@@ -3729,7 +3760,7 @@ class AsyncQueueMethods:
         queue: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, QueueStatsResult]:
-        """Counts the entries of a queue, and who waits for one.
+        """Counts the entries of a queue and the calls that wait for one.
 
         queue: the queue
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -3760,22 +3791,23 @@ class AsyncRatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitResult]:
-        """Takes cost from every band of a limit, all or none, or says when it may succeed.
+        """Takes cost from every band of a limit, all or none, or returns when it may succeed.
 
-        key: whom or what the limit counts, such as a host or an account
-        rule: the rule's name; or give algorithm and limits
+        key: what the limit counts, such as a host or an account
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
-        limits: the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but
+        limits: the bands of a limit given in full, 1 to 4; limits with different bands are different limits, which share only the
             pauses and delays of the key
-        group: counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none
-        pool: the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group,
-            wait_ms, algorithm or limits
-        cost: how much to take; 0 takes nothing, as ratelimit.peek. The Go client leaves a 0 out, so that it takes 1: look with
-            RatelimitPeek (0 to 1000000000); absent = 1
-        wait_ms: milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek
-            never waits; sliding_window_counter takes none (0 to 60000)
-        fail_mode: what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this
-            sidecar alone limits it; absent = the rule's, open unless it says otherwise
+        group: is counted instead of the key, for all keys of the group together; absent = the group that the rule has for the key, if
+            any
+        pool: the pool whose member the key is: the call uses the member's bucket under the rule and its pause, as permits do; not with
+            group, wait_ms, algorithm or limits
+        cost: how much to take; 0 takes nothing, like ratelimit.peek. The Go client omits a 0, which then takes 1: use RatelimitPeek
+            there (0 to 1000000000); absent = 1
+        wait_ms: milliseconds that the call may wait for a slot, first come, first served; if the slot is further away, the call is
+            refused at once. ratelimit.peek never waits. Not with sliding_window_counter (0 to 60000)
+        fail_mode: what decides while Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local =
+            this sidecar limits it from its own memory; absent = that of the rule, which is open by default
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3813,14 +3845,14 @@ class AsyncRatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitAnyResult]:
-        """Takes cost for the first of several keys that may go now, or says which may go soonest.
+        """Takes cost for the first of several keys that is allowed now, or returns the key that will be allowed soonest.
 
         keys: 1 to 100 keys, the preferred first
-        rule: the rule's name; or give algorithm and limits
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
         limits: the bands of a limit given in full, 1 to 4
         cost: how much to take (0 to 1000000000); absent = 1
-        fail_mode: what decides when Redis does not answer
+        fail_mode: what decides while Redis does not answer
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3848,10 +3880,10 @@ class AsyncRatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitManyResult]:
-        """Takes from many limits in one round trip. With atomic takes all or none; then the items share one rule and one group.
+        """Takes from many limits in one round trip. With atomic it takes all or none, and the items must have the same rule and group.
 
         items: 1 to 100 acquisitions, each as ratelimit.acquire without wait_ms
-        atomic: all or none: the items have one rule and one group, and none is refused alone
+        atomic: take all or none; all items must have the same rule and group
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -3869,7 +3901,7 @@ class AsyncRatelimitMethods:
         name: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitDeleteRuleResult]:
-        """Removes a rule that ratelimit.put_rule put. Rules of files stay.
+        """Removes a rule that ratelimit.put_rule stored. It does not remove rules of files.
 
         name: the rule
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -3884,9 +3916,9 @@ class AsyncRatelimitMethods:
         grant: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitDoneResult]:
-        """Frees the place of a grant under a rule with max_concurrent. What it took stays taken.
+        """Gives back the permit of a grant under a rule with max_concurrent. What the grant took from the bands stays taken.
 
-        grant: the grant, as ratelimit.acquire told it
+        grant: the grant that ratelimit.acquire returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"grant": grant}
@@ -3903,13 +3935,14 @@ class AsyncRatelimitMethods:
         group: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitExplainResult]:
-        """Tells all there is to know of a limit and a key: the rule and override that count, each band, pause, delay, and who holds places.
+        """Explains what a limit would decide for a key now, and everything that decides it: the rule and override in force, each band, the
+        pause, the delay, and who holds permits. It takes nothing.
 
         key: the key
-        rule: the rule's name; or give algorithm and limits
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
         limits: the bands of a limit given in full, 1 to 4
-        group: the group that counts in its place
+        group: the group that is counted instead of the key
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -3936,15 +3969,15 @@ class AsyncRatelimitMethods:
         pool: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitPauseResult]:
-        """Refuses a key for a time, in every sidecar. Of several pauses the longest counts.
+        """Refuses all calls for a key for a time, in every sidecar. If there are several pauses, the longest is in force.
 
         key: the key
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        for_ms: milliseconds from now; or give until_at_ms (0 to 31622400000)
-        until_at_ms: the instant it ends, by the Redis server's clock, Unix milliseconds, within 366 days (at least 0)
-        reason: for people
-        pool: the pool whose member the key names: it is paused for permits, whatever the rule
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        for_ms: milliseconds from now; or give until_at_ms instead (0 to 31622400000)
+        until_at_ms: when the pause ends, by the Redis server's clock, Unix milliseconds, within 366 days (at least 0)
+        reason: the reason, for people
+        pool: the pool whose member the key is: the pause is the member's, which permits respect under any rule
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -3977,22 +4010,23 @@ class AsyncRatelimitMethods:
         fail_mode: Literal["closed", "open", "local"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitResult]:
-        """Answers what ratelimit.acquire would, and takes nothing.
+        """Returns what ratelimit.acquire would return, and takes nothing.
 
-        key: whom or what the limit counts, such as a host or an account
-        rule: the rule's name; or give algorithm and limits
+        key: what the limit counts, such as a host or an account
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
-        limits: the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but
+        limits: the bands of a limit given in full, 1 to 4; limits with different bands are different limits, which share only the
             pauses and delays of the key
-        group: counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none
-        pool: the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group,
-            wait_ms, algorithm or limits
-        cost: how much to take; 0 takes nothing, as ratelimit.peek. The Go client leaves a 0 out, so that it takes 1: look with
-            RatelimitPeek (0 to 1000000000); absent = 1
-        wait_ms: milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek
-            never waits; sliding_window_counter takes none (0 to 60000)
-        fail_mode: what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this
-            sidecar alone limits it; absent = the rule's, open unless it says otherwise
+        group: is counted instead of the key, for all keys of the group together; absent = the group that the rule has for the key, if
+            any
+        pool: the pool whose member the key is: the call uses the member's bucket under the rule and its pause, as permits do; not with
+            group, wait_ms, algorithm or limits
+        cost: how much to take; 0 takes nothing, like ratelimit.peek. The Go client omits a 0, which then takes 1: use RatelimitPeek
+            there (0 to 1000000000); absent = 1
+        wait_ms: milliseconds that the call may wait for a slot, first come, first served; if the slot is further away, the call is
+            refused at once. ratelimit.peek never waits. Not with sliding_window_counter (0 to 60000)
+        fail_mode: what decides while Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local =
+            this sidecar limits it from its own memory; absent = that of the rule, which is open by default
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -4021,7 +4055,7 @@ class AsyncRatelimitMethods:
         rule: Rule,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitPutRuleResult]:
-        """Keeps a rule in Redis, for every sidecar, at once or a second later. A rule of the same name there is replaced.
+        """Stores a rule in Redis. It takes effect in every sidecar within about a second, and replaces a rule of the same name in Redis.
 
         rule: the rule
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -4036,10 +4070,10 @@ class AsyncRatelimitMethods:
         grant: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitRefundResult]:
-        """Gives back what a grant took and was not used for, once, up to what the limit holds. What was used and refunded counts as
-        admitted.
+        """Gives back, once, what a grant took and the caller did not use: at most what still counts against the limit. The sidecar does not
+        check that it was not used.
 
-        grant: the grant, as ratelimit.acquire told it
+        grant: the grant that ratelimit.acquire returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"grant": grant}
@@ -4060,18 +4094,18 @@ class AsyncRatelimitMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitReportResult]:
-        """Tells how the remote server answered. A status among the rule's penalty codes pauses the key for everyone. Frees the grant's
-        place.
+        """Reports how the remote server answered. A status among the rule's penalty codes pauses the key for all callers. Gives back the
+        grant's permit.
 
-        key: whom or what the limit counts
-        status: the HTTP status that came back (100 to 999)
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        grant: the grant that the request went out with; its place is freed
-        latency_ms: milliseconds that the answer took, for metrics (0 to 86400000)
-        retry_after_ms: milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause;
-            absent = it did not say. The Go client leaves a 0 out: there it is -1 (-31622400000 to 31622400000)
-        pool: the pool whose member the key names: the member is paused for permits
+        key: what the limit counts
+        status: the HTTP status of the response (100 to 999)
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        grant: the grant for the request; its permit is given back
+        latency_ms: milliseconds that the response took, for metrics (0 to 86400000)
+        retry_after_ms: the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no
+            pause; absent = it gave none. The Go client omits a 0: give -1 there (-31622400000 to 31622400000)
+        pool: the pool whose member the key is: the pause is the member's, which permits respect
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4104,14 +4138,14 @@ class AsyncRatelimitMethods:
         pool: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitResetResult]:
-        """Forgets what was taken from a limit under one key.
+        """Forgets what a key has taken from a limit, so that the limit is full again.
 
         key: the key to forget
-        rule: the rule's name; or give algorithm and limits
+        rule: the rule's name; or give algorithm and limits instead
         algorithm: the algorithm of a limit given in full
         limits: the bands of a limit given in full, 1 to 4
-        group: the group that counts in its place
-        pool: the pool whose member the key names: its bucket under the rule is forgotten
+        group: the group that is counted instead of the key
+        pool: the pool whose member the key is: the member's bucket under the rule is forgotten
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -4140,9 +4174,9 @@ class AsyncRatelimitMethods:
         """Ends the pause of a key and forgets its penalty.
 
         key: the key
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        pool: the pool whose member the key names
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        pool: the pool whose member the key is
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -4160,7 +4194,7 @@ class AsyncRatelimitMethods:
         *,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitRulesResult]:
-        """Lists the rules in force in this sidecar, and those that another one of the same name hides.
+        """Lists the rules in force in this sidecar, and the rules that one of the same name hides.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4179,15 +4213,15 @@ class AsyncRatelimitMethods:
         source: str = "robots",
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitSetDelayResult]:
-        """Keeps a time between any two admissions of a key, such as a crawl-delay. Of several sources the slowest counts.
+        """Sets the least time between two admissions of a key, such as a crawl-delay. If several sources set one, the longest is in force.
 
         key: the key
-        rule: the rule's name; absent for limits given in full
-        group: the group that counts in its place
-        delay_ms: milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = this source asks for none (0 to
-            86400000)
-        ttl_ms: milliseconds until this source's word is forgotten (1 to 31622400000); absent = 86400000
-        source: who says so, such as robots; each has one word; absent = robots
+        rule: the rule's name; absent for a limit that is given in full
+        group: the group that is counted instead of the key
+        delay_ms: milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = removes the delay of this source (0
+            to 86400000)
+        ttl_ms: milliseconds until this source's delay is forgotten (1 to 31622400000); absent = 86400000
+        source: the source of the delay, such as robots; each source has one delay; absent = robots
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"key": key}
@@ -4209,7 +4243,7 @@ class AsyncRatelimitMethods:
         *,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, RatelimitStatsResult]:
-        """Counts the decisions of this sidecar since it started, for each rule.
+        """Returns, for each rule, the counts of this sidecar's decisions since it started.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4268,12 +4302,12 @@ class AsyncSeenMethods:
         keep_ms: int = 86400000,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SeenCommitResult]:
-        """Says that what was reserved is done: for keep_ms no one else does it.
+        """Records that what was reserved is done: for keep_ms no caller can reserve the key.
 
         set: the set
         key: the key
-        token: what seen.reserve answered
-        keep_ms: milliseconds to remember it, at most 366 days (1 to 31622400000); absent = 86400000
+        token: the token that seen.reserve returned
+        keep_ms: milliseconds to remember that the key is done, at most 366 days (1 to 31622400000); absent = 86400000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"set": set, "key": key, "token": token}
@@ -4290,11 +4324,11 @@ class AsyncSeenMethods:
         token: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SeenReleaseResult]:
-        """Gives a reservation up: the next one who asks does it.
+        """Gives up a reservation: the next caller that asks can reserve the key.
 
         set: the set
         key: the key
-        token: what seen.reserve answered
+        token: the token that seen.reserve returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"set": set, "key": key, "token": token}
@@ -4311,12 +4345,13 @@ class AsyncSeenMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SeenReserveResult]:
-        """Reserves a key of a set to do something once, such as fetching a URL, or says that it is done or under way.
+        """Reserves a key of a set, so that something is done once, such as fetching a URL; or reports that it is done or under way.
 
         set: the set
         key: what is to be done once, such as a URL or its hash
-        ttl_ms: milliseconds until the reservation ends unless renewed or committed (100 to 86400000); absent = 30000
-        bind: session = renewed while this connection lives and given up when it closes; ttl = neither; absent = session
+        ttl_ms: milliseconds that the reservation lasts unless it is renewed or committed (100 to 86400000); absent = 30000
+        bind: session = the sidecar renews it while this connection is open and gives it up when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4353,20 +4388,22 @@ class AsyncSemaphoreMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SemaphoreAcquireResult]:
-        """Takes permits of a semaphore, all or none, at once or in turn within wait_ms. Repeating it with the same token answers the same
-        grant.
+        """Acquires permits of a semaphore, all or none, at once or in turn within wait_ms. A repeated call with the same token returns the
+        same grant.
 
         name: the semaphore
-        limit: how many permits it has; each call goes by its own limit, so give the same everywhere (1 to 10000)
-        permits: how many to take, at most limit (1 to 10000); absent = 1
-        ttl_ms: milliseconds until they are free again unless renewed (100 to 86400000); absent = 30000
-        wait_ms: milliseconds to stand in line for them, within the call's deadline; first come, first served across all pods, and
-            nobody passes who asks for many (0 to 60000); absent = 0
-        token: the owner's secret; made by the sidecar when absent
-        wait_replicas: how many replicas of Redis must have the grant, or it is given back (0 to 16); absent = 0
-        max_hold_ms: milliseconds after which they are lost, whoever renews them; 0 = never (0 to 604800000); absent = 0
-        meta: shown with the holder; at most 512 bytes
-        bind: session = renewed while this connection lives and released when it closes; ttl = neither; absent = session
+        limit: how many permits the semaphore has. Redis does not keep the limit: each call uses its own, so pass the same one
+            everywhere (1 to 10000)
+        permits: how many permits to acquire, at most limit (1 to 10000); absent = 1
+        ttl_ms: milliseconds that the lease of the permits lasts unless it is renewed (100 to 86400000); absent = 30000
+        wait_ms: how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all
+            pods: a call for few permits does not overtake one for many (0 to 60000); absent = 0
+        token: the owner's secret; the sidecar makes one when it is absent
+        wait_replicas: how many replicas of Redis must have the grant; if fewer do in time, it is given back (0 to 16); absent = 0
+        max_hold_ms: milliseconds after which they are lost even if they are renewed; 0 = never (0 to 604800000); absent = 0
+        meta: a text that is shown with the holder, at most 512 bytes
+        bind: session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does
+            neither; absent = session
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4398,7 +4435,7 @@ class AsyncSemaphoreMethods:
         name: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SemaphoreGetResult]:
-        """Says how many permits are held, and by whom.
+        """Returns how many permits are held, and by whom.
 
         name: the semaphore
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -4415,12 +4452,12 @@ class AsyncSemaphoreMethods:
         state: Literal["held", "waited"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SemaphoreListResult]:
-        """Lists the semaphores of which permits are held or waited for, a page at a time, in no order. What changes meanwhile may be
-        missing or be there still.
+        """Lists the semaphores with permits that are held or waited for, one page at a time, in no particular order. An entry that is added
+        or removed during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: held = only those of which permits are held; waited = only those that calls stand in line for; absent = both
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: held = only semaphores with held permits; waited = only those with calls in their waiting lines; absent = both
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -4440,7 +4477,7 @@ class AsyncSemaphoreMethods:
         token: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SemaphoreReleaseResult]:
-        """Gives the permits of this token back, and nobody else's.
+        """Releases the permits of this token.
 
         name: the semaphore
         token: the owner's secret
@@ -4458,12 +4495,12 @@ class AsyncSemaphoreMethods:
         ttl_ms: int = 30000,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, SemaphoreRenewResult]:
-        """Renews the permits of this token: they last so long from now on, shorter or longer. Those bound to the session are renewed by the
-        sidecar, so from then on.
+        """Renews the permits of this token: from now on they last the given time, which may be shorter or longer than what was left. The
+        sidecar renews leases that are bound to the session itself, with the new time from then on.
 
         name: the semaphore
         token: the owner's secret
-        ttl_ms: milliseconds from now until they are free again (100 to 86400000); absent = 30000
+        ttl_ms: milliseconds that the lease of the permits lasts from now on (100 to 86400000); absent = 30000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"name": name, "token": token}
@@ -4485,9 +4522,10 @@ class AsyncSessionMethods:
         deadline_ms: int = 30000,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, DrainResult]:
-        """Tells every client that holds or follows something that the pod ends (session.draining). Calls go on.
+        """Notifies every client that holds a lease or a subscription that the pod is shutting down (session.draining). Calls go on.
 
-        deadline_ms: milliseconds until the pod is killed; a later call changes nothing (1 to 86400000); absent = 30000
+        deadline_ms: milliseconds until the pod is killed; the first call sets it, later ones do not change it (1 to 86400000); absent =
+            30000
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -4505,11 +4543,11 @@ class AsyncSessionMethods:
         errors: Literal["list", "map"] = "list",
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, HelloResult]:
-        """Introduces the client and learns what the sidecar is and allows. Optional.
+        """Introduces the client, and returns what the sidecar is and what it allows. Optional.
 
         client: the client program or library
         version: its version
-        instance: which one it is, such as the pod and the process
+        instance: the instance of the program, such as its pod and process
         errors: the form of errors on this connection: list = [kind, text], map = {code, message, retryable, retry_after_ms?, details?};
             absent = list
         deadline: seconds for the call; absent = the client's, and wait_ms
@@ -4531,7 +4569,7 @@ class AsyncSessionMethods:
         *,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, PingResult]:
-        """Answers at once, without Redis.
+        """Returns at once, without asking Redis.
 
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4554,11 +4592,11 @@ class AsyncStreamMethods:
         id: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamAckResult]:
-        """Ends the delivery of a message that was dealt with: the group is not given it again.
+        """Acknowledges a message: its delivery ends, and the group is not given it again.
 
         stream: the stream
         group: the group
-        id: the message
+        id: the id of the message
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
@@ -4576,8 +4614,8 @@ class AsyncStreamMethods:
         """Lists the dead letters of a stream, the oldest first.
 
         stream: the stream
-        count: how many at most; fewer come if together they pass 512 KiB (1 to 256); absent = 20
-        after: only those after this one: next of the answer before
+        count: the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 20
+        after: list only dead letters after this id; pass the next of the previous result
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -4596,11 +4634,11 @@ class AsyncStreamMethods:
         id: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamExtendResult]:
-        """Starts the visibility timeout of a message again. Those bound to the session are extended by the sidecar.
+        """Restarts the visibility timeout of a message. The sidecar extends messages that are bound to the session itself.
 
         stream: the stream
         group: the group
-        id: the message
+        id: the id of the message
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
@@ -4623,18 +4661,18 @@ class AsyncStreamMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamFetchResult]:
-        """Takes messages of a group, at once or within wait_ms. The group is made if there is none.
+        """Takes messages of a group, at once or within wait_ms. Creates the group if it does not exist.
 
         stream: the stream
         group: the group of consumers
-        count: how many messages at most; fewer come if together they pass 512 KiB (1 to 256); absent = 1
-        wait_ms: milliseconds to wait for the first, within the call's deadline (0 to 60000); absent = 0
-        max_deliveries: as of stream.subscribe (1 to 1000); absent = 5
-        visibility_ms: as of stream.subscribe (100 to 43200000); absent = 60000
-        bind: as of stream.subscribe; with ttl messages also outlive this connection; absent = session
-        start: as of stream.subscribe; absent = first
-        rule: as of stream.subscribe
-        key: as of stream.subscribe
+        count: the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 1
+        wait_ms: how many milliseconds the call may wait for the first message, within its deadline (0 to 60000); absent = 0
+        max_deliveries: as in stream.subscribe (1 to 1000); absent = 5
+        visibility_ms: as in stream.subscribe (100 to 43200000); absent = 60000
+        bind: as in stream.subscribe; with ttl, the closing of the connection does not end the deliveries; absent = session
+        start: as in stream.subscribe; absent = first
+        rule: as in stream.subscribe
+        key: as in stream.subscribe
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4683,13 +4721,13 @@ class AsyncStreamMethods:
         state: Literal["behind", "dead"] | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamListResult]:
-        """Lists the streams that there are, with what their groups are behind, a page at a time, in no order. What changes meanwhile may be
-        missing or be there still.
+        """Lists the streams, and how far their groups are behind, one page at a time, in no particular order. An entry that is added or
+        removed during the listing may be missing or still listed.
 
-        cursor: the cursor of the page before; absent = from the start
-        count: about how many to list (1 to 1000); absent = 100
-        state: behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters;
-            absent = all
+        cursor: the cursor that the previous page returned; absent = the first page
+        count: about how many entries to list (1 to 1000); absent = 100
+        state: behind = only streams with a group that has undelivered or unacknowledged messages; dead = only streams with dead
+            letters; absent = all
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {}
@@ -4713,16 +4751,16 @@ class AsyncStreamMethods:
         reason: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamNackResult]:
-        """Ends the delivery of a message that was not dealt with: it is delivered again after delay_ms, or moved to the dead letters after
+        """Ends the delivery of a message that was not processed: it is delivered again after delay_ms, or moved to the dead letters after
         its last attempt.
 
         stream: the stream
         group: the group
-        id: the message
-        delay_ms: milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each, at most 5 min (-1 to
-            86400000); absent = -1
-        dead: it is moved to the dead letters at once
-        reason: why, for the dead letter
+        id: the id of the message
+        delay_ms: milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each further one, at most 5
+            min (-1 to 86400000); absent = -1
+        dead: move the message to the dead letters at once
+        reason: the reason, which the dead letter keeps
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream, "group": group, "id": id}
@@ -4748,16 +4786,16 @@ class AsyncStreamMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamPublishResult]:
-        """Adds a message to the end of a stream, or later with delay_ms.
+        """Adds a message to the end of a stream, with delay_ms after that delay.
 
         stream: the stream
         body: any bytes, at most 256 KiB
-        fields: texts by name, at most 256 KiB together, beside the body or in its place
-        dedupe_id: a message with the same one, published within dedupe_ms before, is not published again
+        fields: texts by name, at most 256 KiB together, in addition to the body or instead of it
+        dedupe_id: if a message with the same dedupe_id was published within the last dedupe_ms, this one is not added
         dedupe_ms: milliseconds for which dedupe_id is remembered (1000 to 86400000); absent = 300000
         delay_ms: milliseconds until it is added to the stream (0 to 2592000000); absent = 0
-        maxlen: about how many messages the stream keeps, the newest, when this one is added; a few more may stay; 0 = all (0 to
-            1000000000); absent = 0
+        maxlen: when this message is added, the stream is cut to about this many of its newest messages; a few more may stay; 0 = keep
+            all (0 to 1000000000); absent = 0
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4792,7 +4830,7 @@ class AsyncStreamMethods:
 
         stream: the stream
         messages: 1 to 256 messages, at most 768 KiB together
-        maxlen: as of stream.publish (0 to 1000000000); absent = 0
+        maxlen: as in stream.publish (0 to 1000000000); absent = 0
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4813,13 +4851,13 @@ class AsyncStreamMethods:
         count: int = 20,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamReadResult]:
-        """Lists messages of a stream, the oldest first, without a group: nothing is taken from anybody.
+        """Lists messages of a stream, the oldest first, without a group: no group is affected.
 
         stream: the stream
-        after: only those after this message: next of the answer before
-        start: where to begin without after: first = with the oldest message; new = with those that are published from now on, so that
-            this call lists none; absent = first
-        count: how many at most; fewer come if together they pass 512 KiB (1 to 256); absent = 20
+        after: list only messages after this id; pass the next of the previous result
+        start: where to begin without after: first = with the oldest message; new = with messages published from now on, so this call
+            lists none; absent = first
+        count: the most messages to return; fewer are returned if they would exceed 512 KiB together (1 to 256); absent = 20
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -4844,8 +4882,8 @@ class AsyncStreamMethods:
         """Moves dead letters back to the end of their stream, each for the group that failed to process it.
 
         stream: the stream
-        ids: the dead letters, at most 256
-        count: in place of ids: so many, the oldest first (0 to 256); absent = 0
+        ids: the ids of the dead letters, at most 256
+        count: instead of ids: how many to move, the oldest first (0 to 256); absent = 0
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4866,10 +4904,10 @@ class AsyncStreamMethods:
         group: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamStatsResult]:
-        """Counts the messages of a stream and, of each group, what is not delivered and not acknowledged.
+        """Counts the messages of a stream and, for each group, those that are not delivered and those that are not acknowledged.
 
         stream: the stream
-        group: this group alone
+        group: count only this group; absent = all groups
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -4893,24 +4931,26 @@ class AsyncStreamMethods:
         request_id: str | None = None,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamSubscribeResult]:
-        """Has this connection sent the messages of a group as stream.message, up to prefetch that it has not acknowledged. The group is
-        made if there is none.
+        """Sends this connection the messages of a group as stream.message, with at most prefetch of them unacknowledged. Creates the group
+        if it does not exist.
 
         stream: the stream
-        group: the group of consumers; each message goes to one of them. The newest subscription or fetch of a pod sets visibility_ms
-            and max_deliveries for all of the group in this pod
+        group: the group of consumers; each message goes to one of them. The latest subscription or fetch in a pod sets visibility_ms
+            and max_deliveries for the whole group in that pod
         prefetch: how many messages this subscription may have unacknowledged (1 to 1000); absent = 16
-        max_deliveries: a message that was delivered so often and not acknowledged is moved to the dead letters (1 to 1000); absent = 5
-        visibility_ms: milliseconds after which a message is delivered to another consumer, unless it is acknowledged or extended (100
-            to 43200000); absent = 60000
-        bind: session = the sidecar extends messages while this connection lives; ttl = they last visibility_ms unless extended. Either
-            way they are delivered again at once when it closes; absent = session
-        start: where a group begins that is made by this: first = with the oldest message; new = with those published from now on;
-            absent = first
-        rule: with key: a message is delivered only when this rule admits its key. Messages of other keys pass it by; those of one key
-            go one at a time, in their order. The newest subscription or fetch of a pod sets it for all of the group in this pod
-        key: with rule: the field of messages that has the key, such as host. All subscriptions and fetches of a group name the same; a
-            message that has no such field is moved to the dead letters
+        max_deliveries: how many times a message is delivered; if it is then not acknowledged, it is moved to the dead letters (1 to
+            1000); absent = 5
+        visibility_ms: the visibility timeout in milliseconds: when it ends, the message is delivered to another consumer, unless it was
+            acknowledged or extended (100 to 43200000); absent = 60000
+        bind: session = the sidecar extends messages while this connection is open; ttl = a delivery lasts visibility_ms unless the
+            client extends it. In both cases messages are delivered again at once when the connection closes; absent = session
+        start: where the group begins if this call creates it: first = with the oldest message; new = with messages published from now
+            on; absent = first
+        rule: given together with key: a message is delivered only when this rule admits its key. Messages of other keys overtake it;
+            those of one key are delivered one at a time, in their order. The latest subscription or fetch in a pod sets the rule for the
+            whole group in that pod
+        key: given together with rule: the field of messages that contains the key, such as host. All subscriptions and fetches of a
+            group must name the same field; a message without it is moved to the dead letters
         request_id: makes the call run once however often it is sent; absent = a new one
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
@@ -4947,10 +4987,10 @@ class AsyncStreamMethods:
         """Deletes the oldest messages of a stream, or dead letters.
 
         stream: the stream
-        dead: of its dead letters
-        maxlen: keep the newest so many (0 to 1000000000)
-        older_ms: delete those that were added longer ago, in milliseconds (0 to 31536000000)
-        ids: delete these, at most 256
+        dead: delete dead letters instead of messages
+        maxlen: keep only this many of the newest ones (0 to 1000000000)
+        older_ms: delete those that were added more than this many milliseconds ago (0 to 31536000000)
+        ids: delete those with these ids, at most 256
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"stream": stream}
@@ -4971,9 +5011,9 @@ class AsyncStreamMethods:
         subscription: str,
         deadline: float | None = None,
     ) -> Coroutine[Any, Any, StreamUnsubscribeResult]:
-        """Ends a subscription. Messages that were sent stay this connection's until they are acknowledged or it closes.
+        """Ends a subscription. Messages that were already sent stay delivered to this connection until they are acknowledged or it closes.
 
-        subscription: what stream.subscribe answered
+        subscription: the id that stream.subscribe returned
         deadline: seconds for the call; absent = the client's, and wait_ms
         """
         params: dict[str, Any] = {"subscription": subscription}

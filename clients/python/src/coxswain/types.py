@@ -7,97 +7,98 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Band(TypedDict):
-    # how many per period; of sliding_window_log at most 10000
+    # how much is admitted per period; for sliding_window_log at most 10000
     limit: int
     # the period in milliseconds, at most 366 days
     period_ms: int
-    # how many at once, of token_bucket and leaky_bucket; absent or 0 = limit for token_bucket, 1 for leaky_bucket
+    # how much token_bucket and leaky_bucket admit at once; absent or 0 = limit for token_bucket, 1 for leaky_bucket
     burst: NotRequired[int]
 
 
 class BreakerAllowParams(TypedDict):
-    # the breaker, such as a host; with pool the member
+    # the name of the breaker, such as a host; with pool, the member
     name: str
-    # the pool whose member's breaker it is, as permit.acquire uses it
+    # the pool whose member's breaker it is, as permit.acquire uses it; absent = the breaker belongs to no pool
     pool: NotRequired[str]
-    # the configured policy to go by; absent = the first whose name matches the breaker's (with pool, the pool's), else the default
+    # the configured policy to use; absent = the first policy whose name matches the breaker's name (with pool, the pool's), or the default
+    # policy if none does
     policy: NotRequired[str]
-    # what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed; absent = the policy's, open
-    # unless it says otherwise
+    # what decides while Redis does not answer: closed = this call fails with UNAVAILABLE, open = it is allowed; absent = that of the
+    # policy, which is open by default
     fail_mode: NotRequired[Literal["closed", "open"]]
 
 
 class BreakerAllowResult(TypedDict):
-    # the call may be made, and is to be reported
+    # the call may be made; report its outcome by breaker.report
     allowed: bool
     # the breaker's state
     state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
-    # rises with every change of state; give it to breaker.report
+    # a number that rises with every change of state; pass it to breaker.report
     generation: int
-    # the probe that this call is, while half open: give it to breaker.report. It is lost after the policy's probe_ttl_ms, or with this
-    # connection
+    # present if this call is a probe of a half-open breaker: pass it to breaker.report. The probe is lost after the policy's probe_ttl_ms,
+    # or when this connection closes
     probe: NotRequired[str]
-    # 0 when allowed; else milliseconds until a probe may pass, rounded up; -1 = it is forced open
+    # 0 when allowed; else milliseconds until a probe may be admitted, rounded up; -1 = the breaker is forced open
     retry_after_ms: int
-    # the answer came from the fail mode, since Redis did not answer
+    # the fail mode decided, because Redis did not answer
     degraded: bool
-    # the fail mode answered after a failure that leaves it unknown whether a probe is out, too
+    # the fail mode decided after a failure that leaves it unknown whether Redis also gave out a probe
     maybe_executed: NotRequired[bool]
-    # where the decision was made; cache = it was open less than a second ago and still is; local = the fail mode
+    # what decided: redis; cache = this sidecar saw less than a second ago that the breaker is open, and its open time is not over; local =
+    # the fail mode
     source: Literal["redis", "cache", "local"]
-    # the reply of an earlier call with the same request id
+    # this is the stored reply of an earlier call with the same request id
     replayed: NotRequired[bool]
 
 
 class BreakerChangeResult(TypedDict):
     # its state
     state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
-    # its generation
+    # the breaker's generation
     generation: int
     # this call changed it
     changed: bool
 
 
 class BreakerExplainResult(TypedDict):
-    # what breaker.allow would answer now: allowed; probe = allowed, as a probe; open; half_open = as many probes are out as may be;
-    # forced_open
+    # what breaker.allow would return now: allowed; probe = allowed as a probe; open; half_open = all probes are given out; forced_open
     decision: Literal["allowed", "probe", "open", "half_open", "forced_open"]
-    # 0 when a call may pass; else milliseconds until one may, rounded up; -1 = not before breaker.reset
+    # 0 when a call is allowed now; else milliseconds until one may be, rounded up; -1 = not before breaker.reset
     retry_after_ms: int
-    # the same as a sentence for people
+    # the decision as a sentence for people
     text: str
     # its state
     state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
-    # rises with every change of state
+    # a number that rises with every change of state
     generation: int
-    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten
+    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or the breaker's state has expired
     changed_at_ms: NotRequired[int]
     # failures in a row while closed
     failures: int
     # successes of probes while half open
     successes: int
-    # how often in a row it opened
+    # how many times in a row it opened
     opened: int
-    # milliseconds that it would be open the next time, give or take 5 %
+    # milliseconds that it would stay open the next time, plus or minus 5 %
     next_open_ms: int
-    # probes that are out now
+    # probes that were given out and are not reported
     probes: int
-    # how many may be out at once, while half open
+    # how many probes may be given out at once while half open
     most_probes: int
-    # milliseconds until the first of them is lost unless it is reported, rounded up
+    # milliseconds until the first of these probes is lost unless it is reported, rounded up
     probe_left_ms: NotRequired[int]
-    # calls in the rolling window, if the policy has one
+    # calls in the rolling window, if the policy has a window
     window_calls: NotRequired[int]
-    # failures among them
+    # failed calls among them
     window_failed: NotRequired[int]
-    # slow ones among them
+    # slow calls among them
     window_slow: NotRequired[int]
-    # the policy that it goes by, default when none is configured for it
+    # the policy in force for it; default = none is configured for it
     policy: str
-    # why it is this one: given = the call names it; name = it is the first that matches the breaker's name, with pool the pool's; default =
-    # none does
+    # why this policy: given = the call names it; name = it is the first policy whose name matches the breaker's name (with pool, the
+    # pool's); default = no policy matches
     policy_from: Literal["given", "name", "default"]
-    # the policy, with the defaults of what it does not set
+    # the policy, with the defaults of the fields that it does not set
     settings: BreakerPolicy
 
 
@@ -106,84 +107,84 @@ class BreakerForceParams(TypedDict):
     name: str
     # the pool whose member's breaker it is
     pool: NotRequired[str]
-    # the policy to go by, as for breaker.allow
+    # the policy, as for breaker.allow
     policy: NotRequired[str]
-    # open = nothing passes; closed = everything passes and failures are counted, without effect; disabled = everything passes, nothing is
-    # counted
+    # open = no call is allowed; closed = every call is allowed, and failures are counted without effect; disabled = every call is allowed,
+    # and nothing is counted
     state: Literal["open", "closed", "disabled"]
 
 
 class BreakerGetResult(TypedDict):
     # its state
     state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
-    # rises with every change of state
+    # a number that rises with every change of state
     generation: int
-    # the policy that it goes by, default when none is configured for it
+    # the policy in force for it; default = none is configured for it
     policy: str
     # failures in a row while closed
     failures: int
     # successes of probes while half open
     successes: int
-    # probes that are out now
+    # probes that were given out and are not reported
     probes: int
-    # milliseconds until a probe may pass; 0 when one may, or it is not open
+    # milliseconds until a probe is admitted; 0 = one is admitted now, or the breaker is not open
     open_for_ms: NotRequired[int]
-    # how often in a row it opened, which is how often its time doubled
+    # how many times in a row it opened; each further time doubles how long it stays open
     opened: int
-    # calls in the rolling window, if the policy has one
+    # calls in the rolling window, if the policy has a window
     window_calls: NotRequired[int]
-    # failures among them
+    # failed calls among them
     window_failed: NotRequired[int]
-    # slow ones among them
+    # slow calls among them
     window_slow: NotRequired[int]
-    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten
+    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or the breaker's state has expired
     changed_at_ms: NotRequired[int]
-    # when it was forced, Unix milliseconds; 0 = it is not
+    # when it was forced, Unix milliseconds; 0 = it is not forced
     forced_at_ms: NotRequired[int]
 
 
 class BreakerListParams(TypedDict):
-    # the pool whose members' breakers to list; absent = breakers that are no member's
+    # the pool whose members' breakers to list; absent = breakers that belong to no pool
     pool: NotRequired[str]
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # about how many to list
+    # about how many entries to list
     count: NotRequired[int]
-    # only those in this state; not_closed = in any but closed; absent = all
+    # list only breakers in this state; not_closed = in any state but closed; absent = all
     state: NotRequired[Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "not_closed"]]
 
 
 class BreakerListResult(TypedDict):
-    # those of this page; it may have none and not be the last
+    # the entries of this page; a page may be empty without being the last
     breakers: list[BreakerListed]
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
 class BreakerListed(TypedDict):
-    # the breaker; with pool the member
+    # the breaker; with pool, the member
     name: str
     # its state
     state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
-    # the policy that it goes by where a call names none
+    # the policy in force for a call that names none
     policy: str
     # failures in a row while closed
     failures: int
     # successes of probes while half open
     successes: int
-    # probes that are out now
+    # probes that were given out and are not reported
     probes: int
-    # milliseconds until a probe may pass; 0 when one may, or it is not open
+    # milliseconds until a probe is admitted; 0 = one is admitted now, or the breaker is not open
     open_for_ms: int
-    # how often in a row it opened
+    # how many times in a row it opened
     opened: int
-    # calls in the rolling window, if the policy has one
+    # calls in the rolling window, if the policy has a window
     window_calls: NotRequired[int]
-    # failures among them
+    # failed calls among them
     window_failed: NotRequired[int]
-    # slow ones among them
+    # slow calls among them
     window_slow: NotRequired[int]
-    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or it is forgotten
+    # when its state last changed, by the Redis server's clock, Unix milliseconds; 0 = never, or the breaker's state has expired
     changed_at_ms: int
 
 
@@ -192,28 +193,28 @@ class BreakerParams(TypedDict):
     name: str
     # the pool whose member's breaker it is
     pool: NotRequired[str]
-    # the policy to go by, as for breaker.allow
+    # the policy, as for breaker.allow
     policy: NotRequired[str]
 
 
 class BreakerPolicy(TypedDict):
-    # the breaker that it is for (with a pool, the pool), or a glob of them
+    # the breaker that the policy is for (with a pool, the pool), or a glob of names
     name: str
-    # failures in a row that open it; absent = 3
+    # how many failures in a row open the breaker; absent = 3
     failure_threshold: NotRequired[int]
-    # successes of probes that close it; absent = 3
+    # how many successful probes close it; absent = 3
     success_threshold: NotRequired[int]
-    # milliseconds that it stays open, twice as long each time in a row; absent = 600000
+    # milliseconds that it stays open the first time, doubled each further time in a row; absent = 600000
     open_ms: NotRequired[int]
-    # the most milliseconds that it stays open; absent = an hour, or open_ms if that is longer
+    # the longest that it stays open, in milliseconds; absent = 3600000, or open_ms if that is longer
     open_max_ms: NotRequired[int]
-    # how many probes are out at once; absent = success_threshold
+    # how many probes are given out at once; absent = success_threshold
     half_open_max: NotRequired[int]
-    # milliseconds after which a probe that nobody reports on is lost; absent = a minute
+    # milliseconds after which a probe that was not reported is lost; absent = 60000
     probe_ttl_ms: NotRequired[int]
-    # a rolling window of calls, whose rates open it too; absent = none
+    # a rolling window of calls, whose failure and slow rates open the breaker too; absent = none
     window: NotRequired[BreakerWindow]
-    # what decides when Redis does not answer; absent = open
+    # what decides while Redis does not answer; absent = open
     fail_mode: NotRequired[Literal["closed", "open"]]
 
 
@@ -222,41 +223,42 @@ class BreakerReportParams(TypedDict):
     name: str
     # the pool whose member's breaker it is
     pool: NotRequired[str]
-    # the policy to go by, as for breaker.allow
+    # the policy, as for breaker.allow
     policy: NotRequired[str]
-    # the generation that allowed the call; absent or 0 = the present one, if it is closed
+    # the generation that breaker.allow returned; absent or 0 = the present one, if the breaker is closed
     generation: NotRequired[int]
-    # the probe that the call was
+    # the probe that breaker.allow returned
     probe: NotRequired[str]
-    # ignored = it says nothing of what is behind the breaker, such as a cancelled call or a refusal of our own; it gives a probe back
+    # how the call ended; ignored = it shows nothing about what the breaker protects, as a cancelled call or a refusal on this side; it is
+    # not counted, and a probe is given back
     outcome: Literal["success", "failure", "ignored"]
-    # milliseconds that the call took, for the slow rate
+    # milliseconds that the call took, for the slow rate of the policy's window
     duration_ms: NotRequired[int]
 
 
 class BreakerReportResult(TypedDict):
     # the breaker's state
     state: Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]
-    # its generation
+    # the breaker's generation
     generation: int
     # this report changed the state
     changed: bool
-    # it counted: it is of the present generation, its probe was not lost, and its outcome is not ignored
+    # the report was counted: its generation is the present one, its probe was not lost, and its outcome is not ignored
     counted: bool
-    # the reply of an earlier call with the same request id
+    # this is the stored reply of an earlier call with the same request id
     replayed: NotRequired[bool]
 
 
 class BreakerWindow(TypedDict):
-    # its length in milliseconds
+    # the length of the window in milliseconds
     window_ms: int
-    # fewer calls say nothing; absent = 10
+    # with fewer calls in the window, its rates are not used; absent = 10
     min_calls: NotRequired[int]
-    # the percent of failures that opens it; absent = they do not
+    # the percentage of failed calls that opens the breaker; absent = the rate does not open it
     failure_rate: NotRequired[int]
-    # milliseconds from which on a call is slow
+    # a call that takes at least this many milliseconds is slow
     slow_ms: NotRequired[int]
-    # the percent of slow calls that opens it; absent = they do not
+    # the percentage of slow calls that opens the breaker; absent = the rate does not open it
     slow_rate: NotRequired[int]
 
 
@@ -266,14 +268,14 @@ class DescribeParams(TypedDict):
 
 
 class DrainParams(TypedDict):
-    # milliseconds until the pod is killed; a later call changes nothing
+    # milliseconds until the pod is killed; the first call sets it, later ones do not change it
     deadline_ms: NotRequired[int]
 
 
 class DrainResult(TypedDict):
     # always true
     draining: bool
-    # when the pod is killed, Unix milliseconds by the pod's clock, as first told
+    # when the pod is killed, Unix milliseconds by the pod's clock, as the first call set it
     deadline_at_ms: int
     # connections open now, this one included
     connections: int
@@ -285,30 +287,31 @@ class DrainingParams(TypedDict):
 
 
 class EventParams(TypedDict):
-    # breaker = a circuit breaker changed its state; degraded = a fail mode decided; draining = the pod ends; forced = a lock was taken from
-    # its holder by hand; lost = a lease was lost; paused = a key was paused; refused = a limit refused; reloaded = the configuration was
-    # read again; resumed = a pause was ended. Others may be added
+    # breaker = a circuit breaker changed its state; degraded = a fail mode decided a call; draining = the pod is shutting down; forced = a
+    # lock was taken from its holder by hand; lost = a lease was lost; paused = a key was paused; refused = a limit refused a call; reloaded
+    # = the configuration was read again; resumed = a pause was ended. More kinds may be added
     kind: str
-    # when, Unix milliseconds by the pod's clock
+    # when it happened, Unix milliseconds by the pod's clock
     at_ms: int
-    # what it is about, such as ratelimit or lock; absent for the sidecar itself
+    # the noun it concerns, such as ratelimit or lock; absent if it concerns the sidecar itself
     noun: NotRequired[str]
-    # the rule, the lock, ...
+    # the name of the rule, the lock, ...
     name: NotRequired[str]
-    # whom a limit counts; of one of those that it stands for
+    # the key that the limit counts; if count is above 1, the key of one of these events
     key: NotRequired[str]
     # why, in one word
     reason: NotRequired[str]
-    # for people
+    # details as text for people
     detail: NotRequired[str]
-    # how many alike it stands for, itself included; those after the last one of a burst are told with the next, or never
+    # how many similar events it stands for, itself included. Events that come after the last notification of a burst are counted in the
+    # next one, if there is one
     count: int
-    # how many before it were not sent, since this connection is read too slowly
+    # how many earlier events were not sent because the client read this connection too slowly
     dropped: NotRequired[int]
 
 
 class EventsSubscribeParams(TypedDict):
-    # the kinds of events to be sent: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; all when there are none
+    # the kinds of events to send: breaker, degraded, draining, forced, lost, paused, refused, reloaded, resumed; empty or absent = all
     kinds: NotRequired[list[str]]
 
 
@@ -318,55 +321,55 @@ class EventsSubscribeResult(TypedDict):
 
 
 class ExplainBand(TypedDict):
-    # limit/period, such as 80/10m
+    # the band as limit/period, such as 80/10m
     band: str
     # the limit per period
     limit: int
-    # how many at once, of token_bucket and leaky_bucket
+    # how much token_bucket and leaky_bucket admit at once
     burst: NotRequired[int]
-    # what could be taken at once now, rounded down
+    # how much could be taken at once now, rounded down
     remaining: int
-    # what counts now, rounded up; past the limit it is promised
+    # how much counts against the band now, rounded up; what exceeds the limit is promised to waiting calls
     current: int
-    # milliseconds until it is as if unused, rounded up
+    # milliseconds until the band is full again, rounded up
     reset_after_ms: int
 
 
 class ExplainBlock(TypedDict):
-    # what is left of it
+    # the tokens that are left
     tokens: int
-    # milliseconds until the last of it lapses, rounded up
+    # milliseconds until the last of them lapses, rounded up
     left_ms: int
 
 
 class ExplainDelay(TypedDict):
     # milliseconds from one admission to the next
     delay_ms: int
-    # whose word it is
+    # the source that set the delay
     source: str
-    # when it is forgotten, Unix milliseconds
+    # when the delay ends, Unix milliseconds
     until_at_ms: int
-    # milliseconds until the next may go, rounded up
+    # milliseconds until the next admission, rounded up
     next_after_ms: int
 
 
 class ExplainHolder(TypedDict):
-    # the client program, by its session.hello
+    # the client program, as it gave it to session.hello
     client: str
-    # which one it is
+    # the instance of the program, as it introduced itself
     instance: str
-    # since when, Unix milliseconds
+    # when it was given the permit, Unix milliseconds
     since_at_ms: int
     # milliseconds until it ends unless it is renewed, rounded up
     left_ms: int
 
 
 class ExplainLine(TypedDict):
-    # the sidecar, as inspect.sidecars lists it
+    # the sidecar's id, as inspect.sidecars lists it
     sidecar: str
-    # how many of its calls stand in line
+    # how many of its calls are in the line
     waiting: int
-    # milliseconds for which its places are kept unless it shows that it lives, rounded up; 0 = it seems dead, and is passed over
+    # milliseconds until its tickets end unless it sends a heartbeat, rounded up; 0 = it seems dead, and its calls are skipped
     left_ms: int
 
 
@@ -375,25 +378,25 @@ class ExplainPause(TypedDict):
     until_at_ms: int
     # milliseconds until then, rounded up
     left_ms: int
-    # for people; a penalty's is the status
+    # the reason, for people; for a penalty the HTTP status
     reason: str
 
 
 class ExplainPenalty(TypedDict):
-    # how many pauses in a row; the next one is twice as long
+    # how many pauses there were in a row; the next one is twice as long as the last
     level: int
-    # milliseconds until it is forgotten if none comes, rounded up
+    # milliseconds until this is forgotten if no further refusal comes, rounded up
     forgiven_after_ms: int
 
 
 class ExplainReason(TypedDict):
-    # what keeps them, as decision says it
+    # the reason, as in decision
     reason: Literal["busy", "cooling", "banned", "open", "limit", "pause"]
-    # how many it keeps
+    # how many members it applies to
     members: int
-    # the one of them that may be had first
+    # the one of them that becomes available first
     id: str
-    # milliseconds until then, rounded up; -1 = never, as things are
+    # milliseconds until then, rounded up; -1 = never, unless something changes
     after_ms: int
 
 
@@ -402,13 +405,13 @@ class FieldDescription(TypedDict):
     name: str
     # int, str, bool, bin, map, list or any
     type: str
-    # params: it must be there; result: it always is
+    # of params: the key must be given; of a result: the key is always present
     required: bool
     # the value of an absent key, as text
     default: NotRequired[str]
-    # the smallest int, where it is bounded
+    # the smallest allowed int, if it is bounded
     min: NotRequired[int]
-    # the largest int, where it is bounded
+    # the largest allowed int, if it is bounded
     max: NotRequired[int]
     # the allowed values
     enum: NotRequired[list[str]]
@@ -419,37 +422,37 @@ class FieldDescription(TypedDict):
 
 
 class Group(TypedDict):
-    # as of allow
+    # as in allow
     exact: NotRequired[str]
-    # as of allow
+    # as in allow
     glob: NotRequired[str]
-    # as of allow
+    # as in allow
     suffix: NotRequired[str]
-    # what counts in place of the key; absent = the suffix, which is then given
+    # the name that is counted instead of the key; absent = the suffix, which must then be given
     name: NotRequired[str]
 
 
 class HealthCheck(TypedDict):
     # the check
     name: str
-    # it passed
+    # the check passed
     ok: bool
-    # what was found, and the remedy when it failed
+    # what the check found; if it failed, with the remedy
     detail: str
-    # what is wrong, where that is known: as sidecar doctor says it
+    # what is wrong, if it is known, in the words of sidecar doctor
     cause: NotRequired[str]
     # what to do about it
     fix: NotRequired[str]
-    # where that is explained: a page with its section
+    # the page and section that explain it
     docs: NotRequired[str]
 
 
 class HealthResult(TypedDict):
     # the process and its socket answer
     live: bool
-    # it can decide: Redis answers, scripts are loaded, rules are in force
+    # the sidecar can decide calls: Redis answers, scripts are loaded, rules are in force
     ready: bool
-    # it is ready because readiness.mode is always, and cannot decide: the checks say why
+    # the sidecar cannot decide calls, and is ready only because readiness.mode is always; the checks give the cause
     degraded: bool
     # standalone, sentinel, cluster or embedded
     store: str
@@ -462,7 +465,7 @@ class HelloParams(TypedDict):
     client: NotRequired[str]
     # its version
     version: NotRequired[str]
-    # which one it is, such as the pod and the process
+    # the instance of the program, such as its pod and process
     instance: NotRequired[str]
     # the form of errors on this connection: list = [kind, text], map = {code, message, retryable, retry_after_ms?, details?}
     errors: NotRequired[Literal["list", "map"]]
@@ -488,31 +491,31 @@ class HelloResult(TypedDict):
 class Holder(TypedDict):
     # the client program
     client: str
-    # which one it is
+    # the instance of the program, as it introduced itself
     instance: str
-    # since when, by the Redis server's clock, Unix milliseconds
+    # when it acquired the lease, by the Redis server's clock, Unix milliseconds
     since_at_ms: int
-    # what it said of itself when it acquired
+    # the meta that it gave when it acquired the lease
     meta: NotRequired[str]
 
 
 class InspectChannel(TypedDict):
     # the channel
     channel: NotRequired[str]
-    # in its place: the pattern of channels
+    # the pattern of channels, in place of channel
     pattern: NotRequired[str]
-    # subscriptions to it here
+    # subscriptions to it on connections of this sidecar
     subscriptions: int
-    # Redis has confirmed it on the connection that there is now
+    # Redis has confirmed the subscription on the present connection
     listening: bool
 
 
 class InspectCounts(TypedDict):
     # connections, this one included
     connections: int
-    # calls in flight, this one and those that wait included
+    # calls in flight, this one and waiting ones included
     inflight: int
-    # calls with wait_ms among them
+    # calls in flight that have wait_ms
     waiting: int
     # leases that sessions hold
     held: int
@@ -523,80 +526,80 @@ class InspectError(TypedDict):
     code: str
     # the method that was called
     method: str
-    # when, Unix milliseconds by the pod's clock
+    # when it happened, Unix milliseconds by the pod's clock
     at_ms: int
-    # the text that the client was told; the sidecar's log has the cause
+    # the text that the client was sent; the sidecar's log has the cause
     text: str
 
 
 class InspectHeld(TypedDict):
-    # lock, ...
+    # the kind of lease, such as lock
     noun: str
-    # the lock, ...
+    # the name of the lock, ...
     name: str
-    # for how many milliseconds it is valid unless it is renewed
+    # milliseconds until the lease ends unless it is renewed
     ttl_ms: int
-    # its fence, a decimal number
+    # the fence of the lease, a decimal number
     fence: NotRequired[str]
 
 
 class InspectPool(TypedDict):
     # connections open now
     open: int
-    # those that nobody uses
+    # connections that are not in use
     idle: int
-    # the most there may be (redis.pool.max)
+    # the most connections allowed (redis.pool.max)
     max: int
 
 
 class InspectProbe(TypedDict):
-    # when, Unix milliseconds by the pod's clock
+    # when it happened, Unix milliseconds by the pod's clock
     at_ms: int
     # the store answered
     up: bool
-    # the round trip in microseconds, the longest if there were several; where it is not up the last one that there was
+    # the round trip in microseconds, the longest if there were several; if the store is not up, that of the last successful probe
     rtt_us: int
 
 
 class InspectRedis(TypedDict):
-    # what kind of store it is, such as standalone or embedded
+    # the kind of store, such as standalone or embedded
     topology: str
-    # where, without credentials
+    # the address, without credentials
     address: str
-    # it answers
+    # the store answers
     up: bool
-    # why it is not up, or what it refuses calls with
+    # why it is not up, or the error with which it refuses calls
     error: NotRequired[str]
-    # the name of that, such as oom or refused
+    # the name of that condition, such as oom or refused
     trouble: NotRequired[str]
     # the last probe's round trip, in microseconds
     rtt_us: int
-    # the memory that it says it uses, in bytes
+    # the memory that it reports as used, in bytes
     memory_bytes: int
-    # the connections to it
+    # the connections to the store
     pool: InspectPool
-    # the results of the last 300 seconds in which it was probed, the latest first
+    # the results of the last 300 seconds with a probe, the latest first
     history: list[InspectProbe]
 
 
 class InspectRefusals(TypedDict):
-    # since when they are counted, Unix milliseconds by the pod's clock: between five and ten minutes ago, or later if the sidecar started
-    # later or refused nothing for ten minutes
+    # the start of the counts, Unix milliseconds by the pod's clock: five to ten minutes ago, or later if the sidecar started later or
+    # refused nothing for ten minutes
     since_at_ms: int
-    # those that were refused most, at most 100, in this order
+    # the keys that were refused most often, the most refused first, at most 100
     keys: list[InspectRefused]
 
 
 class InspectRefused(TypedDict):
-    # the rule; inline = limits given in full
+    # the rule; inline = limits that calls give in full
     rule: str
     # the key
     key: str
     # how often it was refused
     refused: int
-    # by how much that may be wrong, since only 256 keys are counted at a time; 0 = it is exact
+    # by how much refused may be too high or too low, because only 256 keys are counted at a time; 0 = it is exact
     off_by: int
-    # why it was refused last, such as limit or pause
+    # the reason of the last refusal, such as limit or pause
     reason: str
 
 
@@ -605,23 +608,23 @@ class InspectResult(TypedDict):
     version: str
     # its process id
     pid: int
-    # since when it serves, Unix milliseconds by the pod's clock
+    # when it started to serve, Unix milliseconds by the pod's clock
     started_at_ms: int
-    # for how many milliseconds
+    # milliseconds since it started to serve
     uptime_ms: int
-    # the pod ends
+    # the pod is shutting down
     draining: bool
-    # when, if it is draining, Unix milliseconds by the pod's clock
+    # when the pod is killed, if it is draining, Unix milliseconds by the pod's clock
     ends_at_ms: NotRequired[int]
-    # the configuration in force as YAML, secrets masked, as sidecar config print shows it; at most 256 KiB
+    # the configuration in force as YAML, with secrets masked, as sidecar config print shows it; at most 256 KiB
     config: str
     # the rules in force, sorted by name, at most 1,000
     rules: list[InspectRule]
-    # how many more rules there are
+    # how many more rules are in force
     truncated_rules: int
     # the connections, the oldest first
     sessions: list[InspectSession]
-    # how many leases more than the 1,000 that are listed sessions hold
+    # how many leases sessions hold beyond the 1,000 that are listed
     truncated: int
     # the groups of consumers that this sidecar takes part in, sorted by stream and group, at most 256
     stream_groups: list[InspectStreamGroup]
@@ -629,26 +632,26 @@ class InspectResult(TypedDict):
     channels: list[InspectChannel]
     # how many more channels and patterns there are
     truncated_channels: int
-    # the calls since the start, by method, sorted: what the metric coxswain.rpc.duration counts
+    # the calls since the start, sorted by method: the counts of the metric coxswain.rpc.duration
     calls: list[InspectTimes]
-    # the runs of Redis scripts since the start, by script, sorted: what the metric coxswain.script.duration counts, each try for itself
+    # the runs of Redis scripts since the start, sorted by script: the counts of the metric coxswain.script.duration, each try on its own
     scripts: list[InspectTimes]
-    # what rules decided since the start, as ratelimit.stats has it, at most 1,000
+    # what rules decided since the start, as ratelimit.stats returns it; at most 1,000 rules
     decisions: list[RuleStats]
-    # how many more rules decided
+    # how many more rules decided calls
     truncated_decisions: int
-    # the keys that limits refused most lately
+    # the keys that limits refused most often in the last minutes
     refusals: InspectRefusals
-    # the store, as last probed
+    # the store, by its last probe
     redis: InspectRedis
-    # the last 32 tries of a script that took 100 ms or more from when they were sent to their reply, the latest first; one that was within
-    # a slow call is why it was slow
+    # the last 32 runs of scripts that took 100 ms or more from sending to the reply, the latest first; one that ran within a slow call is
+    # the reason why that call was slow
     slow_scripts: list[InspectSlowScript]
-    # the last 32 calls that took 100 ms or more, the latest first; not those with wait_ms
+    # the last 32 calls that took 100 ms or more, the latest first, except calls with wait_ms
     slow_calls: list[InspectSlow]
-    # the last 32 errors that are not the caller's fault, and conflicts, the latest first; not calls that their clients cancelled
+    # the last 32 errors that are not the caller's fault, and conflicts, the latest first, except calls that their clients cancelled
     errors: list[InspectError]
-    # what there is now
+    # the numbers of connections, calls and leases now
     counts: InspectCounts
 
 
@@ -659,70 +662,70 @@ class InspectRule(TypedDict):
     algorithm: str
     # its limits as limit/period, such as 80/10m, shortest period first
     limits: list[str]
-    # orders versions of the rules across pods: the age of the newest file they come from, Unix milliseconds
+    # orders the versions of rules across pods: the modification time of the newest file that rules come from, Unix milliseconds
     revision: int
 
 
 class InspectSession(TypedDict):
     # its id
     session: str
-    # the client program, as it introduced itself
+    # the client program, as it gave it to session.hello
     client: str
-    # which one it is
+    # the instance of the program, as it introduced itself
     instance: str
     # the user id of its process
     uid: int
     # when it connected, Unix milliseconds by the pod's clock
     since_at_ms: int
-    # its calls in flight, those that wait included
+    # its calls in flight, waiting ones included
     inflight: int
-    # it subscribed to events
+    # it is subscribed to events
     events: bool
-    # what it holds
+    # the leases that it holds
     held: list[InspectHeld]
 
 
 class InspectSidecar(TypedDict):
-    # its id, made when it started; explanations name those who wait by it
+    # its id, made when it started; explanations of waiting lines use it
     sidecar: str
-    # it is the one that answers
+    # it is the sidecar that answers this call
     self: NotRequired[bool]
-    # the name of its pod, as groups of consumers see it; empty = it is not known
+    # the name of its pod, as groups of consumers use it; empty = unknown
     pod: str
-    # host:port of its health pages; the host is an address of the pod. Empty = it has none
+    # host:port of its health pages, where host is an address of the pod; empty = it has no health pages
     address: str
     # its version
     version: str
     # when it started, by the clock of its pod, Unix milliseconds
     started_at_ms: int
-    # how many rules are in force in it
+    # how many rules it has in force
     rules: int
-    # the newest revision among its rules, Unix milliseconds; 0 = it has none
+    # the newest revision among its rules, Unix milliseconds; 0 = it has no rules
     rules_revision: int
-    # milliseconds since it last showed that it lives
+    # milliseconds since its last heartbeat
     seen_ms: int
 
 
 class InspectSidecarsParams(TypedDict):
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # about how many to list
+    # about how many entries to list
     count: NotRequired[int]
 
 
 class InspectSidecarsResult(TypedDict):
-    # those of this page; it may have none and not be the last
+    # the entries of this page; a page may be empty without being the last
     sidecars: list[InspectSidecar]
-    # how many there are, on all pages
+    # how many sidecars there are, on all pages
     total: int
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
 class InspectSlow(TypedDict):
     # the method
     method: str
-    # from when it was read to its answer, in milliseconds
+    # milliseconds from reading the call to answering it
     duration_ms: int
     # when it was answered, Unix milliseconds by the pod's clock
     at_ms: int
@@ -733,9 +736,9 @@ class InspectSlow(TypedDict):
 class InspectSlowScript(TypedDict):
     # the script
     script: str
-    # from when it was sent to its reply, in milliseconds
+    # milliseconds from sending it to its reply
     duration_ms: int
-    # when its reply came, Unix milliseconds by the pod's clock
+    # when the reply came, Unix milliseconds by the pod's clock
     at_ms: int
     # ok or error
     outcome: str
@@ -746,78 +749,78 @@ class InspectStreamGroup(TypedDict):
     stream: str
     # the group
     group: str
-    # subscriptions of connections here
+    # subscriptions to it on connections of this sidecar
     subscriptions: int
-    # calls of stream.fetch here that wait
+    # calls of stream.fetch that wait in this sidecar
     fetches: int
-    # messages that those subscriptions were sent and have not acknowledged
+    # messages that were sent to these subscriptions and are not acknowledged
     in_flight: int
-    # messages that were read here and that no client was sent so far
+    # messages that this sidecar has read and not yet sent to a client
     unsent: int
-    # messages that the group was not given, as counted within the last half minute; where Redis does not know it, how many there are at
-    # least
+    # messages that the group was not given, counted within the last half minute; a lower bound where Redis does not know the number
     lag: int
-    # messages that the group was given and has not acknowledged, in all pods, counted with lag
+    # messages that the group was given and has not acknowledged, in all pods, counted together with lag
     pending: int
 
 
 class InspectTimes(TypedDict):
     # the method or the script
     name: str
-    # how many there were
+    # how many calls or runs there were
     count: int
     # how many of them ended with an error
     errors: int
-    # how long all together took, in microseconds
+    # how long they took all together, in microseconds
     sum_us: int
-    # what half of them took at most, in microseconds, as the metric's buckets tell it
+    # the median in microseconds, estimated from the metric's buckets
     p50_us: int
-    # what 99 of 100 took at most, in microseconds, as the metric's buckets tell it
+    # the 99th percentile in microseconds, estimated from the metric's buckets
     p99_us: int
 
 
 class ItemError(TypedDict):
-    # as of errors
+    # a code, as of an error
     code: str
-    # for people
+    # the error text
     message: str
 
 
 class Limits(TypedDict):
     # the longest frame, in bytes
     max_frame_bytes: int
-    # the deepest nesting of a frame
+    # how deeply a frame may be nested
     max_depth: int
-    # the most elements of one array or map
+    # the most elements of an array or a map
     max_elements: int
-    # running calls on a connection
+    # the most running calls of a connection
     max_inflight: int
-    # waiting calls on a connection
+    # the most waiting calls of a connection
     max_waiting: int
-    # connections to the sidecar
+    # the most connections to the sidecar
     max_connections: int
-    # bytes that all connections may hold together: half in unfinished frames and unread replies, half in calls in flight
+    # the most bytes of memory for all connections together: half for unfinished frames and unread replies, half for calls in flight
     max_total_bytes: int
-    # waiting calls of all connections together
+    # the most waiting calls of all connections together
     max_total_waiting: int
 
 
 class LockAcquireParams(TypedDict):
     # the lock
     name: str
-    # milliseconds until it is free again unless renewed
+    # milliseconds that the lease lasts unless it is renewed
     ttl_ms: NotRequired[int]
-    # milliseconds to stand in line for it, within the call's deadline; first come, first served across all pods
+    # how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods
     wait_ms: NotRequired[int]
-    # the owner's secret; made by the sidecar when absent
+    # the owner's secret; the sidecar makes one when it is absent
     token: NotRequired[str]
-    # how many replicas of Redis must have the grant, or it is given back; for fewer second holders after a failover
+    # how many replicas of Redis must have the grant; if fewer do in time, it is given back. A second holder after a failover becomes less
+    # likely
     wait_replicas: NotRequired[int]
-    # milliseconds after which it is lost, whoever renews it; 0 = never
+    # milliseconds after which it is lost even if it is renewed; 0 = never
     max_hold_ms: NotRequired[int]
-    # shown with the holder, such as a job's id; at most 512 bytes
+    # a text that is shown with the holder, such as a job's id; at most 512 bytes
     meta: NotRequired[str]
-    # session = renewed while this connection lives and released when it closes; ttl = neither
+    # session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does neither
     bind: NotRequired[Literal["session", "ttl"]]
 
 
@@ -826,19 +829,21 @@ class LockAcquireResult(TypedDict):
     acquired: bool
     # the owner's secret, for renew and release
     token: NotRequired[str]
-    # a decimal number that rises with every new owner; give it to what the lock protects
+    # a decimal number that rises with every new owner; pass it to what the lock protects
     fence: NotRequired[str]
-    # milliseconds that the present owner has left at least
+    # the least milliseconds that the present owner's lease has left
     ttl_ms: int
-    # who holds it, when it is not acquired
+    # the holder, if the lock is not acquired
     held_by: NotRequired[Holder]
-    # 0 when acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line
+    # 0 when acquired; else milliseconds until the holder's lease ends, or until it is worth asking again while other calls are in the
+    # waiting line
     retry_after_ms: int
-    # milliseconds it stood in line until the answer was asked for, rounded down
+    # milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down
     waited_ms: NotRequired[int]
-    # the answer is about an earlier grant with the same request id
+    # the call repeats an earlier one with the same request id, and this is about the grant of that one
     replayed: NotRequired[bool]
-    # why it is not acquired; replicas = too few had the grant, and it was given back; released or expired = what became of a replayed grant
+    # why it is not acquired: busy = others hold it or are before this call in the waiting line; replicas = too few replicas had the grant
+    # in time, so it was given back; released or expired = how the grant of a repeated call ended
     reason: NotRequired[Literal["busy", "replicas", "released", "expired"]]
 
 
@@ -847,53 +852,54 @@ class LockEntry(TypedDict):
     name: str
     # the owner's fence
     fence: str
-    # milliseconds that the owner has left
+    # milliseconds until the lease ends
     ttl_ms: int
-    # who holds it
+    # the holder
     held_by: Holder
-    # how many calls stand in line for it
+    # how many calls are in its waiting line
     waiting: NotRequired[int]
 
 
 class LockExplainResult(TypedDict):
-    # what a call without wait_ms would be told now: acquired, or busy = it is held, or others stand in line for it
+    # what a call without wait_ms would get now: acquired; busy = the lock is held, or other calls are in its waiting line
     decision: Literal["acquired", "busy"]
-    # 0 when it would be acquired; else milliseconds until the holder's TTL ends, or when to ask again while others stand in line
+    # 0 when it would be acquired; else milliseconds until the holder's lease ends, or until it is worth asking again while other calls are
+    # in the waiting line
     retry_after_ms: int
-    # the same as a sentence for people
+    # the decision as a sentence for people
     text: str
-    # someone holds it
+    # it is held
     held: bool
-    # who holds it
+    # the holder
     held_by: NotRequired[Holder]
     # the owner's fence
     fence: NotRequired[str]
-    # milliseconds that the owner has left unless it is renewed
+    # milliseconds until the lease ends unless it is renewed
     ttl_ms: NotRequired[int]
-    # what keeps it held: session = a sidecar renews it while the owner's connection lives; ttl = only the owner renews it
+    # what keeps it held: session = a sidecar renews it while the owner's connection is open; ttl = only the owner renews it
     bind: NotRequired[Literal["session", "ttl"]]
-    # when max_hold_ms of its owner is over, after which no renewal extends it, by the Redis server's clock, Unix milliseconds; absent =
+    # when the owner's max_hold_ms ends, beyond which no renewal extends the lease, by the Redis server's clock, Unix milliseconds; absent =
     # never
     final_at_ms: NotRequired[int]
-    # how many calls stand in line for it
+    # how many calls are in its waiting line
     waiting: int
-    # whose they are, the first in line first; of at most the first 1,000 calls, and at most 20 sidecars
+    # which sidecars these calls belong to, in the order of their first calls; of the first 1,000 calls at most, and at most 20 sidecars
     line: list[ExplainLine]
 
 
 class LockForceReleaseParams(TypedDict):
     # the lock
     name: str
-    # for the log and the event, at most 512 bytes
+    # the reason, for the log and the event; at most 512 bytes
     reason: NotRequired[str]
 
 
 class LockForceReleaseResult(TypedDict):
-    # it was held and is free now
+    # the lock was held, and is free now
     released: bool
-    # the fence of who held it
+    # the fence of the former holder
     fence: NotRequired[str]
-    # who held it
+    # the former holder
     held_by: NotRequired[Holder]
 
 
@@ -903,31 +909,31 @@ class LockGetParams(TypedDict):
 
 
 class LockGetResult(TypedDict):
-    # someone holds it
+    # it is held
     held: bool
     # the present owner's fence
     fence: NotRequired[str]
-    # milliseconds that the owner has left
+    # milliseconds until the lease ends
     ttl_ms: NotRequired[int]
-    # who holds it
+    # the holder
     held_by: NotRequired[Holder]
-    # how many calls stand in line for it
+    # how many calls are in its waiting line
     waiting: NotRequired[int]
 
 
 class LockListParams(TypedDict):
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # about how many to list
+    # about how many entries to list
     count: NotRequired[int]
-    # held = all that are held; waited = only those that calls stand in line for; absent = held
+    # held = all held locks; waited = only held locks with calls in their waiting lines; absent = held
     state: NotRequired[Literal["held", "waited"]]
 
 
 class LockListResult(TypedDict):
-    # those of this page that are held; it may have none and not be the last
+    # the held locks of this page; a page may be empty without being the last
     locks: list[LockEntry]
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
@@ -939,9 +945,9 @@ class LockReleaseParams(TypedDict):
 
 
 class LockReleaseResult(TypedDict):
-    # the lock was this token's and is free now
+    # this token held the lock, which is free now
     released: bool
-    # what was found
+    # the outcome; not_owner = another owner holds it now; expired = this lease had ended
     reason: Literal["released", "not_owner", "expired"]
 
 
@@ -950,39 +956,39 @@ class LockRenewParams(TypedDict):
     name: str
     # the owner's secret
     token: str
-    # milliseconds from now until it is free again
+    # milliseconds that the lease lasts from now on
     ttl_ms: NotRequired[int]
 
 
 class LockRenewResult(TypedDict):
-    # the lock is held for ttl_ms more
+    # the lock is held for another ttl_ms
     renewed: bool
     # the grant's fence, unchanged
     fence: NotRequired[str]
-    # milliseconds left at least; 0 when it is not held by this token
+    # the least milliseconds that the lease has left; 0 when this token does not hold the lock
     ttl_ms: int
-    # what was found
+    # the outcome; not_owner = another owner holds it now; expired = this lease had ended
     reason: Literal["renewed", "not_owner", "expired"]
 
 
 class LostParams(TypedDict):
-    # what was held
+    # the name of what was held
     name: str
     # the owner's secret
     token: str
     # the lost grant's fence
     fence: str
-    # not_owner = someone else holds it; expired = it is gone from Redis; unreachable = it could not be renewed in time; max_hold = it was
-    # held as long as it may be
+    # not_owner = another owner holds it now; expired = Redis no longer has the lease; unreachable = the sidecar could not renew it in time;
+    # max_hold = it was held for max_hold_ms
     reason: Literal["not_owner", "expired", "unreachable", "max_hold"]
 
 
 class Match(TypedDict):
     # this key
     exact: NotRequired[str]
-    # keys of this form: * is any text, ? one character, \ before either means itself
+    # keys of this form: * stands for any text, ? for one character; \ before either makes it literal
     glob: NotRequired[str]
-    # this domain and those under it: example.com matches a.example.com, not anexample.com; in upper and lower case alike
+    # this domain and those under it: example.com matches a.example.com, not anexample.com; case is ignored
     suffix: NotRequired[str]
 
 
@@ -991,13 +997,13 @@ class MethodDescription(TypedDict):
     name: str
     # what it does
     summary: str
-    # it may be repeated without a request id
+    # a call may be repeated without a request id
     idempotent: bool
-    # it is also run as a notification
+    # it may also be sent as a notification
     notify: bool
-    # it can be switched off or bound to uids
+    # the configuration can switch it off or restrict it to some uids
     admin: bool
-    # the first version that has it
+    # the first version of the sidecar that has it
     since: str
     # its parameters
     params: list[FieldDescription]
@@ -1015,11 +1021,11 @@ class Nothing(TypedDict):
 
 
 class Override(TypedDict):
-    # as of allow
+    # as in allow
     exact: NotRequired[str]
-    # as of allow
+    # as in allow
     glob: NotRequired[str]
-    # as of allow
+    # as in allow
     suffix: NotRequired[str]
     # the bands for these keys; absent = the rule's
     limits: NotRequired[list[Band]]
@@ -1028,31 +1034,32 @@ class Override(TypedDict):
 
 
 class Penalty(TypedDict):
-    # the statuses that pause the key; absent = 429 and 503
+    # the HTTP statuses that pause the key; absent = 429 and 503
     codes: NotRequired[list[int]]
-    # milliseconds of the first pause when the server gives none; absent = 60000
+    # the length of the first pause in milliseconds, if the server gives none; absent = 60000
     base_ms: NotRequired[int]
-    # milliseconds of the longest; each pause is twice the last one; absent = 86400000
+    # the length of the longest pause in milliseconds; each pause is twice as long as the last one; absent = 86400000
     max_ms: NotRequired[int]
-    # milliseconds after the end of a pause after which the next is a first one again; absent = 1800000
+    # milliseconds after the end of a pause after which the next pause counts as the first again; absent = 1800000
     forgive_ms: NotRequired[int]
-    # how much longer or shorter a pause of our own may be, so that not all come back at once; absent = 10
+    # by what percentage a pause that the server did not give is made longer or shorter at random, so that not all callers return at once;
+    # absent = 10
     jitter_percent: NotRequired[int]
 
 
 class PermitAcquireParams(TypedDict):
     # the pool
     pool: str
-    # the rule (token_bucket) of which each member has a bucket of its own; absent = no limit
+    # the rule (token_bucket), under which each member has its own bucket; absent = no limit
     rule: NotRequired[str]
-    # the policy of the members' breakers, default for the built-in one; absent = breakers are not asked
+    # the policy of the members' breakers (default = the built-in one); absent = breakers are not used
     breaker: NotRequired[str]
-    # what is taken from the member's bucket
+    # how much is taken from the member's bucket
     cost: NotRequired[int]
-    # milliseconds until it is free again unless renewed
+    # milliseconds that the lease lasts unless it is renewed
     lease_ms: NotRequired[int]
-    # milliseconds to stand in line, within the call's deadline; first come, first served across all pods for the same pool, scope, rule and
-    # breaker
+    # how many milliseconds the call may be in the waiting line of this pool, scope, rule and breaker, within its deadline; first come,
+    # first served across all pods
     wait_ms: NotRequired[int]
     # as for pool.acquire
     scope: NotRequired[str]
@@ -1060,39 +1067,39 @@ class PermitAcquireParams(TypedDict):
     exclude: NotRequired[list[str]]
     # as for pool.acquire
     sticky: NotRequired[str]
-    # session = renewed while this connection lives and given back when it closes; ttl = neither
+    # session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does neither
     bind: NotRequired[Literal["session", "ttl"]]
 
 
 class PermitAcquireResult(TypedDict):
-    # the member is this caller's, and the cost is taken
+    # the member is leased to this caller, and the cost is taken
     acquired: bool
     # the member
     id: NotRequired[str]
-    # for permit.renew and report
+    # the lease, for permit.renew and permit.report
     lease: NotRequired[str]
     # a decimal number that rises with every lease of the pool
     fence: NotRequired[str]
-    # what was put with the member
+    # the text that pool.put gave the member
     meta: NotRequired[str]
-    # that of its breaker; permit.report knows it
+    # the generation of its breaker; permit.report uses it by itself
     generation: NotRequired[int]
-    # its breaker is half open, and this is a probe
+    # its breaker is half open, and this permit is a probe
     probe: NotRequired[bool]
-    # what is left in the member's bucket, rounded down
+    # how much is left in the member's bucket, rounded down
     remaining: int
-    # when it was acquired before in this scope, Unix milliseconds; 0 = never
+    # when it was last acquired in this scope before this call, Unix milliseconds; 0 = never
     last_used_at_ms: NotRequired[int]
-    # 0 when acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are
+    # 0 when acquired; else milliseconds until the first member becomes available, rounded up; -1 = none will unless something changes
     retry_after_ms: int
     # that instant, by the Redis server's clock, Unix milliseconds
     next_at_ms: NotRequired[int]
-    # milliseconds it stood in line until the answer was asked for, rounded down
+    # milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down
     waited_ms: NotRequired[int]
-    # the answer is about an earlier permit with the same request id
+    # the call repeats an earlier one with the same request id, and this is about the permit of that one
     replayed: NotRequired[bool]
-    # why there is none, by the member that is soonest: as of pool.acquire; open = its breaker; limit = its bucket; pause = the server asked
-    # for it
+    # why there is none, for the member that becomes available first: as in pool.acquire, and open = its breaker is open; limit = its bucket
+    # has too little; pause = it is paused
     denied_by: NotRequired[Literal["busy", "cooling", "banned", "empty", "open", "limit", "pause", "released", "expired"]]
 
 
@@ -1116,42 +1123,42 @@ class PermitExplainParams(TypedDict):
 class PermitRenewParams(TypedDict):
     # the pool
     pool: str
-    # what permit.acquire answered
+    # the lease that permit.acquire returned
     lease: str
-    # milliseconds from now until it is free again
+    # milliseconds that the lease lasts from now on
     lease_ms: NotRequired[int]
 
 
 class PermitReportParams(TypedDict):
     # the pool
     pool: str
-    # what permit.acquire answered
+    # the lease that permit.acquire returned
     lease: str
-    # as of pool.release; to the breaker ok is a success, cancelled is ignored, and all else is a failure
+    # as in pool.release; for the breaker, ok is a success, cancelled is ignored, and any other is a failure
     outcome: NotRequired[Literal["ok", "soft_block", "hard_block", "transport", "captcha", "fail", "ban", "cancelled"]]
     # the HTTP status: one of the rule's penalty.codes pauses the member
     status: NotRequired[int]
-    # milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause; absent = it did not
-    # say. The Go client leaves a 0 out: there it is -1
+    # the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no pause; absent = it
+    # gave none. The Go client omits a 0: give -1 there
     retry_after_ms: NotRequired[int]
     # milliseconds that the work took, for the breaker's slow rate
     duration_ms: NotRequired[int]
-    # milliseconds to cool down in the scope at least, whatever the outcome
+    # the least milliseconds that the member cools down in the scope, whatever the outcome
     cooldown_ms: NotRequired[int]
-    # milliseconds that a ban by this call lasts; absent or 0 = until pool.unban
+    # milliseconds that a ban from this call lasts; absent or 0 = until pool.unban
     unban_after_ms: NotRequired[int]
 
 
 class PermitReportResult(TypedDict):
-    # the member was this permit's and is given back; else nothing was counted
+    # the permit was in force, and its member is given back; false = nothing was counted
     released: bool
-    # what was found
+    # the outcome; not_owner = another owner holds it now; expired = this lease had ended
     reason: Literal["released", "not_owner", "expired"]
-    # what the member is now
+    # the state of the member after the call
     state: NotRequired[Literal["free", "cooling", "banned"]]
     # the state of its breaker
     breaker: NotRequired[Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]]
-    # when it may be had again, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = not as things are
+    # when it becomes available, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = it will not unless something changes
     next_at_ms: NotRequired[int]
 
 
@@ -1163,43 +1170,44 @@ class PingResult(TypedDict):
 class PoolAcquireParams(TypedDict):
     # the pool
     pool: str
-    # milliseconds until it is free again unless renewed
+    # milliseconds that the lease lasts unless it is renewed
     lease_ms: NotRequired[int]
-    # milliseconds to stand in line, within the call's deadline; first come, first served across all pods
+    # how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods
     wait_ms: NotRequired[int]
-    # what it is used for, such as a host: least recent use and cooldowns are of each scope alone
+    # what the member is used for, such as a host; last use and cooldowns are kept for each scope on its own
     scope: NotRequired[str]
     # members not to take, at most 100
     exclude: NotRequired[list[str]]
-    # who comes back: in its turn the same name gets the same member again, if that can be had then
+    # a name that the caller chooses: a later call with the same name gets the same member again, if it is available when it is that call's
+    # turn
     sticky: NotRequired[str]
-    # session = renewed while this connection lives and given back when it closes; ttl = neither
+    # session = the sidecar renews it while this connection is open and gives it back when the connection closes; ttl = it does neither
     bind: NotRequired[Literal["session", "ttl"]]
 
 
 class PoolAcquireResult(TypedDict):
-    # the member is this caller's
+    # the member is leased to this caller
     acquired: bool
     # the member
     id: NotRequired[str]
-    # for pool.renew and release
+    # the lease, for pool.renew and pool.release
     lease: NotRequired[str]
     # a decimal number that rises with every lease of the pool
     fence: NotRequired[str]
-    # what was put with the member
+    # the text that pool.put gave the member
     meta: NotRequired[str]
-    # when it was acquired before in this scope, Unix milliseconds; 0 = never
+    # when it was last acquired in this scope before this call, Unix milliseconds; 0 = never
     last_used_at_ms: NotRequired[int]
-    # 0 when acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are
+    # 0 when acquired; else milliseconds until the first member becomes available, rounded up; -1 = none will unless something changes
     retry_after_ms: int
     # that instant, by the Redis server's clock, Unix milliseconds
     next_at_ms: NotRequired[int]
-    # milliseconds it stood in line until the answer was asked for, rounded down
+    # milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down
     waited_ms: NotRequired[int]
-    # the answer is about an earlier lease with the same request id
+    # the call repeats an earlier one with the same request id, and this is about the lease of that one
     replayed: NotRequired[bool]
-    # why there is none, by the member that is soonest: busy = leased, or others are waiting; cooling; banned; empty = there is no member
-    # but excluded ones; released or expired = what became of a replayed lease
+    # why there is none, for the member that becomes available first: busy = it is leased, or other calls are in the waiting line; cooling;
+    # banned; empty = the pool has no members except excluded ones; released or expired = how the lease of a repeated call ended
     reason: NotRequired[Literal["busy", "cooling", "banned", "empty", "released", "expired"]]
 
 
@@ -1208,25 +1216,25 @@ class PoolBanParams(TypedDict):
     pool: str
     # the member
     id: str
-    # milliseconds that it lasts; absent or 0 = until pool.unban
+    # milliseconds that the ban lasts; absent or 0 = until pool.unban
     for_ms: NotRequired[int]
 
 
 class PoolBanResult(TypedDict):
-    # the member was not so before
+    # the call changed the member's state
     changed: bool
 
 
 class PoolEntry(TypedDict):
     # the member
     id: str
-    # what was put with it
+    # the text that pool.put gave it
     meta: NotRequired[str]
-    # its state; a banned or cooling one that is still leased is leased
+    # its state; a member that is banned or cooling while it is still leased is leased
     state: Literal["free", "leased", "cooling", "banned"]
-    # milliseconds that this lasts; 0 when free, -1 = until pool.unban
+    # milliseconds that this state lasts; 0 = free, -1 = until pool.unban
     for_ms: int
-    # who has it
+    # the holder
     held_by: NotRequired[Holder]
     # when it was last acquired in the scope, by the Redis server's clock, Unix milliseconds; 0 = never
     last_used_at_ms: int
@@ -1234,7 +1242,7 @@ class PoolEntry(TypedDict):
     failures: int
     # the state of its breaker, if it has one
     breaker: NotRequired[Literal["closed", "open", "half_open", "forced_open", "forced_closed", "disabled"]]
-    # milliseconds that permits of it are paused for
+    # milliseconds that it is still paused for permits
     paused_for_ms: NotRequired[int]
 
 
@@ -1250,36 +1258,39 @@ class PoolExplainParams(TypedDict):
 
 
 class PoolExplainResult(TypedDict):
-    # what a call without wait_ms would be told now: acquired, or why there is none, by the member that is soonest: busy = leased, or others
-    # are waiting; cooling; banned; empty = there is no such member; open = its breaker; limit = its bucket; pause = the server asked for it
+    # what a call without wait_ms would get now: acquired, or why there is no member, for the one that becomes available first: busy = it is
+    # leased, or other calls are in the waiting line; cooling; banned; empty = there is no such member; open = its breaker is open; limit =
+    # its bucket has too little; pause = it is paused
     decision: Literal["acquired", "busy", "cooling", "banned", "empty", "open", "limit", "pause"]
-    # 0 when one would be acquired; else milliseconds until the soonest member may be had, rounded up; -1 = none ever, as things are
+    # 0 when a member would be acquired; else milliseconds until the first one becomes available, rounded up; -1 = none will unless
+    # something changes
     retry_after_ms: int
-    # the same as a sentence for people
+    # the decision as a sentence for people
     text: str
-    # the member that would be acquired, else the one that is soonest
+    # the member that would be acquired, or else the one that becomes available first
     id: NotRequired[str]
-    # members that were looked at: all but excluded ones, or that of id
+    # how many members were considered: all except excluded ones, or the one of id
     members: int
-    # those that may be had now
+    # how many of them are available now
     free: int
-    # why the others may not be had, each member by what keeps it longest, the soonest first
+    # why the others are not available, in the order in which they become available; each member is counted under the reason that lasts
+    # longest
     reasons: list[ExplainReason]
-    # who has members, by when their leases end; at most 20
+    # leased members and their holders, in the order in which their leases end, at most 20
     holders: list[PoolHolder]
-    # the rule, of a permit
+    # the rule of a permit
     rule: NotRequired[str]
-    # what it allows the member of id, as limit/period, such as 80/10m
+    # the rule's bands for the member of id, as limit/period, such as 80/10m
     limits: NotRequired[list[str]]
-    # these limits are those of an override, for that member alone
+    # limits are those of an override for that member
     override: NotRequired[bool]
-    # the rule refuses nothing
+    # the rule is in shadow: it refuses nothing
     shadow: NotRequired[bool]
-    # the policy of the members' breakers, of a permit
+    # the policy of the members' breakers, for a permit
     breaker: NotRequired[str]
-    # how many calls stand in line for the same pool, scope, rule and breaker
+    # how many calls are in the waiting line of this pool, scope, rule and breaker
     waiting: int
-    # whose they are, as of lock.explain
+    # which sidecars these calls belong to, as in lock.explain
     line: list[ExplainLine]
 
 
@@ -1288,25 +1299,25 @@ class PoolHolder(TypedDict):
     id: str
     # milliseconds until the lease ends unless it is renewed, rounded up
     left_ms: int
-    # who has it
+    # the holder
     held_by: Holder
 
 
 class PoolListParams(TypedDict):
     # the pool
     pool: str
-    # whose use and cooldowns to show
+    # the scope whose last use and cooldowns to show
     scope: NotRequired[str]
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # how many to list
+    # how many members to list
     count: NotRequired[int]
 
 
 class PoolListResult(TypedDict):
-    # those of this page, in the order in which they came
+    # the members of this page, in the order in which they were added
     members: list[PoolEntry]
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
@@ -1315,81 +1326,81 @@ class PoolListed(TypedDict):
     pool: str
     # members
     total: int
-    # those that are leased, whatever else they are
+    # leased members, even if they are also cooling or banned
     live: int
-    # of the others, those that are cooling down outside of any scope
+    # members that are not leased and are cooling down outside of any scope
     cooling: int
-    # of the others, those that are banned
+    # members that are not leased and are banned
     banned: int
-    # the rest
+    # all other members
     free: int
-    # members whose breaker is open or forced open, whatever else they are
+    # members whose breaker is open or forced open, whatever their state
     open: int
-    # in how many waiting lines calls stand: there is one for each scope, rule and breaker policy
+    # how many waiting lines with calls it has; there is one line for each scope, rule and breaker policy
     lines: int
-    # who has members, by when their leases end; at most 3
+    # leased members and their holders, in the order in which their leases end, at most 3
     holders: list[PoolHolder]
 
 
 class PoolMember(TypedDict):
     # the member
     id: str
-    # given to who acquires it, at most 4096 bytes
+    # a text that the caller who acquires the member is given, at most 4096 bytes
     meta: NotRequired[str]
 
 
 class PoolPoolsParams(TypedDict):
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # about how many to list
+    # about how many entries to list
     count: NotRequired[int]
-    # exhausted = only those without a free member; waited = only those that calls stand in line for; absent = all
+    # exhausted = only pools without a free member; waited = only those with calls in their waiting lines; absent = all
     state: NotRequired[Literal["exhausted", "waited"]]
 
 
 class PoolPoolsResult(TypedDict):
-    # those of this page; it may have none and not be the last
+    # the pools of this page; a page may be empty without being the last
     pools: list[PoolListed]
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
 class PoolPutParams(TypedDict):
-    # the pool; the first member makes it, and at most 10000 are in one
+    # the pool, which the first member creates; it has at most 10000 members
     pool: str
     # 1 to 1000 members
     members: list[PoolMember]
 
 
 class PoolPutResult(TypedDict):
-    # how many were not there before
+    # how many members are new
     added: int
-    # how many there are now
+    # how many members the pool has now
     total: int
 
 
 class PoolReleaseParams(TypedDict):
     # the pool
     pool: str
-    # what pool.acquire answered
+    # the lease that pool.acquire returned
     lease: str
-    # ok = forgets failures; cancelled = says nothing of the member, as when it was not used; ban = banned; the others cool down, longer
-    # with each in a row; see docs/pool.md
+    # ok = clears the member's failures; cancelled = shows nothing about the member, for example because it was not used; ban = bans it; any
+    # other makes it cool down, longer with each one in a row; see docs/pool.md
     outcome: NotRequired[Literal["ok", "soft_block", "hard_block", "transport", "captcha", "fail", "ban", "cancelled"]]
-    # milliseconds to cool down in the scope at least, whatever the outcome
+    # the least milliseconds that the member cools down in the scope, whatever the outcome
     cooldown_ms: NotRequired[int]
-    # milliseconds that a ban by this call lasts; absent or 0 = until pool.unban
+    # milliseconds that a ban from this call lasts; absent or 0 = until pool.unban
     unban_after_ms: NotRequired[int]
 
 
 class PoolReleaseResult(TypedDict):
-    # the member was this lease's and is given back
+    # the lease was in force, and the member is given back
     released: bool
-    # what was found
+    # the outcome; not_owner = another owner holds it now; expired = this lease had ended
     reason: Literal["released", "not_owner", "expired"]
-    # what the member is now
+    # the state of the member after the call
     state: NotRequired[Literal["free", "cooling", "banned"]]
-    # when it may be had again, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = after pool.unban
+    # when it becomes available, by the Redis server's clock, Unix milliseconds; 0 = now; -1 = after pool.unban
     next_at_ms: NotRequired[int]
 
 
@@ -1401,51 +1412,51 @@ class PoolRemoveParams(TypedDict):
 
 
 class PoolRemoveResult(TypedDict):
-    # how many were there
+    # how many of them the pool had
     removed: int
-    # how many there are now
+    # how many members the pool has now
     total: int
 
 
 class PoolRenewParams(TypedDict):
     # the pool
     pool: str
-    # what pool.acquire answered
+    # the lease that pool.acquire returned
     lease: str
-    # milliseconds from now until it is free again
+    # milliseconds that the lease lasts from now on
     lease_ms: NotRequired[int]
 
 
 class PoolRenewResult(TypedDict):
-    # it is leased for lease_ms more
+    # the member is leased for another lease_ms
     renewed: bool
-    # milliseconds left at least; 0 when it is not this lease's
+    # the least milliseconds that the lease has left; 0 when it is not in force
     lease_ms: int
-    # what was found
+    # the outcome; not_owner = another owner holds it now; expired = this lease had ended
     reason: Literal["renewed", "not_owner", "expired"]
 
 
 class PoolStatsParams(TypedDict):
     # the pool
     pool: str
-    # whose cooldowns count
+    # the scope whose cooldowns count
     scope: NotRequired[str]
 
 
 class PoolStatsResult(TypedDict):
     # members
     total: int
-    # those that are leased, whatever else they are
+    # leased members, even if they are also cooling or banned
     live: int
-    # of the others, those that are cooling down in the scope
+    # members that are not leased and are cooling down in the scope
     cooling: int
-    # of the others, those that are banned
+    # members that are not leased and are banned
     banned: int
-    # the rest
+    # all other members
     free: int
-    # calls that stand in line in the scope without a rule
+    # calls in the scope's waiting line without a rule
     waiting: int
-    # members whose breaker is open or forced open, whatever else they are
+    # members whose breaker is open or forced open, whatever their state
     open: int
 
 
@@ -1457,20 +1468,20 @@ class PoolUnbanParams(TypedDict):
 
 
 class PubsubGap(TypedDict):
-    # what pubsub.subscribe answered
+    # the id that pubsub.subscribe returned
     subscription: str
-    # how many; -1 = it is not known, since Redis was not reached
+    # how many messages were not sent; -1 = unknown, because Redis was unreachable
     dropped: int
 
 
 class PubsubMessage(TypedDict):
-    # what pubsub.subscribe answered
+    # the id that pubsub.subscribe returned
     subscription: str
     # the channel
     channel: str
-    # the pattern that it matched; absent for channels; a message that several match comes once for each
+    # the pattern that matched; absent if the subscription names the channel. A message that several patterns match is sent once for each
     pattern: NotRequired[str]
-    # its body
+    # the body of the message
     body: bytes
 
 
@@ -1482,104 +1493,105 @@ class PubsubPublishParams(TypedDict):
 
 
 class PubsubPublishResult(TypedDict):
-    # sidecars that were told, on the Redis node that was asked; 0 = nobody in a fleet on one Redis
+    # how many sidecars the Redis node that was asked sent the message to; 0 = the channel has no subscriber, if the whole fleet uses one
+    # Redis node
     receivers: int
 
 
 class PubsubSubscribeParams(TypedDict):
-    # channels, at most 256 of both together
+    # channels to subscribe to; channels and patterns are at most 256 together
     channels: NotRequired[list[str]]
-    # patterns of channels as of Redis: * ? [ab] and a backslash before what stands for itself
+    # patterns of channels as in Redis: * ? [ab], and a backslash before a character that stands for itself
     patterns: NotRequired[list[str]]
-    # how many messages are kept while this connection is not read; those that come then are dropped and told by pubsub.gap
+    # how many messages are kept while the client does not read this connection; further ones are dropped, and pubsub.gap reports how many
     buffer: NotRequired[int]
 
 
 class PubsubSubscribeResult(TypedDict):
-    # the subscription, for pubsub.unsubscribe; its messages name it
+    # the id of the subscription, for pubsub.unsubscribe; its messages carry it
     subscription: str
 
 
 class PubsubUnsubscribeParams(TypedDict):
-    # what pubsub.subscribe answered
+    # the id that pubsub.subscribe returned
     subscription: str
 
 
 class PubsubUnsubscribeResult(TypedDict):
-    # the subscription was this connection's
+    # this connection had the subscription, which has ended
     unsubscribed: bool
 
 
 class QueueAckResult(TypedDict):
-    # the entry was this lease's and is gone
+    # the lease was in force, and the entry is removed
     acked: bool
-    # what was found; expired = it went back to the head, or someone else has it
+    # the outcome; expired = the lease had ended: the entry returned to the head, or another consumer has it
     reason: Literal["acked", "expired"]
 
 
 class QueueCancelResult(TypedDict):
-    # it was taken out
+    # the entry was removed
     cancelled: bool
-    # what it was
+    # the state in which the call found it
     state: Literal["waiting", "leased", "absent"]
 
 
 class QueueDequeueParams(TypedDict):
     # the queue
     queue: str
-    # milliseconds to wait for an entry, within the call's deadline; first come, first served across all pods
+    # how many milliseconds the call may wait for an entry, within its deadline; first come, first served across all pods
     wait_ms: NotRequired[int]
-    # milliseconds in which it is to be acknowledged, at least 100; 0 = it is gone from the queue at once
+    # milliseconds within which the entry must be acknowledged, at least 100; 0 = no lease: it is removed from the queue at once
     lease_ms: NotRequired[int]
-    # of the lease: ttl = it lasts lease_ms unless renewed; session = it is renewed while this connection lives, and the entry is back at
-    # the head when it closes
+    # ttl = the lease lasts lease_ms unless it is renewed; session = the sidecar renews it while this connection is open, and returns the
+    # entry to the head when the connection closes
     bind: NotRequired[Literal["session", "ttl"]]
 
 
 class QueueDequeueResult(TypedDict):
-    # there was an entry
+    # an entry was taken
     found: bool
     # its id
     id: NotRequired[str]
     # its body
     body: NotRequired[bytes]
-    # for queue.ack, release and renew
+    # the lease, for queue.ack, queue.release and queue.renew
     lease: NotRequired[str]
-    # how often it has been taken, from 1
+    # how many times it has been taken, counting from 1
     attempt: NotRequired[int]
-    # when it came, by the Redis server's clock, Unix milliseconds
+    # when it was added, by the Redis server's clock, Unix milliseconds
     enqueued_at_ms: NotRequired[int]
     # how many entries are left in the queue
     depth: int
-    # 0 when found; else milliseconds until a lease ends and its entry may be back, at most 1000, or when to ask again
+    # 0 when found; else milliseconds until it is worth asking again: until a lease ends and its entry may return, at most 1000
     retry_after_ms: int
-    # milliseconds it waited until the answer was asked for, rounded down
+    # milliseconds that the call waited before Redis was asked for the result, rounded down
     waited_ms: NotRequired[int]
-    # the entry of an earlier call with the same request id
+    # the call repeats an earlier one with the same request id, and this is the entry of that one
     replayed: NotRequired[bool]
-    # why there is none: empty; busy = others wait for one; released or expired = what became of a replayed lease
+    # why there is none: empty; busy = other calls wait for an entry; released or expired = how the lease of a repeated call ended
     reason: NotRequired[Literal["empty", "busy", "released", "expired"]]
 
 
 class QueueEnqueueParams(TypedDict):
     # the queue
     queue: str
-    # the entry; the same id is in a queue once
+    # the id of the entry; a queue has an id only once
     id: str
-    # milliseconds until it expires if nobody takes it; while it is leased it does not
+    # milliseconds until the entry expires unless it is taken; it does not expire while it is leased
     ttl_ms: NotRequired[int]
-    # any bytes, at most 256 KiB, given to who takes it
+    # any bytes, at most 256 KiB, which queue.dequeue returns
     body: NotRequired[bytes]
 
 
 class QueueEnqueueResult(TypedDict):
-    # it is new; else its id was there already, and it is as it was
+    # the entry was added; false = the queue had its id already, and that entry is unchanged
     enqueued: bool
-    # how many are before it, itself included, those that expired but are not yet removed too; 0 = someone has it
+    # its position, 1 = the first; entries that expired and are not yet removed count too; 0 = it is leased
     position: int
     # how many entries are in the queue
     depth: int
-    # the answer of an earlier call with the same request id; the entry may have been taken since
+    # this is the stored reply of an earlier call with the same request id; the entry may have been taken since then
     replayed: NotRequired[bool]
 
 
@@ -1593,7 +1605,7 @@ class QueueEntryParams(TypedDict):
 class QueueHolder(TypedDict):
     # the entry
     id: str
-    # how often it has been taken, from 1
+    # how many times it has been taken, counting from 1
     attempt: int
     # milliseconds until the lease ends unless it is renewed, rounded up
     left_ms: int
@@ -1604,39 +1616,39 @@ class QueueHolder(TypedDict):
 class QueueLeaseParams(TypedDict):
     # the queue
     queue: str
-    # what queue.dequeue answered
+    # the lease that queue.dequeue returned
     lease: str
 
 
 class QueueListParams(TypedDict):
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # about how many to list
+    # about how many entries to list
     count: NotRequired[int]
-    # entries = only those in which entries wait to be taken; leased = only those of which someone has entries; empty = only those in which
-    # none waits; absent = all
+    # entries = only queues in which entries wait to be taken; leased = only queues with leased entries; empty = only queues in which no
+    # entry waits; absent = all
     state: NotRequired[Literal["entries", "leased", "empty"]]
 
 
 class QueueListResult(TypedDict):
-    # those of this page; it may have none and not be the last
+    # the entries of this page; a page may be empty without being the last
     queues: list[QueueListed]
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
 class QueueListed(TypedDict):
     # the queue
     queue: str
-    # entries that wait to be taken, those that expired but are not yet removed too
+    # entries that wait to be taken; entries that expired and are not yet removed count too
     depth: int
-    # entries that someone has
+    # entries that are leased
     leased: int
     # calls that wait for an entry
     waiting: int
-    # milliseconds since the first entry came; 0 when there is none
+    # milliseconds since the first entry was added; 0 when there is none
     oldest_ms: int
-    # who has entries, by when their leases end; at most 3
+    # leased entries and their holders, in the order in which their leases end, at most 3
     holders: list[QueueHolder]
 
 
@@ -1646,52 +1658,52 @@ class QueueParams(TypedDict):
 
 
 class QueuePositionResult(TypedDict):
-    # leased = someone has it; absent = it was taken, expired or never came
+    # waiting = it waits to be taken; leased; absent = it was taken, has expired or was never added
     state: Literal["waiting", "leased", "absent"]
-    # how many are before it, itself included, those that expired but are not yet removed too; 0 unless it is waiting
+    # its position, 1 = the first; entries that expired and are not yet removed count too; 0 unless it is waiting
     position: int
     # how many entries are in the queue
     depth: int
 
 
 class QueueReleaseResult(TypedDict):
-    # the entry is at the head again
+    # the entry is at the head of the queue again
     released: bool
-    # what was found
+    # the outcome; expired = the lease had ended
     reason: Literal["released", "expired"]
 
 
 class QueueRenewParams(TypedDict):
     # the queue
     queue: str
-    # what queue.dequeue answered
+    # the lease that queue.dequeue returned
     lease: str
-    # milliseconds from now until it comes back
+    # milliseconds that the lease lasts from now on
     lease_ms: int
 
 
 class QueueRenewResult(TypedDict):
-    # the entry is this lease's for lease_ms more
+    # the entry is leased for another lease_ms
     renewed: bool
-    # milliseconds left at least; 0 when it is not
+    # the least milliseconds that the lease has left; 0 when it is not renewed
     lease_ms: int
-    # what was found
+    # the outcome; expired = the lease had ended
     reason: Literal["renewed", "expired"]
 
 
 class QueueStatsResult(TypedDict):
-    # entries in the queue, those that expired but are not yet removed too
+    # entries that wait to be taken; entries that expired and are not yet removed count too
     depth: int
-    # entries that someone has
+    # entries that are leased
     leased: int
     # calls that wait for an entry
     waiting: int
-    # milliseconds since the first entry came; 0 when there is none
+    # milliseconds since the first entry was added; 0 when there is none
     oldest_ms: int
 
 
 class RatelimitAnyParams(TypedDict):
-    # the rule's name; or give algorithm and limits
+    # the rule's name; or give algorithm and limits instead
     rule: NotRequired[str]
     # the algorithm of a limit given in full
     algorithm: NotRequired[Literal["token_bucket", "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"]]
@@ -1701,14 +1713,14 @@ class RatelimitAnyParams(TypedDict):
     keys: list[str]
     # how much to take
     cost: NotRequired[int]
-    # what decides when Redis does not answer
+    # what decides while Redis does not answer
     fail_mode: NotRequired[Literal["closed", "open", "local"]]
 
 
 class RatelimitAnyResult(TypedDict):
-    # the key that was let through; else the one that may go soonest
+    # the key that was allowed, or else the key that will be allowed soonest
     key: str
-    # the decision for it, as of ratelimit.acquire
+    # the decision for that key, as ratelimit.acquire returns it
     result: RatelimitResult
 
 
@@ -1718,17 +1730,17 @@ class RatelimitDeleteRuleParams(TypedDict):
 
 
 class RatelimitDeleteRuleResult(TypedDict):
-    # it was in Redis, and is no more
+    # the rule was in Redis, and was removed
     deleted: bool
 
 
 class RatelimitDoneResult(TypedDict):
-    # its place is free again; false when it held none
+    # the grant's permit was given back; false = it held none
     done: bool
 
 
 class RatelimitExplainParams(TypedDict):
-    # the rule's name; or give algorithm and limits
+    # the rule's name; or give algorithm and limits instead
     rule: NotRequired[str]
     # the algorithm of a limit given in full
     algorithm: NotRequired[Literal["token_bucket", "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"]]
@@ -1736,7 +1748,7 @@ class RatelimitExplainParams(TypedDict):
     limits: NotRequired[list[Band]]
     # the key
     key: str
-    # the group that counts in its place
+    # the group that is counted instead of the key
     group: NotRequired[str]
 
 
@@ -1745,71 +1757,71 @@ class RatelimitExplainResult(TypedDict):
     rule: str
     # the algorithm
     algorithm: str
-    # of the rule; 0 for a limit given in full
+    # the revision of the rule; 0 for a limit given in full
     revision: int
-    # what the state is kept under: the group, or the key
+    # the name under which the state is kept: the group or the key
     counted: str
-    # the override that counts, as it is written, such as glob:api-*
+    # the override in force, as it is written, such as glob:api-*
     override: NotRequired[str]
-    # the list of the rule that has the key; then nothing else counts
+    # the list of the rule that has the key, which then decides alone
     list: NotRequired[Literal["allow", "deny"]]
-    # the rule refuses nothing
+    # the rule is in shadow: it refuses nothing
     shadow: NotRequired[bool]
-    # what a call of cost 1 would be told now: allowed, or denied_by
+    # what a call of cost 1 would get now: allowed, or the denied_by of its refusal
     decision: Literal["allowed", "limit", "pause", "delay", "concurrency", "deny_list"]
-    # milliseconds until it would be allowed, rounded up; -1 = never
+    # milliseconds until such a call would be allowed, rounded up; -1 = never
     retry_after_ms: int
     # each band
     bands: list[ExplainBand]
-    # the pause, while there is one
+    # the pause, if one is in force
     pause: NotRequired[ExplainPause]
-    # the delay, while there is one
+    # the delay, if one is in force
     delay: NotRequired[ExplainDelay]
-    # what refusals of the remote server led to so far
+    # how many pauses the remote server's refusals have led to
     penalty: NotRequired[ExplainPenalty]
     # how many grants may be held at once
     max_concurrent: NotRequired[int]
-    # who holds places, the first to end first, at most 100
+    # who holds permits, in the order in which they end, at most 100
     held: list[ExplainHolder]
-    # how many calls stand in line for a place
+    # how many calls are in the waiting line for a permit
     waiting: NotRequired[int]
-    # what this sidecar charged ahead and has not served, in mode leased; the bands count it as used
+    # what this sidecar has charged ahead and not yet used, in mode leased; the bands count it as used
     block: NotRequired[ExplainBlock]
 
 
 class RatelimitGrantParams(TypedDict):
-    # the grant, as ratelimit.acquire told it
+    # the grant that ratelimit.acquire returned
     grant: str
 
 
 class RatelimitItem(TypedDict):
-    # the rule's name; or give algorithm and limits
+    # the rule's name; or give algorithm and limits instead
     rule: NotRequired[str]
     # the algorithm of a limit given in full
     algorithm: NotRequired[Literal["token_bucket", "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"]]
     # the bands of a limit given in full, 1 to 4
     limits: NotRequired[list[Band]]
-    # whom or what the limit counts
+    # what the limit counts
     key: str
-    # counts in place of the key
+    # is counted instead of the key
     group: NotRequired[str]
     # how much to take
     cost: NotRequired[int]
-    # what decides when Redis does not answer
+    # what decides while Redis does not answer
     fail_mode: NotRequired[Literal["closed", "open", "local"]]
 
 
 class RatelimitItemResult(TypedDict):
-    # the decision, as of ratelimit.acquire
+    # the decision, as ratelimit.acquire returns it
     result: NotRequired[RatelimitResult]
-    # why there is none
+    # why there is no decision
     error: NotRequired[ItemError]
 
 
 class RatelimitManyParams(TypedDict):
     # 1 to 100 acquisitions, each as ratelimit.acquire without wait_ms
     items: list[RatelimitItem]
-    # all or none: the items have one rule and one group, and none is refused alone
+    # take all or none; all items must have the same rule and group
     atomic: NotRequired[bool]
 
 
@@ -1819,44 +1831,44 @@ class RatelimitManyResult(TypedDict):
 
 
 class RatelimitParams(TypedDict):
-    # the rule's name; or give algorithm and limits
+    # the rule's name; or give algorithm and limits instead
     rule: NotRequired[str]
     # the algorithm of a limit given in full
     algorithm: NotRequired[Literal["token_bucket", "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"]]
-    # the bands of a limit given in full, 1 to 4; with other bands it is another limit, which shares nothing with this one but pauses and
-    # delays of the key
+    # the bands of a limit given in full, 1 to 4; limits with different bands are different limits, which share only the pauses and delays
+    # of the key
     limits: NotRequired[list[Band]]
-    # whom or what the limit counts, such as a host or an account
+    # what the limit counts, such as a host or an account
     key: str
-    # counts in place of the key, for all keys of the group together; absent = the rule's group of the key, or none
+    # is counted instead of the key, for all keys of the group together; absent = the group that the rule has for the key, if any
     group: NotRequired[str]
-    # the pool whose member the key names: its bucket under the rule and its pause, as permits use them; takes no group, wait_ms, algorithm
-    # or limits
+    # the pool whose member the key is: the call uses the member's bucket under the rule and its pause, as permits do; not with group,
+    # wait_ms, algorithm or limits
     pool: NotRequired[str]
-    # how much to take; 0 takes nothing, as ratelimit.peek. The Go client leaves a 0 out, so that it takes 1: look with RatelimitPeek
+    # how much to take; 0 takes nothing, like ratelimit.peek. The Go client omits a 0, which then takes 1: use RatelimitPeek there
     cost: NotRequired[int]
-    # milliseconds the call may wait for a slot, first come first served; further away it is refused at once; ratelimit.peek never waits;
-    # sliding_window_counter takes none
+    # milliseconds that the call may wait for a slot, first come, first served; if the slot is further away, the call is refused at once.
+    # ratelimit.peek never waits. Not with sliding_window_counter
     wait_ms: NotRequired[int]
-    # what decides when Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this sidecar alone
-    # limits it; absent = the rule's, open unless it says otherwise
+    # what decides while Redis does not answer: closed = the call fails with UNAVAILABLE, open = it is allowed, local = this sidecar limits
+    # it from its own memory; absent = that of the rule, which is open by default
     fail_mode: NotRequired[Literal["closed", "open", "local"]]
 
 
 class RatelimitPauseParams(TypedDict):
-    # the rule's name; absent for limits given in full
+    # the rule's name; absent for a limit that is given in full
     rule: NotRequired[str]
     # the key
     key: str
-    # the group that counts in its place
+    # the group that is counted instead of the key
     group: NotRequired[str]
-    # milliseconds from now; or give until_at_ms
+    # milliseconds from now; or give until_at_ms instead
     for_ms: NotRequired[int]
-    # the instant it ends, by the Redis server's clock, Unix milliseconds, within 366 days
+    # when the pause ends, by the Redis server's clock, Unix milliseconds, within 366 days
     until_at_ms: NotRequired[int]
-    # for people
+    # the reason, for people
     reason: NotRequired[str]
-    # the pool whose member the key names: it is paused for permits, whatever the rule
+    # the pool whose member the key is: the pause is the member's, which permits respect under any rule
     pool: NotRequired[str]
 
 
@@ -1871,50 +1883,51 @@ class RatelimitPutRuleParams(TypedDict):
 
 
 class RatelimitPutRuleResult(TypedDict):
-    # of the rule, Unix milliseconds
+    # the revision of the rule, Unix milliseconds
     revision: int
-    # there was another one of this name in Redis
+    # it replaced a rule of this name in Redis
     replaced: bool
-    # a file of this sidecar has a rule of this name, which comes first
+    # a file of this sidecar has a rule of this name, which takes precedence
     hidden: bool
 
 
 class RatelimitRefundResult(TypedDict):
-    # what the grant took is free again
+    # what the grant took was given back
     refunded: bool
-    # repeated = it was refunded before; expired = nothing of it counts any more, or nothing is known of it, as of a grant that was edited
+    # the outcome; repeated = the grant was already refunded; expired = the grant no longer counts, or is unknown (because it was altered,
+    # for example)
     reason: Literal["refunded", "repeated", "expired"]
 
 
 class RatelimitReportParams(TypedDict):
-    # the rule's name; absent for limits given in full
+    # the rule's name; absent for a limit that is given in full
     rule: NotRequired[str]
-    # whom or what the limit counts
+    # what the limit counts
     key: str
-    # the group that counts in its place
+    # the group that is counted instead of the key
     group: NotRequired[str]
-    # the grant that the request went out with; its place is freed
+    # the grant for the request; its permit is given back
     grant: NotRequired[str]
-    # the HTTP status that came back
+    # the HTTP status of the response
     status: int
-    # milliseconds that the answer took, for metrics
+    # milliseconds that the response took, for metrics
     latency_ms: NotRequired[int]
-    # milliseconds the server asks to stay away; 0 or less, such as for a date that has passed = it asks for no pause; absent = it did not
-    # say. The Go client leaves a 0 out: there it is -1
+    # the Retry-After of the server, in milliseconds; 0 or less (a date that has passed, for example) = it asks for no pause; absent = it
+    # gave none. The Go client omits a 0: give -1 there
     retry_after_ms: NotRequired[int]
-    # the pool whose member the key names: the member is paused for permits
+    # the pool whose member the key is: the pause is the member's, which permits respect
     pool: NotRequired[str]
 
 
 class RatelimitReportResult(TypedDict):
-    # milliseconds until the key may go again; 0 = now
+    # milliseconds until the key's pause ends; 0 = it is not paused
     wait_ms: int
     # that instant by the Redis server's clock, Unix milliseconds
     paused_until_at_ms: NotRequired[int]
 
 
 class RatelimitResetParams(TypedDict):
-    # the rule's name; or give algorithm and limits
+    # the rule's name; or give algorithm and limits instead
     rule: NotRequired[str]
     # the algorithm of a limit given in full
     algorithm: NotRequired[Literal["token_bucket", "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"]]
@@ -1922,9 +1935,9 @@ class RatelimitResetParams(TypedDict):
     limits: NotRequired[list[Band]]
     # the key to forget
     key: str
-    # the group that counts in its place
+    # the group that is counted instead of the key
     group: NotRequired[str]
-    # the pool whose member the key names: its bucket under the rule is forgotten
+    # the pool whose member the key is: the member's bucket under the rule is forgotten
     pool: NotRequired[str]
 
 
@@ -1940,166 +1953,167 @@ class RatelimitResult(TypedDict):
     rule: str
     # the algorithm
     algorithm: str
-    # the band this answer is about, as limit/period, such as 80/10m
+    # the band whose figures these are, as limit/period, such as 80/10m
     band: str
     # the band's limit per period
     limit: int
-    # what could be taken at once now, rounded down
+    # how much could be taken at once now, rounded down
     remaining: int
-    # what counts against the band now, rounded up
+    # how much counts against the band now, rounded up
     current: int
-    # milliseconds until the band is as if unused, rounded up
+    # milliseconds until the band is full again, rounded up
     reset_after_ms: int
-    # that instant by the Redis server's clock, or the pod's when degraded, Unix milliseconds; 0 = not known
+    # that instant by the Redis server's clock, or by the pod's when degraded, Unix milliseconds; 0 = unknown
     reset_at_ms: int
-    # 0 when allowed; else milliseconds until this cost fits if nobody else asks, rounded up; -1 = it never fits
+    # 0 when allowed; else milliseconds until this cost fits if no other call takes from the limit, rounded up; -1 = it never fits
     retry_after_ms: int
-    # milliseconds the call waited for its slot
+    # milliseconds that the call waited for its slot
     waited_ms: int
     # why it was refused, or would have been if the rule were not in shadow: limit = a band is used up; pause = the key is paused; delay =
-    # too soon after the last one; concurrency = max_concurrent grants are held; deny_list = the rule refuses the key
+    # it is too soon after the last admission; concurrency = max_concurrent grants are held; deny_list = the rule's deny list has the key
     denied_by: NotRequired[Literal["limit", "pause", "delay", "concurrency", "deny_list"]]
-    # it was let through only because the rule is in shadow
+    # it was allowed only because the rule is in shadow
     shadow: NotRequired[bool]
-    # the answer came from the fail mode, since Redis did not answer
+    # the fail mode decided, because Redis did not answer
     degraded: bool
-    # where the decision was made: redis; lease = from what the sidecar charged ahead, of a rule in mode leased; cache = a refusal of less
-    # than a second ago that still holds; local = the fail mode; list = the rule's allow or deny list
+    # where the decision was made: redis; lease = a block that the sidecar charged ahead, for a rule in mode leased; cache = a refusal of
+    # less than a second ago that still holds; local = the fail mode; list = the rule's allow or deny list
     source: Literal["redis", "cache", "local", "list", "lease"]
-    # what was taken, for ratelimit.refund, done and report; absent if the source is lease
+    # identifies what was taken, for ratelimit.refund, ratelimit.done and ratelimit.report; absent if the source is lease
     grant: NotRequired[str]
-    # the grant holds one of max_concurrent places: end it with ratelimit.done, or a report with the grant
+    # the grant holds one of max_concurrent permits: give it back by ratelimit.done, or by ratelimit.report with the grant
     held: NotRequired[bool]
-    # the reply of an earlier call with the same request id
+    # this is the stored reply of an earlier call with the same request id
     replayed: NotRequired[bool]
-    # degraded, and the cost may have been taken from Redis all the same
+    # the decision is degraded, but the cost may also have been taken in Redis
     maybe_executed: NotRequired[bool]
 
 
 class RatelimitResumeParams(TypedDict):
-    # the rule's name; absent for limits given in full
+    # the rule's name; absent for a limit that is given in full
     rule: NotRequired[str]
     # the key
     key: str
-    # the group that counts in its place
+    # the group that is counted instead of the key
     group: NotRequired[str]
-    # the pool whose member the key names
+    # the pool whose member the key is
     pool: NotRequired[str]
 
 
 class RatelimitResumeResult(TypedDict):
-    # the key was paused, and is no more
+    # the key was paused, and no longer is
     resumed: bool
 
 
 class RatelimitRulesResult(TypedDict):
-    # by name
+    # the rules, sorted by name
     rules: list[RuleInForce]
-    # which of two rules of one name is in force
+    # the source whose rule is in force when both have one of the same name
     precedence: Literal["file", "redis"]
-    # rules in Redis that this version of the sidecar cannot read, by name; they are not in force here
+    # the names of rules in Redis that this version of the sidecar cannot read; they are not in force here
     unreadable: NotRequired[list[str]]
 
 
 class RatelimitSetDelayParams(TypedDict):
-    # the rule's name; absent for limits given in full
+    # the rule's name; absent for a limit that is given in full
     rule: NotRequired[str]
     # the key
     key: str
-    # the group that counts in its place
+    # the group that is counted instead of the key
     group: NotRequired[str]
-    # milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = this source asks for none
+    # milliseconds from one admission to the next, at most the rule's max_delay_ms; 0 = removes the delay of this source
     delay_ms: NotRequired[int]
-    # milliseconds until this source's word is forgotten
+    # milliseconds until this source's delay is forgotten
     ttl_ms: NotRequired[int]
-    # who says so, such as robots; each has one word
+    # the source of the delay, such as robots; each source has one delay
     source: NotRequired[str]
 
 
 class RatelimitSetDelayResult(TypedDict):
-    # milliseconds from one admission to the next, of the slowest source; 0 = none
+    # milliseconds from one admission to the next, the longest of all sources; 0 = none
     delay_ms: int
-    # until when, by the Redis server's clock, Unix milliseconds
+    # when the delay ends, by the Redis server's clock, Unix milliseconds
     until_at_ms: NotRequired[int]
 
 
 class RatelimitStatsResult(TypedDict):
-    # since when, by the pod's clock, Unix milliseconds
+    # when the counts began, by the pod's clock, Unix milliseconds
     since_at_ms: int
-    # by name; inline = limits given in full
+    # the rules, sorted by name; inline = limits that calls give in full
     rules: list[RuleStats]
 
 
 class Rule(TypedDict):
-    # what calls name it by
+    # the name by which calls select the rule
     name: str
-    # how it counts
+    # the algorithm
     algorithm: Literal["token_bucket", "leaky_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"]
-    # its bands, 1 to 4, each with a period of its own
+    # its bands, 1 to 4, each with a different period
     limits: list[Band]
-    # what decides when Redis does not answer; absent = open
+    # what decides while Redis does not answer; absent = open
     fail_mode: NotRequired[Literal["closed", "open", "local"]]
-    # how many pods share the limit when it is local; absent = 1
+    # by how many pods the limit is divided while fail_mode local decides; absent = 1
     local_share_of: NotRequired[int]
-    # whether refusals are answered locally for up to a second; absent = on
+    # whether the sidecar repeats a refusal from memory for up to a second; absent = on
     deny_cache: NotRequired[Literal["on", "off"]]
-    # other limits for some keys; the first that matches counts
+    # other limits for some keys; the first that matches is used
     overrides: NotRequired[list[Override]]
-    # keys that are always let through and count nowhere
+    # keys that are always allowed and never counted
     allow: NotRequired[list[Match]]
-    # keys that are always refused, before allow
+    # keys that are always refused; checked before allow
     deny: NotRequired[list[Match]]
-    # keys that count together; the first that matches counts
+    # keys that are counted together; the first that matches is used
     groups: NotRequired[list[Group]]
-    # count and tell, and refuse nothing
+    # count and report, but refuse nothing
     shadow: NotRequired[bool]
-    # how many grants of a key may be held at once; absent or 0 = any number
+    # how many grants of a key may be held at once; absent or 0 = no bound
     max_concurrent: NotRequired[int]
-    # how much of each limit and burst is kept back, since what was granted arrives late; absent = 0
+    # the percentage of each limit and burst that is not given out, since granted requests reach the server late and may bunch up; absent =
+    # 0
     headroom_percent: NotRequired[int]
-    # the longest delay that ratelimit.set_delay may set; absent = 60000
+    # the longest delay that ratelimit.set_delay may set, in milliseconds; absent = 60000
     max_delay_ms: NotRequired[int]
-    # exact = Redis decides each call; leased = a sidecar charges blocks ahead and serves them from memory, of token_bucket and
-    # fixed_window, without max_concurrent; absent = exact
+    # exact = Redis decides each call; leased = a sidecar charges blocks ahead and admits calls from them in memory, only for token_bucket
+    # and fixed_window without max_concurrent; absent = exact
     mode: NotRequired[Literal["exact", "leased"]]
     # how much a sidecar may charge ahead in mode leased, and for how long
     lease: NotRequired[RuleLease]
-    # what ratelimit.report does about refusals of the remote server
+    # how ratelimit.report treats refusals of the remote server
     penalty: NotRequired[Penalty]
 
 
 class RuleInForce(TypedDict):
-    # the rule, without what is as by default
+    # the rule, without the fields that have their defaults
     rule: Rule
     # file = the configuration; redis = ratelimit.put_rule
     source: Literal["file", "redis"]
-    # it is not in force: the other source has a rule of this name, which comes first
+    # it is not in force: the other source has a rule of this name, which takes precedence
     hidden: NotRequired[bool]
-    # rises with each change; Unix milliseconds
+    # a number that rises with each change, in Unix milliseconds
     revision: int
 
 
 class RuleLease(TypedDict):
-    # the most that one sidecar may hold of a key, in percent of each band's limit, and never more than its burst; absent = 10
+    # the most that one sidecar may charge ahead for a key, as a percentage of each band's limit, and never more than its burst; absent = 10
     max_share_percent: NotRequired[int]
-    # milliseconds from the charge for which a block may be served, at least 10; absent = 1000
+    # milliseconds after its charge for which a block may be used, at least 10; absent = 1000
     ttl_ms: NotRequired[int]
 
 
 class RuleStats(TypedDict):
     # the rule's name
     rule: str
-    # calls that were let through, those in shadow included
+    # calls that were allowed, those allowed only by shadow included
     allowed: int
-    # calls that were refused, for whatever reason
+    # calls that were refused, for any reason
     refused: int
-    # calls that were let through only because the rule is in shadow
+    # calls that were allowed only because the rule is in shadow
     shadowed: int
-    # calls that a fail mode answered, those that failed included
+    # calls that a fail mode decided, those that failed included
     degraded: int
-    # calls that waited for a slot or a place and got it
+    # calls that waited for a slot or a permit and got it
     waited: int
-    # milliseconds that they waited, all together
+    # the sum of their waiting times, in milliseconds
     waited_ms: int
 
 
@@ -2108,16 +2122,16 @@ class SeenCommitParams(TypedDict):
     set: str
     # the key
     key: str
-    # what seen.reserve answered
+    # the token that seen.reserve returned
     token: str
-    # milliseconds to remember it, at most 366 days
+    # milliseconds to remember that the key is done, at most 366 days
     keep_ms: NotRequired[int]
 
 
 class SeenCommitResult(TypedDict):
-    # it is remembered as done
+    # the key is recorded as done
     committed: bool
-    # expired = the reservation had ended; someone else may have done it, or do it now
+    # the outcome; expired = the reservation had ended; another caller may have done it, or may do it now
     reason: Literal["committed", "expired"]
 
 
@@ -2126,14 +2140,14 @@ class SeenReleaseParams(TypedDict):
     set: str
     # the key
     key: str
-    # what seen.reserve answered
+    # the token that seen.reserve returned
     token: str
 
 
 class SeenReleaseResult(TypedDict):
-    # the reservation was this token's and is given up
+    # the reservation belonged to this token and is given up
     released: bool
-    # what was found
+    # the outcome; expired = the lease had ended
     reason: Literal["released", "expired"]
 
 
@@ -2142,69 +2156,71 @@ class SeenReserveParams(TypedDict):
     set: str
     # what is to be done once, such as a URL or its hash
     key: str
-    # milliseconds until the reservation ends unless renewed or committed
+    # milliseconds that the reservation lasts unless it is renewed or committed
     ttl_ms: NotRequired[int]
-    # session = renewed while this connection lives and given up when it closes; ttl = neither
+    # session = the sidecar renews it while this connection is open and gives it up when the connection closes; ttl = it does neither
     bind: NotRequired[Literal["session", "ttl"]]
 
 
 class SeenReserveResult(TypedDict):
-    # do it, then commit or release
+    # the caller has the reservation: do it, then commit or release it
     reserved: bool
-    # what it was: new = nobody had it; reserved = someone else does it; done = it was committed
+    # the state of the key before the call: new = not reserved; reserved = reserved by another caller; done = committed
     state: Literal["new", "reserved", "done"]
-    # for seen.commit and release
+    # the reservation's token, for seen.commit and seen.release
     token: NotRequired[str]
-    # 0 when reserved; else milliseconds until the reservation ends unless renewed, or what was committed is forgotten
+    # 0 when reserved; else milliseconds until the other reservation ends unless it is renewed, or until the committed key is forgotten
     retry_after_ms: int
-    # the answer is about an earlier call with the same request id
+    # the call repeats an earlier one with the same request id, and this is about the reservation of that one
     replayed: NotRequired[bool]
-    # what became of a replayed reservation
+    # how the reservation of a repeated call ended
     reason: NotRequired[Literal["released", "expired"]]
 
 
 class SemaphoreAcquireParams(TypedDict):
     # the semaphore
     name: str
-    # how many permits it has; each call goes by its own limit, so give the same everywhere
+    # how many permits the semaphore has. Redis does not keep the limit: each call uses its own, so pass the same one everywhere
     limit: int
-    # how many to take, at most limit
+    # how many permits to acquire, at most limit
     permits: NotRequired[int]
-    # milliseconds until they are free again unless renewed
+    # milliseconds that the lease of the permits lasts unless it is renewed
     ttl_ms: NotRequired[int]
-    # milliseconds to stand in line for them, within the call's deadline; first come, first served across all pods, and nobody passes who
-    # asks for many
+    # how many milliseconds the call may be in the waiting line, within its deadline; first come, first served across all pods: a call for
+    # few permits does not overtake one for many
     wait_ms: NotRequired[int]
-    # the owner's secret; made by the sidecar when absent
+    # the owner's secret; the sidecar makes one when it is absent
     token: NotRequired[str]
-    # how many replicas of Redis must have the grant, or it is given back
+    # how many replicas of Redis must have the grant; if fewer do in time, it is given back
     wait_replicas: NotRequired[int]
-    # milliseconds after which they are lost, whoever renews them; 0 = never
+    # milliseconds after which they are lost even if they are renewed; 0 = never
     max_hold_ms: NotRequired[int]
-    # shown with the holder; at most 512 bytes
+    # a text that is shown with the holder, at most 512 bytes
     meta: NotRequired[str]
-    # session = renewed while this connection lives and released when it closes; ttl = neither
+    # session = the sidecar renews it while this connection is open and releases it when the connection closes; ttl = it does neither
     bind: NotRequired[Literal["session", "ttl"]]
 
 
 class SemaphoreAcquireResult(TypedDict):
-    # the permits are held by this token
+    # this token holds the permits
     acquired: bool
     # the owner's secret, for renew and release
     token: NotRequired[str]
-    # a decimal number that rises with every grant; give it to what the semaphore protects
+    # a decimal number that rises with every grant; pass it to what the semaphore protects
     fence: NotRequired[str]
-    # milliseconds that the grant has left at least; 0 when it is not acquired
+    # the least milliseconds that the lease has left; 0 when it is not acquired
     ttl_ms: int
-    # how many permits of limit are free after this call
+    # how many of the limit's permits are free after this call
     free: int
-    # 0 when acquired; else milliseconds until enough TTLs have ended, or when to ask again while others stand in line
+    # 0 when acquired; else milliseconds until enough leases have ended, or until it is worth asking again while other calls are in the
+    # waiting line
     retry_after_ms: int
-    # milliseconds it stood in line until the answer was asked for, rounded down
+    # milliseconds that the call was in the waiting line before Redis was asked for the result, rounded down
     waited_ms: NotRequired[int]
-    # the answer is about an earlier grant with the same request id
+    # the call repeats an earlier one with the same request id, and this is about the grant of that one
     replayed: NotRequired[bool]
-    # why it is not acquired; replicas = too few had the grant, and it was given back; released or expired = what became of a replayed grant
+    # why it is not acquired: busy = others hold it or are before this call in the waiting line; replicas = too few replicas had the grant
+    # in time, so it was given back; released or expired = how the grant of a repeated call ended
     reason: NotRequired[Literal["busy", "replicas", "released", "expired"]]
 
 
@@ -2216,36 +2232,36 @@ class SemaphoreGetParams(TypedDict):
 class SemaphoreGetResult(TypedDict):
     # how many permits are held
     held: int
-    # how many calls stand in line
+    # how many calls are in its waiting line
     waiting: NotRequired[int]
-    # who holds them, by when their TTLs end; at most 100
+    # the grants, in the order in which their leases end, at most 100
     holders: list[SemaphoreHolder]
 
 
 class SemaphoreHolder(TypedDict):
-    # how many it holds
+    # how many permits it holds
     permits: int
     # its fence
     fence: str
-    # milliseconds that it has left
+    # milliseconds until its lease ends
     ttl_ms: int
-    # who holds them
+    # the holder
     held_by: Holder
 
 
 class SemaphoreListParams(TypedDict):
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # about how many to list
+    # about how many entries to list
     count: NotRequired[int]
-    # held = only those of which permits are held; waited = only those that calls stand in line for; absent = both
+    # held = only semaphores with held permits; waited = only those with calls in their waiting lines; absent = both
     state: NotRequired[Literal["held", "waited"]]
 
 
 class SemaphoreListResult(TypedDict):
-    # those of this page; it may have none and not be the last
+    # the entries of this page; a page may be empty without being the last
     semaphores: list[SemaphoreListed]
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
@@ -2254,9 +2270,9 @@ class SemaphoreListed(TypedDict):
     name: str
     # how many permits are held
     held: int
-    # how many calls stand in line
+    # how many calls are in its waiting line
     waiting: int
-    # who holds them, by when their TTLs end; at most 3
+    # the grants, in the order in which their leases end, at most 3
     holders: list[SemaphoreHolder]
 
 
@@ -2268,9 +2284,9 @@ class SemaphoreReleaseParams(TypedDict):
 
 
 class SemaphoreReleaseResult(TypedDict):
-    # the permits were this token's and are free now
+    # this token held the permits, which are free now
     released: bool
-    # what was found
+    # the outcome; expired = the lease had ended
     reason: Literal["released", "expired"]
 
 
@@ -2279,23 +2295,23 @@ class SemaphoreRenewParams(TypedDict):
     name: str
     # the owner's secret
     token: str
-    # milliseconds from now until they are free again
+    # milliseconds that the lease of the permits lasts from now on
     ttl_ms: NotRequired[int]
 
 
 class SemaphoreRenewResult(TypedDict):
-    # the permits are held for ttl_ms more
+    # the permits are held for another ttl_ms
     renewed: bool
     # the grant's fence, unchanged
     fence: NotRequired[str]
-    # milliseconds left at least; 0 when they are not held by this token
+    # the least milliseconds that the lease has left; 0 when this token does not hold the permits
     ttl_ms: int
-    # what was found
+    # the outcome; expired = the lease had ended
     reason: Literal["renewed", "expired"]
 
 
 class StreamAckResult(TypedDict):
-    # the group is not given it again; false = it was acknowledged before, is a dead letter, or never was the group's
+    # this call acknowledged the message; false = it was already acknowledged, is a dead letter, or was never delivered to the group
     acked: bool
 
 
@@ -2304,22 +2320,22 @@ class StreamConsumer(TypedDict):
     name: str
     # messages that it was given and has not acknowledged
     pending: int
-    # milliseconds since it last did anything
+    # milliseconds since it was last active
     idle_ms: int
 
 
 class StreamDeadLetter(TypedDict):
-    # the dead letter, for stream.redrive and stream.trim
+    # the id of the dead letter, for stream.redrive and stream.trim
     id: str
     # the id that the message had in the stream
     message_id: str
-    # the group that failed
+    # the group that failed to process it
     group: str
-    # how often it was delivered
+    # how many times it was delivered
     attempts: int
-    # why: what stream.nack said, or max_deliveries
+    # the reason given to stream.nack, or max_deliveries
     reason: str
-    # when it was moved, by the Redis server's clock, Unix milliseconds
+    # when it became a dead letter, by the Redis server's clock, Unix milliseconds
     dead_at_ms: int
     # its body
     body: NotRequired[bytes]
@@ -2332,16 +2348,16 @@ class StreamDeadLetter(TypedDict):
 class StreamDeadParams(TypedDict):
     # the stream
     stream: str
-    # how many at most; fewer come if together they pass 512 KiB
+    # the most messages to return; fewer are returned if they would exceed 512 KiB together
     count: NotRequired[int]
-    # only those after this one: next of the answer before
+    # list only dead letters after this id; pass the next of the previous result
     after: NotRequired[str]
 
 
 class StreamDeadResult(TypedDict):
     # the dead letters
     letters: list[StreamDeadLetter]
-    # for after; absent when there are no more
+    # the after of the next call; absent when there are no more
     next: NotRequired[str]
 
 
@@ -2352,7 +2368,7 @@ class StreamEntry(TypedDict):
     body: NotRequired[bytes]
     # its fields
     fields: NotRequired[dict[str, str]]
-    # the only group that it is for, of one that stream.redrive moved back
+    # for a message that stream.redrive moved back: the only group that is given it
     group: NotRequired[str]
     # when it was added to the stream, by the Redis server's clock, Unix milliseconds
     published_at_ms: int
@@ -2361,9 +2377,9 @@ class StreamEntry(TypedDict):
 
 
 class StreamExtendResult(TypedDict):
-    # the message is this pod's for visibility_ms more
+    # the message is delivered to this pod for another visibility_ms
     extended: bool
-    # what was found; not_pending = it was acknowledged, or deleted; taken = another pod has it
+    # the outcome; not_pending = it was acknowledged or deleted; taken = it is delivered to another pod
     reason: Literal["extended", "not_pending", "taken"]
 
 
@@ -2372,53 +2388,53 @@ class StreamFetchParams(TypedDict):
     stream: str
     # the group of consumers
     group: str
-    # how many messages at most; fewer come if together they pass 512 KiB
+    # the most messages to return; fewer are returned if they would exceed 512 KiB together
     count: NotRequired[int]
-    # milliseconds to wait for the first, within the call's deadline
+    # how many milliseconds the call may wait for the first message, within its deadline
     wait_ms: NotRequired[int]
-    # as of stream.subscribe
+    # as in stream.subscribe
     max_deliveries: NotRequired[int]
-    # as of stream.subscribe
+    # as in stream.subscribe
     visibility_ms: NotRequired[int]
-    # as of stream.subscribe; with ttl messages also outlive this connection
+    # as in stream.subscribe; with ttl, the closing of the connection does not end the deliveries
     bind: NotRequired[Literal["session", "ttl"]]
-    # as of stream.subscribe
+    # as in stream.subscribe
     start: NotRequired[Literal["first", "new"]]
-    # as of stream.subscribe
+    # as in stream.subscribe
     rule: NotRequired[str]
-    # as of stream.subscribe
+    # as in stream.subscribe
     key: NotRequired[str]
 
 
 class StreamFetchResult(TypedDict):
-    # the messages; none when there were none in time
+    # the messages; empty if there was none within wait_ms
     messages: list[StreamMessage]
 
 
 class StreamGroup(TypedDict):
     # the group
     group: str
-    # messages that it has not been given; -1 = Redis does not know, and they are too many to be counted
+    # messages that it was not yet given; -1 = unknown: Redis does not have the number, and there are too many to count
     lag: int
     # messages that it was given and has not acknowledged
     pending: int
-    # those of them that wait for their delay after stream.nack
+    # pending messages that wait for their delay after stream.nack
     retrying: int
-    # those that wait for the limit of their key, or for the one before it, where the group delivers by key; they are neither lag nor
-    # pending
+    # if the group delivers by key: messages that wait for the limit of their key or for the message before them; they count neither as lag
+    # nor as pending
     parked: NotRequired[int]
-    # pods that take part
+    # pods that take part in the group
     consumers: int
-    # milliseconds since the oldest of those pending was published; 0 when there is none
+    # milliseconds since the oldest pending message was published; 0 when there is none
     oldest_pending_ms: int
-    # the newest message that it was given
+    # the id of the newest message that it was given
     last_delivered_id: str
 
 
 class StreamGroupDetail(TypedDict):
     # the group
     group: str
-    # pods that take part, sorted by name
+    # the pods that take part in the group, sorted by name
     consumers: list[StreamConsumer]
 
 
@@ -2428,40 +2444,41 @@ class StreamGroupsResult(TypedDict):
 
 
 class StreamListParams(TypedDict):
-    # the cursor of the page before; absent = from the start
+    # the cursor that the previous page returned; absent = the first page
     cursor: NotRequired[str]
-    # about how many to list
+    # about how many entries to list
     count: NotRequired[int]
-    # behind = only those with a group that has messages left to be given or acknowledged; dead = only those with dead letters; absent = all
+    # behind = only streams with a group that has undelivered or unacknowledged messages; dead = only streams with dead letters; absent =
+    # all
     state: NotRequired[Literal["behind", "dead"]]
 
 
 class StreamListResult(TypedDict):
-    # those of this page; it may have none and not be the last
+    # the entries of this page; a page may be empty without being the last
     streams: list[StreamListed]
-    # where the next page begins; absent = this was the last
+    # the cursor of the next page; absent = this was the last page
     cursor: NotRequired[str]
 
 
 class StreamListed(TypedDict):
     # the stream
     stream: str
-    # messages in the stream, acknowledged ones too
+    # messages in the stream, acknowledged ones included
     length: int
-    # messages that are not due
+    # delayed messages that are not yet added to the stream
     delayed: int
     # dead letters
     dead: int
-    # messages that were deleted before a group that had been given them acknowledged them, since the stream was first used
+    # messages that were deleted while a group had them delivered and not acknowledged, since the stream was first used
     trimmed: int
-    # its groups, those first that are behind most; at most 8
+    # its groups, those that are furthest behind first; at most 8
     groups: list[StreamGroup]
     # how many more groups it has
     more_groups: NotRequired[int]
 
 
 class StreamMessage(TypedDict):
-    # what stream.subscribe answered; absent in the result of stream.fetch
+    # the id of the subscription; absent in the result of stream.fetch
     subscription: NotRequired[str]
     # the stream
     stream: str
@@ -2473,11 +2490,11 @@ class StreamMessage(TypedDict):
     body: NotRequired[bytes]
     # its fields
     fields: NotRequired[dict[str, str]]
-    # how often it has been delivered, from 1
+    # how many times it has been delivered, counting from 1
     attempt: int
     # when it was added to the stream, by the Redis server's clock, Unix milliseconds
     published_at_ms: int
-    # the W3C trace context of its publisher, to be linked to
+    # the W3C trace context of its publisher, for a span link
     traceparent: NotRequired[str]
 
 
@@ -2486,7 +2503,7 @@ class StreamMessageParams(TypedDict):
     stream: str
     # the group
     group: str
-    # the message
+    # the id of the message
     id: str
 
 
@@ -2495,35 +2512,35 @@ class StreamNackParams(TypedDict):
     stream: str
     # the group
     group: str
-    # the message
+    # the id of the message
     id: str
-    # milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each, at most 5 min
+    # milliseconds until it is delivered again; -1 = 1 s after the first attempt, doubled with each further one, at most 5 min
     delay_ms: NotRequired[int]
-    # it is moved to the dead letters at once
+    # move the message to the dead letters at once
     dead: NotRequired[bool]
-    # why, for the dead letter
+    # the reason, which the dead letter keeps
     reason: NotRequired[str]
 
 
 class StreamNackResult(TypedDict):
-    # it was waiting for an ack; else nothing was done
+    # the message was delivered and not acknowledged; false = nothing was done
     nacked: bool
-    # it is a dead letter now
+    # the message is a dead letter now
     dead: bool
     # milliseconds until it is delivered again; 0 = at once, or it is a dead letter
     delay_ms: int
 
 
 class StreamNewMessage(TypedDict):
-    # as of stream.publish
+    # as in stream.publish
     body: NotRequired[bytes]
-    # as of stream.publish
+    # as in stream.publish
     fields: NotRequired[dict[str, str]]
-    # as of stream.publish
+    # as in stream.publish
     dedupe_id: NotRequired[str]
-    # as of stream.publish
+    # as in stream.publish
     dedupe_ms: NotRequired[int]
-    # as of stream.publish
+    # as in stream.publish
     delay_ms: NotRequired[int]
 
 
@@ -2537,7 +2554,7 @@ class StreamPublishManyParams(TypedDict):
     stream: str
     # 1 to 256 messages, at most 768 KiB together
     messages: list[StreamNewMessage]
-    # as of stream.publish
+    # as in stream.publish
     maxlen: NotRequired[int]
 
 
@@ -2551,94 +2568,93 @@ class StreamPublishParams(TypedDict):
     stream: str
     # any bytes, at most 256 KiB
     body: NotRequired[bytes]
-    # texts by name, at most 256 KiB together, beside the body or in its place
+    # texts by name, at most 256 KiB together, in addition to the body or instead of it
     fields: NotRequired[dict[str, str]]
-    # a message with the same one, published within dedupe_ms before, is not published again
+    # if a message with the same dedupe_id was published within the last dedupe_ms, this one is not added
     dedupe_id: NotRequired[str]
     # milliseconds for which dedupe_id is remembered
     dedupe_ms: NotRequired[int]
     # milliseconds until it is added to the stream
     delay_ms: NotRequired[int]
-    # about how many messages the stream keeps, the newest, when this one is added; a few more may stay; 0 = all
+    # when this message is added, the stream is cut to about this many of its newest messages; a few more may stay; 0 = keep all
     maxlen: NotRequired[int]
 
 
 class StreamPublishResult(TypedDict):
-    # it was added or will be; else its dedupe_id was known
+    # the message was added, or will be after its delay; false = it is a duplicate by its dedupe_id
     published: bool
-    # its id in the stream; of a duplicate that of the first; absent of a delayed one
+    # its id in the stream; for a duplicate, the id of the first message; absent for a delayed message
     id: NotRequired[str]
     # when a delayed message is added, by the Redis server's clock, Unix milliseconds
     due_at_ms: NotRequired[int]
-    # the answer of an earlier call with the same request id
+    # this is the stored reply of an earlier call with the same request id
     replayed: NotRequired[bool]
 
 
 class StreamPublished(TypedDict):
-    # as of stream.publish
+    # as in stream.publish
     published: bool
-    # as of stream.publish
+    # as in stream.publish
     id: NotRequired[str]
-    # as of stream.publish
+    # as in stream.publish
     due_at_ms: NotRequired[int]
-    # why it failed; the others are not affected
+    # why this message failed; the others are not affected
     error: NotRequired[ItemError]
 
 
 class StreamReadParams(TypedDict):
     # the stream
     stream: str
-    # only those after this message: next of the answer before
+    # list only messages after this id; pass the next of the previous result
     after: NotRequired[str]
-    # where to begin without after: first = with the oldest message; new = with those that are published from now on, so that this call
-    # lists none
+    # where to begin without after: first = with the oldest message; new = with messages published from now on, so this call lists none
     start: NotRequired[Literal["first", "new"]]
-    # how many at most; fewer come if together they pass 512 KiB
+    # the most messages to return; fewer are returned if they would exceed 512 KiB together
     count: NotRequired[int]
 
 
 class StreamReadResult(TypedDict):
-    # the messages; acknowledged ones too
+    # the messages, acknowledged ones included
     messages: list[StreamEntry]
-    # for after of the next call, also when nothing was listed
+    # the after of the next call, present even if nothing was listed
     next: str
-    # others follow already
+    # the stream already has further messages
     more: bool
 
 
 class StreamRedriveParams(TypedDict):
     # the stream
     stream: str
-    # the dead letters, at most 256
+    # the ids of the dead letters, at most 256
     ids: NotRequired[list[str]]
-    # in place of ids: so many, the oldest first
+    # instead of ids: how many to move, the oldest first
     count: NotRequired[int]
 
 
 class StreamRedriveResult(TypedDict):
-    # dead letters that are back in the stream
+    # dead letters that were moved back to the stream
     redriven: int
     # dead letters that are left
     left: int
-    # the answer of an earlier call with the same request id
+    # this is the stored reply of an earlier call with the same request id
     replayed: NotRequired[bool]
 
 
 class StreamStatsParams(TypedDict):
     # the stream
     stream: str
-    # this group alone
+    # count only this group; absent = all groups
     group: NotRequired[str]
 
 
 class StreamStatsResult(TypedDict):
-    # messages in the stream, acknowledged ones too
+    # messages in the stream, acknowledged ones included
     length: int
-    # messages that are not due
+    # delayed messages that are not yet added to the stream
     delayed: int
     # dead letters
     dead: int
-    # messages that were deleted before a group that had been given them acknowledged them, since the stream was first used
+    # messages that were deleted while a group had them delivered and not acknowledged, since the stream was first used
     trimmed: int
     # its groups, sorted by name
     groups: list[StreamGroup]
@@ -2647,62 +2663,64 @@ class StreamStatsResult(TypedDict):
 class StreamSubscribeParams(TypedDict):
     # the stream
     stream: str
-    # the group of consumers; each message goes to one of them. The newest subscription or fetch of a pod sets visibility_ms and
-    # max_deliveries for all of the group in this pod
+    # the group of consumers; each message goes to one of them. The latest subscription or fetch in a pod sets visibility_ms and
+    # max_deliveries for the whole group in that pod
     group: str
     # how many messages this subscription may have unacknowledged
     prefetch: NotRequired[int]
-    # a message that was delivered so often and not acknowledged is moved to the dead letters
+    # how many times a message is delivered; if it is then not acknowledged, it is moved to the dead letters
     max_deliveries: NotRequired[int]
-    # milliseconds after which a message is delivered to another consumer, unless it is acknowledged or extended
+    # the visibility timeout in milliseconds: when it ends, the message is delivered to another consumer, unless it was acknowledged or
+    # extended
     visibility_ms: NotRequired[int]
-    # session = the sidecar extends messages while this connection lives; ttl = they last visibility_ms unless extended. Either way they are
-    # delivered again at once when it closes
+    # session = the sidecar extends messages while this connection is open; ttl = a delivery lasts visibility_ms unless the client extends
+    # it. In both cases messages are delivered again at once when the connection closes
     bind: NotRequired[Literal["session", "ttl"]]
-    # where a group begins that is made by this: first = with the oldest message; new = with those published from now on
+    # where the group begins if this call creates it: first = with the oldest message; new = with messages published from now on
     start: NotRequired[Literal["first", "new"]]
-    # with key: a message is delivered only when this rule admits its key. Messages of other keys pass it by; those of one key go one at a
-    # time, in their order. The newest subscription or fetch of a pod sets it for all of the group in this pod
+    # given together with key: a message is delivered only when this rule admits its key. Messages of other keys overtake it; those of one
+    # key are delivered one at a time, in their order. The latest subscription or fetch in a pod sets the rule for the whole group in that
+    # pod
     rule: NotRequired[str]
-    # with rule: the field of messages that has the key, such as host. All subscriptions and fetches of a group name the same; a message
-    # that has no such field is moved to the dead letters
+    # given together with rule: the field of messages that contains the key, such as host. All subscriptions and fetches of a group must
+    # name the same field; a message without it is moved to the dead letters
     key: NotRequired[str]
 
 
 class StreamSubscribeResult(TypedDict):
-    # the subscription, for stream.unsubscribe; its messages name it
+    # the id of the subscription, for stream.unsubscribe; its messages carry it
     subscription: str
-    # the group was made
+    # the call created the group
     created: bool
 
 
 class StreamTrimParams(TypedDict):
     # the stream
     stream: str
-    # of its dead letters
+    # delete dead letters instead of messages
     dead: NotRequired[bool]
-    # keep the newest so many
+    # keep only this many of the newest ones
     maxlen: NotRequired[int]
-    # delete those that were added longer ago, in milliseconds
+    # delete those that were added more than this many milliseconds ago
     older_ms: NotRequired[int]
-    # delete these, at most 256
+    # delete those with these ids, at most 256
     ids: NotRequired[list[str]]
 
 
 class StreamTrimResult(TypedDict):
-    # messages that were deleted
+    # messages or dead letters that were deleted
     deleted: int
-    # messages that are left
+    # messages or dead letters that are left
     left: int
 
 
 class StreamUnsubscribeParams(TypedDict):
-    # what stream.subscribe answered
+    # the id that stream.subscribe returned
     subscription: str
 
 
 class StreamUnsubscribeResult(TypedDict):
-    # the subscription was this connection's
+    # this connection had the subscription, which has ended
     unsubscribed: bool
 
 
