@@ -105,7 +105,7 @@ func (c *Client) StreamSubscribe(
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	s := newConsumer(ctx, c, stream, group, o, fn)
 	open := &opening{
-		subscribe: api.StreamSubscribe.Name, unsubscribe: api.StreamUnsubscribe.Name, to: s.feed,
+		subscribe: api.StreamSubscribe.Name, unsubscribe: api.StreamUnsubscribe.Name, to: s.feed, leased: true,
 		params: &api.StreamSubscribeParams{
 			Stream: stream, Group: group, Prefetch: int64(o.Prefetch), MaxDeliveries: int64(o.MaxDeliveries),
 			VisibilityMS: api.Millis(o.Visibility), Bind: o.Bind, Start: o.Start, Rule: o.Rule, Key: o.Key,
@@ -124,9 +124,7 @@ func (c *Client) StreamSubscribe(
 		err = errors.Join(err, fmt.Errorf("%s: %d functions have not ended, or the sidecar did not receive the outcome of their messages", api.StreamSubscribe.Name, running))
 	}
 	if sub != nil {
-		sub.cn.mu.Lock()
-		delete(sub.cn.subs.by, sub.id)
-		sub.cn.mu.Unlock()
+		sub.cn.unregister(sub.id)
 	}
 	return err
 }
@@ -332,9 +330,14 @@ func (s *consumer) params(d *delivery) map[string]any {
 
 // giveBack gives back a message whose function was not started, so that it is delivered again at once.
 func (s *consumer) giveBack(cn *conn, d *delivery) {
-	p := s.params(d)
-	p["delay_ms"], p["reason"] = 0, "the consumer ended before it processed the message"
-	s.settle(cn, d, api.StreamNack.Name, p)
+	s.settle(cn, d, api.StreamNack.Name, unstarted(s.stream, s.group, d.ID))
+}
+
+// unstarted returns the params that nack a message which no function was started for.
+func unstarted(stream, group, id string) map[string]any {
+	return map[string]any{
+		"stream": stream, "group": group, "id": id, "delay_ms": 0, "reason": "the consumer ended before it processed the message",
+	}
 }
 
 // settle sends the outcome of a message to the sidecar. It tries again as long as that fails,

@@ -87,6 +87,38 @@ func TestAMessageIsAcknowledgedWhenItsFunctionReturns(t *testing.T) {
 	require.Empty(t, f.frames)
 }
 
+func TestMessagesOfASubscriptionWhoseCallerHasGoneAreGivenBack(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	streaming(f)
+	f.on("stream.subscribe", nil)
+	c := dial(t, f.listen(), client.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.StreamSubscribe(ctx, "s:1", "g", client.StreamOptions{}, func(context.Context, api.StreamMessage) error { return nil })
+	}()
+	fr := f.next("stream.subscribe")
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	fr.peer.notify("stream.message", sent("sub-1", "1-0", 1))
+	fr.peer.reply(fr.msgid, map[string]any{"subscription": "sub-1"}, nil)
+	fr.peer.notify("stream.message", sent("sub-1", "2-0", 1))
+	var back, unsubscribed []any
+	for len(back) < 2 || len(unsubscribed) == 0 {
+		switch fr := <-f.frames; fr.method {
+		case "stream.nack":
+			require.EqualValues(t, 0, fr.params["delay_ms"])
+			require.Equal(t, []any{"s:1", "g"}, []any{fr.params["stream"], fr.params["group"]})
+			back = append(back, fr.params["id"])
+		case "stream.unsubscribe":
+			unsubscribed = append(unsubscribed, fr.params["subscription"])
+		}
+	}
+	require.ElementsMatch(t, []any{"1-0", "2-0"}, back)
+	require.Equal(t, []any{"sub-1"}, unsubscribed)
+}
+
 // The sidecar bounds by prefetch how many messages wait for the answers to their acks.
 func TestTheNextFunctionDoesNotWaitForTheAnswerToAnAck(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,8 @@ type opening struct {
 	subscribe, unsubscribe string
 	params                 any
 	to                     subscriber
+	// leased: a message stays with the connection until it is acknowledged or given back.
+	leased bool
 }
 
 // subscriptions are those of one connection; its mutex guards them.
@@ -105,13 +107,12 @@ func (c *Client) openAgain(ctx context.Context, o *opening) (*subscribed, error)
 	}
 }
 
-// close unsubscribes, also if ctx has ended. Notifications that still arrive are dropped.
+// close unsubscribes, also if ctx has ended. The subscriber stays registered until then: notifications without one go to
+// Options.OnEvent.
 func (s *subscribed) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	s.cn.mu.Lock()
-	delete(s.cn.subs.by, s.id)
-	s.cn.mu.Unlock()
+	defer s.cn.unregister(s.id)
 	err := s.cn.c.invoke(ctx, invocation{
 		method: s.unsubscribe, idempotent: true, params: &api.PubsubUnsubscribeParams{Subscription: s.id}, on: s.cn,
 	})
@@ -138,7 +139,12 @@ func (cn *conn) opened(cl *call, reply []byte) (err error) {
 	switch {
 	case decodeReply(cn.dec, reply, &r, "") != nil || r.Subscription == "": // the caller gets the error
 	case cl.gone:
-		cn.out = append(cn.out, o.closeFrame(cn.id(), r.Subscription)...)
+		err = cn.register(&refusal{cn, o.leased}, r.Subscription)
+		go func() {
+			if err := (&subscribed{cn, r.Subscription, o.unsubscribe}).close(context.Background()); err != nil {
+				cn.c.o.Logger.Debug("unsubscribing failed; the subscription ends with the connection", "method", o.unsubscribe, "err", err)
+			}
+		}()
 	default:
 		err = cn.register(o.to, r.Subscription)
 	}
@@ -162,11 +168,39 @@ func (cn *conn) register(to subscriber, id string) (err error) {
 	return err
 }
 
-// closeFrame returns a request that unsubscribes and whose reply is ignored.
-func (o *opening) closeFrame(msgid uint32, id string) []byte {
-	b := appendText(appendUint([]byte{0x94, frameRequest}, uint64(msgid)), o.unsubscribe)
-	return appendText(appendText(appendMap(append(b, 0x91), 1), "subscription"), id)
+func (cn *conn) unregister(id string) {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	delete(cn.subs.by, id)
 }
+
+// refusal is the subscriber of a subscription whose caller has gone before the reply came. It gives messages back, since
+// the sidecar would keep them for this connection as long as that is open.
+type refusal struct {
+	cn     *conn
+	leased bool
+}
+
+func (r *refusal) hear(method string, params []byte, d *codec.Decoder) error {
+	if !r.leased || method != api.StreamMessageEvent.Name {
+		return nil
+	}
+	var m api.StreamMessage
+	if err := decode(d, params, &m); err != nil {
+		return err
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+		defer cancel()
+		err := r.cn.c.invoke(ctx, invocation{method: api.StreamNack.Name, idempotent: true, params: unstarted(m.Stream, m.Group, m.ID), on: r.cn})
+		if err != nil {
+			r.cn.c.o.Logger.Debug("a message was not given back; it is when the connection ends", "id", m.ID, "err", err)
+		}
+	}()
+	return nil
+}
+
+func (*refusal) ended(error) {}
 
 // forSubscriber gives a notification to its subscriber. It returns false if the notification
 // belongs to no subscription that is known or may become known.
