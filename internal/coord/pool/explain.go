@@ -169,7 +169,7 @@ func explained(noun string, q *api.PermitExplainParams, r api.PoolExplainResult)
 	case r.Members == 0:
 		return of + ": there is no member to be had; pool.put adds some"
 	case r.Free > 0:
-		return fmt.Sprintf("%s: %d waiting in line come before a call that comes now; %s", of, r.Waiting, because)
+		return fmt.Sprintf("%s: calls ahead in the waiting line: %d; %s", of, r.Waiting, because)
 	case r.Reasons[0].AfterMS < 0:
 		return fmt.Sprintf("%s: no member may be had, and no time changes that; %s", of, because)
 	default:
