@@ -168,11 +168,11 @@ func untilFree(v AcquireOut) time.Duration { return coord.Millis(v.TTLMS + 1) }
 // which may have ended since. Replayed therefore reads the lock and compares its token and fence with those of the
 // stored reply.
 //
-// If the grant is still held, Replayed acquires the lock again without a request id. For a token that holds the lock
-// this keeps the fence, restarts the TTL and binds the lock to the calling session; when the old session then tries
-// to give the lock back, the script finds lease.StateMoved and changes nothing. The old session may also release the
-// lock between the read and the second acquire. That acquire is then a new grant, with another fence, and Replayed
-// gives it back: it returns the first grant or none.
+// If the grant is still held and the call binds it to a session, Replayed acquires the lock again without a request
+// id. For a token that holds the lock this keeps the fence, restarts the TTL and binds the lock to the calling
+// session; when the old session then tries to give the lock back, the script finds lease.StateMoved and changes
+// nothing. The old session may also release the lock between the read and the second acquire. That acquire is then a
+// new grant, with another fence, and Replayed gives it back: it returns the first grant or none.
 func (a *lockAcquisition) Replayed(ctx context.Context, was AcquireOut) (api.LockAcquireResult, error) {
 	x := a.Lease
 	op := "lock " + x.Name + ": replay"
